@@ -1,0 +1,32 @@
+# goodput_target_options(TARGET): the warnings, sanitizers and checks every target of ours has.
+# goodput_library(FOLDER LINK ...): all of FOLDER/*.cpp (but main.cpp) as the static library goodput_FOLDER.
+
+function(goodput_target_options target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+  # No contraction into fused multiply-add: the same bytes on every machine.
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow -ffp-contract=off
+                         $<$<BOOL:${GOODPUT_WERROR}>:-Werror>)
+  if(GOODPUT_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-sanitize-recover=all
+                           -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+  endif()
+  if(GOODPUT_FUZZ)
+    target_compile_options(${target} PUBLIC -fsanitize=fuzzer-no-link)
+  endif()
+  if(GOODPUT_TIDY)
+    find_program(CLANG_TIDY NAMES clang-tidy-14 clang-tidy REQUIRED)
+    set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "${CLANG_TIDY};--quiet")
+  endif()
+endfunction()
+
+function(goodput_library folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  add_library(goodput_${folder} STATIC ${sources})
+  goodput_target_options(goodput_${folder})
+  target_link_libraries(goodput_${folder} ${arg_LINK})
+endfunction()

@@ -1,0 +1,19 @@
+// Suggestions for misspelt names in error messages.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace goodput {
+
+// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// `; did you mean "X"?` for the nearest candidate within a third of the length, else the empty string.
+[[nodiscard]] std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates);
+
+// `name` in double quotes, shortened when long and with control characters escaped: safe in one line of output.
+[[nodiscard]] std::string quoted(std::string_view name);
+
+}  // namespace goodput
