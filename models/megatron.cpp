@@ -1,0 +1,184 @@
+#include "models/megatron.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace goodput::megatron {
+namespace {
+
+// Collects edges and groups; reads like the rules.
+class Rules {
+ public:
+  Rules(std::span<const TraceOp> ops, const std::vector<StageOrder>& stages, DataParallel dp)
+      : ops_(ops), stages_(stages), uses_dp_(dp == DataParallel::kYes) {
+    spec_.op_count = ops.size();
+    overlaps_ = std::any_of(ops.begin(), ops.end(),
+                            [](const TraceOp& op) { return op.type == OpType::kSeparateGradsAllReduce; });
+  }
+
+  Result<OpGraphSpec> apply() {
+    GOODPUT_TRY_STATUS(check_data_parallel_ops());
+    for (const StageOrder& stage : stages_) {
+      run_in_order(stage.compute);
+      connect_p2p(stage);
+      hold_first_backward(stage);
+      if (uses_dp_) connect_data_parallel(stage);
+      GOODPUT_TRY_STATUS(connect_tail(stage));
+    }
+    GOODPUT_TRY_STATUS(group_p2p());
+    group_collectives();
+    return std::move(spec_);
+  }
+
+ private:
+  // `op` starts after `before` has ended.
+  void after(OpIndex op, OpIndex before) { spec_.edges.emplace_back(before, op); }
+  void run_in_order(const std::vector<OpIndex>& stream) {
+    for (std::size_t i = 1; i < stream.size(); ++i) after(stream[i], stream[i - 1]);
+  }
+
+  Status check_data_parallel_ops() const {
+    for (const TraceOp& op : ops_) {
+      const bool is_dp = op.type == OpType::kParamsAllGather || op.type == OpType::kGradsReduceScatter ||
+                         op.type == OpType::kSeparateGradsAllReduce;
+      if (is_dp && !uses_dp_) {
+        return Error{"", fmt::format("{} is recorded, but the job has no data parallelism (dp_size x dsp_size is 1); "
+                                     "give its dsp_size with --meta, or the traces of all dp ranks",
+                                     op.name())};
+      }
+    }
+    return Ok{};
+  }
+
+  // A stream a p2p type; sends follow their pass, passes follow their receive, and a receive is posted only after the
+  // pass of its direction before it.
+  void connect_p2p(const StageOrder& stage) {
+    for (std::size_t k = 0; k < kP2pKinds.size(); ++k) {
+      const std::vector<P2pOp>& stream = stage.p2p[k];
+      for (std::size_t i = 0; i < stream.size(); ++i) {
+        if (i > 0) after(stream[i].op, stream[i - 1].op);
+        if (!stream[i].compute) continue;
+        if (kP2pKinds[k].is_recv) after(*stream[i].compute, stream[i].op);
+        else after(stream[i].op, *stream[i].compute);
+        if (stream[i].previous_compute) after(stream[i].op, *stream[i].previous_compute);
+      }
+    }
+  }
+
+  // The steady state begins when the last warm-up forward but one is done: not before are the first backward's
+  // receive and send issued.
+  void hold_first_backward(const StageOrder& stage) {
+    const auto first = std::find_if(stage.compute.begin(), stage.compute.end(),
+                                    [&](OpIndex op) { return ops_[op].type == OpType::kBackwardCompute; });
+    if (first - stage.compute.begin() < 2) return;
+    for (std::size_t k = 0; k < kP2pKinds.size(); ++k) {
+      if (kP2pKinds[k].compute != OpType::kBackwardCompute) continue;
+      for (const P2pOp& p2p : stage.p2p[k]) {
+        if (ops_[p2p.op].seq_id == 0) after(p2p.op, *(first - 2));
+      }
+    }
+  }
+
+  void connect_data_parallel(const StageOrder& stage) {
+    run_in_order(stage.dp);
+    for (const auto& [forward, gather] : stage.params_gates) after(forward, gather);
+    if (!overlaps_) return;
+    for (const auto& [scatter, backward] : stage.gradient_gates) after(scatter, backward);
+  }
+
+  // After the passes: gc, the gradient reductions, clipping, the optimizer.
+  Status connect_tail(const StageOrder& stage) {
+    after(*stage.gc, *stage.last_compute);
+    std::vector<OpIndex> chain = {*stage.gc, *stage.layernorm};
+    if (stage.embedding) chain.push_back(*stage.embedding);
+    if (uses_dp_ && overlaps_) {
+      if (!stage.separate_all_reduce || stage.reduce_scatters.empty()) {
+        return Error{"", fmt::format("stage {} has no {}, which other stages record", ops_[*stage.gc].stage,
+                                     stage.separate_all_reduce ? "grads-reduce-scatter" : "separate-grads-all-reduce")};
+      }
+      after(*stage.layernorm, stage.reduce_scatters.back());
+      chain.push_back(*stage.separate_all_reduce);
+    } else if (uses_dp_) {
+      chain.insert(chain.end(), stage.reduce_scatters.begin(), stage.reduce_scatters.end());
+    }
+    chain.push_back(*stage.clip);
+    chain.push_back(*stage.optimizer);
+    run_in_order(chain);
+    return Ok{};
+  }
+
+  [[nodiscard]] static std::vector<OpIndex> with_peer(const std::vector<P2pOp>& stream) {
+    std::vector<OpIndex> ops;
+    for (const P2pOp& p2p : stream) {
+      if (p2p.has_peer) ops.push_back(p2p.op);
+    }
+    return ops;
+  }
+
+  // The k-th live send of a stage meets the k-th live receive of its neighbour; stages wrap around for virtual
+  // pipelines. An op without a peer is a group of its own.
+  Status group_p2p() {
+    for (std::size_t k = 0; k < kP2pKinds.size(); ++k) {
+      for (const StageOrder& stage : stages_) {
+        for (const P2pOp& p2p : stage.p2p[k]) {
+          if (!p2p.has_peer) spec_.groups.push_back({{p2p.op}, Sync::kLane});
+        }
+      }
+      if (kP2pKinds[k].is_recv) continue;
+      const auto recv = static_cast<std::size_t>(
+          std::find_if(kP2pKinds.begin(), kP2pKinds.end(),
+                       [&](const P2pKind& kind) { return kind.type == kP2pKinds[k].peer; }) -
+          kP2pKinds.begin());
+      for (std::size_t s = 0; s < stages_.size(); ++s) {
+        const std::size_t neighbour =
+            (s + stages_.size() + (kP2pKinds[k].chunk_step > 0 ? 1 : stages_.size() - 1)) % stages_.size();
+        const auto sends = with_peer(stages_[s].p2p[k]);
+        const auto recvs = with_peer(stages_[neighbour].p2p[recv]);
+        if (sends.size() != recvs.size()) {
+          return Error{"", fmt::format("stage {} launches {} {} ops, but stage {} {} {} ops; each send needs one receive",
+                                       s, sends.size(), to_string(kP2pKinds[k].type), neighbour, recvs.size(),
+                                       to_string(kP2pKinds[recv].type))};
+        }
+        for (std::size_t i = 0; i < sends.size(); ++i) {
+          spec_.groups.push_back({{sends[i], recvs[i]}, Sync::kLane});
+        }
+      }
+    }
+    return Ok{};
+  }
+
+  void group_collectives() {
+    OpGraphSpec::Group clip{{}, Sync::kReplicas};
+    OpGraphSpec::Group embedding{{}, Sync::kLane};
+    for (const StageOrder& stage : stages_) {
+      clip.members.push_back(*stage.clip);
+      if (stage.embedding) embedding.members.push_back(*stage.embedding);
+      for (const OpIndex op : stage.dp) spec_.groups.push_back({{op}, Sync::kReplicas});
+      if (stage.separate_all_reduce) spec_.groups.push_back({{*stage.separate_all_reduce}, Sync::kReplicas});
+    }
+    spec_.groups.push_back(std::move(clip));
+    if (!embedding.members.empty()) spec_.groups.push_back(std::move(embedding));
+  }
+
+  std::span<const TraceOp> ops_;
+  const std::vector<StageOrder>& stages_;
+  bool uses_dp_;
+  bool overlaps_ = false;
+  OpGraphSpec spec_;
+};
+
+}  // namespace
+
+Result<OpGraphSpec> connect(std::span<const TraceOp> ops, const std::vector<StageOrder>& stages, DataParallel dp) {
+  return Rules(ops, stages, dp).apply();
+}
+
+Result<OpGraph> build_graph(const TemplateLane& lane, DataParallel dp) {
+  GOODPUT_TRY(const std::vector<StageOrder> stages, order_from_recording(lane));
+  GOODPUT_TRY(const OpGraphSpec spec, connect(lane.ops, stages, dp));
+  return OpGraph::build(spec, [&](std::uint32_t op) { return lane.ops[op].name(); });
+}
+
+}  // namespace goodput::megatron
