@@ -1,0 +1,312 @@
+#include "sim/whatif.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "sim/errors.h"
+#include "sim/parallel.h"
+#include "sim/replay_values.h"
+
+namespace goodput {
+
+// One replay of all steps.
+struct WhatIfEngine::Task {
+  enum class Kind : std::uint8_t {
+    kMixed,         // inside `set` recorded, outside ideal
+    kMixedOutside,  // outside `set` recorded, inside ideal
+    kLaunch,        // all recorded, inside `set` with launch delays
+    kLoneReplica,   // the ops of the set's only box recorded, one replica at a time: StepTimes by dp * steps + step
+  };
+  Kind kind = Kind::kMixed;
+  InstanceSet set;
+};
+
+namespace {
+
+struct Label {
+  std::string name;
+  InstanceBox box;
+};
+
+std::vector<Label> dp_labels(const Recording& recording) {
+  std::vector<Label> labels;
+  for (std::int32_t dp = 0; dp < recording.dp_size; ++dp) {
+    InstanceBox box = InstanceBox::all(recording);
+    std::fill(box.dp_ranks.begin(), box.dp_ranks.end(), 0);
+    box.dp_ranks[static_cast<std::size_t>(dp)] = 1;
+    labels.push_back({std::to_string(dp), std::move(box)});
+  }
+  return labels;
+}
+
+// One label a distinct name, in order of first appearance in `name_of_op`'s sorted type order.
+template <typename Matches>
+InstanceBox box_of_ops(const Recording& recording, Matches matches) {
+  InstanceBox box = InstanceBox::all(recording);
+  for (std::size_t op = 0; op < recording.ops.size(); ++op) box.ops[op] = matches(recording.ops[op]) ? 1 : 0;
+  return box;
+}
+
+std::vector<Label> stage_labels(const Recording& recording) {
+  std::vector<Label> labels;
+  for (std::int32_t stage = 0; stage < recording.pp_size; ++stage) {
+    labels.push_back({std::to_string(stage),
+                      box_of_ops(recording, [&](const TraceOp& op) { return op.stage == stage; })});
+  }
+  return labels;
+}
+
+// For late launches the first op of a stage is a group of its own: its delay is that of the whole step (data loading).
+bool is_first_op(const TraceOp& op) {
+  return op.seq_id == 0 && op.type == (op.stage == 0 ? OpType::kForwardCompute : OpType::kForwardRecv);
+}
+
+constexpr std::string_view kFirstOp = "first-op";
+
+enum class FirstOps : std::uint8_t { kAsTheirType, kApart };
+
+std::vector<Label> optype_labels(const Recording& recording, FirstOps first_ops) {
+  const auto label_of = [&](const TraceOp& op) {
+    return first_ops == FirstOps::kApart && is_first_op(op) ? kFirstOp : info(op.type).label;
+  };
+  std::set<std::string_view> names;
+  for (const TraceOp& op : recording.ops) names.insert(label_of(op));
+  std::vector<Label> labels;
+  for (const std::string_view name : names) {
+    labels.push_back({std::string(name), box_of_ops(recording, [&](const TraceOp& op) { return label_of(op) == name; })});
+  }
+  return labels;
+}
+
+// Ratios of each label's finish times to a base: `times[label][step]`.
+Attribution attribute(const std::vector<Label>& labels, const std::vector<std::vector<double>>& times,
+                      const std::vector<double>& base_s) {
+  Attribution result;
+  result.per_step.resize(base_s.size());
+  for (std::size_t k = 0; k < labels.size(); ++k) {
+    result.labels.push_back(labels[k].name);
+    result.slowdown.push_back(mean(times[k]) / mean(base_s));
+    for (std::size_t step = 0; step < base_s.size(); ++step) {
+      result.per_step[step].push_back(times[k][step] / base_s[step]);
+    }
+  }
+  return result;
+}
+
+std::vector<double> ratios(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < a.size(); ++i) result.push_back(a[i] / b[i]);
+  return result;
+}
+
+std::vector<double> part(const std::vector<double>& values, std::size_t index, std::size_t size) {
+  const auto begin = values.begin() + static_cast<std::ptrdiff_t>(index * size);
+  return {begin, begin + static_cast<std::ptrdiff_t>(size)};
+}
+
+}  // namespace
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::optional<double> Share::recovered() const {
+  if (recorded_s == ideal_s) return std::nullopt;
+  return (recorded_s - without_s) / (recorded_s - ideal_s);
+}
+
+std::optional<double> Share::caused() const {
+  if (recorded_s == ideal_s) return std::nullopt;
+  return (alone_s - ideal_s) / (recorded_s - ideal_s);
+}
+
+WhatIfEngine::WhatIfEngine(const OpGraph& graph, const Recording& recording, WhatIfOptions options)
+    : graph_(graph), recording_(recording), options_(options), ideal_(compute_ideal_values(recording, graph)) {
+  for (OpId op = 0; op < recording.ops.size(); ++op) {
+    if (recording.ops[op].type == OpType::kOptimizer) optimizers_.push_back(op);
+  }
+  GOODPUT_CHECK(!optimizers_.empty(), "a step ends with the optimizer");
+}
+
+// Replays every task over every block. Pieces of work go block by block, so that an engine serves many in a row.
+std::vector<StepTimes> WhatIfEngine::run(const std::vector<Task>& tasks) const {
+  const std::size_t steps = recording_.steps.size();
+  std::vector<StepTimes> results(tasks.size());
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const bool lone = tasks[t].kind == Task::Kind::kLoneReplica;
+    const std::size_t size = lone ? steps * static_cast<std::size_t>(recording_.dp_size) : steps;
+    results[t].finish_s.resize(size);
+    if (!lone) results[t].span_s.resize(size);
+  }
+  const auto replay = [&](const Task& task, const StepBlock& block, StepTimes& times,
+                          const std::vector<double>& delays, std::optional<TimingEngine>& engine) {
+    const bool lone = task.kind == Task::Kind::kLoneReplica;
+    const LaneShape shape = lone ? LoneReplicaReplay::shape(block) : block.shape;
+    if (!engine || engine->shape() != shape) {
+      engine.emplace(graph_, shape, optimizers_, TimingEngine::Keep::kStepTimes);
+    }
+    switch (task.kind) {
+      case Task::Kind::kMixed:
+        engine->propagate(MixedReplay(recording_, block, ideal_, task.set, Side::kInside));
+        break;
+      case Task::Kind::kMixedOutside:
+        engine->propagate(MixedReplay(recording_, block, ideal_, task.set, Side::kOutside));
+        break;
+      case Task::Kind::kLaunch:
+        engine->propagate(DelayedReplay(block, delays, task.set, graph_.size()));
+        break;
+      case Task::Kind::kLoneReplica:
+        engine->propagate(LoneReplicaReplay(recording_, block, ideal_, task.set.boxes.front().ops));
+        break;
+    }
+    const std::vector<double> finish = engine->finish_times();
+    if (lone) {
+      for (std::size_t lane = 0; lane < finish.size(); ++lane) {
+        const std::size_t dp = lane / block.shape.steps;
+        times.finish_s[dp * steps + block.first_step + lane % block.shape.steps] = finish[lane];
+      }
+      return;
+    }
+    const std::vector<double> span = engine->spans();
+    std::copy(finish.begin(), finish.end(), times.finish_s.begin() + static_cast<std::ptrdiff_t>(block.first_step));
+    std::copy(span.begin(), span.end(), times.span_s.begin() + static_cast<std::ptrdiff_t>(block.first_step));
+  };
+  parallel_chunks(options_.jobs, recording_.blocks.size() * tasks.size(), [&](std::size_t begin, std::size_t end) {
+    std::optional<TimingEngine> step_engine;
+    std::optional<TimingEngine> lone_engine;
+    std::vector<double> delays;
+    const StepBlock* delays_of = nullptr;
+    for (std::size_t piece = begin; piece < end; ++piece) {
+      const StepBlock& block = recording_.blocks[piece / tasks.size()];
+      const Task& task = tasks[piece % tasks.size()];
+      if (task.kind == Task::Kind::kLaunch && delays_of != &block) {
+        delays = compute_launch_delays(recording_, block, graph_);
+        delays_of = &block;
+      }
+      replay(task, block, results[piece % tasks.size()], delays,
+             task.kind == Task::Kind::kLoneReplica ? lone_engine : step_engine);
+    }
+  });
+  return results;
+}
+
+StepTimes WhatIfEngine::ideal_step() const {
+  TimingEngine engine(graph_, {1, 1}, optimizers_, TimingEngine::Keep::kStepTimes);
+  engine.propagate(IdealReplay(recording_, ideal_));
+  return {engine.finish_times(), engine.spans()};
+}
+
+StepTimes WhatIfEngine::simulate(const InstanceSet& recorded) const {
+  return run({{Task::Kind::kMixed, recorded}}).front();
+}
+
+StepTimes WhatIfEngine::simulate_without(const InstanceSet& ideal) const {
+  return run({{Task::Kind::kMixedOutside, ideal}}).front();
+}
+
+WhatIf WhatIfEngine::analyse() const {
+  WhatIf result;
+  result.steps = recording_.steps;
+  result.base_s = recording_.step_base_s;
+  result.ideal_values = ideal_;
+  const StepTimes ideal = ideal_step();
+  result.ideal_finish_s = ideal.finish_s.front();
+  result.ideal_span_s = ideal.span_s.front();
+  attribute_blocking(result);
+  const std::vector<double> ideal_finish(result.steps.size(), result.ideal_finish_s);
+  result.slowdown = mean(result.nodelay.span_s) / result.ideal_finish_s;
+  result.step_slowdown = ratios(result.nodelay.span_s, ideal_finish);
+  result.launch_slowdown = mean(result.base_s) / mean(result.nodelay.finish_s);
+  result.launch_step_slowdown = ratios(result.base_s, result.nodelay.finish_s);
+  result.discrepancy = std::abs(mean(result.nodelay.span_s) / mean(result.base_s) - 1);
+  if (result.launch_slowdown >= options_.decompose_threshold) result.launch = attribute_launch(result);
+  explain_by_workers(result);
+  return result;
+}
+
+// Per label: recorded alone, everything else ideal. dp ranks and workers need two lanes each instead of all.
+void WhatIfEngine::attribute_blocking(WhatIf& result) const {
+  const std::size_t steps = recording_.steps.size();
+  const auto stages = stage_labels(recording_);
+  const auto optypes = optype_labels(recording_, FirstOps::kAsTheirType);
+  const auto dp_ranks = dp_labels(recording_);
+  const InstanceBox all = InstanceBox::all(recording_);
+  std::vector<Task> tasks = {{Task::Kind::kMixed, {{all}}}, {Task::Kind::kLoneReplica, {{all}}}};
+  for (const auto& label : stages) tasks.push_back({Task::Kind::kMixed, {{label.box}}});
+  for (const auto& label : stages) tasks.push_back({Task::Kind::kLoneReplica, {{label.box}}});
+  for (const auto& label : optypes) tasks.push_back({Task::Kind::kMixed, {{label.box}}});
+  std::vector<StepTimes> times = run(tasks);
+
+  result.nodelay = std::move(times[0]);
+  const std::vector<double> ideal_finish(steps, result.ideal_finish_s);
+  std::vector<std::vector<double>> finish;
+  for (std::size_t dp = 0; dp < dp_ranks.size(); ++dp) finish.push_back(part(times[1].finish_s, dp, steps));
+  result.blocking.by_dp_rank = attribute(dp_ranks, finish, ideal_finish);
+  finish.clear();
+  for (std::size_t s = 0; s < stages.size(); ++s) finish.push_back(std::move(times[2 + s].finish_s));
+  result.blocking.by_stage = attribute(stages, finish, ideal_finish);
+  finish.clear();
+  for (std::size_t k = 0; k < optypes.size(); ++k) {
+    finish.push_back(std::move(times[2 + 2 * stages.size() + k].finish_s));
+  }
+  result.blocking.by_optype = attribute(optypes, finish, ideal_finish);
+
+  for (std::size_t dp = 0; dp < dp_ranks.size(); ++dp) {
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      const std::vector<double> alone = part(times[2 + stages.size() + s].finish_s, dp, steps);
+      result.worker_slowdown.push_back(mean(alone) / result.ideal_finish_s);
+      result.worker_slowdown_bound.push_back(
+          std::min(result.blocking.by_dp_rank.slowdown[dp], result.blocking.by_stage.slowdown[s]));
+    }
+  }
+}
+
+Family WhatIfEngine::attribute_launch(const WhatIf& result) const {
+  const auto family = [&](const std::vector<Label>& labels) {
+    std::vector<Task> tasks;
+    for (const auto& label : labels) tasks.push_back({Task::Kind::kLaunch, {{label.box}}});
+    std::vector<std::vector<double>> finish;
+    for (StepTimes& times : run(tasks)) finish.push_back(std::move(times.finish_s));
+    return attribute(labels, finish, result.nodelay.finish_s);
+  };
+  return {family(dp_labels(recording_)), family(stage_labels(recording_)),
+          family(optype_labels(recording_, FirstOps::kApart))};
+}
+
+// The slowest 3 % of the workers, by the reference's score, and the last stage: how much of the loss they explain.
+void WhatIfEngine::explain_by_workers(WhatIf& result) const {
+  const auto stages = static_cast<std::size_t>(recording_.pp_size);
+  std::vector<std::size_t> workers(recording_.ranks.size());
+  std::iota(workers.begin(), workers.end(), std::size_t{0});
+  std::sort(workers.begin(), workers.end(), [&](std::size_t a, std::size_t b) {
+    const auto& bound = result.worker_slowdown_bound;
+    if (bound[a] != bound[b]) return bound[a] > bound[b];
+    return std::pair(recording_.ranks[a], a) < std::pair(recording_.ranks[b], b);
+  });
+  const std::size_t distinct = std::set(recording_.ranks.begin(), recording_.ranks.end()).size();
+  workers.resize(std::min(workers.size(), (3 * distinct + 99) / 100));
+  result.slowest_workers = workers;
+
+  InstanceSet slowest;
+  for (const std::size_t worker : workers) {
+    InstanceBox box = box_of_ops(recording_, [&](const TraceOp& op) {
+      return static_cast<std::size_t>(op.stage) == worker % stages;
+    });
+    std::fill(box.dp_ranks.begin(), box.dp_ranks.end(), 0);
+    box.dp_ranks[worker / stages] = 1;
+    slowest.boxes.push_back(std::move(box));
+  }
+  const InstanceSet last_stage{{stage_labels(recording_).back().box}};
+  const auto times = run({{Task::Kind::kMixedOutside, slowest},
+                          {Task::Kind::kMixed, slowest},
+                          {Task::Kind::kMixedOutside, last_stage},
+                          {Task::Kind::kMixed, last_stage}});
+  const double recorded = mean(result.nodelay.span_s);
+  result.slowest_workers_share = {mean(times[0].span_s), mean(times[1].span_s), recorded, result.ideal_span_s};
+  result.last_stage_share = {mean(times[2].span_s), mean(times[3].span_s), recorded, result.ideal_span_s};
+}
+
+}  // namespace goodput
