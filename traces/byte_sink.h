@@ -1,0 +1,34 @@
+// A file written front to back, as it is or gzipped: the counterpart of ByteSource.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "sim/errors.h"
+
+namespace goodput {
+
+class ByteSink {
+ public:
+  // Creates or truncates `path`. Gzips when `final_path`, the name that the file is going to have, ends in
+  // .gz.
+  static Result<ByteSink> open(const std::string& path, std::string_view final_path);
+
+  Status write(std::string_view bytes);
+
+  // Flushes everything; a file that was not closed this way may be incomplete. Nothing may be written
+  // afterwards.
+  Status close();
+
+ private:
+  struct CloseFile {
+    void operator()(void* file) const;
+  };
+  ByteSink(std::string path, void* file) : path_(std::move(path)), file_(file) {}
+
+  std::string path_;
+  std::unique_ptr<void, CloseFile> file_;  // zlib's gzFile
+};
+
+}  // namespace goodput

@@ -1,0 +1,49 @@
+// A file read front to back, gunzipped on the way when it is gzip (also several members in one file).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/errors.h"
+
+namespace goodput {
+
+class ByteSource {
+ public:
+  // Refuses what is not readable: missing, a directory, no permission, empty.
+  static Result<ByteSource> open(const std::string& path);
+
+  // Up to the first 64 KiB, without consuming them. Fails on a damaged gzip header.
+  Result<std::string_view> peek();
+
+  // Fills `into` from the front and returns how much was read: less than asked only at the end of the file.
+  // Fails when gzip data is truncated or damaged.
+  Result<std::size_t> read(std::span<char> into);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  // Compressed bytes consumed so far, for progress.
+  [[nodiscard]] std::size_t consumed_bytes() const;
+
+ private:
+  struct CloseFile {
+    void operator()(void* file) const;
+  };
+  ByteSource(std::string path, void* file) : path_(std::move(path)), file_(file) {}
+  Result<std::size_t> read_file(std::span<char> into);
+
+  std::string path_;
+  std::unique_ptr<void, CloseFile> file_;  // zlib's gzFile
+  std::string head_;                       // peeked, not yet read
+  std::size_t head_used_ = 0;
+  bool peeked_ = false;
+};
+
+// The whole of `source`. For files that are small by nature: metadata, configs.
+Result<std::string> read_all(ByteSource& source, std::size_t limit_bytes);
+
+}  // namespace goodput
