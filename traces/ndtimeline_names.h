@@ -1,0 +1,22 @@
+// NDTimeline's metric names, as they vary between releases, and the op types they mean.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/op_type.h"
+
+namespace goodput {
+
+// The op type of a metric name in any known spelling. Names of metrics that are no ops of a step are absent.
+[[nodiscard]] std::optional<OpType> find_metric(std::string_view name);
+
+// Whether the metric exists but is no op of a step (a part of one, an enclosing span, a marker): readers
+// skip it.
+[[nodiscard]] bool is_ignored_metric(std::string_view name);
+
+// The error text for a name that is neither: why it cannot be used, or the nearest known one.
+[[nodiscard]] std::string unknown_metric(std::string_view name);
+
+}  // namespace goodput

@@ -1,0 +1,149 @@
+#include "traces/op_trace_raw_log.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/did_you_mean.h"
+#include "traces/ndtimeline_names.h"
+#include "traces/op_trace_format.h"
+#include "traces/raw_log_line.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{1} << 20;
+constexpr std::size_t kLongestLine = std::size_t{16} << 20;
+
+// The lines of a file without their ends, one after the other.
+class LineReader {
+ public:
+  explicit LineReader(ByteSource& source) : source_(source) {}
+
+  // The next line, valid until the next call; nothing at the end of the file.
+  Result<std::optional<std::string_view>> next() {
+    std::size_t newline = 0;
+    std::size_t searched = begin_;
+    while ((newline = buffer_.find('\n', searched)) == std::string::npos) {
+      searched = buffer_.size() - begin_;
+      GOODPUT_TRY(const bool more, read_more());
+      if (!more) break;
+      if (buffer_.size() > kLongestLine + kReadBytes) {
+        return Error{fmt::format("{}:{}", source_.path(), number_ + 1),
+                     fmt::format("the line is longer than {} MiB", kLongestLine >> 20)};
+      }
+    }
+    if (newline == std::string::npos && begin_ == buffer_.size()) return std::optional<std::string_view>();
+    ++number_;
+    std::string_view line = std::string_view(buffer_).substr(begin_, newline - begin_);
+    begin_ = newline == std::string::npos ? buffer_.size() : newline + 1;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    return std::optional(line);
+  }
+
+  // Of the line that next() returned last, from 1.
+  [[nodiscard]] std::size_t number() const { return number_; }
+
+ private:
+  // Moves the unfinished line to the front and reads behind it. False at the end of the file.
+  Result<bool> read_more() {
+    buffer_.erase(0, begin_);
+    begin_ = 0;
+    const std::size_t kept = buffer_.size();
+    buffer_.resize(kept + kReadBytes);
+    GOODPUT_TRY(const std::size_t count, source_.read(std::span(buffer_).subspan(kept)));
+    buffer_.resize(kept + count);
+    return count > 0;
+  }
+
+  ByteSource& source_;
+  std::string buffer_;
+  std::size_t begin_ = 0;  // of the next line
+  std::size_t number_ = 0;
+};
+
+std::optional<std::string> append_ops(const RawLogRecord& record, OpType type, OpTrace& trace,
+                                      RawLogReading& reading) {
+  for (std::size_t i = 0; i < record.durations_s.size(); ++i) {
+    if (record.steps[i] < 0) {
+      ++reading.before_training;
+      continue;
+    }
+    OpRow row;
+    row.dp_rank = record.dp_rank;
+    row.stage = record.stage;
+    row.rank = record.rank;
+    row.step = record.steps[i];
+    row.optype = type;
+    row.start_s = record.starts_s[i];
+    row.duration_s = record.durations_s[i];
+    row.seq_id = kUnset;
+    if (const auto problem = trace.append(row)) {
+      return fmt::format("op {} of {}: {}", i + 1, quoted(record.metric), *problem);
+    }
+    ++reading.ops;
+  }
+  return std::nullopt;
+}
+
+// What is wrong with the line, if anything.
+std::optional<std::string> append_line(std::string_view line, OpTrace& trace, RawLogReading& reading) {
+  const auto text = find_raw_log_record(line);
+  if (!text) {
+    if (!line.empty()) ++reading.foreign_lines;
+    return std::nullopt;
+  }
+  const auto record = parse_raw_log_record(*text);
+  if (!record) return record.error().what;
+  if (is_ignored_metric(record->metric)) {
+    ++reading.ignored_metrics;
+    return std::nullopt;
+  }
+  const auto type = find_metric(record->metric);
+  if (!type) return unknown_metric(record->metric);
+  return append_ops(*record, *type, trace, reading);
+}
+
+bool raw_log_matches(std::string_view head) {
+  while (!head.empty()) {
+    const std::size_t newline = head.find('\n');
+    if (find_raw_log_record(head.substr(0, newline))) return true;
+    head.remove_prefix(newline == std::string_view::npos ? head.size() : newline + 1);
+  }
+  return false;
+}
+
+// A file without ops is fine: the newest of rotated files may hold no more than a marker.
+Status append_raw_log_file(ByteSource& source, OpTrace& trace) {
+  GOODPUT_TRY([[maybe_unused]] const RawLogReading reading, append_raw_log(source, trace));
+  return Ok{};
+}
+
+}  // namespace
+
+Result<RawLogReading> append_raw_log(ByteSource& source, OpTrace& trace) {
+  LineReader lines(source);
+  RawLogReading reading;
+  while (true) {
+    GOODPUT_TRY(const std::optional<std::string_view> line, lines.next());
+    if (!line) return reading;
+    if (const auto problem = append_line(*line, trace, reading)) {
+      return Error{fmt::format("{}:{}", source.path(), lines.number()), *problem};
+    }
+  }
+}
+
+OpTraceFormat raw_log_op_trace_format() {
+  return {.name = "raw_log",
+          .summary = "NDTimeline's raw log (.log, .log.1, ..., .gz); read only",
+          .extensions = {},
+          .matches = raw_log_matches,
+          .append_file = append_raw_log_file,
+          .write = nullptr};
+}
+
+}  // namespace goodput

@@ -1,0 +1,20 @@
+// Op traces in Parquet files. Declared always, defined only when built with Parquet (GOODPUT_HAVE_PARQUET).
+#pragma once
+
+#include <string>
+
+#include "sim/errors.h"
+#include "sim/op_trace.h"
+
+namespace goodput {
+
+// Appends the rows of the Parquet file at `path`. Columns may be integers of any width, float or double,
+// plain or dictionary strings, in any order; other columns are ignored. Memory beyond the rows: a few pages
+// of one column.
+Status append_parquet_file(const std::string& path, OpTrace& trace);
+
+// Writes `trace` with the narrowest integers that NDTimeline uses and that hold the values, a dictionary of
+// op types and float32 times when all are float32. The same bytes for the same trace.
+Status write_parquet_file(const OpTrace& trace, const std::string& path);
+
+}  // namespace goodput
