@@ -1,0 +1,60 @@
+// A heat map of worker slowdowns: data-parallel ranks down, pipeline stages across.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/errors.h"
+
+namespace goodput {
+
+struct Heatmap {
+  std::string title;
+  std::string subtitle;  // a second, smaller line; may be empty
+  std::size_t dp = 1;
+  std::size_t pp = 1;
+  std::vector<double> slowdown;  // of worker (dp rank, stage) at dp_rank * pp + stage; NaN: not known
+
+  [[nodiscard]] double at(std::size_t dp_rank, std::size_t stage) const {
+    return slowdown[dp_rank * pp + stage];
+  }
+};
+
+// The worker that is slowed down most, the first of several; nothing known: worker 0.
+struct WorstWorker {
+  std::size_t dp_rank = 0;
+  std::size_t stage = 0;
+  double slowdown = 1;
+};
+[[nodiscard]] WorstWorker worst_worker(const Heatmap& heatmap);
+
+enum class TerminalColour {
+  kNone,
+  k256,
+  k24Bit,
+};
+
+struct HeatmapTextOptions {
+  TerminalColour colour = TerminalColour::kNone;
+  std::size_t width = 100;     // more stages than fit go into further bands
+  std::size_t most_rows = 32;  // of more dp ranks, those with the largest slowdowns are shown
+};
+
+// REQUIRES for all: dp, pp >= 1 and dp * pp slowdowns.
+[[nodiscard]] std::string heatmap_text(const Heatmap& heatmap, const HeatmapTextOptions& options = {});
+
+// A whole <svg> element, without ids or scripts: it may be a file or part of a page.
+[[nodiscard]] std::string heatmap_svg(const Heatmap& heatmap);
+
+// The same picture in twice as many pixels, as the bytes of a PNG file.
+[[nodiscard]] Result<std::string> heatmap_png(const Heatmap& heatmap);
+
+// Whether a heat map can be written under this name: .svg or .png.
+[[nodiscard]] Status check_heatmap_path(std::string_view final_path);
+
+// Writes to `path` what `final_path`, the name it is going to have, asks for.
+Status write_heatmap(const Heatmap& heatmap, const std::string& path, std::string_view final_path);
+
+}  // namespace goodput
