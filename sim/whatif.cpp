@@ -1,6 +1,7 @@
 #include "sim/whatif.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -113,14 +114,11 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-std::optional<double> Share::recovered() const {
-  if (recorded_s == ideal_s) return std::nullopt;
-  return (recorded_s - without_s) / (recorded_s - ideal_s);
-}
-
-std::optional<double> Share::caused() const {
-  if (recorded_s == ideal_s) return std::nullopt;
-  return (alone_s - ideal_s) / (recorded_s - ideal_s);
+std::optional<double> Share::of_loss(double part_s) const {
+  constexpr double kRounding = 1e-12;  // of float64 sums: a loss this small is none, and a share of it is noise
+  const double loss_s = recorded_s - ideal_s;
+  if (std::abs(loss_s) <= kRounding * ideal_s) return std::nullopt;
+  return part_s / loss_s;
 }
 
 WhatIfEngine::WhatIfEngine(const OpGraph& graph, const Recording& recording, WhatIfOptions options)
@@ -197,6 +195,17 @@ StepTimes WhatIfEngine::ideal_step() const {
   TimingEngine engine(graph_, {1, 1}, optimizers_, TimingEngine::Keep::kStepTimes);
   engine.propagate(IdealReplay(recording_, ideal_));
   return {engine.finish_times(), engine.spans()};
+}
+
+WhatIfEngine::OpTimes WhatIfEngine::ideal_times() const {
+  TimingEngine engine(graph_, {1, 1}, optimizers_, TimingEngine::Keep::kAllTimes);
+  engine.propagate(IdealReplay(recording_, ideal_));
+  OpTimes times;
+  for (OpId op = 0; op < graph_.size(); ++op) {
+    times.start_s.push_back(engine.starts(op).front());
+    times.end_s.push_back(engine.ends(op).front());
+  }
+  return times;
 }
 
 StepTimes WhatIfEngine::simulate(const InstanceSet& recorded) const {

@@ -48,9 +48,12 @@ struct Share {
   double recorded_s = 0;
   double ideal_s = 0;
 
-  // 1: making the set ideal recovers everything. Absent when nothing is lost.
-  [[nodiscard]] std::optional<double> recovered() const;  // (recorded - without) / (recorded - ideal)
-  [[nodiscard]] std::optional<double> caused() const;     // (alone - ideal) / (recorded - ideal)
+  // 1: making the set ideal recovers everything that is lost; absent when nothing is lost.
+  [[nodiscard]] std::optional<double> recovered() const { return of_loss(recorded_s - without_s); }
+  // 1: the set alone loses as much as is lost.
+  [[nodiscard]] std::optional<double> caused() const { return of_loss(alone_s - ideal_s); }
+  // `part_s` over what is lost.
+  [[nodiscard]] std::optional<double> of_loss(double part_s) const;
 };
 
 struct WhatIf {
@@ -94,8 +97,12 @@ class WhatIfEngine {
   // Step times when the instances in `ideal` take their ideal value and all others are as recorded.
   [[nodiscard]] StepTimes simulate_without(const InstanceSet& ideal) const;
 
-  // The values under which a block is replayed as recorded, and ideally: for timelines.
-  [[nodiscard]] const IdealValues& ideal_values() const { return ideal_; }
+  // Start and end of every op, by OpId, when all take their ideal value: the same in every lane.
+  struct OpTimes {
+    std::vector<double> start_s;
+    std::vector<double> end_s;
+  };
+  [[nodiscard]] OpTimes ideal_times() const;
 
  private:
   struct Task;

@@ -1,0 +1,12 @@
+// `goodput list WHAT`: everything built in, one line each.
+#pragma once
+
+#include <memory>
+
+#include "tools/command.h"
+
+namespace goodput {
+
+[[nodiscard]] std::unique_ptr<Command> make_list_command();
+
+}  // namespace goodput

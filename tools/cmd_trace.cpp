@@ -1,0 +1,242 @@
+#include "tools/cmd_trace.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/did_you_mean.h"
+#include "tools/json_result.h"
+#include "tools/output_file.h"
+#include "tools/trace_summary.h"
+#include "traces/job_metadata.h"
+#include "traces/op_trace_format.h"
+#include "traces/op_trace_reader.h"
+
+namespace goodput {
+namespace {
+
+// How the input files are to be read.
+struct InputOptions {
+  std::string format;         // empty: from content
+  std::string metadata_path;  // for the number of model chunks, which a trace without ids does not tell
+};
+
+void add_input_options(CLI::App& app, InputOptions& options) {
+  app.add_option("--format", options.format,
+                 "Format of the input (default: from its content; see goodput list formats)")
+      ->option_text("NAME");
+  app.add_option("--meta", options.metadata_path, "Job metadata: vpp_size for traces without micro-batch ids")
+      ->option_text("FILE");
+}
+
+Result<OpTraceReading> read(const std::vector<std::string>& paths, const InputOptions& input,
+                            const CommandContext& context) {
+  OpTraceReadOptions options;
+  options.format = input.format;
+  if (!input.metadata_path.empty()) {
+    GOODPUT_TRY(const JobMetadataFields fields, read_job_metadata(input.metadata_path));
+    if (fields.vpp_size) options.vpp_size = static_cast<int>(*fields.vpp_size);
+  }
+  GOODPUT_TRY(OpTraceReading reading, read_op_trace(paths, options));
+  for (const std::string& note : reading.notes) context.note(note);
+  return reading;
+}
+
+// Distinct names in order of appearance: parquet, csv.
+std::string join_distinct(const std::vector<std::string>& names) {
+  std::vector<std::string> distinct;
+  for (const std::string& name : names) {
+    if (std::find(distinct.begin(), distinct.end(), name) == distinct.end()) distinct.push_back(name);
+  }
+  std::string joined;
+  for (const std::string& name : distinct) joined.append(joined.empty() ? "" : ", ").append(name);
+  return joined;
+}
+
+std::string count(std::size_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+std::string ops_per_lane(const TraceSummary& summary) {
+  if (summary.least_ops_per_lane == summary.most_ops_per_lane)
+    return fmt::format("{}", summary.most_ops_per_lane);
+  return fmt::format("{} to {}", summary.least_ops_per_lane, summary.most_ops_per_lane);
+}
+
+std::string describe(const TraceSummary& summary, const std::vector<std::string>& formats) {
+  std::string text;
+  const auto line = [&text](std::string_view label, const std::string& value) {
+    text += fmt::format("{:<15} {}\n", label, value);
+  };
+  line("format",
+       fmt::format("{}, {} times", join_distinct(formats), summary.float32_times ? "float32" : "float64"));
+  line("ops", fmt::format("{} in {}", summary.rows, count(formats.size(), "file")));
+  line("steps",
+       fmt::format("{} from {} to {}", summary.steps.size(), summary.steps.front(), summary.steps.back()));
+  line("step time", fmt::format("{:.6g} s median, {:.6g} to {:.6g} s", summary.median_step_s,
+                                summary.shortest_step_s, summary.longest_step_s));
+  line("parallelism", fmt::format("dp {}, pp {}, vpp {}: {}", summary.dp_size, summary.pp_size,
+                                  summary.vpp_size, count(summary.workers, "worker")));
+  line("micro-batches", fmt::format("{}", summary.micro_batches));
+  line("ops a lane",
+       fmt::format("{} in each of {} (step, dp_rank) lanes", ops_per_lane(summary), summary.lanes));
+  line("dense", summary.not_dense.empty() ? "yes" : "no: " + summary.not_dense);
+  text += fmt::format("\n{:<28} {:>10} {:>12} {:>12}\n", "op type", "ops", "total s", "mean ms");
+  for (std::size_t i = 0; i < kOpTypeCount; ++i) {
+    const OpTypeTotals& totals = summary.by_type[i];
+    if (totals.ops == 0) continue;
+    text += fmt::format("{:<28} {:>10} {:>12.3f} {:>12.3f}\n", kOpTypes[i].name, totals.ops, totals.seconds,
+                        1e3 * totals.seconds / static_cast<double>(totals.ops));
+  }
+  return text;
+}
+
+nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading& reading,
+                               const CommandContext& context) {
+  nlohmann::ordered_json json = begin_json_result("trace_info", context);
+  json["formats"] = reading.formats;
+  json["notes"] = reading.notes;
+  json["float32_times"] = summary.float32_times;
+  json["rows"] = summary.rows;
+  json["steps"] = summary.steps;
+  json["dp_size"] = summary.dp_size;
+  json["pp_size"] = summary.pp_size;
+  json["vpp_size"] = summary.vpp_size;
+  json["workers"] = summary.workers;
+  json["micro_batches"] = summary.micro_batches;
+  json["lanes"] = summary.lanes;
+  json["ops_per_lane"] = {{"min", summary.least_ops_per_lane}, {"max", summary.most_ops_per_lane}};
+  json["step_time_s"] = {
+      {"min", summary.shortest_step_s}, {"median", summary.median_step_s}, {"max", summary.longest_step_s}};
+  json["dense"] = summary.not_dense.empty();
+  json["not_dense_reason"] = summary.not_dense.empty() ? nullptr : nlohmann::ordered_json(summary.not_dense);
+  json["optypes"] = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < kOpTypeCount; ++i) {
+    const OpTypeTotals& totals = summary.by_type[i];
+    if (totals.ops == 0) continue;
+    json["optypes"][std::string(kOpTypes[i].name)] = {{"ops", totals.ops}, {"total_s", totals.seconds}};
+  }
+  return json;
+}
+
+struct InfoOptions {
+  std::vector<std::string> paths;
+  InputOptions input;
+};
+
+Result<ExitCode> run_info(const InfoOptions& options, const CommandContext& context) {
+  GOODPUT_TRY(const OpTraceReading reading, read(options.paths, options.input, context));
+  const TraceSummary summary = summarize(reading.trace);
+  context.print(describe(summary, reading.formats));
+  GOODPUT_TRY_STATUS(write_json_result(to_json(summary, reading, context), context));
+  return ExitCode::kOk;
+}
+
+struct ConvertOptions {
+  std::vector<std::string> paths;  // inputs, then the output
+  std::string to;                  // format of the output; empty: from its extension
+  InputOptions input;
+};
+
+Result<OpTraceFormat> find_output_format(const std::string& name) {
+  std::vector<std::string_view> writable;
+  const std::vector<OpTraceFormat> formats = op_trace_formats();
+  for (const OpTraceFormat& format : formats) {
+    if (format.write == nullptr) continue;
+    if (format.name == name) return format;
+    writable.push_back(format.name);
+  }
+  return Error{"", fmt::format("--to: cannot write format {}{}; can write {}", goodput::quoted(name),
+                               did_you_mean(name, writable), fmt::join(writable, ", "))};
+}
+
+Result<OpTraceFormat> format_of_extension(const std::string& path) {
+  std::vector<std::string_view> extensions;
+  for (const OpTraceFormat& format : op_trace_formats()) {
+    for (const std::string_view extension : format.extensions) {
+      if (format.write != nullptr && path.ends_with(extension)) return format;
+      extensions.push_back(extension);
+    }
+  }
+  return Error{path,
+               fmt::format("cannot tell the output format from the name; end it in one of {} or give --to",
+                           fmt::join(extensions, ", "))};
+}
+
+Status refuse_to_overwrite_input(const std::vector<std::string>& inputs, const std::string& output) {
+  for (const std::string& input : inputs) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(input, output, ignored)) {
+      return Error{output, "is both input and output; name another output file"};
+    }
+  }
+  return Ok{};
+}
+
+Status write_trace(const OpTrace& trace, const OpTraceFormat& format, const std::string& path) {
+  if (path == "-") return format.write(trace, "/dev/stdout", path);
+  return write_file_atomically(
+      path, [&](const std::string& temporary) { return format.write(trace, temporary, path); });
+}
+
+Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext& context) {
+  const std::vector<std::string> inputs(options.paths.begin(), std::prev(options.paths.end()));
+  const std::string& output = options.paths.back();
+  GOODPUT_TRY(const OpTraceFormat format,
+              options.to.empty() ? format_of_extension(output) : find_output_format(options.to));
+  GOODPUT_TRY_STATUS(refuse_to_overwrite_input(inputs, output));
+  GOODPUT_TRY(const OpTraceReading reading, read(inputs, options.input, context));
+  GOODPUT_TRY_STATUS(write_trace(reading.trace, format, output));
+  if (output != "-")
+    context.print(fmt::format("{}: {} ops as {}\n", output, reading.trace.size(), format.name));
+  nlohmann::ordered_json json = begin_json_result("trace_convert", context);
+  json["formats"] = reading.formats;
+  json["notes"] = reading.notes;
+  json["rows"] = reading.trace.size();
+  json["output"] = {{"path", output}, {"format", format.name}};
+  GOODPUT_TRY_STATUS(write_json_result(json, context));
+  return ExitCode::kOk;
+}
+
+class TraceCommand final : public Command {
+ public:
+  void configure(CLI::App& app) override {
+    app.require_subcommand(1);
+    info_app_ = app.add_subcommand("info", "What the files, together one trace, hold");
+    info_app_->add_option("files", info_.paths, "Trace files, one a host")
+        ->required()
+        ->option_text("FILE...");
+    add_input_options(*info_app_, info_.input);
+    CLI::App* convert = app.add_subcommand("convert", "Write the rows of all IN, in their order, to OUT");
+    convert->add_option("files", convert_.paths, "Trace files to read, and the file to write (-: stdout)")
+        ->required()
+        ->expected(2, CLI::detail::expected_max_vector_size)
+        ->option_text("IN... OUT");
+    convert->add_option("--to", convert_.to, "Format of OUT (default: from its extension)")
+        ->option_text("NAME");
+    add_input_options(*convert, convert_.input);
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    return info_app_->parsed() ? run_info(info_, context) : run_convert(convert_, context);
+  }
+
+ private:
+  CLI::App* info_app_ = nullptr;
+  InfoOptions info_;
+  ConvertOptions convert_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_trace_command() {
+  return std::make_unique<TraceCommand>();
+}
+
+}  // namespace goodput

@@ -1,0 +1,135 @@
+#include "tools/cmd_whatif.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/whatif.h"
+#include "tools/heatmap.h"
+#include "tools/json_result.h"
+#include "tools/load_recording.h"
+#include "tools/output_file.h"
+#include "tools/whatif_compat.h"
+#include "tools/whatif_report.h"
+#include "traces/timeline.h"
+
+namespace goodput {
+namespace {
+
+struct OutputPaths {
+  std::string compat_json;
+  std::string timeline;
+  std::string ideal_timeline;
+  std::string heatmap;
+};
+
+Status write_timelines(const OutputPaths& paths, const LoadedRecording& loaded, const WhatIfEngine& engine) {
+  if (!paths.timeline.empty()) {
+    GOODPUT_TRY_STATUS(write_file_atomically(paths.timeline, [&](const std::string& temporary) {
+      return write_recorded_timeline(loaded.recording, temporary, paths.timeline);
+    }));
+  }
+  if (!paths.ideal_timeline.empty()) {
+    const WhatIfEngine::OpTimes times = engine.ideal_times();
+    GOODPUT_TRY_STATUS(write_file_atomically(paths.ideal_timeline, [&](const std::string& temporary) {
+      return write_ideal_timeline(loaded.recording, times.start_s, times.end_s, temporary, paths.ideal_timeline);
+    }));
+  }
+  return Ok{};
+}
+
+class WhatIfCommand final : public Command {
+ public:
+  void configure(CLI::App& app) override {
+    app.add_option("trace", load_.trace_paths, "Trace files of one job (one a host, or one for all); format from content")
+        ->required()
+        ->option_text("TRACE...");
+    app.add_option("--meta", load_.metadata_path, "Job metadata, YAML or JSON (default: inferred from the rows)")
+        ->option_text("FILE");
+    app.add_option("--format", load_.format, "Format of the traces (default: from content; see goodput list formats)")
+        ->option_text("NAME");
+    app.add_option("--steps", load_.steps, "Analyse these steps only, for example 12,20-23")->option_text("LIST");
+    app.add_option("--decompose-threshold", threshold_,
+                   "Break a slowdown down into parts from this value on (default 1.03)")
+        ->option_text("X");
+    app.add_option("--fix", fix_,
+                   "Predict the step time with these ops ideal, for example 'stage=3' or 'worker=2:3&step=10-20'; "
+                   "repeated: any of them. Keys: optype, stage, dp, worker, step, mb")
+        ->option_text("SELECTOR")
+        ->take_all()
+        ->expected(1);
+    app.add_option("--keep", keep_, "Predict the step time with all ops ideal but these; repeated: any of them")
+        ->option_text("SELECTOR")
+        ->take_all()
+        ->expected(1);
+    app.add_option("--heatmap", paths_.heatmap, "Draw the workers' slowdowns, as .svg or .png")->option_text("FILE");
+    app.add_option("--timeline", paths_.timeline, "Write the recorded steps as a Chrome trace, for Perfetto")
+        ->option_text("FILE.json.gz");
+    app.add_option("--ideal-timeline", paths_.ideal_timeline, "The same for the steps without stragglers")
+        ->option_text("FILE.json.gz");
+    app.add_option("--compat-json", paths_.compat_json, "Write the result with the reference artifact's keys")
+        ->option_text("FILE");
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    GOODPUT_TRY_STATUS(check_options());
+    GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_));
+    for (const std::string& note : loaded.notes) context.note(note);
+    const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs)};
+    const WhatIfEngine engine(loaded.graph, loaded.recording, options);
+    const WhatIf result = engine.analyse();
+    if (!(result.ideal_finish_s > 0)) {
+      return Error{load_.trace_paths.front(), "all ops take no time; is the duration column in seconds?"};
+    }
+    GOODPUT_TRY(const std::vector<Intervention> interventions,
+                intervene(engine, loaded.recording, result, fix_, keep_));
+    const std::vector<RootCause> causes = find_root_causes(loaded.recording, result, threshold_);
+    const WhatIfReport report{loaded, result, causes, interventions, threshold_};
+    GOODPUT_TRY_STATUS(write_files(report, engine));
+    GOODPUT_TRY_STATUS(write_json(report, context));
+    context.print(whatif_text(report, context.terminal));
+    return ExitCode::kOk;
+  }
+
+ private:
+  [[nodiscard]] Status check_options() const {
+    if (!(threshold_ >= 0)) return Error{"", "--decompose-threshold wants a number from 0 on, for example 1.03"};
+    return paths_.heatmap.empty() ? Status(Ok{}) : check_heatmap_path(paths_.heatmap);
+  }
+
+  [[nodiscard]] Status write_files(const WhatIfReport& report, const WhatIfEngine& engine) const {
+    GOODPUT_TRY_STATUS(write_timelines(paths_, report.loaded, engine));
+    if (!paths_.heatmap.empty()) {
+      GOODPUT_TRY_STATUS(write_file_atomically(paths_.heatmap, [&](const std::string& temporary) {
+        return write_heatmap(worker_heatmap(report), temporary, paths_.heatmap);
+      }));
+    }
+    if (paths_.compat_json.empty()) return Ok{};
+    return write_text_atomically(paths_.compat_json, compat_json(report.result, report.loaded.job, threshold_));
+  }
+
+  [[nodiscard]] Status write_json(const WhatIfReport& report, const CommandContext& context) const {
+    if (context.options.json_path.empty()) return Ok{};
+    nlohmann::ordered_json json = begin_json_result("whatif", context);
+    add_whatif_json(report, json);
+    return write_json_result(json, context);
+  }
+
+  LoadOptions load_;
+  OutputPaths paths_;
+  std::vector<std::string> fix_;
+  std::vector<std::string> keep_;
+  double threshold_ = 1.03;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_whatif_command() {
+  return std::make_unique<WhatIfCommand>();
+}
+
+}  // namespace goodput

@@ -1,0 +1,15 @@
+#include "tools/command.h"
+
+#include <ostream>
+
+namespace goodput {
+
+void CommandContext::print(std::string_view text) const {
+  if (!options.quiet && !options.json_on_stdout()) out << text;
+}
+
+void CommandContext::note(std::string_view text) const {
+  if (!options.quiet) err << "note: " << text << '\n';
+}
+
+}  // namespace goodput

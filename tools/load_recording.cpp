@@ -1,0 +1,102 @@
+#include "tools/load_recording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "models/megatron.h"
+#include "sim/hash.h"
+#include "sim/instance_set.h"
+#include "traces/op_trace_reader.h"
+
+namespace goodput {
+namespace {
+
+// Which of the trace's steps a list such as 12,20-23 names. A range takes what exists; a single step must exist.
+Result<std::vector<std::uint32_t>> select_steps(const std::vector<std::int64_t>& steps, const std::string& list) {
+  std::vector<std::uint32_t> selected;
+  std::vector<NumberRange> ranges;
+  if (!list.empty()) {
+    GOODPUT_TRY(ranges, parse_number_ranges(list));
+  }
+  for (const NumberRange& range : ranges) {
+    if (range.first == range.last && !std::binary_search(steps.begin(), steps.end(), range.first)) {
+      return Error{"", fmt::format("step {} is not in the trace; it has {} steps from {} to {}", range.first,
+                                   steps.size(), steps.front(), steps.back())};
+    }
+  }
+  for (std::uint32_t i = 0; i < steps.size(); ++i) {
+    const bool named = std::any_of(ranges.begin(), ranges.end(), [&](const NumberRange& range) {
+      return range.first <= steps[i] && steps[i] <= range.last;
+    });
+    if (list.empty() || named) selected.push_back(i);
+  }
+  if (selected.empty()) {
+    return Error{"", fmt::format("no step of the trace is in {}; it has {} steps from {} to {}", list, steps.size(),
+                                 steps.front(), steps.back())};
+  }
+  return selected;
+}
+
+// Data parallelism shows in the sizes or in the ops themselves.
+megatron::DataParallel data_parallel_of(const TraceIndex& index, const JobMetadata& job) {
+  const bool recorded = std::any_of(index.lane.ops.begin(), index.lane.ops.end(), [](const TraceOp& op) {
+    return op.type == OpType::kParamsAllGather || op.type == OpType::kGradsReduceScatter ||
+           op.type == OpType::kSeparateGradsAllReduce;
+  });
+  const bool by_size = index.dp_size * job.dsp_size > 1;
+  return recorded || by_size ? megatron::DataParallel::kYes : megatron::DataParallel::kNo;
+}
+
+std::uint64_t hash_of(const Recording& recording) {
+  Hash hash;
+  for (const TraceOp& op : recording.ops) {
+    for (const std::int64_t part : {std::int64_t{op.seq_id}, std::int64_t{op.stage}, std::int64_t{op.mc},
+                                    std::int64_t{op.mb_id}, std::int64_t{op.gmc}}) {
+      hash.add(part);
+    }
+    hash.add(to_string(op.type));
+  }
+  for (const std::int64_t step : recording.steps) hash.add(step);
+  for (const std::int32_t rank : recording.ranks) hash.add(rank);
+  for (const StepBlock& block : recording.blocks) {
+    hash.add(std::span<const double>(block.start_s));
+    hash.add(std::span<const double>(block.end_s));
+  }
+  return hash.value();
+}
+
+Error in_file(const std::string& path, Error error) {
+  return error.where.empty() ? Error{path, std::move(error.what)} : error;
+}
+
+}  // namespace
+
+Result<LoadedRecording> load_recording(const LoadOptions& options) {
+  JobMetadataFields fields;
+  if (!options.metadata_path.empty()) {
+    GOODPUT_TRY(fields, read_job_metadata(options.metadata_path));
+  }
+  OpTraceReadOptions read_options;
+  read_options.format = options.format;
+  if (fields.vpp_size) read_options.vpp_size = static_cast<int>(*fields.vpp_size);
+  GOODPUT_TRY(OpTraceReading reading, read_op_trace(options.trace_paths, read_options));
+
+  const std::string& path = options.trace_paths.front();
+  Result<TraceIndex> index = index_trace(reading.trace);
+  if (!index) return in_file(path, std::move(index).error());
+  const JobMetadata job = complete_metadata(fields, *index, file_stem(path));
+  for (std::string& warning : metadata_warnings(job, *index)) reading.notes.push_back(std::move(warning));
+  GOODPUT_TRY(const std::vector<std::uint32_t> selected, select_steps(index->steps, options.steps));
+  Result<OpGraph> graph = megatron::build_graph(index->lane, data_parallel_of(*index, job));
+  if (!graph) return in_file(path, std::move(graph).error());
+
+  LoadedRecording loaded{*std::move(graph), {}, job, reading.trace.size(), index->steps.size(),
+                         std::move(reading.formats), std::move(reading.notes), 0};
+  loaded.recording = arrange(std::move(reading.trace), *std::move(index), loaded.graph, selected);
+  loaded.hash = hash_of(loaded.recording);
+  return loaded;
+}
+
+}  // namespace goodput

@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <new>
+
+#include "sim/errors.h"
+#include "tools/command_line.h"
+#include "tools/output_file.h"
+
+namespace {
+
+// https://no-color.org: a non-empty NO_COLOR turns colours off.
+goodput::Terminal terminal_of_stdout() {
+  goodput::Terminal terminal;
+  if (isatty(STDOUT_FILENO) == 0) return terminal;
+  const char* no_colour = std::getenv("NO_COLOR");
+  terminal.colour = no_colour == nullptr || *no_colour == '\0';
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) terminal.width = size.ws_col;
+  return terminal;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using goodput::ExitCode;
+  const auto exit_status = [](ExitCode code) { return static_cast<int>(code); };
+  try {
+    goodput::remove_unfinished_files_on_interrupt();
+    return exit_status(
+        goodput::run_command_line({argv + (argc > 0 ? 1 : 0), argv + argc}, std::cout, std::cerr,
+                                                 terminal_of_stdout()));
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "error: not enough memory for this input\n");
+    return exit_status(ExitCode::kBadInput);
+  } catch (const goodput::InternalError& error) {
+    fmt::print(stderr, "internal error: {}; please report it\n", error.what());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "internal error: unexpected {}; please report it\n", error.what());
+  }
+  return exit_status(ExitCode::kOurBug);
+}

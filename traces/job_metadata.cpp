@@ -1,0 +1,123 @@
+#include "traces/job_metadata.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "sim/did_you_mean.h"
+#include "traces/byte_source.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+constexpr std::size_t kDeepestNesting = 64;  // yaml-cpp recurses once a level
+constexpr std::int64_t kLargestSize = std::numeric_limits<std::int32_t>::max();
+
+struct SizeField {
+  const char* key;
+  std::optional<std::int64_t> JobMetadataFields::*field;
+  std::int64_t least;
+};
+constexpr SizeField kSizeFields[] = {
+    {"run_id", &JobMetadataFields::run_id, 0},     {"dp_size", &JobMetadataFields::dp_size, 1},
+    {"dsp_size", &JobMetadataFields::dsp_size, 1}, {"pp_size", &JobMetadataFields::pp_size, 1},
+    {"tp_size", &JobMetadataFields::tp_size, 1},   {"vpp_size", &JobMetadataFields::vpp_size, 1},
+    {"world_size", &JobMetadataFields::world_size, 1},
+};
+
+// Brackets open at once, and the deepest indentation in units of one space: both bound how deep the parser recurses.
+bool is_nested_too_deeply(std::string_view text) {
+  std::size_t open = 0;
+  std::size_t dashes = 0;  // "- - - x" nests a level a dash
+  for (const char c : text) {
+    if (c == '[' || c == '{') ++open;
+    if ((c == ']' || c == '}') && open > 0) --open;
+    if (c == '-' || c == '?') ++dashes;
+    else if (c != ' ') dashes = 0;
+    if (open > kDeepestNesting || dashes > kDeepestNesting) return true;
+  }
+  return false;
+}
+
+Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& path) {
+  if (!root.IsMap()) return Error{path, "is no mapping of keys to values; want dp_size: 4 and the like"};
+  JobMetadataFields fields;
+  if (const YAML::Node name = root["trial_name"]; name && name.IsScalar()) fields.trial_name = name.Scalar();
+  for (const SizeField& size : kSizeFields) {
+    const YAML::Node node = root[size.key];
+    if (!node || node.IsNull()) continue;
+    std::int64_t value = 0;
+    if (!node.IsScalar() || !YAML::convert<std::int64_t>::decode(node, value) || value < size.least ||
+        value > kLargestSize) {
+      return Error{fmt::format("{} /{}", path, size.key),
+                   fmt::format("is {}, want an integer from {} to {}",
+                               node.IsScalar() ? goodput::quoted(node.Scalar()) : "no number", size.least, kLargestSize)};
+    }
+    fields.*size.field = value;
+  }
+  return fields;
+}
+
+std::int64_t smallest_gap(std::vector<std::int32_t> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  std::int64_t gap = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 1; i < ranks.size(); ++i) {
+    if (ranks[i] != ranks[i - 1]) gap = std::min<std::int64_t>(gap, std::int64_t{ranks[i]} - ranks[i - 1]);
+  }
+  return gap == std::numeric_limits<std::int64_t>::max() ? 1 : gap;
+}
+
+}  // namespace
+
+Result<JobMetadataFields> read_job_metadata(const std::string& path) {
+  GOODPUT_TRY(ByteSource source, ByteSource::open(path));
+  GOODPUT_TRY(const std::string text, read_all(source, kLargestFile));
+  if (is_nested_too_deeply(text)) return Error{path, "is nested too deeply for job metadata"};
+  try {
+    return fields_of(YAML::Load(text), path);
+  } catch (const YAML::Exception& error) {
+    return Error{fmt::format("{}:{}", path, error.mark.line + 1), fmt::format("is neither YAML nor JSON: {}", error.msg)};
+  }
+}
+
+JobMetadata complete_metadata(const JobMetadataFields& fields, const TraceIndex& index,
+                              const std::string& trial_name) {
+  JobMetadata job;
+  job.trial_name = fields.trial_name.value_or(trial_name);
+  job.run_id = fields.run_id.value_or(0);
+  job.dp_size = fields.dp_size.value_or(index.dp_size);
+  job.dsp_size = fields.dsp_size.value_or(1);
+  job.pp_size = fields.pp_size.value_or(index.lane.pp_size);
+  job.tp_size = fields.tp_size.value_or(smallest_gap(index.ranks));
+  job.vpp_size = fields.vpp_size.value_or(index.lane.vpp_size);
+  job.world_size = fields.world_size.value_or(job.dp_size * job.dsp_size * job.pp_size * job.tp_size);
+  return job;
+}
+
+std::vector<std::string> metadata_warnings(const JobMetadata& job, const TraceIndex& index) {
+  std::vector<std::string> warnings;
+  const auto compare = [&](const char* key, std::int64_t said, std::int64_t recorded) {
+    if (said == recorded) return;
+    warnings.push_back(fmt::format("metadata says {} {}, the trace shows {}; using the trace", key, said, recorded));
+  };
+  compare("dp_size", job.dp_size, index.dp_size);
+  compare("pp_size", job.pp_size, index.lane.pp_size);
+  compare("vpp_size", job.vpp_size, index.lane.vpp_size);
+  const std::int64_t product = job.dp_size * job.dsp_size * job.pp_size * job.tp_size;
+  if (job.world_size != product) {
+    warnings.push_back(fmt::format("metadata says world_size {}, but dp_size x dsp_size x pp_size x tp_size is {}",
+                                   job.world_size, product));
+  }
+  return warnings;
+}
+
+std::string file_stem(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  return name.substr(0, name.find('.', 1));
+}
+
+}  // namespace goodput
