@@ -1,0 +1,153 @@
+// Units, random streams, hashes, suggestions: the small things everything stands on.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+
+#include "sim/did_you_mean.h"
+#include "sim/errors.h"
+#include "sim/hash.h"
+#include "sim/op_type.h"
+#include "sim/parallel.h"
+#include "sim/random.h"
+#include "sim/units.h"
+
+namespace goodput {
+
+TEST_CASE("units: a size over a rate is a time, rounded to the nearest nanosecond") {
+  CHECK(Bytes{8} / BytesPerSecond{4e9} == SimDuration{2});
+  CHECK(Bytes{1} / BytesPerSecond{3e9} == SimDuration{0});  // 0.33 ns
+  CHECK(Bytes{2} / BytesPerSecond{3e9} == SimDuration{1});  // 0.67 ns
+  CHECK(Flops{1e12} / FlopsPerSecond{1e15} == std::chrono::milliseconds{1});
+}
+
+TEST_CASE("units: half nanoseconds round to even, so that roundings do not pile up") {
+  CHECK(from_seconds(0.5e-9) == SimDuration{0});
+  CHECK(from_seconds(1.5e-9) == SimDuration{2});
+  CHECK(from_seconds(-1.5e-9) == SimDuration{-2});
+  CHECK(to_seconds(SimDuration{1500}) == 1.5e-6);
+}
+
+TEST_CASE("units: quantities add to their own kind, scale, and divide to a ratio") {
+  CHECK(Bytes{3} + Bytes{4} == Bytes{7});
+  CHECK(2 * Bytes{3} - Bytes{1} == Bytes{5});
+  CHECK(Bytes{3} < Bytes{4});
+  CHECK(Bytes{3} / Bytes{4} == 0.75);
+}
+
+TEST_CASE("random: the first draws are pinned, on every machine") {
+  RandomStream random(1, "failure", 7);
+  const std::array<std::uint64_t, 3> drawn = {random.bits(), random.bits(), random.bits()};
+  CHECK(drawn == std::array<std::uint64_t, 3>{6176731912590912989U, 17176464830181700165U, 10912781975070183241U});
+}
+
+TEST_CASE("random: streams differ by seed, by name and by id") {
+  const auto first = [](std::uint64_t seed, std::string_view name, std::uint64_t id) {
+    return RandomStream(seed, name, id).bits();
+  };
+  CHECK(first(1, "a", 0) != first(2, "a", 0));
+  CHECK(first(1, "a", 0) != first(1, "b", 0));
+  CHECK(first(1, "a", 0) != first(1, "a", 1));
+  CHECK(first(1, "a", 0) == first(1, "a", 0));
+}
+
+TEST_CASE("random: distributions have their mean and deviation within four standard errors") {
+  constexpr int kDraws = 100000;
+  RandomStream random(42, "moments");
+  double uniform = 0;
+  double exponential = 0;
+  double normal = 0;
+  double squares = 0;
+  std::array<int, 5> below{};
+  for (int i = 0; i < kDraws; ++i) {
+    uniform += random.uniform();
+    exponential += random.exponential(0.5);
+    const double x = random.normal(3, 2);
+    normal += x;
+    squares += (x - 3) * (x - 3);
+    ++below[random.below(5)];
+  }
+  const double error = 4 / std::sqrt(kDraws);
+  CHECK(std::abs(uniform / kDraws - 0.5) < error * std::sqrt(1.0 / 12));
+  CHECK(std::abs(exponential / kDraws - 2) < error * 2);
+  CHECK(std::abs(normal / kDraws - 3) < error * 2);
+  CHECK(std::abs(squares / kDraws - 4) < error * 4 * std::sqrt(2.0));
+  for (const int count : below) CHECK(std::abs(count - kDraws / 5) < 4 * std::sqrt(kDraws * 0.2 * 0.8));
+}
+
+TEST_CASE("hash: order, lengths and single bits of the content matter") {
+  const auto of = [](std::initializer_list<double> values) {
+    Hash hash;
+    hash.add(std::span<const double>(values.begin(), values.size()));
+    return hash.value();
+  };
+  CHECK(of({1, 2, 3, 4, 5}) == of({1, 2, 3, 4, 5}));
+  CHECK(of({1, 2, 3, 4, 5}) != of({2, 1, 3, 4, 5}));
+  CHECK(of({1, 2, 3, 4, 5, 6, 7, 8}) != of({5, 6, 7, 8, 1, 2, 3, 4}));
+  CHECK(of({0, 0}) != of({0, 0, 0}));
+  CHECK(of({1}) != of({std::nextafter(1.0, 2.0)}));
+}
+
+TEST_CASE("did you mean: the nearest name within a third of the length is offered") {
+  const std::array<std::string_view, 3> names = {"forward-compute", "backward-compute", "gc"};
+  CHECK(did_you_mean("foward-compute", names) == "; did you mean \"forward-compute\"?");
+  CHECK(did_you_mean("cg", names) == "; did you mean \"gc\"?");  // a swap of neighbours
+  CHECK(did_you_mean("something-else", names).empty());
+  CHECK(did_you_mean(std::string(100000, 'x'), names).empty());
+}
+
+TEST_CASE("did you mean: the distance counts insertions, deletions, substitutions and swaps") {
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+  CHECK(edit_distance("ab", "ba") == 1);
+  CHECK(edit_distance("same", "same") == 0);
+}
+
+TEST_CASE("did you mean: quoted names stay on one line and short") {
+  CHECK(quoted("plain") == "\"plain\"");
+  CHECK(quoted("a\nb\x1b") == "\"a\\x0ab\\x1b\"");
+  CHECK(quoted(std::string(70, 'y')) == "\"" + std::string(60, 'y') + "...\" (70 characters)");
+}
+
+TEST_CASE("errors: a message names the place when there is one") {
+  CHECK(Error{"trace.csv:3", "no number"}.message() == "trace.csv:3: no number");
+  CHECK(Error{"", "no number"}.message() == "no number");
+}
+
+TEST_CASE("errors: a failed check says where and what") {
+  const auto fails = [] { GOODPUT_CHECK(1 + 1 == 3, "arithmetic"); };
+  try {
+    fails();
+    FAIL("no exception");
+  } catch (const InternalError& error) {
+    CHECK(std::string(error.what()).find("foundation_test.cpp") != std::string::npos);
+    CHECK(std::string(error.what()).find("arithmetic (1 + 1 == 3)") != std::string::npos);
+  }
+}
+
+TEST_CASE("op types: names are in alphabetical order, which breaks ties between ops that start together") {
+  for (std::size_t i = 1; i < kOpTypeCount; ++i) CHECK(kOpTypes[i - 1].name < kOpTypes[i].name);
+  CHECK(find_op_type("optimizer") == OpType::kOptimizer);
+  CHECK_FALSE(find_op_type("optimiser"));
+}
+
+TEST_CASE("parallel: every piece is done once, whatever the number of threads") {
+  for (const unsigned jobs : {0U, 1U, 2U, 3U, 100U}) {
+    CAPTURE(jobs);
+    std::vector<int> done(37, 0);
+    parallel_chunks(jobs, done.size(), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) ++done[i];
+    });
+    CHECK(done == std::vector<int>(37, 1));
+  }
+  parallel_chunks(4, 0, [](std::size_t, std::size_t) { FAIL("nothing to do"); });
+}
+
+TEST_CASE("parallel: an exception of a thread reaches the caller") {
+  CHECK_THROWS_AS(parallel_chunks(4, 8, [](std::size_t begin, std::size_t) {
+                    if (begin > 0) throw InternalError("piece");
+                  }),
+                  InternalError);
+}
+
+}  // namespace goodput

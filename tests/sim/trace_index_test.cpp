@@ -1,0 +1,127 @@
+#include "sim/trace_index.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/support/trace_generator.h"
+
+namespace goodput {
+namespace {
+
+OpRow row(std::int64_t step, std::int64_t dp, OpType type, std::int64_t seq_id, double start_s = 0,
+          double duration_s = 1) {
+  OpRow result;
+  result.step = step;
+  result.dp_rank = dp;
+  result.rank = dp;
+  result.optype = type;
+  result.seq_id = seq_id;
+  result.start_s = start_s;
+  result.duration_s = duration_s;
+  return result;
+}
+
+OpTrace trace_of(const std::vector<OpRow>& rows) {
+  OpTrace trace;
+  for (const OpRow& entry : rows) REQUIRE_FALSE(trace.append(entry));
+  return trace;
+}
+
+std::string error_of(const std::vector<OpRow>& rows) {
+  const Result<TraceIndex> index = index_trace(trace_of(rows));
+  REQUIRE_FALSE(index);
+  return index.error().message();
+}
+
+constexpr OpType kForward = OpType::kForwardCompute;
+
+}  // namespace
+
+TEST_CASE("trace index: ops, steps and workers are found in whatever order the rows come") {
+  const auto index = index_trace(trace_of({row(30, 1, kForward, 0), row(7, 0, kForward, 0, 2, 0.5), row(30, 0, kForward, 0),
+                                           row(7, 1, kForward, 0)}));
+  REQUIRE(index);
+  CHECK(index->steps == std::vector<std::int64_t>{7, 30});
+  CHECK(index->dp_size == 2);
+  CHECK(index->ranks == std::vector<std::int32_t>{0, 1});
+  CHECK(index->step_of_row == std::vector<std::uint32_t>{1, 0, 1, 0});
+  REQUIRE(index->lane.ops.size() == 1);
+  CHECK(index->lane.ops[0].name() == "forward-compute_0_0");
+  CHECK(index->lane.start_s[0] == 2);  // of step 7, dp_rank 0
+  CHECK(index->lane.end_s[0] == 2.5);
+}
+
+TEST_CASE("trace index: ends are float32 in a float32 recording and float64 otherwise") {
+  // 1 + 2^-24 lies halfway between two float32 values and rounds to 1
+  const auto narrow = index_trace(trace_of({row(0, 0, kForward, 0, 1.0, 0x1p-24)}));
+  CHECK(narrow->float32_times);
+  CHECK(narrow->lane.end_s[0] == 1.0);
+  const auto wide = index_trace(trace_of({row(0, 0, kForward, 0, 1.0, 0x1p-24), row(0, 0, kForward, 1, 0.1, 0)}));
+  CHECK_FALSE(wide->float32_times);
+  CHECK(wide->lane.end_s[0] == 1.0 + 0x1p-24);
+}
+
+TEST_CASE("trace index: an empty trace is refused") { CHECK(error_of({}) == "holds no ops"); }
+
+TEST_CASE("trace index: a missing op is named, with how many are missing") {
+  CHECK(error_of({row(1, 0, kForward, 0), row(1, 0, kForward, 1), row(1, 1, kForward, 0), row(2, 0, kForward, 0),
+                  row(2, 0, kForward, 1), row(2, 1, kForward, 1)}) ==
+        "not dense: forward-compute_1_0 is missing in step 1, dp_rank 1; 2 of 8 op instances are missing (2 ops x 4 "
+        "lanes), every op must be recorded in every step and dp_rank");
+}
+
+TEST_CASE("trace index: a dp_rank without rows is missing ops, however large the hole") {
+  CHECK(error_of({row(1, 0, kForward, 0), row(1, 2000000000, kForward, 0)}) ==
+        "not dense: forward-compute_0_0 is missing in step 1, dp_rank 1; 1999999999 of 2000000001 op instances are "
+        "missing (1 ops x 2000000001 lanes), every op must be recorded in every step and dp_rank");
+}
+
+TEST_CASE("trace index: a repeated op is refused") {
+  CHECK(error_of({row(4, 0, kForward, 0), row(4, 0, kForward, 0)}) ==
+        "forward-compute_0_0 is recorded twice in step 4, dp_rank 0; keep one row an op (were files given twice, or "
+        "two ranks of one worker recorded?)");
+}
+
+TEST_CASE("trace index: seq_ids that do not count within the step are refused before they fill the memory") {
+  CHECK(error_of({row(4, 0, kForward, 2000000000)}) ==
+        "seq_id 2000000000 of forward-compute on stage 0 in a trace of 1 rows: seq_ids must count from 0 in every "
+        "step; number the ops of each step anew");
+}
+
+TEST_CASE("trace index: dropping any one row of a dense trace is noticed, doubling any one too") {
+  const OpTrace dense = testing::generate_trace({});
+  for (std::size_t i = 0; i < dense.size(); i += 7) {
+    CAPTURE(i);
+    OpTrace dropped;
+    OpTrace doubled;
+    for (std::size_t k = 0; k < dense.size(); ++k) {
+      if (k != i) REQUIRE_FALSE(dropped.append(dense.row(k)));
+      REQUIRE_FALSE(doubled.append(dense.row(k)));
+    }
+    REQUIRE_FALSE(doubled.append(dense.row(i)));
+    REQUIRE(index_trace(dropped).error().what.starts_with("not dense: "));
+    REQUIRE(index_trace(doubled).error().what.find("recorded twice") != std::string::npos);
+  }
+}
+
+TEST_CASE("op trace: a row that makes no sense is refused with the field and its range") {
+  OpTrace trace;
+  const auto problem = [&](auto change) {
+    OpRow bad = row(0, 0, kForward, 0);
+    change(bad);
+    const auto text = trace.append(bad);
+    CHECK(trace.size() == 0);
+    return text.value_or("accepted");
+  };
+  CHECK(problem([](OpRow& r) { r.dp_rank = -1; }) == "dp_rank is -1, want 0 to 2147483647");
+  CHECK(problem([](OpRow& r) { r.stage = 40000; }) == "stage is 40000, want 0 to 32767");
+  CHECK(problem([](OpRow& r) { r.mc = -2; }) == "mc is -2, want -1 to 32767");
+  CHECK(problem([](OpRow& r) { r.duration_s = -0.5; }) == "duration is -0.5, want seconds from 0 to 9.2e+09");
+  CHECK(problem([](OpRow& r) { r.duration_s = NAN; }) == "duration is nan, want seconds from 0 to 9.2e+09");
+  CHECK(problem([](OpRow& r) { r.start_s = INFINITY; }) == "start_ts is inf, want seconds within +-9.2e+09");
+  OpRow early = row(0, 0, kForward, 0, -3);
+  CHECK_FALSE(trace.append(early));
+}
+
+}  // namespace goodput

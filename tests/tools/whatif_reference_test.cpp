@@ -1,0 +1,228 @@
+// The production analysis against the slow reference, over random traces with every feature in combination.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "sim/random.h"
+#include "sim/replay_values.h"
+#include "tests/reference/reference_whatif.h"
+#include "tests/support/analysed_trace.h"
+#include "tests/support/trace_generator.h"
+#include "tools/whatif_compat.h"
+
+namespace goodput::testing {
+namespace {
+
+using nlohmann::json;
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::uint64_t kCases = 60;  // some ten times slower, and looking for other things
+#else
+constexpr std::uint64_t kCases = 400;
+#endif
+// Both work in float64 on the same numbers; sums and medians run in another order.
+constexpr double kRelative = 1e-9;
+constexpr double kRounding = 1e-13;  // of a step time
+
+bool is_share(std::string_view key) { return key == "rem" || key == "add" || key == "Mw" || key == "Ms"; }
+
+// Shares are (a - b) / (c - d): the rounding of a step time, over a loss that may be tiny.
+double share_tolerance(const json& shares) {
+  const double recorded = shares.at("tori");
+  return kRounding * recorded / std::abs(recorded - shares.at("tideal").get<double>());
+}
+
+// First path at which two documents differ, or the empty string.
+std::string first_difference(const json& got, const json& want, const std::string& path = "") {
+  if (want.is_object()) {
+    if (!got.is_object() || got.size() != want.size()) return path + " has other keys";
+    for (const auto& [key, value] : want.items()) {
+      if (!got.contains(key)) return path + "/" + key + " is missing";
+      if (is_share(key) && value.is_number() && got[key].is_number()) {
+        const double error = std::abs(got[key].get<double>() - value.get<double>());
+        if (error <= share_tolerance(want) + kRelative * std::abs(value.get<double>())) continue;
+      }
+      // Where the loss itself is rounding, a share of it is any number or none.
+      if (is_share(key) && share_tolerance(want) > 0.1) continue;
+      if (auto difference = first_difference(got[key], value, path + "/" + key); !difference.empty()) return difference;
+    }
+    return "";
+  }
+  if (want.is_number()) {
+    const double tolerance = kRelative * std::abs(want.get<double>());
+    if (got.is_number() && std::abs(got.get<double>() - want.get<double>()) <= tolerance) return "";
+    return path + ": " + got.dump() + ", want " + want.dump();
+  }
+  return got == want ? "" : path + ": " + got.dump() + ", want " + want.dump();
+}
+
+megatron::DataParallel data_parallel(const TraceSpec& spec) {
+  return spec.data_parallel_ops ? megatron::DataParallel::kYes : megatron::DataParallel::kNo;
+}
+
+reference::Options reference_options(const TraceSpec& spec) {
+  reference::Options options;
+  options.dsp_size = spec.dsp_size;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("whatif: every field agrees with the reference on random traces") {
+  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+    const TraceSpec spec = random_spec(seed);
+    CAPTURE(to_string(spec));
+    const OpTrace trace = generate_trace(spec);
+    const AnalysedTrace analysed_trace = analysed(trace, data_parallel(spec));
+    const WhatIf result = WhatIfEngine(analysed_trace.graph, analysed_trace.recording, {}).analyse();
+    json got = json::parse(compat_json(result, {}, 1.03));
+    got.erase("job_meta");
+    REQUIRE(first_difference(got, reference::compat_result(trace, reference_options(spec))) == "");
+  }
+}
+
+TEST_CASE("whatif: a selection of steps agrees with the reference, dependencies still come from the first step") {
+  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+    TraceSpec spec = random_spec(seed);
+    spec.steps = 4;
+    CAPTURE(to_string(spec));
+    const OpTrace trace = generate_trace(spec);
+    const AnalysedTrace analysed_trace = analysed(trace, data_parallel(spec), {1, 3});
+    const WhatIf result = WhatIfEngine(analysed_trace.graph, analysed_trace.recording, {}).analyse();
+    json got = json::parse(compat_json(result, {}, 1.03));
+    got.erase("job_meta");
+    reference::Options options = reference_options(spec);
+    options.steps = result.steps;
+    REQUIRE(first_difference(got, reference::compat_result(trace, options)) == "");
+  }
+}
+
+TEST_CASE("megatron: dependencies and groups agree with the reference on random traces") {
+  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+    const TraceSpec spec = random_spec(seed);
+    CAPTURE(to_string(spec));
+    const OpTrace trace = generate_trace(spec);
+    const AnalysedTrace got = analysed(trace, data_parallel(spec));
+    const reference::Dependencies want = reference::dependencies(trace, reference_options(spec));
+    reference::Dependencies built;
+    std::set<std::set<std::string>> groups;
+    for (const OpGraph::Unit& unit : got.graph.units()) {
+      std::set<std::string> members;
+      for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
+        const std::string name = got.recording.ops[op].name();
+        members.insert(name);
+        auto& deps = built.deps[name];
+        for (const OpId before : got.graph.predecessors(op)) deps.insert(got.recording.ops[before].name());
+        if (unit.sync == Sync::kReplicas) built.dp_synchronised.insert(name);
+      }
+      if (unit.sync != Sync::kNone) groups.insert(members);
+    }
+    REQUIRE(built.deps == want.deps);
+    REQUIRE(built.dp_synchronised == want.dp_synchronised);
+    REQUIRE(groups == std::set(want.groups.begin(), want.groups.end()));
+  }
+}
+
+TEST_CASE("whatif: transfers, launch delays and replayed times agree with the reference on random traces") {
+  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+    const TraceSpec spec = random_spec(seed);
+    CAPTURE(to_string(spec));
+    const OpTrace trace = generate_trace(spec);
+    const AnalysedTrace got = analysed(trace, data_parallel(spec));
+    const auto want = reference::op_times(trace, reference_options(spec));
+    const IdealValues ideal = compute_ideal_values(got.recording, got.graph);
+    TimingEngine ideal_step(got.graph, {1, 1}, {}, TimingEngine::Keep::kAllTimes);
+    ideal_step.propagate(IdealReplay(got.recording, ideal));
+    std::size_t compared = 0;
+    for (const StepBlock& block : got.recording.blocks) {
+      TimingEngine nodelay(got.graph, block.shape, {}, TimingEngine::Keep::kAllTimes);
+      nodelay.propagate(MixedReplay(got.recording, block, ideal, {{InstanceBox::all(got.recording)}}, Side::kInside));
+      const std::vector<double> delays = compute_launch_delays(got.recording, block, got.graph);
+      for (std::size_t step = 0; step < block.shape.steps; ++step) {
+        for (std::size_t dp = 0; dp < block.shape.replicas; ++dp) {
+          for (OpId op = 0; op < got.graph.size(); ++op) {
+            const std::string name = got.recording.ops[op].name();
+            CAPTURE(name);
+            const auto& times = want.at({got.recording.steps[block.first_step + step], static_cast<int>(dp), name});
+            const std::size_t lane = block.shape.lane(step, dp);
+            if (got.graph.is_grouped(op)) {
+              REQUIRE(std::abs(block.row(block.value_s, op)[lane] - times.transfer) < 1e-6);
+            } else {
+              REQUIRE(std::isnan(times.transfer));
+            }
+            REQUIRE(std::abs(block.row(delays, op)[lane] - times.launch_delay) < 1e-6);
+            REQUIRE(std::abs(nodelay.starts(op)[lane] - times.nodelay_start) < 1e-9);
+            REQUIRE(std::abs(nodelay.ends(op)[lane] - times.nodelay_end) < 1e-9);
+            REQUIRE(std::abs(ideal_step.starts(op)[0] - times.ideal_start) < 1e-9);
+            REQUIRE(std::abs(ideal_step.ends(op)[0] - times.ideal_end) < 1e-9);
+            ++compared;
+          }
+        }
+      }
+    }
+    REQUIRE(compared == want.size());
+  }
+}
+
+TEST_CASE("whatif: the exact slowdown of every worker is that of replaying all replicas") {
+  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+    const TraceSpec spec = random_spec(seed);
+    CAPTURE(to_string(spec));
+    const OpTrace trace = generate_trace(spec);
+    const AnalysedTrace got = analysed(trace, data_parallel(spec));
+    const WhatIf result = WhatIfEngine(got.graph, got.recording, {}).analyse();
+    for (const auto& [worker, slowdown] : reference::exact_worker_slowdowns(trace, reference_options(spec))) {
+      const auto at = static_cast<std::size_t>(worker.first * got.recording.pp_size + worker.second);
+      REQUIRE(std::abs(result.worker_slowdown.at(at) - slowdown) <= kRelative * slowdown);
+    }
+  }
+}
+
+TEST_CASE("whatif: an intervention agrees with the reference, whatever its selectors") {
+  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+    const TraceSpec spec = random_spec(seed);
+    CAPTURE(to_string(spec));
+    const OpTrace trace = generate_trace(spec);
+    const AnalysedTrace got = analysed(trace, data_parallel(spec));
+    const WhatIfEngine engine(got.graph, got.recording, {});
+    // A worker, and one op type in the first step: boxes that overlap and cover lanes in part.
+    RandomStream random(seed, "selectors");
+    const auto dp = static_cast<int>(random.below(static_cast<std::uint64_t>(spec.dp)));
+    const auto stage = static_cast<int>(random.below(static_cast<std::uint64_t>(spec.pp)));
+    const std::int64_t step = got.recording.steps.front();
+    const InstanceSet chosen{{value_or_throw(select(got.recording, "worker=" + std::to_string(dp) + ":" + std::to_string(stage))),
+                              value_or_throw(select(got.recording, "optype=forward-compute&step=" + std::to_string(step)))}};
+    const auto is_chosen = [&](const reference::OpView& op) {
+      return (op.dp_rank == dp && op.stage == stage) || (op.type == OpType::kForwardCompute && op.step == step);
+    };
+    const auto options = reference_options(spec);
+    const double keep = reference::step_time_with(trace, options, is_chosen);
+    const double fix = reference::step_time_with(trace, options, [&](const auto& op) { return !is_chosen(op); });
+    REQUIRE(std::abs(mean(engine.simulate(chosen).span_s) - keep) <= kRelative * keep);
+    REQUIRE(std::abs(mean(engine.simulate_without(chosen).span_s) - fix) <= kRelative * fix);
+  }
+}
+
+TEST_CASE("whatif: shuffled rows and any number of threads give the same bytes") {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    const TraceSpec spec = random_spec(seed);
+    CAPTURE(to_string(spec));
+    const OpTrace trace = generate_trace(spec);
+    const auto bytes = [&](OpTrace rows, unsigned jobs) {
+      const AnalysedTrace got = analysed(std::move(rows), data_parallel(spec));
+      WhatIfOptions options;
+      options.jobs = jobs;
+      return compat_json(WhatIfEngine(got.graph, got.recording, options).analyse(), {}, 1.0);
+    };
+    const std::string expected = bytes(trace, 1);
+    REQUIRE(bytes(trace, 4) == expected);
+    REQUIRE(bytes(shuffled(trace, seed), 3) == expected);
+  }
+}
+
+}  // namespace goodput::testing
