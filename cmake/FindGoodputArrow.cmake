@@ -3,6 +3,13 @@
 find_package(Arrow QUIET CONFIG)
 find_package(Parquet QUIET CONFIG)
 add_library(goodput::arrow INTERFACE IMPORTED)
+# The wheel's libraries export the symbols of a newer simdjson, which crashes code built against the system's: the
+# system's must come first on the link line, where options stand before libraries. (Arrow's own calls then find the
+# system's too; we use no part of Arrow that parses JSON.)
+if(TARGET simdjson::simdjson)
+  target_link_options(goodput::arrow INTERFACE
+    LINKER:--push-state,--no-as-needed,$<TARGET_FILE:simdjson::simdjson>,--pop-state)
+endif()
 if(Arrow_FOUND AND Parquet_FOUND)
   target_link_libraries(goodput::arrow INTERFACE Parquet::parquet_shared Arrow::arrow_shared)
   set(GoodputArrow_SOURCE "CMake package ${Arrow_DIR}")
@@ -25,4 +32,4 @@ print(p.get_include(), d, *[sorted(glob.glob(os.path.join(d, f'lib{n}.so.*')), k
 endif()
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(GoodputArrow REQUIRED_VARS GoodputArrow_SOURCE
-  REASON_FAILURE_MESSAGE "building without Parquet; run ./goodput-setup, or install Arrow's CMake package")
+  REASON_FAILURE_MESSAGE "building without Parquet (run ./goodput-setup, or install Arrow's CMake package)")

@@ -15,7 +15,7 @@ constexpr std::size_t kLanesPerBlock = 256;  // a row of 2 KiB: loops amortised,
 // In float32 recordings the reference subtracts in float32; so do we.
 double difference(double a, double b, bool float32_times) {
   const double result = a - b;
-  return float32_times ? static_cast<double>(static_cast<float>(result)) : result;
+  return float32_times ? round_to_float32(result) : result;
 }
 
 std::vector<StepBlock> make_blocks(std::size_t steps, std::size_t dp_size, std::size_t ops) {
@@ -181,7 +181,7 @@ IdealValues compute_ideal_values(const Recording& recording, const OpGraph& grap
       continue;
     }
     ideal[type] = median(values);
-    if (grouped && recording.float32_times) ideal[type] = static_cast<double>(static_cast<float>(ideal[type]));
+    if (grouped && recording.float32_times) ideal[type] = round_to_float32(ideal[type]);
   }
   return ideal;
 }

@@ -156,7 +156,7 @@ Status check_dense(const OpTrace& trace, const TraceIndex& index) {
 }
 
 bool all_float32(const OpTrace& trace) {
-  const auto is_float32 = [](double x) { return static_cast<double>(static_cast<float>(x)) == x; };
+  const auto is_float32 = [](double x) { return round_to_float32(x) == x; };
   return std::all_of(trace.start_s.begin(), trace.start_s.end(), is_float32) &&
          std::all_of(trace.duration_s.begin(), trace.duration_s.end(), is_float32);
 }

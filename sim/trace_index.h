@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/errors.h"
+#include "sim/float32.h"
 #include "sim/op_trace.h"
 
 namespace goodput {
@@ -48,7 +49,7 @@ struct TraceIndex {
 // end = start + duration, rounded to float32 when the recorder worked in float32.
 [[nodiscard]] inline double end_of(double start_s, double duration_s, bool float32_times) {
   const double end = start_s + duration_s;
-  return float32_times ? static_cast<double>(static_cast<float>(end)) : end;
+  return float32_times ? round_to_float32(end) : end;
 }
 
 // Fails on an empty trace, a duplicated op, and a trace that is not dense (naming the first missing op and how many

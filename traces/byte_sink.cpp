@@ -28,12 +28,13 @@ void ByteSink::CloseFile::operator()(void* file) const {
   gzclose_w(as_gz(file));
 }
 
-Result<ByteSink> ByteSink::open(const std::string& path, std::string_view final_path) {
+Result<ByteSink> ByteSink::open(const std::string& path, std::string_view final_path, Compression compression) {
   errno = 0;
   // T: as it is. zlib leaves time and name out of the gzip header, so that equal input gives equal bytes.
   gzFile file = gzopen(path.c_str(), final_path.ends_with(".gz") ? "wb" : "wbT");
   if (file == nullptr) return write_error(path, errno);
   gzbuffer(file, kBufferBytes);
+  if (compression == Compression::kFast) gzsetparams(file, Z_BEST_SPEED, Z_DEFAULT_STRATEGY);
   return ByteSink(path, file);
 }
 

@@ -11,9 +11,15 @@ namespace goodput {
 
 class ByteSink {
  public:
+  enum class Compression {
+    kSmall,  // zlib's default
+    kFast,   // level 1: about 20 % larger and three times as fast
+  };
+
   // Creates or truncates `path`. Gzips when `final_path`, the name that the file is going to have, ends in
   // .gz.
-  static Result<ByteSink> open(const std::string& path, std::string_view final_path);
+  static Result<ByteSink> open(const std::string& path, std::string_view final_path,
+                               Compression compression = Compression::kSmall);
 
   Status write(std::string_view bytes);
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/float32.h"
 #include "traces/pass_order.h"
 
 namespace goodput {
@@ -119,8 +120,8 @@ void move_steps_to_zero(OpTrace& trace, const std::vector<Place>& places) {
     for (; begin < end; ++begin) {
       double& start = trace.start_s[places[begin].row];
       double& duration = trace.duration_s[places[begin].row];
-      start = static_cast<float>(start - first);
-      duration = static_cast<float>(duration);
+      start = round_to_float32(start - first);
+      duration = round_to_float32(duration);
     }
   }
 }

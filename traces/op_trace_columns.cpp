@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/did_you_mean.h"
+#include "sim/float32.h"
 
 namespace goodput {
 namespace {
@@ -37,7 +38,7 @@ Error missing_column(OpColumn column, std::span<const std::string_view> names, c
 }
 
 bool is_float32(double value) {
-  return static_cast<double>(static_cast<float>(value)) == value;
+  return round_to_float32(value) == value;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/did_you_mean.h"
+#include "sim/float32.h"
 #include "traces/byte_sink.h"
 #include "traces/decimal.h"
 #include "traces/op_trace_columns.h"
@@ -218,7 +219,7 @@ class RowParser {
 void round_times_to_float32(OpTrace& trace, std::size_t first_row) {
   for (auto* column : {&trace.start_s, &trace.duration_s}) {
     for (std::size_t i = first_row; i < column->size(); ++i) {
-      (*column)[i] = static_cast<double>(static_cast<float>((*column)[i]));
+      (*column)[i] = round_to_float32((*column)[i]);
     }
   }
 }
@@ -285,7 +286,7 @@ const double* find_time_to_mark(const OpTrace& trace) {
   for (const auto* column : {&trace.start_s, &trace.duration_s}) {
     for (const double& value : *column) {
       if (!reads_as_float32(value)) return nullptr;
-      if (first == nullptr && static_cast<double>(static_cast<float>(value)) != value) first = &value;
+      if (first == nullptr && round_to_float32(value) != value) first = &value;
     }
   }
   return first;

@@ -298,7 +298,7 @@ Status write_timeline(const Recording& recording, const StepClock& clock, const 
                  fmt::format("the steps take {:.4g} s, a timeline holds at most {:g} s; select fewer steps",
                              length_s, kLongestTimelineS)};
   }
-  GOODPUT_TRY(auto sink, ByteSink::open(path, final_path));
+  GOODPUT_TRY(auto sink, ByteSink::open(path, final_path, ByteSink::Compression::kFast));
   return TimelineWriter(recording, clock, std::move(sink)).write();
 }
 

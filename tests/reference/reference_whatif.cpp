@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "sim/float32.h"
+
 // Section numbers in the comments are those of the description of the analysis, in the order it is carried
 // out.
 namespace goodput::reference {
@@ -42,12 +44,6 @@ struct Job {
   bool float32 = true;
 };
 
-// Through a volatile: gcc 12 -O2 forgets the rounding where it treats two doubles at once.
-double to_float32(double value) {
-  const volatile float rounded = static_cast<float>(value);
-  return rounded;
-}
-
 std::string op_name(const std::string& type, std::int64_t seq_id, int stage) {
   return fmt::format("{}_{}_{}", type, seq_id, stage);
 }
@@ -60,8 +56,8 @@ std::string type_name(OpType type) {
 
 bool all_float32(const OpTrace& trace) {
   for (std::size_t i = 0; i < trace.size(); ++i) {
-    if (to_float32(trace.start_s[i]) != trace.start_s[i]) return false;
-    if (to_float32(trace.duration_s[i]) != trace.duration_s[i]) return false;
+    if (round_to_float32(trace.start_s[i]) != trace.start_s[i]) return false;
+    if (round_to_float32(trace.duration_s[i]) != trace.duration_s[i]) return false;
   }
   return true;
 }
@@ -84,7 +80,7 @@ void add_row(Job& job, const OpRow& row) {
         row.rank,   row.start_s,
         0,          row.duration_s};
   op.end = op.start + op.duration;
-  if (job.float32) op.end = to_float32(op.end);
+  if (job.float32) op.end = round_to_float32(op.end);
   const std::string name = op_name(type_name(op.type), op.seq_id, op.stage);
   Lane& lane = job.steps[row.step][static_cast<int>(row.dp_rank)];
   if (!lane.emplace(name, op).second)
@@ -562,7 +558,7 @@ std::map<OpType, double> ideal_values(const Analysis& analysis) {
   std::map<OpType, double> ideal;
   for (const auto& [type, values] : pooled) {
     ideal[type] = by_mean.contains(type_name(type)) ? mean(values) : median(values);
-    if (grouped.contains(type) && analysis.job.float32) ideal[type] = to_float32(ideal[type]);
+    if (grouped.contains(type) && analysis.job.float32) ideal[type] = round_to_float32(ideal[type]);
   }
   return ideal;
 }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "sim/float32.h"
 #include "sim/random.h"
 #include "tests/support/training_step.h"
 
@@ -84,11 +85,8 @@ double earliest_start(const std::vector<Worker>& workers) {
   return earliest;
 }
 
-// Through a volatile: gcc 12 -O2 forgets the rounding where it treats two doubles at once.
 double recorded(const TraceSpec& spec, double seconds) {
-  if (!spec.float32) return seconds;
-  const volatile float rounded = static_cast<float>(seconds);
-  return rounded;
+  return spec.float32 ? round_to_float32(seconds) : seconds;
 }
 
 void append_worker(OpTrace& trace, const TraceSpec& spec, const Recorder& recorder, const Worker& worker,

@@ -422,7 +422,8 @@ TEST_CASE("reference: replays a job without launch delays at the recorded times"
   }
 }
 
-TEST_CASE("reference: accepts random specs, which cover the rules of the analysis") {
+TEST_CASE("reference: accepts random specs, which cover the rules of the analysis" *
+          doctest::test_suite("release-only")) {
   constexpr std::uint64_t kSpecs = 600;
   std::map<std::string, int> seen;
   for (std::uint64_t seed = 0; seed < kSpecs; ++seed) {
@@ -452,7 +453,8 @@ TEST_CASE("reference: accepts random specs, which cover the rules of the analysi
   }
 }
 
-TEST_CASE("reference: random specs lie on either side of the threshold") {
+TEST_CASE("reference: random specs lie on either side of the threshold" *
+          doctest::test_suite("release-only")) {
   int launch = 0;
   int blocking = 0;
   constexpr int kSpecs = 60;

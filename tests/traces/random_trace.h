@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "sim/float32.h"
 #include "sim/op_trace.h"
 
 namespace goodput {
@@ -18,7 +19,7 @@ inline double random_time(std::mt19937_64& random, TimeKind kind) {
   const double value = static_cast<double>(random() % 1'000'000'000) / 1e7;
   if (kind == TimeKind::kFloat64) return value + 1e-13 * static_cast<double>(random() % 1000);
   if (kind == TimeKind::kShortFloat64) return static_cast<double>(random() % 1000) / 10;
-  return static_cast<double>(static_cast<float>(value));
+  return round_to_float32(value);
 }
 
 inline std::int64_t random_integer(std::mt19937_64& random, std::int64_t low, std::int64_t high) {

@@ -1,0 +1,13 @@
+// Counts of different things have no order.
+// expected error: no match for .operator<.
+#include "sim/units.h"
+
+namespace goodput {
+
+#ifdef MUST_NOT_COMPILE
+const bool less = Bytes{1} < Flops{2};
+#else
+const bool less = Bytes{1} < Bytes{2};
+#endif
+
+}  // namespace goodput

@@ -1,0 +1,17 @@
+// A Result that nobody looks at.
+// expected error: ignoring returned value
+#include "sim/errors.h"
+
+namespace goodput {
+
+Status may_fail();
+
+void caller() {
+#ifdef MUST_NOT_COMPILE
+  may_fail();
+#else
+  static_cast<void>(may_fail());
+#endif
+}
+
+}  // namespace goodput

@@ -1,0 +1,8 @@
+#include "tests/fuzz/fuzz_target.h"
+#include "traces/job_metadata.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const goodput::fuzz::MemoryFile file(data, size);
+  static_cast<void>(goodput::read_job_metadata(file.path()));
+  return 0;
+}

@@ -1,0 +1,52 @@
+#include "tests/support/production_answers.h"
+
+#include <limits>
+
+#include "sim/replay_values.h"
+
+namespace goodput::testing {
+
+reference::Dependencies dependencies_of(const OpGraph& graph, const Recording& recording) {
+  reference::Dependencies result;
+  for (const OpGraph::Unit& unit : graph.units()) {
+    std::set<std::string> members;
+    for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
+      const std::string name = recording.ops[op].name();
+      members.insert(name);
+      auto& deps = result.deps[name];
+      for (const OpId before : graph.predecessors(op)) deps.insert(recording.ops[before].name());
+      if (unit.sync == Sync::kReplicas) result.dp_synchronised.insert(name);
+    }
+    if (unit.sync != Sync::kNone) result.groups.push_back(members);
+  }
+  return result;
+}
+
+OpTimesByInstance op_times_of(const OpGraph& graph, const Recording& recording) {
+  const IdealValues ideal = compute_ideal_values(recording, graph);
+  TimingEngine ideal_step(graph, {1, 1}, {}, TimingEngine::Keep::kAllTimes);
+  ideal_step.propagate(IdealReplay(recording, ideal));
+  OpTimesByInstance result;
+  for (const StepBlock& block : recording.blocks) {
+    TimingEngine nodelay(graph, block.shape, {}, TimingEngine::Keep::kAllTimes);
+    nodelay.propagate(MixedReplay(recording, block, ideal, {{InstanceBox::all(recording)}}, Side::kInside));
+    const std::vector<double> delays = compute_launch_delays(recording, block, graph);
+    for (std::size_t lane = 0; lane < block.shape.lanes(); ++lane) {
+      const std::int64_t step = recording.steps[block.first_step + lane % block.shape.steps];
+      const auto dp = static_cast<int>(lane / block.shape.steps);
+      for (OpId op = 0; op < graph.size(); ++op) {
+        const double transfer = graph.is_grouped(op) ? block.row(block.value_s, op)[lane]
+                                                     : std::numeric_limits<double>::quiet_NaN();
+        result[{step, dp, recording.ops[op].name()}] = {transfer,
+                                                        block.row(delays, op)[lane],
+                                                        nodelay.starts(op)[lane],
+                                                        nodelay.ends(op)[lane],
+                                                        ideal_step.starts(op).front(),
+                                                        ideal_step.ends(op).front()};
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace goodput::testing
