@@ -462,8 +462,10 @@ struct Analysis {
   std::map<OpType, double> ideal;  // duration of plain ops, transfer of grouped ones
 };
 
-double clamped(double value) {
-  return value <= kClampAtOrBelow ? 0.0 : value;
+// A difference of recorded times: taken in float32 when they are, and 0 where clocks cannot be right.
+double difference(const Job& job, double value) {
+  const double rounded = job.float32 ? round_to_float32(value) : value;
+  return rounded <= kClampAtOrBelow ? 0.0 : rounded;
 }
 
 double earliest_start(const Step& step) {
@@ -508,8 +510,8 @@ void measure_step(const Analysis& analysis, Step& step) {
   for (auto& [dp, lane] : step) {
     for (auto& [name, op] : lane) {
       if (analysis.group_of.contains(name))
-        op.transfer = clamped(recorded_transfer(analysis, step, dp, name));
-      op.launch_delay = clamped(recorded_delay(analysis, step, dp, name));
+        op.transfer = difference(analysis.job, recorded_transfer(analysis, step, dp, name));
+      op.launch_delay = difference(analysis.job, recorded_delay(analysis, step, dp, name));
     }
   }
 }
@@ -851,8 +853,10 @@ nlohmann::json last_stage_attribution(const Analysis& analysis) {
 
 PerStep recorded_step_times(const Analysis& analysis) {
   PerStep times;
-  for (const auto& [number, step] : analysis.job.steps)
-    times[number] = latest_end(step) - earliest_start(step);
+  for (const auto& [number, step] : analysis.job.steps) {
+    const double time = latest_end(step) - earliest_start(step);
+    times[number] = analysis.job.float32 ? round_to_float32(time) : time;
+  }
   return times;
 }
 

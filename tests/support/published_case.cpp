@@ -97,6 +97,7 @@ void check_result(nlohmann::json result, const fs::path& folder) {
   check_attribution(result["ms"], read_json(folder / "ms.json"));
   result.erase("mw");
   result.erase("ms");
+  result.erase("job_meta");
   nlohmann::json expected = read_json(folder / "result.json");
   expected.erase("job_meta");
   const double worst = worst_difference(result, expected, "");

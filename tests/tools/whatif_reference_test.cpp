@@ -128,13 +128,12 @@ TEST_CASE("whatif: transfers, launch delays and replayed times agree with the re
       CAPTURE(std::get<std::string>(instance));
       const reference::OpTimes& ours = got.at(instance);
       REQUIRE(std::isnan(ours.transfer) == std::isnan(times.transfer));
-      // The reference keeps transfers and delays in float64, we round those of float32 recordings.
-      if (!std::isnan(times.transfer)) REQUIRE(std::abs(ours.transfer - times.transfer) < 1e-6);
-      REQUIRE(std::abs(ours.launch_delay - times.launch_delay) < 1e-6);
-      REQUIRE(std::abs(ours.nodelay_start - times.nodelay_start) < 1e-6);
-      REQUIRE(std::abs(ours.nodelay_end - times.nodelay_end) < 1e-6);
-      REQUIRE(std::abs(ours.ideal_start - times.ideal_start) < 1e-6);
-      REQUIRE(std::abs(ours.ideal_end - times.ideal_end) < 1e-6);
+      if (!std::isnan(times.transfer)) REQUIRE(ours.transfer == times.transfer);
+      REQUIRE(ours.launch_delay == times.launch_delay);
+      REQUIRE(std::abs(ours.nodelay_start - times.nodelay_start) < 1e-9);
+      REQUIRE(std::abs(ours.nodelay_end - times.nodelay_end) < 1e-9);
+      REQUIRE(std::abs(ours.ideal_start - times.ideal_start) < 1e-9);
+      REQUIRE(std::abs(ours.ideal_end - times.ideal_end) < 1e-9);
     }
   }
 }
