@@ -44,31 +44,34 @@ class Rules {
       const bool is_dp = op.type == OpType::kParamsAllGather || op.type == OpType::kGradsReduceScatter ||
                          op.type == OpType::kSeparateGradsAllReduce;
       if (is_dp && !uses_dp_) {
-        return Error{"", fmt::format("{} is recorded, but the job has no data parallelism (dp_size x dsp_size is 1); "
-                                     "give its dsp_size with --meta, or the traces of all dp ranks",
-                                     op.name())};
+        return Error{
+            "", fmt::format("{} is recorded, but the job has no data parallelism (dp_size x dsp_size is 1); "
+                            "give its dsp_size with --meta, or the traces of all dp ranks",
+                            op.name())};
       }
     }
     return Ok{};
   }
 
-  // A stream a p2p type; sends follow their pass, passes follow their receive, and a receive is posted only after the
-  // pass of its direction before it.
+  // A stream a p2p type; sends follow their pass, passes follow their receive, and a receive is posted only
+  // after the pass of its direction before it.
   void connect_p2p(const StageOrder& stage) {
     for (std::size_t k = 0; k < kP2pKinds.size(); ++k) {
       const std::vector<P2pOp>& stream = stage.p2p[k];
       for (std::size_t i = 0; i < stream.size(); ++i) {
         if (i > 0) after(stream[i].op, stream[i - 1].op);
         if (!stream[i].compute) continue;
-        if (kP2pKinds[k].is_recv) after(*stream[i].compute, stream[i].op);
-        else after(stream[i].op, *stream[i].compute);
+        if (kP2pKinds[k].is_recv)
+          after(*stream[i].compute, stream[i].op);
+        else
+          after(stream[i].op, *stream[i].compute);
         if (stream[i].previous_compute) after(stream[i].op, *stream[i].previous_compute);
       }
     }
   }
 
-  // The steady state begins when the last warm-up forward but one is done: not before are the first backward's
-  // receive and send issued.
+  // The steady state begins when the last warm-up forward but one is done: not before are the first
+  // backward's receive and send issued.
   void hold_first_backward(const StageOrder& stage) {
     const auto first = std::find_if(stage.compute.begin(), stage.compute.end(),
                                     [&](OpIndex op) { return ops_[op].type == OpType::kBackwardCompute; });
@@ -96,7 +99,8 @@ class Rules {
     if (uses_dp_ && overlaps_) {
       if (!stage.separate_all_reduce || stage.reduce_scatters.empty()) {
         return Error{"", fmt::format("stage {} has no {}, which other stages record", ops_[*stage.gc].stage,
-                                     stage.separate_all_reduce ? "grads-reduce-scatter" : "separate-grads-all-reduce")};
+                                     stage.separate_all_reduce ? "grads-reduce-scatter"
+                                                               : "separate-grads-all-reduce")};
       }
       after(*stage.layernorm, stage.reduce_scatters.back());
       chain.push_back(*stage.separate_all_reduce);
@@ -117,8 +121,8 @@ class Rules {
     return ops;
   }
 
-  // The k-th live send of a stage meets the k-th live receive of its neighbour; stages wrap around for virtual
-  // pipelines. An op without a peer is a group of its own.
+  // The k-th live send of a stage meets the k-th live receive of its neighbour; stages wrap around for
+  // virtual pipelines. An op without a peer is a group of its own.
   Status group_p2p() {
     for (std::size_t k = 0; k < kP2pKinds.size(); ++k) {
       for (const StageOrder& stage : stages_) {
@@ -137,9 +141,11 @@ class Rules {
         const auto sends = with_peer(stages_[s].p2p[k]);
         const auto recvs = with_peer(stages_[neighbour].p2p[recv]);
         if (sends.size() != recvs.size()) {
-          return Error{"", fmt::format("stage {} launches {} {} ops, but stage {} {} {} ops; each send needs one receive",
-                                       s, sends.size(), to_string(kP2pKinds[k].type), neighbour, recvs.size(),
-                                       to_string(kP2pKinds[recv].type))};
+          return Error{
+              "",
+              fmt::format("stage {} launches {} {} ops, but stage {} {} {} ops; each send needs one receive",
+                          s, sends.size(), to_string(kP2pKinds[k].type), neighbour, recvs.size(),
+                          to_string(kP2pKinds[recv].type))};
         }
         for (std::size_t i = 0; i < sends.size(); ++i) {
           spec_.groups.push_back({{sends[i], recvs[i]}, Sync::kLane});
@@ -171,7 +177,8 @@ class Rules {
 
 }  // namespace
 
-Result<OpGraphSpec> connect(std::span<const TraceOp> ops, const std::vector<StageOrder>& stages, DataParallel dp) {
+Result<OpGraphSpec> connect(std::span<const TraceOp> ops, const std::vector<StageOrder>& stages,
+                            DataParallel dp) {
   return Rules(ops, stages, dp).apply();
 }
 

@@ -10,7 +10,8 @@
 namespace goodput::megatron {
 namespace {
 
-constexpr double kLaunchToleranceS = 5e-5;  // how far outside the passes a p2p op must lie to count as never launched
+constexpr double kLaunchToleranceS =
+    5e-5;  // how far outside the passes a p2p op must lie to count as never launched
 
 // Ops of one stage, by type, each list in recorded order: by (start, seq_id, name of the type).
 class StageOps {
@@ -37,8 +38,8 @@ class StageOps {
     if (ops.empty()) return std::optional<OpIndex>{};
     for (const OpIndex op : ops) {
       if (lane_.ops[op].seq_id != 0) {
-        return Error{"", fmt::format("{}: stage {} may have one {} in a step, with seq_id 0", lane_.ops[op].name(),
-                                     stage_, to_string(type))};
+        return Error{"", fmt::format("{}: stage {} may have one {} in a step, with seq_id 0",
+                                     lane_.ops[op].name(), stage_, to_string(type))};
       }
     }
     return std::optional{ops.front()};
@@ -112,8 +113,8 @@ Result<std::vector<P2pOp>> match_p2p(const TemplateLane& lane, const StageOps& o
   const std::size_t n = passes.by_seq.size();
   const bool is_edge = ops.stage() == 0 || ops.stage() == lane.pp_size - 1;
   if (live != n && !(is_edge && (live == 0 || live == n - 1))) {
-    return Error{"", fmt::format("stage {}: {} {} ops were launched for {} {} ops; each pass needs one{}", ops.stage(),
-                                 live, to_string(kind.type), n, to_string(kind.compute),
+    return Error{"", fmt::format("stage {}: {} {} ops were launched for {} {} ops; each pass needs one{}",
+                                 ops.stage(), live, to_string(kind.type), n, to_string(kind.compute),
                                  is_edge ? " (the first and last stage may have none, or one fewer)" : "")};
   }
   std::size_t counter = kind.is_recv && live == n - 1 ? 1 : 0;
@@ -147,7 +148,8 @@ std::map<std::int16_t, OpIndex> choose_by_chunk(const TemplateLane& lane, const 
 
 using Gates = std::vector<std::pair<OpIndex, OpIndex>>;
 
-// Pairs the collective and the pass of each chunk; both orders of the pair occur, so the caller says which waits.
+// Pairs the collective and the pass of each chunk; both orders of the pair occur, so the caller says which
+// waits.
 Result<Gates> pair_by_chunk(const TemplateLane& lane, const std::map<std::int16_t, OpIndex>& collectives,
                             const std::map<std::int16_t, OpIndex>& passes, std::string_view pass_name) {
   Gates pairs;
@@ -174,10 +176,10 @@ Status add_gates(const TemplateLane& lane, const StageOps& ops, StageOrder& orde
   for (const auto& [gather, forward] : params) order.params_gates.emplace_back(forward, gather);
   // Without overlap every reduction follows the whole backward pass and chunks do not matter.
   if (!order.separate_all_reduce) return Ok{};
-  GOODPUT_TRY(order.gradient_gates,
-              pair_by_chunk(lane, choose_by_chunk(lane, ops.of(OpType::kGradsReduceScatter), seq_below),
-                            choose_by_chunk(lane, ops.of(OpType::kBackwardCompute), ends_after),
-                            "backward-compute"));
+  GOODPUT_TRY(
+      order.gradient_gates,
+      pair_by_chunk(lane, choose_by_chunk(lane, ops.of(OpType::kGradsReduceScatter), seq_below),
+                    choose_by_chunk(lane, ops.of(OpType::kBackwardCompute), ends_after), "backward-compute"));
   return Ok{};
 }
 

@@ -20,10 +20,10 @@ enum class Direction : std::uint8_t { kForward, kBackward };
 // One type of pipeline communication: what it is called and whom it talks to.
 struct P2pKind {
   OpType type;
-  OpType compute;      // the passes it serves
-  OpType peer;         // the type at the other end
+  OpType compute;  // the passes it serves
+  OpType peer;     // the type at the other end
   bool is_recv;
-  int chunk_step;      // from the compute's global chunk to the peer's: +1 downstream, -1 upstream
+  int chunk_step;  // from the compute's global chunk to the peer's: +1 downstream, -1 upstream
 };
 inline constexpr std::array<P2pKind, 4> kP2pKinds = {{
     {OpType::kForwardRecv, OpType::kForwardCompute, OpType::kForwardSend, true, -1},
@@ -34,17 +34,17 @@ inline constexpr std::array<P2pKind, 4> kP2pKinds = {{
 
 struct P2pOp {
   OpIndex op = 0;
-  std::optional<OpIndex> compute;           // the pass it delivers to or takes from; none: recorded, never launched
+  std::optional<OpIndex> compute;  // the pass it delivers to or takes from; none: recorded, never launched
   std::optional<OpIndex> previous_compute;  // receives: the pass of this direction before that one
   bool has_peer = false;                    // false: a no-op of either kind
 };
 
 struct StageOrder {
-  std::vector<OpIndex> compute;                    // forward and backward passes
-  std::array<std::vector<P2pOp>, 4> p2p;           // by position in kP2pKinds
-  std::vector<OpIndex> dp;                         // params-all-gather and grads-reduce-scatter
-  std::vector<OpIndex> reduce_scatters;            // by seq_id
-  std::optional<OpIndex> last_compute;             // the pass that ends last
+  std::vector<OpIndex> compute;           // forward and backward passes
+  std::array<std::vector<P2pOp>, 4> p2p;  // by position in kP2pKinds
+  std::vector<OpIndex> dp;                // params-all-gather and grads-reduce-scatter
+  std::vector<OpIndex> reduce_scatters;   // by seq_id
+  std::optional<OpIndex> last_compute;    // the pass that ends last
   std::optional<OpIndex> gc, layernorm, embedding, separate_all_reduce, clip, optimizer;
   // (op that must wait, op it waits for): first forward of a chunk after its last params-all-gather.
   std::vector<std::pair<OpIndex, OpIndex>> params_gates;
@@ -52,7 +52,8 @@ struct StageOrder {
   std::vector<std::pair<OpIndex, OpIndex>> gradient_gates;
 };
 
-// Reads the order off the recorded times of the template lane. Fails on what the rules do not cover, naming the ops.
+// Reads the order off the recorded times of the template lane. Fails on what the rules do not cover, naming
+// the ops.
 Result<std::vector<StageOrder>> order_from_recording(const TemplateLane& lane);
 
 }  // namespace goodput::megatron

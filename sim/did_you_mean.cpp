@@ -49,8 +49,10 @@ std::string quoted(std::string_view name) {
     const auto byte = static_cast<unsigned char>(c);
     text += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
   }
-  if (name.size() > kLongestShown) text += fmt::format("...\" ({} characters)", name.size());
-  else text += '"';
+  if (name.size() > kLongestShown)
+    text += fmt::format("...\" ({} characters)", name.size());
+  else
+    text += '"';
   return text;
 }
 

@@ -13,7 +13,8 @@ namespace goodput {
 // `; did you mean "X"?` for the nearest candidate within a third of the length, else the empty string.
 [[nodiscard]] std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates);
 
-// `name` in double quotes, shortened when long and with control characters escaped: safe in one line of output.
+// `name` in double quotes, shortened when long and with control characters escaped: safe in one line of
+// output.
 [[nodiscard]] std::string quoted(std::string_view name);
 
 }  // namespace goodput

@@ -29,8 +29,10 @@ class InternalError final : public std::logic_error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
@@ -62,8 +64,8 @@ using Status = Result<Ok>;
 }  // namespace goodput
 
 // Aborts the run with an InternalError (exit code 2) when `condition` is false; on in every build type.
-#define GOODPUT_CHECK(condition, message)                                              \
-  do {                                                                                 \
+#define GOODPUT_CHECK(condition, message)                                               \
+  do {                                                                                  \
     if (!(condition)) ::goodput::fail_check(__FILE__, __LINE__, #condition, (message)); \
   } while (false)
 
@@ -79,7 +81,7 @@ using Status = Result<Ok>;
   GOODPUT_TRY_INNER(GOODPUT_CONCAT(goodput_result_, __LINE__), declaration, expression)
 
 // The same for a Status, which has no value.
-#define GOODPUT_TRY_STATUS(expression)                                            \
-  do {                                                                            \
+#define GOODPUT_TRY_STATUS(expression)                                                                 \
+  do {                                                                                                 \
     if (auto goodput_status = (expression); !goodput_status) return std::move(goodput_status).error(); \
   } while (false)

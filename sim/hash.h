@@ -9,7 +9,8 @@
 
 namespace goodput {
 
-// The finalizer of splitmix64 (Steele, Lea and Flood, 2014): a bijection in which every input bit moves every output bit.
+// The finalizer of splitmix64 (Steele, Lea and Flood, 2014): a bijection in which every input bit moves every
+// output bit.
 constexpr std::uint64_t mix64(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
@@ -33,7 +34,8 @@ class Hash {
     std::size_t i = 0;
     for (; i + 4 <= values.size(); i += 4) {
       for (std::size_t k = 0; k < 4; ++k) {
-        lanes[k] = (std::rotl(lanes[k], 29) ^ std::bit_cast<std::uint64_t>(values[i + k])) * 0x9e3779b97f4a7c15U;
+        lanes[k] =
+            (std::rotl(lanes[k], 29) ^ std::bit_cast<std::uint64_t>(values[i + k])) * 0x9e3779b97f4a7c15U;
       }
     }
     for (; i < values.size(); ++i) add(values[i]);

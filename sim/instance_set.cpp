@@ -66,8 +66,9 @@ Status keep_optype(const Term& term, const Recording& recording, InstanceBox& bo
   }
   for (std::size_t op = 0; op < box.ops.size(); ++op) {
     const OpTypeInfo& type = info(recording.ops[op].type);
-    const bool named = std::any_of(wanted.begin(), wanted.end(),
-                                   [&](std::string_view name) { return name == type.name || name == type.label; });
+    const bool named = std::any_of(wanted.begin(), wanted.end(), [&](std::string_view name) {
+      return name == type.name || name == type.label;
+    });
     if (!named) box.ops[op] = 0;
   }
   return Ok{};
@@ -81,7 +82,8 @@ Status keep_worker(const Term& term, const Recording& recording, InstanceBox& bo
   if (!parse_integer(dp.value) || !parse_integer(stage.value)) {
     return term.error("worker wants dp:stage, for example worker=2:3");
   }
-  GOODPUT_TRY_STATUS(keep_numbers(dp, box.dp_ranks, [](std::size_t i) { return static_cast<std::int64_t>(i); }));
+  GOODPUT_TRY_STATUS(
+      keep_numbers(dp, box.dp_ranks, [](std::size_t i) { return static_cast<std::int64_t>(i); }));
   return keep_numbers(stage, box.ops, [&](std::size_t op) { return std::int64_t{recording.ops[op].stage}; });
 }
 
@@ -91,16 +93,18 @@ Status apply(const Term& term, const Recording& recording, InstanceBox& box) {
   if (term.key == "worker") return keep_worker(term, recording, box);
   Status status = Ok{};
   if (term.key == "stage") {
-    status = keep_numbers(term, box.ops, [&](std::size_t op) { return std::int64_t{recording.ops[op].stage}; });
+    status =
+        keep_numbers(term, box.ops, [&](std::size_t op) { return std::int64_t{recording.ops[op].stage}; });
   } else if (term.key == "mb") {
-    status = keep_numbers(term, box.ops, [&](std::size_t op) { return std::int64_t{recording.ops[op].mb_id}; });
+    status =
+        keep_numbers(term, box.ops, [&](std::size_t op) { return std::int64_t{recording.ops[op].mb_id}; });
   } else if (term.key == "dp") {
     status = keep_numbers(term, box.dp_ranks, [](std::size_t i) { return static_cast<std::int64_t>(i); });
   } else if (term.key == "step") {
     status = keep_numbers(term, box.steps, [&](std::size_t i) { return recording.steps[i]; });
   } else {
-    return term.error(fmt::format("unknown key {}{}; keys are optype, stage, dp, worker, step, mb", quoted(term.key),
-                                  did_you_mean(term.key, kKeys)));
+    return term.error(fmt::format("unknown key {}{}; keys are optype, stage, dp, worker, step, mb",
+                                  quoted(term.key), did_you_mean(term.key, kKeys)));
   }
   if (!status) return term.error(status.error().what);
   return status;

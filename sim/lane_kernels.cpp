@@ -16,8 +16,12 @@ namespace goodput::lanes {
 namespace {
 
 // std::max takes references, which keeps gcc from emitting the max instruction.
-GOODPUT_INLINE double later(double a, double b) { return a > b ? a : b; }
-GOODPUT_INLINE double earlier(double a, double b) { return a < b ? a : b; }
+GOODPUT_INLINE double later(double a, double b) {
+  return a > b ? a : b;
+}
+GOODPUT_INLINE double earlier(double a, double b) {
+  return a < b ? a : b;
+}
 
 struct Row {
   const double* row;
@@ -30,8 +34,10 @@ struct Constant {
 
 template <typename Visit>
 GOODPUT_INLINE void with(Values values, Visit visit) {
-  if (values.row != nullptr) visit(Row{values.row});
-  else visit(Constant{values.constant});
+  if (values.row != nullptr)
+    visit(Row{values.row});
+  else
+    visit(Constant{values.constant});
 }
 
 }  // namespace

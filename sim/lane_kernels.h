@@ -1,7 +1,7 @@
 // The inner loops of the TimingEngine: element-wise max and add over the lanes of one op.
 //
-// Every loop computes the same IEEE operations in the same order on every machine; only the vector width differs.
-// REQUIRES for all: rows do not overlap unless a comment says so; entries are no NaN.
+// Every loop computes the same IEEE operations in the same order on every machine; only the vector width
+// differs. REQUIRES for all: rows do not overlap unless a comment says so; entries are no NaN.
 #pragma once
 
 #include <cstddef>

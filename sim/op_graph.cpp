@@ -84,7 +84,8 @@ std::string describe_cycle(const std::vector<std::size_t>& cycle, const Contract
     names.push_back(fmt::format("{}", fmt::join(members, "+")));
   }
   const std::string more = cycle.size() > kShown ? fmt::format(" -> ({} more)", cycle.size() - kShown) : "";
-  return fmt::format("the dependencies form a cycle: {}{} -> {}", fmt::join(names, " -> "), more, names.front());
+  return fmt::format("the dependencies form a cycle: {}{} -> {}", fmt::join(names, " -> "), more,
+                     names.front());
 }
 
 // Longest chain of units in front of each unit.
@@ -101,7 +102,8 @@ std::vector<std::uint32_t> levelize(const UnitGraph& graph) {
 
 }  // namespace
 
-Result<OpGraph> OpGraph::build(const OpGraphSpec& spec, const std::function<std::string(std::uint32_t)>& name_of) {
+Result<OpGraph> OpGraph::build(const OpGraphSpec& spec,
+                               const std::function<std::string(std::uint32_t)>& name_of) {
   const Contraction contraction = contract(spec);
   const Edges edges = unit_edges(spec, contraction);
   const UnitGraph graph(boost::edges_are_sorted, edges.begin(), edges.end(), contraction.units.size());
@@ -109,7 +111,8 @@ Result<OpGraph> OpGraph::build(const OpGraphSpec& spec, const std::function<std:
   std::vector<std::size_t> component(contraction.units.size());
   const auto components = boost::strong_components(
       graph, boost::make_iterator_property_map(component.begin(), boost::get(boost::vertex_index, graph)));
-  const bool self_loop = std::any_of(edges.begin(), edges.end(), [](const auto& e) { return e.first == e.second; });
+  const bool self_loop =
+      std::any_of(edges.begin(), edges.end(), [](const auto& e) { return e.first == e.second; });
   if (components != contraction.units.size() || self_loop) {
     return Error{"", describe_cycle(find_cycle(graph, component), contraction, name_of)};
   }

@@ -1,7 +1,8 @@
-// An immutable DAG of the operations of one training step, laid out in the order in which they can be evaluated.
+// An immutable DAG of the operations of one training step, laid out in the order in which they can be
+// evaluated.
 //
-// Ops may form communication groups: no member ends before every member has started. Times are not part of the graph:
-// one graph is timed under many duration sets (sim/timing.h).
+// Ops may form communication groups: no member ends before every member has started. Times are not part of
+// the graph: one graph is timed under many duration sets (sim/timing.h).
 #pragma once
 
 #include <cstddef>
@@ -33,8 +34,9 @@ struct OpGraphSpec {
     Sync sync = Sync::kLane;
   };
   std::size_t op_count = 0;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;  // (predecessor, successor); repeats are harmless
-  std::vector<Group> groups;                                   // an op is in one group at most
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      edges;                  // (predecessor, successor); repeats are harmless
+  std::vector<Group> groups;  // an op is in one group at most
 };
 
 class OpGraph {
@@ -46,9 +48,10 @@ class OpGraph {
     Sync sync = Sync::kNone;
   };
 
-  // Orders the ops: by level (longest chain of units in front), then by the caller's number. Fails on a cycle, counting
-  // a group as one node, and names its ops. `name_of` names an op of the caller's numbering.
-  static Result<OpGraph> build(const OpGraphSpec& spec, const std::function<std::string(std::uint32_t)>& name_of);
+  // Orders the ops: by level (longest chain of units in front), then by the caller's number. Fails on a
+  // cycle, counting a group as one node, and names its ops. `name_of` names an op of the caller's numbering.
+  static Result<OpGraph> build(const OpGraphSpec& spec,
+                               const std::function<std::string(std::uint32_t)>& name_of);
 
   [[nodiscard]] std::size_t size() const { return caller_index_.size(); }
 

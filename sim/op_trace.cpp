@@ -61,8 +61,8 @@ std::optional<std::string> problem_with(const OpRow& row) {
 }
 
 OpRow OpTrace::row(std::size_t i) const {
-  return {dp_rank[i], stage[i],  rank[i], step[i],  optype[i], start_s[i], duration_s[i],
-          seq_id[i],  mc[i],     mb_id[i], gmc[i]};
+  return {dp_rank[i],    stage[i],  rank[i], step[i],  optype[i], start_s[i],
+          duration_s[i], seq_id[i], mc[i],   mb_id[i], gmc[i]};
 }
 
 void OpTrace::reserve(std::size_t rows) {

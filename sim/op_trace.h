@@ -11,8 +11,8 @@
 
 namespace goodput {
 
-// A field that the trace does not carry: model chunk, micro-batch or global model chunk of an op that has none,
-// and the seq_id of a row whose position in its step is still to be derived.
+// A field that the trace does not carry: model chunk, micro-batch or global model chunk of an op that has
+// none, and the seq_id of a row whose position in its step is still to be derived.
 inline constexpr std::int64_t kUnset = -1;
 
 // One recorded op, with room for whatever a file may claim; OpTrace::append() refuses what makes no sense.
@@ -25,7 +25,7 @@ struct OpRow {
   double start_s = 0;        // seconds from an origin that is common to the rows of a step; may be negative
   double duration_s = 0;     // seconds, >= 0; for communication it includes waiting for the peers
   std::int64_t seq_id = 0;   // index among the ops of this type, step and worker
-  std::int64_t mc = kUnset;     // model chunk inside the stage (virtual pipeline)
+  std::int64_t mc = kUnset;  // model chunk inside the stage (virtual pipeline)
   std::int64_t mb_id = kUnset;  // micro-batch
   std::int64_t gmc = kUnset;    // global model chunk, mc * pp + stage
 };
@@ -52,7 +52,8 @@ struct OpTrace {
   [[nodiscard]] std::optional<std::string> append(const OpRow& row);
 };
 
-// What is wrong with the row (a value out of range, a time that is not finite, a negative duration), if anything.
+// What is wrong with the row (a value out of range, a time that is not finite, a negative duration), if
+// anything.
 [[nodiscard]] std::optional<std::string> problem_with(const OpRow& row);
 
 }  // namespace goodput

@@ -31,9 +31,15 @@ inline constexpr std::array kOpTypes = {
 };
 inline constexpr std::size_t kOpTypeCount = kOpTypes.size();
 
-[[nodiscard]] constexpr std::size_t index_of(OpType type) { return static_cast<std::size_t>(type); }
-[[nodiscard]] constexpr const OpTypeInfo& info(OpType type) { return kOpTypes[index_of(type)]; }
-[[nodiscard]] constexpr std::string_view to_string(OpType type) { return info(type).name; }
+[[nodiscard]] constexpr std::size_t index_of(OpType type) {
+  return static_cast<std::size_t>(type);
+}
+[[nodiscard]] constexpr const OpTypeInfo& info(OpType type) {
+  return kOpTypes[index_of(type)];
+}
+[[nodiscard]] constexpr std::string_view to_string(OpType type) {
+  return info(type).name;
+}
 
 // The type of exactly this name, if there is one.
 [[nodiscard]] constexpr std::optional<OpType> find_op_type(std::string_view name) {

@@ -7,7 +7,8 @@
 
 namespace goodput {
 
-void parallel_chunks(unsigned jobs, std::size_t count, const std::function<void(std::size_t, std::size_t)>& work) {
+void parallel_chunks(unsigned jobs, std::size_t count,
+                     const std::function<void(std::size_t, std::size_t)>& work) {
   const std::size_t pieces = std::min<std::size_t>(std::max(1U, jobs), count);
   if (pieces <= 1) {
     if (count > 0) work(0, count);

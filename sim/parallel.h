@@ -6,8 +6,10 @@
 
 namespace goodput {
 
-// Calls `work(begin, end)` on consecutive pieces of 0 .. count-1, one thread each, and waits for all. The pieces write
-// to places of their own. An exception of a piece is rethrown (that of the first piece that failed).
-void parallel_chunks(unsigned jobs, std::size_t count, const std::function<void(std::size_t, std::size_t)>& work);
+// Calls `work(begin, end)` on consecutive pieces of 0 .. count-1, one thread each, and waits for all. The
+// pieces write to places of their own. An exception of a piece is rethrown (that of the first piece that
+// failed).
+void parallel_chunks(unsigned jobs, std::size_t count,
+                     const std::function<void(std::size_t, std::size_t)>& work);
 
 }  // namespace goodput

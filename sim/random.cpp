@@ -29,9 +29,13 @@ std::uint64_t RandomStream::bits() {
   return result;
 }
 
-double RandomStream::uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+double RandomStream::uniform() {
+  return static_cast<double>(bits() >> 11) * 0x1p-53;
+}
 
-double RandomStream::uniform(double low, double high) { return low + (high - low) * uniform(); }
+double RandomStream::uniform(double low, double high) {
+  return low + (high - low) * uniform();
+}
 
 std::uint64_t RandomStream::below(std::uint64_t bound) {
   const std::uint64_t unbiased = (0 - bound) % bound;  // values below this would favour small results
@@ -40,7 +44,9 @@ std::uint64_t RandomStream::below(std::uint64_t bound) {
   return draw % bound;
 }
 
-double RandomStream::exponential(double rate) { return -std::log1p(-uniform()) / rate; }
+double RandomStream::exponential(double rate) {
+  return -std::log1p(-uniform()) / rate;
+}
 
 double RandomStream::normal(double mean, double deviation) {
   const double radius = std::sqrt(-2.0 * std::log1p(-uniform()));

@@ -13,11 +13,11 @@ class RandomStream {
  public:
   RandomStream(std::uint64_t seed, std::string_view name, std::uint64_t id = 0);
 
-  std::uint64_t bits();                        // uniform over all 64-bit values
-  double uniform();                            // [0, 1), 53 random bits
-  double uniform(double low, double high);     // [low, high)
-  std::uint64_t below(std::uint64_t bound);    // 0 .. bound-1 without bias. REQUIRES: bound > 0
-  double exponential(double rate);             // mean 1/rate, by inverse transform. REQUIRES: rate > 0
+  std::uint64_t bits();                          // uniform over all 64-bit values
+  double uniform();                              // [0, 1), 53 random bits
+  double uniform(double low, double high);       // [low, high)
+  std::uint64_t below(std::uint64_t bound);      // 0 .. bound-1 without bias. REQUIRES: bound > 0
+  double exponential(double rate);               // mean 1/rate, by inverse transform. REQUIRES: rate > 0
   double normal(double mean, double deviation);  // Box-Muller, one of the pair
 
  private:

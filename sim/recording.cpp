@@ -9,7 +9,7 @@
 namespace goodput {
 namespace {
 
-constexpr double kClockErrorS = -0.01;     // the reference treats larger negative times as clock error
+constexpr double kClockErrorS = -0.01;       // the reference treats larger negative times as clock error
 constexpr std::size_t kLanesPerBlock = 256;  // a row of 2 KiB: loops amortised, live rows fit the L2 cache
 
 // In float32 recordings the reference subtracts in float32; so do we.
@@ -25,7 +25,8 @@ std::vector<StepBlock> make_blocks(std::size_t steps, std::size_t dp_size, std::
     StepBlock block;
     block.first_step = first;
     block.shape = {std::min(per_block, steps - first), dp_size};
-    for (auto* array : {&block.start_s, &block.end_s, &block.value_s}) array->resize(ops * block.shape.stride());
+    for (auto* array : {&block.start_s, &block.end_s, &block.value_s})
+      array->resize(ops * block.shape.stride());
     blocks.push_back(std::move(block));
   }
   return blocks;
@@ -44,7 +45,8 @@ void scatter_rows(const OpTrace& trace, const TraceIndex& index, const OpGraph& 
     const std::uint32_t step = place[index.step_of_row[row]];
     if (step == kSkipped) continue;
     StepBlock& block = recording.blocks[step / steps_per_block];
-    const std::size_t lane = block.shape.lane(step % steps_per_block, static_cast<std::size_t>(trace.dp_rank[row]));
+    const std::size_t lane =
+        block.shape.lane(step % steps_per_block, static_cast<std::size_t>(trace.dp_rank[row]));
     const std::size_t at = id_of[index.op_of_row[row]] * block.shape.stride() + lane;
     block.start_s[at] = trace.start_s[row];
     block.value_s[at] = trace.duration_s[row];
@@ -68,9 +70,11 @@ void compute_transfers(StepBlock& block, const OpGraph& graph, bool float32_time
   for (const auto& unit : graph.units()) {
     if (unit.sync == Sync::kNone) continue;
     starts.clear();
-    for (OpId op = unit.first; op < unit.first + unit.count; ++op) starts.push_back(block.start_s.data() + op * n);
+    for (OpId op = unit.first; op < unit.first + unit.count; ++op)
+      starts.push_back(block.start_s.data() + op * n);
     lanes::latest(met.data(), starts.data(), starts.size(), n);
-    if (unit.sync == Sync::kReplicas) lanes::synchronize_replicas(met.data(), block.shape.steps, block.shape.replicas);
+    if (unit.sync == Sync::kReplicas)
+      lanes::synchronize_replicas(met.data(), block.shape.steps, block.shape.replicas);
     for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
       for (std::size_t lane = 0; lane < n; ++lane) {
         const double transfer = difference(block.end_s[op * n + lane], met[lane], float32_times);
@@ -115,7 +119,8 @@ double mean(const std::vector<double>& values) {
 
 }  // namespace
 
-Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph, std::span<const std::uint32_t> selected) {
+Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
+                  std::span<const std::uint32_t> selected) {
   GOODPUT_CHECK(!selected.empty(), "no step is selected");
   GOODPUT_CHECK(graph.size() == index.lane.ops.size(), "the graph is of another trace");
   Recording recording;
@@ -138,7 +143,8 @@ Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph, std::sp
   return recording;
 }
 
-std::vector<double> compute_launch_delays(const Recording& recording, const StepBlock& block, const OpGraph& graph) {
+std::vector<double> compute_launch_delays(const Recording& recording, const StepBlock& block,
+                                          const OpGraph& graph) {
   const std::size_t n = block.shape.stride();
   std::vector<double> delays(block.start_s.size());
   std::vector<double> origin(n);

@@ -41,19 +41,20 @@ struct Recording {
   std::vector<double> step_base_s;    // by step: the recorded step time, last end - first start
 };
 
-// Arranges the rows of the steps at `selected` (indices into index.steps, ascending) and derives transfer times:
-// end - latest start over the group (over all dp ranks for Sync::kReplicas); at or below -10 ms they count as clock
-// error and become 0. Consumes the trace, which is the larger of the two. `graph` must be built from index.lane.
+// Arranges the rows of the steps at `selected` (indices into index.steps, ascending) and derives transfer
+// times: end - latest start over the group (over all dp ranks for Sync::kReplicas); at or below -10 ms they
+// count as clock error and become 0. Consumes the trace, which is the larger of the two. `graph` must be
+// built from index.lane.
 [[nodiscard]] Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
                                 std::span<const std::uint32_t> selected);
 
-// Launch delay of every op of a block, in the layout of its rows: start - latest end of the predecessors, or - the
-// step's first start. At or below -10 ms they become 0.
+// Launch delay of every op of a block, in the layout of its rows: start - latest end of the predecessors, or
+// - the step's first start. At or below -10 ms they become 0.
 [[nodiscard]] std::vector<double> compute_launch_delays(const Recording& recording, const StepBlock& block,
                                                         const OpGraph& graph);
 
-// One number an op type, by index_of(type): mean or median (op_types.def) of the values of all its ops, stages,
-// dp ranks and steps. NaN for types that do not occur.
+// One number an op type, by index_of(type): mean or median (op_types.def) of the values of all its ops,
+// stages, dp ranks and steps. NaN for types that do not occur.
 using IdealValues = std::array<double, kOpTypeCount>;
 [[nodiscard]] IdealValues compute_ideal_values(const Recording& recording, const OpGraph& graph);
 

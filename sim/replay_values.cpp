@@ -16,7 +16,8 @@ lanes::Values recorded_row(const StepBlock& block, OpId op) {
 
 }  // namespace
 
-Coverage::Coverage(const InstanceSet& set, const StepBlock& block, std::size_t ops, Side side) : mask_of_op_(ops) {
+Coverage::Coverage(const InstanceSet& set, const StepBlock& block, std::size_t ops, Side side)
+    : mask_of_op_(ops) {
   std::map<std::vector<std::uint32_t>, std::uint32_t> mask_of_boxes;
   std::vector<std::uint32_t> boxes;
   for (OpId op = 0; op < ops; ++op) {
@@ -40,9 +41,9 @@ Coverage::Coverage(const InstanceSet& set, const StepBlock& block, std::size_t o
         covered += is_covered ? 1 : 0;
       }
     }
-    mask.extent = covered == 0                      ? Extent::kNone
+    mask.extent = covered == 0                     ? Extent::kNone
                   : covered == block.shape.lanes() ? Extent::kAll
-                                                    : Extent::kSome;
+                                                   : Extent::kSome;
     masks_.push_back(std::move(mask));
   }
 }
@@ -53,15 +54,21 @@ lanes::Values IdealReplay::value(OpId op, std::span<double> /*scratch*/) const {
 
 MixedReplay::MixedReplay(const Recording& recording, const StepBlock& block, const IdealValues& ideal,
                          const InstanceSet& set, Side recorded)
-    : recording_(recording), block_(block), ideal_(ideal), coverage_(set, block, recording.ops.size(), recorded) {}
+    : recording_(recording),
+      block_(block),
+      ideal_(ideal),
+      coverage_(set, block, recording.ops.size(), recorded) {}
 
 lanes::Values MixedReplay::value(OpId op, std::span<double> scratch) const {
   const double ideal = ideal_of(recording_, ideal_, op);
   const lanes::Values recorded = recorded_row(block_, op);
   switch (coverage_.extent(op)) {
-    case Coverage::Extent::kAll: return recorded;
-    case Coverage::Extent::kNone: return {nullptr, ideal};
-    case Coverage::Extent::kSome: break;
+    case Coverage::Extent::kAll:
+      return recorded;
+    case Coverage::Extent::kNone:
+      return {nullptr, ideal};
+    case Coverage::Extent::kSome:
+      break;
   }
   lanes::blend(scratch.data(), coverage_.mask(op), recorded.row, ideal, scratch.size());
   return {scratch.data(), 0};
@@ -76,14 +83,19 @@ lanes::Values LoneReplicaReplay::value(OpId op, std::span<double> scratch) const
   return {scratch.data(), 0};
 }
 
-lanes::Values DelayedReplay::value(OpId op, std::span<double> /*scratch*/) const { return recorded_row(block_, op); }
+lanes::Values DelayedReplay::value(OpId op, std::span<double> /*scratch*/) const {
+  return recorded_row(block_, op);
+}
 
 lanes::Values DelayedReplay::delay(OpId op, std::span<double> scratch) const {
   const lanes::Values recorded{block_.row(delays_s_, op).data(), 0};
   switch (coverage_.extent(op)) {
-    case Coverage::Extent::kAll: return recorded;
-    case Coverage::Extent::kNone: return {};
-    case Coverage::Extent::kSome: break;
+    case Coverage::Extent::kAll:
+      return recorded;
+    case Coverage::Extent::kNone:
+      return {};
+    case Coverage::Extent::kSome:
+      break;
   }
   lanes::blend(scratch.data(), coverage_.mask(op), recorded.row, 0, scratch.size());
   return {scratch.data(), 0};

@@ -1,4 +1,5 @@
-// The value sources of the what-if analysis: which ops of a block replay as recorded and which at their ideal value.
+// The value sources of the what-if analysis: which ops of a block replay as recorded and which at their ideal
+// value.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +48,8 @@ class IdealReplay final : public OpValues {
 // Instances on one side of a set as recorded, all others ideal.
 class MixedReplay final : public OpValues {
  public:
-  MixedReplay(const Recording& recording, const StepBlock& block, const IdealValues& ideal, const InstanceSet& set,
-              Side recorded);
+  MixedReplay(const Recording& recording, const StepBlock& block, const IdealValues& ideal,
+              const InstanceSet& set, Side recorded);
   [[nodiscard]] lanes::Values value(OpId op, std::span<double> scratch) const override;
 
  private:
@@ -58,9 +59,10 @@ class MixedReplay final : public OpValues {
   Coverage coverage_;
 };
 
-// Every replica of every step for itself, next to ideal replicas: in a shape of (steps x dp) pairs, the first lane of
-// a pair has the chosen ops as recorded, the second is ideal and stands for all other replicas of that step, which
-// are alike and feel the first through the synchronised groups. With one replica there is no second lane.
+// Every replica of every step for itself, next to ideal replicas: in a shape of (steps x dp) pairs, the first
+// lane of a pair has the chosen ops as recorded, the second is ideal and stands for all other replicas of
+// that step, which are alike and feel the first through the synchronised groups. With one replica there is no
+// second lane.
 class LoneReplicaReplay final : public OpValues {
  public:
   LoneReplicaReplay(const Recording& recording, const StepBlock& block, const IdealValues& ideal,

@@ -9,7 +9,7 @@
 namespace goodput {
 namespace {
 
-constexpr double kLikelyShare = 0.5;         // M_W and M_S of the paper
+constexpr double kLikelyShare = 0.5;  // M_W and M_S of the paper
 constexpr double kLikelyCorrelation = 0.9;
 constexpr double kVariationWorthNaming = 0.05;  // passes that differ by less cannot cost much
 
@@ -17,21 +17,29 @@ RootCause worker_fault(const Recording& recording, const WhatIf& result) {
   std::vector<std::string> names;
   for (const std::size_t worker : result.slowest_workers) {
     const auto stages = static_cast<std::size_t>(recording.pp_size);
-    names.push_back(fmt::format("dp {} stage {} (rank {})", worker / stages, worker % stages, recording.ranks[worker]));
+    names.push_back(
+        fmt::format("dp {} stage {} (rank {})", worker / stages, worker % stages, recording.ranks[worker]));
   }
   constexpr std::size_t kNamed = 4;
   const std::size_t unnamed = names.size() > kNamed ? names.size() - kNamed : 0;
   names.resize(names.size() - unnamed);
   const auto share = result.slowest_workers_share.recovered();
-  return {"worker-fault", "M_W: share of the loss that the slowest 3 % of the workers explain", share, kLikelyShare,
-          share && *share >= kLikelyShare,
-          fmt::format("{}{}", fmt::join(names, ", "), unnamed > 0 ? fmt::format(" and {} more", unnamed) : "")};
+  return {
+      "worker-fault",
+      "M_W: share of the loss that the slowest 3 % of the workers explain",
+      share,
+      kLikelyShare,
+      share && *share >= kLikelyShare,
+      fmt::format("{}{}", fmt::join(names, ", "), unnamed > 0 ? fmt::format(" and {} more", unnamed) : "")};
 }
 
 RootCause stage_partition(const Recording& recording, const WhatIf& result) {
   const auto share = result.last_stage_share.recovered();
   const bool has_stages = recording.pp_size > 1;
-  return {"stage-partition", "M_S: share of the loss that the last stage explains", share, kLikelyShare,
+  return {"stage-partition",
+          "M_S: share of the loss that the last stage explains",
+          share,
+          kLikelyShare,
           has_stages && share && *share >= kLikelyShare,
           fmt::format("stage {} alone slows the job {:.3f}x", recording.pp_size - 1,
                       result.blocking.by_stage.slowdown.back())};
@@ -40,8 +48,12 @@ RootCause stage_partition(const Recording& recording, const WhatIf& result) {
 RootCause sequence_length(const Recording& recording) {
   const std::int32_t stage = recording.pp_size / 2;
   const auto passes = correlate_passes(recording, stage);
-  RootCause cause{"sequence-length", "correlation of forward and backward durations of the same micro-batch",
-                  std::nullopt, kLikelyCorrelation, false, "no micro-batches to compare, or passes that never vary"};
+  RootCause cause{"sequence-length",
+                  "correlation of forward and backward durations of the same micro-batch",
+                  std::nullopt,
+                  kLikelyCorrelation,
+                  false,
+                  "no micro-batches to compare, or passes that never vary"};
   if (!passes) return cause;
   cause.value = passes->correlation;
   cause.likely = passes->correlation >= kLikelyCorrelation && passes->variation >= kVariationWorthNaming;
@@ -51,8 +63,11 @@ RootCause sequence_length(const Recording& recording) {
 }
 
 RootCause launch_delay(const WhatIf& result, double threshold) {
-  return {"launch-delay", "launch slowdown: recorded over replayed without launch delays", result.launch_slowdown,
-          threshold, result.launch_slowdown >= threshold,
+  return {"launch-delay",
+          "launch slowdown: recorded over replayed without launch delays",
+          result.launch_slowdown,
+          threshold,
+          result.launch_slowdown >= threshold,
           fmt::format("late launches cost {:.1f} % of a step", 100 * (1 - 1 / result.launch_slowdown))};
 }
 
@@ -100,10 +115,12 @@ std::optional<PassCorrelation> correlate_passes(const Recording& recording, std:
     }
   }
   if (!(ff > 0) || !(bb > 0)) return std::nullopt;
-  return PassCorrelation{fb / std::sqrt(ff * bb), std::sqrt(ff / n) / (sum_f / n), static_cast<std::size_t>(n)};
+  return PassCorrelation{fb / std::sqrt(ff * bb), std::sqrt(ff / n) / (sum_f / n),
+                         static_cast<std::size_t>(n)};
 }
 
-std::vector<RootCause> find_root_causes(const Recording& recording, const WhatIf& result, double launch_threshold) {
+std::vector<RootCause> find_root_causes(const Recording& recording, const WhatIf& result,
+                                        double launch_threshold) {
   std::vector<RootCause> causes = {worker_fault(recording, result), stage_partition(recording, result),
                                    sequence_length(recording), launch_delay(result, launch_threshold)};
   if (result.slowdown < kSlowdownWorthExplaining) {

@@ -1,5 +1,6 @@
-// Likely causes of a job's slowdown, by the criteria of "Understanding Stragglers in Large Model Training Using What-if
-// Analysis" (OSDI'25, section 5). Every criterion reports its value; a job may have several causes or none.
+// Likely causes of a job's slowdown, by the criteria of "Understanding Stragglers in Large Model Training
+// Using What-if Analysis" (OSDI'25, section 5). Every criterion reports its value; a job may have several
+// causes or none.
 #pragma once
 
 #include <optional>
@@ -13,12 +14,12 @@
 namespace goodput {
 
 struct RootCause {
-  std::string_view name;         // worker-fault, stage-partition, sequence-length, launch-delay
-  std::string_view criterion;    // what `value` is
-  std::optional<double> value;   // absent where the trace cannot tell
-  double threshold = 0;          // likely at or above
+  std::string_view name;        // worker-fault, stage-partition, sequence-length, launch-delay
+  std::string_view criterion;   // what `value` is
+  std::optional<double> value;  // absent where the trace cannot tell
+  double threshold = 0;         // likely at or above
   bool likely = false;
-  std::string evidence;          // the figures behind it, for people
+  std::string evidence;  // the figures behind it, for people
 };
 
 // Below this slowdown there is nothing to explain, and shares of the loss are noise.
@@ -27,8 +28,9 @@ inline constexpr double kSlowdownWorthExplaining = 1.01;
 [[nodiscard]] std::vector<RootCause> find_root_causes(const Recording& recording, const WhatIf& result,
                                                       double launch_threshold);
 
-// Pearson correlation of forward and backward durations of the same (step, dp, micro-batch, chunk) of one stage, and
-// how much the forwards vary (standard deviation over mean). Absent without micro-batch ids or without variation.
+// Pearson correlation of forward and backward durations of the same (step, dp, micro-batch, chunk) of one
+// stage, and how much the forwards vary (standard deviation over mean). Absent without micro-batch ids or
+// without variation.
 struct PassCorrelation {
   double correlation = 0;
   double variation = 0;

@@ -113,7 +113,8 @@ void TimingEngine::end_unit(const OpGraph::Unit& unit, const OpValues& values) {
   rows_.clear();
   for (OpId member = op; member < op + unit.count; ++member) rows_.push_back(end_row(member));
   lanes::latest(meeting_.data(), rows_.data(), rows_.size(), n);
-  if (unit.sync == Sync::kReplicas) lanes::synchronize_replicas(meeting_.data(), shape_.steps, shape_.replicas);
+  if (unit.sync == Sync::kReplicas)
+    lanes::synchronize_replicas(meeting_.data(), shape_.steps, shape_.replicas);
   for (OpId member = op; member < op + unit.count; ++member) {
     lanes::add(end_row(member), meeting_.data(), values.value(member, first), n);
   }
@@ -126,7 +127,9 @@ void TimingEngine::track(const OpGraph::Unit& unit) {
   }
 }
 
-std::vector<double> TimingEngine::finish_times() const { return over_replicas(finish_, shape_, std::max<double>); }
+std::vector<double> TimingEngine::finish_times() const {
+  return over_replicas(finish_, shape_, std::max<double>);
+}
 
 std::vector<double> TimingEngine::spans() const {
   std::vector<double> result = over_replicas(last_end_, shape_, std::max<double>);
@@ -145,7 +148,8 @@ std::span<const double> TimingEngine::ends(OpId op) const {
   return {end_row(op), shape_.stride()};
 }
 
-std::vector<TimingEngine::PathElement> TimingEngine::critical_path(std::size_t step, const OpValues& values) const {
+std::vector<TimingEngine::PathElement> TimingEngine::critical_path(std::size_t step,
+                                                                   const OpValues& values) const {
   GOODPUT_CHECK(keep_ == Keep::kAllTimes, "the critical path needs all times");
   std::vector<double> scratch(shape_.stride());
   OpId op = 0;
@@ -179,9 +183,8 @@ std::vector<TimingEngine::PathElement> TimingEngine::critical_path(std::size_t s
     path.back().length += at(values.delay(latest_op, scratch), latest_lane);
     const auto before = graph_.predecessors(latest_op);
     if (before.empty()) break;
-    op = *std::max_element(before.begin(), before.end(), [&](OpId a, OpId b) {
-      return ends(a)[latest_lane] < ends(b)[latest_lane];
-    });
+    op = *std::max_element(before.begin(), before.end(),
+                           [&](OpId a, OpId b) { return ends(a)[latest_lane] < ends(b)[latest_lane]; });
     lane = latest_lane;
   }
   std::reverse(path.begin(), path.end());
@@ -194,7 +197,8 @@ std::vector<double> TimingEngine::compute_slack(const OpValues& values) const {
   std::vector<double> required(graph_.size() * n);  // latest end that does not move the step's end
   const std::vector<double> step_end = over_replicas(last_end_, shape_, std::max<double>);
   for (OpId op = 0; op < graph_.size(); ++op) {
-    for (std::size_t lane = 0; lane < shape_.lanes(); ++lane) required[op * n + lane] = step_end[lane % shape_.steps];
+    for (std::size_t lane = 0; lane < shape_.lanes(); ++lane)
+      required[op * n + lane] = step_end[lane % shape_.steps];
   }
   std::vector<double> scratch(n);
   std::vector<double> required_start(n);
@@ -208,7 +212,8 @@ std::vector<double> TimingEngine::compute_slack(const OpValues& values) const {
     }
     if (unit->sync == Sync::kReplicas) {
       const std::vector<double> by_step = over_replicas(required_start, shape_, std::min<double>);
-      for (std::size_t lane = 0; lane < shape_.lanes(); ++lane) required_start[lane] = by_step[lane % shape_.steps];
+      for (std::size_t lane = 0; lane < shape_.lanes(); ++lane)
+        required_start[lane] = by_step[lane % shape_.steps];
     }
     for (OpId op = unit->first; op < unit->first + unit->count; ++op) {
       const lanes::Values delay = values.delay(op, scratch);

@@ -1,8 +1,8 @@
-// Longest-path timing of an OpGraph over many lanes at once: when every op starts and ends, what the step takes,
-// how much slack an op has, and which ops make the step as long as it is.
+// Longest-path timing of an OpGraph over many lanes at once: when every op starts and ends, what the step
+// takes, how much slack an op has, and which ops make the step as long as it is.
 //
-// A lane is one execution of the graph. The lanes of one training step, one per data-parallel replica, meet at the
-// ops with Sync::kReplicas; steps never interact. Per lane, with origin 0:
+// A lane is one execution of the graph. The lanes of one training step, one per data-parallel replica, meet
+// at the ops with Sync::kReplicas; steps never interact. Per lane, with origin 0:
 //   start(v) = max over predecessors u of end(u), or 0, plus delay(v)
 //   plain v:   end(v) = start(v) + value(v)                  value = duration
 //   grouped v: end(v) = max of start over the group + value(v)   value = transfer time
@@ -27,7 +27,9 @@ struct LaneShape {
   friend bool operator==(const LaneShape&, const LaneShape&) = default;
   [[nodiscard]] std::size_t lanes() const { return steps * replicas; }
   [[nodiscard]] std::size_t stride() const { return (lanes() + 7) / 8 * 8; }
-  [[nodiscard]] std::size_t lane(std::size_t step, std::size_t replica) const { return replica * steps + step; }
+  [[nodiscard]] std::size_t lane(std::size_t step, std::size_t replica) const {
+    return replica * steps + step;
+  }
 };
 
 // What each op takes in each lane.
@@ -35,8 +37,8 @@ class OpValues {
  public:
   virtual ~OpValues() = default;
 
-  // Duration of a plain op, transfer time of a grouped one; may be negative. A returned row has stride() entries and
-  // is either `scratch`, filled, or memory that outlives the pass.
+  // Duration of a plain op, transfer time of a grouped one; may be negative. A returned row has stride()
+  // entries and is either `scratch`, filled, or memory that outlives the pass.
   [[nodiscard]] virtual lanes::Values value(OpId op, std::span<double> scratch) const = 0;
 
   // Time between the last predecessor's end and the start; may be negative.
@@ -51,7 +53,8 @@ class TimingEngine {
     kAllTimes,   // start and end of every op stay readable
   };
 
-  // `finish_ops`: the ops whose latest end is the finish of a step. Keeps a reference: `graph` must outlive the engine.
+  // `finish_ops`: the ops whose latest end is the finish of a step. Keeps a reference: `graph` must outlive
+  // the engine.
   TimingEngine(const OpGraph& graph, LaneShape shape, std::span<const OpId> finish_ops, Keep keep);
 
   // Computes all times. O(ops * lanes).
@@ -76,8 +79,8 @@ class TimingEngine {
   // REQUIRES: kAllTimes, and propagate(values) was the last pass.
   [[nodiscard]] std::vector<PathElement> critical_path(std::size_t step, const OpValues& values) const;
 
-  // How much longer each op may take before its step ends later: rows of stride() entries, op-major. Zero on the
-  // critical path. REQUIRES: kAllTimes, and propagate(values) was the last pass.
+  // How much longer each op may take before its step ends later: rows of stride() entries, op-major. Zero on
+  // the critical path. REQUIRES: kAllTimes, and propagate(values) was the last pass.
   [[nodiscard]] std::vector<double> compute_slack(const OpValues& values) const;
 
   [[nodiscard]] LaneShape shape() const { return shape_; }
@@ -93,16 +96,16 @@ class TimingEngine {
   const OpGraph& graph_;
   LaneShape shape_;
   Keep keep_;
-  std::vector<char> is_finish_;         // by op
-  std::vector<std::uint32_t> slot_;     // by op: its row in ends_
-  std::vector<double> ends_;            // rows of stride() entries
-  std::vector<double> starts_;          // the same for starts; kAllTimes only
-  std::vector<double> scratch_;         // two rows for values
-  std::vector<double> meeting_;         // a row: when a group of more than two has met
-  std::vector<double> finish_;          // by lane
-  std::vector<double> last_end_;        // by lane
-  std::vector<double> first_start_;     // by lane
-  std::vector<const double*> rows_;     // predecessor rows of the op at hand
+  std::vector<char> is_finish_;      // by op
+  std::vector<std::uint32_t> slot_;  // by op: its row in ends_
+  std::vector<double> ends_;         // rows of stride() entries
+  std::vector<double> starts_;       // the same for starts; kAllTimes only
+  std::vector<double> scratch_;      // two rows for values
+  std::vector<double> meeting_;      // a row: when a group of more than two has met
+  std::vector<double> finish_;       // by lane
+  std::vector<double> last_end_;     // by lane
+  std::vector<double> first_start_;  // by lane
+  std::vector<const double*> rows_;  // predecessor rows of the op at hand
 };
 
 }  // namespace goodput

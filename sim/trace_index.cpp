@@ -21,7 +21,8 @@ class OpTable {
   }
   [[nodiscard]] std::size_t stages() const { return stages_; }
 
-  // Numbers the occupied slots in table order: by (stage, type, seq_id). Returns the ops with only these three set.
+  // Numbers the occupied slots in table order: by (stage, type, seq_id). Returns the ops with only these
+  // three set.
   std::vector<TraceOp> number_ops();
 
  private:
@@ -45,15 +46,18 @@ Result<OpTable> OpTable::build(const OpTrace& trace) {
   for (const std::int32_t last : last_seq) {
     table.offsets_.push_back(table.offsets_.back() + static_cast<std::size_t>(last + 1));
   }
-  // A dense trace has about as many seq_ids as a lane has ops; a table far larger than the file is a mistake in it.
+  // A dense trace has about as many seq_ids as a lane has ops; a table far larger than the file is a mistake
+  // in it.
   constexpr std::size_t kSmallTable = 1024;
   if (table.offsets_.back() > kSmallTable + trace.size()) {
     const auto worst = std::max_element(last_seq.begin(), last_seq.end()) - last_seq.begin();
     const auto& type = kOpTypes[static_cast<std::size_t>(worst) % kOpTypeCount];
-    return Error{"", fmt::format("seq_id {} of {} on stage {} in a trace of {} rows: seq_ids must count from 0 in every "
-                                 "step; number the ops of each step anew",
-                                 last_seq[static_cast<std::size_t>(worst)], type.name,
-                                 static_cast<std::size_t>(worst) / kOpTypeCount, trace.size())};
+    return Error{
+        "",
+        fmt::format("seq_id {} of {} on stage {} in a trace of {} rows: seq_ids must count from 0 in every "
+                    "step; number the ops of each step anew",
+                    last_seq[static_cast<std::size_t>(worst)], type.name,
+                    static_cast<std::size_t>(worst) / kOpTypeCount, trace.size())};
   }
   table.slots_.assign(table.offsets_.back(), kNoOp);
   for (std::size_t row = 0; row < trace.size(); ++row) {
@@ -139,9 +143,11 @@ Status check_dense(const OpTrace& trace, const TraceIndex& index) {
   Presence presence(index, trace.size());
   for (std::size_t row = 0; row < trace.size(); ++row) {
     if (presence.mark(index.step_of_row[row], trace.dp_rank[row], index.op_of_row[row])) continue;
-    return Error{"", fmt::format("{} is recorded twice in step {}, dp_rank {}; keep one row an op (were files given twice, "
-                                 "or two ranks of one worker recorded?)",
-                                 index.lane.ops[index.op_of_row[row]].name(), trace.step[row], trace.dp_rank[row])};
+    return Error{
+        "", fmt::format(
+                "{} is recorded twice in step {}, dp_rank {}; keep one row an op (were files given twice, "
+                "or two ranks of one worker recorded?)",
+                index.lane.ops[index.op_of_row[row]].name(), trace.step[row], trace.dp_rank[row])};
   }
   if (presence.instances() == trace.size()) return Ok{};
   const std::size_t missing = presence.first_missing();
@@ -149,10 +155,12 @@ Status check_dense(const OpTrace& trace, const TraceIndex& index) {
   const std::size_t lane = missing / ops;
   const auto dp = static_cast<std::size_t>(index.dp_size);
   const std::uint64_t lanes = index.steps.size() * dp;
-  return Error{"", fmt::format("not dense: {} is missing in step {}, dp_rank {}; {} of {} op instances are missing ({} "
-                               "ops x {} lanes), every op must be recorded in every step and dp_rank",
-                               index.lane.ops[missing % ops].name(), index.steps[lane / dp], lane % dp,
-                               presence.instances() - trace.size(), presence.instances(), ops, lanes)};
+  return Error{
+      "",
+      fmt::format("not dense: {} is missing in step {}, dp_rank {}; {} of {} op instances are missing ({} "
+                  "ops x {} lanes), every op must be recorded in every step and dp_rank",
+                  index.lane.ops[missing % ops].name(), index.steps[lane / dp], lane % dp,
+                  presence.instances() - trace.size(), presence.instances(), ops, lanes)};
 }
 
 bool all_float32(const OpTrace& trace) {
@@ -161,16 +169,19 @@ bool all_float32(const OpTrace& trace) {
          std::all_of(trace.duration_s.begin(), trace.duration_s.end(), is_float32);
 }
 
-// The rows of dp_rank 0 in the first step give the ops their times and chunks; any row gives its worker's rank.
+// The rows of dp_rank 0 in the first step give the ops their times and chunks; any row gives its worker's
+// rank.
 void fill_template(const OpTrace& trace, TraceIndex& index) {
   TemplateLane& lane = index.lane;
   lane.start_s.resize(lane.ops.size());
   lane.end_s.resize(lane.ops.size());
   constexpr std::int32_t kNoRank = std::numeric_limits<std::int32_t>::max();
-  index.ranks.assign(static_cast<std::size_t>(index.dp_size) * static_cast<std::size_t>(lane.pp_size), kNoRank);
+  index.ranks.assign(static_cast<std::size_t>(index.dp_size) * static_cast<std::size_t>(lane.pp_size),
+                     kNoRank);
   for (std::size_t row = 0; row < trace.size(); ++row) {
-    auto& rank = index.ranks[static_cast<std::size_t>(trace.dp_rank[row]) * static_cast<std::size_t>(lane.pp_size) +
-                             static_cast<std::size_t>(trace.stage[row])];
+    auto& rank =
+        index.ranks[static_cast<std::size_t>(trace.dp_rank[row]) * static_cast<std::size_t>(lane.pp_size) +
+                    static_cast<std::size_t>(trace.stage[row])];
     rank = std::min(rank, trace.rank[row]);
     if (index.step_of_row[row] != 0 || trace.dp_rank[row] != 0) continue;
     const std::uint32_t op = index.op_of_row[row];
@@ -185,7 +196,9 @@ void fill_template(const OpTrace& trace, TraceIndex& index) {
 
 }  // namespace
 
-std::string TraceOp::name() const { return fmt::format("{}_{}_{}", to_string(type), seq_id, stage); }
+std::string TraceOp::name() const {
+  return fmt::format("{}_{}_{}", to_string(type), seq_id, stage);
+}
 
 Result<TraceIndex> index_trace(const OpTrace& trace) {
   if (trace.size() == 0) return Error{"", "holds no ops"};

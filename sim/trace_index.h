@@ -1,5 +1,5 @@
-// Finds the ops, steps and workers of a recorded trace and checks that the trace is dense: every op exactly once in
-// every lane, a lane being one data-parallel replica in one step.
+// Finds the ops, steps and workers of a recorded trace and checks that the trace is dense: every op exactly
+// once in every lane, a lane being one data-parallel replica in one step.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,11 @@ struct TraceOp {
   [[nodiscard]] std::string name() const;
 };
 
-// The recorded times of the ops in the lane from which the dependencies are read: dp_rank 0 in the earliest step.
+// The recorded times of the ops in the lane from which the dependencies are read: dp_rank 0 in the earliest
+// step.
 struct TemplateLane {
-  std::vector<TraceOp> ops;        // sorted by (stage, type, seq_id)
-  std::vector<double> start_s;     // as recorded, not shifted
+  std::vector<TraceOp> ops;     // sorted by (stage, type, seq_id)
+  std::vector<double> start_s;  // as recorded, not shifted
   std::vector<double> end_s;
   std::int32_t pp_size = 1;
   std::int32_t vpp_size = 1;
@@ -36,10 +37,10 @@ struct TemplateLane {
 
 struct TraceIndex {
   TemplateLane lane;
-  std::vector<std::int64_t> steps;   // ascending
+  std::vector<std::int64_t> steps;  // ascending
   std::int32_t dp_size = 1;
-  std::vector<std::int32_t> ranks;   // global rank of worker (dp, stage), at dp * pp_size + stage
-  bool float32_times = false;        // every start and duration is a float32 value
+  std::vector<std::int32_t> ranks;         // global rank of worker (dp, stage), at dp * pp_size + stage
+  bool float32_times = false;              // every start and duration is a float32 value
   std::vector<std::uint32_t> op_of_row;    // index into lane.ops
   std::vector<std::uint32_t> step_of_row;  // index into steps
 
@@ -52,8 +53,8 @@ struct TraceIndex {
   return float32_times ? round_to_float32(end) : end;
 }
 
-// Fails on an empty trace, a duplicated op, and a trace that is not dense (naming the first missing op and how many
-// are missing). REQUIRES: every row has a seq_id.
+// Fails on an empty trace, a duplicated op, and a trace that is not dense (naming the first missing op and
+// how many are missing). REQUIRES: every row has a seq_id.
 Result<TraceIndex> index_trace(const OpTrace& trace);
 
 }  // namespace goodput

@@ -1,4 +1,5 @@
-// Units by type. Simulated time is integer nanoseconds; sizes, work and rates are distinct types that do not mix.
+// Units by type. Simulated time is integer nanoseconds; sizes, work and rates are distinct types that do not
+// mix.
 //
 // `Bytes{8} / BytesPerSecond{4e9}` is a SimDuration; `Bytes{8} + SimDuration{1}` does not compile.
 #pragma once

@@ -19,7 +19,8 @@ struct WhatIfEngine::Task {
     kMixed,         // inside `set` recorded, outside ideal
     kMixedOutside,  // outside `set` recorded, inside ideal
     kLaunch,        // all recorded, inside `set` with launch delays
-    kLoneReplica,   // the ops of the set's only box recorded, one replica at a time: StepTimes by dp * steps + step
+    kLoneReplica,  // the ops of the set's only box recorded, one replica at a time: StepTimes by dp * steps +
+                   // step
   };
   Kind kind = Kind::kMixed;
   InstanceSet set;
@@ -54,13 +55,14 @@ InstanceBox box_of_ops(const Recording& recording, Matches matches) {
 std::vector<Label> stage_labels(const Recording& recording) {
   std::vector<Label> labels;
   for (std::int32_t stage = 0; stage < recording.pp_size; ++stage) {
-    labels.push_back({std::to_string(stage),
-                      box_of_ops(recording, [&](const TraceOp& op) { return op.stage == stage; })});
+    labels.push_back(
+        {std::to_string(stage), box_of_ops(recording, [&](const TraceOp& op) { return op.stage == stage; })});
   }
   return labels;
 }
 
-// For late launches the first op of a stage is a group of its own: its delay is that of the whole step (data loading).
+// For late launches the first op of a stage is a group of its own: its delay is that of the whole step (data
+// loading).
 bool is_first_op(const TraceOp& op) {
   return op.seq_id == 0 && op.type == (op.stage == 0 ? OpType::kForwardCompute : OpType::kForwardRecv);
 }
@@ -77,7 +79,8 @@ std::vector<Label> optype_labels(const Recording& recording, FirstOps first_ops)
   for (const TraceOp& op : recording.ops) names.insert(label_of(op));
   std::vector<Label> labels;
   for (const std::string_view name : names) {
-    labels.push_back({std::string(name), box_of_ops(recording, [&](const TraceOp& op) { return label_of(op) == name; })});
+    labels.push_back(
+        {std::string(name), box_of_ops(recording, [&](const TraceOp& op) { return label_of(op) == name; })});
   }
   return labels;
 }
@@ -115,21 +118,26 @@ double mean(const std::vector<double>& values) {
 }
 
 std::optional<double> Share::of_loss(double part_s) const {
-  constexpr double kRounding = 1e-12;  // of float64 sums: a loss this small is none, and a share of it is noise
+  constexpr double kRounding =
+      1e-12;  // of float64 sums: a loss this small is none, and a share of it is noise
   const double loss_s = recorded_s - ideal_s;
   if (std::abs(loss_s) <= kRounding * ideal_s) return std::nullopt;
   return part_s / loss_s;
 }
 
 WhatIfEngine::WhatIfEngine(const OpGraph& graph, const Recording& recording, WhatIfOptions options)
-    : graph_(graph), recording_(recording), options_(options), ideal_(compute_ideal_values(recording, graph)) {
+    : graph_(graph),
+      recording_(recording),
+      options_(options),
+      ideal_(compute_ideal_values(recording, graph)) {
   for (OpId op = 0; op < recording.ops.size(); ++op) {
     if (recording.ops[op].type == OpType::kOptimizer) optimizers_.push_back(op);
   }
   GOODPUT_CHECK(!optimizers_.empty(), "a step ends with the optimizer");
 }
 
-// Replays every task over every block. Pieces of work go block by block, so that an engine serves many in a row.
+// Replays every task over every block. Pieces of work go block by block, so that an engine serves many in a
+// row.
 std::vector<StepTimes> WhatIfEngine::run(const std::vector<Task>& tasks) const {
   const std::size_t steps = recording_.steps.size();
   std::vector<StepTimes> results(tasks.size());
@@ -169,25 +177,27 @@ std::vector<StepTimes> WhatIfEngine::run(const std::vector<Task>& tasks) const {
       return;
     }
     const std::vector<double> span = engine->spans();
-    std::copy(finish.begin(), finish.end(), times.finish_s.begin() + static_cast<std::ptrdiff_t>(block.first_step));
+    std::copy(finish.begin(), finish.end(),
+              times.finish_s.begin() + static_cast<std::ptrdiff_t>(block.first_step));
     std::copy(span.begin(), span.end(), times.span_s.begin() + static_cast<std::ptrdiff_t>(block.first_step));
   };
-  parallel_chunks(options_.jobs, recording_.blocks.size() * tasks.size(), [&](std::size_t begin, std::size_t end) {
-    std::optional<TimingEngine> step_engine;
-    std::optional<TimingEngine> lone_engine;
-    std::vector<double> delays;
-    const StepBlock* delays_of = nullptr;
-    for (std::size_t piece = begin; piece < end; ++piece) {
-      const StepBlock& block = recording_.blocks[piece / tasks.size()];
-      const Task& task = tasks[piece % tasks.size()];
-      if (task.kind == Task::Kind::kLaunch && delays_of != &block) {
-        delays = compute_launch_delays(recording_, block, graph_);
-        delays_of = &block;
-      }
-      replay(task, block, results[piece % tasks.size()], delays,
-             task.kind == Task::Kind::kLoneReplica ? lone_engine : step_engine);
-    }
-  });
+  parallel_chunks(options_.jobs, recording_.blocks.size() * tasks.size(),
+                  [&](std::size_t begin, std::size_t end) {
+                    std::optional<TimingEngine> step_engine;
+                    std::optional<TimingEngine> lone_engine;
+                    std::vector<double> delays;
+                    const StepBlock* delays_of = nullptr;
+                    for (std::size_t piece = begin; piece < end; ++piece) {
+                      const StepBlock& block = recording_.blocks[piece / tasks.size()];
+                      const Task& task = tasks[piece % tasks.size()];
+                      if (task.kind == Task::Kind::kLaunch && delays_of != &block) {
+                        delays = compute_launch_delays(recording_, block, graph_);
+                        delays_of = &block;
+                      }
+                      replay(task, block, results[piece % tasks.size()], delays,
+                             task.kind == Task::Kind::kLoneReplica ? lone_engine : step_engine);
+                    }
+                  });
   return results;
 }
 
@@ -285,7 +295,8 @@ Family WhatIfEngine::attribute_launch(const WhatIf& result) const {
           family(optype_labels(recording_, FirstOps::kApart))};
 }
 
-// The slowest 3 % of the workers, by the reference's score, and the last stage: how much of the loss they explain.
+// The slowest 3 % of the workers, by the reference's score, and the last stage: how much of the loss they
+// explain.
 void WhatIfEngine::explain_by_workers(WhatIf& result) const {
   const auto stages = static_cast<std::size_t>(recording_.pp_size);
   std::vector<std::size_t> workers(recording_.ranks.size());
@@ -301,9 +312,8 @@ void WhatIfEngine::explain_by_workers(WhatIf& result) const {
 
   InstanceSet slowest;
   for (const std::size_t worker : workers) {
-    InstanceBox box = box_of_ops(recording_, [&](const TraceOp& op) {
-      return static_cast<std::size_t>(op.stage) == worker % stages;
-    });
+    InstanceBox box = box_of_ops(
+        recording_, [&](const TraceOp& op) { return static_cast<std::size_t>(op.stage) == worker % stages; });
     std::fill(box.dp_ranks.begin(), box.dp_ranks.end(), 0);
     box.dp_ranks[worker / stages] = 1;
     slowest.boxes.push_back(std::move(box));
@@ -314,7 +324,8 @@ void WhatIfEngine::explain_by_workers(WhatIf& result) const {
                           {Task::Kind::kMixedOutside, last_stage},
                           {Task::Kind::kMixed, last_stage}});
   const double recorded = mean(result.nodelay.span_s);
-  result.slowest_workers_share = {mean(times[0].span_s), mean(times[1].span_s), recorded, result.ideal_span_s};
+  result.slowest_workers_share = {mean(times[0].span_s), mean(times[1].span_s), recorded,
+                                  result.ideal_span_s};
   result.last_stage_share = {mean(times[2].span_s), mean(times[3].span_s), recorded, result.ideal_span_s};
 }
 

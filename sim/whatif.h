@@ -1,8 +1,8 @@
-// What-if analysis: what a job's stragglers cost, by replaying its steps with some ops at their recorded and all
-// others at their ideal duration.
+// What-if analysis: what a job's stragglers cost, by replaying its steps with some ops at their recorded and
+// all others at their ideal duration.
 //
-// Method and definitions: "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI'25) and
-// docs/design.md. Times in seconds, slowdowns as ratios to the ideal (1 = nothing lost).
+// Method and definitions: "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI'25)
+// and docs/design.md. Times in seconds, slowdowns as ratios to the ideal (1 = nothing lost).
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct StepTimes {
 // The slowdown that each label alone would cause, in label order.
 struct Attribution {
   std::vector<std::string> labels;
-  std::vector<double> slowdown;                // mean over steps / ideal mean
-  std::vector<std::vector<double>> per_step;   // [step][label]
+  std::vector<double> slowdown;               // mean over steps / ideal mean
+  std::vector<std::vector<double>> per_step;  // [step][label]
 };
 
 struct Family {
@@ -58,27 +58,27 @@ struct Share {
 
 struct WhatIf {
   std::vector<std::int64_t> steps;
-  std::vector<double> base_s;      // recorded step times
-  StepTimes nodelay;               // recorded durations, launches without delay
-  double ideal_finish_s = 0;       // every step alike
+  std::vector<double> base_s;  // recorded step times
+  StepTimes nodelay;           // recorded durations, launches without delay
+  double ideal_finish_s = 0;   // every step alike
   double ideal_span_s = 0;
   IdealValues ideal_values;
 
-  double slowdown = 1;             // S: mean nodelay span / ideal finish
+  double slowdown = 1;  // S: mean nodelay span / ideal finish
   std::vector<double> step_slowdown;
-  double launch_slowdown = 1;      // mean recorded time / mean nodelay finish
+  double launch_slowdown = 1;  // mean recorded time / mean nodelay finish
   std::vector<double> launch_step_slowdown;
-  double discrepancy = 0;          // |mean nodelay span / mean recorded time - 1|: what the replay gets wrong
+  double discrepancy = 0;  // |mean nodelay span / mean recorded time - 1|: what the replay gets wrong
 
-  Family blocking;                 // what each part alone costs
-  std::optional<Family> launch;    // what late launches of each part cost; at or above the threshold only
+  Family blocking;               // what each part alone costs
+  std::optional<Family> launch;  // what late launches of each part cost; at or above the threshold only
 
   // By worker, at dp * pp_size + stage.
-  std::vector<double> worker_slowdown;         // exact: this worker recorded, all others ideal
-  std::vector<double> worker_slowdown_bound;   // the reference's stand-in: min(by dp rank, by stage)
-  std::vector<std::size_t> slowest_workers;    // the 3 % with the largest bound
-  Share slowest_workers_share;                 // M_W
-  Share last_stage_share;                      // M_S
+  std::vector<double> worker_slowdown;        // exact: this worker recorded, all others ideal
+  std::vector<double> worker_slowdown_bound;  // the reference's stand-in: min(by dp rank, by stage)
+  std::vector<std::size_t> slowest_workers;   // the 3 % with the largest bound
+  Share slowest_workers_share;                // M_W
+  Share last_stage_share;                     // M_S
 
   [[nodiscard]] double waste() const { return 1 - 1 / slowdown; }
 };

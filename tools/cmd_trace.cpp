@@ -13,39 +13,26 @@
 #include "sim/did_you_mean.h"
 #include "tools/json_result.h"
 #include "tools/output_file.h"
+#include "tools/read_trace.h"
 #include "tools/trace_summary.h"
-#include "traces/job_metadata.h"
 #include "traces/op_trace_format.h"
 #include "traces/op_trace_reader.h"
 
 namespace goodput {
 namespace {
 
-// How the input files are to be read.
-struct InputOptions {
-  std::string format;         // empty: from content
-  std::string metadata_path;  // for the number of model chunks, which a trace without ids does not tell
-};
-
-void add_input_options(CLI::App& app, InputOptions& options) {
-  app.add_option("--format", options.format,
+void add_input_options(CLI::App& app, TraceFiles& files) {
+  app.add_option("--format", files.format,
                  "Format of the input (default: from its content; see goodput list formats)")
       ->option_text("NAME");
-  app.add_option("--meta", options.metadata_path, "Job metadata: vpp_size for traces without micro-batch ids")
+  app.add_option("--meta", files.metadata_path, "Job metadata: vpp_size for traces without micro-batch ids")
       ->option_text("FILE");
 }
 
-Result<OpTraceReading> read(const std::vector<std::string>& paths, const InputOptions& input,
-                            const CommandContext& context) {
-  OpTraceReadOptions options;
-  options.format = input.format;
-  if (!input.metadata_path.empty()) {
-    GOODPUT_TRY(const JobMetadataFields fields, read_job_metadata(input.metadata_path));
-    if (fields.vpp_size) options.vpp_size = static_cast<int>(*fields.vpp_size);
-  }
-  GOODPUT_TRY(OpTraceReading reading, read_op_trace(paths, options));
-  for (const std::string& note : reading.notes) context.note(note);
-  return reading;
+Result<OpTraceReading> read(const TraceFiles& files, const CommandContext& context) {
+  GOODPUT_TRY(TraceWithMetadata trace, read_trace(files, context));
+  for (const std::string& note : trace.reading.notes) context.note(note);
+  return std::move(trace.reading);
 }
 
 // Distinct names in order of appearance: parquet, csv.
@@ -125,13 +112,8 @@ nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading
   return json;
 }
 
-struct InfoOptions {
-  std::vector<std::string> paths;
-  InputOptions input;
-};
-
-Result<ExitCode> run_info(const InfoOptions& options, const CommandContext& context) {
-  GOODPUT_TRY(const OpTraceReading reading, read(options.paths, options.input, context));
+Result<ExitCode> run_info(const TraceFiles& files, const CommandContext& context) {
+  GOODPUT_TRY(const OpTraceReading reading, read(files, context));
   const TraceSummary summary = summarize(reading.trace);
   context.print(describe(summary, reading.formats));
   GOODPUT_TRY_STATUS(write_json_result(to_json(summary, reading, context), context));
@@ -139,9 +121,8 @@ Result<ExitCode> run_info(const InfoOptions& options, const CommandContext& cont
 }
 
 struct ConvertOptions {
-  std::vector<std::string> paths;  // inputs, then the output
-  std::string to;                  // format of the output; empty: from its extension
-  InputOptions input;
+  TraceFiles files;  // the last path is the output
+  std::string to;    // format of the output; empty: from its extension
 };
 
 Result<OpTraceFormat> find_output_format(const std::string& name) {
@@ -186,12 +167,13 @@ Status write_trace(const OpTrace& trace, const OpTraceFormat& format, const std:
 }
 
 Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext& context) {
-  const std::vector<std::string> inputs(options.paths.begin(), std::prev(options.paths.end()));
-  const std::string& output = options.paths.back();
+  TraceFiles inputs = options.files;
+  const std::string output = inputs.paths.back();
+  inputs.paths.pop_back();
   GOODPUT_TRY(const OpTraceFormat format,
               options.to.empty() ? format_of_extension(output) : find_output_format(options.to));
-  GOODPUT_TRY_STATUS(refuse_to_overwrite_input(inputs, output));
-  GOODPUT_TRY(const OpTraceReading reading, read(inputs, options.input, context));
+  GOODPUT_TRY_STATUS(refuse_to_overwrite_input(inputs.paths, output));
+  GOODPUT_TRY(const OpTraceReading reading, read(inputs, context));
   GOODPUT_TRY_STATUS(write_trace(reading.trace, format, output));
   if (output != "-")
     context.print(fmt::format("{}: {} ops as {}\n", output, reading.trace.size(), format.name));
@@ -212,15 +194,16 @@ class TraceCommand final : public Command {
     info_app_->add_option("files", info_.paths, "Trace files, one a host")
         ->required()
         ->option_text("FILE...");
-    add_input_options(*info_app_, info_.input);
+    add_input_options(*info_app_, info_);
     CLI::App* convert = app.add_subcommand("convert", "Write the rows of all IN, in their order, to OUT");
-    convert->add_option("files", convert_.paths, "Trace files to read, and the file to write (-: stdout)")
+    convert
+        ->add_option("files", convert_.files.paths, "Trace files to read, and the file to write (-: stdout)")
         ->required()
         ->expected(2, CLI::detail::expected_max_vector_size)
         ->option_text("IN... OUT");
     convert->add_option("--to", convert_.to, "Format of OUT (default: from its extension)")
         ->option_text("NAME");
-    add_input_options(*convert, convert_.input);
+    add_input_options(*convert, convert_.files);
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
@@ -229,7 +212,7 @@ class TraceCommand final : public Command {
 
  private:
   CLI::App* info_app_ = nullptr;
-  InfoOptions info_;
+  TraceFiles info_;
   ConvertOptions convert_;
 };
 

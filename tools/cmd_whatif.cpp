@@ -36,7 +36,8 @@ Status write_timelines(const OutputPaths& paths, const LoadedRecording& loaded, 
   if (!paths.ideal_timeline.empty()) {
     const WhatIfEngine::OpTimes times = engine.ideal_times();
     GOODPUT_TRY_STATUS(write_file_atomically(paths.ideal_timeline, [&](const std::string& temporary) {
-      return write_ideal_timeline(loaded.recording, times.start_s, times.end_s, temporary, paths.ideal_timeline);
+      return write_ideal_timeline(loaded.recording, times.start_s, times.end_s, temporary,
+                                  paths.ideal_timeline);
     }));
   }
   return Ok{};
@@ -45,28 +46,35 @@ Status write_timelines(const OutputPaths& paths, const LoadedRecording& loaded, 
 class WhatIfCommand final : public Command {
  public:
   void configure(CLI::App& app) override {
-    app.add_option("trace", load_.trace_paths, "Trace files of one job (one a host, or one for all); format from content")
+    app.add_option("trace", load_.files.paths,
+                   "Trace files of one job (one a host, or one for all); format from content")
         ->required()
         ->option_text("TRACE...");
-    app.add_option("--meta", load_.metadata_path, "Job metadata, YAML or JSON (default: inferred from the rows)")
+    app.add_option("--meta", load_.files.metadata_path,
+                   "Job metadata, YAML or JSON (default: inferred from the rows)")
         ->option_text("FILE");
-    app.add_option("--format", load_.format, "Format of the traces (default: from content; see goodput list formats)")
+    app.add_option("--format", load_.files.format,
+                   "Format of the traces (default: from content; see goodput list formats)")
         ->option_text("NAME");
-    app.add_option("--steps", load_.steps, "Analyse these steps only, for example 12,20-23")->option_text("LIST");
+    app.add_option("--steps", load_.steps, "Analyse these steps only, for example 12,20-23")
+        ->option_text("LIST");
     app.add_option("--decompose-threshold", threshold_,
                    "Break a slowdown down into parts from this value on (default 1.03)")
         ->option_text("X");
-    app.add_option("--fix", fix_,
-                   "Predict the step time with these ops ideal, for example 'stage=3' or 'worker=2:3&step=10-20'; "
-                   "repeated: any of them. Keys: optype, stage, dp, worker, step, mb")
+    app.add_option(
+           "--fix", fix_,
+           "Predict the step time with these ops ideal, for example 'stage=3' or 'worker=2:3&step=10-20'; "
+           "repeated: any of them. Keys: optype, stage, dp, worker, step, mb")
         ->option_text("SELECTOR")
         ->take_all()
         ->expected(1);
-    app.add_option("--keep", keep_, "Predict the step time with all ops ideal but these; repeated: any of them")
+    app.add_option("--keep", keep_,
+                   "Predict the step time with all ops ideal but these; repeated: any of them")
         ->option_text("SELECTOR")
         ->take_all()
         ->expected(1);
-    app.add_option("--heatmap", paths_.heatmap, "Draw the workers' slowdowns, as .svg or .png")->option_text("FILE");
+    app.add_option("--heatmap", paths_.heatmap, "Draw the workers' slowdowns, as .svg or .png")
+        ->option_text("FILE");
     app.add_option("--timeline", paths_.timeline, "Write the recorded steps as a Chrome trace, for Perfetto")
         ->option_text("FILE.json.gz");
     app.add_option("--ideal-timeline", paths_.ideal_timeline, "The same for the steps without stragglers")
@@ -77,13 +85,13 @@ class WhatIfCommand final : public Command {
 
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY_STATUS(check_options());
-    GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_));
+    GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_, context));
     for (const std::string& note : loaded.notes) context.note(note);
     const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs)};
     const WhatIfEngine engine(loaded.graph, loaded.recording, options);
     const WhatIf result = engine.analyse();
     if (!(result.ideal_finish_s > 0)) {
-      return Error{load_.trace_paths.front(), "all ops take no time; is the duration column in seconds?"};
+      return Error{load_.files.paths.front(), "all ops take no time; is the duration column in seconds?"};
     }
     GOODPUT_TRY(const std::vector<Intervention> interventions,
                 intervene(engine, loaded.recording, result, fix_, keep_));
@@ -97,7 +105,8 @@ class WhatIfCommand final : public Command {
 
  private:
   [[nodiscard]] Status check_options() const {
-    if (!(threshold_ >= 0)) return Error{"", "--decompose-threshold wants a number from 0 on, for example 1.03"};
+    if (!(threshold_ >= 0))
+      return Error{"", "--decompose-threshold wants a number from 0 on, for example 1.03"};
     return paths_.heatmap.empty() ? Status(Ok{}) : check_heatmap_path(paths_.heatmap);
   }
 
@@ -109,7 +118,8 @@ class WhatIfCommand final : public Command {
       }));
     }
     if (paths_.compat_json.empty()) return Ok{};
-    return write_text_atomically(paths_.compat_json, compat_json(report.result, report.loaded.job, threshold_));
+    return write_text_atomically(paths_.compat_json,
+                                 compat_json(report.result, report.loaded.job, threshold_));
   }
 
   [[nodiscard]] Status write_json(const WhatIfReport& report, const CommandContext& context) const {

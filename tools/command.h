@@ -40,10 +40,11 @@ struct GlobalOptions {
   [[nodiscard]] bool json_on_stdout() const { return json_path == "-"; }
 };
 
-// What stdout can show.
+// What stdout and stderr can show.
 struct Terminal {
-  bool colour = false;      // 24-bit colours; never when stdout is no terminal
-  std::size_t width = 100;  // columns
+  bool colour = false;          // 24-bit colours; never when stdout is no terminal
+  std::size_t width = 100;      // columns
+  bool shows_progress = false;  // stderr is a terminal
 };
 
 // The world of a running command. Text goes through print() and note(), which know when to be silent.

@@ -17,6 +17,20 @@ nlohmann::ordered_json begin_json_result(std::string_view name, const CommandCon
           {"seed", context.options.seed}};
 }
 
+void append_member(nlohmann::ordered_json& object, std::string name, nlohmann::ordered_json value) {
+  object.get_ref<nlohmann::ordered_json::object_t&>().push_back({std::move(name), std::move(value)});
+}
+
+nlohmann::ordered_json or_null(std::optional<double> value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json job_json(const JobMetadata& job) {
+  return {{"trial_name", job.trial_name}, {"run_id", job.run_id},        {"dp_size", job.dp_size},
+          {"pp_size", job.pp_size},       {"tp_size", job.tp_size},      {"dsp_size", job.dsp_size},
+          {"vpp_size", job.vpp_size},     {"world_size", job.world_size}};
+}
+
 Status write_json_result(const nlohmann::ordered_json& result, const CommandContext& context) {
   if (context.options.json_path.empty()) return Ok{};
   // Names from input files may be no UTF-8: replaced, not thrown on.

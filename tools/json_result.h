@@ -2,15 +2,28 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "sim/errors.h"
 #include "tools/command.h"
+#include "traces/job_metadata.h"
 
 namespace goodput {
 
 // {"schema": "goodput.<name>/1", "version": ..., "seed": ...}; the command adds the rest.
 [[nodiscard]] nlohmann::ordered_json begin_json_result(std::string_view name, const CommandContext& context);
+
+// Appends a member without the linear search of operator[]: for maps with an entry a step or worker.
+// REQUIRES: `object` has no member of this name.
+void append_member(nlohmann::ordered_json& object, std::string name, nlohmann::ordered_json value);
+
+// The number, or null when there is none.
+[[nodiscard]] nlohmann::ordered_json or_null(std::optional<double> value);
+
+// What a job was called and how it was cut up.
+[[nodiscard]] nlohmann::ordered_json job_json(const JobMetadata& job);
 
 // Where --json says: nowhere, stdout, or a file that is written whole or not at all.
 Status write_json_result(const nlohmann::ordered_json& result, const CommandContext& context);

@@ -8,13 +8,14 @@
 #include "models/megatron.h"
 #include "sim/hash.h"
 #include "sim/instance_set.h"
-#include "traces/op_trace_reader.h"
 
 namespace goodput {
 namespace {
 
-// Which of the trace's steps a list such as 12,20-23 names. A range takes what exists; a single step must exist.
-Result<std::vector<std::uint32_t>> select_steps(const std::vector<std::int64_t>& steps, const std::string& list) {
+// Which of the trace's steps a list such as 12,20-23 names. A range takes what exists; a single step must
+// exist.
+Result<std::vector<std::uint32_t>> select_steps(const std::vector<std::int64_t>& steps,
+                                                const std::string& list) {
   std::vector<std::uint32_t> selected;
   std::vector<NumberRange> ranges;
   if (!list.empty()) {
@@ -33,8 +34,8 @@ Result<std::vector<std::uint32_t>> select_steps(const std::vector<std::int64_t>&
     if (list.empty() || named) selected.push_back(i);
   }
   if (selected.empty()) {
-    return Error{"", fmt::format("no step of the trace is in {}; it has {} steps from {} to {}", list, steps.size(),
-                                 steps.front(), steps.back())};
+    return Error{"", fmt::format("no step of the trace is in {}; it has {} steps from {} to {}", list,
+                                 steps.size(), steps.front(), steps.back())};
   }
   return selected;
 }
@@ -73,27 +74,26 @@ Error in_file(const std::string& path, Error error) {
 
 }  // namespace
 
-Result<LoadedRecording> load_recording(const LoadOptions& options) {
-  JobMetadataFields fields;
-  if (!options.metadata_path.empty()) {
-    GOODPUT_TRY(fields, read_job_metadata(options.metadata_path));
-  }
-  OpTraceReadOptions read_options;
-  read_options.format = options.format;
-  if (fields.vpp_size) read_options.vpp_size = static_cast<int>(*fields.vpp_size);
-  GOODPUT_TRY(OpTraceReading reading, read_op_trace(options.trace_paths, read_options));
-
-  const std::string& path = options.trace_paths.front();
+Result<LoadedRecording> load_recording(const LoadOptions& options, const CommandContext& context) {
+  GOODPUT_TRY(TraceWithMetadata files, read_trace(options.files, context));
+  OpTraceReading& reading = files.reading;
+  const std::string& path = options.files.paths.front();
   Result<TraceIndex> index = index_trace(reading.trace);
   if (!index) return in_file(path, std::move(index).error());
-  const JobMetadata job = complete_metadata(fields, *index, file_stem(path));
+  const JobMetadata job = complete_metadata(files.metadata, *index, file_stem(path));
   for (std::string& warning : metadata_warnings(job, *index)) reading.notes.push_back(std::move(warning));
   GOODPUT_TRY(const std::vector<std::uint32_t> selected, select_steps(index->steps, options.steps));
   Result<OpGraph> graph = megatron::build_graph(index->lane, data_parallel_of(*index, job));
   if (!graph) return in_file(path, std::move(graph).error());
 
-  LoadedRecording loaded{*std::move(graph), {}, job, reading.trace.size(), index->steps.size(),
-                         std::move(reading.formats), std::move(reading.notes), 0};
+  LoadedRecording loaded{*std::move(graph),
+                         {},
+                         job,
+                         reading.trace.size(),
+                         index->steps.size(),
+                         std::move(reading.formats),
+                         std::move(reading.notes),
+                         0};
   loaded.recording = arrange(std::move(reading.trace), *std::move(index), loaded.graph, selected);
   loaded.hash = hash_of(loaded.recording);
   return loaded;

@@ -8,28 +8,27 @@
 #include "sim/errors.h"
 #include "sim/op_graph.h"
 #include "sim/recording.h"
+#include "tools/read_trace.h"
 #include "traces/job_metadata.h"
 
 namespace goodput {
 
 struct LoadOptions {
-  std::vector<std::string> trace_paths;
-  std::string format;         // empty: from content
-  std::string metadata_path;  // empty: inferred from the rows
-  std::string steps;          // list such as 12,20-23; empty: all
+  TraceFiles files;
+  std::string steps;  // list such as 12,20-23; empty: all
 };
 
 struct LoadedRecording {
   OpGraph graph;
   Recording recording;
   JobMetadata job;
-  std::size_t ops = 0;                // rows in the files, all steps
-  std::size_t steps = 0;              // steps in the files
-  std::vector<std::string> formats;   // one a file
-  std::vector<std::string> notes;     // for the user: derived ids, contradictions
-  std::uint64_t hash = 0;             // of everything the analysis sees, whatever the order of the rows
+  std::size_t ops = 0;               // rows in the files, all steps
+  std::size_t steps = 0;             // steps in the files
+  std::vector<std::string> formats;  // one a file
+  std::vector<std::string> notes;    // for the user: derived ids, contradictions
+  std::uint64_t hash = 0;            // of everything the analysis sees, whatever the order of the rows
 };
 
-Result<LoadedRecording> load_recording(const LoadOptions& options);
+Result<LoadedRecording> load_recording(const LoadOptions& options, const CommandContext& context);
 
 }  // namespace goodput

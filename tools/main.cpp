@@ -15,8 +15,9 @@
 namespace {
 
 // https://no-color.org: a non-empty NO_COLOR turns colours off.
-goodput::Terminal terminal_of_stdout() {
+goodput::Terminal this_terminal() {
   goodput::Terminal terminal;
+  terminal.shows_progress = isatty(STDERR_FILENO) != 0;
   if (isatty(STDOUT_FILENO) == 0) return terminal;
   const char* no_colour = std::getenv("NO_COLOR");
   terminal.colour = no_colour == nullptr || *no_colour == '\0';
@@ -32,9 +33,8 @@ int main(int argc, char** argv) {
   const auto exit_status = [](ExitCode code) { return static_cast<int>(code); };
   try {
     goodput::remove_unfinished_files_on_interrupt();
-    return exit_status(
-        goodput::run_command_line({argv + (argc > 0 ? 1 : 0), argv + argc}, std::cout, std::cerr,
-                                                 terminal_of_stdout()));
+    return exit_status(goodput::run_command_line({argv + (argc > 0 ? 1 : 0), argv + argc}, std::cout,
+                                                 std::cerr, this_terminal()));
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: not enough memory for this input\n");
     return exit_status(ExitCode::kBadInput);

@@ -2,44 +2,42 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/json_result.h"
+
 namespace goodput {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Appends without the linear search of operator[]: maps here have an entry a step or rank, written once.
-void append(Json& object, std::string key, Json value) {
-  object.get_ref<Json::object_t&>().push_back({std::move(key), std::move(value)});
-}
-
 Json by_step(const std::vector<std::int64_t>& steps, const std::vector<double>& values) {
   Json object = Json::object();
-  for (std::size_t i = 0; i < steps.size(); ++i) append(object, std::to_string(steps[i]), values[i]);
+  for (std::size_t i = 0; i < steps.size(); ++i) append_member(object, std::to_string(steps[i]), values[i]);
   return object;
 }
 
 Json by_label(const std::vector<std::string>& labels, const std::vector<double>& values) {
   Json object = Json::object();
-  for (std::size_t i = 0; i < labels.size(); ++i) append(object, labels[i], values[i]);
+  for (std::size_t i = 0; i < labels.size(); ++i) append_member(object, labels[i], values[i]);
   return object;
 }
 
 Json by_step_and_label(const std::vector<std::int64_t>& steps, const Attribution& attribution) {
   Json object = Json::object();
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    append(object, std::to_string(steps[i]), by_label(attribution.labels, attribution.per_step[i]));
+    append_member(object, std::to_string(steps[i]), by_label(attribution.labels, attribution.per_step[i]));
   }
   return object;
 }
 
-void add_family(Json& result, const std::string& name, const std::vector<std::int64_t>& steps, const Family* family) {
+void add_family(Json& result, const std::string& name, const std::vector<std::int64_t>& steps,
+                const Family* family) {
   struct Grouping {
     const char* name;
     Attribution Family::*attribution;
   };
-  for (const auto& [grouping, attribution] : {Grouping{"dp_rank", &Family::by_dp_rank},
-                                              Grouping{"stage", &Family::by_stage},
-                                              Grouping{"optype", &Family::by_optype}}) {
+  for (const auto& [grouping, attribution] :
+       {Grouping{"dp_rank", &Family::by_dp_rank}, Grouping{"stage", &Family::by_stage},
+        Grouping{"optype", &Family::by_optype}}) {
     const std::string key = name + "_decompose_by_" + grouping;
     if (family == nullptr) {
       result[key] = nullptr;
@@ -53,9 +51,8 @@ void add_family(Json& result, const std::string& name, const std::vector<std::in
 }
 
 Json share_json(const Share& share, const char* name) {
-  const auto or_null = [](std::optional<double> value) { return value ? Json(*value) : Json(nullptr); };
-  return {{"trem", share.without_s},          {"tadd", share.alone_s},
-          {"tori", share.recorded_s},         {"tideal", share.ideal_s},
+  return {{"trem", share.without_s},           {"tadd", share.alone_s},
+          {"tori", share.recorded_s},          {"tideal", share.ideal_s},
           {"rem", or_null(share.recovered())}, {"add", or_null(share.caused())},
           {name, or_null(share.recovered())}};
 }
@@ -65,9 +62,7 @@ Json share_json(const Share& share, const char* name) {
 std::string compat_json(const WhatIf& result, const JobMetadata& job, double decompose_threshold) {
   const bool blocking = result.slowdown >= decompose_threshold;
   Json json;
-  json["job_meta"] = {{"trial_name", job.trial_name}, {"run_id", job.run_id},     {"dp_size", job.dp_size},
-                      {"pp_size", job.pp_size},       {"tp_size", job.tp_size},   {"dsp_size", job.dsp_size},
-                      {"vpp_size", job.vpp_size},     {"world_size", job.world_size}};
+  json["job_meta"] = job_json(job);
   json["step_t_base"] = by_step(result.steps, result.base_s);
   json["step_t_nodelay"] = by_step(result.steps, result.nodelay.span_s);
   json["step_t_noblk"] = by_step(result.steps, std::vector<double>(result.steps.size(), result.ideal_span_s));

@@ -8,8 +8,9 @@
 
 namespace goodput {
 
-// The keys of the artifact's result.json, plus `mw` and `ms` (its mw.json and ms.json). A family below the threshold is
-// null, as are shares that are not defined.
-[[nodiscard]] std::string compat_json(const WhatIf& result, const JobMetadata& job, double decompose_threshold);
+// The keys of the artifact's result.json, plus `mw` and `ms` (its mw.json and ms.json). A family below the
+// threshold is null, as are shares that are not defined.
+[[nodiscard]] std::string compat_json(const WhatIf& result, const JobMetadata& job,
+                                      double decompose_threshold);
 
 }  // namespace goodput

@@ -19,7 +19,8 @@ Result<std::vector<Intervention>> intervene(const WhatIfEngine& engine, const Re
                                             const std::vector<std::string>& keep) {
   std::vector<Intervention> interventions;
   const double recorded_s = mean(result.nodelay.span_s);
-  const auto add = [&](const StepTimes& times, std::vector<std::string> fixed, std::vector<std::string> kept) {
+  const auto add = [&](const StepTimes& times, std::vector<std::string> fixed,
+                       std::vector<std::string> kept) {
     const double jct_s = mean(times.span_s);
     interventions.push_back({std::move(fixed), std::move(kept), jct_s, recorded_s / jct_s});
   };

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/hash.h"
+#include "tools/json_result.h"
 #include "tools/whatif_report.h"
 
 namespace goodput {
@@ -9,15 +11,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Appends without the linear search of operator[].
-void append(Json& object, std::string key, Json value) {
-  object.get_ref<Json::object_t&>().push_back({std::move(key), std::move(value)});
-}
-
 Json by_label(const Attribution& attribution) {
   Json object = Json::object();
   for (std::size_t i = 0; i < attribution.labels.size(); ++i) {
-    append(object, attribution.labels[i], attribution.slowdown[i]);
+    append_member(object, attribution.labels[i], attribution.slowdown[i]);
   }
   return object;
 }
@@ -29,35 +26,31 @@ std::string worker_key(const Recording& recording, std::size_t worker) {
 
 Json by_worker(const Recording& recording, const std::vector<double>& values) {
   Json object = Json::object();
-  for (std::size_t w = 0; w < values.size(); ++w) append(object, worker_key(recording, w), values[w]);
+  for (std::size_t w = 0; w < values.size(); ++w) append_member(object, worker_key(recording, w), values[w]);
   return object;
 }
 
-Json or_null(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
-
 Json trace_json(const LoadedRecording& loaded) {
   const Recording& recording = loaded.recording;
-  return {{"formats", loaded.formats},       {"ops", loaded.ops},
-          {"steps", loaded.steps},           {"analysed_steps", recording.steps.size()},
-          {"ops_per_lane", recording.ops.size()}, {"dp_size", recording.dp_size},
-          {"pp_size", recording.pp_size},    {"vpp_size", recording.vpp_size},
+  return {{"formats", loaded.formats},
+          {"ops", loaded.ops},
+          {"steps", loaded.steps},
+          {"analysed_steps", recording.steps.size()},
+          {"ops_per_lane", recording.ops.size()},
+          {"dp_size", recording.dp_size},
+          {"pp_size", recording.pp_size},
+          {"vpp_size", recording.vpp_size},
           {"notes", loaded.notes}};
-}
-
-Json job_json(const JobMetadata& job) {
-  return {{"trial_name", job.trial_name}, {"run_id", job.run_id},     {"dp_size", job.dp_size},
-          {"dsp_size", job.dsp_size},     {"pp_size", job.pp_size},   {"tp_size", job.tp_size},
-          {"vpp_size", job.vpp_size},     {"world_size", job.world_size}};
 }
 
 Json steps_json(const WhatIf& result) {
   Json steps = Json::object();
   for (std::size_t i = 0; i < result.steps.size(); ++i) {
-    append(steps, std::to_string(result.steps[i]),
-           {{"recorded_s", result.base_s[i]},
-            {"replayed_s", result.nodelay.span_s[i]},
-            {"slowdown", result.step_slowdown[i]},
-            {"launch_slowdown", result.launch_step_slowdown[i]}});
+    append_member(steps, std::to_string(result.steps[i]),
+                  {{"recorded_s", result.base_s[i]},
+                   {"replayed_s", result.nodelay.span_s[i]},
+                   {"slowdown", result.step_slowdown[i]},
+                   {"launch_slowdown", result.launch_step_slowdown[i]}});
   }
   return steps;
 }
@@ -65,7 +58,7 @@ Json steps_json(const WhatIf& result) {
 Json ideal_json(const IdealValues& ideal) {
   Json values = Json::object();
   for (std::size_t type = 0; type < kOpTypeCount; ++type) {
-    if (ideal[type] == ideal[type]) append(values, std::string(kOpTypes[type].name), ideal[type]);
+    if (ideal[type] == ideal[type]) append_member(values, std::string(kOpTypes[type].name), ideal[type]);
   }
   return values;
 }
@@ -94,12 +87,24 @@ Json interventions_json(const std::vector<Intervention>& interventions) {
   return list;
 }
 
+// Of the rows and of every option that moves a number.
+std::string config_hash(const WhatIfReport& report) {
+  Hash hash;
+  hash.add(report.loaded.hash);
+  hash.add(report.decompose_threshold);
+  for (const Intervention& intervention : report.interventions) {
+    for (const std::string& selector : intervention.fix) hash.add("fix " + selector);
+    for (const std::string& selector : intervention.keep) hash.add("keep " + selector);
+  }
+  return fmt::format("{:016x}", hash.value());
+}
+
 }  // namespace
 
 void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json) {
   const WhatIf& result = report.result;
   const Recording& recording = report.loaded.recording;
-  json["config_hash"] = fmt::format("{:016x}", report.loaded.hash);
+  json["config_hash"] = config_hash(report);
   json["calibration"] = nullptr;
   json["lowest_tier"] = "measured";
   json["decompose_threshold"] = report.decompose_threshold;

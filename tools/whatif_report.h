@@ -21,8 +21,8 @@ struct Intervention {
   double speedup = 1;             // over the replay without launch delays
 };
 
-// Replays the recording with the union of `fix` ideal, and (separately) with all but the union of `keep` ideal.
-// Empty lists give no intervention. Fails on bad selectors.
+// Replays the recording with the union of `fix` ideal, and (separately) with all but the union of `keep`
+// ideal. Empty lists give no intervention. Fails on bad selectors.
 Result<std::vector<Intervention>> intervene(const WhatIfEngine& engine, const Recording& recording,
                                             const WhatIf& result, const std::vector<std::string>& fix,
                                             const std::vector<std::string>& keep);

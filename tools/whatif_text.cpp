@@ -38,7 +38,8 @@ std::string plural(std::size_t count, const std::string& noun) {
 std::vector<std::size_t> largest(const std::vector<double>& values, std::size_t count) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
   order.resize(std::min(order.size(), count));
   return order;
 }
@@ -47,24 +48,29 @@ void write_headline(Page& page, const WhatIfReport& report) {
   const auto& [loaded, result, causes, interventions, threshold] = report;
   const Recording& recording = loaded.recording;
   page.line("{}: {} of {} ops, DP {} x PP {}{}", loaded.job.trial_name, plural(result.steps.size(), "step"),
-            recording.ops.size() * static_cast<std::size_t>(recording.dp_size), recording.dp_size, recording.pp_size,
-            recording.vpp_size > 1 ? fmt::format(" x VPP {}", recording.vpp_size) : "");
+            recording.ops.size() * static_cast<std::size_t>(recording.dp_size), recording.dp_size,
+            recording.pp_size, recording.vpp_size > 1 ? fmt::format(" x VPP {}", recording.vpp_size) : "");
   page.blank();
   if (result.slowdown < kSlowdownWorthExplaining) {
     page.line("Stragglers cost this job next to nothing: slowdown S = {:.3f}.", result.slowdown);
   } else {
-    page.line("Stragglers slow this job {:.2f}x (S = {:.3f}): {:.1f} % of its time is wasted.", result.slowdown,
-              result.slowdown, 100 * result.waste());
+    page.line("Stragglers slow this job {:.2f}x (S = {:.3f}): {:.1f} % of its time is wasted.",
+              result.slowdown, result.slowdown, 100 * result.waste());
   }
   page.line("  mean step   {:>9.3f} s recorded", mean(result.base_s));
   page.line("              {:>9.3f} s replayed without launch delays (replay differs by {:.1f} %)",
             mean(result.nodelay.span_s), 100 * result.discrepancy);
   page.line("              {:>9.3f} s if no op were slower than ideal", result.ideal_span_s);
   const auto [least, most] = std::minmax_element(result.step_slowdown.begin(), result.step_slowdown.end());
-  const auto step_at = [&](auto at) { return result.steps[static_cast<std::size_t>(at - result.step_slowdown.begin())]; };
-  page.line("  per step    S from {:.3f} (step {}) to {:.3f} (step {})", *least, step_at(least), *most, step_at(most));
+  const auto step_at = [&](auto at) {
+    return result.steps[static_cast<std::size_t>(at - result.step_slowdown.begin())];
+  };
+  page.line("  per step    S from {:.3f} (step {}) to {:.3f} (step {})", *least, step_at(least), *most,
+            step_at(most));
   if (result.discrepancy >= kTrustedDiscrepancy) {
-    page.line("  warning: the replay differs from the recording by {:.1f} % (5 % or more): dependencies or launch", 100 * result.discrepancy);
+    page.line(
+        "  warning: the replay differs from the recording by {:.1f} % (5 % or more): dependencies or launch",
+        100 * result.discrepancy);
     page.line("           delays that the trace does not show matter here; read the figures below with care");
   }
 }
@@ -117,8 +123,9 @@ void write_meaning(Page& page, const WhatIfReport& report) {
   const double staged = result.last_stage_share.without_s;
   const double now = result.slowest_workers_share.recorded_s;
   page.line("  making {} ideal: {:.3f} s a step ({:.2f}x faster); the last stage: {:.3f} s ({:.2f}x)",
-            result.slowest_workers.size() == 1 ? "the slowest worker"
-                                               : fmt::format("the {} slowest workers", result.slowest_workers.size()),
+            result.slowest_workers.size() == 1
+                ? "the slowest worker"
+                : fmt::format("the {} slowest workers", result.slowest_workers.size()),
             fixed, now / fixed, staged, now / staged);
 }
 
@@ -131,7 +138,8 @@ std::string advice(std::string_view cause, const WhatIfReport& report) {
                        worker_name(recording, slowest));
   }
   if (cause == "stage-partition") {
-    return fmt::format("move layers off stage {}: it takes longer than the others in every step", recording.pp_size - 1);
+    return fmt::format("move layers off stage {}: it takes longer than the others in every step",
+                       recording.pp_size - 1);
   }
   if (cause == "sequence-length") {
     return "micro-batches differ in work: balance them by the sum of squared sequence lengths";
@@ -157,7 +165,8 @@ void write_next_steps(Page& page, const WhatIfReport& report) {
   const auto stages = static_cast<std::size_t>(report.loaded.recording.pp_size);
   page.line("  - what a fix buys: --fix 'worker={}:{}', --fix 'optype={}'", worker / stages, worker % stages,
             by_type.labels[top]);
-  page.line("  - the steps themselves, in Perfetto: --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
+  page.line(
+      "  - the steps themselves, in Perfetto: --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
 }
 
 void write_interventions(Page& page, const WhatIfReport& report) {

@@ -28,7 +28,8 @@ void ByteSink::CloseFile::operator()(void* file) const {
   gzclose_w(as_gz(file));
 }
 
-Result<ByteSink> ByteSink::open(const std::string& path, std::string_view final_path, Compression compression) {
+Result<ByteSink> ByteSink::open(const std::string& path, std::string_view final_path,
+                                Compression compression) {
   errno = 0;
   // T: as it is. zlib leaves time and name out of the gzip header, so that equal input gives equal bytes.
   gzFile file = gzopen(path.c_str(), final_path.ends_with(".gz") ? "wb" : "wbT");

@@ -14,11 +14,15 @@ namespace {
 constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
 constexpr unsigned kBufferBytes = 1U << 18;  // zlib reads compressed data in pieces of this size
 
-gzFile as_gz(void* file) { return static_cast<gzFile>(file); }
+gzFile as_gz(void* file) {
+  return static_cast<gzFile>(file);
+}
 
 }  // namespace
 
-void ByteSource::CloseFile::operator()(void* file) const { gzclose_r(as_gz(file)); }
+void ByteSource::CloseFile::operator()(void* file) const {
+  gzclose_r(as_gz(file));
+}
 
 Result<ByteSource> ByteSource::open(const std::string& path) {
   std::error_code ignored;
@@ -45,7 +49,8 @@ Result<std::size_t> ByteSource::read_file(std::span<char> into) {
     int code = Z_OK;
     const char* reason = gzerror(as_gz(file_.get()), &code);
     if (code == Z_BUF_ERROR) return Error{path_, "gzip data ends early: the file is truncated"};
-    if (count < 0 && code == Z_ERRNO) return Error{path_, fmt::format("cannot read: {}", std::strerror(errno))};
+    if (count < 0 && code == Z_ERRNO)
+      return Error{path_, fmt::format("cannot read: {}", std::strerror(errno))};
     if (count < 0) return Error{path_, fmt::format("gzip data is damaged: {}", reason)};
     if (count == 0) break;
     filled += static_cast<std::size_t>(count);
@@ -68,12 +73,9 @@ Result<std::size_t> ByteSource::read(std::span<char> into) {
   std::memcpy(into.data(), head_.data() + head_used_, from_head);
   head_used_ += from_head;
   GOODPUT_TRY(const std::size_t from_file, read_file(into.subspan(from_head)));
-  return from_head + from_file;
-}
-
-std::size_t ByteSource::consumed_bytes() const {
   const auto offset = gzoffset(as_gz(file_.get()));
-  return offset < 0 ? 0 : static_cast<std::size_t>(offset);
+  if (on_progress_ && offset >= 0) on_progress_(static_cast<std::size_t>(offset));
+  return from_head + from_file;
 }
 
 Result<std::string> read_all(ByteSource& source, std::size_t limit_bytes) {

@@ -26,8 +26,9 @@ class ByteSource {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  // Compressed bytes consumed so far, for progress.
-  [[nodiscard]] std::size_t consumed_bytes() const;
+  // Called with the bytes of the file (compressed where they are) consumed so far, after every read.
+  using OnProgress = std::function<void(std::size_t)>;
+  void report_progress(OnProgress on_progress) { on_progress_ = std::move(on_progress); }
 
  private:
   struct CloseFile {
@@ -41,6 +42,7 @@ class ByteSource {
   std::string head_;                       // peeked, not yet read
   std::size_t head_used_ = 0;
   bool peeked_ = false;
+  OnProgress on_progress_;
 };
 
 // The whole of `source`. For files that are small by nature: metadata, configs.

@@ -23,21 +23,24 @@ struct SizeField {
   std::int64_t least;
 };
 constexpr SizeField kSizeFields[] = {
-    {"run_id", &JobMetadataFields::run_id, 0},     {"dp_size", &JobMetadataFields::dp_size, 1},
-    {"dsp_size", &JobMetadataFields::dsp_size, 1}, {"pp_size", &JobMetadataFields::pp_size, 1},
-    {"tp_size", &JobMetadataFields::tp_size, 1},   {"vpp_size", &JobMetadataFields::vpp_size, 1},
+    {"run_id", &JobMetadataFields::run_id, 0},         {"dp_size", &JobMetadataFields::dp_size, 1},
+    {"dsp_size", &JobMetadataFields::dsp_size, 1},     {"pp_size", &JobMetadataFields::pp_size, 1},
+    {"tp_size", &JobMetadataFields::tp_size, 1},       {"vpp_size", &JobMetadataFields::vpp_size, 1},
     {"world_size", &JobMetadataFields::world_size, 1},
 };
 
-// Brackets open at once, and the deepest indentation in units of one space: both bound how deep the parser recurses.
+// Brackets open at once, and the deepest indentation in units of one space: both bound how deep the parser
+// recurses.
 bool is_nested_too_deeply(std::string_view text) {
   std::size_t open = 0;
   std::size_t dashes = 0;  // "- - - x" nests a level a dash
   for (const char c : text) {
     if (c == '[' || c == '{') ++open;
     if ((c == ']' || c == '}') && open > 0) --open;
-    if (c == '-' || c == '?') ++dashes;
-    else if (c != ' ') dashes = 0;
+    if (c == '-' || c == '?')
+      ++dashes;
+    else if (c != ' ')
+      dashes = 0;
     if (open > kDeepestNesting || dashes > kDeepestNesting) return true;
   }
   return false;
@@ -55,7 +58,8 @@ Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& p
         value > kLargestSize) {
       return Error{fmt::format("{} /{}", path, size.key),
                    fmt::format("is {}, want an integer from {} to {}",
-                               node.IsScalar() ? goodput::quoted(node.Scalar()) : "no number", size.least, kLargestSize)};
+                               node.IsScalar() ? goodput::quoted(node.Scalar()) : "no number", size.least,
+                               kLargestSize)};
     }
     fields.*size.field = value;
   }
@@ -80,7 +84,8 @@ Result<JobMetadataFields> read_job_metadata(const std::string& path) {
   try {
     return fields_of(YAML::Load(text), path);
   } catch (const YAML::Exception& error) {
-    return Error{fmt::format("{}:{}", path, error.mark.line + 1), fmt::format("is neither YAML nor JSON: {}", error.msg)};
+    return Error{fmt::format("{}:{}", path, error.mark.line + 1),
+                 fmt::format("is neither YAML nor JSON: {}", error.msg)};
   }
 }
 
@@ -102,15 +107,17 @@ std::vector<std::string> metadata_warnings(const JobMetadata& job, const TraceIn
   std::vector<std::string> warnings;
   const auto compare = [&](const char* key, std::int64_t said, std::int64_t recorded) {
     if (said == recorded) return;
-    warnings.push_back(fmt::format("metadata says {} {}, the trace shows {}; using the trace", key, said, recorded));
+    warnings.push_back(
+        fmt::format("metadata says {} {}, the trace shows {}; using the trace", key, said, recorded));
   };
   compare("dp_size", job.dp_size, index.dp_size);
   compare("pp_size", job.pp_size, index.lane.pp_size);
   compare("vpp_size", job.vpp_size, index.lane.vpp_size);
   const std::int64_t product = job.dp_size * job.dsp_size * job.pp_size * job.tp_size;
   if (job.world_size != product) {
-    warnings.push_back(fmt::format("metadata says world_size {}, but dp_size x dsp_size x pp_size x tp_size is {}",
-                                   job.world_size, product));
+    warnings.push_back(
+        fmt::format("metadata says world_size {}, but dp_size x dsp_size x pp_size x tp_size is {}",
+                    job.world_size, product));
   }
   return warnings;
 }

@@ -34,17 +34,18 @@ struct JobMetadata {
   std::int64_t world_size = 1;
 };
 
-// Other keys are ignored: metadata files carry more than we use. Fails on what is no mapping and on sizes that are no
-// positive integers.
+// Other keys are ignored: metadata files carry more than we use. Fails on what is no mapping and on sizes
+// that are no positive integers.
 Result<JobMetadataFields> read_job_metadata(const std::string& path);
 
-// What the file says, completed from the rows: sizes as recorded, tp_size = smallest gap between recorded ranks,
-// world_size = product. `trial_name` is used where the file has none.
+// What the file says, completed from the rows: sizes as recorded, tp_size = smallest gap between recorded
+// ranks, world_size = product. `trial_name` is used where the file has none.
 [[nodiscard]] JobMetadata complete_metadata(const JobMetadataFields& fields, const TraceIndex& index,
                                             const std::string& trial_name);
 
 // One sentence a contradiction between metadata and rows.
-[[nodiscard]] std::vector<std::string> metadata_warnings(const JobMetadata& metadata, const TraceIndex& index);
+[[nodiscard]] std::vector<std::string> metadata_warnings(const JobMetadata& metadata,
+                                                         const TraceIndex& index);
 
 // The file name of `path` up to its first dot after the first character: trace.csv.gz -> trace.
 [[nodiscard]] std::string file_stem(const std::string& path);

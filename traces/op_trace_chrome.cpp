@@ -120,9 +120,14 @@ bool chrome_matches(std::string_view head) {
   return head.empty() || head.front() == (is_array ? '{' : '"') || head.front() == (is_array ? ']' : '}');
 }
 
-Status append_chrome_file(ByteSource& source, OpTrace& trace) {
+Result<FileNotes> append_chrome_file(ByteSource& source, OpTrace& trace) {
   GOODPUT_TRY(const ChromeReading reading, append_chrome_events(source, trace));
-  if (reading.ops > 0) return Ok{};
+  FileNotes notes;
+  if (reading.ignored_metrics > 0) {
+    notes.push_back(fmt::format("{}: left out {} events of metrics that are no ops of a step", source.path(),
+                                reading.ignored_metrics));
+  }
+  if (reading.ops > 0) return notes;
   return Error{source.path(),
                fmt::format("holds no ops: {} events of another phase than \"X\", {} of metrics that are "
                            "no ops of a step",

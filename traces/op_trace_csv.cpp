@@ -239,7 +239,7 @@ Result<RowParser> parse_header(std::string_view line, const std::string& where) 
   return RowParser(layout, names->size());
 }
 
-Status append_csv(ByteSource& source, OpTrace& trace) {
+Result<FileNotes> append_csv(ByteSource& source, OpTrace& trace) {
   const std::size_t first_row = trace.size();
   LineBlocks blocks(source);
   std::optional<RowParser> parser;
@@ -258,7 +258,7 @@ Status append_csv(ByteSource& source, OpTrace& trace) {
     }
   }
   if (parser && parser->times_are_float32()) round_times_to_float32(trace, first_row);
-  return Ok{};
+  return FileNotes{};
 }
 
 bool is_csv(std::string_view head) {

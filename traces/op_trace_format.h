@@ -13,19 +13,23 @@
 
 namespace goodput {
 
+using FileNotes = std::vector<std::string>;
+
 struct OpTraceFormat {
-  std::string_view name;       // for --format and --to
-  std::string_view summary;    // one line for `goodput list formats`
+  std::string_view name;                     // for --format and --to
+  std::string_view summary;                  // one line for `goodput list formats`
   std::vector<std::string_view> extensions;  // for writing, with the dot; empty: cannot be written
 
   // Whether a file that begins like this (the first 64 KiB, gunzipped) is of this format.
   bool (*matches)(std::string_view head);
 
-  // Appends the rows of one file to `trace`, in file order. Rows without a place in their step get seq_id kUnset.
-  // On failure `trace` is left in an unspecified but valid state.
-  Status (*append_file)(ByteSource& source, OpTrace& trace);
+  // Appends the rows of one file to `trace`, in file order. Rows without a place in their step get seq_id
+  // kUnset. Returns what of the file was left out, in a sentence each. On failure `trace` is left in an
+  // unspecified but valid state.
+  Result<FileNotes> (*append_file)(ByteSource& source, OpTrace& trace);
 
-  // Writes `trace` to a file at `path` (which the caller moves into place). Gzip when `final_path` ends in .gz.
+  // Writes `trace` to a file at `path` (which the caller moves into place). Gzip when `final_path` ends in
+  // .gz.
   Status (*write)(const OpTrace& trace, const std::string& path, std::string_view final_path);
 };
 

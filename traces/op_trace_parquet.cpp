@@ -14,8 +14,9 @@ bool is_parquet(std::string_view head) {
 #ifdef GOODPUT_HAVE_PARQUET
 
 // Parquet is read from its end: the file is opened anew, and the source only says which.
-Status append_parquet(ByteSource& source, OpTrace& trace) {
-  return append_parquet_file(source.path(), trace);
+Result<FileNotes> append_parquet(ByteSource& source, OpTrace& trace) {
+  GOODPUT_TRY_STATUS(append_parquet_file(source.path(), trace));
+  return FileNotes{};
 }
 
 Status write_parquet(const OpTrace& trace, const std::string& path, std::string_view) {
@@ -28,7 +29,7 @@ Error built_without(const std::string& path) {
   return {path, "this goodput was built without Parquet; run ./goodput-setup and build again, or use CSV"};
 }
 
-Status append_parquet(ByteSource& source, OpTrace&) {
+Result<FileNotes> append_parquet(ByteSource& source, OpTrace&) {
   return built_without(source.path());
 }
 

@@ -118,9 +118,16 @@ bool raw_log_matches(std::string_view head) {
 }
 
 // A file without ops is fine: the newest of rotated files may hold no more than a marker.
-Status append_raw_log_file(ByteSource& source, OpTrace& trace) {
-  GOODPUT_TRY([[maybe_unused]] const RawLogReading reading, append_raw_log(source, trace));
-  return Ok{};
+Result<FileNotes> append_raw_log_file(ByteSource& source, OpTrace& trace) {
+  GOODPUT_TRY(const RawLogReading reading, append_raw_log(source, trace));
+  FileNotes notes;
+  const auto left_out = [&](std::size_t count, std::string_view what) {
+    if (count > 0) notes.push_back(fmt::format("{}: left out {} {}", source.path(), count, what));
+  };
+  left_out(reading.foreign_lines, "lines of other loggers");
+  left_out(reading.ignored_metrics, "lines of metrics that are no ops of a step");
+  left_out(reading.before_training, "ops from before the first step");
+  return notes;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "sim/did_you_mean.h"
@@ -43,14 +45,17 @@ Result<const OpTraceFormat*> detect_format(const Formats& formats, ByteSource& s
                            quoted(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
 }
 
-// Appends the rows of one file and returns the name of its format.
-Result<std::string> append_file(const Formats& formats, const std::string& path,
-                                const std::string& format_name, OpTrace& trace) {
+// Appends the rows, the format and the notes of one file.
+Status append_file(const Formats& formats, const std::string& path, const std::string& format_name,
+                   const ByteSource::OnProgress& on_progress, OpTraceReading& reading) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
+  source.report_progress(on_progress);
   GOODPUT_TRY(const OpTraceFormat* format,
               format_name.empty() ? detect_format(formats, source) : find_format(formats, format_name));
-  GOODPUT_TRY_STATUS(format->append_file(source, trace));
-  return std::string(format->name);
+  GOODPUT_TRY(FileNotes notes, format->append_file(source, reading.trace));
+  reading.formats.emplace_back(format->name);
+  std::move(notes.begin(), notes.end(), std::back_inserter(reading.notes));
+  return Ok{};
 }
 
 }  // namespace
@@ -63,9 +68,15 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
     GOODPUT_TRY([[maybe_unused]] const OpTraceFormat* known, find_format(formats, options.format));
   }
   OpTraceReading reading;
+  std::uint64_t read_before = 0;
   for (const std::string& path : paths) {
-    GOODPUT_TRY(std::string format, append_file(formats, path, options.format, reading.trace));
-    reading.formats.push_back(std::move(format));
+    const auto on_progress = [&](std::size_t bytes) {
+      if (options.on_progress) options.on_progress(read_before + bytes);
+    };
+    GOODPUT_TRY_STATUS(append_file(formats, path, options.format, on_progress, reading));
+    std::error_code ignored;
+    const std::uintmax_t size = std::filesystem::file_size(path, ignored);
+    if (!ignored) read_before += size;
   }
   if (reading.trace.size() == 0) return Error{paths.front(), "holds no ops"};
   if (lacks_ids(reading.trace)) {

@@ -1,5 +1,6 @@
-// make_trace OUT [DP PP MICRO_BATCHES STEPS [VPP]]: a generated trace for benchmarks, in the format of OUT's extension.
-// Default: 64 dp x 8 pp x 32 micro-batches x 20 steps, 1.87 M ops.
+// make_trace OUT [DP PP MICRO_BATCHES STEPS [VPP [SLOWDOWN]]]: a generated trace for benchmarks, in the
+// format of OUT's extension. One worker, in the middle, computes SLOWDOWN times as long (1.2). Default: 64 dp
+// x 8 pp x 32 micro-batches x 20 steps, 1.87 M ops.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -27,7 +28,7 @@ int write(const goodput::OpTrace& trace, const std::string& path) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "usage: make_trace OUT [DP PP MICRO_BATCHES STEPS [VPP]]\n");
+    fmt::print(stderr, "usage: make_trace OUT [DP PP MICRO_BATCHES STEPS [VPP [SLOWDOWN]]]\n");
     return EXIT_FAILURE;
   }
   goodput::testing::TraceSpec spec;
@@ -37,10 +38,11 @@ int main(int argc, char** argv) {
   spec.micro_batches = argument(4, 32);
   spec.steps = argument(5, 20);
   spec.vpp = argument(6, 1);
-  spec.schedule = spec.vpp > 1 ? goodput::testing::Schedule::kInterleaved : goodput::testing::Schedule::kOneFOneB;
+  spec.schedule =
+      spec.vpp > 1 ? goodput::testing::Schedule::kInterleaved : goodput::testing::Schedule::kOneFOneB;
   spec.type2_noops = spec.vpp > 1;
   spec.slow_dp_rank = spec.dp / 2;
   spec.slow_stage = spec.pp / 2;
-  spec.slow_worker_factor = 1.2;
+  spec.slow_worker_factor = argc > 7 ? std::atof(argv[7]) : 1.2;
   return write(goodput::testing::generate_trace(spec), argv[1]);
 }

@@ -44,10 +44,10 @@ class Rows final : public OpValues {
 
 void count_op_lanes(benchmark::State& state, std::size_t lanes) {
   const auto op_lanes = static_cast<double>(graph().size() * lanes);
-  state.counters["op_lanes/s"] =
-      benchmark::Counter(op_lanes, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);
-  state.counters["value_bytes/s"] = benchmark::Counter(8 * op_lanes, benchmark::Counter::kIsIterationInvariantRate,
-                                                       benchmark::Counter::kIs1024);
+  state.counters["op_lanes/s"] = benchmark::Counter(op_lanes, benchmark::Counter::kIsIterationInvariantRate,
+                                                    benchmark::Counter::kIs1000);
+  state.counters["value_bytes/s"] = benchmark::Counter(
+      8 * op_lanes, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1024);
 }
 
 // Replicas meet at the synchronised groups: 16 of them, or what divides the lanes.

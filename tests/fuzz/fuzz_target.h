@@ -1,5 +1,6 @@
-// What the fuzz targets share: a target hands the bytes to a reader as a file, and what the reader accepts to the
-// analysis. Errors are fine; a crash, a sanitizer report, an exception and a failed GOODPUT_CHECK are findings.
+// What the fuzz targets share: a target hands the bytes to a reader as a file, and what the reader accepts to
+// the analysis. Errors are fine; a crash, a sanitizer report, an exception and a failed GOODPUT_CHECK are
+// findings.
 #pragma once
 
 #include <sys/mman.h>

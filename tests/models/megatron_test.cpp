@@ -138,7 +138,11 @@ TEST_CASE("megatron: without data parallelism the tail is gc, layernorm, embeddi
 TEST_CASE("megatron: gc follows the pass that ends last, the first of those on a tie") {
   Lane lane(1);
   // two micro-batches; the forward of the second ends together with the last backward
-  lane.forward(0, 0, 0).add(OpType::kForwardCompute, 1, 0, 1, 4, 0).backward(0, 0, 2).backward(1, 0, 3).tail(0, 4);
+  lane.forward(0, 0, 0)
+      .add(OpType::kForwardCompute, 1, 0, 1, 4, 0)
+      .backward(0, 0, 2)
+      .backward(1, 0, 3)
+      .tail(0, 4);
   const OpGraph graph = graph_of(lane, DataParallel::kNo);
   CHECK(before(lane, graph, "gc_0_0") == Names{"forward-compute_1_0"});
 }
@@ -173,18 +177,22 @@ TEST_CASE("megatron: a receive is posted only after the pass of its direction be
   CHECK(before(lane, graph, "backward-send_0_1") == Names{"backward-compute_0_1", "forward-compute_0_1"});
 }
 
-TEST_CASE("megatron: a receive launched 50 us after the last pass began still counts, one launched later never was") {
+TEST_CASE(
+    "megatron: a receive launched 50 us after the last pass began still counts, one launched later never "
+    "was") {
   for (const bool late : {false, true}) {
     CAPTURE(late);
     Lane lane = two_stages();
-    // The last forward of stage 0 starts at 0; a live receive there would need a pass: with none spare it must be type 1.
+    // The last forward of stage 0 starts at 0; a live receive there would need a pass: with none spare it
+    // must be type 1.
     lane.add(OpType::kForwardRecv, 0, 0, late ? 5.1e-5 : 5e-5, 4);
     if (late) {
       const OpGraph graph = graph_of(lane, DataParallel::kNo);
       CHECK(group(lane, graph, "forward-recv_0_0") == Names{"forward-recv_0_0"});
       CHECK(before(lane, graph, "forward-compute_0_0").empty());
     } else {
-      // Live: it delivers to the forward, chunk 0 has nobody in front, so it has no peer (type 2) but keeps its match.
+      // Live: it delivers to the forward, chunk 0 has nobody in front, so it has no peer (type 2) but keeps
+      // its match.
       const OpGraph graph = graph_of(lane, DataParallel::kNo);
       CHECK(group(lane, graph, "forward-recv_0_0") == Names{"forward-recv_0_0"});
       CHECK(before(lane, graph, "forward-compute_0_0") == Names{"forward-recv_0_0"});
@@ -192,7 +200,9 @@ TEST_CASE("megatron: a receive launched 50 us after the last pass began still co
   }
 }
 
-TEST_CASE("megatron: a send that ended 50 us before the first pass did still counts, one that ended earlier never was") {
+TEST_CASE(
+    "megatron: a send that ended 50 us before the first pass did still counts, one that ended earlier never "
+    "was") {
   for (const bool early : {false, true}) {
     CAPTURE(early);
     Lane lane = two_stages();
@@ -203,15 +213,22 @@ TEST_CASE("megatron: a send that ended 50 us before the first pass did still cou
   }
 }
 
-TEST_CASE("megatron: in a virtual pipeline peers wrap around and the first stage may lack its first receive") {
+TEST_CASE(
+    "megatron: in a virtual pipeline peers wrap around and the first stage may lack its first receive") {
   // 2 stages x 2 chunks, 1 micro-batch: chunk order 0 (s0) 1 (s1) 2 (s0) 3 (s1)
   Lane lane(2, 2);
   lane.forward(0, 0, 0, 0).add(OpType::kForwardSend, 0, 0, 1, 1.2);
-  lane.add(OpType::kForwardRecv, 0, 1, 0.1, 1.2).forward(0, 1, 1.2, 0).add(OpType::kForwardSend, 0, 1, 2.2, 2.4);
-  lane.add(OpType::kForwardRecv, 0, 0, 1.1, 2.4).forward(1, 0, 2.4, 1).add(OpType::kForwardSend, 1, 0, 3.4, 3.6);
+  lane.add(OpType::kForwardRecv, 0, 1, 0.1, 1.2)
+      .forward(0, 1, 1.2, 0)
+      .add(OpType::kForwardSend, 0, 1, 2.2, 2.4);
+  lane.add(OpType::kForwardRecv, 0, 0, 1.1, 2.4)
+      .forward(1, 0, 2.4, 1)
+      .add(OpType::kForwardSend, 1, 0, 3.4, 3.6);
   lane.add(OpType::kForwardRecv, 1, 1, 2.3, 3.6).forward(1, 1, 3.6, 1);
   lane.backward(0, 1, 4.6, 1).add(OpType::kBackwardSend, 0, 1, 5.6, 5.8);
-  lane.add(OpType::kBackwardRecv, 0, 0, 3.5, 5.8).backward(0, 0, 5.8, 1).add(OpType::kBackwardSend, 0, 0, 6.8, 7);
+  lane.add(OpType::kBackwardRecv, 0, 0, 3.5, 5.8)
+      .backward(0, 0, 5.8, 1)
+      .add(OpType::kBackwardSend, 0, 0, 6.8, 7);
   lane.add(OpType::kBackwardRecv, 0, 1, 5.7, 7).backward(1, 1, 7, 0).add(OpType::kBackwardSend, 1, 1, 8, 8.2);
   lane.add(OpType::kBackwardRecv, 1, 0, 6.9, 8.2).backward(1, 0, 8.2, 0).tail(0, 9.2).tail(1, 9.2);
   const OpGraph graph = graph_of(lane, DataParallel::kNo);
@@ -276,11 +293,14 @@ TEST_CASE("megatron: what the rules do not cover is refused by name") {
   CHECK(error_of(one_stage().add(OpType::kGc, 1, 0, 9, 9), DataParallel::kNo) ==
         "gc_1_0: stage 0 may have one gc in a step, with seq_id 0");
   CHECK(error_of(one_stage().add(OpType::kParamsAllGather, 0, 0, 0, 1, 0), DataParallel::kNo) ==
-        "params-all-gather_0_0 is recorded, but the job has no data parallelism (dp_size x dsp_size is 1); give its "
+        "params-all-gather_0_0 is recorded, but the job has no data parallelism (dp_size x dsp_size is 1); "
+        "give its "
         "dsp_size with --meta, or the traces of all dp ranks");
   CHECK(error_of(one_stage().add(OpType::kParamsAllGather, 0, 0, 0, 1, 3), DataParallel::kYes) ==
         "params-all-gather_0_0 has mc 3, but stage 0 has no forward-compute of that model chunk");
-  CHECK(error_of(one_stage().add(OpType::kGradsReduceScatter, 0, 0, 0, 1, 3).add(OpType::kSeparateGradsAllReduce, 0, 0, 4, 5),
+  CHECK(error_of(one_stage()
+                     .add(OpType::kGradsReduceScatter, 0, 0, 0, 1, 3)
+                     .add(OpType::kSeparateGradsAllReduce, 0, 0, 4, 5),
                  DataParallel::kYes) ==
         "grads-reduce-scatter_0_0 has mc 3, but stage 0 has no backward-compute of that model chunk");
   CHECK(error_of(one_stage().add(OpType::kSeparateGradsAllReduce, 0, 0, 4, 5), DataParallel::kYes) ==
@@ -288,7 +308,8 @@ TEST_CASE("megatron: what the rules do not cover is refused by name") {
   CHECK(error_of(two_stages().without(OpType::kForwardRecv, 1), DataParallel::kNo) ==
         "stage 0 launches 1 forward-send ops, but stage 1 0 forward-recv ops; each send needs one receive");
   CHECK(error_of(two_stages().forward(1, 0, 4).forward(2, 0, 5), DataParallel::kNo) ==
-        "stage 0: 1 forward-send ops were launched for 3 forward-compute ops; each pass needs one (the first and last "
+        "stage 0: 1 forward-send ops were launched for 3 forward-compute ops; each pass needs one (the first "
+        "and last "
         "stage may have none, or one fewer)");
 }
 
@@ -303,12 +324,14 @@ TEST_CASE("megatron: embedding gradients in the middle of the pipeline are refus
   }
   (void)graph_of(lane, DataParallel::kNo);
   lane.add(OpType::kEmbeddingGradsAllReduce, 0, 1, 13, 14);
-  CHECK(error_of(lane, DataParallel::kNo) ==
-        "embedding-grads-all-reduce_0_1: embedding gradients are reduced by the first and the last stage only");
+  CHECK(
+      error_of(lane, DataParallel::kNo) ==
+      "embedding-grads-all-reduce_0_1: embedding gradients are reduced by the first and the last stage only");
 }
 
 TEST_CASE("megatron: recorded orders that contradict each other are a cycle, named") {
-  // Stage 0 runs its backward first, which waits for stage 1's backward, whose forward waits for stage 0's forward.
+  // Stage 0 runs its backward first, which waits for stage 1's backward, whose forward waits for stage 0's
+  // forward.
   Lane odd(2);
   odd.backward(0, 0, 0).forward(0, 0, 2).add(OpType::kForwardSend, 0, 0, 3, 3.1);
   odd.add(OpType::kBackwardRecv, 0, 0, -1, 0).tail(0, 4.2);

@@ -1,8 +1,9 @@
 // The slow, obvious reference of the what-if analysis: string op names, ordered maps, recursion, brute force.
 //
 // It shares nothing with the production engine but OpTrace and the op type table, and is linked into tests
-// only. Everything is float64, except that ends, transfers, launch delays and the median of transfers are rounded
-// to float32 when every start and duration of the trace is a float32 value (as NDTimeline records them). Lanes are aligned by (step, dp rank); the order of the rows does not matter.
+// only. Everything is float64, except that ends, transfers, launch delays and the median of transfers are
+// rounded to float32 when every start and duration of the trace is a float32 value (as NDTimeline records
+// them). Lanes are aligned by (step, dp rank); the order of the rows does not matter.
 //
 // Every function throws std::runtime_error, with a sentence, on a trace the analysis cannot treat (rows
 // missing, ops without a place in a training step, sends without receives, cyclic dependencies, steps that do

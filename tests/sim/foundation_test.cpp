@@ -39,7 +39,8 @@ TEST_CASE("units: quantities add to their own kind, scale, and divide to a ratio
 TEST_CASE("random: the first draws are pinned, on every machine") {
   RandomStream random(1, "failure", 7);
   const std::array<std::uint64_t, 3> drawn = {random.bits(), random.bits(), random.bits()};
-  CHECK(drawn == std::array<std::uint64_t, 3>{6176731912590912989U, 17176464830181700165U, 10912781975070183241U});
+  CHECK(drawn ==
+        std::array<std::uint64_t, 3>{6176731912590912989U, 17176464830181700165U, 10912781975070183241U});
 }
 
 TEST_CASE("random: streams differ by seed, by name and by id") {
@@ -139,7 +140,9 @@ struct Pair {
   double end;
 };
 // Neighbours, rounded and stored together: what gcc 12's SLP vectorizer gets wrong.
-[[gnu::noinline]] Pair rounded(Pair pair) { return {round_to_float32(pair.start), round_to_float32(pair.end)}; }
+[[gnu::noinline]] Pair rounded(Pair pair) {
+  return {round_to_float32(pair.start), round_to_float32(pair.end)};
+}
 
 }  // namespace
 
@@ -162,9 +165,10 @@ TEST_CASE("parallel: every piece is done once, whatever the number of threads") 
 }
 
 TEST_CASE("parallel: an exception of a thread reaches the caller") {
-  CHECK_THROWS_AS(parallel_chunks(4, 8, [](std::size_t begin, std::size_t) {
-                    if (begin > 0) throw InternalError("piece");
-                  }),
+  CHECK_THROWS_AS(parallel_chunks(4, 8,
+                                  [](std::size_t begin, std::size_t) {
+                                    if (begin > 0) throw InternalError("piece");
+                                  }),
                   InternalError);
 }
 

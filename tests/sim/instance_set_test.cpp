@@ -33,7 +33,8 @@ std::size_t ops_of(std::string_view selector) {
 }  // namespace
 
 TEST_CASE("selector: a conjunction narrows ops, steps and replicas") {
-  const auto box = testing::value_or_throw(select(recording(), "optype=forward-compute&stage=1&dp=1&step=2-3&mb=0,2-3"));
+  const auto box =
+      testing::value_or_throw(select(recording(), "optype=forward-compute&stage=1&dp=1&step=2-3&mb=0,2-3"));
   CHECK(std::count(box.ops.begin(), box.ops.end(), 1) == 3);  // micro-batches 0, 2, 3 of one stage
   CHECK(box.steps == std::vector<char>{0, 1, 1});
   CHECK(box.dp_ranks == std::vector<char>{0, 1});
@@ -53,11 +54,14 @@ TEST_CASE("selector: a merged label means the ops of both its types") {
 
 TEST_CASE("selector: mistakes are named with the remedy") {
   CHECK(error_of("stag=1") ==
-        "selector \"stag=1\": unknown key \"stag\"; did you mean \"stage\"?; keys are optype, stage, dp, worker, step, mb");
+        "selector \"stag=1\": unknown key \"stag\"; did you mean \"stage\"?; keys are optype, stage, dp, "
+        "worker, step, mb");
   CHECK(error_of("optype=foward-compute") ==
-        "selector \"optype=foward-compute\": unknown op type \"foward-compute\"; did you mean \"forward-compute\"?");
+        "selector \"optype=foward-compute\": unknown op type \"foward-compute\"; did you mean "
+        "\"forward-compute\"?");
   CHECK(error_of("stage") == "selector \"stage\": \"stage\" is not key=value, for example stage=3");
-  CHECK(error_of("stage=x") == "selector \"stage=x\": \"x\" is no number or range; write for example 12,20-23");
+  CHECK(error_of("stage=x") ==
+        "selector \"stage=x\": \"x\" is no number or range; write for example 12,20-23");
   CHECK(error_of("step=3-1") == "selector \"step=3-1\": range \"3-1\" runs backwards");
   CHECK(error_of("worker=1") == "selector \"worker=1\": worker wants dp:stage, for example worker=2:3");
   CHECK(error_of("worker=1:x") == "selector \"worker=1:x\": worker wants dp:stage, for example worker=2:3");

@@ -9,7 +9,9 @@
 namespace goodput {
 namespace {
 
-std::string letter(std::uint32_t op) { return std::string(1, static_cast<char>('a' + op)); }
+std::string letter(std::uint32_t op) {
+  return std::string(1, static_cast<char>('a' + op));
+}
 
 OpGraph build(const OpGraphSpec& spec) {
   Result<OpGraph> graph = OpGraph::build(spec, letter);
@@ -67,7 +69,8 @@ TEST_CASE("op graph: a cycle through two groups is found although no single op i
 TEST_CASE("op graph: a long cycle is shortened in the message") {
   OpGraphSpec ring{12, {}, {}};
   for (std::uint32_t i = 0; i < 12; ++i) ring.edges.emplace_back(i, (i + 1) % 12);
-  CHECK(error_of(ring) == "the dependencies form a cycle: a -> b -> c -> d -> e -> f -> g -> h -> (4 more) -> a");
+  CHECK(error_of(ring) ==
+        "the dependencies form a cycle: a -> b -> c -> d -> e -> f -> g -> h -> (4 more) -> a");
 }
 
 TEST_CASE("op graph: repeated edges count once and an empty graph is a graph") {
@@ -77,7 +80,8 @@ TEST_CASE("op graph: repeated edges count once and an empty graph is a graph") {
 }
 
 TEST_CASE("op graph: an op in two groups is our bug") {
-  CHECK_THROWS_AS((void)OpGraph::build({1, {}, {{{0}, Sync::kLane}, {{0}, Sync::kLane}}}, letter), InternalError);
+  CHECK_THROWS_AS((void)OpGraph::build({1, {}, {{{0}, Sync::kLane}, {{0}, Sync::kLane}}}, letter),
+                  InternalError);
 }
 
 TEST_CASE("op graph: a chain of 200000 ops builds without recursion trouble") {

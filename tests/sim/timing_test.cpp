@@ -41,9 +41,13 @@ class Table final : public OpValues {
   std::vector<std::vector<double>> delays_;
 };
 
-std::string number(std::uint32_t op) { return std::to_string(op); }
+std::string number(std::uint32_t op) {
+  return std::to_string(op);
+}
 
-OpGraph build(const OpGraphSpec& spec) { return *OpGraph::build(spec, number); }
+OpGraph build(const OpGraphSpec& spec) {
+  return *OpGraph::build(spec, number);
+}
 
 std::vector<OpId> all_ops(const OpGraph& graph) {
   std::vector<OpId> ops(graph.size());
@@ -79,7 +83,8 @@ struct Reference {
       if (std::find(group.members.begin(), group.members.end(), op) == group.members.end()) continue;
       for (const std::uint32_t member : group.members) {
         for (std::size_t other = 0; other < shape.lanes(); ++other) {
-          const bool meets = group.sync == Sync::kReplicas ? other % shape.steps == lane % shape.steps : other == lane;
+          const bool meets =
+              group.sync == Sync::kReplicas ? other % shape.steps == lane % shape.steps : other == lane;
           if (meets) begin = std::max(begin, start(member, other));
         }
       }
@@ -105,9 +110,12 @@ RandomCase random_case(std::uint64_t seed) {
   for (std::uint32_t op = 0; op + 2 < ops; op += 3) {
     const double draw = random.uniform();
     const Sync sync = random.uniform() < 0.5 ? Sync::kLane : Sync::kReplicas;
-    if (draw < 0.3) result.spec.groups.push_back({{op, op + 1}, sync});
-    else if (draw < 0.5) result.spec.groups.push_back({{op, op + 1, op + 2}, sync});
-    else if (draw < 0.7) result.spec.groups.push_back({{op + 1}, sync});
+    if (draw < 0.3)
+      result.spec.groups.push_back({{op, op + 1}, sync});
+    else if (draw < 0.5)
+      result.spec.groups.push_back({{op, op + 1, op + 2}, sync});
+    else if (draw < 0.7)
+      result.spec.groups.push_back({{op + 1}, sync});
   }
   for (std::uint32_t to = 3; to < ops; ++to) {
     for (std::uint64_t n = random.below(5); n > 0; --n) {

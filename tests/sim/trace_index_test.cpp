@@ -39,8 +39,8 @@ constexpr OpType kForward = OpType::kForwardCompute;
 }  // namespace
 
 TEST_CASE("trace index: ops, steps and workers are found in whatever order the rows come") {
-  const auto index = index_trace(trace_of({row(30, 1, kForward, 0), row(7, 0, kForward, 0, 2, 0.5), row(30, 0, kForward, 0),
-                                           row(7, 1, kForward, 0)}));
+  const auto index = index_trace(trace_of({row(30, 1, kForward, 0), row(7, 0, kForward, 0, 2, 0.5),
+                                           row(30, 0, kForward, 0), row(7, 1, kForward, 0)}));
   REQUIRE(index);
   CHECK(index->steps == std::vector<std::int64_t>{7, 30});
   CHECK(index->dp_size == 2);
@@ -57,35 +57,42 @@ TEST_CASE("trace index: ends are float32 in a float32 recording and float64 othe
   const auto narrow = index_trace(trace_of({row(0, 0, kForward, 0, 1.0, 0x1p-24)}));
   CHECK(narrow->float32_times);
   CHECK(narrow->lane.end_s[0] == 1.0);
-  const auto wide = index_trace(trace_of({row(0, 0, kForward, 0, 1.0, 0x1p-24), row(0, 0, kForward, 1, 0.1, 0)}));
+  const auto wide =
+      index_trace(trace_of({row(0, 0, kForward, 0, 1.0, 0x1p-24), row(0, 0, kForward, 1, 0.1, 0)}));
   CHECK_FALSE(wide->float32_times);
   CHECK(wide->lane.end_s[0] == 1.0 + 0x1p-24);
 }
 
-TEST_CASE("trace index: an empty trace is refused") { CHECK(error_of({}) == "holds no ops"); }
+TEST_CASE("trace index: an empty trace is refused") {
+  CHECK(error_of({}) == "holds no ops");
+}
 
 TEST_CASE("trace index: a missing op is named, with how many are missing") {
-  CHECK(error_of({row(1, 0, kForward, 0), row(1, 0, kForward, 1), row(1, 1, kForward, 0), row(2, 0, kForward, 0),
-                  row(2, 0, kForward, 1), row(2, 1, kForward, 1)}) ==
-        "not dense: forward-compute_1_0 is missing in step 1, dp_rank 1; 2 of 8 op instances are missing (2 ops x 4 "
+  CHECK(error_of({row(1, 0, kForward, 0), row(1, 0, kForward, 1), row(1, 1, kForward, 0),
+                  row(2, 0, kForward, 0), row(2, 0, kForward, 1), row(2, 1, kForward, 1)}) ==
+        "not dense: forward-compute_1_0 is missing in step 1, dp_rank 1; 2 of 8 op instances are missing (2 "
+        "ops x 4 "
         "lanes), every op must be recorded in every step and dp_rank");
 }
 
 TEST_CASE("trace index: a dp_rank without rows is missing ops, however large the hole") {
   CHECK(error_of({row(1, 0, kForward, 0), row(1, 2000000000, kForward, 0)}) ==
-        "not dense: forward-compute_0_0 is missing in step 1, dp_rank 1; 1999999999 of 2000000001 op instances are "
+        "not dense: forward-compute_0_0 is missing in step 1, dp_rank 1; 1999999999 of 2000000001 op "
+        "instances are "
         "missing (1 ops x 2000000001 lanes), every op must be recorded in every step and dp_rank");
 }
 
 TEST_CASE("trace index: a repeated op is refused") {
   CHECK(error_of({row(4, 0, kForward, 0), row(4, 0, kForward, 0)}) ==
-        "forward-compute_0_0 is recorded twice in step 4, dp_rank 0; keep one row an op (were files given twice, or "
+        "forward-compute_0_0 is recorded twice in step 4, dp_rank 0; keep one row an op (were files given "
+        "twice, or "
         "two ranks of one worker recorded?)");
 }
 
 TEST_CASE("trace index: seq_ids that do not count within the step are refused before they fill the memory") {
   CHECK(error_of({row(4, 0, kForward, 2000000000)}) ==
-        "seq_id 2000000000 of forward-compute on stage 0 in a trace of 1 rows: seq_ids must count from 0 in every "
+        "seq_id 2000000000 of forward-compute on stage 0 in a trace of 1 rows: seq_ids must count from 0 in "
+        "every "
         "step; number the ops of each step anew");
 }
 

@@ -53,7 +53,8 @@ OpTrace two_replicas(Change change = {}) {
     add(dp, OpType::kGc, b, b);
     add(dp, OpType::kLayernormGradsAllReduce, b, b + 1);
     add(dp, OpType::kGradsReduceScatter, b + 1, 19);
-    add(dp, OpType::kOptimizerClipMainGrad, dp == 1 ? change.clip_start_dp1 : 19, dp == 0 ? change.clip_end_dp0 : 20);
+    add(dp, OpType::kOptimizerClipMainGrad, dp == 1 ? change.clip_start_dp1 : 19,
+        dp == 0 ? change.clip_end_dp0 : 20);
     add(dp, OpType::kOptimizer, 20, 22);
   }
   return trace;
@@ -90,7 +91,9 @@ TEST_CASE("recording: a transfer counts from the last start of the group, in all
   CHECK(trace.recording.step_base_s == std::vector<double>{22});
 }
 
-TEST_CASE("recording: a transfer that ends up to 10 ms before its group met is kept, beyond it counts as clock error") {
+TEST_CASE(
+    "recording: a transfer that ends up to 10 ms before its group met is kept, beyond it counts as clock "
+    "error") {
   // clip of dp 0 ends at clip_end, that of dp 1 starts at 20: the transfer of dp 0 is clip_end - 20
   const auto transfer = [](double clip_end) {
     const AnalysedTrace trace = analysed_replicas({20, clip_end});
@@ -174,7 +177,8 @@ TEST_CASE("root cause: one slow worker is a worker fault, a slow last stage a ma
   spec.micro_batches = 8;
   spec.steps = 3;
   const auto likely = [](const testing::TraceSpec& given) {
-    const AnalysedTrace trace = testing::analysed(testing::generate_trace(given), megatron::DataParallel::kYes);
+    const AnalysedTrace trace =
+        testing::analysed(testing::generate_trace(given), megatron::DataParallel::kYes);
     std::vector<std::string> names;
     for (const RootCause& cause : find_root_causes(trace.recording, analyse(trace), 1.03)) {
       if (cause.likely) names.emplace_back(cause.name);

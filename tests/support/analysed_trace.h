@@ -34,7 +34,8 @@ T value_or_throw(Result<T> result) {
 }
 
 // Analyses the steps at `selected` (indices), or all.
-inline AnalysedTrace analysed(OpTrace trace, megatron::DataParallel dp, std::vector<std::uint32_t> selected = {}) {
+inline AnalysedTrace analysed(OpTrace trace, megatron::DataParallel dp,
+                              std::vector<std::uint32_t> selected = {}) {
   TraceIndex index = value_or_throw(index_trace(trace));
   OpGraph graph = value_or_throw(megatron::build_graph(index.lane, dp));
   if (selected.empty()) {

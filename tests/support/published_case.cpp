@@ -115,7 +115,8 @@ void check_dependencies(const reference::Dependencies& actual, const fs::path& f
 }
 
 // Columns: step rank op transfer_duration launch_delay nodelay_start nodelay_end ideal_start ideal_end.
-void check_op_times(const OpTimesByInstance& times, const std::map<int, int>& dp_rank_of, const fs::path& folder) {
+void check_op_times(const OpTimesByInstance& times, const std::map<int, int>& dp_rank_of,
+                    const fs::path& folder) {
   const Rows rows = read_csv(folder / "per_op.csv.gz");
   REQUIRE(rows.size() == times.size());
   double worst = 0;

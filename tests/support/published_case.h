@@ -10,7 +10,8 @@
 
 namespace goodput::testing {
 
-// The folder of a case: trace.csv.gz and more. Empty, with a "skipped" message, when there is no shared data here.
+// The folder of a case: trace.csv.gz and more. Empty, with a "skipped" message, when there is no shared data
+// here.
 [[nodiscard]] std::filesystem::path published_case(const std::string& name);
 
 using OpTimesByInstance = std::map<reference::OpInstance, reference::OpTimes>;
@@ -22,7 +23,8 @@ struct Answers {
   std::string compat_json;        // job_meta is not looked at
 };
 
-// deps.json equal, per_op.csv.gz within 1 us, result.json within 1e-4, mw.json and ms.json also within 1e-6 absolute.
+// deps.json equal, per_op.csv.gz within 1 us, result.json within 1e-4, mw.json and ms.json also within 1e-6
+// absolute.
 void check_published_answers(const std::filesystem::path& folder, const Answers& answers);
 
 }  // namespace goodput::testing

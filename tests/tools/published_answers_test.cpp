@@ -1,6 +1,8 @@
 // The whole front half and the analysis against the published answers on real traces.
 #include <doctest/doctest.h>
 
+#include <sstream>
+
 #include "sim/whatif.h"
 #include "tests/support/production_answers.h"
 #include "tests/support/published_case.h"
@@ -14,12 +16,15 @@ void check_case(const std::string& name, const std::string& trace) {
   const auto folder = published_case(name);
   if (folder.empty()) return;
   LoadOptions options;
-  options.trace_paths = {(folder / trace).string()};
-  options.metadata_path = (folder / "meta.yaml").string();
-  const LoadedRecording loaded = value_or_throw(load_recording(options));
+  options.files.paths = {(folder / trace).string()};
+  options.files.metadata_path = (folder / "meta.yaml").string();
+  std::ostringstream out;
+  const LoadedRecording loaded = value_or_throw(load_recording(options, {{}, out, out, {}}));
   CHECK(loaded.notes.empty());
   const WhatIf result = WhatIfEngine(loaded.graph, loaded.recording, {}).analyse();
-  Answers answers{dependencies_of(loaded.graph, loaded.recording), op_times_of(loaded.graph, loaded.recording), {},
+  Answers answers{dependencies_of(loaded.graph, loaded.recording),
+                  op_times_of(loaded.graph, loaded.recording),
+                  {},
                   compat_json(result, loaded.job, 1.03)};
   const auto stages = static_cast<std::size_t>(loaded.recording.pp_size);
   for (std::size_t worker = 0; worker < loaded.recording.ranks.size(); ++worker) {
@@ -30,8 +35,12 @@ void check_case(const std::string& name, const std::string& trace) {
 
 }  // namespace
 
-TEST_CASE("whatif: a trace with a slow worker gives the published answers") { check_case("AR", "trace.csv.gz"); }
-TEST_CASE("whatif: a trace with a long last stage gives the published answers") { check_case("ST", "trace.csv.gz"); }
+TEST_CASE("whatif: a trace with a slow worker gives the published answers") {
+  check_case("AR", "trace.csv.gz");
+}
+TEST_CASE("whatif: a trace with a long last stage gives the published answers") {
+  check_case("ST", "trace.csv.gz");
+}
 TEST_CASE("whatif: two model chunks, overlapped reductions and no-ops give the published answers") {
   check_case("OPEN-vpp2", "trace.csv.gz");
 }

@@ -28,7 +28,9 @@ constexpr std::uint64_t kCases = 400;
 constexpr double kRelative = 1e-9;
 constexpr double kRounding = 1e-13;  // of a step time
 
-bool is_share(std::string_view key) { return key == "rem" || key == "add" || key == "Mw" || key == "Ms"; }
+bool is_share(std::string_view key) {
+  return key == "rem" || key == "add" || key == "Mw" || key == "Ms";
+}
 
 // Shares are (a - b) / (c - d): the rounding of a step time, over a loss that may be tiny.
 double share_tolerance(const json& shares) {
@@ -48,7 +50,8 @@ std::string first_difference(const json& got, const json& want, const std::strin
       }
       // Where the loss itself is rounding, a share of it is any number or none.
       if (is_share(key) && share_tolerance(want) > 0.1) continue;
-      if (auto difference = first_difference(got[key], value, path + "/" + key); !difference.empty()) return difference;
+      if (auto difference = first_difference(got[key], value, path + "/" + key); !difference.empty())
+        return difference;
     }
     return "";
   }
@@ -85,7 +88,8 @@ TEST_CASE("whatif: every field agrees with the reference on random traces") {
   }
 }
 
-TEST_CASE("whatif: a selection of steps agrees with the reference, dependencies still come from the first step") {
+TEST_CASE(
+    "whatif: a selection of steps agrees with the reference, dependencies still come from the first step") {
   for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
     TraceSpec spec = random_spec(seed);
     spec.steps = 4;
@@ -111,7 +115,8 @@ TEST_CASE("megatron: dependencies and groups agree with the reference on random 
     const reference::Dependencies got = dependencies_of(analysed_trace.graph, analysed_trace.recording);
     REQUIRE(got.deps == want.deps);
     REQUIRE(got.dp_synchronised == want.dp_synchronised);
-    REQUIRE(std::set(got.groups.begin(), got.groups.end()) == std::set(want.groups.begin(), want.groups.end()));
+    REQUIRE(std::set(got.groups.begin(), got.groups.end()) ==
+            std::set(want.groups.begin(), want.groups.end()));
   }
 }
 
@@ -164,14 +169,17 @@ TEST_CASE("whatif: an intervention agrees with the reference, whatever its selec
     const auto dp = static_cast<int>(random.below(static_cast<std::uint64_t>(spec.dp)));
     const auto stage = static_cast<int>(random.below(static_cast<std::uint64_t>(spec.pp)));
     const std::int64_t step = got.recording.steps.front();
-    const InstanceSet chosen{{value_or_throw(select(got.recording, "worker=" + std::to_string(dp) + ":" + std::to_string(stage))),
-                              value_or_throw(select(got.recording, "optype=forward-compute&step=" + std::to_string(step)))}};
+    const InstanceSet chosen{
+        {value_or_throw(select(got.recording, "worker=" + std::to_string(dp) + ":" + std::to_string(stage))),
+         value_or_throw(select(got.recording, "optype=forward-compute&step=" + std::to_string(step)))}};
     const auto is_chosen = [&](const reference::OpView& op) {
-      return (op.dp_rank == dp && op.stage == stage) || (op.type == OpType::kForwardCompute && op.step == step);
+      return (op.dp_rank == dp && op.stage == stage) ||
+             (op.type == OpType::kForwardCompute && op.step == step);
     };
     const auto options = reference_options(spec);
     const double keep = reference::step_time_with(trace, options, is_chosen);
-    const double fix = reference::step_time_with(trace, options, [&](const auto& op) { return !is_chosen(op); });
+    const double fix =
+        reference::step_time_with(trace, options, [&](const auto& op) { return !is_chosen(op); });
     REQUIRE(std::abs(mean(engine.simulate(chosen).span_s) - keep) <= kRelative * keep);
     REQUIRE(std::abs(mean(engine.simulate_without(chosen).span_s) - fix) <= kRelative * fix);
   }

@@ -68,8 +68,10 @@ TEST_CASE("byte source: peeking shows up to 64 KiB and consumes nothing") {
   REQUIRE(source);
   CHECK(*source->peek() == text.substr(0, 65536));
   CHECK(*source->peek() == text.substr(0, 65536));
+  std::size_t consumed = 0;
+  source->report_progress([&](std::size_t bytes) { consumed = bytes; });
   CHECK(*read_all(*source, 200'000) == text);
-  CHECK(source->consumed_bytes() == gzipped(text).size());
+  CHECK(consumed == gzipped(text).size());
 }
 
 TEST_CASE("byte source: what cannot be read is refused by name") {

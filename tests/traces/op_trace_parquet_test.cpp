@@ -244,7 +244,7 @@ TEST_CASE("parquet: truncated and foreign files are errors of one line") {
 TEST_CASE("parquet: a pipe is refused, because Parquet is read from its end") {
   ByteSource source = *ByteSource::open("/dev/zero");
   OpTrace trace;
-  const Status status = parquet_op_trace_format().append_file(source, trace);
+  const Result<FileNotes> status = parquet_op_trace_format().append_file(source, trace);
   REQUIRE_FALSE(status);
   CHECK(status.error().message() ==
         "/dev/zero: Parquet is read from its end, which a pipe does not have; write it to a file first");
@@ -318,7 +318,7 @@ TEST_CASE("parquet: a build without it says how to get it") {
   const std::string expected =
       file.path() +
       ": this goodput was built without Parquet; run ./goodput-setup and build again, or use CSV";
-  const Status read = parquet_op_trace_format().append_file(*source, trace);
+  const Result<FileNotes> read = parquet_op_trace_format().append_file(*source, trace);
   REQUIRE_FALSE(read);
   CHECK(read.error().message() == expected);
   const Status written = parquet_op_trace_format().write(trace, file.path(), file.path());

@@ -240,8 +240,11 @@ TEST_CASE("raw log reader: a rotated file without ops adds none") {
   auto source = ByteSource::open(file.path());
   REQUIRE(source);
   OpTrace trace;
-  CHECK(raw_log_op_trace_format().append_file(*source, trace));
+  const Result<FileNotes> notes = raw_log_op_trace_format().append_file(*source, trace);
+  REQUIRE(notes);
   CHECK(trace.size() == 0);
+  CHECK(*notes == FileNotes{file.path() + ": left out 1 lines of other loggers",
+                            file.path() + ": left out 1 lines of metrics that are no ops of a step"});
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// Trace files named on a command line, read with their metadata: shared by all commands that take traces.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/errors.h"
+#include "tools/command.h"
+#include "traces/job_metadata.h"
+#include "traces/op_trace_reader.h"
+
+namespace goodput {
+
+struct TraceFiles {
+  std::vector<std::string> paths;
+  std::string format;         // a name of op_trace_formats(); empty: from each file's content
+  std::string metadata_path;  // job metadata; empty: none
+};
+
+struct TraceWithMetadata {
+  OpTraceReading reading;
+  JobMetadataFields metadata;
+};
+
+// With a progress bar on a terminal when it takes long. Notes are in the result, not printed.
+Result<TraceWithMetadata> read_trace(const TraceFiles& files, const CommandContext& context);
+
+}  // namespace goodput
