@@ -73,6 +73,56 @@ RootCause launch_delay(const WhatIf& result, double threshold) {
 
 }  // namespace
 
+namespace {
+
+using PassPairs = std::vector<std::pair<OpId, OpId>>;
+
+// Calls visit(forward, backward) with the durations of every pair in every step of one replica.
+template <typename Visit>
+void for_each_pair(const Recording& recording, const PassPairs& pairs, std::size_t dp, Visit visit) {
+  for (const StepBlock& block : recording.blocks) {
+    for (const auto& [forward, backward] : pairs) {
+      for (std::size_t step = 0; step < block.shape.steps; ++step) {
+        const std::size_t lane = block.shape.lane(step, dp);
+        visit(block.row(block.value_s, forward)[lane], block.row(block.value_s, backward)[lane]);
+      }
+    }
+  }
+}
+
+struct PassMeans {
+  double forward_s = 0;
+  double backward_s = 0;
+};
+
+PassMeans mean_durations(const Recording& recording, const PassPairs& pairs, std::size_t dp) {
+  PassMeans sums;
+  double count = 0;
+  for_each_pair(recording, pairs, dp, [&](double forward, double backward) {
+    sums.forward_s += forward;
+    sums.backward_s += backward;
+    count += 1;
+  });
+  return {sums.forward_s / count, sums.backward_s / count};
+}
+
+// Second moments of pairs with mean 0.
+struct Moments {
+  double ff = 0;
+  double bb = 0;
+  double fb = 0;
+  std::size_t count = 0;
+
+  void add(double f, double b) {
+    ff += f * f;
+    bb += b * b;
+    fb += f * b;
+    ++count;
+  }
+};
+
+}  // namespace
+
 std::optional<PassCorrelation> correlate_passes(const Recording& recording, std::int32_t stage) {
   std::map<std::pair<std::int32_t, std::int16_t>, OpId> forwards;
   std::vector<std::pair<OpId, OpId>> pairs;
@@ -88,35 +138,18 @@ std::optional<PassCorrelation> correlate_passes(const Recording& recording, std:
     const auto forward = forwards.find({backward.mb_id, backward.mc});
     if (forward != forwards.end()) pairs.emplace_back(forward->second, op);
   }
-  double n = 0;
-  double sum_f = 0;
-  double sum_b = 0;
-  for (const auto& [f, b] : pairs) {
-    for (const StepBlock& block : recording.blocks) {
-      for (std::size_t lane = 0; lane < block.shape.lanes(); ++lane) {
-        n += 1;
-        sum_f += block.row(block.value_s, f)[lane];
-        sum_b += block.row(block.value_s, b)[lane];
-      }
-    }
+  // Durations relative to their replica's mean: a slow worker is slow in both directions, which says nothing of lengths.
+  Moments moments;
+  for (std::size_t dp = 0; dp < static_cast<std::size_t>(recording.dp_size); ++dp) {
+    const PassMeans mean = mean_durations(recording, pairs, dp);
+    if (!(mean.forward_s > 0) || !(mean.backward_s > 0)) continue;
+    for_each_pair(recording, pairs, dp, [&](double forward, double backward) {
+      moments.add(forward / mean.forward_s - 1, backward / mean.backward_s - 1);
+    });
   }
-  double ff = 0;
-  double bb = 0;
-  double fb = 0;
-  for (const auto& [f, b] : pairs) {
-    for (const StepBlock& block : recording.blocks) {
-      for (std::size_t lane = 0; lane < block.shape.lanes(); ++lane) {
-        const double df = block.row(block.value_s, f)[lane] - sum_f / n;
-        const double db = block.row(block.value_s, b)[lane] - sum_b / n;
-        ff += df * df;
-        bb += db * db;
-        fb += df * db;
-      }
-    }
-  }
-  if (!(ff > 0) || !(bb > 0)) return std::nullopt;
-  return PassCorrelation{fb / std::sqrt(ff * bb), std::sqrt(ff / n) / (sum_f / n),
-                         static_cast<std::size_t>(n)};
+  if (!(moments.ff > 0) || !(moments.bb > 0)) return std::nullopt;
+  return PassCorrelation{moments.fb / std::sqrt(moments.ff * moments.bb),
+                         std::sqrt(moments.ff / static_cast<double>(moments.count)), moments.count};
 }
 
 std::vector<RootCause> find_root_causes(const Recording& recording, const WhatIf& result,

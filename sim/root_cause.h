@@ -29,8 +29,8 @@ inline constexpr double kSlowdownWorthExplaining = 1.01;
                                                       double launch_threshold);
 
 // Pearson correlation of forward and backward durations of the same (step, dp, micro-batch, chunk) of one
-// stage, and how much the forwards vary (standard deviation over mean). Absent without micro-batch ids or
-// without variation.
+// stage, each relative to its worker's mean, and how much the forwards vary (standard deviation over mean).
+// Absent without micro-batch ids or without variation.
 struct PassCorrelation {
   double correlation = 0;
   double variation = 0;

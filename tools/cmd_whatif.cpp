@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -79,12 +80,12 @@ class WhatIfCommand final : public Command {
         ->option_text("FILE.json.gz");
     app.add_option("--ideal-timeline", paths_.ideal_timeline, "The same for the steps without stragglers")
         ->option_text("FILE.json.gz");
-    app.add_option("--compat-json", paths_.compat_json, "Write the result with the reference artifact's keys")
+    app.add_option("--compat-json", paths_.compat_json, "Write the result with the reference artifact's keys; - for stdout")
         ->option_text("FILE");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
-    GOODPUT_TRY_STATUS(check_options());
+    GOODPUT_TRY_STATUS(check_options(context));
     GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_, context));
     for (const std::string& note : loaded.notes) context.note(note);
     const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs)};
@@ -97,20 +98,24 @@ class WhatIfCommand final : public Command {
                 intervene(engine, loaded.recording, result, fix_, keep_));
     const std::vector<RootCause> causes = find_root_causes(loaded.recording, result, threshold_);
     const WhatIfReport report{loaded, result, causes, interventions, threshold_};
-    GOODPUT_TRY_STATUS(write_files(report, engine));
+    GOODPUT_TRY_STATUS(write_files(report, engine, context));
     GOODPUT_TRY_STATUS(write_json(report, context));
-    context.print(whatif_text(report, context.terminal));
+    if (paths_.compat_json != "-") context.print(whatif_text(report, context.terminal));
     return ExitCode::kOk;
   }
 
  private:
-  [[nodiscard]] Status check_options() const {
+  [[nodiscard]] Status check_options(const CommandContext& context) const {
     if (!(threshold_ >= 0))
       return Error{"", "--decompose-threshold wants a number from 0 on, for example 1.03"};
+    if (paths_.compat_json == "-" && context.options.json_on_stdout()) {
+      return Error{"", "--json and --compat-json cannot both go to stdout; give one of them a file"};
+    }
     return paths_.heatmap.empty() ? Status(Ok{}) : check_heatmap_path(paths_.heatmap);
   }
 
-  [[nodiscard]] Status write_files(const WhatIfReport& report, const WhatIfEngine& engine) const {
+  [[nodiscard]] Status write_files(const WhatIfReport& report, const WhatIfEngine& engine,
+                                   const CommandContext& context) const {
     GOODPUT_TRY_STATUS(write_timelines(paths_, report.loaded, engine));
     if (!paths_.heatmap.empty()) {
       GOODPUT_TRY_STATUS(write_file_atomically(paths_.heatmap, [&](const std::string& temporary) {
@@ -118,8 +123,10 @@ class WhatIfCommand final : public Command {
       }));
     }
     if (paths_.compat_json.empty()) return Ok{};
-    return write_text_atomically(paths_.compat_json,
-                                 compat_json(report.result, report.loaded.job, threshold_));
+    const std::string text = compat_json(report.result, report.loaded.job, threshold_);
+    if (paths_.compat_json != "-") return write_text_atomically(paths_.compat_json, text);
+    context.out << text;
+    return Ok{};
   }
 
   [[nodiscard]] Status write_json(const WhatIfReport& report, const CommandContext& context) const {

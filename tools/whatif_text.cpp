@@ -175,7 +175,7 @@ void write_interventions(Page& page, const WhatIfReport& report) {
   page.line("Interventions");
   for (const Intervention& intervention : report.interventions) {
     const bool fixes = !intervention.fix.empty();
-    page.line("  {} {}: {:.3f} s a step, {:.3f}x faster", fixes ? "fix" : "keep only",
+    page.line("  {} {}: {:.3f} s a step, speed-up {:.3f}x", fixes ? "fix" : "keep only",
               fmt::join(fixes ? intervention.fix : intervention.keep, " or "), intervention.jct_s,
               intervention.speedup);
   }
