@@ -15,6 +15,7 @@
 #include "sim/float32.h"
 #include "traces/byte_sink.h"
 #include "traces/decimal.h"
+#include "traces/ndtimeline_names.h"
 #include "traces/op_trace_columns.h"
 #include "traces/op_trace_format.h"
 
@@ -197,7 +198,7 @@ class RowParser {
     const auto field = fields.take();
     if (!field) return unclosed_quote();
     if (*field == to_string(row_.optype)) return {};  // as in the line before
-    const auto optype = find_op_type(*field);
+    const auto optype = find_metric(*field);
     if (!optype) return unknown_op_type(*field);
     row_.optype = *optype;
     return {};

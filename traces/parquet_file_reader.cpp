@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "sim/did_you_mean.h"
+#include "traces/ndtimeline_names.h"
 #include "traces/op_trace_columns.h"
 #include "traces/parquet_file.h"
 
@@ -217,7 +218,7 @@ class OpTypeNames {
   std::optional<OpType> find(const parquet::ByteArray& name) {
     Known& known = known_[(reinterpret_cast<std::uintptr_t>(name.ptr) >> 2) % known_.size()];
     if (known.data == name.ptr && known.size == name.len) return known.type;
-    const auto type = find_op_type({reinterpret_cast<const char*>(name.ptr), name.len});
+    const auto type = find_metric({reinterpret_cast<const char*>(name.ptr), name.len});
     if (type) known = {name.ptr, name.len, *type};
     return type;
   }
