@@ -44,7 +44,7 @@ std::vector<Label> dp_labels(const Recording& recording) {
   return labels;
 }
 
-// One label a distinct name, in order of first appearance in `name_of_op`'s sorted type order.
+// All instances of the ops that match.
 template <typename Matches>
 InstanceBox box_of_ops(const Recording& recording, Matches matches) {
   InstanceBox box = InstanceBox::all(recording);
@@ -136,66 +136,79 @@ WhatIfEngine::WhatIfEngine(const OpGraph& graph, const Recording& recording, Wha
   GOODPUT_CHECK(!optimizers_.empty(), "a step ends with the optimizer");
 }
 
-// Replays every task over every block. Pieces of work go block by block, so that an engine serves many in a
-// row.
+// What a thread keeps between the pieces of work it does: engines, which are made for a shape, and launch
+// delays, which belong to a block. Work goes block by block, so both serve many pieces in a row.
+class WhatIfEngine::Worker {
+ public:
+  explicit Worker(const WhatIfEngine& owner) : owner_(owner) {}
+
+  // Replays one block and stores its steps in the times of the task.
+  void replay(const Task& task, const StepBlock& block, StepTimes& times) {
+    if (task.kind == Task::Kind::kLoneReplica)
+      replay_lone(task, block, times);
+    else
+      replay_all(task, block, times);
+  }
+
+ private:
+  TimingEngine& engine(std::optional<TimingEngine>& kept, LaneShape shape) const {
+    if (!kept || kept->shape() != shape) {
+      kept.emplace(owner_.graph_, shape, owner_.optimizers_, TimingEngine::Keep::kStepTimes);
+    }
+    return *kept;
+  }
+
+  void replay_lone(const Task& task, const StepBlock& block, StepTimes& times) {
+    TimingEngine& timing = engine(lone_engine_, LoneReplicaReplay::shape(block));
+    timing.propagate(LoneReplicaReplay(owner_.recording_, block, owner_.ideal_, task.set.boxes.front().ops));
+    const std::vector<double> finish = timing.finish_times();
+    for (std::size_t lane = 0; lane < finish.size(); ++lane) {
+      const std::size_t dp = lane / block.shape.steps;
+      const std::size_t step = block.first_step + lane % block.shape.steps;
+      times.finish_s[dp * owner_.recording_.steps.size() + step] = finish[lane];
+    }
+  }
+
+  void replay_all(const Task& task, const StepBlock& block, StepTimes& times) {
+    TimingEngine& timing = engine(step_engine_, block.shape);
+    if (task.kind == Task::Kind::kLaunch) {
+      timing.propagate(DelayedReplay(block, launch_delays(block), task.set, owner_.graph_.size()));
+    } else {
+      const Side recorded = task.kind == Task::Kind::kMixed ? Side::kInside : Side::kOutside;
+      timing.propagate(MixedReplay(owner_.recording_, block, owner_.ideal_, task.set, recorded));
+    }
+    std::ranges::copy(timing.finish_times(),
+                      times.finish_s.begin() + static_cast<std::ptrdiff_t>(block.first_step));
+    std::ranges::copy(timing.spans(), times.span_s.begin() + static_cast<std::ptrdiff_t>(block.first_step));
+  }
+
+  const std::vector<double>& launch_delays(const StepBlock& block) {
+    if (delays_of_ != &block) delays_s_ = compute_launch_delays(owner_.recording_, block, owner_.graph_);
+    delays_of_ = &block;
+    return delays_s_;
+  }
+
+  const WhatIfEngine& owner_;
+  std::optional<TimingEngine> step_engine_;
+  std::optional<TimingEngine> lone_engine_;
+  std::vector<double> delays_s_;
+  const StepBlock* delays_of_ = nullptr;
+};
+
 std::vector<StepTimes> WhatIfEngine::run(const std::vector<Task>& tasks) const {
   const std::size_t steps = recording_.steps.size();
-  std::vector<StepTimes> results(tasks.size());
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    const bool lone = tasks[t].kind == Task::Kind::kLoneReplica;
-    const std::size_t size = lone ? steps * static_cast<std::size_t>(recording_.dp_size) : steps;
-    results[t].finish_s.resize(size);
-    if (!lone) results[t].span_s.resize(size);
+  std::vector<StepTimes> results;
+  for (const Task& task : tasks) {
+    const bool is_lone = task.kind == Task::Kind::kLoneReplica;
+    const std::size_t finishes = is_lone ? steps * static_cast<std::size_t>(recording_.dp_size) : steps;
+    results.push_back({std::vector<double>(finishes), std::vector<double>(is_lone ? 0 : steps)});
   }
-  const auto replay = [&](const Task& task, const StepBlock& block, StepTimes& times,
-                          const std::vector<double>& delays, std::optional<TimingEngine>& engine) {
-    const bool lone = task.kind == Task::Kind::kLoneReplica;
-    const LaneShape shape = lone ? LoneReplicaReplay::shape(block) : block.shape;
-    if (!engine || engine->shape() != shape) {
-      engine.emplace(graph_, shape, optimizers_, TimingEngine::Keep::kStepTimes);
-    }
-    switch (task.kind) {
-      case Task::Kind::kMixed:
-        engine->propagate(MixedReplay(recording_, block, ideal_, task.set, Side::kInside));
-        break;
-      case Task::Kind::kMixedOutside:
-        engine->propagate(MixedReplay(recording_, block, ideal_, task.set, Side::kOutside));
-        break;
-      case Task::Kind::kLaunch:
-        engine->propagate(DelayedReplay(block, delays, task.set, graph_.size()));
-        break;
-      case Task::Kind::kLoneReplica:
-        engine->propagate(LoneReplicaReplay(recording_, block, ideal_, task.set.boxes.front().ops));
-        break;
-    }
-    const std::vector<double> finish = engine->finish_times();
-    if (lone) {
-      for (std::size_t lane = 0; lane < finish.size(); ++lane) {
-        const std::size_t dp = lane / block.shape.steps;
-        times.finish_s[dp * steps + block.first_step + lane % block.shape.steps] = finish[lane];
-      }
-      return;
-    }
-    const std::vector<double> span = engine->spans();
-    std::copy(finish.begin(), finish.end(),
-              times.finish_s.begin() + static_cast<std::ptrdiff_t>(block.first_step));
-    std::copy(span.begin(), span.end(), times.span_s.begin() + static_cast<std::ptrdiff_t>(block.first_step));
-  };
   parallel_chunks(options_.jobs, recording_.blocks.size() * tasks.size(),
                   [&](std::size_t begin, std::size_t end) {
-                    std::optional<TimingEngine> step_engine;
-                    std::optional<TimingEngine> lone_engine;
-                    std::vector<double> delays;
-                    const StepBlock* delays_of = nullptr;
+                    Worker worker(*this);
                     for (std::size_t piece = begin; piece < end; ++piece) {
-                      const StepBlock& block = recording_.blocks[piece / tasks.size()];
-                      const Task& task = tasks[piece % tasks.size()];
-                      if (task.kind == Task::Kind::kLaunch && delays_of != &block) {
-                        delays = compute_launch_delays(recording_, block, graph_);
-                        delays_of = &block;
-                      }
-                      replay(task, block, results[piece % tasks.size()], delays,
-                             task.kind == Task::Kind::kLoneReplica ? lone_engine : step_engine);
+                      const std::size_t task = piece % tasks.size();
+                      worker.replay(tasks[task], recording_.blocks[piece / tasks.size()], results[task]);
                     }
                   });
   return results;

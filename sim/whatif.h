@@ -106,6 +106,7 @@ class WhatIfEngine {
 
  private:
   struct Task;
+  class Worker;
   [[nodiscard]] std::vector<StepTimes> run(const std::vector<Task>& tasks) const;
   [[nodiscard]] StepTimes ideal_step() const;
   void attribute_blocking(WhatIf& result) const;
