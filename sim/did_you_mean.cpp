@@ -42,18 +42,20 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
   return nearest.empty() ? std::string{} : fmt::format("; did you mean \"{}\"?", nearest);
 }
 
+std::string on_one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    line += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return line;
+}
+
 std::string quoted(std::string_view name) {
   constexpr std::size_t kLongestShown = 60;
-  std::string text = "\"";
-  for (const char c : name.substr(0, kLongestShown)) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
-  }
-  if (name.size() > kLongestShown)
-    text += fmt::format("...\" ({} characters)", name.size());
-  else
-    text += '"';
-  return text;
+  const std::string shown = on_one_line(name.substr(0, kLongestShown));
+  if (name.size() <= kLongestShown) return fmt::format("\"{}\"", shown);
+  return fmt::format("\"{}...\" ({} characters)", shown, name.size());
 }
 
 }  // namespace goodput

@@ -17,4 +17,7 @@ namespace goodput {
 // output.
 [[nodiscard]] std::string quoted(std::string_view name);
 
+// `text` with control characters escaped: safe on a terminal, whatever file names it quotes.
+[[nodiscard]] std::string on_one_line(std::string_view text);
+
 }  // namespace goodput

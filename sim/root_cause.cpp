@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -34,15 +35,19 @@ RootCause worker_fault(const Recording& recording, const WhatIf& result) {
 }
 
 RootCause stage_partition(const Recording& recording, const WhatIf& result) {
-  const auto share = result.last_stage_share.recovered();
-  const bool has_stages = recording.pp_size > 1;
+  const auto share = result.slowest_stage_share.recovered();
+  // A slow worker makes its stage slow; with one replica the two cannot be told apart.
+  const auto by_workers = result.slowest_workers_share.recovered();
+  const bool is_one_worker = recording.dp_size > 1 && by_workers && *by_workers >= kLikelyShare;
+  const auto last = result.last_stage_share.recovered();
   return {"stage-partition",
-          "M_S: share of the loss that the last stage explains",
+          "M_S: share of the loss that the slowest stage explains",
           share,
           kLikelyShare,
-          has_stages && share && *share >= kLikelyShare,
-          fmt::format("stage {} alone slows the job {:.3f}x", recording.pp_size - 1,
-                      result.blocking.by_stage.slowdown.back())};
+          recording.pp_size > 1 && share && *share >= kLikelyShare && !is_one_worker,
+          fmt::format("stage {} alone slows the job {:.3f}x{}", result.slowest_stage,
+                      result.blocking.by_stage.slowdown[result.slowest_stage],
+                      last ? fmt::format("; the last stage explains {:.3f}", *last) : "")};
 }
 
 RootCause sequence_length(const Recording& recording) {
@@ -68,7 +73,8 @@ RootCause launch_delay(const WhatIf& result, double threshold) {
           result.launch_slowdown,
           threshold,
           result.launch_slowdown >= threshold,
-          fmt::format("late launches cost {:.1f} % of a step", 100 * (1 - 1 / result.launch_slowdown))};
+          fmt::format("late launches cost {:.1f} % of a step",
+                      std::max(0.0, 100 * (1 - 1 / result.launch_slowdown)))};
 }
 
 }  // namespace
@@ -138,7 +144,8 @@ std::optional<PassCorrelation> correlate_passes(const Recording& recording, std:
     const auto forward = forwards.find({backward.mb_id, backward.mc});
     if (forward != forwards.end()) pairs.emplace_back(forward->second, op);
   }
-  // Durations relative to their replica's mean: a slow worker is slow in both directions, which says nothing of lengths.
+  // Durations relative to their replica's mean: a slow worker is slow in both directions, which says nothing
+  // of lengths.
   Moments moments;
   for (std::size_t dp = 0; dp < static_cast<std::size_t>(recording.dp_size); ++dp) {
     const PassMeans mean = mean_durations(recording, pairs, dp);

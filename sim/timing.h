@@ -19,14 +19,14 @@
 
 namespace goodput {
 
-// Lane of (step, replica): replica * steps + step. Rows are padded to whole vectors.
+// Lane of (step, replica): replica * steps + step. Long rows are padded to whole vectors.
 struct LaneShape {
   std::size_t steps = 1;
   std::size_t replicas = 1;
 
   friend bool operator==(const LaneShape&, const LaneShape&) = default;
   [[nodiscard]] std::size_t lanes() const { return steps * replicas; }
-  [[nodiscard]] std::size_t stride() const { return (lanes() + 7) / 8 * 8; }
+  [[nodiscard]] std::size_t stride() const { return lanes() < 64 ? lanes() : (lanes() + 7) / 8 * 8; }
   [[nodiscard]] std::size_t lane(std::size_t step, std::size_t replica) const {
     return replica * steps + step;
   }

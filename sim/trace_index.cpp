@@ -178,10 +178,13 @@ void fill_template(const OpTrace& trace, TraceIndex& index) {
   constexpr std::int32_t kNoRank = std::numeric_limits<std::int32_t>::max();
   index.ranks.assign(static_cast<std::size_t>(index.dp_size) * static_cast<std::size_t>(lane.pp_size),
                      kNoRank);
+  index.has_more_ranks.assign(index.ranks.size(), 0);
   for (std::size_t row = 0; row < trace.size(); ++row) {
-    auto& rank =
-        index.ranks[static_cast<std::size_t>(trace.dp_rank[row]) * static_cast<std::size_t>(lane.pp_size) +
-                    static_cast<std::size_t>(trace.stage[row])];
+    const std::size_t worker =
+        static_cast<std::size_t>(trace.dp_rank[row]) * static_cast<std::size_t>(lane.pp_size) +
+        static_cast<std::size_t>(trace.stage[row]);
+    std::int32_t& rank = index.ranks[worker];
+    if (rank != kNoRank && rank != trace.rank[row]) index.has_more_ranks[worker] = 1;
     rank = std::min(rank, trace.rank[row]);
     if (index.step_of_row[row] != 0 || trace.dp_rank[row] != 0) continue;
     const std::uint32_t op = index.op_of_row[row];
@@ -198,6 +201,27 @@ void fill_template(const OpTrace& trace, TraceIndex& index) {
 
 std::string TraceOp::name() const {
   return fmt::format("{}_{}_{}", to_string(type), seq_id, stage);
+}
+
+std::vector<std::string> index_warnings(const TraceIndex& index) {
+  std::vector<std::string> warnings;
+  for (const TraceOp& op : index.lane.ops) {
+    const int expected = op.mc * index.lane.pp_size + op.stage;
+    if (!is_pass_compute(op.type) || op.mc == kUnset || op.gmc == kUnset || op.gmc == expected) continue;
+    warnings.push_back(fmt::format(
+        "{} has gmc {}, but mc {} of {} stages is gmc {}; pipeline peers are found by the recorded gmc",
+        op.name(), op.gmc, op.mc, index.lane.pp_size, expected));
+    break;  // one says it
+  }
+  const auto several = std::find(index.has_more_ranks.begin(), index.has_more_ranks.end(), 1);
+  if (several != index.has_more_ranks.end()) {
+    const auto worker = static_cast<std::size_t>(several - index.has_more_ranks.begin());
+    const auto stages = static_cast<std::size_t>(index.lane.pp_size);
+    warnings.push_back(fmt::format(
+        "the worker at dp_rank {}, stage {} is recorded under several ranks; using the lowest, {}",
+        worker / stages, worker % stages, index.ranks[worker]));
+  }
+  return warnings;
 }
 
 Result<TraceIndex> index_trace(const OpTrace& trace) {

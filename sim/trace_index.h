@@ -40,6 +40,7 @@ struct TraceIndex {
   std::vector<std::int64_t> steps;  // ascending
   std::int32_t dp_size = 1;
   std::vector<std::int32_t> ranks;         // global rank of worker (dp, stage), at dp * pp_size + stage
+  std::vector<char> has_more_ranks;        // by worker: recorded under further, higher ranks
   bool float32_times = false;              // every start and duration is a float32 value
   std::vector<std::uint32_t> op_of_row;    // index into lane.ops
   std::vector<std::uint32_t> step_of_row;  // index into steps
@@ -52,6 +53,10 @@ struct TraceIndex {
   const double end = start_s + duration_s;
   return float32_times ? round_to_float32(end) : end;
 }
+
+// One sentence a contradiction inside the rows that the analysis survives: passes whose gmc is not mc * pp +
+// stage, workers recorded under several ranks.
+[[nodiscard]] std::vector<std::string> index_warnings(const TraceIndex& index);
 
 // Fails on an empty trace, a duplicated op, and a trace that is not dense (naming the first missing op and
 // how many are missing). REQUIRES: every row has a seq_id.

@@ -33,6 +33,19 @@ struct Label {
   InstanceBox box;
 };
 
+std::vector<std::string> names(const std::vector<Label>& labels) {
+  std::vector<std::string> result;
+  for (const Label& label : labels) result.push_back(label.name);
+  return result;
+}
+
+// "0", "1", ...
+std::vector<std::string> numbers(std::int32_t count) {
+  std::vector<std::string> result;
+  for (std::int32_t i = 0; i < count; ++i) result.push_back(std::to_string(i));
+  return result;
+}
+
 std::vector<Label> dp_labels(const Recording& recording) {
   std::vector<Label> labels;
   for (std::int32_t dp = 0; dp < recording.dp_size; ++dp) {
@@ -86,12 +99,12 @@ std::vector<Label> optype_labels(const Recording& recording, FirstOps first_ops)
 }
 
 // Ratios of each label's finish times to a base: `times[label][step]`.
-Attribution attribute(const std::vector<Label>& labels, const std::vector<std::vector<double>>& times,
+Attribution attribute(const std::vector<std::string>& labels, const std::vector<std::vector<double>>& times,
                       const std::vector<double>& base_s) {
   Attribution result;
   result.per_step.resize(base_s.size());
   for (std::size_t k = 0; k < labels.size(); ++k) {
-    result.labels.push_back(labels[k].name);
+    result.labels.push_back(labels[k]);
     result.slowdown.push_back(mean(times[k]) / mean(base_s));
     for (std::size_t step = 0; step < base_s.size(); ++step) {
       result.per_step[step].push_back(times[k][step] / base_s[step]);
@@ -264,7 +277,7 @@ void WhatIfEngine::attribute_blocking(WhatIf& result) const {
   const std::size_t steps = recording_.steps.size();
   const auto stages = stage_labels(recording_);
   const auto optypes = optype_labels(recording_, FirstOps::kAsTheirType);
-  const auto dp_ranks = dp_labels(recording_);
+  const std::vector<std::string> dp_ranks = numbers(recording_.dp_size);
   const InstanceBox all = InstanceBox::all(recording_);
   std::vector<Task> tasks = {{Task::Kind::kMixed, {{all}}}, {Task::Kind::kLoneReplica, {{all}}}};
   for (const auto& label : stages) tasks.push_back({Task::Kind::kMixed, {{label.box}}});
@@ -279,12 +292,12 @@ void WhatIfEngine::attribute_blocking(WhatIf& result) const {
   result.blocking.by_dp_rank = attribute(dp_ranks, finish, ideal_finish);
   finish.clear();
   for (std::size_t s = 0; s < stages.size(); ++s) finish.push_back(std::move(times[2 + s].finish_s));
-  result.blocking.by_stage = attribute(stages, finish, ideal_finish);
+  result.blocking.by_stage = attribute(names(stages), finish, ideal_finish);
   finish.clear();
   for (std::size_t k = 0; k < optypes.size(); ++k) {
     finish.push_back(std::move(times[2 + 2 * stages.size() + k].finish_s));
   }
-  result.blocking.by_optype = attribute(optypes, finish, ideal_finish);
+  result.blocking.by_optype = attribute(names(optypes), finish, ideal_finish);
 
   for (std::size_t dp = 0; dp < dp_ranks.size(); ++dp) {
     for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -302,7 +315,7 @@ Family WhatIfEngine::attribute_launch(const WhatIf& result) const {
     for (const auto& label : labels) tasks.push_back({Task::Kind::kLaunch, {{label.box}}});
     std::vector<std::vector<double>> finish;
     for (StepTimes& times : run(tasks)) finish.push_back(std::move(times.finish_s));
-    return attribute(labels, finish, result.nodelay.finish_s);
+    return attribute(names(labels), finish, result.nodelay.finish_s);
   };
   return {family(dp_labels(recording_)), family(stage_labels(recording_)),
           family(optype_labels(recording_, FirstOps::kApart))};
@@ -323,23 +336,39 @@ void WhatIfEngine::explain_by_workers(WhatIf& result) const {
   workers.resize(std::min(workers.size(), (3 * distinct + 99) / 100));
   result.slowest_workers = workers;
 
-  InstanceSet slowest;
+  std::vector<InstanceSet> sets(3);
   for (const std::size_t worker : workers) {
     InstanceBox box = box_of_ops(
         recording_, [&](const TraceOp& op) { return static_cast<std::size_t>(op.stage) == worker % stages; });
     std::fill(box.dp_ranks.begin(), box.dp_ranks.end(), 0);
     box.dp_ranks[worker / stages] = 1;
-    slowest.boxes.push_back(std::move(box));
+    sets[0].boxes.push_back(std::move(box));
   }
-  const InstanceSet last_stage{{stage_labels(recording_).back().box}};
-  const auto times = run({{Task::Kind::kMixedOutside, slowest},
-                          {Task::Kind::kMixed, slowest},
-                          {Task::Kind::kMixedOutside, last_stage},
-                          {Task::Kind::kMixed, last_stage}});
-  const double recorded = mean(result.nodelay.span_s);
-  result.slowest_workers_share = {mean(times[0].span_s), mean(times[1].span_s), recorded,
-                                  result.ideal_span_s};
-  result.last_stage_share = {mean(times[2].span_s), mean(times[3].span_s), recorded, result.ideal_span_s};
+  const auto& by_stage = result.blocking.by_stage.slowdown;
+  result.slowest_stage =
+      static_cast<std::size_t>(std::max_element(by_stage.begin(), by_stage.end()) - by_stage.begin());
+  std::vector<Label> labels = stage_labels(recording_);
+  sets[1].boxes.push_back(labels.back().box);
+  sets[2].boxes.push_back(labels[result.slowest_stage].box);
+  const std::vector<Share> shares = shares_of(sets, result);
+  result.slowest_workers_share = shares[0];
+  result.last_stage_share = shares[1];
+  result.slowest_stage_share = shares[2];
+}
+
+std::vector<Share> WhatIfEngine::shares_of(const std::vector<InstanceSet>& sets, const WhatIf& result) const {
+  std::vector<Task> tasks;
+  for (const InstanceSet& set : sets) {
+    tasks.push_back({Task::Kind::kMixedOutside, set});
+    tasks.push_back({Task::Kind::kMixed, set});
+  }
+  const std::vector<StepTimes> times = run(tasks);
+  std::vector<Share> shares;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    shares.push_back({mean(times[2 * i].span_s), mean(times[2 * i + 1].span_s), mean(result.nodelay.span_s),
+                      result.ideal_span_s});
+  }
+  return shares;
 }
 
 }  // namespace goodput

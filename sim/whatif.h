@@ -79,6 +79,8 @@ struct WhatIf {
   std::vector<std::size_t> slowest_workers;   // the 3 % with the largest bound
   Share slowest_workers_share;                // M_W
   Share last_stage_share;                     // M_S
+  std::size_t slowest_stage = 0;              // the one that alone costs most
+  Share slowest_stage_share;
 
   [[nodiscard]] double waste() const { return 1 - 1 / slowdown; }
 };
@@ -112,6 +114,8 @@ class WhatIfEngine {
   void attribute_blocking(WhatIf& result) const;
   [[nodiscard]] Family attribute_launch(const WhatIf& result) const;
   void explain_by_workers(WhatIf& result) const;
+  [[nodiscard]] std::vector<Share> shares_of(const std::vector<InstanceSet>& sets,
+                                             const WhatIf& result) const;
 
   const OpGraph& graph_;
   const Recording& recording_;

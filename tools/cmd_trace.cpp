@@ -113,6 +113,7 @@ nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading
 }
 
 Result<ExitCode> run_info(const TraceFiles& files, const CommandContext& context) {
+  GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {{"--json", context.options.json_path}}));
   GOODPUT_TRY(const OpTraceReading reading, read(files, context));
   const TraceSummary summary = summarize(reading.trace);
   context.print(describe(summary, reading.formats));
@@ -150,16 +151,6 @@ Result<OpTraceFormat> format_of_extension(const std::string& path) {
                            fmt::join(extensions, ", "))};
 }
 
-Status refuse_to_overwrite_input(const std::vector<std::string>& inputs, const std::string& output) {
-  for (const std::string& input : inputs) {
-    std::error_code ignored;
-    if (std::filesystem::equivalent(input, output, ignored)) {
-      return Error{output, "is both input and output; name another output file"};
-    }
-  }
-  return Ok{};
-}
-
 Status write_trace(const OpTrace& trace, const OpTraceFormat& format, const std::string& path) {
   if (path == "-") return format.write(trace, "/dev/stdout", path);
   return write_file_atomically(
@@ -172,7 +163,8 @@ Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext
   inputs.paths.pop_back();
   GOODPUT_TRY(const OpTraceFormat format,
               options.to.empty() ? format_of_extension(output) : find_output_format(options.to));
-  GOODPUT_TRY_STATUS(refuse_to_overwrite_input(inputs.paths, output));
+  GOODPUT_TRY_STATUS(
+      check_file_roles(input_files(inputs), {{"OUT", output}, {"--json", context.options.json_path}}));
   GOODPUT_TRY(const OpTraceReading reading, read(inputs, context));
   GOODPUT_TRY_STATUS(write_trace(reading.trace, format, output));
   if (output != "-")

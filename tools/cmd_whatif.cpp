@@ -67,27 +67,25 @@ class WhatIfCommand final : public Command {
            "Predict the step time with these ops ideal, for example 'stage=3' or 'worker=2:3&step=10-20'; "
            "repeated: any of them. Keys: optype, stage, dp, worker, step, mb")
         ->option_text("SELECTOR")
-        ->take_all()
-        ->expected(1);
+        ->allow_extra_args(false);
     app.add_option("--keep", keep_,
                    "Predict the step time with all ops ideal but these; repeated: any of them")
         ->option_text("SELECTOR")
-        ->take_all()
-        ->expected(1);
+        ->allow_extra_args(false);
     app.add_option("--heatmap", paths_.heatmap, "Draw the workers' slowdowns, as .svg or .png")
         ->option_text("FILE");
     app.add_option("--timeline", paths_.timeline, "Write the recorded steps as a Chrome trace, for Perfetto")
         ->option_text("FILE.json.gz");
     app.add_option("--ideal-timeline", paths_.ideal_timeline, "The same for the steps without stragglers")
         ->option_text("FILE.json.gz");
-    app.add_option("--compat-json", paths_.compat_json, "Write the result with the reference artifact's keys; - for stdout")
+    app.add_option("--compat-json", paths_.compat_json,
+                   "Write the result with the reference artifact's keys; - for stdout")
         ->option_text("FILE");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY_STATUS(check_options(context));
     GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_, context));
-    for (const std::string& note : loaded.notes) context.note(note);
     const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs)};
     const WhatIfEngine engine(loaded.graph, loaded.recording, options);
     const WhatIf result = engine.analyse();
@@ -106,12 +104,19 @@ class WhatIfCommand final : public Command {
 
  private:
   [[nodiscard]] Status check_options(const CommandContext& context) const {
-    if (!(threshold_ >= 0))
+    if (!(threshold_ >= 0 && std::isfinite(threshold_))) {
       return Error{"", "--decompose-threshold wants a number from 0 on, for example 1.03"};
-    if (paths_.compat_json == "-" && context.options.json_on_stdout()) {
-      return Error{"", "--json and --compat-json cannot both go to stdout; give one of them a file"};
     }
-    return paths_.heatmap.empty() ? Status(Ok{}) : check_heatmap_path(paths_.heatmap);
+    for (const OutputPath& file :
+         {OutputPath{"--timeline", paths_.timeline}, OutputPath{"--ideal-timeline", paths_.ideal_timeline}}) {
+      if (file.path == "-") return Error{"", fmt::format("{} wants a file, not stdout", file.option)};
+    }
+    if (!paths_.heatmap.empty()) GOODPUT_TRY_STATUS(check_heatmap_path(paths_.heatmap));
+    return check_file_roles(input_files(load_.files), {{"--json", context.options.json_path},
+                                                       {"--compat-json", paths_.compat_json},
+                                                       {"--timeline", paths_.timeline},
+                                                       {"--ideal-timeline", paths_.ideal_timeline},
+                                                       {"--heatmap", paths_.heatmap}});
   }
 
   [[nodiscard]] Status write_files(const WhatIfReport& report, const WhatIfEngine& engine,

@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include "sim/did_you_mean.h"
+
 namespace goodput {
 
 void CommandContext::print(std::string_view text) const {
@@ -9,7 +11,7 @@ void CommandContext::print(std::string_view text) const {
 }
 
 void CommandContext::note(std::string_view text) const {
-  if (!options.quiet) err << "note: " << text << '\n';
+  if (!options.quiet) err << "note: " << on_one_line(text) << '\n';
 }
 
 }  // namespace goodput

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <ostream>
 #include <thread>
@@ -14,6 +15,28 @@
 namespace goodput {
 namespace {
 
+// Validators of CLI11 return what is wrong, or nothing. Its own conversion takes too large a number for the
+// largest.
+std::string is_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (code == std::errc{} && end == text.data() + text.size()) return {};
+  return fmt::format("wants an integer from 0 to 2^64-1, not {}", goodput::quoted(text));
+}
+
+// An option with an empty value is a script whose variable is not set, not an option left out.
+std::string is_not_empty(const std::string& text) {
+  return text.empty() ? "wants a value, not the empty string" : "";
+}
+
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() > 0) option->check(is_not_empty);
+  }
+  for (CLI::App* subcommand : app.get_subcommands([](CLI::App*) { return true; }))
+    refuse_empty_values(*subcommand);
+}
+
 void add_global_options(CLI::App& app, GlobalOptions& options) {
   constexpr int kMostJobs = 4096;
   const std::string group = "Global options";
@@ -23,6 +46,7 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
       ->group(group);
   app.add_flag("--quiet", options.quiet, "No text for people; errors remain")->group(group);
   app.add_option("--seed", options.seed, "Seed of everything random (default 0)")
+      ->check(is_seed)
       ->check(CLI::NonNegativeNumber)
       ->option_text("N")
       ->group(group);
@@ -99,6 +123,7 @@ struct CommandLine {
 void declare_commands(CommandLine& line, const std::vector<CommandInfo>& infos) {
   line.app.set_version_flag("--version", fmt::format("goodput {} ({})", GOODPUT_VERSION, GOODPUT_REVISION));
   line.app.require_subcommand(1);
+  add_global_options(line.app, line.options);  // before the command too
   for (const CommandInfo& info : infos) {
     CLI::App* app = line.app.add_subcommand(std::string(info.name), std::string(info.summary));
     app->footer(fmt::format("Example:\n  {}\n", info.example));
@@ -106,6 +131,7 @@ void declare_commands(CommandLine& line, const std::vector<CommandInfo>& infos) 
     line.commands.back()->configure(*app);
     add_global_options_to_leaves(*app, line.options);
   }
+  refuse_empty_values(line.app);
 }
 
 Command& chosen_command(const CommandLine& line) {
@@ -137,13 +163,13 @@ ExitCode run_command_line(const std::vector<std::string>& arguments, std::ostrea
     out << line.app.help();
     return ExitCode::kOk;
   } catch (const CLI::ParseError& error) {
-    err << "error: " << explain(error, line.app) << '\n';
+    err << "error: " << on_one_line(explain(error, line.app)) << '\n';
     return ExitCode::kBadInput;
   }
   Result<ExitCode> code = chosen_command(line).run(CommandContext{line.options, out, err, terminal});
   if (code && !out.flush()) code = Error{"", "cannot write to stdout"};
   if (code) return *code;
-  err << "error: " << code.error().message() << '\n';
+  err << "error: " << on_one_line(code.error().message()) << '\n';
   return ExitCode::kBadInput;
 }
 

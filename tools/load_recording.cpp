@@ -19,7 +19,9 @@ Result<std::vector<std::uint32_t>> select_steps(const std::vector<std::int64_t>&
   std::vector<std::uint32_t> selected;
   std::vector<NumberRange> ranges;
   if (!list.empty()) {
-    GOODPUT_TRY(ranges, parse_number_ranges(list));
+    Result<std::vector<NumberRange>> parsed = parse_number_ranges(list);
+    if (!parsed) return Error{"", "--steps: " + parsed.error().what};
+    ranges = *std::move(parsed);
   }
   for (const NumberRange& range : ranges) {
     if (range.first == range.last && !std::binary_search(steps.begin(), steps.end(), range.first)) {
@@ -68,8 +70,11 @@ std::uint64_t hash_of(const Recording& recording) {
   return hash.value();
 }
 
-Error in_file(const std::string& path, Error error) {
-  return error.where.empty() ? Error{path, std::move(error.what)} : error;
+// Errors of the trace as a whole name its files.
+Error in_files(const std::vector<std::string>& paths, Error error) {
+  if (!error.where.empty()) return error;
+  const std::string others = paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "";
+  return {paths.front() + others, std::move(error.what)};
 }
 
 }  // namespace
@@ -77,14 +82,16 @@ Error in_file(const std::string& path, Error error) {
 Result<LoadedRecording> load_recording(const LoadOptions& options, const CommandContext& context) {
   GOODPUT_TRY(TraceWithMetadata files, read_trace(options.files, context));
   OpTraceReading& reading = files.reading;
-  const std::string& path = options.files.paths.front();
   Result<TraceIndex> index = index_trace(reading.trace);
-  if (!index) return in_file(path, std::move(index).error());
-  const JobMetadata job = complete_metadata(files.metadata, *index, file_stem(path));
+  if (!index) return in_files(options.files.paths, std::move(index).error());
+  const JobMetadata job = complete_metadata(files.metadata, *index, file_stem(options.files.paths.front()));
   for (std::string& warning : metadata_warnings(job, *index)) reading.notes.push_back(std::move(warning));
+  for (std::string& warning : index_warnings(*index)) reading.notes.push_back(std::move(warning));
+  // Printed now: if the analysis fails below, they may say why.
+  for (const std::string& note : reading.notes) context.note(note);
   GOODPUT_TRY(const std::vector<std::uint32_t> selected, select_steps(index->steps, options.steps));
   Result<OpGraph> graph = megatron::build_graph(index->lane, data_parallel_of(*index, job));
-  if (!graph) return in_file(path, std::move(graph).error());
+  if (!graph) return in_files(options.files.paths, std::move(graph).error());
 
   LoadedRecording loaded{*std::move(graph),
                          {},

@@ -29,6 +29,7 @@ struct LoadedRecording {
   std::uint64_t hash = 0;            // of everything the analysis sees, whatever the order of the rows
 };
 
+// Prints the notes.
 Result<LoadedRecording> load_recording(const LoadOptions& options, const CommandContext& context);
 
 }  // namespace goodput

@@ -80,6 +80,17 @@ Result<std::string> create_beside(const std::string& target) {
   return Error{target, "cannot write: too many temporary files beside it"};
 }
 
+bool is_same_file(const std::string& a, const std::string& b) {
+  if (a == "-" || b == "-") return a == b;
+  std::error_code failed;
+  if (std::filesystem::exists(a, failed) && !std::filesystem::is_regular_file(a, failed)) return false;
+  if (std::filesystem::equivalent(a, b, failed) && !failed) return true;
+  const auto resolved = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, failed), failed);
+  };
+  return resolved(a) == resolved(b);
+}
+
 Status write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(file, text.data(), text.size());
@@ -122,12 +133,35 @@ Status write_text_atomically(const std::string& path, std::string_view text) {
   });
 }
 
+Status check_file_roles(const std::vector<std::string>& inputs, const std::vector<OutputPath>& outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const OutputPath& output = outputs[i];
+    if (output.path.empty()) continue;
+    for (const std::string& input : inputs) {
+      if (is_same_file(input, output.path)) {
+        return Error{output.path,
+                     fmt::format("is both input and output ({}); name another output file", output.option)};
+      }
+    }
+    for (std::size_t k = 0; k < i; ++k) {
+      if (outputs[k].path.empty() || !is_same_file(outputs[k].path, output.path)) continue;
+      return Error{
+          output.path == "-" ? "stdout" : output.path,
+          fmt::format("is to take both {} and {}; name two files", outputs[k].option, output.option)};
+    }
+  }
+  return Ok{};
+}
+
 void remove_unfinished_files_on_interrupt() {
   struct sigaction action {};
   action.sa_handler = remove_unfinished_files_and_exit;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGHUP, &action, nullptr);
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &action, nullptr);
 }
 
 }  // namespace goodput

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/errors.h"
 
@@ -19,7 +20,18 @@ Status write_file_atomically(const std::string& path, const std::function<Status
 // The same for text that is already in memory.
 Status write_text_atomically(const std::string& path, std::string_view text);
 
-// From now on SIGINT and SIGTERM remove the temporary files that exist and end the process with code 130.
+// A file that an option names for writing; an empty path means the option was not given.
+struct OutputPath {
+  std::string_view option;  // --json
+  std::string path;
+};
+
+// Refuses what would lose data: an output that is also an input, two outputs to one file, two results on
+// stdout. Files count as the same through links too; what is no regular file (/dev/null) may be named twice.
+Status check_file_roles(const std::vector<std::string>& inputs, const std::vector<OutputPath>& outputs);
+
+// From now on SIGINT, SIGTERM and SIGHUP remove the temporary files that exist and end the process with code
+// 130, and a file that grows over the size limit is an error like a full disk.
 void remove_unfinished_files_on_interrupt();
 
 }  // namespace goodput

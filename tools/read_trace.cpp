@@ -22,6 +22,12 @@ std::uint64_t total_size(const std::vector<std::string>& paths) {
 
 }  // namespace
 
+std::vector<std::string> input_files(const TraceFiles& files) {
+  std::vector<std::string> all = files.paths;
+  if (!files.metadata_path.empty()) all.push_back(files.metadata_path);
+  return all;
+}
+
 Result<TraceWithMetadata> read_trace(const TraceFiles& files, const CommandContext& context) {
   TraceWithMetadata result;
   if (!files.metadata_path.empty()) {

@@ -17,6 +17,9 @@ struct TraceFiles {
   std::string metadata_path;  // job metadata; empty: none
 };
 
+// All of them: what no output may overwrite.
+[[nodiscard]] std::vector<std::string> input_files(const TraceFiles& files);
+
 struct TraceWithMetadata {
   OpTraceReading reading;
   JobMetadataFields metadata;

@@ -120,13 +120,13 @@ void write_meaning(Page& page, const WhatIfReport& report) {
               cause.value ? fmt::format("{:.3f}", *cause.value) : "n/a", cause.threshold, cause.evidence);
   }
   const double fixed = result.slowest_workers_share.without_s;
-  const double staged = result.last_stage_share.without_s;
+  const double staged = result.slowest_stage_share.without_s;
   const double now = result.slowest_workers_share.recorded_s;
-  page.line("  making {} ideal: {:.3f} s a step ({:.2f}x faster); the last stage: {:.3f} s ({:.2f}x)",
+  page.line("  making {} ideal: {:.3f} s a step ({:.2f}x faster); stage {}: {:.3f} s ({:.2f}x)",
             result.slowest_workers.size() == 1
                 ? "the slowest worker"
                 : fmt::format("the {} slowest workers", result.slowest_workers.size()),
-            fixed, now / fixed, staged, now / staged);
+            fixed, now / fixed, result.slowest_stage, staged, now / staged);
 }
 
 // What to do about a likely cause.
@@ -139,7 +139,7 @@ std::string advice(std::string_view cause, const WhatIfReport& report) {
   }
   if (cause == "stage-partition") {
     return fmt::format("move layers off stage {}: it takes longer than the others in every step",
-                       recording.pp_size - 1);
+                       report.result.slowest_stage);
   }
   if (cause == "sequence-length") {
     return "micro-batches differ in work: balance them by the sum of squared sequence lengths";
@@ -163,8 +163,8 @@ void write_next_steps(Page& page, const WhatIfReport& report) {
   }
   const std::size_t worker = largest(report.result.worker_slowdown, 1).front();
   const auto stages = static_cast<std::size_t>(report.loaded.recording.pp_size);
-  page.line("  - what a fix buys: --fix 'worker={}:{}', --fix 'optype={}'", worker / stages, worker % stages,
-            by_type.labels[top]);
+  page.line("  - what a fix buys: --fix 'worker={}:{}', --fix 'stage={}', --fix 'optype={}'", worker / stages,
+            worker % stages, report.result.slowest_stage, by_type.labels[top]);
   page.line(
       "  - the steps themselves, in Perfetto: --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
 }

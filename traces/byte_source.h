@@ -14,6 +14,10 @@ namespace goodput {
 
 class ByteSource {
  public:
+  ByteSource(ByteSource&&) noexcept;
+  ByteSource& operator=(ByteSource&&) noexcept;
+  ~ByteSource();
+
   // Refuses what is not readable: missing, a directory, no permission, empty.
   static Result<ByteSource> open(const std::string& path);
 
@@ -31,15 +35,12 @@ class ByteSource {
   void report_progress(OnProgress on_progress) { on_progress_ = std::move(on_progress); }
 
  private:
-  struct CloseFile {
-    void operator()(void* file) const;
-  };
-  ByteSource(std::string path, void* file) : path_(std::move(path)), file_(file) {}
-  Result<std::size_t> read_file(std::span<char> into);
+  class File;
+  ByteSource(std::string path, std::unique_ptr<File> file);
 
   std::string path_;
-  std::unique_ptr<void, CloseFile> file_;  // zlib's gzFile
-  std::string head_;                       // peeked, not yet read
+  std::unique_ptr<File> file_;
+  std::string head_;  // peeked, not yet read
   std::size_t head_used_ = 0;
   bool peeked_ = false;
   OnProgress on_progress_;

@@ -1,10 +1,12 @@
 #include "traces/job_metadata.h"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 
 #include "sim/did_you_mean.h"
@@ -46,9 +48,20 @@ bool is_nested_too_deeply(std::string_view text) {
   return false;
 }
 
+bool has_known_key(const YAML::Node& root) {
+  return root["trial_name"] ||
+         std::any_of(std::begin(kSizeFields), std::end(kSizeFields),
+                     [&](const SizeField& size) { return static_cast<bool>(root[size.key]); });
+}
+
 Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& path) {
   if (!root.IsMap()) return Error{path, "is no mapping of keys to values; want dp_size: 4 and the like"};
   JobMetadataFields fields;
+  if (!has_known_key(root)) {
+    return Error{
+        path,
+        "has none of the keys trial_name, run_id, dp_size, dsp_size, pp_size, tp_size, vpp_size, world_size"};
+  }
   if (const YAML::Node name = root["trial_name"]; name && name.IsScalar()) fields.trial_name = name.Scalar();
   for (const SizeField& size : kSizeFields) {
     const YAML::Node node = root[size.key];
@@ -64,6 +77,17 @@ Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& p
     fields.*size.field = value;
   }
   return fields;
+}
+
+// Names go into text, JSON and pictures: control characters, and all that is no ASCII in a name that is no
+// UTF-8, become '?'.
+std::string printable(std::string name) {
+  const bool is_utf8 = simdjson::validate_utf8(name);
+  for (char& c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !is_utf8)) c = '?';
+  }
+  return name;
 }
 
 std::int64_t smallest_gap(std::vector<std::int32_t> ranks) {
@@ -92,7 +116,7 @@ Result<JobMetadataFields> read_job_metadata(const std::string& path) {
 JobMetadata complete_metadata(const JobMetadataFields& fields, const TraceIndex& index,
                               const std::string& trial_name) {
   JobMetadata job;
-  job.trial_name = fields.trial_name.value_or(trial_name);
+  job.trial_name = printable(fields.trial_name.value_or(trial_name));
   job.run_id = fields.run_id.value_or(0);
   job.dp_size = fields.dp_size.value_or(index.dp_size);
   job.dsp_size = fields.dsp_size.value_or(1);
@@ -123,8 +147,9 @@ std::vector<std::string> metadata_warnings(const JobMetadata& job, const TraceIn
 }
 
 std::string file_stem(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  return name.substr(0, name.find('.', 1));
+  std::filesystem::path name = std::filesystem::path(path).filename();
+  if (name.extension() == ".gz") name = name.stem();
+  return name.stem().string();
 }
 
 }  // namespace goodput

@@ -1,6 +1,6 @@
-// Where the time of `goodput whatif` goes, on a generated trace of 64 dp x 8 pp x 32 micro-batches x 20 steps (1.87 M
-// ops), on one core. `whole` is the sum of the parts in one go; read it as a ratio to `read_parquet`, what any analysis
-// of the file has to spend.
+// Where the time of `goodput whatif` goes, on a generated trace of 64 dp x 8 pp x 32 micro-batches x 20 steps
+// (1.87 M ops), on one core. `whole` is the sum of the parts in one go; read it as a ratio to `read_parquet`,
+// what any analysis of the file has to spend.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -47,7 +47,9 @@ const std::string& trace_path() {
   return kPath;
 }
 
-OpTrace read() { return value_or_throw(read_op_trace({trace_path()}, {})).trace; }
+OpTrace read() {
+  return value_or_throw(read_op_trace({trace_path()}, {})).trace;
+}
 
 void read_parquet(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(read().size());
@@ -58,7 +60,8 @@ void index_and_graph(benchmark::State& state) {
   const OpTrace trace = read();
   for (auto _ : state) {
     const TraceIndex index = value_or_throw(index_trace(trace));
-    benchmark::DoNotOptimize(value_or_throw(megatron::build_graph(index.lane, megatron::DataParallel::kYes)).size());
+    benchmark::DoNotOptimize(
+        value_or_throw(megatron::build_graph(index.lane, megatron::DataParallel::kYes)).size());
   }
 }
 BENCHMARK(index_and_graph)->Unit(benchmark::kMillisecond);

@@ -151,7 +151,7 @@ TEST_CASE("trace convert: errors leave the output as it was") {
   CHECK(error_of({"trace", "convert", bad.path(), out.path()}) ==
         "error: " + bad.path() + ":10: dp_rank is \"x\", want an integer");
   CHECK(error_of({"trace", "convert", file.path(), file.path()}) ==
-        "error: " + file.path() + ": is both input and output; name another output file");
+        "error: " + file.path() + ": is both input and output (OUT); name another output file");
   CHECK(error_of({"trace", "convert", file.path(), "out.txt"}) ==
         "error: out.txt: cannot tell the output format from the name; end it in one of .parquet, .json, "
         ".json.gz, .csv, "

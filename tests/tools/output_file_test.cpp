@@ -52,6 +52,23 @@ TEST_CASE("output file: an exception passes and leaves no temporary") {
   CHECK(files_in(folder_of(target)) == 1);
 }
 
+TEST_CASE(
+    "output file: an output that is an input, or that two options name, is refused, through links too") {
+  const TemporaryFile in("in.csv", "rows");
+  const std::string link = in.path() + ".link";
+  fs::create_symlink(in.path(), link);
+  const auto message = [](const Status& status) { return status ? "accepted" : status.error().message(); };
+  CHECK(message(check_file_roles({in.path()}, {{"--json", link}})) ==
+        link + ": is both input and output (--json); name another output file");
+  CHECK(message(check_file_roles({in.path()}, {{"--json", "a.json"}, {"--heatmap", "./a.json"}})) ==
+        "./a.json: is to take both --json and --heatmap; name two files");
+  CHECK(message(check_file_roles({}, {{"--json", "-"}, {"--compat-json", "-"}})) ==
+        "stdout: is to take both --json and --compat-json; name two files");
+  CHECK(message(check_file_roles({in.path()}, {{"--json", "/dev/null"}, {"--compat-json", "/dev/null"}})) ==
+        "accepted");
+  CHECK(message(check_file_roles({in.path()}, {{"--json", ""}, {"--compat-json", ""}})) == "accepted");
+}
+
 TEST_CASE("output file: a folder in its place or none around it is an error") {
   const TemporaryFile target("out.txt", "old");
   const std::string folder = folder_of(target).string();

@@ -61,6 +61,19 @@ TEST_CASE("byte source: several gzip members in a file follow each other") {
   CHECK(read_whole(gzipped("one,") + gzipped("two"), 100) == "one,two");
 }
 
+TEST_CASE(
+    "byte source: zeros may pad gzip data, anything else behind it is an error, for it may have been rows") {
+  CHECK(read_whole(gzipped("rows") + std::string(1000, '\0'), 100) == "rows");
+  for (const std::string& tail : {std::string("x"), std::string("\0x", 2), gzipped("more").substr(1)}) {
+    const TemporaryFile file("t", gzipped("rows") + tail);
+    auto source = ByteSource::open(file.path());
+    REQUIRE(source);
+    const auto text = read_all(*source, 100);
+    REQUIRE_FALSE(text);
+    CHECK(text.error().what == "gzip data is damaged: what follows its first part is no gzip data");
+  }
+}
+
 TEST_CASE("byte source: peeking shows up to 64 KiB and consumes nothing") {
   const std::string text = noise(100'000);
   const TemporaryFile file("t", gzipped(text));
