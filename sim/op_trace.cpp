@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/hash.h"
+
 namespace goodput {
 namespace {
 
@@ -63,6 +65,21 @@ std::optional<std::string> problem_with(const OpRow& row) {
 OpRow OpTrace::row(std::size_t i) const {
   return {dp_rank[i],    stage[i],  rank[i], step[i],  optype[i], start_s[i],
           duration_s[i], seq_id[i], mc[i],   mb_id[i], gmc[i]};
+}
+
+std::uint64_t hash_rows(const OpTrace& trace) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const OpRow row = trace.row(i);
+    Hash hash;
+    for (const Range& range : kRanges) hash.add(row.*range.field);
+    hash.add(row.step);
+    hash.add(index_of(row.optype));
+    hash.add(row.start_s);
+    hash.add(row.duration_s);
+    sum += hash.value();
+  }
+  return sum;
 }
 
 void OpTrace::reserve(std::size_t rows) {

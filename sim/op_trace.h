@@ -56,4 +56,7 @@ struct OpTrace {
 // anything.
 [[nodiscard]] std::optional<std::string> problem_with(const OpRow& row);
 
+// Of the rows, whatever their order.
+[[nodiscard]] std::uint64_t hash_rows(const OpTrace& trace);
+
 }  // namespace goodput

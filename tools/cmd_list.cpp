@@ -54,7 +54,7 @@ class ListCommand final : public Command {
 
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY(const Registry registry, find_registry(what_));
-    nlohmann::ordered_json result = begin_json_result("list", context);
+    nlohmann::ordered_json result = begin_json_result("list", context, {});
     result[what_] = nlohmann::ordered_json::array();
     for (const Listed& item : registry.list()) {
       context.print(fmt::format("{:<10} {}\n", item.name, item.summary));

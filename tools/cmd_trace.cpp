@@ -86,7 +86,8 @@ std::string describe(const TraceSummary& summary, const std::vector<std::string>
 
 nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading& reading,
                                const CommandContext& context) {
-  nlohmann::ordered_json json = begin_json_result("trace_info", context);
+  nlohmann::ordered_json json =
+      begin_json_result("trace_info", context, {hash_rows(reading.trace), {}, "measured"});
   json["formats"] = reading.formats;
   json["notes"] = reading.notes;
   json["float32_times"] = summary.float32_times;
@@ -169,7 +170,8 @@ Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext
   GOODPUT_TRY_STATUS(write_trace(reading.trace, format, output));
   if (output != "-")
     context.print(fmt::format("{}: {} ops as {}\n", output, reading.trace.size(), format.name));
-  nlohmann::ordered_json json = begin_json_result("trace_convert", context);
+  nlohmann::ordered_json json =
+      begin_json_result("trace_convert", context, {hash_rows(reading.trace), {}, "measured"});
   json["formats"] = reading.formats;
   json["notes"] = reading.notes;
   json["rows"] = reading.trace.size();

@@ -136,7 +136,7 @@ class WhatIfCommand final : public Command {
 
   [[nodiscard]] Status write_json(const WhatIfReport& report, const CommandContext& context) const {
     if (context.options.json_path.empty()) return Ok{};
-    nlohmann::ordered_json json = begin_json_result("whatif", context);
+    nlohmann::ordered_json json = begin_json_result("whatif", context, {config_hash(report), {}, "measured"});
     add_whatif_json(report, json);
     return write_json_result(json, context);
   }

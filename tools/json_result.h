@@ -12,8 +12,17 @@
 
 namespace goodput {
 
-// {"schema": "goodput.<name>/1", "version": ..., "seed": ...}; the command adds the rest.
-[[nodiscard]] nlohmann::ordered_json begin_json_result(std::string_view name, const CommandContext& context);
+// Where the numbers of a result come from.
+struct Provenance {
+  std::optional<std::uint64_t> config_hash;  // of the input and the options that move a number
+  std::optional<std::string> calibration;    // the calibration file, when one was used
+  std::optional<std::string> lowest_tier;    // measured > literature > datasheet > model > assumed
+};
+
+// {"schema": "goodput.<name>/1", "version", "revision", "seed", "config_hash", "calibration", "lowest_tier"};
+// the command adds the rest.
+[[nodiscard]] nlohmann::ordered_json begin_json_result(std::string_view name, const CommandContext& context,
+                                                       const Provenance& provenance);
 
 // Appends a member without the linear search of operator[]: for maps with an entry a step or worker.
 // REQUIRES: `object` has no member of this name.

@@ -87,8 +87,9 @@ Json interventions_json(const std::vector<Intervention>& interventions) {
   return list;
 }
 
-// Of the rows and of every option that moves a number.
-std::string config_hash(const WhatIfReport& report) {
+}  // namespace
+
+std::uint64_t config_hash(const WhatIfReport& report) {
   Hash hash;
   hash.add(report.loaded.hash);
   hash.add(report.decompose_threshold);
@@ -96,17 +97,12 @@ std::string config_hash(const WhatIfReport& report) {
     for (const std::string& selector : intervention.fix) hash.add("fix " + selector);
     for (const std::string& selector : intervention.keep) hash.add("keep " + selector);
   }
-  return fmt::format("{:016x}", hash.value());
+  return hash.value();
 }
-
-}  // namespace
 
 void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json) {
   const WhatIf& result = report.result;
   const Recording& recording = report.loaded.recording;
-  json["config_hash"] = config_hash(report);
-  json["calibration"] = nullptr;
-  json["lowest_tier"] = "measured";
   json["decompose_threshold"] = report.decompose_threshold;
   json["job"] = job_json(report.loaded.job);
   json["trace"] = trace_json(report.loaded);

@@ -38,6 +38,9 @@ struct WhatIfReport {
 // Headline, largest contributors, heat map of the workers, what it means and what to look at next.
 [[nodiscard]] std::string whatif_text(const WhatIfReport& report, const Terminal& terminal);
 
+// Of the rows and of every option that moves a number.
+[[nodiscard]] std::uint64_t config_hash(const WhatIfReport& report);
+
 // Appends the keys of `goodput.whatif/1` (docs/formats.md).
 void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json);
 

@@ -63,6 +63,21 @@ TEST_CASE("trace index: ends are float32 in a float32 recording and float64 othe
   CHECK(wide->lane.end_s[0] == 1.0 + 0x1p-24);
 }
 
+TEST_CASE("trace index: contradictions that the analysis survives are sentences") {
+  OpRow first = row(1, 0, kForward, 0);
+  first.mc = 1;
+  first.gmc = 3;  // 1 * 1 stage + 0 = 1
+  OpRow second = row(2, 0, kForward, 0);
+  second.rank = 7;
+  const auto index = index_trace(trace_of({first, second}));
+  REQUIRE(index);
+  CHECK(index_warnings(*index) ==
+        std::vector<std::string>{
+            "forward-compute_0_0 has gmc 3, but mc 1 of 1 stages is gmc 1; pipeline peers are found by the "
+            "recorded gmc",
+            "the worker at dp_rank 0, stage 0 is recorded under several ranks; using the lowest, 0"});
+}
+
 TEST_CASE("trace index: an empty trace is refused") {
   CHECK(error_of({}) == "holds no ops");
 }

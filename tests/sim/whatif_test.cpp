@@ -193,6 +193,9 @@ TEST_CASE("root cause: one slow worker is a worker fault, a slow last stage a ma
   testing::TraceSpec slow_stage = spec;
   slow_stage.slow_last_stage_factor = 1.5;
   CHECK(likely(slow_stage) == std::vector<std::string>{"stage-partition"});
+  testing::TraceSpec slow_middle = slow_worker;
+  slow_middle.slow_dp_rank = testing::kAllReplicas;
+  CHECK(likely(slow_middle) == std::vector<std::string>{"stage-partition"});
   CHECK(likely(spec).empty());
 }
 

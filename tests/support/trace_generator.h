@@ -20,6 +20,9 @@ enum class Schedule {
   kGPipe,        // all forward passes, then all backward passes
 };
 
+// For slow_dp_rank: the whole stage is slow.
+inline constexpr int kAllReplicas = -1;
+
 struct TraceSpec {
   // Sizes. REQUIRES: all >= 1; micro_batches is a multiple of pp when vpp > 1.
   int dp = 2;

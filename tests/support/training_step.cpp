@@ -304,7 +304,8 @@ class Pipeline {
   Event pass(int stage, Direction direction, int k, double ready) {
     const Passes passes{spec_};
     double seconds = spec_.forward_s / spec_.vpp * (direction == kForward ? 1 : 2);
-    if (dp_rank_ == spec_.slow_dp_rank && stage == spec_.slow_stage) seconds *= spec_.slow_worker_factor;
+    if ((spec_.slow_dp_rank == kAllReplicas || dp_rank_ == spec_.slow_dp_rank) && stage == spec_.slow_stage)
+      seconds *= spec_.slow_worker_factor;
     if (stage == spec_.pp - 1) seconds *= spec_.slow_last_stage_factor;
     const int mc = passes.mc(direction, k);
     const double start = ready + draws_.launch_delay();
