@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 namespace goodput::megatron {
 namespace {
@@ -11,20 +10,18 @@ namespace {
 // Collects edges and groups; reads like the rules.
 class Rules {
  public:
-  Rules(std::span<const TraceOp> ops, const std::vector<StageOrder>& stages, DataParallel dp)
-      : ops_(ops), stages_(stages), uses_dp_(dp == DataParallel::kYes) {
+  Rules(std::span<const TraceOp> ops, const std::vector<StageOrder>& stages) : ops_(ops), stages_(stages) {
     spec_.op_count = ops.size();
     overlaps_ = std::any_of(ops.begin(), ops.end(),
                             [](const TraceOp& op) { return op.type == OpType::kSeparateGradsAllReduce; });
   }
 
   Result<OpGraphSpec> apply() {
-    GOODPUT_TRY_STATUS(check_data_parallel_ops());
     for (const StageOrder& stage : stages_) {
       run_in_order(stage.compute);
       connect_p2p(stage);
       hold_first_backward(stage);
-      if (uses_dp_) connect_data_parallel(stage);
+      connect_data_parallel(stage);
       GOODPUT_TRY_STATUS(connect_tail(stage));
     }
     GOODPUT_TRY_STATUS(group_p2p());
@@ -37,20 +34,6 @@ class Rules {
   void after(OpIndex op, OpIndex before) { spec_.edges.emplace_back(before, op); }
   void run_in_order(const std::vector<OpIndex>& stream) {
     for (std::size_t i = 1; i < stream.size(); ++i) after(stream[i], stream[i - 1]);
-  }
-
-  Status check_data_parallel_ops() const {
-    for (const TraceOp& op : ops_) {
-      const bool is_dp = op.type == OpType::kParamsAllGather || op.type == OpType::kGradsReduceScatter ||
-                         op.type == OpType::kSeparateGradsAllReduce;
-      if (is_dp && !uses_dp_) {
-        return Error{
-            "", fmt::format("{} is recorded, but the job has no data parallelism (dp_size x dsp_size is 1); "
-                            "give its dsp_size with --meta, or the traces of all dp ranks",
-                            op.name())};
-      }
-    }
-    return Ok{};
   }
 
   // A stream a p2p type; sends follow their pass, passes follow their receive, and a receive is posted only
@@ -93,22 +76,22 @@ class Rules {
 
   // After the passes: gc, the gradient reductions, clipping, the optimizer.
   Status connect_tail(const StageOrder& stage) {
-    after(*stage.gc, *stage.last_compute);
-    std::vector<OpIndex> chain = {*stage.gc, *stage.layernorm};
+    after(stage.gc, stage.last_compute);
+    std::vector<OpIndex> chain = {stage.gc, stage.layernorm};
     if (stage.embedding) chain.push_back(*stage.embedding);
-    if (uses_dp_ && overlaps_) {
+    if (overlaps_) {
       if (!stage.separate_all_reduce || stage.reduce_scatters.empty()) {
-        return Error{"", fmt::format("stage {} has no {}, which other stages record", ops_[*stage.gc].stage,
+        return Error{"", fmt::format("stage {} has no {}, which other stages record", ops_[stage.gc].stage,
                                      stage.separate_all_reduce ? "grads-reduce-scatter"
                                                                : "separate-grads-all-reduce")};
       }
-      after(*stage.layernorm, stage.reduce_scatters.back());
+      after(stage.layernorm, stage.reduce_scatters.back());
       chain.push_back(*stage.separate_all_reduce);
-    } else if (uses_dp_) {
+    } else {
       chain.insert(chain.end(), stage.reduce_scatters.begin(), stage.reduce_scatters.end());
     }
-    chain.push_back(*stage.clip);
-    chain.push_back(*stage.optimizer);
+    chain.push_back(stage.clip);
+    chain.push_back(stage.optimizer);
     run_in_order(chain);
     return Ok{};
   }
@@ -159,7 +142,7 @@ class Rules {
     OpGraphSpec::Group clip{{}, Sync::kReplicas};
     OpGraphSpec::Group embedding{{}, Sync::kLane};
     for (const StageOrder& stage : stages_) {
-      clip.members.push_back(*stage.clip);
+      clip.members.push_back(stage.clip);
       if (stage.embedding) embedding.members.push_back(*stage.embedding);
       for (const OpIndex op : stage.dp) spec_.groups.push_back({{op}, Sync::kReplicas});
       if (stage.separate_all_reduce) spec_.groups.push_back({{*stage.separate_all_reduce}, Sync::kReplicas});
@@ -170,21 +153,19 @@ class Rules {
 
   std::span<const TraceOp> ops_;
   const std::vector<StageOrder>& stages_;
-  bool uses_dp_;
   bool overlaps_ = false;
   OpGraphSpec spec_;
 };
 
 }  // namespace
 
-Result<OpGraphSpec> connect(std::span<const TraceOp> ops, const std::vector<StageOrder>& stages,
-                            DataParallel dp) {
-  return Rules(ops, stages, dp).apply();
+Result<OpGraphSpec> connect(std::span<const TraceOp> ops, const std::vector<StageOrder>& stages) {
+  return Rules(ops, stages).apply();
 }
 
-Result<OpGraph> build_graph(const TemplateLane& lane, DataParallel dp) {
+Result<OpGraph> build_graph(const TemplateLane& lane) {
   GOODPUT_TRY(const std::vector<StageOrder> stages, order_from_recording(lane));
-  GOODPUT_TRY(const OpGraphSpec spec, connect(lane.ops, stages, dp));
+  GOODPUT_TRY(const OpGraphSpec spec, connect(lane.ops, stages));
   return OpGraph::build(spec, [&](std::uint32_t op) { return lane.ops[op].name(); });
 }
 

@@ -15,15 +15,11 @@
 
 namespace goodput::megatron {
 
-// Whether gradients and parameters are exchanged between replicas: DP (times DP-sharding) above 1.
-enum class DataParallel : std::uint8_t { kNo, kYes };
-
 // Edges and groups over the ops of `ops` from their order. Fails where ops do not fit together: peers that do
-// not pair up, data-parallel ops without data parallelism, missing ops.
-Result<OpGraphSpec> connect(std::span<const TraceOp> ops, const std::vector<StageOrder>& stages,
-                            DataParallel dp);
+// not pair up, stages without an overlapped reduction that others have.
+Result<OpGraphSpec> connect(std::span<const TraceOp> ops, const std::vector<StageOrder>& stages);
 
 // The whole way for a recorded trace: order, rules, checked graph.
-Result<OpGraph> build_graph(const TemplateLane& lane, DataParallel dp);
+Result<OpGraph> build_graph(const TemplateLane& lane);
 
 }  // namespace goodput::megatron

@@ -44,12 +44,13 @@ class StageOps {
     }
     return std::optional{ops.front()};
   }
-  Result<std::optional<OpIndex>> required(OpType type) const {
+  Result<OpIndex> required(OpType type) const {
     if (of(type).empty()) {
       return Error{"", fmt::format("stage {} has no {}; every stage must record one in every step", stage_,
                                    to_string(type))};
     }
-    return single(type);
+    GOODPUT_TRY(const std::optional<OpIndex> op, single(type));
+    return *op;
   }
 
  private:
@@ -187,9 +188,11 @@ Result<StageOrder> order_of_stage(const TemplateLane& lane, std::int16_t stage) 
   const StageOps ops(lane, stage);
   StageOrder order;
   order.compute = ops.merged(OpType::kForwardCompute, OpType::kBackwardCompute);
+  GOODPUT_TRY(const Passes forwards, collect_passes(lane, ops, OpType::kForwardCompute));
+  GOODPUT_TRY(const Passes backwards, collect_passes(lane, ops, OpType::kBackwardCompute));
   for (std::size_t k = 0; k < kP2pKinds.size(); ++k) {
-    GOODPUT_TRY(const Passes passes, collect_passes(lane, ops, kP2pKinds[k].compute));
-    GOODPUT_TRY(order.p2p[k], match_p2p(lane, ops, kP2pKinds[k], passes));
+    const bool is_forward = kP2pKinds[k].compute == OpType::kForwardCompute;
+    GOODPUT_TRY(order.p2p[k], match_p2p(lane, ops, kP2pKinds[k], is_forward ? forwards : backwards));
   }
   order.dp = ops.merged(OpType::kParamsAllGather, OpType::kGradsReduceScatter);
   order.reduce_scatters = ops.of(OpType::kGradsReduceScatter);

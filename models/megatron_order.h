@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/errors.h"
@@ -44,8 +45,13 @@ struct StageOrder {
   std::array<std::vector<P2pOp>, 4> p2p;  // by position in kP2pKinds
   std::vector<OpIndex> dp;                // params-all-gather and grads-reduce-scatter
   std::vector<OpIndex> reduce_scatters;   // by seq_id
-  std::optional<OpIndex> last_compute;    // the pass that ends last
-  std::optional<OpIndex> gc, layernorm, embedding, separate_all_reduce, clip, optimizer;
+  OpIndex last_compute = 0;               // the pass that ends last
+  OpIndex gc = 0;
+  OpIndex layernorm = 0;
+  OpIndex clip = 0;
+  OpIndex optimizer = 0;
+  std::optional<OpIndex> embedding;            // first and last stage
+  std::optional<OpIndex> separate_all_reduce;  // where the reduction of gradients overlaps
   // (op that must wait, op it waits for): first forward of a chunk after its last params-all-gather.
   std::vector<std::pair<OpIndex, OpIndex>> params_gates;
   // First grads-reduce-scatter of a chunk after its last backward; used only when the reduction overlaps.

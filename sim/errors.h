@@ -1,6 +1,6 @@
 // How failures travel: bad input as a Result, our own bugs as an InternalError.
 //
-// Exceptions leave third-party code only and are turned into a Result by the function that calls it.
+// Exceptions of third-party code are turned into a Result by the function that calls it.
 #pragma once
 
 #include <stdexcept>
@@ -29,10 +29,10 @@ class InternalError final : public std::logic_error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error)
-      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): a function returns its value
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): ... or its error
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   [[nodiscard]] bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }

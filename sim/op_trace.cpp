@@ -17,8 +17,9 @@ struct Range {
   std::int64_t high;
 };
 
-constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t kMaxInt16 = std::numeric_limits<std::int16_t>::max();
+// Counts are one more than the largest index and must fit too.
+constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max() - 1;
+constexpr std::int64_t kMaxInt16 = std::numeric_limits<std::int16_t>::max() - 1;
 constexpr Range kRanges[] = {
     {"dp_rank", &OpRow::dp_rank, 0, kMaxInt32}, {"stage", &OpRow::stage, 0, kMaxInt16},
     {"rank", &OpRow::rank, 0, kMaxInt32},       {"seq_id", &OpRow::seq_id, kUnset, kMaxInt32},

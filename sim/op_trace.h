@@ -30,7 +30,7 @@ struct OpRow {
   std::int64_t gmc = kUnset;    // global model chunk, mc * pp + stage
 };
 
-// Columns of equal length, 47 bytes a row.
+// Columns of equal length, 49 bytes a row.
 struct OpTrace {
   std::vector<std::int32_t> dp_rank;
   std::vector<std::int16_t> stage;

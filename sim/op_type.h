@@ -49,10 +49,6 @@ inline constexpr std::size_t kOpTypeCount = kOpTypes.size();
   return std::nullopt;
 }
 
-[[nodiscard]] constexpr bool is_p2p(OpType type) {
-  return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
-         type == OpType::kBackwardRecv;
-}
 [[nodiscard]] constexpr bool is_pass_compute(OpType type) {
   return type == OpType::kForwardCompute || type == OpType::kBackwardCompute;
 }

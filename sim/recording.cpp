@@ -1,10 +1,13 @@
 #include "sim/recording.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "sim/errors.h"
+#include "sim/statistics.h"
 
 namespace goodput {
 namespace {
@@ -104,19 +107,6 @@ void compute_step_times(const StepBlock& block, Recording& recording) {
   }
 }
 
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
-}
-
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 }  // namespace
 
 Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
@@ -141,6 +131,11 @@ Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
     compute_step_times(block, recording);
   }
   return recording;
+}
+
+std::string worker_name(const Recording& recording, std::size_t worker) {
+  const auto [dp_rank, stage] = recording.worker(worker);
+  return fmt::format("dp {} stage {} (rank {})", dp_rank, stage, recording.ranks[worker]);
 }
 
 std::vector<double> compute_launch_delays(const Recording& recording, const StepBlock& block,
@@ -186,7 +181,7 @@ IdealValues compute_ideal_values(const Recording& recording, const OpGraph& grap
       ideal[type] = mean(values);
       continue;
     }
-    ideal[type] = median(values);
+    ideal[type] = take_median(values);
     if (grouped && recording.float32_times) ideal[type] = round_to_float32(ideal[type]);
   }
   return ideal;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/op_graph.h"
@@ -39,7 +40,20 @@ struct Recording {
   std::vector<StepBlock> blocks;
   std::vector<double> step_origin_s;  // by step: the earliest recorded start
   std::vector<double> step_base_s;    // by step: the recorded step time, last end - first start
+
+  // Of a worker index, dp_rank * pp_size + stage.
+  struct Worker {
+    std::size_t dp_rank = 0;
+    std::size_t stage = 0;
+  };
+  [[nodiscard]] Worker worker(std::size_t index) const {
+    const auto stages = static_cast<std::size_t>(pp_size);
+    return {index / stages, index % stages};
+  }
 };
+
+// `dp 2 stage 3 (rank 140)`
+[[nodiscard]] std::string worker_name(const Recording& recording, std::size_t worker);
 
 // Arranges the rows of the steps at `selected` (indices into index.steps, ascending) and derives transfer
 // times: end - latest start over the group (over all dp ranks for Sync::kReplicas); at or below -10 ms they

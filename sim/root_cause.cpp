@@ -16,11 +16,7 @@ constexpr double kVariationWorthNaming = 0.05;  // passes that differ by less ca
 
 RootCause worker_fault(const Recording& recording, const WhatIf& result) {
   std::vector<std::string> names;
-  for (const std::size_t worker : result.slowest_workers) {
-    const auto stages = static_cast<std::size_t>(recording.pp_size);
-    names.push_back(
-        fmt::format("dp {} stage {} (rank {})", worker / stages, worker % stages, recording.ranks[worker]));
-  }
+  for (const std::size_t worker : result.slowest_workers) names.push_back(worker_name(recording, worker));
   constexpr std::size_t kNamed = 4;
   const std::size_t unnamed = names.size() > kNamed ? names.size() - kNamed : 0;
   names.resize(names.size() - unnamed);
@@ -41,7 +37,7 @@ RootCause stage_partition(const Recording& recording, const WhatIf& result) {
   const bool is_one_worker = recording.dp_size > 1 && by_workers && *by_workers >= kLikelyShare;
   const auto last = result.last_stage_share.recovered();
   return {"stage-partition",
-          "M_S: share of the loss that the slowest stage explains",
+          "share of the loss that the slowest stage explains (M_S when it is the last)",
           share,
           kLikelyShare,
           recording.pp_size > 1 && share && *share >= kLikelyShare && !is_one_worker,

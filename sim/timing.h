@@ -69,13 +69,15 @@ class TimingEngine {
   [[nodiscard]] std::span<const double> starts(OpId op) const;
   [[nodiscard]] std::span<const double> ends(OpId op) const;
 
-  // An op on the longest path and the part of the path it accounts for (its value plus its delay).
+  // An op on the longest path and the part of the path it accounts for: its value, plus the launch delay of
+  // the op it waited for (itself, or the member of its group that started last).
   struct PathElement {
     OpId op;
     std::size_t lane;
     double length;
   };
-  // From the first op to the one that ends last in `step`. Among equals the lowest op and replica are taken.
+  // From the first op to the one that ends last in `step`. Among equals it
+  // stays with the op and replica it is at, else it takes the lowest.
   // REQUIRES: kAllTimes, and propagate(values) was the last pass.
   [[nodiscard]] std::vector<PathElement> critical_path(std::size_t step, const OpValues& values) const;
 

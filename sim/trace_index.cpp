@@ -44,7 +44,7 @@ Result<OpTable> OpTable::build(const OpTrace& trace) {
   }
   table.offsets_.push_back(0);
   for (const std::int32_t last : last_seq) {
-    table.offsets_.push_back(table.offsets_.back() + static_cast<std::size_t>(last + 1));
+    table.offsets_.push_back(table.offsets_.back() + static_cast<std::size_t>(last) + 1);
   }
   // A dense trace has about as many seq_ids as a lane has ops; a table far larger than the file is a mistake
   // in it.
@@ -121,7 +121,9 @@ class Presence {
   }
   // False when the instance was there already (as far as the first rows+1 instances can tell).
   [[nodiscard]] bool mark(std::uint32_t step, std::int32_t dp, std::uint32_t op) {
-    const std::size_t at = (step * dp_ + static_cast<std::size_t>(dp)) * ops_ + op;
+    const std::size_t lane = step * dp_ + static_cast<std::size_t>(dp);
+    if (lane >= seen_.size()) return true;  // and so is the product below, which might overflow
+    const std::size_t at = lane * ops_ + op;
     if (at >= seen_.size()) return true;
     const bool is_new = seen_[at] == 0;
     seen_[at] = 1;

@@ -2,100 +2,31 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
 
 #include "sim/errors.h"
+#include "sim/op_labels.h"
 #include "sim/parallel.h"
 #include "sim/replay_values.h"
+#include "sim/statistics.h"
 
 namespace goodput {
 
 // One replay of all steps.
 struct WhatIfEngine::Task {
-  enum class Kind : std::uint8_t {
-    kMixed,         // inside `set` recorded, outside ideal
-    kMixedOutside,  // outside `set` recorded, inside ideal
-    kLaunch,        // all recorded, inside `set` with launch delays
-    kLoneReplica,  // the ops of the set's only box recorded, one replica at a time: StepTimes by dp * steps +
-                   // step
-  };
-  Kind kind = Kind::kMixed;
+  Replay replay = Replay::kMixed;
   InstanceSet set;
 };
 
 namespace {
-
-struct Label {
-  std::string name;
-  InstanceBox box;
-};
-
-std::vector<std::string> names(const std::vector<Label>& labels) {
-  std::vector<std::string> result;
-  for (const Label& label : labels) result.push_back(label.name);
-  return result;
-}
 
 // "0", "1", ...
 std::vector<std::string> numbers(std::int32_t count) {
   std::vector<std::string> result;
   for (std::int32_t i = 0; i < count; ++i) result.push_back(std::to_string(i));
   return result;
-}
-
-std::vector<Label> dp_labels(const Recording& recording) {
-  std::vector<Label> labels;
-  for (std::int32_t dp = 0; dp < recording.dp_size; ++dp) {
-    InstanceBox box = InstanceBox::all(recording);
-    std::fill(box.dp_ranks.begin(), box.dp_ranks.end(), 0);
-    box.dp_ranks[static_cast<std::size_t>(dp)] = 1;
-    labels.push_back({std::to_string(dp), std::move(box)});
-  }
-  return labels;
-}
-
-// All instances of the ops that match.
-template <typename Matches>
-InstanceBox box_of_ops(const Recording& recording, Matches matches) {
-  InstanceBox box = InstanceBox::all(recording);
-  for (std::size_t op = 0; op < recording.ops.size(); ++op) box.ops[op] = matches(recording.ops[op]) ? 1 : 0;
-  return box;
-}
-
-std::vector<Label> stage_labels(const Recording& recording) {
-  std::vector<Label> labels;
-  for (std::int32_t stage = 0; stage < recording.pp_size; ++stage) {
-    labels.push_back(
-        {std::to_string(stage), box_of_ops(recording, [&](const TraceOp& op) { return op.stage == stage; })});
-  }
-  return labels;
-}
-
-// For late launches the first op of a stage is a group of its own: its delay is that of the whole step (data
-// loading).
-bool is_first_op(const TraceOp& op) {
-  return op.seq_id == 0 && op.type == (op.stage == 0 ? OpType::kForwardCompute : OpType::kForwardRecv);
-}
-
-constexpr std::string_view kFirstOp = "first-op";
-
-enum class FirstOps : std::uint8_t { kAsTheirType, kApart };
-
-std::vector<Label> optype_labels(const Recording& recording, FirstOps first_ops) {
-  const auto label_of = [&](const TraceOp& op) {
-    return first_ops == FirstOps::kApart && is_first_op(op) ? kFirstOp : info(op.type).label;
-  };
-  std::set<std::string_view> names;
-  for (const TraceOp& op : recording.ops) names.insert(label_of(op));
-  std::vector<Label> labels;
-  for (const std::string_view name : names) {
-    labels.push_back(
-        {std::string(name), box_of_ops(recording, [&](const TraceOp& op) { return label_of(op) == name; })});
-  }
-  return labels;
 }
 
 // Ratios of each label's finish times to a base: `times[label][step]`.
@@ -126,10 +57,6 @@ std::vector<double> part(const std::vector<double>& values, std::size_t index, s
 
 }  // namespace
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 std::optional<double> Share::of_loss(double part_s) const {
   constexpr double kRounding =
       1e-12;  // of float64 sums: a loss this small is none, and a share of it is noise
@@ -157,7 +84,7 @@ class WhatIfEngine::Worker {
 
   // Replays one block and stores its steps in the times of the task.
   void replay(const Task& task, const StepBlock& block, StepTimes& times) {
-    if (task.kind == Task::Kind::kLoneReplica)
+    if (task.replay == Replay::kLoneReplica)
       replay_lone(task, block, times);
     else
       replay_all(task, block, times);
@@ -184,10 +111,10 @@ class WhatIfEngine::Worker {
 
   void replay_all(const Task& task, const StepBlock& block, StepTimes& times) {
     TimingEngine& timing = engine(step_engine_, block.shape);
-    if (task.kind == Task::Kind::kLaunch) {
+    if (task.replay == Replay::kLaunch) {
       timing.propagate(DelayedReplay(block, launch_delays(block), task.set, owner_.graph_.size()));
     } else {
-      const Side recorded = task.kind == Task::Kind::kMixed ? Side::kInside : Side::kOutside;
+      const Side recorded = task.replay == Replay::kMixed ? Side::kInside : Side::kOutside;
       timing.propagate(MixedReplay(owner_.recording_, block, owner_.ideal_, task.set, recorded));
     }
     std::ranges::copy(timing.finish_times(),
@@ -212,7 +139,7 @@ std::vector<StepTimes> WhatIfEngine::run(const std::vector<Task>& tasks) const {
   const std::size_t steps = recording_.steps.size();
   std::vector<StepTimes> results;
   for (const Task& task : tasks) {
-    const bool is_lone = task.kind == Task::Kind::kLoneReplica;
+    const bool is_lone = task.replay == Replay::kLoneReplica;
     const std::size_t finishes = is_lone ? steps * static_cast<std::size_t>(recording_.dp_size) : steps;
     results.push_back({std::vector<double>(finishes), std::vector<double>(is_lone ? 0 : steps)});
   }
@@ -245,14 +172,14 @@ WhatIfEngine::OpTimes WhatIfEngine::ideal_times() const {
 }
 
 StepTimes WhatIfEngine::simulate(const InstanceSet& recorded) const {
-  return run({{Task::Kind::kMixed, recorded}}).front();
+  return run({{Replay::kMixed, recorded}}).front();
 }
 
 StepTimes WhatIfEngine::simulate_without(const InstanceSet& ideal) const {
-  return run({{Task::Kind::kMixedOutside, ideal}}).front();
+  return run({{Replay::kMixedOutside, ideal}}).front();
 }
 
-WhatIf WhatIfEngine::analyse() const {
+Result<WhatIf> WhatIfEngine::analyse() const {
   WhatIf result;
   result.steps = recording_.steps;
   result.base_s = recording_.step_base_s;
@@ -260,6 +187,9 @@ WhatIf WhatIfEngine::analyse() const {
   const StepTimes ideal = ideal_step();
   result.ideal_finish_s = ideal.finish_s.front();
   result.ideal_span_s = ideal.span_s.front();
+  if (!(result.ideal_finish_s > 0)) {
+    return Error{"", "the ideal step takes no time: are the durations in seconds, and not all zero?"};
+  }
   attribute_blocking(result);
   const std::vector<double> ideal_finish(result.steps.size(), result.ideal_finish_s);
   result.slowdown = mean(result.nodelay.span_s) / result.ideal_finish_s;
@@ -272,59 +202,65 @@ WhatIf WhatIfEngine::analyse() const {
   return result;
 }
 
+std::vector<std::vector<double>> WhatIfEngine::finish_times(Replay replay,
+                                                            const std::vector<OpLabel>& labels) const {
+  std::vector<Task> tasks;
+  for (const OpLabel& label : labels) tasks.push_back({replay, {{label.box}}});
+  std::vector<std::vector<double>> times;
+  for (StepTimes& task_times : run(tasks)) times.push_back(std::move(task_times.finish_s));
+  return times;
+}
+
 // Per label: recorded alone, everything else ideal. dp ranks and workers need two lanes each instead of all.
 void WhatIfEngine::attribute_blocking(WhatIf& result) const {
   const std::size_t steps = recording_.steps.size();
-  const auto stages = stage_labels(recording_);
-  const auto optypes = optype_labels(recording_, FirstOps::kAsTheirType);
-  const std::vector<std::string> dp_ranks = numbers(recording_.dp_size);
-  const InstanceBox all = InstanceBox::all(recording_);
-  std::vector<Task> tasks = {{Task::Kind::kMixed, {{all}}}, {Task::Kind::kLoneReplica, {{all}}}};
-  for (const auto& label : stages) tasks.push_back({Task::Kind::kMixed, {{label.box}}});
-  for (const auto& label : stages) tasks.push_back({Task::Kind::kLoneReplica, {{label.box}}});
-  for (const auto& label : optypes) tasks.push_back({Task::Kind::kMixed, {{label.box}}});
-  std::vector<StepTimes> times = run(tasks);
-
-  result.nodelay = std::move(times[0]);
+  const auto replicas = static_cast<std::size_t>(recording_.dp_size);
   const std::vector<double> ideal_finish(steps, result.ideal_finish_s);
-  std::vector<std::vector<double>> finish;
-  for (std::size_t dp = 0; dp < dp_ranks.size(); ++dp) finish.push_back(part(times[1].finish_s, dp, steps));
-  result.blocking.by_dp_rank = attribute(dp_ranks, finish, ideal_finish);
-  finish.clear();
-  for (std::size_t s = 0; s < stages.size(); ++s) finish.push_back(std::move(times[2 + s].finish_s));
-  result.blocking.by_stage = attribute(names(stages), finish, ideal_finish);
-  finish.clear();
-  for (std::size_t k = 0; k < optypes.size(); ++k) {
-    finish.push_back(std::move(times[2 + 2 * stages.size() + k].finish_s));
-  }
-  result.blocking.by_optype = attribute(names(optypes), finish, ideal_finish);
+  const std::vector<OpLabel> stages = stage_labels(recording_);
+  const std::vector<OpLabel> optypes = optype_labels(recording_, FirstOps::kAsTheirType);
+  result.nodelay = simulate({{InstanceBox::all(recording_)}});
+  result.blocking.by_stage = attribute(names(stages), finish_times(Replay::kMixed, stages), ideal_finish);
+  result.blocking.by_optype = attribute(names(optypes), finish_times(Replay::kMixed, optypes), ideal_finish);
 
-  for (std::size_t dp = 0; dp < dp_ranks.size(); ++dp) {
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      const std::vector<double> alone = part(times[2 + stages.size() + s].finish_s, dp, steps);
-      result.worker_slowdown.push_back(mean(alone) / result.ideal_finish_s);
+  const OpLabel everything{"", InstanceBox::all(recording_)};
+  const std::vector<double> alone = finish_times(Replay::kLoneReplica, {everything}).front();
+  std::vector<std::vector<double>> by_replica;
+  for (std::size_t dp = 0; dp < replicas; ++dp) by_replica.push_back(part(alone, dp, steps));
+  result.blocking.by_dp_rank = attribute(numbers(recording_.dp_size), by_replica, ideal_finish);
+
+  const auto stage_alone = finish_times(Replay::kLoneReplica, stages);
+  for (std::size_t dp = 0; dp < replicas; ++dp) {
+    for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+      result.worker_slowdown.push_back(mean(part(stage_alone[stage], dp, steps)) / result.ideal_finish_s);
       result.worker_slowdown_bound.push_back(
-          std::min(result.blocking.by_dp_rank.slowdown[dp], result.blocking.by_stage.slowdown[s]));
+          std::min(result.blocking.by_dp_rank.slowdown[dp], result.blocking.by_stage.slowdown[stage]));
     }
   }
 }
 
+// All families in one go: the launch delays of a block are computed once for it.
 Family WhatIfEngine::attribute_launch(const WhatIf& result) const {
-  const auto family = [&](const std::vector<Label>& labels) {
-    std::vector<Task> tasks;
-    for (const auto& label : labels) tasks.push_back({Task::Kind::kLaunch, {{label.box}}});
-    std::vector<std::vector<double>> finish;
-    for (StepTimes& times : run(tasks)) finish.push_back(std::move(times.finish_s));
-    return attribute(names(labels), finish, result.nodelay.finish_s);
+  const std::vector<OpLabel> families[] = {dp_labels(recording_), stage_labels(recording_),
+                                           optype_labels(recording_, FirstOps::kApart)};
+  std::vector<OpLabel> all;
+  for (const auto& family : families) all.insert(all.end(), family.begin(), family.end());
+  const std::vector<std::vector<double>> times = finish_times(Replay::kLaunch, all);
+  auto next = times.begin();
+  const auto attribution = [&](const std::vector<OpLabel>& labels) {
+    const auto first = next;
+    next += static_cast<std::ptrdiff_t>(labels.size());
+    return attribute(names(labels), {first, next}, result.nodelay.finish_s);
   };
-  return {family(dp_labels(recording_)), family(stage_labels(recording_)),
-          family(optype_labels(recording_, FirstOps::kApart))};
+  Family family;
+  family.by_dp_rank = attribution(families[0]);
+  family.by_stage = attribution(families[1]);
+  family.by_optype = attribution(families[2]);
+  return family;
 }
 
 // The slowest 3 % of the workers, by the reference's score, and the last stage: how much of the loss they
 // explain.
 void WhatIfEngine::explain_by_workers(WhatIf& result) const {
-  const auto stages = static_cast<std::size_t>(recording_.pp_size);
   std::vector<std::size_t> workers(recording_.ranks.size());
   std::iota(workers.begin(), workers.end(), std::size_t{0});
   std::sort(workers.begin(), workers.end(), [&](std::size_t a, std::size_t b) {
@@ -338,16 +274,13 @@ void WhatIfEngine::explain_by_workers(WhatIf& result) const {
 
   std::vector<InstanceSet> sets(3);
   for (const std::size_t worker : workers) {
-    InstanceBox box = box_of_ops(
-        recording_, [&](const TraceOp& op) { return static_cast<std::size_t>(op.stage) == worker % stages; });
-    std::fill(box.dp_ranks.begin(), box.dp_ranks.end(), 0);
-    box.dp_ranks[worker / stages] = 1;
-    sets[0].boxes.push_back(std::move(box));
+    const auto [dp_rank, stage] = recording_.worker(worker);
+    sets[0].boxes.push_back(box_of_worker(recording_, dp_rank, stage));
   }
   const auto& by_stage = result.blocking.by_stage.slowdown;
   result.slowest_stage =
       static_cast<std::size_t>(std::max_element(by_stage.begin(), by_stage.end()) - by_stage.begin());
-  std::vector<Label> labels = stage_labels(recording_);
+  std::vector<OpLabel> labels = stage_labels(recording_);
   sets[1].boxes.push_back(labels.back().box);
   sets[2].boxes.push_back(labels[result.slowest_stage].box);
   const std::vector<Share> shares = shares_of(sets, result);
@@ -359,8 +292,8 @@ void WhatIfEngine::explain_by_workers(WhatIf& result) const {
 std::vector<Share> WhatIfEngine::shares_of(const std::vector<InstanceSet>& sets, const WhatIf& result) const {
   std::vector<Task> tasks;
   for (const InstanceSet& set : sets) {
-    tasks.push_back({Task::Kind::kMixedOutside, set});
-    tasks.push_back({Task::Kind::kMixed, set});
+    tasks.push_back({Replay::kMixedOutside, set});
+    tasks.push_back({Replay::kMixed, set});
   }
   const std::vector<StepTimes> times = run(tasks);
   std::vector<Share> shares;

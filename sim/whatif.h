@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "sim/errors.h"
 #include "sim/instance_set.h"
 #include "sim/op_graph.h"
+#include "sim/op_labels.h"
 #include "sim/recording.h"
 #include "sim/timing.h"
 
@@ -91,7 +93,8 @@ class WhatIfEngine {
   // Keeps references: `graph` and `recording` must outlive the engine.
   WhatIfEngine(const OpGraph& graph, const Recording& recording, WhatIfOptions options);
 
-  [[nodiscard]] WhatIf analyse() const;
+  // Fails when the ideal step takes no time: nothing can be compared with it.
+  [[nodiscard]] Result<WhatIf> analyse() const;
 
   // Step times when the instances in `recorded` take as long as recorded and all others their ideal value.
   [[nodiscard]] StepTimes simulate(const InstanceSet& recorded) const;
@@ -107,10 +110,19 @@ class WhatIfEngine {
   [[nodiscard]] OpTimes ideal_times() const;
 
  private:
+  enum class Replay : std::uint8_t {
+    kMixed,         // inside a set recorded, outside ideal
+    kMixedOutside,  // outside a set recorded, inside ideal
+    kLaunch,        // all recorded, inside a set with launch delays
+    kLoneReplica,   // the ops of a set's only box recorded, one replica at a time: times by dp * steps + step
+  };
   struct Task;
   class Worker;
   [[nodiscard]] std::vector<StepTimes> run(const std::vector<Task>& tasks) const;
   [[nodiscard]] StepTimes ideal_step() const;
+  // By label, what kLoneReplica says or the finish times of the steps.
+  [[nodiscard]] std::vector<std::vector<double>> finish_times(Replay replay,
+                                                              const std::vector<OpLabel>& labels) const;
   void attribute_blocking(WhatIf& result) const;
   [[nodiscard]] Family attribute_launch(const WhatIf& result) const;
   void explain_by_workers(WhatIf& result) const;
@@ -123,7 +135,5 @@ class WhatIfEngine {
   IdealValues ideal_;
   std::vector<OpId> optimizers_;
 };
-
-[[nodiscard]] double mean(const std::vector<double>& values);
 
 }  // namespace goodput

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +14,7 @@
 #include "tools/output_file.h"
 #include "tools/read_trace.h"
 #include "tools/trace_summary.h"
+#include "traces/byte_sink.h"
 #include "traces/op_trace_format.h"
 #include "traces/op_trace_reader.h"
 
@@ -118,6 +118,7 @@ Result<ExitCode> run_info(const TraceFiles& files, const CommandContext& context
   GOODPUT_TRY(const OpTraceReading reading, read(files, context));
   const TraceSummary summary = summarize(reading.trace);
   context.print(describe(summary, reading.formats));
+  if (context.options.json_path.empty()) return ExitCode::kOk;
   GOODPUT_TRY_STATUS(write_json_result(to_json(summary, reading, context), context));
   return ExitCode::kOk;
 }
@@ -153,7 +154,7 @@ Result<OpTraceFormat> format_of_extension(const std::string& path) {
 }
 
 Status write_trace(const OpTrace& trace, const OpTraceFormat& format, const std::string& path) {
-  if (path == "-") return format.write(trace, "/dev/stdout", path);
+  if (path == "-") return format.write(trace, std::string(kStdoutPath), path);
   return write_file_atomically(
       path, [&](const std::string& temporary) { return format.write(trace, temporary, path); });
 }
@@ -170,6 +171,7 @@ Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext
   GOODPUT_TRY_STATUS(write_trace(reading.trace, format, output));
   if (output != "-")
     context.print(fmt::format("{}: {} ops as {}\n", output, reading.trace.size(), format.name));
+  if (context.options.json_path.empty()) return ExitCode::kOk;
   nlohmann::ordered_json json =
       begin_json_result("trace_convert", context, {hash_rows(reading.trace), {}, "measured"});
   json["formats"] = reading.formats;

@@ -60,7 +60,8 @@ class WhatIfCommand final : public Command {
     app.add_option("--steps", load_.steps, "Analyse these steps only, for example 12,20-23")
         ->option_text("LIST");
     app.add_option("--decompose-threshold", threshold_,
-                   "Break a slowdown down into parts from this value on (default 1.03)")
+                   "Attribute late launches from this launch slowdown on; --compat-json leaves out every "
+                   "attribution below it (default 1.03)")
         ->option_text("X");
     app.add_option(
            "--fix", fix_,
@@ -88,10 +89,9 @@ class WhatIfCommand final : public Command {
     GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_, context));
     const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs)};
     const WhatIfEngine engine(loaded.graph, loaded.recording, options);
-    const WhatIf result = engine.analyse();
-    if (!(result.ideal_finish_s > 0)) {
-      return Error{load_.files.paths.front(), "all ops take no time; is the duration column in seconds?"};
-    }
+    Result<WhatIf> analysed = engine.analyse();
+    if (!analysed) return Error{load_.files.paths.front(), analysed.error().what};
+    const WhatIf& result = *analysed;
     GOODPUT_TRY(const std::vector<Intervention> interventions,
                 intervene(engine, loaded.recording, result, fix_, keep_));
     const std::vector<RootCause> causes = find_root_causes(loaded.recording, result, threshold_);

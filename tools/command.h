@@ -25,7 +25,7 @@ enum class ExitCode : int {
   kBadInput = 1,  // one line on stderr says what to mend
   kOurBug = 2,
   kRegression = 3,    // a check ran and found one
-  kInterrupted = 130  // by SIGINT or SIGTERM
+  kInterrupted = 130  // by SIGINT, SIGTERM or SIGHUP
 };
 
 // Options that every command has.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "models/megatron.h"
-#include "sim/hash.h"
 #include "sim/instance_set.h"
 
 namespace goodput {
@@ -42,34 +41,6 @@ Result<std::vector<std::uint32_t>> select_steps(const std::vector<std::int64_t>&
   return selected;
 }
 
-// Data parallelism shows in the sizes or in the ops themselves.
-megatron::DataParallel data_parallel_of(const TraceIndex& index, const JobMetadata& job) {
-  const bool recorded = std::any_of(index.lane.ops.begin(), index.lane.ops.end(), [](const TraceOp& op) {
-    return op.type == OpType::kParamsAllGather || op.type == OpType::kGradsReduceScatter ||
-           op.type == OpType::kSeparateGradsAllReduce;
-  });
-  const bool by_size = index.dp_size * job.dsp_size > 1;
-  return recorded || by_size ? megatron::DataParallel::kYes : megatron::DataParallel::kNo;
-}
-
-std::uint64_t hash_of(const Recording& recording) {
-  Hash hash;
-  for (const TraceOp& op : recording.ops) {
-    for (const std::int64_t part : {std::int64_t{op.seq_id}, std::int64_t{op.stage}, std::int64_t{op.mc},
-                                    std::int64_t{op.mb_id}, std::int64_t{op.gmc}}) {
-      hash.add(part);
-    }
-    hash.add(to_string(op.type));
-  }
-  for (const std::int64_t step : recording.steps) hash.add(step);
-  for (const std::int32_t rank : recording.ranks) hash.add(rank);
-  for (const StepBlock& block : recording.blocks) {
-    hash.add(std::span<const double>(block.start_s));
-    hash.add(std::span<const double>(block.end_s));
-  }
-  return hash.value();
-}
-
 // Errors of the trace as a whole name its files.
 Error in_files(const std::vector<std::string>& paths, Error error) {
   if (!error.where.empty()) return error;
@@ -90,19 +61,13 @@ Result<LoadedRecording> load_recording(const LoadOptions& options, const Command
   // Printed now: if the analysis fails below, they may say why.
   for (const std::string& note : reading.notes) context.note(note);
   GOODPUT_TRY(const std::vector<std::uint32_t> selected, select_steps(index->steps, options.steps));
-  Result<OpGraph> graph = megatron::build_graph(index->lane, data_parallel_of(*index, job));
+  Result<OpGraph> graph = megatron::build_graph(index->lane);
   if (!graph) return in_files(options.files.paths, std::move(graph).error());
 
-  LoadedRecording loaded{*std::move(graph),
-                         {},
-                         job,
-                         reading.trace.size(),
-                         index->steps.size(),
-                         std::move(reading.formats),
-                         std::move(reading.notes),
-                         0};
+  LoadedRecording loaded{
+      *std::move(graph),       {}, job, reading.trace.size(), index->steps.size(), std::move(reading.formats),
+      std::move(reading.notes)};
   loaded.recording = arrange(std::move(reading.trace), *std::move(index), loaded.graph, selected);
-  loaded.hash = hash_of(loaded.recording);
   return loaded;
 }
 

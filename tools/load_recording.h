@@ -26,7 +26,6 @@ struct LoadedRecording {
   std::size_t steps = 0;             // steps in the files
   std::vector<std::string> formats;  // one a file
   std::vector<std::string> notes;    // for the user: derived ids, contradictions
-  std::uint64_t hash = 0;            // of everything the analysis sees, whatever the order of the rows
 };
 
 // Prints the notes.

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "tools/command.h"
 
@@ -30,6 +31,25 @@ extern "C" void remove_unfinished_files_and_exit(int) {
   }
   _exit(static_cast<int>(ExitCode::kInterrupted));
 }
+
+constexpr int kInterrupts[] = {SIGINT, SIGTERM, SIGHUP};
+
+// Interrupts wait while this exists: a file must not exist before its slot knows it.
+class HeldInterrupts {
+ public:
+  HeldInterrupts() {
+    sigset_t interrupts;
+    sigemptyset(&interrupts);
+    for (const int signal : kInterrupts) sigaddset(&interrupts, signal);
+    pthread_sigmask(SIG_BLOCK, &interrupts, &before_);
+  }
+  ~HeldInterrupts() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldInterrupts(const HeldInterrupts&) = delete;
+  HeldInterrupts& operator=(const HeldInterrupts&) = delete;
+
+ private:
+  sigset_t before_{};
+};
 
 // A temporary file that is gone when this is, unless it was renamed before.
 class TemporaryFile {
@@ -111,8 +131,10 @@ Status write_file_atomically(const std::string& path,
   // A symbolic link stays one: the file it points to is what is replaced.
   const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, ignored);
   const std::string target = ignored ? path : resolved.string();
+  std::optional<HeldInterrupts> held(std::in_place);
   GOODPUT_TRY(const std::string temporary_path, create_beside(target));
   TemporaryFile temporary(temporary_path);
+  held.reset();
   if (Status written = write(temporary.path()); !written) {
     Error error = std::move(written).error();
     return Error{error.where == temporary.path() ? path : error.where,
@@ -157,9 +179,11 @@ void remove_unfinished_files_on_interrupt() {
   struct sigaction action {};
   action.sa_handler = remove_unfinished_files_and_exit;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGHUP, &action, nullptr);
+  for (const int signal : kInterrupts) {
+    struct sigaction inherited {};
+    sigaction(signal, nullptr, &inherited);
+    if (inherited.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup stays in force
+  }
   action.sa_handler = SIG_IGN;
   sigaction(SIGXFSZ, &action, nullptr);
 }

@@ -1,3 +1,4 @@
+#include "sim/statistics.h"
 #include "tools/whatif_report.h"
 
 namespace goodput {

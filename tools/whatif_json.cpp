@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/hash.h"
+#include "sim/statistics.h"
 #include "tools/json_result.h"
 #include "tools/whatif_report.h"
 
@@ -20,8 +21,8 @@ Json by_label(const Attribution& attribution) {
 }
 
 std::string worker_key(const Recording& recording, std::size_t worker) {
-  const auto stages = static_cast<std::size_t>(recording.pp_size);
-  return fmt::format("{}:{}", worker / stages, worker % stages);
+  const auto [dp_rank, stage] = recording.worker(worker);
+  return fmt::format("{}:{}", dp_rank, stage);
 }
 
 Json by_worker(const Recording& recording, const std::vector<double>& values) {
@@ -87,11 +88,30 @@ Json interventions_json(const std::vector<Intervention>& interventions) {
   return list;
 }
 
+// Of everything the analysis sees, whatever the order of the rows.
+std::uint64_t hash_recording(const Recording& recording) {
+  Hash hash;
+  for (const TraceOp& op : recording.ops) {
+    for (const std::int64_t part : {std::int64_t{op.seq_id}, std::int64_t{op.stage}, std::int64_t{op.mc},
+                                    std::int64_t{op.mb_id}, std::int64_t{op.gmc}}) {
+      hash.add(part);
+    }
+    hash.add(to_string(op.type));
+  }
+  for (const std::int64_t step : recording.steps) hash.add(step);
+  for (const std::int32_t rank : recording.ranks) hash.add(rank);
+  for (const StepBlock& block : recording.blocks) {
+    hash.add(std::span<const double>(block.start_s));
+    hash.add(std::span<const double>(block.end_s));
+  }
+  return hash.value();
+}
+
 }  // namespace
 
 std::uint64_t config_hash(const WhatIfReport& report) {
   Hash hash;
-  hash.add(report.loaded.hash);
+  hash.add(hash_recording(report.loaded.recording));
   hash.add(report.decompose_threshold);
   for (const Intervention& intervention : report.interventions) {
     for (const std::string& selector : intervention.fix) hash.add("fix " + selector);
@@ -123,6 +143,8 @@ void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json) {
   json["launch_slowdown_by_dp_rank"] = result.launch ? by_label(result.launch->by_dp_rank) : Json(nullptr);
   json["m_w"] = or_null(result.slowest_workers_share.recovered());
   json["m_s"] = or_null(result.last_stage_share.recovered());
+  json["slowest_stage"] = result.slowest_stage;
+  json["slowest_stage_share"] = or_null(result.slowest_stage_share.recovered());
   json["slowest_workers"] = Json::array();
   for (const std::size_t worker : result.slowest_workers) {
     json["slowest_workers"].push_back(worker_key(recording, worker));

@@ -47,7 +47,4 @@ void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json);
 // The exact slowdown of every worker.
 [[nodiscard]] Heatmap worker_heatmap(const WhatIfReport& report);
 
-// `dp 2 stage 3 (rank 140)`
-[[nodiscard]] std::string worker_name(const Recording& recording, std::size_t worker);
-
 }  // namespace goodput

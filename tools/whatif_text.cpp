@@ -5,6 +5,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "sim/statistics.h"
 #include "tools/heatmap.h"
 #include "tools/whatif_report.h"
 
@@ -162,9 +163,9 @@ void write_next_steps(Page& page, const WhatIfReport& report) {
               by_type.slowdown[top]);
   }
   const std::size_t worker = largest(report.result.worker_slowdown, 1).front();
-  const auto stages = static_cast<std::size_t>(report.loaded.recording.pp_size);
-  page.line("  - what a fix buys: --fix 'worker={}:{}', --fix 'stage={}', --fix 'optype={}'", worker / stages,
-            worker % stages, report.result.slowest_stage, by_type.labels[top]);
+  const auto [dp_rank, stage] = report.loaded.recording.worker(worker);
+  page.line("  - what a fix buys: --fix 'worker={}:{}', --fix 'stage={}', --fix 'optype={}'", dp_rank, stage,
+            report.result.slowest_stage, by_type.labels[top]);
   page.line(
       "  - the steps themselves, in Perfetto: --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
 }
@@ -182,11 +183,6 @@ void write_interventions(Page& page, const WhatIfReport& report) {
 }
 
 }  // namespace
-
-std::string worker_name(const Recording& recording, std::size_t worker) {
-  const auto stages = static_cast<std::size_t>(recording.pp_size);
-  return fmt::format("dp {} stage {} (rank {})", worker / stages, worker % stages, recording.ranks[worker]);
-}
 
 Heatmap worker_heatmap(const WhatIfReport& report) {
   const Recording& recording = report.loaded.recording;

@@ -1,6 +1,7 @@
 #include "traces/byte_sink.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -32,7 +33,8 @@ Result<ByteSink> ByteSink::open(const std::string& path, std::string_view final_
                                 Compression compression) {
   errno = 0;
   // T: as it is. zlib leaves time and name out of the gzip header, so that equal input gives equal bytes.
-  gzFile file = gzopen(path.c_str(), final_path.ends_with(".gz") ? "wb" : "wbT");
+  const char* mode = final_path.ends_with(".gz") ? "wb" : "wbT";
+  gzFile file = path == kStdoutPath ? gzdopen(dup(STDOUT_FILENO), mode) : gzopen(path.c_str(), mode);
   if (file == nullptr) return write_error(path, errno);
   gzbuffer(file, kBufferBytes);
   if (compression == Compression::kFast) gzsetparams(file, Z_BEST_SPEED, Z_DEFAULT_STRATEGY);

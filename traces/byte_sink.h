@@ -9,6 +9,10 @@
 
 namespace goodput {
 
+// Means the stdout the process was given, wherever it stands (opening this path anew would truncate what is
+// there).
+inline constexpr std::string_view kStdoutPath = "/dev/stdout";
+
 class ByteSink {
  public:
   enum class Compression {

@@ -25,7 +25,7 @@ constexpr unsigned char kGzipMagic[] = {0x1f, 0x8b};
 class ByteSource::File {
  public:
   File(std::string path, int descriptor)
-      : path_(std::move(path)), descriptor_(descriptor), buffer_(kBufferBytes) {}
+      : path_(std::move(path)), descriptor_(descriptor), buffer_(kBufferBytes + 1) {}
   ~File() {
     if (is_gzip_) inflateEnd(&inflater_);
     close(descriptor_);
@@ -45,7 +45,7 @@ class ByteSource::File {
   Status refill() {
     ssize_t count = 0;
     do {
-      count = ::read(descriptor_, buffer_.data(), buffer_.size());
+      count = ::read(descriptor_, buffer_.data(), kBufferBytes);
     } while (count < 0 && errno == EINTR);
     if (count < 0) return Error{path_, fmt::format("cannot read: {}", std::strerror(errno))};
     next_ = buffer_.data();
@@ -54,8 +54,19 @@ class ByteSource::File {
     return Ok{};
   }
 
+  // A pipe may hand out its first byte alone; two tell what the file is.
+  Status refill_behind_first() {
+    const unsigned char first = *next_;
+    GOODPUT_TRY_STATUS(refill());
+    std::memmove(buffer_.data() + 1, buffer_.data(), available_);
+    buffer_[0] = first;
+    ++available_;
+    return Ok{};
+  }
+
   Status begin() {
     GOODPUT_TRY_STATUS(refill());
+    if (available_ == 1) GOODPUT_TRY_STATUS(refill_behind_first());
     is_gzip_ = available_ >= 2 && std::equal(std::begin(kGzipMagic), std::end(kGzipMagic), next_);
     if (!is_gzip_) return Ok{};
     constexpr int kGzipWindow = 15 + 16;

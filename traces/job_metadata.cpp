@@ -31,15 +31,17 @@ constexpr SizeField kSizeFields[] = {
     {"world_size", &JobMetadataFields::world_size, 1},
 };
 
-// Brackets open at once, and the deepest indentation in units of one space: both bound how deep the parser
-// recurses.
+// Brackets open at once, and "- - - x", which nests a level a dash: what bounds how deep the parser recurses
+// on one line. Indented nesting takes a quadratic number of bytes and is bounded by the size of the file.
 bool is_nested_too_deeply(std::string_view text) {
   std::size_t open = 0;
-  std::size_t dashes = 0;  // "- - - x" nests a level a dash
-  for (const char c : text) {
+  std::size_t dashes = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     if (c == '[' || c == '{') ++open;
     if ((c == ']' || c == '}') && open > 0) --open;
-    if (c == '-' || c == '?')
+    const bool is_indicator = (c == '-' || c == '?') && (i + 1 == text.size() || text[i + 1] == ' ');
+    if (is_indicator)
       ++dashes;
     else if (c != ' ')
       dashes = 0;
@@ -90,6 +92,15 @@ std::string printable(std::string name) {
   return name;
 }
 
+// GPUs of the job; the largest number there is where the sizes are absurd.
+std::int64_t product_of_sizes(const JobMetadata& job) {
+  std::int64_t product = 1;
+  for (const std::int64_t size : {job.dp_size, job.dsp_size, job.pp_size, job.tp_size}) {
+    if (__builtin_mul_overflow(product, size, &product)) return std::numeric_limits<std::int64_t>::max();
+  }
+  return product;
+}
+
 std::int64_t smallest_gap(std::vector<std::int32_t> ranks) {
   std::sort(ranks.begin(), ranks.end());
   std::int64_t gap = std::numeric_limits<std::int64_t>::max();
@@ -123,7 +134,7 @@ JobMetadata complete_metadata(const JobMetadataFields& fields, const TraceIndex&
   job.pp_size = fields.pp_size.value_or(index.lane.pp_size);
   job.tp_size = fields.tp_size.value_or(smallest_gap(index.ranks));
   job.vpp_size = fields.vpp_size.value_or(index.lane.vpp_size);
-  job.world_size = fields.world_size.value_or(job.dp_size * job.dsp_size * job.pp_size * job.tp_size);
+  job.world_size = fields.world_size.value_or(product_of_sizes(job));
   return job;
 }
 
@@ -137,7 +148,7 @@ std::vector<std::string> metadata_warnings(const JobMetadata& job, const TraceIn
   compare("dp_size", job.dp_size, index.dp_size);
   compare("pp_size", job.pp_size, index.lane.pp_size);
   compare("vpp_size", job.vpp_size, index.lane.vpp_size);
-  const std::int64_t product = job.dp_size * job.dsp_size * job.pp_size * job.tp_size;
+  const std::int64_t product = product_of_sizes(job);
   if (job.world_size != product) {
     warnings.push_back(
         fmt::format("metadata says world_size {}, but dp_size x dsp_size x pp_size x tp_size is {}",

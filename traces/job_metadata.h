@@ -47,7 +47,7 @@ Result<JobMetadataFields> read_job_metadata(const std::string& path);
 [[nodiscard]] std::vector<std::string> metadata_warnings(const JobMetadata& metadata,
                                                          const TraceIndex& index);
 
-// The file name of `path` up to its first dot after the first character: trace.csv.gz -> trace.
+// The file name of `path` without .gz and its extension: runs/trace.csv.gz -> trace.
 [[nodiscard]] std::string file_stem(const std::string& path);
 
 }  // namespace goodput

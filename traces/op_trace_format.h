@@ -1,8 +1,6 @@
 // The interface of an op trace format, and the list of all of them.
 #pragma once
 
-#include <functional>
-#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>

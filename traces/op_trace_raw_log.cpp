@@ -97,12 +97,12 @@ std::optional<std::string> append_line(std::string_view line, OpTrace& trace, Ra
     if (!line.empty()) ++reading.foreign_lines;
     return std::nullopt;
   }
-  const auto record = parse_raw_log_record(*text);
-  if (!record) return record.error().what;
-  if (is_ignored_metric(record->metric)) {
+  if (is_ignored_metric(metric_of_record(*text))) {
     ++reading.ignored_metrics;
     return std::nullopt;
   }
+  const auto record = parse_raw_log_record(*text);
+  if (!record) return record.error().what;
   const auto type = find_metric(record->metric);
   if (!type) return unknown_metric(record->metric);
   return append_ops(*record, *type, trace, reading);

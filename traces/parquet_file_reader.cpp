@@ -161,7 +161,9 @@ Status take_integers(std::span<const Value> values, std::vector<Target>& target,
                      std::size_t row, const Place& place) {
   const std::int64_t low =
       column.column == OpColumn::kStep ? std::numeric_limits<std::int64_t>::min() : lowest_of(column.column);
-  constexpr auto kHigh = std::uint64_t{std::numeric_limits<Target>::max()};
+  // One below the largest number, as in OpTrace::append(), but for steps, which are not counted from 0.
+  constexpr bool kIsStep = sizeof(Target) == sizeof(std::int64_t);
+  constexpr auto kHigh = std::uint64_t{std::numeric_limits<Target>::max()} - (kIsStep ? 0 : 1);
   const auto in_range = [&](Value value) {
     return std::cmp_greater_equal(value, low) && std::cmp_less_equal(value, kHigh);
   };

@@ -5,14 +5,15 @@
 #include <fmt/format.h>
 #include <parquet/arrow/writer.h>
 #include <parquet/properties.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "traces/byte_sink.h"
 #include "traces/op_trace_columns.h"
 #include "traces/parquet_file.h"
 
@@ -131,7 +132,9 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> rows_of(const OpTrace& trace,
 arrow::Status write_rows(const OpTrace& trace, const std::string& path) {
   const auto schema = schema_of(trace);
   ARROW_ASSIGN_OR_RAISE(const auto names, optype_dictionary());
-  ARROW_ASSIGN_OR_RAISE(const auto file, arrow::io::FileOutputStream::Open(path));
+  ARROW_ASSIGN_OR_RAISE(const auto file, path == kStdoutPath
+                                             ? arrow::io::FileOutputStream::Open(dup(STDOUT_FILENO))
+                                             : arrow::io::FileOutputStream::Open(path));
   const auto properties = parquet::WriterProperties::Builder()
                               .compression(arrow::Compression::SNAPPY)
                               ->max_row_group_length(static_cast<std::int64_t>(kRowGroupRows))

@@ -24,7 +24,7 @@ const OpGraph& graph() {
     spec.pp = 8;
     spec.micro_batches = 32;
     spec.steps = 1;
-    return analysed(generate_trace(spec), megatron::DataParallel::kYes).graph;
+    return analysed(generate_trace(spec)).graph;
   }();
   return kGraph;
 }

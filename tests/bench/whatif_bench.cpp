@@ -60,24 +60,25 @@ void index_and_graph(benchmark::State& state) {
   const OpTrace trace = read();
   for (auto _ : state) {
     const TraceIndex index = value_or_throw(index_trace(trace));
-    benchmark::DoNotOptimize(
-        value_or_throw(megatron::build_graph(index.lane, megatron::DataParallel::kYes)).size());
+    benchmark::DoNotOptimize(value_or_throw(megatron::build_graph(index.lane)).size());
   }
 }
 BENCHMARK(index_and_graph)->Unit(benchmark::kMillisecond);
 
 void analyse(benchmark::State& state) {
-  const AnalysedTrace trace = analysed(read(), megatron::DataParallel::kYes);
+  const AnalysedTrace trace = analysed(read());
   for (auto _ : state) {
-    benchmark::DoNotOptimize(WhatIfEngine(trace.graph, trace.recording, {}).analyse().slowdown);
+    benchmark::DoNotOptimize(
+        value_or_throw(WhatIfEngine(trace.graph, trace.recording, {}).analyse()).slowdown);
   }
 }
 BENCHMARK(analyse)->Unit(benchmark::kMillisecond);
 
 void whole(benchmark::State& state) {
   for (auto _ : state) {
-    const AnalysedTrace trace = analysed(read(), megatron::DataParallel::kYes);
-    benchmark::DoNotOptimize(WhatIfEngine(trace.graph, trace.recording, {}).analyse().slowdown);
+    const AnalysedTrace trace = analysed(read());
+    benchmark::DoNotOptimize(
+        value_or_throw(WhatIfEngine(trace.graph, trace.recording, {}).analyse()).slowdown);
   }
 }
 BENCHMARK(whole)->Unit(benchmark::kMillisecond);

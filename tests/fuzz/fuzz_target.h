@@ -35,12 +35,12 @@ class MemoryFile {
 };
 
 // As far as goodput goes with a trace before it replays it.
-inline void analyse(OpTrace trace, megatron::DataParallel dp) {
+inline void analyse(OpTrace trace) {
   constexpr std::size_t kMostRows = 4096;  // a compressed file may claim many; keeps an input below a second
   if (trace.size() > kMostRows) return;
   Result<TraceIndex> index = index_trace(trace);
   if (!index) return;
-  const Result<OpGraph> graph = megatron::build_graph(index->lane, dp);
+  const Result<OpGraph> graph = megatron::build_graph(index->lane);
   if (!graph) return;
   const std::uint32_t first_step = 0;
   const Recording recording = arrange(std::move(trace), *std::move(index), *graph, {&first_step, 1});
@@ -53,8 +53,7 @@ inline void read_and_analyse(const std::string& path, const std::string& format)
   options.format = format;
   const Result<OpTraceReading> reading = read_op_trace({path}, options);
   if (!reading) return;
-  analyse(reading->trace, megatron::DataParallel::kYes);
-  analyse(reading->trace, megatron::DataParallel::kNo);
+  analyse(reading->trace);
 }
 
 }  // namespace goodput::fuzz

@@ -61,14 +61,14 @@ class Lane {
   TemplateLane lane_;
 };
 
-OpGraph graph_of(const Lane& lane, DataParallel dp) {
-  Result<OpGraph> graph = build_graph(lane.get(), dp);
+OpGraph graph_of(const Lane& lane) {
+  Result<OpGraph> graph = build_graph(lane.get());
   if (!graph) FAIL(graph.error().message());
   return *std::move(graph);
 }
 
-std::string error_of(const Lane& lane, DataParallel dp) {
-  const Result<OpGraph> graph = build_graph(lane.get(), dp);
+std::string error_of(const Lane& lane) {
+  const Result<OpGraph> graph = build_graph(lane.get());
   REQUIRE_FALSE(graph);
   return graph.error().message();
 }
@@ -123,7 +123,7 @@ Lane two_stages() {
 TEST_CASE("megatron: without data parallelism the tail is gc, layernorm, embedding, clip, optimizer") {
   Lane lane = one_stage();
   lane.add(OpType::kEmbeddingGradsAllReduce, 0, 0, 3, 4);
-  const OpGraph graph = graph_of(lane, DataParallel::kNo);
+  const OpGraph graph = graph_of(lane);
   CHECK(before(lane, graph, "backward-compute_0_0") == Names{"forward-compute_0_0"});
   CHECK(before(lane, graph, "gc_0_0") == Names{"backward-compute_0_0"});
   CHECK(before(lane, graph, "layernorm-grads-all-reduce_0_0") == Names{"gc_0_0"});
@@ -143,13 +143,13 @@ TEST_CASE("megatron: gc follows the pass that ends last, the first of those on a
       .backward(0, 0, 2)
       .backward(1, 0, 3)
       .tail(0, 4);
-  const OpGraph graph = graph_of(lane, DataParallel::kNo);
+  const OpGraph graph = graph_of(lane);
   CHECK(before(lane, graph, "gc_0_0") == Names{"forward-compute_1_0"});
 }
 
 TEST_CASE("megatron: neighbours meet, sends follow their pass, passes follow their receive") {
   const Lane lane = two_stages();
-  const OpGraph graph = graph_of(lane, DataParallel::kNo);
+  const OpGraph graph = graph_of(lane);
   CHECK(before(lane, graph, "forward-send_0_0") == Names{"forward-compute_0_0"});
   CHECK(before(lane, graph, "forward-recv_0_1").empty());
   CHECK(before(lane, graph, "forward-compute_0_1") == Names{"forward-recv_0_1"});
@@ -169,7 +169,7 @@ TEST_CASE("megatron: a receive is posted only after the pass of its direction be
     lane.add(OpType::kBackwardRecv, mb, 0, mb + 5, mb + 6.5).backward(mb, 0, mb + 6.5);
   }
   lane.tail(0, 9).tail(1, 9);
-  const OpGraph graph = graph_of(lane, DataParallel::kNo);
+  const OpGraph graph = graph_of(lane);
   CHECK(before(lane, graph, "forward-recv_1_1") == Names{"forward-recv_0_1", "forward-compute_0_1"});
   CHECK(before(lane, graph, "backward-recv_1_0") == Names{"backward-recv_0_0", "backward-compute_0_0"});
   // C(0) = F0 F1 B0 B1: two forwards in front, so the first backward's receive waits for the first of them.
@@ -187,13 +187,13 @@ TEST_CASE(
     // must be type 1.
     lane.add(OpType::kForwardRecv, 0, 0, late ? 5.1e-5 : 5e-5, 4);
     if (late) {
-      const OpGraph graph = graph_of(lane, DataParallel::kNo);
+      const OpGraph graph = graph_of(lane);
       CHECK(group(lane, graph, "forward-recv_0_0") == Names{"forward-recv_0_0"});
       CHECK(before(lane, graph, "forward-compute_0_0").empty());
     } else {
       // Live: it delivers to the forward, chunk 0 has nobody in front, so it has no peer (type 2) but keeps
       // its match.
-      const OpGraph graph = graph_of(lane, DataParallel::kNo);
+      const OpGraph graph = graph_of(lane);
       CHECK(group(lane, graph, "forward-recv_0_0") == Names{"forward-recv_0_0"});
       CHECK(before(lane, graph, "forward-compute_0_0") == Names{"forward-recv_0_0"});
     }
@@ -208,7 +208,7 @@ TEST_CASE(
     Lane lane = two_stages();
     // The first backward of stage 0 ends at 4.2.
     lane.add(OpType::kBackwardSend, 0, 0, 1, early ? 4.2 - 5.1e-5 : 4.2 - 4.9e-5);
-    const OpGraph graph = graph_of(lane, DataParallel::kNo);
+    const OpGraph graph = graph_of(lane);
     CHECK(before(lane, graph, "backward-send_0_0") == (early ? Names{} : Names{"backward-compute_0_0"}));
   }
 }
@@ -231,7 +231,7 @@ TEST_CASE(
       .add(OpType::kBackwardSend, 0, 0, 6.8, 7);
   lane.add(OpType::kBackwardRecv, 0, 1, 5.7, 7).backward(1, 1, 7, 0).add(OpType::kBackwardSend, 1, 1, 8, 8.2);
   lane.add(OpType::kBackwardRecv, 1, 0, 6.9, 8.2).backward(1, 0, 8.2, 0).tail(0, 9.2).tail(1, 9.2);
-  const OpGraph graph = graph_of(lane, DataParallel::kNo);
+  const OpGraph graph = graph_of(lane);
   // One forward receive for two forwards on stage 0: the counter starts at 1.
   CHECK(before(lane, graph, "forward-compute_1_0") == Names{"forward-compute_0_0", "forward-recv_0_0"});
   CHECK(before(lane, graph, "forward-recv_0_0") == Names{"forward-compute_0_0"});
@@ -243,7 +243,7 @@ TEST_CASE("megatron: with data parallelism the reductions follow the tail and th
   Lane lane = one_stage();
   lane.add(OpType::kParamsAllGather, 0, 0, -1, -0.5, 0);
   lane.add(OpType::kGradsReduceScatter, 0, 0, 4, 5, 0).add(OpType::kGradsReduceScatter, 1, 0, 5, 6, 0);
-  const OpGraph graph = graph_of(lane, DataParallel::kYes);
+  const OpGraph graph = graph_of(lane);
   CHECK(before(lane, graph, "forward-compute_0_0") == Names{"params-all-gather_0_0"});
   CHECK(before(lane, graph, "grads-reduce-scatter_0_0") ==
         Names{"params-all-gather_0_0", "layernorm-grads-all-reduce_0_0"});
@@ -257,7 +257,7 @@ TEST_CASE("megatron: of several buckets the last gather gates a chunk's first fo
   lane.add(OpType::kParamsAllGather, 0, 0, -4, -3, 0).add(OpType::kParamsAllGather, 1, 0, -3, -2, 0);
   lane.add(OpType::kParamsAllGather, 2, 0, -2, -1, 1).add(OpType::kParamsAllGather, 3, 0, -1, 0, 1);
   lane.forward(0, 0, 0, 0).forward(1, 0, 1, 1).backward(0, 0, 2, 1).backward(1, 0, 3, 0).tail(0, 4);
-  const OpGraph graph = graph_of(lane, DataParallel::kYes);
+  const OpGraph graph = graph_of(lane);
   CHECK(before(lane, graph, "forward-compute_0_0") == Names{"params-all-gather_1_0"});
   CHECK(before(lane, graph, "forward-compute_1_0") == Names{"forward-compute_0_0", "params-all-gather_3_0"});
   CHECK(before(lane, graph, "params-all-gather_2_0") == Names{"params-all-gather_1_0"});
@@ -267,7 +267,7 @@ TEST_CASE("megatron: overlapped reductions start at a chunk's last backward and 
   Lane lane = one_stage();
   lane.add(OpType::kGradsReduceScatter, 0, 0, 1.5, 2.5, 0).add(OpType::kGradsReduceScatter, 1, 0, 2.5, 3, 0);
   lane.add(OpType::kSeparateGradsAllReduce, 0, 0, 4, 5);
-  const OpGraph graph = graph_of(lane, DataParallel::kYes);
+  const OpGraph graph = graph_of(lane);
   CHECK(before(lane, graph, "grads-reduce-scatter_0_0") == Names{"backward-compute_0_0"});
   CHECK(before(lane, graph, "grads-reduce-scatter_1_0") == Names{"grads-reduce-scatter_0_0"});
   CHECK(before(lane, graph, "layernorm-grads-all-reduce_0_0") == Names{"gc_0_0", "grads-reduce-scatter_1_0"});
@@ -278,36 +278,30 @@ TEST_CASE("megatron: overlapped reductions start at a chunk's last backward and 
 TEST_CASE("megatron: ops that start together are ordered by seq_id, then by the name of their type") {
   Lane lane(1);
   lane.backward(0, 0, 1).forward(1, 0, 1).forward(0, 0, 1).backward(1, 0, 2).tail(0, 3);
-  const OpGraph graph = graph_of(lane, DataParallel::kNo);
+  const OpGraph graph = graph_of(lane);
   CHECK(before(lane, graph, "forward-compute_0_0") == Names{"backward-compute_0_0"});
   CHECK(before(lane, graph, "forward-compute_1_0") == Names{"forward-compute_0_0"});
 }
 
 TEST_CASE("megatron: what the rules do not cover is refused by name") {
-  CHECK(error_of(one_stage().without(OpType::kOptimizer, 0), DataParallel::kNo) ==
+  CHECK(error_of(one_stage().without(OpType::kOptimizer, 0)) ==
         "stage 0 has no optimizer; every stage must record one in every step");
-  CHECK(error_of(one_stage().without(OpType::kForwardCompute, 0), DataParallel::kNo) ==
-        "stage 0 has no forward-compute");
-  CHECK(error_of(one_stage().forward(2, 0, 5), DataParallel::kNo) ==
+  CHECK(error_of(one_stage().without(OpType::kForwardCompute, 0)) == "stage 0 has no forward-compute");
+  CHECK(error_of(one_stage().forward(2, 0, 5)) ==
         "forward-compute_2_0: stage 0 has no forward-compute with seq_id 1; seq_ids must count from 0");
-  CHECK(error_of(one_stage().add(OpType::kGc, 1, 0, 9, 9), DataParallel::kNo) ==
+  CHECK(error_of(one_stage().add(OpType::kGc, 1, 0, 9, 9)) ==
         "gc_1_0: stage 0 may have one gc in a step, with seq_id 0");
-  CHECK(error_of(one_stage().add(OpType::kParamsAllGather, 0, 0, 0, 1, 0), DataParallel::kNo) ==
-        "params-all-gather_0_0 is recorded, but the job has no data parallelism (dp_size x dsp_size is 1); "
-        "give its "
-        "dsp_size with --meta, or the traces of all dp ranks");
-  CHECK(error_of(one_stage().add(OpType::kParamsAllGather, 0, 0, 0, 1, 3), DataParallel::kYes) ==
+  CHECK(error_of(one_stage().add(OpType::kParamsAllGather, 0, 0, 0, 1, 3)) ==
         "params-all-gather_0_0 has mc 3, but stage 0 has no forward-compute of that model chunk");
   CHECK(error_of(one_stage()
                      .add(OpType::kGradsReduceScatter, 0, 0, 0, 1, 3)
-                     .add(OpType::kSeparateGradsAllReduce, 0, 0, 4, 5),
-                 DataParallel::kYes) ==
+                     .add(OpType::kSeparateGradsAllReduce, 0, 0, 4, 5)) ==
         "grads-reduce-scatter_0_0 has mc 3, but stage 0 has no backward-compute of that model chunk");
-  CHECK(error_of(one_stage().add(OpType::kSeparateGradsAllReduce, 0, 0, 4, 5), DataParallel::kYes) ==
+  CHECK(error_of(one_stage().add(OpType::kSeparateGradsAllReduce, 0, 0, 4, 5)) ==
         "stage 0 has no grads-reduce-scatter, which other stages record");
-  CHECK(error_of(two_stages().without(OpType::kForwardRecv, 1), DataParallel::kNo) ==
+  CHECK(error_of(two_stages().without(OpType::kForwardRecv, 1)) ==
         "stage 0 launches 1 forward-send ops, but stage 1 0 forward-recv ops; each send needs one receive");
-  CHECK(error_of(two_stages().forward(1, 0, 4).forward(2, 0, 5), DataParallel::kNo) ==
+  CHECK(error_of(two_stages().forward(1, 0, 4).forward(2, 0, 5)) ==
         "stage 0: 1 forward-send ops were launched for 3 forward-compute ops; each pass needs one (the first "
         "and last "
         "stage may have none, or one fewer)");
@@ -322,10 +316,10 @@ TEST_CASE("megatron: embedding gradients in the middle of the pipeline are refus
     if (stage > 0) lane.add(OpType::kBackwardSend, 0, stage, 11 - stage * 2.0, 12 - stage * 2.0);
     if (stage < 2) lane.add(OpType::kBackwardRecv, 0, stage, 9 - stage * 2.0, 10 - stage * 2.0);
   }
-  (void)graph_of(lane, DataParallel::kNo);
+  (void)graph_of(lane);
   lane.add(OpType::kEmbeddingGradsAllReduce, 0, 1, 13, 14);
   CHECK(
-      error_of(lane, DataParallel::kNo) ==
+      error_of(lane) ==
       "embedding-grads-all-reduce_0_1: embedding gradients are reduced by the first and the last stage only");
 }
 
@@ -337,7 +331,7 @@ TEST_CASE("megatron: recorded orders that contradict each other are a cycle, nam
   odd.add(OpType::kBackwardRecv, 0, 0, -1, 0).tail(0, 4.2);
   odd.add(OpType::kForwardRecv, 0, 1, 0, 3.1).forward(0, 1, 3.1).backward(0, 1, 4.1);
   odd.add(OpType::kBackwardSend, 0, 1, 5.1, 5.2).tail(1, 5.2);
-  const std::string error = error_of(odd, DataParallel::kNo);
+  const std::string error = error_of(odd);
   CHECK(error.starts_with("the dependencies form a cycle: "));
   CHECK(error.find("forward-compute_0_1") != std::string::npos);
 }

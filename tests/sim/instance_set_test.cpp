@@ -14,7 +14,7 @@ const Recording& recording() {
   static const testing::AnalysedTrace kTrace = [] {
     testing::TraceSpec spec;  // 2 dp x 2 stages, 4 micro-batches, steps 1 2 3
     spec.steps = 3;
-    return testing::analysed(testing::generate_trace(spec), megatron::DataParallel::kYes);
+    return testing::analysed(testing::generate_trace(spec));
   }();
   return kTrace.recording;
 }

@@ -97,6 +97,16 @@ TEST_CASE("trace index: a dp_rank without rows is missing ops, however large the
         "missing (1 ops x 2000000001 lanes), every op must be recorded in every step and dp_rank");
 }
 
+TEST_CASE("trace index: the largest indices that rows may have do not overflow") {
+  constexpr std::int64_t kLargest = 2147483646;
+  CHECK(error_of({row(1, kLargest, kForward, 0)})
+            .starts_with("not dense: forward-compute_0_0 is missing in step 1"));
+  CHECK(error_of({row(1, 0, kForward, kLargest)})
+            .starts_with("seq_id 2147483646 of forward-compute on stage 0"));
+  CHECK(error_of({row(1, kLargest, kForward, 0), row(2, 0, kForward, 0), row(3, 1, kForward, 1)})
+            .starts_with("not dense: "));
+}
+
 TEST_CASE("trace index: a repeated op is refused") {
   CHECK(error_of({row(4, 0, kForward, 0), row(4, 0, kForward, 0)}) ==
         "forward-compute_0_0 is recorded twice in step 4, dp_rank 0; keep one row an op (were files given "
@@ -136,9 +146,9 @@ TEST_CASE("op trace: a row that makes no sense is refused with the field and its
     CHECK(trace.size() == 0);
     return text.value_or("accepted");
   };
-  CHECK(problem([](OpRow& r) { r.dp_rank = -1; }) == "dp_rank is -1, want 0 to 2147483647");
-  CHECK(problem([](OpRow& r) { r.stage = 40000; }) == "stage is 40000, want 0 to 32767");
-  CHECK(problem([](OpRow& r) { r.mc = -2; }) == "mc is -2, want -1 to 32767");
+  CHECK(problem([](OpRow& r) { r.dp_rank = -1; }) == "dp_rank is -1, want 0 to 2147483646");
+  CHECK(problem([](OpRow& r) { r.stage = 40000; }) == "stage is 40000, want 0 to 32766");
+  CHECK(problem([](OpRow& r) { r.mc = -2; }) == "mc is -2, want -1 to 32766");
   CHECK(problem([](OpRow& r) { r.duration_s = -0.5; }) == "duration is -0.5, want seconds from 0 to 9.2e+09");
   CHECK(problem([](OpRow& r) { r.duration_s = NAN; }) == "duration is nan, want seconds from 0 to 9.2e+09");
   CHECK(problem([](OpRow& r) { r.start_s = INFINITY; }) == "start_ts is inf, want seconds within +-9.2e+09");

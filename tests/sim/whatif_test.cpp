@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/root_cause.h"
@@ -61,11 +62,11 @@ OpTrace two_replicas(Change change = {}) {
 }
 
 AnalysedTrace analysed_replicas(Change change = {}) {
-  return testing::analysed(two_replicas(change), megatron::DataParallel::kYes);
+  return testing::analysed(two_replicas(change));
 }
 
 WhatIf analyse(const AnalysedTrace& trace, double threshold = 1.03) {
-  return WhatIfEngine(trace.graph, trace.recording, {threshold, 1}).analyse();
+  return testing::value_or_throw(WhatIfEngine(trace.graph, trace.recording, {threshold, 1}).analyse());
 }
 
 double slowdown(const Attribution& attribution, std::string_view label) {
@@ -162,6 +163,17 @@ TEST_CASE("whatif: late launches are attributed from the threshold on, the first
   CHECK(slowdown(result.launch->by_stage, "0") == 22.0 / 21);
 }
 
+TEST_CASE("whatif: a job whose ops take no time is refused") {
+  OpTrace trace = two_replicas();
+  std::fill(trace.duration_s.begin(), trace.duration_s.end(), 0.0);
+  std::fill(trace.start_s.begin(), trace.start_s.end(), 0.0);
+  const AnalysedTrace idle = testing::analysed(trace);
+  const auto result = WhatIfEngine(idle.graph, idle.recording, {}).analyse();
+  REQUIRE_FALSE(result);
+  CHECK(result.error().what ==
+        "the ideal step takes no time: are the durations in seconds, and not all zero?");
+}
+
 TEST_CASE("whatif: of nothing lost there is no share") {
   Share share{10, 10, 10, 10};
   CHECK_FALSE(share.recovered());
@@ -177,8 +189,7 @@ TEST_CASE("root cause: one slow worker is a worker fault, a slow last stage a ma
   spec.micro_batches = 8;
   spec.steps = 3;
   const auto likely = [](const testing::TraceSpec& given) {
-    const AnalysedTrace trace =
-        testing::analysed(testing::generate_trace(given), megatron::DataParallel::kYes);
+    const AnalysedTrace trace = testing::analysed(testing::generate_trace(given));
     std::vector<std::string> names;
     for (const RootCause& cause : find_root_causes(trace.recording, analyse(trace), 1.03)) {
       if (cause.likely) names.emplace_back(cause.name);
@@ -222,7 +233,7 @@ TEST_CASE("root cause: forward and backward times that rise and fall together ar
   add(OpType::kLayernormGradsAllReduce, 0, 1);
   add(OpType::kOptimizerClipMainGrad, 0, 1);
   add(OpType::kOptimizer, 0, 1);
-  const AnalysedTrace analysed = testing::analysed(trace, megatron::DataParallel::kNo);
+  const AnalysedTrace analysed = testing::analysed(trace);
   const auto passes = correlate_passes(analysed.recording, 0);
   REQUIRE(passes);
   CHECK(passes->correlation == doctest::Approx(1).epsilon(1e-12));

@@ -34,10 +34,9 @@ T value_or_throw(Result<T> result) {
 }
 
 // Analyses the steps at `selected` (indices), or all.
-inline AnalysedTrace analysed(OpTrace trace, megatron::DataParallel dp,
-                              std::vector<std::uint32_t> selected = {}) {
+inline AnalysedTrace analysed(OpTrace trace, std::vector<std::uint32_t> selected = {}) {
   TraceIndex index = value_or_throw(index_trace(trace));
-  OpGraph graph = value_or_throw(megatron::build_graph(index.lane, dp));
+  OpGraph graph = value_or_throw(megatron::build_graph(index.lane));
   if (selected.empty()) {
     selected.resize(index.steps.size());
     std::iota(selected.begin(), selected.end(), 0U);

@@ -21,7 +21,7 @@ void check_case(const std::string& name, const std::string& trace) {
   std::ostringstream out;
   const LoadedRecording loaded = value_or_throw(load_recording(options, {{}, out, out, {}}));
   CHECK(loaded.notes.empty());
-  const WhatIf result = WhatIfEngine(loaded.graph, loaded.recording, {}).analyse();
+  const WhatIf result = value_or_throw(WhatIfEngine(loaded.graph, loaded.recording, {}).analyse());
   Answers answers{dependencies_of(loaded.graph, loaded.recording),
                   op_times_of(loaded.graph, loaded.recording),
                   {},

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "sim/random.h"
+#include "sim/statistics.h"
 #include "tests/reference/reference_whatif.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/production_answers.h"
@@ -63,10 +64,6 @@ std::string first_difference(const json& got, const json& want, const std::strin
   return got == want ? "" : path + ": " + got.dump() + ", want " + want.dump();
 }
 
-megatron::DataParallel data_parallel(const TraceSpec& spec) {
-  return spec.data_parallel_ops ? megatron::DataParallel::kYes : megatron::DataParallel::kNo;
-}
-
 reference::Options reference_options(const TraceSpec& spec) {
   reference::Options options;
   options.dsp_size = spec.dsp_size;
@@ -80,8 +77,9 @@ TEST_CASE("whatif: every field agrees with the reference on random traces") {
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);
-    const AnalysedTrace analysed_trace = analysed(trace, data_parallel(spec));
-    const WhatIf result = WhatIfEngine(analysed_trace.graph, analysed_trace.recording, {}).analyse();
+    const AnalysedTrace analysed_trace = analysed(trace);
+    const WhatIf result =
+        value_or_throw(WhatIfEngine(analysed_trace.graph, analysed_trace.recording, {}).analyse());
     json got = json::parse(compat_json(result, {}, 1.03));
     got.erase("job_meta");
     REQUIRE(first_difference(got, reference::compat_result(trace, reference_options(spec))) == "");
@@ -95,8 +93,9 @@ TEST_CASE(
     spec.steps = 4;
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);
-    const AnalysedTrace analysed_trace = analysed(trace, data_parallel(spec), {1, 3});
-    const WhatIf result = WhatIfEngine(analysed_trace.graph, analysed_trace.recording, {}).analyse();
+    const AnalysedTrace analysed_trace = analysed(trace, {1, 3});
+    const WhatIf result =
+        value_or_throw(WhatIfEngine(analysed_trace.graph, analysed_trace.recording, {}).analyse());
     json got = json::parse(compat_json(result, {}, 1.03));
     got.erase("job_meta");
     reference::Options options = reference_options(spec);
@@ -110,7 +109,7 @@ TEST_CASE("megatron: dependencies and groups agree with the reference on random 
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);
-    const AnalysedTrace analysed_trace = analysed(trace, data_parallel(spec));
+    const AnalysedTrace analysed_trace = analysed(trace);
     const reference::Dependencies want = reference::dependencies(trace, reference_options(spec));
     const reference::Dependencies got = dependencies_of(analysed_trace.graph, analysed_trace.recording);
     REQUIRE(got.deps == want.deps);
@@ -125,7 +124,7 @@ TEST_CASE("whatif: transfers, launch delays and replayed times agree with the re
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);
-    const AnalysedTrace analysed_trace = analysed(trace, data_parallel(spec));
+    const AnalysedTrace analysed_trace = analysed(trace);
     const OpTimesByInstance got = op_times_of(analysed_trace.graph, analysed_trace.recording);
     const OpTimesByInstance want = reference::op_times(trace, reference_options(spec));
     REQUIRE(got.size() == want.size());
@@ -148,8 +147,8 @@ TEST_CASE("whatif: the exact slowdown of every worker is that of replaying all r
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);
-    const AnalysedTrace got = analysed(trace, data_parallel(spec));
-    const WhatIf result = WhatIfEngine(got.graph, got.recording, {}).analyse();
+    const AnalysedTrace got = analysed(trace);
+    const WhatIf result = value_or_throw(WhatIfEngine(got.graph, got.recording, {}).analyse());
     for (const auto& [worker, slowdown] : reference::exact_worker_slowdowns(trace, reference_options(spec))) {
       const auto at = static_cast<std::size_t>(worker.first * got.recording.pp_size + worker.second);
       REQUIRE(std::abs(result.worker_slowdown.at(at) - slowdown) <= kRelative * slowdown);
@@ -162,7 +161,7 @@ TEST_CASE("whatif: an intervention agrees with the reference, whatever its selec
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);
-    const AnalysedTrace got = analysed(trace, data_parallel(spec));
+    const AnalysedTrace got = analysed(trace);
     const WhatIfEngine engine(got.graph, got.recording, {});
     // A worker, and one op type in the first step: boxes that overlap and cover lanes in part.
     RandomStream random(seed, "selectors");
@@ -191,10 +190,10 @@ TEST_CASE("whatif: shuffled rows and any number of threads give the same bytes")
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);
     const auto bytes = [&](OpTrace rows, unsigned jobs) {
-      const AnalysedTrace got = analysed(std::move(rows), data_parallel(spec));
+      const AnalysedTrace got = analysed(std::move(rows));
       WhatIfOptions options;
       options.jobs = jobs;
-      return compat_json(WhatIfEngine(got.graph, got.recording, options).analyse(), {}, 1.0);
+      return compat_json(value_or_throw(WhatIfEngine(got.graph, got.recording, options).analyse()), {}, 1.0);
     };
     const std::string expected = bytes(trace, 1);
     REQUIRE(bytes(trace, 4) == expected);

@@ -74,6 +74,17 @@ TEST_CASE("job metadata: mistakes are named with the place") {
   CHECK(error_of(std::string(2 << 20, 'x')) == ": is larger than 1048576 bytes; is it the right file?");
 }
 
+TEST_CASE("job metadata: absurd sizes do not overflow, comment rules do not nest") {
+  const TemporaryFile file("meta", "# " + std::string(200, '-') + "\ndp_size: 2147483647\n");
+  REQUIRE(read_job_metadata(file.path()));
+  JobMetadataFields fields;
+  fields.dp_size = fields.dsp_size = fields.pp_size = fields.tp_size = 2147483647;
+  CHECK(complete_metadata(fields, index_of_ranks({0}, 1, 1), "").world_size == 9223372036854775807);
+  std::string nested;
+  for (int i = 0; i < 1000; ++i) nested += "- ";
+  CHECK(error_of(nested) == ": is nested too deeply for job metadata");
+}
+
 TEST_CASE("job metadata: names that are no text become text") {
   const auto name = [](const std::string& given) {
     JobMetadataFields fields;

@@ -258,7 +258,7 @@ TEST_CASE("chrome reader: values out of range and unknown metrics are named with
   CHECK(error_of("[" + event() + ", " + event_with(R"("dur": 250)", R"("dur": -1)").substr(1)) ==
         ": event 2: duration is -1e-06, want seconds from 0 to 9.2e+09");
   CHECK(error_of(event_with(R"("pid": 1)", R"("pid": -1)")) ==
-        ": event 1: dp_rank is -1, want 0 to 2147483647");
+        ": event 1: dp_rank is -1, want 0 to 2147483646");
   CHECK(error_of(event_with("forward-compute", "forward-computer")) ==
         ": event 1: metric \"forward-computer\" is unknown; did you mean \"forward-compute\"?");
 }

@@ -138,8 +138,8 @@ TEST_CASE("csv: errors in a row name the line and what was there") {
   CHECK(error_of_row("1,2,6,,gc,0.5,0.5,3,0,4,5") == ":3: step is \"\", want an integer");
   CHECK(error_of_row("1,2,6,9223372036854775808,gc,0.5,0.5,3,0,4,5") ==
         ":3: step is \"9223372036854775808\", which is no 64-bit integer");
-  CHECK(error_of_row("1,40000,6,1,gc,0.5,0.5,3,0,4,5") == ":3: stage is 40000, want 0 to 32767");
-  CHECK(error_of_row("-1,0,6,1,gc,0.5,0.5,3,0,4,5") == ":3: dp_rank is -1, want 0 to 2147483647");
+  CHECK(error_of_row("1,40000,6,1,gc,0.5,0.5,3,0,4,5") == ":3: stage is 40000, want 0 to 32766");
+  CHECK(error_of_row("-1,0,6,1,gc,0.5,0.5,3,0,4,5") == ":3: dp_rank is -1, want 0 to 2147483646");
   CHECK(error_of_row("1,2,6,1,gc,abc,0.5,3,0,4,5") == ":3: start_ts is \"abc\", want seconds");
   CHECK(error_of_row("1,2,6,1,gc,0.5,1e400,3,0,4,5") == ":3: duration is \"1e400\", want seconds");
   CHECK(error_of_row("1,2,6,1,gc,nan,0.5,3,0,4,5") == ":3: start_ts is nan, want seconds within +-9.2e+09");

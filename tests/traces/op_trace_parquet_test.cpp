@@ -216,9 +216,11 @@ TEST_CASE("parquet: a null is refused with its row") {
 }
 
 TEST_CASE("parquet: values out of range are refused with the first bad row") {
-  CHECK(error_with("stage", int64s({0, 40000, 50000})) == ":row 2: stage is 40000, want 0 to 32767");
-  CHECK(error_with("dp_rank", int64s({0, 0, -1})) == ":row 3: dp_rank is -1, want 0 to 2147483647");
-  CHECK(error_with("mc", int64s({0, 0, -2})) == ":row 3: mc is -2, want -1 to 32767");
+  CHECK(error_with("stage", int64s({0, 40000, 50000})) == ":row 2: stage is 40000, want 0 to 32766");
+  CHECK(error_with("dp_rank", int64s({0, 0, -1})) == ":row 3: dp_rank is -1, want 0 to 2147483646");
+  CHECK(error_with("dp_rank", int64s({0, 0, 2147483647})) ==
+        ":row 3: dp_rank is 2147483647, want 0 to 2147483646");
+  CHECK(error_with("mc", int64s({0, 0, -2})) == ":row 3: mc is -2, want -1 to 32766");
   const auto huge = array_of<arrow::UInt64Builder, std::uint64_t>(arrow::uint64(), {0, UINT64_MAX, 0});
   CHECK(error_with("step", huge) == ":row 2: step is 18446744073709551615, which is too large");
   CHECK(error_with("start_ts", doubles({0, 0, std::numeric_limits<double>::quiet_NaN()})) ==

@@ -28,8 +28,8 @@ inline std::int64_t random_integer(std::mt19937_64& random, std::int64_t low, st
 }
 
 inline OpTrace random_trace(std::uint64_t seed, std::size_t rows, TimeKind kind) {
-  constexpr std::int64_t kMax16 = std::numeric_limits<std::int16_t>::max();
-  constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t kMax16 = std::numeric_limits<std::int16_t>::max() - 1;
+  constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max() - 1;
   constexpr std::int64_t kMax64 = std::numeric_limits<std::int64_t>::max();
   std::mt19937_64 random(seed);
   OpTrace trace;

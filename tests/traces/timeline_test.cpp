@@ -122,10 +122,10 @@ TraceOp op_of(OpType type, std::int32_t seq_id, std::int32_t mb_id = kUnset) {
 }
 
 // REQUIRES: a trace without data-parallel sharding.
-Recording arranged(const OpTrace& trace, megatron::DataParallel dp) {
+Recording arranged(const OpTrace& trace) {
   auto index = index_trace(trace);
   REQUIRE(index.has_value());
-  const auto graph = megatron::build_graph(index->lane, dp);
+  const auto graph = megatron::build_graph(index->lane);
   REQUIRE_MESSAGE(graph.has_value(), graph.error().message());
   std::vector<std::uint32_t> all(index->steps.size());
   for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
@@ -249,7 +249,7 @@ TEST_CASE("timeline: processes and threads have names and an order, and ids that
   testing::TraceSpec spec;
   spec.dp = 12;
   spec.pp = 2;
-  const json events = recorded_events(arranged(generate_trace(spec), megatron::DataParallel::kYes));
+  const json events = recorded_events(arranged(generate_trace(spec)));
   std::set<int> pids;
   std::set<int> tids;
   std::map<int, std::map<int, std::string>> by_order;
@@ -275,9 +275,8 @@ TEST_CASE("timeline: of generated traces every op is drawn once, and none overla
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     testing::TraceSpec spec = testing::random_spec(seed);
     INFO(to_string(spec));
-    const auto dp = spec.dp * spec.dsp_size > 1 ? megatron::DataParallel::kYes : megatron::DataParallel::kNo;
     const OpTrace trace = generate_trace(spec);
-    const json events = recorded_events(arranged(trace, dp));
+    const json events = recorded_events(arranged(trace));
     std::set<std::string> drawn;
     for (const json& slice : slices_of(events)) {
       const json& args = slice.at("args");
@@ -291,7 +290,7 @@ TEST_CASE("timeline: of generated traces every op is drawn once, and none overla
 }
 
 TEST_CASE("timeline: a name in .gz gives the same text gzipped, and the same bytes every time") {
-  const Recording recording = arranged(testing::generate_trace({}), megatron::DataParallel::kYes);
+  const Recording recording = arranged(testing::generate_trace({}));
   const auto write = [&](const std::string& path) { return write_recorded_timeline(recording, path, path); };
   const std::string plain = written(write);
   const std::string gzipped = written(write, "timeline.json.gz");
