@@ -32,7 +32,7 @@ class Hash {
   void add(std::span<const double> values) {
     std::uint64_t lanes[4] = {1, 2, 3, 4};
     std::size_t i = 0;
-    for (; i + 4 <= values.size(); i += 4) {
+    for (; values.size() - i >= 4; i += 4) {
       for (std::size_t k = 0; k < 4; ++k) {
         lanes[k] =
             (std::rotl(lanes[k], 29) ^ std::bit_cast<std::uint64_t>(values[i + k])) * 0x9e3779b97f4a7c15U;

@@ -62,12 +62,10 @@ void write_headline(Page& page, const WhatIfReport& report) {
   page.line("              {:>9.3f} s replayed without launch delays (replay differs by {:.1f} %)",
             mean(result.nodelay.span_s), 100 * result.discrepancy);
   page.line("              {:>9.3f} s if no op were slower than ideal", result.ideal_span_s);
-  const auto [least, most] = std::minmax_element(result.step_slowdown.begin(), result.step_slowdown.end());
-  const auto step_at = [&](auto at) {
-    return result.steps[static_cast<std::size_t>(at - result.step_slowdown.begin())];
-  };
-  page.line("  per step    S from {:.3f} (step {}) to {:.3f} (step {})", *least, step_at(least), *most,
-            step_at(most));
+  const std::size_t best = largest(result.step_slowdown, result.step_slowdown.size()).back();
+  const std::size_t worst = largest(result.step_slowdown, 1).front();
+  page.line("  per step    S from {:.3f} (step {}) to {:.3f} (step {})", result.step_slowdown[best],
+            result.steps[best], result.step_slowdown[worst], result.steps[worst]);
   if (result.discrepancy >= kTrustedDiscrepancy) {
     page.line(
         "  warning: the replay differs from the recording by {:.1f} % (5 % or more): dependencies or launch",
