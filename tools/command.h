@@ -42,7 +42,8 @@ struct GlobalOptions {
 
 // What stdout and stderr can show.
 struct Terminal {
-  bool colour = false;          // 24-bit colours; never when stdout is no terminal
+  bool colour = false;          // never when stdout is no terminal
+  bool true_colour = false;     // colours of 24 bits, not only the 256 of a palette
   std::size_t width = 100;      // columns
   bool shows_progress = false;  // stderr is a terminal
 };

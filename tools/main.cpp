@@ -7,6 +7,7 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string_view>
 
 #include "sim/errors.h"
 #include "tools/command_line.h"
@@ -21,6 +22,9 @@ goodput::Terminal this_terminal() {
   if (isatty(STDOUT_FILENO) == 0) return terminal;
   const char* no_colour = std::getenv("NO_COLOR");
   terminal.colour = no_colour == nullptr || *no_colour == '\0';
+  const char* colour_term = std::getenv("COLORTERM");
+  const std::string_view depth = colour_term == nullptr ? "" : colour_term;
+  terminal.true_colour = depth == "truecolor" || depth == "24bit";
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) terminal.width = size.ws_col;
   return terminal;

@@ -200,7 +200,7 @@ std::string whatif_text(const WhatIfReport& report, const Terminal& terminal) {
   write_attribution(page, report);
   page.blank();
   HeatmapTextOptions options;
-  options.colour = terminal.colour ? TerminalColour::k24Bit : TerminalColour::kNone;
+  if (terminal.colour) options.colour = terminal.true_colour ? TerminalColour::k24Bit : TerminalColour::k256;
   options.width = terminal.width;
   page.append(heatmap_text(worker_heatmap(report), options));
   page.blank();
