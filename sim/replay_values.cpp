@@ -1,7 +1,6 @@
 #include "sim/replay_values.h"
 
 #include <algorithm>
-#include <map>
 
 namespace goodput {
 namespace {
@@ -16,36 +15,42 @@ lanes::Values recorded_row(const StepBlock& block, OpId op) {
 
 }  // namespace
 
+// Ops in the same boxes share a mask: the ops are split box by box, and numbered in order of appearance.
 Coverage::Coverage(const InstanceSet& set, const StepBlock& block, std::size_t ops, Side side)
-    : mask_of_op_(ops) {
-  std::map<std::vector<std::uint32_t>, std::uint32_t> mask_of_boxes;
-  std::vector<std::uint32_t> boxes;
-  for (OpId op = 0; op < ops; ++op) {
-    boxes.clear();
-    for (std::uint32_t b = 0; b < set.boxes.size(); ++b) {
-      if (set.boxes[b].ops[op] != 0) boxes.push_back(b);
+    : mask_of_op_(ops, 0) {
+  std::size_t masks = ops == 0 ? 0 : 1;
+  for (const InstanceBox& box : set.boxes) {
+    constexpr std::uint32_t kUnseen = ~0U;
+    std::vector<std::uint32_t> split(2 * masks, kUnseen);
+    masks = 0;
+    for (std::size_t op = 0; op < ops; ++op) {
+      std::uint32_t& mask = split[2 * mask_of_op_[op] + (box.ops[op] != 0 ? 1 : 0)];
+      if (mask == kUnseen) mask = static_cast<std::uint32_t>(masks++);
+      mask_of_op_[op] = mask;
     }
-    const auto [entry, is_new] = mask_of_boxes.try_emplace(boxes, static_cast<std::uint32_t>(masks_.size()));
-    mask_of_op_[op] = entry->second;
-    if (!is_new) continue;
-    Mask mask;
-    mask.lanes.assign(block.shape.stride(), 0);
-    std::size_t covered = 0;
-    for (std::size_t dp = 0; dp < block.shape.replicas; ++dp) {
-      for (std::size_t step = 0; step < block.shape.steps; ++step) {
-        const bool inside = std::any_of(boxes.begin(), boxes.end(), [&](std::uint32_t b) {
-          return set.boxes[b].steps[block.first_step + step] != 0 && set.boxes[b].dp_ranks[dp] != 0;
-        });
-        const bool is_covered = inside == (side == Side::kInside);
-        mask.lanes[block.shape.lane(step, dp)] = is_covered ? 1 : 0;
-        covered += is_covered ? 1 : 0;
-      }
-    }
-    mask.extent = covered == 0                     ? Extent::kNone
-                  : covered == block.shape.lanes() ? Extent::kAll
-                                                   : Extent::kSome;
-    masks_.push_back(std::move(mask));
   }
+  for (std::size_t op = 0; op < ops; ++op) {
+    if (mask_of_op_[op] == masks_.size()) masks_.push_back(make_mask(set, block, op, side));
+  }
+}
+
+Coverage::Mask Coverage::make_mask(const InstanceSet& set, const StepBlock& block, std::size_t op,
+                                   Side side) {
+  Mask mask;
+  mask.lanes.assign(block.shape.stride(), 0);
+  std::size_t covered = 0;
+  for (std::size_t dp = 0; dp < block.shape.replicas; ++dp) {
+    for (std::size_t step = 0; step < block.shape.steps; ++step) {
+      const bool inside = std::any_of(set.boxes.begin(), set.boxes.end(), [&](const InstanceBox& box) {
+        return box.ops[op] != 0 && box.steps[block.first_step + step] != 0 && box.dp_ranks[dp] != 0;
+      });
+      const bool is_covered = inside == (side == Side::kInside);
+      mask.lanes[block.shape.lane(step, dp)] = is_covered ? 1 : 0;
+      covered += is_covered ? 1 : 0;
+    }
+  }
+  if (covered > 0) mask.extent = covered == block.shape.lanes() ? Extent::kAll : Extent::kSome;
+  return mask;
 }
 
 lanes::Values IdealReplay::value(OpId op, std::span<double> /*scratch*/) const {

@@ -30,6 +30,9 @@ class Coverage {
     Extent extent = Extent::kNone;
     std::vector<unsigned char> lanes;
   };
+  [[nodiscard]] static Mask make_mask(const InstanceSet& set, const StepBlock& block, std::size_t op,
+                                      Side side);
+
   std::vector<Mask> masks_;  // one per distinct combination of boxes
   std::vector<std::uint32_t> mask_of_op_;
 };
