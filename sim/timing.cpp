@@ -92,7 +92,7 @@ void TimingEngine::start_op(OpId op, const OpValues& values) {
   }
   const lanes::Values delay = values.delay(op, std::span(scratch_).first(n));
   if (delay.row != nullptr || delay.constant != 0) lanes::add(row, row, delay, n);
-  lanes::lower(first_start_.data(), row, n);
+  if (keep_ != Keep::kFinishTimes) lanes::lower(first_start_.data(), row, n);
   if (keep_ == Keep::kAllTimes) std::copy_n(row, n, starts_.data() + op * n);
 }
 
@@ -122,7 +122,7 @@ void TimingEngine::end_unit(const OpGraph::Unit& unit, const OpValues& values) {
 
 void TimingEngine::track(const OpGraph::Unit& unit) {
   for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
-    lanes::raise(last_end_.data(), end_row(op), shape_.stride());
+    if (keep_ != Keep::kFinishTimes) lanes::raise(last_end_.data(), end_row(op), shape_.stride());
     if (is_finish_[op] != 0) lanes::raise(finish_.data(), end_row(op), shape_.stride());
   }
 }
@@ -132,6 +132,7 @@ std::vector<double> TimingEngine::finish_times() const {
 }
 
 std::vector<double> TimingEngine::spans() const {
+  GOODPUT_CHECK(keep_ != Keep::kFinishTimes, "spans are not kept");
   std::vector<double> result = over_replicas(last_end_, shape_, std::max<double>);
   const std::vector<double> first = over_replicas(first_start_, shape_, std::min<double>);
   for (std::size_t step = 0; step < result.size(); ++step) result[step] -= first[step];

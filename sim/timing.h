@@ -49,8 +49,9 @@ class OpValues {
 class TimingEngine {
  public:
   enum class Keep : std::uint8_t {
-    kStepTimes,  // rows are recycled once no later op needs them: the fast mode
-    kAllTimes,   // start and end of every op stay readable
+    kFinishTimes,  // only when steps finish; rows are recycled once no later op needs them
+    kStepTimes,    // also spans, which look at every op: half as fast
+    kAllTimes,     // start and end of every op stay readable
   };
 
   // `finish_ops`: the ops whose latest end is the finish of a step. Keeps a reference: `graph` must outlive
@@ -62,7 +63,7 @@ class TimingEngine {
 
   // After propagate(), per step: the latest end of the finish ops over all replicas;
   [[nodiscard]] std::vector<double> finish_times() const;
-  // and the latest end minus the earliest start over all ops and replicas.
+  // and the latest end minus the earliest start over all ops and replicas. REQUIRES: not kFinishTimes.
   [[nodiscard]] std::vector<double> spans() const;
 
   // After propagate(), stride() entries. REQUIRES: kAllTimes.

@@ -80,7 +80,7 @@ WhatIfEngine::WhatIfEngine(const OpGraph& graph, const Recording& recording, Wha
 // delays, which belong to a block. Work goes block by block, so both serve many pieces in a row.
 class WhatIfEngine::Worker {
  public:
-  explicit Worker(const WhatIfEngine& owner) : owner_(owner) {}
+  Worker(const WhatIfEngine& owner, TimingEngine::Keep keep) : owner_(owner), keep_(keep) {}
 
   // Replays one block and stores its steps in the times of the task.
   void replay(const Task& task, const StepBlock& block, StepTimes& times) {
@@ -93,7 +93,7 @@ class WhatIfEngine::Worker {
  private:
   TimingEngine& engine(std::optional<TimingEngine>& kept, LaneShape shape) const {
     if (!kept || kept->shape() != shape) {
-      kept.emplace(owner_.graph_, shape, owner_.optimizers_, TimingEngine::Keep::kStepTimes);
+      kept.emplace(owner_.graph_, shape, owner_.optimizers_, keep_);
     }
     return *kept;
   }
@@ -117,9 +117,10 @@ class WhatIfEngine::Worker {
       const Side recorded = task.replay == Replay::kMixed ? Side::kInside : Side::kOutside;
       timing.propagate(MixedReplay(owner_.recording_, block, owner_.ideal_, task.set, recorded));
     }
-    std::ranges::copy(timing.finish_times(),
-                      times.finish_s.begin() + static_cast<std::ptrdiff_t>(block.first_step));
-    std::ranges::copy(timing.spans(), times.span_s.begin() + static_cast<std::ptrdiff_t>(block.first_step));
+    const auto first_step = static_cast<std::ptrdiff_t>(block.first_step);
+    std::ranges::copy(timing.finish_times(), times.finish_s.begin() + first_step);
+    if (keep_ == TimingEngine::Keep::kFinishTimes) return;
+    std::ranges::copy(timing.spans(), times.span_s.begin() + first_step);
   }
 
   const std::vector<double>& launch_delays(const StepBlock& block) {
@@ -129,23 +130,25 @@ class WhatIfEngine::Worker {
   }
 
   const WhatIfEngine& owner_;
+  TimingEngine::Keep keep_;
   std::optional<TimingEngine> step_engine_;
   std::optional<TimingEngine> lone_engine_;
   std::vector<double> delays_s_;
   const StepBlock* delays_of_ = nullptr;
 };
 
-std::vector<StepTimes> WhatIfEngine::run(const std::vector<Task>& tasks) const {
+std::vector<StepTimes> WhatIfEngine::run(const std::vector<Task>& tasks, TimingEngine::Keep keep) const {
   const std::size_t steps = recording_.steps.size();
+  const std::size_t spans = keep == TimingEngine::Keep::kFinishTimes ? 0 : steps;
   std::vector<StepTimes> results;
   for (const Task& task : tasks) {
     const bool is_lone = task.replay == Replay::kLoneReplica;
     const std::size_t finishes = is_lone ? steps * static_cast<std::size_t>(recording_.dp_size) : steps;
-    results.push_back({std::vector<double>(finishes), std::vector<double>(is_lone ? 0 : steps)});
+    results.push_back({std::vector<double>(finishes), std::vector<double>(spans)});
   }
   parallel_chunks(options_.jobs, recording_.blocks.size() * tasks.size(),
                   [&](std::size_t begin, std::size_t end) {
-                    Worker worker(*this);
+                    Worker worker(*this, keep);
                     for (std::size_t piece = begin; piece < end; ++piece) {
                       const std::size_t task = piece % tasks.size();
                       worker.replay(tasks[task], recording_.blocks[piece / tasks.size()], results[task]);
@@ -172,11 +175,11 @@ WhatIfEngine::OpTimes WhatIfEngine::ideal_times() const {
 }
 
 StepTimes WhatIfEngine::simulate(const InstanceSet& recorded) const {
-  return run({{Replay::kMixed, recorded}}).front();
+  return run({{Replay::kMixed, recorded}}, TimingEngine::Keep::kStepTimes).front();
 }
 
 StepTimes WhatIfEngine::simulate_without(const InstanceSet& ideal) const {
-  return run({{Replay::kMixedOutside, ideal}}).front();
+  return run({{Replay::kMixedOutside, ideal}}, TimingEngine::Keep::kStepTimes).front();
 }
 
 Result<WhatIf> WhatIfEngine::analyse() const {
@@ -207,7 +210,8 @@ std::vector<std::vector<double>> WhatIfEngine::finish_times(Replay replay,
   std::vector<Task> tasks;
   for (const OpLabel& label : labels) tasks.push_back({replay, {{label.box}}});
   std::vector<std::vector<double>> times;
-  for (StepTimes& task_times : run(tasks)) times.push_back(std::move(task_times.finish_s));
+  for (StepTimes& task_times : run(tasks, TimingEngine::Keep::kFinishTimes))
+    times.push_back(std::move(task_times.finish_s));
   return times;
 }
 
@@ -295,7 +299,7 @@ std::vector<Share> WhatIfEngine::shares_of(const std::vector<InstanceSet>& sets,
     tasks.push_back({Replay::kMixedOutside, set});
     tasks.push_back({Replay::kMixed, set});
   }
-  const std::vector<StepTimes> times = run(tasks);
+  const std::vector<StepTimes> times = run(tasks, TimingEngine::Keep::kStepTimes);
   std::vector<Share> shares;
   for (std::size_t i = 0; i < sets.size(); ++i) {
     shares.push_back({mean(times[2 * i].span_s), mean(times[2 * i + 1].span_s), mean(result.nodelay.span_s),

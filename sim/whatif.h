@@ -118,7 +118,7 @@ class WhatIfEngine {
   };
   struct Task;
   class Worker;
-  [[nodiscard]] std::vector<StepTimes> run(const std::vector<Task>& tasks) const;
+  [[nodiscard]] std::vector<StepTimes> run(const std::vector<Task>& tasks, TimingEngine::Keep keep) const;
   [[nodiscard]] StepTimes ideal_step() const;
   // By label, what kLoneReplica says or the finish times of the steps.
   [[nodiscard]] std::vector<std::vector<double>> finish_times(Replay replay,

@@ -1,5 +1,6 @@
 // Throughput of the TimingEngine in op-lanes per second, next to what bounds it, in one run:
 //   engine/<lanes>       groups, synchronisation and all, over a recorded 8-stage step of 1458 ops
+//   engine_with_spans/<lanes>  the same, looking also for the first start and the last end of all ops
 //   naive/<lanes>        the plainest vector loop over the same graph: no groups, every op a row of its own
 //   memory_read/<MiB>    reading doubles, the least an engine must do with values that are not in cache
 // In cache up to about 128 lanes (1.5 MB of values), out of it from 32768 lanes (382 MB) on.
@@ -56,18 +57,25 @@ LaneShape shape_of(benchmark::State& state) {
   return {lanes / 16, 16};
 }
 
-void engine(benchmark::State& state) {
+void time_engine(benchmark::State& state, TimingEngine::Keep keep) {
   const LaneShape shape = shape_of(state);
   const Rows values(graph().size(), shape);
   std::vector<OpId> finish = {static_cast<OpId>(graph().size() - 1)};
-  TimingEngine timing(graph(), shape, finish, TimingEngine::Keep::kStepTimes);
+  TimingEngine timing(graph(), shape, finish, keep);
   for (auto _ : state) {
     timing.propagate(values);
     benchmark::ClobberMemory();
   }
   count_op_lanes(state, shape.lanes());
 }
+void engine(benchmark::State& state) {
+  time_engine(state, TimingEngine::Keep::kFinishTimes);
+}
 BENCHMARK(engine)->Arg(64)->Arg(128)->Arg(256)->Arg(1024)->Arg(32768);
+void engine_with_spans(benchmark::State& state) {
+  time_engine(state, TimingEngine::Keep::kStepTimes);
+}
+BENCHMARK(engine_with_spans)->Arg(64)->Arg(128)->Arg(256)->Arg(1024)->Arg(32768);
 
 // Blocks of 256 lanes one after the other: how the analysis goes through a large recording.
 void engine_in_blocks(benchmark::State& state) {
@@ -76,7 +84,7 @@ void engine_in_blocks(benchmark::State& state) {
   const LaneShape shape{kLanes / 16, 16};
   const std::vector<Rows> values(blocks, Rows(graph().size(), shape));
   std::vector<OpId> finish = {static_cast<OpId>(graph().size() - 1)};
-  TimingEngine timing(graph(), shape, finish, TimingEngine::Keep::kStepTimes);
+  TimingEngine timing(graph(), shape, finish, TimingEngine::Keep::kFinishTimes);
   for (auto _ : state) {
     for (const Rows& block : values) timing.propagate(block);
     benchmark::ClobberMemory();

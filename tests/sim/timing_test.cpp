@@ -202,7 +202,7 @@ TEST_CASE("timing: the critical path runs through the replica that was late") {
   CHECK(path[2].length == 5);
 }
 
-TEST_CASE("timing: random graphs agree exactly with the definition, in both modes") {
+TEST_CASE("timing: random graphs agree exactly with the definition, in every mode") {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     CAPTURE(seed);
     const RandomCase given = random_case(seed);
@@ -212,8 +212,10 @@ TEST_CASE("timing: random graphs agree exactly with the definition, in both mode
     const std::vector<OpId> finish = {static_cast<OpId>(seed % graph.size())};
     TimingEngine all(graph, given.shape, finish, Keep::kAllTimes);
     TimingEngine fast(graph, given.shape, finish, Keep::kStepTimes);
+    TimingEngine fastest(graph, given.shape, finish, Keep::kFinishTimes);
     all.propagate(values);
     fast.propagate(values);
+    fastest.propagate(values);
     std::vector<double> finish_times(given.shape.steps, -1e300);
     std::vector<double> first(given.shape.steps, 1e300);
     std::vector<double> last(given.shape.steps, -1e300);
@@ -234,6 +236,7 @@ TEST_CASE("timing: random graphs agree exactly with the definition, in both mode
     REQUIRE(fast.spans() == last);
     REQUIRE(all.finish_times() == finish_times);
     REQUIRE(fast.finish_times() == finish_times);
+    REQUIRE(fastest.finish_times() == finish_times);
   }
 }
 
@@ -295,6 +298,9 @@ TEST_CASE("timing: what was not kept cannot be read") {
   TimingEngine timing(graph, {1, 1}, all_ops(graph), Keep::kStepTimes);
   const Table values(graph, {1, 1}, {{1}});
   timing.propagate(values);
+  TimingEngine fastest(graph, {1, 1}, all_ops(graph), Keep::kFinishTimes);
+  fastest.propagate(values);
+  CHECK_THROWS_AS((void)fastest.spans(), InternalError);
   CHECK_THROWS_AS((void)timing.starts(0), InternalError);
   CHECK_THROWS_AS((void)timing.ends(0), InternalError);
   CHECK_THROWS_AS((void)timing.critical_path(0, values), InternalError);
