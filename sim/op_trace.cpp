@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "sim/float32.h"
 #include "sim/hash.h"
 
 namespace goodput {
@@ -30,21 +32,6 @@ constexpr Range kRanges[] = {
 // Twice the largest time still adds up without overflow, and a nanosecond clock holds it (292 years).
 constexpr double kLargestTime = 9.2e9;
 
-template <typename Visit>
-void for_each_column(OpTrace& trace, Visit visit) {
-  visit(trace.dp_rank);
-  visit(trace.stage);
-  visit(trace.rank);
-  visit(trace.step);
-  visit(trace.optype);
-  visit(trace.start_s);
-  visit(trace.duration_s);
-  visit(trace.seq_id);
-  visit(trace.mc);
-  visit(trace.mb_id);
-  visit(trace.gmc);
-}
-
 }  // namespace
 
 std::optional<std::string> problem_with(const OpRow& row) {
@@ -66,6 +53,12 @@ std::optional<std::string> problem_with(const OpRow& row) {
 OpRow OpTrace::row(std::size_t i) const {
   return {dp_rank[i],    stage[i],  rank[i], step[i],  optype[i], start_s[i],
           duration_s[i], seq_id[i], mc[i],   mb_id[i], gmc[i]};
+}
+
+bool times_are_float32(const OpTrace& trace) {
+  const auto is_float32 = [](double x) { return round_to_float32(x) == x; };
+  return std::all_of(trace.start_s.begin(), trace.start_s.end(), is_float32) &&
+         std::all_of(trace.duration_s.begin(), trace.duration_s.end(), is_float32);
 }
 
 std::uint64_t hash_rows(const OpTrace& trace) {

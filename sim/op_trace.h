@@ -52,6 +52,25 @@ struct OpTrace {
   [[nodiscard]] std::optional<std::string> append(const OpRow& row);
 };
 
+// Calls visit(column) for each column of a trace.
+template <typename Trace, typename Visit>
+void for_each_column(Trace& trace, Visit visit) {
+  visit(trace.dp_rank);
+  visit(trace.stage);
+  visit(trace.rank);
+  visit(trace.step);
+  visit(trace.optype);
+  visit(trace.start_s);
+  visit(trace.duration_s);
+  visit(trace.seq_id);
+  visit(trace.mc);
+  visit(trace.mb_id);
+  visit(trace.gmc);
+}
+
+// Whether every start and duration is a float32 value, as NDTimeline records them.
+[[nodiscard]] bool times_are_float32(const OpTrace& trace);
+
 // What is wrong with the row (a value out of range, a time that is not finite, a negative duration), if
 // anything.
 [[nodiscard]] std::optional<std::string> problem_with(const OpRow& row);

@@ -165,12 +165,6 @@ Status check_dense(const OpTrace& trace, const TraceIndex& index) {
                   presence.instances() - trace.size(), presence.instances(), ops, lanes)};
 }
 
-bool all_float32(const OpTrace& trace) {
-  const auto is_float32 = [](double x) { return round_to_float32(x) == x; };
-  return std::all_of(trace.start_s.begin(), trace.start_s.end(), is_float32) &&
-         std::all_of(trace.duration_s.begin(), trace.duration_s.end(), is_float32);
-}
-
 // The rows of dp_rank 0 in the first step give the ops their times and chunks; any row gives its worker's
 // rank.
 void fill_template(const OpTrace& trace, TraceIndex& index) {
@@ -235,7 +229,7 @@ Result<TraceIndex> index_trace(const OpTrace& trace) {
   index.lane.ops = table.number_ops();
   index.lane.pp_size = static_cast<std::int32_t>(table.stages());
   index.dp_size = *std::max_element(trace.dp_rank.begin(), trace.dp_rank.end()) + 1;
-  index.float32_times = all_float32(trace);
+  index.float32_times = times_are_float32(trace);
   index_steps(trace, index);
   index.op_of_row.resize(trace.size());
   for (std::size_t row = 0; row < trace.size(); ++row) {

@@ -59,9 +59,11 @@ class WhatIfCommand final : public Command {
         ->option_text("NAME");
     app.add_option("--steps", load_.steps, "Analyse these steps only, for example 12,20-23")
         ->option_text("LIST");
-    app.add_option("--decompose-threshold", threshold_,
-                   "Attribute late launches from this launch slowdown on; --compat-json leaves out every "
-                   "attribution below it (default 1.03)")
+    app.add_option(
+           "--decompose-threshold", threshold_,
+           fmt::format("Attribute late launches from this launch slowdown on; --compat-json leaves out "
+                       "every attribution below it (default {})",
+                       threshold_))
         ->option_text("X");
     app.add_option(
            "--fix", fix_,
@@ -145,7 +147,7 @@ class WhatIfCommand final : public Command {
   OutputPaths paths_;
   std::vector<std::string> fix_;
   std::vector<std::string> keep_;
-  double threshold_ = 1.03;
+  double threshold_ = WhatIfOptions{}.decompose_threshold;
 };
 
 }  // namespace

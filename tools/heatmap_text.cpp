@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "sim/root_cause.h"
 #include "tools/heatmap.h"
 #include "tools/heatmap_scale.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::size_t kCellWidth = 6;  // "  1.97" and, in the next cell's first column, its mark
 constexpr std::size_t kLegendWidth = 40;
-constexpr double kWorthMarking = 1.01;  // with less lost than a hundredth nobody is a straggler
 
 // The entry of the 6 x 6 x 6 cube of the 256-colour palette that is nearest in every channel.
 int palette_entry(Rgb colour) {
@@ -156,7 +156,7 @@ class TextMap {
     text_ += '\n';
   }
 
-  [[nodiscard]] bool has_marks() const { return worst_.slowdown >= kWorthMarking; }
+  [[nodiscard]] bool has_marks() const { return worst_.slowdown >= kSlowdownWorthExplaining; }
   [[nodiscard]] bool is_marked(double slowdown) const {
     return has_marks() && slowdown - 1 >= (worst_.slowdown - 1) / 2;
   }

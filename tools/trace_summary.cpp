@@ -35,7 +35,7 @@ void summarize_steps(const OpTrace& trace, TraceSummary& summary) {
   LastEntry entry(steps);
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const double start = trace.start_s[i];
-    const double end = start + trace.duration_s[i];
+    const double end = end_of(start, trace.duration_s[i], summary.float32_times);
     Span& span = entry.at(trace.step[i], {start, end});
     span = {std::min(span.start_s, start), std::max(span.end_s, end)};
   }
@@ -87,9 +87,9 @@ TraceSummary summarize(const OpTrace& trace) {
       summary.micro_batches = std::max(summary.micro_batches, std::int64_t{trace.mb_id[i]} + 1);
     }
   }
+  summary.float32_times = times_are_float32(trace);
   summarize_steps(trace, summary);
   summarize_lanes(trace, summary);
-  summary.float32_times = times_are_float32(trace);
   if (const auto index = index_trace(trace); !index) summary.not_dense = index.error().message();
   return summary;
 }

@@ -32,7 +32,7 @@ struct WhatIfReport {
   const WhatIf& result;
   const std::vector<RootCause>& causes;
   const std::vector<Intervention>& interventions;
-  double decompose_threshold = 1.03;
+  double decompose_threshold;
 };
 
 // Headline, largest contributors, heat map of the workers, what it means and what to look at next.

@@ -62,8 +62,9 @@ void write_headline(Page& page, const WhatIfReport& report) {
   page.line("              {:>9.3f} s replayed without launch delays (replay differs by {:.1f} %)",
             mean(result.nodelay.span_s), 100 * result.discrepancy);
   page.line("              {:>9.3f} s if no op were slower than ideal", result.ideal_span_s);
-  const std::size_t best = largest(result.step_slowdown, result.step_slowdown.size()).back();
-  const std::size_t worst = largest(result.step_slowdown, 1).front();
+  const std::vector<std::size_t> by_slowdown = largest(result.step_slowdown, result.step_slowdown.size());
+  const std::size_t best = by_slowdown.back();
+  const std::size_t worst = by_slowdown.front();
   page.line("  per step    S from {:.3f} (step {}) to {:.3f} (step {})", result.step_slowdown[best],
             result.steps[best], result.step_slowdown[worst], result.steps[worst]);
   if (result.discrepancy >= kTrustedDiscrepancy) {

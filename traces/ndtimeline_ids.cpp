@@ -60,27 +60,14 @@ struct Fit {
   std::string first_mismatch;
 };
 
-template <typename Column>
-void keep_rows(Column& column, const std::vector<bool>& kept) {
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < column.size(); ++i) {
-    if (kept[i]) column[next++] = column[i];
-  }
-  column.resize(next);
-}
-
 void keep_rows(OpTrace& trace, const std::vector<bool>& kept) {
-  keep_rows(trace.dp_rank, kept);
-  keep_rows(trace.stage, kept);
-  keep_rows(trace.rank, kept);
-  keep_rows(trace.step, kept);
-  keep_rows(trace.optype, kept);
-  keep_rows(trace.start_s, kept);
-  keep_rows(trace.duration_s, kept);
-  keep_rows(trace.seq_id, kept);
-  keep_rows(trace.mc, kept);
-  keep_rows(trace.mb_id, kept);
-  keep_rows(trace.gmc, kept);
+  for_each_column(trace, [&](auto& column) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      if (kept[i]) column[next++] = column[i];
+    }
+    column.resize(next);
+  });
 }
 
 // Tensor-parallel peers run the same ops. Returns how many rows went.

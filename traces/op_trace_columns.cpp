@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "sim/did_you_mean.h"
-#include "sim/float32.h"
 
 namespace goodput {
 namespace {
@@ -35,10 +34,6 @@ Error missing_column(OpColumn column, std::span<const std::string_view> names, c
   if (column == OpColumn::kGmc)
     what += " (the global model chunk: mc * pipeline stages + stage, -1 where mc is -1)";
   return Error{where, what + nearest_other(name_of(column), names)};
-}
-
-bool is_float32(double value) {
-  return round_to_float32(value) == value;
 }
 
 }  // namespace
@@ -76,11 +71,6 @@ std::string unknown_op_type(std::string_view name) {
   std::transform(kOpTypes.begin(), kOpTypes.end(), known.begin(),
                  [](const OpTypeInfo& type) { return type.name; });
   return fmt::format("unknown optype {}{}", quoted(name), did_you_mean(name, known));
-}
-
-bool times_are_float32(const OpTrace& trace) {
-  return std::all_of(trace.start_s.begin(), trace.start_s.end(), is_float32) &&
-         std::all_of(trace.duration_s.begin(), trace.duration_s.end(), is_float32);
 }
 
 }  // namespace goodput

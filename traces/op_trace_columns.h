@@ -63,7 +63,4 @@ Result<OpTableLayout> find_op_columns(std::span<const std::string_view> names, c
 // The error text for an op type that is none of ours.
 [[nodiscard]] std::string unknown_op_type(std::string_view name);
 
-// Whether every time is exactly a float32, the type in which NDTimeline records them.
-[[nodiscard]] bool times_are_float32(const OpTrace& trace);
-
 }  // namespace goodput
