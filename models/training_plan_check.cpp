@@ -1,0 +1,122 @@
+// The rules between the fields of a plan. Error::where is a JSON pointer until check_training_plan() puts the
+// file before it.
+#include <fmt/format.h>
+
+#include <numeric>
+#include <utility>
+
+#include "models/schedule.h"
+#include "models/training_plan.h"
+#include "sim/did_you_mean.h"
+
+namespace goodput {
+namespace {
+
+Status must_divide(std::string_view key, std::int64_t divisor, std::string_view whole, std::int64_t value) {
+  if (value % divisor == 0) return Ok{};
+  return Error{fmt::format("/parallel/{}", key),
+               fmt::format("is {}, which does not divide {} ({})", divisor, whole, value)};
+}
+
+Status check_gpus(const TrainingPlan& plan) {
+  const ParallelPlan& parallel = plan.parallel;
+  const double gpus = static_cast<double>(parallel.dp) * parallel.pp * parallel.tp * parallel.cp;
+  if (gpus <= static_cast<double>(plan.cluster.gpus())) return Ok{};
+  return Error{"/parallel",
+               fmt::format("dp {} x pp {} x tp {} x cp {} needs {:.0f} GPUs, the cluster has {}", parallel.dp,
+                           parallel.pp, parallel.tp, parallel.cp, gpus, plan.cluster.gpus())};
+}
+
+// A rank has whole heads and whole columns of the FFN; key/value heads are copied where there are fewer.
+Status check_tensor_parallelism(const TrainingPlan& plan) {
+  const ModelShape& model = plan.model;
+  const std::int32_t tp = plan.parallel.tp;
+  GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's heads", model.heads));
+  GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's hidden", model.hidden));
+  GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's ffn", model.ffn));
+  if (model.moe) GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's expert_ffn", model.moe->expert_ffn));
+  if (model.latent || model.kv_heads % tp == 0 || tp % model.kv_heads == 0) return Ok{};
+  return Error{"/parallel/tp",
+               fmt::format("is {}, neither a divisor nor a multiple of the model's kv_heads ({})", tp,
+                           model.kv_heads)};
+}
+
+Status check_expert_parallelism(const TrainingPlan& plan) {
+  const ParallelPlan& parallel = plan.parallel;
+  if (parallel.ep == 1) return Ok{};
+  if (!plan.model.moe)
+    return Error{"/parallel/ep", fmt::format("is {}, but the model has no experts", parallel.ep)};
+  GOODPUT_TRY_STATUS(must_divide("ep", parallel.ep, "the model's experts", plan.model.moe->experts));
+  return must_divide("ep", parallel.ep, "dp x cp", std::int64_t{parallel.dp} * parallel.cp);
+}
+
+Status check_batch(const ParallelPlan& parallel) {
+  const std::int64_t at_once = std::int64_t{parallel.dp} * parallel.micro_batch;
+  if (parallel.global_batch % at_once != 0) {
+    return Error{"/parallel/global_batch",
+                 fmt::format("is {}, want a multiple of dp {} x micro_batch {} = {}", parallel.global_batch,
+                             parallel.dp, parallel.micro_batch, at_once)};
+  }
+  return must_divide("cp", parallel.cp, "sequence_length", parallel.sequence_length);
+}
+
+Status check_split(const TrainingPlan& plan, std::int64_t positions) {
+  const std::vector<std::int32_t>& split = plan.parallel.layers_per_stage;
+  const std::int32_t layers = plan.model.layers;
+  if (split.empty()) {
+    if (layers % positions == 0) return Ok{};
+    return Error{"/parallel/pp",
+                 fmt::format("{} layers do not spread evenly over {} pipeline positions (pp {} x vpp "
+                             "{}); say how in layers_per_stage",
+                             layers, positions, plan.parallel.pp, plan.parallel.vpp)};
+  }
+  if (std::cmp_not_equal(split.size(), positions)) {
+    return Error{
+        "/parallel/layers_per_stage",
+        fmt::format("has {} entries, want one for each of the {} pipeline positions (pp {} x vpp {})",
+                    split.size(), positions, plan.parallel.pp, plan.parallel.vpp)};
+  }
+  const std::int64_t sum = std::accumulate(split.begin(), split.end(), std::int64_t{0});
+  if (sum == layers) return Ok{};
+  return Error{"/parallel/layers_per_stage",
+               fmt::format("adds up to {} layers, the model has {}", sum, layers)};
+}
+
+Status check_pipeline(const TrainingPlan& plan) {
+  const ParallelPlan& parallel = plan.parallel;
+  GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(parallel.schedule));
+  const ScheduleShape shape{.stages = parallel.pp,
+                            .chunks = parallel.vpp,
+                            .micro_batches = static_cast<std::int32_t>(parallel.micro_batches())};
+  GOODPUT_TRY_STATUS(schedule->check(shape));
+  return check_split(plan, schedule->positions(shape));
+}
+
+Status check_precision(const TrainingPlan& plan) {
+  if (plan.parallel.dtype != Dtype::kFp8 || plan.cluster.gpu.fp8) return Ok{};
+  return Error{"/parallel/dtype", fmt::format("is \"fp8\", but GPU {} has none (no fp8_tflops)",
+                                              goodput::quoted(plan.cluster.gpu.name))};
+}
+
+Status check_rules(const TrainingPlan& plan) {
+  GOODPUT_TRY_STATUS(check_gpus(plan));
+  GOODPUT_TRY_STATUS(check_tensor_parallelism(plan));
+  GOODPUT_TRY_STATUS(check_expert_parallelism(plan));
+  GOODPUT_TRY_STATUS(check_batch(plan.parallel));
+  GOODPUT_TRY_STATUS(check_pipeline(plan));
+  return check_precision(plan);
+}
+
+}  // namespace
+
+Status config_finish(TrainingPlan& plan) {
+  return check_rules(plan);
+}
+
+Status check_training_plan(const TrainingPlan& plan) {
+  Status status = check_rules(plan);
+  if (status) return status;
+  return config::Place{plan.file, status.error().where, {}}.error(status.error().what);
+}
+
+}  // namespace goodput
