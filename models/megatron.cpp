@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace goodput::megatron {
 namespace {
@@ -36,19 +37,19 @@ class Rules {
     for (std::size_t i = 1; i < stream.size(); ++i) after(stream[i], stream[i - 1]);
   }
 
-  // A stream a p2p type; sends follow their pass, passes follow their receive, and a receive is posted only
-  // after the pass of its direction before it.
+  // Sends follow their pass, passes follow their receive, and a receive is posted only after the pass of its
+  // direction before it.
   void connect_p2p(const StageOrder& stage) {
-    for (std::size_t k = 0; k < kP2pKinds.size(); ++k) {
-      const std::vector<P2pOp>& stream = stage.p2p[k];
-      for (std::size_t i = 0; i < stream.size(); ++i) {
-        if (i > 0) after(stream[i].op, stream[i - 1].op);
-        if (!stream[i].compute) continue;
-        if (kP2pKinds[k].is_recv)
-          after(*stream[i].compute, stream[i].op);
+    for (const P2pStream& stream : stage.p2p) {
+      for (std::size_t i = 0; i < stream.ops.size(); ++i) {
+        const P2pOp& p2p = stream.ops[i];
+        if (i > 0) after(p2p.op, stream.ops[i - 1].op);
+        if (!p2p.compute) continue;
+        if (kP2pKinds[stream.kind].is_recv)
+          after(*p2p.compute, p2p.op);
         else
-          after(stream[i].op, *stream[i].compute);
-        if (stream[i].previous_compute) after(stream[i].op, *stream[i].previous_compute);
+          after(p2p.op, *p2p.compute);
+        if (p2p.previous_compute) after(p2p.op, *p2p.previous_compute);
       }
     }
   }
@@ -59,9 +60,9 @@ class Rules {
     const auto first = std::find_if(stage.compute.begin(), stage.compute.end(),
                                     [&](OpIndex op) { return ops_[op].type == OpType::kBackwardCompute; });
     if (first - stage.compute.begin() < 2) return;
-    for (std::size_t k = 0; k < kP2pKinds.size(); ++k) {
-      if (kP2pKinds[k].compute != OpType::kBackwardCompute) continue;
-      for (const P2pOp& p2p : stage.p2p[k]) {
+    for (const P2pStream& stream : stage.p2p) {
+      if (kP2pKinds[stream.kind].compute != OpType::kBackwardCompute) continue;
+      for (const P2pOp& p2p : stream.ops) {
         if (ops_[p2p.op].seq_id == 0) after(p2p.op, *(first - 2));
       }
     }
@@ -96,45 +97,51 @@ class Rules {
     return Ok{};
   }
 
-  [[nodiscard]] static std::vector<OpIndex> with_peer(const std::vector<P2pOp>& stream) {
+  // Of one kind, in order: the ops of a stage that talk to `peer`.
+  [[nodiscard]] std::vector<OpIndex> launched(std::size_t stage, OpType type, std::size_t peer) const {
     std::vector<OpIndex> ops;
-    for (const P2pOp& p2p : stream) {
-      if (p2p.has_peer) ops.push_back(p2p.op);
+    for (const P2pStream& stream : stages_[stage].p2p) {
+      if (kP2pKinds[stream.kind].type != type) continue;
+      for (const P2pOp& p2p : stream.ops) {
+        if (p2p.peer_stage && static_cast<std::size_t>(*p2p.peer_stage) == peer) ops.push_back(p2p.op);
+      }
     }
     return ops;
   }
 
-  // The k-th live send of a stage meets the k-th live receive of its neighbour; stages wrap around for
-  // virtual pipelines. An op without a peer is a group of its own.
+  // The k-th live send of a stage to another meets the k-th live receive there. An op without a peer is a
+  // group of its own.
   Status group_p2p() {
-    for (std::size_t k = 0; k < kP2pKinds.size(); ++k) {
-      for (const StageOrder& stage : stages_) {
-        for (const P2pOp& p2p : stage.p2p[k]) {
-          if (!p2p.has_peer) spec_.groups.push_back({{p2p.op}, Sync::kLane});
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      for (const P2pStream& stream : stages_[s].p2p) {
+        for (const P2pOp& p2p : stream.ops) {
+          if (!p2p.peer_stage) spec_.groups.push_back({{p2p.op}, Sync::kLane});
         }
       }
-      if (kP2pKinds[k].is_recv) continue;
-      const auto recv = static_cast<std::size_t>(
-          std::find_if(kP2pKinds.begin(), kP2pKinds.end(),
-                       [&](const P2pKind& kind) { return kind.type == kP2pKinds[k].peer; }) -
-          kP2pKinds.begin());
-      for (std::size_t s = 0; s < stages_.size(); ++s) {
-        const std::size_t neighbour =
-            (s + stages_.size() + (kP2pKinds[k].chunk_step > 0 ? 1 : stages_.size() - 1)) % stages_.size();
-        const auto sends = with_peer(stages_[s].p2p[k]);
-        const auto recvs = with_peer(stages_[neighbour].p2p[recv]);
-        if (sends.size() != recvs.size()) {
-          return Error{
-              "",
-              fmt::format("stage {} launches {} {} ops, but stage {} {} {} ops; each send needs one receive",
-                          s, sends.size(), to_string(kP2pKinds[k].type), neighbour, recvs.size(),
-                          to_string(kP2pKinds[recv].type))};
-        }
-        for (std::size_t i = 0; i < sends.size(); ++i) {
-          spec_.groups.push_back({{sends[i], recvs[i]}, Sync::kLane});
-        }
+      for (const P2pKind& kind : kP2pKinds) {
+        if (kind.is_recv) continue;
+        for (const std::size_t peer : neighbours(s)) GOODPUT_TRY_STATUS(pair_up(s, kind, peer));
       }
     }
+    return Ok{};
+  }
+
+  [[nodiscard]] std::set<std::size_t> neighbours(std::size_t stage) const {
+    const std::size_t n = stages_.size();
+    return {(stage + 1) % n, (stage + n - 1) % n};
+  }
+
+  Status pair_up(std::size_t stage, const P2pKind& kind, std::size_t peer) {
+    const auto sends = launched(stage, kind.type, peer);
+    const auto recvs = launched(peer, kind.peer, stage);
+    if (sends.size() != recvs.size()) {
+      return Error{"", fmt::format("stage {} launches {} {} ops, but stage {} {} {} ops; each send needs one "
+                                   "receive",
+                                   stage, sends.size(), to_string(kind.type), peer, recvs.size(),
+                                   to_string(kind.peer))};
+    }
+    for (std::size_t i = 0; i < sends.size(); ++i)
+      spec_.groups.push_back({{sends[i], recvs[i]}, Sync::kLane});
     return Ok{};
   }
 

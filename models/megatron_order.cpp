@@ -122,12 +122,14 @@ Result<std::vector<P2pOp>> match_p2p(const TemplateLane& lane, const StageOps& o
   const std::int64_t chunks = std::int64_t{lane.vpp_size} * lane.pp_size;
   std::vector<P2pOp> matched;
   for (const OpIndex op : recorded) {
-    P2pOp entry{op, std::nullopt, std::nullopt, false};
+    P2pOp entry{op, std::nullopt, std::nullopt, std::nullopt};
     if (was_launched(lane, kind, passes, op)) {
       entry.compute = passes.by_seq[counter];
       if (kind.is_recv && counter > 0) entry.previous_compute = passes.by_seq[counter - 1];
       const std::int64_t peer_chunk = global_chunk(lane, *entry.compute) + kind.chunk_step;
-      entry.has_peer = peer_chunk >= 0 && peer_chunk < chunks;
+      if (peer_chunk >= 0 && peer_chunk < chunks) {
+        entry.peer_stage = (ops.stage() + kind.chunk_step + lane.pp_size) % lane.pp_size;
+      }
       ++counter;
     }
     matched.push_back(entry);
@@ -192,7 +194,9 @@ Result<StageOrder> order_of_stage(const TemplateLane& lane, std::int16_t stage) 
   GOODPUT_TRY(const Passes backwards, collect_passes(lane, ops, OpType::kBackwardCompute));
   for (std::size_t k = 0; k < kP2pKinds.size(); ++k) {
     const bool is_forward = kP2pKinds[k].compute == OpType::kForwardCompute;
-    GOODPUT_TRY(order.p2p[k], match_p2p(lane, ops, kP2pKinds[k], is_forward ? forwards : backwards));
+    GOODPUT_TRY(std::vector<P2pOp> matched,
+                match_p2p(lane, ops, kP2pKinds[k], is_forward ? forwards : backwards));
+    order.p2p.push_back({k, std::move(matched)});
   }
   order.dp = ops.merged(OpType::kParamsAllGather, OpType::kGradsReduceScatter);
   order.reduce_scatters = ops.of(OpType::kGradsReduceScatter);

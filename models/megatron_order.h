@@ -37,15 +37,22 @@ struct P2pOp {
   OpIndex op = 0;
   std::optional<OpIndex> compute;  // the pass it delivers to or takes from; none: recorded, never launched
   std::optional<OpIndex> previous_compute;  // receives: the pass of this direction before that one
-  bool has_peer = false;                    // false: a no-op of either kind
+  std::optional<std::int32_t> peer_stage;   // none: a no-op of either kind
+};
+
+// The ops of one kind of a stage; each follows the one before it. Recorded jobs have one stream a kind,
+// bidirectional schedules one a kind and direction.
+struct P2pStream {
+  std::size_t kind = 0;  // position in kP2pKinds
+  std::vector<P2pOp> ops;
 };
 
 struct StageOrder {
-  std::vector<OpIndex> compute;           // forward and backward passes
-  std::array<std::vector<P2pOp>, 4> p2p;  // by position in kP2pKinds
-  std::vector<OpIndex> dp;                // params-all-gather and grads-reduce-scatter
-  std::vector<OpIndex> reduce_scatters;   // by seq_id
-  OpIndex last_compute = 0;               // the pass that ends last
+  std::vector<OpIndex> compute;  // passes of all kinds
+  std::vector<P2pStream> p2p;
+  std::vector<OpIndex> dp;               // params-all-gather and grads-reduce-scatter
+  std::vector<OpIndex> reduce_scatters;  // by seq_id
+  OpIndex last_compute = 0;              // the pass that ends last
   OpIndex gc = 0;
   OpIndex layernorm = 0;
   OpIndex clip = 0;

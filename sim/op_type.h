@@ -1,4 +1,4 @@
-// The kinds of operation a recorded training step consists of, and what the analysis knows about each.
+// The kinds of operation a training step consists of, and what the analysis knows about each.
 #pragma once
 
 #include <array>
@@ -13,6 +13,7 @@ enum class OpType : std::uint8_t {
 #define GOODPUT_OP_TYPE(enumerator, name, label, ideal) enumerator,
 #include "sim/op_types.def"
 #undef GOODPUT_OP_TYPE
+  kBackwardWeight,  // only in plans: schedules that split the backward pass are never recorded
 };
 
 // What an op would take without stragglers, pooled over all recorded ops of its type (whatif: ideal values).
@@ -29,19 +30,22 @@ inline constexpr std::array kOpTypes = {
 #include "sim/op_types.def"
 #undef GOODPUT_OP_TYPE
 };
-inline constexpr std::size_t kOpTypeCount = kOpTypes.size();
+inline constexpr std::size_t kOpTypeCount = kOpTypes.size();          // that traces record
+inline constexpr std::size_t kPlannedOpTypeCount = kOpTypeCount + 1;  // and kBackwardWeight
+inline constexpr OpTypeInfo kBackwardWeightInfo = {"backward-weight", "backward-weight",
+                                                   IdealStatistic::kMean};
 
 [[nodiscard]] constexpr std::size_t index_of(OpType type) {
   return static_cast<std::size_t>(type);
 }
 [[nodiscard]] constexpr const OpTypeInfo& info(OpType type) {
-  return kOpTypes[index_of(type)];
+  return type == OpType::kBackwardWeight ? kBackwardWeightInfo : kOpTypes[index_of(type)];
 }
 [[nodiscard]] constexpr std::string_view to_string(OpType type) {
   return info(type).name;
 }
 
-// The type of exactly this name, if there is one.
+// The recorded type of exactly this name, if there is one.
 [[nodiscard]] constexpr std::optional<OpType> find_op_type(std::string_view name) {
   for (std::size_t i = 0; i < kOpTypeCount; ++i) {
     if (kOpTypes[i].name == name) return static_cast<OpType>(i);

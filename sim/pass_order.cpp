@@ -1,4 +1,4 @@
-#include "traces/pass_order.h"
+#include "sim/pass_order.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
 #include "tools/cmd_list.h"
+#include "tools/cmd_plan_step.h"
 #include "tools/cmd_trace.h"
 #include "tools/cmd_whatif.h"
 #include "tools/command.h"
@@ -11,6 +12,10 @@ std::vector<CommandInfo> builtin_commands() {
        "goodput whatif trace.parquet --meta meta.yaml\n"
        "  goodput whatif host*.csv.gz --fix 'worker=2:3' --heatmap slow.svg --json result.json",
        make_whatif_command},
+      {"plan-step", "what one training step of a plan takes, and where the time goes",
+       "goodput plan-step configs/plans/gpt3-175b-1024-a100.json\n"
+       "  goodput plan-step configs/plans/megatron_a100.json --batch rows.csv > predicted.csv",
+       make_plan_step_command},
       {"trace", "what a trace file holds; convert between formats",
        "goodput trace info trace.parquet\n  goodput trace convert trace.csv.gz trace.parquet",
        make_trace_command},

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sim/float32.h"
-#include "traces/pass_order.h"
+#include "sim/pass_order.h"
 
 namespace goodput {
 namespace {

@@ -23,9 +23,10 @@ enum class Stream : std::uint8_t {
   kBackwardRecv,
   kBackwardSend,
   kDp,
+  kWithinPass,  // tensor-, context- and expert-parallel communication; planned steps only
 };
-constexpr std::array<std::string_view, 6> kStreamNames = {"compute",       "forward-recv",  "forward-send",
-                                                          "backward-recv", "backward-send", "dp"};
+constexpr std::array<std::string_view, 7> kStreamNames = {
+    "compute", "forward-recv", "forward-send", "backward-recv", "backward-send", "dp", "communication"};
 constexpr std::size_t kStreams = kStreamNames.size();
 
 constexpr std::size_t kFlushBytes = 1 << 18;
@@ -36,6 +37,7 @@ Stream stream_of(OpType type) {
   switch (type) {
     case OpType::kForwardCompute:
     case OpType::kBackwardCompute:
+    case OpType::kBackwardWeight:
     case OpType::kGc:
     case OpType::kOptimizer:
       return Stream::kCompute;
@@ -152,22 +154,26 @@ struct OpText {
   std::string tail;  // from the stage
 };
 
-OpText text_of(const TraceOp& op) {
+OpText text_of(const TraceOp& op, std::string_view name) {
   const std::string mb = op.mb_id == kUnset ? "null" : fmt::to_string(op.mb_id);
-  return {fmt::format(R"({{"name":"{0}","cat":"{0}","ph":"X","pid":)", to_string(op.type)),
+  return {fmt::format(R"({{"name":"{}","cat":"{}","ph":"X","pid":)", name, to_string(op.type)),
           fmt::format(R"(,"stage":{},"mb_id":{},"seq_id":{}}}}})", op.stage, mb, op.seq_id)};
 }
 
 class TimelineWriter {
  public:
-  TimelineWriter(const Recording& recording, const StepClock& clock, ByteSink sink)
+  // `looks`: of planned ops; empty: recorded ops are called after their type.
+  TimelineWriter(const Recording& recording, std::span<const SliceLook> looks, const StepClock& clock,
+                 ByteSink sink)
       : recording_(recording), clock_(clock), sink_(std::move(sink)) {
     ops_of_stream_.resize(static_cast<std::size_t>(recording.pp_size) * kStreams);
     for (OpId op = 0; op < recording.ops.size(); ++op) {
       const TraceOp& trace_op = recording.ops[op];
       const auto stage = static_cast<std::size_t>(trace_op.stage);
-      ops_of_stream_[stage * kStreams + static_cast<std::size_t>(stream_of(trace_op.type))].push_back(op);
-      op_text_.push_back(text_of(trace_op));
+      const Stream stream =
+          !looks.empty() && looks[op].is_communication ? Stream::kWithinPass : stream_of(trace_op.type);
+      ops_of_stream_[stage * kStreams + static_cast<std::size_t>(stream)].push_back(op);
+      op_text_.push_back(text_of(trace_op, looks.empty() ? to_string(trace_op.type) : looks[op].name));
     }
     for (const auto& ops : ops_of_stream_) most_threads_ = std::max(most_threads_, ops.size());
     threads_.resize(static_cast<std::size_t>(recording.dp_size) * ops_of_stream_.size());
@@ -289,8 +295,8 @@ class TimelineWriter {
   bool is_first_event_ = true;
 };
 
-Status write_timeline(const Recording& recording, const StepClock& clock, const std::string& path,
-                      std::string_view final_path) {
+Status write_timeline(const Recording& recording, std::span<const SliceLook> looks, const StepClock& clock,
+                      const std::string& path, std::string_view final_path) {
   double length_s = 0;
   for (std::size_t step = 0; step < recording.steps.size(); ++step) length_s += 1.1 * clock.step_time_s(step);
   if (!(length_s <= kLongestTimelineS)) {
@@ -299,14 +305,14 @@ Status write_timeline(const Recording& recording, const StepClock& clock, const 
                              length_s, kLongestTimelineS)};
   }
   GOODPUT_TRY(auto sink, ByteSink::open(path, final_path, ByteSink::Compression::kFast));
-  return TimelineWriter(recording, clock, std::move(sink)).write();
+  return TimelineWriter(recording, looks, clock, std::move(sink)).write();
 }
 
 }  // namespace
 
 Status write_recorded_timeline(const Recording& recording, const std::string& path,
                                std::string_view final_path) {
-  return write_timeline(recording, RecordedClock(recording), path, final_path);
+  return write_timeline(recording, {}, RecordedClock(recording), path, final_path);
 }
 
 Status write_ideal_timeline(const Recording& recording, std::span<const double> start_s,
@@ -314,7 +320,13 @@ Status write_ideal_timeline(const Recording& recording, std::span<const double> 
                             std::string_view final_path) {
   GOODPUT_CHECK(start_s.size() == recording.ops.size() && end_s.size() == recording.ops.size(),
                 "an ideal timeline needs one start and one end an op");
-  return write_timeline(recording, IdealClock(start_s, end_s), path, final_path);
+  return write_timeline(recording, {}, IdealClock(start_s, end_s), path, final_path);
+}
+
+Status write_planned_timeline(const Recording& planned, std::span<const SliceLook> looks,
+                              const std::string& path, std::string_view final_path) {
+  GOODPUT_CHECK(looks.size() == planned.ops.size(), "a planned timeline needs one look an op");
+  return write_timeline(planned, looks, RecordedClock(planned), path, final_path);
 }
 
 }  // namespace goodput

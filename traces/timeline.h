@@ -26,4 +26,15 @@ Status write_ideal_timeline(const Recording& recording, std::span<const double> 
                             std::span<const double> end_s, const std::string& path,
                             std::string_view final_path);
 
+// How an op of a planned step is shown: passes come in parts, and their communication has a thread of its
+// own.
+struct SliceLook {
+  std::string name;
+  bool is_communication = false;  // of a pass
+};
+
+// A step nobody recorded: times in `planned`, looks by OpId. REQUIRES: as many looks as ops.
+Status write_planned_timeline(const Recording& planned, std::span<const SliceLook> looks,
+                              const std::string& path, std::string_view final_path);
+
 }  // namespace goodput

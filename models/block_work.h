@@ -1,0 +1,67 @@
+// The kernels of the blocks of a decoder on one GPU, for one micro-batch: attention, feed-forward, experts,
+// router, embedding and output head; forwards and backwards.
+//
+// Matrix multiplications follow from the shapes. Memory traffic of norms, activations, dropouts and residuals
+// counts what the fused kernels of Megatron-LM read and write, two bytes an activation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/model_shape.h"
+#include "models/parallel_plan.h"
+#include "sim/cost_model.h"
+
+namespace goodput {
+
+// Which gradients a backward pass makes.
+enum class Gradients : std::uint8_t { kAll, kActivations, kWeights };
+[[nodiscard]] constexpr bool has_activations(Gradients gradients) {
+  return gradients != Gradients::kWeights;
+}
+[[nodiscard]] constexpr bool has_weights(Gradients gradients) {
+  return gradients != Gradients::kActivations;
+}
+
+// What the blocks of one GPU see.
+struct BlockScope {
+  const ModelShape& model;
+  const ParallelPlan& plan;
+
+  // Of the micro-batch on this GPU; where sequence parallelism shards norms and dropouts: fewer.
+  [[nodiscard]] double tokens() const;
+  [[nodiscard]] double norm_tokens() const;
+  // Of the vocabulary, on this GPU, padded as Megatron does.
+  [[nodiscard]] double vocab_rows() const;
+};
+
+[[nodiscard]] std::vector<Kernel> attention_forward(const BlockScope& scope);
+[[nodiscard]] std::vector<Kernel> attention_backward(const BlockScope& scope, Gradients gradients);
+
+// The products of the weights' gradients of the projections in front of attention and of an FFN's up
+// projection: what a tensor-parallel backward can hide its reductions behind.
+[[nodiscard]] std::vector<Kernel> attention_input_weight_gradient(const BlockScope& scope);
+[[nodiscard]] std::vector<Kernel> ffn_input_weight_gradient(const BlockScope& scope,
+                                                            std::int32_t hidden_size);
+
+// A dense FFN, or the shared experts together.
+[[nodiscard]] std::vector<Kernel> ffn_forward(const BlockScope& scope, std::int32_t hidden_size);
+[[nodiscard]] std::vector<Kernel> ffn_backward(const BlockScope& scope, std::int32_t hidden_size,
+                                               Gradients gradients);
+
+[[nodiscard]] std::vector<Kernel> router_forward(const BlockScope& scope);
+[[nodiscard]] std::vector<Kernel> router_backward(const BlockScope& scope, Gradients gradients);
+
+// The routed experts of this GPU on `tokens` tokens in all, each counted once an expert.
+[[nodiscard]] std::vector<Kernel> experts_forward(const BlockScope& scope, double tokens);
+[[nodiscard]] std::vector<Kernel> experts_backward(const BlockScope& scope, double tokens,
+                                                   Gradients gradients);
+
+[[nodiscard]] std::vector<Kernel> embedding_forward(const BlockScope& scope);
+[[nodiscard]] std::vector<Kernel> embedding_backward(const BlockScope& scope);
+
+// Final norm, output projection and loss.
+[[nodiscard]] std::vector<Kernel> head_forward(const BlockScope& scope);
+[[nodiscard]] std::vector<Kernel> head_backward(const BlockScope& scope, Gradients gradients);
+
+}  // namespace goodput

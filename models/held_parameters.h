@@ -1,0 +1,47 @@
+// Which parameters a GPU of the pipeline holds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/block_work.h"
+#include "models/schedule.h"
+#include "models/training_plan.h"
+
+namespace goodput {
+
+// Layers [first, first + count) of the model; those of multi-token prediction, numbered from model.layers on,
+// belong to the last position.
+struct LayerRange {
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+};
+// By position of the pipeline.
+[[nodiscard]] std::vector<LayerRange> layers_by_position(const TrainingPlan& plan, std::int32_t positions);
+
+// Numbers of parameters on one GPU.
+struct HeldParameters {
+  double dense = 0;    // replicated over data and context parallelism
+  double experts = 0;  // replicated over the GPUs with the same experts
+  std::int32_t layers = 0;
+
+  HeldParameters& operator+=(const HeldParameters& other);
+};
+
+[[nodiscard]] HeldParameters parameters_of(const TrainingPlan& plan, LayerRange range);
+// With the embedding at the first position and the output projection at the last.
+[[nodiscard]] HeldParameters parameters_at(const TrainingPlan& plan, const std::vector<LayerRange>& layers,
+                                           std::int32_t position);
+// Of all chunks of a stage.
+[[nodiscard]] HeldParameters parameters_on(const TrainingPlan& plan, const PipelineSchedule& schedule,
+                                           std::int32_t stage);
+
+// How many GPUs share out what ZeRO shards, and the share of a GPU.
+[[nodiscard]] double sharded(const ParallelPlan& plan, const HeldParameters& held);
+
+// The rows of the input table and of learned positions on one GPU, in parameters.
+[[nodiscard]] double embedding_parameters(const TrainingPlan& plan);
+
+[[nodiscard]] ScheduleShape schedule_shape(const ParallelPlan& plan);
+
+}  // namespace goodput

@@ -1,0 +1,237 @@
+#include "models/step_costs.h"
+
+#include <algorithm>
+
+#include "models/expert_load.h"
+#include "models/held_parameters.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kBytes16 = 2;
+// Adam in mixed precision, a parameter: reads the 16-bit gradient, master weight and two moments, writes the
+// last three and the 16-bit weight.
+constexpr double kOptimizerBytes = 28;
+constexpr std::int32_t kTensorsPerLayer = 12;
+
+SimDuration sum(const std::vector<PartCost>& parts) {
+  SimDuration total{};
+  for (const PartCost& part : parts) total += *std::max_element(part.by_rank.begin(), part.by_rank.end());
+  return total;
+}
+
+class Pricer {
+ public:
+  Pricer(const TrainingPlan& plan, const PipelineSchedule& schedule, const CostModel& cost,
+         std::uint64_t seed)
+      : plan_(plan),
+        schedule_(schedule),
+        shape_(schedule_shape(plan.parallel)),
+        cost_(cost),
+        seed_(seed),
+        work_(plan.model, plan.parallel, plan.cluster.gpus_per_node),
+        layers_(layers_by_position(plan, schedule.positions(shape_))) {}
+
+  StepCosts price() && {
+    for (std::int32_t position = 0; position < positions(); ++position) {
+      result_.chunks.push_back(price_chunk(position));
+    }
+    price_sends();
+    for (std::int32_t stage = 0; stage < shape_.stages; ++stage) result_.stages.push_back(price_stage(stage));
+    if (plan_.model.tied_head && shape_.stages > 1) {
+      result_.embedding_reduction =
+          collective({Collective::kAllReduce, embedding_parameters(plan_) * gradient_bytes(),
+                      between(0, shape_.stages - 1)});
+    }
+    if (plan_.parallel.overlap_grad_reduce) {
+      result_.separate_reduction =
+          collective({Collective::kAllReduce, gradient_bytes(), work_.groups().data});
+    }
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] std::int32_t positions() const { return static_cast<std::int32_t>(layers_.size()); }
+  [[nodiscard]] double gradient_bytes() const { return plan_.parallel.gradient_bytes; }
+
+  SimDuration round(Cost cost) {
+    result_.tier = lowest(result_.tier, cost.tier);
+    return from_seconds(cost.seconds);
+  }
+  SimDuration collective(const CollectiveCall& call) {
+    return call.group.size == 1 ? SimDuration{} : round(cost_.collective(call));
+  }
+  SimDuration price(const PartWork& work) {
+    SimDuration communication{};
+    for (const CollectiveCall& call : work.collectives) communication += collective(call);
+    if (!work.beside.empty()) {
+      communication = std::max(SimDuration{}, communication - round(cost_.kernels(work.beside)));
+    }
+    return communication + (work.kernels.empty() ? SimDuration{} : round(cost_.kernels(work.kernels)));
+  }
+
+  // The parts of a layer, each priced for all ranks; `make` lists them for one share.
+  template <typename Make>
+  void add_parts(std::vector<PartCost>& parts, std::int32_t layer, const std::vector<ExpertShare>& shares,
+                 Make make) {
+    const std::size_t begin = parts.size();
+    for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+      const std::vector<PartWork> works = make(shares[rank]);
+      for (std::size_t i = 0; i < works.size(); ++i) {
+        if (rank == 0) parts.push_back({works[i].part, static_cast<std::int16_t>(layer), {}});
+        if (rank == 0 || works[i].part == LayerPart::kExperts) {
+          parts[begin + i].by_rank.push_back(price(works[i]));
+        }
+      }
+    }
+    if (shares.size() > 1) result_.ranks = static_cast<std::int32_t>(shares.size());
+  }
+
+  ChunkCosts price_chunk(std::int32_t position) {
+    ChunkCosts chunk;
+    if (position == 0) {
+      add_parts(chunk.forward, -1, {{}}, [&](const auto&) { return work_.embedding_forward(); });
+    }
+    const LayerRange range = layers_[static_cast<std::size_t>(position)];
+    for (std::int32_t i = 0; i < range.count; ++i) price_layer(chunk, range.first + i, /*backward=*/false);
+    if (position == positions() - 1) price_head(chunk);
+    for (std::int32_t i = range.count - 1; i >= 0; --i)
+      price_layer(chunk, range.first + i, /*backward=*/true);
+    if (position == 0) {
+      for (auto* parts : {&chunk.backward, &chunk.backward_input}) {
+        add_parts(*parts, -1, {{}}, [&](const auto&) { return work_.embedding_backward(); });
+      }
+    }
+    price_data_parallel(chunk, parameters_at(plan_, layers_, position));
+    return chunk;
+  }
+
+  void price_layer(ChunkCosts& chunk, std::int32_t layer, bool backward) {
+    std::vector<ExpertShare> shares = {work_.balanced_share()};
+    if (work_.has_experts(layer)) shares = expert_shares(plan_, shares.front(), layer, seed_);
+    if (!backward) {
+      gather_parameters(chunk.forward, layer);
+      add_parts(chunk.forward, layer, shares, [&](const auto& share) { return work_.forward(layer, share); });
+      return;
+    }
+    const auto add = [&](std::vector<PartCost>& parts, Gradients gradients) {
+      if (has_activations(gradients)) gather_parameters(parts, layer);
+      add_parts(parts, layer, shares,
+                [&](const auto& share) { return work_.backward(layer, share, gradients); });
+    };
+    add(chunk.backward, Gradients::kAll);
+    add(chunk.backward_input, Gradients::kActivations);
+    add(chunk.backward_weight, Gradients::kWeights);
+  }
+
+  // ZeRO-3: nobody holds all parameters of a layer.
+  void gather_parameters(std::vector<PartCost>& parts, std::int32_t layer) {
+    if (plan_.parallel.zero < 3) return;
+    const HeldParameters held = parameters_of(plan_, {layer, 1});
+    const SimDuration dense =
+        collective({Collective::kAllGather, kBytes16 * held.dense, work_.groups().data});
+    const SimDuration experts =
+        collective({Collective::kAllGather, kBytes16 * held.experts, work_.groups().expert_data});
+    parts.push_back({LayerPart::kParamsGather, static_cast<std::int16_t>(layer), {dense + experts}});
+  }
+
+  // Once for the next token, once for every further token that is predicted.
+  void price_head(ChunkCosts& chunk) {
+    for (std::int32_t head = 0; head <= plan_.model.mtp_layers; ++head) {
+      add_parts(chunk.forward, -1, {{}}, [&](const auto&) { return work_.head_forward(); });
+      const auto add = [&](std::vector<PartCost>& parts, Gradients gradients) {
+        add_parts(parts, -1, {{}}, [&](const auto&) { return work_.head_backward(gradients); });
+      };
+      add(chunk.backward, Gradients::kAll);
+      add(chunk.backward_input, Gradients::kActivations);
+      add(chunk.backward_weight, Gradients::kWeights);
+    }
+  }
+
+  void price_data_parallel(ChunkCosts& chunk, const HeldParameters& held) {
+    const PlanGroups& groups = work_.groups();
+    const ParallelPlan& plan = plan_.parallel;
+    const auto both = [&](Collective kind, double bytes_each) {
+      return collective({kind, bytes_each * held.dense, groups.data}) +
+             collective({kind, bytes_each * held.experts, groups.expert_data});
+    };
+    chunk.gradient_reduction =
+        both(plan.zero == 0 ? Collective::kAllReduce : Collective::kReduceScatter, gradient_bytes());
+    if (plan.zero == 1 || plan.zero == 2) chunk.params_gather = both(Collective::kAllGather, kBytes16);
+    if (plan.overlap_grad_reduce) hide(chunk.gradient_reduction, sum(chunk.backward), held.layers);
+    if (plan.overlap_param_gather) hide(chunk.params_gather, sum(chunk.forward), held.layers);
+  }
+
+  // What sticks out when a collective runs bucket by bucket beside a pass: one layer's share at least, and
+  // what the pass over the other layers is too short for.
+  static void hide(SimDuration& collective, SimDuration pass, std::int32_t layers) {
+    const std::int64_t buckets = std::max(1, layers);
+    collective = std::max(collective / buckets, collective - pass * (buckets - 1) / buckets);
+  }
+
+  // Tensor-parallel peers hold the same activations: between nodes each sends its share of them (Megatron-LM,
+  // scatter-gather optimization).
+  void price_sends() {
+    const double bytes = kBytes16 * work_.scope().norm_tokens() * plan_.model.hidden;
+    const bool has_copies = !plan_.parallel.sequence_parallel;
+    for (std::int32_t position = 0; position + 1 < positions(); ++position) {
+      const GpuGroup pair = between(position % shape_.stages, (position + 1) % shape_.stages);
+      const double shares = has_copies && pair.nodes() > 1 ? plan_.parallel.tp : 1;
+      result_.chunks[static_cast<std::size_t>(position)].send_onward =
+          collective({Collective::kSendRecv, bytes / shares, pair});
+    }
+  }
+
+  // A GPU of a stage and the one in its place on another.
+  [[nodiscard]] GpuGroup between(std::int32_t a, std::int32_t b) const {
+    if (a == b) return {1, 1};
+    const std::int64_t per_stage = plan_.parallel.gpus() / plan_.parallel.pp;
+    const std::int64_t per_node = plan_.cluster.gpus_per_node;
+    return {2, a * per_stage / per_node == b * per_stage / per_node ? 2 : 1};
+  }
+
+  StageCosts price_stage(std::int32_t stage) {
+    StageCosts costs;
+    const HeldParameters held = parameters_on(plan_, schedule_, stage);
+    const ParallelPlan& plan = plan_.parallel;
+    if (plan.sequence_parallel && plan.tp > 1) {
+      const double norms = 2.0 * held.layers * plan_.model.hidden * (plan_.model.biases ? 2 : 1);
+      costs.layernorm_reduction =
+          collective({Collective::kAllReduce, norms * gradient_bytes(), work_.groups().tensor});
+    }
+    const double owned = plan.zero >= 1 ? sharded(plan, held) : held.dense + held.experts;
+    const std::int32_t tensors = kTensorsPerLayer * held.layers + 2;
+    costs.clip = memory(gradient_bytes() * owned, 1) + collective({Collective::kAllReduce, 4, everyone()});
+    costs.optimizer = memory(kOptimizerBytes * owned, tensors) + from_seconds(1e-6 * plan_.roofline.step_us);
+    return costs;
+  }
+
+  SimDuration memory(double bytes, std::int32_t launches) {
+    Kernel kernel;
+    kernel.bytes = bytes;
+    kernel.launches = launches;
+    return round(cost_.kernels({&kernel, 1}));
+  }
+  [[nodiscard]] GpuGroup everyone() const {
+    const auto gpus = static_cast<std::int32_t>(plan_.parallel.gpus());
+    return {gpus, std::min(gpus, plan_.cluster.gpus_per_node)};
+  }
+
+  const TrainingPlan& plan_;
+  const PipelineSchedule& schedule_;
+  ScheduleShape shape_;
+  const CostModel& cost_;
+  std::uint64_t seed_;
+  LayerWork work_;
+  std::vector<LayerRange> layers_;
+  StepCosts result_;
+};
+
+}  // namespace
+
+StepCosts compute_step_costs(const TrainingPlan& plan, const PipelineSchedule& schedule,
+                             const CostModel& cost, std::uint64_t seed) {
+  return Pricer(plan, schedule, cost, seed).price();
+}
+
+}  // namespace goodput

@@ -1,0 +1,55 @@
+// What every op of a planned step costs, in whole nanoseconds: rounded once, here, so that all engines and
+// both granularities agree.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/layer_work.h"
+#include "models/schedule.h"
+#include "models/training_plan.h"
+#include "sim/cost_model.h"
+#include "sim/units.h"
+
+namespace goodput {
+
+// A part of a pass. One entry, or one an expert-parallel rank where their loads differ.
+struct PartCost {
+  LayerPart part = LayerPart::kWhole;
+  std::int16_t layer = -1;  // -1: embedding, head
+  std::vector<SimDuration> by_rank;
+};
+
+// What the model chunk at one position of the pipeline takes: its passes for one micro-batch, the rest once a
+// step.
+struct ChunkCosts {
+  std::vector<PartCost> forward;
+  std::vector<PartCost> backward;         // all gradients
+  std::vector<PartCost> backward_input;   // gradients of activations only
+  std::vector<PartCost> backward_weight;  // and those left out
+  SimDuration params_gather{};            // what of it the passes do not hide
+  SimDuration gradient_reduction{};       // the same
+  SimDuration send_onward{};              // activations to the next position, gradients back
+};
+
+// Once a step and stage.
+struct StageCosts {
+  SimDuration layernorm_reduction{};
+  SimDuration clip{};  // the norm of the gradients, over all GPUs
+  SimDuration optimizer{};
+};
+
+struct StepCosts {
+  std::vector<ChunkCosts> chunks;  // by position
+  std::vector<StageCosts> stages;
+  SimDuration embedding_reduction{};  // between the first and the last stage
+  SimDuration separate_reduction{};   // of gradients outside the buckets
+  std::int32_t ranks = 1;             // entries of by_rank where they differ
+  Tier tier = Tier::kMeasured;        // the lowest of all
+};
+
+// REQUIRES: check_training_plan(plan). `seed` draws which experts are popular.
+[[nodiscard]] StepCosts compute_step_costs(const TrainingPlan& plan, const PipelineSchedule& schedule,
+                                           const CostModel& cost, std::uint64_t seed);
+
+}  // namespace goodput

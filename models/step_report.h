@@ -1,0 +1,43 @@
+// What a planned step comes to: time, utilisation, bubble, exposed communication, and where the time goes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/memory_model.h"
+#include "models/planned_step.h"
+#include "models/training_plan.h"
+#include "sim/tier.h"
+#include "sim/units.h"
+
+namespace goodput {
+
+// Time that ops of one kind account for on the longest path through the step.
+struct CriticalShare {
+  std::string label;  // StepOp::label()
+  SimDuration time{};
+};
+
+struct StepReport {
+  SimDuration step{};
+  double tokens_per_second = 0;
+  double mfu = 0;  // useful_flops_per_token() against the GPUs' rated 16-bit FLOP/s
+  double hfu = 0;  // the same with every matrix multiplication that runs: recomputation, whole score matrices
+  double bubble = 0;                    // share of the pipeline's time in which stages idle, were
+                                        // communication free
+  SimDuration exposed_communication{};  // by how much the step is longer than if communication were free
+  std::vector<CriticalShare> critical;  // longest first
+  MemoryReport memory;
+  Tier tier = Tier::kModel;
+};
+
+// Seconds a step as TimingEngine finds it.
+[[nodiscard]] SimDuration step_time(const PlannedStep& step);
+
+[[nodiscard]] StepReport report_step(const TrainingPlan& plan, const PlannedStep& step);
+
+// Of all GPUs, one step: what the kernels of models/block_work.h multiply.
+[[nodiscard]] double hardware_flops_per_token(const TrainingPlan& plan);
+
+}  // namespace goodput

@@ -1,0 +1,108 @@
+#include "tools/cmd_plan_step.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+
+#include "models/cost_models.h"
+#include "models/planned_step.h"
+#include "models/step_report.h"
+#include "sim/did_you_mean.h"
+#include "tools/json_result.h"
+#include "tools/output_file.h"
+#include "tools/plan_step_batch.h"
+#include "tools/plan_step_report.h"
+#include "tools/planned_timeline.h"
+
+namespace goodput {
+namespace {
+
+Result<Granularity> find_granularity(const std::string& name) {
+  if (name == "layers") return Granularity::kLayers;
+  if (name == "ops") return Granularity::kOps;
+  return Error{"", fmt::format("--granularity is {}, want \"layers\" or \"ops\"", goodput::quoted(name))};
+}
+
+class PlanStepCommand final : public Command {
+ public:
+  void configure(CLI::App& app) override {
+    app.add_option("plan", plan_path_, "A plan: model, parallelism and cluster (configs/plans)")
+        ->required()
+        ->option_text("PLAN.json");
+    app.add_option(
+           "--batch", batch_path_,
+           "Predict every row of a CSV of sizes and parallelism; prints it with predicted_ms appended")
+        ->option_text("ROWS.csv");
+    app.add_option("--granularity", granularity_,
+                   "Look at passes layer by layer (\"layers\", default) or as a whole (\"ops\")")
+        ->option_text("NAME");
+    app.add_option("--timeline", timeline_path_, "Write the step as a Chrome trace, for Perfetto")
+        ->option_text("FILE.json.gz");
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    GOODPUT_TRY(const Granularity granularity, find_granularity(granularity_));
+    GOODPUT_TRY_STATUS(check_options(context));
+    GOODPUT_TRY(TrainingPlan plan, read_training_plan(plan_path_));
+    if (!batch_path_.empty()) return run_batch(plan, context);
+    plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
+    GOODPUT_TRY_STATUS(check_training_plan(plan));
+    GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(plan));
+    GOODPUT_TRY(const PlannedStep step, build_planned_step(plan, *cost, granularity, context.options.seed));
+    const StepReport report = report_step(plan, step);
+    const PlanStepResult result{plan, step, report};
+    if (!timeline_path_.empty()) {
+      GOODPUT_TRY_STATUS(write_file_atomically(timeline_path_, [&](const std::string& temporary) {
+        return write_step_timeline(step, temporary, timeline_path_);
+      }));
+    }
+    if (!context.options.json_path.empty()) {
+      const Provenance provenance{config_hash(plan),
+                                  plan.calibration.empty() ? std::nullopt : std::optional(plan.calibration),
+                                  std::string(to_string(report.tier))};
+      nlohmann::ordered_json json = begin_json_result("plan-step", context, provenance);
+      add_plan_step_json(result, json);
+      GOODPUT_TRY_STATUS(write_json_result(json, context));
+    }
+    context.print(plan_step_text(result));
+    return ExitCode::kOk;
+  }
+
+ private:
+  [[nodiscard]] Status check_options(const CommandContext& context) const {
+    if (timeline_path_ == "-") return Error{"", "--timeline wants a file, not stdout"};
+    if (!batch_path_.empty() && !timeline_path_.empty()) {
+      return Error{"", "--timeline shows one step; leave it out with --batch"};
+    }
+    if (!batch_path_.empty() && !context.options.json_path.empty()) {
+      return Error{"", "--batch prints CSV; leave out --json"};
+    }
+    return check_file_roles({plan_path_, batch_path_},
+                            {{"--json", context.options.json_path}, {"--timeline", timeline_path_}});
+  }
+
+  // Rows that cannot be predicted do not stop the others.
+  Result<ExitCode> run_batch(const TrainingPlan& plan, const CommandContext& context) const {
+    GOODPUT_TRY(const BatchResult result, predict_rows(plan, batch_path_, context.options.seed));
+    context.out << result.csv;
+    for (const std::string& error : result.errors) context.err << "error: " << error << '\n';
+    return result.errors.empty() ? ExitCode::kOk : ExitCode::kBadInput;
+  }
+
+  std::string plan_path_;
+  std::string batch_path_;
+  std::string granularity_ = "layers";
+  std::string timeline_path_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_plan_step_command() {
+  return std::make_unique<PlanStepCommand>();
+}
+
+}  // namespace goodput
