@@ -243,6 +243,12 @@ void ffn_products_backward(Sequence& kernels, const BlockScope& scope, const Ffn
   kernels.backward(ffn.up, rows, gradients);
 }
 
+// What each expert of a GPU gets, filled up to whole tiles as grouped products do.
+double padded(double tokens, double experts) {
+  constexpr double kRows = 16;
+  return experts * std::ceil(tokens / experts / kRows) * kRows;
+}
+
 // Bytes of the routed tokens' activations: each token once an expert.
 double routed_bytes(const BlockScope& scope, double tokens) {
   return kWide * tokens * scope.model.hidden;
@@ -355,7 +361,7 @@ std::vector<Kernel> experts_forward(const BlockScope& scope, double tokens) {
   const double local = static_cast<double>(scope.model.moe->experts) / scope.plan.ep;
   Sequence kernels(scope);
   kernels.memory(2 * routed_bytes(scope, tokens));  // sorted by expert
-  ffn_products_forward(kernels, FfnShape(scope, scope.model.moe->expert_ffn, local), tokens);
+  ffn_products_forward(kernels, FfnShape(scope, scope.model.moe->expert_ffn, local), padded(tokens, local));
   kernels.memory(2 * routed_bytes(scope, tokens));  // and back
   return std::move(kernels).take();
 }
@@ -364,8 +370,8 @@ std::vector<Kernel> experts_backward(const BlockScope& scope, double tokens, Gra
   const double local = static_cast<double>(scope.model.moe->experts) / scope.plan.ep;
   Sequence kernels(scope);
   if (has_activations(gradients)) kernels.memory(2 * routed_bytes(scope, tokens));
-  ffn_products_backward(kernels, scope, FfnShape(scope, scope.model.moe->expert_ffn, local), tokens,
-                        gradients);
+  ffn_products_backward(kernels, scope, FfnShape(scope, scope.model.moe->expert_ffn, local),
+                        padded(tokens, local), gradients);
   if (has_activations(gradients)) kernels.memory(2 * routed_bytes(scope, tokens));
   return std::move(kernels).take();
 }
@@ -402,7 +408,7 @@ std::vector<Kernel> head_backward(const BlockScope& scope, Gradients gradients) 
     kernels.product(Precision::kBf16, scope.tokens(), hidden, scope.vocab_rows());
   }
   if (has_weights(gradients)) {
-    kernels.product(Precision::kBf16, scope.vocab_rows(), hidden, scope.tokens());
+    kernels.product(Precision::kBf16, hidden, scope.vocab_rows(), scope.tokens());
     kernels.add_up(scope.vocab_rows() * hidden);
   }
   if (has_activations(gradients)) norm_backward(kernels, scope);

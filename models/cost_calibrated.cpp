@@ -92,6 +92,8 @@ GpuRatings ratings_of(const MeasuredMachine& machine, const GpuSpec& otherwise) 
   return ratings;
 }
 
+}  // namespace
+
 Result<std::string> calibration_path(const TrainingPlan& plan) {
   if (!plan.calibration.empty()) return plan.calibration;
   std::string path = (fs::path(plan.file).parent_path() / kDefaultCalibration).lexically_normal().string();
@@ -99,8 +101,6 @@ Result<std::string> calibration_path(const TrainingPlan& plan) {
   return Error{plan.file + " /cost/calibration",
                fmt::format("is missing, and there is no default file {}", goodput::quoted(path))};
 }
-
-}  // namespace
 
 bool is_same_gpu(std::string_view one, std::string_view other) {
   return model_word(one) == model_word(other);

@@ -41,8 +41,9 @@ double RooflineCost::gemm_seconds(const Kernel& kernel) const {
                                : kernel.precision == Precision::kFp32 ? gpu.fp32
                                                                       : gpu.bf16;
   double rate = rated.value * parameters_.gemm_efficiency;
-  // Tensor cores read 8 elements at a time; half as many cost half of it (in logarithms).
-  const std::int64_t extents = kernel.m | kernel.n | kernel.k;
+  // Tensor cores read 8 elements of a row at a time; half as many cost half of it (in logarithms). How many
+  // rows there are does not matter.
+  const std::int64_t extents = kernel.n | kernel.k;
   if (extents % 4 != 0) {
     rate *= parameters_.misaligned_efficiency;
   } else if (extents % 8 != 0) {

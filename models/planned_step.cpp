@@ -26,8 +26,9 @@ class ValueRows {
  public:
   explicit ValueRows(LaneShape lanes) : lanes_(lanes) {}
 
-  std::uint32_t add(std::span<const SimDuration> by_lane) {
-    const std::size_t row = values_.size() / lanes_.stride();
+  std::uint32_t add(std::span<const SimDuration> by_lane, double nic_bytes = 0) {
+    const std::size_t row = nic_bytes_.size();
+    nic_bytes_.push_back(nic_bytes);
     values_.resize(values_.size() + lanes_.stride());
     for (std::size_t lane = 0; lane < lanes_.lanes(); ++lane) {
       const SimDuration value = by_lane.size() == 1 ? by_lane.front() : by_lane[lane];
@@ -36,15 +37,20 @@ class ValueRows {
     return static_cast<std::uint32_t>(row);
   }
   std::uint32_t add(SimDuration value) { return add(std::span(&value, 1)); }
+  std::uint32_t add(const Transfer& transfer) {
+    return add(std::span(&transfer.time, 1), transfer.nic_bytes);
+  }
   [[nodiscard]] double longest(std::uint32_t row) const {
     const auto begin = values_.begin() + static_cast<std::ptrdiff_t>(row * lanes_.stride());
     return *std::max_element(begin, begin + static_cast<std::ptrdiff_t>(lanes_.lanes()));
   }
-  [[nodiscard]] std::vector<double> take() && { return std::move(values_); }
+  [[nodiscard]] std::vector<double> take_values() { return std::move(values_); }
+  [[nodiscard]] std::vector<double> take_nic_bytes() { return std::move(nic_bytes_); }
 
  private:
   LaneShape lanes_;
   std::vector<double> values_;
+  std::vector<double> nic_bytes_;  // by row
 };
 
 // A part of a pass with its row of values.
@@ -79,8 +85,12 @@ struct ChunkRows {
 // All of a pass as one part. The ranks meet in every layer with experts, so that each waits for the slowest.
 std::vector<PartCost> merged(const std::vector<PartCost>& parts) {
   SimDuration total{};
-  for (const PartCost& part : parts) total += *std::max_element(part.by_rank.begin(), part.by_rank.end());
-  return {{LayerPart::kWhole, -1, {total}}};
+  double nic_bytes = 0;
+  for (const PartCost& part : parts) {
+    total += *std::max_element(part.by_rank.begin(), part.by_rank.end());
+    nic_bytes += part.nic_bytes;
+  }
+  return {{LayerPart::kWhole, -1, {total}, nic_bytes}};
 }
 
 class StepBuilder {
@@ -103,7 +113,8 @@ class StepBuilder {
     connect(coarse);
     spec_.op_count = ops_.size();
     GOODPUT_TRY(OpGraph graph, OpGraph::build(spec_, [&](std::uint32_t op) { return ops_[op].name(); }));
-    PlannedStep step{{}, std::move(graph), lanes_, {}, std::move(rows_).take(), costs_.tier};
+    PlannedStep step{{},         std::move(graph), lanes_, {}, rows_.take_values(), rows_.take_nic_bytes(),
+                     costs_.tier};
     for (const std::uint32_t op : step.graph.caller_index()) {
       step.ops.push_back(ops_[op]);
       step.row_of.push_back(row_of_[op]);
@@ -116,7 +127,7 @@ class StepBuilder {
     std::vector<RowedPart> rowed;
     for (const PartCost& part : granularity_ == Granularity::kOps ? merged(parts) : parts) {
       rowed.push_back({part.part, part.layer, lanes_.replicas > 1 && meets_expert_ranks(part.part),
-                       rows_.add(part.by_rank)});
+                       rows_.add(part.by_rank, part.nic_bytes)});
     }
     return rowed;
   }

@@ -11,6 +11,7 @@
 #include "sim/cost_model.h"
 #include "sim/errors.h"
 #include "sim/op_graph.h"
+#include "sim/step_engine.h"
 #include "sim/timing.h"
 #include "sim/trace_index.h"
 
@@ -37,6 +38,7 @@ struct PlannedStep {
   LaneShape lanes;                    // one, or one an expert-parallel rank where their loads differ
   std::vector<std::uint32_t> row_of;  // by OpId: its row in values_ns
   std::vector<double> values_ns;      // rows of lanes.stride() whole nanoseconds: durations, transfer times
+  std::vector<double> nic_bytes;      // by row: what of it moves bytes through the NIC of a GPU
   Tier tier = Tier::kModel;           // the lowest that a value rests on
 
   [[nodiscard]] std::span<const double> row(OpId op) const {
@@ -48,6 +50,15 @@ struct PlannedStep {
 // Fails, naming the plan's field, on what its schedule cannot run. REQUIRES: check_training_plan(plan).
 Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel& cost,
                                        Granularity granularity, std::uint64_t seed);
+
+// The same costs for the event-driven engine (sim/step_engine.h), a worker a stage and lane.
+[[nodiscard]] StepWork step_work(const PlannedStep& step);
+[[nodiscard]] Workers step_workers(const PlannedStep& step);
+
+// With what goes between nodes as flows over the NIC of each worker's GPU, a link in and one out of
+// `nic` each: sends between stages, all-to-alls and data-parallel collectives that run at the same time share
+// them.
+[[nodiscard]] StepWork step_work_over_nics(const PlannedStep& step, BytesPerSecond nic);
 
 // The step's own costs.
 class PlannedValues final : public OpValues {

@@ -9,8 +9,8 @@ namespace goodput {
 namespace {
 
 constexpr double kBytes16 = 2;
-// Adam in mixed precision, a parameter: reads the 16-bit gradient, master weight and two moments, writes the
-// last three and the 16-bit weight.
+// Adam in mixed precision, a parameter, after gradients were read once for their norm: reads the 16-bit
+// gradient, master weight and two moments, writes the last three and the 16-bit weight.
 constexpr double kOptimizerBytes = 28;
 constexpr std::int32_t kTensorsPerLayer = 12;
 
@@ -18,6 +18,26 @@ SimDuration sum(const std::vector<PartCost>& parts) {
   SimDuration total{};
   for (const PartCost& part : parts) total += *std::max_element(part.by_rank.begin(), part.by_rank.end());
   return total;
+}
+
+// Of the ring, direct and point-to-point algorithms: what one GPU sends to other nodes.
+double bytes_to_other_nodes(const CollectiveCall& call) {
+  const double nodes = call.group.nodes();
+  if (nodes <= 1) return 0;
+  const double near = std::min(call.group.per_node, call.group.size);
+  const double ring_pass = call.bytes / near * (nodes - 1) / nodes;
+  switch (call.kind) {
+    case Collective::kAllReduce:
+      return 2 * ring_pass;
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+      return ring_pass;
+    case Collective::kAllToAll:
+      return call.imbalance * call.bytes * (call.group.size - near) / call.group.size;
+    case Collective::kSendRecv:
+      return call.bytes;
+  }
+  GOODPUT_CHECK(false, "no such collective");
 }
 
 class Pricer {
@@ -45,7 +65,7 @@ class Pricer {
     }
     if (plan_.parallel.overlap_grad_reduce) {
       result_.separate_reduction =
-          collective({Collective::kAllReduce, gradient_bytes(), work_.groups().data});
+          collective({Collective::kAllReduce, gradient_bytes(), work_.groups().data}).time;
     }
     return std::move(result_);
   }
@@ -58,16 +78,22 @@ class Pricer {
     result_.tier = lowest(result_.tier, cost.tier);
     return from_seconds(cost.seconds);
   }
-  SimDuration collective(const CollectiveCall& call) {
-    return call.group.size == 1 ? SimDuration{} : round(cost_.collective(call));
+  Transfer collective(const CollectiveCall& call) {
+    if (call.group.size == 1 || call.bytes == 0) return {};
+    return {round(cost_.collective(call)), bytes_to_other_nodes(call)};
   }
-  SimDuration price(const PartWork& work) {
-    SimDuration communication{};
-    for (const CollectiveCall& call : work.collectives) communication += collective(call);
-    if (!work.beside.empty()) {
-      communication = std::max(SimDuration{}, communication - round(cost_.kernels(work.beside)));
-    }
-    return communication + (work.kernels.empty() ? SimDuration{} : round(cost_.kernels(work.kernels)));
+  Transfer price(const PartWork& work) {
+    Transfer total;
+    for (const CollectiveCall& call : work.collectives) total += collective(call);
+    if (!work.beside.empty()) shorten(total, total.time - round(cost_.kernels(work.beside)));
+    if (!work.kernels.empty()) total.time += round(cost_.kernels(work.kernels));
+    return total;
+  }
+  // To what other work does not hide; the bytes with it.
+  static void shorten(Transfer& transfer, SimDuration left) {
+    const SimDuration time = std::max(SimDuration{}, left);
+    if (transfer.time > SimDuration{}) transfer.nic_bytes *= to_seconds(time) / to_seconds(transfer.time);
+    transfer.time = time;
   }
 
   // The parts of a layer, each priced for all ranks; `make` lists them for one share.
@@ -78,10 +104,11 @@ class Pricer {
     for (std::size_t rank = 0; rank < shares.size(); ++rank) {
       const std::vector<PartWork> works = make(shares[rank]);
       for (std::size_t i = 0; i < works.size(); ++i) {
-        if (rank == 0) parts.push_back({works[i].part, static_cast<std::int16_t>(layer), {}});
-        if (rank == 0 || works[i].part == LayerPart::kExperts) {
-          parts[begin + i].by_rank.push_back(price(works[i]));
-        }
+        if (rank == 0) parts.push_back({works[i].part, static_cast<std::int16_t>(layer)});
+        if (rank > 0 && works[i].part != LayerPart::kExperts) continue;
+        const Transfer cost = price(works[i]);
+        parts[begin + i].by_rank.push_back(cost.time);
+        parts[begin + i].nic_bytes = cost.nic_bytes;
       }
     }
     if (shares.size() > 1) result_.ranks = static_cast<std::int32_t>(shares.size());
@@ -128,11 +155,10 @@ class Pricer {
   void gather_parameters(std::vector<PartCost>& parts, std::int32_t layer) {
     if (plan_.parallel.zero < 3) return;
     const HeldParameters held = parameters_of(plan_, {layer, 1});
-    const SimDuration dense =
-        collective({Collective::kAllGather, kBytes16 * held.dense, work_.groups().data});
-    const SimDuration experts =
-        collective({Collective::kAllGather, kBytes16 * held.experts, work_.groups().expert_data});
-    parts.push_back({LayerPart::kParamsGather, static_cast<std::int16_t>(layer), {dense + experts}});
+    Transfer gather = collective({Collective::kAllGather, kBytes16 * held.dense, work_.groups().data});
+    gather += collective({Collective::kAllGather, kBytes16 * held.experts, work_.groups().expert_data});
+    parts.push_back(
+        {LayerPart::kParamsGather, static_cast<std::int16_t>(layer), {gather.time}, gather.nic_bytes});
   }
 
   // Once for the next token, once for every further token that is predicted.
@@ -152,8 +178,9 @@ class Pricer {
     const PlanGroups& groups = work_.groups();
     const ParallelPlan& plan = plan_.parallel;
     const auto both = [&](Collective kind, double bytes_each) {
-      return collective({kind, bytes_each * held.dense, groups.data}) +
-             collective({kind, bytes_each * held.experts, groups.expert_data});
+      Transfer transfer = collective({kind, bytes_each * held.dense, groups.data});
+      transfer += collective({kind, bytes_each * held.experts, groups.expert_data});
+      return transfer;
     };
     chunk.gradient_reduction =
         both(plan.zero == 0 ? Collective::kAllReduce : Collective::kReduceScatter, gradient_bytes());
@@ -164,9 +191,10 @@ class Pricer {
 
   // What sticks out when a collective runs bucket by bucket beside a pass: one layer's share at least, and
   // what the pass over the other layers is too short for.
-  static void hide(SimDuration& collective, SimDuration pass, std::int32_t layers) {
+  static void hide(Transfer& collective, SimDuration pass, std::int32_t layers) {
     const std::int64_t buckets = std::max(1, layers);
-    collective = std::max(collective / buckets, collective - pass * (buckets - 1) / buckets);
+    shorten(collective,
+            std::max(collective.time / buckets, collective.time - pass * (buckets - 1) / buckets));
   }
 
   // Tensor-parallel peers hold the same activations: between nodes each sends its share of them (Megatron-LM,
@@ -197,12 +225,13 @@ class Pricer {
     if (plan.sequence_parallel && plan.tp > 1) {
       const double norms = 2.0 * held.layers * plan_.model.hidden * (plan_.model.biases ? 2 : 1);
       costs.layernorm_reduction =
-          collective({Collective::kAllReduce, norms * gradient_bytes(), work_.groups().tensor});
+          collective({Collective::kAllReduce, norms * gradient_bytes(), work_.groups().tensor}).time;
     }
     const double owned = plan.zero >= 1 ? sharded(plan, held) : held.dense + held.experts;
     const std::int32_t tensors = kTensorsPerLayer * held.layers + 2;
-    costs.clip = memory(gradient_bytes() * owned, 1) + collective({Collective::kAllReduce, 4, everyone()});
-    costs.optimizer = memory(kOptimizerBytes * owned, tensors) + from_seconds(1e-6 * plan_.roofline.step_us);
+    costs.clip = collective({Collective::kAllReduce, 4, everyone()}).time;
+    costs.optimizer = memory((gradient_bytes() + kOptimizerBytes) * owned, tensors) +
+                      from_seconds(1e-6 * plan_.roofline.step_us);
     return costs;
   }
 
@@ -228,6 +257,12 @@ class Pricer {
 };
 
 }  // namespace
+
+Transfer& Transfer::operator+=(const Transfer& other) {
+  time += other.time;
+  nic_bytes += other.nic_bytes;
+  return *this;
+}
 
 StepCosts compute_step_costs(const TrainingPlan& plan, const PipelineSchedule& schedule,
                              const CostModel& cost, std::uint64_t seed) {

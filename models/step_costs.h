@@ -13,11 +13,20 @@
 
 namespace goodput {
 
-// A part of a pass. One entry, or one an expert-parallel rank where their loads differ.
+// What communication takes when it has the links to itself, and what of it goes through a GPU's NIC.
+struct Transfer {
+  SimDuration time{};
+  double nic_bytes = 0;
+
+  Transfer& operator+=(const Transfer& other);
+};
+
+// A part of a pass.
 struct PartCost {
   LayerPart part = LayerPart::kWhole;
-  std::int16_t layer = -1;  // -1: embedding, head
-  std::vector<SimDuration> by_rank;
+  std::int16_t layer = -1;             // -1: embedding, head
+  std::vector<SimDuration> by_rank{};  // one entry, or one an expert-parallel rank where their loads differ
+  double nic_bytes = 0;
 };
 
 // What the model chunk at one position of the pipeline takes: its passes for one micro-batch, the rest once a
@@ -27,9 +36,9 @@ struct ChunkCosts {
   std::vector<PartCost> backward;         // all gradients
   std::vector<PartCost> backward_input;   // gradients of activations only
   std::vector<PartCost> backward_weight;  // and those left out
-  SimDuration params_gather{};            // what of it the passes do not hide
-  SimDuration gradient_reduction{};       // the same
-  SimDuration send_onward{};              // activations to the next position, gradients back
+  Transfer params_gather;                 // what of it the passes do not hide
+  Transfer gradient_reduction;            // the same
+  Transfer send_onward;                   // activations to the next position, gradients back
 };
 
 // Once a step and stage.
@@ -42,10 +51,10 @@ struct StageCosts {
 struct StepCosts {
   std::vector<ChunkCosts> chunks;  // by position
   std::vector<StageCosts> stages;
-  SimDuration embedding_reduction{};  // between the first and the last stage
-  SimDuration separate_reduction{};   // of gradients outside the buckets
-  std::int32_t ranks = 1;             // entries of by_rank where they differ
-  Tier tier = Tier::kMeasured;        // the lowest of all
+  Transfer embedding_reduction;      // between the first and the last stage
+  SimDuration separate_reduction{};  // of gradients outside the buckets
+  std::int32_t ranks = 1;            // entries of by_rank where they differ
+  Tier tier = Tier::kMeasured;       // the lowest of all
 };
 
 // REQUIRES: check_training_plan(plan). `seed` draws which experts are popular.
