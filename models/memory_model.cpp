@@ -16,8 +16,10 @@ constexpr double kBytes16 = 2;
 constexpr double kMasterAndMoments = 12;
 constexpr Bytes kReserved{std::int64_t{3} << 29};  // 1.5 GiB, assumed: context and communication buffers
 
+// More than any GPU will ever have stays that: sums of all parts fit 63 bits.
 Bytes whole(double bytes) {
-  return {static_cast<std::int64_t>(bytes)};
+  constexpr double kMost = 1e18;
+  return {static_cast<std::int64_t>(std::min(bytes, kMost))};
 }
 
 // What the backward pass of a layer needs of its forward, for one micro-batch on one GPU.

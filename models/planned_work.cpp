@@ -1,6 +1,5 @@
 // A planned step as work for the event-driven engine.
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "models/planned_step.h"
@@ -57,13 +56,14 @@ class FlowMaker {
     }
   }
 
-  // Alone it takes what the op's row says: what the bytes do not account for comes in front.
+  // Alone it takes exactly what the op's row says: what the bytes do not account for comes in front, and
+  // where the row is shorter than its bytes (a tree, a calibrated table) there are fewer of them.
   void add_flow(OpId op, std::uint32_t lane, OpId sender, OpId receiver) {
-    const Bytes size{std::llround(step_.nic_bytes[step_.row_of[op]])};
     const SimDuration alone = work_.durations[op * lanes_ + lane];
     Flow flow;
-    flow.size = size;
-    flow.latency = std::max(SimDuration{}, alone - size / nic_);
+    flow.size = Bytes{static_cast<std::int64_t>(
+        std::min(step_.nic_bytes[step_.row_of[op]], to_seconds(alone) * nic_.value))};
+    flow.latency = std::max(SimDuration{}, alone - flow.size / nic_);
     flow.first_link = static_cast<std::uint32_t>(work_.routes.size());
     flow.link_count = 2;
     work_.routes.push_back(out_of(sender, lane));

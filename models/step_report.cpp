@@ -47,7 +47,8 @@ double bubble_of(const PlannedStep& step) {
   }
   TimingEngine timing(step.graph, step.lanes, passes, TimingEngine::Keep::kFinishTimes);
   timing.propagate(WithoutCommunication(step));
-  return 1 - busy / (last_stage + 1) / timing.finish_times().front();
+  const double end = timing.finish_times().front();
+  return end > 0 ? 1 - busy / (last_stage + 1) / end : 0;
 }
 
 std::vector<CriticalShare> critical_shares(const PlannedStep& step, const TimingEngine& timing) {
@@ -81,6 +82,13 @@ SimDuration step_time(const PlannedStep& step) {
   TimingEngine timing(step.graph, step.lanes, {}, TimingEngine::Keep::kStepTimes);
   timing.propagate(PlannedValues(step));
   return nanoseconds(timing.spans().front());
+}
+
+SimDuration step_time_over_nics(const PlannedStep& step, BytesPerSecond nic) {
+  StepEngine engine(step.graph, step.lanes, step_workers(step));
+  const StepOutcome& outcome = engine.run(step_work_over_nics(step, nic), {}, Contention::kFairShare);
+  GOODPUT_CHECK(outcome.completed, "a step without losses does not complete");
+  return outcome.end - SimTime{};
 }
 
 double hardware_flops_per_token(const TrainingPlan& plan) {

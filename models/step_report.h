@@ -35,6 +35,10 @@ struct StepReport {
 // Seconds a step as TimingEngine finds it.
 [[nodiscard]] SimDuration step_time(const PlannedStep& step);
 
+// The same by the event-driven engine, with the NIC of every GPU shared by what runs over it at the same time
+// (step_work_over_nics). At least step_time().
+[[nodiscard]] SimDuration step_time_over_nics(const PlannedStep& step, BytesPerSecond nic);
+
 [[nodiscard]] StepReport report_step(const TrainingPlan& plan, const PlannedStep& step);
 
 // Of all GPUs, one step: what the kernels of models/block_work.h multiply.

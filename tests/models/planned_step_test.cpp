@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "models/cost_collectives.h"
 #include "models/cost_models.h"
 #include "models/cost_roofline.h"
 #include "models/step_report.h"
@@ -106,6 +107,25 @@ TEST_CASE(
     }
     REQUIRE_MESSAGE(different == 0, fmt::format("seed {} {}", seed, to_string(plan)));
   }
+}
+
+TEST_CASE("planned step: flows over NICs take what their rows say alone, and no less where they share") {
+  int shared = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const TrainingPlan plan = random_plan(seed);
+    const PlannedStep step = build(plan, seed % 3 == 0 ? Granularity::kLayers : Granularity::kOps);
+    const BytesPerSecond nic{nic_bytes_per_second(plan.cluster)};
+    const SimDuration alone = step_time(step);
+    StepEngine engine(step.graph, step.lanes, step_workers(step));
+    const StepWork work = step_work_over_nics(step, nic);
+    CHECK_MESSAGE(engine.run(work).end - SimTime{} == alone,
+                  fmt::format("seed {} {}", seed, to_string(plan)));
+    const SimDuration contended = step_time_over_nics(step, nic);
+    CHECK_MESSAGE(contended >= alone, fmt::format("seed {} {}", seed, to_string(plan)));
+    shared += contended > alone ? 1 : 0;
+  }
+  MESSAGE(fmt::format("{} of 300 steps are longer with shared NICs", shared));
+  CHECK(shared > 10);
 }
 
 TEST_CASE("planned step: without pipeline a step is its passes and then its tail, one after the other") {
