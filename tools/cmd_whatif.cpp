@@ -96,7 +96,8 @@ class WhatIfCommand final : public Command {
     const WhatIf& result = *analysed;
     GOODPUT_TRY(const std::vector<Intervention> interventions,
                 intervene(engine, loaded.recording, result, fix_, keep_));
-    const std::vector<RootCause> causes = find_root_causes(loaded.recording, result, threshold_);
+    const std::vector<RootCause> causes =
+        find_root_causes(loaded.graph, loaded.recording, result, {threshold_, options.jobs});
     const WhatIfReport report{loaded, result, causes, interventions, threshold_};
     GOODPUT_TRY_STATUS(write_files(report, engine, context));
     GOODPUT_TRY_STATUS(write_json(report, context));

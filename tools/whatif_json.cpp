@@ -64,7 +64,7 @@ Json ideal_json(const IdealValues& ideal) {
   return values;
 }
 
-Json causes_json(const std::vector<RootCause>& causes) {
+Json causes_json(const Recording& recording, const std::vector<RootCause>& causes) {
   Json list = Json::array();
   for (const RootCause& cause : causes) {
     list.push_back({{"cause", cause.name},
@@ -72,7 +72,9 @@ Json causes_json(const std::vector<RootCause>& causes) {
                     {"value", or_null(cause.value)},
                     {"threshold", cause.threshold},
                     {"criterion", cause.criterion},
-                    {"evidence", cause.evidence}});
+                    {"evidence", cause.evidence},
+                    {"worker", cause.worker ? Json(worker_key(recording, *cause.worker)) : Json(nullptr)},
+                    {"stage", cause.stage ? Json(*cause.stage) : Json(nullptr)}});
   }
   return list;
 }
@@ -150,7 +152,7 @@ void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json) {
     json["slowest_workers"].push_back(worker_key(recording, worker));
   }
   json["ideal_values_s"] = ideal_json(result.ideal_values);
-  json["root_causes"] = causes_json(report.causes);
+  json["root_causes"] = causes_json(recording, report.causes);
   json["interventions"] = interventions_json(report.interventions);
   json["per_step"] = steps_json(result);
 }

@@ -116,7 +116,7 @@ void write_meaning(Page& page, const WhatIfReport& report) {
   const WhatIf& result = report.result;
   page.line("What it means");
   for (const RootCause& cause : report.causes) {
-    page.line("  {} {:<16} {:>7} (likely from {:.2f})  {}", cause.likely ? "->" : "  ", cause.name,
+    page.line("  {} {:<18} {:>7} (likely from {:.2f})  {}", cause.likely ? "->" : "  ", cause.name,
               cause.value ? fmt::format("{:.3f}", *cause.value) : "n/a", cause.threshold, cause.evidence);
   }
   const double fixed = result.slowest_workers_share.without_s;
@@ -130,19 +130,24 @@ void write_meaning(Page& page, const WhatIfReport& report) {
 }
 
 // What to do about a likely cause.
-std::string advice(std::string_view cause, const WhatIfReport& report) {
-  const Recording& recording = report.loaded.recording;
-  if (cause == "worker-fault") {
-    const auto slowest = largest(report.result.worker_slowdown, 1).front();
+std::string advice(const RootCause& cause, const Recording& recording) {
+  if (cause.name == "worker-fault") {
     return fmt::format("check the machine of {}: clocks, memory errors, links; drain it if it stays slow",
-                       worker_name(recording, slowest));
+                       worker_name(recording, *cause.worker));
   }
-  if (cause == "stage-partition") {
+  if (cause.name == "stage-partition") {
     return fmt::format("move layers off stage {}: it takes longer than the others in every step",
-                       report.result.slowest_stage);
+                       *cause.stage);
   }
-  if (cause == "sequence-length") {
+  if (cause.name == "sequence-length") {
     return "micro-batches differ in work: balance them by the sum of squared sequence lengths";
+  }
+  if (cause.name == "gc-pauses") {
+    return "workers stop for garbage collection one after the other: collect on all of them at the same "
+           "steps";
+  }
+  if (cause.name == "communication-flap") {
+    return "look at the network cards, cables and switch ports of the place named above";
   }
   return "ops are launched late: look at data loading, host load and garbage collection";
 }
@@ -152,7 +157,7 @@ void write_next_steps(Page& page, const WhatIfReport& report) {
   bool any = false;
   for (const RootCause& cause : report.causes) {
     if (!cause.likely) continue;
-    page.line("  - {}", advice(cause.name, report));
+    page.line("  - {}", advice(cause, report.loaded.recording));
     any = true;
   }
   const auto& by_type = report.result.blocking.by_optype;

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/root_cause.h"
 #include "tests/support/analysed_trace.h"
-#include "tests/support/trace_generator.h"
 
 namespace goodput {
 namespace {
@@ -180,66 +178,6 @@ TEST_CASE("whatif: of nothing lost there is no share") {
   CHECK_FALSE(share.caused());
   share.recorded_s = 12;
   CHECK(share.recovered() == 1);
-}
-
-TEST_CASE("root cause: one slow worker is a worker fault, a slow last stage a matter of partition") {
-  testing::TraceSpec spec;
-  spec.dp = 4;
-  spec.pp = 4;
-  spec.micro_batches = 8;
-  spec.steps = 3;
-  const auto likely = [](const testing::TraceSpec& given) {
-    const AnalysedTrace trace = testing::analysed(testing::generate_trace(given));
-    std::vector<std::string> names;
-    for (const RootCause& cause : find_root_causes(trace.recording, analyse(trace), 1.03)) {
-      if (cause.likely) names.emplace_back(cause.name);
-    }
-    return names;
-  };
-  testing::TraceSpec slow_worker = spec;
-  slow_worker.slow_dp_rank = 2;
-  slow_worker.slow_stage = 1;
-  slow_worker.slow_worker_factor = 2;
-  CHECK(likely(slow_worker) == std::vector<std::string>{"worker-fault"});
-  testing::TraceSpec slow_stage = spec;
-  slow_stage.slow_last_stage_factor = 1.5;
-  CHECK(likely(slow_stage) == std::vector<std::string>{"stage-partition"});
-  testing::TraceSpec slow_middle = slow_worker;
-  slow_middle.slow_dp_rank = testing::kAllReplicas;
-  CHECK(likely(slow_middle) == std::vector<std::string>{"stage-partition"});
-  CHECK(likely(spec).empty());
-}
-
-TEST_CASE("root cause: forward and backward times that rise and fall together are found") {
-  // One stage of one replica, three micro-batches with forwards 1, 2, 3 and backwards 2, 4, 6: correlation 1,
-  // deviation of the forwards sqrt(2/3), mean 2.
-  OpTrace trace;
-  double now = 0;
-  const auto add = [&](OpType type, std::int64_t seq_id, double duration) {
-    OpRow row;
-    row.optype = type;
-    row.seq_id = seq_id;
-    row.start_s = now;
-    row.duration_s = duration;
-    row.mc = 0;
-    row.mb_id = seq_id;
-    row.gmc = 0;
-    now += duration;
-    if (const auto problem = trace.append(row)) FAIL(*problem);
-  };
-  for (const int mb : {0, 1, 2}) add(OpType::kForwardCompute, mb, mb + 1);
-  for (const int mb : {0, 1, 2}) add(OpType::kBackwardCompute, mb, 2 * (mb + 1));
-  add(OpType::kGc, 0, 0);
-  add(OpType::kLayernormGradsAllReduce, 0, 1);
-  add(OpType::kOptimizerClipMainGrad, 0, 1);
-  add(OpType::kOptimizer, 0, 1);
-  const AnalysedTrace analysed = testing::analysed(trace);
-  const auto passes = correlate_passes(analysed.recording, 0);
-  REQUIRE(passes);
-  CHECK(passes->correlation == doctest::Approx(1).epsilon(1e-12));
-  CHECK(passes->variation == doctest::Approx(std::sqrt(2.0 / 3) / 2).epsilon(1e-12));
-  CHECK(passes->pairs == 3);
-  CHECK_FALSE(correlate_passes(analysed.recording, 7));
 }
 
 }  // namespace goodput
