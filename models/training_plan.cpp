@@ -78,6 +78,10 @@ config::Fields config_fields(TrainingPlan& plan) {
       {"cost", Need::kOptional, config::object(group(cost)), "how ops are priced"},
       {"efficiency", Need::kOptional, override_of(plan.roofline), "instead of the cluster's, key by key"},
       {"expert_load", Need::kOptional, config::object(group(load)), "how tokens spread over experts"},
+      {"stragglers", Need::kOptional, stragglers_value(plan.stragglers),
+       "what slows workers down, for `goodput synth`"},
+      {"trace", Need::kOptional, config::object(config::access(plan.trace)),
+       "length and noise, for `goodput synth`"},
   };
 }
 

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "models/cost_roofline.h"
 #include "models/model_shape.h"
 #include "models/parallel_plan.h"
+#include "models/stragglers.h"
 #include "sim/cluster.h"
 #include "sim/config.h"
 #include "sim/errors.h"
@@ -31,6 +34,8 @@ struct TrainingPlan {
   std::string cost_model = "roofline";  // a name of models/cost_models.def
   std::string calibration;              // path of the calibration file; empty: the cost model's default
   ExpertLoad expert_load;
+  std::vector<Straggler> stragglers;  // of a trace of the plan (`goodput synth`)
+  std::optional<TraceSettings> trace;
 };
 
 // Reads the plan and the model and cluster files it names, and checks that they fit together

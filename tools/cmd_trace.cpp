@@ -14,7 +14,7 @@
 #include "tools/output_file.h"
 #include "tools/read_trace.h"
 #include "tools/trace_summary.h"
-#include "traces/byte_sink.h"
+#include "tools/write_trace.h"
 #include "traces/op_trace_format.h"
 #include "traces/op_trace_reader.h"
 
@@ -128,43 +128,11 @@ struct ConvertOptions {
   std::string to;    // format of the output; empty: from its extension
 };
 
-Result<OpTraceFormat> find_output_format(const std::string& name) {
-  std::vector<std::string_view> writable;
-  const std::vector<OpTraceFormat> formats = op_trace_formats();
-  for (const OpTraceFormat& format : formats) {
-    if (format.write == nullptr) continue;
-    if (format.name == name) return format;
-    writable.push_back(format.name);
-  }
-  return Error{"", fmt::format("--to: cannot write format {}{}; can write {}", goodput::quoted(name),
-                               did_you_mean(name, writable), fmt::join(writable, ", "))};
-}
-
-Result<OpTraceFormat> format_of_extension(const std::string& path) {
-  std::vector<std::string_view> extensions;
-  for (const OpTraceFormat& format : op_trace_formats()) {
-    for (const std::string_view extension : format.extensions) {
-      if (format.write != nullptr && path.ends_with(extension)) return format;
-      extensions.push_back(extension);
-    }
-  }
-  return Error{path,
-               fmt::format("cannot tell the output format from the name; end it in one of {} or give --to",
-                           fmt::join(extensions, ", "))};
-}
-
-Status write_trace(const OpTrace& trace, const OpTraceFormat& format, const std::string& path) {
-  if (path == "-") return format.write(trace, std::string(kStdoutPath), path);
-  return write_file_atomically(
-      path, [&](const std::string& temporary) { return format.write(trace, temporary, path); });
-}
-
 Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext& context) {
   TraceFiles inputs = options.files;
   const std::string output = inputs.paths.back();
   inputs.paths.pop_back();
-  GOODPUT_TRY(const OpTraceFormat format,
-              options.to.empty() ? format_of_extension(output) : find_output_format(options.to));
+  GOODPUT_TRY(const OpTraceFormat format, output_format(output, options.to));
   GOODPUT_TRY_STATUS(
       check_file_roles(input_files(inputs), {{"OUT", output}, {"--json", context.options.json_path}}));
   GOODPUT_TRY(const OpTraceReading reading, read(inputs, context));

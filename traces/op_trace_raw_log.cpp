@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "sim/did_you_mean.h"
+#include "traces/byte_sink.h"
 #include "traces/ndtimeline_names.h"
 #include "traces/op_trace_format.h"
 #include "traces/raw_log_line.h"
@@ -130,6 +133,69 @@ Result<FileNotes> append_raw_log_file(ByteSource& source, OpTrace& trace) {
   return notes;
 }
 
+// Sizes as the log states them.
+struct World {
+  std::int32_t dp_size = 0;
+  std::int32_t pp_size = 0;
+  std::int32_t world_size = 0;
+
+  explicit World(const OpTrace& trace) {
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+      dp_size = std::max(dp_size, trace.dp_rank[i] + 1);
+      pp_size = std::max(pp_size, trace.stage[i] + 1);
+      world_size = std::max(world_size, trace.rank[i] + 1);
+    }
+  }
+};
+
+// The record of the ops first .. last-1: of one type, step and worker.
+void append_record(const OpTrace& trace, std::size_t first, std::size_t last, const World& world,
+                   std::string& text) {
+  const auto out = std::back_inserter(text);
+  const auto list = [&](const std::vector<double>& values) {
+    for (std::size_t i = first; i < last; ++i) fmt::format_to(out, "{}{}", i > first ? ", " : "", values[i]);
+  };
+  double elapsed = 0;
+  for (std::size_t i = first; i < last; ++i) elapsed += trace.duration_s[i];
+  fmt::format_to(out, "2024-05-01 12:00:00,000 - metric_name: {}, elapsed: {}, recent_elapsed_raw_parts: [",
+                 to_string(trace.optype[first]), elapsed);
+  list(trace.duration_s);
+  text += "], recent_since_start_raw_parts: [";
+  list(trace.start_s);
+  text += "], tags: [";
+  for (std::size_t i = first; i < last; ++i)
+    fmt::format_to(out, "{}{{'step': {}}}", i > first ? ", " : "", trace.step[i]);
+  fmt::format_to(
+      out,
+      "], step_range: range({}, {}), world_info: WorldInfo: TopoInfo(rank={}, dp_rank={}, ddp_rank=0, "
+      "tp_rank=0, pp_rank={}, local_rank=0, ip='127.0.0.1', dp_size={}, ddp_size=1, tp_size=1, pp_size={}, "
+      "world_size={}) TrainingInfo(role_id=0, trial_id=0, run_id=0) {{}}\n",
+      trace.step[first], trace.step[first] + 1, trace.rank[first], trace.dp_rank[first], trace.stage[first],
+      world.dp_size, world.pp_size, world.world_size);
+}
+
+// A raw log has no seq_id, mc, mb_id and gmc: readers derive them from the order of the ops.
+Status write_raw_log(const OpTrace& trace, const std::string& path, std::string_view final_path) {
+  constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
+  GOODPUT_TRY(ByteSink sink, ByteSink::open(path, final_path, ByteSink::Compression::kFast));
+  const World world(trace);
+  const auto belongs = [&](std::size_t a, std::size_t b) {
+    return trace.step[a] == trace.step[b] && trace.rank[a] == trace.rank[b] &&
+           trace.stage[a] == trace.stage[b] && trace.dp_rank[a] == trace.dp_rank[b] &&
+           trace.optype[a] == trace.optype[b];
+  };
+  std::string text;
+  for (std::size_t first = 0, last = 0; first < trace.size(); first = last) {
+    while (last < trace.size() && belongs(first, last)) ++last;
+    append_record(trace, first, last, world, text);
+    if (text.size() < kFlushBytes) continue;
+    GOODPUT_TRY_STATUS(sink.write(text));
+    text.clear();
+  }
+  GOODPUT_TRY_STATUS(sink.write(text));
+  return sink.close();
+}
+
 }  // namespace
 
 Result<RawLogReading> append_raw_log(ByteSource& source, OpTrace& trace) {
@@ -146,11 +212,11 @@ Result<RawLogReading> append_raw_log(ByteSource& source, OpTrace& trace) {
 
 OpTraceFormat raw_log_op_trace_format() {
   return {.name = "raw_log",
-          .summary = "NDTimeline's raw log (.log, .log.1, ..., .gz); read only",
-          .extensions = {},
+          .summary = "NDTimeline's raw log (.log, .log.1, ..., .gz); op ids are derived from the order",
+          .extensions = {".log", ".log.gz"},
           .matches = raw_log_matches,
           .append_file = append_raw_log_file,
-          .write = nullptr};
+          .write = write_raw_log};
 }
 
 }  // namespace goodput

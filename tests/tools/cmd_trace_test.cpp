@@ -154,10 +154,11 @@ TEST_CASE("trace convert: errors leave the output as it was") {
         "error: " + file.path() + ": is both input and output (OUT); name another output file");
   CHECK(error_of({"trace", "convert", file.path(), "out.txt"}) ==
         "error: out.txt: cannot tell the output format from the name; end it in one of .parquet, .json, "
-        ".json.gz, .csv, "
+        ".json.gz, .log, .log.gz, .csv, "
         ".csv.gz or give --to");
   CHECK(error_of({"trace", "convert", file.path(), "out.txt", "--to", "cvs"}) ==
-        "error: --to: cannot write format \"cvs\"; did you mean \"csv\"?; can write parquet, chrome, csv");
+        "error: --to: cannot write format \"cvs\"; did you mean \"csv\"?; can write parquet, chrome, "
+        "raw_log, csv");
   CHECK(out.content() == "old");
   CHECK(file.content() == kTrace);
 }
@@ -175,7 +176,8 @@ TEST_CASE("command line: one line says what is wrong and suggests") {
         "error: goodput trace info: unknown option \"--fromat\"; did you mean \"--format\"?");
   CHECK(error_of({"list", "formats", "x"}) == "error: goodput list: unexpected argument \"x\"");
   CHECK(error_of({"list", "format"}) ==
-        "error: goodput list: cannot list \"format\"; did you mean \"formats\"?; known: formats");
+        "error: goodput list: cannot list \"format\"; did you mean \"formats\"?; known: formats, "
+        "schedules, cost-models, models, clusters, plans");
   CHECK(error_of({"list", "formats", "--jobs", "0"}) ==
         "error: goodput list: --jobs: Value 0 not in range 1 to 4096; see goodput list --help");
   CHECK(error_of({"list", "formats", "--seed", "-1"}).starts_with("error: goodput list: --seed: "));

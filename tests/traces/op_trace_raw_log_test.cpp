@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -232,7 +233,27 @@ TEST_CASE("raw log reader: content is recognised by a record among other lines")
   CHECK(format.matches("starting up\n" + Line{}.text()));
   CHECK_FALSE(format.matches("metric,value\nmetric_name,1\n"));
   CHECK_FALSE(format.matches(""));
-  CHECK_FALSE(static_cast<bool>(format.write));
+}
+
+TEST_CASE("raw log: what is written is read back, but for the ids that a raw log does not have") {
+  OpTrace trace;
+  for (const std::int64_t step : {3, 4}) {
+    for (const std::int64_t seq_id : {0, 1}) {
+      const auto number = static_cast<double>(2 * step + seq_id);
+      REQUIRE_FALSE(trace.append(
+          {1, 2, 9, step, OpType::kForwardCompute, 0.1 * number, 1 / number, seq_id, 0, seq_id, 2}));
+    }
+  }
+  const TemporaryFile file("a.log.gz");
+  REQUIRE(raw_log_op_trace_format().write(trace, file.path(), file.path()));
+  auto source = ByteSource::open(file.path());
+  REQUIRE(source);
+  OpTrace read;
+  REQUIRE(raw_log_op_trace_format().append_file(*source, read));
+  for (auto* ids : {&trace.seq_id, &trace.mb_id, &trace.gmc}) std::fill(ids->begin(), ids->end(), kUnset);
+  std::fill(trace.mc.begin(), trace.mc.end(), kUnset);
+  CHECK(hash_rows(read) == hash_rows(trace));
+  CHECK(read.start_s == trace.start_s);
 }
 
 TEST_CASE("raw log reader: a rotated file without ops adds none") {

@@ -1,0 +1,130 @@
+#include "tests/support/synthetic_case.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/schedule.h"
+#include "sim/random.h"
+#include "tests/support/analysed_trace.h"
+
+namespace goodput::testing {
+namespace {
+
+// What an op takes in a job whose stages need forward_s for a pass.
+double cost_of(OpType type, const StepShape& shape) {
+  const double pass = shape.forward_s / shape.vpp;
+  switch (type) {
+    case OpType::kForwardCompute:
+      return pass;
+    case OpType::kBackwardCompute:
+      return 2 * pass;
+    case OpType::kForwardSend:
+    case OpType::kForwardRecv:
+    case OpType::kBackwardSend:
+    case OpType::kBackwardRecv:
+      return 0.02 * shape.forward_s;
+    case OpType::kParamsAllGather:
+      return 0.3 * pass;
+    case OpType::kGradsReduceScatter:
+      return 0.5 * pass;
+    case OpType::kEmbeddingGradsAllReduce:
+      return 0.05 * shape.forward_s;
+    case OpType::kGc:
+      return 0;
+    case OpType::kOptimizer:
+      return 0.5 * shape.forward_s;
+    default:
+      return 0.01 * shape.forward_s;
+  }
+}
+
+std::int32_t between(RandomStream& random, std::int32_t low, std::int32_t high) {
+  return low + static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(high - low + 1)));
+}
+
+// Even in the logarithm.
+double spread(RandomStream& random, double low, double high) {
+  return std::exp(random.uniform(std::log(low), std::log(high)));
+}
+
+Straggler random_straggler(std::string_view kind, const SyntheticCase& job, RandomStream& random) {
+  const std::int32_t dp = between(random, 0, job.shape.dp - 1);
+  const std::int32_t stage = between(random, 0, job.shape.pp - 1);
+  if (kind == "worker-fault") {
+    SlowWorker slow{dp, stage, 1 + spread(random, 0.05, 1.5)};
+    if (job.settings.steps >= 4 && random.below(4) == 0) slow.from_step = 1 + job.settings.steps / 2;
+    return slow;
+  }
+  if (kind == "stage-partition") return StagePartition{stage, 1 + spread(random, 0.05, 1)};
+  if (kind == "sequence-length") {
+    return SequenceLengths{spread(random, 100, 4000), random.uniform(0.8, 2), random.uniform(0.1, 0.8)};
+  }
+  if (kind == "gc-pauses")
+    return GcPauses{between(random, 2, 10), job.shape.forward_s * spread(random, 0.5, 30)};
+  if (kind == "launch-delay") {
+    if (random.below(2) == 0)
+      return LaunchDelays{LaunchDelays::Ops::kAll, job.shape.forward_s * spread(random, 1e-3, 0.2)};
+    return LaunchDelays{LaunchDelays::Ops::kFirst, job.shape.forward_s * spread(random, 0.1, 10)};
+  }
+  return NicFlap{dp, stage, spread(random, 0.02, 0.12), spread(random, 8, 400)};
+}
+
+}  // namespace
+
+SyntheticStep even_step(const StepShape& shape) {
+  const PipelineSchedule& schedule = *value_or_throw(find_schedule(shape.schedule));
+  megatron::StepFeatures features;
+  features.gathers_params = features.reduces_gradients = shape.dp > 1;
+  features.overlaps_reduction = shape.dp > 1 && shape.overlaps_reduction;
+  features.reduces_embedding = shape.pp > 1;
+  const megatron::PlannedOps planned =
+      megatron::order_from_schedule(schedule, {shape.pp, shape.vpp, shape.micro_batches}, features);
+  std::vector<double> value_s;
+  for (const TraceOp& op : planned.ops) value_s.push_back(cost_of(op.type, shape));
+  SyntheticStep step = value_or_throw(synthetic_step(planned, value_s));
+  step.dp = shape.dp;
+  step.pp = shape.pp;
+  step.vpp = shape.vpp;
+  step.rank_gap = 2;
+  step.sequence_length = 8192;
+  return step;
+}
+
+std::string SyntheticCase::name() const {
+  std::string text = fmt::format("seed {}: {} dp {} pp {} vpp {} mb {} steps {} jitter {:g}{}", seed,
+                                 shape.schedule, shape.dp, shape.pp, shape.vpp, shape.micro_batches,
+                                 settings.steps, settings.jitter, shape.overlaps_reduction ? " overlap" : "");
+  for (const Straggler& straggler : stragglers)
+    text += fmt::format("; {}: {}", kind_of(straggler), describe(straggler));
+  return text;
+}
+
+SyntheticTrace SyntheticCase::synthesize(Truth truth) const {
+  return value_or_throw(goodput::synthesize(even_step(shape), stragglers, settings, seed, truth));
+}
+
+SyntheticCase random_case(std::uint64_t seed, const std::vector<std::string_view>& kinds,
+                          std::int32_t least_dp) {
+  RandomStream random(seed, "synthetic case");
+  SyntheticCase job;
+  job.seed = seed;
+  job.shape.dp = between(random, least_dp, 8);
+  const bool needs_stages = std::find(kinds.begin(), kinds.end(), "stage-partition") != kinds.end();
+  job.shape.pp = between(random, needs_stages ? 2 : 1, 8);
+  if (job.shape.dp == 1 && std::find(kinds.begin(), kinds.end(), "communication-flap") != kinds.end()) {
+    job.shape.pp = std::max(2, job.shape.pp);
+  }
+  job.shape.vpp = job.shape.pp > 1 ? between(random, 1, 3) : 1;
+  job.shape.micro_batches = job.shape.vpp > 1 ? job.shape.pp * between(random, 1, 3) : between(random, 2, 16);
+  job.shape.overlaps_reduction = random.below(2) == 0;
+  job.shape.forward_s = spread(random, 0.01, 0.2);
+  if (job.shape.vpp == 1 && random.below(4) == 0) job.shape.schedule = "gpipe";
+  job.settings.steps = between(random, 5, 12);
+  job.settings.jitter = spread(random, 0.002, 0.03);
+  for (const std::string_view kind : kinds) job.stragglers.push_back(random_straggler(kind, job, random));
+  return job;
+}
+
+}  // namespace goodput::testing

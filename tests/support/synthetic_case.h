@@ -1,0 +1,42 @@
+// Seeded jobs with known stragglers, for tests of what whatif makes of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/stragglers.h"
+#include "models/synthetic_trace.h"
+
+namespace goodput::testing {
+
+struct StepShape {
+  std::string_view schedule = "interleaved";  // a name of models/schedules.def
+  std::int32_t dp = 2;
+  std::int32_t pp = 2;
+  std::int32_t vpp = 1;
+  std::int32_t micro_batches = 4;
+  bool overlaps_reduction = false;
+  double forward_s = 0.02;  // of a whole stage; backward passes take twice as long, messages 2 % of it
+};
+
+// All stages alike.
+[[nodiscard]] SyntheticStep even_step(const StepShape& shape);
+
+struct SyntheticCase {
+  StepShape shape;
+  std::vector<Straggler> stragglers;
+  TraceSettings settings;
+  std::uint64_t seed = 0;
+
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] SyntheticTrace synthesize(Truth truth = Truth::kWhole) const;
+};
+
+// A random shape (pp 1 to 8, vpp 1 to 3) with one random straggler of each kind, from faint to heavy.
+// `kinds`: of kStragglerKinds.
+[[nodiscard]] SyntheticCase random_case(std::uint64_t seed, const std::vector<std::string_view>& kinds,
+                                        std::int32_t least_dp);
+
+}  // namespace goodput::testing

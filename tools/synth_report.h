@@ -1,0 +1,33 @@
+// What `goodput synth` says about the trace it wrote: the ground truth.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "models/synthetic_trace.h"
+#include "models/training_plan.h"
+
+namespace goodput {
+
+struct SynthResult {
+  const TrainingPlan& plan;  // with the stragglers
+  const SyntheticStep& step;
+  const SyntheticTrace& trace;
+  TraceSettings settings;
+  std::string path;
+  std::string format;
+};
+
+[[nodiscard]] std::string synth_text(const SynthResult& result);
+
+// Adds the members of goodput.synth-truth/1 (docs/formats.md).
+void add_synth_json(const SynthResult& result, nlohmann::ordered_json& json);
+
+// Of everything that moves a number, the seed excepted.
+[[nodiscard]] std::uint64_t config_hash(const SynthResult& result);
+
+// Job metadata as whatif's --meta reads it.
+[[nodiscard]] std::string job_metadata_yaml(const SynthResult& result);
+
+}  // namespace goodput
