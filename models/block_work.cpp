@@ -9,7 +9,7 @@ namespace {
 constexpr double kWide = 2;  // bytes of an activation, and of an input of a 16-bit product
 
 std::int64_t count(double value) {
-  return std::max<std::int64_t>(1, std::llround(value));
+  return std::max<std::int64_t>(1, std::llround(std::min(value, 9e18)));  // 63 bits
 }
 
 // y = x W with W of in x out, several of them side by side where there are experts.

@@ -97,7 +97,8 @@ GpuRatings ratings_of(const MeasuredMachine& machine, const GpuSpec& otherwise) 
 Result<std::string> calibration_path(const TrainingPlan& plan) {
   if (!plan.calibration.empty()) return plan.calibration;
   std::string path = (fs::path(plan.file).parent_path() / kDefaultCalibration).lexically_normal().string();
-  if (fs::exists(path)) return path;
+  std::error_code failed;
+  if (fs::exists(path, failed)) return path;
   return Error{plan.file + " /cost/calibration",
                fmt::format("is missing, and there is no default file {}", goodput::quoted(path))};
 }

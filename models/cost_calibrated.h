@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,6 +29,11 @@
 #include "sim/errors.h"
 
 namespace goodput {
+
+struct TrainingPlan;
+
+// The file that the plan names, else the default one, which must exist.
+Result<std::string> calibration_path(const TrainingPlan& plan);
 
 class CalibratedCost final : public CostModel {
  public:

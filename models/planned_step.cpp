@@ -129,6 +129,7 @@ class StepBuilder {
       rowed.push_back({part.part, part.layer, lanes_.replicas > 1 && meets_expert_ranks(part.part),
                        rows_.add(part.by_rank, part.nic_bytes)});
     }
+    if (rowed.empty()) rowed.push_back({.row = rows_.add(SimDuration{})});  // a position without layers
     return rowed;
   }
   ChunkRows rows_of(const ChunkCosts& chunk) {
@@ -307,6 +308,23 @@ megatron::StepFeatures features_of(const TrainingPlan& plan) {
   return features;
 }
 
+Error too_slow(const TrainingPlan& plan) {
+  return config::Place{plan.file, "/cluster", {}}.error("is so slow that a step could take 104 days");
+}
+
+// Every time is a whole number of nanoseconds, and their sum has to be one, too.
+Status check_times(const TrainingPlan& plan, const PlannedStep& step) {
+  double total = 0;
+  for (OpId op = 0; op < step.ops.size(); ++op) {
+    const auto row = step.row(op).first(step.lanes.lanes());
+    total += *std::max_element(row.begin(), row.end());
+  }
+  if (!(total <= 1e9 * kLongestStepS)) return too_slow(plan);
+  if (total == 0)
+    return config::Place{plan.file, "/cluster", {}}.error("is so fast that no op takes a nanosecond");
+  return Ok{};
+}
+
 }  // namespace
 
 std::string StepOp::name() const {
@@ -351,7 +369,11 @@ Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel
   const PlannedOps planned = megatron::order_from_schedule(*schedule, shape, features_of(plan));
   GOODPUT_TRY(const OpGraphSpec spec, megatron::connect(planned.ops, planned.stages));
   const StepCosts costs = compute_step_costs(plan, *schedule, cost, seed);
-  return StepBuilder(planned, costs, schedule->positions(shape), granularity).build(spec);
+  if (!(costs.priced_s <= kLongestStepS)) return too_slow(plan);
+  GOODPUT_TRY(PlannedStep step,
+              StepBuilder(planned, costs, schedule->positions(shape), granularity).build(spec));
+  GOODPUT_TRY_STATUS(check_times(plan, step));
+  return step;
 }
 
 }  // namespace goodput

@@ -27,7 +27,9 @@ class FlowMaker {
     work_.flow_of.assign(work_.durations.size(), kNoFlow);
     work_.links.assign(std::size_t{2} * stages_ * lanes_, nic_);
     for (const OpGraph::Unit& unit : step_.graph.units()) {
-      if (unit.sync != Sync::kNone && step_.nic_bytes[step_.row_of[unit.first]] > 0) add_flows(unit);
+      // A whole pass computes as well: what it communicates shows layer by layer only.
+      const bool is_transfer = step_.ops[unit.first].is_communication();
+      if (is_transfer && step_.nic_bytes[step_.row_of[unit.first]] > 0) add_flows(unit);
     }
     return std::move(work_);
   }

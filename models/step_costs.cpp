@@ -76,7 +76,8 @@ class Pricer {
 
   SimDuration round(Cost cost) {
     result_.tier = lowest(result_.tier, cost.tier);
-    return from_seconds(cost.seconds);
+    result_.priced_s += cost.seconds;
+    return result_.priced_s <= kLongestStepS ? from_seconds(cost.seconds) : SimDuration{};
   }
   Transfer collective(const CollectiveCall& call) {
     if (call.group.size == 1 || call.bytes == 0) return {};

@@ -55,8 +55,13 @@ struct StepCosts {
   SimDuration separate_reduction{};  // of gradients outside the buckets
   std::int32_t ranks = 1;            // entries of by_rank where they differ
   Tier tier = Tier::kMeasured;       // the lowest of all
+  double priced_s = 0;               // all that was priced, added up
 };
 
+// Nanoseconds that add up to at most that many seconds (104 days) are exact in float64, too.
+inline constexpr double kLongestStepS = 9e6;
+
+// Times are those of the cost model only where priced_s <= kLongestStepS.
 // REQUIRES: check_training_plan(plan). `seed` draws which experts are popular.
 [[nodiscard]] StepCosts compute_step_costs(const TrainingPlan& plan, const PipelineSchedule& schedule,
                                            const CostModel& cost, std::uint64_t seed);

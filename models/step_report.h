@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,11 @@ struct StepReport {
   double tokens_per_second = 0;
   double mfu = 0;  // useful_flops_per_token() against the GPUs' rated 16-bit FLOP/s
   double hfu = 0;  // the same with every matrix multiplication that runs: recomputation, whole score matrices
-  double bubble = 0;                    // share of the pipeline's time in which stages idle, were
-                                        // communication free
-  SimDuration exposed_communication{};  // by how much the step is longer than if communication were free
-  std::vector<CriticalShare> critical;  // longest first
+  double bubble = 0;                       // share of the pipeline's time in which stages idle, were
+                                           // communication free
+  SimDuration exposed_communication{};     // by how much the step is longer than if communication were free
+  std::optional<SimDuration> over_nics{};  // step_time_over_nics(), where it was asked for
+  std::vector<CriticalShare> critical;     // longest first
   MemoryReport memory;
   Tier tier = Tier::kModel;
 };

@@ -2,6 +2,7 @@
 // file before it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -82,14 +83,57 @@ Status check_split(const TrainingPlan& plan, std::int64_t positions) {
                fmt::format("adds up to {} layers, the model has {}", sum, layers)};
 }
 
+// Layers are counted in thousands at most; more positions than that are empty, and cost quadratic time.
+constexpr std::int64_t kMostPositions = 10'000;
+// Some 4 GB each, and half a minute.
+constexpr double kMostOps = 20e6;
+constexpr double kMostTimes = 200e6;  // of ops on all ranks
+
+// At most that many parts does a pass over a layer come in, forwards (models/layer_work.h).
+double parts_of_layer(const TrainingPlan& plan) {
+  const ParallelPlan& parallel = plan.parallel;
+  double parts = 2 + (parallel.zero == 3 ? 1 : 0) + (parallel.cp > 1 ? 1 : 0) + (parallel.tp > 1 ? 2 : 0);
+  if (plan.model.moe) parts += 2 + (parallel.ep > 1 ? 3 : 0);
+  return parts;
+}
+
+// A step of more ops would take minutes and all memory. What this counts is no less than what
+// models/planned_step.h makes, layer by layer.
+Status check_size(const TrainingPlan& plan, const PipelineSchedule& schedule) {
+  const ParallelPlan& parallel = plan.parallel;
+  const double positions = static_cast<double>(parallel.pp) * parallel.vpp;
+  const double layers = static_cast<double>(plan.model.layers) + plan.model.mtp_layers;
+  double passes = 2;
+  if (!schedule.is_recordable()) ++passes;               // backwards in two halves
+  if (parallel.recompute == Recompute::kFull) ++passes;  // forwards again
+  const double heads = 2.0 + plan.model.mtp_layers;      // and the embedding
+  const double sends = 4;
+  const double each = passes * (layers * parts_of_layer(plan) + heads + positions) + sends * positions;
+  const double ranks = plan.model.moe && plan.expert_load.skew > 0 ? parallel.ep : 1;
+  const double ops = static_cast<double>(parallel.micro_batches()) * each + 8 * positions;
+  const double most = std::min(kMostOps, kMostTimes / ranks);
+  if (ops <= most) return Ok{};
+  return Error{
+      "/parallel/global_batch",
+      fmt::format("is {}, {} micro-batches a replica, which makes a step of some {:.3g} million ops{}; "
+                  "goodput takes {:.3g} million: lower it, or raise dp or micro_batch",
+                  parallel.global_batch, parallel.micro_batches(), 1e-6 * ops,
+                  ranks > 1 ? fmt::format(" on each of {} expert ranks", ranks) : "", 1e-6 * most)};
+}
+
 Status check_pipeline(const TrainingPlan& plan) {
   const ParallelPlan& parallel = plan.parallel;
+  if (std::int64_t{parallel.pp} * parallel.vpp > kMostPositions) {
+    return Error{"/parallel/pp", fmt::format("{} x vpp {} are more than {} pipeline positions", parallel.pp,
+                                             parallel.vpp, kMostPositions)};
+  }
   GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(parallel.schedule));
   const ScheduleShape shape{.stages = parallel.pp,
                             .chunks = parallel.vpp,
                             .micro_batches = static_cast<std::int32_t>(parallel.micro_batches())};
   GOODPUT_TRY_STATUS(schedule->check(shape));
-  return check_split(plan, schedule->positions(shape));
+  GOODPUT_TRY_STATUS(check_split(plan, schedule->positions(shape)));
+  return check_size(plan, *schedule);
 }
 
 Status check_precision(const TrainingPlan& plan) {

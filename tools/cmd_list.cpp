@@ -3,10 +3,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "models/cost_models.h"
+#include "models/model_shape.h"
+#include "models/schedule.h"
+#include "models/training_plan.h"
 #include "sim/did_you_mean.h"
 #include "tools/json_result.h"
 #include "traces/op_trace_format.h"
@@ -14,34 +21,130 @@
 namespace goodput {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct Listed {
   std::string name;
   std::string summary;
 };
 
-std::vector<Listed> list_formats() {
+template <typename Info>
+std::vector<Listed> names_and_summaries(std::span<Info> infos) {
   std::vector<Listed> listed;
-  for (const OpTraceFormat& format : op_trace_formats()) {
-    listed.push_back({std::string(format.name), std::string(format.summary)});
+  for (const auto& info : infos) listed.push_back({std::string(info.name), std::string(info.summary)});
+  return listed;
+}
+
+// ---- What is compiled in.
+
+Result<std::vector<Listed>> list_formats(const std::string& /*configs*/) {
+  const std::vector<OpTraceFormat> formats = op_trace_formats();
+  return names_and_summaries(std::span(formats));
+}
+Result<std::vector<Listed>> list_schedules(const std::string& /*configs*/) {
+  return names_and_summaries(schedules());
+}
+Result<std::vector<Listed>> list_cost_models(const std::string& /*configs*/) {
+  return names_and_summaries(cost_models());
+}
+
+// ---- What lies in a folder of configs.
+
+// Installed, or built inside the repository: above the program.
+Result<std::string> find_configs() {
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  for (fs::path above = program.parent_path(); !failed && above.has_relative_path();
+       above = above.parent_path()) {
+    for (const char* folder : {"configs", "share/goodput/configs"}) {
+      if (fs::is_directory(above / folder / "models", failed)) return (above / folder).string();
+    }
+    failed.clear();
+  }
+  return Error{"", "no configs folder above the program; name one with --configs DIR"};
+}
+
+// A line each file of configs/FOLDER, by name; the first that cannot be read fails.
+template <typename Describe>
+Result<std::vector<Listed>> list_files(std::string configs, const std::string& folder, Describe describe) {
+  if (configs.empty()) {
+    GOODPUT_TRY(configs, find_configs());
+  }
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(configs) / folder, failed)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  }
+  if (failed) {
+    return Error{(fs::path(configs) / folder).string(),
+                 fmt::format("{}; --configs wants the folder that holds models, clusters and plans",
+                             failed.message())};
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<Listed> listed;
+  for (const fs::path& file : files) {
+    GOODPUT_TRY(std::string summary, describe(file.string()));
+    listed.push_back({file.stem().string(), std::move(summary)});
   }
   return listed;
+}
+
+std::string billions(std::int64_t parameters) {
+  return fmt::format("{:.3g} B", 1e-9 * static_cast<double>(parameters));
+}
+
+Result<std::string> describe_model(const std::string& file) {
+  GOODPUT_TRY(const ModelShape model, read_model(file));
+  const ModelParameters parameters = model_parameters(model);
+  std::string text =
+      fmt::format("{}: {} layers, {} parameters", model.name, model.layers, billions(parameters.total));
+  if (model.moe)
+    text += fmt::format(" ({} activated), {} experts", billions(parameters.activated), model.moe->experts);
+  return text;
+}
+
+Result<std::string> describe_cluster(const std::string& file) {
+  GOODPUT_TRY(const ClusterConfig config, read_cluster(file));
+  const ClusterSpec& cluster = config.cluster;
+  return fmt::format("{}: {} x {} {}", cluster.name, cluster.nodes, cluster.gpus_per_node, cluster.gpu.name);
+}
+
+Result<std::string> describe_plan(const std::string& file) {
+  GOODPUT_TRY(const TrainingPlan plan, read_training_plan(file));
+  return fmt::format("{} on {} x {}", plan.model.name, plan.parallel.gpus(), plan.cluster.gpu.name);
+}
+
+Result<std::vector<Listed>> list_models(const std::string& configs) {
+  return list_files(configs, "models", describe_model);
+}
+Result<std::vector<Listed>> list_clusters(const std::string& configs) {
+  return list_files(configs, "clusters", describe_cluster);
+}
+Result<std::vector<Listed>> list_plans(const std::string& configs) {
+  return list_files(configs, "plans", describe_plan);
 }
 
 // What can be listed, and how. A line a registry.
 struct Registry {
   std::string_view name;
-  std::vector<Listed> (*list)();
+  Result<std::vector<Listed>> (*list)(const std::string& configs);
 };
 constexpr Registry kRegistries[] = {
-    {"formats", list_formats},
+    {"formats", list_formats}, {"schedules", list_schedules}, {"cost-models", list_cost_models},
+    {"models", list_models},   {"clusters", list_clusters},   {"plans", list_plans},
 };
 
+std::vector<std::string_view> registry_names() {
+  std::vector<std::string_view> names;
+  for (const Registry& registry : kRegistries) names.push_back(registry.name);
+  return names;
+}
+
 Result<Registry> find_registry(std::string_view name) {
-  std::vector<std::string_view> known;
   for (const Registry& registry : kRegistries) {
     if (registry.name == name) return registry;
-    known.push_back(registry.name);
   }
+  const std::vector<std::string_view> known = registry_names();
   return Error{"", fmt::format("goodput list: cannot list {}{}; known: {}", goodput::quoted(name),
                                did_you_mean(name, known), fmt::join(known, ", "))};
 }
@@ -49,15 +152,23 @@ Result<Registry> find_registry(std::string_view name) {
 class ListCommand final : public Command {
  public:
   void configure(CLI::App& app) override {
-    app.add_option("what", what_, "What to list: formats")->required()->option_text("WHAT");
+    app.add_option("what", what_, fmt::format("What to list: {}", fmt::join(registry_names(), ", ")))
+        ->required()
+        ->option_text("WHAT");
+    app.add_option("--configs", configs_,
+                   "Where models, clusters and plans lie (default: the configs folder above the program)")
+        ->option_text("DIR");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY(const Registry registry, find_registry(what_));
+    GOODPUT_TRY(const std::vector<Listed> items, registry.list(configs_));
     nlohmann::ordered_json result = begin_json_result("list", context, {});
     result[what_] = nlohmann::ordered_json::array();
-    for (const Listed& item : registry.list()) {
-      context.print(fmt::format("{:<10} {}\n", item.name, item.summary));
+    std::size_t width = 10;
+    for (const Listed& item : items) width = std::max(width, item.name.size());
+    for (const Listed& item : items) {
+      context.print(fmt::format("{:<{}} {}\n", item.name, width, item.summary));
       result[what_].push_back({{"name", item.name}, {"summary", item.summary}});
     }
     GOODPUT_TRY_STATUS(write_json_result(result, context));
@@ -66,6 +177,7 @@ class ListCommand final : public Command {
 
  private:
   std::string what_;
+  std::string configs_;
 };
 
 }  // namespace

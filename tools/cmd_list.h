@@ -1,4 +1,4 @@
-// `goodput list WHAT`: everything built in, one line each.
+// `goodput list WHAT`: everything built in, and the configs beside it, one line each.
 #pragma once
 
 #include <memory>

@@ -3,11 +3,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "models/cost_calibrated.h"
+#include "models/cost_collectives.h"
 #include "models/cost_models.h"
 #include "models/planned_step.h"
 #include "models/step_report.h"
@@ -27,6 +34,20 @@ Result<Granularity> find_granularity(const std::string& name) {
   return Error{"", fmt::format("--granularity is {}, want \"layers\" or \"ops\"", goodput::quoted(name))};
 }
 
+struct CalibrationFile {
+  std::string path;
+  std::string content;
+};
+
+// What prices the ops, where it is a calibration.
+Result<std::optional<CalibrationFile>> calibration_of(const TrainingPlan& plan) {
+  if (plan.cost_model != "calibrated") return std::optional<CalibrationFile>{};
+  GOODPUT_TRY(std::string path, calibration_path(plan));
+  std::ifstream file(path, std::ios::binary);
+  std::string content{std::istreambuf_iterator<char>(file), {}};
+  return std::optional(CalibrationFile{std::move(path), std::move(content)});
+}
+
 class PlanStepCommand final : public Command {
  public:
   void configure(CLI::App& app) override {
@@ -40,6 +61,8 @@ class PlanStepCommand final : public Command {
     app.add_option("--granularity", granularity_,
                    "Look at passes layer by layer (\"layers\", default) or as a whole (\"ops\")")
         ->option_text("NAME");
+    app.add_flag("--contention", contention_,
+                 "Also run the step event by event, with transfers at the same time sharing NICs");
     app.add_option("--timeline", timeline_path_, "Write the step as a Chrome trace, for Perfetto")
         ->option_text("FILE.json.gz");
   }
@@ -48,26 +71,22 @@ class PlanStepCommand final : public Command {
     GOODPUT_TRY(const Granularity granularity, find_granularity(granularity_));
     GOODPUT_TRY_STATUS(check_options(context));
     GOODPUT_TRY(TrainingPlan plan, read_training_plan(plan_path_));
-    if (!batch_path_.empty()) return run_batch(plan, context);
+    if (!batch_path_.empty()) return run_batch(plan, granularity, context);
     plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
     GOODPUT_TRY_STATUS(check_training_plan(plan));
     GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(plan));
     GOODPUT_TRY(const PlannedStep step, build_planned_step(plan, *cost, granularity, context.options.seed));
-    const StepReport report = report_step(plan, step);
-    const PlanStepResult result{plan, step, report};
+    StepReport report = report_step(plan, step);
+    if (contention_) {
+      report.over_nics = step_time_over_nics(step, BytesPerSecond{nic_bytes_per_second(plan.cluster)});
+    }
+    const PlanStepResult result{plan, step, report, granularity};
     if (!timeline_path_.empty()) {
       GOODPUT_TRY_STATUS(write_file_atomically(timeline_path_, [&](const std::string& temporary) {
         return write_step_timeline(step, temporary, timeline_path_);
       }));
     }
-    if (!context.options.json_path.empty()) {
-      const Provenance provenance{config_hash(plan),
-                                  plan.calibration.empty() ? std::nullopt : std::optional(plan.calibration),
-                                  std::string(to_string(report.tier))};
-      nlohmann::ordered_json json = begin_json_result("plan-step", context, provenance);
-      add_plan_step_json(result, json);
-      GOODPUT_TRY_STATUS(write_json_result(json, context));
-    }
+    if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(result, context));
     context.print(plan_step_text(result));
     return ExitCode::kOk;
   }
@@ -78,17 +97,44 @@ class PlanStepCommand final : public Command {
     if (!batch_path_.empty() && !timeline_path_.empty()) {
       return Error{"", "--timeline shows one step; leave it out with --batch"};
     }
-    if (!batch_path_.empty() && !context.options.json_path.empty()) {
-      return Error{"", "--batch prints CSV; leave out --json"};
+    if (!batch_path_.empty() && contention_) {
+      return Error{"", "--contention looks at one step; leave it out with --batch"};
     }
     return check_file_roles({plan_path_, batch_path_},
                             {{"--json", context.options.json_path}, {"--timeline", timeline_path_}});
   }
 
+  static Result<Provenance> provenance_of(const TrainingPlan& plan, Granularity granularity, Tier tier) {
+    GOODPUT_TRY(const std::optional<CalibrationFile> calibration, calibration_of(plan));
+    Provenance provenance;
+    provenance.config_hash = config_hash(plan, granularity, calibration ? calibration->content : "");
+    if (calibration) provenance.calibration = calibration->path;
+    provenance.lowest_tier = to_string(tier);
+    return provenance;
+  }
+
+  static Status write_json(const PlanStepResult& result, const CommandContext& context) {
+    GOODPUT_TRY(const Provenance provenance,
+                provenance_of(result.plan, result.granularity, result.report.tier));
+    nlohmann::ordered_json json = begin_json_result("plan-step", context, provenance);
+    add_plan_step_json(result, json);
+    return write_json_result(json, context);
+  }
+
   // Rows that cannot be predicted do not stop the others.
-  Result<ExitCode> run_batch(const TrainingPlan& plan, const CommandContext& context) const {
-    GOODPUT_TRY(const BatchResult result, predict_rows(plan, batch_path_, context.options.seed));
-    context.out << result.csv;
+  Result<ExitCode> run_batch(const TrainingPlan& plan, Granularity granularity,
+                             const CommandContext& context) const {
+    GOODPUT_TRY(const BatchResult result, predict_rows(plan, batch_path_, granularity, context.options.seed));
+    if (!context.options.json_path.empty()) {
+      GOODPUT_TRY(const Provenance provenance, provenance_of(plan, granularity, result.tier));
+      nlohmann::ordered_json json = begin_json_result("plan-step-batch", context, provenance);
+      json["rows"] = nlohmann::ordered_json::array();
+      for (const BatchRow& row : result.rows) {
+        json["rows"].push_back({{"line", row.line}, {"predicted_ms", or_null(row.predicted_ms)}});
+      }
+      GOODPUT_TRY_STATUS(write_json_result(json, context));
+    }
+    if (!context.options.json_on_stdout()) context.out << result.csv;
     for (const std::string& error : result.errors) context.err << "error: " << error << '\n';
     return result.errors.empty() ? ExitCode::kOk : ExitCode::kBadInput;
   }
@@ -97,6 +143,7 @@ class PlanStepCommand final : public Command {
   std::string batch_path_;
   std::string granularity_ = "layers";
   std::string timeline_path_;
+  bool contention_ = false;
 };
 
 }  // namespace

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/planned_step.h"
 #include "models/training_plan.h"
 #include "sim/errors.h"
 
@@ -13,14 +15,24 @@ namespace goodput {
 
 // Columns (any order, others pass through): # GPUs, global batch, micro batch, hidden size, attention heads,
 // # layers, sequence length, tensor parallelism, data parallelism, pipeline parallelism. The FFN is four
-// times the hidden size, and positions, where they are learned, as many as the sequence is long.
-struct BatchResult {
-  std::string csv;                  // the input with `predicted_ms` appended; empty where a row has none
-  std::vector<std::string> errors;  // FILE:line: why
-  std::size_t predicted = 0;
+// times the hidden size, there are as many key/value heads as heads, and positions, where they are learned,
+// as many as the sequence is long. The cluster gets as many nodes as a row needs.
+struct BatchRow {
+  std::size_t line = 0;  // of the file, where the row begins
+  std::optional<double> predicted_ms;
 };
 
-// Fails on a file that cannot be read or lacks a column. REQUIRES: base was read without error.
-Result<BatchResult> predict_rows(const TrainingPlan& base, const std::string& path, std::uint64_t seed);
+struct BatchResult {
+  std::string csv;  // the rows as they are with `predicted_ms` appended, empty where a row has none; blank
+                    // lines are left out, lines end in LF
+  std::vector<std::string> errors;  // FILE:line: why
+  std::vector<BatchRow> rows;
+  Tier tier = Tier::kMeasured;  // the lowest that a prediction rests on
+};
+
+// Fails on a file that cannot be read or lacks a column, and where the base's costs cannot be had.
+// REQUIRES: base was read without error.
+Result<BatchResult> predict_rows(const TrainingPlan& base, const std::string& path, Granularity granularity,
+                                 std::uint64_t seed);
 
 }  // namespace goodput

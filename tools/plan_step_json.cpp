@@ -28,7 +28,7 @@ nlohmann::ordered_json memory_json(const MemoryReport& memory) {
 }  // namespace
 
 void add_plan_step_json(const PlanStepResult& result, nlohmann::ordered_json& json) {
-  const auto& [plan, step, report] = result;
+  const auto& [plan, step, report, granularity] = result;
   const double total = to_seconds(report.step);
   json["step_s"] = total;
   json["tokens_per_s"] = report.tokens_per_second;
@@ -36,22 +36,27 @@ void add_plan_step_json(const PlanStepResult& result, nlohmann::ordered_json& js
   json["hfu"] = report.hfu;
   json["bubble"] = report.bubble;
   json["exposed_communication_s"] = to_seconds(report.exposed_communication);
+  if (report.over_nics) json["step_over_nics_s"] = to_seconds(*report.over_nics);
   json["memory"] = memory_json(report.memory);
   json["critical_path"] = nlohmann::ordered_json::array();
   for (const CriticalShare& share : report.critical) {
     json["critical_path"].push_back(
         {{"op", share.label}, {"time_s", to_seconds(share.time)}, {"share", to_seconds(share.time) / total}});
   }
+  json["granularity"] = granularity == Granularity::kLayers ? "layers" : "ops";
   json["ops"] = step.ops.size();
   json["lanes"] = step.lanes.lanes();
   TrainingPlan echoed = plan;
   json["plan"] = config::write(config_fields(echoed));
 }
 
-std::uint64_t config_hash(const TrainingPlan& plan) {
+std::uint64_t config_hash(const TrainingPlan& plan, Granularity granularity, std::string_view calibration) {
   TrainingPlan echoed = plan;
+  echoed.calibration.clear();  // its content counts
   Hash hash;
   hash.add(config::write(config_fields(echoed)).dump());
+  hash.add(static_cast<int>(granularity));
+  hash.add(calibration);
   return hash.value();
 }
 

@@ -29,7 +29,7 @@ std::string parallel_text(const ParallelPlan& plan) {
 }  // namespace
 
 std::string plan_step_text(const PlanStepResult& result) {
-  const auto& [plan, step, report] = result;
+  const auto& [plan, step, report, granularity] = result;
   std::string text;
   const auto line = [&]<typename... Arguments>(fmt::format_string<Arguments...> format,
                                                Arguments&&... arguments) {
@@ -52,6 +52,10 @@ std::string plan_step_text(const PlanStepResult& result) {
   line("  bubble                 {:>11.1f}%   stages idle, were communication free", 100 * report.bubble);
   line("  exposed communication  {:>12}   {:.1f} % of the step", duration_text(report.exposed_communication),
        100 * to_seconds(report.exposed_communication) / total);
+  if (report.over_nics) {
+    line("  with shared NICs       {:>12}   {:+.1f} %: transfers at the same time share a GPU's NIC",
+         duration_text(*report.over_nics), 100 * (to_seconds(*report.over_nics) / total - 1));
+  }
   line("  memory                 {}", report.memory.verdict());
   text += "\nOn the critical path\n";
   for (const CriticalShare& share : report.critical) {

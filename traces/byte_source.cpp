@@ -193,13 +193,17 @@ Result<std::size_t> ByteSource::read(std::span<char> into) {
 }
 
 Result<std::string> read_all(ByteSource& source, std::size_t limit_bytes) {
-  std::string text(limit_bytes + 1, '\0');
-  GOODPUT_TRY(const std::size_t count, source.read(text));
-  if (count > limit_bytes) {
-    return Error{source.path(), fmt::format("is larger than {} bytes; is it the right file?", limit_bytes)};
+  constexpr std::size_t kFirstRead = std::size_t{1} << 16;
+  std::string text;
+  while (text.size() <= limit_bytes) {
+    const std::size_t before = text.size();
+    text.resize(std::min(limit_bytes + 1, std::max(kFirstRead, 2 * before)));
+    GOODPUT_TRY(const std::size_t count, source.read(std::span(text).subspan(before)));
+    const bool is_whole = before + count < text.size();
+    text.resize(before + count);
+    if (is_whole) return text;
   }
-  text.resize(count);
-  return text;
+  return Error{source.path(), fmt::format("is larger than {} bytes; is it the right file?", limit_bytes)};
 }
 
 }  // namespace goodput
