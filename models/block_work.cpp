@@ -235,6 +235,9 @@ void ffn_products_forward(Sequence& kernels, const FfnShape& ffn, double rows) {
 
 void ffn_products_backward(Sequence& kernels, const BlockScope& scope, const FfnShape& ffn, double rows,
                            Gradients gradients) {
+  if (recomputes_activation(scope) && has_weights(gradients)) {
+    kernels.memory(kWide * rows * (ffn.activations + ffn.down.in));
+  }
   kernels.backward(ffn.down, rows, gradients);
   if (has_activations(gradients)) {
     kernels.memory(kWide * rows * (2 * ffn.activations + ffn.down.in));
@@ -255,6 +258,10 @@ double routed_bytes(const BlockScope& scope, double tokens) {
 }
 
 }  // namespace
+
+bool recomputes_activation(const BlockScope& scope) {
+  return scope.plan.recompute == Recompute::kSelective && scope.model.gated_ffn;
+}
 
 double BlockScope::tokens() const {
   return static_cast<double>(plan.micro_batch) * static_cast<double>(plan.sequence_length) / plan.cp;
@@ -310,13 +317,33 @@ std::vector<Kernel> attention_input_weight_gradient(const BlockScope& scope) {
   return std::move(kernels).take();
 }
 
-std::vector<Kernel> ffn_input_weight_gradient(const BlockScope& scope, std::int32_t hidden_size) {
+std::vector<Kernel> ffn_input_weight_gradient(const BlockScope& scope, double hidden_size) {
   Sequence kernels(scope);
   kernels.weight_gradient(FfnShape(scope, hidden_size, 1).up, scope.tokens());
   return std::move(kernels).take();
 }
 
-std::vector<Kernel> ffn_forward(const BlockScope& scope, std::int32_t hidden_size) {
+std::vector<Kernel> mtp_projection_forward(const BlockScope& scope) {
+  const double hidden = scope.model.hidden;
+  Sequence kernels(scope);
+  norm_forward(kernels, scope);
+  norm_forward(kernels, scope);
+  kernels.forward({2 * hidden, hidden}, scope.norm_tokens());
+  return std::move(kernels).take();
+}
+
+std::vector<Kernel> mtp_projection_backward(const BlockScope& scope, Gradients gradients) {
+  const double hidden = scope.model.hidden;
+  Sequence kernels(scope);
+  kernels.backward({2 * hidden, hidden}, scope.norm_tokens(), gradients);
+  if (has_activations(gradients)) {
+    norm_backward(kernels, scope);
+    norm_backward(kernels, scope);
+  }
+  return std::move(kernels).take();
+}
+
+std::vector<Kernel> ffn_forward(const BlockScope& scope, double hidden_size) {
   Sequence kernels(scope);
   norm_forward(kernels, scope);
   ffn_products_forward(kernels, FfnShape(scope, hidden_size, 1), scope.tokens());
@@ -324,7 +351,7 @@ std::vector<Kernel> ffn_forward(const BlockScope& scope, std::int32_t hidden_siz
   return std::move(kernels).take();
 }
 
-std::vector<Kernel> ffn_backward(const BlockScope& scope, std::int32_t hidden_size, Gradients gradients) {
+std::vector<Kernel> ffn_backward(const BlockScope& scope, double hidden_size, Gradients gradients) {
   Sequence kernels(scope);
   if (has_activations(gradients)) residual_backward(kernels, scope);
   ffn_products_backward(kernels, scope, FfnShape(scope, hidden_size, 1), scope.tokens(), gradients);
@@ -339,7 +366,9 @@ std::vector<Kernel> router_forward(const BlockScope& scope) {
     norm_forward(kernels, scope);  // else the shared experts' FFN has it
   kernels.product(Precision::kBf16, scope.norm_tokens(), experts, scope.model.hidden);
   kernels.memory(4 * kWide * scope.norm_tokens() * experts, 2);  // softmax in 32 bits, top-k
-  kernels.memory(2 * routed_bytes(scope, scope.norm_tokens() * scope.model.moe->top_k));  // permutation
+  const double routed = scope.norm_tokens() * scope.model.moe->top_k;
+  kernels.memory(2 * routed_bytes(scope, routed));                    // permutation
+  kernels.memory(routed_bytes(scope, routed + scope.norm_tokens()));  // once they are back: weighted sum
   return std::move(kernels).take();
 }
 
@@ -348,10 +377,15 @@ std::vector<Kernel> router_backward(const BlockScope& scope, Gradients gradients
   const double hidden = scope.model.hidden;
   Sequence kernels(scope);
   if (has_activations(gradients)) {
-    kernels.memory(2 * routed_bytes(scope, scope.norm_tokens() * scope.model.moe->top_k));
+    const double routed = scope.norm_tokens() * scope.model.moe->top_k;
+    kernels.memory(2 * routed_bytes(scope, routed));
+    kernels.memory(routed_bytes(scope, routed + scope.norm_tokens()));
     kernels.memory(4 * kWide * scope.norm_tokens() * experts, 2);
     kernels.product(Precision::kBf16, scope.norm_tokens(), hidden, experts);
-    if (scope.model.moe->shared_experts == 0) norm_backward(kernels, scope);
+    if (scope.model.moe->shared_experts == 0) {
+      norm_backward(kernels, scope);
+      residual_backward(kernels, scope);
+    }
   }
   if (has_weights(gradients)) kernels.product(Precision::kBf16, hidden, experts, scope.norm_tokens());
   return std::move(kernels).take();

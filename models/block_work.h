@@ -35,18 +35,25 @@ struct BlockScope {
   [[nodiscard]] double vocab_rows() const;
 };
 
+// Selective recomputation drops the outputs of gated activations, which are cheap to make again.
+[[nodiscard]] bool recomputes_activation(const BlockScope& scope);
+
 [[nodiscard]] std::vector<Kernel> attention_forward(const BlockScope& scope);
 [[nodiscard]] std::vector<Kernel> attention_backward(const BlockScope& scope, Gradients gradients);
 
 // The products of the weights' gradients of the projections in front of attention and of an FFN's up
 // projection: what a tensor-parallel backward can hide its reductions behind.
 [[nodiscard]] std::vector<Kernel> attention_input_weight_gradient(const BlockScope& scope);
-[[nodiscard]] std::vector<Kernel> ffn_input_weight_gradient(const BlockScope& scope,
-                                                            std::int32_t hidden_size);
+[[nodiscard]] std::vector<Kernel> ffn_input_weight_gradient(const BlockScope& scope, double hidden_size);
+
+// Of a layer of multi-token prediction: the hidden state and the next token's embedding, normed, made one
+// (DeepSeek-V3 report, equation 21).
+[[nodiscard]] std::vector<Kernel> mtp_projection_forward(const BlockScope& scope);
+[[nodiscard]] std::vector<Kernel> mtp_projection_backward(const BlockScope& scope, Gradients gradients);
 
 // A dense FFN, or the shared experts together.
-[[nodiscard]] std::vector<Kernel> ffn_forward(const BlockScope& scope, std::int32_t hidden_size);
-[[nodiscard]] std::vector<Kernel> ffn_backward(const BlockScope& scope, std::int32_t hidden_size,
+[[nodiscard]] std::vector<Kernel> ffn_forward(const BlockScope& scope, double hidden_size);
+[[nodiscard]] std::vector<Kernel> ffn_backward(const BlockScope& scope, double hidden_size,
                                                Gradients gradients);
 
 [[nodiscard]] std::vector<Kernel> router_forward(const BlockScope& scope);

@@ -83,7 +83,7 @@ Cost RooflineCost::kernels(std::span<const Kernel> sequence) const {
     on_gpu += kernel_seconds(kernel);
     on_cpu += 1e-6 * parameters_.launch_us * kernel.launches;
   }
-  return {blended_max(on_gpu, on_cpu), parameters_.tier};
+  return {blended_max(on_gpu, on_cpu), lowest(cluster_.tier, parameters_.tier)};
 }
 
 Cost RooflineCost::collective(const CollectiveCall& call) const {

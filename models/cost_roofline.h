@@ -14,7 +14,7 @@ namespace goodput {
 struct RooflineParameters {
   double gemm_efficiency = 0.8;        // of the rated FLOP/s, for deep tiles that fill the GPU
   double gemm_fill = 64;               // depth k lost to filling and draining a tile's pipeline
-  double misaligned_efficiency = 0.5;  // of that, where n or k is no multiple of 4 elements
+  double misaligned_efficiency = 0.5;  // of that, where n or k is no multiple of 4; its root: of 8
   double attention_efficiency = 0.6;   // of the rated FLOP/s, for fused attention
   double memory_efficiency = 0.8;      // of the rated memory bandwidth
   double kernel_us = 2;                // GPU time of a kernel with nothing to do

@@ -33,6 +33,9 @@ HeldParameters parameters_of(const TrainingPlan& plan, LayerRange range) {
     const LayerParameters parameters = layer_parameters(plan.model, std::min(layer, plan.model.layers - 1));
     held.dense += static_cast<double>(parameters.total() - parameters.routed_experts) / tp;
     held.experts += static_cast<double>(parameters.routed_experts) / (tp * plan.parallel.ep);
+    // Projection and three norms of multi-token prediction; embedding and head are shared with the model.
+    if (layer >= plan.model.layers)
+      held.dense += 2.0 * plan.model.hidden * plan.model.hidden + 3.0 * plan.model.hidden;
     ++held.layers;
   }
   return held;
@@ -64,9 +67,15 @@ HeldParameters parameters_on(const TrainingPlan& plan, const PipelineSchedule& s
   return held;
 }
 
-double sharded(const ParallelPlan& plan, const HeldParameters& held) {
-  const double replicas = static_cast<double>(plan.dp) * plan.cp;
-  return held.dense / replicas + held.experts / (replicas / plan.ep);
+std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& schedule) {
+  const ScheduleShape shape = schedule_shape(plan);
+  return plan.dp * plan.cp * (shape.stages * schedule.chunks(shape) / schedule.positions(shape));
+}
+
+double owned_parameters(const ParallelPlan& plan, const PipelineSchedule& schedule,
+                        const HeldParameters& held) {
+  const double copies = model_copies(plan, schedule);
+  return held.dense / copies + held.experts / (copies / plan.ep);
 }
 
 ScheduleShape schedule_shape(const ParallelPlan& plan) {

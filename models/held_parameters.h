@@ -36,8 +36,12 @@ struct HeldParameters {
 [[nodiscard]] HeldParameters parameters_on(const TrainingPlan& plan, const PipelineSchedule& schedule,
                                            std::int32_t stage);
 
-// How many GPUs share out what ZeRO shards, and the share of a GPU.
-[[nodiscard]] double sharded(const ParallelPlan& plan, const HeldParameters& held);
+// GPUs that hold the same dense parameters: dp * cp, twice that where the pipeline runs in both directions
+// and every layer has a copy on another stage.
+[[nodiscard]] std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& schedule);
+// What is left of `held` for one GPU where ZeRO shares it out over all copies.
+[[nodiscard]] double owned_parameters(const ParallelPlan& plan, const PipelineSchedule& schedule,
+                                      const HeldParameters& held);
 
 // The rows of the input table and of learned positions on one GPU, in parameters.
 [[nodiscard]] double embedding_parameters(const TrainingPlan& plan);

@@ -89,7 +89,14 @@ class LayerWork {
   [[nodiscard]] std::vector<PartWork> forward_once(std::int32_t layer, const ExpertShare& share) const;
   void add_tensor_parallel(std::vector<PartWork>& parts, LayerPart part,
                            std::vector<Kernel> beside = {}) const;
-  void add_context_parallel(std::vector<PartWork>& parts) const;
+  void add_context_parallel(std::vector<PartWork>& parts, bool backward) const;
+  void add_routed_rows(std::vector<PartWork>& parts, Collective kind, const ExpertShare& share) const;
+  [[nodiscard]] bool has_shared_experts() const { return scope_.model.moe->shared_experts > 0; }
+  // Of all shared experts together, which are one FFN.
+  [[nodiscard]] double shared_hidden_size() const;
+  [[nodiscard]] bool exchanges_rows() const {
+    return scope_.plan.sequence_parallel && scope_.plan.tp > 1 && scope_.plan.ep > 1;
+  }
   [[nodiscard]] CollectiveCall count_exchange() const;
   [[nodiscard]] CollectiveCall routed_all_to_all(const ExpertShare& share, double bytes_per_value) const;
 

@@ -70,7 +70,7 @@ class LayerActivations {
     const MoeShape& moe = *model.moe;
     const double routed = scope_.tokens() * moe.top_k;
     // Dispatched inputs; outputs are weighted and summed up as they come back.
-    return norm + inner(scope_.tokens(), moe.shared_experts * moe.expert_ffn) +
+    return norm + inner(scope_.tokens(), static_cast<double>(moe.shared_experts) * moe.expert_ffn) +
            inner(routed, moe.expert_ffn) +
            input_bytes() * routed * model.hidden / (plan_.parallel.sequence_parallel ? plan_.parallel.tp : 1);
   }
@@ -81,7 +81,7 @@ class LayerActivations {
   // Inputs of the activation function, and its output unless it is recomputed from them.
   [[nodiscard]] double inner(double tokens, double hidden_size) const {
     const double inputs = plan_.model.gated_ffn ? 2 : 1;
-    const double outputs = plan_.parallel.recompute == Recompute::kSelective ? 0 : 1;
+    const double outputs = recomputes_activation(scope_) ? 0 : 1;
     return input_bytes() * tokens * (inputs + outputs) * hidden_size / plan_.parallel.tp;
   }
 
@@ -111,17 +111,21 @@ StageMemory memory_of(const TrainingPlan& plan, const PipelineSchedule& schedule
   const auto layers = layers_by_position(plan, positions);
   const HeldParameters held = parameters_on(plan, schedule, stage);
   const double all = held.dense + held.experts;
-  const double owned = sharded(parallel, held);
+  const double owned = owned_parameters(parallel, schedule, held);
   const BlockScope scope{plan.model, parallel};
   const LayerActivations activations(plan);
   StageMemory memory;
   memory.weights = whole(kBytes16 * (parallel.zero >= 3 ? owned : all));
-  memory.gradients = whole(parallel.gradient_bytes * (parallel.zero >= 2 ? owned : all));
+  // ZeRO-2 reduces once a step: while micro-batches add up every GPU has all of its own. ZeRO-3 does in every
+  // backward pass.
+  const bool adds_up = parallel.zero == 2 && parallel.micro_batches() > 1;
+  memory.gradients = whole(parallel.gradient_bytes * (parallel.zero >= 2 && !adds_up ? owned : all));
   memory.optimizer = whole(kMasterAndMoments * (parallel.zero >= 1 ? owned : all));
   memory.reserved = kReserved;
   std::vector<double> chunk_bytes;
   double logits = 0;
   double recomputed = 0;
+  double gathered = 0;  // ZeRO-3: the parameters of a layer, and of the next one where that is fetched ahead
   for (std::int32_t chunk = 0; chunk < schedule.chunks(shape); ++chunk) {
     const std::int32_t position = schedule.place(shape, stage, chunk).position;
     const LayerRange range = layers[static_cast<std::size_t>(position)];
@@ -129,6 +133,10 @@ StageMemory memory_of(const TrainingPlan& plan, const PipelineSchedule& schedule
     for (std::int32_t layer = range.first; layer < range.first + range.count; ++layer) {
       bytes += activations.bytes(layer);
       if (parallel.recompute == Recompute::kFull) recomputed = std::max(recomputed, activations.all(layer));
+      if (parallel.zero < 3) continue;
+      const HeldParameters own = parameters_of(plan, {layer, 1});
+      gathered =
+          std::max(gathered, kBytes16 * (own.dense + own.experts) * (parallel.overlap_param_gather ? 2 : 1));
     }
     chunk_bytes.push_back(bytes);
     if (position + 1 == positions)
@@ -136,7 +144,7 @@ StageMemory memory_of(const TrainingPlan& plan, const PipelineSchedule& schedule
   }
   const std::vector<Pass> passes = schedule.passes(shape, stage);
   memory.activations = whole(most_activation_bytes(passes, chunk_bytes));
-  memory.working = whole(logits + recomputed);
+  memory.working = whole(logits + recomputed + gathered);
   memory.micro_batches_alive = most_alive(passes);
   return memory;
 }

@@ -3,6 +3,7 @@
 // Weights, gradients and optimizer state follow from the plan. Activations count what the backward pass of
 // Megatron-LM needs of a layer (Korthikanti et al., 2022, eq. 1 to 4, taken apart by tensor so that grouped
 // queries, gated FFNs and experts follow), times the micro-batches alive at once, which the schedule says.
+// Experts count with balanced loads.
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,13 @@ double parameters_at_most(const ModelShape& model) {
   const double hidden = model.hidden;
   const double experts =
       model.moe ? (1.0 + model.moe->experts + model.moe->shared_experts) * model.moe->expert_ffn : 0;
-  const double heads = static_cast<double>(model.heads) * std::max(model.head_dim, 1);
+  double heads = static_cast<double>(model.heads) * std::max(model.head_dim, 1);
+  if (model.latent) {
+    const LatentAttention& latent = *model.latent;
+    const double head = static_cast<double>(latent.nope_dim) + latent.rope_dim + latent.value_dim;
+    heads = model.heads * head * (1 + (static_cast<double>(latent.q_rank) + latent.kv_rank) / hidden) +
+            latent.q_rank + latent.kv_rank + latent.rope_dim;
+  }
   return hidden * (2.0 * model.vocab + model.learned_positions) +
          (static_cast<double>(model.layers) + model.mtp_layers) * hidden *
              (4 * heads + 3.0 * model.ffn + 3 * experts + 2 * hidden);

@@ -17,7 +17,7 @@ config::Fields config_fields(ParallelPlan& plan) {
       {"dp", Need::kOptional, config::integer(plan.dp, 1, kMostGpus),
        "data-parallel replicas, expert parallelism included"},
       {"zero", Need::kOptional, config::integer(plan.zero, 0, 3),
-       "sharded over dp: 0 nothing, 1 optimizer, 2 also gradients, 3 also parameters"},
+       "sharded over dp: 0 nothing, 1 optimizer, 2 also gradients once they are reduced, 3 also parameters"},
       {"pp", Need::kOptional, config::integer(plan.pp, 1, kMostGpus), "pipeline stages"},
       {"vpp", Need::kOptional, config::integer(plan.vpp, 1, 10'000), "model chunks a stage"},
       {"tp", Need::kOptional, config::integer(plan.tp, 1, kMostGpus), "tensor parallelism"},

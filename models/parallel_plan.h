@@ -14,7 +14,7 @@ namespace goodput {
 
 enum class Recompute : std::uint8_t {
   kNone,
-  kSelective,  // attention scores where they reach memory, activation functions, up-projections of latents
+  kSelective,  // scores where they reach memory, gated activations, up-projections of latents
   kFull,       // every layer's forward runs again in the backward pass
 };
 
@@ -31,11 +31,12 @@ struct WithinNode {
 };
 
 struct ParallelPlan {
-  std::int32_t dp = 1;    // data-parallel replicas, expert parallelism included
-  std::int32_t zero = 0;  // what is sharded over dp: 0 nothing, 1 optimizer, 2 + gradients, 3 + parameters
-  std::int32_t pp = 1;    // pipeline stages
-  std::int32_t vpp = 1;   // model chunks a stage
-  std::int32_t tp = 1;    // tensor parallelism
+  std::int32_t dp = 1;  // data-parallel replicas, expert parallelism included
+  std::int32_t zero =
+      0;                // sharded over dp: 0 nothing, 1 optimizer, 2 + gradients once reduced, 3 + parameters
+  std::int32_t pp = 1;  // pipeline stages
+  std::int32_t vpp = 1;                 // model chunks a stage
+  std::int32_t tp = 1;                  // tensor parallelism
   bool sequence_parallel = false;       // norms and dropouts sharded over tp
   std::int32_t cp = 1;                  // context parallelism: a sequence is split over cp GPUs
   std::int32_t ep = 1;                  // expert parallelism, inside dp * cp

@@ -212,8 +212,6 @@ class StepBuilder {
     }
   }
 
-  static bool is_pass(OpType type) { return is_pass_compute(type) || type == OpType::kBackwardWeight; }
-
   std::uint32_t row_of(const TraceOp& op) {
     const StageCosts& stage = costs_.stages[static_cast<std::size_t>(op.stage)];
     switch (op.type) {
@@ -296,11 +294,11 @@ class StepBuilder {
 };
 
 // Which ops the step has besides its passes.
-megatron::StepFeatures features_of(const TrainingPlan& plan) {
+megatron::StepFeatures features_of(const TrainingPlan& plan, const PipelineSchedule& schedule) {
   const ParallelPlan& parallel = plan.parallel;
-  const bool is_replicated = parallel.dp * parallel.cp > 1;
+  const bool is_replicated = model_copies(parallel, schedule) > 1;
   megatron::StepFeatures features;
-  features.gathers_params = is_replicated && (parallel.zero == 1 || parallel.zero == 2);
+  features.gathers_params = is_replicated && parallel.zero >= 1;
   features.reduces_gradients = is_replicated;
   features.overlaps_reduction = is_replicated && parallel.overlap_grad_reduce;
   features.reduces_embedding = plan.model.tied_head && parallel.pp > 1;
@@ -366,7 +364,7 @@ Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel
   GOODPUT_TRY(const PipelineSchedule* schedule, find_schedule(plan.parallel.schedule));
   const ScheduleShape shape = schedule_shape(plan.parallel);
   GOODPUT_TRY_STATUS(schedule->check(shape));
-  const PlannedOps planned = megatron::order_from_schedule(*schedule, shape, features_of(plan));
+  const PlannedOps planned = megatron::order_from_schedule(*schedule, shape, features_of(plan, *schedule));
   GOODPUT_TRY(const OpGraphSpec spec, megatron::connect(planned.ops, planned.stages));
   const StepCosts costs = compute_step_costs(plan, *schedule, cost, seed);
   if (!(costs.priced_s <= kLongestStepS)) return too_slow(plan);

@@ -9,9 +9,9 @@ namespace goodput {
 namespace {
 
 constexpr double kBytes16 = 2;
-// Adam in mixed precision, a parameter, after gradients were read once for their norm: reads the 16-bit
-// gradient, master weight and two moments, writes the last three and the 16-bit weight.
-constexpr double kOptimizerBytes = 28;
+// Adam in mixed precision, a parameter: reads and writes master weight and two moments, writes the 16-bit
+// weight. The gradient is read twice besides, the first time for the norm.
+constexpr double kOptimizerBytes = 26;
 constexpr std::int32_t kTensorsPerLayer = 12;
 
 SimDuration sum(const std::vector<PartCost>& parts) {
@@ -40,6 +40,14 @@ double bytes_to_other_nodes(const CollectiveCall& call) {
   GOODPUT_CHECK(false, "no such collective");
 }
 
+SimDuration computation(const std::vector<PartCost>& parts) {
+  SimDuration total{};
+  for (const PartCost& part : parts) {
+    if (!info(part.part).is_communication) total += part.by_rank.front();
+  }
+  return total;
+}
+
 class Pricer {
  public:
   Pricer(const TrainingPlan& plan, const PipelineSchedule& schedule, const CostModel& cost,
@@ -59,9 +67,9 @@ class Pricer {
     price_sends();
     for (std::int32_t stage = 0; stage < shape_.stages; ++stage) result_.stages.push_back(price_stage(stage));
     if (plan_.model.tied_head && shape_.stages > 1) {
-      result_.embedding_reduction =
-          collective({Collective::kAllReduce, embedding_parameters(plan_) * gradient_bytes(),
-                      between(0, shape_.stages - 1)});
+      result_.embedding_reduction = collective(
+          {Collective::kAllReduce, work_.scope().vocab_rows() * plan_.model.hidden * gradient_bytes(),
+           between(0, shape_.stages - 1)});
     }
     if (plan_.parallel.overlap_grad_reduce) {
       result_.separate_reduction =
@@ -106,7 +114,8 @@ class Pricer {
       const std::vector<PartWork> works = make(shares[rank]);
       for (std::size_t i = 0; i < works.size(); ++i) {
         if (rank == 0) parts.push_back({works[i].part, static_cast<std::int16_t>(layer)});
-        if (rank > 0 && works[i].part != LayerPart::kExperts) continue;
+        if (rank > 0 && works[i].part != LayerPart::kExperts && works[i].part != LayerPart::kExpertsTp)
+          continue;
         const Transfer cost = price(works[i]);
         parts[begin + i].by_rank.push_back(cost.time);
         parts[begin + i].nic_bytes = cost.nic_bytes;
@@ -130,7 +139,7 @@ class Pricer {
         add_parts(*parts, -1, {{}}, [&](const auto&) { return work_.embedding_backward(); });
       }
     }
-    price_data_parallel(chunk, parameters_at(plan_, layers_, position));
+    price_data_parallel(chunk, parameters_at(plan_, layers_, position), range);
     return chunk;
   }
 
@@ -138,13 +147,13 @@ class Pricer {
     std::vector<ExpertShare> shares = {work_.balanced_share()};
     if (work_.has_experts(layer)) shares = expert_shares(plan_, shares.front(), layer, seed_);
     if (!backward) {
-      gather_parameters(chunk.forward, layer);
-      add_parts(chunk.forward, layer, shares, [&](const auto& share) { return work_.forward(layer, share); });
+      add_layer(chunk.forward, layer, shares, {.gathers = true},
+                [&](const auto& share) { return work_.forward(layer, share); });
       return;
     }
     const auto add = [&](std::vector<PartCost>& parts, Gradients gradients) {
-      if (has_activations(gradients)) gather_parameters(parts, layer);
-      add_parts(parts, layer, shares,
+      add_layer(parts, layer, shares,
+                {.gathers = has_activations(gradients), .scatters = has_weights(gradients)},
                 [&](const auto& share) { return work_.backward(layer, share, gradients); });
     };
     add(chunk.backward, Gradients::kAll);
@@ -152,14 +161,45 @@ class Pricer {
     add(chunk.backward_weight, Gradients::kWeights);
   }
 
-  // ZeRO-3: nobody holds all parameters of a layer.
-  void gather_parameters(std::vector<PartCost>& parts, std::int32_t layer) {
-    if (plan_.parallel.zero < 3) return;
-    const HeldParameters held = parameters_of(plan_, {layer, 1});
-    Transfer gather = collective({Collective::kAllGather, kBytes16 * held.dense, work_.groups().data});
-    gather += collective({Collective::kAllGather, kBytes16 * held.experts, work_.groups().expert_data});
-    parts.push_back(
-        {LayerPart::kParamsGather, static_cast<std::int16_t>(layer), {gather.time}, gather.nic_bytes});
+  // ZeRO-3: nobody holds all parameters of a layer, nor all their gradients.
+  struct ShardTraffic {
+    bool gathers = false;   // parameters, in front of the layer
+    bool scatters = false;  // gradients, behind it
+  };
+
+  // Where they overlap, a layer's parameters are gathered behind the layer before it, which takes as long as
+  // this one, and its gradients are reduced behind the layer after it.
+  template <typename Make>
+  void add_layer(std::vector<PartCost>& parts, std::int32_t layer, const std::vector<ExpertShare>& shares,
+                 ShardTraffic traffic, Make make) {
+    std::vector<PartCost> own;
+    add_parts(own, layer, shares, make);
+    const SimDuration beside = computation(own);
+    const auto add_traffic = [&](LayerPart part, Collective kind, double bytes_each, bool is_hidden) {
+      Transfer transfer = over_copies(kind, bytes_each, parameters_of(plan_, {layer, 1}));
+      if (is_hidden) shorten(transfer, transfer.time - beside);
+      parts.push_back({part, static_cast<std::int16_t>(layer), {transfer.time}, transfer.nic_bytes});
+    };
+    const bool is_sharded = plan_.parallel.zero == 3;
+    if (is_sharded && traffic.gathers) {  // the first of a pass has nothing in front of it
+      add_traffic(LayerPart::kParamsGather, Collective::kAllGather, kBytes16,
+                  plan_.parallel.overlap_param_gather && !parts.empty());
+    }
+    parts.insert(parts.end(), own.begin(), own.end());
+    if (is_sharded && traffic.scatters) {
+      add_traffic(LayerPart::kGradientsScatter, Collective::kReduceScatter, gradient_bytes(),
+                  plan_.parallel.overlap_grad_reduce);
+    }
+  }
+
+  // Between all GPUs that hold the same parameters, dense ones and experts.
+  Transfer over_copies(Collective kind, double bytes_each, const HeldParameters& held) {
+    PlanGroups groups = work_.groups();
+    groups.data.size = model_copies(plan_.parallel, schedule_);
+    groups.expert_data.size = groups.data.size / plan_.parallel.ep;
+    Transfer transfer = collective({kind, bytes_each * held.dense, groups.data});
+    transfer += collective({kind, bytes_each * held.experts, groups.expert_data});
+    return transfer;
   }
 
   // Once for the next token, once for every further token that is predicted.
@@ -175,17 +215,17 @@ class Pricer {
     }
   }
 
-  void price_data_parallel(ChunkCosts& chunk, const HeldParameters& held) {
-    const PlanGroups& groups = work_.groups();
+  // Once a step. With ZeRO-3 only what is in no layer is left: embedding and head.
+  void price_data_parallel(ChunkCosts& chunk, HeldParameters held, LayerRange range) {
     const ParallelPlan& plan = plan_.parallel;
-    const auto both = [&](Collective kind, double bytes_each) {
-      Transfer transfer = collective({kind, bytes_each * held.dense, groups.data});
-      transfer += collective({kind, bytes_each * held.experts, groups.expert_data});
-      return transfer;
-    };
-    chunk.gradient_reduction =
-        both(plan.zero == 0 ? Collective::kAllReduce : Collective::kReduceScatter, gradient_bytes());
-    if (plan.zero == 1 || plan.zero == 2) chunk.params_gather = both(Collective::kAllGather, kBytes16);
+    if (plan.zero == 3) {
+      const HeldParameters in_layers = parameters_of(plan_, range);
+      held.dense -= in_layers.dense;
+      held.experts -= in_layers.experts;
+    }
+    chunk.gradient_reduction = over_copies(
+        plan.zero == 0 ? Collective::kAllReduce : Collective::kReduceScatter, gradient_bytes(), held);
+    if (plan.zero >= 1) chunk.params_gather = over_copies(Collective::kAllGather, kBytes16, held);
     if (plan.overlap_grad_reduce) hide(chunk.gradient_reduction, sum(chunk.backward), held.layers);
     if (plan.overlap_param_gather) hide(chunk.params_gather, sum(chunk.forward), held.layers);
   }
@@ -215,8 +255,10 @@ class Pricer {
   [[nodiscard]] GpuGroup between(std::int32_t a, std::int32_t b) const {
     if (a == b) return {1, 1};
     const std::int64_t per_stage = plan_.parallel.gpus() / plan_.parallel.pp;
-    const std::int64_t per_node = plan_.cluster.gpus_per_node;
-    return {2, a * per_stage / per_node == b * per_stage / per_node ? 2 : 1};
+    const auto node = [&](std::int64_t gpu) { return gpu / plan_.cluster.gpus_per_node; };
+    // Some GPU of the stage has its counterpart on another node unless both stages are on one.
+    const bool together = node(std::min(a, b) * per_stage) == node((std::max(a, b) + 1) * per_stage - 1);
+    return {2, together ? 2 : 1};
   }
 
   StageCosts price_stage(std::int32_t stage) {
@@ -228,10 +270,10 @@ class Pricer {
       costs.layernorm_reduction =
           collective({Collective::kAllReduce, norms * gradient_bytes(), work_.groups().tensor}).time;
     }
-    const double owned = plan.zero >= 1 ? sharded(plan, held) : held.dense + held.experts;
+    const double owned = plan.zero >= 1 ? owned_parameters(plan, schedule_, held) : held.dense + held.experts;
     const std::int32_t tensors = kTensorsPerLayer * held.layers + 2;
     costs.clip = collective({Collective::kAllReduce, 4, everyone()}).time;
-    costs.optimizer = memory((gradient_bytes() + kOptimizerBytes) * owned, tensors) +
+    costs.optimizer = memory((2 * gradient_bytes() + kOptimizerBytes) * owned, tensors) +
                       from_seconds(1e-6 * plan_.roofline.step_us);
     return costs;
   }

@@ -28,10 +28,6 @@ SimDuration nanoseconds(double value) {
   return SimDuration{static_cast<std::int64_t>(value)};
 }
 
-bool is_pass(OpType type) {
-  return is_pass_compute(type) || type == OpType::kBackwardWeight;
-}
-
 // Of the stages' time until the last pass ends, without communication: the share in which they idle.
 double bubble_of(const PlannedStep& step) {
   std::vector<OpId> passes;

@@ -34,7 +34,7 @@ struct StepReport {
   Tier tier = Tier::kModel;
 };
 
-// Seconds a step as TimingEngine finds it.
+// The step as TimingEngine finds it.
 [[nodiscard]] SimDuration step_time(const PlannedStep& step);
 
 // The same by the event-driven engine, with the NIC of every GPU shared by what runs over it at the same time
@@ -43,7 +43,7 @@ struct StepReport {
 
 [[nodiscard]] StepReport report_step(const TrainingPlan& plan, const PlannedStep& step);
 
-// Of all GPUs, one step: what the kernels of models/block_work.h multiply.
+// What the kernels of models/block_work.h multiply.
 [[nodiscard]] double hardware_flops_per_token(const TrainingPlan& plan);
 
 }  // namespace goodput

@@ -21,7 +21,7 @@
 namespace goodput {
 namespace {
 
-constexpr double kMostRows = 2e8;  // 10 GB of them
+constexpr double kMostRows = 5e7;  // 2.5 GB of them
 
 std::size_t size(std::int32_t count) {
   return static_cast<std::size_t>(count);

@@ -49,7 +49,7 @@ config::Fields config_fields(RooflineParameters& roofline) {
        "of the rated FLOP/s, for deep tiles that fill the GPU"},
       {"gemm_fill", Need::kOptional, amount(roofline.gemm_fill), "depth k lost to filling a tile's pipeline"},
       {"misaligned_efficiency", Need::kOptional, fraction(roofline.misaligned_efficiency),
-       "of gemm_efficiency, where a dimension is no multiple of 8 elements"},
+       "of gemm_efficiency, where n or k is no multiple of 4; its root where of 8"},
       {"attention_efficiency", Need::kOptional, fraction(roofline.attention_efficiency),
        "of the rated FLOP/s, for fused attention"},
       {"memory_efficiency", Need::kOptional, fraction(roofline.memory_efficiency),
@@ -71,9 +71,10 @@ config::Fields config_fields(TrainingPlan& plan) {
   const auto cost = [&plan] { return cost_fields(plan); };
   const auto load = [&plan] { return load_fields(plan.expert_load); };
   return {
-      {"model", Need::kRequired, config::object_or_name(config::access(plan.model), "models"),
+      {"model", Need::kRequired, config::object_or_name(config::access(plan.model), "models", plan.files),
        "what is trained"},
-      {"cluster", Need::kRequired, config::object_or_name(group(cluster), "clusters"), "on which machines"},
+      {"cluster", Need::kRequired, config::object_or_name(group(cluster), "clusters", plan.files),
+       "on which machines"},
       {"parallel", Need::kRequired, config::object(plan.parallel), "how it is cut up"},
       {"cost", Need::kOptional, config::object(group(cost)), "how ops are priced"},
       {"efficiency", Need::kOptional, override_of(plan.roofline), "instead of the cluster's, key by key"},
@@ -92,6 +93,7 @@ Result<ClusterConfig> read_cluster(const std::string& path) {
 Result<TrainingPlan> read_training_plan(const std::string& path) {
   TrainingPlan plan;
   plan.file = path;
+  plan.files = {path};
   GOODPUT_TRY_STATUS(config::read_file(path, config::access(plan)));
   return plan;
 }

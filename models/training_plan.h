@@ -26,7 +26,8 @@ struct ExpertLoad {
 };
 
 struct TrainingPlan {
-  std::string file;  // for messages; empty: not from a file
+  std::string file;                // for messages; empty: not from a file
+  std::vector<std::string> files;  // that were read for it
   ModelShape model;
   ParallelPlan parallel;
   ClusterSpec cluster;

@@ -191,14 +191,15 @@ Value object(const ObjectAccess& access) {
   return {"an object", read, write, access.fields};
 }
 
-Value object_or_name(const ObjectAccess& access, const std::string& folder) {
+Value object_or_name(const ObjectAccess& access, const std::string& folder, std::vector<std::string>& files) {
   Value value = object(access);
   value.wanted = fmt::format("a file of {}/ or an object", folder);
   value.fields = nullptr;  // described where the files are
-  value.read = [access, folder, wanted = value.wanted](const json& from, Place& place) -> Status {
+  value.read = [access, folder, &files, wanted = value.wanted](const json& from, Place& place) -> Status {
     if (from.is_object()) return read_object(from, place, access);
     if (!from.is_string()) return place.not_wanted(from, wanted);
     GOODPUT_TRY(const std::string file, file_named(from.get<std::string>(), place, folder));
+    files.push_back(file);
     return read_file_into(file, access, place.tier);
   };
   return value;

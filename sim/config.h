@@ -138,7 +138,9 @@ template <typename T>
 
 // An object, or the name of a file that has it: "x" is ../FOLDER/x.json and "y/x.json" is y/x.json, both seen
 // from the file that says so.
-[[nodiscard]] Value object_or_name(const ObjectAccess& access, const std::string& folder);
+// The name of a file that was read goes to `files`.
+[[nodiscard]] Value object_or_name(const ObjectAccess& access, const std::string& folder,
+                                   std::vector<std::string>& files);
 
 // ---- Whole files.
 

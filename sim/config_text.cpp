@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -99,16 +102,27 @@ Error syntax_error(const std::string& file, const std::string& text, const json:
   return {fmt::format("{}:{}:{}", file, line, column), "is no JSON: " + reason_of(error.what())};
 }
 
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
 Result<std::string> text_of(const std::string& file) {
   std::error_code failure;
   const fs::file_status status = fs::status(file, failure);
   if (!fs::exists(status)) return Error{file, "no such file"};
   if (fs::is_directory(status)) return Error{file, "is a directory, want a JSON file"};
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return Error{file, "cannot be read"};
-  if (const auto size = fs::file_size(file, failure); !failure && size > kLargestFile)
-    return Error{file, fmt::format("is {} bytes large, too large for a config", size)};
-  return std::string{std::istreambuf_iterator<char>(stream), {}};
+  const std::unique_ptr<std::FILE, CloseFile> stream(std::fopen(file.c_str(), "rb"));
+  if (!stream) return Error{file, fmt::format("cannot be read: {}", std::strerror(errno))};
+  std::string text;
+  std::array<char, 1 << 16> buffer;
+  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), stream.get())) {
+    text.append(buffer.data(), got);
+    if (text.size() > kLargestFile) {
+      return Error{file, fmt::format("is larger than {} MiB, too large for a config", kLargestFile >> 20)};
+    }
+  }
+  if (std::ferror(stream.get())) return Error{file, fmt::format("cannot be read: {}", std::strerror(errno))};
+  return text;
 }
 
 }  // namespace

@@ -53,6 +53,11 @@ inline constexpr OpTypeInfo kBackwardWeightInfo = {"backward-weight", "backward-
   return std::nullopt;
 }
 
+// A pass over a model chunk, also of the kinds that are never recorded.
+[[nodiscard]] constexpr bool is_pass(OpType type) {
+  return type == OpType::kForwardCompute || type == OpType::kBackwardCompute ||
+         type == OpType::kBackwardWeight;
+}
 [[nodiscard]] constexpr bool is_pass_compute(OpType type) {
   return type == OpType::kForwardCompute || type == OpType::kBackwardCompute;
 }

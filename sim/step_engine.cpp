@@ -172,6 +172,7 @@ void StepEngine::reset_flows() {
 
 void StepEngine::check_routes() const {
   const std::size_t links = work_->links.size();
+  for (const BytesPerSecond link : work_->links) GOODPUT_CHECK(link.value > 0, "a link has a capacity");
   std::vector<FlowId> last_flow(links, kNoFlow);  // by link
   for (FlowId id = 0; id < work_->flows.size(); ++id) {
     const Flow& flow = work_->flows[id];

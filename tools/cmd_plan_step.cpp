@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,7 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include "models/cost_calibrated.h"
 #include "models/cost_collectives.h"
 #include "models/cost_models.h"
 #include "models/planned_step.h"
@@ -21,6 +18,7 @@
 #include "sim/did_you_mean.h"
 #include "tools/json_result.h"
 #include "tools/output_file.h"
+#include "tools/plan_provenance.h"
 #include "tools/plan_step_batch.h"
 #include "tools/plan_step_report.h"
 #include "tools/planned_timeline.h"
@@ -32,20 +30,6 @@ Result<Granularity> find_granularity(const std::string& name) {
   if (name == "layers") return Granularity::kLayers;
   if (name == "ops") return Granularity::kOps;
   return Error{"", fmt::format("--granularity is {}, want \"layers\" or \"ops\"", goodput::quoted(name))};
-}
-
-struct CalibrationFile {
-  std::string path;
-  std::string content;
-};
-
-// What prices the ops, where it is a calibration.
-Result<std::optional<CalibrationFile>> calibration_of(const TrainingPlan& plan) {
-  if (plan.cost_model != "calibrated") return std::optional<CalibrationFile>{};
-  GOODPUT_TRY(std::string path, calibration_path(plan));
-  std::ifstream file(path, std::ios::binary);
-  std::string content{std::istreambuf_iterator<char>(file), {}};
-  return std::optional(CalibrationFile{std::move(path), std::move(content)});
 }
 
 class PlanStepCommand final : public Command {
@@ -69,8 +53,9 @@ class PlanStepCommand final : public Command {
 
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY(const Granularity granularity, find_granularity(granularity_));
-    GOODPUT_TRY_STATUS(check_options(context));
+    GOODPUT_TRY_STATUS(check_options());
     GOODPUT_TRY(TrainingPlan plan, read_training_plan(plan_path_));
+    GOODPUT_TRY_STATUS(check_outputs(plan, context));
     if (!batch_path_.empty()) return run_batch(plan, granularity, context);
     plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
     GOODPUT_TRY_STATUS(check_training_plan(plan));
@@ -81,6 +66,10 @@ class PlanStepCommand final : public Command {
       report.over_nics = step_time_over_nics(step, BytesPerSecond{nic_bytes_per_second(plan.cluster)});
     }
     const PlanStepResult result{plan, step, report, granularity};
+    if (granularity == Granularity::kOps) {
+      context.note(
+          "whole passes: what they communicate inside counts as computation, and no pass overlaps another");
+    }
     if (!timeline_path_.empty()) {
       GOODPUT_TRY_STATUS(write_file_atomically(timeline_path_, [&](const std::string& temporary) {
         return write_step_timeline(step, temporary, timeline_path_);
@@ -92,7 +81,7 @@ class PlanStepCommand final : public Command {
   }
 
  private:
-  [[nodiscard]] Status check_options(const CommandContext& context) const {
+  [[nodiscard]] Status check_options() const {
     if (timeline_path_ == "-") return Error{"", "--timeline wants a file, not stdout"};
     if (!batch_path_.empty() && !timeline_path_.empty()) {
       return Error{"", "--timeline shows one step; leave it out with --batch"};
@@ -100,22 +89,19 @@ class PlanStepCommand final : public Command {
     if (!batch_path_.empty() && contention_) {
       return Error{"", "--contention looks at one step; leave it out with --batch"};
     }
-    return check_file_roles({plan_path_, batch_path_},
-                            {{"--json", context.options.json_path}, {"--timeline", timeline_path_}});
+    return Ok{};
   }
 
-  static Result<Provenance> provenance_of(const TrainingPlan& plan, Granularity granularity, Tier tier) {
-    GOODPUT_TRY(const std::optional<CalibrationFile> calibration, calibration_of(plan));
-    Provenance provenance;
-    provenance.config_hash = config_hash(plan, granularity, calibration ? calibration->content : "");
-    if (calibration) provenance.calibration = calibration->path;
-    provenance.lowest_tier = to_string(tier);
-    return provenance;
+  // No output may be a file that the plan was read from.
+  [[nodiscard]] Status check_outputs(const TrainingPlan& plan, const CommandContext& context) const {
+    GOODPUT_TRY(std::vector<std::string> inputs, plan_files(plan));
+    inputs.push_back(batch_path_);
+    return check_file_roles(inputs, {{"--json", context.options.json_path}, {"--timeline", timeline_path_}});
   }
 
   static Status write_json(const PlanStepResult& result, const CommandContext& context) {
     GOODPUT_TRY(const Provenance provenance,
-                provenance_of(result.plan, result.granularity, result.report.tier));
+                plan_provenance(result.plan, result.granularity, result.report.tier));
     nlohmann::ordered_json json = begin_json_result("plan-step", context, provenance);
     add_plan_step_json(result, json);
     return write_json_result(json, context);
@@ -126,7 +112,7 @@ class PlanStepCommand final : public Command {
                              const CommandContext& context) const {
     GOODPUT_TRY(const BatchResult result, predict_rows(plan, batch_path_, granularity, context.options.seed));
     if (!context.options.json_path.empty()) {
-      GOODPUT_TRY(const Provenance provenance, provenance_of(plan, granularity, result.tier));
+      GOODPUT_TRY(const Provenance provenance, plan_provenance(plan, granularity, result.tier));
       nlohmann::ordered_json json = begin_json_result("plan-step-batch", context, provenance);
       json["rows"] = nlohmann::ordered_json::array();
       for (const BatchRow& row : result.rows) {

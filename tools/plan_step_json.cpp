@@ -1,6 +1,5 @@
 #include <nlohmann/json.hpp>
 
-#include "sim/hash.h"
 #include "tools/plan_step_report.h"
 
 namespace goodput {
@@ -48,16 +47,6 @@ void add_plan_step_json(const PlanStepResult& result, nlohmann::ordered_json& js
   json["lanes"] = step.lanes.lanes();
   TrainingPlan echoed = plan;
   json["plan"] = config::write(config_fields(echoed));
-}
-
-std::uint64_t config_hash(const TrainingPlan& plan, Granularity granularity, std::string_view calibration) {
-  TrainingPlan echoed = plan;
-  echoed.calibration.clear();  // its content counts
-  Hash hash;
-  hash.add(config::write(config_fields(echoed)).dump());
-  hash.add(static_cast<int>(granularity));
-  hash.add(calibration);
-  return hash.value();
 }
 
 }  // namespace goodput

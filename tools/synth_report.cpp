@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "sim/hash.h"
 #include "tools/json_result.h"
 #include "traces/job_metadata.h"
 
@@ -109,13 +108,6 @@ void add_synth_json(const SynthResult& result, nlohmann::ordered_json& json) {
   json["truth"] = truth_json(result);
   json["injected"] = injected_json(result);
   json["plan"] = config::write(config_fields(plan));
-}
-
-std::uint64_t config_hash(const SynthResult& result) {
-  TrainingPlan plan = result.plan;
-  Hash hash;
-  hash.add("synth " + config::write(config_fields(plan)).dump());
-  return hash.value();
 }
 
 std::string job_metadata_yaml(const SynthResult& result) {

@@ -24,9 +24,6 @@ struct SynthResult {
 // Adds the members of goodput.synth-truth/1 (docs/formats.md).
 void add_synth_json(const SynthResult& result, nlohmann::ordered_json& json);
 
-// Of everything that moves a number, the seed excepted.
-[[nodiscard]] std::uint64_t config_hash(const SynthResult& result);
-
 // Job metadata as whatif's --meta reads it.
 [[nodiscard]] std::string job_metadata_yaml(const SynthResult& result);
 

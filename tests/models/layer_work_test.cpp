@@ -120,6 +120,37 @@ TEST_CASE(
   CHECK(reductions() == std::vector{scatter, gather, scatter, gather});
 }
 
+TEST_CASE("layer work: experts cut up over ranks with different tokens get the rows of all of them") {
+  TrainingPlan plan = small_plan();
+  plan.model.moe = MoeShape{.experts = 16, .top_k = 2, .expert_ffn = 1024};
+  plan.parallel.tp = 4;
+  plan.parallel.dp = plan.parallel.ep = 2;
+  plan.parallel.sequence_parallel = true;
+  const LayerWork work(plan.model, plan.parallel, 8);
+  using P = LayerPart;
+  const std::vector<PartWork> parts = work.forward(0, work.balanced_share());
+  CHECK(order(parts) == std::vector{P::kAttention, P::kAttentionTp, P::kRouter, P::kCountExchange,
+                                    P::kDispatch, P::kExpertsTp, P::kExperts, P::kExpertsTp, P::kCombine});
+  // 1024 tokens to 2 experts each, 512 wide, 16 bits; a GPU dispatches its quarter of them.
+  const double rows = 2.0 * 2 * 1024 * 512;
+  CHECK(parts[4].collectives.at(0).bytes == rows / 4);
+  CHECK(parts[5].collectives.at(0) == CollectiveCall{Collective::kAllGather, rows, {4, 4}});
+  CHECK(parts[7].collectives.at(0) == CollectiveCall{Collective::kReduceScatter, rows, {4, 4}});
+}
+
+TEST_CASE("layer work: a split backward hides no reduction behind gradients it leaves for later") {
+  TrainingPlan plan = small_plan();
+  plan.parallel.tp = 4;
+  plan.parallel.overlap_tp_reduce = true;
+  const LayerWork work(plan.model, plan.parallel, 8);
+  for (const Gradients gradients : {Gradients::kAll, Gradients::kActivations}) {
+    for (const PartWork& part : work.backward(0, {}, gradients)) {
+      if (info(part.part).is_communication)
+        CHECK(part.beside.empty() == (gradients == Gradients::kActivations));
+    }
+  }
+}
+
 TEST_CASE("layer work: groups follow Megatron's rank order, tensor-parallel ranks first") {
   TrainingPlan plan = small_plan();
   plan.parallel.tp = 4;

@@ -44,6 +44,9 @@ TEST_CASE("memory: a layer keeps s b h (34 + 5 a s / h) bytes, divided by t wher
   plan.parallel.tp = 4;
   plan.parallel.sequence_parallel = true;
   CHECK(static_cast<double>(memory_of(plan).stages[0].activations.value) == expected / 4);
+  plan.parallel.recompute = Recompute::kSelective;  // equation 6: without the scores
+  CHECK(static_cast<double>(memory_of(plan).stages[0].activations.value) == layers * s * h * 34 / 4);
+  plan.parallel.recompute = Recompute::kNone;
   plan.parallel.sequence_parallel = false;  // equation 2: 10 of the 34 stay whole
   CHECK(static_cast<double>(memory_of(plan).stages[0].activations.value) ==
         layers * s * h * (10 + 24.0 / 4 + 5 * a * s / (h * 4)));
@@ -68,6 +71,8 @@ TEST_CASE(
   CHECK(memory_of(plan).stages[0].optimizer.value == 3 * parameters);
   CHECK(memory_of(plan).stages[0].gradients.value == 4 * parameters);
   plan.parallel.zero = 2;
+  CHECK(memory_of(plan).stages[0].gradients.value == 4 * parameters);  // two micro-batches add up
+  plan.parallel.global_batch = 4;
   CHECK(memory_of(plan).stages[0].gradients.value == parameters);
   CHECK(memory_of(plan).stages[0].weights.value == 2 * parameters);
   plan.parallel.zero = 3;

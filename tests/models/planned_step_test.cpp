@@ -199,6 +199,49 @@ TEST_CASE("planned step: tokens that crowd on a few experts give every expert-pa
   }
 }
 
+TEST_CASE(
+    "planned step: with ZeRO-3 a layer's parameters are gathered in every pass, or behind other layers") {
+  TrainingPlan plan = small_plan();
+  plan.parallel.dp = 4;
+  plan.parallel.zero = 3;
+  plan.parallel.global_batch = 4;  // one micro-batch
+  const auto gathers = [&](bool overlaps, double collective_s) {
+    plan.parallel.overlap_param_gather = overlaps;
+    const auto step = build_planned_step(plan, FlatCost(1e-6, collective_s), Granularity::kLayers, 0);
+    REQUIRE(step);
+    std::vector<double> all = sum_by_label(*step, "forward-compute/params-gather");
+    const std::vector<double> backward = sum_by_label(*step, "backward-compute/params-gather");
+    all.insert(all.end(), backward.begin(), backward.end());
+    return all;
+  };
+  CHECK(gathers(false, 5e-6) == std::vector<double>(16, 5000));  // 8 layers, forwards and backwards
+  // A layer has more than five kernels of 1 us; the embedding is in front of the first layer, the head in
+  // front of the first backward.
+  CHECK(gathers(true, 5e-6) == std::vector<double>(16, 0));
+  CHECK(gathers(true, 1).front() > 0.99e9);
+  const auto step = build_planned_step(plan, FlatCost(1e-6, 5e-6), Granularity::kLayers, 0);
+  REQUIRE(step);
+  CHECK(sum_by_label(*step, "backward-compute/gradients-scatter") == std::vector<double>(8, 5000));
+  CHECK(sum_by_label(*step, "grads-reduce-scatter") == std::vector<double>{5000});  // embedding and head
+  plan.parallel.zero = 1;                                                           // once a step instead
+  CHECK(gathers(false, 5e-6).empty());
+}
+
+TEST_CASE("planned step: both directions of DualPipe reduce the gradients of their copies together") {
+  TrainingPlan plan = small_plan();
+  plan.parallel.pp = 2;
+  plan.parallel.dp = 4;
+  plan.parallel.global_batch = 16;
+  const auto reduction = [&](const std::string& schedule) {
+    plan.parallel.schedule = schedule;
+    return sum_by_label(build(plan, Granularity::kOps), "grads-reduce-scatter");
+  };
+  CHECK(reduction("1f1b").size() == 2);      // a chunk on each of two stages
+  CHECK(reduction("dualpipe").size() == 4);  // two
+  // A ring over 8 GPUs instead of 4: 2 (7/8) of the bytes instead of 2 (3/4), and more steps.
+  CHECK(reduction("dualpipe")[0] > 7.0 / 6 * reduction("1f1b")[0]);
+}
+
 TEST_CASE("planned step: ops are named after their pass, part and layer") {
   const StepOp part{{OpType::kForwardCompute, 3, 1, 0, 3, 1}, LayerPart::kAttention, 5};
   CHECK(part.name() == "forward-compute_3_1/attention_5");

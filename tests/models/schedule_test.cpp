@@ -122,6 +122,9 @@ TEST_CASE("schedules: GPipe and 1F1B take (m + p - 1) passes, a bubble of (p-1)/
         const double time = step_time(schedule_named(name), {p, 1, m}, kTimes);
         CHECK_MESSAGE(time == expected,
                       fmt::format("{} p={} m={}: {} against {}", name, p, m, time, expected));
+        if (p == 8 && m == 20) {
+          MESSAGE(fmt::format("{} p=8 m=20: {}, closed form (m+p-1)(f+b) = {}", name, time, expected));
+        }
         CHECK(1 - m * kAll / time == doctest::Approx((p - 1.0) / (m + p - 1)));
       }
     }
@@ -135,6 +138,10 @@ TEST_CASE("schedules: interleaving divides the bubble by the chunks, (p-1)/(v m)
         const int m = p * groups;
         const double expected = m * kAll + (p - 1) * kAll / v;
         const double time = step_time(schedule_named("interleaved"), {p, v, m}, kTimes);
+        if (p == 6 && v == 4 && groups == 4) {
+          MESSAGE(fmt::format("interleaved p=6 v=4 m=24: {}, closed form m(f+b) + (p-1)(f+b)/v = {}", time,
+                              expected));
+        }
         CHECK_MESSAGE(time == doctest::Approx(expected), fmt::format("p={} v={} m={}", p, v, m));
       }
     }
@@ -148,6 +155,10 @@ TEST_CASE("schedules: ZB-H1 takes m (f+b+w) + (p-1)(f+b-w) for m >= p") {
         const double expected = m * (times.forward + times.backward + times.weight) +
                                 (p - 1) * (times.forward + times.backward - times.weight);
         const double time = step_time(schedule_named("zb-h1"), {p, 1, m}, times);
+        if (p == 8 && m == 20) {
+          MESSAGE(
+              fmt::format("zb-h1 p=8 m=20: {}, closed form m(f+b+w) + (p-1)(f+b-w) = {}", time, expected));
+        }
         CHECK_MESSAGE(time == expected, fmt::format("p={} m={}: {} against {}", p, m, time, expected));
       }
     }

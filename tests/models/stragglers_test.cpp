@@ -61,7 +61,7 @@ TEST_CASE("stragglers: what is wrong is named with its place") {
   CHECK(problem(R"({"stragglers": [{"kind": "gc-pause"}]})") ==
         " /stragglers/0/kind: no straggler \"gc-pause\"; did you mean \"gc-pauses\"?; known: " + kinds);
   CHECK(problem(R"({"stragglers": [{"kind": "gc-pauses"}]})") ==
-        " /stragglers/0/pause_s: is missing, want a number from 0 to 1000000");
+        " /stragglers/0/pause_s: is missing, want a number from 0 to 60");
   CHECK(problem(R"({"stragglers": [{"kind": "gc-pauses", "pause_s": 1, "dp": 0}]})") ==
         " /stragglers/0/dp: unknown key; want one of kind, every_steps, pause_s");
   CHECK(problem(R"({"stragglers": [{"kind": "stage-partition", "stage": 0, "factor": 0}]})") ==

@@ -37,6 +37,7 @@ struct Cart {
   std::optional<FlopsPerSecond> boost;
   Bytes memory{};
   Tier tier = Tier::kAssumed;
+  std::vector<std::string> files{};  // that were read
 };
 
 config::Fields config_fields(Wheel& wheel) {
@@ -57,7 +58,7 @@ config::Fields config_fields(Cart& cart) {
       {"manual", Need::kOptional, config::path(cart.manual), "to read"},
       {"gears", Need::kOptional, config::integers(cart.gears, 1, 99), "teeth"},
       {"spare", Need::kOptional, config::object(cart.spare), "a fifth wheel"},
-      {"wheel", Need::kOptional, config::object_or_name(config::access(cart.wheel), "wheels"),
+      {"wheel", Need::kOptional, config::object_or_name(config::access(cart.wheel), "wheels", cart.files),
        "each of four"},
       {"speed_tflops", Need::kOptional, config::number(cart.speed, config::between(0, 100), 1e12),
        "of its computer"},
@@ -228,7 +229,7 @@ TEST_CASE("config: files that cannot be read say so") {
   CHECK(config::read<Cart>("/tmp").error().message() == "/tmp: is a directory, want a JSON file");
   const TemporaryFile large("large.json", std::string((1 << 24) + 1, ' '));
   CHECK(without_path(config::read<Cart>(large.path()).error().message(), large) ==
-        ": is 16777217 bytes large, too large for a config");
+        ": is larger than 16 MiB, too large for a config");
 }
 
 TEST_CASE("config: every object may say where its numbers come from") {
