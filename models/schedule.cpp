@@ -48,12 +48,12 @@ Status require_one_chunk(const ScheduleShape& shape, std::string_view schedule) 
 }
 
 std::span<const ScheduleInfo> schedules() {
-  static const std::array kSchedules = {
+  static const std::array registered = {
 #define GOODPUT_SCHEDULE(maker, name, summary) ScheduleInfo{name, summary, maker()},
 #include "models/schedules.def"
 #undef GOODPUT_SCHEDULE
   };
-  return kSchedules;
+  return registered;
 }
 
 Result<const PipelineSchedule*> find_schedule(std::string_view name) {

@@ -18,8 +18,8 @@ class OneForwardOneBackward final : public PipelineSchedule {
 }  // namespace
 
 const PipelineSchedule& one_forward_one_backward_schedule() {
-  static const OneForwardOneBackward kSchedule;
-  return kSchedule;
+  static const OneForwardOneBackward schedule;
+  return schedule;
 }
 
 }  // namespace goodput

@@ -116,8 +116,8 @@ class DualPipe final : public PipelineSchedule {
 }  // namespace
 
 const PipelineSchedule& dualpipe_schedule() {
-  static const DualPipe kSchedule;
-  return kSchedule;
+  static const DualPipe schedule;
+  return schedule;
 }
 
 }  // namespace goodput

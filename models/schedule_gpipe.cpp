@@ -18,8 +18,8 @@ class Gpipe final : public PipelineSchedule {
 }  // namespace
 
 const PipelineSchedule& gpipe_schedule() {
-  static const Gpipe kSchedule;
-  return kSchedule;
+  static const Gpipe schedule;
+  return schedule;
 }
 
 }  // namespace goodput

@@ -33,8 +33,8 @@ class Interleaved final : public PipelineSchedule {
 }  // namespace
 
 const PipelineSchedule& interleaved_schedule() {
-  static const Interleaved kSchedule;
-  return kSchedule;
+  static const Interleaved schedule;
+  return schedule;
 }
 
 }  // namespace goodput

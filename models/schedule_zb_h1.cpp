@@ -38,8 +38,8 @@ class ZbH1 final : public PipelineSchedule {
 }  // namespace
 
 const PipelineSchedule& zb_h1_schedule() {
-  static const ZbH1 kSchedule;
-  return kSchedule;
+  static const ZbH1 schedule;
+  return schedule;
 }
 
 }  // namespace goodput

@@ -74,10 +74,10 @@ Fields fields_of(NicFlap& flap) {
           {"factor", Need::kOptional, config::number(flap.factor, kFactor), "of what these take"}};
 }
 
-template <std::size_t... Index>
-Straggler make(std::size_t kind, std::index_sequence<Index...> /*kinds*/) {
+template <std::size_t... kIndex>
+Straggler make(std::size_t kind, std::index_sequence<kIndex...> /*kinds*/) {
   Straggler straggler;
-  ((Index == kind ? static_cast<void>(straggler.emplace<Index>()) : static_cast<void>(0)), ...);
+  ((kIndex == kind ? static_cast<void>(straggler.emplace<kIndex>()) : static_cast<void>(0)), ...);
   return straggler;
 }
 
@@ -105,7 +105,7 @@ Status read_stragglers(const nlohmann::json& value, const config::Place& place,
     config::Place at = place.at(std::to_string(i));
     GOODPUT_TRY(Straggler straggler, of_kind(value[i], at));
     GOODPUT_TRY_STATUS(config::object(straggler).read(value[i], at));
-    stragglers.push_back(std::move(straggler));
+    stragglers.push_back(straggler);
   }
   return Ok{};
 }
