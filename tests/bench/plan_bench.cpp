@@ -1,4 +1,4 @@
-// A layer-level step of DeepSeek-V3 on 1024 GPUs: 205,708 ops on each of 64 expert-parallel ranks, whose
+// A layer-level step of DeepSeek-V3 on 1024 GPUs: 206,202 ops on each of 64 expert-parallel ranks, whose
 // loads differ, and on one rank where they do not.
 //   build/<ranks>   plan to graph and costs
 //   time/<ranks>    one evaluation by longest paths
