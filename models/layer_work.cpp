@@ -91,7 +91,7 @@ CollectiveCall LayerWork::routed_all_to_all(const ExpertShare& share, double byt
           share.imbalance};
 }
 
-std::vector<PartWork> LayerWork::forward_once(std::int32_t layer, const ExpertShare& share) const {
+std::vector<PartWork> LayerWork::forward(std::int32_t layer, const ExpertShare& share) const {
   std::vector<PartWork> parts;
   if (layer >= scope_.model.layers)
     parts.push_back({LayerPart::kMtpProjection, mtp_projection_forward(scope_)});
@@ -118,10 +118,6 @@ std::vector<PartWork> LayerWork::forward_once(std::int32_t layer, const ExpertSh
   return parts;
 }
 
-std::vector<PartWork> LayerWork::forward(std::int32_t layer, const ExpertShare& share) const {
-  return forward_once(layer, share);
-}
-
 std::vector<PartWork> LayerWork::backward(std::int32_t layer, const ExpertShare& share,
                                           Gradients gradients) const {
   std::vector<PartWork> parts;
@@ -130,7 +126,7 @@ std::vector<PartWork> LayerWork::backward(std::int32_t layer, const ExpertShare&
   const auto hideaway = [&](std::vector<Kernel> kernels) {
     return has_weights(gradients) ? std::move(kernels) : std::vector<Kernel>{};
   };
-  if (scope_.plan.recompute == Recompute::kFull && communicates) parts = forward_once(layer, share);
+  if (scope_.plan.recompute == Recompute::kFull && communicates) parts = forward(layer, share);
   if (has_experts(layer)) {
     // Gradients travel the way of the tokens, back and forth, in 16 bits.
     const bool travels = communicates && scope_.plan.ep > 1;

@@ -86,7 +86,6 @@ class LayerWork {
   [[nodiscard]] const PlanGroups& groups() const { return groups_; }
 
  private:
-  [[nodiscard]] std::vector<PartWork> forward_once(std::int32_t layer, const ExpertShare& share) const;
   void add_tensor_parallel(std::vector<PartWork>& parts, LayerPart part,
                            std::vector<Kernel> beside = {}) const;
   void add_context_parallel(std::vector<PartWork>& parts, bool backward) const;
