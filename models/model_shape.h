@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/config.h"
+#include "sim/units.h"
 
 namespace goodput {
 
@@ -46,6 +47,7 @@ struct ModelShape {
   std::int32_t learned_positions = 0;  // rows of a learned position embedding; 0: rotary
   bool tied_head = false;              // the output projection is the embedding
   std::int32_t mtp_layers = 0;  // multi-token prediction: further decoder layers, each with a projection
+  Bytes attention_buffers{};    // each attention keeps untrained, in checkpoints too (causal masks of GPT-2)
   std::optional<MoeShape> moe{};
 
   [[nodiscard]] bool is_moe_layer(std::int32_t layer) const;

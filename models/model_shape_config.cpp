@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "models/model_shape.h"
 
@@ -74,6 +75,23 @@ double parameters_at_most(const ModelShape& model) {
              (4 * heads + 3.0 * model.ffn + 3 * experts + 2 * hidden);
 }
 
+// Refuses what models/any_model.h reads.
+config::Value no_swin() {
+  const auto refuse = [](const nlohmann::json& /*value*/, const config::Place& place) -> Status {
+    return place.error("describes a Swin transformer, which only goodput checkpoint takes; want a decoder");
+  };
+  return {"absent", refuse, {}, {}};
+}
+
+// Written where there are any.
+config::Value buffers(Bytes& bytes) {
+  config::Value value = config::integer(bytes.value, 0, 1'000'000'000'000);
+  value.write = [&bytes](nlohmann::ordered_json& into) {
+    if (bytes.value > 0) into = bytes.value;
+  };
+  return value;
+}
+
 }  // namespace
 
 config::Fields config_fields(LatentAttention& latent) {
@@ -107,6 +125,8 @@ config::Fields config_fields(MoeShape& moe) {
 
 config::Fields config_fields(ModelShape& model) {
   return {
+      {"swin", Need::kOptional, no_swin(),
+       "models of another kind (below), which only `goodput checkpoint` takes"},
       {"name", Need::kRequired, config::text(model.name), "for reports"},
       {"layers", Need::kRequired, config::integer(model.layers, 1, kMostLayers), "decoder layers"},
       {"hidden", Need::kRequired, config::integer(model.hidden, 1, kMostWidth), "width of the model"},
@@ -126,6 +146,8 @@ config::Fields config_fields(ModelShape& model) {
       {"tied_head", Need::kOptional, config::flag(model.tied_head), "the output projection is the embedding"},
       {"mtp_layers", Need::kOptional, config::integer(model.mtp_layers, 0, 100),
        "multi-token prediction: further decoder layers, each with a projection"},
+      {"attention_buffer_bytes", Need::kOptional, buffers(model.attention_buffers),
+       "of each attention, untrained but in checkpoints: causal masks of GPT-2; absent: none"},
       {"moe", Need::kOptional, config::object(model.moe), "mixture of experts"},
   };
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/any_model.h"
 #include "models/cost_models.h"
 #include "models/schedule.h"
 #include "tools/command_line.h"
@@ -81,7 +82,7 @@ TEST_CASE("list: every cost model that is listed prices the shipped H200 machine
 
 TEST_CASE("list: every model, cluster and format goes by the name that is listed") {
   for (const std::string& name : names("models"))
-    CHECK(read_model(GOODPUT_CONFIGS "/models/" + name + ".json"));
+    CHECK(read_any_model(GOODPUT_CONFIGS "/models/" + name + ".json"));
   for (const std::string& name : names("clusters"))
     CHECK(read_cluster(GOODPUT_CONFIGS "/clusters/" + name + ".json"));
   CHECK(names("formats").size() == op_trace_formats().size());

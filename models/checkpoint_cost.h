@@ -1,0 +1,65 @@
+// What checkpoints and faults cost a run, in time: PEC (arXiv 2408.04307) and MoC-System.
+//
+//   O_ckpt = O_save * I_total / I_ckpt + sum over faults of (O_restart + O_lost)
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "sim/units.h"
+
+namespace goodput {
+
+// How a checkpoint gets to storage, in the order of kSaveModeNames.
+enum class SaveMode : std::uint8_t {
+  kSync,   // training stands still until it is there
+  kAsync,  // to CPU memory behind the next forward and backward pass, from there on beside the training
+};
+inline constexpr std::string_view kSaveModeNames[] = {"sync", "async"};
+
+// Bandwidths. Ranks write at the same time.
+struct SavePath {
+  BytesPerSecond snapshot{};       // of a rank to its node's CPU memory
+  BytesPerSecond storage{};        // of a rank to storage
+  BytesPerSecond storage_total{};  // of all ranks to storage; 0: no limit
+};
+
+struct SaveTimes {
+  SimDuration snapshot{};  // T_snapshot: GPU to CPU memory
+  SimDuration persist{};   // T_persist: CPU memory to storage
+
+  [[nodiscard]] SimDuration total() const { return snapshot + persist; }
+};
+// What a level writes: the heaviest rank, and all of them together.
+struct LevelWrites {
+  Bytes peak{};
+  double total_bytes = 0;
+};
+[[nodiscard]] SaveTimes save_times(const LevelWrites& snapshot, const LevelWrites& persist,
+                                   const SavePath& path);
+
+// O_save, by which a checkpoint delays training: sync T_snapshot + T_persist; async what of the snapshot does
+// not hide behind a forward and backward pass, because the optimizer must not change what is being copied:
+// max(0, T_snapshot - T_forward_backward).
+[[nodiscard]] SimDuration save_stall(SaveMode mode, const SaveTimes& times, SimDuration forward_backward);
+
+// Steps between checkpoints at least: an asynchronous one must be in storage before the next one's snapshot
+// is complete (T_persist <= I_ckpt); 1 for kSync.
+[[nodiscard]] std::int64_t least_interval(SaveMode mode, const SaveTimes& times, SimDuration step);
+
+// Steps after a checkpoint's own until it is in storage and can be recovered from; 0 for kSync.
+[[nodiscard]] std::int64_t persist_lag(SaveMode mode, const SaveTimes& times, SimDuration step,
+                                       SimDuration forward_backward);
+
+// O_save * I_total / I_ckpt, in seconds.
+[[nodiscard]] double saving_seconds(SimDuration stall, std::int64_t steps, std::int64_t interval);
+
+struct CheckpointOverhead {
+  double save_s = 0;
+  double restart_s = 0;
+  double lost_s = 0;  // steps trained twice
+
+  [[nodiscard]] double total_s() const { return save_s + restart_s + lost_s; }
+};
+
+}  // namespace goodput

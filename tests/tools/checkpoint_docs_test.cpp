@@ -1,0 +1,61 @@
+// What docs/formats.md says of checkpoints is what the program does.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "models/swin_shape.h"
+#include "sim/config.h"
+#include "tools/command_line.h"
+
+namespace goodput {
+namespace {
+
+using nlohmann::json;
+
+std::string formats_page() {
+  std::ifstream file(GOODPUT_CONFIGS "/../docs/formats.md");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+json checkpoint_json() {
+  std::ostringstream out;
+  std::ostringstream err;
+  const ExitCode code =
+      run_command_line({"checkpoint", GOODPUT_CONFIGS "/models/gpt2-moe-small.json", "--pec-k", "1",
+                        "--interval", "100", "--faults", "250:3", "--quiet", "--json", "-"},
+                       out, err);
+  REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
+  return json::parse(out.str());
+}
+
+}  // namespace
+
+TEST_CASE("docs: the fields of Swin transformers are those of the reader") {
+  SwinModel model;
+  const std::string table = config::describe(config_fields(model));
+  CHECK_MESSAGE(formats_page().find(table) != std::string::npos, "docs/formats.md wants the table\n", table);
+}
+
+TEST_CASE("docs: every key of goodput.checkpoint/1 is explained") {
+  const std::string text = formats_page();
+  const std::size_t begin = text.find("## goodput.checkpoint/1");
+  REQUIRE(begin != std::string::npos);
+  const std::string section = text.substr(begin, text.find("\n## ", begin) - begin);
+  const json result = checkpoint_json();
+  for (const auto& [key, value] : result.items()) {
+    if (key == "schema" || key == "version" || key == "revision" || key == "seed" || key == "lowest_tier")
+      continue;  // of every result
+    CHECK_MESSAGE(section.find(key) != std::string::npos, key);
+  }
+  for (const auto& [key, value] : result.at("faults").at(0).items())
+    CHECK_MESSAGE(section.find(key) != std::string::npos, key);
+  for (const auto& [key, value] : result.at("modules").at(0).items())
+    CHECK_MESSAGE(section.find(key) != std::string::npos, key);
+}
+
+}  // namespace goodput
