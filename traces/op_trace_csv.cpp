@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "sim/did_you_mean.h"
 #include "sim/float32.h"
 #include "traces/byte_sink.h"
+#include "traces/csv_lines.h"
 #include "traces/decimal.h"
 #include "traces/ndtimeline_names.h"
 #include "traces/op_trace_columns.h"
@@ -21,114 +21,6 @@
 
 namespace goodput {
 namespace {
-
-constexpr std::size_t kBlockBytes = std::size_t{256} << 10;  // no line may be longer
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-// The text of a file in blocks of whole lines, each ended by a '\n', the last line too.
-class LineBlocks {
- public:
-  explicit LineBlocks(ByteSource& source) : source_(source), buffer_(kBlockBytes + 1) {}
-
-  // The next block; empty at the end. Valid until the next call.
-  Result<std::string_view> next(std::size_t line) {
-    filled_ -= used_;
-    std::memmove(buffer_.data(), buffer_.data() + used_, filled_);
-    GOODPUT_TRY(const std::size_t count, source_.read({buffer_.data() + filled_, kBlockBytes - filled_}));
-    const bool at_end = count < kBlockBytes - filled_;
-    filled_ += count;
-    if (at_end && filled_ > 0 && buffer_[filled_ - 1] != '\n') buffer_[filled_++] = '\n';
-    const std::string_view text(buffer_.data(), filled_);
-    used_ = text.rfind('\n') + 1;  // 0 when there is none
-    if (used_ == 0 && !text.empty()) {
-      return Error{fmt::format("{}:{}", source_.path(), line),
-                   fmt::format("the line is longer than {} bytes; is it the right file?", kBlockBytes)};
-    }
-    return text.substr(0, used_);
-  }
-
- private:
-  ByteSource& source_;
-  std::vector<char> buffer_;
-  std::size_t filled_ = 0;
-  std::size_t used_ = 0;
-};
-
-// Takes the fields of a line one by one. The line must be followed by a character that belongs to no number.
-class Fields {
- public:
-  explicit Fields(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
-
-  [[nodiscard]] bool exhausted() const { return at_ == nullptr; }
-
-  // The next field without its quotes; nothing when its quotes are not closed.
-  // REQUIRES: !exhausted().
-  std::optional<std::string_view> take() {
-    if (at_ != end_ && *at_ == '"') return take_quoted();
-    const void* comma = std::memchr(at_, ',', static_cast<std::size_t>(end_ - at_));
-    return take_until(comma == nullptr ? end_ : static_cast<const char*>(comma));
-  }
-
-  // The next field when it is a plain integer or decimal, as almost all are; else takes nothing.
-  std::optional<std::int64_t> take_plain_integer() {
-    constexpr std::ptrdiff_t kMostDigits = 18;  // cannot overflow
-    const char* at = at_;
-    const bool negative = *at == '-';
-    if (negative) ++at;
-    const char* digits = at;
-    std::uint64_t value = 0;
-    for (; static_cast<unsigned char>(*at - '0') < 10; ++at)
-      value = value * 10 + static_cast<std::uint64_t>(*at - '0');
-    if (at == digits || at - digits > kMostDigits || !is_field_end(at)) return std::nullopt;
-    take_until(at);
-    return negative ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
-  }
-  std::optional<Decimal> take_plain_decimal() {
-    const auto plain = scan_plain_decimal(at_);
-    if (!plain || !is_field_end(at_ + plain->length)) return std::nullopt;
-    take_until(at_ + plain->length);
-    return plain->decimal;
-  }
-
- private:
-  [[nodiscard]] bool is_field_end(const char* at) const { return at == end_ || *at == ','; }
-
-  std::string_view take_until(const char* field_end) {
-    const std::string_view field(at_, static_cast<std::size_t>(field_end - at_));
-    at_ = field_end == end_ ? nullptr : field_end + 1;
-    return field;
-  }
-
-  // Doubled quotes inside stay doubled: no name of ours has any.
-  std::optional<std::string_view> take_quoted() {
-    const char* at = at_ + 1;
-    while (at != end_ && (*at != '"' || (at + 1 != end_ && at[1] == '"'))) at += *at == '"' ? 2 : 1;
-    if (at == end_ || !is_field_end(at + 1)) return std::nullopt;
-    std::string_view field = take_until(at + 1);
-    field.remove_prefix(1);
-    field.remove_suffix(1);
-    return field;
-  }
-
-  const char* at_;
-  const char* end_;
-};
-
-std::optional<std::vector<std::string_view>> split(std::string_view line) {
-  std::vector<std::string_view> names;
-  for (Fields fields(line); !fields.exhausted();) {
-    const auto field = fields.take();
-    if (!field) return std::nullopt;
-    names.push_back(*field);
-  }
-  return names;
-}
-
-std::string_view without_line_end(std::string_view line) {
-  if (line.ends_with('\n')) line.remove_suffix(1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
 
 // Parses the lines of one file. Errors are texts without the place, which only the caller knows.
 class RowParser {
@@ -144,7 +36,7 @@ class RowParser {
   }
 
   Problem append(std::string_view line, OpTrace& trace) {
-    Fields fields(line);
+    CsvFields fields(line);
     for (const std::size_t column : columns_) {
       if (fields.exhausted()) return wrong_field_count(line);
       if (auto problem = take(fields, column)) return problem;
@@ -158,7 +50,7 @@ class RowParser {
  private:
   static constexpr std::size_t kIgnored = kOpColumnCount;
 
-  Problem take(Fields& fields, std::size_t column) {
+  Problem take(CsvFields& fields, std::size_t column) {
     if (column == kIgnored) return fields.take() ? Problem{} : unclosed_quote();
     if (column == goodput::index_of(OpColumn::kOptype)) return take_optype(fields);
     if (column == goodput::index_of(OpColumn::kStart)) return take_time(fields, column, row_.start_s);
@@ -166,7 +58,7 @@ class RowParser {
     return take_integer(fields, column, row_.*kOpRowIntegers[column]);
   }
 
-  static Problem take_integer(Fields& fields, std::size_t column, std::int64_t& value) {
+  static Problem take_integer(CsvFields& fields, std::size_t column, std::int64_t& value) {
     if (const auto plain = fields.take_plain_integer()) {
       value = *plain;
       return {};
@@ -181,7 +73,7 @@ class RowParser {
     return fmt::format("{} is {}, want an integer", kOpColumnNames[column], quoted(*field));
   }
 
-  Problem take_time(Fields& fields, std::size_t column, double& value) {
+  Problem take_time(CsvFields& fields, std::size_t column, double& value) {
     std::optional<Decimal> decimal = fields.take_plain_decimal();
     if (!decimal) {
       const auto field = fields.take();
@@ -194,7 +86,7 @@ class RowParser {
     return {};
   }
 
-  Problem take_optype(Fields& fields) {
+  Problem take_optype(CsvFields& fields) {
     const auto field = fields.take();
     if (!field) return unclosed_quote();
     if (*field == to_string(row_.optype)) return {};  // as in the line before
@@ -204,10 +96,10 @@ class RowParser {
     return {};
   }
 
-  static std::string unclosed_quote() { return "a quote is not closed before the end of its field"; }
+  static std::string unclosed_quote() { return std::string(kUnclosedQuote); }
 
   Problem wrong_field_count(std::string_view line) const {
-    const auto fields = split(line);
+    const auto fields = split_csv(line);
     if (!fields) return unclosed_quote();
     return fmt::format("{} fields, but the header names {} columns", fields->size(), columns_.size());
   }
@@ -225,17 +117,9 @@ void round_times_to_float32(OpTrace& trace, std::size_t first_row) {
   }
 }
 
-std::string_view take_line(std::string_view& block) {
-  const std::size_t length = block.find('\n') + 1;
-  const std::string_view line = without_line_end(block.substr(0, length));
-  block.remove_prefix(length);
-  return line;
-}
-
 Result<RowParser> parse_header(std::string_view line, const std::string& where) {
-  if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
-  const auto names = split(line);
-  if (!names) return Error{where, "a quote is not closed before the end of its field"};
+  const auto names = split_csv(without_byte_order_mark(line));
+  if (!names) return Error{where, std::string(kUnclosedQuote)};
   GOODPUT_TRY(const OpTableLayout layout, find_op_columns(*names, where));
   return RowParser(layout, names->size());
 }
@@ -263,8 +147,8 @@ Result<FileNotes> append_csv(ByteSource& source, OpTrace& trace) {
 }
 
 bool is_csv(std::string_view head) {
-  if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
-  const auto names = split(without_line_end(head.substr(0, head.find('\n'))));
+  head = without_byte_order_mark(head);
+  const auto names = split_csv(without_line_end(head.substr(0, head.find('\n'))));
   return names && looks_like_op_table(*names);
 }
 
@@ -342,7 +226,7 @@ Status write_csv(const OpTrace& trace, const std::string& path, std::string_view
   std::string text = header_line();
   for (std::size_t i = 0; i < trace.size(); ++i) {
     append_row(text, trace, i, layout);
-    if (text.size() < kBlockBytes) continue;
+    if (text.size() < kCsvBlockBytes) continue;
     GOODPUT_TRY_STATUS(file.write(text));
     text.clear();
   }
