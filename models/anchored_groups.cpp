@@ -33,7 +33,7 @@ struct Replica {
 class FilledGroups {
  public:
   FilledGroups(const LayerDemand& layer, const SlotGrid& grid, std::span<const ExpertGroup> groups,
-            std::span<const std::vector<std::int32_t>> node_sets)
+               std::span<const std::vector<std::int32_t>> node_sets)
       : grid_(grid), nodes_of_(layer.replicas.size()), load_(index(grid.nodes)), free_(index(grid.nodes)) {
     std::vector<std::int32_t> vacant(index(grid.nodes), grid.slots);
     std::vector<Replica> left_over;

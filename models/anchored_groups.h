@@ -10,8 +10,8 @@
 
 namespace goodput {
 
-// The nodes of group i of every layer, by layer and group. The smallest group i of all layers is part of every
-// group i, so that a failure that is fatal to one layer is fatal to no more for the others' sake.
+// The nodes of group i of every layer, by layer and group. The smallest group i of all layers is part of
+// every group i, so that a failure that is fatal to one layer is fatal to no more for the others' sake.
 // `layers`: groups of each layer; their nodes fit into `nodes` layer by layer.
 [[nodiscard]] std::vector<std::vector<std::vector<std::int32_t>>> anchored_node_sets(
     std::span<const std::vector<ExpertGroup>> layers, std::int32_t nodes);

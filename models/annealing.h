@@ -68,8 +68,8 @@ struct SlotSwap {
 // Two slots of different nodes and experts; none when the draw is not such a pair.
 [[nodiscard]] std::optional<SlotSwap> draw_swap(const SlotState& state, RandomStream& random);
 
-// Two experts change places on several nodes at once: one moves from some nodes that hold it alone to as many that
-// hold only the other. None when there are no such nodes.
+// Two experts change places on several nodes at once: one moves from some nodes that hold it alone to as many
+// that hold only the other. None when there are no such nodes.
 [[nodiscard]] std::vector<SlotSwap> draw_exchange(const SlotState& state, RandomStream& random);
 
 // `like`, with these experts in its slots; experts of a node sorted.

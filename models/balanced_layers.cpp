@@ -47,7 +47,8 @@ ShiftLimits limits_of(const LayerDemand& layer, std::int32_t min_replicas, std::
   double heaviest = std::numeric_limits<double>::infinity();
   if (gpus_per_node > 1) {
     heaviest = 0;
-    for (std::int32_t e = 0; e < layer.experts(); ++e) heaviest = std::max(heaviest, layer.load_per_replica(e));
+    for (std::int32_t e = 0; e < layer.experts(); ++e)
+      heaviest = std::max(heaviest, layer.load_per_replica(e));
   }
   return {min_replicas, heaviest};
 }
@@ -78,7 +79,8 @@ void shift_replicas(std::vector<ExpertPlacement>& layers, std::vector<LayerDeman
     return placement_balance(placement, layer, gpus_per_node).gpu_max_over_mean;
   };
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    BalancedLayer layer = shifted(layers, l, demands[l], limits_of(demands[l], min_replicas, gpus_per_node), effort);
+    BalancedLayer layer =
+        shifted(layers, l, demands[l], limits_of(demands[l], min_replicas, gpus_per_node), effort);
     if (busiest(layer.placement, layer.layer) >= busiest(layers[l], demands[l])) continue;
     // The small walk has seen to it; the large one knows of maximum rank overlap only.
     if (layers.size() == 1 && !is_small(layers) && !is_untruncated(layer.layer, grid) &&

@@ -19,9 +19,9 @@ ExpertPlacement placement_of(std::span<const std::vector<std::int32_t>> nodes_of
       placement.expert_at[n * width + filled[n]++] = static_cast<std::int32_t>(e);
     }
   }
-  GOODPUT_CHECK(std::find(placement.expert_at.begin(), placement.expert_at.end(), -1) ==
-                    placement.expert_at.end(),
-                "every slot holds a replica");
+  GOODPUT_CHECK(
+      std::find(placement.expert_at.begin(), placement.expert_at.end(), -1) == placement.expert_at.end(),
+      "every slot holds a replica");
   return placement;
 }
 

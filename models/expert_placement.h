@@ -13,7 +13,7 @@ namespace goodput {
 struct ExpertPlacement {
   std::int32_t experts = 0;
   std::int32_t nodes = 0;
-  std::int32_t slots = 0;                // of a node
+  std::int32_t slots = 0;                 // of a node
   std::vector<std::int32_t> expert_at{};  // nodes x slots; experts of a node ascend
 
   [[nodiscard]] std::span<const std::int32_t> node(std::int32_t n) const {

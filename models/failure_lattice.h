@@ -1,5 +1,5 @@
-// All sets of failed nodes of a small cluster at once, a bit each: which of them a placement does not survive,
-// found in a fraction of a microsecond. What the search for placements rests on (models/moe_best.h).
+// All sets of failed nodes of a small cluster at once, a bit each: which of them a placement does not
+// survive, found in a fraction of a microsecond. What the search for placements rests on (models/moe_best.h).
 //
 // A set of nodes is a mask here: bit n is node n.
 #pragma once
@@ -41,7 +41,8 @@ class FailureLattice {
 
  private:
   std::int32_t nodes_;
-  std::array<std::uint64_t, 64> supersets_{};   // of the lowest six nodes' sets: which bits of a word contain them
+  std::array<std::uint64_t, 64>
+      supersets_{};  // of the lowest six nodes' sets: which bits of a word contain them
   std::array<std::uint64_t, 7> with_failures_{};  // bits of a word with j of the lowest six nodes
   Counts sets_{};
 };

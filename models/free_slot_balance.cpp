@@ -94,8 +94,8 @@ double power(double load) {
   return load * load * load * load;
 }
 
-// The walk is over roles: role i has the slots that expert i had, as swaps and shifts change them; which expert
-// plays it changes when two experts change roles.
+// The walk is over roles: role i has the slots that expert i had, as swaps and shifts change them; which
+// expert plays it changes when two experts change roles.
 class FreeSlotWalk {
  public:
   FreeSlotWalk(const BalancedLayer& start, const ShiftLimits& limits)
@@ -132,8 +132,8 @@ class FreeSlotWalk {
     const std::size_t to = b / slots_;
     if (from == to || role_at_[a] == role_at_[b]) return;
     const double moved = per_replica(index(role_at_[a])) - per_replica(index(role_at_[b]));
-    const double worse = power(loads_[from] - moved) + power(loads_[to] + moved) - power(loads_[from]) -
-                         power(loads_[to]);
+    const double worse =
+        power(loads_[from] - moved) + power(loads_[to] + moved) - power(loads_[from]) - power(loads_[to]);
     if (!cooling.accepts(worse, random)) return;
     loads_[from] -= moved;
     loads_[to] += moved;
@@ -253,7 +253,8 @@ class FreeSlotWalk {
 
 }  // namespace
 
-ExpertPlacement swap_free_slots(const BalancedLayer& start, const Annealing& annealing, RandomStream& random) {
+ExpertPlacement swap_free_slots(const BalancedLayer& start, const Annealing& annealing,
+                                RandomStream& random) {
   FreeSlotWalk walk(start, {});
   if (!walk.has_free_slots()) return start.placement;
   Cooling cooling(annealing);
@@ -261,16 +262,21 @@ ExpertPlacement swap_free_slots(const BalancedLayer& start, const Annealing& ann
   return walk.best(start).placement;
 }
 
-BalancedLayer shift_free_slots(const BalancedLayer& start, const ShiftLimits& limits, const Annealing& annealing,
-                               RandomStream& random) {
+BalancedLayer shift_free_slots(const BalancedLayer& start, const ShiftLimits& limits,
+                               const Annealing& annealing, RandomStream& random) {
   FreeSlotWalk walk(start, limits);
   if (!walk.has_free_slots()) return start;
   Cooling cooling(annealing);
   for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) {
     switch (random.below(4)) {
-      case 0: walk.try_shift(cooling, random); break;
-      case 1: walk.try_roles(cooling, random); break;
-      default: walk.try_swap(cooling, random);
+      case 0:
+        walk.try_shift(cooling, random);
+        break;
+      case 1:
+        walk.try_roles(cooling, random);
+        break;
+      default:
+        walk.try_swap(cooling, random);
     }
   }
   return walk.best(start);

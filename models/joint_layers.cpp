@@ -72,7 +72,8 @@ bool fit_names(ExpertPlacement& layer, const LatticeGoal& goal, RandomStream& ra
 
 }  // namespace
 
-Fatal fatal_to_others(std::span<const ExpertPlacement> layers, std::size_t except, const FailureLattice& lattice) {
+Fatal fatal_to_others(std::span<const ExpertPlacement> layers, std::size_t except,
+                      const FailureLattice& lattice) {
   Fatal fatal = lattice.none();
   for (std::size_t l = 0; l < layers.size(); ++l) {
     if (l != except) add_layer(fatal, layers[l], lattice);
@@ -80,11 +81,13 @@ Fatal fatal_to_others(std::span<const ExpertPlacement> layers, std::size_t excep
   return fatal;
 }
 
-FailureLattice::Counts survived_by_all(std::span<const ExpertPlacement> layers, const FailureLattice& lattice) {
+FailureLattice::Counts survived_by_all(std::span<const ExpertPlacement> layers,
+                                       const FailureLattice& lattice) {
   return lattice.survived(fatal_to_others(layers, layers.size(), lattice));
 }
 
-void fit_layers(std::vector<ExpertPlacement>& layers, const FailureLattice& lattice, const SearchEffort& effort) {
+void fit_layers(std::vector<ExpertPlacement>& layers, const FailureLattice& lattice,
+                const SearchEffort& effort) {
   constexpr int kRounds = 3;
   RandomStream random(effort.seed, "fitted layers");
   for (int round = 0; round < kRounds; ++round) {

@@ -19,8 +19,8 @@ std::size_t index(std::int32_t i) {
   return static_cast<std::size_t>(i);
 }
 
-// Groups of these sizes in ascending order of replicas, each on as many nodes as its first expert has replicas,
-// on consecutive nodes as far as they reach; the last ones get a node each at least.
+// Groups of these sizes in ascending order of replicas, each on as many nodes as its first expert has
+// replicas, on consecutive nodes as far as they reach; the last ones get a node each at least.
 ExpertPlacement place_in_groups(const LayerDemand& layer, const SlotGrid& grid,
                                 std::span<const std::size_t> sizes) {
   const std::vector<std::int32_t> order = experts_by_replicas(layer.replicas, layer.loads);
@@ -48,7 +48,8 @@ ExpertPlacement spread_by_replicas(const LayerDemand& layer, const SlotGrid& gri
   std::vector<std::vector<std::int32_t>> nodes_of(layer.replicas.size());
   std::int32_t i = 0;
   for (const std::int32_t e : order) {
-    for (std::int32_t r = 0; r < layer.replicas[index(e)]; ++r) nodes_of[index(e)].push_back(i++ % grid.nodes);
+    for (std::int32_t r = 0; r < layer.replicas[index(e)]; ++r)
+      nodes_of[index(e)].push_back(i++ % grid.nodes);
   }
   return placement_of(nodes_of, grid.nodes, grid.slots);
 }
@@ -105,7 +106,8 @@ ExpertPlacement search_large(const LayerDemand& layer, const SlotGrid& grid, con
   const RecursionGoal goal(floor, kMaxStates);
   const double work = std::pow(grid.nodes, 2) * layer.experts();  // of an evaluation, at least
   const auto moves = static_cast<std::int64_t>(static_cast<double>(effort.moves) * std::min(1.0, 1e3 / work));
-  return anneal_from_plans(starting_plans(layer, grid), layer, grid, goal, effort, std::max<std::int64_t>(moves, 1));
+  return anneal_from_plans(starting_plans(layer, grid), layer, grid, goal, effort,
+                           std::max<std::int64_t>(moves, 1));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace goodput {
 
-// Plans to start from: maximum rank overlap, also with the short group elsewhere and with groups of equal sizes,
-// and spread, by number and by replicas.
+// Plans to start from: maximum rank overlap, also with the short group elsewhere and with groups of equal
+// sizes, and spread, by number and by replicas.
 [[nodiscard]] std::vector<ExpertPlacement> starting_plans(const LayerDemand& layer, const SlotGrid& grid);
 
 [[nodiscard]] ExpertPlacement search_layer(const LayerDemand& layer, const SlotGrid& grid,

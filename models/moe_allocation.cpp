@@ -40,7 +40,8 @@ Status check_request(std::span<const std::int64_t> loads, const SlotGrid& grid, 
   if (min_replicas < 1) return Error{"", fmt::format("min replicas is {}, want at least 1", min_replicas)};
   std::int64_t sum = 0;
   for (std::size_t e = 0; e < loads.size(); ++e) {
-    if (loads[e] < 0) return Error{"", fmt::format("the load of expert {} is {}, want at least 0", e, loads[e])};
+    if (loads[e] < 0)
+      return Error{"", fmt::format("the load of expert {} is {}, want at least 0", e, loads[e])};
     if (loads[e] > std::numeric_limits<std::int64_t>::max() - sum) {
       return Error{"", "the loads add up to more than 2^63"};
     }
@@ -76,8 +77,8 @@ std::vector<std::int32_t> proportional_replicas(std::span<const std::int64_t> as
   return replicas;
 }
 
-// Hands each of the `spare` slots to the expert with the most load a replica (DeepSeek's EPLB); ties: to the one
-// with fewer replicas, then to the last, so that replicas go on ascending with the loads.
+// Hands each of the `spare` slots to the expert with the most load a replica (DeepSeek's EPLB); ties: to the
+// one with fewer replicas, then to the last, so that replicas go on ascending with the loads.
 void give_to_busiest(std::span<const std::int64_t> ascending, std::int64_t spare,
                      std::vector<std::int32_t>& replicas) {
   const auto less_busy = [&](std::size_t a, std::size_t b) {
@@ -96,8 +97,9 @@ void give_to_busiest(std::span<const std::int64_t> ascending, std::int64_t spare
   }
 }
 
-// Survival of nested groups rests on the first expert of each group of `slots` experts (models/moe_placement.h):
-// everybody gets what Eq. 1 gives the first of its group, the rest goes where the load is.
+// Survival of nested groups rests on the first expert of each group of `slots` experts
+// (models/moe_placement.h): everybody gets what Eq. 1 gives the first of its group, the rest goes where the
+// load is.
 std::vector<std::int32_t> balanced_replicas(std::span<const std::int64_t> ascending, const SlotGrid& grid,
                                             std::int32_t least) {
   std::vector<std::int32_t> replicas = proportional_replicas(ascending, grid.total(), least);
@@ -130,9 +132,15 @@ Result<ReplicaCounts> allocate_replicas(Allocation allocation, std::span<const s
 
   std::vector<std::int32_t> sorted;
   switch (allocation) {
-    case Allocation::kEq1: sorted = proportional_replicas(ascending, grid.total(), least); break;
-    case Allocation::kEplb: sorted = eplb_replicas(ascending, grid.total(), least); break;
-    case Allocation::kBalanced: sorted = balanced_replicas(ascending, grid, least); break;
+    case Allocation::kEq1:
+      sorted = proportional_replicas(ascending, grid.total(), least);
+      break;
+    case Allocation::kEplb:
+      sorted = eplb_replicas(ascending, grid.total(), least);
+      break;
+    case Allocation::kBalanced:
+      sorted = balanced_replicas(ascending, grid, least);
+      break;
   }
   ReplicaCounts counts{std::vector<std::int32_t>(loads.size()), least};
   for (std::size_t i = 0; i < order.size(); ++i) counts.replicas[index(order[i])] = sorted[i];

@@ -1,8 +1,8 @@
 // How many replicas each expert of an MoE layer gets.
 //
 // All arithmetic is on integers. Loads are tokens routed to an expert, r_e its replicas, N nodes of c replica
-// slots each. Every allocation gives sum r_e = N*c, r_e >= the minimum it says it used, and more replicas to no
-// expert with fewer tokens (ties by number of the expert).
+// slots each. Every allocation gives sum r_e = N*c, r_e >= the minimum it says it used, and more replicas to
+// no expert with fewer tokens (ties by number of the expert).
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,14 @@ struct SlotGrid {
 
 struct ReplicaCounts {
   std::vector<std::int32_t> replicas{};  // by expert
-  std::int32_t min_replicas = 0;         // the threshold f really used: lowered to floor(N*c/E) where it must be
+  std::int32_t min_replicas = 0;  // the threshold f really used: lowered to floor(N*c/E) where it must be
 };
 
 // `min_replicas` is f, the replicas below which no expert may fall.
 // Errors: fewer slots than experts, no experts, a negative load, loads beyond 2^63 in sum, f < 1, no nodes or
 // slots, more than 2^20 slots.
-[[nodiscard]] Result<ReplicaCounts> allocate_replicas(Allocation allocation, std::span<const std::int64_t> loads,
+[[nodiscard]] Result<ReplicaCounts> allocate_replicas(Allocation allocation,
+                                                      std::span<const std::int64_t> loads,
                                                       const SlotGrid& grid, std::int32_t min_replicas);
 
 // Experts by (replicas, load, id), ascending: the order in which placements group them. `loads` may be empty:

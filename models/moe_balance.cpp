@@ -91,9 +91,9 @@ class NodeSplit {
   std::vector<std::int32_t> experts_;  // by slot, heaviest first
   std::size_t slots_;                  // of a GPU
   std::size_t gpus_;
-  std::vector<double> load_{};                     // by slot
+  std::vector<double> load_{};                    // by slot
   std::vector<std::vector<std::size_t>> held_{};  // slots, by GPU
-  std::vector<double> sum_{};                      // load, by GPU
+  std::vector<double> sum_{};                     // load, by GPU
 };
 
 }  // namespace
@@ -108,8 +108,10 @@ std::vector<double> node_loads(const ExpertPlacement& placement, const LayerDema
 
 ExpertPlacement split_over_gpus(const ExpertPlacement& placement, const LayerDemand& layer,
                                 std::int32_t gpus_per_node) {
-  GOODPUT_CHECK(gpus_per_node > 0 && placement.slots % gpus_per_node == 0, "GPUs of a node have as many slots");
-  ExpertPlacement gpus{placement.experts, placement.nodes * gpus_per_node, placement.slots / gpus_per_node, {}};
+  GOODPUT_CHECK(gpus_per_node > 0 && placement.slots % gpus_per_node == 0,
+                "GPUs of a node have as many slots");
+  ExpertPlacement gpus{
+      placement.experts, placement.nodes * gpus_per_node, placement.slots / gpus_per_node, {}};
   gpus.expert_at.reserve(placement.expert_at.size());
   for (std::int32_t n = 0; n < placement.nodes; ++n) {
     const std::vector<std::int32_t> rows = NodeSplit(placement.node(n), layer, gpus_per_node).rows();

@@ -12,8 +12,8 @@ namespace goodput {
 
 [[nodiscard]] std::vector<double> node_loads(const ExpertPlacement& placement, const LayerDemand& layer);
 
-// Cuts the slots of every node up among its GPUs, evenly in number and nearly so in load: heaviest first to the
-// least loaded GPU with room, then swaps while they help. Nothing else depends on it: GPUs of a node fail
+// Cuts the slots of every node up among its GPUs, evenly in number and nearly so in load: heaviest first to
+// the least loaded GPU with room, then swaps while they help. Nothing else depends on it: GPUs of a node fail
 // together. The result has a row of slots a GPU; GPU g of node n is row n * gpus_per_node + g.
 // REQUIRES: gpus_per_node divides the slots.
 [[nodiscard]] ExpertPlacement split_over_gpus(const ExpertPlacement& placement, const LayerDemand& layer,

@@ -39,8 +39,7 @@ std::vector<ExpertPlacement> place_each(std::span<const LayerDemand> layers, con
   }
   const auto node_sets = anchored_node_sets(groups, grid.nodes);
   for (std::size_t i = 0; i < untruncated.size(); ++i) {
-    placements[untruncated[i]] =
-        place_groups_balanced(layers[untruncated[i]], grid, groups[i], node_sets[i]);
+    placements[untruncated[i]] = place_groups_balanced(layers[untruncated[i]], grid, groups[i], node_sets[i]);
   }
   return placements;
 }
@@ -101,7 +100,8 @@ std::vector<double> survival_bound(std::span<const LayerDemand> layers, const Sl
     const auto survived = survival_by_recursion(sets, max_failures, SurvivalOptions{}.max_states);
     GOODPUT_CHECK(survived.has_value(), "disjoint sets have two states");
     for (std::size_t k = 0; k < bound.size(); ++k) {
-      const bool too_few = grid.nodes - static_cast<std::int32_t>(k) < static_cast<std::int32_t>(groups.size());
+      const bool too_few =
+          grid.nodes - static_cast<std::int32_t>(k) < static_cast<std::int32_t>(groups.size());
       bound[k] = too_few ? 0 : std::min(bound[k], (*survived)[k]);
     }
   }

@@ -17,8 +17,8 @@ namespace {
 Status check_nodes(const ExpertNodes& nodes) {
   if (nodes.gpus < 1) return Error{"", fmt::format("{} GPUs on a node, want at least 1", nodes.gpus)};
   if (nodes.slots % nodes.gpus != 0) {
-    return Error{"", fmt::format("{} slots do not divide evenly over the {} GPUs of a node", nodes.slots,
-                                 nodes.gpus)};
+    return Error{
+        "", fmt::format("{} slots do not divide evenly over the {} GPUs of a node", nodes.slots, nodes.gpus)};
   }
   return Ok{};
 }
@@ -29,11 +29,20 @@ std::vector<ExpertPlacement> place_by(PlacementPlan plan, std::span<const LayerD
   std::vector<ExpertPlacement> placements;
   for (const LayerDemand& layer : layers) {
     switch (plan) {
-      case PlacementPlan::kMro: placements.push_back(place_mro(layer, nodes.grid())); break;
-      case PlacementPlan::kSpread: placements.push_back(place_spread(layer, nodes.grid())); break;
-      case PlacementPlan::kCompact: placements.push_back(place_compact(layer, nodes.grid())); break;
-      case PlacementPlan::kEplb: placements.push_back(place_eplb(layer, nodes.grid(), nodes.gpus)); break;
-      case PlacementPlan::kBest: break;
+      case PlacementPlan::kMro:
+        placements.push_back(place_mro(layer, nodes.grid()));
+        break;
+      case PlacementPlan::kSpread:
+        placements.push_back(place_spread(layer, nodes.grid()));
+        break;
+      case PlacementPlan::kCompact:
+        placements.push_back(place_compact(layer, nodes.grid()));
+        break;
+      case PlacementPlan::kEplb:
+        placements.push_back(place_eplb(layer, nodes.grid(), nodes.gpus));
+        break;
+      case PlacementPlan::kBest:
+        break;
     }
   }
   return placements;

@@ -44,15 +44,16 @@ struct PlacedLayers {
   std::int32_t min_replicas = 0;  // really used
 };
 
-// Allocates and places the experts of all layers; `loads` by layer and expert. `balanced` with `best` goes on to
-// shift replicas between experts where that balances nodes and costs no survival.
-// Errors: those of allocate_replicas; GPUs that do not divide the slots; layers without the same experts.
+// Allocates and places the experts of all layers; `loads` by layer and expert. `balanced` with `best` goes on
+// to shift replicas between experts where that balances nodes and costs no survival. Errors: those of
+// allocate_replicas; GPUs that do not divide the slots; layers without the same experts.
 [[nodiscard]] Result<PlacedLayers> place_experts(std::span<const std::vector<std::int64_t>> loads,
                                                  const ExpertNodes& nodes, const PlacementChoice& choice);
 
 // The same with replicas given. Errors: those of check_replicas; GPUs that do not divide the slots.
-[[nodiscard]] Result<PlacedLayers> place_replicas(std::span<const LayerDemand> layers, const ExpertNodes& nodes,
-                                                  PlacementPlan plan, const SearchEffort& effort);
+[[nodiscard]] Result<PlacedLayers> place_replicas(std::span<const LayerDemand> layers,
+                                                  const ExpertNodes& nodes, PlacementPlan plan,
+                                                  const SearchEffort& effort);
 
 [[nodiscard]] std::vector<ExpertPlacement> placements_of(std::span<const PlacedLayer> layers);
 

@@ -1,5 +1,5 @@
-// Which replica goes where: the placement plans of one MoE layer that are made in one go. The plan `best`, which
-// searches, and layers that fail together are in models/moe_best.h.
+// Which replica goes where: the placement plans of one MoE layer that are made in one go. The plan `best`,
+// which searches, and layers that fail together are in models/moe_best.h.
 //
 // A plan never changes how many replicas an expert has (models/moe_allocation.h).
 #pragma once
@@ -30,12 +30,13 @@ struct ExpertGroup {
   std::int32_t nodes = 0;
 };
 
-// Lazarus' groups: c consecutive experts in ascending order of replicas, on as many nodes as the first of them
-// has replicas; the last group on what is left of the nodes, if that is less.
+// Lazarus' groups: c consecutive experts in ascending order of replicas, on as many nodes as the first of
+// them has replicas; the last group on what is left of the nodes, if that is less.
 [[nodiscard]] std::vector<ExpertGroup> overlap_groups(const LayerDemand& layer, const SlotGrid& grid);
 
 // Whether the last group got all the nodes it wants. Then, and only then, maximum rank overlap is known to
-// survive as often as any placement of these replicas can, whatever number of nodes fails (docs/validation.md).
+// survive as often as any placement of these replicas can, whatever number of nodes fails
+// (docs/validation.md).
 [[nodiscard]] bool is_untruncated(const LayerDemand& layer, const SlotGrid& grid);
 
 // Puts group i on nodes node_sets[i] and the replicas left over, in order of overlap_groups, each on the

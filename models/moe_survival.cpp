@@ -79,8 +79,8 @@ std::optional<std::vector<FrontierStep>> frontier_steps(const NodeSets& sets) {
 // The failure patterns of the nodes so far that leave the same open sets without a live node.
 struct FrontierStates {
   std::vector<std::uint64_t> pending{};  // ascending: open sets with failed nodes only
-  // states x (max_failures + 1): of the choices of j failed nodes among those seen so far, the share that ends
-  // in this state.
+  // states x (max_failures + 1): of the choices of j failed nodes among those seen so far, the share that
+  // ends in this state.
   std::vector<double> share{};
 };
 
@@ -116,7 +116,8 @@ FrontierStates after_node(const FrontierStates& states, const FrontierStep& step
     if (move.fails) {
       for (std::size_t j = 1; j <= most; ++j) into[j] += share[j - 1] * (static_cast<double>(j) / nodes);
     } else {
-      for (std::size_t j = 0; j <= most; ++j) into[j] += share[j] * (static_cast<double>(seen + 1 - j) / nodes);
+      for (std::size_t j = 0; j <= most; ++j)
+        into[j] += share[j] * (static_cast<double>(seen + 1 - j) / nodes);
     }
   }
   return next;
@@ -205,7 +206,8 @@ std::optional<std::vector<double>> survival_by_recursion(const NodeSets& sets, s
   }
   if (states.pending.empty()) return std::vector<double>(width);
   GOODPUT_CHECK(states.pending.size() == 1, "all sets are closed at the end");
-  for (std::size_t k = 0; k < width; ++k) states.share[k] = without_rounding(states.share[k], sets.nodes(), k);
+  for (std::size_t k = 0; k < width; ++k)
+    states.share[k] = without_rounding(states.share[k], sets.nodes(), k);
   return std::move(states.share);
 }
 

@@ -1,8 +1,8 @@
 // The probability that a placement survives k failed nodes: that every expert of every layer keeps a live
 // replica when k of the N nodes fail, every set of k being equally likely.
 //
-// One placement survives by chance as another does; layers fail together, which is why they share one order of
-// nodes (models/moe_placement.h).
+// One placement survives by chance as another does; layers fail together, which is why they share one order
+// of nodes (models/moe_placement.h).
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ struct Survival {
 };
 
 struct SurvivalOptions {
-  std::size_t max_states = 1U << 14;   // of the exact recursion over nodes, before it gives up
-  double max_enumerated = 1e7;         // failure sets that are tried one by one, before drawing some
-  std::int64_t samples = 1'000'000;    // drawn for one k
+  std::size_t max_states = 1U << 14;  // of the exact recursion over nodes, before it gives up
+  double max_enumerated = 1e7;        // failure sets that are tried one by one, before drawing some
+  std::int64_t samples = 1'000'000;   // drawn for one k
   std::uint64_t seed = 0;
 };
 

@@ -56,8 +56,8 @@ class NodeSets {
 // The sets of which no other is a subset, each once, small sets first.
 [[nodiscard]] NodeSets innermost(const NodeSets& sets);
 
-// The innermost sets of all layers. Node n of every layer is the same machine. REQUIRES: layers, all on as many
-// nodes.
+// The innermost sets of all layers. Node n of every layer is the same machine. REQUIRES: layers, all on as
+// many nodes.
 [[nodiscard]] NodeSets deciding_sets(std::span<const ExpertPlacement> layers);
 
 }  // namespace goodput

@@ -16,7 +16,8 @@ std::size_t index(std::int32_t i) {
 // Loads of nodes over their mean.
 class NodeLoads {
  public:
-  NodeLoads(const SlotState& state, const LayerDemand& layer) : loads_(index(state.nodes_of_experts().nodes())) {
+  NodeLoads(const SlotState& state, const LayerDemand& layer)
+      : loads_(index(state.nodes_of_experts().nodes())) {
     const double tokens = std::accumulate(layer.loads.begin(), layer.loads.end(), 0.0);
     const double scale = tokens == 0 ? 0 : static_cast<double>(loads_.size()) / tokens;
     for (std::int32_t e = 0; e < layer.experts(); ++e) replica_.push_back(layer.load_per_replica(e) * scale);
@@ -62,7 +63,8 @@ class BalanceWalk {
     if (swaps.empty()) return;
     NodeLoads swapped = loads_;
     for (const SlotSwap& swap : swaps) {
-      swapped.swap(state_.expert(swap.a), state_.node_of(swap.a), state_.expert(swap.b), state_.node_of(swap.b));
+      swapped.swap(state_.expert(swap.a), state_.node_of(swap.a), state_.expert(swap.b),
+                   state_.node_of(swap.b));
     }
     if (!cooling.accepts(swapped.unevenness() - loads_.unevenness(), random)) return;
     for (const SlotSwap& swap : swaps) state_.swap(swap.a, swap.b);
@@ -89,7 +91,8 @@ class BalanceWalk {
     if (x == y || layer_.replicas[index(x)] <= limits_.min_replicas) return;
     shift(slot, y);
     NodeLoads shifted(state_, layer_);
-    if (layer_.load_per_replica(x) > limits_.max_load || !cooling.accepts(shifted.unevenness() - loads_.unevenness(), random) || !survives_enough()) {
+    if (layer_.load_per_replica(x) > limits_.max_load ||
+        !cooling.accepts(shifted.unevenness() - loads_.unevenness(), random) || !survives_enough()) {
       shift(slot, x);
       return;
     }
@@ -105,7 +108,8 @@ class BalanceWalk {
     if (x == y) return;
     change_roles(x, y);
     NodeLoads changed(state_, layer_);
-    if (std::max(layer_.load_per_replica(x), layer_.load_per_replica(y)) > limits_.max_load || !cooling.accepts(changed.unevenness() - loads_.unevenness(), random)) {
+    if (std::max(layer_.load_per_replica(x), layer_.load_per_replica(y)) > limits_.max_load ||
+        !cooling.accepts(changed.unevenness() - loads_.unevenness(), random)) {
       change_roles(x, y);
       return;
     }
@@ -138,7 +142,8 @@ class BalanceWalk {
     if (!goal_.meets_floor(state_.nodes_of_experts())) return false;
     const FailureLattice& lattice = goal_.lattice();
     for (const auto& baseline : {overlap_survives(lattice), spread_survives(lattice)}) {
-      if (!LatticeGoal(lattice, lattice.none(), baseline).meets_floor(state_.nodes_of_experts())) return false;
+      if (!LatticeGoal(lattice, lattice.none(), baseline).meets_floor(state_.nodes_of_experts()))
+        return false;
     }
     return true;
   }
@@ -184,8 +189,8 @@ class BalanceWalk {
 
 }  // namespace
 
-ExpertPlacement anneal_balance(const ExpertPlacement& start, const LayerDemand& layer, const LatticeGoal& goal,
-                               const Annealing& annealing, RandomStream& random) {
+ExpertPlacement anneal_balance(const ExpertPlacement& start, const LayerDemand& layer,
+                               const LatticeGoal& goal, const Annealing& annealing, RandomStream& random) {
   BalanceWalk walk({layer, start}, {}, goal);
   Cooling cooling(annealing);
   for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) walk.try_swaps(cooling, random);
@@ -198,10 +203,15 @@ BalancedLayer anneal_replicas(const BalancedLayer& start, const ShiftLimits& lim
   Cooling cooling(annealing);
   for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) {
     switch (random.below(6)) {
-      case 0: walk.try_roles(cooling, random); break;
+      case 0:
+        walk.try_roles(cooling, random);
+        break;
       case 1:
-      case 2: walk.try_shift(cooling, random); break;
-      default: walk.try_swaps(cooling, random);
+      case 2:
+        walk.try_shift(cooling, random);
+        break;
+      default:
+        walk.try_swaps(cooling, random);
     }
   }
   return std::move(walk).best();

@@ -28,8 +28,8 @@ struct ShiftLimits {
   double max_load = 0;            // tokens of one replica: what one GPU of several could not share
 };
 
-// By swapping replicas and by turning replicas of one expert into replicas of another. The placement meets the
-// floor of `goal`, and survives no less than maximum rank overlap and spread of its own replicas do.
+// By swapping replicas and by turning replicas of one expert into replicas of another. The placement meets
+// the floor of `goal`, and survives no less than maximum rank overlap and spread of its own replicas do.
 [[nodiscard]] BalancedLayer anneal_replicas(const BalancedLayer& start, const ShiftLimits& limits,
                                             const LatticeGoal& goal, const Annealing& annealing,
                                             RandomStream& random);

@@ -1,6 +1,6 @@
-// Branch and bound over placements: expert after expert, fewest replicas first, onto nodes that are told apart
-// only by what they hold. Placing more experts never adds a failure that is survived, so a partial placement
-// worth no more than the best complete one is given up.
+// Branch and bound over placements: expert after expert, fewest replicas first, onto nodes that are told
+// apart only by what they hold. Placing more experts never adds a failure that is survived, so a partial
+// placement worth no more than the best complete one is given up.
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -30,8 +30,8 @@ struct Partial {
   std::vector<std::int32_t> kind{};  // nodes of one kind hold the same experts and have as many vacant slots
 };
 
-// All ways to put `replicas` replicas of one expert on the nodes, or one more than `most` of them. Nodes of one
-// kind take in descending order: other orders are the same placement with nodes renamed.
+// All ways to put `replicas` replicas of one expert on the nodes, or one more than `most` of them. Nodes of
+// one kind take in descending order: other orders are the same placement with nodes renamed.
 class Choices {
  public:
   Choices(const Partial& partial, std::int32_t replicas, std::int64_t most)

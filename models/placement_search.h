@@ -16,9 +16,9 @@
 
 namespace goodput {
 
-// What a placement is worth: the sum over k of the probability to survive k failures, and far less wherever it
-// falls below a floor. A placement that is best at every k has the highest sum, whatever the weights, and nearly
-// always there is one (docs/validation.md).
+// What a placement is worth: the sum over k of the probability to survive k failures, and far less wherever
+// it falls below a floor. A placement that is best at every k has the highest sum, whatever the weights, and
+// nearly always there is one (docs/validation.md).
 class SurvivalGoal {
  public:
   virtual ~SurvivalGoal() = default;
@@ -29,8 +29,10 @@ class SurvivalGoal {
 // Of a cluster small enough for a lattice.
 class LatticeGoal final : public SurvivalGoal {
  public:
-  // `others`: what is fatal anyhow, for other layers' sake. `floor`: sets of k failures that must be survived.
-  LatticeGoal(const FailureLattice& lattice, FailureLattice::Fatal others, const FailureLattice::Counts& floor)
+  // `others`: what is fatal anyhow, for other layers' sake. `floor`: sets of k failures that must be
+  // survived.
+  LatticeGoal(const FailureLattice& lattice, FailureLattice::Fatal others,
+              const FailureLattice::Counts& floor)
       : lattice_(lattice), others_(std::move(others)), floor_(floor) {}
 
   [[nodiscard]] double value(const NodeSets& experts) const override;
@@ -62,7 +64,8 @@ class RecursionGoal final : public SurvivalGoal {
 
 // The placement of the highest value without floor or other layers, proven; none when it takes more than
 // `max_tried` partial placements to prove. REQUIRES: grid.nodes <= FailureLattice::kMaxNodes.
-[[nodiscard]] std::optional<ExpertPlacement> search_exhaustively(const LayerDemand& layer, const SlotGrid& grid,
+[[nodiscard]] std::optional<ExpertPlacement> search_exhaustively(const LayerDemand& layer,
+                                                                 const SlotGrid& grid,
                                                                  const FailureLattice& lattice,
                                                                  std::int64_t max_tried);
 

@@ -8,15 +8,18 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "models/any_model.h"
+#include "models/checkpoint_modules.h"
 #include "models/cost_models.h"
-#include "models/model_shape.h"
 #include "models/schedule.h"
 #include "models/training_plan.h"
 #include "sim/did_you_mean.h"
 #include "tools/json_result.h"
 #include "traces/op_trace_format.h"
+#include "traces/routing_format.h"
 
 namespace goodput {
 namespace {
@@ -39,7 +42,10 @@ std::vector<Listed> names_and_summaries(std::span<Info> infos) {
 
 Result<std::vector<Listed>> list_formats(const std::string& /*configs*/) {
   const std::vector<OpTraceFormat> formats = op_trace_formats();
-  return names_and_summaries(std::span(formats));
+  std::vector<Listed> listed = names_and_summaries(std::span(formats));
+  const std::vector<RoutingFormat> routing = routing_formats();
+  for (Listed& format : names_and_summaries(std::span(routing))) listed.push_back(std::move(format));
+  return listed;
 }
 Result<std::vector<Listed>> list_schedules(const std::string& /*configs*/) {
   return names_and_summaries(schedules());
@@ -93,14 +99,26 @@ std::string billions(std::int64_t parameters) {
   return fmt::format("{:.3g} B", 1e-9 * static_cast<double>(parameters));
 }
 
-Result<std::string> describe_model(const std::string& file) {
-  GOODPUT_TRY(const ModelShape model, read_model(file));
+std::string describe(const ModelShape& model) {
   const ModelParameters parameters = model_parameters(model);
   std::string text =
       fmt::format("{}: {} layers, {} parameters", model.name, model.layers, billions(parameters.total));
   if (model.moe)
     text += fmt::format(" ({} activated), {} experts", billions(parameters.activated), model.moe->experts);
   return text;
+}
+
+std::string describe(const SwinModel& model) {
+  const CheckpointModel modules = checkpoint_model(model);
+  std::string text = fmt::format("{}: {} blocks in {} stages, {} parameters", model.name, model.swin.blocks(),
+                                 model.swin.depths.size(), billions(modules.parameters()));
+  if (modules.experts > 0) text += fmt::format(", {} experts", modules.experts);
+  return text + " (checkpoint only)";
+}
+
+Result<std::string> describe_model(const std::string& file) {
+  GOODPUT_TRY(const AnyModel model, read_any_model(file));
+  return std::visit([](const auto& shape) { return describe(shape); }, model);
 }
 
 Result<std::string> describe_cluster(const std::string& file) {

@@ -1,5 +1,8 @@
+#include "tools/cmd_checkpoint.h"
 #include "tools/cmd_list.h"
+#include "tools/cmd_placement.h"
 #include "tools/cmd_plan_step.h"
+#include "tools/cmd_routing.h"
 #include "tools/cmd_synth.h"
 #include "tools/cmd_trace.h"
 #include "tools/cmd_whatif.h"
@@ -20,9 +23,25 @@ std::vector<CommandInfo> builtin_commands() {
       {"synth", "a trace of a job that never ran, with known stragglers, and the truth about it",
        "goodput synth plan.json --out trace.parquet --steps 20 --seed 1\n  goodput whatif trace.parquet",
        make_synth_command},
+      {"placement", "where the experts of an MoE model go, and how many lost nodes that survives",
+       "goodput placement --nodes 10 --slots 6 --loads 400,300,120,90,50,40,30,20\n"
+       "  goodput placement --nodes 10 --slots 6 --loads routing.csv.gz --iteration 201 --layers 0-11 --top "
+       "16",
+       make_placement_command},
+      {"checkpoint",
+       "how large a model's checkpoints are, whole, partial and sharded, and what they cost a run",
+       "goodput checkpoint configs/models/gpt2-moe-small.json --pec-k 1 --sharding adps\n"
+       "  goodput checkpoint configs/models/gpt-s.json --bytes-per-param 14 --pec-k 2 --interval 50 "
+       "--faults 1200,3400:5",
+       make_checkpoint_command},
       {"trace", "what a trace file holds; convert between formats",
        "goodput trace info trace.parquet\n  goodput trace convert trace.csv.gz trace.parquet",
        make_trace_command},
+      {"routing",
+       "how unevenly a router loads its experts, and how fast that changes; traces with such loads",
+       "goodput routing info loads.csv.gz --layers 0-11 --top 8 --iteration 201\n"
+       "  goodput routing synth configs/routing/smartmoe-like.json --out loads.csv.gz --seed 1",
+       make_routing_command},
       {"list", "what is built in, one line each", "goodput list formats", make_list_command},
   };
 }

@@ -1,0 +1,52 @@
+// What `goodput placement` is asked: options and files, read and checked against each other.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/moe_layers.h"
+#include "sim/errors.h"
+
+namespace goodput {
+
+struct PlacementOptions {
+  std::int64_t nodes = 0;
+  std::int64_t slots = 0;
+  std::optional<std::int64_t> experts{};
+  std::int64_t gpus_per_node = 1;
+  std::string loads{};     // a file, or a list of whole numbers; empty: all experts alike
+  std::string replicas{};  // a list of whole numbers, instead of loads
+  std::optional<std::int64_t> iteration{};
+  std::string layers{};
+  std::optional<std::int64_t> top{};
+  std::int64_t min_replicas = 2;
+  std::string allocation = "balanced";
+  std::string plan = "best";
+  std::string failures = "1-6";
+};
+
+struct RequestedLayer {
+  std::int64_t layer = 0;                // its number in the trace
+  std::vector<std::int32_t> experts{};   // numbers in the trace, ascending
+  std::vector<std::int64_t> loads{};     // tokens, by position in `experts`
+  std::vector<std::int32_t> replicas{};  // given ones
+};
+
+struct PlacementRequest {
+  ExpertNodes nodes{};
+  PlacementChoice choice{};
+  std::vector<RequestedLayer> layers{};  // one, but from a routing trace
+  bool from_trace = false;
+  std::vector<std::int32_t> failures{};  // ascending
+  std::vector<std::string> notes{};      // to tell the user
+};
+
+// Errors: what is missing, contradicts itself or cannot be read.
+[[nodiscard]] Result<PlacementRequest> read_placement_request(const PlacementOptions& options);
+
+// Whether the value of --loads is a list of numbers, not the name of a file.
+[[nodiscard]] bool is_number_list(const std::string& loads);
+
+}  // namespace goodput
