@@ -66,31 +66,50 @@ const ExpertPlacement& most_valued(std::span<const ExpertPlacement> plans, const
   return *best;
 }
 
-// From the best plan and from spread, which are far apart.
+// In turns from the best plan and from spread, which are far apart.
 ExpertPlacement anneal_from_plans(std::vector<ExpertPlacement> plans, const LayerDemand& layer,
                                   const SlotGrid& grid, const SurvivalGoal& goal, const SearchEffort& effort,
                                   std::int64_t moves) {
   const double nodes = grid.nodes + 1;
   const Annealing annealing{moves, 1e-2 * nodes, 1e-5 * nodes};
   const ExpertPlacement starts[] = {most_valued(plans, goal), place_spread(layer, grid)};
-  for (std::uint64_t i = 0; i < std::size(starts); ++i) {
-    RandomStream random(effort.seed, "annealed placement", i);
-    plans.push_back(anneal_survival(starts[i], goal, annealing, random));
+  for (std::int32_t i = 0; i < effort.anneals; ++i) {
+    RandomStream random(effort.seed, "annealed placement", static_cast<std::uint64_t>(i));
+    plans.push_back(anneal_survival(starts[i % 2], goal, annealing, random));
   }
   return most_valued(plans, goal);
 }
 
 // What mro and spread survive is not to be lost for survival at other numbers of failures.
-ExpertPlacement search_small(const LayerDemand& layer, const SlotGrid& grid, const SearchEffort& effort) {
-  const FailureLattice lattice(grid.nodes);
+FailureLattice::Counts survived_by_baselines(const LayerDemand& layer, const SlotGrid& grid,
+                                             const FailureLattice& lattice) {
   const LatticeGoal free(lattice, lattice.none(), {});
   FailureLattice::Counts floor = free.survived(expert_nodes(place_mro(layer, grid)));
   const FailureLattice::Counts spread = free.survived(expert_nodes(place_spread(layer, grid)));
   for (std::size_t k = 0; k < floor.size(); ++k) floor[k] = std::max(floor[k], spread[k]);
-  const LatticeGoal goal(lattice, lattice.none(), floor);
-  auto proven = search_exhaustively(layer, grid, lattice, effort.tried);
-  if (proven && goal.meets_floor(expert_nodes(*proven))) return *std::move(proven);
-  return anneal_from_plans(starting_plans(layer, grid), layer, grid, goal, effort, effort.moves);
+  return floor;
+}
+
+// Easy layers are proven at once; for others, a good placement found by annealing lets the exhaustive search
+// leave out most of the rest.
+ExpertPlacement search_small(const LayerDemand& layer, const SlotGrid& grid, const SearchEffort& effort) {
+  const FailureLattice lattice(grid.nodes);
+  const LatticeGoal goal(lattice, lattice.none(), survived_by_baselines(layer, grid, lattice));
+  const std::vector<ExpertPlacement> plans = starting_plans(layer, grid);
+  ExpertPlacement best = most_valued(plans, goal);
+  const auto prove = [&](std::int64_t tries) {
+    ExhaustiveSearch search =
+        search_exhaustively(layer, grid, lattice, goal.value(expert_nodes(best)), tries);
+    const bool better = search.best && goal.meets_floor(expert_nodes(*search.best));
+    if (better) best = *std::move(search.best);
+    return search.finished && (better || !search.best);
+  };
+  if (prove(effort.tried / 10)) return best;
+  std::vector<ExpertPlacement> starts = plans;
+  starts.push_back(best);
+  best = anneal_from_plans(std::move(starts), layer, grid, goal, effort, effort.moves);
+  prove(effort.tried);
+  return best;
 }
 
 // Where a lattice is too large; an evaluation takes far longer.

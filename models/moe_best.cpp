@@ -49,7 +49,9 @@ std::vector<ExpertPlacement> place_each(std::span<const LayerDemand> layers, con
 std::vector<ExpertPlacement> place_best(std::span<const LayerDemand> layers, const SlotGrid& grid,
                                         const SearchEffort& effort) {
   GOODPUT_CHECK(!layers.empty(), "a model has layers");
-  std::vector<ExpertPlacement> best = place_each(layers, grid, effort);
+  SearchEffort of_layer = effort;
+  if (layers.size() > 1) of_layer.anneals = (effort.anneals + 1) / 2;
+  std::vector<ExpertPlacement> best = place_each(layers, grid, of_layer);
   if (layers.size() > 1 && grid.nodes <= FailureLattice::kMaxNodes) {
     fit_layers(best, FailureLattice(grid.nodes), effort);
   }

@@ -17,6 +17,7 @@ namespace goodput {
 struct SearchEffort {
   std::int64_t tried = 100'000;  // partial placements, before an exhaustive search is given up
   std::int64_t moves = 20'000;   // of an annealing
+  std::int32_t anneals = 4;      // of a layer; of many that have to agree half as many
   std::uint64_t seed = 0;
 };
 

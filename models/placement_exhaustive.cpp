@@ -70,34 +70,35 @@ class Choices {
   std::vector<Choice> found_{};
 };
 
-class ExhaustiveSearch {
+class BranchAndBound {
  public:
-  ExhaustiveSearch(const LayerDemand& layer, const SlotGrid& grid, const FailureLattice& lattice,
-                   std::int64_t max_tried)
+  BranchAndBound(const LayerDemand& layer, const SlotGrid& grid, const FailureLattice& lattice, double value,
+                 std::int64_t max_tried)
       : layer_(layer),
         grid_(grid),
         lattice_(lattice),
         goal_(lattice, lattice.none(), {}),
         tries_left_(max_tried),
         order_(experts_by_replicas(layer.replicas, layer.loads)),
-        taken_(order_.size()) {
+        taken_(order_.size()),
+        best_value_(value) {
     place_from(0, {lattice.none(), std::vector<std::int32_t>(index(grid.nodes), grid.slots),
                    std::vector<std::int32_t>(index(grid.nodes))});
   }
 
-  // None when the search was not finished.
-  [[nodiscard]] std::optional<ExpertPlacement> best() const {
-    if (tries_left_ < 0) return std::nullopt;
-    GOODPUT_CHECK(!best_.empty(), "replicas fit into the slots");
+  [[nodiscard]] ExhaustiveSearch result() const {
+    ExhaustiveSearch search;
+    search.finished = tries_left_ >= 0;
+    if (best_.empty()) return search;
     ExpertPlacement placement{layer_.experts(), grid_.nodes, grid_.slots, {}};
     for (std::size_t n = 0; n < index(grid_.nodes); ++n) {
       for (std::size_t i = 0; i < order_.size(); ++i) {
         placement.expert_at.insert(placement.expert_at.end(), index(best_[i][n]), order_[i]);
       }
-      const auto node = placement.expert_at.end() - grid_.slots;
-      std::sort(node, placement.expert_at.end());
+      std::sort(placement.expert_at.end() - grid_.slots, placement.expert_at.end());
     }
-    return placement;
+    search.best = std::move(placement);
+    return search;
   }
 
  private:
@@ -157,14 +158,14 @@ class ExhaustiveSearch {
   const std::vector<std::int32_t> order_;
   std::vector<std::vector<std::int32_t>> taken_;  // replicas on nodes, by position in order_
   std::vector<std::vector<std::int32_t>> best_{};
-  double best_value_ = -1;
+  double best_value_;
 };
 
 }  // namespace
 
-std::optional<ExpertPlacement> search_exhaustively(const LayerDemand& layer, const SlotGrid& grid,
-                                                   const FailureLattice& lattice, std::int64_t max_tried) {
-  return ExhaustiveSearch(layer, grid, lattice, max_tried).best();
+ExhaustiveSearch search_exhaustively(const LayerDemand& layer, const SlotGrid& grid,
+                                     const FailureLattice& lattice, double value, std::int64_t max_tried) {
+  return BranchAndBound(layer, grid, lattice, value, max_tried).result();
 }
 
 }  // namespace goodput

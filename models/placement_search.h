@@ -62,12 +62,15 @@ class RecursionGoal final : public SurvivalGoal {
   std::size_t max_states_;
 };
 
-// The placement of the highest value without floor or other layers, proven; none when it takes more than
-// `max_tried` partial placements to prove. REQUIRES: grid.nodes <= FailureLattice::kMaxNodes.
-[[nodiscard]] std::optional<ExpertPlacement> search_exhaustively(const LayerDemand& layer,
-                                                                 const SlotGrid& grid,
-                                                                 const FailureLattice& lattice,
-                                                                 std::int64_t max_tried);
+struct ExhaustiveSearch {
+  std::optional<ExpertPlacement> best{};  // of those above the value asked for; none when none was found
+  bool finished = false;                  // then `best` is the best there is, and none means none
+};
+// The placement of the highest value, without floor or other layers, above `value`. Gives up after
+// `max_tried` partial placements. REQUIRES: grid.nodes <= FailureLattice::kMaxNodes.
+[[nodiscard]] ExhaustiveSearch search_exhaustively(const LayerDemand& layer, const SlotGrid& grid,
+                                                   const FailureLattice& lattice, double value,
+                                                   std::int64_t max_tried);
 
 // The best placement met on the way from `start`.
 [[nodiscard]] ExpertPlacement anneal_survival(const ExpertPlacement& start, const SurvivalGoal& goal,
