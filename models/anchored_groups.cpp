@@ -5,12 +5,10 @@
 #include <queue>
 #include <utility>
 
+#include "sim/index.h"
+
 namespace goodput {
 namespace {
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 // Nodes of the smallest group i of all layers that have one.
 std::vector<std::int32_t> smallest_groups(std::span<const std::vector<ExpertGroup>> layers) {

@@ -5,12 +5,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "sim/index.h"
+
 namespace goodput {
 namespace {
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 // Nodes of one set and not of the other.
 std::vector<std::int32_t> nodes_of_only(const NodeSets& sets, std::int32_t one, std::int32_t other) {

@@ -7,13 +7,10 @@
 #include <utility>
 
 #include "sim/errors.h"
+#include "sim/index.h"
 
 namespace goodput {
 namespace {
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;

@@ -1,15 +1,9 @@
 #include "models/expert_copies.h"
 
 #include "sim/errors.h"
+#include "sim/index.h"
 
 namespace goodput {
-namespace {
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
-
-}  // namespace
 
 ExpertCopies::ExpertCopies(std::size_t layers, std::int32_t experts)
     : memory_(layers, std::vector<std::int64_t>(index(experts), 0)), storage_(memory_) {}

@@ -7,13 +7,10 @@
 
 #include "models/moe_balance.h"
 #include "models/node_sets.h"
+#include "sim/index.h"
 
 namespace goodput {
 namespace {
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 // By expert, an innermost set among its nodes.
 std::vector<std::size_t> deciding_set_of(const NodeSets& experts, const NodeSets& innermost_sets) {

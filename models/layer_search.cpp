@@ -9,15 +9,12 @@
 #include "models/failure_lattice.h"
 #include "models/moe_survival.h"
 #include "models/placement_search.h"
+#include "sim/index.h"
 
 namespace goodput {
 namespace {
 
 constexpr std::size_t kMaxStates = 1U << 12;  // of a recursion that a search may call thousands of times
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 // Groups of these sizes in ascending order of replicas, each on as many nodes as its first expert has
 // replicas, on consecutive nodes as far as they reach; the last ones get a node each at least.

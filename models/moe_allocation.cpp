@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "sim/did_you_mean.h"
+#include "sim/index.h"
 
 namespace goodput {
 namespace {
@@ -20,10 +21,6 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr std::int64_t kMaxSlots = std::int64_t{1} << 20;
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 Status check_request(std::span<const std::int64_t> loads, const SlotGrid& grid, std::int32_t min_replicas) {
   if (loads.empty()) return Error{"", "no experts: want the load of at least one"};

@@ -4,13 +4,10 @@
 #include <numeric>
 
 #include "sim/errors.h"
+#include "sim/index.h"
 
 namespace goodput {
 namespace {
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 double max_over_mean(const std::vector<double>& loads) {
   const double sum = std::accumulate(loads.begin(), loads.end(), 0.0);

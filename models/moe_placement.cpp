@@ -8,12 +8,10 @@
 #include <queue>
 #include <utility>
 
+#include "sim/index.h"
+
 namespace goodput {
 namespace {
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 // The nodes of each expert's replicas.
 using NodesOfExpert = std::vector<std::vector<std::int32_t>>;

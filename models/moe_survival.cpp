@@ -6,14 +6,11 @@
 #include <numeric>
 
 #include "sim/errors.h"
+#include "sim/index.h"
 #include "sim/random.h"
 
 namespace goodput {
 namespace {
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 // Nodes in an order in which few sets are begun and not finished: the nodes of the set with the fewest nodes
 // left, again and again; nodes of no set last.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sim/did_you_mean.h"
+#include "sim/index.h"
 
 namespace goodput {
 namespace {
@@ -72,8 +73,6 @@ class AugmentingAssignment {
   [[nodiscard]] const std::vector<std::int32_t>& places() const { return place_; }
 
  private:
-  static std::size_t index(std::int32_t node) { return static_cast<std::size_t>(node); }
-
   // `length` is that of the shortest chain in which q is left without its physical node.
   void relax(std::int32_t q, std::int64_t length) {
     for (std::int32_t p = 0; p < costs_.physical; ++p) {

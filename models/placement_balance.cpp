@@ -5,13 +5,10 @@
 #include <utility>
 
 #include "models/moe_balance.h"
+#include "sim/index.h"
 
 namespace goodput {
 namespace {
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 // Loads of nodes over their mean.
 class NodeLoads {

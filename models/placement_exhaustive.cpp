@@ -8,13 +8,10 @@
 
 #include "models/placement_search.h"
 #include "sim/errors.h"
+#include "sim/index.h"
 
 namespace goodput {
 namespace {
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 // How many replicas of the next expert each node takes.
 struct Choice {

@@ -7,16 +7,13 @@
 #include "models/annealing.h"
 #include "models/moe_survival.h"
 #include "sim/errors.h"
+#include "sim/index.h"
 
 namespace goodput {
 namespace {
 
 // A probability below the floor weighs this many above it.
 constexpr double kBelowFloor = 1000;
-
-std::size_t index(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 std::uint32_t mask(const NodeSets& sets, std::size_t set) {
   return static_cast<std::uint32_t>(sets.words(set).front());

@@ -46,7 +46,6 @@ std::string picture(const ExpertPlacement& placement, const std::vector<std::int
   return text;
 }
 
-// How many experts have how many replicas, few first: `2 x 3, 5 x 1`.
 std::string count_replicas(std::vector<std::int32_t> replicas) {
   std::sort(replicas.begin(), replicas.end());
   return fmt::format("{} to {}, median {}", replicas.front(), replicas.back(), replicas[replicas.size() / 2]);
@@ -88,9 +87,19 @@ std::string survival_curve(const PlacementReport& report) {
   return text;
 }
 
+bool meets_bound(const PlacementReport& report) {
+  return std::all_of(report.survival.begin(), report.survival.end(), [&](const Survival& s) {
+    return s.method == SurvivalMethod::kExact &&
+           s.probability >= report.bound[static_cast<std::size_t>(s.failures)] - 1e-12;
+  });
+}
+
 std::string describe_proof(const PlacementReport& report) {
-  return report.proven
-             ? "No placement of these replicas survives more, whatever number of nodes fails (proven).\n"
+  if (report.proven) {
+    return "No placement of these replicas survives more, whatever number of nodes fails (proven).\n";
+  }
+  return meets_bound(report)
+             ? "No placement of these replicas survives more of these failures.\n"
              : "Not proven best; the bound is what no placement of these replicas can exceed.\n";
 }
 

@@ -1,0 +1,14 @@
+// Our ids count in int32, containers in size_t.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace goodput {
+
+// REQUIRES: i >= 0.
+[[nodiscard]] constexpr std::size_t index(std::int32_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+}  // namespace goodput
