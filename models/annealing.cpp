@@ -72,11 +72,9 @@ void SlotState::replace(std::size_t slot, std::int32_t by_expert) {
   placement_.expert_at[slot] = by_expert;
 }
 
-std::optional<SlotSwap> draw_swap(const SlotState& state, RandomStream& random) {
+std::optional<SlotSwap> draw_swap(const SlotState& state, std::size_t unit, RandomStream& random) {
   const SlotSwap swap{random.below(state.slots()), random.below(state.slots())};
-  if (state.node_of(swap.a) == state.node_of(swap.b) || state.expert(swap.a) == state.expert(swap.b)) {
-    return std::nullopt;
-  }
+  if (swap.a / unit == swap.b / unit || state.expert(swap.a) == state.expert(swap.b)) return std::nullopt;
   return swap;
 }
 

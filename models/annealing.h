@@ -37,6 +37,7 @@ class SlotState {
 
   [[nodiscard]] std::size_t slots() const { return placement_.expert_at.size(); }
   [[nodiscard]] std::int32_t experts() const { return placement_.experts; }
+  [[nodiscard]] std::size_t slots_of_node() const { return static_cast<std::size_t>(placement_.slots); }
   [[nodiscard]] std::int32_t expert(std::size_t slot) const { return placement_.expert_at[slot]; }
   [[nodiscard]] std::int32_t node_of(std::size_t slot) const {
     return static_cast<std::int32_t>(slot / static_cast<std::size_t>(placement_.slots));
@@ -65,8 +66,10 @@ struct SlotSwap {
   std::size_t b;
 };
 
-// Two slots of different nodes and experts; none when the draw is not such a pair.
-[[nodiscard]] std::optional<SlotSwap> draw_swap(const SlotState& state, RandomStream& random);
+// Two slots of different experts, not both in the same run of `unit` slots: those of a node, or of one of its
+// GPUs. None when the draw is not such a pair.
+[[nodiscard]] std::optional<SlotSwap> draw_swap(const SlotState& state, std::size_t unit,
+                                                RandomStream& random);
 
 // Two experts change places on several nodes at once: one moves from some nodes that hold it alone to as many
 // that hold only the other. None when there are no such nodes.

@@ -1,7 +1,6 @@
 #include "models/balanced_layers.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "models/failure_lattice.h"
@@ -33,41 +32,43 @@ LatticeGoal keeping_survival(std::span<const ExpertPlacement> layers, std::size_
   return {lattice, fatal_to_others(layers, layer, lattice), survived_by_all(layers, lattice)};
 }
 
-BalancedLayer shifted(std::span<const ExpertPlacement> layers, std::size_t l, const LayerDemand& demand,
-                      const ShiftLimits& limits, const SearchEffort& effort) {
-  RandomStream random(effort.seed, "shifted replicas", l);
-  const BalancedLayer start{demand, layers[l]};
-  const Annealing annealing{2 * effort.moves, kHot, kCold};
-  if (!is_small(layers)) return shift_free_slots(start, limits, annealing, random);
-  const FailureLattice lattice(layers[l].nodes);
-  return anneal_replicas(start, limits, keeping_survival(layers, l, lattice), annealing, random);
+// In large layers GPUs are close when nodes are; to look at each would take longer than all the rest.
+std::int32_t gpus_balanced(const ExpertPlacement& layer, std::int32_t gpus_per_node) {
+  return layer.expert_at.size() <= kMaxShiftedSlots ? gpus_per_node : 1;
 }
 
-ShiftLimits limits_of(const LayerDemand& layer, std::int32_t min_replicas, std::int32_t gpus_per_node) {
-  double heaviest = std::numeric_limits<double>::infinity();
-  if (gpus_per_node > 1) {
-    heaviest = 0;
-    for (std::int32_t e = 0; e < layer.experts(); ++e)
-      heaviest = std::max(heaviest, layer.load_per_replica(e));
-  }
-  return {min_replicas, heaviest};
+double busiest_gpu(const BalancedLayer& layer) {
+  return placement_balance(layer.placement, layer.layer, layer.gpus).gpu_max_over_mean;
+}
+
+BalancedLayer swapped(std::span<const ExpertPlacement> layers, std::size_t l, const BalancedLayer& start,
+                      const SearchEffort& effort) {
+  RandomStream random(effort.seed, "balanced layer", l);
+  const Annealing annealing = annealing_for(layers[l], effort.moves);
+  if (!is_small(layers)) return swap_free_slots(start, annealing, random);
+  const FailureLattice lattice(layers[l].nodes);
+  return anneal_balance(start, keeping_survival(layers, l, lattice), annealing, random);
+}
+
+BalancedLayer shifted(std::span<const ExpertPlacement> layers, std::size_t l, const BalancedLayer& start,
+                      std::int32_t min_replicas, const SearchEffort& effort) {
+  RandomStream random(effort.seed, "shifted replicas", l);
+  const Annealing annealing{2 * effort.moves, kHot, kCold};
+  if (!is_small(layers)) return shift_free_slots(start, min_replicas, annealing, random);
+  const FailureLattice lattice(layers[l].nodes);
+  return anneal_replicas(start, min_replicas, keeping_survival(layers, l, lattice), annealing, random);
 }
 
 }  // namespace
 
 void balance_layers(std::vector<ExpertPlacement>& layers, std::span<const LayerDemand> demands,
-                    const SearchEffort& effort) {
+                    std::int32_t gpus_per_node, const SearchEffort& effort) {
   for (std::size_t l = 0; l < layers.size(); ++l) {
     if (demands[l].loads.empty()) continue;
-    RandomStream random(effort.seed, "balanced layer", l);
-    const Annealing annealing = annealing_for(layers[l], effort.moves);
-    if (is_small(layers)) {
-      const FailureLattice lattice(layers[l].nodes);
-      layers[l] =
-          anneal_balance(layers[l], demands[l], keeping_survival(layers, l, lattice), annealing, random);
-    } else {
-      layers[l] = swap_free_slots({demands[l], layers[l]}, annealing, random);
-    }
+    const BalancedLayer start{demands[l], layers[l], gpus_balanced(layers[l], gpus_per_node)};
+    BalancedLayer layer = swapped(layers, l, start, effort);
+    report_layer(effort);
+    if (start.gpus == 1 || busiest_gpu(layer) < busiest_gpu(start)) layers[l] = std::move(layer.placement);
   }
 }
 
@@ -75,13 +76,11 @@ void shift_replicas(std::vector<ExpertPlacement>& layers, std::vector<LayerDeman
                     std::int32_t min_replicas, std::int32_t gpus_per_node, const SearchEffort& effort) {
   if (layers.front().expert_at.size() > kMaxShiftedSlots) return;
   const SlotGrid grid{layers.front().nodes, layers.front().slots};
-  const auto busiest = [&](const ExpertPlacement& placement, const LayerDemand& layer) {
-    return placement_balance(placement, layer, gpus_per_node).gpu_max_over_mean;
-  };
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    BalancedLayer layer =
-        shifted(layers, l, demands[l], limits_of(demands[l], min_replicas, gpus_per_node), effort);
-    if (busiest(layer.placement, layer.layer) >= busiest(layers[l], demands[l])) continue;
+    const BalancedLayer start{demands[l], layers[l], gpus_per_node};
+    BalancedLayer layer = shifted(layers, l, start, min_replicas, effort);
+    report_layer(effort);
+    if (busiest_gpu(layer) >= busiest_gpu(start)) continue;
     // The small walk has seen to it; the large one knows of maximum rank overlap only.
     if (layers.size() == 1 && !is_small(layers) && !is_untruncated(layer.layer, grid) &&
         !survives_as_baselines({&layer.placement, 1}, {&layer.layer, 1}, grid)) {

@@ -1,4 +1,4 @@
-// The last step of the plan `best`: layers whose survival is settled get their nodes balanced.
+// The last step of the plan `best`: layers whose survival is settled get their GPUs balanced.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,11 @@ namespace goodput {
 
 // By swapping replicas. What the layers survive together stays or grows.
 void balance_layers(std::vector<ExpertPlacement>& layers, std::span<const LayerDemand> demands,
-                    const SearchEffort& effort);
+                    std::int32_t gpus_per_node, const SearchEffort& effort);
 
 // By turning replicas of one expert into replicas of another too. What the layers survive together stays or
-// grows; a single layer survives no less than maximum rank overlap and spread of its new replicas either. On
-// nodes with several GPUs no replica gets heavier than the heaviest was. A layer keeps its replicas where
-// that leaves the GPUs less even than they were.
+// grows; a single layer survives no less than maximum rank overlap and spread of its new replicas either. A
+// layer keeps its replicas where others do not make the GPUs more even.
 void shift_replicas(std::vector<ExpertPlacement>& layers, std::vector<LayerDemand>& demands,
                     std::int32_t min_replicas, std::int32_t gpus_per_node, const SearchEffort& effort);
 

@@ -1,6 +1,7 @@
 #include "models/free_slot_balance.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -31,10 +32,10 @@ std::vector<std::size_t> free_slots(const ExpertPlacement& placement) {
   std::vector<std::size_t> free;
   for (std::int32_t n = 0; n < placement.nodes; ++n) {
     const auto node = placement.node(n);
-    for (std::size_t i = 0; i < node.size(); ++i) {
-      const bool is_first = i == 0 || node[i - 1] != node[i];
-      if (is_first && sets.contains(set_of[index(node[i])], n)) continue;
-      free.push_back(index(n) * node.size() + i);
+    for (auto slot = node.begin(); slot != node.end(); ++slot) {
+      const bool is_first = std::find(node.begin(), slot, *slot) == slot;
+      if (is_first && sets.contains(set_of[index(*slot)], n)) continue;
+      free.push_back(index(n) * node.size() + static_cast<std::size_t>(slot - node.begin()));
     }
   }
   return free;
@@ -47,7 +48,7 @@ class Representatives {
     std::vector<std::int32_t> ascending(replicas.begin(), replicas.end());
     std::sort(ascending.begin(), ascending.end());
     for (std::size_t first = 0; first < ascending.size(); first += index(slots)) {
-      Bound bound{ascending[first], 0, 0, first};
+      Bound bound{ascending[first], 0, 0, static_cast<std::ptrdiff_t>(first)};
       for (const std::int32_t r : ascending) {
         bound.fewer += r < bound.replicas ? 1 : 0;
         bound.up_to += r <= bound.replicas ? 1 : 0;
@@ -73,14 +74,14 @@ class Representatives {
  private:
   struct Bound {
     std::int32_t replicas;  // of the representative
-    std::size_t fewer;      // experts with fewer
-    std::size_t up_to;      // experts with at most as many
-    std::size_t first;      // its place in ascending order
+    std::ptrdiff_t fewer;   // experts with fewer
+    std::ptrdiff_t up_to;   // experts with at most as many
+    std::ptrdiff_t first;   // its place in ascending order
   };
   void change(std::int32_t from, std::int32_t to) {
     for (Bound& b : bounds_) {
-      b.fewer += (to < b.replicas ? 1U : 0U) - (from < b.replicas ? 1U : 0U);
-      b.up_to += (to <= b.replicas ? 1U : 0U) - (from <= b.replicas ? 1U : 0U);
+      b.fewer += (to < b.replicas ? 1 : 0) - (from < b.replicas ? 1 : 0);
+      b.up_to += (to <= b.replicas ? 1 : 0) - (from <= b.replicas ? 1 : 0);
     }
   }
 
@@ -95,34 +96,33 @@ double power(double load) {
 // expert plays it changes when two experts change roles.
 class FreeSlotWalk {
  public:
-  FreeSlotWalk(const BalancedLayer& start, const ShiftLimits& limits)
-      : slots_(index(start.placement.slots)),
-        nodes_(index(start.placement.nodes)),
-        limits_(limits),
-        role_at_(start.placement.expert_at),
-        free_(free_slots(start.placement)),
+  FreeSlotWalk(const BalancedLayer& start, std::int32_t min_replicas)
+      : ordered_(in_order_of_gpus(start.placement, start.layer, start.gpus)),
+        slots_(index(start.placement.slots / start.gpus)),
+        gpus_(index(start.placement.nodes) * index(start.gpus)),
+        min_replicas_(min_replicas),
+        role_at_(ordered_.expert_at),
+        free_(free_slots(ordered_)),
         replicas_(start.layer.replicas),
         expert_of_(replicas_.size()),
-        held_(replicas_.size() * nodes_),
-        loads_(nodes_),
+        held_(replicas_.size() * gpus_),
+        loads_(gpus_),
         representatives_(replicas_, start.placement.slots) {
     std::iota(expert_of_.begin(), expert_of_.end(), 0);
     const double tokens = std::accumulate(start.layer.loads.begin(), start.layer.loads.end(), 0.0);
-    const double scale = tokens == 0 ? 0 : static_cast<double>(nodes_) / tokens;
-    limits_.max_load *= scale;
+    const double scale = tokens == 0 ? 0 : static_cast<double>(gpus_) / tokens;
     for (const std::int64_t load : start.layer.loads) tokens_.push_back(static_cast<double>(load) * scale);
     for (std::size_t slot = 0; slot < role_at_.size(); ++slot) {
       const std::size_t role = index(role_at_[slot]);
-      ++held_[role * nodes_ + slot / slots_];
+      ++held_[role * gpus_ + slot / slots_];
       loads_[slot / slots_] += per_replica(role);
     }
     unevenness_ = unevenness(loads_);
     keep_best();
   }
 
-  [[nodiscard]] bool has_free_slots() const { return !free_.empty(); }
-
   void try_swap(const Cooling& cooling, RandomStream& random) {
+    if (free_.empty()) return;
     const std::size_t a = free_[random.below(free_.size())];
     const std::size_t b = free_[random.below(free_.size())];
     const std::size_t from = a / slots_;
@@ -140,14 +140,15 @@ class FreeSlotWalk {
   }
 
   void try_shift(const Cooling& cooling, RandomStream& random) {
+    if (free_.empty()) return;
     const std::size_t slot = free_[random.below(free_.size())];
     const std::size_t x = index(role_at_[slot]);
     const std::size_t y = random.below(replicas_.size());
-    if (x == y || replicas_[x] <= limits_.min_replicas) return;
+    if (x == y || replicas_[x] <= min_replicas_) return;
     const std::int32_t r_x = replicas_[x];
     const std::int32_t r_y = replicas_[y];
     const double load_x = tokens_[x] / (r_x - 1);
-    if (load_x > limits_.max_load || !representatives_.try_change(r_x, r_x - 1, r_y, r_y + 1)) return;
+    if (!representatives_.try_change(r_x, r_x - 1, r_y, r_y + 1)) return;
     const double load_y = tokens_[y] / (r_y + 1);
     changed_ = loads_;
     add(x, load_x - per_replica(x));
@@ -159,16 +160,18 @@ class FreeSlotWalk {
     }
     --replicas_[x];
     ++replicas_[y];
-    --held_[x * nodes_ + slot / slots_];
-    ++held_[y * nodes_ + slot / slots_];
+    --held_[x * gpus_ + slot / slots_];
+    ++held_[y * gpus_ + slot / slots_];
     role_at_[slot] = static_cast<std::int32_t>(y);
     keep_best();
   }
 
-  void try_roles(const Cooling& cooling, RandomStream& random) {
+  // Two experts change roles, nodes and all: whatever is survived stays so.
+  enum class Roles { kAny, kOfAsManyReplicas };
+  void try_roles(Roles roles, const Cooling& cooling, RandomStream& random) {
     const std::size_t x = random.below(replicas_.size());
     const std::size_t y = random.below(replicas_.size());
-    if (x == y || std::max(tokens_[x] / replicas_[y], tokens_[y] / replicas_[x]) > limits_.max_load) return;
+    if (x == y || (roles == Roles::kOfAsManyReplicas && replicas_[x] != replicas_[y])) return;
     const double more = tokens_[y] - tokens_[x];
     changed_ = loads_;
     add(x, more / replicas_[x]);
@@ -201,8 +204,8 @@ class FreeSlotWalk {
 
   // changed_ += more for each replica of the role.
   void add(std::size_t role, double more) {
-    const std::int32_t* held = &held_[role * nodes_];
-    for (std::size_t n = 0; n < nodes_; ++n) changed_[n] += held[n] * more;
+    const std::int32_t* held = &held_[role * gpus_];
+    for (std::size_t n = 0; n < gpus_; ++n) changed_[n] += held[n] * more;
   }
 
   bool accept_changed(const Cooling& cooling, RandomStream& random) {
@@ -214,8 +217,8 @@ class FreeSlotWalk {
   }
 
   void exchange(std::size_t a, std::size_t b) {
-    const std::size_t x = index(role_at_[a]) * nodes_;
-    const std::size_t y = index(role_at_[b]) * nodes_;
+    const std::size_t x = index(role_at_[a]) * gpus_;
+    const std::size_t y = index(role_at_[b]) * gpus_;
     --held_[x + a / slots_];
     ++held_[x + b / slots_];
     --held_[y + b / slots_];
@@ -230,16 +233,17 @@ class FreeSlotWalk {
     best_expert_of_ = expert_of_;
   }
 
-  const std::size_t slots_;
-  const std::size_t nodes_;
-  ShiftLimits limits_;
+  const ExpertPlacement ordered_;
+  const std::size_t slots_;  // of a GPU
+  const std::size_t gpus_;   // of all nodes
+  const std::int32_t min_replicas_;
   std::vector<std::int32_t> role_at_;
   const std::vector<std::size_t> free_;
   std::vector<std::int32_t> replicas_;   // by role
   std::vector<std::int32_t> expert_of_;  // by role
-  std::vector<double> tokens_{};         // by role, over the mean load of a node
-  std::vector<std::int32_t> held_;       // roles x nodes
-  std::vector<double> loads_;
+  std::vector<double> tokens_{};         // by role, over the mean load of a GPU
+  std::vector<std::int32_t> held_;       // roles x GPUs
+  std::vector<double> loads_;            // of GPUs
   std::vector<double> changed_{};
   Representatives representatives_;
   double unevenness_ = 0;
@@ -250,19 +254,22 @@ class FreeSlotWalk {
 
 }  // namespace
 
-ExpertPlacement swap_free_slots(const BalancedLayer& start, const Annealing& annealing,
-                                RandomStream& random) {
-  FreeSlotWalk walk(start, {});
-  if (!walk.has_free_slots()) return start.placement;
+BalancedLayer swap_free_slots(const BalancedLayer& start, const Annealing& annealing, RandomStream& random) {
+  FreeSlotWalk walk(start, 1);
   Cooling cooling(annealing);
-  for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) walk.try_swap(cooling, random);
-  return walk.best(start).placement;
+  for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) {
+    if (random.below(4) == 0) {
+      walk.try_roles(FreeSlotWalk::Roles::kOfAsManyReplicas, cooling, random);
+    } else {
+      walk.try_swap(cooling, random);
+    }
+  }
+  return walk.best(start);
 }
 
-BalancedLayer shift_free_slots(const BalancedLayer& start, const ShiftLimits& limits,
+BalancedLayer shift_free_slots(const BalancedLayer& start, std::int32_t min_replicas,
                                const Annealing& annealing, RandomStream& random) {
-  FreeSlotWalk walk(start, limits);
-  if (!walk.has_free_slots()) return start;
+  FreeSlotWalk walk(start, min_replicas);
   Cooling cooling(annealing);
   for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) {
     switch (random.below(4)) {
@@ -270,7 +277,7 @@ BalancedLayer shift_free_slots(const BalancedLayer& start, const ShiftLimits& li
         walk.try_shift(cooling, random);
         break;
       case 1:
-        walk.try_roles(cooling, random);
+        walk.try_roles(FreeSlotWalk::Roles::kAny, cooling, random);
         break;
       default:
         walk.try_swap(cooling, random);

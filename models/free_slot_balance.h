@@ -1,4 +1,4 @@
-// Evening out the loads of nodes by the replicas that survival does not rest on: for clusters of any size.
+// Evening out the loads of GPUs by the replicas that survival does not rest on: for clusters of any size.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace goodput {
 
 // Every expert has nodes that decide whether it survives: an innermost set of the layer (models/node_sets.h)
 // on which it stands. One replica on each of them stays where it is; all others are free to be swapped, or
-// shifted: to become replicas of other experts, while experts may change roles, nodes and all. Nothing that
-// is survived is lost, and maximum rank overlap of the new replicas survives what it did before. `start` has
-// loads.
-[[nodiscard]] ExpertPlacement swap_free_slots(const BalancedLayer& start, const Annealing& annealing,
-                                              RandomStream& random);
-[[nodiscard]] BalancedLayer shift_free_slots(const BalancedLayer& start, const ShiftLimits& limits,
+// shifted: to become replicas of other experts. Experts may change roles, nodes and all; where nothing is
+// shifted, those with as many replicas. Nothing that is survived is lost, and maximum rank overlap of the new
+// replicas survives what it did before. `start` has loads.
+[[nodiscard]] BalancedLayer swap_free_slots(const BalancedLayer& start, const Annealing& annealing,
+                                            RandomStream& random);
+[[nodiscard]] BalancedLayer shift_free_slots(const BalancedLayer& start, std::int32_t min_replicas,
                                              const Annealing& annealing, RandomStream& random);
 
 }  // namespace goodput

@@ -104,6 +104,7 @@ void fit_layers(std::vector<ExpertPlacement>& layers, const FailureLattice& latt
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const LatticeGoal goal(lattice, fatal_to_others(layers, l, lattice), {});
     layers[l] = anneal_survival(layers[l], goal, annealing, random);
+    report_layer(effort);
   }
 }
 

@@ -40,7 +40,7 @@ Status check_request(std::span<const std::int64_t> loads, const SlotGrid& grid, 
     if (loads[e] < 0)
       return Error{"", fmt::format("the load of expert {} is {}, want at least 0", e, loads[e])};
     if (loads[e] > std::numeric_limits<std::int64_t>::max() - sum) {
-      return Error{"", "the loads add up to more than 2^63"};
+      return Error{"", "the loads add up to 2^63 or more"};
     }
     sum += loads[e];
   }

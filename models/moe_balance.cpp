@@ -117,6 +117,14 @@ ExpertPlacement split_over_gpus(const ExpertPlacement& placement, const LayerDem
   return gpus;
 }
 
+ExpertPlacement in_order_of_gpus(const ExpertPlacement& placement, const LayerDemand& layer,
+                                 std::int32_t gpus_per_node) {
+  if (gpus_per_node == 1) return placement;
+  ExpertPlacement ordered = placement;
+  ordered.expert_at = split_over_gpus(placement, layer, gpus_per_node).expert_at;
+  return ordered;
+}
+
 Balance placement_balance(const ExpertPlacement& placement, const LayerDemand& layer,
                           std::int32_t gpus_per_node) {
   const double node = max_over_mean(node_loads(placement, layer));

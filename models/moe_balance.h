@@ -19,6 +19,11 @@ namespace goodput {
 [[nodiscard]] ExpertPlacement split_over_gpus(const ExpertPlacement& placement, const LayerDemand& layer,
                                               std::int32_t gpus_per_node);
 
+// The placement with the slots of every node in the order of split_over_gpus: those of its first GPU, then
+// the next.
+[[nodiscard]] ExpertPlacement in_order_of_gpus(const ExpertPlacement& placement, const LayerDemand& layer,
+                                               std::int32_t gpus_per_node);
+
 struct Balance {
   double node_max_over_mean = 1;
   double gpu_max_over_mean = 1;

@@ -35,6 +35,7 @@ std::vector<ExpertPlacement> place_each(std::span<const LayerDemand> layers, con
       groups.push_back(overlap_groups(layers[l], grid));
     } else {
       placements[l] = search_layer(layers[l], grid, effort);
+      report_layer(effort);
     }
   }
   const auto node_sets = anchored_node_sets(groups, grid.nodes);
@@ -47,13 +48,21 @@ std::vector<ExpertPlacement> place_each(std::span<const LayerDemand> layers, con
 }  // namespace
 
 std::vector<ExpertPlacement> place_best(std::span<const LayerDemand> layers, const SlotGrid& grid,
-                                        const SearchEffort& effort) {
+                                        const SearchEffort& effort, std::int32_t gpus_per_node) {
   GOODPUT_CHECK(!layers.empty(), "a model has layers");
   SearchEffort of_layer = effort;
-  if (layers.size() > 1) of_layer.anneals = (effort.anneals + 1) / 2;
+  if (layers.size() > 1) {
+    of_layer.anneals = (effort.anneals + 1) / 2;
+    of_layer.tried = effort.tried / 4;
+    // A lattice of one more node takes twice as long to look at.
+    for (std::int32_t n = 12; n <= std::min(grid.nodes, FailureLattice::kMaxNodes); ++n) {
+      of_layer.tried /= 2;
+      of_layer.moves /= 2;
+    }
+  }
   std::vector<ExpertPlacement> best = place_each(layers, grid, of_layer);
   if (layers.size() > 1 && grid.nodes <= FailureLattice::kMaxNodes) {
-    fit_layers(best, FailureLattice(grid.nodes), effort);
+    fit_layers(best, FailureLattice(grid.nodes), of_layer);
   }
   // A layer on its own already survives what the baselines do.
   if (layers.size() > 1) {
@@ -62,7 +71,7 @@ std::vector<ExpertPlacement> place_best(std::span<const LayerDemand> layers, con
       if (!survives_as_often(best, baseline)) best = std::move(baseline);
     }
   }
-  balance_layers(best, layers, effort);
+  balance_layers(best, layers, gpus_per_node, of_layer);
   return best;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -13,13 +14,19 @@
 
 namespace goodput {
 
-// How long to search where no closed form is best: truncated layers, and layers that have to agree.
+// How long to search where no closed form is best: truncated layers, and layers that have to agree. Of
+// several layers each gets half the annealings and a quarter of the tries.
 struct SearchEffort {
-  std::int64_t tried = 100'000;  // partial placements, before an exhaustive search is given up
+  std::int64_t tried = 400'000;  // partial placements of a layer, before an exhaustive search is given up
   std::int64_t moves = 20'000;   // of an annealing
-  std::int32_t anneals = 4;      // of a layer; of many that have to agree half as many
+  std::int32_t anneals = 4;      // of a layer
   std::uint64_t seed = 0;
+  std::function<void()> layer_done{};  // called whenever a layer has come through one more step
 };
+
+inline void report_layer(const SearchEffort& effort) {
+  if (effort.layer_done) effort.layer_done();
+}
 
 // What is proven about a layer: whichever is chosen, no placement survives more than survival_bound().
 //
@@ -32,7 +39,8 @@ struct SearchEffort {
 // Survives at every number of failures at least what `mro` and `spread` survive, as far as their survival is
 // found exactly. REQUIRES: layers; replicas as check_replicas wants them.
 [[nodiscard]] std::vector<ExpertPlacement> place_best(std::span<const LayerDemand> layers,
-                                                      const SlotGrid& grid, const SearchEffort& effort = {});
+                                                      const SlotGrid& grid, const SearchEffort& effort = {},
+                                                      std::int32_t gpus_per_node = 1);
 
 // Whether the layers survive, at every number of failures, at least what the others do. What is not found
 // exactly does not count, unless it is the layers' own.

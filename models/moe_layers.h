@@ -45,8 +45,9 @@ struct PlacedLayers {
 };
 
 // Allocates and places the experts of all layers; `loads` by layer and expert. `balanced` with `best` goes on
-// to shift replicas between experts where that balances nodes and costs no survival. Errors: those of
-// allocate_replicas; GPUs that do not divide the slots; layers without the same experts.
+// to shift replicas between experts where that balances GPUs and costs no survival; it survives no less than
+// Eq. 1 with `mro` does at any number of failures. Errors: those of allocate_replicas; GPUs that do not
+// divide the slots; layers without the same experts.
 [[nodiscard]] Result<PlacedLayers> place_experts(std::span<const std::vector<std::int64_t>> loads,
                                                  const ExpertNodes& nodes, const PlacementChoice& choice);
 
@@ -55,6 +56,7 @@ struct PlacedLayers {
                                                   const ExpertNodes& nodes, PlacementPlan plan,
                                                   const SearchEffort& effort);
 
+[[nodiscard]] std::vector<LayerDemand> demands_of(std::span<const PlacedLayer> layers);
 [[nodiscard]] std::vector<ExpertPlacement> placements_of(std::span<const PlacedLayer> layers);
 
 }  // namespace goodput

@@ -154,6 +154,7 @@ ExpertPlacement place_eplb(const LayerDemand& layer, const SlotGrid& grid, std::
 }
 
 Status check_replicas(std::span<const std::int32_t> replicas, const SlotGrid& grid) {
+  if (replicas.empty()) return Error{"", "no experts: want the replicas of at least one"};
   std::int64_t sum = 0;
   for (std::size_t e = 0; e < replicas.size(); ++e) {
     if (replicas[e] < 1) {

@@ -58,7 +58,7 @@ struct ExpertGroup {
 [[nodiscard]] ExpertPlacement place_eplb(const LayerDemand& layer, const SlotGrid& grid,
                                          std::int32_t gpus_per_node);
 
-// Errors: a count below 1, a sum other than nodes x slots.
+// Errors: no counts, one below 1, a sum other than nodes x slots.
 [[nodiscard]] Status check_replicas(std::span<const std::int32_t> replicas, const SlotGrid& grid);
 
 }  // namespace goodput

@@ -120,12 +120,24 @@ FrontierStates after_node(const FrontierStates& states, const FrontierStep& step
   return next;
 }
 
-// The probability is a whole number of failure sets over all of them: exactly that, where it can be told.
-double without_rounding(double probability, std::int32_t nodes, std::size_t failures) {
+// Failures that no set can be lost to: fewer than its nodes.
+std::int32_t harmless_failures(const NodeSets& sets) {
+  std::int32_t smallest = sets.nodes() + 1;
+  for (std::size_t s = 0; s < sets.size(); ++s) smallest = std::min(smallest, sets.count(s));
+  return smallest - 1;
+}
+
+// What is known of the probabilities: 1 where no set can be lost, never more than for one failure less, and a
+// whole number of failure sets over all of them, where that can be told.
+void remove_rounding(std::vector<double>& survived, const NodeSets& sets) {
   constexpr double kTellable = 1e9;  // far below what an error of 1e-13 could turn into another number
-  const double sets = choose(nodes, static_cast<std::int32_t>(failures));
-  if (sets > kTellable) return std::min(probability, 1.0);
-  return std::round(probability * sets) / sets;
+  const std::int32_t harmless = harmless_failures(sets);
+  for (std::size_t k = 0; k < survived.size(); ++k) {
+    const double all = choose(sets.nodes(), static_cast<std::int32_t>(k));
+    if (all <= kTellable) survived[k] = std::round(survived[k] * all) / all;
+    if (static_cast<std::int32_t>(k) <= harmless) survived[k] = 1;
+    if (k > 0) survived[k] = std::min(survived[k], survived[k - 1]);
+  }
 }
 
 // Counts down how many live nodes each set still has while nodes fail one by one.
@@ -183,7 +195,8 @@ void set_interval(Survival& survival, double samples) {
 double choose(std::int32_t n, std::int32_t k) {
   if (k < 0 || k > n) return 0;
   double value = 1;
-  for (std::int32_t i = 1; i <= std::min(k, n - k); ++i) value = value * (n - std::min(k, n - k) + i) / i;
+  for (std::int32_t i = 1; i <= std::min(k, n - k) && std::isfinite(value); ++i)
+    value = value * (n - std::min(k, n - k) + i) / i;
   return std::round(value);
 }
 
@@ -203,8 +216,7 @@ std::optional<std::vector<double>> survival_by_recursion(const NodeSets& sets, s
   }
   if (states.pending.empty()) return std::vector<double>(width);
   GOODPUT_CHECK(states.pending.size() == 1, "all sets are closed at the end");
-  for (std::size_t k = 0; k < width; ++k)
-    states.share[k] = without_rounding(states.share[k], sets.nodes(), k);
+  remove_rounding(states.share, sets);
   return std::move(states.share);
 }
 
@@ -242,8 +254,13 @@ std::vector<Survival> survival(const NodeSets& sets, std::int32_t first, std::in
                                const SurvivalOptions& options) {
   GOODPUT_CHECK(0 <= first && first <= last && last <= sets.nodes(), "so many nodes can fail");
   const auto exact = survival_by_recursion(sets, last, options.max_states);
+  const std::int32_t harmless = harmless_failures(sets);
   std::vector<Survival> curve;
   for (std::int32_t k = first; k <= last; ++k) {
+    if (k <= harmless) {
+      curve.push_back({k, 1, 1, 1, SurvivalMethod::kExact});
+      continue;
+    }
     if (!exact && choose(sets.nodes(), k) > options.max_enumerated) {
       curve.push_back(survival_by_sampling(sets, k, options.samples, options.seed));
       continue;

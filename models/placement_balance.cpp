@@ -10,20 +10,20 @@
 namespace goodput {
 namespace {
 
-// Loads of nodes over their mean.
-class NodeLoads {
+// Loads of GPUs over their mean; each has `unit` slots in a row.
+class GpuLoads {
  public:
-  NodeLoads(const SlotState& state, const LayerDemand& layer)
-      : loads_(index(state.nodes_of_experts().nodes())) {
+  GpuLoads(const SlotState& state, const LayerDemand& layer, std::size_t unit)
+      : loads_(state.slots() / unit) {
     const double tokens = std::accumulate(layer.loads.begin(), layer.loads.end(), 0.0);
     const double scale = tokens == 0 ? 0 : static_cast<double>(loads_.size()) / tokens;
     for (std::int32_t e = 0; e < layer.experts(); ++e) replica_.push_back(layer.load_per_replica(e) * scale);
     for (std::size_t slot = 0; slot < state.slots(); ++slot) {
-      loads_[index(state.node_of(slot))] += replica_[index(state.expert(slot))];
+      loads_[slot / unit] += replica_[index(state.expert(slot))];
     }
   }
 
-  // How far from even: fourth powers, for the busiest nodes count most.
+  // How far from even: fourth powers, for the busiest count most.
   [[nodiscard]] double unevenness() const {
     double sum = 0;
     for (const double load : loads_) sum += power(load);
@@ -31,10 +31,10 @@ class NodeLoads {
   }
   [[nodiscard]] double busiest() const { return *std::max_element(loads_.begin(), loads_.end()); }
 
-  void swap(std::int32_t x, std::int32_t a, std::int32_t y, std::int32_t b) {
+  void swap(std::int32_t x, std::size_t a, std::int32_t y, std::size_t b) {
     const double moved = replica_[index(x)] - replica_[index(y)];
-    loads_[index(a)] -= moved;
-    loads_[index(b)] += moved;
+    loads_[a] -= moved;
+    loads_[b] += moved;
   }
 
  private:
@@ -47,21 +47,21 @@ class NodeLoads {
 // One walk of an annealing: the placement and its loads, and the best it met.
 class BalanceWalk {
  public:
-  BalanceWalk(const BalancedLayer& start, const ShiftLimits& limits, const LatticeGoal& goal)
-      : limits_(limits),
+  BalanceWalk(const BalancedLayer& start, std::int32_t min_replicas, const LatticeGoal& goal)
+      : min_replicas_(min_replicas),
         goal_(goal),
         layer_(start.layer),
-        state_(start.placement),
-        loads_(state_, layer_),
+        unit_(index(start.placement.slots / start.gpus)),
+        state_(in_order_of_gpus(start.placement, start.layer, start.gpus)),
+        loads_(state_, layer_, unit_),
         best_(start),
         least_(loads_.busiest()) {}
 
   void try_swaps(const std::vector<SlotSwap>& swaps, const Cooling& cooling, RandomStream& random) {
     if (swaps.empty()) return;
-    NodeLoads swapped = loads_;
+    GpuLoads swapped = loads_;
     for (const SlotSwap& swap : swaps) {
-      swapped.swap(state_.expert(swap.a), state_.node_of(swap.a), state_.expert(swap.b),
-                   state_.node_of(swap.b));
+      swapped.swap(state_.expert(swap.a), swap.a / unit_, state_.expert(swap.b), swap.b / unit_);
     }
     if (!cooling.accepts(swapped.unevenness() - loads_.unevenness(), random)) return;
     for (const SlotSwap& swap : swaps) state_.swap(swap.a, swap.b);
@@ -75,7 +75,7 @@ class BalanceWalk {
   void try_swaps(const Cooling& cooling, RandomStream& random) {
     if (random.below(2) == 0) {
       try_swaps(draw_exchange(state_, random), cooling, random);
-    } else if (const auto swap = draw_swap(state_, random)) {
+    } else if (const auto swap = draw_swap(state_, unit_, random)) {
       try_swaps(std::vector{*swap}, cooling, random);
     }
   }
@@ -85,11 +85,10 @@ class BalanceWalk {
     const std::size_t slot = random.below(state_.slots());
     const std::int32_t x = state_.expert(slot);
     const auto y = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(state_.experts())));
-    if (x == y || layer_.replicas[index(x)] <= limits_.min_replicas) return;
+    if (x == y || layer_.replicas[index(x)] <= min_replicas_) return;
     shift(slot, y);
-    NodeLoads shifted(state_, layer_);
-    if (layer_.load_per_replica(x) > limits_.max_load ||
-        !cooling.accepts(shifted.unevenness() - loads_.unevenness(), random) || !survives_enough()) {
+    GpuLoads shifted(state_, layer_, unit_);
+    if (!cooling.accepts(shifted.unevenness() - loads_.unevenness(), random) || !survives_enough()) {
       shift(slot, x);
       return;
     }
@@ -98,15 +97,16 @@ class BalanceWalk {
   }
 
   // Two experts change roles, replicas and all: whatever is survived stays so.
-  void try_roles(const Cooling& cooling, RandomStream& random) {
+  enum class Roles { kAny, kOfAsManyReplicas };
+  void try_roles(Roles roles, const Cooling& cooling, RandomStream& random) {
     const auto experts = static_cast<std::uint64_t>(state_.experts());
     const auto x = static_cast<std::int32_t>(random.below(experts));
     const auto y = static_cast<std::int32_t>(random.below(experts));
-    if (x == y) return;
+    const bool as_many = layer_.replicas[index(x)] == layer_.replicas[index(y)];
+    if (x == y || (roles == Roles::kOfAsManyReplicas && !as_many)) return;
     change_roles(x, y);
-    NodeLoads changed(state_, layer_);
-    if (std::max(layer_.load_per_replica(x), layer_.load_per_replica(y)) > limits_.max_load ||
-        !cooling.accepts(changed.unevenness() - loads_.unevenness(), random)) {
+    GpuLoads changed(state_, layer_, unit_);
+    if (!cooling.accepts(changed.unevenness() - loads_.unevenness(), random)) {
       change_roles(x, y);
       return;
     }
@@ -175,33 +175,40 @@ class BalanceWalk {
     best_.placement.expert_at = state_.expert_at();
   }
 
-  const ShiftLimits limits_;
+  const std::int32_t min_replicas_;
   const LatticeGoal& goal_;
   LayerDemand layer_;
+  const std::size_t unit_;  // slots of a GPU
   SlotState state_;
-  NodeLoads loads_;
+  GpuLoads loads_;
   BalancedLayer best_;
   double least_;
 };
 
 }  // namespace
 
-ExpertPlacement anneal_balance(const ExpertPlacement& start, const LayerDemand& layer,
-                               const LatticeGoal& goal, const Annealing& annealing, RandomStream& random) {
-  BalanceWalk walk({layer, start}, {}, goal);
+BalancedLayer anneal_balance(const BalancedLayer& start, const LatticeGoal& goal, const Annealing& annealing,
+                             RandomStream& random) {
+  BalanceWalk walk(start, 1, goal);
   Cooling cooling(annealing);
-  for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) walk.try_swaps(cooling, random);
-  return std::move(walk).best().placement;
+  for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) {
+    if (random.below(6) == 0) {
+      walk.try_roles(BalanceWalk::Roles::kOfAsManyReplicas, cooling, random);
+    } else {
+      walk.try_swaps(cooling, random);
+    }
+  }
+  return std::move(walk).best();
 }
 
-BalancedLayer anneal_replicas(const BalancedLayer& start, const ShiftLimits& limits, const LatticeGoal& goal,
+BalancedLayer anneal_replicas(const BalancedLayer& start, std::int32_t min_replicas, const LatticeGoal& goal,
                               const Annealing& annealing, RandomStream& random) {
-  BalanceWalk walk(start, limits, goal);
+  BalanceWalk walk(start, min_replicas, goal);
   Cooling cooling(annealing);
   for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) {
     switch (random.below(6)) {
       case 0:
-        walk.try_roles(cooling, random);
+        walk.try_roles(BalanceWalk::Roles::kAny, cooling, random);
         break;
       case 1:
       case 2:

@@ -1,4 +1,4 @@
-// Evening out the loads of the nodes of a small cluster without losing survival.
+// Evening out the loads of the GPUs of a small cluster without losing survival.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,21 @@
 
 namespace goodput {
 
-// By swapping replicas. `start` has to meet the floor of `goal`.
-[[nodiscard]] ExpertPlacement anneal_balance(const ExpertPlacement& start, const LayerDemand& layer,
-                                             const LatticeGoal& goal, const Annealing& annealing,
-                                             RandomStream& random);
-
-// A layer whose numbers of replicas may change too.
+// A layer that is being balanced. Its numbers of replicas may change too.
 struct BalancedLayer {
   LayerDemand layer{};
   ExpertPlacement placement{};
+  std::int32_t gpus = 1;  // of a node; they share its slots (split_over_gpus)
 };
 
-// What shifting replicas has to leave alone.
-struct ShiftLimits {
-  std::int32_t min_replicas = 1;  // of any expert
-  double max_load = 0;            // tokens of one replica: what one GPU of several could not share
-};
+// By swapping replicas. `start` has to meet the floor of `goal`.
+[[nodiscard]] BalancedLayer anneal_balance(const BalancedLayer& start, const LatticeGoal& goal,
+                                           const Annealing& annealing, RandomStream& random);
 
-// By swapping replicas and by turning replicas of one expert into replicas of another. The placement meets
-// the floor of `goal`, and survives no less than maximum rank overlap and spread of its own replicas do.
-[[nodiscard]] BalancedLayer anneal_replicas(const BalancedLayer& start, const ShiftLimits& limits,
+// By swapping replicas and by turning replicas of one expert into replicas of another, of which none has
+// fewer than `min_replicas`. The placement meets the floor of `goal`, and survives no less than maximum rank
+// overlap and spread of its own replicas do.
+[[nodiscard]] BalancedLayer anneal_replicas(const BalancedLayer& start, std::int32_t min_replicas,
                                             const LatticeGoal& goal, const Annealing& annealing,
                                             RandomStream& random);
 

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <unordered_set>
 #include <utility>
 
 #include "models/placement_search.h"
 #include "sim/errors.h"
+#include "sim/hash.h"
 #include "sim/index.h"
 
 namespace goodput {
@@ -23,9 +25,26 @@ struct Choice {
 // The nodes after some experts were placed.
 struct Partial {
   FailureLattice::Fatal fatal{};
+  std::vector<std::uint32_t> innermost{};  // sets of nodes, ascending, none within another
   std::vector<std::int32_t> vacant{};
-  std::vector<std::int32_t> kind{};  // nodes of one kind hold the same experts and have as many vacant slots
+  std::vector<std::int32_t> kind{};  // nodes of one kind are in the same sets and have as many vacant slots
 };
+
+// With one more set of nodes that an expert stands on.
+std::vector<std::uint32_t> with_set(std::vector<std::uint32_t> innermost, std::uint32_t nodes) {
+  for (const std::uint32_t set : innermost) {
+    if ((set & ~nodes) == 0) return innermost;
+  }
+  std::erase_if(innermost, [&](std::uint32_t set) { return (nodes & ~set) == 0; });
+  innermost.insert(std::upper_bound(innermost.begin(), innermost.end(), nodes), nodes);
+  return innermost;
+}
+
+std::uint32_t mask_of(const std::vector<std::int32_t>& taken) {
+  std::uint32_t nodes = 0;
+  for (std::size_t n = 0; n < taken.size(); ++n) nodes |= (taken[n] > 0 ? 1U : 0U) << n;
+  return nodes;
+}
 
 // All ways to put `replicas` replicas of one expert on the nodes, or one more than `most` of them. Nodes of
 // one kind take in descending order: other orders are the same placement with nodes renamed.
@@ -79,7 +98,9 @@ class BranchAndBound {
         order_(experts_by_replicas(layer.replicas, layer.loads)),
         taken_(order_.size()),
         best_value_(value) {
-    place_from(0, {lattice.none(), std::vector<std::int32_t>(index(grid.nodes), grid.slots),
+    place_from(0, {lattice.none(),
+                   {},
+                   std::vector<std::int32_t>(index(grid.nodes), grid.slots),
                    std::vector<std::int32_t>(index(grid.nodes))});
   }
 
@@ -108,7 +129,8 @@ class BranchAndBound {
     for (Choice& choice : rated_choices(partial, layer_.replicas[index(order_[position])])) {
       if (choice.value <= best_value_ + kSameValue) return;
       taken_[position] = choice.taken;
-      place_from(position + 1, after(partial, std::move(choice)));
+      const Partial next = after(partial, std::move(choice));
+      if (is_new(position, next)) place_from(position + 1, next);
       if (tries_left_ < 0) return;
     }
   }
@@ -119,10 +141,8 @@ class BranchAndBound {
     tries_left_ -= static_cast<std::int64_t>(choices.size());
     if (tries_left_ < 0) return {};
     for (Choice& choice : choices) {
-      std::uint32_t nodes = 0;
-      for (std::size_t n = 0; n < choice.taken.size(); ++n) nodes |= (choice.taken[n] > 0 ? 1U : 0U) << n;
       choice.fatal = partial.fatal;
-      lattice_.add(choice.fatal, nodes);
+      lattice_.add(choice.fatal, mask_of(choice.taken));
       choice.value = goal_.value(lattice_.survived(choice.fatal));
     }
     std::stable_sort(choices.begin(), choices.end(),
@@ -131,18 +151,30 @@ class BranchAndBound {
   }
 
   static Partial after(const Partial& partial, Choice choice) {
-    Partial next{std::move(choice.fatal), partial.vacant, std::vector<std::int32_t>(partial.kind.size())};
+    Partial next{std::move(choice.fatal), with_set(partial.innermost, mask_of(choice.taken)), partial.vacant,
+                 std::vector<std::int32_t>(partial.kind.size())};
+    for (std::size_t n = 0; n < next.vacant.size(); ++n) next.vacant[n] -= choice.taken[n];
+    const auto are_alike = [&](std::size_t a, std::size_t b) {
+      return next.vacant[a] == next.vacant[b] &&
+             std::all_of(next.innermost.begin(), next.innermost.end(),
+                         [&](std::uint32_t set) { return (set >> a & 1) == (set >> b & 1); });
+    };
     std::int32_t kinds = 0;
     for (std::size_t n = 0; n < next.vacant.size(); ++n) {
-      next.vacant[n] -= choice.taken[n];
       std::size_t like = 0;
-      while (partial.kind[like] != partial.kind[n] || (choice.taken[like] > 0) != (choice.taken[n] > 0) ||
-             next.vacant[like] != next.vacant[n]) {
-        ++like;
-      }
+      while (!are_alike(like, n)) ++like;
       next.kind[n] = like == n ? kinds++ : next.kind[like];
     }
     return next;
+  }
+
+  // Whether these sets and vacant slots were not met before at this position.
+  bool is_new(std::size_t position, const Partial& partial) {
+    Hash hash;
+    hash.add(position);
+    for (const std::uint32_t set : partial.innermost) hash.add(set);
+    for (const std::int32_t vacant : partial.vacant) hash.add(vacant);
+    return met_.insert(hash.value()).second;
   }
 
   static constexpr double kSameValue = 1e-12;  // values are sums of a dozen numbers up to 1
@@ -156,6 +188,7 @@ class BranchAndBound {
   std::vector<std::vector<std::int32_t>> taken_;  // replicas on nodes, by position in order_
   std::vector<std::vector<std::int32_t>> best_{};
   double best_value_;
+  std::unordered_set<std::uint64_t> met_{};
 };
 
 }  // namespace

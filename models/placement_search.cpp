@@ -67,7 +67,7 @@ ExpertPlacement anneal_survival(const ExpertPlacement& start, const SurvivalGoal
   std::vector<std::int32_t> best = state.expert_at();
   Cooling cooling(annealing);
   for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) {
-    const auto swap = draw_swap(state, random);
+    const auto swap = draw_swap(state, state.slots_of_node(), random);
     if (!swap) continue;
     state.swap(swap->a, swap->b);
     const double swapped = goal.value(state.nodes_of_experts());

@@ -11,6 +11,7 @@
 #include "tools/output_file.h"
 #include "tools/placement_report.h"
 #include "tools/placement_request.h"
+#include "tools/progress_bar.h"
 
 namespace goodput {
 namespace {
@@ -79,6 +80,10 @@ class PlacementCommand final : public Command {
                                         {{"--json", context.options.json_path}}));
     GOODPUT_TRY(PlacementRequest request, read_placement_request(options_));
     const std::uint64_t hash = hash_of(request);
+    const bool shows = context.terminal.shows_progress && !context.options.quiet;
+    ProgressBar bar(context.err, shows ? ProgressBar::Show::kWhenSlow : ProgressBar::Show::kNever,
+                    "placing experts", 0);
+    request.choice.effort.layer_done = [&bar, steps = std::uint64_t{0}]() mutable { bar.update(++steps); };
     GOODPUT_TRY(const PlacementReport report, place_as_requested(std::move(request), context.options.seed));
     for (const std::string& note : report.request.notes) context.note(note);
     context.print(placement_text(report));

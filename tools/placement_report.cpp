@@ -11,6 +11,7 @@ namespace goodput {
 namespace {
 
 constexpr double kSameProbability = 1e-12;
+constexpr std::int32_t kMaxProvenNodes = 4096;  // proving takes time in the square of them
 
 Result<PlacedLayers> place(const PlacementRequest& request) {
   if (!request.layers.front().replicas.empty()) {
@@ -22,17 +23,12 @@ Result<PlacedLayers> place(const PlacementRequest& request) {
   return place_experts(loads, request.nodes, request.choice);
 }
 
-std::vector<LayerDemand> demands_of(const PlacedLayers& placed) {
-  std::vector<LayerDemand> demands;
-  for (const PlacedLayer& layer : placed.layers) demands.push_back(layer.layer);
-  return demands;
-}
-
 // Untruncated layers that together survive as often as the weakest of them can, however many nodes fail.
 bool is_proven(const std::vector<LayerDemand>& layers, const NodeSets& sets, const SlotGrid& grid) {
   for (const LayerDemand& layer : layers) {
     if (!is_untruncated(layer, grid)) return false;
   }
+  if (grid.nodes > kMaxProvenNodes) return false;
   const auto survived = survival_by_recursion(sets, grid.nodes, SurvivalOptions{}.max_states);
   if (!survived) return false;
   const std::vector<double> bound = survival_bound(layers, grid, grid.nodes);
@@ -48,7 +44,7 @@ Result<PlacementReport> place_as_requested(PlacementRequest request, std::uint64
   request.choice.effort.seed = seed;
   GOODPUT_TRY(PlacedLayers placed, place(request));
   PlacementReport report;
-  const std::vector<LayerDemand> layers = demands_of(placed);
+  const std::vector<LayerDemand> layers = demands_of(placed.layers);
   const NodeSets sets = deciding_sets(placements_of(placed.layers));
   SurvivalOptions options;
   options.seed = seed;

@@ -26,7 +26,7 @@ using testing::survived_sets;
 using Replicas = std::vector<std::int32_t>;
 
 constexpr double kRounding = 1e-12;
-constexpr SearchEffort kShortSearch{.tried = 2'000, .moves = 2'000};
+const SearchEffort kShortSearch{.tried = 2'000, .moves = 2'000};
 
 std::string named(const SlotGrid& grid, const Replicas& replicas) {
   std::string name =
@@ -184,6 +184,13 @@ TEST_CASE("best: counterexamples to the optimality of maximum rank overlap") {
     CHECK(survived_sets(place_mro(layer, known.grid))[known.failures] == known.mro);
     CHECK(survived_sets(best_of(layer, known.grid)) == optimum->most);
   }
+}
+
+TEST_CASE("best: placements that a shorter search missed" * doctest::test_suite("release-only")) {
+  CHECK(survived_sets(best_of({{3, 4, 4, 4, 5, 5, 10}, {}}, {7, 5})) ==
+        SurvivedSets{1, 7, 21, 34, 31, 12, 0, 0});
+  CHECK(survived_sets(best_of({{3, 5, 5, 6, 6, 7}, {}}, {8, 4})) ==
+        SurvivedSets{1, 8, 28, 55, 65, 46, 15, 0, 0});
 }
 
 TEST_CASE("best: experts that all fit on a node are nested, 7 of 10 triples of failures survived") {

@@ -204,6 +204,52 @@ TEST_CASE("placed layers: nodes and loads that cannot be are said") {
   CHECK(problem({{1, 1}}, {2, 2, 1}, 0) == "min replicas is 0, want at least 1");
 }
 
+TEST_CASE("placed layers: no layers, or layers of different sizes, are said") {
+  CHECK(problem({}, {2, 2, 1}) == "no layers to place");
+  CHECK(problem({{1, 2}, {1, 2, 3}}, {4, 2, 1}) == "layers with 2 and with 3 experts; want as many in all");
+  CHECK(place_replicas({}, {2, 2, 1}, PlacementPlan::kBest, {}).error().message() == "no layers to place");
+}
+
+// Found by trying at random: joint survival fell below the baseline's, or a layer became less even.
+TEST_CASE("placed layers: the default is never below Eq. 1 with maximum rank overlap where it was once") {
+  struct Case {
+    LayerLoads loads;
+    ExpertNodes nodes;
+  };
+  const Case cases[] = {
+      {{{9, 10, 7, 11, 11, 19, 20, 12, 1}, {15, 12, 10, 14, 7, 13, 15, 9, 7}}, {15, 2, 1}},
+      {{{8, 18, 20, 8, 2, 20, 13, 15, 19, 19, 17}, {19, 19, 14, 1, 1, 5, 13, 11, 18, 20, 20}}, {15, 2, 1}},
+      {{{100000, 12500, 50000, 19245}}, {10, 2, 1}},
+      {{{0, 3, 1, 3}}, {5, 3, 1}},
+      {{{130333, 18394, 32030}}, {9, 6, 2}},
+      {{{68184, 34645, 26815, 46858, 133000, 41624, 30110, 29056, 24927, 24343, 23405, 38429}}, {17, 2, 1}}};
+  for (const Case& known : cases) {
+    const PlacedLayers best = placed(known.loads, known.nodes);
+    const PlacedLayers mro = placed(known.loads, known.nodes, choice(Allocation::kEq1, PlacementPlan::kMro));
+    check_is_placement(best, known.nodes);
+    CHECK(survives_as_often(placements_of(best.layers), placements_of(mro.layers)));
+    const auto uneven = unevenness(best, known.nodes.gpus);
+    const auto more_uneven = unevenness(mro, known.nodes.gpus);
+    for (std::size_t layer = 0; layer < uneven.size(); ++layer) {
+      INFO(known.nodes.nodes << " nodes, layer " << layer);
+      CHECK(uneven[layer] <= more_uneven[layer]);
+    }
+  }
+}
+
+TEST_CASE("placed layers: where every slot is forced, experts change roles to balance") {
+  // 32 experts x 2 replicas fill 16 x 4 slots. Groups in order of load would put the four hottest on one pair
+  // of nodes: 1 + 1/2 + 1/3 + 1/4 over the mean of 8 pairs; the hottest with three of the coldest is as even
+  // as it gets.
+  std::vector<std::int64_t> loads;
+  for (int rank = 1; rank <= 32; ++rank) loads.push_back(1'000'000 / rank);
+  const PlacedLayers best = placed({loads}, {16, 4, 1});
+  const PlacedLayers mro = placed({loads}, {16, 4, 1}, choice(Allocation::kEq1, PlacementPlan::kMro));
+  CHECK(unevenness(mro, 1).front() == doctest::Approx(4.107).epsilon(1e-3));
+  CHECK(unevenness(best, 1).front() == doctest::Approx(2.162).epsilon(1e-3));
+  CHECK(survives_as_often(placements_of(best.layers), placements_of(mro.layers)));
+}
+
 TEST_CASE("placed layers: replicas that cannot be are said") {
   const auto refused = [](const LayerDemand& layer, const ExpertNodes& nodes) {
     const auto layers = place_replicas({&layer, 1}, nodes, PlacementPlan::kBest, {});
@@ -211,6 +257,9 @@ TEST_CASE("placed layers: replicas that cannot be are said") {
   };
   CHECK(refused({{2, 3}, {}}, {3, 2, 1}) == "the replicas add up to 5, but 3 nodes x 2 slots hold 6");
   CHECK(refused({{0, 6}, {}}, {3, 2, 1}) == "expert 0 has 0 replicas, want at least 1");
+  CHECK(refused({{}, {}}, {3, 2, 1}) == "no experts: want the replicas of at least one");
+  CHECK(refused({{3, 3}, {1, 2, 3}}, {3, 2, 1}) ==
+        "a layer has the loads of 3 experts and the replicas of 2");
   CHECK(refused({{3, 3}, {}}, {2, 3, 2}) == "3 slots do not divide evenly over the 2 GPUs of a node");
 }
 

@@ -245,7 +245,7 @@ TEST_CASE("placement: replicas that are no allocation are said") {
   CHECK(problem({6, 0}, {3, 2}) == "expert 1 has 0 replicas, want at least 1");
   CHECK(problem({-1, 7}, {3, 2}) == "expert 0 has -1 replicas, want at least 1");
   CHECK(problem({2, 3}, {3, 2}) == "the replicas add up to 5, but 3 nodes x 2 slots hold 6");
-  CHECK(problem({}, {3, 2}) == "the replicas add up to 0, but 3 nodes x 2 slots hold 6");
+  CHECK(problem({}, {3, 2}) == "no experts: want the replicas of at least one");
 }
 
 }  // namespace goodput

@@ -256,4 +256,27 @@ TEST_CASE("survival: a range of failures that cannot be is our bug") {
   CHECK_THROWS_AS((void)survival(sets, 0, 5), InternalError);
 }
 
+TEST_CASE("survival: fewer failures than any expert has nodes are survived for certain, not almost") {
+  // 50 experts on 20 of 1000 nodes each: 19 failures cannot take all of one, and drawing them would say so
+  // only nearly.
+  NodeSets sets(1000);
+  for (std::int32_t e = 0; e < 50; ++e) {
+    sets.append_empty();
+    for (std::int32_t i = 0; i < 20; ++i) sets.insert(static_cast<std::size_t>(e), 20 * e + i);
+  }
+  SurvivalOptions by_drawing;
+  by_drawing.max_states = 0;
+  for (const SurvivalOptions& options : {SurvivalOptions{}, by_drawing}) {
+    for (const Survival& s : survival(sets, 0, 19, options)) {
+      CHECK(s.probability == 1);
+      CHECK(s.method == SurvivalMethod::kExact);
+    }
+  }
+  double before = 1;
+  for (const Survival& s : survival(sets, 0, 60)) {
+    CHECK(s.probability <= before);
+    before = s.probability;
+  }
+}
+
 }  // namespace goodput
