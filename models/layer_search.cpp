@@ -15,6 +15,7 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kMaxStates = 1U << 12;  // of a recursion that a search may call thousands of times
+constexpr std::int64_t kFewestMoves = 10;     // that are worth an annealing
 
 // Groups of these sizes in ascending order of replicas, each on as many nodes as its first expert has
 // replicas, on consecutive nodes as far as they reach; the last ones get a node each at least.
@@ -111,19 +112,22 @@ ExpertPlacement search_small(const LayerDemand& layer, const SlotGrid& grid, con
 
 // Where a lattice is too large; an evaluation takes far longer.
 ExpertPlacement search_large(const LayerDemand& layer, const SlotGrid& grid, const SearchEffort& effort) {
-  std::vector<double> floor(index(grid.nodes) + 1);
+  const std::int32_t failures = compared_failures(grid.nodes);
+  std::vector<double> floor(index(failures) + 1);
   for (const ExpertPlacement& plan : {place_mro(layer, grid), place_spread(layer, grid)}) {
     const auto survived =
-        survival_by_recursion(innermost(expert_nodes(plan)), grid.nodes, SurvivalOptions{}.max_states);
+        survival_by_recursion(innermost(expert_nodes(plan)), failures, SurvivalOptions{}.max_states);
     // Without an exact answer nothing is known to be better than maximum rank overlap.
     if (!survived) return place_mro(layer, grid);
     for (std::size_t k = 0; k < floor.size(); ++k) floor[k] = std::max(floor[k], (*survived)[k]);
   }
   const RecursionGoal goal(floor, kMaxStates);
-  const double work = std::pow(grid.nodes, 2) * layer.experts();  // of an evaluation, at least
+  std::vector<ExpertPlacement> plans = starting_plans(layer, grid);
+  const double work =
+      static_cast<double>(grid.nodes) * failures * layer.experts();  // of an evaluation, at least
   const auto moves = static_cast<std::int64_t>(static_cast<double>(effort.moves) * std::min(1.0, 1e3 / work));
-  return anneal_from_plans(starting_plans(layer, grid), layer, grid, goal, effort,
-                           std::max<std::int64_t>(moves, 1));
+  if (moves < kFewestMoves) return most_valued(plans, goal);
+  return anneal_from_plans(std::move(plans), layer, grid, goal, effort, moves);
 }
 
 }  // namespace

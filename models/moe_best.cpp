@@ -78,7 +78,7 @@ std::vector<ExpertPlacement> place_best(std::span<const LayerDemand> layers, con
 bool survives_as_often(std::span<const ExpertPlacement> layers, std::span<const ExpertPlacement> others) {
   const auto curve = [](std::span<const ExpertPlacement> all) {
     const NodeSets sets = deciding_sets(all);
-    return survival_by_recursion(sets, sets.nodes(), SurvivalOptions{}.max_states);
+    return survival_by_recursion(sets, compared_failures(sets.nodes()), SurvivalOptions{}.max_states);
   };
   const auto theirs = curve(others);
   if (!theirs) return true;  // not known to be beaten

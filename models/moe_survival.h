@@ -50,6 +50,12 @@ struct SurvivalOptions {
 [[nodiscard]] Survival survival_by_sampling(const NodeSets& sets, std::int32_t failures, std::int64_t samples,
                                             std::uint64_t seed);
 
+// Up to how many failures placements are compared with each other: all of them, or 64 of more than 512 nodes,
+// since the recursion takes time in nodes x failures.
+[[nodiscard]] constexpr std::int32_t compared_failures(std::int32_t nodes) {
+  return nodes <= 512 ? nodes : 64;
+}
+
 // n choose k; infinity beyond a double.
 [[nodiscard]] double choose(std::int32_t n, std::int32_t k);
 

@@ -50,7 +50,8 @@ bool LatticeGoal::meets_floor(const NodeSets& experts) const {
 }
 
 double RecursionGoal::value(const NodeSets& experts) const {
-  const auto survived = survival_by_recursion(innermost(experts), experts.nodes(), max_states_);
+  const auto survived =
+      survival_by_recursion(innermost(experts), static_cast<std::int32_t>(floor_.size()) - 1, max_states_);
   if (!survived) return -std::numeric_limits<double>::infinity();
   double value = 0;
   for (std::size_t k = 0; k < survived->size(); ++k) {

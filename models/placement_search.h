@@ -50,7 +50,7 @@ class LatticeGoal final : public SurvivalGoal {
 // Of any cluster, for placements whose survival the recursion over nodes finds in few states.
 class RecursionGoal final : public SurvivalGoal {
  public:
-  // `floor`: probability to survive k failures, k = 0..N.
+  // `floor`: probability to survive k failures, for as many k from 0 as count.
   RecursionGoal(std::vector<double> floor, std::size_t max_states)
       : floor_(std::move(floor)), max_states_(max_states) {}
 
