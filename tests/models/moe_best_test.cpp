@@ -186,6 +186,21 @@ TEST_CASE("best: counterexamples to the optimality of maximum rank overlap") {
   }
 }
 
+TEST_CASE("best: on a large truncated cluster, not below either plan up to the failures that are compared") {
+  // Groups of 400 and 400 nodes do not fit on 600: maximum rank overlap leaves the last expert 200.
+  const LayerDemand layer{{400, 400, 400}, {}};
+  const SlotGrid grid{600, 2};
+  const auto curve = [&](const ExpertPlacement& placement) {
+    return *survival_by_recursion(deciding_sets({&placement, 1}), compared_failures(grid.nodes), 1U << 14);
+  };
+  const std::vector<double> best = curve(best_of(layer, grid));
+  CHECK(best.size() == 65);
+  for (const ExpertPlacement& plan : {place_mro(layer, grid), place_spread(layer, grid)}) {
+    const std::vector<double> survived = curve(plan);
+    for (std::size_t k = 0; k < best.size(); ++k) CHECK(best[k] >= survived[k] - kRounding);
+  }
+}
+
 TEST_CASE("best: placements that a shorter search missed" * doctest::test_suite("release-only")) {
   CHECK(survived_sets(best_of({{3, 4, 4, 4, 5, 5, 10}, {}}, {7, 5})) ==
         SurvivedSets{1, 7, 21, 34, 31, 12, 0, 0});
