@@ -51,6 +51,13 @@ Status ByteSink::write(std::string_view bytes) {
   return Ok{};
 }
 
+Status ByteSink::write_if_full(std::string& text, std::size_t block) {
+  if (text.size() < block) return Ok{};
+  GOODPUT_TRY_STATUS(write(text));
+  text.clear();
+  return Ok{};
+}
+
 Status ByteSink::close() {
   errno = 0;
   if (gzclose_w(as_gz(file_.release())) != Z_OK) return write_error(path_, errno);

@@ -1,6 +1,7 @@
 // A file written front to back, as it is or gzipped: the counterpart of ByteSource.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ class ByteSink {
                                Compression compression = Compression::kSmall);
 
   Status write(std::string_view bytes);
+  // Writes `text` and empties it, once it has `block` bytes.
+  Status write_if_full(std::string& text, std::size_t block);
 
   // Flushes everything; a file that was not closed this way may be incomplete. Nothing may be written
   // afterwards.

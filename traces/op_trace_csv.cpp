@@ -226,9 +226,7 @@ Status write_csv(const OpTrace& trace, const std::string& path, std::string_view
   std::string text = header_line();
   for (std::size_t i = 0; i < trace.size(); ++i) {
     append_row(text, trace, i, layout);
-    if (text.size() < kCsvBlockBytes) continue;
-    GOODPUT_TRY_STATUS(file.write(text));
-    text.clear();
+    GOODPUT_TRY_STATUS(file.write_if_full(text, kCsvBlockBytes));
   }
   GOODPUT_TRY_STATUS(file.write(text));
   return file.close();

@@ -162,9 +162,7 @@ Status write_long_csv(const RoutingTrace& trace, const std::string& path, std::s
                        loads[e]);
       }
     }
-    if (text.size() < kCsvBlockBytes) continue;
-    GOODPUT_TRY_STATUS(file.write(text));
-    text.clear();
+    GOODPUT_TRY_STATUS(file.write_if_full(text, kCsvBlockBytes));
   }
   GOODPUT_TRY_STATUS(file.write(text));
   return file.close();

@@ -116,9 +116,7 @@ Status write_wide_csv(const RoutingTrace& trace, const std::string& path, std::s
       for (const std::int64_t load : trace.loads(i, l)) fmt::format_to(std::back_inserter(text), ",{}", load);
       text += '\n';
     }
-    if (text.size() < kCsvBlockBytes) continue;
-    GOODPUT_TRY_STATUS(file.write(text));
-    text.clear();
+    GOODPUT_TRY_STATUS(file.write_if_full(text, kCsvBlockBytes));
   }
   GOODPUT_TRY_STATUS(file.write(text));
   return file.close();
