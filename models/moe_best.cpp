@@ -14,8 +14,6 @@
 namespace goodput {
 namespace {
 
-constexpr double kSameProbability = 1e-12;
-
 std::vector<ExpertPlacement> all_layers(std::span<const LayerDemand> layers, const SlotGrid& grid,
                                         ExpertPlacement (*place)(const LayerDemand&, const SlotGrid&)) {
   std::vector<ExpertPlacement> placements;
@@ -55,7 +53,7 @@ std::vector<ExpertPlacement> place_best(std::span<const LayerDemand> layers, con
     of_layer.anneals = (effort.anneals + 1) / 2;
     of_layer.tried = effort.tried / 4;
     // A lattice of one more node takes twice as long to look at.
-    for (std::int32_t n = 12; n <= std::min(grid.nodes, FailureLattice::kMaxNodes); ++n) {
+    for (std::int32_t n = 12; n <= grid.nodes && grid.nodes <= FailureLattice::kMaxNodes; ++n) {
       of_layer.tried /= 2;
       of_layer.moves /= 2;
     }
