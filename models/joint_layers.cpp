@@ -28,9 +28,8 @@ void swap_nodes(ExpertPlacement& layer, std::int32_t a, std::int32_t b) {
 }
 
 // Renames nodes two by two while that helps.
-bool rename_nodes(ExpertPlacement& layer, const LatticeGoal& goal) {
-  const double before = value_of(layer, goal);
-  double value = before;
+void rename_nodes(ExpertPlacement& layer, const LatticeGoal& goal) {
+  double value = value_of(layer, goal);
   for (bool helped = true; helped;) {
     helped = false;
     for (std::int32_t a = 0; a < layer.nodes; ++a) {
@@ -46,7 +45,6 @@ bool rename_nodes(ExpertPlacement& layer, const LatticeGoal& goal) {
       }
     }
   }
-  return value > before;
 }
 
 ExpertPlacement shuffled_nodes(const ExpertPlacement& layer, RandomStream& random) {

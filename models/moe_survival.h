@@ -56,6 +56,9 @@ struct SurvivalOptions {
   return nodes <= 512 ? nodes : 64;
 }
 
+// Probabilities closer than this are the same but for rounding.
+inline constexpr double kSameProbability = 1e-12;
+
 // n choose k; infinity beyond a double.
 [[nodiscard]] double choose(std::int32_t n, std::int32_t k);
 

@@ -10,7 +10,6 @@
 namespace goodput {
 namespace {
 
-constexpr double kSameProbability = 1e-12;
 constexpr std::int32_t kMaxProvenNodes = 4096;  // proving takes time in the square of them
 
 Result<PlacedLayers> place(const PlacementRequest& request) {

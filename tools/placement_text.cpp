@@ -90,7 +90,7 @@ std::string survival_curve(const PlacementReport& report) {
 bool meets_bound(const PlacementReport& report) {
   return std::all_of(report.survival.begin(), report.survival.end(), [&](const Survival& s) {
     return s.method == SurvivalMethod::kExact &&
-           s.probability >= report.bound[static_cast<std::size_t>(s.failures)] - 1e-12;
+           s.probability >= report.bound[static_cast<std::size_t>(s.failures)] - kSameProbability;
   });
 }
 
