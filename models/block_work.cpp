@@ -219,13 +219,19 @@ struct FfnShape {
   Linear down;
   double activations = 0;  // elements that go into the activation function, a row
 
-  FfnShape(const BlockScope& scope, double hidden_size, double copies) {
-    const double width = hidden_size / scope.plan.tp;
+  // `cuts`: GPUs that share each of the copies.
+  FfnShape(const BlockScope& scope, double hidden_size, double copies, std::int32_t cuts) {
+    const double width = hidden_size / cuts;
     activations = (scope.model.gated_ffn ? 2 : 1) * width;
     up = {static_cast<double>(scope.model.hidden), activations, copies};
     down = {width, static_cast<double>(scope.model.hidden), copies};
   }
 };
+
+FfnShape expert_shape(const BlockScope& scope) {
+  return {scope, static_cast<double>(scope.model.moe->expert_ffn), scope.held_experts(),
+          scope.plan.expert_tp()};
+}
 
 void ffn_products_forward(Sequence& kernels, const FfnShape& ffn, double rows) {
   kernels.forward(ffn.up, rows);
@@ -277,6 +283,14 @@ double BlockScope::vocab_rows() const {
   return std::ceil(model.vocab / multiple) * multiple / plan.tp;
 }
 
+double BlockScope::routed_tokens() const {
+  return tokens() * model.moe->top_k / (static_cast<double>(plan.tp) / plan.expert_tp());
+}
+
+double BlockScope::held_experts() const {
+  return plan.expert_slots > 0 ? plan.expert_slots : static_cast<double>(model.moe->experts) / plan.ep;
+}
+
 std::vector<Kernel> attention_forward(const BlockScope& scope) {
   const AttentionShape shape(scope);
   Sequence kernels(scope);
@@ -319,7 +333,7 @@ std::vector<Kernel> attention_input_weight_gradient(const BlockScope& scope) {
 
 std::vector<Kernel> ffn_input_weight_gradient(const BlockScope& scope, double hidden_size) {
   Sequence kernels(scope);
-  kernels.weight_gradient(FfnShape(scope, hidden_size, 1).up, scope.tokens());
+  kernels.weight_gradient(FfnShape(scope, hidden_size, 1, scope.plan.tp).up, scope.tokens());
   return std::move(kernels).take();
 }
 
@@ -346,7 +360,7 @@ std::vector<Kernel> mtp_projection_backward(const BlockScope& scope, Gradients g
 std::vector<Kernel> ffn_forward(const BlockScope& scope, double hidden_size) {
   Sequence kernels(scope);
   norm_forward(kernels, scope);
-  ffn_products_forward(kernels, FfnShape(scope, hidden_size, 1), scope.tokens());
+  ffn_products_forward(kernels, FfnShape(scope, hidden_size, 1, scope.plan.tp), scope.tokens());
   residual_forward(kernels, scope);
   return std::move(kernels).take();
 }
@@ -354,7 +368,8 @@ std::vector<Kernel> ffn_forward(const BlockScope& scope, double hidden_size) {
 std::vector<Kernel> ffn_backward(const BlockScope& scope, double hidden_size, Gradients gradients) {
   Sequence kernels(scope);
   if (has_activations(gradients)) residual_backward(kernels, scope);
-  ffn_products_backward(kernels, scope, FfnShape(scope, hidden_size, 1), scope.tokens(), gradients);
+  ffn_products_backward(kernels, scope, FfnShape(scope, hidden_size, 1, scope.plan.tp), scope.tokens(),
+                        gradients);
   if (has_activations(gradients)) norm_backward(kernels, scope);
   return std::move(kernels).take();
 }
@@ -392,20 +407,19 @@ std::vector<Kernel> router_backward(const BlockScope& scope, Gradients gradients
 }
 
 std::vector<Kernel> experts_forward(const BlockScope& scope, double tokens) {
-  const double local = static_cast<double>(scope.model.moe->experts) / scope.plan.ep;
+  const double local = scope.held_experts();
   Sequence kernels(scope);
   kernels.memory(2 * routed_bytes(scope, tokens));  // sorted by expert
-  ffn_products_forward(kernels, FfnShape(scope, scope.model.moe->expert_ffn, local), padded(tokens, local));
+  ffn_products_forward(kernels, expert_shape(scope), padded(tokens, local));
   kernels.memory(2 * routed_bytes(scope, tokens));  // and back
   return std::move(kernels).take();
 }
 
 std::vector<Kernel> experts_backward(const BlockScope& scope, double tokens, Gradients gradients) {
-  const double local = static_cast<double>(scope.model.moe->experts) / scope.plan.ep;
+  const double local = scope.held_experts();
   Sequence kernels(scope);
   if (has_activations(gradients)) kernels.memory(2 * routed_bytes(scope, tokens));
-  ffn_products_backward(kernels, scope, FfnShape(scope, scope.model.moe->expert_ffn, local),
-                        padded(tokens, local), gradients);
+  ffn_products_backward(kernels, scope, expert_shape(scope), padded(tokens, local), gradients);
   if (has_activations(gradients)) kernels.memory(2 * routed_bytes(scope, tokens));
   return std::move(kernels).take();
 }

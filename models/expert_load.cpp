@@ -55,4 +55,15 @@ std::vector<ExpertShare> expert_shares(const TrainingPlan& plan, const ExpertSha
   return shares;
 }
 
+StepRouting drawn_routing(const TrainingPlan& plan, std::uint64_t seed) {
+  const LayerWork work(plan.model, plan.parallel, plan.cluster.gpus_per_node);
+  StepRouting routing;
+  for (std::int32_t layer = 0; layer < plan.model.layers + plan.model.mtp_layers; ++layer) {
+    routing.shares.emplace_back();
+    if (work.has_experts(layer))
+      routing.shares.back() = expert_shares(plan, work.balanced_share(), layer, seed);
+  }
+  return routing;
+}
+
 }  // namespace goodput

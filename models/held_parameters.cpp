@@ -26,19 +26,44 @@ HeldParameters& HeldParameters::operator+=(const HeldParameters& other) {
   return *this;
 }
 
+namespace {
+
+double routed_experts_held(const TrainingPlan& plan, double all) {
+  const ParallelPlan& parallel = plan.parallel;
+  if (parallel.expert_slots == 0) return all / (static_cast<double>(parallel.tp) * parallel.ep);
+  return all > 0 ? all / plan.model.moe->experts * parallel.expert_slots : 0;
+}
+
+// GPUs that share out an expert's optimizer state: on average where experts are placed one by one.
+double expert_copies(const TrainingPlan& plan, double copies) {
+  const ParallelPlan& parallel = plan.parallel;
+  if (parallel.expert_slots == 0) return copies / parallel.ep;
+  return copies * parallel.tp * parallel.expert_slots / plan.model.moe->experts;
+}
+
+}  // namespace
+
 HeldParameters parameters_of(const TrainingPlan& plan, LayerRange range) {
   HeldParameters held;
   const double tp = plan.parallel.tp;
   for (std::int32_t layer = range.first; layer < range.first + range.count; ++layer) {
     const LayerParameters parameters = layer_parameters(plan.model, std::min(layer, plan.model.layers - 1));
     held.dense += static_cast<double>(parameters.total() - parameters.routed_experts) / tp;
-    held.experts += static_cast<double>(parameters.routed_experts) / (tp * plan.parallel.ep);
+    held.experts += routed_experts_held(plan, static_cast<double>(parameters.routed_experts));
     // Projection and three norms of multi-token prediction; embedding and head are shared with the model.
     if (layer >= plan.model.layers)
       held.dense += 2.0 * plan.model.hidden * plan.model.hidden + 3.0 * plan.model.hidden;
     ++held.layers;
   }
   return held;
+}
+
+double parameters_of_expert(const ModelShape& model) {
+  for (std::int32_t layer = 0; layer < model.layers; ++layer) {
+    if (!model.is_moe_layer(layer)) continue;
+    return static_cast<double>(layer_parameters(model, layer).routed_experts) / model.moe->experts;
+  }
+  return 0;
 }
 
 double embedding_parameters(const TrainingPlan& plan) {
@@ -72,10 +97,10 @@ std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& sche
   return plan.dp * plan.cp * (shape.stages * schedule.chunks(shape) / schedule.positions(shape));
 }
 
-double owned_parameters(const ParallelPlan& plan, const PipelineSchedule& schedule,
+double owned_parameters(const TrainingPlan& plan, const PipelineSchedule& schedule,
                         const HeldParameters& held) {
-  const double copies = model_copies(plan, schedule);
-  return held.dense / copies + held.experts / (copies / plan.ep);
+  const double copies = model_copies(plan.parallel, schedule);
+  return held.dense / copies + held.experts / expert_copies(plan, copies);
 }
 
 ScheduleShape schedule_shape(const ParallelPlan& plan) {

@@ -40,8 +40,11 @@ struct HeldParameters {
 // and every layer has a copy on another stage.
 [[nodiscard]] std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& schedule);
 // What is left of `held` for one GPU where ZeRO shares it out over all copies.
-[[nodiscard]] double owned_parameters(const ParallelPlan& plan, const PipelineSchedule& schedule,
+[[nodiscard]] double owned_parameters(const TrainingPlan& plan, const PipelineSchedule& schedule,
                                       const HeldParameters& held);
+
+// 0 for a model without experts.
+[[nodiscard]] double parameters_of_expert(const ModelShape& model);
 
 // The rows of the input table and of learned positions on one GPU, in parameters.
 [[nodiscard]] double embedding_parameters(const TrainingPlan& plan);

@@ -21,8 +21,9 @@ PlanGroups::PlanGroups(const ParallelPlan& plan, std::int32_t gpus_per_node)
     : tensor(group_of(plan.tp, 1, gpus_per_node)),
       context(group_of(plan.cp, plan.tp, gpus_per_node)),
       data(group_of(plan.dp * plan.cp, plan.tp, gpus_per_node)),
-      expert(group_of(plan.ep, plan.tp, gpus_per_node)),
-      expert_data(group_of(plan.dp * plan.cp / plan.ep, std::int64_t{plan.tp} * plan.ep, gpus_per_node)) {}
+      expert(group_of(plan.ep, plan.expert_tp(), gpus_per_node)),
+      expert_data(group_of(plan.dp * plan.cp * (plan.tp / plan.expert_tp()) / plan.ep,
+                           std::int64_t{plan.expert_tp()} * plan.ep, gpus_per_node)) {}
 
 bool LayerWork::has_experts(std::int32_t layer) const {
   return scope_.model.is_moe_layer(std::min(layer, scope_.model.layers - 1));
@@ -31,7 +32,7 @@ bool LayerWork::has_experts(std::int32_t layer) const {
 ExpertShare LayerWork::balanced_share() const {
   if (!scope_.model.moe) return {};
   // What the GPUs of the group send out comes back to them, spread evenly.
-  return {scope_.tokens() * scope_.model.moe->top_k, 1};
+  return {scope_.routed_tokens(), 1};
 }
 
 // The outputs of a tensor-parallel block are summed up: an all-reduce, or a reduce-scatter behind the block
@@ -114,7 +115,7 @@ std::vector<PartWork> LayerWork::forward(std::int32_t layer, const ExpertShare& 
   parts.push_back({LayerPart::kExperts, experts_forward(scope_, share.tokens)});
   add_routed_rows(parts, Collective::kReduceScatter, share);
   if (scope_.plan.ep > 1) parts.push_back({LayerPart::kCombine, {}, {routed_all_to_all(share, 2)}});
-  if (has_shared_experts() || !exchanges_rows()) add_tensor_parallel(parts, LayerPart::kFfnTp);
+  if (sums_up_experts()) add_tensor_parallel(parts, LayerPart::kFfnTp);
   return parts;
 }
 
@@ -130,8 +131,7 @@ std::vector<PartWork> LayerWork::backward(std::int32_t layer, const ExpertShare&
   if (has_experts(layer)) {
     // Gradients travel the way of the tokens, back and forth, in 16 bits.
     const bool travels = communicates && scope_.plan.ep > 1;
-    if (communicates && (has_shared_experts() || !exchanges_rows()))
-      add_tensor_parallel(parts, LayerPart::kFfnTp);
+    if (communicates && sums_up_experts()) add_tensor_parallel(parts, LayerPart::kFfnTp);
     if (travels) parts.push_back({LayerPart::kCombine, {}, {routed_all_to_all(share, 2)}});
     if (communicates) add_routed_rows(parts, Collective::kAllGather, share);
     parts.push_back({LayerPart::kExperts, experts_backward(scope_, share.tokens, gradients)});

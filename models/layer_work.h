@@ -94,7 +94,11 @@ class LayerWork {
   // Of all shared experts together, which are one FFN.
   [[nodiscard]] double shared_hidden_size() const;
   [[nodiscard]] bool exchanges_rows() const {
-    return scope_.plan.sequence_parallel && scope_.plan.tp > 1 && scope_.plan.ep > 1;
+    return scope_.plan.sequence_parallel && scope_.plan.expert_tp() > 1 && scope_.plan.ep > 1;
+  }
+  // Whether what a layer with experts puts out is a sum over tensor-parallel peers.
+  [[nodiscard]] bool sums_up_experts() const {
+    return has_shared_experts() || (scope_.plan.expert_tp() > 1 && !exchanges_rows());
   }
   [[nodiscard]] CollectiveCall count_exchange() const;
   [[nodiscard]] CollectiveCall routed_all_to_all(const ExpertShare& share, double bytes_per_value) const;

@@ -65,24 +65,28 @@ class LayerActivations {
     const ModelShape& model = plan_.model;
     const double norm = (model.biases ? 5 : 4) * scope_.norm_tokens() * model.hidden;
     if (!model.is_moe_layer(std::min(layer, model.layers - 1))) {
-      return norm + inner(scope_.tokens(), model.ffn);
+      return norm + inner(scope_.tokens(), model.ffn, plan_.parallel.tp);
     }
     const MoeShape& moe = *model.moe;
-    const double routed = scope_.tokens() * moe.top_k;
+    const double routed = scope_.routed_tokens();
+    const bool is_sharded = plan_.parallel.sequence_parallel && plan_.parallel.expert_tp() > 1;
     // Dispatched inputs; outputs are weighted and summed up as they come back.
-    return norm + inner(scope_.tokens(), static_cast<double>(moe.shared_experts) * moe.expert_ffn) +
-           inner(routed, moe.expert_ffn) +
-           input_bytes() * routed * model.hidden / (plan_.parallel.sequence_parallel ? plan_.parallel.tp : 1);
+    return norm +
+           inner(scope_.tokens(), static_cast<double>(moe.shared_experts) * moe.expert_ffn,
+                 plan_.parallel.tp) +
+           inner(routed, moe.expert_ffn, plan_.parallel.expert_tp()) +
+           input_bytes() * routed * model.hidden / (is_sharded ? plan_.parallel.tp : 1);
   }
 
   // Of an element that a matrix multiplication of the backward pass reads.
   [[nodiscard]] double input_bytes() const { return plan_.parallel.dtype == Dtype::kFp8 ? 1 : kBytes16; }
 
-  // Inputs of the activation function, and its output unless it is recomputed from them.
-  [[nodiscard]] double inner(double tokens, double hidden_size) const {
+  // Inputs of the activation function, and its output unless it is recomputed from them; `cuts` GPUs share
+  // them.
+  [[nodiscard]] double inner(double tokens, double hidden_size, std::int32_t cuts) const {
     const double inputs = plan_.model.gated_ffn ? 2 : 1;
     const double outputs = recomputes_activation(scope_) ? 0 : 1;
-    return input_bytes() * tokens * (inputs + outputs) * hidden_size / plan_.parallel.tp;
+    return input_bytes() * tokens * (inputs + outputs) * hidden_size / cuts;
   }
 
   const TrainingPlan& plan_;
@@ -111,7 +115,7 @@ StageMemory memory_of(const TrainingPlan& plan, const PipelineSchedule& schedule
   const auto layers = layers_by_position(plan, positions);
   const HeldParameters held = parameters_on(plan, schedule, stage);
   const double all = held.dense + held.experts;
-  const double owned = owned_parameters(parallel, schedule, held);
+  const double owned = owned_parameters(plan, schedule, held);
   const BlockScope scope{plan.model, parallel};
   const LayerActivations activations(plan);
   StageMemory memory;

@@ -360,18 +360,23 @@ std::vector<OpId> PlannedStep::ops_of(OpType type) const {
 }
 
 Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel& cost,
-                                       Granularity granularity, std::uint64_t seed) {
+                                       Granularity granularity, const StepRouting& routing) {
   GOODPUT_TRY(const PipelineSchedule* schedule, find_schedule(plan.parallel.schedule));
   const ScheduleShape shape = schedule_shape(plan.parallel);
   GOODPUT_TRY_STATUS(schedule->check(shape));
   const PlannedOps planned = megatron::order_from_schedule(*schedule, shape, features_of(plan, *schedule));
   GOODPUT_TRY(const OpGraphSpec spec, megatron::connect(planned.ops, planned.stages));
-  const StepCosts costs = compute_step_costs(plan, *schedule, cost, seed);
+  const StepCosts costs = compute_step_costs(plan, *schedule, cost, routing);
   if (!(costs.priced_s <= kLongestStepS)) return too_slow(plan);
   GOODPUT_TRY(PlannedStep step,
               StepBuilder(planned, costs, schedule->positions(shape), granularity).build(spec));
   GOODPUT_TRY_STATUS(check_times(plan, step));
   return step;
+}
+
+Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel& cost,
+                                       Granularity granularity, std::uint64_t seed) {
+  return build_planned_step(plan, cost, granularity, drawn_routing(plan, seed));
 }
 
 }  // namespace goodput

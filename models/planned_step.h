@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/expert_load.h"
 #include "models/layer_work.h"
 #include "models/training_plan.h"
 #include "sim/cost_model.h"
@@ -47,7 +48,11 @@ struct PlannedStep {
   [[nodiscard]] std::vector<OpId> ops_of(OpType type) const;
 };
 
-// Fails, naming the plan's field, on what its schedule cannot run. REQUIRES: check_training_plan(plan).
+// Fails, naming the plan's field, on what its schedule cannot run. REQUIRES: check_training_plan(plan), and
+// what compute_step_costs() does of `routing`.
+Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel& cost,
+                                       Granularity granularity, const StepRouting& routing);
+// With drawn_routing(plan, seed).
 Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel& cost,
                                        Granularity granularity, std::uint64_t seed);
 

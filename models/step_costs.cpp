@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "models/expert_load.h"
 #include "models/held_parameters.h"
 
 namespace goodput {
@@ -48,15 +47,24 @@ SimDuration computation(const std::vector<PartCost>& parts) {
   return total;
 }
 
+// That a faster library for mixtures of experts makes faster.
+bool is_of_experts(LayerPart part) {
+  return part == LayerPart::kExperts || part == LayerPart::kDispatch || part == LayerPart::kCombine;
+}
+
+SimDuration faster(SimDuration time, double speedup) {
+  return speedup == 1 ? time : from_seconds(to_seconds(time) / speedup);
+}
+
 class Pricer {
  public:
   Pricer(const TrainingPlan& plan, const PipelineSchedule& schedule, const CostModel& cost,
-         std::uint64_t seed)
+         const StepRouting& routing)
       : plan_(plan),
         schedule_(schedule),
         shape_(schedule_shape(plan.parallel)),
         cost_(cost),
-        seed_(seed),
+        routing_(routing),
         work_(plan.model, plan.parallel, plan.cluster.gpus_per_node),
         layers_(layers_by_position(plan, schedule.positions(shape_))) {}
 
@@ -116,7 +124,8 @@ class Pricer {
         if (rank == 0) parts.push_back({works[i].part, static_cast<std::int16_t>(layer)});
         if (rank > 0 && works[i].part != LayerPart::kExperts && works[i].part != LayerPart::kExpertsTp)
           continue;
-        const Transfer cost = price(works[i]);
+        Transfer cost = price(works[i]);
+        if (is_of_experts(works[i].part)) cost.time = faster(cost.time, routing_.moe_speedup);
         parts[begin + i].by_rank.push_back(cost.time);
         parts[begin + i].nic_bytes = cost.nic_bytes;
       }
@@ -145,7 +154,7 @@ class Pricer {
 
   void price_layer(ChunkCosts& chunk, std::int32_t layer, bool backward) {
     std::vector<ExpertShare> shares = {work_.balanced_share()};
-    if (work_.has_experts(layer)) shares = expert_shares(plan_, shares.front(), layer, seed_);
+    if (work_.has_experts(layer)) shares = routing_.shares[static_cast<std::size_t>(layer)];
     if (!backward) {
       add_layer(chunk.forward, layer, shares, {.gathers = true},
                 [&](const auto& share) { return work_.forward(layer, share); });
@@ -196,9 +205,27 @@ class Pricer {
   Transfer over_copies(Collective kind, double bytes_each, const HeldParameters& held) {
     PlanGroups groups = work_.groups();
     groups.data.size = model_copies(plan_.parallel, schedule_);
-    groups.expert_data.size = groups.data.size / plan_.parallel.ep;
+    groups.expert_data.size =
+        groups.data.size * (plan_.parallel.tp / plan_.parallel.expert_tp()) / plan_.parallel.ep;
     Transfer transfer = collective({kind, bytes_each * held.dense, groups.data});
-    transfer += collective({kind, bytes_each * held.experts, groups.expert_data});
+    if (routing_.replicas.empty()) {
+      transfer += collective({kind, bytes_each * held.experts, groups.expert_data});
+    } else if (held.experts > 0) {
+      transfer += over_replicas(kind, bytes_each);
+    }
+    return transfer;
+  }
+
+  // The busiest GPU's experts one by one: groups of different experts share its NIC. That it may have to wait
+  // for peers that are busy with another expert is left out.
+  Transfer over_replicas(Collective kind, double bytes_each) {
+    const double bytes = bytes_each * parameters_of_expert(plan_.model);
+    Transfer transfer;
+    for (const ReplicaGroup& replicas : routing_.replicas) {
+      const Transfer one = collective({kind, bytes, replicas.group});
+      transfer.time += one.time * replicas.experts;
+      transfer.nic_bytes += one.nic_bytes * replicas.experts;
+    }
     return transfer;
   }
 
@@ -270,7 +297,8 @@ class Pricer {
       costs.layernorm_reduction =
           collective({Collective::kAllReduce, norms * gradient_bytes(), work_.groups().tensor}).time;
     }
-    const double owned = plan.zero >= 1 ? owned_parameters(plan, schedule_, held) : held.dense + held.experts;
+    const double owned =
+        plan.zero >= 1 ? owned_parameters(plan_, schedule_, held) : held.dense + held.experts;
     const std::int32_t tensors = kTensorsPerLayer * held.layers + 2;
     costs.clip = collective({Collective::kAllReduce, 4, everyone()}).time;
     costs.optimizer = memory((2 * gradient_bytes() + kOptimizerBytes) * owned, tensors) +
@@ -293,7 +321,7 @@ class Pricer {
   const PipelineSchedule& schedule_;
   ScheduleShape shape_;
   const CostModel& cost_;
-  std::uint64_t seed_;
+  const StepRouting& routing_;
   LayerWork work_;
   std::vector<LayerRange> layers_;
   StepCosts result_;
@@ -308,8 +336,8 @@ Transfer& Transfer::operator+=(const Transfer& other) {
 }
 
 StepCosts compute_step_costs(const TrainingPlan& plan, const PipelineSchedule& schedule,
-                             const CostModel& cost, std::uint64_t seed) {
-  return Pricer(plan, schedule, cost, seed).price();
+                             const CostModel& cost, const StepRouting& routing) {
+  return Pricer(plan, schedule, cost, routing).price();
 }
 
 }  // namespace goodput

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/expert_load.h"
 #include "models/layer_work.h"
 #include "models/schedule.h"
 #include "models/training_plan.h"
@@ -62,8 +63,9 @@ struct StepCosts {
 inline constexpr double kLongestStepS = 9e6;
 
 // Times are those of the cost model only where priced_s <= kLongestStepS.
-// REQUIRES: check_training_plan(plan). `seed` draws which experts are popular.
+// REQUIRES: check_training_plan(plan); routing.shares of all layers of the plan; no ZeRO-3 where
+// routing.replicas are given, nor more than one stage.
 [[nodiscard]] StepCosts compute_step_costs(const TrainingPlan& plan, const PipelineSchedule& schedule,
-                                           const CostModel& cost, std::uint64_t seed);
+                                           const CostModel& cost, const StepRouting& routing);
 
 }  // namespace goodput

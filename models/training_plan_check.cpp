@@ -42,8 +42,19 @@ Status check_tensor_parallelism(const TrainingPlan& plan) {
                            model.kv_heads)};
 }
 
+// Tensor-parallel peers that hold different experts have to hold different tokens.
+Status check_whole_experts(const ParallelPlan& parallel) {
+  if (parallel.tp > 1 && !parallel.sequence_parallel) {
+    return Error{"/parallel/sequence_parallel",
+                 fmt::format("is false, but experts that tp {} does not cut up want it", parallel.tp)};
+  }
+  return must_divide("ep", parallel.ep, "dp x cp x tp",
+                     std::int64_t{parallel.dp} * parallel.cp * parallel.tp);
+}
+
 Status check_expert_parallelism(const TrainingPlan& plan) {
   const ParallelPlan& parallel = plan.parallel;
+  if (parallel.expert_slots > 0) return check_whole_experts(parallel);
   if (parallel.ep == 1) return Ok{};
   if (!plan.model.moe)
     return Error{"/parallel/ep", fmt::format("is {}, but the model has no experts", parallel.ep)};

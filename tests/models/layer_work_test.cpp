@@ -138,6 +138,31 @@ TEST_CASE("layer work: experts cut up over ranks with different tokens get the r
   CHECK(parts[7].collectives.at(0) == CollectiveCall{Collective::kReduceScatter, rows, {4, 4}});
 }
 
+TEST_CASE("layer work: whole experts get the rows of a GPU's own tokens, and nothing is summed over tp") {
+  TrainingPlan plan = small_plan();
+  plan.model.moe = MoeShape{.experts = 16, .top_k = 2, .expert_ffn = 1024};
+  plan.parallel.tp = 4;
+  plan.parallel.dp = 2;
+  plan.parallel.sequence_parallel = true;
+  plan.parallel.ep = 2;
+  const LayerWork cut(plan.model, plan.parallel, 4);
+  ParallelPlan placed = plan.parallel;
+  placed.ep = 8;
+  placed.expert_slots = 2;
+  const LayerWork whole(plan.model, placed, 4);
+  using P = LayerPart;
+  const std::vector<PartWork> parts = whole.forward(0, whole.balanced_share());
+  CHECK(order(parts) == std::vector{P::kAttention, P::kAttentionTp, P::kRouter, P::kCountExchange,
+                                    P::kDispatch, P::kExperts, P::kCombine});
+  CHECK(whole.balanced_share().tokens == cut.balanced_share().tokens / 4);
+  // As many tokens leave a GPU, now for any of 8 GPUs on 2 nodes; products of all GPUs together are the same.
+  CHECK(parts[4].collectives.at(0).bytes == cut.forward(0, cut.balanced_share())[4].collectives.at(0).bytes);
+  CHECK(parts[4].collectives.at(0).group == GpuGroup{8, 4});
+  CHECK(products(parts) == products(cut.forward(0, cut.balanced_share())));
+  CHECK(products(whole.backward(0, whole.balanced_share(), Gradients::kAll)) == 2 * products(parts));
+  CHECK(whole.groups().expert_data == GpuGroup{1, 1});
+}
+
 TEST_CASE("layer work: a split backward hides no reduction behind gradients it leaves for later") {
   TrainingPlan plan = small_plan();
   plan.parallel.tp = 4;

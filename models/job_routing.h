@@ -1,0 +1,62 @@
+// How the tokens of a job spread over the experts of its MoE layers, from its first step to its last.
+//
+// A recording has a row every so many iterations. The latest row at or before a step holds for it; before the
+// first row the first holds, after the last the last, for ever. Steps with the same loads are a *window*.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/errors.h"
+#include "sim/routing_trace.h"
+
+namespace goodput {
+
+// Tokens by MoE layer and expert; each token counts once an expert it goes to.
+using LayerTokens = std::vector<std::vector<std::int64_t>>;
+
+// What of a recording stands for a model with perhaps fewer layers and experts.
+struct RoutingSelection {
+  std::vector<std::size_t> layers{};  // positions in the trace, one a MoE layer of the model
+  std::int32_t experts = 0;           // of a layer of the model: its most loaded ones in the trace
+  // Whose loads say which those are, once for the whole job: an expert keeps its number. The nearest recorded
+  // iteration, of two the earlier.
+  std::int64_t top_at_iteration = 201;
+};
+
+class JobRouting {
+ public:
+  // Fails where the trace has not that many experts or layers.
+  static Result<JobRouting> from_trace(const RoutingTrace& trace, const RoutingSelection& selection);
+
+  // Every expert gets as many, for ever.
+  static JobRouting balanced(std::int32_t layers, std::int32_t experts);
+
+  [[nodiscard]] std::size_t windows() const { return first_step_.size(); }
+  [[nodiscard]] std::size_t window_at(std::int64_t step) const;
+  // First step of the next window; the largest number for the last one.
+  [[nodiscard]] std::int64_t window_end(std::size_t window) const;
+
+  // By MoE layer and expert, in the units of the recording: only their proportions mean anything.
+  [[nodiscard]] std::span<const std::vector<std::int64_t>> loads(std::size_t window) const;
+
+ private:
+  JobRouting() = default;
+
+  std::vector<std::int64_t> first_step_;  // by window; that of the first is not looked at
+  std::vector<LayerTokens> loads_;        // by window
+};
+
+// Every layer scaled to `tokens` by largest remainder (scale_loads).
+[[nodiscard]] LayerTokens scaled_loads(std::span<const std::vector<std::int64_t>> loads, std::int64_t tokens);
+
+// What one of `ranks` gets where tokens are split evenly: those left over go to the lowest ranks. (In a real
+// job the share of the hottest expert differs by 0.1 to 5 % from rank to rank.)
+[[nodiscard]] constexpr std::int64_t tokens_of_rank(std::int64_t tokens, std::int32_t ranks,
+                                                    std::int32_t rank) {
+  return tokens / ranks + (rank < tokens % ranks ? 1 : 0);
+}
+
+}  // namespace goodput

@@ -1,0 +1,406 @@
+#include "models/moe_step.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "models/cost_models.h"
+#include "models/cost_roofline.h"
+#include "models/held_parameters.h"
+#include "models/job_routing.h"
+#include "models/moe_balance.h"
+#include "models/moe_layers.h"
+#include "models/moe_placed_load.h"
+#include "models/planned_step.h"
+#include "models/schedule.h"
+#include "models/step_report.h"
+#include "sim/index.h"
+#include "sim/random.h"
+#include "tests/support/placement_case.h"
+#include "tests/support/random_plan.h"
+
+namespace goodput {
+namespace {
+
+using testing::LayerLoads;
+
+constexpr double kFlops = 1e12;  // a second
+constexpr double kLink = 1e9;    // bytes a second
+
+// Matrix multiplications and bytes between GPUs, nothing else.
+class HandCost final : public CostModel {
+ public:
+  [[nodiscard]] Cost kernels(std::span<const Kernel> sequence) const override {
+    double flops = 0;
+    for (const Kernel& kernel : sequence) {
+      flops += 2.0 * static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) *
+               static_cast<double>(kernel.n) * static_cast<double>(kernel.k);
+    }
+    return {flops / kFlops, Tier::kModel};
+  }
+  [[nodiscard]] Cost collective(const CollectiveCall& call) const override {
+    const double n = call.group.size;
+    const double passes = call.kind == Collective::kAllReduce ? 2 : 1;
+    return {passes * (n - 1) / n * call.imbalance * call.bytes / kLink, Tier::kModel};
+  }
+};
+
+// One layer with two experts, top-1, one GPU a node, 1024 tokens a GPU.
+TrainingPlan tiny_plan() {
+  TrainingPlan plan = testing::small_plan();
+  plan.model.layers = 1;
+  plan.model.moe = MoeShape{.experts = 2, .top_k = 1, .expert_ffn = 2048};
+  plan.cluster.gpus_per_node = 1;
+  plan.cluster.nics_per_node = 1;
+  plan.parallel.global_batch = 1;
+  plan.parallel.fused_attention = false;
+  return plan;
+}
+
+constexpr double kTokens = 1024, kHidden = 512, kFfn = 2048, kVocab = 50304;
+
+// Of the tiny plan on two nodes, forwards and twice that backwards; all-to-alls four times.
+double passes_s(double expert_rows, double imbalance) {
+  const double attention = kTokens * (8 * kHidden * kHidden + 4 * kTokens * kHidden);
+  const double router = kTokens * 2 * kHidden * 2;
+  const double experts = expert_rows * 4 * kHidden * kFfn;
+  const double head = kTokens * 2 * kHidden * kVocab;
+  const double half = 0.5;  // of two GPUs, what leaves one
+  const double all_to_all = half * imbalance * 2 * kTokens * kHidden / kLink;
+  const double counts = half * 4 * 2 * 2 / kLink;
+  return 3 * (attention + router + experts + head) / kFlops + 4 * all_to_all + counts;
+}
+
+// All-reduces over two GPUs move their buffer once: 4 bytes a gradient, and 4 for the norm.
+double reductions_s(const TrainingPlan& plan, double expert_gradients) {
+  const LayerParameters layer = layer_parameters(plan.model, 0);
+  const double dense =
+      static_cast<double>(layer.total() - layer.routed_experts) + 2 * kVocab * kHidden;  // embedding and head
+  return (4 * (dense + expert_gradients) + 4) / kLink;
+}
+
+StepTime timed(const Result<StepTime>& time) {
+  REQUIRE_MESSAGE(time, (time ? "" : time.error().message()));
+  return *time;
+}
+
+// Every op is rounded to a nanosecond.
+void check_seconds(SimDuration found, double expected) {
+  CHECK_MESSAGE(std::abs(to_seconds(found) - expected) < 20e-9,
+                fmt::format("{} against {}", to_seconds(found), expected));
+}
+
+TrainingPlan read_plan(const std::string& name) {
+  auto plan = read_training_plan(fmt::format("{}/plans/{}.json", GOODPUT_CONFIGS, name));
+  REQUIRE_MESSAGE(plan, (plan ? "" : plan.error().message()));
+  return *std::move(plan);
+}
+
+std::vector<ExpertPlacement> placed(const LayerLoads& loads, const ExpertNodes& nodes) {
+  PlacementChoice choice;
+  choice.allocation = Allocation::kEq1;
+  choice.plan = PlacementPlan::kMro;
+  const auto layers = place_experts(loads, nodes, choice);
+  REQUIRE_MESSAGE(layers, (layers ? "" : layers.error().message()));
+  std::vector<ExpertPlacement> placements;
+  for (const PlacedLayer& layer : layers->layers)
+    placements.push_back(in_order_of_gpus(layer.placement, layer.layer, nodes.gpus));
+  return placements;
+}
+
+}  // namespace
+
+TEST_CASE("moe step: a flexible step is its parts one after the other, of the busiest GPU") {
+  const TrainingPlan plan = tiny_plan();
+  const HandCost cost;
+  const MoeStepModel model(plan, cost);
+  // Two GPUs route 640 tokens each to expert 0 and 384 to expert 1; each hosts one of them: GPU 0 computes
+  // 1280 rows, and 640 tokens travel where 512 would with equal experts.
+  const StepTime time =
+      timed(model.flexible(std::vector{ExpertPlacement{2, 2, 1, {0, 1}}}, LayerLoads{{1280, 768}}));
+  check_seconds(time.forward_backward, passes_s(1280, 640.0 / 512));
+  check_seconds(time.step, passes_s(1280, 640.0 / 512) + reductions_s(plan, 0));
+  CHECK(time.samples == 2);
+}
+
+TEST_CASE("moe step: replicas of an expert on two nodes add up their gradients, one expert after the other") {
+  const TrainingPlan plan = tiny_plan();
+  const HandCost cost;
+  const MoeStepModel model(plan, cost);
+  // Both experts on both nodes: every token finds its expert at home.
+  const StepTime time =
+      timed(model.flexible(std::vector{ExpertPlacement{2, 2, 2, {0, 1, 0, 1}}}, LayerLoads{{5, 3}}));
+  const double expert = parameters_of_expert(plan.model);
+  CHECK(expert >= 2 * kHidden * kFfn);
+  check_seconds(time.step, passes_s(1024, 0) + reductions_s(plan, 2 * expert));
+}
+
+TEST_CASE("moe step: expert parallelism sends and computes buffers as long as the hottest expert needs") {
+  const TrainingPlan plan = tiny_plan();
+  const HandCost cost;
+  const MoeStepModel model(plan, cost);
+  // 2048 tokens, 3 of 4 to expert 0: 768 rows a GPU for each of two experts, 1.5 times the balanced 1024.
+  const StepTime time = timed(model.expert_parallel(2, 2, LayerLoads{{3, 1}}));
+  check_seconds(time.step, passes_s(1536, 1.5) + reductions_s(plan, 0));
+  const StepTime balanced = timed(model.expert_parallel(3, 2, JobRouting::balanced(1, 2).loads(0)));
+  check_seconds(balanced.step, passes_s(1024, 1) + reductions_s(plan, 0));
+  CHECK(balanced.samples == 2);  // of three nodes one idles
+}
+
+TEST_CASE(
+    "moe step: expert parallelism with balanced loads is the plan's own step, and fills as much memory") {
+  for (const std::int32_t zero : {0, 1, 2}) {
+    TrainingPlan plan = read_plan("lazarus-gpt-s");
+    plan.parallel.zero = zero;
+    const RooflineCost cost(plan.cluster, plan.roofline);
+    const MoeStepModel model(plan, cost);
+    // 10 x 4096 tokens over 8 experts: 512 of each GPU for each.
+    const JobRouting balanced = JobRouting::balanced(12, 8);
+    CHECK(timed(model.expert_parallel(10, 2, balanced.loads(0))) == timed(model.dense(10)));
+    const auto memory = model.expert_parallel_memory(10, 2);
+    REQUIRE(memory);
+    const auto own = estimate_memory(plan, **find_schedule("1f1b"));
+    CHECK(memory->stages[0].total() == own.stages[0].total());
+  }
+}
+
+TEST_CASE("moe step: one lane of the busiest GPU takes as long as a lane for every GPU") {
+  TrainingPlan plan = tiny_plan();
+  plan.model.layers = 3;
+  plan.model.moe =
+      MoeShape{.experts = 8, .top_k = 2, .expert_ffn = 1024, .shared_experts = 1, .first_layer = 1};
+  plan.model.mtp_layers = 1;
+  plan.cluster.gpus_per_node = plan.parallel.tp = 2;
+  plan.parallel.sequence_parallel = true;
+  const RooflineCost cost(plan.cluster, plan.roofline);
+  const MoeStepModel model(plan, cost);
+  const ExpertNodes nodes{4, 6, 2};
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const LayerLoads loads = testing::zipf_loads({2, 8, 1, seed});
+    const auto placements = placed(loads, nodes);
+    TrainingPlan on_gpus = plan;
+    on_gpus.parallel.dp = 4;
+    on_gpus.parallel.ep = 8;
+    on_gpus.parallel.expert_slots = 3;
+    on_gpus.parallel.global_batch = 4;
+    StepRouting routing;
+    std::vector<moe::ExpertHosts> hosts;
+    routing.shares.emplace_back();                 // the first layer has no experts
+    for (const std::size_t l : {0UL, 1UL, 1UL}) {  // multi-token prediction does as the last layer
+      hosts.push_back(*hosts_of(placements[l], 2));
+      const auto tokens = scale_loads(loads[l], 4 * 1024 * 2);
+      routing.shares.push_back(placed_shares(*placed_loads(hosts.back(), 2, tokens), 2, 1024));
+    }
+    routing.replicas = busiest_replicas(hosts, 2);
+    const auto by_gpu = build_planned_step(on_gpus, cost, Granularity::kLayers, routing);
+    REQUIRE_MESSAGE(by_gpu, (by_gpu ? "" : by_gpu.error().message()));
+    CHECK(by_gpu->lanes.lanes() == 8);
+    CHECK(timed(model.flexible(placements, loads)).step == step_time(*by_gpu));
+  }
+}
+
+TEST_CASE("moe step: settings scale what they say") {
+  const TrainingPlan plan = tiny_plan();
+  const HandCost cost;
+  const MoeStepModel model(plan, cost);
+  const LayerLoads loads = {{3, 1}};
+  const StepTime plain = timed(model.expert_parallel(2, 2, loads));
+  const StepTime constant = timed(model.expert_parallel(2, 2, loads, {.step_overhead_s = 0.125}));
+  CHECK(constant.step == plain.step + std::chrono::milliseconds(125));
+  CHECK(constant.forward_backward == plain.forward_backward);
+  // Twice as fast: half of the experts' and the all-to-alls' time goes.
+  const double experts = 3 * 1536 * 4 * kHidden * kFfn / kFlops;
+  const double all_to_alls = 4 * 0.5 * 1.5 * 2 * kTokens * kHidden / kLink;
+  const StepTime fast = timed(model.expert_parallel(2, 2, loads, {.moe_speedup = 2}));
+  check_seconds(plain.step - fast.step, (experts + all_to_alls) / 2);
+  // At half speed all computation takes twice as long.
+  const StepTime slow = timed(model.expert_parallel(2, 2, loads, {.slowest_speed = 0.5}));
+  check_seconds(slow.step - plain.step, passes_s(1536, 0) - 0.5 * 4 * 2 * 2 / kLink);
+}
+
+TEST_CASE("moe step: micro-batches repeat the passes, not the reductions") {
+  TrainingPlan plan = tiny_plan();
+  const HandCost cost;
+  const StepTime one = timed(MoeStepModel(plan, cost).expert_parallel(2, 2, LayerLoads{{3, 1}}));
+  plan.parallel.global_batch = 20;
+  const StepTime twenty = timed(MoeStepModel(plan, cost).expert_parallel(2, 2, LayerLoads{{3, 1}}));
+  CHECK(twenty.forward_backward == 20 * one.forward_backward);
+  CHECK(twenty.step - twenty.forward_backward == one.step - one.forward_backward);
+  CHECK(twenty.samples == 40);
+}
+
+TEST_CASE("moe step: nodes are used in whole groups, and what cannot be done is refused in one line") {
+  const TrainingPlan plan = read_plan("lazarus-gpt-l");
+  const HandCost cost;
+  const MoeStepModel model(plan, cost);
+  CHECK(model.moe_layers() == 12);
+  CHECK(model.usable_nodes(10, 4) == 8);
+  CHECK(model.usable_nodes(3, 4) == 0);
+  CHECK(model.usable_nodes(10, 2) == 10);
+  const LayerLoads loads = testing::zipf_loads({12, 16, 1, 1});
+  const auto refusal = [](const auto& result) { return result ? "" : result.error().message(); };
+  TrainingPlan dense = testing::small_plan();
+  CHECK(refusal(MoeStepModel(dense, cost).flexible({}, loads)) == "/model: has no experts to place");
+  dense = tiny_plan();
+  dense.parallel.pp = 2;
+  CHECK(refusal(MoeStepModel(dense, cost).expert_parallel(4, 2, LayerLoads{{1, 1}})) ==
+        "/parallel/pp: is 2, but nodes that hold any expert want 1");
+  dense = tiny_plan();
+  dense.parallel.tp = 2;
+  CHECK(refusal(MoeStepModel(dense, cost).expert_parallel(4, 2, LayerLoads{{1, 1}})) ==
+        "/parallel/sequence_parallel: is false, but experts that tp 2 does not cut up want it");
+  CHECK(refusal(model.expert_parallel(3, 4, loads)) ==
+        "nodes: 3 of 1 GPUs cannot hold one expert-parallel group of 4");
+  CHECK(refusal(model.expert_parallel(3, 3, loads))
+            .ends_with("lazarus-gpt-l.json /parallel/ep: is 3, which does not divide 16 experts"));
+  CHECK(refusal(model.expert_parallel(8, 4, LayerLoads(11, loads[0]))) ==
+        "loads: are of 11 layers, the model has 12 with experts");
+  CHECK(refusal(model.expert_parallel(8, 4, LayerLoads(12, {1, 2}))) ==
+        "loads: are of 2 experts, the model has 16");
+  CHECK(refusal(model.flexible({}, loads)) == "placements: are of 0 layers, the model has 12 with experts");
+  auto placements = placed(loads, {10, 6, 1});
+  placements[3].experts = 8;
+  CHECK(refusal(model.flexible(placements, loads)) == "placements: are of 8 experts, the model has 16");
+  placements = placed(loads, {10, 6, 1});
+  for (std::int32_t& e : placements[5].expert_at) e = e == 7 ? 8 : e;
+  CHECK(refusal(model.flexible(placements, loads)).starts_with("expert 7: expert_lost: "));
+  CHECK(refusal(model.dense(3)) == "nodes: 3 of 1 GPUs cannot hold one replica of 4 GPUs");
+}
+
+TEST_CASE("moe step: a dense step is the plan's own, with the replicas that fit") {
+  TrainingPlan plan = testing::small_plan();
+  plan.parallel.pp = 2;
+  plan.parallel.tp = 4;
+  plan.parallel.dp = 2;
+  plan.parallel.global_batch = 16;
+  const RooflineCost cost(plan.cluster, plan.roofline);
+  const MoeStepModel model(plan, cost);
+  const StepTime two = timed(model.dense(2));
+  const auto built = build_planned_step(plan, cost, Granularity::kOps, 0);
+  REQUIRE(built);
+  CHECK(two.step == step_time(*built));
+  CHECK(two.samples == 16);
+  CHECK(timed(model.dense(5)).samples == 40);
+  CHECK(model.usable_nodes(5) == 5);
+  ParallelPlan longer = plan.parallel;  // the same GPUs as one pipeline
+  longer.pp = 4;
+  longer.dp = 1;
+  longer.global_batch = 8;
+  CHECK(timed(model.planned(longer)).samples == 8);
+  longer.pp = 3;
+  CHECK(!model.planned(longer));
+}
+
+TEST_CASE("moe step: the testbed's models compute and move what their shapes say") {
+  struct Expected {
+    const char* plan;
+    double tflop, expert_tflop, all_to_all_mb, six_slots_mb, four_slots_mb, dense_mb;
+  };
+  for (const Expected& expected : {Expected{"lazarus-gpt-s", 3.50, 1.39, 6.3, 680, 453, 136},
+                                   Expected{"lazarus-gpt-m", 5.60, 2.47, 8.4, 1209, 805, 206},
+                                   Expected{"lazarus-gpt-l", 5.60, 2.47, 8.4, 1209, 805, 206}}) {
+    const TrainingPlan plan = read_plan(expected.plan);
+    const double tokens = 4 * 1024;
+    const double h = plan.model.hidden;
+    const double f = plan.model.moe->expert_ffn;
+    const double expert_mb = 2 * parameters_of_expert(plan.model) / 1e6;  // fp16
+    INFO(expected.plan);
+    CHECK(1e-12 * tokens * hardware_flops_per_token(plan) == doctest::Approx(expected.tflop).epsilon(0.003));
+    CHECK(1e-12 * tokens * 12 * 12 * h * f == doctest::Approx(expected.expert_tflop).epsilon(0.003));
+    CHECK(1e-6 * tokens * 2 * h == doctest::Approx(expected.all_to_all_mb).epsilon(0.005));
+    CHECK(12 * 6 * expert_mb == doctest::Approx(expected.six_slots_mb).epsilon(0.002));
+    CHECK(12 * 4 * expert_mb == doctest::Approx(expected.four_slots_mb).epsilon(0.002));
+    CHECK(2e-6 * parameters_at(plan, {{0, 12}}, 0).dense ==
+          doctest::Approx(expected.dense_mb).epsilon(0.005));
+  }
+}
+
+TEST_CASE("moe step: on the testbed's nodes steps take what a bottom-up model of them says") {
+  // 28 TFLOP/s, 6.25 GB/s a GPU and rings, without a constant (means over 10 to 5 nodes, iteration 201).
+  struct Row {
+    const char* plan;
+    std::size_t experts;
+    std::int32_t ep;
+    double flexible, expert_parallel;  // seconds of that model
+    double ours_flexible, ours_expert_parallel;
+  };
+  constexpr double kOfModel = 0.06;  // kernels that wait for memory are in ours and not in that one
+  constexpr double kOfOurs = 0.02;
+  for (const Row& row : {Row{"lazarus-gpt-s", 8, 2, 0.42, 0.50, 0.399, 0.522},
+                         Row{"lazarus-gpt-m", 12, 2, 0.69, 1.08, 0.721, 1.127},
+                         Row{"lazarus-gpt-l", 16, 4, 0.73, 1.19, 0.698, 1.210}}) {
+    const auto loads = testing::published_loads(201, row.experts);
+    if (!loads) {
+      MESSAGE("skipped: no shared data");
+      return;
+    }
+    const TrainingPlan plan = read_plan(row.plan);
+    const auto cost = make_cost_model(plan);
+    REQUIRE(cost);
+    const MoeStepModel model(plan, **cost);
+    std::array<double, 2> mean{};
+    for (std::int32_t nodes = 10; nodes >= 5; --nodes) {
+      mean[0] += to_seconds(timed(model.flexible(placed(*loads, {nodes, 6, 1}), *loads)).step) / 6;
+      mean[1] += to_seconds(timed(model.expert_parallel(nodes, row.ep, *loads)).step) / 6;
+    }
+    MESSAGE(fmt::format("{}: flexible {:.3f} s ({:.2f}), expert-parallel {:.3f} s ({:.2f})", row.plan,
+                        mean[0], row.flexible, mean[1], row.expert_parallel));
+    CHECK(mean[0] == doctest::Approx(row.flexible).epsilon(kOfModel));
+    CHECK(mean[1] == doctest::Approx(row.expert_parallel).epsilon(kOfModel));
+    CHECK(mean[0] == doctest::Approx(row.ours_flexible).epsilon(kOfOurs));
+    CHECK(mean[1] == doctest::Approx(row.ours_expert_parallel).epsilon(kOfOurs));
+  }
+}
+
+TEST_CASE("moe step: GPT-L is faster on five nodes than on six, where fewer replicas fit") {
+  const TrainingPlan plan = read_plan("lazarus-gpt-l");
+  const auto cost = make_cost_model(plan);
+  REQUIRE(cost);
+  const MoeStepModel model(plan, **cost);
+  // 5 nodes x 6 slots cannot hold 16 experts twice: f falls to 1, and most experts have nobody to agree with.
+  const LayerLoads loads = testing::zipf_loads({12, 16, 1, 1});
+  CHECK(timed(model.flexible(placed(loads, {5, 6, 1}), loads)).step <
+        timed(model.flexible(placed(loads, {6, 6, 1}), loads)).step);
+}
+
+TEST_CASE("moe step: DeepSeek-V3 on nodes of eight GPUs is timed though it does not fit") {
+  const TrainingPlan plan = read_plan("lazarus-deepseek-v3-512");
+  const auto cost = make_cost_model(plan);
+  REQUIRE(cost);
+  const MoeStepModel model(plan, **cost);
+  CHECK(model.moe_layers() == 58);
+  CHECK(model.usable_nodes(127, 64) == 120);
+  const LayerLoads loads = testing::zipf_loads({58, 256, 0.5, 1});
+  const StepTime flexible = timed(model.flexible(placed(loads, {32, 32, 8}), loads));
+  const StepTime parallel = timed(model.expert_parallel(32, 64, loads));
+  CHECK(flexible.step < parallel.step);
+  CHECK(flexible.samples == 256);
+  const auto memory = model.flexible_memory(64, 32);
+  REQUIRE(memory);
+  CHECK(!memory->fits());
+  // 4 slots of 58 layers and of multi-token prediction, 44.04 million parameters each; Adam's 12 bytes.
+  const double experts = 12 * 4 * 59 * 3.0 * 7168 * 2048;
+  CHECK(static_cast<double>(memory->stages[0].optimizer.value) > experts);
+  CHECK(static_cast<double>(memory->stages[0].optimizer.value) < 1.25 * experts);
+  MESSAGE(memory->verdict());
+}
+
+TEST_CASE("moe step: the A10G plans accumulate 20 micro-batches") {
+  for (const auto& [name, experts, ep] :
+       {std::tuple{"lazarus-a10g-gpt-s", 8U, 2}, std::tuple{"lazarus-a10g-gpt-m", 12U, 2},
+        std::tuple{"lazarus-a10g-gpt-l", 16U, 4}}) {
+    const TrainingPlan plan = read_plan(name);
+    CHECK(plan.parallel.micro_batches() == 20);
+    const auto cost = make_cost_model(plan);
+    REQUIRE(cost);
+    const MoeStepModel model(plan, **cost);
+    const LayerLoads loads = testing::zipf_loads({12, experts, 1, 1});
+    CHECK(timed(model.expert_parallel(16, ep, loads)).samples == 16 * 80);
+    CHECK(timed(model.flexible(placed(loads, {16, 6, 1}), loads)).samples == 16 * 80);
+  }
+}
+
+}  // namespace goodput
