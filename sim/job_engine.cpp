@@ -18,16 +18,24 @@ struct Progress {
   NodeTime node_productive = 0;
 };
 
-// A checkpoint at one level: what can be used, and what is still on its way.
+// The checkpoints at one level: the last one that can be used, and those that are on their way.
 struct Saved {
+  struct Coming {
+    Progress progress{};
+    SimTime arrives{};
+  };
   Progress usable{};
-  Progress coming{};
-  SimTime comes{kNoTime};
+  std::vector<Coming> coming{};  // one, as a rule: a checkpoint is there before the next one is due
 
   void arrive(SimTime now) {
-    if (comes > now) return;
-    usable = coming;
-    comes = kNoTime;
+    std::erase_if(coming, [this, now](const Coming& one) {
+      if (one.arrives > now) return false;
+      use(one.progress);
+      return true;
+    });
+  }
+  void use(const Progress& progress) {
+    if (progress.step > usable.step) usable = progress;
   }
 };
 
@@ -77,10 +85,16 @@ class JobRun {
       return change_nodes();
     }
     pass_to(wake_);
-    const Response response = policy_.on_wake({now_, &members_});
-    wake_ = policy_.wake_at();
-    GOODPUT_CHECK(wake_ > now_, "a policy wants to be woken in the past");
+    const Response response = policy_.on_wake(view());
+    set_wake();
+    GOODPUT_CHECK(wake_ > now_, "a policy wants to be woken again at once");
+    if (is_in_vain()) return stop_in_vain();
     respond(response);
+  }
+
+  void set_wake() {
+    wake_ = policy_.wake_at();
+    GOODPUT_CHECK(wake_ >= now_, "a policy wants to be woken in the past");
   }
 
   [[nodiscard]] SimTime activity_end() const { return activity_ == Activity::kWaiting ? kNoTime : ends_; }
@@ -92,6 +106,8 @@ class JobRun {
     if (!prices_.is_free()) result_.cost_usd += held * prices_.cost(now_, time);
     now_ = time;
   }
+
+  [[nodiscard]] JobView view() const { return {now_, &members_, activity_ == Activity::kTraining}; }
 
   // ---- Nodes.
 
@@ -109,12 +125,17 @@ class JobRun {
     result_.nodes_lost += static_cast<std::int64_t>(change_.lost.size());
     log_change();
     const bool must_stop = loses_worker();
-    const Response response = policy_.on_change({now_, &members_}, change_);
-    wake_ = policy_.wake_at();
+    const Response response = policy_.on_change(view(), change_);
+    set_wake();
     GOODPUT_CHECK(response == Response::kInterrupt || !must_stop, "a policy trains on with a lost node");
-    if (++vain_events_ > kMostVainEvents)
-      return stop(fmt::format("{}; {} changes of the nodes did not help", why_waiting(), kMostVainEvents));
+    if (is_in_vain()) return stop_in_vain();
     respond(response);
+  }
+
+  // Of changes of the nodes and wake-ups, without a step in between.
+  [[nodiscard]] bool is_in_vain() {
+    if (activity_ == Activity::kTraining && now_ - began_ >= training_.step) vain_events_ = 0;
+    return ++vain_events_ > kMostVainEvents;
   }
 
   [[nodiscard]] bool loses_worker() const {
@@ -141,13 +162,14 @@ class JobRun {
   void decide() {
     decides_next_ = false;
     const std::int64_t stood_at = here_.step;
-    JobState state{{now_, &members_}};
+    take_checkpoints();
+    JobState state{view()};
     state.step = here_.step;
     for (std::size_t level = 0; level < kCheckpointLevels; ++level)
       state.checkpoints[level] = saved_[level].usable.step;
     state.was_interrupted = was_interrupted_;
     course_ = policy_.decide(state);
-    wake_ = policy_.wake_at();
+    set_wake();
     ++result_.courses[static_cast<std::size_t>(course_.cause)];
     resume_from(course_.from);
     log_course(stood_at - here_.step);
@@ -187,7 +209,7 @@ class JobRun {
     result_.steps_lost += here_.step - mark.step;
     here_ = mark;
     if (from == ResumeFrom::kStorage) memory.usable = storage.usable;
-    memory.comes = storage.comes = kNoTime;
+    drop_unfinished_checkpoints();
   }
 
   void begin(Activity activity, SimTime ends) {
@@ -235,7 +257,8 @@ class JobRun {
     SimDuration longest_step = training_.step;
     for (const CheckpointRule& rule : training_.rules) longest_step += rule.stall;
     const SimDuration left = kNoTime - began_;
-    if (stretch_ >= left / longest_step) {
+    const bool surely_ends = stretch_ < left / longest_step;
+    if (!surely_ends && (stretch_ >= left / training_.step || stretch_ > training_.steps_in(left))) {
       ends_ = kNoTime;  // for ever, as far as the clock goes
     } else if (here_.step + stretch_ == last_step()) {
       ends_ = began_ + training_.time_of_last_step(stretch_);
@@ -261,19 +284,26 @@ class JobRun {
     }
   }
 
-  // In the middle of it.
+  // In the middle of it. What was being written with it is gone.
   void cut_activity() {
-    if (activity_ == Activity::kWaiting) return spend(TimeBucket::kInfrastructureRecovery);
-    if (activity_ == Activity::kPhase) {
+    if (activity_ == Activity::kTraining) {
+      cut_training();
+    } else if (activity_ == Activity::kPhase) {
       was_interrupted_ = true;
-      return spend(course_.phases.all()[phase_].bucket);
+      spend(course_.phases.all()[phase_].bucket);
+    } else {
+      spend(TimeBucket::kInfrastructureRecovery);
+      result_.waited += now_ - began_;
     }
+    take_checkpoints();
+    drop_unfinished_checkpoints();
+  }
+  void cut_training() {
     const std::int64_t done = training_.steps_in(now_ - began_);
     const SimDuration rest = now_ - began_ - training_.time_of(done);
     const SimDuration of_step = std::min(rest, training_.step);
     count_steps(done, training_.time_of(done) - done * training_.step + (rest - of_step));
     result_.ledger.spend(TimeBucket::kWastedProgress, of_step, working_);
-    for (Saved& saved : saved_) saved.comes = kNoTime;  // the nodes that were writing are gone
   }
 
   void spend(TimeBucket bucket) {
@@ -293,7 +323,7 @@ class JobRun {
     result_.ledger.spend(TimeBucket::kCheckpointSave, saving, working_);
     for (const CheckpointLevel level : {CheckpointLevel::kMemory, CheckpointLevel::kStorage})
       note_checkpoints(level, steps);
-    if (saved_[0].usable.step < saved_[1].usable.step) saved_[0].usable = saved_[1].usable;
+    take_checkpoints();
     here_ = after(steps);
     if (steps > 0) vain_events_ = 0;
   }
@@ -304,22 +334,26 @@ class JobRun {
             here_.node_productive + NodeTime{time.count()} * working_};
   }
 
-  // The last checkpoint that can be used by now, and the one that comes next.
+  // The checkpoints of these steps, from the last one back to one that can be used by now.
   void note_checkpoints(CheckpointLevel level, std::int64_t steps) {
-    Saved& saved = saved_[static_cast<std::size_t>(level)];
-    saved.arrive(now_);
     const CheckpointRule& rule = training_.rules[static_cast<std::size_t>(level)];
     if (rule.interval == 0) return;
+    Saved& saved = saved_[static_cast<std::size_t>(level)];
     const std::int64_t last = (here_.step + steps) / rule.interval * rule.interval - here_.step;
-    if (last <= 0) return;
-    if (began_ + training_.time_of(last) + rule.lag <= now_) {
-      saved.usable = after(last);
-      return;
+    for (std::int64_t at = last; at > 0; at -= rule.interval) {
+      const SimTime arrives = began_ + training_.time_of(at) + rule.lag;
+      if (arrives <= now_) return saved.use(after(at));
+      saved.coming.push_back({after(at), arrives});
     }
-    saved.coming = after(last);
-    saved.comes = began_ + training_.time_of(last) + rule.lag;
-    const std::int64_t before = last - rule.interval;
-    if (before > 0 && began_ + training_.time_of(before) + rule.lag <= now_) saved.usable = after(before);
+  }
+
+  // Those that have arrived by now.
+  void take_checkpoints() {
+    for (Saved& saved : saved_) saved.arrive(now_);
+    saved_[0].use(saved_[1].usable);
+  }
+  void drop_unfinished_checkpoints() {
+    for (Saved& saved : saved_) saved.coming.clear();
   }
 
   // ---- The end.
@@ -332,7 +366,13 @@ class JobRun {
   [[nodiscard]] std::string why_waiting() const {
     return "the job " + (course_.reason.empty() ? std::string("waits") : course_.reason);
   }
+  void stop_in_vain() {
+    cut_activity();
+    stop(
+        fmt::format("{}; {} changes of the nodes and wake-ups did not help", why_waiting(), kMostVainEvents));
+  }
   void stop_waiting() {
+    cut_activity();
     if (activity_ == Activity::kWaiting)
       return stop(
           fmt::format("{}, has {}, and nothing will change any more", why_waiting(), members_.count()));
@@ -343,7 +383,7 @@ class JobRun {
     result_.end = now_;
     result_.steps = here_.step;
     result_.samples = here_.samples;
-    result_.metrics = policy_.metrics();
+    result_.metrics = policy_.metrics(here_.step);
     const JobLedger& ledger = result_.ledger;
     GOODPUT_CHECK(ledger.total() == now_.time_since_epoch(), "the job's time does not add up");
     GOODPUT_CHECK(ledger.node_total() == members_.node_time(now_), "the nodes' time does not add up");
@@ -388,6 +428,10 @@ class JobRun {
     add(JobInstant::Kind::kLost, change_.lost);
     add(JobInstant::Kind::kJoined, change_.joined);
     add(JobInstant::Kind::kSpeed, change_.changed_speed);
+    for (const NodeId node : change_.joined) {
+      if (const double speed = members_.speed(node); speed != 1)
+        log_->instants.push_back({JobInstant::Kind::kSpeed, now_, node, speed});
+    }
   }
   void log_course(std::int64_t lost_steps) {
     if (log_ == nullptr) return;
@@ -440,6 +484,12 @@ class JobRun {
 double JobResult::goodput() const {
   if (end == SimTime{}) return 0;
   return to_seconds(ledger.time[index(TimeBucket::kProductive)]) / wall_s();
+}
+
+double JobResult::ettr() const {
+  const SimDuration session = end.time_since_epoch() - waited;
+  if (session == SimDuration{}) return 0;
+  return to_seconds(ledger.time[index(TimeBucket::kProductive)]) / to_seconds(session);
 }
 
 JobResult run_job(const JobGoal& goal, const PriceSchedule& prices, FailureModel& failures,

@@ -37,6 +37,7 @@ struct JobResult {
   std::int64_t steps = 0;  // that count
   std::int64_t samples = 0;
   JobLedger ledger{};
+  SimDuration waited{};  // for nodes, of the bucket infrastructure recovery
   double cost_usd = 0;                          // of all nodes held
   std::array<std::int64_t, kCauses> courses{};  // by Cause
   std::int64_t steps_lost = 0;                  // trained, and not counted in the end
@@ -46,6 +47,8 @@ struct JobResult {
   [[nodiscard]] double wall_s() const { return to_seconds(end.time_since_epoch()); }
   // Productive time over wall-clock time; 0 for a run of no time.
   [[nodiscard]] double goodput() const;
+  // The same without the time for which it waited for nodes: effective training time ratio.
+  [[nodiscard]] double ettr() const;
   [[nodiscard]] std::int64_t count(Cause cause) const { return courses[static_cast<std::size_t>(cause)]; }
 };
 

@@ -11,6 +11,10 @@ void insert_sorted(std::vector<NodeId>& ids, NodeId node) {
   ids.insert(std::upper_bound(ids.begin(), ids.end(), node), node);
 }
 
+bool is_among(const std::vector<NodeId>& ids, NodeId node) {
+  return std::binary_search(ids.begin(), ids.end(), node);
+}
+
 }  // namespace
 
 std::size_t Membership::position(NodeId node) const {
@@ -62,6 +66,7 @@ void Membership::apply(const NodeEvent& event, NodeChange& change) {
       GOODPUT_CHECK(event.speed > 0 && event.speed <= 1, "the speed of a node is not in (0, 1]");
       slowed_ += static_cast<std::int32_t>(event.speed != 1) - static_cast<std::int32_t>(speeds_[at] != 1);
       speeds_[at] = event.speed;
+      if (is_among(change.joined, event.node) || is_among(change.changed_speed, event.node)) return;
       insert_sorted(change.changed_speed, event.node);
       return;
   }

@@ -95,6 +95,7 @@ enum class Response : std::uint8_t {
 struct JobView {
   SimTime now{};
   const Membership* members = nullptr;
+  bool is_training = false;  // neither waits nor recovers
 };
 
 // Where the job stands, when no step is at hand.
@@ -132,8 +133,8 @@ class RecoveryPolicy {
   // While training as decide() said: the steps from `step` on (0 is the first).
   [[nodiscard]] virtual Pace pace(std::int64_t step) = 0;
 
-  // What the run showed besides time.
-  [[nodiscard]] virtual std::vector<PolicyMetric> metrics() const { return {}; }
+  // What the run showed besides time. `steps` counted in the end.
+  [[nodiscard]] virtual std::vector<PolicyMetric> metrics(std::int64_t /*steps*/) const { return {}; }
 };
 
 }  // namespace goodput

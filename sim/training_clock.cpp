@@ -11,6 +11,17 @@ const CheckpointRule& rule_of(const SteadyTraining& training, CheckpointLevel le
   return training.rules[static_cast<std::size_t>(level)];
 }
 
+// Nanoseconds that may not fit the clock: what there is no time for is compared, not added up.
+__extension__ using WideTime = __int128;
+
+WideTime wide_time_of(const SteadyTraining& training, std::int64_t steps) {
+  WideTime time = WideTime{steps} * training.step.count();
+  for (const CheckpointLevel level : {CheckpointLevel::kMemory, CheckpointLevel::kStorage}) {
+    time += WideTime{training.saves(level, steps)} * rule_of(training, level).stall.count();
+  }
+  return time;
+}
+
 }  // namespace
 
 std::int64_t SteadyTraining::saves(CheckpointLevel level, std::int64_t steps) const {
@@ -20,11 +31,7 @@ std::int64_t SteadyTraining::saves(CheckpointLevel level, std::int64_t steps) co
 }
 
 SimDuration SteadyTraining::time_of(std::int64_t steps) const {
-  SimDuration time = steps * step;
-  for (const CheckpointLevel level : {CheckpointLevel::kMemory, CheckpointLevel::kStorage}) {
-    time += saves(level, steps) * rule_of(*this, level).stall;
-  }
-  return time;
+  return SimDuration{static_cast<SimDuration::rep>(wide_time_of(*this, steps))};
 }
 
 SimDuration SteadyTraining::time_of_last_step(std::int64_t steps) const {
@@ -44,17 +51,17 @@ std::int64_t SteadyTraining::steps_in(SimDuration elapsed) const {
   for (const CheckpointRule* rule : {&storage, &memory}) {
     if (rule->interval == 0) continue;
     const std::int64_t to_save = rule->interval - (first_step + done) % rule->interval;
-    SimDuration left = elapsed - time_of(done);
-    const bool gets_there = to_save < room && to_save <= left / step;
-    if (!gets_there || left < time_of(done + to_save) - time_of(done)) {
+    if (to_save >= room || wide_time_of(*this, done + to_save) > elapsed.count()) {
       room = std::min(room, to_save);
       continue;
     }
-    left -= time_of(done + to_save) - time_of(done);
     done += to_save;
     // From one of these saves to the next, as often as there is time and `room`.
-    std::int64_t cycles = 0;
-    if (rule->interval <= left / step) cycles = left / (time_of(done + rule->interval) - time_of(done));
+    const WideTime trained = wide_time_of(*this, done);
+    const WideTime left = elapsed.count() - trained;
+    const WideTime cycle = wide_time_of(*this, done + rule->interval) - trained;
+    std::int64_t cycles =
+        cycle > left ? 0 : static_cast<std::int64_t>(left) / static_cast<std::int64_t>(cycle);
     if (room != INT64_MAX) cycles = std::min(cycles, (room - to_save) / rule->interval - 1);
     done += cycles * rule->interval;
     room = rule->interval;

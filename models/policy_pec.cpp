@@ -1,0 +1,179 @@
+// Partial experts checkpoints (PEC, arXiv 2408.04307; MoC-System): as `ds`, but a checkpoint holds only some
+// of the experts of every layer, in turn, and reaches storage in the background. It costs less time and, at
+// every loss, what left-out experts have learned: the proportion of lost tokens (models/checkpoint_loss.h).
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+
+#include "models/checkpoint_loss.h"
+#include "models/checkpoint_run.h"
+#include "models/expert_copies.h"
+#include "models/restart_setup.h"
+
+namespace goodput {
+namespace {
+
+struct PecOptions {
+  PecLevels k{};
+  ExpertSelection selection = ExpertSelection::kSequential;
+  Sharding sharding = Sharding::kAdps;
+};
+
+// What ranks write, for every number of them once.
+class PartialSaves {
+ public:
+  PartialSaves(const JobModel& job, const PecOptions& options, const CheckpointSettings& settings)
+      : job_(&job),
+        options_(&options),
+        settings_(&settings),
+        bytes_(module_bytes(job.modules(), settings.bytes_per_parameter)) {}
+
+  [[nodiscard]] Status check(std::int32_t nodes) const { return check_rotation(bytes_, partial(nodes)); }
+
+  [[nodiscard]] const SaveTimes& times(std::int32_t nodes) {
+    const auto [found, is_new] = by_nodes_.try_emplace(nodes);
+    if (is_new) found->second = compute(nodes);
+    return found->second;
+  }
+
+ private:
+  [[nodiscard]] PartialCheckpoint partial(std::int32_t nodes) const {
+    return {options_->k, options_->selection, options_->sharding, nodes * job_->plan().cluster.gpus_per_node};
+  }
+  [[nodiscard]] SaveTimes compute(std::int32_t nodes) const {
+    const PartialCheckpoint checkpoint = partial(nodes);
+    const ExpertTokens tokens = expert_tokens(job_->modules(), job_->plan().parallel.sequence_length, 0, 0);
+    const auto writes = [&](std::int32_t k) {
+      const RankWrites of_rank = partial_rank_writes(bytes_, checkpoint, k, tokens);
+      return LevelWrites{of_rank.peak, of_rank.mean_bytes * checkpoint.ranks};
+    };
+    const double gpus = job_->plan().cluster.gpus_per_node;
+    return save_times(writes(options_->k.snapshot), writes(options_->k.persist),
+                      {BytesPerSecond{settings_->snapshot.value / gpus}, settings_->write, settings_->write});
+  }
+
+  const JobModel* job_;
+  const PecOptions* options_;
+  const CheckpointSettings* settings_;
+  ModuleBytes bytes_;
+  std::map<std::int32_t, SaveTimes> by_nodes_;
+};
+
+class PecPolicy final : public RestartPolicy {
+ public:
+  PecPolicy(const JobModel& job, const RestartSettings& settings, TrainingSpeed& speed,
+            const PecOptions& options, PartialSaves& saves)
+      : RestartPolicy(job, settings, speed),
+        options_(&options),
+        saves_(&saves),
+        copies_(job.modules().expert_layers.size(), job.modules().experts) {}
+
+  [[nodiscard]] std::vector<PolicyMetric> metrics(std::int64_t steps) const override {
+    const double layers = static_cast<double>(job_model().modules().expert_layers.size());
+    const double seen = static_cast<double>(steps) * static_cast<double>(tokens_of_step()) * layers;
+    return {{"plt", seen > 0 ? tokens_lost_ / seen : 0}};
+  }
+
+ private:
+  [[nodiscard]] SaveTimes save_times() const override { return saves_->times(node_count()); }
+
+  void note_loss(const JobView& job, const NodeChange& change) override {
+    if (!job.is_training) return;
+    for (const NodeId node : change.lost) {
+      const auto at = std::lower_bound(used().begin(), used().end(), node);
+      if (at == used().end() || *at != node) continue;
+      ++nodes_lost_;
+      node_lost_ = static_cast<std::int32_t>(at - used().begin());
+    }
+    interval_ = checkpoint_rules(speed().at(node_count(), 0, 1))[1].interval;
+    ranks_ = node_count() * job_model().plan().cluster.gpus_per_node;
+  }
+
+  // What every checkpoint up to the last one in storage held, and what coming back from it costs. With more
+  // than one node lost no rank trusts its memory.
+  void note_restart(const JobState& job) override {
+    const std::int64_t recovered = job.step_from(ResumeFrom::kStorage);
+    if (interval_ > 0) replay_to(recovered);
+    std::optional<std::int32_t> failed;
+    if (nodes_lost_ == 1) failed = node_lost_ * job_model().plan().cluster.gpus_per_node;
+    if (nodes_lost_ > 0) tokens_lost_ += copies_.recover(failed, ranks_);
+    nodes_lost_ = 0;
+  }
+
+  void replay_to(std::int64_t step) {
+    for (std::int64_t at = (replayed_ / interval_ + 1) * interval_; at <= step; at += interval_) {
+      const std::size_t window = job_model().routing().window_at(replayed_);
+      copies_.train(scaled_loads(job_model().routing().loads(window), tokens_of_step()), at - replayed_);
+      copies_.save(at / interval_, options_->k, options_->selection, ranks_);
+      replayed_ = at;
+    }
+  }
+
+  // That go to the experts of a layer, top_k times each. Of the plan's batch: PLT is a ratio.
+  [[nodiscard]] std::int64_t tokens_of_step() const {
+    const ParallelPlan& plan = job_model().plan().parallel;
+    return plan.global_batch * plan.sequence_length * job_model().plan().model.moe->top_k;
+  }
+
+  const PecOptions* options_;
+  PartialSaves* saves_;
+  ExpertCopies copies_;
+  std::int64_t interval_ = 0;  // of the checkpoints before the loss
+  std::int32_t ranks_ = 1;
+  std::int64_t replayed_ = 0;  // steps that copies_ knows of
+  std::int32_t nodes_lost_ = 0;
+  std::int32_t node_lost_ = 0;  // the last of them: its position
+  double tokens_lost_ = 0;
+};
+
+class PecSetup final : public ExpertParallelSetup {
+ public:
+  PecSetup() { settings_.checkpoint.mode = SaveMode::kAsync; }
+
+  [[nodiscard]] config::Fields fields() override {
+    using config::Need;
+    config::Fields fields = ExpertParallelSetup::fields();
+    const config::Fields own = {
+        {"k_snapshot", Need::kOptional, config::integer(options_.k.snapshot, 1, 4096),
+         "experts of a layer that a checkpoint copies to CPU memory"},
+        {"k_persist", Need::kOptional, config::integer(options_.k.persist, 1, 4096), "of them, to storage"},
+        {"selection", Need::kOptional, config::choice(options_.selection, kExpertSelectionNames),
+         "which ones: in turn, or those with most tokens that no checkpoint holds"},
+        {"sharding", Need::kOptional, config::choice(options_.sharding, kShardingNames),
+         "who writes what all ranks hold (goodput checkpoint)"}};
+    fields.insert(fields.end(), own.begin(), own.end());
+    return fields;
+  }
+
+  [[nodiscard]] Status prepare(const JobModel& job) override {
+    GOODPUT_TRY_STATUS(ExpertParallelSetup::prepare(job));
+    const std::int32_t experts = job.modules().experts;
+    if (options_.k.snapshot > experts)
+      return Error{"/k_snapshot",
+                   fmt::format("is {}, but a layer has {} experts", options_.k.snapshot, experts)};
+    if (options_.k.persist > options_.k.snapshot) {
+      return Error{"/k_persist", fmt::format("is {}, above k_snapshot {}: storage gets what is in memory",
+                                             options_.k.persist, options_.k.snapshot)};
+    }
+    saves_ = std::make_unique<PartialSaves>(job, options_, settings_.checkpoint);
+    return saves_->check(speed().usable(job.most_nodes()));
+  }
+
+  [[nodiscard]] std::unique_ptr<RecoveryPolicy> make() override {
+    return std::make_unique<PecPolicy>(job(), settings_, speed(), options_, *saves_);
+  }
+
+ private:
+  PecOptions options_;
+  std::unique_ptr<PartialSaves> saves_;
+};
+
+}  // namespace
+
+PolicyInfo pec_policy() {
+  return {"pec", "as ds with partial experts checkpoints in the background; reports lost tokens",
+          [] { return std::unique_ptr<PolicySetup>(std::make_unique<PecSetup>()); }};
+}
+
+}  // namespace goodput

@@ -1,0 +1,105 @@
+// Jobs that come back from a checkpoint: what DeepSpeed, Tutel, plain checkpoint-restart and others have in
+// common. A loss stops all nodes; once enough are there, processes start, load a checkpoint and train on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/job_model.h"
+#include "models/node_choice.h"
+#include "models/policy_options.h"
+#include "models/training_speed.h"
+#include "sim/recovery_policy.h"
+
+namespace goodput {
+
+// What becomes of nodes that join while the job trains.
+enum class Absorb : std::uint8_t {
+  kAtRestart,  // they wait until something fails
+  kGathered,   // the job restarts with them, gather_s after the first of them joined
+};
+inline constexpr std::string_view kAbsorbNames[] = {"at_restart", "gathered"};
+
+struct RestartSettings {
+  RestartTiming timing{};
+  CheckpointSettings checkpoint{};
+  SlowNodeRule slow_nodes{};
+  Absorb absorb = Absorb::kAtRestart;
+  SimDuration gather = from_seconds(120);
+};
+
+class RestartPolicy : public RecoveryPolicy {
+ public:
+  // Keeps references.
+  RestartPolicy(const JobModel& job, const RestartSettings& settings, TrainingSpeed& speed);
+
+  [[nodiscard]] Response on_change(const JobView& job, const NodeChange& change) final;
+  [[nodiscard]] Response on_wake(const JobView& job) final;
+  [[nodiscard]] SimTime wake_at() const final { return wake_at_; }
+  [[nodiscard]] Course decide(const JobState& job) final;
+  [[nodiscard]] Pace pace(std::int64_t step) final { return speed_->pace(node_count(), step, slowest_); }
+
+ protected:
+  // Of these many available nodes the job takes so many; 0: it waits. Less than the most that can be used
+  // where the policy insists on a number.
+  [[nodiscard]] virtual std::int32_t wanted(std::int32_t available) const {
+    return speed_->usable(available);
+  }
+
+  // Called when nodes are lost, used ones or not, before anything is decided: what that did to copies in
+  // memory.
+  virtual void note_loss(const JobView& /*job*/, const NodeChange& /*change*/) {}
+
+  // Goes on without a restart, after a loss or with nodes that joined; kWait: it cannot. `left` are those of
+  // the nodes in use that may be used still. (A loss before it is done means a restart.)
+  [[nodiscard]] virtual Course go_on(const JobState& /*job*/, std::span<const NodeId> /*left*/) {
+    return {.kind = Course::Kind::kWait};
+  }
+
+  // The level to come back from, and the phases of it, behind the detection of the loss.
+  [[nodiscard]] virtual ResumeFrom resume_level() const { return ResumeFrom::kStorage; }
+  virtual void add_restart(ResumeFrom from, Phases& phases) const;
+  [[nodiscard]] virtual CheckpointRules checkpoint_rules(const StepTime& step) const;
+  // Of a checkpoint in storage, by the nodes in use.
+  [[nodiscard]] virtual SaveTimes save_times() const;
+  // After the nodes of a (re)start were chosen: who holds what.
+  virtual void note_nodes() {}
+  // After a restart was decided on.
+  virtual void note_restart(const JobState& /*job*/) {}
+
+  // A course with the nodes in use.
+  [[nodiscard]] Course train(const JobState& job, Cause cause, ResumeFrom from, const Phases& phases);
+
+  void use(std::span<const NodeId> nodes) { used_.assign(nodes.begin(), nodes.end()); }
+  [[nodiscard]] std::span<const NodeId> used() const { return used_; }
+  [[nodiscard]] std::int32_t node_count() const { return static_cast<std::int32_t>(used_.size()); }
+  [[nodiscard]] const NodeChoice& choice() const { return choice_; }
+  [[nodiscard]] bool has_lost() const { return has_lost_; }
+  [[nodiscard]] const JobModel& job_model() const { return *job_; }
+  [[nodiscard]] const RestartSettings& settings() const { return *settings_; }
+  [[nodiscard]] TrainingSpeed& speed() const { return *speed_; }
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
+
+ private:
+  [[nodiscard]] Course restart(const JobState& job);
+  [[nodiscard]] bool keeps_its_nodes(const JobState& job);
+  [[nodiscard]] Course wait(const JobState& job);
+  [[nodiscard]] SimDuration restart_time() const;  // detection included
+
+  const JobModel* job_;
+  const RestartSettings* settings_;
+  TrainingSpeed* speed_;
+  NodeChoice choice_;
+  Bytes bytes_;  // of a whole checkpoint
+  std::vector<NodeId> used_;
+  std::vector<NodeId> left_;  // memory of decide()
+  double slowest_ = 1;
+  bool has_begun_ = false;
+  bool has_lost_ = false;  // a node in use, since training began
+  bool is_waiting_ = false;
+  bool is_growing_ = false;  // those that joined have been gathered
+  SimTime wake_at_ = kNoTime;
+};
+
+}  // namespace goodput
