@@ -107,8 +107,8 @@ struct BurstFailures {
   static constexpr FailureScope kScope = FailureScope::kOthers;
   NodeId nodes = 0;  // 0: those of the other models
   Kind kind = Kind::kRack;
-  NodeId group_size = 0;     // nodes of consecutive ids; 0: of a fleet, all
-  double per_hour = 0;       // bursts, of the whole cluster; each strikes one group
+  NodeId group_size = 0;  // nodes of consecutive ids; 0: of a fleet, all
+  double per_hour = 0;    // bursts, of the whole cluster; each strikes one group
   SimDuration outage_time{};
 };
 
@@ -116,7 +116,7 @@ struct BurstFailures {
 struct SlowFailures {
   enum class Duration : std::uint8_t { kExponential, kFixed };
   static constexpr FailureScope kScope = FailureScope::kOthers;
-  NodeId nodes = 0;        // 0: those of the other models
+  NodeId nodes = 0;         // 0: those of the other models
   double per_node_day = 0;  // while the node is healthy
   // How slow: uniform between two speeds, or 1/S of a list of slowdowns S.
   std::optional<double> speed_min{};

@@ -36,8 +36,8 @@ struct FailureKey {
 // Nothing is drawn beyond: 64 bits of nanoseconds end at 292 years.
 inline constexpr SimTime kFailureHorizon{std::chrono::years{100}};
 
-// At least a nanosecond after `from`: a node that just joined cannot be lost at the same moment. SimTime::max()
-// where that is beyond the horizon.
+// At least a nanosecond after `from`: a node that just joined cannot be lost at the same moment.
+// SimTime::max() where that is beyond the horizon.
 [[nodiscard]] inline SimTime later(SimTime from, double seconds) {
   const double left = to_seconds(kFailureHorizon - from);
   if (!(seconds < left)) return SimTime::max();

@@ -84,16 +84,16 @@ class IntervalLosses final : public FailureModel {
 config::Fields config_fields(IntervalFailures& failures) {
   using config::Need;
   const config::Range positive = {.least = 1e-3, .most = kMostFailureSeconds};
-  return {{"nodes", Need::kRequired, config::integer(failures.nodes, 1, kMostNodes),
-           "all there from the start"},
-          {"every_s", Need::kRequired, seconds_value(failures.every, positive),
-           "from the start to the first loss, and from one to the next"},
-          {"floor_nodes", Need::kOptional, config::integer(failures.floor_nodes, 0, kMostNodes),
-           "with so many left nothing is lost"},
-          {"return_after_s", Need::kOptional, seconds_value(failures.return_after, positive),
-           "until a lost node is back; left out: it never is"},
-          {"victims", Need::kOptional, config::integers(failures.victims, 0, kMostNodes - 1),
-           "who is lost, in this order; then, and where one is gone already, a random node"}};
+  return {
+      {"nodes", Need::kRequired, config::integer(failures.nodes, 1, kMostNodes), "all there from the start"},
+      {"every_s", Need::kRequired, seconds_value(failures.every, positive),
+       "from the start to the first loss, and from one to the next"},
+      {"floor_nodes", Need::kOptional, config::integer(failures.floor_nodes, 0, kMostNodes),
+       "with so many left nothing is lost"},
+      {"return_after_s", Need::kOptional, seconds_value(failures.return_after, positive),
+       "until a lost node is back; left out: it never is"},
+      {"victims", Need::kOptional, config::integers(failures.victims, 0, kMostNodes - 1),
+       "who is lost, in this order; then, and where one is gone already, a random node"}};
 }
 
 Status config_finish(IntervalFailures& failures) {

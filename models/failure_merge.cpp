@@ -76,7 +76,8 @@ std::optional<SimTime> MergedFailures::end() const {
   return first;
 }
 
-// Takes all that the models say of the next moment; what it comes to is in told_. False: there is no next one.
+// Takes all that the models say of the next moment; what it comes to is in told_. False: there is no next
+// one.
 bool MergedFailures::gather_moment() {
   std::optional<SimTime> time;
   for (const Input& input : inputs_) {

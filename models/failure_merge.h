@@ -12,7 +12,6 @@ namespace goodput {
 // word on the speed of a node ends when the node is lost, and counts for nothing while it is not there: who
 // returns is healthy.
 // REQUIRES: models.
-[[nodiscard]] std::unique_ptr<FailureModel> merge_failures(
-    std::vector<std::unique_ptr<FailureModel>> models);
+[[nodiscard]] std::unique_ptr<FailureModel> merge_failures(std::vector<std::unique_ptr<FailureModel>> models);
 
 }  // namespace goodput

@@ -22,10 +22,11 @@ namespace goodput {
 
 // What is in the files that a config names. Must outlive the models made of it.
 struct FailureSource {
-  const SpotTrace* trace = nullptr;      // of a "trace"
+  const SpotTrace* trace = nullptr;     // of a "trace"
   std::span<const double> slowdowns{};  // `slowdown_by_worker` of the "whatif" file of a "fail_slow"
 };
-using FailureSources = std::vector<FailureSource>;  // by config; those at the end that name none may be missing
+using FailureSources =
+    std::vector<FailureSource>;  // by config; those at the end that name none may be missing
 
 // What a model is made of beside its config.
 struct FailureInputs {

@@ -16,10 +16,10 @@ config::Fields config_fields(NodeLives& lives) {
       {"failures_per_1000_node_days", Need::kOptional,
        optional_number(lives.failures_per_1000_node_days, mtbf),
        "the same as a rate; exactly one of the two"},
-      {"repair_s", Need::kOptional,
-       seconds_value(lives.repair_time, config::between(0, kMostFailureSeconds)),
+      {"repair_s", Need::kOptional, seconds_value(lives.repair_time, config::between(0, kMostFailureSeconds)),
        "until the node is back, as good as new; the mean"},
-      {"repair", Need::kOptional, config::choice(lives.repair, kRepairNames), "distribution of repair times"}};
+      {"repair", Need::kOptional, config::choice(lives.repair, kRepairNames),
+       "distribution of repair times"}};
 }
 
 Status config_finish(NodeLives& lives) {

@@ -68,7 +68,7 @@ class NodeRenewals final : public FailureModel {
 
   NodeLives lives_;
   Lifetime lifetime_;
-  std::vector<RandomStream> random_;   // by node
+  std::vector<RandomStream> random_;  // by node
   EventQueue<Kind, NodeId> pending_;  // one a node
   NodeId joined_ = 0;
 };

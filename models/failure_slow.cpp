@@ -129,8 +129,7 @@ Result<std::unique_ptr<FailureModel>> make_failures(const SlowFailures& failures
     return Error{"/whatif", fmt::format("{} lists no workers under slowdown_by_worker", failures.whatif)};
   }
   const std::span<const double> slowdowns = is_measured ? inputs.source.slowdowns : failures.slowdowns;
-  return std::unique_ptr<FailureModel>(
-      std::make_unique<SlowNodes>(failures, nodes, slowdowns, inputs.key));
+  return std::unique_ptr<FailureModel>(std::make_unique<SlowNodes>(failures, nodes, slowdowns, inputs.key));
 }
 
 }  // namespace goodput

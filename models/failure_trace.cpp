@@ -49,16 +49,18 @@ Result<TraceSegment> segment_of(const TraceFailures& failures, const SpotTrace& 
 // Holes and probes are replayed only by who says so.
 Status check_trace(const TraceFailures& failures, const SpotTrace& trace, const TraceSegment& segment) {
   if (trace.meaning == SpotMeaning::kProbe && failures.probe == TraceFailures::Probe::kRefuse) {
-    return Error{"/probe", fmt::format("{} recorded what could have been launched, so that a drop need not be "
-                                       "a preemption; \"probe\": \"replay\" takes it for one",
-                                       trace.file)};
+    return Error{"/probe",
+                 fmt::format("{} recorded what could have been launched, so that a drop need not be "
+                             "a preemption; \"probe\": \"replay\" takes it for one",
+                             trace.file)};
   }
   if (failures.holes == TraceFailures::Holes::kHold) return Ok{};
   for (const SpotHole& hole : trace.holes) {
     if (hole.end <= segment.begin || hole.begin >= segment.end) continue;
-    return Error{"/holes", fmt::format("{} says nothing from {} s to {} s; \"holes\": \"hold\" keeps the nodes "
-                                       "of before, from_s and to_s choose another part",
-                                       trace.file, seconds(hole.begin), seconds(hole.end))};
+    return Error{"/holes",
+                 fmt::format("{} says nothing from {} s to {} s; \"holes\": \"hold\" keeps the nodes "
+                             "of before, from_s and to_s choose another part",
+                             trace.file, seconds(hole.begin), seconds(hole.end))};
   }
   return Ok{};
 }
@@ -76,12 +78,13 @@ NodeId nodes_of(const SpotTrace& trace) {
 
 config::Fields config_fields(TraceCap& cap) {
   using config::Need;
-  return {{"rule", Need::kOptional, config::choice(cap.rule, kTraceCapNames),
-           "list: `names`; first_seen: who came first; thin: each with probability nodes / peak; saturate: at "
-           "any time those held for longest, the others wait"},
-          {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes), "0: as many as `names`"},
-          {"names", Need::kOptional, texts(cap.names),
-           "of nodes; left out: the first that are lost together, then those that came first"}};
+  return {
+      {"rule", Need::kOptional, config::choice(cap.rule, kTraceCapNames),
+       "list: `names`; first_seen: who came first; thin: each with probability nodes / peak; saturate: at "
+       "any time those held for longest, the others wait"},
+      {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes), "0: as many as `names`"},
+      {"names", Need::kOptional, texts(cap.names),
+       "of nodes; left out: the first that are lost together, then those that came first"}};
 }
 
 Status config_finish(TraceCap& cap) {

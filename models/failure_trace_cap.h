@@ -11,8 +11,8 @@
 
 namespace goodput {
 
-// The events of `events` that the job sees, and those that `cap` makes of them. Error::where is a pointer from
-// the cap: names that the trace does not have.
+// The events of `events` that the job sees, and those that `cap` makes of them. Error::where is a pointer
+// from the cap: names that the trace does not have.
 Result<std::vector<NodeEvent>> capped(const std::vector<NodeEvent>& events, const TraceCap& cap,
                                       const SpotTrace& trace, const FailureKey& key);
 

@@ -22,7 +22,6 @@ struct TraceSegment {
 
 // Of a recording of counts. Nodes join under the lowest free ids.
 [[nodiscard]] std::vector<NodeEvent> events_of_counts(const SpotTrace& trace, const TraceSegment& segment,
-                                                      TraceFailures::Victims victims,
-                                                      const FailureKey& key);
+                                                      TraceFailures::Victims victims, const FailureKey& key);
 
 }  // namespace goodput

@@ -52,7 +52,8 @@ class WeibullLifetime {
 config::Fields config_fields(WeibullFailures& failures) {
   static constexpr std::array<std::string_view, 2> kAgeNames = {"new", "stationary"};
   config::Fields fields = config_fields(failures.lives);
-  fields.push_back({"shape", config::Need::kRequired, config::number(failures.shape, config::between(0.2, 20)),
+  fields.push_back({"shape", config::Need::kRequired,
+                    config::number(failures.shape, config::between(0.2, 20)),
                     "below 1: failures get rarer with age; above: more frequent"});
   fields.push_back({"initial_age", config::Need::kOptional, config::choice(failures.initial_age, kAgeNames),
                     "new: all nodes start at age 0; stationary: they have been running for long"});

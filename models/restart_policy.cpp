@@ -84,8 +84,11 @@ Course RestartPolicy::wait(const JobState& /*job*/) {
 Course RestartPolicy::restart(const JobState& job) {
   const std::int32_t count = wanted(choice_.available(*job.members));
   if (count == 0) return wait(job);
-  const ResumeFrom from = resume_level();
   const bool is_first = !has_begun_;
+  // To grow is planned: a checkpoint is written first, and nothing is lost.
+  const bool is_planned = is_growing_ && !has_lost_ && !is_waiting_ && !job.was_interrupted;
+  const ResumeFrom from = is_planned ? ResumeFrom::kHere : resume_level();
+  const SimDuration save = is_planned ? save_times().total() : SimDuration{};
   choice_.choose(*job.members, count, used_);
   note_nodes();
   Phases phases;
@@ -93,6 +96,7 @@ Course RestartPolicy::restart(const JobState& job) {
     if (job_->start() == JobStart::kCold) phases.add(TimeBucket::kProgramStartup, settings_->timing.startup);
   } else {
     if (has_lost_ && !is_waiting_) phases.add(TimeBucket::kInfrastructureRecovery, settings_->timing.detect);
+    phases.add(TimeBucket::kCheckpointSave, save);
     add_restart(from, phases);
     note_restart(job);
   }
