@@ -26,19 +26,32 @@ class FaultTolerantPolicy final : public RestartPolicy {
   }
 
   [[nodiscard]] Course go_on(const JobState& job, std::span<const NodeId> left) override {
-    if (left.size() == used().size()) return {.kind = Course::Kind::kWait};  // to grow takes a restart
     std::vector<std::vector<NodeId>> holders = holders_of_shards(left);
     const bool lost_shard =
         std::any_of(holders.begin(), holders.end(), [](const auto& nodes) { return nodes.empty(); });
     if (lost_shard) return {.kind = Course::Kind::kWait};
-    const auto groups = static_cast<std::size_t>(speed().usable(static_cast<std::int32_t>(left.size())) /
-                                                 shards_.nodes_of_group);
+    const bool grows = left.size() == used().size();
+    const std::vector<NodeId> idle = idle_nodes(job, left);
+    const auto nodes = static_cast<std::int32_t>(left.size() + idle.size());
+    const auto groups = static_cast<std::size_t>(speed().usable(nodes) / shards_.nodes_of_group);
     Phases phases;
-    phases.add(TimeBucket::kInfrastructureRecovery, from_seconds(migration_->detect_s));
-    phases.add(TimeBucket::kElasticSliceDown, from_seconds(migration_->regroup_s));
-    phases.add(TimeBucket::kElasticReinitialization, fill_groups(holders, groups));
+    if (has_lost()) phases.add(TimeBucket::kInfrastructureRecovery, from_seconds(migration_->detect_s));
+    phases.add(grows ? TimeBucket::kElasticScaleUp : TimeBucket::kElasticSliceDown,
+               from_seconds(migration_->regroup_s));
+    phases.add(TimeBucket::kElasticReinitialization, fill_groups(holders, idle, groups));
     assign(holders);
-    return train(job, Cause::kReconfiguration, ResumeFrom::kHere, phases);
+    return train(job, grows ? Cause::kScaleUp : Cause::kReconfiguration, ResumeFrom::kHere, phases);
+  }
+
+  // That may take shards of others: none, unless nodes are gathered.
+  [[nodiscard]] std::vector<NodeId> idle_nodes(const JobState& job, std::span<const NodeId> left) const {
+    std::vector<NodeId> idle;
+    if (settings().absorb != Absorb::kGathered) return idle;
+    for (const NodeId node : job.members->nodes()) {
+      if (choice().may_use(*job.members, node) && !std::binary_search(left.begin(), left.end(), node))
+        idle.push_back(node);
+    }
+    return idle;
   }
 
   [[nodiscard]] std::vector<std::vector<NodeId>> holders_of_shards(std::span<const NodeId> left) const {
@@ -50,10 +63,10 @@ class FaultTolerantPolicy final : public RestartPolicy {
     return holders;
   }
 
-  // Nodes beyond the number of groups take shards that too few nodes hold. How long it takes to send these:
-  // every holder of a shard sends to as many nodes as the others.
-  [[nodiscard]] SimDuration fill_groups(std::vector<std::vector<NodeId>>& holders, std::size_t groups) const {
-    std::vector<NodeId> spare;
+  // Nodes beyond the number of groups, then `spare` ones, take shards that too few nodes hold. How long it
+  // takes to send these: every holder of a shard sends to as many nodes as the others.
+  [[nodiscard]] SimDuration fill_groups(std::vector<std::vector<NodeId>>& holders, std::vector<NodeId> spare,
+                                        std::size_t groups) const {
     for (std::vector<NodeId>& nodes : holders) {
       for (; nodes.size() > groups; nodes.pop_back()) spare.push_back(nodes.back());
     }

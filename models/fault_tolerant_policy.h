@@ -1,7 +1,7 @@
 // DeepSpeed-MoE and Tutel made fault-tolerant, as Lazarus (arXiv 2407.04656, section 6) compares itself with:
 // after a loss the nodes in use that are left form new expert-parallel groups, as long as every shard of the
 // experts survives in some group. Nodes without a place in a group, and nodes that join, wait for the next
-// restart.
+// restart; with "absorb": "gathered" they get shards from others, after a loss or gather_s after they joined.
 #pragma once
 
 #include <cstdint>

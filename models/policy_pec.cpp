@@ -103,11 +103,18 @@ class PecPolicy final : public RestartPolicy {
 
   void replay_to(std::int64_t step) {
     for (std::int64_t at = (replayed_ / interval_ + 1) * interval_; at <= step; at += interval_) {
-      const std::size_t window = job_model().routing().window_at(replayed_);
-      copies_.train(scaled_loads(job_model().routing().loads(window), tokens_of_step()), at - replayed_);
+      copies_.train(tokens_at(replayed_), at - replayed_);
       copies_.save(at / interval_, options_->k, options_->selection, ranks_);
       replayed_ = at;
     }
+  }
+
+  // By layer and expert; layers of multi-token prediction do as the last of the others.
+  [[nodiscard]] LayerTokens tokens_at(std::int64_t step) const {
+    const JobRouting& routing = job_model().routing();
+    LayerTokens tokens = scaled_loads(routing.loads(routing.window_at(step)), tokens_of_step());
+    while (tokens.size() < job_model().modules().expert_layers.size()) tokens.push_back(tokens.back());
+    return tokens;
   }
 
   // That go to the experts of a layer, top_k times each. Of the plan's batch: PLT is a ratio.

@@ -190,6 +190,8 @@ class JobRun {
 
   void check_workers() const {
     GOODPUT_CHECK(!course_.nodes.empty(), "a job trains without nodes");
+    GOODPUT_CHECK(course_.nodes.data() != members_.nodes().data(),
+                  "a course points to the membership's own list, which will change");
     if (members_.count() == working_) {  // the usual case, quickly
       GOODPUT_CHECK(std::equal(course_.nodes.begin(), course_.nodes.end(), members_.nodes().begin()),
                     "a job uses nodes that are not there");
@@ -298,11 +300,13 @@ class JobRun {
     take_checkpoints();
     drop_unfinished_checkpoints();
   }
+  // A step that is done counts, whether its checkpoint is or not.
   void cut_training() {
-    const std::int64_t done = training_.steps_in(now_ - began_);
-    const SimDuration rest = now_ - began_ - training_.time_of(done);
-    const SimDuration of_step = std::min(rest, training_.step);
-    count_steps(done, training_.time_of(done) - done * training_.step + (rest - of_step));
+    const std::int64_t saved = training_.steps_in(now_ - began_);
+    const SimDuration rest = now_ - began_ - training_.time_of(saved);
+    const std::int64_t done = saved + (rest >= training_.step ? 1 : 0);
+    const SimDuration of_step = rest >= training_.step ? SimDuration{} : rest;
+    count_steps(done, now_ - began_ - of_step - done * training_.step);
     result_.ledger.spend(TimeBucket::kWastedProgress, of_step, working_);
   }
 

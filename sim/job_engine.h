@@ -6,7 +6,8 @@
 //
 // What the job finishes at the very moment of a loss counts. Nodes that are lost, join or change speed at the
 // same moment do so together. A node's new speed shows from the next step on. What a loss interrupts, a step
-// or the writing of a checkpoint, has to be done again.
+// or the writing of a checkpoint, has to be done again; a step that is done counts before its checkpoint is
+// written.
 #pragma once
 
 #include <array>
@@ -37,7 +38,7 @@ struct JobResult {
   std::int64_t steps = 0;  // that count
   std::int64_t samples = 0;
   JobLedger ledger{};
-  SimDuration waited{};  // for nodes, of the bucket infrastructure recovery
+  SimDuration waited{};                         // for nodes, of the bucket infrastructure recovery
   double cost_usd = 0;                          // of all nodes held
   std::array<std::int64_t, kCauses> courses{};  // by Cause
   std::int64_t steps_lost = 0;                  // trained, and not counted in the end

@@ -13,7 +13,7 @@ namespace goodput {
 __extension__ using NodeTime = __int128;
 
 [[nodiscard]] constexpr double node_seconds(NodeTime time) {
-  return static_cast<double>(time) * 1e-9;
+  return static_cast<double>(time) / 1e9;
 }
 
 struct JobLedger {

@@ -51,8 +51,8 @@ std::int64_t SteadyTraining::steps_in(SimDuration elapsed) const {
   for (const CheckpointRule* rule : {&storage, &memory}) {
     if (rule->interval == 0) continue;
     const std::int64_t to_save = rule->interval - (first_step + done) % rule->interval;
-    if (to_save >= room || wide_time_of(*this, done + to_save) > elapsed.count()) {
-      room = std::min(room, to_save);
+    if (wide_time_of(*this, done + to_save) > elapsed.count()) {
+      room = to_save;
       continue;
     }
     done += to_save;

@@ -1,0 +1,84 @@
+// The job engine against the slow reference, on jobs at random.
+#include "tests/reference/reference_job.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/random_job.h"
+
+namespace goodput::testing {
+namespace {
+
+using Engine = JobResult (*)(const RandomJob&, ScriptedFailures&, RandomPolicy&);
+
+JobResult run_with(Engine engine, const RandomJob& job, std::uint64_t seed) {
+  ScriptedFailures failures(job.events, job.trace_end);
+  RandomPolicy policy(seed);
+  return engine(job, failures, policy);
+}
+JobResult leap(const RandomJob& job, ScriptedFailures& failures, RandomPolicy& policy) {
+  return run_job(job.goal, job.prices, failures, policy);
+}
+JobResult walk(const RandomJob& job, ScriptedFailures& failures, RandomPolicy& policy) {
+  return reference::run_job_step_by_step(job.goal, job.prices, failures, policy);
+}
+
+void check_same(const JobResult& got, const JobResult& want) {
+  CHECK(got.finished == want.finished);
+  CHECK(got.stopped == want.stopped);
+  CHECK(got.end.time_since_epoch().count() == want.end.time_since_epoch().count());
+  CHECK(got.steps == want.steps);
+  CHECK(got.samples == want.samples);
+  CHECK(got.steps_lost == want.steps_lost);
+  CHECK(got.nodes_lost == want.nodes_lost);
+  CHECK(got.waited.count() == want.waited.count());
+  CHECK(got.courses == want.courses);
+  for (std::size_t i = 0; i < kTimeBucketCount; ++i) {
+    CAPTURE(kTimeBuckets[i].name);
+    CHECK(got.ledger.time[i].count() == want.ledger.time[i].count());
+    CHECK(static_cast<std::int64_t>(got.ledger.node_time[i]) ==
+          static_cast<std::int64_t>(want.ledger.node_time[i]));
+  }
+  // Added up in another order: rounding alone.
+  CHECK(got.cost_usd == doctest::Approx(want.cost_usd).epsilon(1e-12));
+  REQUIRE(got.metrics.size() == want.metrics.size());
+  for (std::size_t i = 0; i < got.metrics.size(); ++i) {
+    CAPTURE(got.metrics[i].name);
+    CHECK(got.metrics[i].value == want.metrics[i].value);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("job engine: agrees with the step-by-step reference on 10,000 jobs at random, to the nanosecond") {
+  for (std::uint64_t seed = 1; seed <= 10'000; ++seed) {
+    CAPTURE(seed);
+    const RandomJob job = random_job(seed);
+    check_same(run_with(leap, job, seed), run_with(walk, job, seed));
+  }
+}
+
+TEST_CASE("job engine: a log changes nothing, and its spans tile the time of 2000 jobs at random") {
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    CAPTURE(seed);
+    const RandomJob job = random_job(seed);
+    JobLog log;
+    ScriptedFailures failures(job.events, job.trace_end);
+    RandomPolicy policy(seed);
+    const JobResult result = run_job(job.goal, job.prices, failures, policy, &log);
+    check_same(result, run_with(leap, job, seed));
+    SimTime now{};
+    SimDuration saved{};
+    for (const JobSpan& span : log.spans) {
+      REQUIRE(span.begin == now);
+      REQUIRE(span.begin < span.end);
+      REQUIRE(span.nodes < log.node_sets.size());
+      REQUIRE(span.steps * span.step + span.saving <= span.end - span.begin);
+      saved += span.bucket == TimeBucket::kCheckpointSave ? span.end - span.begin : span.saving;
+      now = span.end;
+    }
+    REQUIRE(now == result.end);
+    REQUIRE(saved == result.ledger.time[index(TimeBucket::kCheckpointSave)]);
+  }
+}
+
+}  // namespace goodput::testing
