@@ -14,12 +14,15 @@
 #include "models/any_model.h"
 #include "models/checkpoint_modules.h"
 #include "models/cost_models.h"
+#include "models/failure_models.h"
+#include "models/policy.h"
 #include "models/schedule.h"
 #include "models/training_plan.h"
 #include "sim/did_you_mean.h"
 #include "tools/json_result.h"
 #include "traces/op_trace_format.h"
 #include "traces/routing_format.h"
+#include "traces/spot_format.h"
 
 namespace goodput {
 namespace {
@@ -45,6 +48,8 @@ Result<std::vector<Listed>> list_formats(const std::string& /*configs*/) {
   std::vector<Listed> listed = names_and_summaries(std::span(formats));
   const std::vector<RoutingFormat> routing = routing_formats();
   for (Listed& format : names_and_summaries(std::span(routing))) listed.push_back(std::move(format));
+  const std::vector<SpotFormat> spot = spot_formats();
+  for (Listed& format : names_and_summaries(std::span(spot))) listed.push_back(std::move(format));
   return listed;
 }
 Result<std::vector<Listed>> list_schedules(const std::string& /*configs*/) {
@@ -52,6 +57,13 @@ Result<std::vector<Listed>> list_schedules(const std::string& /*configs*/) {
 }
 Result<std::vector<Listed>> list_cost_models(const std::string& /*configs*/) {
   return names_and_summaries(cost_models());
+}
+Result<std::vector<Listed>> list_policies(const std::string& /*configs*/) {
+  const std::vector<PolicyInfo> policies = recovery_policies();
+  return names_and_summaries(std::span(policies));
+}
+Result<std::vector<Listed>> list_failures(const std::string& /*configs*/) {
+  return names_and_summaries(failure_models());
 }
 
 // ---- What lies in a folder of configs.
@@ -148,8 +160,9 @@ struct Registry {
   Result<std::vector<Listed>> (*list)(const std::string& configs);
 };
 constexpr Registry kRegistries[] = {
-    {"formats", list_formats}, {"schedules", list_schedules}, {"cost-models", list_cost_models},
-    {"models", list_models},   {"clusters", list_clusters},   {"plans", list_plans},
+    {"formats", list_formats},   {"schedules", list_schedules}, {"cost-models", list_cost_models},
+    {"policies", list_policies}, {"failures", list_failures},   {"models", list_models},
+    {"clusters", list_clusters}, {"plans", list_plans},
 };
 
 std::vector<std::string_view> registry_names() {

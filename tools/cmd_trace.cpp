@@ -1,22 +1,26 @@
 #include "tools/cmd_trace.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/did_you_mean.h"
 #include "tools/json_result.h"
 #include "tools/output_file.h"
 #include "tools/read_trace.h"
+#include "tools/spot_files.h"
 #include "tools/trace_summary.h"
 #include "tools/write_trace.h"
 #include "traces/op_trace_format.h"
 #include "traces/op_trace_reader.h"
+#include "traces/spot_format.h"
 
 namespace goodput {
 namespace {
@@ -113,7 +117,19 @@ nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading
   return json;
 }
 
-Result<ExitCode> run_info(const TraceFiles& files, const CommandContext& context) {
+// Of op traces and of spot traces. Nothing said is fine.
+Status check_format_name(const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const OpTraceFormat& format : op_trace_formats()) known.push_back(format.name);
+  for (const SpotFormat& format : spot_formats()) known.push_back(format.name);
+  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return Ok{};
+  return Error{"", fmt::format("--format: unknown format {}{}; known: {}", goodput::quoted(name),
+                               did_you_mean(name, known), fmt::join(known, ", "))};
+}
+
+Result<ExitCode> run_info(const TraceFiles& files, const SpotWords& spot, const CommandContext& context) {
+  GOODPUT_TRY_STATUS(check_format_name(files.format));
+  if (mean_spot_trace(files, spot)) return run_spot_info(files, spot, context);
   GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {{"--json", context.options.json_path}}));
   GOODPUT_TRY(const OpTraceReading reading, read(files, context));
   const TraceSummary summary = summarize(reading.trace);
@@ -125,13 +141,17 @@ Result<ExitCode> run_info(const TraceFiles& files, const CommandContext& context
 
 struct ConvertOptions {
   TraceFiles files;  // the last path is the output
-  std::string to;    // format of the output; empty: from its extension
+  SpotWords spot;
+  std::string to;  // format of the output; empty: from its extension
 };
 
 Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext& context) {
   TraceFiles inputs = options.files;
   const std::string output = inputs.paths.back();
   inputs.paths.pop_back();
+  GOODPUT_TRY_STATUS(check_format_name(inputs.format));
+  if (mean_spot_trace(inputs, options.spot))
+    return run_spot_convert(inputs, options.spot, options.to, output, context);
   GOODPUT_TRY(const OpTraceFormat format, output_format(output, options.to));
   GOODPUT_TRY_STATUS(
       check_file_roles(input_files(inputs), {{"OUT", output}, {"--json", context.options.json_path}}));
@@ -155,10 +175,11 @@ class TraceCommand final : public Command {
   void configure(CLI::App& app) override {
     app.require_subcommand(1);
     info_app_ = app.add_subcommand("info", "What the files, together one trace, hold");
-    info_app_->add_option("files", info_.paths, "Trace files, one a host")
+    info_app_->add_option("files", info_.paths, "Trace files, one a host; or one spot trace")
         ->required()
         ->option_text("FILE...");
     add_input_options(*info_app_, info_);
+    add_spot_options(*info_app_, info_spot_);
     CLI::App* convert = app.add_subcommand("convert", "Write the rows of all IN, in their order, to OUT");
     convert
         ->add_option("files", convert_.files.paths, "Trace files to read, and the file to write (-: stdout)")
@@ -168,15 +189,17 @@ class TraceCommand final : public Command {
     convert->add_option("--to", convert_.to, "Format of OUT (default: from its extension)")
         ->option_text("NAME");
     add_input_options(*convert, convert_.files);
+    add_spot_options(*convert, convert_.spot);
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
-    return info_app_->parsed() ? run_info(info_, context) : run_convert(convert_, context);
+    return info_app_->parsed() ? run_info(info_, info_spot_, context) : run_convert(convert_, context);
   }
 
  private:
   CLI::App* info_app_ = nullptr;
   TraceFiles info_;
+  SpotWords info_spot_;
   ConvertOptions convert_;
 };
 

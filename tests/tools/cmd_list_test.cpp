@@ -14,6 +14,7 @@
 #include "tools/command_line.h"
 #include "traces/op_trace_format.h"
 #include "traces/routing_format.h"
+#include "traces/spot_format.h"
 
 namespace goodput {
 namespace {
@@ -86,7 +87,8 @@ TEST_CASE("list: every model, cluster and format goes by the name that is listed
     CHECK(read_any_model(GOODPUT_CONFIGS "/models/" + name + ".json"));
   for (const std::string& name : names("clusters"))
     CHECK(read_cluster(GOODPUT_CONFIGS "/clusters/" + name + ".json"));
-  CHECK(names("formats").size() == op_trace_formats().size() + routing_formats().size());
+  CHECK(names("formats").size() ==
+        op_trace_formats().size() + routing_formats().size() + spot_formats().size());
   for (const char* name : {"gpt3-175b", "llama3-405b", "mixtral-8x7b", "deepseek-v3"})
     CHECK(names("models").contains(name));
 }

@@ -110,6 +110,46 @@ TEST_CASE("trace info: a trace that is not dense is described, with the first op
   CHECK(info.out.find("backward-compute_0_0 is missing in step 20, dp_rank 1") != std::string::npos);
 }
 
+TEST_CASE("trace info: a spot trace is told from the content, and its numbers are keys of the JSON") {
+  const TemporaryFile file("p.csv", "0,add,a\r\n0,add,b\r\n1800000,remove,a\r\n3600000,remove,b\r\n");
+  const Run info = run({"trace", "info", file.path(), "--json", "-"});
+  CHECK(info.code == ExitCode::kOk);
+  const auto json = nlohmann::json::parse(info.out);
+  CHECK(json["schema"] == "goodput.trace_info/1");
+  CHECK(json["kind"] == "spot");
+  CHECK(json["format"] == "bamboo_csv");
+  CHECK(json["meaning"] == "held");
+  CHECK(json["polarity"] == "available");
+  CHECK(json["unit"] == "nodes");
+  CHECK(json["adds"] == 2);
+  CHECK(json["removes"] == 2);
+  CHECK(json["initial_nodes"] == 2);
+  CHECK(json["peak_nodes"] == 2);
+  CHECK(json["duration_s"] == 3600);
+  CHECK(json["mean_nodes"] == 1.5);  // 2 and then 1, for half an hour each
+  CHECK(json["node_hours"] == 1.5);
+  CHECK(json["drops"] == 2);
+  CHECK(json["drop_sizes"] == nlohmann::json{{"1", 2}});
+  CHECK(json["holes"].empty());
+  CHECK(json["usd_per_node_hour"].is_null());
+}
+
+TEST_CASE("trace: options for spot traces name what they take") {
+  const TemporaryFile spot("s.csv", "t_s,count\n0,4\n");
+  const TemporaryFile ops("t.csv", kTrace);
+  CHECK(error_of({"trace", "info", spot.path(), "--meaning", "hold"}) ==
+        "error: --meaning: \"hold\" is none of held, probe; did you mean \"held\"?");
+  CHECK(error_of({"trace", "info", spot.path(), "--polarity", "up"}) ==
+        "error: --polarity: \"up\" is none of available, preempted");
+  CHECK(error_of({"trace", "info", ops.path(), "--meaning", "held"})
+            .starts_with("error: " + ops.path() + ": is no spot trace in a known format (events_csv, "));
+  CHECK(error_of({"trace", "info", spot.path(), ops.path()}) ==
+        "error: " + ops.path() + ": " + spot.path() +
+            " is a spot trace, which is one file; give one at a time");
+  CHECK(error_of({"trace", "info", spot.path(), "--meta", ops.path()}) ==
+        "error: --meta: " + spot.path() + " is a spot trace, which has no job");
+}
+
 TEST_CASE("trace convert: the rows of several files follow each other in the output") {
   const TemporaryFile first("a.csv", kHeader + "0,0,0,1,gc,0.5,0.1,0,-1,0,-1\n");
   const TemporaryFile second("b.csv", kHeader + "1,0,1,1,gc,0.25,0.1,0,-1,0,-1\n");
@@ -195,9 +235,10 @@ TEST_CASE("list: formats in text and JSON") {
   CHECK(run({"list", "formats"}).out.starts_with("parquet      Apache Parquet"));
   const auto json = nlohmann::json::parse(run({"list", "formats", "--json", "-"}).out);
   CHECK(json["schema"] == "goodput.list/1");
-  CHECK(json["formats"].size() == 7);
+  CHECK(json["formats"].size() == 12);
   CHECK(json["formats"][3]["name"] == "csv");
-  CHECK(json["formats"][6]["name"] == "wide_csv");  // of expert routing
+  CHECK(json["formats"][6]["name"] == "wide_csv");    // of expert routing
+  CHECK(json["formats"][7]["name"] == "events_csv");  // of spot nodes
 }
 
 }  // namespace

@@ -1,0 +1,56 @@
+// What a spot trace holds, in numbers: for `goodput trace info`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/spot_trace.h"
+#include "sim/units.h"
+
+namespace goodput {
+
+// Times at which nodes were taken away. Of counts that is where they fall.
+struct RemovalBatches {
+  std::int64_t count = 0;
+  std::int64_t of_several = 0;  // that took more than one node
+  std::int32_t largest = 0;     // nodes
+};
+
+// USD a node and hour. The mean is over time, from the first price on.
+struct PriceSummary {
+  double min = 0;
+  double mean = 0;
+  double max = 0;
+};
+
+// What is known is what no hole covers.
+struct SpotSummary {
+  SimDuration duration{};
+  SimDuration known{};  // of it
+  // Of counts the sum of all rises, the first count included, and of all falls.
+  std::int64_t adds = 0;
+  std::int64_t removes = 0;
+  std::int32_t initial_nodes = 0;
+  std::int32_t final_nodes = 0;
+  std::int32_t peak_nodes = 0;
+  double node_hours = 0;               // while known
+  std::optional<double> mean_nodes{};  // over time, while known; none: no time is
+  RemovalBatches removal_batches{};
+  std::int64_t drops = 0;                             // times at which the count falls
+  std::map<std::int32_t, std::int64_t> drop_sizes{};  // how many drops by so many nodes
+  SimDuration longest_outage{};                       // without a single node, while known
+  SimTime longest_outage_begin{};
+  std::optional<PriceSummary> price{};
+};
+
+[[nodiscard]] SpotSummary summarize(const SpotTrace& trace);
+
+[[nodiscard]] std::uint64_t hash_trace(const SpotTrace& trace);
+
+// A table for people.
+[[nodiscard]] std::string describe(const SpotTrace& trace, const SpotSummary& summary);
+
+}  // namespace goodput
