@@ -50,6 +50,7 @@ const StepTime& LazarusPlans::step(PlanId plan, std::size_t window, double slowe
 
 const LazarusPlans::Move& LazarusPlans::move(PlanId from, const std::vector<bool>& is_left,
                                              std::int32_t joined, PlanId to) {
+  GOODPUT_CHECK(static_cast<std::int32_t>(is_left.size()) == nodes(from), "places of another plan");
   std::vector<std::uint64_t> key = {static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to),
                                     static_cast<std::uint64_t>(joined)};
   key.resize(3 + (is_left.size() + 63) / 64);

@@ -136,8 +136,8 @@ class LazarusPolicy final : public RecoveryPolicy {
 
   Course start(const JobState& job, std::int32_t nodes) {
     take_any(job, nodes, ResumeFrom::kHere);
-    has_begun_ = true;
-    is_waiting_ = must_restart_ = has_lost_ = false;
+    has_begun_ = must_restart_ = true;  // until it is done nobody holds anything
+    is_waiting_ = has_lost_ = false;
     Phases phases;
     if (job_->start() == JobStart::kCold) phases.add(TimeBucket::kProgramStartup, options_->restart.startup);
     return train(job, Cause::kStart, ResumeFrom::kHere, phases);

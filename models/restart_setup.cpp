@@ -24,7 +24,10 @@ config::Fields RestartSetup::fields() {
       config::tier(tier_)};
 }
 
+// Experts without pipeline stages see the job's routing; with stages the plan's own (models/moe_step.h).
 std::unique_ptr<TrainingSpeed> RestartSetup::make_speed(const JobModel& job) const {
+  const ParallelPlan& plan = job.plan().parallel;
+  if (job.has_experts() && plan.pp == 1) return std::make_unique<ExpertParallelSpeed>(job, plan.ep, step_);
   return std::make_unique<DenseSpeed>(job, step_);
 }
 
