@@ -3,6 +3,7 @@
 #include "tools/cmd_placement.h"
 #include "tools/cmd_plan_step.h"
 #include "tools/cmd_routing.h"
+#include "tools/cmd_simulate.h"
 #include "tools/cmd_synth.h"
 #include "tools/cmd_trace.h"
 #include "tools/cmd_whatif.h"
@@ -34,6 +35,11 @@ std::vector<CommandInfo> builtin_commands() {
        "  goodput checkpoint configs/models/gpt-s.json --bytes-per-param 14 --pec-k 2 --interval 50 "
        "--faults 1200,3400:5",
        make_checkpoint_command},
+      {"simulate", "how far a job gets while nodes fail, by recovery policy, and where its time goes",
+       "goodput simulate configs/scenarios/controlled-5min-gpt-s.json\n"
+       "  goodput simulate configs/scenarios/spot-p3-gpt-l.json --policy lazarus --trials 100 --set "
+       "/failures/to_s=2400",
+       make_simulate_command},
       {"trace", "what a trace file holds; convert between formats",
        "goodput trace info trace.parquet\n  goodput trace convert trace.csv.gz trace.parquet",
        make_trace_command},

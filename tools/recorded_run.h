@@ -1,0 +1,32 @@
+// The first trial of a policy, second by second: for timelines and curves.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/scenario.h"
+#include "models/simulation.h"
+#include "sim/errors.h"
+#include "sim/failure_model.h"
+#include "sim/job_log.h"
+#include "sim/units.h"
+
+namespace goodput {
+
+struct RecordedRun {
+  std::string policy;  // its name in the scenario
+  JobLog log;
+  std::vector<NodeEvent> events;  // of the nodes, before `end`; those of time 0 first
+  SimTime end{};
+
+  // How many nodes are held from each moment on at which that changes; the first moment is 0.
+  [[nodiscard]] std::map<SimTime, std::int32_t> nodes_held() const;
+};
+
+// Trial 0 of every policy.
+Result<std::vector<RecordedRun>> record_runs(const Scenario& scenario, const SimulationInputs& inputs,
+                                             std::uint64_t seed);
+
+}  // namespace goodput
