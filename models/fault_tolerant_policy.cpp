@@ -33,7 +33,10 @@ class FaultTolerantPolicy final : public RestartPolicy {
     const bool grows = left.size() == used().size();
     const std::vector<NodeId> idle = idle_nodes(job, left);
     const auto nodes = static_cast<std::int32_t>(left.size() + idle.size());
-    const auto groups = static_cast<std::size_t>(speed().usable(nodes) / shards_.nodes_of_group);
+    const std::int32_t usable = speed().usable(nodes);
+    // The same nodes again: to leave slow ones out takes a restart.
+    if (usable == 0 || (grows && usable <= node_count())) return {.kind = Course::Kind::kWait};
+    const auto groups = static_cast<std::size_t>(usable / shards_.nodes_of_group);
     Phases phases;
     if (has_lost()) phases.add(TimeBucket::kInfrastructureRecovery, from_seconds(migration_->detect_s));
     phases.add(grows ? TimeBucket::kElasticScaleUp : TimeBucket::kElasticSliceDown,

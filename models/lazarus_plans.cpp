@@ -1,6 +1,7 @@
 #include "models/lazarus_plans.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "models/moe_balance.h"
 #include "sim/errors.h"
@@ -21,31 +22,57 @@ std::int32_t LazarusPlans::least_nodes() const {
   return (job_->plan().model.moe->experts + slots - 1) / slots;
 }
 
-LazarusPlans::PlanId LazarusPlans::plan(std::int32_t nodes, std::size_t window) {
-  const auto [found, is_new] = plan_of_.try_emplace({nodes, window}, static_cast<PlanId>(plans_.size()));
-  if (!is_new) return found->second;
+std::int32_t LazarusPlans::usable(std::int32_t nodes) const {
+  const ParallelPlan& plan = job_->plan().parallel;
+  const std::int64_t gpus = job_->plan().cluster.gpus_per_node;
+  const std::int64_t together = std::lcm(std::int64_t{plan.pp} * plan.tp * plan.cp, gpus) / gpus;
+  const auto used = static_cast<std::int32_t>(std::min(nodes, job_->most_nodes()) / together * together);
+  return used >= least_nodes() ? used : 0;
+}
+
+Result<LazarusPlans::Placed> LazarusPlans::place(std::int32_t nodes, std::size_t window) const {
   const std::int32_t gpus = job_->plan().cluster.gpus_per_node;
   const ExpertNodes grid{nodes, placement_.slots_per_gpu * gpus, gpus};
   const PlacementChoice choice{placement_.allocation, placement_.plan, placement_.min_replicas, {}};
-  const Result<PlacedLayers> placed = place_experts(job_->routing().loads(window), grid, choice);
+  GOODPUT_TRY(const PlacedLayers layers, place_experts(job_->routing().loads(window), grid, choice));
+  Placed placed{nodes, window, {}, std::vector<StepTime>(job_->routing().windows())};
+  for (const PlacedLayer& layer : layers.layers)
+    placed.layers.push_back(in_order_of_gpus(layer.placement, layer.layer, gpus));
+  return placed;
+}
+
+Result<StepTime> LazarusPlans::time(const Placed& placed, std::size_t window, double slowest) const {
+  StepSettings settings = settings_;
+  settings.slowest_speed = slowest;
+  return job_->steps().flexible(placed.layers, job_->routing().loads(window), settings);
+}
+
+Result<StepTime> LazarusPlans::check(std::int32_t nodes) const {
+  GOODPUT_TRY(const Placed placed, place(nodes, 0));
+  return time(placed, 0, 1);
+}
+
+LazarusPlans::PlanId LazarusPlans::plan(std::int32_t nodes, std::size_t window) {
+  const auto [found, is_new] = plan_of_.try_emplace({nodes, window}, static_cast<PlanId>(plans_.size()));
+  if (!is_new) return found->second;
+  Result<Placed> placed = place(nodes, window);
   GOODPUT_CHECK(placed.has_value(), placed.error().message());
-  Placed plan{nodes, {}, std::vector<StepTime>(job_->routing().windows())};
-  for (const PlacedLayer& layer : placed->layers)
-    plan.layers.push_back(in_order_of_gpus(layer.placement, layer.layer, gpus));
-  plans_.push_back(std::move(plan));
+  plans_.push_back(*std::move(placed));
   return found->second;
 }
 
 const StepTime& LazarusPlans::step(PlanId plan, std::size_t window, double slowest) {
   Placed& placed = plans_[static_cast<std::size_t>(plan)];
   StepTime& healthy = placed.steps[window];
+  const std::tuple<PlanId, std::size_t, double> key{plan, window, slowest};
   if (slowest == 1 && healthy.step > SimDuration{}) return healthy;
-  StepSettings settings = settings_;
-  settings.slowest_speed = slowest;
-  const Result<StepTime> time =
-      job_->steps().flexible(placed.layers, job_->routing().loads(window), settings);
+  if (slowest != 1 && key == slow_key_) return slow_;
+  const Result<StepTime> time = this->time(placed, window, slowest);
   GOODPUT_CHECK(time.has_value(), time.error().message());
-  return (slowest == 1 ? healthy : slow_) = *time;
+  GOODPUT_CHECK(time->step > SimDuration{}, "a step that takes no time");
+  if (slowest == 1) return healthy = *time;
+  slow_key_ = key;
+  return slow_ = *time;
 }
 
 const LazarusPlans::Move& LazarusPlans::move(PlanId from, const std::vector<bool>& is_left,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "models/moe_layers.h"
 #include "models/moe_migration.h"
 #include "models/node_mapping.h"
+#include "sim/errors.h"
 
 namespace goodput {
 
@@ -33,10 +35,19 @@ class LazarusPlans {
 
   // The fewest nodes that hold every expert.
   [[nodiscard]] std::int32_t least_nodes() const;
+  // The most of `nodes` nodes that the job can use: whole replicas of the plan; 0: they cannot hold every
+  // expert.
+  [[nodiscard]] std::int32_t usable(std::int32_t nodes) const;
 
-  // For the loads of a routing window. REQUIRES: nodes >= least_nodes().
+  // Fails on what the plan or its cost model cannot do on so many nodes.
+  [[nodiscard]] Result<StepTime> check(std::int32_t nodes) const;
+
+  // For the loads of a routing window. REQUIRES: usable(nodes) == nodes > 0, and check() does not fail.
   [[nodiscard]] PlanId plan(std::int32_t nodes, std::size_t window);
   [[nodiscard]] std::int32_t nodes(PlanId plan) const { return plans_[static_cast<std::size_t>(plan)].nodes; }
+  [[nodiscard]] std::size_t window(PlanId plan) const {
+    return plans_[static_cast<std::size_t>(plan)].window;
+  }
 
   [[nodiscard]] const StepTime& step(PlanId plan, std::size_t window, double slowest);
 
@@ -56,9 +67,12 @@ class LazarusPlans {
  private:
   struct Placed {
     std::int32_t nodes = 0;
+    std::size_t window = 0;
     std::vector<ExpertPlacement> layers{};
     std::vector<StepTime> steps{};  // by window; step 0: not known yet
   };
+  [[nodiscard]] Result<Placed> place(std::int32_t nodes, std::size_t window) const;
+  [[nodiscard]] Result<StepTime> time(const Placed& placed, std::size_t window, double slowest) const;
   [[nodiscard]] Move compute(const Placed& from, const std::vector<bool>& is_left, std::int32_t joined,
                              const Placed& to) const;
 
@@ -70,7 +84,8 @@ class LazarusPlans {
   std::vector<Placed> plans_;
   std::map<std::pair<std::int32_t, std::size_t>, PlanId> plan_of_;  // nodes, window
   std::map<std::vector<std::uint64_t>, Move> moves_;
-  StepTime slow_;  // the last one that was asked for
+  StepTime slow_;  // of slow_key_: it is asked for again as long as a node is slow
+  std::tuple<PlanId, std::size_t, double> slow_key_{-1, 0, 1};
 };
 
 }  // namespace goodput

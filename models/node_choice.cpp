@@ -1,5 +1,7 @@
 #include "models/node_choice.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/errors.h"
@@ -7,9 +9,11 @@
 namespace goodput {
 namespace {
 
+bool is_in(std::span<const NodeId> nodes, NodeId node) {
+  return std::binary_search(nodes.begin(), nodes.end(), node);
+}
 bool any_in(std::span<const NodeId> nodes, std::span<const NodeId> used) {
-  return std::any_of(nodes.begin(), nodes.end(),
-                     [used](NodeId node) { return std::binary_search(used.begin(), used.end(), node); });
+  return std::any_of(nodes.begin(), nodes.end(), [used](NodeId node) { return is_in(used, node); });
 }
 
 }  // namespace
@@ -22,14 +26,18 @@ config::Fields config_fields(SlowNodeRule& rule) {
            "speed, of a healthy node's, below which a node counts as slow"}};
 }
 
+std::string nodes_needed(const SlowNodeRule& rule, std::int32_t nodes) {
+  return fmt::format("needs {} nodes{}", nodes,
+                     rule.action == SlowNodeAction::kEvict ? " that are not slow" : "");
+}
+
 ChangeImpact impact_of(const NodeChange& change, std::span<const NodeId> used) {
   ChangeImpact impact;
   impact.loses = any_in(change.lost, used);
   impact.slows = any_in(change.changed_speed, used);
-  impact.offers = !change.joined.empty() ||
-                  std::any_of(change.changed_speed.begin(), change.changed_speed.end(), [used](NodeId node) {
-                    return !std::binary_search(used.begin(), used.end(), node);
-                  });
+  impact.offers =
+      !change.joined.empty() || std::any_of(change.changed_speed.begin(), change.changed_speed.end(),
+                                            [used](NodeId node) { return !is_in(used, node); });
   return impact;
 }
 
@@ -44,15 +52,14 @@ std::int32_t NodeChoice::available(const Membership& members) const {
                                                  [&](NodeId node) { return may_use(members, node); }));
 }
 
-void NodeChoice::choose(const Membership& members, std::int32_t count, std::vector<NodeId>& chosen) const {
+void NodeChoice::choose(const Membership& members, std::int32_t count, std::span<const NodeId> kept,
+                        std::vector<NodeId>& chosen) const {
   GOODPUT_CHECK(count <= available(members), "more nodes are chosen than there are");
-  const auto first = members.nodes().begin();
-  if (rule_.action == SlowNodeAction::kKeep || members.slowest(members.nodes()) >= rule_.threshold) {
-    chosen.assign(first, first + count);
-    return;
-  }
-  chosen.assign(first, members.nodes().end());
-  std::stable_partition(chosen.begin(), chosen.end(), [&](NodeId node) { return !is_slow(members, node); });
+  chosen.assign(members.nodes().begin(), members.nodes().end());
+  if (count == members.count()) return;
+  std::stable_partition(chosen.begin(), chosen.end(), [kept](NodeId node) { return is_in(kept, node); });
+  if (rule_.action != SlowNodeAction::kKeep && members.slowest(members.nodes()) < rule_.threshold)
+    std::stable_partition(chosen.begin(), chosen.end(), [&](NodeId node) { return !is_slow(members, node); });
   chosen.resize(static_cast<std::size_t>(count));
   std::sort(chosen.begin(), chosen.end());
 }

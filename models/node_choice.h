@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct SlowNodeRule {
 };
 [[nodiscard]] config::Fields config_fields(SlowNodeRule& rule);
 
+// For those who wait: "needs 4 nodes", and what counts as one.
+[[nodiscard]] std::string nodes_needed(const SlowNodeRule& rule, std::int32_t nodes);
+
 // What a change means to those who use some of the nodes.
 struct ChangeImpact {
   bool loses = false;   // one of those in use
@@ -42,8 +46,10 @@ class NodeChoice {
   // How many nodes may be used.
   [[nodiscard]] std::int32_t available(const Membership& members) const;
 
-  // `count` of them, ascending: healthy ones first with kSwap, then by id. REQUIRES: count <= available().
-  void choose(const Membership& members, std::int32_t count, std::vector<NodeId>& chosen) const;
+  // `count` of them, ascending: with kSwap healthy ones first, then those of `kept`, which hold something,
+  // then by id. REQUIRES: count <= available(); `kept` ascends and is not `chosen`.
+  void choose(const Membership& members, std::int32_t count, std::span<const NodeId> kept,
+              std::vector<NodeId>& chosen) const;
 
  private:
   [[nodiscard]] bool is_slow(const Membership& members, NodeId node) const {

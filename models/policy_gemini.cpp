@@ -24,8 +24,9 @@ class GeminiPolicy final : public FixedSizePolicy {
       : FixedSizePolicy(job, settings, speed, nodes), options_(&options) {}
 
  private:
-  void note_loss(const JobView& job, const NodeChange& change) override {
-    if (job.is_training) has_copy_.assign(places_.size(), true);
+  // The first checkpoint in memory is taken to be there at once.
+  void note_trained() override { has_copy_.assign(places_.size(), true); }
+  void note_loss(const NodeChange& change) override {
     for (std::size_t place = 0; place < places_.size(); ++place) {
       if (std::binary_search(change.lost.begin(), change.lost.end(), places_[place]))
         has_copy_[place] = false;
@@ -85,6 +86,9 @@ class GeminiPolicy final : public FixedSizePolicy {
 
 class GeminiSetup final : public FixedSizeSetup {
  public:
+  // Storage is filled from the copies in memory, beside the training.
+  GeminiSetup() { settings_.checkpoint.mode = SaveMode::kAsync; }
+
   [[nodiscard]] config::Fields fields() override {
     using config::Need;
     config::Fields fields = FixedSizeSetup::fields();

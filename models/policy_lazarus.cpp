@@ -44,6 +44,14 @@ struct Holders {
     const auto place = std::find(nodes.begin(), nodes.end(), node);
     if (place != nodes.end()) is_left[static_cast<std::size_t>(place - nodes.begin())] = false;
   }
+  [[nodiscard]] std::vector<NodeId> holders() const {  // ascending
+    std::vector<NodeId> left;
+    for (std::size_t place = 0; place < nodes.size(); ++place) {
+      if (is_left[place]) left.push_back(nodes[place]);
+    }
+    std::sort(left.begin(), left.end());
+    return left;
+  }
   [[nodiscard]] bool has(NodeId node) const {
     const auto place = std::find(nodes.begin(), nodes.end(), node);
     return place != nodes.end() && is_left[static_cast<std::size_t>(place - nodes.begin())];
@@ -62,19 +70,21 @@ class LazarusPolicy final : public RecoveryPolicy {
   [[nodiscard]] Response on_change(const JobView& job, const NodeChange& change) override {
     const ChangeImpact impact = impact_of(change, used_);
     for (const NodeId node : change.lost) forget(node);
-    if (is_waiting_)
-      return available(job) >= plans_->least_nodes() ? Response::kInterrupt : Response::kIgnore;
+    if (is_waiting_) return usable(job) > 0 ? Response::kInterrupt : Response::kIgnore;
     if (impact.loses) {
       has_lost_ = true;
+      lost_at_ = job.now;
       return Response::kInterrupt;
     }
     if (impact.offers && wake_at_ == kNoTime) wake_at_ = job.now + options_->gather;
-    return impact.slows ? Response::kAtStepEnd : Response::kIgnore;
+    const bool may_swap =
+        impact.offers && options_->slow_nodes.action == SlowNodeAction::kSwap && slowest_ < 1;
+    return impact.slows || may_swap ? Response::kAtStepEnd : Response::kIgnore;
   }
 
   [[nodiscard]] Response on_wake(const JobView& job) override {
     wake_at_ = kNoTime;
-    if (available(job) <= static_cast<std::int32_t>(used_.size())) return Response::kIgnore;
+    if (!could_grow(job)) return Response::kIgnore;
     is_growing_ = true;
     return Response::kAtStepEnd;
   }
@@ -84,12 +94,13 @@ class LazarusPolicy final : public RecoveryPolicy {
     if (!job.was_interrupted && next_) held_ = std::move(*next_);
     if (!job.was_interrupted && !is_waiting_) must_restart_ = false;
     next_.reset();
-    const std::int32_t nodes = std::min(available(job), job_->most_nodes());
-    if (nodes < plans_->least_nodes()) return wait();
+    const std::int32_t nodes = usable(job);
+    if (nodes == 0) return wait();
     if (!has_begun_) return start(job, nodes);
     if (must_restart_) return restart(job, nodes);
-    give_up_slow_nodes(job);
-    if (held_.is_whole() && !is_growing_) return rebalance(job);
+    is_growing_ = is_growing_ && could_grow(job);  // who joined may be gone again
+    give_up_slow_nodes(job, nodes);
+    if (held_.is_whole() && !is_growing_ && !has_lost_) return rebalance(job);
     return reconfigure(job, nodes);
   }
 
@@ -106,31 +117,51 @@ class LazarusPolicy final : public RecoveryPolicy {
   }
 
  private:
-  [[nodiscard]] std::int32_t available(const JobView& job) const { return choice_.available(*job.members); }
+  [[nodiscard]] std::int32_t usable(const JobView& job) const {
+    return plans_->usable(choice_.available(*job.members));
+  }
+  [[nodiscard]] bool could_grow(const JobView& job) const {
+    return !is_waiting_ && usable(job) > static_cast<std::int32_t>(used_.size());
+  }
 
   void forget(NodeId node) {
     held_.forget(node);
     if (next_) next_->forget(node);
   }
 
-  // Evicted ones, and those that a healthy one can take the place of.
-  void give_up_slow_nodes(const JobState& job) {
-    const bool swaps = options_->slow_nodes.action == SlowNodeAction::kSwap &&
-                       available(job) > static_cast<std::int32_t>(held_.nodes.size());
-    for (const NodeId node : held_.nodes) {
-      const bool is_swapped =
-          swaps && job.members->contains(node) && job.members->speed(node) < options_->slow_nodes.threshold;
-      if (is_swapped || !choice_.may_use(*job.members, node)) held_.forget(node);
+  // Evicted ones, and those that a healthy one takes the place of: as long as no expert is lost by that.
+  void give_up_slow_nodes(const JobState& job, std::int32_t nodes) {
+    std::vector<NodeId> chosen;
+    if (options_->slow_nodes.action == SlowNodeAction::kSwap)
+      choice_.choose(*job.members, nodes, held_.holders(), chosen);
+    for (const NodeId node : held_.holders()) {
+      if (!choice_.may_use(*job.members, node)) {
+        held_.forget(node);
+      } else if (!chosen.empty() && !std::binary_search(chosen.begin(), chosen.end(), node) &&
+                 job.members->speed(node) < options_->slow_nodes.threshold) {
+        Holders without = held_;
+        without.forget(node);
+        if (holds_every_expert(without)) held_ = std::move(without);
+      }
     }
+  }
+  [[nodiscard]] bool holds_every_expert(const Holders& held) {
+    const auto left = std::count(held.is_left.begin(), held.is_left.end(), true);
+    const auto others = static_cast<std::int32_t>(std::ssize(held.nodes) - left);
+    return plans_->move(held.plan, held.is_left, others, held.plan).is_possible;
   }
 
   Course wait() {
     is_waiting_ = must_restart_ = true;  // fewer slots than experts: some are lost
+    is_growing_ = false;
+    wake_at_ = kNoTime;
     used_.clear();
     Course course;
     course.kind = Course::Kind::kWait;
     course.from = ResumeFrom::kStorage;
-    course.reason = fmt::format("needs {} nodes", plans_->least_nodes());
+    std::int32_t least = plans_->least_nodes();
+    while (plans_->usable(least) == 0) ++least;
+    course.reason = nodes_needed(options_->slow_nodes, least);
     return course;
   }
 
@@ -145,7 +176,9 @@ class LazarusPolicy final : public RecoveryPolicy {
 
   Course restart(const JobState& job, std::int32_t nodes) {
     Phases phases;
-    if (has_lost_ && !is_waiting_) phases.add(TimeBucket::kInfrastructureRecovery, options_->restart.detect);
+    // It was not noticed before, even if those that are needed are there again by now.
+    if (has_lost_)
+      phases.add(TimeBucket::kInfrastructureRecovery, lost_at_ + options_->restart.detect - job.now);
     phases.add(TimeBucket::kProgramStartup, options_->restart.startup);
     phases.add(TimeBucket::kCheckpointRestore, bytes_ / options_->checkpoint.read);
     take_any(job, nodes, ResumeFrom::kStorage);
@@ -158,7 +191,7 @@ class LazarusPolicy final : public RecoveryPolicy {
   void take_any(const JobState& job, std::int32_t nodes, ResumeFrom from) {
     Holders next;
     next.plan = plans_->plan(nodes, job_->routing().window_at(job.step_from(from)));
-    choice_.choose(*job.members, nodes, next.nodes);
+    choice_.choose(*job.members, nodes, {}, next.nodes);
     next.is_left.assign(next.nodes.size(), true);
     next_ = std::move(next);
   }
@@ -180,7 +213,7 @@ class LazarusPolicy final : public RecoveryPolicy {
 
   // On other nodes, because some were lost or because some joined.
   Course reconfigure(const JobState& job, std::int32_t nodes) {
-    choice_.choose(*job.members, nodes, used_);
+    choice_.choose(*job.members, nodes, held_.holders(), used_);
     std::vector<NodeId> joined;
     std::copy_if(used_.begin(), used_.end(), std::back_inserter(joined),
                  [this](NodeId node) { return !held_.has(node); });
@@ -188,7 +221,7 @@ class LazarusPolicy final : public RecoveryPolicy {
     const LazarusPlans::Move& move =
         plans_->move(held_.plan, held_.is_left, static_cast<std::int32_t>(joined.size()), to);
     if (!move.is_possible) return restart(job, nodes);
-    const bool grows = held_.is_whole();
+    const bool grows = held_.is_whole() && !has_lost_;
     Phases phases;
     if (has_lost_) phases.add(TimeBucket::kInfrastructureRecovery, move.time.detect);
     phases.add(grows ? TimeBucket::kElasticScaleUp : TimeBucket::kElasticSliceDown,
@@ -239,10 +272,10 @@ class LazarusPolicy final : public RecoveryPolicy {
     return options_->restart.detect + options_->restart.startup + bytes_ / options_->checkpoint.read;
   }
 
-  // The first one by which loads have changed.
+  // The first one behind `step` by which loads are others than those of the plan.
   [[nodiscard]] std::int64_t next_rebalancing(std::int64_t step) const {
     const std::int64_t every = options_->rebalance_steps;
-    const std::int64_t change = job_->routing().window_end(job_->routing().window_at(step));
+    const std::int64_t change = job_->routing().window_end(plans_->window(plan_));
     if (every == 0 || change > kNoStep - every) return kNoStep;
     return (std::max(step, change - 1) / every + 1) * every;
   }
@@ -260,6 +293,7 @@ class LazarusPolicy final : public RecoveryPolicy {
   double slowest_ = 1;
   bool has_begun_ = false;
   bool has_lost_ = false;      // a node in use, and nothing has been done about it
+  SimTime lost_at_{};          // the last of them
   bool must_restart_ = false;  // no node holds anything that is worth going on with
   bool is_waiting_ = false;
   bool is_growing_ = false;  // those that joined have been gathered
@@ -315,8 +349,15 @@ class LazarusSetup final : public PolicySetup {
                    fmt::format("is {}: all experts take {} nodes, and the cluster has {}",
                                options_.placement.slots_per_gpu, plans_->least_nodes(), job.most_nodes())};
     }
+    const std::int32_t most = plans_->usable(job.most_nodes());
+    if (most == 0) {
+      return Error{"", fmt::format("whole replicas of the plan that hold all experts do not fit the {} nodes "
+                                   "of its cluster",
+                                   job.most_nodes())};
+    }
     // One step on all nodes, so that what cannot be timed is known before any run.
-    tier_ = lowest(tier_, plans_->step(plans_->plan(job.most_nodes(), 0), 0, 1).tier);
+    GOODPUT_TRY(const StepTime step, plans_->check(most));
+    tier_ = lowest(tier_, step.tier);
     return Ok{};
   }
 
@@ -326,7 +367,7 @@ class LazarusSetup final : public PolicySetup {
 
   [[nodiscard]] std::vector<std::string> warnings() const override {
     const std::int32_t slots = options_.placement.slots_per_gpu * job_->plan().cluster.gpus_per_node;
-    const auto memory = job_->steps().flexible_memory(job_->most_nodes(), slots);
+    const auto memory = job_->steps().flexible_memory(plans_->usable(job_->most_nodes()), slots);
     if (!memory || memory->fits()) return {};
     return {memory->verdict()};
   }

@@ -23,6 +23,11 @@ class PipelineSpeed final : public TrainingSpeed {
   [[nodiscard]] const StepTime& at(std::int32_t nodes, std::int64_t /*step*/, double slowest) override {
     return layouts_.at(nodes, slowest).time;
   }
+  [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t /*step*/,
+                                         double slowest) const override {
+    GOODPUT_TRY(const PipelineLayout layout, layouts_.lay_out(nodes, slowest));
+    return layout.time;
+  }
   [[nodiscard]] std::int64_t until(std::int64_t /*step*/) const override { return kNoStep; }
   [[nodiscard]] PipelineLayouts& layouts() { return layouts_; }
 
@@ -43,7 +48,8 @@ class OobleckPolicy final : public RestartPolicy {
   void note_nodes() override { held_ = layouts_->at(node_count(), 1).layers_of_place; }
 
   [[nodiscard]] Course go_on(const JobState& job, std::span<const NodeId> left) override {
-    if (!has_every_layer(left)) return {.kind = Course::Kind::kWait};
+    forget_others(left);
+    if (!has_every_layer()) return {.kind = Course::Kind::kWait};
     const std::int32_t nodes = speed().usable(choice().available(*job.members));
     if (nodes == 0) return {.kind = Course::Kind::kWait};
     const bool grows = !has_lost() && nodes > node_count();
@@ -51,8 +57,15 @@ class OobleckPolicy final : public RestartPolicy {
     if (has_lost()) phases.add(TimeBucket::kInfrastructureRecovery, from_seconds(migration_->detect_s));
     phases.add(grows ? TimeBucket::kElasticScaleUp : TimeBucket::kElasticSliceDown,
                from_seconds(migration_->regroup_s + migration_->plan_s));
-    phases.add(TimeBucket::kElasticReinitialization, take_places(job, nodes));
+    phases.add(TimeBucket::kElasticReinitialization, take_places(job, left, nodes));
     return train(job, grows ? Cause::kScaleUp : Cause::kReconfiguration, ResumeFrom::kHere, phases);
+  }
+
+  // Those that are not left hold nothing, even if they are back.
+  void forget_others(std::span<const NodeId> left) {
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      if (!std::binary_search(left.begin(), left.end(), used()[i])) held_[i] = {};
+    }
   }
 
   [[nodiscard]] LayerSpan held_by(NodeId node) const {
@@ -61,20 +74,18 @@ class OobleckPolicy final : public RestartPolicy {
     return held_[static_cast<std::size_t>(at - used().begin())];
   }
 
-  [[nodiscard]] bool has_every_layer(std::span<const NodeId> left) const {
+  [[nodiscard]] bool has_every_layer() const {
     std::vector<bool> is_held(static_cast<std::size_t>(job_model().plan().model.layers));
-    for (const NodeId node : left) {
-      const LayerSpan span = held_by(node);
+    for (const LayerSpan span : held_)
       std::fill(is_held.begin() + span.first, is_held.begin() + span.end, true);
-    }
     return std::all_of(is_held.begin(), is_held.end(), [](bool held) { return held; });
   }
 
   // Nodes take the places of the new pipelines in the order of the layers they have, newcomers last. How long
   // the one waits that lacks most.
-  SimDuration take_places(const JobState& job, std::int32_t nodes) {
+  SimDuration take_places(const JobState& job, std::span<const NodeId> left, std::int32_t nodes) {
     std::vector<NodeId> chosen;
-    choice().choose(*job.members, nodes, chosen);
+    choice().choose(*job.members, nodes, left, chosen);
     const std::vector<LayerSpan>& places = layouts_->at(nodes, 1).layers_of_place;
     std::vector<std::size_t> order(places.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -134,13 +145,13 @@ class OobleckSetup final : public RestartSetup {
                                    plan.parallel.tp * plan.parallel.cp, gpus)};
     }
     const std::int64_t replica = std::int64_t{plan.parallel.pp} * plan.parallel.tp * plan.parallel.cp;
-    if (nodes_per_pipeline_ == 0)
-      nodes_per_pipeline_ = static_cast<std::int32_t>((replica + gpus - 1) / gpus);
-    if (nodes_per_pipeline_ * gpus / (plan.parallel.tp * plan.parallel.cp) > plan.model.layers) {
-      return Error{"/nodes_per_pipeline", fmt::format("is {}: more stages than the {} layers",
-                                                      nodes_per_pipeline_, plan.model.layers)};
+    shortest_ = nodes_per_pipeline_ > 0 ? nodes_per_pipeline_
+                                        : static_cast<std::int32_t>((replica + gpus - 1) / gpus);
+    if (shortest_ * gpus / (plan.parallel.tp * plan.parallel.cp) > plan.model.layers) {
+      return Error{"/nodes_per_pipeline",
+                   fmt::format("is {}: more stages than the {} layers", shortest_, plan.model.layers)};
     }
-    const PipelineLayouts layouts(job, nodes_per_pipeline_, step_);
+    const PipelineLayouts layouts(job, shortest_, step_);
     for (std::int32_t nodes = layouts.usable(job.most_nodes()); nodes > 0;
          nodes = layouts.usable(nodes - 1)) {
       GOODPUT_TRY(const PipelineLayout unused, layouts.lay_out(nodes, 1));
@@ -156,11 +167,12 @@ class OobleckSetup final : public RestartSetup {
 
  protected:
   [[nodiscard]] std::unique_ptr<TrainingSpeed> make_speed(const JobModel& job) const override {
-    return std::make_unique<PipelineSpeed>(PipelineLayouts(job, nodes_per_pipeline_, step_));
+    return std::make_unique<PipelineSpeed>(PipelineLayouts(job, shortest_, step_));
   }
 
  private:
-  std::int32_t nodes_per_pipeline_ = 0;
+  std::int32_t nodes_per_pipeline_ = 0;  // 0: as the plan says
+  std::int32_t shortest_ = 1;            // pipeline, in nodes
   MigrationTiming migration_;
 };
 

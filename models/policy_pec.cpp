@@ -3,8 +3,11 @@
 // every loss, what left-out experts have learned: the proportion of lost tokens (models/checkpoint_loss.h).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "models/checkpoint_loss.h"
 #include "models/checkpoint_run.h"
@@ -76,35 +79,57 @@ class PecPolicy final : public RestartPolicy {
   }
 
  private:
+  // Checkpoints from a step on.
+  struct Saving {
+    std::int64_t first_step = 0;
+    std::int64_t interval = 0;  // steps; 0: none
+    std::int32_t ranks = 1;
+  };
+
   [[nodiscard]] SaveTimes save_times() const override { return saves_->times(node_count()); }
 
-  void note_loss(const JobView& job, const NodeChange& change) override {
-    if (!job.is_training) return;
-    for (const NodeId node : change.lost) {
-      const auto at = std::lower_bound(used().begin(), used().end(), node);
-      if (at == used().end() || *at != node) continue;
-      ++nodes_lost_;
-      node_lost_ = static_cast<std::int32_t>(at - used().begin());
-    }
-    interval_ = checkpoint_rules(speed().at(node_count(), 0, 1))[1].interval;
-    ranks_ = node_count() * job_model().plan().cluster.gpus_per_node;
+  // A checkpoint with only some of the experts would lose the others.
+  [[nodiscard]] SimDuration planned_save() const override {
+    return whole_save_times(settings().checkpoint, bytes(), node_count()).total();
   }
 
-  // What every checkpoint up to the last one in storage held, and what coming back from it costs. With more
-  // than one node lost no rank trusts its memory.
-  void note_restart(const JobState& job) override {
-    const std::int64_t recovered = job.step_from(ResumeFrom::kStorage);
-    if (interval_ > 0) replay_to(recovered);
+  // What every checkpoint up to the last one in storage held, and what coming back from it costs: a node that
+  // is lost finds its experts there, the others have their own memory. With more than one node lost, or while
+  // the job waits, no rank trusts its memory.
+  void note_stop(const JobState& job, ResumeFrom from, std::span<const NodeId> left) override {
+    if (from == ResumeFrom::kHere) return;
+    replay_to(job.step_from(from));
+    const std::size_t gone = used().size() - left.size();
     std::optional<std::int32_t> failed;
-    if (nodes_lost_ == 1) failed = node_lost_ * job_model().plan().cluster.gpus_per_node;
-    if (nodes_lost_ > 0) tokens_lost_ += copies_.recover(failed, ranks_);
-    nodes_lost_ = 0;
+    if (gone <= 1) failed = static_cast<std::int32_t>(first_gone(left));
+    // Nodes for ranks: a node loses what all its GPUs held, which is what one rank of so many would hold.
+    tokens_lost_ += copies_.recover(failed, node_count());
+  }
+  // The position in used(); behind the last one if none is gone.
+  [[nodiscard]] std::size_t first_gone(std::span<const NodeId> left) const {
+    const auto differ = std::mismatch(left.begin(), left.end(), used().begin(), used().end());
+    return static_cast<std::size_t>(differ.first - left.begin());
+  }
+
+  void note_training(std::int64_t step, const CheckpointRules& rules) override {
+    std::erase_if(saving_, [step](const Saving& saving) { return saving.first_step >= step; });
+    saving_.push_back({step, rules[1].interval, node_count() * job_model().plan().cluster.gpus_per_node});
   }
 
   void replay_to(std::int64_t step) {
-    for (std::int64_t at = (replayed_ / interval_ + 1) * interval_; at <= step; at += interval_) {
+    for (std::size_t i = 0; i < saving_.size(); ++i) {
+      const std::int64_t last = i + 1 < saving_.size() ? std::min(step, saving_[i + 1].first_step) : step;
+      replay(saving_[i], last);
+    }
+    while (saving_.size() > 1 && saving_[1].first_step <= replayed_) saving_.erase(saving_.begin());
+  }
+  void replay(const Saving& saving, std::int64_t last) {
+    if (saving.interval == 0) return;
+    const std::int64_t from = std::max(replayed_, saving.first_step);
+    for (std::int64_t at = (from / saving.interval + 1) * saving.interval; at <= last;
+         at += saving.interval) {
       copies_.train(tokens_at(replayed_), at - replayed_);
-      copies_.save(at / interval_, options_->k, options_->selection, ranks_);
+      copies_.save(at / saving.interval, options_->k, options_->selection, saving.ranks);
       replayed_ = at;
     }
   }
@@ -126,11 +151,8 @@ class PecPolicy final : public RestartPolicy {
   const PecOptions* options_;
   PartialSaves* saves_;
   ExpertCopies copies_;
-  std::int64_t interval_ = 0;  // of the checkpoints before the loss
-  std::int32_t ranks_ = 1;
-  std::int64_t replayed_ = 0;  // steps that copies_ knows of
-  std::int32_t nodes_lost_ = 0;
-  std::int32_t node_lost_ = 0;  // the last of them: its position
+  std::vector<Saving> saving_;  // since replayed_; `first_step` ascends
+  std::int64_t replayed_ = 0;   // steps that copies_ knows of
   double tokens_lost_ = 0;
 };
 

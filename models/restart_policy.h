@@ -47,12 +47,21 @@ class RestartPolicy : public RecoveryPolicy {
     return speed_->usable(available);
   }
 
-  // Called when nodes are lost, used ones or not, before anything is decided: what that did to copies in
-  // memory.
-  virtual void note_loss(const JobView& /*job*/, const NodeChange& /*change*/) {}
+  // What becomes of copies in memory. Training went on with the nodes in use, as long as they were all there.
+  virtual void note_trained() {}
+  // Nodes are lost, used ones or not; after note_trained(), before anything is decided.
+  virtual void note_loss(const NodeChange& /*change*/) {}
+  // The nodes in use stop to restart, or to wait, from the checkpoint at that level. `left` are those of them
+  // whose memory can still be used.
+  virtual void note_stop(const JobState& /*job*/, ResumeFrom /*from*/, std::span<const NodeId> /*left*/) {}
+  // After the nodes of a (re)start were chosen: who holds what.
+  virtual void note_nodes() {}
+  // The nodes in use are to train on from that step.
+  virtual void note_training(std::int64_t /*step*/, const CheckpointRules& /*rules*/) {}
 
   // Goes on without a restart, after a loss or with nodes that joined; kWait: it cannot. `left` are those of
-  // the nodes in use that may be used still. (A loss before it is done means a restart.)
+  // the nodes in use that may be used still and hold what they held. (A loss before it is done means a
+  // restart.)
   [[nodiscard]] virtual Course go_on(const JobState& /*job*/, std::span<const NodeId> /*left*/) {
     return {.kind = Course::Kind::kWait};
   }
@@ -63,10 +72,8 @@ class RestartPolicy : public RecoveryPolicy {
   [[nodiscard]] virtual CheckpointRules checkpoint_rules(const StepTime& step) const;
   // Of a checkpoint in storage, by the nodes in use.
   [[nodiscard]] virtual SaveTimes save_times() const;
-  // After the nodes of a (re)start were chosen: who holds what.
-  virtual void note_nodes() {}
-  // After a restart was decided on.
-  virtual void note_restart(const JobState& /*job*/) {}
+  // Until everything is in storage, before a restart that is planned.
+  [[nodiscard]] virtual SimDuration planned_save() const { return save_times().total(); }
 
   // A course with the nodes in use.
   [[nodiscard]] Course train(const JobState& job, Cause cause, ResumeFrom from, const Phases& phases);
@@ -82,9 +89,15 @@ class RestartPolicy : public RecoveryPolicy {
   [[nodiscard]] Bytes bytes() const { return bytes_; }
 
  private:
-  [[nodiscard]] Course restart(const JobState& job);
+  void find_left(const JobState& job);
   [[nodiscard]] bool keeps_its_nodes(const JobState& job);
+  [[nodiscard]] bool could_grow(const JobView& job) const {
+    return wanted(choice_.available(*job.members)) > node_count();
+  }
+  [[nodiscard]] bool is_planned(const JobState& job) const;
+  [[nodiscard]] Course restart(const JobState& job);
   [[nodiscard]] Course wait(const JobState& job);
+  void settle();
   [[nodiscard]] SimDuration restart_time() const;  // detection included
 
   const JobModel* job_;
@@ -93,10 +106,13 @@ class RestartPolicy : public RecoveryPolicy {
   NodeChoice choice_;
   Bytes bytes_;  // of a whole checkpoint
   std::vector<NodeId> used_;
-  std::vector<NodeId> left_;  // memory of decide()
+  std::vector<NodeId> gone_;    // of those in use, lost since; some may be back, with nothing
+  std::vector<NodeId> left_;    // the others, but for those evicted; memory of decide()
+  std::vector<NodeId> chosen_;  // memory of keeps_its_nodes()
   double slowest_ = 1;
   bool has_begun_ = false;
   bool has_lost_ = false;  // a node in use, since training began
+  SimTime lost_at_{};      // the last of them
   bool is_waiting_ = false;
   bool is_growing_ = false;  // those that joined have been gathered
   SimTime wake_at_ = kNoTime;

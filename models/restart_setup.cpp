@@ -37,7 +37,10 @@ Status RestartSetup::prepare(const JobModel& job) {
   const std::int32_t most = speed_->usable(job.most_nodes());
   if (most == 0)
     return Error{"", fmt::format("the job does not fit the {} nodes of its cluster", job.most_nodes())};
-  tier_ = lowest(tier_, speed_->at(most, 0, 1).tier);
+  // So that what cannot be timed is known before any run.
+  GOODPUT_TRY(const StepTime step, speed_->compute(most, 0, 1));
+  if (step.step <= SimDuration{}) return Error{"", "a step of the job takes no time"};
+  tier_ = lowest(tier_, step.tier);
   return Ok{};
 }
 
@@ -71,8 +74,9 @@ std::unique_ptr<TrainingSpeed> ExpertParallelSetup::make_speed(const JobModel& j
 }
 
 std::int32_t ExpertParallelSetup::nodes_of_group() const {
-  const std::int32_t gpus = job().plan().cluster.gpus_per_node;
-  return (ep_used_ + gpus - 1) / gpus;
+  std::int32_t nodes = 1;
+  while (speed().usable(nodes) == 0) ++nodes;
+  return nodes;
 }
 
 std::vector<std::string> ExpertParallelSetup::warnings() const {

@@ -42,7 +42,7 @@ class ExpertParallelSetup : public RestartSetup {
 
  protected:
   [[nodiscard]] std::unique_ptr<TrainingSpeed> make_speed(const JobModel& job) const override;
-  // Nodes over which one set of all experts is spread.
+  // Nodes over which whole sets of all experts are spread: the job uses multiples of them.
   [[nodiscard]] std::int32_t nodes_of_group() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <memory>
 #include <utility>
 
@@ -60,7 +61,8 @@ class Runs {
                  std::vector<TrialSummary>(static_cast<std::size_t>(options.trials))) {}
 
   Status run() {
-    const unsigned threads = std::max(1U, options_.jobs);
+    const auto useful = static_cast<unsigned>(std::min<std::int64_t>(options_.trials, UINT_MAX));
+    const unsigned threads = std::clamp(options_.jobs, 1U, useful);
     for (unsigned thread = 0; thread < threads; ++thread) {
       GOODPUT_TRY(Setups setups, prepare_all(scenario_, *inputs_.job));
       setups_.push_back(std::move(setups));

@@ -21,12 +21,19 @@ std::int32_t DenseSpeed::usable(std::int32_t nodes) const {
   return job_->steps().usable_nodes(std::min(nodes, job_->most_nodes()));
 }
 
-const StepTime& DenseSpeed::at(std::int32_t nodes, std::int64_t /*step*/, double slowest) {
+Result<StepTime> DenseSpeed::compute(std::int32_t nodes, std::int64_t /*step*/, double slowest) const {
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
-  if (slowest != 1) return slow_ = known(job_->steps().dense(nodes, settings));
+  return job_->steps().dense(nodes, settings);
+}
+
+const StepTime& DenseSpeed::at(std::int32_t nodes, std::int64_t step, double slowest) {
+  if (slowest != 1) {
+    if (!slow_.is_of(nodes, 0, slowest)) slow_ = {nodes, 0, slowest, known(compute(nodes, step, slowest))};
+    return slow_.time;
+  }
   StepTime& time = healthy_.at(static_cast<std::size_t>(nodes));
-  if (time.step == SimDuration{}) time = known(job_->steps().dense(nodes, settings));
+  if (time.step == SimDuration{}) time = known(compute(nodes, step, 1));
   return time;
 }
 
@@ -41,17 +48,23 @@ std::int64_t ExpertParallelSpeed::until(std::int64_t step) const {
   return job_->routing().window_end(job_->routing().window_at(step));
 }
 
-const StepTime& ExpertParallelSpeed::at(std::int32_t nodes, std::int64_t step, double slowest) {
-  const std::size_t window = job_->routing().window_at(step);
+Result<StepTime> ExpertParallelSpeed::compute(std::int32_t nodes, std::int64_t step, double slowest) const {
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
-  const auto compute = [&] {
-    return known(job_->steps().expert_parallel(nodes, ep_, job_->routing().loads(window), settings));
-  };
-  if (slowest != 1) return slow_ = compute();
+  const JobRouting& routing = job_->routing();
+  return job_->steps().expert_parallel(nodes, ep_, routing.loads(routing.window_at(step)), settings);
+}
+
+const StepTime& ExpertParallelSpeed::at(std::int32_t nodes, std::int64_t step, double slowest) {
+  const std::size_t window = job_->routing().window_at(step);
+  if (slowest != 1) {
+    if (!slow_.is_of(nodes, window, slowest))
+      slow_ = {nodes, window, slowest, known(compute(nodes, step, slowest))};
+    return slow_.time;
+  }
   std::vector<StepTime>& times = healthy_.at(static_cast<std::size_t>(nodes));
   if (times.empty()) times.resize(job_->routing().windows());
-  if (times[window].step == SimDuration{}) times[window] = compute();
+  if (times[window].step == SimDuration{}) times[window] = known(compute(nodes, step, 1));
   return times[window];
 }
 

@@ -16,8 +16,12 @@ class TrainingSpeed {
   // The most of `nodes` nodes that the job can use; 0: it cannot train on so few.
   [[nodiscard]] virtual std::int32_t usable(std::int32_t nodes) const = 0;
 
+  // at(), anew. Fails on what the plan or its cost model cannot do.
+  [[nodiscard]] virtual Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
+                                                 double slowest) const = 0;
+
   // Step `step` on exactly `nodes` nodes, the slowest of which has that speed.
-  // REQUIRES: usable(nodes) == nodes > 0.
+  // REQUIRES: usable(nodes) == nodes > 0, and compute() does not fail.
   [[nodiscard]] virtual const StepTime& at(std::int32_t nodes, std::int64_t step, double slowest) = 0;
 
   // First step from `step` on that may take another time.
@@ -28,6 +32,18 @@ class TrainingSpeed {
   }
 };
 
+// The step time with a slow node that was last asked for: it is asked for again as long as the node is slow.
+struct SlowStep {
+  std::int32_t nodes = 0;
+  std::size_t window = 0;
+  double slowest = 1;
+  StepTime time{};
+
+  [[nodiscard]] bool is_of(std::int32_t other_nodes, std::size_t other_window, double other) const {
+    return nodes == other_nodes && window == other_window && slowest == other;
+  }
+};
+
 // The plan's replicas, as many as fit. With experts: with the plan's own groups and routing.
 class DenseSpeed final : public TrainingSpeed {
  public:
@@ -35,6 +51,8 @@ class DenseSpeed final : public TrainingSpeed {
   DenseSpeed(const JobModel& job, const StepSettings& settings);
 
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
+  [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
+                                         double slowest) const override;
   [[nodiscard]] const StepTime& at(std::int32_t nodes, std::int64_t step, double slowest) override;
   [[nodiscard]] std::int64_t until(std::int64_t /*step*/) const override { return kNoStep; }
 
@@ -42,7 +60,7 @@ class DenseSpeed final : public TrainingSpeed {
   const JobModel* job_;
   StepSettings settings_;
   std::vector<StepTime> healthy_;  // by nodes; step 0: not known yet
-  StepTime slow_;                  // the last one that was asked for
+  SlowStep slow_;
 };
 
 // Whole groups of `ep` GPUs that share out the experts (DeepSpeed-MoE).
@@ -52,6 +70,8 @@ class ExpertParallelSpeed final : public TrainingSpeed {
   ExpertParallelSpeed(const JobModel& job, std::int32_t ep, const StepSettings& settings);
 
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
+  [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
+                                         double slowest) const override;
   [[nodiscard]] const StepTime& at(std::int32_t nodes, std::int64_t step, double slowest) override;
   [[nodiscard]] std::int64_t until(std::int64_t step) const override;
 
@@ -60,7 +80,7 @@ class ExpertParallelSpeed final : public TrainingSpeed {
   std::int32_t ep_;
   StepSettings settings_;
   std::vector<std::vector<StepTime>> healthy_;  // by nodes, then routing window
-  StepTime slow_;
+  SlowStep slow_;
 };
 
 }  // namespace goodput

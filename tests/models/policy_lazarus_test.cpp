@@ -1,0 +1,309 @@
+// Lazarus: goes on after losses while every expert is held by somebody, grows, rebalances, else restarts.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/support/policy_case.h"
+
+namespace goodput::testing {
+namespace {
+
+constexpr SimDuration kReconfiguration = seconds{15} + seconds{10};
+constexpr SimDuration kRestart = seconds{15} + seconds{60};
+
+std::string lazarus_options(const std::string& more = "") {
+  return round_elastic_options(R"("gather_s": 100)" + (more.empty() ? more : ", " + more));
+}
+
+// Loads that change at step 300, for good.
+JobRouting two_windows() {
+  std::vector<std::int64_t> loads;
+  for (int row = 0; row < 2; ++row) {
+    for (std::int64_t layer = 0; layer < 12; ++layer) {
+      for (int expert = 0; expert < 8; ++expert) loads.push_back((row == 0 ? expert : 7 - expert) * 100 + 50);
+    }
+  }
+  RoutingSelection selection;
+  std::vector<std::int64_t> layers;
+  for (std::int64_t layer = 0; layer < 12; ++layer) {
+    layers.push_back(layer);
+    selection.layers.push_back(static_cast<std::size_t>(layer));
+  }
+  selection.experts = 8;
+  selection.top_at_iteration = 0;
+  const RoutingTrace trace({0, 300}, layers, 8, loads);
+  auto routing = JobRouting::from_trace(trace, selection);
+  REQUIRE_MESSAGE(routing, (routing ? "" : routing.error().message()));
+  return *std::move(routing);
+}
+
+std::vector<SimTime> times_of(const JobLog& log, Cause cause) {
+  std::vector<SimTime> times;
+  for (const JobInstant& instant : log.instants) {
+    if (instant.kind == JobInstant::Kind::kCourse && instant.cause == cause) times.push_back(instant.time);
+  }
+  return times;
+}
+
+}  // namespace
+
+TEST_CASE("lazarus policy: a loss costs the step at hand and a reconfiguration of all that are left") {
+  PolicyCase job("lazarus", lazarus_options());
+  const SimDuration ten = job.step(10);
+  const SimDuration nine = job.step(9);
+  const SimDuration fails = ten * 25 + ten / 2;
+  JobLog log;
+  const JobResult result = job.run(steps(50), held(10, {lost(fails, 3)}), &log);
+  CHECK(courses_of(log) == "start reconfiguration");
+  CHECK(result.steps_lost == 0);
+  CHECK(time_in(result, kWasted) == ten / 2);
+  CHECK(time_in(result, kRecovery) == seconds{15});
+  CHECK(time_in(result, TimeBucket::kElasticSliceDown) == seconds{10});
+  CHECK(result.end == at(fails + kReconfiguration + nine * 25));
+  CHECK(log.node_sets.back() == std::vector<NodeId>{0, 1, 2, 4, 5, 6, 7, 8, 9});
+  CHECK(metric(result, "longest_reconfiguration_s") == 25);
+}
+
+TEST_CASE("lazarus policy: losses during a reconfiguration begin it anew") {
+  PolicyCase job("lazarus", lazarus_options());
+  const SimDuration ten = job.step(10);
+  const SimDuration eight = job.step(8);
+  const SimDuration fails = ten * 25;
+  const JobResult result = job.run(steps(50), held(10, {lost(fails, 3), lost(fails + seconds{20}, 4)}));
+  CHECK(result.count(Cause::kReconfiguration) == 2);
+  CHECK(result.count(Cause::kRestart) == 0);
+  CHECK(result.steps_lost == 0);
+  CHECK(result.end == at(fails + seconds{20} + kReconfiguration + eight * 25));
+}
+
+TEST_CASE("lazarus policy: an expert that is lost with all replicas means a restart") {
+  // One slot a node: of 8 experts on 10 nodes two have a second replica. Four nodes can be spared.
+  int restarts = 0;
+  for (NodeId node = 0; node < 10; ++node) {
+    PolicyCase job("lazarus", lazarus_options(R"("slots_per_gpu": 1, "min_replicas": 1)"));
+    const SimDuration ten = job.step(10);
+    const JobResult result = job.run(steps(50), held(10, {lost(ten * 25, node)}));
+    CHECK(result.finished);
+    CHECK(result.steps_lost == (result.count(Cause::kRestart) > 0 ? 5 : 0));
+    CHECK(result.count(Cause::kRestart) + result.count(Cause::kReconfiguration) == 1);
+    restarts += static_cast<int>(result.count(Cause::kRestart));
+  }
+  CHECK(restarts == 6);
+}
+
+TEST_CASE("lazarus policy: without slots for all experts it waits, and restarts from a checkpoint") {
+  PolicyCase job("lazarus", lazarus_options());
+  const SimDuration two = job.step(2);
+  JobLog log;
+  const JobResult result =
+      job.run(steps(50), held(2, {lost(two * 25, 0), joined(two * 25 + seconds{10}, 0)}), &log);
+  CHECK(courses_of(log) == "start wait restart");
+  CHECK(result.steps_lost == 5);
+  // Back before the loss was noticed.
+  CHECK(result.end == at(two * 25 + kRestart + two * 30));
+  CHECK(job.run(steps(50), held(2, {lost(two * 25, 0)})).stopped ==
+        "the job needs 2 nodes, has 1, and nothing will change any more");
+}
+
+TEST_CASE("lazarus policy: without checkpoints a restart begins again") {
+  PolicyCase job("lazarus", "{}");
+  const SimDuration two = job.step(2);
+  const JobResult result = job.run(steps(50), held(2, {lost(two * 25, 0), joined(two * 25, 0)}));
+  CHECK(result.count(Cause::kReconfiguration) + result.count(Cause::kRestart) == 1);
+  const JobResult gone = job.run(steps(50), held(3, {lost(two * 25, 0), lost(two * 25, 1), lost(two * 25, 2),
+                                                     joined(two * 26, 0), joined(two * 26, 1)}));
+  CHECK(gone.count(Cause::kRestart) == 1);
+  CHECK(gone.steps_lost > 10);
+}
+
+TEST_CASE("lazarus policy: who is back at the moment of its loss holds nothing") {
+  // One slot a node, 8 nodes: its expert is nowhere else.
+  PolicyCase job("lazarus", lazarus_options(R"("slots_per_gpu": 1)"), gpt_s(8));
+  const SimDuration eight = job.step(8);
+  const JobResult result = job.run(steps(50), held(8, {lost(eight * 25, 3), joined(eight * 25, 3)}));
+  CHECK(result.count(Cause::kRestart) == 1);
+  CHECK(result.end == at(eight * 25 + kRestart + eight * 30));
+}
+
+TEST_CASE("lazarus policy: a start that a loss interrupts is a restart") {
+  PolicyCase job("lazarus", lazarus_options(), gpt_s(10, JobStart::kCold));
+  JobLog log;
+  const JobResult result = job.run(steps(10), held(10, {lost(seconds{30}, 3)}), &log);
+  CHECK(courses_of(log) == "start restart");
+  CHECK(time_in(result, TimeBucket::kProgramStartup) == seconds{30} + seconds{60});
+  CHECK(time_in(result, kRecovery) == seconds{15});
+}
+
+TEST_CASE("lazarus policy: nodes that join are gathered and taken in at the end of a step") {
+  PolicyCase job("lazarus", lazarus_options());
+  const SimDuration eight = job.step(8);
+  const SimDuration ten = job.step(10);
+  const std::int64_t done = (eight * 2 + seconds{100}) / eight + 1;
+  JobLog log;
+  const JobResult result =
+      job.run(steps(done + 5), held(8, {joined(eight * 2, 20), joined(eight * 4, 21)}), &log);
+  CHECK(courses_of(log) == "start scale-up");
+  CHECK(result.end == at(eight * done + seconds{10} + ten * 5));
+  CHECK(time_in(result, kWasted) == SimDuration{});
+}
+
+TEST_CASE("lazarus policy: nodes beyond the most it uses are spares, not a reason to grow") {
+  PolicyCase job("lazarus", lazarus_options());
+  const SimDuration ten = job.step(10);
+  const JobResult result = job.run(steps(2000), held(10, {joined(ten, 10), joined(ten * 500, 11)}));
+  CHECK(result.count(Cause::kScaleUp) == 0);
+  CHECK(result.end == at(ten * 2000));
+  // They step in when one is lost.
+  JobLog log;
+  (void)job.run(steps(20), held(11, {lost(ten * 5, 3)}), &log);
+  CHECK(log.node_sets.back() == std::vector<NodeId>{0, 1, 2, 4, 5, 6, 7, 8, 9, 10});
+}
+
+TEST_CASE("lazarus policy: nodes that are gone again before the step ends are no reason to grow") {
+  PolicyCase job("lazarus", lazarus_options());
+  const SimDuration eight = job.step(8);
+  const SimDuration wakes = eight * 2 + seconds{100};
+  REQUIRE(wakes % eight > SimDuration{});
+  REQUIRE(wakes % eight < eight - SimDuration{2});
+  const JobResult result =
+      job.run(steps(1000), held(8, {joined(eight * 2, 8), lost(wakes + SimDuration{1}, 8)}));
+  CHECK(result.count(Cause::kScaleUp) == 0);
+  CHECK(result.end == at(eight * 1000));
+}
+
+TEST_CASE("lazarus policy: a newcomer that is lost while the job grows is noticed, and not later again") {
+  PolicyCase job("lazarus", lazarus_options());
+  const SimDuration eight = job.step(8);
+  const SimDuration nine = job.step(9);
+  const std::int64_t done = (eight * 2 + seconds{100}) / eight + 1;
+  const SimDuration grows = eight * done;
+  const SimDuration again = grows + seconds{5} + kReconfiguration;  // trains on with eight
+  JobLog log;
+  const JobResult result = job.run(
+      steps(done + 1000),
+      held(8, {joined(eight * 2, 8), lost(grows + seconds{5}, 8), joined(again + seconds{1}, 9)}), &log);
+  CHECK(courses_of(log) == "start scale-up reconfiguration scale-up");
+  CHECK(time_in(result, kRecovery) == seconds{15});
+  CHECK(time_in(result, TimeBucket::kElasticScaleUp) == seconds{5} + seconds{10});
+  CHECK(result.steps_lost == 0);
+  CHECK(nine != eight);
+}
+
+TEST_CASE("lazarus policy: experts move where loads have changed, at the next step that is due") {
+  PolicyCase job("lazarus", lazarus_options(R"("rebalance_steps": 200)"),
+                 job_of(gpt_s_plan(10), two_windows(), JobStart::kRunning));
+  JobLog log;
+  const JobResult result = job.run(steps(1000), held(10), &log);
+  CHECK(courses_of(log) == "start rebalancing");
+  // At step 400. The loads themselves change at step 300, and the step time with them.
+  SimDuration first_400{};
+  for (const JobSpan& span : log.spans) {
+    if (span.first_step < 400) first_400 += span.end - span.begin;
+  }
+  CHECK(times_of(log, Cause::kRebalancing) == std::vector<SimTime>{at(first_400)});
+  CHECK(metric(result, "experts_moved") > 0);
+  CHECK(time_in(result, TimeBucket::kExpertRebalancing) == SimDuration{});  // in no time, as options say
+  PolicyCase never("lazarus", lazarus_options(R"("rebalance_steps": 0)"),
+                   job_of(gpt_s_plan(10), two_windows(), JobStart::kRunning));
+  CHECK(never.run(steps(1000), held(10)).count(Cause::kRebalancing) == 0);
+}
+
+TEST_CASE("lazarus policy: what is decided between two rebalancings does not put the next one off") {
+  PolicyCase job("lazarus", lazarus_options(R"("rebalance_steps": 200)"),
+                 job_of(gpt_s_plan(10), two_windows(), JobStart::kRunning));
+  JobLog quiet;
+  (void)job.run(steps(1000), held(10), &quiet);
+  const SimTime due = times_of(quiet, Cause::kRebalancing).front();
+  // Between step 300 and 400 a node is a little slow for a while.
+  const SimDuration slow = due.time_since_epoch() * 7 / 8;
+  JobLog log;
+  const JobResult result =
+      job.run(steps(1000), held(10, {slowed(slow, 3, 0.95), slowed(slow + seconds{3}, 3, 1)}), &log);
+  CHECK(result.count(Cause::kRebalancing) == 1);
+  CHECK(times_of(log, Cause::kRebalancing).front() > due);
+  CHECK(times_of(log, Cause::kRebalancing).front() < due + seconds{3});
+}
+
+TEST_CASE("lazarus policy: an evicted node is left out, and taken in again when it is well") {
+  PolicyCase job("lazarus", lazarus_options(R"("slow_nodes": {"action": "evict"})"));
+  const SimDuration ten = job.step(10);
+  const SimDuration nine = job.step(9);
+  JobLog log;
+  const NodeEvents events =
+      held(10, {slowed(ten * 14 + ten / 2, 3, 0.5), slowed(ten * 14 + seconds{300}, 3, 1)});
+  const JobResult result = job.run(steps(2000), events, &log);
+  CHECK(courses_of(log) == "start reconfiguration scale-up");
+  CHECK(time_in(result, kRecovery) == SimDuration{});
+  const JobResult alone = job.run(steps(50), held(10, {slowed(ten * 14 + ten / 2, 3, 0.5)}));
+  CHECK(alone.end == at(ten * 15 + seconds{10} + nine * 35));
+}
+
+TEST_CASE("lazarus policy: as many slow nodes are swapped as there are healthy spares") {
+  PolicyCase job("lazarus", lazarus_options(R"("slow_nodes": {"action": "swap"})"));
+  const SimDuration ten = job.step(10);
+  JobLog log;
+  const SimDuration slow = ten * 14 + ten / 2;
+  const JobResult result =
+      job.run(steps(50), held(11, {slowed(slow, 1, 0.5), slowed(slow, 2, 0.5), slowed(slow, 3, 0.5)}), &log);
+  CHECK(courses_of(log) == "start reconfiguration");
+  CHECK(result.steps_lost == 0);
+  REQUIRE(log.node_sets.size() == 2);
+  const std::vector<NodeId>& used = log.node_sets[1];
+  CHECK(used.size() == 10);
+  CHECK(std::count_if(used.begin(), used.end(), [](NodeId node) { return 1 <= node && node <= 3; }) == 2);
+  CHECK(used.back() == 10);
+  // A spare that comes later is used for the next one; no other node has to move.
+  const JobResult later =
+      job.run(steps(50), held(10, {slowed(slow, 1, 0.5), joined(ten * 20 + ten / 2, 12)}), &log);
+  CHECK(later.count(Cause::kReconfiguration) == 1);
+  CHECK(log.node_sets.back() == std::vector<NodeId>{0, 2, 3, 4, 5, 6, 7, 8, 9, 12});
+}
+
+TEST_CASE("lazarus policy: a slow node that alone holds an expert is not swapped") {
+  PolicyCase job("lazarus", lazarus_options(R"("slots_per_gpu": 1, "slow_nodes": {"action": "swap"})"),
+                 gpt_s(8));
+  const SimDuration eight = job.step(8);
+  const JobResult result = job.run(steps(50), held(9, {slowed(eight * 14, 3, 0.5)}));
+  CHECK(result.finished);
+  CHECK(result.count(Cause::kRestart) == 0);
+  CHECK(result.count(Cause::kReconfiguration) == 0);
+}
+
+TEST_CASE("lazarus policy: four days without a single node") {
+  PolicyCase job("lazarus", lazarus_options(), gpt_s(16));
+  const SimDuration sixteen = job.step(16);
+  NodeEvents events;
+  for (NodeId node = 0; node < 16; ++node) events.push_back(lost(sixteen * 37, node));
+  const SimDuration back = sixteen * 37 + std::chrono::hours{96};
+  for (NodeId node = 0; node < 16; ++node) events.push_back(joined(back, node));
+  const JobResult result = job.run(steps(100), held(16, events));
+  CHECK(result.end == at(back + seconds{60} + sixteen * 70));
+}
+
+TEST_CASE("lazarus policy: bad options name their place") {
+  const JobPointer job = gpt_s();
+  CHECK(refusal("lazarus", R"({"slots_per_gpu": 0})", *job) ==
+        "s.json /policies/lazarus/slots_per_gpu: is 0, want an integer from 1 to 1024");
+  CHECK(refusal("lazarus", R"({"slots_per_gpu": 1})", *gpt_s(6)) ==
+        "/slots_per_gpu: is 1: all experts take 8 nodes, and the cluster has 6");
+  CHECK(refusal("lazarus", R"({"plan": "mor"})", *job) ==
+        "s.json /policies/lazarus/plan: is \"mor\", want one of \"mro\", \"best\", \"spread\", \"compact\", "
+        "\"eplb\"; did you mean \"mro\"?");
+  TrainingPlan dense = gpt_s_plan(4);
+  dense.model.moe.reset();
+  dense.parallel.ep = 1;
+  CHECK(refusal("lazarus", "{}", *job_of(dense)) ==
+        ": the model has no experts to place; name another policy");
+  TrainingPlan wide = gpt_s_plan(8);
+  wide.parallel.tp = 8;
+  wide.parallel.sequence_parallel = true;
+  wide.parallel.dp = 1;
+  wide.parallel.ep = 1;
+  wide.parallel.global_batch = 4;
+  wide.cluster.nodes = 4;
+  CHECK(refusal("lazarus", "{}", *job_of(wide)) ==
+        ": whole replicas of the plan that hold all experts do not fit the 4 nodes of its cluster");
+}
+
+}  // namespace goodput::testing
