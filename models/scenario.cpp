@@ -52,8 +52,8 @@ std::size_t rank_of(const std::string& policy) {
 
 config::Value policies_value(std::vector<ScenarioPolicy>& policies) {
   const auto read = [&policies](const json& value, config::Place& place) -> Status {
-    if (!value.is_object() || value.empty())
-      return place.not_wanted(value, "an object: {\"lazarus\": {}, \"ds\": {}}");
+    if (!value.is_object()) return place.not_wanted(value, "an object: {\"lazarus\": {}, \"ds\": {}}");
+    if (value.empty()) return place.error("is empty, want a policy: {\"lazarus\": {}}");
     policies.clear();
     for (const auto& [name, options] : value.items()) {
       ScenarioPolicy policy;
@@ -95,8 +95,8 @@ Status apply_change(const ScenarioChange& change, json& scenario) {
     if (!scenario.contains(above) || !scenario.at(above).is_structured())
       return bad_change(change, fmt::format("the scenario has no object {}", goodput::quoted(parent)));
     scenario[json::json_pointer(change.pointer)] = value_of(change.value);
-  } catch (const json::exception& problem) {
-    return bad_change(change, problem.what());
+  } catch (const json::exception&) {
+    return bad_change(change, "is no JSON pointer, or points nowhere in the scenario");
   }
   return Ok{};
 }

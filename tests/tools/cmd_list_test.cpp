@@ -21,8 +21,8 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> kRegistries = {"formats", "schedules", "cost-models",
-                                              "models",  "clusters",  "plans"};
+const std::vector<std::string> kRegistries = {"formats",  "schedules", "cost-models", "policies",
+                                              "failures", "models",    "clusters",    "plans"};
 
 json listed(const std::string& what) {
   std::ostringstream out;
