@@ -107,7 +107,7 @@ class FaultTolerantPolicy final : public RestartPolicy {
 }  // namespace
 
 FaultTolerantSetup::FaultTolerantSetup() {
-  settings_.checkpoint.interval_steps = 250;
+  settings().checkpoint.interval_steps = 250;
 }
 
 config::Fields FaultTolerantSetup::fields() {
@@ -119,13 +119,13 @@ config::Fields FaultTolerantSetup::fields() {
 
 Status FaultTolerantSetup::prepare(const JobModel& job) {
   GOODPUT_TRY_STATUS(ExpertParallelSetup::prepare(job));
-  const ModuleBytes bytes = module_bytes(job.modules(), settings_.checkpoint.bytes_per_parameter);
+  const ModuleBytes bytes = module_bytes(job.modules(), settings().checkpoint.bytes_per_parameter);
   shard_ = Bytes{bytes.one_expert().value * bytes.experts / nodes_of_group()};
   return Ok{};
 }
 
 std::unique_ptr<RecoveryPolicy> FaultTolerantSetup::make() {
-  return std::make_unique<FaultTolerantPolicy>(job(), settings_, speed(), migration_,
+  return std::make_unique<FaultTolerantPolicy>(job(), settings(), speed(), migration_,
                                                FaultTolerantPolicy::Shards{nodes_of_group(), shard_});
 }
 

@@ -87,7 +87,7 @@ class GeminiPolicy final : public FixedSizePolicy {
 class GeminiSetup final : public FixedSizeSetup {
  public:
   // Storage is filled from the copies in memory, beside the training.
-  GeminiSetup() { settings_.checkpoint.mode = SaveMode::kAsync; }
+  GeminiSetup() { settings().checkpoint.mode = SaveMode::kAsync; }
 
   [[nodiscard]] config::Fields fields() override {
     using config::Need;
@@ -106,7 +106,7 @@ class GeminiSetup final : public FixedSizeSetup {
     return fields;
   }
   [[nodiscard]] std::unique_ptr<RecoveryPolicy> make() override {
-    return std::make_unique<GeminiPolicy>(job(), settings_, speed(), nodes(), options_);
+    return std::make_unique<GeminiPolicy>(job(), settings(), speed(), nodes(), options_);
   }
 
  private:

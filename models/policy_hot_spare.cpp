@@ -13,7 +13,11 @@ class HotSparePolicy final : public FixedSizePolicy {
 
  private:
   void add_restart(ResumeFrom /*from*/, Phases& phases) const override {
-    phases.add(TimeBucket::kElasticReinitialization, swap_);
+    // Nodes that the job had to wait for were no spares.
+    if (is_waiting())
+      phases.add(TimeBucket::kProgramStartup, settings().timing.startup);
+    else
+      phases.add(TimeBucket::kElasticReinitialization, swap_);
     phases.add(TimeBucket::kCheckpointRestore, bytes() / settings().checkpoint.read);
   }
 
@@ -30,7 +34,7 @@ class HotSpareSetup final : public FixedSizeSetup {
     return fields;
   }
   [[nodiscard]] std::unique_ptr<RecoveryPolicy> make() override {
-    return std::make_unique<HotSparePolicy>(job(), settings_, speed(), nodes(), swap_);
+    return std::make_unique<HotSparePolicy>(job(), settings(), speed(), nodes(), swap_);
   }
 
  private:

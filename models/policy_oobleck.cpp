@@ -124,7 +124,7 @@ class OobleckPolicy final : public RestartPolicy {
 
 class OobleckSetup final : public RestartSetup {
  public:
-  OobleckSetup() { settings_.absorb = Absorb::kGathered; }
+  OobleckSetup() { settings().absorb = Absorb::kGathered; }
 
   [[nodiscard]] config::Fields fields() override {
     using config::Need;
@@ -140,18 +140,19 @@ class OobleckSetup final : public RestartSetup {
   [[nodiscard]] Status prepare(const JobModel& job) override {
     const TrainingPlan& plan = job.plan();
     const std::int64_t gpus = plan.cluster.gpus_per_node;
-    if (gpus % (plan.parallel.tp * plan.parallel.cp) != 0) {
+    const std::int64_t of_stage = std::int64_t{plan.parallel.tp} * plan.parallel.cp;
+    if (gpus % of_stage != 0) {
       return Error{"", fmt::format("a stage of the plan takes {} GPUs, which do not divide the {} of a node",
-                                   plan.parallel.tp * plan.parallel.cp, gpus)};
+                                   of_stage, gpus)};
     }
-    const std::int64_t replica = std::int64_t{plan.parallel.pp} * plan.parallel.tp * plan.parallel.cp;
+    const std::int64_t replica = plan.parallel.pp * of_stage;
     shortest_ = nodes_per_pipeline_ > 0 ? nodes_per_pipeline_
                                         : static_cast<std::int32_t>((replica + gpus - 1) / gpus);
-    if (shortest_ * gpus / (plan.parallel.tp * plan.parallel.cp) > plan.model.layers) {
+    if (shortest_ * gpus / of_stage > plan.model.layers) {
       return Error{"/nodes_per_pipeline",
                    fmt::format("is {}: more stages than the {} layers", shortest_, plan.model.layers)};
     }
-    const PipelineLayouts layouts(job, shortest_, step_);
+    const PipelineLayouts layouts(job, shortest_, step_settings());
     for (std::int32_t nodes = layouts.usable(job.most_nodes()); nodes > 0;
          nodes = layouts.usable(nodes - 1)) {
       GOODPUT_TRY(const PipelineLayout unused, layouts.lay_out(nodes, 1));
@@ -161,13 +162,13 @@ class OobleckSetup final : public RestartSetup {
   }
 
   [[nodiscard]] std::unique_ptr<RecoveryPolicy> make() override {
-    return std::make_unique<OobleckPolicy>(job(), settings_, static_cast<PipelineSpeed&>(speed()),
+    return std::make_unique<OobleckPolicy>(job(), settings(), static_cast<PipelineSpeed&>(speed()),
                                            migration_);
   }
 
  protected:
   [[nodiscard]] std::unique_ptr<TrainingSpeed> make_speed(const JobModel& job) const override {
-    return std::make_unique<PipelineSpeed>(PipelineLayouts(job, shortest_, step_));
+    return std::make_unique<PipelineSpeed>(PipelineLayouts(job, shortest_, step_settings()));
   }
 
  private:

@@ -84,6 +84,10 @@ class PecPolicy final : public RestartPolicy {
     std::int64_t first_step = 0;
     std::int64_t interval = 0;  // steps; 0: none
     std::int32_t ranks = 1;
+
+    [[nodiscard]] bool goes_on_with(const Saving& next) const {
+      return interval == next.interval && ranks == next.ranks;
+    }
   };
 
   [[nodiscard]] SaveTimes save_times() const override { return saves_->times(node_count()); }
@@ -97,8 +101,9 @@ class PecPolicy final : public RestartPolicy {
   // is lost finds its experts there, the others have their own memory. With more than one node lost, or while
   // the job waits, no rank trusts its memory.
   void note_stop(const JobState& job, ResumeFrom from, std::span<const NodeId> left) override {
-    if (from == ResumeFrom::kHere) return;
+    if (from == ResumeFrom::kHere) return full_saves_.push_back(job.step);
     replay_to(job.step_from(from));
+    full_saves_.clear();
     const std::size_t gone = used().size() - left.size();
     std::optional<std::int32_t> failed;
     if (gone <= 1) failed = static_cast<std::int32_t>(first_gone(left));
@@ -113,10 +118,21 @@ class PecPolicy final : public RestartPolicy {
 
   void note_training(std::int64_t step, const CheckpointRules& rules) override {
     std::erase_if(saving_, [step](const Saving& saving) { return saving.first_step >= step; });
-    saving_.push_back({step, rules[1].interval, node_count() * job_model().plan().cluster.gpus_per_node});
+    const Saving saving{step, rules[1].interval, node_count() * job_model().plan().cluster.gpus_per_node};
+    if (!saving_.empty() && saving_.back().goes_on_with(saving)) return;
+    saving_.push_back(saving);
   }
 
   void replay_to(std::int64_t step) {
+    for (const std::int64_t full : full_saves_) {
+      if (full > step) break;  // it did not come to an end
+      replay_partial(full);
+      copies_ = ExpertCopies(job_model().modules().expert_layers.size(), job_model().modules().experts);
+      replayed_ = full;
+    }
+    replay_partial(step);
+  }
+  void replay_partial(std::int64_t step) {
     for (std::size_t i = 0; i < saving_.size(); ++i) {
       const std::int64_t last = i + 1 < saving_.size() ? std::min(step, saving_[i + 1].first_step) : step;
       replay(saving_[i], last);
@@ -151,14 +167,15 @@ class PecPolicy final : public RestartPolicy {
   const PecOptions* options_;
   PartialSaves* saves_;
   ExpertCopies copies_;
-  std::vector<Saving> saving_;  // since replayed_; `first_step` ascends
-  std::int64_t replayed_ = 0;   // steps that copies_ knows of
+  std::vector<Saving> saving_;            // since replayed_; `first_step` ascends
+  std::vector<std::int64_t> full_saves_;  // planned restarts, since the last stop; ascending steps
+  std::int64_t replayed_ = 0;             // steps that copies_ knows of
   double tokens_lost_ = 0;
 };
 
 class PecSetup final : public ExpertParallelSetup {
  public:
-  PecSetup() { settings_.checkpoint.mode = SaveMode::kAsync; }
+  PecSetup() { settings().checkpoint.mode = SaveMode::kAsync; }
 
   [[nodiscard]] config::Fields fields() override {
     using config::Need;
@@ -185,12 +202,12 @@ class PecSetup final : public ExpertParallelSetup {
       return Error{"/k_persist", fmt::format("is {}, above k_snapshot {}: storage gets what is in memory",
                                              options_.k.persist, options_.k.snapshot)};
     }
-    saves_ = std::make_unique<PartialSaves>(job, options_, settings_.checkpoint);
+    saves_ = std::make_unique<PartialSaves>(job, options_, settings().checkpoint);
     return saves_->check(speed().usable(job.most_nodes()));
   }
 
   [[nodiscard]] std::unique_ptr<RecoveryPolicy> make() override {
-    return std::make_unique<PecPolicy>(job(), settings_, speed(), options_, *saves_);
+    return std::make_unique<PecPolicy>(job(), settings(), speed(), options_, *saves_);
   }
 
  private:

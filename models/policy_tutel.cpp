@@ -9,12 +9,12 @@ constexpr double kSpeedup = 1.2;
 
 class TutelSetup final : public ExpertParallelSetup {
  public:
-  TutelSetup() { step_.moe_speedup = kSpeedup; }
+  TutelSetup() { step_settings().moe_speedup = kSpeedup; }
 };
 
 class TutelFaultTolerantSetup final : public FaultTolerantSetup {
  public:
-  TutelFaultTolerantSetup() { step_.moe_speedup = kSpeedup; }
+  TutelFaultTolerantSetup() { step_settings().moe_speedup = kSpeedup; }
 };
 
 }  // namespace

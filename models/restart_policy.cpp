@@ -113,8 +113,9 @@ Course RestartPolicy::restart(const JobState& job) {
   const std::int32_t count = wanted(choice_.available(*job.members));
   if (count == 0) return wait(job);
   const bool is_first = !has_begun_;
-  const ResumeFrom from = is_planned(job) ? ResumeFrom::kHere : resume_level();
-  const SimDuration save = is_planned(job) ? planned_save() : SimDuration{};
+  const bool saves = is_planned(job);
+  const ResumeFrom from = saves ? ResumeFrom::kHere : resume_level();
+  const SimDuration save = saves ? planned_save() : SimDuration{};
   if (!used_.empty()) note_stop(job, from, left_);
   choice_.choose(*job.members, count, left_, used_);
   note_nodes();
@@ -131,7 +132,9 @@ Course RestartPolicy::restart(const JobState& job) {
   has_begun_ = true;
   settle();
   wake_at_ = kNoTime;
-  return train(job, is_first ? Cause::kStart : Cause::kRestart, from, phases);
+  Course course = train(job, is_first ? Cause::kStart : Cause::kRestart, from, phases);
+  course.saves = saves;
+  return course;
 }
 
 void RestartPolicy::add_restart(ResumeFrom /*from*/, Phases& phases) const {

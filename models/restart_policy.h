@@ -83,6 +83,7 @@ class RestartPolicy : public RecoveryPolicy {
   [[nodiscard]] std::int32_t node_count() const { return static_cast<std::int32_t>(used_.size()); }
   [[nodiscard]] const NodeChoice& choice() const { return choice_; }
   [[nodiscard]] bool has_lost() const { return has_lost_; }
+  [[nodiscard]] bool is_waiting() const { return is_waiting_; }
   [[nodiscard]] const JobModel& job_model() const { return *job_; }
   [[nodiscard]] const RestartSettings& settings() const { return *settings_; }
   [[nodiscard]] TrainingSpeed& speed() const { return *speed_; }

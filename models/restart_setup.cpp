@@ -39,7 +39,6 @@ Status RestartSetup::prepare(const JobModel& job) {
     return Error{"", fmt::format("the job does not fit the {} nodes of its cluster", job.most_nodes())};
   // So that what cannot be timed is known before any run.
   GOODPUT_TRY(const StepTime step, speed_->compute(most, 0, 1));
-  if (step.step <= SimDuration{}) return Error{"", "a step of the job takes no time"};
   tier_ = lowest(tier_, step.tier);
   return Ok{};
 }
@@ -54,7 +53,7 @@ config::Fields ExpertParallelSetup::fields() {
   fields.insert(fields.begin(), {{"ep", Need::kOptional, config::integer(ep_, 0),
                                   "GPUs that share out the experts of a layer; 0: as the plan says"},
                                  {"moe_speedup", Need::kOptional,
-                                  config::number(step_.moe_speedup, config::between(0.01, 100)),
+                                  config::number(step_settings().moe_speedup, config::between(0.01, 100)),
                                   "of experts and all-to-alls over the cost model's: faster kernels"}});
   return fields;
 }
@@ -70,7 +69,7 @@ Status ExpertParallelSetup::prepare(const JobModel& job) {
 }
 
 std::unique_ptr<TrainingSpeed> ExpertParallelSetup::make_speed(const JobModel& job) const {
-  return std::make_unique<ExpertParallelSpeed>(job, ep_used_, step_);
+  return std::make_unique<ExpertParallelSpeed>(job, ep_used_, step_settings());
 }
 
 std::int32_t ExpertParallelSetup::nodes_of_group() const {

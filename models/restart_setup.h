@@ -23,11 +23,14 @@ class RestartSetup : public PolicySetup {
   [[nodiscard]] virtual std::unique_ptr<TrainingSpeed> make_speed(const JobModel& job) const;
   [[nodiscard]] const JobModel& job() const { return *job_; }
   [[nodiscard]] TrainingSpeed& speed() const { return *speed_; }
-
-  RestartSettings settings_;
-  StepSettings step_;
+  [[nodiscard]] RestartSettings& settings() { return settings_; }
+  [[nodiscard]] const RestartSettings& settings() const { return settings_; }
+  [[nodiscard]] StepSettings& step_settings() { return step_; }
+  [[nodiscard]] const StepSettings& step_settings() const { return step_; }
 
  private:
+  RestartSettings settings_;
+  StepSettings step_;
   const JobModel* job_ = nullptr;
   std::unique_ptr<TrainingSpeed> speed_;
   Tier tier_ = Tier::kAssumed;

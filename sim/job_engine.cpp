@@ -271,7 +271,12 @@ class JobRun {
 
   void end_activity() {
     if (activity_ == Activity::kPhase) {
-      spend(course_.phases.all()[phase_].bucket);
+      const TimeBucket bucket = course_.phases.all()[phase_].bucket;
+      spend(bucket);
+      if (course_.saves && bucket == TimeBucket::kCheckpointSave) {
+        saved_[1].use(here_);
+        take_checkpoints();
+      }
       ++phase_;
       return next_phase();
     }

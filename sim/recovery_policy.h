@@ -76,6 +76,8 @@ struct Course {
   Cause cause = Cause::kNone;
   ResumeFrom from = ResumeFrom::kHere;
   Phases phases{};
+  // Every phase of kCheckpointSave writes the state it goes on from to storage.
+  bool saves = false;
   std::span<const NodeId>
       nodes{};  // that take part, ascending; the policy's own memory, until it is next asked
   std::int64_t samples_per_step = 0;

@@ -81,6 +81,15 @@ TEST_CASE("gemini policy: one node after the other may be evicted, copies are ma
   CHECK(result.steps > 4 * (std::chrono::minutes{4} / four));
 }
 
+TEST_CASE("gemini policy: a slow node is swapped after all of its state was saved") {
+  PolicyCase job = gemini_of_four(R"("slow_nodes": {"action": "swap"})");
+  const SimDuration four = job.step(4);
+  const JobResult result = job.run(steps(50), held(5, {slowed(four * 14 + four / 2, 2, 0.5)}));
+  CHECK(result.count(Cause::kRestart) == 1);
+  CHECK(result.steps_lost == 0);
+  CHECK(result.end == at(four * 15 + seconds{60} + four * 35));
+}
+
 TEST_CASE("gemini policy: storage takes every n-th checkpoint of memory's") {
   // 10 is no multiple of 4: every 12 steps. Memory is as good as nothing when all are lost.
   PolicyCase job = gemini_of_four(R"("memory_interval_steps": 4)");
@@ -116,9 +125,9 @@ TEST_CASE("hot spare policy: a spare that runs already replaces a lost node, fro
   CHECK(time_in(result, TimeBucket::kElasticReinitialization) == seconds{20});
   CHECK(time_in(result, TimeBucket::kProgramStartup) == SimDuration{});
   CHECK(result.end == at(fails + seconds{15} + seconds{20} + four * 30));
-  // Without spares it waits.
+  // Without spares it waits, for a node whose processes have to start.
   const JobResult waits = job.run(steps(50), held(4, {lost(fails, 0), joined(fails + seconds{40}, 9)}));
-  CHECK(waits.end == at(fails + seconds{40} + seconds{20} + four * 30));
+  CHECK(waits.end == at(fails + seconds{40} + seconds{60} + four * 30));
 }
 
 TEST_CASE("hot spare policy: a cold start takes a start-up, a spare does not") {

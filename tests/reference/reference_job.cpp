@@ -185,6 +185,8 @@ class Run {
 
   void end_activity() {
     if (doing_ == Doing::kPhase) {
+      if (course_.saves && course_.phases.all()[phase_].bucket == TimeBucket::kCheckpointSave)
+        checkpoints_.push_back({1, steps(), now_});
       ++phase_;
       return begin_phase();
     }

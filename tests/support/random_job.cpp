@@ -169,6 +169,7 @@ Course RandomPolicy::decide(const JobState& job) {
   }
   if (is_wild && chance(0.5)) course.from = chance(0.5) ? ResumeFrom::kMemory : ResumeFrom::kStorage;
   course.phases = any_phases();
+  course.saves = is_wild && chance(0.3);
   course.nodes = nodes_;
   course.samples_per_step = 1 + below(5);
   course.checkpoints = any_rules();
