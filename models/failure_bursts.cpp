@@ -49,6 +49,7 @@ class GroupBursts final : public FailureModel {
       if (event.priority == Kind::kRemove) draw_burst_after(event.time);
       if (event.priority == Kind::kRemove && is_out_[index(group)]) continue;
       is_out_[index(group)] = event.priority == Kind::kRemove;
+      out_ += event.priority == Kind::kRemove ? 1 : -1;
       if (event.priority == Kind::kRemove) pending_.push(event.time + outage_time_, Kind::kAdd, group);
       const NodeId first = group * group_size_;
       told_ = {event.time, event.priority, first, std::min(nodes_, first + group_size_)};
@@ -57,10 +58,16 @@ class GroupBursts final : public FailureModel {
     return false;
   }
 
+  // When the first group is back, if none is there. Only returns are pending between two bursts.
+  [[nodiscard]] SimTime all_out_until() const {
+    return out_ < static_cast<std::ptrdiff_t>(is_out_.size()) ? SimTime{} : pending_.next_time();
+  }
+
   void draw_burst() { draw_burst_after(SimTime{}); }
   void draw_burst_after(SimTime time) {
     if (rate_per_s_ == 0) return;
-    const SimTime next = later(time, random_.exponential(rate_per_s_));
+    // What strikes while all are out changes nothing, and the next burst has no memory of it.
+    const SimTime next = later(std::max(time, all_out_until()), random_.exponential(rate_per_s_));
     const auto group = static_cast<NodeId>(random_.below(is_out_.size()));
     if (next < kFailureHorizon) pending_.push(next, Kind::kRemove, group);
   }
@@ -71,6 +78,7 @@ class GroupBursts final : public FailureModel {
   SimDuration outage_time_;
   RandomStream random_;
   std::vector<bool> is_out_;          // by group
+  std::ptrdiff_t out_ = 0;            // groups that are
   EventQueue<Kind, NodeId> pending_;  // of groups: the next burst, and a return for each that is out
   Change told_{SimTime{}, Kind::kAdd, 0, nodes_};
 };

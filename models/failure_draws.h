@@ -13,6 +13,7 @@
 
 namespace goodput {
 
+inline constexpr double kLeastSpeed = 0.01;      // of a node; slower ones are as good as lost
 inline constexpr NodeId kMostNodes = 1'000'000;  // of a failure model
 
 // For draws that belong to no node.

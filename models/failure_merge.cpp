@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "models/failure_draws.h"
 #include "sim/errors.h"
 #include "sim/index.h"
 
@@ -24,6 +25,12 @@ class MergedFailures final : public FailureModel {
     std::unique_ptr<FailureModel> model;
     std::optional<NodeEvent> head;
     std::vector<double> speeds;  // by node, what counts of what it said
+    NodeId present = 0;          // nodes that it has
+
+    // Whatever the others say, nobody will be there any more.
+    [[nodiscard]] bool is_over(std::size_t all_nodes) const {
+      return !head && present == 0 && speeds.size() == all_nodes;
+    }
   };
   struct Node {
     std::int32_t absent_for = 0;  // models that know it and do not have it
@@ -56,7 +63,7 @@ MergedFailures::MergedFailures(std::vector<std::unique_ptr<FailureModel>> models
     const auto known = static_cast<std::size_t>(model->nodes());
     for (std::size_t n = 0; n < known; ++n) ++nodes_[n].absent_for;
     auto head = model->next();
-    inputs_.push_back({std::move(model), head, std::vector<double>(known, 1.0)});
+    inputs_.push_back({std::move(model), head, std::vector<double>(known, 1.0), 0});
   }
 }
 
@@ -81,6 +88,7 @@ std::optional<SimTime> MergedFailures::end() const {
 bool MergedFailures::gather_moment() {
   std::optional<SimTime> time;
   for (const Input& input : inputs_) {
+    if (input.is_over(nodes_.size())) return false;
     if (input.head && (!time || input.head->time < *time)) time = input.head->time;
   }
   if (!time) return false;
@@ -96,6 +104,7 @@ bool MergedFailures::gather_moment() {
         speed_events_.emplace_back(i, *input.head);
       } else {
         note_presence(*input.head);
+        input.present += input.head->kind == Kind::kAdd ? 1 : -1;
       }
     }
   }
@@ -150,6 +159,7 @@ void MergedFailures::note_and_tell_speeds(SimTime time) {
     for (const Input& input : inputs_) {
       if (index(node) < input.speeds.size()) speed *= input.speeds[index(node)];
     }
+    speed = std::max(speed, kLeastSpeed);
     if (std::exchange(state.speed, speed) != speed) told_.push_back({time, Kind::kSpeed, node, speed});
   }
 }

@@ -11,6 +11,8 @@
 namespace goodput {
 namespace {
 
+constexpr config::Range kSpeeds = config::between(kLeastSpeed, 1);
+
 // Speeds drawn uniformly from a range, or from the slowdowns that were measured on the workers of a job.
 struct SlowSpeeds {
   double least;
@@ -20,7 +22,7 @@ struct SlowSpeeds {
   [[nodiscard]] double draw(RandomStream& random) const {
     if (slowdowns.empty()) return random.uniform(least, most);
     // A worker may come out a little faster than the ideal one.
-    return 1 / std::max(1.0, slowdowns[random.below(slowdowns.size())]);
+    return 1 / std::clamp(slowdowns[random.below(slowdowns.size())], 1.0, 1 / kLeastSpeed);
   }
 };
 
@@ -93,10 +95,10 @@ config::Fields config_fields(SlowFailures& failures) {
            "0: those of the other failure models"},
           {"per_node_day", Need::kRequired, config::number(failures.per_node_day, config::between(0, 1e5)),
            "how often a healthy node slows down"},
-          {"speed_min", Need::kOptional, optional_number(failures.speed_min, config::kFraction),
+          {"speed_min", Need::kOptional, optional_number(failures.speed_min, kSpeeds),
            "slow speeds are uniform from here, of a healthy node's"},
-          {"speed_max", Need::kOptional, optional_number(failures.speed_max, config::kFraction), "to here"},
-          {"slowdowns", Need::kOptional, numbers(failures.slowdowns, config::between(1e-3, 1e6)),
+          {"speed_max", Need::kOptional, optional_number(failures.speed_max, kSpeeds), "to here"},
+          {"slowdowns", Need::kOptional, numbers(failures.slowdowns, config::between(1e-3, 1 / kLeastSpeed)),
            "or one of these is drawn: speed is 1 / slowdown, and at most 1"},
           {"whatif", Need::kOptional, config::path(failures.whatif),
            "or one of `slowdown_by_worker` of this file of `goodput whatif --json`"},

@@ -64,7 +64,7 @@ config::Fields config_fields(MigrationTiming& timing) {
           {"plan_s", Need::kOptional, seconds(timing.plan_s), "computing the new plan"},
           {"transfer_setup_s", Need::kOptional, seconds(timing.transfer_setup_s),
            "of moving experts, however few"},
-          {"node_gb_per_s", Need::kOptional, config::number(timing.node_gb_per_s, config::above(0)),
+          {"node_gb_per_s", Need::kOptional, config::number(timing.node_gb_per_s, config::between(1e-3, 1e12)),
            "that a node sends, and receives, of experts"}};
 }
 

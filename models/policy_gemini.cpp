@@ -97,10 +97,9 @@ class GeminiSetup final : public FixedSizeSetup {
          "nodes that hold a checkpoint"},
         {"memory_interval_steps", Need::kOptional, config::integer(options_.interval_steps, 1, 1'000'000),
          "from one checkpoint in memory to the next"},
-        {"memory_stall_s", Need::kOptional,
-         config::number(options_.stall, config::at_least(0), from_seconds(1)),
+        {"memory_stall_s", Need::kOptional, config::number(options_.stall, kPolicySeconds, from_seconds(1)),
          "by which each delays training; Gemini hides all of it"},
-        {"memory_gb_per_s", Need::kOptional, config::number(options_.node, config::above(0), 1e9),
+        {"memory_gb_per_s", Need::kOptional, config::number(options_.node, kPolicyGbPerS, 1e9),
          "a node fetches its checkpoint from another"}};
     fields.insert(fields.end(), own.begin(), own.end());
     return fields;

@@ -29,7 +29,7 @@ class HotSpareSetup final : public FixedSizeSetup {
   [[nodiscard]] config::Fields fields() override {
     config::Fields fields = FixedSizeSetup::fields();
     fields.push_back({"swap_s", config::Need::kOptional,
-                      config::number(swap_, config::at_least(0), from_seconds(1)),
+                      config::number(swap_, kPolicySeconds, from_seconds(1)),
                       "new process groups with the spare, in place of a start-up"});
     return fields;
   }

@@ -323,7 +323,7 @@ class LazarusSetup final : public PolicySetup {
          "which node takes which place of a new plan"},
         {"rebalance_steps", Need::kOptional, config::integer(options_.rebalance_steps, 0, 1'000'000),
          "experts move to follow their loads; 0: never"},
-        {"gather_s", Need::kOptional, config::number(options_.gather, config::at_least(0), from_seconds(1)),
+        {"gather_s", Need::kOptional, config::number(options_.gather, kPolicySeconds, from_seconds(1)),
          "from the first node that joins until the job grows"},
         {"migration", Need::kOptional, config::object(options_.migration),
          "how long a reconfiguration takes"},
@@ -332,8 +332,7 @@ class LazarusSetup final : public PolicySetup {
          "none unless interval_steps is given"},
         {"slow_nodes", Need::kOptional, config::object(options_.slow_nodes),
          "what is done about fail-slow nodes"},
-        {"step_overhead_s", Need::kOptional,
-         config::number(options_.step.step_overhead_s, config::at_least(0)),
+        {"step_overhead_s", Need::kOptional, config::number(options_.step.step_overhead_s, kPolicySeconds),
          "once a step, on top of what the op graph says"},
         config::tier(tier_)};
   }
@@ -368,8 +367,12 @@ class LazarusSetup final : public PolicySetup {
   [[nodiscard]] std::vector<std::string> warnings() const override {
     const std::int32_t slots = options_.placement.slots_per_gpu * job_->plan().cluster.gpus_per_node;
     const auto memory = job_->steps().flexible_memory(plans_->usable(job_->most_nodes()), slots);
-    if (!memory || memory->fits()) return {};
-    return {memory->verdict()};
+    std::vector<std::string> warnings;
+    if (memory && !memory->fits()) warnings.push_back(memory->verdict());
+    const CheckpointSettings& checkpoint = options_.checkpoint;
+    if (checkpoint.rule == IntervalRule::kFixed && checkpoint.interval_steps == 0)
+      warnings.emplace_back("writes no checkpoints: once all replicas of an expert are lost it begins anew");
+    return warnings;
   }
 
   [[nodiscard]] Tier tier() const override { return tier_; }

@@ -5,7 +5,6 @@
 namespace goodput {
 namespace {
 
-using config::at_least;
 using config::Need;
 
 constexpr std::int64_t kMostSteps = 1'000'000'000;
@@ -13,9 +12,9 @@ constexpr std::int64_t kMostSteps = 1'000'000'000;
 }  // namespace
 
 config::Fields config_fields(RestartTiming& timing) {
-  return {{"detect_s", Need::kOptional, config::number(timing.detect, at_least(0), from_seconds(1)),
+  return {{"detect_s", Need::kOptional, config::number(timing.detect, kPolicySeconds, from_seconds(1)),
            "until a loss is noticed"},
-          {"startup_s", Need::kOptional, config::number(timing.startup, at_least(0), from_seconds(1)),
+          {"startup_s", Need::kOptional, config::number(timing.startup, kPolicySeconds, from_seconds(1)),
            "processes, libraries and process groups, before state is loaded"}};
 }
 
@@ -24,15 +23,15 @@ config::Fields config_fields(CheckpointSettings& settings) {
            "how often: fixed, or Young's, Daly's or the optimal interval for mtbf_hours"},
           {"interval_steps", Need::kOptional, config::integer(settings.interval_steps, 0, kMostSteps),
            "fixed: from one checkpoint to the next; 0: none"},
-          {"mtbf_hours", Need::kOptional, config::number(settings.mtbf_hours, at_least(0)),
+          {"mtbf_hours", Need::kOptional, config::number(settings.mtbf_hours, config::between(0, 1e6)),
            "of the job as a whole; for the other rules"},
           {"mode", Need::kOptional, config::choice(settings.mode, kSaveModeNames),
            "sync: training stands still; async: it goes on once the state is in CPU memory"},
-          {"write_gb_per_s", Need::kOptional, config::number(settings.write, config::above(0), 1e9),
+          {"write_gb_per_s", Need::kOptional, config::number(settings.write, kPolicyGbPerS, 1e9),
            "storage takes, of all nodes together"},
-          {"read_gb_per_s", Need::kOptional, config::number(settings.read, config::above(0), 1e9),
+          {"read_gb_per_s", Need::kOptional, config::number(settings.read, kPolicyGbPerS, 1e9),
            "storage gives, to all nodes together"},
-          {"snapshot_gb_per_s", Need::kOptional, config::number(settings.snapshot, config::above(0), 1e9),
+          {"snapshot_gb_per_s", Need::kOptional, config::number(settings.snapshot, kPolicyGbPerS, 1e9),
            "async: a node copies to its memory"},
           {"bytes_per_parameter", Need::kOptional, config::integer(settings.bytes_per_parameter, 1, 64),
            "14: 16-bit weights, 32-bit master weights and two moments"}};

@@ -14,6 +14,11 @@
 
 namespace goodput {
 
+// What policies take for durations, and for rates of storage and networks: what a clock of nanoseconds in 64
+// bits can count with any model.
+inline constexpr config::Range kPolicySeconds = config::between(0, 1e7);
+inline constexpr config::Range kPolicyGbPerS = config::between(1e-3, 1e12);
+
 // What it takes to start a job again.
 struct RestartTiming {
   SimDuration detect = from_seconds(15);   // until a loss is noticed

@@ -142,12 +142,24 @@ class PecPolicy final : public RestartPolicy {
   void replay(const Saving& saving, std::int64_t last) {
     if (saving.interval == 0) return;
     const std::int64_t from = std::max(replayed_, saving.first_step);
-    for (std::int64_t at = (from / saving.interval + 1) * saving.interval; at <= last;
-         at += saving.interval) {
+    std::int64_t first = (from / saving.interval + 1) * saving.interval;
+    if (const std::int64_t latest = last / saving.interval - longest_memory();
+        options_->selection == ExpertSelection::kSequential && first / saving.interval < latest) {
+      first = latest * saving.interval;
+      replayed_ = first - saving.interval;
+    }
+    for (std::int64_t at = first; at <= last; at += saving.interval) {
       copies_.train(tokens_at(replayed_), at - replayed_);
       copies_.save(at / saving.interval, options_->k, options_->selection, saving.ranks);
       replayed_ = at;
     }
+  }
+  // Checkpoints after which no copy is as it was before: in turn, every expert has been copied to memory, and
+  // from there to storage.
+  [[nodiscard]] std::int64_t longest_memory() const {
+    const std::int32_t experts = job_model().modules().experts;
+    return std::int64_t{rotation_length(experts, options_->k.snapshot)} +
+           rotation_length(experts, options_->k.persist) + 1;
   }
 
   // By layer and expert; layers of multi-token prediction do as the last of the others.

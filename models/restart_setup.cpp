@@ -9,19 +9,18 @@ namespace goodput {
 
 config::Fields RestartSetup::fields() {
   using config::Need;
-  return {
-      {"restart", Need::kOptional, config::object(settings_.timing), "what it takes to start again"},
-      {"checkpoint", Need::kOptional, config::object(settings_.checkpoint),
-       "how checkpoints are written and read"},
-      {"slow_nodes", Need::kOptional, config::object(settings_.slow_nodes),
-       "what is done about fail-slow nodes"},
-      {"absorb", Need::kOptional, config::choice(settings_.absorb, kAbsorbNames),
-       "nodes that join: are used after the next restart; gathered: the job restarts with them"},
-      {"gather_s", Need::kOptional, config::number(settings_.gather, config::at_least(0), from_seconds(1)),
-       "gathered: from the first that joins to the restart"},
-      {"step_overhead_s", Need::kOptional, config::number(step_.step_overhead_s, config::at_least(0)),
-       "once a step, on top of what the op graph says"},
-      config::tier(tier_)};
+  return {{"restart", Need::kOptional, config::object(settings_.timing), "what it takes to start again"},
+          {"checkpoint", Need::kOptional, config::object(settings_.checkpoint),
+           "how checkpoints are written and read"},
+          {"slow_nodes", Need::kOptional, config::object(settings_.slow_nodes),
+           "what is done about fail-slow nodes"},
+          {"absorb", Need::kOptional, config::choice(settings_.absorb, kAbsorbNames),
+           "nodes that join: are used after the next restart; gathered: the job restarts with them"},
+          {"gather_s", Need::kOptional, config::number(settings_.gather, kPolicySeconds, from_seconds(1)),
+           "gathered: from the first that joins to the restart"},
+          {"step_overhead_s", Need::kOptional, config::number(step_.step_overhead_s, kPolicySeconds),
+           "once a step, on top of what the op graph says"},
+          config::tier(tier_)};
 }
 
 // Experts without pipeline stages see the job's routing; with stages the plan's own (models/moe_step.h).

@@ -12,7 +12,6 @@
 namespace goodput {
 namespace {
 
-using config::at_least;
 using config::Need;
 using nlohmann::json;
 using nlohmann::ordered_json;
@@ -20,11 +19,14 @@ using nlohmann::ordered_json;
 constexpr std::int64_t kMostSteps = 1'000'000'000'000;
 constexpr std::int64_t kMostTrials = 10'000'000;
 constexpr double kLongestYears = 100;
+constexpr std::size_t kLongestName = 64;
 
 // ---- Policies: an object with a name of one's own for each.
 
 Status read_policy(const std::string& name, const json& value, const config::Place& place,
                    ScenarioPolicy& policy) {
+  if (name.empty() || name.size() > kLongestName || on_one_line(name) != name)
+    return place.error(fmt::format("is no name, want 1 to {} characters of one line", kLongestName));
   if (!value.is_object()) return place.not_wanted(value, "an object with the policy's options");
   policy.name = name;
   policy.policy = name;
@@ -92,9 +94,19 @@ Status apply_change(const ScenarioChange& change, json& scenario) {
   const std::string parent = change.pointer.substr(0, change.pointer.rfind('/'));
   try {
     const json::json_pointer above(parent);
-    if (!scenario.contains(above) || !scenario.at(above).is_structured())
-      return bad_change(change, fmt::format("the scenario has no object {}", goodput::quoted(parent)));
-    scenario[json::json_pointer(change.pointer)] = value_of(change.value);
+    if (!scenario.contains(above)) {
+      return bad_change(change,
+                        fmt::format("the scenario has no object {}; set it as a whole first: {}={{...}}",
+                                    goodput::quoted(parent), on_one_line(parent)));
+    }
+    if (!scenario.at(above).is_structured())
+      return bad_change(change, fmt::format("{} is no object in the scenario", goodput::quoted(parent)));
+    const json::json_pointer at(change.pointer);
+    const json& parent_value = scenario.at(above);
+    if (parent_value.is_array() && !scenario.contains(at) && at.back() != "-" &&
+        at.back() != std::to_string(parent_value.size()))
+      return bad_change(change, fmt::format("the array has {} entries", parent_value.size()));
+    scenario[at] = value_of(change.value);
   } catch (const json::exception&) {
     return bad_change(change, "is no JSON pointer, or points nowhere in the scenario");
   }
@@ -126,13 +138,13 @@ config::Fields config_fields(RoutingSource& routing) {
 config::Fields config_fields(Scenario& scenario) {
   const config::Value price =
       config::number([&scenario] { return scenario.usd_per_node_hour; },
-                     [&scenario](double usd) { scenario.usd_per_node_hour = usd; }, at_least(0));
+                     [&scenario](double usd) { scenario.usd_per_node_hour = usd; }, config::between(0, 1e6));
   return {
       {"plan", Need::kRequired,
        config::object_or_name(config::access(scenario.plan), "plans", scenario.files),
        "model, machines, and how the one is cut up over the others"},
       {"nodes", Need::kOptional, config::integer(scenario.nodes, 0),
-       "the most the job uses; 0: as the plan's cluster"},
+       "the most the job uses, with fewer replicas where the plan has more; 0: as the plan's cluster"},
       {"routing", Need::kOptional, config::object(config::access(scenario.routing)),
        "of tokens to experts; none: balanced"},
       {"failures", Need::kRequired, failures_value(scenario.failures), "what happens to the nodes"},
@@ -153,8 +165,27 @@ config::Fields config_fields(Scenario& scenario) {
       config::tier(scenario.tier)};
 }
 
+namespace {
+
+// Fewer replicas where the plan has more than the nodes can hold: whole expert-parallel groups, the same
+// micro-batches for each.
+void fit_to_nodes(TrainingPlan& plan, std::int32_t nodes) {
+  plan.cluster.nodes = nodes;
+  ParallelPlan& parallel = plan.parallel;
+  const std::int64_t held = plan.cluster.gpus();
+  if (parallel.gpus() <= held) return;
+  std::int64_t dp = held / (parallel.gpus() / parallel.dp);
+  while (dp > 0 && dp * parallel.cp % parallel.ep != 0) --dp;
+  if (dp == 0) return;  // check_training_plan() says what is wrong
+  const std::int64_t micro_batches = parallel.micro_batches();
+  parallel.dp = static_cast<std::int32_t>(dp);
+  parallel.global_batch = dp * parallel.micro_batch * micro_batches;
+}
+
+}  // namespace
+
 Status config_finish(Scenario& scenario) {
-  if (scenario.nodes > 0) scenario.plan.cluster.nodes = scenario.nodes;
+  if (scenario.nodes > 0) fit_to_nodes(scenario.plan, scenario.nodes);
   const bool has_end = scenario.samples > 0 || scenario.steps > 0 || scenario.duration > SimDuration{};
   if (!has_end) return Error{"", "has no end: give samples, steps or duration_s"};
   return Ok{};

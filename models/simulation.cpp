@@ -15,8 +15,12 @@ namespace {
 
 constexpr std::size_t kRound = 1024;  // trials between two reports of progress
 
+// Error::where is a pointer from the policy's options, or a file of the plan's with a pointer.
 Error at_policy(const Scenario& scenario, const ScenarioPolicy& policy, const Error& error) {
-  return {fmt::format("{} /policies/{}{}", scenario.file, policy.name, error.where), error.what};
+  const config::Place place = config::Place{scenario.file, {}, {}}.at("policies").at(policy.name);
+  const bool is_pointer = error.where.find(' ') == std::string::npos;
+  if (!is_pointer) return place.error(error.message());
+  return config::Place{place.file, place.pointer + error.where, {}}.error(error.what);
 }
 
 Error at_failures(const Scenario& scenario, const Error& error) {

@@ -74,7 +74,9 @@ Estimate estimate(std::span<const double> values) {
   const boost::math::students_t distribution(count - 1);
   const double quantile = boost::math::quantile(distribution, (1 + kConfidence) / 2);
   const double half = quantile * std::sqrt(squares / (count - 1) / count);
-  result.interval = {result.mean - half, result.mean + half};
+  const bool can_be_negative = std::any_of(values.begin(), values.end(), [](double v) { return v < 0; });
+  const double low = result.mean - half;
+  result.interval = {can_be_negative ? low : std::max(0.0, low), result.mean + half};
   return result;
 }
 

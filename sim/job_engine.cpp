@@ -78,7 +78,8 @@ class JobRun {
     if (until_ <= std::min(event, wake_)) {
       pass_to(until_);
       cut_activity();
-      return stop(at_until_);
+      const bool waits_for_ever = activity_ == Activity::kWaiting && !event_ && wake_ == kNoTime;
+      return stop(waits_for_ever ? nothing_to_wait_for() : at_until_);
     }
     if (event <= wake_) {
       pass_to(event);
@@ -375,6 +376,9 @@ class JobRun {
   [[nodiscard]] std::string why_waiting() const {
     return "the job " + (course_.reason.empty() ? std::string("waits") : course_.reason);
   }
+  [[nodiscard]] std::string nothing_to_wait_for() const {
+    return fmt::format("{}, has {}, and nothing will change any more", why_waiting(), members_.count());
+  }
   void stop_in_vain() {
     cut_activity();
     stop(
@@ -382,9 +386,7 @@ class JobRun {
   }
   void stop_waiting() {
     cut_activity();
-    if (activity_ == Activity::kWaiting)
-      return stop(
-          fmt::format("{}, has {}, and nothing will change any more", why_waiting(), members_.count()));
+    if (activity_ == Activity::kWaiting) return stop(nothing_to_wait_for());
     stop("the job does not end in the 292 years that the clock can count");
   }
 

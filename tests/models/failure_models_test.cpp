@@ -181,11 +181,11 @@ TEST_CASE("failures: values out of range and rules between fields") {
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_min": 0.9,
                     "speed_max": 0.5})") == "/speed_min: is 0.9, above speed_max 0.5");
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_min": 0,
-                    "speed_max": 0.5})") == "/speed_min: is 0, want a number above 0 and up to 1");
+                    "speed_max": 0.5})") == "/speed_min: is 0, want a number from 0.01 to 1");
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "slowdowns": [2, 0]})") ==
-        "/slowdowns/1: is 0, want a number from 0.001 to 1000000");
+        "/slowdowns/1: is 0, want a number from 0.001 to 100");
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "slowdowns": 2})") ==
-        "/slowdowns: is 2, want an array, each a number from 0.001 to 1000000");
+        "/slowdowns: is 2, want an array, each a number from 0.001 to 100");
 }
 
 TEST_CASE("failures: what acts on the nodes of others needs others") {

@@ -279,7 +279,7 @@ TEST_CASE("checkpoint policy: bad options name their place") {
   CHECK(refusal("checkpoint", R"({"slow_nodes": {"threshold": 1.5}})", *job) ==
         "s.json /policies/checkpoint/slow_nodes/threshold: is 1.5, want a number above 0 and up to 1");
   CHECK(refusal("checkpoint", R"({"restart": {"detect_s": -1}})", *job) ==
-        "s.json /policies/checkpoint/restart/detect_s: is -1, want a number of at least 0");
+        "s.json /policies/checkpoint/restart/detect_s: is -1, want a number from 0 to 10000000");
   CHECK(refusal("checkpoint", R"({"absorb": "never"})", *job) ==
         "s.json /policies/checkpoint/absorb: is \"never\", want one of \"at_restart\", \"gathered\"");
   CHECK(refusal("checkpoint", "{}", *job_of([] {

@@ -152,7 +152,7 @@ TEST_CASE("fixed size: the number of nodes is what replicas fill") {
   CHECK(refusal("gemini", R"({"replicas": 0})", *job) ==
         "s.json /policies/gemini/replicas: is 0, want an integer from 1 to 64");
   CHECK(refusal("hot_spare", R"({"swap_s": -1})", *job) ==
-        "s.json /policies/hot_spare/swap_s: is -1, want a number of at least 0");
+        "s.json /policies/hot_spare/swap_s: is -1, want a number from 0 to 10000000");
   CHECK(refusal("gemini", "{}", *job) == "");  // the plan's ten
 }
 

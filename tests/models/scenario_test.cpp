@@ -120,8 +120,11 @@ TEST_CASE("scenario: a change that cannot be made is named as it was given") {
     return problem(good_scenario(), {{pointer, value}});
   };
   CHECK(change("trials", "3") == "--set trials=3: a JSON pointer begins with a slash: /failures/p");
-  CHECK(change("/failure/p", "3") == "--set /failure/p=3: the scenario has no object \"/failure\"");
-  CHECK(change("/trials/x", "3") == "--set /trials/x=3: the scenario has no object \"/trials\"");
+  CHECK(
+      change("/failure/p", "3") ==
+      "--set /failure/p=3: the scenario has no object \"/failure\"; set it as a whole first: /failure={...}");
+  CHECK(change("/trials/x", "3") ==
+        "--set /trials/x=3: the scenario has no object \"/trials\"; set it as a whole first: /trials={...}");
   CHECK(change("/fail~ures", "3") ==
         "--set /fail~ures=3: is no JSON pointer, or points nowhere in the scenario");
   CHECK(change("/trials", "many") == " /trials: is \"many\", want an integer from 1 to 10000000");
@@ -157,7 +160,8 @@ TEST_CASE("scenario: what is wrong is named with its place") {
   CHECK(problem_with("/trials", 0) == " /trials: is 0, want an integer from 1 to 10000000");
   CHECK(problem_with("/routing", {{"skew", 11}}) == " /routing/skew: is 11, want a number from 0 to 10");
   CHECK(problem_with("/start", "warm") == " /start: is \"warm\", want one of \"running\", \"cold\"");
-  CHECK(problem_with("/usd_per_node_hour", -1) == " /usd_per_node_hour: is -1, want a number of at least 0");
+  CHECK(problem_with("/usd_per_node_hour", -1) ==
+        " /usd_per_node_hour: is -1, want a number from 0 to 1000000");
   CHECK(problem_with("/trial", 3).starts_with(" /trial: unknown key; did you mean \"trials\"?"));
   CHECK(problem_with("/plan", "no-such-plan").find("no-such-plan") != std::string::npos);
 }

@@ -55,16 +55,20 @@ class Run {
     const SimTime until = std::min(trace_end, goal_.until.value_or(kNoTime));
     const SimTime wake = policy_.wake_at();
     const SimTime next = std::min({ends_, until, event, wake});
-    if (next == kNoTime) {
-      return stop("the job " + course_.reason + ", has " + std::to_string(held_.size()) +
-                  ", and nothing will change any more");
-    }
+    if (next == kNoTime) return stop(nothing_to_wait_for());
     note_until(next);
     if (ends_ == next) return end_activity();
-    if (until == next)
+    if (until == next) {
+      if (doing_ == Doing::kNothing && !event_ && wake == kNoTime) return stop(nothing_to_wait_for());
       return stop(trace_end == next && goal_.until != next ? "the trace of the nodes ends here" : "");
+    }
     if (event == next) return change_nodes();
     respond(policy_.on_wake(view()));
+  }
+
+  [[nodiscard]] std::string nothing_to_wait_for() const {
+    return "the job " + course_.reason + ", has " + std::to_string(held_.size()) +
+           ", and nothing will change any more";
   }
 
   void note_until(SimTime time) {
