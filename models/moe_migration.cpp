@@ -59,13 +59,14 @@ Migration migrate(const PlacedExperts& placed, std::span<const std::int32_t> liv
 config::Fields config_fields(MigrationTiming& timing) {
   using config::Need;
   const auto seconds = [](double& value) { return config::number(value, config::between(0, kMostSeconds)); };
-  return {{"detect_s", Need::kOptional, seconds(timing.detect_s), "from a failure to its detection"},
-          {"regroup_s", Need::kOptional, seconds(timing.regroup_s), "until those alive are process groups"},
-          {"plan_s", Need::kOptional, seconds(timing.plan_s), "computing the new plan"},
-          {"transfer_setup_s", Need::kOptional, seconds(timing.transfer_setup_s),
-           "of moving experts, however few"},
-          {"node_gb_per_s", Need::kOptional, config::number(timing.node_gb_per_s, config::between(1e-3, 1e12)),
-           "that a node sends, and receives, of experts"}};
+  return {
+      {"detect_s", Need::kOptional, seconds(timing.detect_s), "from a failure to its detection"},
+      {"regroup_s", Need::kOptional, seconds(timing.regroup_s), "until those alive are process groups"},
+      {"plan_s", Need::kOptional, seconds(timing.plan_s), "computing the new plan"},
+      {"transfer_setup_s", Need::kOptional, seconds(timing.transfer_setup_s),
+       "of moving experts, however few"},
+      {"node_gb_per_s", Need::kOptional, config::number(timing.node_gb_per_s, config::between(1e-3, 1e12)),
+       "that a node sends, and receives, of experts"}};
 }
 
 MigrationTime migration_time(const Migration& migration, Bytes expert, const MigrationTiming& timing) {

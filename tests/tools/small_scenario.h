@@ -1,18 +1,10 @@
 // A scenario of a few seconds' work for tests: ten nodes of which one is lost every five minutes.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <string>
+#include <nlohmann/json_fwd.hpp>
 
 namespace goodput::testing {
 
-[[nodiscard]] inline nlohmann::json small_scenario() {
-  const std::string configs = GOODPUT_CONFIGS;
-  return {{"plan", configs + "/plans/lazarus-gpt-s.json"},
-          {"routing", {{"model", configs + "/routing/smartmoe-like.json"}}},
-          {"failures", {{"model", "interval"}, {"nodes", 10}, {"every_s", 300}, {"floor_nodes", 5}}},
-          {"duration_s", 900},
-          {"policies", {{"lazarus", nlohmann::json::object()}, {"ds", nlohmann::json::object()}}}};
-}
+[[nodiscard]] nlohmann::json small_scenario();
 
 }  // namespace goodput::testing
