@@ -6,38 +6,12 @@
 #include <utility>
 
 #include "sim/errors.h"
+#include "sim/saved_progress.h"
 
 namespace goodput {
 namespace {
 
-// What has been trained, up to some step.
-struct Progress {
-  std::int64_t step = 0;
-  std::int64_t samples = 0;
-  SimDuration productive{};
-  NodeTime node_productive = 0;
-};
-
-// The checkpoints at one level: the last one that can be used, and those that are on their way.
-struct Saved {
-  struct Coming {
-    Progress progress{};
-    SimTime arrives{};
-  };
-  Progress usable{};
-  std::vector<Coming> coming{};  // one, as a rule: a checkpoint is there before the next one is due
-
-  void arrive(SimTime now) {
-    std::erase_if(coming, [this, now](const Coming& one) {
-      if (one.arrives > now) return false;
-      use(one.progress);
-      return true;
-    });
-  }
-  void use(const Progress& progress) {
-    if (progress.step > usable.step) usable = progress;
-  }
-};
+constexpr std::array kLevels = {CheckpointLevel::kMemory, CheckpointLevel::kStorage};
 
 class JobRun {
  public:
@@ -163,11 +137,11 @@ class JobRun {
   void decide() {
     decides_next_ = false;
     const std::int64_t stood_at = here_.step;
-    take_checkpoints();
+    saved_.arrive(now_);
     JobState state{view()};
     state.step = here_.step;
-    for (std::size_t level = 0; level < kCheckpointLevels; ++level)
-      state.checkpoints[level] = saved_[level].usable.step;
+    for (const CheckpointLevel level : kLevels)
+      state.checkpoints[static_cast<std::size_t>(level)] = saved_.usable(level).step;
     state.was_interrupted = was_interrupted_;
     course_ = policy_.decide(state);
     set_wake();
@@ -205,14 +179,13 @@ class JobRun {
 
   void resume_from(ResumeFrom from) {
     if (from == ResumeFrom::kHere) return;
-    Saved& memory = saved_[0];
-    Saved& storage = saved_[1];
-    const Progress& mark = from == ResumeFrom::kMemory ? memory.usable : storage.usable;
+    const Progress& mark =
+        saved_.usable(from == ResumeFrom::kMemory ? CheckpointLevel::kMemory : CheckpointLevel::kStorage);
     result_.ledger.waste(here_.productive - mark.productive, here_.node_productive - mark.node_productive);
     result_.steps_lost += here_.step - mark.step;
     here_ = mark;
-    if (from == ResumeFrom::kStorage) memory.usable = storage.usable;
-    drop_unfinished_checkpoints();
+    if (from == ResumeFrom::kStorage) saved_.drop_memory();
+    saved_.drop_coming();
   }
 
   void begin(Activity activity, SimTime ends) {
@@ -274,10 +247,9 @@ class JobRun {
     if (activity_ == Activity::kPhase) {
       const TimeBucket bucket = course_.phases.all()[phase_].bucket;
       spend(bucket);
-      if (course_.saves && bucket == TimeBucket::kCheckpointSave) {
-        saved_[1].use(here_);
-        take_checkpoints();
-      }
+      saved_.arrive(now_);
+      if (course_.saves && bucket == TimeBucket::kCheckpointSave)
+        saved_.put(CheckpointLevel::kStorage, here_);
       ++phase_;
       return next_phase();
     }
@@ -303,8 +275,8 @@ class JobRun {
       spend(TimeBucket::kInfrastructureRecovery);
       result_.waited += now_ - began_;
     }
-    take_checkpoints();
-    drop_unfinished_checkpoints();
+    saved_.arrive(now_);
+    saved_.drop_coming();
   }
   // A step that is done counts, whether its checkpoint is or not.
   void cut_training() {
@@ -331,9 +303,8 @@ class JobRun {
     log_training(steps, saving);
     result_.ledger.spend(TimeBucket::kProductive, steps * training_.step, working_);
     result_.ledger.spend(TimeBucket::kCheckpointSave, saving, working_);
-    for (const CheckpointLevel level : {CheckpointLevel::kMemory, CheckpointLevel::kStorage})
-      note_checkpoints(level, steps);
-    take_checkpoints();
+    for (const CheckpointLevel level : kLevels) note_checkpoints(level, steps);
+    saved_.arrive(now_);
     here_ = after(steps);
     if (steps > 0) vain_events_ = 0;
   }
@@ -348,22 +319,12 @@ class JobRun {
   void note_checkpoints(CheckpointLevel level, std::int64_t steps) {
     const CheckpointRule& rule = training_.rules[static_cast<std::size_t>(level)];
     if (rule.interval == 0) return;
-    Saved& saved = saved_[static_cast<std::size_t>(level)];
     const std::int64_t last = (here_.step + steps) / rule.interval * rule.interval - here_.step;
     for (std::int64_t at = last; at > 0; at -= rule.interval) {
       const SimTime arrives = began_ + training_.time_of(at) + rule.lag;
-      if (arrives <= now_) return saved.use(after(at));
-      saved.coming.push_back({after(at), arrives});
+      if (arrives <= now_) return saved_.put(level, after(at));
+      saved_.send(level, after(at), arrives);
     }
-  }
-
-  // Those that have arrived by now.
-  void take_checkpoints() {
-    for (Saved& saved : saved_) saved.arrive(now_);
-    saved_[0].use(saved_[1].usable);
-  }
-  void drop_unfinished_checkpoints() {
-    for (Saved& saved : saved_) saved.coming.clear();
   }
 
   // ---- The end.
@@ -482,7 +443,7 @@ class JobRun {
   bool was_interrupted_ = false;
 
   Progress here_;
-  std::array<Saved, kCheckpointLevels> saved_;
+  SavedProgress saved_;
   std::int64_t best_step_ = 0;
   std::int64_t vain_decisions_ = 0;
   std::int64_t vain_events_ = 0;
