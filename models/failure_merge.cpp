@@ -48,6 +48,7 @@ class MergedFailures final : public FailureModel {
 
   std::vector<Input> inputs_;
   std::vector<Node> nodes_;
+  SimTime last_ = SimTime::max();  // end(): nobody asks what happens afterwards
   // Of the moment at hand; reused.
   std::vector<std::pair<std::size_t, NodeEvent>> speed_events_;  // with their input
   std::vector<NodeId> touched_;
@@ -65,6 +66,7 @@ MergedFailures::MergedFailures(std::vector<std::unique_ptr<FailureModel>> models
     auto head = model->next();
     inputs_.push_back({std::move(model), head, std::vector<double>(known, 1.0), 0});
   }
+  last_ = end().value_or(SimTime::max());
 }
 
 std::optional<NodeEvent> MergedFailures::next() {
@@ -91,7 +93,7 @@ bool MergedFailures::gather_moment() {
     if (input.is_over(nodes_.size())) return false;
     if (input.head && (!time || input.head->time < *time)) time = input.head->time;
   }
-  if (!time) return false;
+  if (!time || *time > last_) return false;
   told_.clear();
   next_told_ = 0;
   touched_.clear();

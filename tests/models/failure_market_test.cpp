@@ -145,6 +145,24 @@ TEST_CASE("bursts: the whole fleet goes from 16 to 0 and comes back") {
   }
 }
 
+TEST_CASE("bursts: what strikes while all groups are out is not waited for") {
+  // A burst a second would be 3e7 of them in each outage of a year.
+  const NodeEvents events =
+      events_of(R"({"model": "bursts", "nodes": 2, "kind": "fleet", "per_hour": 3600, "outage_s": 31536000})",
+                86400.0 * 365 * 3);
+  std::vector<SimTime> returns;
+  SimTime lost{};
+  for (const NodeEvent& event : events) {
+    if (event.node != 0 || event.time == SimTime{}) continue;
+    if (event.kind == Kind::kRemove) lost = event.time;
+    if (event.kind == Kind::kAdd) {
+      CHECK(event.time - lost == std::chrono::seconds{31536000});
+      returns.push_back(event.time);
+    }
+  }
+  CHECK(returns.size() == 2);
+}
+
 TEST_CASE("bursts: a rack is lost together, at the rate asked for") {
   // 10 nodes in racks of 4: 0-3, 4-7, 8-9. Outages of 0 s hide no burst: gaps of 1 / rate in the mean.
   const NodeEvents events = events_of(

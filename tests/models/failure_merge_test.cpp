@@ -28,6 +28,22 @@ class Scripted final : public FailureModel {
   std::size_t next_ = 0;
 };
 
+// Node 0 is there, and changes its speed every second for ever.
+class Restless final : public FailureModel {
+ public:
+  explicit Restless(NodeId nodes) : nodes_(nodes) {}
+  [[nodiscard]] NodeId nodes() const override { return nodes_; }
+  [[nodiscard]] std::optional<NodeEvent> next() override {
+    const std::int64_t second = told_++;
+    if (second < nodes_) return NodeEvent{at_s(0), Kind::kAdd, static_cast<NodeId>(second), 1};
+    return NodeEvent{at_s(static_cast<double>(second)), Kind::kSpeed, 0, second % 2 == 0 ? 1 : 0.5};
+  }
+
+ private:
+  NodeId nodes_;
+  std::int64_t told_ = 0;
+};
+
 NodeEvent add(double time_s, NodeId node) {
   return {at_s(time_s), Kind::kAdd, node, 1};
 }
@@ -92,6 +108,27 @@ TEST_CASE("merged failures: the recording that ends first ends them all") {
   models.push_back(std::make_unique<Scripted>(1, NodeEvents{add(0, 0)}, at_s(70)));
   models.push_back(std::make_unique<Scripted>(1, NodeEvents{add(0, 0)}, at_s(60)));
   CHECK(merge_failures(std::move(models))->end() == at_s(60));
+}
+
+TEST_CASE("merged failures: nothing is told that happens after a recording ends") {
+  std::vector<std::unique_ptr<FailureModel>> models;
+  models.push_back(std::make_unique<Scripted>(1, NodeEvents{add(0, 0)}, at_s(3)));
+  models.push_back(std::make_unique<Restless>(1));
+  CHECK(shown(check_stream(*merge_failures(std::move(models)), SimTime::max())) ==
+        "0 +0 | 1 ~0@0.5 | 2 ~0@1 | 3 ~0@0.5");
+}
+
+TEST_CASE("merged failures: with every node lost for ever there is nothing to look for") {
+  std::vector<std::unique_ptr<FailureModel>> models;
+  models.push_back(std::make_unique<Scripted>(2, NodeEvents{add(0, 0), add(0, 1), lose(4, 0), lose(4, 1)}));
+  models.push_back(std::make_unique<Restless>(2));
+  CHECK(shown(check_stream(*merge_failures(std::move(models)), SimTime::max())) ==
+        "0 +0 +1 | 2 ~0@1 | 3 ~0@0.5 | 4 -0 -1");
+}
+
+TEST_CASE("merged failures: no node is slower than a hundredth of its speed") {
+  CHECK(merged(1, {add(0, 0), run_at(10, 0, 0.05)}, 1, {add(0, 0), run_at(20, 0, 0.01)}) ==
+        "0 +0 | 10 ~0@0.05 | 20 ~0@0.01");
 }
 
 TEST_CASE("merged failures: real models together keep to the contract") {
