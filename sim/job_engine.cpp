@@ -147,6 +147,8 @@ class JobRun {
     set_wake();
     ++result_.courses[static_cast<std::size_t>(course_.cause)];
     resume_from(course_.from);
+    if (course_.saves && !has_phase(TimeBucket::kCheckpointSave))
+      saved_.put(CheckpointLevel::kStorage, here_);
     log_course(stood_at - here_.step);
     was_interrupted_ = false;
     phase_ = 0;
@@ -161,6 +163,12 @@ class JobRun {
                               best_step_, kMostVainDecisions));
     }
     next_phase();
+  }
+
+  [[nodiscard]] bool has_phase(TimeBucket bucket) const {
+    const auto phases = course_.phases.all();
+    return std::any_of(phases.begin(), phases.end(),
+                       [bucket](const Phase& phase) { return phase.bucket == bucket; });
   }
 
   void check_workers() const {

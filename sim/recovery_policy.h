@@ -76,7 +76,7 @@ struct Course {
   Cause cause = Cause::kNone;
   ResumeFrom from = ResumeFrom::kHere;
   Phases phases{};
-  // Every phase of kCheckpointSave writes the state it goes on from to storage.
+  // Every phase of kCheckpointSave writes the state it goes on from to storage; without one it takes no time.
   bool saves = false;
   std::span<const NodeId>
       nodes{};  // that take part, ascending; the policy's own memory, until it is next asked

@@ -165,6 +165,10 @@ class Run {
       std::erase_if(checkpoints_, [](const Checkpoint& one) { return one.level == 0; });
     }
     step_entries_.clear();
+    bool has_save = false;
+    for (const Phase& phase : course_.phases.all())
+      has_save = has_save || phase.bucket == TimeBucket::kCheckpointSave;
+    if (course_.saves && !has_save) checkpoints_.push_back({1, steps(), now_});
     if (course_.kind == Course::Kind::kGiveUp) return stop("the job " + course_.reason);
     if (course_.kind == Course::Kind::kWait) return begin(Doing::kNothing, kNoTime);
     phase_ = 0;
