@@ -63,9 +63,12 @@ Course RestartPolicy::decide(const JobState& job) {
 
 void RestartPolicy::find_left(const JobState& job) {
   left_.clear();
-  std::copy_if(used_.begin(), used_.end(), std::back_inserter(left_), [&](NodeId node) {
-    return std::find(gone_.begin(), gone_.end(), node) == gone_.end() && choice_.may_use(*job.members, node);
-  });
+  const std::span<const NodeId> there = job.members->nodes();
+  std::set_intersection(used_.begin(), used_.end(), there.begin(), there.end(), std::back_inserter(left_));
+  std::erase_if(left_,
+                [this](NodeId node) { return std::find(gone_.begin(), gone_.end(), node) != gone_.end(); });
+  if (job.members->slowest(left_) == 1) return;  // nobody to evict
+  std::erase_if(left_, [&](NodeId node) { return !choice_.may_use(*job.members, node); });
 }
 
 // Only speeds have changed, and nothing is done about that.
