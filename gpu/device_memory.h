@@ -1,0 +1,111 @@
+// Owners of what the CUDA runtime hands out: memory, streams, events. Move-only; released on destruction,
+// where an error has nobody to go to and is dropped.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "gpu/cuda_call.h"
+
+namespace goodput::gpu {
+
+// `count` elements of device memory, uninitialised. No elements, no allocation: data() is null.
+template <class T>
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  explicit DeviceBuffer(std::size_t count) : size_(count) {
+    if (count != 0) GOODPUT_CUDA(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)));
+  }
+  DeviceBuffer(DeviceBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~DeviceBuffer() { static_cast<void>(cudaFree(data_)); }
+
+  [[nodiscard]] T* data() { return data_; }
+  [[nodiscard]] const T* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// `count` elements of page-locked host memory, uninitialised: copies to and from it are asynchronous.
+template <class T>
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  explicit PinnedBuffer(std::size_t count) : size_(count) {
+    if (count != 0) GOODPUT_CUDA(cudaMallocHost(reinterpret_cast<void**>(&data_), count * sizeof(T)));
+  }
+  PinnedBuffer(PinnedBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~PinnedBuffer() { static_cast<void>(cudaFreeHost(data_)); }
+
+  [[nodiscard]] T* data() { return data_; }
+  [[nodiscard]] const T* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// A stream that does not wait for the default stream.
+class Stream {
+ public:
+  Stream() { GOODPUT_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+  Stream& operator=(Stream&& other) noexcept {
+    std::swap(stream_, other.stream_);
+    return *this;
+  }
+  ~Stream() {
+    if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
+  }
+
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+  void synchronize() const { GOODPUT_CUDA(cudaStreamSynchronize(stream_)); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+enum class EventTiming { kOff, kOn };
+
+class Event {
+ public:
+  explicit Event(EventTiming timing = EventTiming::kOff) {
+    const unsigned flags = timing == EventTiming::kOn ? cudaEventDefault : cudaEventDisableTiming;
+    GOODPUT_CUDA(cudaEventCreateWithFlags(&event_, flags));
+  }
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  ~Event() {
+    if (event_ != nullptr) static_cast<void>(cudaEventDestroy(event_));
+  }
+
+  [[nodiscard]] cudaEvent_t get() const { return event_; }
+  void record(cudaStream_t stream) { GOODPUT_CUDA(cudaEventRecord(event_, stream)); }
+  void synchronize() const { GOODPUT_CUDA(cudaEventSynchronize(event_)); }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace goodput::gpu

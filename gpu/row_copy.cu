@@ -1,0 +1,274 @@
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "gpu/bulk_copy.cuh"
+#include "gpu/dispatch_shape.h"
+#include "gpu/kernel.cuh"
+#include "gpu/row_copy.h"
+
+namespace goodput::gpu {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / kWarpSize;
+constexpr int kUnroll = 4;  // loads in flight of a lane
+
+// kScatter: item -> up to kCopies rows of the target. kGather: item <- one row of the source.
+enum class Direction { kScatter, kGather };
+
+// A warp an item. `width` is a row in elements of Word.
+template <class Word, int kCopies, Direction kDirection>
+__global__ void __launch_bounds__(kThreads)
+    copy_rows(const Word* __restrict__ from, Word* __restrict__ to, const std::int32_t* __restrict__ map,
+              std::int64_t items, std::int32_t top_k, std::int64_t width) {
+  const std::int64_t step = std::int64_t{gridDim.x} * kWarps;
+  for (std::int64_t item = std::int64_t{blockIdx.x} * kWarps + warp_id(); item < items; item += step) {
+    std::int32_t row[kCopies];
+#pragma unroll
+    for (int j = 0; j < kCopies; ++j) row[j] = j < top_k ? __ldg(map + item * top_k + j) : -1;
+    const Word* const source =
+        from + (kDirection == Direction::kGather ? std::int64_t{row[0]} : item) * width;
+
+    for (std::int64_t first = lane_id(); first < width; first += kUnroll * kWarpSize) {
+      Word word[kUnroll];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        const std::int64_t at = first + u * kWarpSize;
+        if (at < width) word[u] = __ldcs(source + at);
+      }
+#pragma unroll
+      for (int j = 0; j < kCopies; ++j) {
+        const std::int64_t target = kDirection == Direction::kGather ? item : std::int64_t{row[j]};
+        if (target < 0) continue;
+#pragma unroll
+        for (int u = 0; u < kUnroll; ++u) {
+          const std::int64_t at = first + u * kWarpSize;
+          if (at < width) __stcs(to + target * width + at, word[u]);
+        }
+      }
+    }
+  }
+}
+
+// The bulk path. A row is cut into pieces of equal size (the last may be shorter); a warp takes every n-th
+// piece through its own ring of stages.
+constexpr int kBulkWarps = 4;
+constexpr int kStages = 6;
+constexpr std::int64_t kMaxPiece = 8192;
+
+struct Pieces {
+  std::int64_t row_bytes;
+  std::int64_t piece_bytes;
+  std::int32_t per_row;
+};
+
+Pieces cut_rows(std::int64_t row_bytes) {
+  const std::int64_t per_row = (row_bytes + kMaxPiece - 1) / kMaxPiece;
+  const std::int64_t piece = ((row_bytes + per_row - 1) / per_row + 15) / 16 * 16;
+  return {row_bytes, piece, static_cast<std::int32_t>((row_bytes + piece - 1) / piece)};
+}
+
+// One warp's pieces: number i of them is piece `first + i * step` of all.
+struct WarpPieces {
+  Pieces pieces;
+  std::int64_t first;
+  std::int64_t step;
+  std::int64_t count;
+
+  __device__ std::int64_t item(std::int64_t i) const { return (first + i * step) / pieces.per_row; }
+  __device__ std::int64_t offset(std::int64_t i) const {
+    return (first + i * step) % pieces.per_row * pieces.piece_bytes;
+  }
+  __device__ unsigned bytes(std::int64_t i) const {
+    const std::int64_t left = pieces.row_bytes - offset(i);
+    return static_cast<unsigned>(left < pieces.piece_bytes ? left : pieces.piece_bytes);
+  }
+};
+
+// What a lane writes of a piece: the row of the target, -1 for nothing.
+template <Direction kDirection>
+__device__ std::int64_t target_of_lane(const std::int32_t* map, std::int64_t item, std::int32_t top_k) {
+  if (kDirection == Direction::kGather) return lane_id() == 0 ? item : -1;
+  return lane_id() < top_k ? std::int64_t{__ldg(map + item * top_k + lane_id())} : -1;
+}
+
+// Lane 0 loads, lane j < top_k stores the j-th copy. Shared memory: kBulkWarps x kStages pieces, then
+// barriers.
+template <Direction kDirection>
+__global__ void __launch_bounds__(kBulkWarps* kWarpSize)
+    copy_rows_bulk(const unsigned char* __restrict__ from, unsigned char* __restrict__ to,
+                   const std::int32_t* __restrict__ map, std::int64_t items, std::int32_t top_k,
+                   Pieces pieces) {
+  if constexpr (kHasBulkCopy) {
+    auto* const shared = dynamic_shared<unsigned char>();
+    unsigned char* const ring = shared + warp_id() * kStages * pieces.piece_bytes;
+    auto* const barriers =
+        reinterpret_cast<std::uint64_t*>(shared + kBulkWarps * kStages * pieces.piece_bytes) +
+        warp_id() * kStages;
+
+    const std::int64_t step = std::int64_t{gridDim.x} * kBulkWarps;
+    const std::int64_t first = std::int64_t{blockIdx.x} * kBulkWarps + warp_id();
+    const std::int64_t all = items * pieces.per_row;
+    const WarpPieces mine{pieces, first, step, first < all ? (all - first + step - 1) / step : 0};
+
+    const auto load = [&](std::int64_t i) {
+      if (i >= mine.count || lane_id() != 0) return;
+      const std::int64_t item = mine.item(i);
+      const std::int64_t row = kDirection == Direction::kGather ? std::int64_t{__ldg(map + item)} : item;
+      const int stage = static_cast<int>(i % kStages);
+      barrier_expect(barriers + stage, mine.bytes(i));
+      bulk_load(ring + stage * pieces.piece_bytes, from + row * pieces.row_bytes + mine.offset(i),
+                mine.bytes(i), barriers + stage);
+    };
+
+    if (lane_id() == 0) {
+      for (int stage = 0; stage < kStages; ++stage) barrier_init(barriers + stage, 1);
+    }
+    __syncwarp();
+    for (int i = 0; i < kStages; ++i) load(i);
+
+    std::int64_t target = mine.count > 0 ? target_of_lane<kDirection>(map, mine.item(0), top_k) : -1;
+    for (std::int64_t i = 0; i < mine.count; ++i) {
+      const std::int64_t next =
+          i + 1 < mine.count ? target_of_lane<kDirection>(map, mine.item(i + 1), top_k) : -1;
+      const int stage = static_cast<int>(i % kStages);
+      barrier_wait(barriers + stage, static_cast<unsigned>(i / kStages % 2));
+      if (target >= 0) {
+        bulk_store(to + target * pieces.row_bytes + mine.offset(i), ring + stage * pieces.piece_bytes,
+                   mine.bytes(i));
+      }
+      bulk_commit();
+      // The stage before this one: its stores have had the time of one piece to read it.
+      bulk_wait_read<1>();
+      __syncwarp();
+      if (i > 0) load(i - 1 + kStages);
+      target = next;
+    }
+    bulk_wait_read<0>();
+  }
+}
+
+std::size_t bulk_shared_bytes(const Pieces& pieces) {
+  return static_cast<std::size_t>(kBulkWarps * kStages) *
+         (static_cast<std::size_t>(pieces.piece_bytes) + sizeof(std::uint64_t));
+}
+
+bool multiple_of(const Rows& rows, std::uintptr_t size) {
+  return reinterpret_cast<std::uintptr_t>(rows.from) % size == 0 &&
+         reinterpret_cast<std::uintptr_t>(rows.to) % size == 0 &&
+         static_cast<std::uintptr_t>(rows.row_bytes) % size == 0;
+}
+
+CopyPath choose_path(const Rows& rows, CopyPath asked, const CopyDevice& device) {
+  const bool possible = device.has_bulk_copy && multiple_of(rows, 16);
+  if (asked == CopyPath::kBulk && !device.has_bulk_copy) {
+    throw std::invalid_argument("row copy: bulk copies need compute capability 9.0 (and code built for it)");
+  }
+  if (asked == CopyPath::kBulk && !possible) {
+    throw std::invalid_argument("row copy: bulk copies need rows and addresses of multiples of 16 bytes");
+  }
+  // Small pieces cost the copy engine more than lanes.
+  constexpr std::int64_t kLeastBulkRow = 2048;
+  if (asked == CopyPath::kAuto) {
+    return possible && rows.row_bytes >= kLeastBulkRow ? CopyPath::kBulk : CopyPath::kVector;
+  }
+  return asked;
+}
+
+template <class Word, int kCopies, Direction kDirection>
+void launch_vector(const Rows& rows, const std::int32_t* map, std::int32_t top_k, const CopyDevice& device,
+                   cudaStream_t stream) {
+  constexpr unsigned kBlocksPerMultiprocessor = 4;
+  const unsigned blocks = std::min(blocks_for(rows.items, kWarps),
+                                   static_cast<unsigned>(device.multiprocessors) * kBlocksPerMultiprocessor);
+  launch(copy_rows<Word, kCopies, kDirection>, {blocks, kThreads}, stream,
+         static_cast<const Word*>(rows.from), static_cast<Word*>(rows.to), map, rows.items, top_k,
+         rows.row_bytes / static_cast<std::int64_t>(sizeof(Word)));
+}
+
+template <Direction kDirection>
+void launch_bulk(const Rows& rows, const std::int32_t* map, std::int32_t top_k, const CopyDevice& device,
+                 cudaStream_t stream) {
+  const Pieces pieces = cut_rows(rows.row_bytes);
+  const std::size_t shared_bytes = bulk_shared_bytes(pieces);
+  GOODPUT_CUDA(cudaFuncSetAttribute(copy_rows_bulk<kDirection>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(shared_bytes)));
+  const unsigned blocks = std::min(blocks_for(rows.items * pieces.per_row, kBulkWarps),
+                                   static_cast<unsigned>(device.multiprocessors));
+  launch(copy_rows_bulk<kDirection>, {blocks, kBulkWarps * kWarpSize, shared_bytes}, stream,
+         static_cast<const unsigned char*>(rows.from), static_cast<unsigned char*>(rows.to), map, rows.items,
+         top_k, pieces);
+}
+
+// 16 bytes a lane with as many copies as there are; narrower words, the slow way, with all eight.
+template <Direction kDirection>
+void copy(const Rows& rows, const std::int32_t* map, std::int32_t top_k, CopyPath asked,
+          const CopyDevice& device, cudaStream_t stream) {
+  if (!multiple_of(rows, 2)) {
+    throw std::invalid_argument("row copy: rows and addresses must be multiples of 2 bytes");
+  }
+  constexpr bool kGathers = kDirection == Direction::kGather;
+  constexpr int kMost = kGathers ? 1 : kMaxTopK;
+  if (choose_path(rows, asked, device) == CopyPath::kBulk) {
+    launch_bulk<kDirection>(rows, map, top_k, device, stream);
+  } else if (!multiple_of(rows, 4)) {
+    launch_vector<std::uint16_t, kMost, kDirection>(rows, map, top_k, device, stream);
+  } else if (!multiple_of(rows, 16)) {
+    launch_vector<std::uint32_t, kMost, kDirection>(rows, map, top_k, device, stream);
+  } else if (top_k == 1) {
+    launch_vector<uint4, 1, kDirection>(rows, map, top_k, device, stream);
+  } else if (top_k == 2) {
+    launch_vector<uint4, kGathers ? 1 : 2, kDirection>(rows, map, top_k, device, stream);
+  } else if (top_k <= 4) {
+    launch_vector<uint4, kGathers ? 1 : 4, kDirection>(rows, map, top_k, device, stream);
+  } else {
+    launch_vector<uint4, kMost, kDirection>(rows, map, top_k, device, stream);
+  }
+}
+
+// A thread a received row: the last message that begins at or before it is the one it is in.
+__global__ void __launch_bounds__(kThreads) map_received(PlacementView placement, ScheduleView schedule,
+                                                         std::int64_t rows, std::int32_t* __restrict__ map) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (row >= rows) return;
+  int message = 0;
+  for (int left = placement.ranks * placement.hosted; left > 1;) {
+    const int half = left / 2;
+    if (schedule.receive_begin[message + half] <= row) message += half;
+    left -= half;
+  }
+  const int source = message / placement.hosted;
+  const int expert = message % placement.hosted;
+  map[row] = schedule.group_begin[expert * placement.ranks + source] +
+             static_cast<std::int32_t>(row - schedule.receive_begin[message]);
+}
+
+}  // namespace
+
+CopyDevice copy_device() {
+  int device = 0;
+  int multiprocessors = 0;
+  int major = 0;
+  GOODPUT_CUDA(cudaGetDevice(&device));
+  GOODPUT_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  GOODPUT_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  return {multiprocessors, major >= 9};
+}
+
+void scatter_rows(const Rows& rows, const std::int32_t* map, std::int32_t top_k, CopyPath path,
+                  const CopyDevice& device, cudaStream_t stream) {
+  copy<Direction::kScatter>(rows, map, top_k, path, device, stream);
+}
+
+void gather_rows(const Rows& rows, const std::int32_t* map, CopyPath path, const CopyDevice& device,
+                 cudaStream_t stream) {
+  copy<Direction::kGather>(rows, map, 1, path, device, stream);
+}
+
+void regroup_map(const PlacementView& placement, const ScheduleView& schedule, std::int64_t rows,
+                 std::int32_t* map, cudaStream_t stream) {
+  launch(map_received, {blocks_for(rows, kThreads), kThreads}, stream, placement, schedule, rows, map);
+}
+
+}  // namespace goodput::gpu
