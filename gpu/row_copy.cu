@@ -15,10 +15,10 @@ constexpr int kWarps = kThreads / kWarpSize;
 constexpr int kUnroll = 4;  // loads in flight of a lane
 
 // kScatter: item -> up to kCopies rows of the target. kGather: item <- one row of the source.
-enum class Direction { kScatter, kGather };
+enum class CopyKind { kScatter, kGather };
 
 // A warp an item. `width` is a row in elements of Word.
-template <class Word, int kCopies, Direction kDirection>
+template <class Word, int kCopies, CopyKind kKind>
 __global__ void __launch_bounds__(kThreads)
     copy_rows(const Word* __restrict__ from, Word* __restrict__ to, const std::int32_t* __restrict__ map,
               std::int64_t items, std::int32_t top_k, std::int64_t width) {
@@ -27,8 +27,7 @@ __global__ void __launch_bounds__(kThreads)
     std::int32_t row[kCopies];
 #pragma unroll
     for (int j = 0; j < kCopies; ++j) row[j] = j < top_k ? __ldg(map + item * top_k + j) : -1;
-    const Word* const source =
-        from + (kDirection == Direction::kGather ? std::int64_t{row[0]} : item) * width;
+    const Word* const source = from + (kKind == CopyKind::kGather ? std::int64_t{row[0]} : item) * width;
 
     for (std::int64_t first = lane_id(); first < width; first += kUnroll * kWarpSize) {
       Word word[kUnroll];
@@ -39,7 +38,7 @@ __global__ void __launch_bounds__(kThreads)
       }
 #pragma unroll
       for (int j = 0; j < kCopies; ++j) {
-        const std::int64_t target = kDirection == Direction::kGather ? item : std::int64_t{row[j]};
+        const std::int64_t target = kKind == CopyKind::kGather ? item : std::int64_t{row[j]};
         if (target < 0) continue;
 #pragma unroll
         for (int u = 0; u < kUnroll; ++u) {
@@ -87,15 +86,15 @@ struct WarpPieces {
 };
 
 // What a lane writes of a piece: the row of the target, -1 for nothing.
-template <Direction kDirection>
+template <CopyKind kKind>
 __device__ std::int64_t target_of_lane(const std::int32_t* map, std::int64_t item, std::int32_t top_k) {
-  if (kDirection == Direction::kGather) return lane_id() == 0 ? item : -1;
+  if (kKind == CopyKind::kGather) return lane_id() == 0 ? item : -1;
   return lane_id() < top_k ? std::int64_t{__ldg(map + item * top_k + lane_id())} : -1;
 }
 
 // Lane 0 loads, lane j < top_k stores the j-th copy. Shared memory: kBulkWarps x kStages pieces, then
 // barriers.
-template <Direction kDirection>
+template <CopyKind kKind>
 __global__ void __launch_bounds__(kBulkWarps* kWarpSize)
     copy_rows_bulk(const unsigned char* __restrict__ from, unsigned char* __restrict__ to,
                    const std::int32_t* __restrict__ map, std::int64_t items, std::int32_t top_k,
@@ -115,7 +114,7 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize)
     const auto load = [&](std::int64_t i) {
       if (i >= mine.count || lane_id() != 0) return;
       const std::int64_t item = mine.item(i);
-      const std::int64_t row = kDirection == Direction::kGather ? std::int64_t{__ldg(map + item)} : item;
+      const std::int64_t row = kKind == CopyKind::kGather ? std::int64_t{__ldg(map + item)} : item;
       const int stage = static_cast<int>(i % kStages);
       barrier_expect(barriers + stage, mine.bytes(i));
       bulk_load(ring + stage * pieces.piece_bytes, from + row * pieces.row_bytes + mine.offset(i),
@@ -128,10 +127,9 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize)
     __syncwarp();
     for (int i = 0; i < kStages; ++i) load(i);
 
-    std::int64_t target = mine.count > 0 ? target_of_lane<kDirection>(map, mine.item(0), top_k) : -1;
+    std::int64_t target = mine.count > 0 ? target_of_lane<kKind>(map, mine.item(0), top_k) : -1;
     for (std::int64_t i = 0; i < mine.count; ++i) {
-      const std::int64_t next =
-          i + 1 < mine.count ? target_of_lane<kDirection>(map, mine.item(i + 1), top_k) : -1;
+      const std::int64_t next = i + 1 < mine.count ? target_of_lane<kKind>(map, mine.item(i + 1), top_k) : -1;
       const int stage = static_cast<int>(i % kStages);
       barrier_wait(barriers + stage, static_cast<unsigned>(i / kStages % 2));
       if (target >= 0) {
@@ -176,54 +174,54 @@ CopyPath choose_path(const Rows& rows, CopyPath asked, const CopyDevice& device)
   return asked;
 }
 
-template <class Word, int kCopies, Direction kDirection>
+template <class Word, int kCopies, CopyKind kKind>
 void launch_vector(const Rows& rows, const std::int32_t* map, std::int32_t top_k, const CopyDevice& device,
                    cudaStream_t stream) {
   constexpr unsigned kBlocksPerMultiprocessor = 4;
   const unsigned blocks = std::min(blocks_for(rows.items, kWarps),
                                    static_cast<unsigned>(device.multiprocessors) * kBlocksPerMultiprocessor);
-  launch(copy_rows<Word, kCopies, kDirection>, {blocks, kThreads}, stream,
-         static_cast<const Word*>(rows.from), static_cast<Word*>(rows.to), map, rows.items, top_k,
+  launch(copy_rows<Word, kCopies, kKind>, {blocks, kThreads}, stream, static_cast<const Word*>(rows.from),
+         static_cast<Word*>(rows.to), map, rows.items, top_k,
          rows.row_bytes / static_cast<std::int64_t>(sizeof(Word)));
 }
 
-template <Direction kDirection>
+template <CopyKind kKind>
 void launch_bulk(const Rows& rows, const std::int32_t* map, std::int32_t top_k, const CopyDevice& device,
                  cudaStream_t stream) {
   const Pieces pieces = cut_rows(rows.row_bytes);
   const std::size_t shared_bytes = bulk_shared_bytes(pieces);
-  GOODPUT_CUDA(cudaFuncSetAttribute(copy_rows_bulk<kDirection>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  GOODPUT_CUDA(cudaFuncSetAttribute(copy_rows_bulk<kKind>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(shared_bytes)));
   const unsigned blocks = std::min(blocks_for(rows.items * pieces.per_row, kBulkWarps),
                                    static_cast<unsigned>(device.multiprocessors));
-  launch(copy_rows_bulk<kDirection>, {blocks, kBulkWarps * kWarpSize, shared_bytes}, stream,
+  launch(copy_rows_bulk<kKind>, {blocks, kBulkWarps * kWarpSize, shared_bytes}, stream,
          static_cast<const unsigned char*>(rows.from), static_cast<unsigned char*>(rows.to), map, rows.items,
          top_k, pieces);
 }
 
 // 16 bytes a lane with as many copies as there are; narrower words, the slow way, with all eight.
-template <Direction kDirection>
+template <CopyKind kKind>
 void copy(const Rows& rows, const std::int32_t* map, std::int32_t top_k, CopyPath asked,
           const CopyDevice& device, cudaStream_t stream) {
   if (!multiple_of(rows, 2)) {
     throw std::invalid_argument("row copy: rows and addresses must be multiples of 2 bytes");
   }
-  constexpr bool kGathers = kDirection == Direction::kGather;
+  constexpr bool kGathers = kKind == CopyKind::kGather;
   constexpr int kMost = kGathers ? 1 : kMaxTopK;
   if (choose_path(rows, asked, device) == CopyPath::kBulk) {
-    launch_bulk<kDirection>(rows, map, top_k, device, stream);
+    launch_bulk<kKind>(rows, map, top_k, device, stream);
   } else if (!multiple_of(rows, 4)) {
-    launch_vector<std::uint16_t, kMost, kDirection>(rows, map, top_k, device, stream);
+    launch_vector<std::uint16_t, kMost, kKind>(rows, map, top_k, device, stream);
   } else if (!multiple_of(rows, 16)) {
-    launch_vector<std::uint32_t, kMost, kDirection>(rows, map, top_k, device, stream);
+    launch_vector<std::uint32_t, kMost, kKind>(rows, map, top_k, device, stream);
   } else if (top_k == 1) {
-    launch_vector<uint4, 1, kDirection>(rows, map, top_k, device, stream);
+    launch_vector<uint4, 1, kKind>(rows, map, top_k, device, stream);
   } else if (top_k == 2) {
-    launch_vector<uint4, kGathers ? 1 : 2, kDirection>(rows, map, top_k, device, stream);
+    launch_vector<uint4, kGathers ? 1 : 2, kKind>(rows, map, top_k, device, stream);
   } else if (top_k <= 4) {
-    launch_vector<uint4, kGathers ? 1 : 4, kDirection>(rows, map, top_k, device, stream);
+    launch_vector<uint4, kGathers ? 1 : 4, kKind>(rows, map, top_k, device, stream);
   } else {
-    launch_vector<uint4, kMost, kDirection>(rows, map, top_k, device, stream);
+    launch_vector<uint4, kMost, kKind>(rows, map, top_k, device, stream);
   }
 }
 
@@ -258,12 +256,12 @@ CopyDevice copy_device() {
 
 void scatter_rows(const Rows& rows, const std::int32_t* map, std::int32_t top_k, CopyPath path,
                   const CopyDevice& device, cudaStream_t stream) {
-  copy<Direction::kScatter>(rows, map, top_k, path, device, stream);
+  copy<CopyKind::kScatter>(rows, map, top_k, path, device, stream);
 }
 
 void gather_rows(const Rows& rows, const std::int32_t* map, CopyPath path, const CopyDevice& device,
                  cudaStream_t stream) {
-  copy<Direction::kGather>(rows, map, 1, path, device, stream);
+  copy<CopyKind::kGather>(rows, map, 1, path, device, stream);
 }
 
 void regroup_map(const PlacementView& placement, const ScheduleView& schedule, std::int64_t rows,

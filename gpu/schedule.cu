@@ -132,12 +132,11 @@ __global__ void __launch_bounds__(kThreads)
       ok ? moe::token_quota(expert, static_cast<Tokens>(totals.all), replicas) : moe::TokenQuota{0, 0, 0, 0};
   const HostTotals hosts = split_over_hosts(placement, counts, expert, quota, schedule);
 
-  ExpertShare share{{0, 1}, {0, 0}, hosts.local, hosts.own_entry};
+  ExpertShare share{{0, 0}, {0, 0}, hosts.local, hosts.own_entry};
   if (ok) {
     const Tokens routed = __ldg(counts + std::int64_t{placement.me} * placement.experts + expert);
-    share.map.size = hosts.residual;
-    if (policy == moe::DispatchPolicy::kProportional)
-      share.map.multiplier = warp_best_multiplier(hosts.residual);
+    const bool packed = policy == moe::DispatchPolicy::kPacked;
+    share.map = {hosts.residual, packed ? 1 : warp_best_multiplier(hosts.residual)};
     share.surplus = {static_cast<Tokens>(totals.below - hosts.local_below), routed - hosts.local};
   }
   if (lane_id() == 0) {

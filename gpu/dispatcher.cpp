@@ -1,0 +1,197 @@
+#include "gpu/dispatcher.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <stdexcept>
+
+#include "gpu/count_slots.h"
+#include "gpu/positions.h"
+
+namespace goodput::gpu {
+namespace {
+
+constexpr std::size_t kReportSize = sizeof(DeviceReport) / sizeof(std::int32_t);
+
+// Complete for every stream on return: a blocking copy from pageable memory need not be.
+template <class T>
+DeviceBuffer<T> upload(const std::vector<T>& host) {
+  DeviceBuffer<T> buffer(host.size());
+  if (!host.empty()) {
+    GOODPUT_CUDA(cudaMemcpy(buffer.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
+    GOODPUT_CUDA(cudaStreamSynchronize(nullptr));
+  }
+  return buffer;
+}
+
+void check(const DispatchShape& shape, const ExpertPlacement& placement, std::int32_t rank) {
+  check_shape(shape);
+  if (placement.ranks != shape.ranks || placement.experts != shape.experts) {
+    throw std::invalid_argument("dispatch: a placement of " + std::to_string(placement.ranks) + " ranks x " +
+                                std::to_string(placement.experts) + " experts for " +
+                                std::to_string(shape.ranks) + " ranks x " + std::to_string(shape.experts) +
+                                " experts");
+  }
+  if (rank < 0 || rank >= shape.ranks) {
+    throw std::invalid_argument("dispatch: rank is " + std::to_string(rank) + ", must be 0 to " +
+                                std::to_string(shape.ranks - 1));
+  }
+}
+
+std::size_t size(std::int64_t value) {
+  return static_cast<std::size_t>(value);
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(const DispatchShape& shape, const ExpertPlacement& placement, std::int32_t rank,
+                       CopyPath path)
+    : shape_((check(shape, placement, rank), shape)), path_(path), device_(copy_device()) {
+  const std::int32_t ranks = shape.ranks;
+  const std::int32_t experts = shape.experts;
+  const std::int32_t hosted = placement.hosted_by(rank);
+  const std::size_t entries = placement.entries.size();
+  const std::int64_t received = std::int64_t{ranks} * hosted;
+
+  hosts_ = upload(placement.hosts);
+  expert_begin_ = upload(placement.expert_begin);
+  entries_ = upload(placement.entries);
+  rank_begin_ = upload(placement.rank_begin);
+  placement_ = {ranks,
+                experts,
+                static_cast<std::int32_t>(entries),
+                hosts_.data(),
+                expert_begin_.data(),
+                entries_.data(),
+                rank_begin_.data(),
+                rank,
+                placement.rank_begin[size(rank)],
+                hosted};
+
+  const std::int64_t blocks = (shape.max_slots() + kSlotsPerBlock - 1) / kSlotsPerBlock;
+  rank_in_block_ = DeviceBuffer<std::uint16_t>(size(shape.max_slots()));
+  block_begin_ = DeviceBuffer<std::int32_t>(size(blocks * experts));
+  counts_ = DeviceBuffer<moe::Tokens>(size(experts));
+  all_counts_ = DeviceBuffer<moe::Tokens>(size(std::int64_t{ranks} * experts));
+  positions_ = DeviceBuffer<std::int32_t>(size(shape.max_slots()));
+  shares_ = DeviceBuffer<ExpertShare>(size(experts));
+  local_ = DeviceBuffer<moe::Tokens>(entries);
+  residuals_ = DeviceBuffer<moe::Interval>(entries);
+  send_counts_ = DeviceBuffer<std::int32_t>(entries);
+  send_begin_ = DeviceBuffer<std::int32_t>(entries + 1);
+  receive_counts_ = DeviceBuffer<std::int32_t>(size(received));
+  receive_begin_ = DeviceBuffer<std::int32_t>(size(received + 1));
+  group_begin_ = DeviceBuffer<std::int32_t>(size(received + 1));
+  summary_ = DeviceBuffer<std::int32_t>(kReportSize + size(2 * std::int64_t{ranks} + hosted));
+  host_summary_ = PinnedBuffer<std::int32_t>(summary_.size());
+
+  std::int32_t* const rows = summary_.data() + kReportSize;
+  schedule_ = {shares_.data(),        local_.data(),       residuals_.data(),
+               send_counts_.data(),   send_begin_.data(),  receive_counts_.data(),
+               receive_begin_.data(), group_begin_.data(), rows,
+               rows + ranks,          rows + 2 * ranks};
+}
+
+void Dispatcher::count(const std::int32_t* expert_of, std::int32_t tokens, cudaStream_t stream) {
+  if (tokens < 0 || tokens > shape_.max_tokens) {
+    throw std::invalid_argument("dispatch: " + std::to_string(tokens) + " tokens, must be 0 to " +
+                                std::to_string(shape_.max_tokens));
+  }
+  tokens_ = tokens;
+  expert_of_ = expert_of;
+  GOODPUT_CUDA(cudaMemsetAsync(summary_.data(), kNothingWrongByte, sizeof(DeviceReport), stream));
+  count_slots(expert_of, slots(), shape_.experts,
+              {rank_in_block_.data(), block_begin_.data(), counts_.data()}, report(), stream);
+}
+
+void Dispatcher::schedule(cudaStream_t stream) {
+  make_schedule(placement_, all_counts_.data(), shape_.policy, schedule_, report(), stream);
+  scheduled_.record(stream);
+  GOODPUT_CUDA(cudaStreamWaitEvent(copy_stream_.get(), scheduled_.get(), 0));
+  GOODPUT_CUDA(cudaMemcpyAsync(host_summary_.data(), summary_.data(), summary_.size() * sizeof(std::int32_t),
+                               cudaMemcpyDeviceToHost, copy_stream_.get()));
+  copied_.record(copy_stream_.get());
+}
+
+void Dispatcher::place(cudaStream_t stream) {
+  place_slots(placement_, schedule_, {rank_in_block_.data(), block_begin_.data(), counts_.data()}, expert_of_,
+              slots(), positions_.data(), stream);
+  // The next dispatch must not overwrite what is being copied, and a captured graph must end in one stream.
+  GOODPUT_CUDA(cudaStreamWaitEvent(stream, copied_.get(), 0));
+}
+
+HostCounts Dispatcher::wait_host_counts() {
+  copied_.synchronize();
+  return host_counts();
+}
+
+HostCounts Dispatcher::host_counts() const {
+  DeviceReport report;
+  std::memcpy(&report, host_summary_.data(), sizeof report);
+  const std::int32_t* const send = host_summary_.data() + kReportSize;
+  const std::int32_t* const receive = send + shape_.ranks;
+  const std::int32_t* const experts = receive + shape_.ranks;
+
+  HostCounts counts;
+  counts.send_rows.assign(send, receive);
+  counts.receive_rows.assign(receive, experts);
+  counts.expert_rows.assign(experts, experts + placement_.hosted);
+  counts.rows_sent = std::accumulate(send, receive, std::int64_t{0});
+  counts.rows_received = std::accumulate(receive, experts, std::int64_t{0});
+  const auto found = [&](DispatchProblem problem, std::int32_t where) {
+    if (counts.problem == DispatchProblem::kNone && where != kNothingWrong) {
+      counts.problem = problem;
+      counts.where = where;
+    }
+  };
+  found(DispatchProblem::kBadExpert, report.bad_slot);
+  found(DispatchProblem::kExpertLost, report.lost_expert);
+  found(DispatchProblem::kCrowdedExpert, report.crowded_expert);
+  return counts;
+}
+
+std::string message_of(const HostCounts& counts) {
+  const std::string where = std::to_string(counts.where);
+  switch (counts.problem) {
+    case DispatchProblem::kNone:
+      return "";
+    case DispatchProblem::kBadExpert:
+      return "slot " + where + " names an expert that does not exist; -1 drops a choice";
+    case DispatchProblem::kExpertLost:
+      return "expert " + where + " is lost: tokens are routed to it and no rank hosts it";
+    case DispatchProblem::kCrowdedExpert:
+      return "expert " + where + " has more than " + std::to_string(moe::kMostTokens) + " tokens";
+  }
+  return "";
+}
+
+void Dispatcher::scatter(const void* x, void* send, cudaStream_t stream) {
+  scatter_rows(rows(x, send, tokens_), positions_.data(), shape_.top_k, path_, device_, stream);
+}
+
+void Dispatcher::regroup(const void* received, void* grouped, std::int64_t row_count, cudaStream_t stream) {
+  if (size(row_count) > regroup_map_.size()) {
+    regroup_map_ = DeviceBuffer<std::int32_t>(size(std::max(row_count + row_count / 4, shape_.max_slots())));
+  }
+  regroup_map(placement_, schedule_, row_count, regroup_map_.data(), stream);
+  scatter_rows(rows(received, grouped, row_count), regroup_map_.data(), 1, path_, device_, stream);
+}
+
+void Dispatcher::ungroup(const void* grouped, void* received, std::int64_t row_count, cudaStream_t stream) {
+  gather_rows(rows(grouped, received, row_count), regroup_map_.data(), path_, device_, stream);
+}
+
+void Dispatcher::combine(const void* send, const float* weights, void* y, cudaStream_t stream) {
+  combine_rows(token_rows(), send, weights, y, device_, stream);
+}
+
+void Dispatcher::scatter_backward(const void* d_send, void* dx, cudaStream_t stream) {
+  combine_rows(token_rows(), d_send, nullptr, dx, device_, stream);
+}
+
+void Dispatcher::combine_backward(const void* dy, const void* send, const float* weights, void* d_send,
+                                  float* d_weights, cudaStream_t stream) {
+  combine_rows_backward(token_rows(), dy, send, weights, d_send, d_weights, device_, stream);
+}
+
+}  // namespace goodput::gpu

@@ -1,0 +1,111 @@
+// gpu_test: the kernels against the CPU reference, bit for bit. The last line is `N passed, N failed`; the
+// exit code is 0 when nothing failed, 1 otherwise, 77 where there is no GPU.
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "gpu/test/test.h"
+
+namespace goodput::gpu::testing {
+namespace {
+
+constexpr int kSkipped = 77;
+constexpr const char* kUsage =
+    "usage: gpu_test [--small] [--only SUBSTRING] [--list]\n"
+    "  --small           fewer and smaller cases: for compute-sanitizer and for the emulator\n"
+    "  --only SUBSTRING  tests with this in their name\n"
+    "  --list            only names\n"
+#if defined(GOODPUT_SIMT)
+    "  --order ORDER     of the threads of a block: ascending, descending or a seed of a random one\n"
+#endif
+    ;
+
+struct Options {
+  Size size = Size::kFull;
+  std::string only;
+  bool list = false;
+};
+
+std::vector<Test> all_tests(Size size) {
+  std::vector<Test> tests;
+  for (const auto& tests_of : {input_tests, replay_tests, row_tests, rank_tests, cluster_tests}) {
+    for (Test& test : tests_of(size)) tests.push_back(std::move(test));
+  }
+  return tests;
+}
+
+std::string run(const Test& test) {
+  try {
+    return test.wrong();
+  } catch (const std::exception& error) {
+    return std::string("unexpected error: ") + error.what();
+  }
+}
+
+int run_all(const Options& options) {
+  int passed = 0;
+  int failed = 0;
+  for (const Test& test : all_tests(options.size)) {
+    if (test.name.find(options.only) == std::string::npos) continue;
+    if (options.list) {
+      std::printf("%s\n", test.name.c_str());
+      continue;
+    }
+    const std::string wrong = run(test);
+    ++(wrong.empty() ? passed : failed);
+    if (!wrong.empty()) std::printf("FAILED %s\n  %s\n", test.name.c_str(), wrong.c_str());
+    std::fflush(stdout);
+  }
+  if (options.list) return 0;
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
+
+#if defined(GOODPUT_SIMT)
+void set_order(const std::string& order) {
+  if (order == "ascending") {
+    simt::set_schedule({simt::Order::kAscending, 0});
+  } else if (order == "descending") {
+    simt::set_schedule({simt::Order::kDescending, 0});
+  } else {
+    simt::set_schedule({simt::Order::kRandom, std::stoull(order)});
+  }
+}
+#endif
+
+int main_of(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const bool has_value = i + 1 < argc;
+    if (argument == "--small") {
+      options.size = Size::kSmall;
+    } else if (argument == "--list") {
+      options.list = true;
+    } else if (argument == "--only" && has_value) {
+      options.only = argv[++i];
+#if defined(GOODPUT_SIMT)
+    } else if (argument == "--order" && has_value) {
+      set_order(argv[++i]);
+#endif
+    } else {
+      std::fprintf(argument == "--help" ? stdout : stderr, "%s", kUsage);
+      return argument == "--help" ? 0 : 1;
+    }
+  }
+  int devices = 0;
+  if (!options.list && (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)) {
+    std::printf("skipped: no GPU\n");
+    return kSkipped;
+  }
+  return run_all(options);
+}
+
+}  // namespace
+}  // namespace goodput::gpu::testing
+
+int main(int argc, char** argv) {
+  return goodput::gpu::testing::main_of(argc, argv);
+}

@@ -1,0 +1,199 @@
+// One rank's dispatcher against the reference, every output of every stage. The counts of the other ranks
+// come from the host: what the ranks make of each other is cluster_test's.
+#include <algorithm>
+#include <memory>
+
+#include "gpu/dispatcher.h"
+#include "gpu/test/cases.h"
+#include "gpu/test/device_vector.h"
+
+namespace goodput::gpu::testing {
+namespace {
+
+std::size_t size(std::int64_t value) {
+  return static_cast<std::size_t>(value);
+}
+
+// What the reference says of one rank.
+struct Expected {
+  reference::Schedule schedule;
+  reference::RankLayout layout;
+  std::vector<std::int32_t> positions;
+};
+
+std::string wrong_schedule(const Dispatcher& dispatcher, const Cluster& cluster, const Expected& expected) {
+  const ScheduleView& view = dispatcher.schedule_view();
+  const reference::Schedule& schedule = expected.schedule;
+  const reference::RankLayout& layout = expected.layout;
+  const std::int32_t me = dispatcher.rank();
+
+  std::vector<moe::Tokens> local;
+  std::vector<moe::Interval> residuals;
+  std::vector<ExpertShare> shares;
+  for (std::int32_t expert = 0; expert < schedule.experts; ++expert) {
+    for (std::int32_t rank = 0; rank < schedule.ranks; ++rank) {
+      if (cluster.placement.replicas[cluster.placement.cell(rank, expert)] == 0) continue;
+      local.push_back(schedule.local[schedule.cell(rank, expert)]);
+      residuals.push_back(schedule.residual[schedule.cell(rank, expert)]);
+    }
+    const std::size_t mine = schedule.cell(me, expert);
+    shares.push_back({schedule.maps[size(expert)], schedule.surplus[mine], schedule.local[mine], -1});
+  }
+  for (std::size_t i = 0; i < layout.entries.size(); ++i) {
+    if (layout.entries[i].rank == me) shares[size(layout.entries[i].expert)].own_entry = static_cast<int>(i);
+  }
+  const auto same = [](const char* what, const auto* device, const auto& host) {
+    return differ(what, to_host(device, host.size()), host);
+  };
+  return first_of({same("expert shares", view.experts, shares), same("local tokens", view.local, local),
+                   same("residuals", view.residuals, residuals),
+                   same("send counts", view.send_counts, layout.send_counts),
+                   same("send offsets", view.send_begin, layout.send_offsets),
+                   same("receive counts", view.receive_counts, layout.receive_counts),
+                   same("receive offsets", view.receive_begin, layout.receive_offsets),
+                   same("group offsets", view.group_begin, layout.group_offsets)});
+}
+
+std::string wrong_host_counts(const HostCounts& counts, const Expected& expected) {
+  const auto lost = std::find(expected.schedule.status.begin(), expected.schedule.status.end(),
+                              moe::DispatchStatus::kExpertLost);
+  const bool has_lost = lost != expected.schedule.status.end();
+  const auto problem = has_lost ? DispatchProblem::kExpertLost : DispatchProblem::kNone;
+  const auto where = has_lost ? static_cast<int>(lost - expected.schedule.status.begin()) : -1;
+  if (counts.problem != problem || counts.where != where) return "host counts: problem " + message_of(counts);
+  const std::int64_t sent = expected.layout.rows_sent();
+  const std::int64_t received = expected.layout.rows_received();
+  if (counts.rows_sent != sent || counts.rows_received != received) return "host counts: numbers of rows";
+
+  const auto experts = expected.layout.experts_here.size();
+  std::vector<std::int32_t> expert_rows;
+  for (std::size_t e = 0; e < experts; ++e) {
+    const auto ranks = size(expected.layout.ranks);
+    expert_rows.push_back(expected.layout.group_offsets[(e + 1) * ranks] -
+                          expected.layout.group_offsets[e * ranks]);
+  }
+  return first_of({differ("send rows", counts.send_rows, expected.layout.send_per_rank),
+                   differ("receive rows", counts.receive_rows, expected.layout.receive_per_rank),
+                   differ("expert rows", counts.expert_rows, expert_rows)});
+}
+
+// Rows forth and back, of random data.
+template <class T>
+std::string wrong_rows(Dispatcher& dispatcher, const Expected& expected, std::int64_t tokens, Random& random,
+                       cudaStream_t stream) {
+  const int hidden = dispatcher.shape().hidden;
+  const int top_k = dispatcher.shape().top_k;
+  const std::size_t sent = size(expected.layout.rows_sent()) * size(hidden);
+  const std::size_t received = size(expected.layout.rows_received()) * size(hidden);
+  const std::size_t own = size(tokens) * size(hidden);
+  const std::vector<std::int32_t>& positions = expected.positions;
+
+  const std::vector<T> x = random_rows<T>(own, random);
+  std::vector<T> send = poisoned_host<T>(sent);
+  reference::scatter(x, positions, top_k, hidden, send);
+  const DeviceBuffer<T> d_x = to_device(x);
+  DeviceBuffer<T> d_send = poisoned<T>(sent);
+  dispatcher.scatter(d_x.data(), d_send.data(), stream);
+
+  const std::vector<T> arrived = random_rows<T>(received, random);
+  const std::vector<std::int32_t> map = reference::regroup_rows(expected.layout);
+  const DeviceBuffer<T> d_arrived = to_device(arrived);
+  DeviceBuffer<T> d_grouped = poisoned<T>(received);
+  DeviceBuffer<T> d_ungrouped = poisoned<T>(received);
+  dispatcher.regroup(d_arrived.data(), d_grouped.data(), expected.layout.rows_received(), stream);
+  dispatcher.ungroup(d_grouped.data(), d_ungrouped.data(), expected.layout.rows_received(), stream);
+
+  const std::vector<T> returned = random_rows<T>(sent, random);
+  const std::vector<float> weights = random_rows<float>(positions.size(), random);
+  const DeviceBuffer<T> d_returned = to_device(returned);
+  const DeviceBuffer<float> d_weights = to_device(weights);
+  DeviceBuffer<T> d_y = poisoned<T>(own);
+  DeviceBuffer<T> d_dx = poisoned<T>(own);
+  dispatcher.combine(d_returned.data(), d_weights.data(), d_y.data(), stream);
+  dispatcher.scatter_backward(d_returned.data(), d_dx.data(), stream);
+
+  DeviceBuffer<T> d_d_rows = poisoned<T>(sent);
+  DeviceBuffer<float> d_d_weights = poisoned<float>(positions.size());
+  dispatcher.combine_backward(d_x.data(), d_returned.data(), d_weights.data(), d_d_rows.data(),
+                              d_d_weights.data(), stream);
+  const auto gradient = reference::combine_backward(x, returned, positions, weights, top_k, hidden);
+
+  return first_of(
+      {differ("scattered rows", to_host(d_send.data(), sent), send),
+       differ("grouped rows", to_host(d_grouped.data(), received), reference::regroup(arrived, map, hidden)),
+       differ("ungrouped rows", to_host(d_ungrouped.data(), received), arrived),
+       differ("combined rows", to_host(d_y.data(), own),
+              reference::combine(returned, positions, weights, top_k, hidden)),
+       differ("gradient of scatter", to_host(d_dx.data(), own),
+              reference::scatter_backward(returned, positions, top_k, hidden)),
+       differ("gradient of the combined rows", to_host(d_d_rows.data(), sent), gradient.d_rows),
+       differ("gradient of the weights", to_host(d_d_weights.data(), positions.size()), gradient.d_weights)});
+}
+
+std::string wrong_rows(Dispatcher& dispatcher, const Expected& expected, std::int64_t tokens, Random& random,
+                       cudaStream_t stream) {
+  switch (dispatcher.shape().element) {
+    case ElementType::kBf16:
+      return wrong_rows<Bf16>(dispatcher, expected, tokens, random, stream);
+    case ElementType::kFp16:
+      return wrong_rows<Fp16>(dispatcher, expected, tokens, random, stream);
+    case ElementType::kFp32:
+      return wrong_rows<float>(dispatcher, expected, tokens, random, stream);
+  }
+  return "no such element type";
+}
+
+std::string wrong_rank(const DispatchCase& dispatch, const Cluster& cluster,
+                       const reference::Schedule& schedule, std::int32_t me) {
+  const std::vector<std::int32_t>& expert_of = cluster.expert_of[size(me)];
+  const auto tokens = static_cast<std::int32_t>(expert_of.size()) / dispatch.shape.top_k;
+  Expected expected{schedule, reference::make_layout(cluster.placement, schedule, me), {}};
+  expected.positions = reference::positions(cluster.placement, schedule, expected.layout, me, expert_of);
+
+  const Stream stream;
+  const DeviceBuffer<std::int32_t> d_expert_of = to_device(expert_of);
+  const DeviceBuffer<moe::Tokens> d_counts = to_device(cluster.counts);
+  Dispatcher dispatcher(
+      dispatch.shape,
+      make_placement(dispatch.shape.ranks, dispatch.shape.experts, cluster.placement.replicas), me,
+      dispatch.path);
+  dispatcher.count(d_expert_of.data(), tokens, stream.get());
+  const std::vector<moe::Tokens> counts = to_host(dispatcher.counts(), size(dispatch.shape.experts));
+  GOODPUT_CUDA(cudaMemcpyAsync(dispatcher.all_counts(), d_counts.data(),
+                               d_counts.size() * sizeof(moe::Tokens), cudaMemcpyDeviceToDevice,
+                               stream.get()));
+  dispatcher.schedule(stream.get());
+  dispatcher.place(stream.get());
+  const HostCounts host_counts = dispatcher.wait_host_counts();
+
+  Random random(dispatch.seed + size(me));
+  return first_of({differ("counts", counts, reference::count_slots(expert_of, dispatch.shape.experts)),
+                   wrong_schedule(dispatcher, cluster, expected), wrong_host_counts(host_counts, expected),
+                   differ("positions", to_host(dispatcher.positions(), expert_of.size()), expected.positions),
+                   wrong_rows(dispatcher, expected, tokens, random, stream.get())});
+}
+
+std::string wrong_case(const DispatchCase& dispatch) {
+  const Cluster cluster = make_cluster(dispatch);
+  const reference::Schedule schedule =
+      reference::make_schedule(cluster.placement, cluster.counts, dispatch.shape.policy);
+  std::vector<std::int32_t> ranks = {0, dispatch.shape.ranks / 2, dispatch.shape.ranks - 1};
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  for (const std::int32_t me : ranks) {
+    const std::string wrong = wrong_rank(dispatch, cluster, schedule, me);
+    if (!wrong.empty()) return "rank " + std::to_string(me) + ": " + wrong;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<Test> rank_tests(Size size) {
+  std::vector<Test> tests;
+  for (const DispatchCase& dispatch : grid(size)) {
+    tests.push_back({"rank: " + name_of(dispatch), [dispatch] { return wrong_case(dispatch); }});
+  }
+  return tests;
+}
+
+}  // namespace goodput::gpu::testing

@@ -1,0 +1,128 @@
+// The same again: a captured graph, replayed, gives the same bytes each time, and those of a direct run.
+#include "gpu/dispatcher.h"
+#include "gpu/test/cases.h"
+#include "gpu/test/device_vector.h"
+
+namespace goodput::gpu::testing {
+namespace {
+
+class Graph {
+ public:
+  // What `work` puts on the stream.
+  template <class Work>
+  Graph(const Stream& stream, const Work& work) {
+    GOODPUT_CUDA(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
+    work();
+    GOODPUT_CUDA(cudaStreamEndCapture(stream.get(), &graph_));
+    GOODPUT_CUDA(cudaGraphInstantiate(&executable_, graph_, 0));
+  }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph() {
+    static_cast<void>(cudaGraphExecDestroy(executable_));
+    static_cast<void>(cudaGraphDestroy(graph_));
+  }
+
+  void replay(const Stream& stream) const {
+    GOODPUT_CUDA(cudaGraphLaunch(executable_, stream.get()));
+    stream.synchronize();
+  }
+
+ private:
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+// All that a dispatch up to the scatter writes.
+struct Output {
+  std::vector<std::int32_t> positions;
+  std::vector<std::int32_t> send_begin;
+  std::vector<std::int32_t> group_begin;
+  std::vector<float> send;
+  std::vector<std::int32_t> send_rows;
+  std::vector<std::int32_t> receive_rows;
+};
+
+std::string outputs_differ(const Output& actual, const Output& expected) {
+  return first_of({differ("positions", actual.positions, expected.positions),
+                   differ("send offsets", actual.send_begin, expected.send_begin),
+                   differ("group offsets", actual.group_begin, expected.group_begin),
+                   differ("send rows", actual.send_rows, expected.send_rows),
+                   differ("receive rows", actual.receive_rows, expected.receive_rows),
+                   differ("scattered rows", actual.send, expected.send)});
+}
+
+DispatchCase replayed_case(CopyPath path) {
+  DispatchCase dispatch;
+  dispatch.shape = {8, 96, 4, 500, 16, ElementType::kFp32, moe::DispatchPolicy::kProportional};
+  dispatch.path = path;
+  dispatch.seed = 5;
+  return dispatch;
+}
+
+std::string wrong_replays(CopyPath path) {
+  if (path == CopyPath::kBulk && !copy_device().has_bulk_copy) return "";
+  constexpr std::int32_t kRank = 3;
+  const DispatchCase dispatch = replayed_case(path);
+  const DispatchShape& shape = dispatch.shape;
+  const Cluster cluster = make_cluster(dispatch);
+  const std::vector<std::int32_t>& expert_of = cluster.expert_of[kRank];
+  const auto tokens = static_cast<std::int32_t>(expert_of.size()) / shape.top_k;
+  Random random(9);
+  const std::size_t own = static_cast<std::size_t>(tokens) * static_cast<std::size_t>(shape.hidden);
+
+  const Stream stream;
+  const auto d_expert_of = to_device(expert_of);
+  const auto d_counts = to_device(cluster.counts);
+  const auto d_x = to_device(random_rows<float>(own, random));
+  auto d_send = poisoned<float>(own * static_cast<std::size_t>(shape.top_k));
+  Dispatcher dispatcher(shape, make_placement(shape.ranks, shape.experts, cluster.placement.replicas), kRank,
+                        path);
+
+  const auto run = [&] {
+    dispatcher.count(d_expert_of.data(), tokens, stream.get());
+    GOODPUT_CUDA(cudaMemcpyAsync(dispatcher.all_counts(), d_counts.data(),
+                                 d_counts.size() * sizeof(moe::Tokens), cudaMemcpyDeviceToDevice,
+                                 stream.get()));
+    dispatcher.schedule(stream.get());
+    dispatcher.place(stream.get());
+    dispatcher.scatter(d_x.data(), d_send.data(), stream.get());
+  };
+  const auto output = [&] {
+    const HostCounts counts = dispatcher.host_counts();
+    const ScheduleView& view = dispatcher.schedule_view();
+    const auto entries = static_cast<std::size_t>(dispatcher.placement_view().entry_count);
+    const auto groups = static_cast<std::size_t>(shape.ranks * dispatcher.hosted_experts());
+    return Output{to_host(dispatcher.positions(), expert_of.size()),
+                  to_host(view.send_begin, entries + 1),
+                  to_host(view.group_begin, groups + 1),
+                  to_host(d_send.data(), d_send.size()),
+                  counts.send_rows,
+                  counts.receive_rows};
+  };
+
+  run();
+  stream.synchronize();
+  static_cast<void>(dispatcher.wait_host_counts());
+  const Output direct = output();
+  const Graph graph(stream, run);
+  for (int replay = 1; replay <= 3; ++replay) {
+    GOODPUT_CUDA(cudaMemset(d_send.data(), kPoison, d_send.size() * sizeof(float)));
+    finish_default_stream();
+    graph.replay(stream);
+    const std::string wrong = outputs_differ(output(), direct);
+    if (!wrong.empty()) return "replay " + std::to_string(replay) + ": " + wrong;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<Test> replay_tests(Size /*size*/) {
+  return {{"replay: three replays of a captured dispatch are bitwise equal, vector path",
+           [] { return wrong_replays(CopyPath::kVector); }},
+          {"replay: three replays of a captured dispatch are bitwise equal, bulk path",
+           [] { return wrong_replays(CopyPath::kBulk); }}};
+}
+
+}  // namespace goodput::gpu::testing
