@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 }
 
 unsigned grid_of(std::int64_t tokens, const CopyDevice& device) {
-  constexpr unsigned kBlocksPerMultiprocessor = 4;
+  constexpr unsigned kBlocksPerMultiprocessor = 8;
   return std::min(blocks_for(tokens, kWarps),
                   static_cast<unsigned>(device.multiprocessors) * kBlocksPerMultiprocessor);
 }

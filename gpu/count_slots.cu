@@ -85,11 +85,17 @@ __global__ void __launch_bounds__(kThreads)
   const int expert = static_cast<int>(blockIdx.x) * kScannedExperts + column;
   const int scanned_expert = static_cast<int>(blockIdx.x) * kScannedExperts + warp_id();
 
-  std::int32_t before = 0;
-  for (std::int32_t first = 0; first < blocks; first += kScannedRows) {
+  const auto place = [&](std::int32_t first) {
     const bool inside = first + row < blocks && expert < experts;
-    std::int32_t* const count = block_counts + std::int64_t{first + row} * experts + expert;
-    tile[column * kColumn + row] = inside ? *count : 0;
+    return inside ? block_counts + std::int64_t{first + row} * experts + expert : nullptr;
+  };
+  const auto read = [](const std::int32_t* count) { return count != nullptr ? *count : 0; };
+
+  std::int32_t before = 0;
+  std::int32_t next = read(place(0));
+  for (std::int32_t first = 0; first < blocks; first += kScannedRows) {
+    tile[column * kColumn + row] = next;
+    next = read(place(first + kScannedRows));  // on its way while this tile is scanned
     __syncthreads();
     std::int32_t* const scanned = tile + warp_id() * kColumn + lane_id();
     const std::int32_t own = *scanned;
@@ -97,7 +103,7 @@ __global__ void __launch_bounds__(kThreads)
     *scanned = before + inclusive - own;
     before += __shfl_sync(kAllLanes, inclusive, kWarpSize - 1);
     __syncthreads();
-    if (inside) *count = tile[column * kColumn + row];
+    if (std::int32_t* const count = place(first)) *count = tile[column * kColumn + row];
     __syncthreads();
   }
   if (lane_id() == 0 && scanned_expert < experts) counts[scanned_expert] = before;

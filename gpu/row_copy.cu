@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // The bulk path. A row is cut into pieces of equal size (the last may be shorter); a warp takes every n-th
-// piece through its own ring of stages.
+// row, piece by piece, through its own ring of stages.
 constexpr int kBulkWarps = 4;
 constexpr int kStages = 6;
 constexpr std::int64_t kMaxPiece = 8192;
@@ -68,28 +68,29 @@ Pieces cut_rows(std::int64_t row_bytes) {
   return {row_bytes, piece, static_cast<std::int32_t>((row_bytes + piece - 1) / piece)};
 }
 
-// One warp's pieces: number i of them is piece `first + i * step` of all.
-struct WarpPieces {
-  Pieces pieces;
-  std::int64_t first;
-  std::int64_t step;
-  std::int64_t count;
+// Where a warp is in its rows.
+struct PieceCursor {
+  std::int64_t item;
+  std::int32_t piece;
 
-  __device__ std::int64_t item(std::int64_t i) const { return (first + i * step) / pieces.per_row; }
-  __device__ std::int64_t offset(std::int64_t i) const {
-    return (first + i * step) % pieces.per_row * pieces.piece_bytes;
-  }
-  __device__ unsigned bytes(std::int64_t i) const {
-    const std::int64_t left = pieces.row_bytes - offset(i);
+  __device__ std::int64_t offset(const Pieces& pieces) const { return piece * pieces.piece_bytes; }
+  __device__ unsigned bytes(const Pieces& pieces) const {
+    const std::int64_t left = pieces.row_bytes - offset(pieces);
     return static_cast<unsigned>(left < pieces.piece_bytes ? left : pieces.piece_bytes);
+  }
+  __device__ void advance(const Pieces& pieces, std::int64_t step) {
+    if (++piece < pieces.per_row) return;
+    piece = 0;
+    item += step;
   }
 };
 
-// What a lane writes of a piece: the row of the target, -1 for nothing.
+// What a lane writes of an item: the row of the target, -1 for nothing.
 template <CopyKind kKind>
-__device__ std::int64_t target_of_lane(const std::int32_t* map, std::int64_t item, std::int32_t top_k) {
-  if (kKind == CopyKind::kGather) return lane_id() == 0 ? item : -1;
-  return lane_id() < top_k ? std::int64_t{__ldg(map + item * top_k + lane_id())} : -1;
+__device__ std::int64_t target_of_lane(const std::int32_t* map, std::int64_t item, std::int64_t items,
+                                       std::int32_t top_k) {
+  if (item >= items || lane_id() >= top_k) return -1;
+  return kKind == CopyKind::kGather ? item : std::int64_t{__ldg(map + item * top_k + lane_id())};
 }
 
 // Lane 0 loads, lane j < top_k stores the j-th copy. Shared memory: kBulkWarps x kStages pieces, then
@@ -105,43 +106,52 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize)
     auto* const barriers =
         reinterpret_cast<std::uint64_t*>(shared + kBulkWarps * kStages * pieces.piece_bytes) +
         warp_id() * kStages;
-
     const std::int64_t step = std::int64_t{gridDim.x} * kBulkWarps;
     const std::int64_t first = std::int64_t{blockIdx.x} * kBulkWarps + warp_id();
-    const std::int64_t all = items * pieces.per_row;
-    const WarpPieces mine{pieces, first, step, first < all ? (all - first + step - 1) / step : 0};
 
-    const auto load = [&](std::int64_t i) {
-      if (i >= mine.count || lane_id() != 0) return;
-      const std::int64_t item = mine.item(i);
-      const std::int64_t row = kKind == CopyKind::kGather ? std::int64_t{__ldg(map + item)} : item;
-      const int stage = static_cast<int>(i % kStages);
-      barrier_expect(barriers + stage, mine.bytes(i));
-      bulk_load(ring + stage * pieces.piece_bytes, from + row * pieces.row_bytes + mine.offset(i),
-                mine.bytes(i), barriers + stage);
+    PieceCursor loading{first, 0};
+    const auto load_next = [&](int stage) {
+      if (loading.item >= items) return;
+      if (lane_id() == 0) {
+        const std::int64_t row =
+            kKind == CopyKind::kGather ? std::int64_t{__ldg(map + loading.item)} : loading.item;
+        barrier_expect(barriers + stage, loading.bytes(pieces));
+        bulk_load(ring + stage * pieces.piece_bytes, from + row * pieces.row_bytes + loading.offset(pieces),
+                  loading.bytes(pieces), barriers + stage);
+      }
+      loading.advance(pieces, step);
     };
 
     if (lane_id() == 0) {
       for (int stage = 0; stage < kStages; ++stage) barrier_init(barriers + stage, 1);
     }
     __syncwarp();
-    for (int i = 0; i < kStages; ++i) load(i);
+    for (int stage = 0; stage < kStages; ++stage) load_next(stage);
 
-    std::int64_t target = mine.count > 0 ? target_of_lane<kKind>(map, mine.item(0), top_k) : -1;
-    for (std::int64_t i = 0; i < mine.count; ++i) {
-      const std::int64_t next = i + 1 < mine.count ? target_of_lane<kKind>(map, mine.item(i + 1), top_k) : -1;
-      const int stage = static_cast<int>(i % kStages);
-      barrier_wait(barriers + stage, static_cast<unsigned>(i / kStages % 2));
+    std::int64_t target = -1;
+    std::int64_t next_target = target_of_lane<kKind>(map, first, items, top_k);
+    int stage = 0;
+    unsigned parity = 0;
+    int read_stage = -1;  // the one before this: its stores have had the time of a piece to read it
+    for (PieceCursor storing{first, 0}; storing.item < items; storing.advance(pieces, step)) {
+      if (storing.piece == 0) {
+        target = next_target;
+        next_target = target_of_lane<kKind>(map, storing.item + step, items, top_k);
+      }
+      barrier_wait(barriers + stage, parity);
       if (target >= 0) {
-        bulk_store(to + target * pieces.row_bytes + mine.offset(i), ring + stage * pieces.piece_bytes,
-                   mine.bytes(i));
+        bulk_store(to + target * pieces.row_bytes + storing.offset(pieces), ring + stage * pieces.piece_bytes,
+                   storing.bytes(pieces));
       }
       bulk_commit();
-      // The stage before this one: its stores have had the time of one piece to read it.
       bulk_wait_read<1>();
       __syncwarp();
-      if (i > 0) load(i - 1 + kStages);
-      target = next;
+      if (read_stage >= 0) load_next(read_stage);
+      read_stage = stage;
+      if (++stage == kStages) {
+        stage = 0;
+        parity ^= 1U;
+      }
     }
     bulk_wait_read<0>();
   }
@@ -177,7 +187,7 @@ CopyPath choose_path(const Rows& rows, CopyPath asked, const CopyDevice& device)
 template <class Word, int kCopies, CopyKind kKind>
 void launch_vector(const Rows& rows, const std::int32_t* map, std::int32_t top_k, const CopyDevice& device,
                    cudaStream_t stream) {
-  constexpr unsigned kBlocksPerMultiprocessor = 4;
+  constexpr unsigned kBlocksPerMultiprocessor = 8;
   const unsigned blocks = std::min(blocks_for(rows.items, kWarps),
                                    static_cast<unsigned>(device.multiprocessors) * kBlocksPerMultiprocessor);
   launch(copy_rows<Word, kCopies, kKind>, {blocks, kThreads}, stream, static_cast<const Word*>(rows.from),
@@ -192,8 +202,8 @@ void launch_bulk(const Rows& rows, const std::int32_t* map, std::int32_t top_k, 
   const std::size_t shared_bytes = bulk_shared_bytes(pieces);
   GOODPUT_CUDA(cudaFuncSetAttribute(copy_rows_bulk<kKind>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(shared_bytes)));
-  const unsigned blocks = std::min(blocks_for(rows.items * pieces.per_row, kBulkWarps),
-                                   static_cast<unsigned>(device.multiprocessors));
+  const unsigned blocks =
+      std::min(blocks_for(rows.items, kBulkWarps), static_cast<unsigned>(device.multiprocessors));
   launch(copy_rows_bulk<kKind>, {blocks, kBulkWarps * kWarpSize, shared_bytes}, stream,
          static_cast<const unsigned char*>(rows.from), static_cast<unsigned char*>(rows.to), map, rows.items,
          top_k, pieces);
