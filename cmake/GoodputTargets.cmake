@@ -1,8 +1,12 @@
-# goodput_target_options(TARGET): the warnings, sanitizers and checks every target of ours has.
+# goodput_target_options(TARGET [STANDARD]): the warnings, sanitizers and checks every target of ours has. STANDARD is
+#   cxx_std_20 unless it says otherwise.
 # goodput_library(FOLDER LINK ...): all of FOLDER/*.cpp (but main.cpp) as the static library goodput_FOLDER.
 
 function(goodput_target_options target)
-  target_compile_features(${target} PUBLIC cxx_std_20)
+  if(NOT ARGN)
+    set(ARGN cxx_std_20)
+  endif()
+  target_compile_features(${target} PUBLIC ${ARGN})
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
   # No contraction into fused multiply-add: the same bytes on every machine.

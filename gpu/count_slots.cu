@@ -15,7 +15,7 @@ constexpr int kScannedRows = kThreads / kScannedExperts;
 static_assert(kScannedRows == kWarpSize && kScannedExperts == kWarps, "a warp scans the rows of an expert");
 
 // Shared memory: kWarps x experts counters.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 4)
     rank_slots(const std::int32_t* __restrict__ expert_of, std::int64_t slots, std::int32_t experts,
                std::uint16_t* __restrict__ rank_in_block, std::int32_t* __restrict__ block_counts,
                DeviceReport* report) {

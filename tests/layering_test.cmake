@@ -5,7 +5,7 @@ set(sim_may_use sim)
 set(models_may_use sim models)
 set(traces_may_use sim traces)
 set(tools_may_use sim models traces tools)
-set(tests_may_use sim models traces tools tests)
+set(tests_may_use sim models traces tools gpu tests)
 set(gpu_may_use gpu)
 set(generated goodput_revision.h)              # not in a folder of ours
 set(gpu_exceptions models/moe_dispatch.h)      # the dispatch schedule that host and device share

@@ -18,7 +18,9 @@ inline constexpr int kPoison = 0xCD;
 
 // Blocking copies from pageable memory, and memsets, may still be under way on the default stream when they
 // return; streams that do not wait for it must not see that.
-inline void finish_default_stream() { GOODPUT_CUDA(cudaStreamSynchronize(nullptr)); }
+inline void finish_default_stream() {
+  GOODPUT_CUDA(cudaStreamSynchronize(nullptr));
+}
 
 template <class T>
 DeviceBuffer<T> to_device(const std::vector<T>& host) {

@@ -167,11 +167,12 @@ std::string wrong_bad_expert() {
   return differ("positions", run.positions, {2, 0, -1, -1, 1, -1});
 }
 
-// The first bad slot in a later block than slots of a higher number that are bad too.
+// Bad slots of the same thread, of another block.
 std::string wrong_first_bad_slot() {
   std::vector<std::int32_t> expert_of(10'000, 1);
   expert_of[9'999] = 77;
   expert_of[4'321] = -9;
+  expert_of[4'353] = 4;
   const RankRun run = run_rank({1, 4, 1, 10'000, 8}, one_each(1, 4), expert_of, {0, 0, 0, 0});
   return run.counts.where == 4'321 ? "" : "the first bad slot is " + std::to_string(run.counts.where);
 }

@@ -1,0 +1,31 @@
+# Looks for a CUDA compiler that can build gpu/. Sets
+#   CMAKE_CUDA_COMPILER   CMake's own; given by the user, or CUDACXX in the environment, nothing else is tried
+#   GOODPUT_CUDA_PROBLEM  why there is none; empty where there is one
+include(CheckLanguage)
+set(GOODPUT_CUDA_PROBLEM "")
+if(DEFINED CMAKE_CUDA_COMPILER)
+  set(nvcc "${CMAKE_CUDA_COMPILER}")
+elseif(DEFINED ENV{CUDACXX})
+  set(nvcc "$ENV{CUDACXX}")
+else()
+  find_program(GOODPUT_NVCC nvcc PATHS /usr/local/cuda/bin DOC "CUDA compiler")
+  set(nvcc "${GOODPUT_NVCC}")
+endif()
+
+if(NOT nvcc)
+  set(GOODPUT_CUDA_PROBLEM "no nvcc in PATH or /usr/local/cuda/bin")
+else()
+  execute_process(COMMAND ${nvcc} --version OUTPUT_VARIABLE version ERROR_QUIET)
+  if(NOT version MATCHES "Cuda compilation tools, release ([0-9]+)([0-9.]*)")
+    set(GOODPUT_CUDA_PROBLEM "${nvcc} is no nvcc")
+  elseif(CMAKE_MATCH_1 LESS 12)
+    set(GOODPUT_CUDA_PROBLEM "${nvcc} is ${CMAKE_MATCH_1}${CMAKE_MATCH_2}, older than 12")
+  else()
+    set(ENV{CUDACXX} ${nvcc})
+    check_language(CUDA)
+    if(NOT CMAKE_CUDA_COMPILER)
+      unset(CMAKE_CUDA_COMPILER CACHE)  # so that it is tried again when whatever was wrong is mended
+      set(GOODPUT_CUDA_PROBLEM "${nvcc} builds no program, see CMakeFiles/CMakeError.log")
+    endif()
+  endif()
+endif()

@@ -1,0 +1,221 @@
+#include "gpu/bench/count_points.h"
+
+#include <string>
+
+#include "gpu/bench/payload.h"
+#include "gpu/bench/routed_rank.h"
+#include "gpu/count_slots.h"
+#include "gpu/positions.h"
+
+namespace goodput::gpu::bench {
+namespace {
+
+using moe::DispatchPolicy;
+
+struct CountPoint {
+  ClusterSize cluster;
+  LayerShape layer;
+  DispatchPolicy policy;
+};
+
+RoutedRank routed_rank(const CountPoint& point, const Stream& stream) {
+  return {point.cluster, point.layer, point.policy, CopyPath::kVector, stream};
+}
+
+template <class T>
+void poison(T* memory, std::size_t count, const Stream& stream) {
+  if (count == 0) return;
+  GOODPUT_CUDA(cudaMemsetAsync(memory, kPoisonByte, count * sizeof(T), stream.get()));
+}
+
+// All of `expected`.
+void compare(const std::int32_t* device, const std::vector<std::int32_t>& expected, Check& check) {
+  const std::vector<std::int32_t> got = download(device, expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) check.nwrong += got[i] != expected[i] ? 1 : 0;
+  check.compared += expected.size();
+}
+
+// A report in which nothing is wrong yet, and every number of it that is not so any more.
+DeviceBuffer<DeviceReport> clean_report() {
+  return upload(std::vector<DeviceReport>{{kNothingWrong, kNothingWrong, kNothingWrong, kNothingWrong}});
+}
+void compare(const DeviceBuffer<DeviceReport>& report, Check& check) {
+  compare(reinterpret_cast<const std::int32_t*>(report.data()), std::vector<std::int32_t>(4, kNothingWrong),
+          check);
+}
+
+// The outputs of a schedule that the reference has too.
+struct ScheduleOutput {
+  std::int32_t* device;
+  const std::vector<std::int32_t>& expected;
+};
+
+std::vector<ScheduleOutput> outputs_of(const ScheduleView& view, const reference::RankLayout& layout) {
+  return {{view.send_counts, layout.send_counts},       {view.send_begin, layout.send_offsets},
+          {view.receive_counts, layout.receive_counts}, {view.receive_begin, layout.receive_offsets},
+          {view.group_begin, layout.group_offsets},     {view.send_rows, layout.send_per_rank},
+          {view.receive_rows, layout.receive_per_rank}};
+}
+
+PointResult run_schedule(const CountPoint& point, const Measurer& measurer) {
+  RoutedRank rank = routed_rank(point, measurer.stream());
+  Dispatcher& dispatcher = rank.dispatcher();
+  DeviceBuffer<DeviceReport> report = clean_report();
+  const auto run = [&](int, cudaStream_t stream) {
+    make_schedule(dispatcher.placement_view(), dispatcher.all_counts(), point.policy,
+                  dispatcher.schedule_view(), report.data(), stream);
+  };
+  // The counts of all ranks are read; everything else is small beside them.
+  const std::int64_t bytes = std::int64_t{4} * point.cluster.ranks * point.cluster.experts;
+  const Measurement time = measurer.measure({run, 1, bytes, Replay::kGraph});
+
+  const std::vector<ScheduleOutput> outputs = outputs_of(dispatcher.schedule_view(), rank.layout());
+  for (const ScheduleOutput& output : outputs)
+    poison(output.device, output.expected.size(), measurer.stream());
+  run(0, measurer.stream().get());
+  measurer.stream().synchronize();
+  Check check;
+  for (const ScheduleOutput& output : outputs) compare(output.device, output.expected, check);
+  compare(report, check);
+  check.items = check.of = point.cluster.ranks;
+  return {time, bytes, check};
+}
+
+// Which of the slots of its expert every slot is.
+std::vector<std::int32_t> ranks_of_slots(const std::vector<std::int32_t>& expert_of, std::int32_t experts) {
+  std::vector<std::int32_t> seen(static_cast<std::size_t>(experts), 0);
+  std::vector<std::int32_t> ranks;
+  for (const std::int32_t expert : expert_of) ranks.push_back(seen[static_cast<std::size_t>(expert)]++);
+  return ranks;
+}
+
+// The same from what the kernels left.
+std::vector<std::int32_t> ranks_from(const std::vector<std::uint16_t>& rank_in_block,
+                                     const std::vector<std::int32_t>& block_begin,
+                                     const std::vector<std::int32_t>& expert_of, std::int32_t experts) {
+  std::vector<std::int32_t> ranks;
+  for (std::size_t slot = 0; slot < expert_of.size(); ++slot) {
+    const std::size_t block = slot / kSlotsPerBlock;
+    ranks.push_back(
+        block_begin[block * static_cast<std::size_t>(experts) + static_cast<std::size_t>(expert_of[slot])] +
+        rank_in_block[slot]);
+  }
+  return ranks;
+}
+
+PointResult run_count(const CountPoint& point, const Measurer& measurer) {
+  const Stream& stream = measurer.stream();
+  const std::int32_t experts = point.cluster.experts;
+  const std::vector<std::int32_t> routing =
+      draw_routing(point.layer.tokens, static_cast<std::int32_t>(point.layer.top_k), experts, 1);
+  const std::int64_t slots = point.layer.slots();
+  const std::int64_t blocks = (slots + kSlotsPerBlock - 1) / kSlotsPerBlock;
+  const DeviceBuffer<std::int32_t> expert_of = upload(routing);
+  DeviceBuffer<std::uint16_t> rank_in_block(static_cast<std::size_t>(slots));
+  DeviceBuffer<std::int32_t> block_begin(static_cast<std::size_t>(blocks * experts));
+  DeviceBuffer<moe::Tokens> counts(static_cast<std::size_t>(experts));
+  DeviceBuffer<DeviceReport> report = clean_report();
+  const auto run = [&](int, cudaStream_t on) {
+    count_slots(expert_of.data(), slots, experts, {rank_in_block.data(), block_begin.data(), counts.data()},
+                report.data(), on);
+  };
+  // An expert and a rank a slot; the histograms are written, read and written again.
+  const std::int64_t bytes = slots * (4 + 2) + blocks * experts * 3 * 4;
+  const Measurement time = measurer.measure({run, 1, bytes, Replay::kGraph});
+
+  poison(rank_in_block.data(), rank_in_block.size(), stream);
+  poison(block_begin.data(), block_begin.size(), stream);
+  poison(counts.data(), counts.size(), stream);
+  run(0, stream.get());
+  stream.synchronize();
+  Check check;
+  compare(report, check);
+  compare(counts.data(), reference::count_slots(routing, experts), check);
+  const std::vector<std::int32_t> got =
+      ranks_from(download(rank_in_block.data(), rank_in_block.size()),
+                 download(block_begin.data(), block_begin.size()), routing, experts);
+  const std::vector<std::int32_t> expected = ranks_of_slots(routing, experts);
+  for (std::size_t slot = 0; slot < got.size(); ++slot) check.nwrong += got[slot] != expected[slot] ? 1 : 0;
+  check.compared += got.size();
+  check.items = check.of = slots;
+  return {time, bytes, check};
+}
+
+PointResult run_positions(const CountPoint& point, const Measurer& measurer) {
+  const Stream& stream = measurer.stream();
+  RoutedRank rank = routed_rank(point, stream);
+  Dispatcher& dispatcher = rank.dispatcher();
+  const std::int64_t slots = point.layer.slots();
+  const std::int64_t blocks = (slots + kSlotsPerBlock - 1) / kSlotsPerBlock;
+  DeviceBuffer<std::uint16_t> rank_in_block(static_cast<std::size_t>(slots));
+  DeviceBuffer<std::int32_t> block_begin(static_cast<std::size_t>(blocks * point.cluster.experts));
+  DeviceBuffer<moe::Tokens> counts(static_cast<std::size_t>(point.cluster.experts));
+  DeviceBuffer<std::int32_t> positions(static_cast<std::size_t>(slots));
+  DeviceBuffer<DeviceReport> report = clean_report();
+  const SlotCounts slot_counts{rank_in_block.data(), block_begin.data(), counts.data()};
+  count_slots(rank.device_routing(), slots, point.cluster.experts, slot_counts, report.data(), stream.get());
+  const auto run = [&](int, cudaStream_t on) {
+    place_slots(dispatcher.placement_view(), dispatcher.schedule_view(), slot_counts, rank.device_routing(),
+                slots, positions.data(), on);
+  };
+  // An expert, a rank and a position a slot; what is looked up is in the cache.
+  const std::int64_t bytes = slots * (4 + 2 + 4);
+  const Measurement time = measurer.measure({run, 1, bytes, Replay::kGraph});
+
+  poison(positions.data(), positions.size(), stream);
+  run(0, stream.get());
+  stream.synchronize();
+  Check check;
+  compare(report, check);
+  compare(positions.data(), rank.compute_positions(), check);
+  check.items = check.of = slots;
+  return {time, bytes, check};
+}
+
+std::string cluster_name(const ClusterSize& cluster) {
+  return "R=" + std::to_string(cluster.ranks) + " E=" + std::to_string(cluster.experts);
+}
+
+std::string policy_name(DispatchPolicy policy) {
+  return policy == DispatchPolicy::kPacked ? "packed" : "proportional";
+}
+
+Point point_of(const char* op, const std::string& shape, const std::string& path,
+               std::optional<double> target_us, const CountPoint& point,
+               PointResult (*run)(const CountPoint&, const Measurer&)) {
+  return {{op, shape, path}, {}, target_us, [=](const Measurer& measurer) { return run(point, measurer); }};
+}
+
+// Of gpu.md, section 3, on an H200.
+constexpr double kScheduleTargetUs = 12;
+constexpr double kCountTargetUs = 10;
+
+}  // namespace
+
+std::vector<Point> count_points(Sizes sizes) {
+  const bool quick = sizes == Sizes::kQuick;
+  const std::vector<ClusterSize> clusters = quick ? std::vector<ClusterSize>{{8, 16, 4}, {4, 8, 4}}
+                                                  : std::vector<ClusterSize>{{1024, 512, 4}, {64, 64, 4}};
+  const LayerShape layer{quick ? 300 : 65536, 8, 8};
+  const std::string slots = "Tk=" + std::to_string(layer.slots());
+  std::vector<Point> points;
+  for (const ClusterSize& cluster : clusters) {
+    for (const DispatchPolicy policy : {DispatchPolicy::kProportional, DispatchPolicy::kPacked}) {
+      points.push_back(point_of("schedule", cluster_name(cluster), policy_name(policy), kScheduleTargetUs,
+                                {cluster, layer, policy}, run_schedule));
+    }
+  }
+  for (const ClusterSize& cluster : clusters) {
+    points.push_back(point_of("count_rank", slots + " E=" + std::to_string(cluster.experts), "-",
+                              kCountTargetUs, {cluster, layer, DispatchPolicy::kProportional}, run_count));
+  }
+  for (const ClusterSize& cluster : clusters) {
+    for (const DispatchPolicy policy : {DispatchPolicy::kProportional, DispatchPolicy::kPacked}) {
+      points.push_back(point_of("positions", slots + " " + cluster_name(cluster), policy_name(policy), {},
+                                {cluster, layer, policy}, run_positions));
+    }
+  }
+  return points;
+}
+
+}  // namespace goodput::gpu::bench

@@ -1,0 +1,142 @@
+// Times the kernels of the token dispatcher against what copying costs on the same device. See --help.
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gpu/bench/count_points.h"
+#include "gpu/bench/options.h"
+#include "gpu/bench/output_file.h"
+#include "gpu/bench/row_points.h"
+#include "gpu/bench/run_report.h"
+
+namespace goodput::gpu::bench {
+namespace {
+
+enum ExitCode { kDone = 0, kFailed = 1, kWrongResults = 2, kSkipped = 77 };
+
+constexpr const char* kEmulatedNote = "emulated: times mean nothing";
+constexpr const char* kQuickNote = "quick: shapes and copies are too small for figures";
+
+std::string date_of_clock() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+StoppingRule rule_for(Sizes sizes) {
+  StoppingRule rule;
+  if (sizes == Sizes::kQuick) {
+    rule.warm_up = 1;
+    rule.least = 3;
+    rule.most = 3;
+  }
+  return rule;
+}
+
+std::string method_of(const StoppingRule& rule) {
+  return "random data; us: events around single runs, and graph: replays of a captured graph over its "
+         "runs; " +
+         describe(rule) +
+         "; share = floor / median, floor = bytes / copy ceiling (1 read : 8 write for scatter with k > 1, "
+         "1 read : 1 write for the rest, sums over k rows too); "
+         "targets are held against graph; cold: >= 256 MB moved in a round over the input sets";
+}
+
+std::vector<Point> chosen_points(const Options& options, const CopyDevice& device) {
+  // The cheap ones first: a deadline costs the large rows at the end.
+  std::vector<Point> points = count_points(options.sizes);
+  for (Point& point : row_points(options.sizes, device)) points.push_back(std::move(point));
+  const auto left_out = [&](const Point& point) {
+    return text_of(point.name).find(options.only) == std::string::npos;
+  };
+  points.erase(std::remove_if(points.begin(), points.end(), left_out), points.end());
+  if (points.empty()) throw std::invalid_argument("--only '" + options.only + "' selects no point");
+  return points;
+}
+
+// Those that a chosen point is held against.
+void measure_ceilings(const std::vector<Point>& points, Sizes sizes, const CopyDevice& device,
+                      const Measurer& measurer, RunReport& report) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  for (const int copies : {1, 8}) {
+    const bool wanted = std::any_of(points.begin(), points.end(),
+                                    [&](const Point& point) { return point.ceiling_copies == copies; });
+    if (!wanted) continue;
+    // 2 GiB and 4.5 GiB are moved.
+    const std::int64_t full = copies == 1 ? kGiB : kGiB / 2;
+    try {
+      report.ceilings.push_back(
+          measure_copy_ceiling(copies, sizes == Sizes::kQuick ? 64 * 1024 : full, device, measurer));
+    } catch (const DeadlinePassed&) {
+      report.notes.push_back("copy ceiling 1 read : " + std::to_string(copies) + " write: skipped: deadline");
+    }
+  }
+}
+
+PointOutcome outcome_of(const Point& point, const Measurer& measurer) {
+  if (measurer.deadline().passed()) return {point, {}, "deadline"};
+  std::fprintf(stderr, "%s\n", text_of(point.name).c_str());
+  try {
+    return {point, point.run(measurer), ""};
+  } catch (const DeadlinePassed&) {
+    return {point, {}, "deadline"};
+  } catch (const std::exception& error) {
+    return {point, {}, std::string("failed: ") + error.what()};
+  }
+}
+
+int run(const Options& options, const std::vector<std::string>& arguments) {
+  std::optional<OutputFile> json_file;
+  if (options.json_file) json_file.emplace(*options.json_file);
+  if (device_count() == 0) {
+    std::printf("skipped: no GPU\n");
+    return kSkipped;
+  }
+  const CopyDevice device = copy_device();
+  const std::vector<Point> points = chosen_points(options, device);
+  const Clock clock = steady_clock();
+  const Measurer measurer(rule_for(options.sizes), {clock, clock() + options.deadline_s});
+
+  RunReport report{read_machine(),
+                   options.date.empty() ? date_of_clock() : options.date,
+                   arguments,
+                   method_of(measurer.rule()),
+                   {},
+                   {},
+                   {}};
+  if (kEmulated) report.notes.push_back(kEmulatedNote);
+  if (options.sizes == Sizes::kQuick) report.notes.push_back(kQuickNote);
+  measure_ceilings(points, options.sizes, device, measurer, report);
+  for (const Point& point : points) report.points.push_back(outcome_of(point, measurer));
+
+  std::printf("%s", table_of(report).c_str());
+  if (json_file) json_file->write(json_of(report));
+  return report.has_wrong() ? kWrongResults : kDone;
+}
+
+}  // namespace
+}  // namespace goodput::gpu::bench
+
+int main(int argc, char** argv) {
+  using namespace goodput::gpu::bench;
+  try {
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    const Options options = parse_options(arguments);
+    if (options.help) {
+      std::printf("%s", help_text().c_str());
+      return kDone;
+    }
+    return run(options, arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "dispatch_bench: %s\n", error.what());
+    return kFailed;
+  }
+}
