@@ -103,8 +103,8 @@ __global__ void __launch_bounds__(kThreads)
     *scanned = before + inclusive - own;
     before += __shfl_sync(kAllLanes, inclusive, kWarpSize - 1);
     __syncthreads();
+    // Written again by nobody but this thread before the next barrier.
     if (std::int32_t* const count = place(first)) *count = tile[column * kColumn + row];
-    __syncthreads();
   }
   if (lane_id() == 0 && scanned_expert < experts) counts[scanned_expert] = before;
 }

@@ -111,11 +111,6 @@ std::vector<DispatchCase> grid(Size size) {
       cases.push_back(dispatch);
     }
   }
-  // More blocks of slots than one tile of the scan over blocks has.
-  DispatchCase many_slots;
-  many_slots.shape = {2, 9, 1, 70'001, 1, ElementType::kBf16, moe::DispatchPolicy::kPacked};
-  many_slots.seed = cases.size();
-  cases.push_back(many_slots);
   return cases;
 }
 

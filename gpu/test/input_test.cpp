@@ -172,9 +172,9 @@ std::string wrong_first_bad_slot() {
   std::vector<std::int32_t> expert_of(10'000, 1);
   expert_of[9'999] = 77;
   expert_of[4'321] = -9;
-  expert_of[4'353] = 4;
+  expert_of[4'289] = 4;
   const RankRun run = run_rank({1, 4, 1, 10'000, 8}, one_each(1, 4), expert_of, {0, 0, 0, 0});
-  return run.counts.where == 4'321 ? "" : "the first bad slot is " + std::to_string(run.counts.where);
+  return run.counts.where == 4'289 ? "" : "the first bad slot is " + std::to_string(run.counts.where);
 }
 
 // Expert 1 is hosted by nobody: its tokens go nowhere, the others are served.
