@@ -71,6 +71,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                      const std::int32_t* __restrict__ positions, std::int64_t tokens, std::int32_t top_k,
                      std::int64_t hidden, T* __restrict__ d_rows, float* __restrict__ d_weights) {
   constexpr int kSize = Vector16<T>::kSize;
+  constexpr int kInFlight = kChoices < 4 ? kChoices : 4;  // rows read before the first is used
   const std::int64_t vectors = (hidden + kSize - 1) / kSize;
   const std::int64_t step = std::int64_t{gridDim.x} * kWarps;
   for (std::int64_t token = std::int64_t{blockIdx.x} * kWarps + warp_id(); token < tokens; token += step) {
@@ -79,17 +80,25 @@ __global__ void __launch_bounds__(kThreads, 2)
     for (std::int64_t at = lane_id(); at < vectors; at += kWarpSize) {
       const Vector16<T> gradient = load_vector<kAccess>(dy + token * hidden, at, hidden);
 #pragma unroll
-      for (int j = 0; j < kChoices; ++j) {
-        if (choices.row[j] < 0) continue;
-        const Vector16<T> row = load_vector<kAccess>(rows + choices.row[j] * hidden, at, hidden);
-        Vector16<T> d_row;
+      for (int first = 0; first < kChoices; first += kInFlight) {
+        Vector16<T> row[kInFlight];
 #pragma unroll
-        for (int i = 0; i < kSize; ++i) {
-          const float g = to_float(gradient.at[i]);
-          dot[j] = __fmaf_rn(g, to_float(row.at[i]), dot[j]);
-          d_row.at[i] = from_float<T>(__fmul_rn(choices.weight[j], g));
+        for (int j = 0; j < kInFlight; ++j) {
+          const std::int32_t place = choices.row[first + j];
+          if (place >= 0) row[j] = load_vector<kAccess>(rows + place * hidden, at, hidden);
         }
-        store_vector<kAccess>(d_rows + choices.row[j] * hidden, at, hidden, d_row);
+#pragma unroll
+        for (int j = 0; j < kInFlight; ++j) {
+          if (choices.row[first + j] < 0) continue;
+          Vector16<T> d_row;
+#pragma unroll
+          for (int i = 0; i < kSize; ++i) {
+            const float g = to_float(gradient.at[i]);
+            dot[first + j] = __fmaf_rn(g, to_float(row[j].at[i]), dot[first + j]);
+            d_row.at[i] = from_float<T>(__fmul_rn(choices.weight[first + j], g));
+          }
+          store_vector<kAccess>(d_rows + choices.row[first + j] * hidden, at, hidden, d_row);
+        }
       }
     }
 #pragma unroll

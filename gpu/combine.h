@@ -6,7 +6,8 @@
 //               rounded once; choices without a row are skipped;
 //   d_weight    the dot product of dy[t] and row[t, j]: with V elements in 16 bytes, lane (i / V) % 32 sums
 //               its elements i in ascending order by fma; then lane l adds lane l ^ 16, ^ 8, ^ 4, ^ 2, ^ 1.
-// The slow way (rows or addresses that are no multiple of 16 bytes) gives the same bits.
+// The slow way (rows or addresses that are no multiple of 16 bytes) gives the same bits. Only NaNs of fp32
+// are whatever the machine makes of them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,6 +27,8 @@ struct TokenRows {
   std::int32_t top_k;
   const std::int32_t* positions;  // tokens x top_k: a row, or negative: none
 };
+
+// Of both: REQUIRES that what is written does not overlap what is read.
 
 // y: tokens x hidden. `weights`: tokens x top_k, null: all 1 (that is the backward of scatter_rows).
 void combine_rows(const TokenRows& shape, const void* rows, const float* weights, void* y,

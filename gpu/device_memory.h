@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "gpu/cuda_call.h"
 
@@ -36,6 +37,27 @@ class DeviceBuffer {
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+// Complete for every stream on return: a blocking copy from pageable memory alone need not be, and streams
+// that do not wait for the default one would not see it.
+template <class T>
+DeviceBuffer<T> upload(const std::vector<T>& host) {
+  DeviceBuffer<T> device(host.size());
+  if (!host.empty()) {
+    GOODPUT_CUDA(cudaMemcpy(device.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
+    GOODPUT_CUDA(cudaStreamSynchronize(nullptr));
+  }
+  return device;
+}
+
+// Waits for all work of the device.
+template <class T>
+std::vector<T> download(const T* device, std::size_t count) {
+  GOODPUT_CUDA(cudaDeviceSynchronize());
+  std::vector<T> host(count);
+  if (count != 0) GOODPUT_CUDA(cudaMemcpy(host.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
+  return host;
+}
 
 // `count` elements of page-locked host memory, uninitialised: copies to and from it are asynchronous.
 template <class T>

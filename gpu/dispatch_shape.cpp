@@ -23,8 +23,8 @@ void check_shape(const DispatchShape& shape) {
   check_range("top_k", shape.top_k, 1, kMaxTopK);
   check_range("max_tokens", shape.max_tokens, 0, kLargest);
   check_range("hidden", shape.hidden, 1, kLargest);
-  // Rows are numbered in 32 bits; no rank can receive more than all ranks send.
-  check_range("ranks * max_tokens * top_k", shape.max_slots() * shape.ranks, 0, kLargest);
+  // No rank can receive more than all ranks send.
+  check_range("ranks * max_tokens * top_k", shape.max_slots() * shape.ranks, 0, kMaxSlots);
 }
 
 }  // namespace goodput::gpu

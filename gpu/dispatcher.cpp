@@ -13,15 +13,10 @@ namespace {
 
 constexpr std::size_t kReportSize = sizeof(DeviceReport) / sizeof(std::int32_t);
 
-// Complete for every stream on return: a blocking copy from pageable memory need not be.
-template <class T>
-DeviceBuffer<T> upload(const std::vector<T>& host) {
-  DeviceBuffer<T> buffer(host.size());
-  if (!host.empty()) {
-    GOODPUT_CUDA(cudaMemcpy(buffer.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
-    GOODPUT_CUDA(cudaStreamSynchronize(nullptr));
-  }
-  return buffer;
+bool is_capturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  GOODPUT_CUDA(cudaStreamIsCapturing(stream, &status));
+  return status != cudaStreamCaptureStatusNone;
 }
 
 void check(const DispatchShape& shape, const ExpertPlacement& placement, std::int32_t rank) {
@@ -74,6 +69,7 @@ Dispatcher::Dispatcher(const DispatchShape& shape, const ExpertPlacement& placem
   counts_ = DeviceBuffer<moe::Tokens>(size(experts));
   all_counts_ = DeviceBuffer<moe::Tokens>(size(std::int64_t{ranks} * experts));
   positions_ = DeviceBuffer<std::int32_t>(size(shape.max_slots()));
+  regroup_map_ = DeviceBuffer<std::int32_t>(size(shape.max_slots()));  // balanced ranks receive as much
   shares_ = DeviceBuffer<ExpertShare>(size(experts));
   local_ = DeviceBuffer<moe::Tokens>(entries);
   residuals_ = DeviceBuffer<moe::Interval>(entries);
@@ -99,6 +95,8 @@ void Dispatcher::count(const std::int32_t* expert_of, std::int32_t tokens, cudaS
   }
   tokens_ = tokens;
   expert_of_ = expert_of;
+  // What is written below may still be on its way to the host.
+  if (copy_queued_ && !is_capturing(stream)) GOODPUT_CUDA(cudaStreamWaitEvent(stream, copied_.get(), 0));
   GOODPUT_CUDA(cudaMemsetAsync(summary_.data(), kNothingWrongByte, sizeof(DeviceReport), stream));
   count_slots(expert_of, slots(), shape_.experts,
               {rank_in_block_.data(), block_begin_.data(), counts_.data()}, report(), stream);
@@ -111,13 +109,14 @@ void Dispatcher::schedule(cudaStream_t stream) {
   GOODPUT_CUDA(cudaMemcpyAsync(host_summary_.data(), summary_.data(), summary_.size() * sizeof(std::int32_t),
                                cudaMemcpyDeviceToHost, copy_stream_.get()));
   copied_.record(copy_stream_.get());
+  copy_queued_ = !is_capturing(stream);  // only then may another stream wait for it
 }
 
 void Dispatcher::place(cudaStream_t stream) {
   place_slots(placement_, schedule_, {rank_in_block_.data(), block_begin_.data(), counts_.data()}, expert_of_,
               slots(), positions_.data(), stream);
-  // The next dispatch must not overwrite what is being copied, and a captured graph must end in one stream.
-  GOODPUT_CUDA(cudaStreamWaitEvent(stream, copied_.get(), 0));
+  // A graph must end in the stream it began in.
+  if (is_capturing(stream)) GOODPUT_CUDA(cudaStreamWaitEvent(stream, copied_.get(), 0));
 }
 
 HostCounts Dispatcher::wait_host_counts() {
@@ -125,7 +124,7 @@ HostCounts Dispatcher::wait_host_counts() {
   return host_counts();
 }
 
-HostCounts Dispatcher::host_counts() const {
+HostCounts Dispatcher::host_counts() {
   DeviceReport report;
   std::memcpy(&report, host_summary_.data(), sizeof report);
   const std::int32_t* const send = host_summary_.data() + kReportSize;
@@ -147,6 +146,7 @@ HostCounts Dispatcher::host_counts() const {
   found(DispatchProblem::kBadExpert, report.bad_slot);
   found(DispatchProblem::kExpertLost, report.lost_expert);
   found(DispatchProblem::kCrowdedExpert, report.crowded_expert);
+  reserve_rows(counts.rows_received);
   return counts;
 }
 
@@ -169,15 +169,24 @@ void Dispatcher::scatter(const void* x, void* send, cudaStream_t stream) {
   scatter_rows(rows(x, send, tokens_), positions_.data(), shape_.top_k, path_, device_, stream);
 }
 
+void Dispatcher::reserve_rows(std::int64_t rows) {
+  if (size(rows) > regroup_map_.size()) regroup_map_ = DeviceBuffer<std::int32_t>(size(rows + rows / 4));
+}
+
+void Dispatcher::check_reserved(std::int64_t rows) const {
+  if (rows >= 0 && size(rows) <= regroup_map_.size()) return;
+  throw std::invalid_argument("dispatch: " + std::to_string(rows) +
+                              " received rows, more than any host counts said");
+}
+
 void Dispatcher::regroup(const void* received, void* grouped, std::int64_t row_count, cudaStream_t stream) {
-  if (size(row_count) > regroup_map_.size()) {
-    regroup_map_ = DeviceBuffer<std::int32_t>(size(std::max(row_count + row_count / 4, shape_.max_slots())));
-  }
+  check_reserved(row_count);
   regroup_map(placement_, schedule_, row_count, regroup_map_.data(), stream);
   scatter_rows(rows(received, grouped, row_count), regroup_map_.data(), 1, path_, device_, stream);
 }
 
 void Dispatcher::ungroup(const void* grouped, void* received, std::int64_t row_count, cudaStream_t stream) {
+  check_reserved(row_count);
   gather_rows(rows(grouped, received, row_count), regroup_map_.data(), path_, device_, stream);
 }
 

@@ -14,9 +14,16 @@
 //   combine(send, weights, y)
 //
 // and backwards combine_backward, all-to-all, regroup, the experts, ungroup, all-to-all back,
-// scatter_backward. Up to wait_host_counts() everything can be captured in a CUDA graph; the caller then
-// synchronises the stream and reads host_counts(). No other call waits for the device, but for a regroup() of
-// more rows than ever before, which allocates.
+// scatter_backward.
+//
+// One dispatch at a time: what schedule() and place() computed holds until the next count(), for the backward
+// pass too; two micro-batches under way need two dispatchers. The host counts must have been read before the
+// next count(). No call waits for the device but wait_host_counts(), and none allocates but the reading of
+// host counts, where more rows are received than ever before. Nothing may be under way on destruction.
+//
+// CUDA graphs: all up to the host counts can be captured, schedule() and place() in the same capture. Whoever
+// replays it synchronises the stream, then reads host_counts(). regroup() and ungroup() can be captured too;
+// such a graph must be captured again once host_counts() has seen more rows.
 //
 // Rows: send buffers by destination rank, then expert, tokens in order; received ones by source rank, then
 // expert; grouped ones by expert, then source: the experts of a rank, ascending, each one block of rows.
@@ -90,11 +97,12 @@ class Dispatcher {
   // meanwhile.
   HostCounts wait_host_counts();
   // The same without waiting. REQUIRES: the copy has ended.
-  [[nodiscard]] HostCounts host_counts() const;
+  HostCounts host_counts();
 
   // x: tokens x hidden; send: rows_sent x hidden.
   void scatter(const void* x, void* send, cudaStream_t stream);
-  // received, grouped: `rows` (rows_received) x hidden. ungroup() REQUIRES a regroup() of the same rows.
+  // received, grouped: `rows` (rows_received) x hidden; throws std::invalid_argument for more than any host
+  // counts said. ungroup() REQUIRES a regroup() of the same rows.
   void regroup(const void* received, void* grouped, std::int64_t rows, cudaStream_t stream);
   void ungroup(const void* grouped, void* received, std::int64_t rows, cudaStream_t stream);
   // y: tokens x hidden; weights: tokens x top_k, device. Order of sums: gpu/combine.h.
@@ -114,6 +122,8 @@ class Dispatcher {
   [[nodiscard]] TokenRows token_rows() const {
     return {shape_.element, shape_.hidden, tokens_, shape_.top_k, positions_.data()};
   }
+  void reserve_rows(std::int64_t rows);
+  void check_reserved(std::int64_t rows) const;
   [[nodiscard]] DeviceReport* report() { return reinterpret_cast<DeviceReport*>(summary_.data()); }
 
   DispatchShape shape_;
@@ -149,6 +159,7 @@ class Dispatcher {
   Stream copy_stream_;
   Event scheduled_;
   Event copied_;
+  bool copy_queued_ = false;  // and not captured
 
   // Of the buffers above.
   PlacementView placement_;

@@ -154,12 +154,14 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize)
       }
     }
     bulk_wait_read<0>();
+  } else {
+    __trap();  // copy_device() says where it can run
   }
 }
 
-std::size_t bulk_shared_bytes(const Pieces& pieces) {
+std::size_t bulk_shared_bytes(std::int64_t piece_bytes) {
   return static_cast<std::size_t>(kBulkWarps * kStages) *
-         (static_cast<std::size_t>(pieces.piece_bytes) + sizeof(std::uint64_t));
+         (static_cast<std::size_t>(piece_bytes) + sizeof(std::uint64_t));
 }
 
 bool multiple_of(const Rows& rows, std::uintptr_t size) {
@@ -199,14 +201,11 @@ template <CopyKind kKind>
 void launch_bulk(const Rows& rows, const std::int32_t* map, std::int32_t top_k, const CopyDevice& device,
                  cudaStream_t stream) {
   const Pieces pieces = cut_rows(rows.row_bytes);
-  const std::size_t shared_bytes = bulk_shared_bytes(pieces);
-  GOODPUT_CUDA(cudaFuncSetAttribute(copy_rows_bulk<kKind>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(shared_bytes)));
   const unsigned blocks =
       std::min(blocks_for(rows.items, kBulkWarps), static_cast<unsigned>(device.multiprocessors));
-  launch(copy_rows_bulk<kKind>, {blocks, kBulkWarps * kWarpSize, shared_bytes}, stream,
-         static_cast<const unsigned char*>(rows.from), static_cast<unsigned char*>(rows.to), map, rows.items,
-         top_k, pieces);
+  launch(copy_rows_bulk<kKind>, {blocks, kBulkWarps * kWarpSize, bulk_shared_bytes(pieces.piece_bytes)},
+         stream, static_cast<const unsigned char*>(rows.from), static_cast<unsigned char*>(rows.to), map,
+         rows.items, top_k, pieces);
 }
 
 // 16 bytes a lane with as many copies as there are; narrower words, the slow way, with all eight.
@@ -235,6 +234,22 @@ void copy(const Rows& rows, const std::int32_t* map, std::int32_t top_k, CopyPat
   }
 }
 
+// Whether the code that was built holds the kernel for this device. Not the device alone decides: code
+// for 8.0 runs on later ones too, without the copies. The shared memory is a state of the kernel, so it is
+// set once, for the largest piece.
+template <class Kernel>
+bool enable_bulk_copy(Kernel* kernel, int device) {
+  constexpr int kCompiledFor = 90;
+  const auto shared_bytes = static_cast<int>(bulk_shared_bytes(kMaxPiece));
+  int available = 0;
+  cudaFuncAttributes attributes{};
+  GOODPUT_CUDA(cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  GOODPUT_CUDA(cudaFuncGetAttributes(&attributes, kernel));
+  if (attributes.ptxVersion < kCompiledFor || available < shared_bytes) return false;
+  GOODPUT_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+  return true;
+}
+
 // A thread a received row: the last message that begins at or before it is the one it is in.
 __global__ void __launch_bounds__(kThreads) map_received(PlacementView placement, ScheduleView schedule,
                                                          std::int64_t rows, std::int32_t* __restrict__ map) {
@@ -256,12 +271,12 @@ __global__ void __launch_bounds__(kThreads) map_received(PlacementView placement
 
 CopyDevice copy_device() {
   int device = 0;
-  int multiprocessors = 0;
-  int major = 0;
+  CopyDevice found{};
   GOODPUT_CUDA(cudaGetDevice(&device));
-  GOODPUT_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  GOODPUT_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  return {multiprocessors, major >= 9};
+  GOODPUT_CUDA(cudaDeviceGetAttribute(&found.multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  found.has_bulk_copy = enable_bulk_copy(copy_rows_bulk<CopyKind::kScatter>, device) &&
+                        enable_bulk_copy(copy_rows_bulk<CopyKind::kGather>, device);
+  return found;
 }
 
 void scatter_rows(const Rows& rows, const std::int32_t* map, std::int32_t top_k, CopyPath path,

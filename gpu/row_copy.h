@@ -26,9 +26,10 @@ struct CopyDevice {
   bool has_bulk_copy;
 };
 
-// Of the current device.
+// Of the current device, which it also prepares for the bulk path: to be asked once, outside of captures.
 CopyDevice copy_device();
 
+// REQUIRES: what is written does not overlap what is read.
 struct Rows {
   const void* from;
   void* to;

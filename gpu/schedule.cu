@@ -28,7 +28,7 @@ __device__ ExpertTotals add_up_ranks(const PlacementView& placement, const Token
   const int expert = static_cast<int>(blockIdx.x) * kWarps + column;
   ExpertTotals sum{0, 0};
   if (expert < placement.experts) {
-#pragma unroll 8
+#pragma unroll 16
     for (int rank = static_cast<int>(threadIdx.x) / kLanesPerRow; rank < placement.ranks; rank += kRows) {
       const Tokens count = __ldg(counts + std::int64_t{rank} * placement.experts + expert);
       sum.all += count;
@@ -47,20 +47,55 @@ __device__ ExpertTotals add_up_ranks(const PlacementView& placement, const Token
   return {warp_sum(part.all), warp_sum(part.below)};
 }
 
+// moe::largest_quotient of two candidates at once: neither waits for the other's divisions. `size` for one
+// that is none, or has a common divisor with `size`.
+struct QuotientPair {
+  unsigned low;
+  unsigned high;
+};
+
+__device__ QuotientPair largest_quotients(Tokens low_candidate, Tokens high_candidate, unsigned size) {
+  struct Fraction {
+    unsigned numerator;
+    unsigned denominator;
+    unsigned largest;
+
+    __device__ void step() {
+      if (numerator == 0) return;
+      const unsigned quotient = denominator / numerator;
+      const unsigned remainder = denominator % numerator;
+      largest = max(largest, quotient);
+      denominator = numerator;
+      numerator = remainder;
+    }
+  };
+  const auto start = [&](Tokens candidate) {
+    const bool valid = candidate >= 1 && static_cast<unsigned>(candidate) < size;
+    return Fraction{valid ? static_cast<unsigned>(candidate) : 0U, size, 0U};
+  };
+  Fraction low = start(low_candidate);
+  Fraction high = start(high_candidate);
+  while ((low.numerator | high.numerator) != 0) {
+    low.step();
+    high.step();
+  }
+  // Where a candidate was valid and has no common divisor, the last denominator is 1.
+  const auto quotient = [&](const Fraction& end) {
+    return end.denominator == 1 && end.largest != 0 ? end.largest : size;
+  };
+  return {quotient(low), quotient(high)};
+}
+
 // moe::best_multiplier by a warp: of the candidates with the smallest largest quotient the first.
 __device__ Tokens warp_best_multiplier(Tokens size) {
   static_assert(moe::kMultiplierCandidates == 2 * kWarpSize, "two candidates a lane");
-  const auto quotient_of = [&](int candidate_index, Tokens limit) {
-    const Tokens candidate = moe::multiplier_candidate(size, candidate_index);
-    return candidate < 1 || candidate >= size ? size : moe::largest_quotient(candidate, size, limit);
-  };
-  const Tokens low = quotient_of(lane_id(), size);
-  const Tokens high = quotient_of(lane_id() + kWarpSize, low);
-  const Tokens least =
-      static_cast<Tokens>(__reduce_min_sync(kAllLanes, static_cast<unsigned>(moe::smaller(low, high))));
-  const unsigned lows = __ballot_sync(kAllLanes, low == least);
-  const unsigned highs = __ballot_sync(kAllLanes, high == least);
-  if (least >= size) return 1;
+  const QuotientPair quotients =
+      largest_quotients(moe::multiplier_candidate(size, lane_id()),
+                        moe::multiplier_candidate(size, lane_id() + kWarpSize), static_cast<unsigned>(size));
+  const unsigned least = __reduce_min_sync(kAllLanes, min(quotients.low, quotients.high));
+  const unsigned lows = __ballot_sync(kAllLanes, quotients.low == least);
+  const unsigned highs = __ballot_sync(kAllLanes, quotients.high == least);
+  if (least >= static_cast<unsigned>(size)) return 1;
   const int index =
       lows != 0 ? __ffs(static_cast<int>(lows)) - 1 : __ffs(static_cast<int>(highs)) - 1 + kWarpSize;
   return moe::multiplier_candidate(size, index);

@@ -46,7 +46,7 @@ enum class DispatchPolicy : std::uint8_t {
 };
 
 // The numbers first .. first + count - 1.
-struct Interval {
+struct alignas(8) Interval {  // one load of a kernel
   Tokens first;
   Tokens count;
 };
@@ -165,24 +165,37 @@ GOODPUT_HOST_DEVICE constexpr Tokens residual_place(const SurplusMap& map, Token
   return static_cast<Tokens>(std::int64_t{map.multiplier} * token % map.size);
 }
 
-// sum over 0 <= i < n of floor((a*i + b) / m), modulo 2^64: Euclid's algorithm on the lattice points under a
-// line. REQUIRES: m > 0; n, a, m < 2^31; b < 2^32.
-GOODPUT_HOST_DEVICE constexpr std::uint64_t floor_sum(std::uint64_t n, std::uint64_t m, std::uint64_t a,
-                                                      std::uint64_t b) {
+// sum over 0 <= i < n of floor((a*i + b) / m), modulo 2^64, on the way: Euclid's algorithm on the lattice
+// points under a line.
+struct FloorSum {
+  std::uint64_t n;
+  std::uint64_t b;
   std::uint64_t sum = 0;
-  for (;;) {
-    if (a >= m) {
-      sum += n * (n - 1) / 2 * (a / m);
-      a %= m;
-    }
-    if (b >= m) {
-      sum += n * (b / m);
-      b %= m;
-    }
-    const std::uint64_t top = a * n + b;
-    if (top < m) return sum;
+  bool done = false;
+
+  // REQUIRES: a < m. `quotient` is what a division of the slope by m took off it.
+  GOODPUT_HOST_DEVICE constexpr void step(std::uint64_t quotient, std::uint64_t a, std::uint64_t m) {
+    sum += n * (n - 1) / 2 * quotient + n * (b / m);
+    const std::uint64_t top = a * n + b % m;
+    done = top < m;
     n = top / m;
     b = top % m;
+  }
+};
+
+// The sum for b_high less that for b_low. Both share the slopes a/m of Euclid's algorithm, and their steps do
+// not wait for each other. REQUIRES: m > 0; n, a, m < 2^31; b < 2^32.
+GOODPUT_HOST_DEVICE constexpr std::uint64_t floor_sum_difference(std::uint64_t n, std::uint64_t m,
+                                                                 std::uint64_t a, std::uint64_t b_high,
+                                                                 std::uint64_t b_low) {
+  FloorSum high{n, b_high};
+  FloorSum low{n, b_low};
+  for (;;) {
+    const std::uint64_t quotient = a / m;
+    a %= m;
+    if (!high.done) high.step(quotient, a, m);
+    if (!low.done) low.step(quotient, a, m);
+    if (high.done && low.done) return high.sum - low.sum;
     const std::uint64_t slope = a;
     a = m;
     m = slope;
@@ -205,8 +218,7 @@ GOODPUT_HOST_DEVICE constexpr Tokens pair_count(const SurplusMap& map, Interval 
   const std::uint64_t from_first = size + static_cast<std::uint64_t>(residual_place(map, surplus.first)) -
                                    static_cast<std::uint64_t>(residual.first);
   const std::uint64_t from_end = from_first - static_cast<std::uint64_t>(residual.count);
-  return static_cast<Tokens>(floor_sum(n, size, multiplier, from_first) -
-                             floor_sum(n, size, multiplier, from_end));
+  return static_cast<Tokens>(floor_sum_difference(n, size, multiplier, from_first, from_end));
 }
 
 // Which of an expert's hosts has `place` in its residual interval. REQUIRES: the intervals are those of all

@@ -89,6 +89,8 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize) copy_bulk(CopyWork work
       if (i > 0) load(i - 1 + kStages);
     }
     bulk_wait_read<0>();
+  } else {
+    __trap();  // copy_device() says where it can run
   }
 }
 

@@ -11,22 +11,6 @@
 
 namespace goodput::gpu::bench {
 
-template <class T>
-DeviceBuffer<T> upload(const std::vector<T>& host) {
-  DeviceBuffer<T> buffer(host.size());
-  if (!host.empty()) {
-    GOODPUT_CUDA(cudaMemcpy(buffer.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
-  }
-  return buffer;
-}
-
-template <class T>
-std::vector<T> download(const T* device, std::size_t count) {
-  std::vector<T> host(count);
-  if (count != 0) GOODPUT_CUDA(cudaMemcpy(host.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
-  return host;
-}
-
 // The rank in the middle. Every rank has as many tokens as this one; the counts of the others are drawn, so
 // that nothing has to be exchanged.
 class RoutedRank {

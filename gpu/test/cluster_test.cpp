@@ -48,7 +48,7 @@ class DeviceCluster {
         make_placement(shape_.ranks, shape_.experts, cluster.placement.replicas);
     for (std::int32_t rank = 0; rank < shape_.ranks; ++rank) {
       dispatchers_.emplace_back(shape_, placement, rank, dispatch.path);
-      expert_of_.push_back(to_device(cluster.expert_of[size(rank)]));
+      expert_of_.push_back(upload(cluster.expert_of[size(rank)]));
     }
   }
 
@@ -72,28 +72,28 @@ class DeviceCluster {
   // What the experts are given, by rank.
   std::vector<std::vector<T>> forth(const std::vector<std::vector<T>>& x) {
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const DeviceBuffer<T> d_x = to_device(x[i]);
+      const DeviceBuffer<T> d_x = upload(x[i]);
       dispatchers_[i].scatter(d_x.data(), send_[i].data(), stream_.get());
       stream_.synchronize();
     }
     to_experts();
     std::vector<std::vector<T>> grouped;
-    for (const auto& buffer : grouped_) grouped.push_back(to_host(buffer.data(), buffer.size()));
+    for (const auto& buffer : grouped_) grouped.push_back(download(buffer.data(), buffer.size()));
     return grouped;
   }
 
   void replace_grouped(const std::vector<std::vector<T>>& rows) {
-    for (std::size_t i = 0; i < rows.size(); ++i) grouped_[i] = to_device(rows[i]);
+    for (std::size_t i = 0; i < rows.size(); ++i) grouped_[i] = upload(rows[i]);
   }
 
   std::vector<std::vector<T>> back(const std::vector<std::vector<float>>& weights) {
     from_experts();
     std::vector<std::vector<T>> y;
     for (std::size_t i = 0; i < weights.size(); ++i) {
-      const DeviceBuffer<float> d_weights = to_device(weights[i]);
+      const DeviceBuffer<float> d_weights = upload(weights[i]);
       DeviceBuffer<T> d_y = poisoned<T>(elements(tokens(i)));
       dispatchers_[i].combine(send_[i].data(), d_weights.data(), d_y.data(), stream_.get());
-      y.push_back(to_host(d_y.data(), d_y.size()));
+      y.push_back(download(d_y.data(), d_y.size()));
     }
     return y;
   }
@@ -102,8 +102,8 @@ class DeviceCluster {
   std::vector<std::vector<T>> gradient(const std::vector<std::vector<T>>& dy,
                                        const std::vector<std::vector<float>>& weights) {
     for (std::size_t i = 0; i < dy.size(); ++i) {
-      const DeviceBuffer<T> d_dy = to_device(dy[i]);
-      const DeviceBuffer<float> d_weights = to_device(weights[i]);
+      const DeviceBuffer<T> d_dy = upload(dy[i]);
+      const DeviceBuffer<float> d_weights = upload(weights[i]);
       DeviceBuffer<T> d_send = poisoned<T>(send_[i].size());
       DeviceBuffer<float> d_d_weights = poisoned<float>(weights[i].size());
       dispatchers_[i].combine_backward(d_dy.data(), send_[i].data(), d_weights.data(), d_send.data(),
@@ -117,7 +117,7 @@ class DeviceCluster {
     for (std::size_t i = 0; i < dy.size(); ++i) {
       DeviceBuffer<T> d_dx = poisoned<T>(dy[i].size());
       dispatchers_[i].scatter_backward(send_[i].data(), d_dx.data(), stream_.get());
-      dx.push_back(to_host(d_dx.data(), d_dx.size()));
+      dx.push_back(download(d_dx.data(), d_dx.size()));
     }
     return dx;
   }

@@ -1,4 +1,4 @@
-// Host vectors on the device and back, and their comparison bit for bit.
+// Poisoned device memory, and the comparison of vectors bit for bit.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,20 +16,10 @@ namespace goodput::gpu::testing {
 
 inline constexpr int kPoison = 0xCD;
 
-// Blocking copies from pageable memory, and memsets, may still be under way on the default stream when they
-// return; streams that do not wait for it must not see that.
+// Blocking memsets may still be under way on the default stream when they return; streams that do not wait
+// for it must not see that.
 inline void finish_default_stream() {
   GOODPUT_CUDA(cudaStreamSynchronize(nullptr));
-}
-
-template <class T>
-DeviceBuffer<T> to_device(const std::vector<T>& host) {
-  DeviceBuffer<T> device(host.size());
-  if (!host.empty()) {
-    GOODPUT_CUDA(cudaMemcpy(device.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
-    finish_default_stream();
-  }
-  return device;
 }
 
 // Device memory of which every byte is kPoison.
@@ -45,15 +35,6 @@ template <class T>
 std::vector<T> poisoned_host(std::size_t count) {
   std::vector<T> host(count);
   if (count != 0) std::memset(host.data(), kPoison, count * sizeof(T));
-  return host;
-}
-
-// Waits for the device.
-template <class T>
-std::vector<T> to_host(const T* device, std::size_t count) {
-  GOODPUT_CUDA(cudaDeviceSynchronize());
-  std::vector<T> host(count);
-  if (count != 0) GOODPUT_CUDA(cudaMemcpy(host.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
   return host;
 }
 

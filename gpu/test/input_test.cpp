@@ -44,7 +44,7 @@ std::string wrong_shapes() {
                    refused({8, 8, 0, 1, 8}, "top_k is 0, must be 1 to 8"),
                    refused({8, 8, 1, -1, 8}, "max_tokens is -1, must be 0 to 2147483647"),
                    refused({8, 8, 1, 1, 0}, "hidden is 0, must be 1 to 2147483647"),
-                   refused(huge, "ranks * max_tokens * top_k is 2147483648, must be 0 to 2147483647")});
+                   refused(huge, "ranks * max_tokens * top_k is 2147483648, must be 0 to 2130706432")});
 }
 
 std::string wrong_placements() {
@@ -92,7 +92,7 @@ std::string wrong_row_addresses() {
   const CopyDevice device = copy_device();
   const Stream stream;
   DeviceBuffer<unsigned char> bytes(4096);
-  const auto map = to_device(std::vector<std::int32_t>{0});
+  const auto map = upload(std::vector<std::int32_t>{0});
   const auto scatter = [&](int offset, std::int64_t row_bytes, CopyPath path, const CopyDevice& with) {
     scatter_rows({bytes.data() + offset, bytes.data() + 2048, row_bytes, 1}, map.data(), 1, path, with,
                  stream.get());
@@ -138,20 +138,20 @@ struct RankRun {
 RankRun run_rank(const DispatchShape& shape, const ExpertPlacement& placement,
                  const std::vector<std::int32_t>& expert_of, std::vector<moe::Tokens> all_counts) {
   const Stream stream;
-  const auto d_expert_of = to_device(expert_of);
+  const auto d_expert_of = upload(expert_of);
   Dispatcher dispatcher(shape, placement, 0);
   dispatcher.count(d_expert_of.data(), static_cast<std::int32_t>(expert_of.size()) / shape.top_k,
                    stream.get());
-  const auto mine = to_host(dispatcher.counts(), static_cast<std::size_t>(shape.experts));
+  const auto mine = download(dispatcher.counts(), static_cast<std::size_t>(shape.experts));
   std::copy(mine.begin(), mine.end(), all_counts.begin());
-  const auto d_counts = to_device(all_counts);
+  const auto d_counts = upload(all_counts);
   GOODPUT_CUDA(cudaMemcpyAsync(dispatcher.all_counts(), d_counts.data(),
                                all_counts.size() * sizeof(moe::Tokens), cudaMemcpyDeviceToDevice,
                                stream.get()));
   dispatcher.schedule(stream.get());
   dispatcher.place(stream.get());
   RankRun run{dispatcher.wait_host_counts(), {}};
-  run.positions = to_host(dispatcher.positions(), expert_of.size());
+  run.positions = download(dispatcher.positions(), expert_of.size());
   return run;
 }
 

@@ -43,7 +43,7 @@ std::string wrong_schedule(const Dispatcher& dispatcher, const Cluster& cluster,
     if (layout.entries[i].rank == me) shares[size(layout.entries[i].expert)].own_entry = static_cast<int>(i);
   }
   const auto same = [](const char* what, const auto* device, const auto& host) {
-    return differ(what, to_host(device, host.size()), host);
+    return differ(what, download(device, host.size()), host);
   };
   return first_of({same("expert shares", view.experts, shares), same("local tokens", view.local, local),
                    same("residuals", view.residuals, residuals),
@@ -91,13 +91,13 @@ std::string wrong_rows(Dispatcher& dispatcher, const Expected& expected, std::in
   const std::vector<T> x = random_rows<T>(own, random);
   std::vector<T> send = poisoned_host<T>(sent);
   reference::scatter(x, positions, top_k, hidden, send);
-  const DeviceBuffer<T> d_x = to_device(x);
+  const DeviceBuffer<T> d_x = upload(x);
   DeviceBuffer<T> d_send = poisoned<T>(sent);
   dispatcher.scatter(d_x.data(), d_send.data(), stream);
 
   const std::vector<T> arrived = random_rows<T>(received, random);
   const std::vector<std::int32_t> map = reference::regroup_rows(expected.layout);
-  const DeviceBuffer<T> d_arrived = to_device(arrived);
+  const DeviceBuffer<T> d_arrived = upload(arrived);
   DeviceBuffer<T> d_grouped = poisoned<T>(received);
   DeviceBuffer<T> d_ungrouped = poisoned<T>(received);
   dispatcher.regroup(d_arrived.data(), d_grouped.data(), expected.layout.rows_received(), stream);
@@ -105,8 +105,8 @@ std::string wrong_rows(Dispatcher& dispatcher, const Expected& expected, std::in
 
   const std::vector<T> returned = random_rows<T>(sent, random);
   const std::vector<float> weights = random_rows<float>(positions.size(), random);
-  const DeviceBuffer<T> d_returned = to_device(returned);
-  const DeviceBuffer<float> d_weights = to_device(weights);
+  const DeviceBuffer<T> d_returned = upload(returned);
+  const DeviceBuffer<float> d_weights = upload(weights);
   DeviceBuffer<T> d_y = poisoned<T>(own);
   DeviceBuffer<T> d_dx = poisoned<T>(own);
   dispatcher.combine(d_returned.data(), d_weights.data(), d_y.data(), stream);
@@ -119,15 +119,16 @@ std::string wrong_rows(Dispatcher& dispatcher, const Expected& expected, std::in
   const auto gradient = reference::combine_backward(x, returned, positions, weights, top_k, hidden);
 
   return first_of(
-      {differ("scattered rows", to_host(d_send.data(), sent), send),
-       differ("grouped rows", to_host(d_grouped.data(), received), reference::regroup(arrived, map, hidden)),
-       differ("ungrouped rows", to_host(d_ungrouped.data(), received), arrived),
-       differ("combined rows", to_host(d_y.data(), own),
+      {differ("scattered rows", download(d_send.data(), sent), send),
+       differ("grouped rows", download(d_grouped.data(), received), reference::regroup(arrived, map, hidden)),
+       differ("ungrouped rows", download(d_ungrouped.data(), received), arrived),
+       differ("combined rows", download(d_y.data(), own),
               reference::combine(returned, positions, weights, top_k, hidden)),
-       differ("gradient of scatter", to_host(d_dx.data(), own),
+       differ("gradient of scatter", download(d_dx.data(), own),
               reference::scatter_backward(returned, positions, top_k, hidden)),
-       differ("gradient of the combined rows", to_host(d_d_rows.data(), sent), gradient.d_rows),
-       differ("gradient of the weights", to_host(d_d_weights.data(), positions.size()), gradient.d_weights)});
+       differ("gradient of the combined rows", download(d_d_rows.data(), sent), gradient.d_rows),
+       differ("gradient of the weights", download(d_d_weights.data(), positions.size()),
+              gradient.d_weights)});
 }
 
 std::string wrong_rows(Dispatcher& dispatcher, const Expected& expected, std::int64_t tokens, Random& random,
@@ -153,14 +154,14 @@ std::string wrong_rank(RowTests row_tests, const DispatchCase& dispatch, const C
   expected.positions = reference::positions(cluster.placement, schedule, expected.layout, me, expert_of);
 
   const Stream stream;
-  const DeviceBuffer<std::int32_t> d_expert_of = to_device(expert_of);
-  const DeviceBuffer<moe::Tokens> d_counts = to_device(cluster.counts);
+  const DeviceBuffer<std::int32_t> d_expert_of = upload(expert_of);
+  const DeviceBuffer<moe::Tokens> d_counts = upload(cluster.counts);
   Dispatcher dispatcher(
       dispatch.shape,
       make_placement(dispatch.shape.ranks, dispatch.shape.experts, cluster.placement.replicas), me,
       dispatch.path);
   dispatcher.count(d_expert_of.data(), tokens, stream.get());
-  const std::vector<moe::Tokens> counts = to_host(dispatcher.counts(), size(dispatch.shape.experts));
+  const std::vector<moe::Tokens> counts = download(dispatcher.counts(), size(dispatch.shape.experts));
   GOODPUT_CUDA(cudaMemcpyAsync(dispatcher.all_counts(), d_counts.data(),
                                d_counts.size() * sizeof(moe::Tokens), cudaMemcpyDeviceToDevice,
                                stream.get()));
@@ -169,12 +170,12 @@ std::string wrong_rank(RowTests row_tests, const DispatchCase& dispatch, const C
   const HostCounts host_counts = dispatcher.wait_host_counts();
 
   Random random(dispatch.seed + size(me));
-  return first_of({differ("counts", counts, reference::count_slots(expert_of, dispatch.shape.experts)),
-                   wrong_schedule(dispatcher, cluster, expected), wrong_host_counts(host_counts, expected),
-                   differ("positions", to_host(dispatcher.positions(), expert_of.size()), expected.positions),
-                   row_tests == RowTests::kNone
-                       ? std::string()
-                       : wrong_rows(dispatcher, expected, tokens, random, stream.get())});
+  return first_of(
+      {differ("counts", counts, reference::count_slots(expert_of, dispatch.shape.experts)),
+       wrong_schedule(dispatcher, cluster, expected), wrong_host_counts(host_counts, expected),
+       differ("positions", download(dispatcher.positions(), expert_of.size()), expected.positions),
+       row_tests == RowTests::kNone ? std::string()
+                                    : wrong_rows(dispatcher, expected, tokens, random, stream.get())});
 }
 
 std::string wrong_case(const DispatchCase& dispatch, RowTests row_tests = RowTests::kAll) {

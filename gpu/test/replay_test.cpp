@@ -72,9 +72,9 @@ std::string wrong_replays(CopyPath path) {
   const std::size_t own = static_cast<std::size_t>(tokens) * static_cast<std::size_t>(shape.hidden);
 
   const Stream stream;
-  const auto d_expert_of = to_device(expert_of);
-  const auto d_counts = to_device(cluster.counts);
-  const auto d_x = to_device(random_rows<float>(own, random));
+  const auto d_expert_of = upload(expert_of);
+  const auto d_counts = upload(cluster.counts);
+  const auto d_x = upload(random_rows<float>(own, random));
   auto d_send = poisoned<float>(own * static_cast<std::size_t>(shape.top_k));
   Dispatcher dispatcher(shape, make_placement(shape.ranks, shape.experts, cluster.placement.replicas), kRank,
                         path);
@@ -93,10 +93,10 @@ std::string wrong_replays(CopyPath path) {
     const ScheduleView& view = dispatcher.schedule_view();
     const auto entries = static_cast<std::size_t>(dispatcher.placement_view().entry_count);
     const auto groups = static_cast<std::size_t>(shape.ranks * dispatcher.hosted_experts());
-    return Output{to_host(dispatcher.positions(), expert_of.size()),
-                  to_host(view.send_begin, entries + 1),
-                  to_host(view.group_begin, groups + 1),
-                  to_host(d_send.data(), d_send.size()),
+    return Output{download(dispatcher.positions(), expert_of.size()),
+                  download(view.send_begin, entries + 1),
+                  download(view.group_begin, groups + 1),
+                  download(d_send.data(), d_send.size()),
                   counts.send_rows,
                   counts.receive_rows};
   };

@@ -67,12 +67,12 @@ std::string wrong_scatter(const CopyCase& copy, const CopyDevice& device, Random
   }
 
   const Stream stream;
-  const auto d_from = to_device(from);
-  const auto d_map = to_device(map);
+  const auto d_from = upload(from);
+  const auto d_map = upload(map);
   auto d_to = poisoned<std::uint8_t>(expected.size());
   scatter_rows({d_from.data() + copy.offset, d_to.data() + copy.offset, copy.row_bytes, copy.items},
                d_map.data(), copy.top_k, copy.path, device, stream.get());
-  return differ("scattered bytes", to_host(d_to.data(), d_to.size()), expected);
+  return differ("scattered bytes", download(d_to.data(), d_to.size()), expected);
 }
 
 std::string wrong_gather(const CopyCase& copy, const CopyDevice& device, Random& random) {
@@ -84,12 +84,12 @@ std::string wrong_gather(const CopyCase& copy, const CopyDevice& device, Random&
   }
 
   const Stream stream;
-  const auto d_from = to_device(from);
-  const auto d_map = to_device(map);
+  const auto d_from = upload(from);
+  const auto d_map = upload(map);
   auto d_to = poisoned<std::uint8_t>(expected.size());
   gather_rows({d_from.data() + copy.offset, d_to.data() + copy.offset, copy.row_bytes, copy.items},
               d_map.data(), copy.path, device, stream.get());
-  return differ("gathered bytes", to_host(d_to.data(), d_to.size()), expected);
+  return differ("gathered bytes", download(d_to.data(), d_to.size()), expected);
 }
 
 std::string wrong_copy(const CopyCase& copy) {
@@ -149,13 +149,13 @@ std::string wrong_sums(std::int32_t hidden, std::int32_t top_k, std::int32_t off
   const auto shifted = [&](const std::vector<T>& host) {
     std::vector<T> moved(shift);
     moved.insert(moved.end(), host.begin(), host.end());
-    return to_device(moved);
+    return upload(moved);
   };
   const Stream stream;
-  const auto d_positions = to_device(positions);
+  const auto d_positions = upload(positions);
   const auto d_returned = shifted(returned);
   const auto d_dy = shifted(dy);
-  const auto d_weights = to_device(weights);
+  const auto d_weights = upload(weights);
   auto y = poisoned<T>(shift + dy.size());
   auto plain = poisoned<T>(shift + dy.size());
   auto d_rows = poisoned<T>(shift + returned.size());
@@ -166,12 +166,12 @@ std::string wrong_sums(std::int32_t hidden, std::int32_t top_k, std::int32_t off
   combine_rows_backward(shape, d_dy.data() + shift, d_returned.data() + shift, d_weights.data(),
                         d_rows.data() + shift, d_d_weights.data(), device, stream.get());
   return first_of(
-      {differ("weighted sums", to_host(y.data() + shift, dy.size()),
+      {differ("weighted sums", download(y.data() + shift, dy.size()),
               reference::combine(returned, positions, weights, top_k, hidden)),
-       differ("plain sums", to_host(plain.data() + shift, dy.size()),
+       differ("plain sums", download(plain.data() + shift, dy.size()),
               reference::combine(returned, positions, {}, top_k, hidden)),
-       differ("gradients of rows", to_host(d_rows.data() + shift, returned.size()), d_rows_expected),
-       differ("gradients of weights", to_host(d_d_weights.data(), weights.size()), gradient.d_weights)});
+       differ("gradients of rows", download(d_rows.data() + shift, returned.size()), d_rows_expected),
+       differ("gradients of weights", download(d_d_weights.data(), weights.size()), gradient.d_weights)});
 }
 
 template <class T>
@@ -203,8 +203,8 @@ std::string wrong_far_rows(CopyPath path) {
   const auto ones = std::vector<float>(kRows.size(), 1.0F);
 
   const Stream stream;
-  const auto d_from = to_device(from);
-  const auto d_map = to_device(map);
+  const auto d_from = upload(from);
+  const auto d_map = upload(map);
   DeviceBuffer<unsigned char> far(size((std::int64_t{kRows.back()} + 1) * kRowBytes));
   auto gathered = poisoned<float>(from.size());
   auto summed = poisoned<float>(from.size());
@@ -219,8 +219,8 @@ std::string wrong_far_rows(CopyPath path) {
   GOODPUT_CUDA(
       cudaMemcpy(last.data(), far.data() + kRows.back() * kRowBytes, kRowBytes, cudaMemcpyDeviceToHost));
   return first_of({differ("the last row", last, std::vector<float>(from.end() - kRowBytes / 4, from.end())),
-                   differ("gathered rows", to_host(gathered.data(), from.size()), from),
-                   differ("summed rows", to_host(summed.data(), from.size()), from)});
+                   differ("gathered rows", download(gathered.data(), from.size()), from),
+                   differ("summed rows", download(summed.data(), from.size()), from)});
 }
 
 }  // namespace

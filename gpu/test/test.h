@@ -11,8 +11,10 @@ namespace goodput::gpu::testing {
 
 struct Test {
   std::string name;
-  std::function<std::string()> wrong;  // "": passed
+  std::function<std::string()> wrong;  // "": passed; kNoBulkCopy: skipped
 };
+
+inline constexpr const char* kNoBulkCopy = "skipped: no bulk copies here";
 
 // kSmall is for the sanitizers and the emulator: the same tests with fewer and smaller cases.
 enum class Size { kSmall, kFull };
