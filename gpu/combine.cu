@@ -116,6 +116,7 @@ unsigned grid_of(std::int64_t tokens, const CopyDevice& device) {
 }
 
 Access access_of(const TokenRows& shape, std::initializer_list<const void*> addresses) {
+  check_top_k("combine", shape.top_k);
   const std::size_t element = bytes_of(shape.element);
   bool aligned = static_cast<std::size_t>(shape.hidden) * element % 16 == 0;
   for (const void* address : addresses) {

@@ -29,7 +29,8 @@ struct DispatchShape {
   }
 };
 
-// Throws std::invalid_argument that names the size and its range.
+// Both throw std::invalid_argument that names the size and its range.
 void check_shape(const DispatchShape& shape);
+void check_top_k(const char* of, std::int32_t top_k);
 
 }  // namespace goodput::gpu

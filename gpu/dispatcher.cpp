@@ -80,6 +80,8 @@ Dispatcher::Dispatcher(const DispatchShape& shape, const ExpertPlacement& placem
   group_begin_ = DeviceBuffer<std::int32_t>(size(received + 1));
   summary_ = DeviceBuffer<std::int32_t>(kReportSize + size(2 * std::int64_t{ranks} + hosted));
   host_summary_ = PinnedBuffer<std::int32_t>(summary_.size());
+  std::fill_n(host_summary_.data(), kReportSize, kNothingWrong);
+  std::fill_n(host_summary_.data() + kReportSize, summary_.size() - kReportSize, 0);
 
   std::int32_t* const rows = summary_.data() + kReportSize;
   schedule_ = {shares_.data(),        local_.data(),       residuals_.data(),
@@ -137,32 +139,24 @@ HostCounts Dispatcher::host_counts() {
   counts.expert_rows.assign(experts, experts + placement_.hosted);
   counts.rows_sent = std::accumulate(send, receive, std::int64_t{0});
   counts.rows_received = std::accumulate(receive, experts, std::int64_t{0});
-  const auto found = [&](DispatchProblem problem, std::int32_t where) {
-    if (counts.problem == DispatchProblem::kNone && where != kNothingWrong) {
-      counts.problem = problem;
-      counts.where = where;
-    }
-  };
-  found(DispatchProblem::kBadExpert, report.bad_slot);
-  found(DispatchProblem::kExpertLost, report.lost_expert);
-  found(DispatchProblem::kCrowdedExpert, report.crowded_expert);
+  const auto first = [](std::int32_t found) { return found == kNothingWrong ? -1 : found; };
+  counts.bad_slot = first(report.bad_slot);
+  counts.lost_expert = first(report.lost_expert);
+  counts.crowded_expert = first(report.crowded_expert);
   reserve_rows(counts.rows_received);
   return counts;
 }
 
 std::string message_of(const HostCounts& counts) {
-  const std::string where = std::to_string(counts.where);
-  switch (counts.problem) {
-    case DispatchProblem::kNone:
-      return "";
-    case DispatchProblem::kBadExpert:
-      return "slot " + where + " names an expert that does not exist; -1 drops a choice";
-    case DispatchProblem::kExpertLost:
-      return "expert " + where + " is lost: tokens are routed to it and no rank hosts it";
-    case DispatchProblem::kCrowdedExpert:
-      return "expert " + where + " has more than " + std::to_string(moe::kMostTokens) + " tokens";
-  }
-  return "";
+  std::string message;
+  const auto add = [&](const char* what, std::int32_t where, const std::string& problem) {
+    if (where < 0) return;
+    message += (message.empty() ? "" : "; ") + std::string(what) + std::to_string(where) + problem;
+  };
+  add("slot ", counts.bad_slot, " names an expert that does not exist; -1 drops a choice");
+  add("expert ", counts.lost_expert, " is lost: tokens are routed to it and no rank hosts it");
+  add("expert ", counts.crowded_expert, " has more than " + std::to_string(moe::kMostTokens) + " tokens");
+  return message;
 }
 
 void Dispatcher::scatter(const void* x, void* send, cudaStream_t stream) {

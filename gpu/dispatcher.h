@@ -45,26 +45,22 @@
 
 namespace goodput::gpu {
 
-enum class DispatchProblem : std::uint8_t {
-  kNone,
-  kBadExpert,      // a slot of this rank names an expert that does not exist
-  kExpertLost,     // tokens are routed to an expert that no rank hosts
-  kCrowdedExpert,  // an expert has more than moe::kMostTokens tokens
-};
-
 // What the host has to know to exchange rows.
 struct HostCounts {
-  DispatchProblem problem = DispatchProblem::kNone;
-  std::int32_t where = -1;                 // the first slot or expert concerned
+  // The first of each; -1: none. Tokens concerned are sent nowhere: the caller decides whether that may be.
+  std::int32_t bad_slot = -1;              // of this rank: it names an expert that does not exist
+  std::int32_t lost_expert = -1;           // tokens of any rank are routed to it and no rank hosts it
+  std::int32_t crowded_expert = -1;        // it has more than moe::kMostTokens tokens
   std::vector<std::int32_t> send_rows;     // ranks: rows for every rank, in order in the send buffer
   std::vector<std::int32_t> receive_rows;  // ranks: rows from every rank, in order in the receive buffer
-  std::vector<std::int32_t> expert_rows;   // hosted experts: rows of each, in order in the grouped buffer
+  std::vector<std::int32_t> expert_rows;   // rows of every expert of the rank, ascending: the grouped buffer
   std::int64_t rows_sent = 0;
   std::int64_t rows_received = 0;
+
+  [[nodiscard]] bool ok() const { return bad_slot < 0 && lost_expert < 0 && crowded_expert < 0; }
 };
 
-// One line for a person; "" where there is no problem. The tokens concerned are sent nowhere: the caller
-// decides whether that may be.
+// One line for a person; "" where all is well.
 std::string message_of(const HostCounts& counts);
 
 class Dispatcher {

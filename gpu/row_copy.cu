@@ -212,6 +212,7 @@ void launch_bulk(const Rows& rows, const std::int32_t* map, std::int32_t top_k, 
 template <CopyKind kKind>
 void copy(const Rows& rows, const std::int32_t* map, std::int32_t top_k, CopyPath asked,
           const CopyDevice& device, cudaStream_t stream) {
+  check_top_k("row copy", top_k);
   if (!multiple_of(rows, 2)) {
     throw std::invalid_argument("row copy: rows and addresses must be multiples of 2 bytes");
   }

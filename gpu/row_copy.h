@@ -20,7 +20,7 @@ namespace goodput::gpu {
 
 enum class CopyPath : std::uint8_t { kAuto, kVector, kBulk };
 
-// What of a device the copies depend on.
+// What of a device the copies depend on; from copy_device().
 struct CopyDevice {
   int multiprocessors;
   bool has_bulk_copy;
@@ -39,7 +39,7 @@ struct Rows {
 
 // `map`: items x top_k rows of `to`; a negative one is no row.
 // Both throw std::invalid_argument where `path` is kBulk and cannot be, and where rows or addresses are no
-// multiple of 2 bytes.
+// multiple of 2 bytes, and for a top_k beyond kMaxTopK.
 void scatter_rows(const Rows& rows, const std::int32_t* map, std::int32_t top_k, CopyPath path,
                   const CopyDevice& device, cudaStream_t stream);
 // `map`: items rows of `from`, none negative.

@@ -21,6 +21,20 @@ std::size_t advance(std::size_t& next, std::int32_t rows) {
   return begin;
 }
 
+// Before anything is copied.
+void check_ends(const std::vector<RowExchange>& parts) {
+  for (std::size_t source = 0; source < parts.size(); ++source) {
+    for (std::size_t target = 0; target < parts.size(); ++target) {
+      const std::int32_t sent = parts[source].send_rows[target];
+      const std::int32_t expected = parts[target].receive_rows[source];
+      if (sent == expected) continue;
+      throw std::logic_error("virtual transport: rank " + std::to_string(source) + " sends " +
+                             std::to_string(sent) + " rows to rank " + std::to_string(target) +
+                             ", which expects " + std::to_string(expected));
+    }
+  }
+}
+
 }  // namespace
 
 VirtualTransport::VirtualTransport(std::int32_t ranks) {
@@ -54,16 +68,12 @@ void VirtualTransport::all_gather(const std::vector<CountExchange>& parts, std::
 void VirtualTransport::all_to_all(const std::vector<RowExchange>& parts, std::size_t row_bytes,
                                   cudaStream_t stream) {
   check_parts(parts.size());
+  check_ends(parts);
   std::vector<std::size_t> received(parts.size(), 0);
   for (std::size_t source = 0; source < parts.size(); ++source) {
     std::size_t sent = 0;
     for (std::size_t target = 0; target < parts.size(); ++target) {
       const std::int32_t rows = parts[source].send_rows[target];
-      if (rows != parts[target].receive_rows[source]) {
-        throw std::logic_error("virtual transport: rank " + std::to_string(source) + " sends " +
-                               std::to_string(rows) + " rows to rank " + std::to_string(target) +
-                               ", which expects " + std::to_string(parts[target].receive_rows[source]));
-      }
       const std::size_t from = advance(sent, rows);
       const std::size_t to = advance(received[target], rows);
       copy(static_cast<unsigned char*>(parts[target].receive) + to * row_bytes,

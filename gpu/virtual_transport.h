@@ -16,7 +16,7 @@ class VirtualTransport final : public Transport {
   [[nodiscard]] const std::vector<std::int32_t>& local_ranks() const override { return local_; }
 
   void all_gather(const std::vector<CountExchange>& parts, std::size_t count, cudaStream_t stream) override;
-  // Throws std::logic_error where two ranks disagree about a message.
+  // Throws std::logic_error where two ranks disagree about a message, before anything is copied.
   void all_to_all(const std::vector<RowExchange>& parts, std::size_t row_bytes, cudaStream_t stream) override;
 
  private:

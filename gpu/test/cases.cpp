@@ -29,7 +29,7 @@ reference::Placement make_placement(const DispatchCase& dispatch, Random& random
   const std::int32_t ranks = dispatch.shape.ranks;
   const std::int32_t experts = dispatch.shape.experts;
   reference::Placement placement{ranks, experts, {}};
-  placement.replicas.assign(placement.cell(ranks, 0), 0);
+  placement.replicas.assign(placement.cell(ranks, 0), dispatch.hosting == Hosting::kEverywhere ? 1 : 0);
   const std::int32_t slots = std::max(4, (experts + ranks - 1) / ranks);
   for (std::int32_t slot = 0; slot < slots * ranks; ++slot) {
     const std::int32_t expert = slot < experts ? slot : skewed(experts, random);
@@ -98,6 +98,8 @@ std::string name_of(const DispatchCase& dispatch) {
   if (dispatch.routing == Routing::kOneExpert) name += " one-expert";
   if (dispatch.routing == Routing::kAllDropped) name += " all-dropped";
   if (dispatch.failures == Failures::kSome) name += " failures";
+  if (dispatch.hosting == Hosting::kEverywhere) name += " everywhere";
+  if (dispatch.path != CopyPath::kAuto) name += dispatch.path == CopyPath::kBulk ? " bulk" : " vector";
   return name + " seed=" + std::to_string(dispatch.seed);
 }
 

@@ -37,10 +37,13 @@ enum class Routing {
 
 enum class Failures { kNone, kSome };  // kSome: a third of the ranks host nothing, experts may be lost
 
+enum class Hosting { kSlots, kEverywhere };  // every expert on every rank
+
 struct DispatchCase {
   DispatchShape shape;
   Routing routing = Routing::kSkewed;
   Failures failures = Failures::kNone;
+  Hosting hosting = Hosting::kSlots;
   CopyPath path = CopyPath::kAuto;
   std::uint64_t seed = 0;
 };
@@ -48,7 +51,7 @@ struct DispatchCase {
 std::string name_of(const DispatchCase& dispatch);
 
 // Every pair of values of gpu.md's grid of ranks, experts, tokens and top-k in some case, with element types,
-// policies, copy paths, routing and failures turning beside them. Small: fewer tokens.
+// policies, routing and failures turning beside them. Small: fewer tokens.
 std::vector<DispatchCase> grid(Size size);
 
 struct Cluster {

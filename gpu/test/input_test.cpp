@@ -110,6 +110,16 @@ std::string wrong_row_addresses() {
                                [&] {
                                  scatter(0, 16, CopyPath::kBulk, {1, false});
                                }),
+                   refuses_not("row copy: top_k is 9, must be 1 to 8",
+                               [&] {
+                                 scatter_rows({bytes.data(), bytes.data() + 2048, 16, 1}, map.data(), 9,
+                                              CopyPath::kAuto, device, stream.get());
+                               }),
+                   refuses_not("combine: top_k is 0, must be 1 to 8",
+                               [&] {
+                                 combine_rows({ElementType::kFp32, 4, 1, 0, map.data()}, bytes.data(),
+                                              nullptr, bytes.data() + 64, device, stream.get());
+                               }),
                    refuses_not("combine: addresses must be multiples of the size of an element", [&] {
                      combine_rows(floats, bytes.data() + 2, nullptr, bytes.data() + 64, device, stream.get());
                    })});
@@ -158,8 +168,7 @@ RankRun run_rank(const DispatchShape& shape, const ExpertPlacement& placement,
 // 5 names no expert of 4, nor does -2; both are dropped, slot 2 is the first of them.
 std::string wrong_bad_expert() {
   const RankRun run = run_rank({1, 4, 2, 3, 8}, one_each(1, 4), {3, 0, 5, -1, 0, -2}, {0, 0, 0, 0});
-  if (run.counts.problem != DispatchProblem::kBadExpert || run.counts.where != 2)
-    return "no problem in slot 2";
+  if (run.counts.bad_slot != 2) return "no problem in slot 2";
   if (message_of(run.counts) != "slot 2 names an expert that does not exist; -1 drops a choice") {
     return "the message is: " + message_of(run.counts);
   }
@@ -174,7 +183,7 @@ std::string wrong_first_bad_slot() {
   expert_of[4'321] = -9;
   expert_of[4'289] = 4;
   const RankRun run = run_rank({1, 4, 1, 10'000, 8}, one_each(1, 4), expert_of, {0, 0, 0, 0});
-  return run.counts.where == 4'289 ? "" : "the first bad slot is " + std::to_string(run.counts.where);
+  return run.counts.bad_slot == 4'289 ? "" : "the first bad slot is " + std::to_string(run.counts.bad_slot);
 }
 
 // Expert 1 is hosted by nobody: its tokens go nowhere, the others are served.
@@ -191,6 +200,22 @@ std::string wrong_lost_expert() {
              : "slots of expert 1 and only they have no row";
 }
 
+// What is wrong with the whole cluster is not hidden by what is wrong with a slot of this rank.
+std::string wrong_two_problems() {
+  const RankRun run = run_rank({1, 2, 1, 4, 8}, make_placement(1, 2, {1, 0}), {7, 1, 1, 0}, {0, 0});
+  const std::string expected =
+      "slot 0 names an expert that does not exist; -1 drops a choice; "
+      "expert 1 is lost: tokens are routed to it and no rank hosts it";
+  return message_of(run.counts) == expected ? "" : "the message is: " + message_of(run.counts);
+}
+
+// Nobody has computed anything yet.
+std::string wrong_counts_too_early() {
+  Dispatcher dispatcher({2, 2, 1, 4, 8}, one_each(2, 2), 0);
+  const HostCounts counts = dispatcher.wait_host_counts();
+  return counts.ok() && counts.rows_sent == 0 && counts.rows_received == 0 ? "" : "counts of nothing";
+}
+
 // Two ranks with 2^31 - 1 tokens each for expert 1.
 std::string wrong_crowded_expert() {
   const RankRun run = run_rank({3, 2, 1, 4, 8}, one_each(3, 2), {1, 0, 1, 0},
@@ -203,8 +228,7 @@ std::string wrong_crowded_expert() {
 
 std::string wrong_no_tokens() {
   const RankRun run = run_rank({2, 2, 8, 4, 8}, one_each(2, 2), {}, {0, 0, 0, 0});
-  if (run.counts.problem != DispatchProblem::kNone) return message_of(run.counts);
-  if (!message_of(run.counts).empty()) return "a message without a problem";
+  if (!run.counts.ok() || !message_of(run.counts).empty()) return message_of(run.counts);
   return run.counts.rows_sent == 0 && run.counts.rows_received == 0 ? "" : "there are rows";
 }
 
@@ -215,7 +239,11 @@ std::string wrong_token_numbers() {
   return first_of(
       {refuses_not("dispatch: 5 tokens, must be 0 to 4", [&] { dispatcher.count(nullptr, 5, stream.get()); }),
        refuses_not("dispatch: -1 tokens, must be 0 to 4",
-                   [&] { dispatcher.count(nullptr, -1, stream.get()); })});
+                   [&] { dispatcher.count(nullptr, -1, stream.get()); }),
+       refuses_not("dispatch: 9 received rows, more than any host counts said",
+                   [&] { dispatcher.regroup(nullptr, nullptr, 9, stream.get()); }),
+       refuses_not("dispatch: -1 received rows, more than any host counts said",
+                   [&] { dispatcher.ungroup(nullptr, nullptr, -1, stream.get()); })});
 }
 
 }  // namespace
@@ -230,6 +258,8 @@ std::vector<Test> input_tests(Size /*size*/) {
           {"input: the first of several bad slots is reported", wrong_first_bad_slot},
           {"input: a lost expert is a status, the others are served", wrong_lost_expert},
           {"input: a crowded expert is a status, the others are served", wrong_crowded_expert},
+          {"input: a bad slot does not hide a lost expert", wrong_two_problems},
+          {"input: host counts before any schedule are empty", wrong_counts_too_early},
           {"input: no tokens are no problem", wrong_no_tokens},
           {"input: more tokens than were announced are refused", wrong_token_numbers}};
 }

@@ -68,14 +68,19 @@ int run_all(const Options& options) {
 }
 
 #if defined(GOODPUT_SIMT)
-void set_order(const std::string& order) {
+// False: no order.
+bool set_order(const std::string& order) {
   if (order == "ascending") {
     simt::set_schedule({simt::Order::kAscending, 0});
   } else if (order == "descending") {
     simt::set_schedule({simt::Order::kDescending, 0});
   } else {
+    const bool digits =
+        !order.empty() && order.size() < 19 && order.find_first_not_of("0123456789") == std::string::npos;
+    if (!digits) return false;
     simt::set_schedule({simt::Order::kRandom, std::stoull(order)});
   }
+  return true;
 }
 #endif
 
@@ -91,17 +96,19 @@ int main_of(int argc, char** argv) {
     } else if (argument == "--only" && has_value) {
       options.only = argv[++i];
 #if defined(GOODPUT_SIMT)
-    } else if (argument == "--order" && has_value) {
-      set_order(argv[++i]);
+    } else if (argument == "--order" && has_value && set_order(argv[i + 1])) {
+      ++i;
 #endif
     } else {
+      if (argument != "--help") std::fprintf(stderr, "gpu_test: what is wrong: %s\n", argument.c_str());
       std::fprintf(argument == "--help" ? stdout : stderr, "%s", kUsage);
       return argument == "--help" ? 0 : 1;
     }
   }
   int devices = 0;
-  if (!options.list && (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)) {
-    std::printf("skipped: no GPU\n");
+  const cudaError_t error = options.list ? cudaSuccess : cudaGetDeviceCount(&devices);
+  if (error != cudaSuccess || (devices == 0 && !options.list)) {
+    std::printf("skipped: no GPU (%s)\n", cudaGetErrorString(error));
     return kSkipped;
   }
   return run_all(options);

@@ -58,9 +58,10 @@ std::string wrong_host_counts(const HostCounts& counts, const Expected& expected
   const auto lost = std::find(expected.schedule.status.begin(), expected.schedule.status.end(),
                               moe::DispatchStatus::kExpertLost);
   const bool has_lost = lost != expected.schedule.status.end();
-  const auto problem = has_lost ? DispatchProblem::kExpertLost : DispatchProblem::kNone;
-  const auto where = has_lost ? static_cast<int>(lost - expected.schedule.status.begin()) : -1;
-  if (counts.problem != problem || counts.where != where) return "host counts: problem " + message_of(counts);
+  const auto lost_expert = has_lost ? static_cast<int>(lost - expected.schedule.status.begin()) : -1;
+  if (counts.lost_expert != lost_expert || counts.bad_slot != -1 || counts.crowded_expert != -1) {
+    return "host counts: problem: " + message_of(counts);
+  }
   const std::int64_t sent = expected.layout.rows_sent();
   const std::int64_t received = expected.layout.rows_received();
   if (counts.rows_sent != sent || counts.rows_received != received) return "host counts: numbers of rows";
@@ -179,6 +180,7 @@ std::string wrong_rank(RowTests row_tests, const DispatchCase& dispatch, const C
 }
 
 std::string wrong_case(const DispatchCase& dispatch, RowTests row_tests = RowTests::kAll) {
+  if (dispatch.path == CopyPath::kBulk && !copy_device().has_bulk_copy) return kNoBulkCopy;
   const Cluster cluster = make_cluster(dispatch);
   const reference::Schedule schedule =
       reference::make_schedule(cluster.placement, cluster.counts, dispatch.shape.policy);
@@ -194,11 +196,23 @@ std::string wrong_case(const DispatchCase& dispatch, RowTests row_tests = RowTes
 }  // namespace
 
 std::vector<Test> rank_tests(Size size) {
-  // More blocks of slots than one tile of the scan over blocks has.
+  // More blocks of slots than a tile of the scan over blocks has, more messages than one of the sums over
+  // them.
   DispatchCase many_slots;
   many_slots.shape = {2, 9, 1, 70'001, 1, ElementType::kBf16, moe::DispatchPolicy::kPacked};
+  DispatchCase many_messages;
+  many_messages.shape = {33, 256, 2, 40, 1, ElementType::kBf16, moe::DispatchPolicy::kProportional};
+  many_messages.hosting = Hosting::kEverywhere;
   std::vector<Test> tests = {
-      {"slots: " + name_of(many_slots), [=] { return wrong_case(many_slots, RowTests::kNone); }}};
+      {"slots: " + name_of(many_slots), [=] { return wrong_case(many_slots, RowTests::kNone); }},
+      {"messages: " + name_of(many_messages), [=] { return wrong_case(many_messages, RowTests::kNone); }}};
+  // Rows long enough for the bulk path, chosen and asked for.
+  for (const CopyPath path : {CopyPath::kAuto, CopyPath::kBulk, CopyPath::kVector}) {
+    DispatchCase long_rows;
+    long_rows.shape = {8, 24, 3, 60, 1032, ElementType::kBf16, moe::DispatchPolicy::kProportional};
+    long_rows.path = path;
+    tests.push_back({"rank: " + name_of(long_rows), [=] { return wrong_case(long_rows); }});
+  }
   for (const DispatchCase& dispatch : grid(size)) {
     tests.push_back({"rank: " + name_of(dispatch), [dispatch] { return wrong_case(dispatch); }});
   }

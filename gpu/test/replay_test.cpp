@@ -61,7 +61,7 @@ DispatchCase replayed_case(CopyPath path) {
 }
 
 std::string wrong_replays(CopyPath path) {
-  if (path == CopyPath::kBulk && !copy_device().has_bulk_copy) return "";
+  if (path == CopyPath::kBulk && !copy_device().has_bulk_copy) return kNoBulkCopy;
   constexpr std::int32_t kRank = 3;
   const DispatchCase dispatch = replayed_case(path);
   const DispatchShape& shape = dispatch.shape;
@@ -116,13 +116,81 @@ std::string wrong_replays(CopyPath path) {
   return "";
 }
 
+// One dispatcher for batches of other sizes, with more and with fewer rows than before.
+std::string wrong_reuse() {
+  constexpr std::int32_t kRank = 1;
+  DispatchCase dispatch;
+  dispatch.shape = {3, 12, 2, 300, 8, ElementType::kFp32, moe::DispatchPolicy::kProportional};
+  const Cluster first = make_cluster(dispatch);
+  Dispatcher dispatcher(dispatch.shape, make_placement(3, 12, first.placement.replicas), kRank);
+  const Stream stream;
+  for (const std::int32_t tokens : {7, 300, 0, 299}) {
+    Cluster cluster = first;
+    // What is added goes to an expert of this rank: it receives more than it sends.
+    for (auto& expert_of : cluster.expert_of) expert_of.resize(static_cast<std::size_t>(tokens) * 2, kRank);
+    cluster.counts = reference::count_cluster(cluster.expert_of, dispatch.shape.experts);
+    const reference::Schedule schedule =
+        reference::make_schedule(cluster.placement, cluster.counts, dispatch.shape.policy);
+    const reference::RankLayout layout = reference::make_layout(cluster.placement, schedule, kRank);
+    Random random(1);
+    const auto arrived = random_rows<float>(static_cast<std::size_t>(layout.rows_received()) * 8, random);
+
+    const auto d_expert_of = upload(cluster.expert_of[kRank]);
+    const auto d_counts = upload(cluster.counts);
+    const auto d_arrived = upload(arrived);
+    auto d_grouped = poisoned<float>(arrived.size());
+    dispatcher.count(d_expert_of.data(), tokens, stream.get());
+    GOODPUT_CUDA(cudaMemcpyAsync(dispatcher.all_counts(), d_counts.data(),
+                                 d_counts.size() * sizeof(moe::Tokens), cudaMemcpyDeviceToDevice,
+                                 stream.get()));
+    dispatcher.schedule(stream.get());
+    dispatcher.place(stream.get());
+    const HostCounts counts = dispatcher.wait_host_counts();
+    dispatcher.regroup(d_arrived.data(), d_grouped.data(), counts.rows_received, stream.get());
+    const std::string wrong = first_of(
+        {differ("receive rows", counts.receive_rows, layout.receive_per_rank),
+         differ("positions", download(dispatcher.positions(), cluster.expert_of[kRank].size()),
+                reference::positions(cluster.placement, schedule, layout, kRank, cluster.expert_of[kRank])),
+         differ("grouped rows", download(d_grouped.data(), arrived.size()),
+                reference::regroup(arrived, reference::regroup_rows(layout), 8))});
+    if (!wrong.empty()) return std::to_string(tokens) + " tokens: " + wrong;
+  }
+  return "";
+}
+
+// All tokens of three ranks go to the one that hosts: more rows than its own slots.
+std::string wrong_growth() {
+  constexpr std::int32_t kTokens = 50;
+  const DispatchShape shape{3, 1, 1, kTokens, 4, ElementType::kFp32, moe::DispatchPolicy::kPacked};
+  Dispatcher dispatcher(shape, make_placement(3, 1, {0, 1, 0}), 1);
+  const Stream stream;
+  const auto d_expert_of = upload(std::vector<std::int32_t>(kTokens, 0));
+  const auto d_counts = upload(std::vector<moe::Tokens>(3, kTokens));
+  Random random(2);
+  const auto arrived = random_rows<float>(3 * kTokens * 4, random);
+  const auto d_arrived = upload(arrived);
+  auto d_grouped = poisoned<float>(arrived.size());
+  dispatcher.count(d_expert_of.data(), kTokens, stream.get());
+  GOODPUT_CUDA(cudaMemcpyAsync(dispatcher.all_counts(), d_counts.data(), 3 * sizeof(moe::Tokens),
+                               cudaMemcpyDeviceToDevice, stream.get()));
+  dispatcher.schedule(stream.get());
+  dispatcher.place(stream.get());
+  const HostCounts counts = dispatcher.wait_host_counts();
+  if (counts.rows_received != 3 * kTokens) return std::to_string(counts.rows_received) + " rows received";
+  dispatcher.regroup(d_arrived.data(), d_grouped.data(), counts.rows_received, stream.get());
+  // One expert: rows stay in the order of their sources.
+  return differ("grouped rows", download(d_grouped.data(), arrived.size()), arrived);
+}
+
 }  // namespace
 
 std::vector<Test> replay_tests(Size /*size*/) {
   return {{"replay: three replays of a captured dispatch are bitwise equal, vector path",
            [] { return wrong_replays(CopyPath::kVector); }},
           {"replay: three replays of a captured dispatch are bitwise equal, bulk path",
-           [] { return wrong_replays(CopyPath::kBulk); }}};
+           [] { return wrong_replays(CopyPath::kBulk); }},
+          {"reuse: one dispatcher serves batches of other sizes", wrong_reuse},
+          {"reuse: a rank may receive more rows than it has slots", wrong_growth}};
 }
 
 }  // namespace goodput::gpu::testing

@@ -1,6 +1,8 @@
 // Copies and sums of rows on their own: every way through them, at every alignment, and beyond 2^31 bytes.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "gpu/combine.h"
@@ -94,7 +96,7 @@ std::string wrong_gather(const CopyCase& copy, const CopyDevice& device, Random&
 
 std::string wrong_copy(const CopyCase& copy) {
   const CopyDevice device = copy_device();
-  if (copy.path == CopyPath::kBulk && !device.has_bulk_copy) return "";
+  if (copy.path == CopyPath::kBulk && !device.has_bulk_copy) return kNoBulkCopy;
   Random random(static_cast<std::uint64_t>(copy.row_bytes * 1000 + copy.items));
   return first_of({wrong_scatter(copy, device, random),
                    copy.top_k == 1 ? wrong_gather(copy, device, random) : std::string()});
@@ -191,12 +193,41 @@ void add_sums(Size size, std::vector<Test>& tests) {
   }
 }
 
+// Every bit pattern of a 16-bit type with weights that make its sums overflow, underflow and become NaN.
+template <class T>
+std::string wrong_special_values() {
+  constexpr std::int32_t kHidden = 1024;
+  constexpr std::int32_t kRows = 65536 / kHidden;
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> factors = {1, -0.0F, 0x1p-20F, 0x1p20F, -3.3F, infinity, std::nanf("")};
+  std::vector<T> rows;
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) rows.push_back(T{static_cast<std::uint16_t>(bits)});
+  std::vector<std::int32_t> positions;
+  std::vector<float> weights;
+  for (const float factor : factors) {
+    for (std::int32_t row = 0; row < kRows; ++row) {
+      positions.push_back(row);
+      weights.push_back(factor);
+    }
+  }
+  const Stream stream;
+  const auto d_rows = upload(rows);
+  const auto d_positions = upload(positions);
+  const auto d_weights = upload(weights);
+  auto y = poisoned<T>(positions.size() * kHidden);
+  const TokenRows shape{kElementType<T>, kHidden, static_cast<std::int64_t>(positions.size()), 1,
+                        d_positions.data()};
+  combine_rows(shape, d_rows.data(), d_weights.data(), y.data(), copy_device(), stream.get());
+  return differ("weighted values", download(y.data(), y.size()),
+                reference::combine(rows, positions, weights, 1, kHidden));
+}
+
 // Rows on both sides of 2^31 and 2^32 bytes.
 std::string wrong_far_rows(CopyPath path) {
   constexpr std::int64_t kRowBytes = 16384;
   constexpr std::array<std::int32_t, 6> kRows = {0, 131'071, 131'072, 200'000, 262'143, 262'150};
   const CopyDevice device = copy_device();
-  if (path == CopyPath::kBulk && !device.has_bulk_copy) return "";
+  if (path == CopyPath::kBulk && !device.has_bulk_copy) return kNoBulkCopy;
   Random random(7);
   const std::vector<std::int32_t> map(kRows.begin(), kRows.end());
   const auto from = random_rows<float>(kRows.size() * kRowBytes / sizeof(float), random);
@@ -223,6 +254,32 @@ std::string wrong_far_rows(CopyPath path) {
                    differ("summed rows", download(summed.data(), from.size()), from)});
 }
 
+std::string wrong_far_gradients() {
+  constexpr std::int32_t kHidden = 8192;
+  constexpr std::int32_t kFar = 262'150;  // 16 KiB each
+  Random random(8);
+  const auto row = random_rows<Bf16>(kHidden, random);
+  const auto dy = random_rows<Bf16>(kHidden, random);
+  const Stream stream;
+  const auto d_positions = upload(std::vector<std::int32_t>{kFar});
+  const auto d_weights = upload(std::vector<float>{0.5F});
+  const auto d_dy = upload(dy);
+  DeviceBuffer<Bf16> rows((std::size_t{kFar} + 1) * kHidden);
+  DeviceBuffer<Bf16> d_rows(rows.size());
+  auto d_d_weights = poisoned<float>(1);
+  constexpr std::size_t kOffset = std::size_t{kFar} * kHidden;
+  GOODPUT_CUDA(
+      cudaMemcpy(rows.data() + kOffset, row.data(), row.size() * sizeof(Bf16), cudaMemcpyHostToDevice));
+  finish_default_stream();
+  const TokenRows shape{ElementType::kBf16, kHidden, 1, 1, d_positions.data()};
+  combine_rows_backward(shape, d_dy.data(), rows.data(), d_weights.data(), d_rows.data(), d_d_weights.data(),
+                        copy_device(), stream.get());
+  const auto gradient = reference::combine_backward(dy, row, {0}, {0.5F}, 1, kHidden);
+  return first_of(
+      {differ("the row's gradient", download(d_rows.data() + kOffset, row.size()), gradient.d_rows),
+       differ("the weight's gradient", download(d_d_weights.data(), 1), gradient.d_weights)});
+}
+
 }  // namespace
 
 std::vector<Test> row_tests(Size size) {
@@ -231,11 +288,11 @@ std::vector<Test> row_tests(Size size) {
   add_sums<Bf16>(size, tests);
   add_sums<Fp16>(size, tests);
   add_sums<float>(size, tests);
-  if (size == Size::kFull) {
-    tests.push_back(
-        {"copy: rows beyond 2^32 bytes, vector", [] { return wrong_far_rows(CopyPath::kVector); }});
-    tests.push_back({"copy: rows beyond 2^32 bytes, bulk", [] { return wrong_far_rows(CopyPath::kBulk); }});
-  }
+  tests.push_back({"sums: every bf16 value, special weights", wrong_special_values<Bf16>});
+  tests.push_back({"sums: every fp16 value, special weights", wrong_special_values<Fp16>});
+  tests.push_back({"far: rows beyond 2^32 bytes, vector", [] { return wrong_far_rows(CopyPath::kVector); }});
+  tests.push_back({"far: rows beyond 2^32 bytes, bulk", [] { return wrong_far_rows(CopyPath::kBulk); }});
+  tests.push_back({"far: gradients of rows beyond 2^32 bytes", wrong_far_gradients});
   return tests;
 }
 
