@@ -118,6 +118,9 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
   for (const Point& point : points) report.points.push_back(outcome_of(point, measurer));
 
   std::printf("%s", table_of(report).c_str());
+  if (!report.has_wrong() && !report.has_result()) {
+    throw std::runtime_error("nothing was measured before the deadline; give more with --deadline-s");
+  }
   if (json_file) json_file->write(json_of(report));
   return report.has_wrong() ? kWrongResults : kDone;
 }

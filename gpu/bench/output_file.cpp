@@ -1,5 +1,7 @@
 #include "gpu/bench/output_file.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -27,9 +29,13 @@ int write_all(const std::string& path, const std::string& content) {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
+OutputFile::OutputFile(std::string path)
+    : path_(std::move(path)), temporary_(path_ + ".part" + std::to_string(getpid())) {
   std::error_code no_matter;
   if (std::filesystem::is_directory(path_, no_matter)) refuse(path_, EISDIR);
+  if (std::filesystem::exists(path_, no_matter) && !std::filesystem::is_regular_file(path_, no_matter)) {
+    throw std::invalid_argument("cannot write " + path_ + ": not a regular file, and it would be replaced");
+  }
   if (const int error = write_all(temporary_, "")) refuse(path_, error);
 }
 

@@ -37,6 +37,7 @@ struct RunReport {
   [[nodiscard]] std::optional<double> ceiling_gb_per_s(int copies) const;
   // A point or a ceiling has wrong results or none at all, or a point failed; a deadline is no failure.
   [[nodiscard]] bool has_wrong() const;
+  [[nodiscard]] bool has_result() const;
 };
 
 [[nodiscard]] std::string table_of(const RunReport& report);

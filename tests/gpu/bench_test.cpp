@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -180,7 +181,7 @@ TEST_CASE("bench json: numbers read back as they were, and what is no number is 
 class TemporaryDirectory {
  public:
   explicit TemporaryDirectory(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / ("goodput_bench_" + name)) {
+      : path_(std::filesystem::temp_directory_path() / ("goodput_bench_" + std::to_string(getpid()) + name)) {
     std::filesystem::remove_all(path_);
     std::filesystem::create_directory(path_);
   }
@@ -224,6 +225,9 @@ TEST_CASE("bench output file: what cannot be written is refused before anything 
                        std::invalid_argument);
   const std::string folder = directory.file(".");
   CHECK_THROWS_WITH_AS(OutputFile{folder}, ("cannot write " + folder + ": Is a directory").c_str(),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(OutputFile{"/dev/null"},
+                       "cannot write /dev/null: not a regular file, and it would be replaced",
                        std::invalid_argument);
 }
 
