@@ -12,22 +12,33 @@
 
 namespace goodput::gpu {
 
-// `count` elements of device memory, uninitialised. No elements, no allocation: data() is null.
-template <class T>
-class DeviceBuffer {
+struct DeviceMemory {
+  static cudaError_t allocate(void** memory, std::size_t bytes) { return cudaMalloc(memory, bytes); }
+  static cudaError_t release(void* memory) { return cudaFree(memory); }
+};
+
+// Page-locked: copies to and from it are asynchronous.
+struct PinnedMemory {
+  static cudaError_t allocate(void** memory, std::size_t bytes) { return cudaMallocHost(memory, bytes); }
+  static cudaError_t release(void* memory) { return cudaFreeHost(memory); }
+};
+
+// `count` elements, uninitialised. No elements, no allocation: data() is null.
+template <class T, class Memory>
+class Buffer {
  public:
-  DeviceBuffer() = default;
-  explicit DeviceBuffer(std::size_t count) : size_(count) {
-    if (count != 0) GOODPUT_CUDA(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)));
+  Buffer() = default;
+  explicit Buffer(std::size_t count) : size_(count) {
+    if (count != 0) GOODPUT_CUDA(Memory::allocate(reinterpret_cast<void**>(&data_), count * sizeof(T)));
   }
-  DeviceBuffer(DeviceBuffer&& other) noexcept
+  Buffer(Buffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+  Buffer& operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     return *this;
   }
-  ~DeviceBuffer() { static_cast<void>(cudaFree(data_)); }
+  ~Buffer() { static_cast<void>(Memory::release(data_)); }
 
   [[nodiscard]] T* data() { return data_; }
   [[nodiscard]] const T* data() const { return data_; }
@@ -37,6 +48,11 @@ class DeviceBuffer {
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+template <class T>
+using DeviceBuffer = Buffer<T, DeviceMemory>;
+template <class T>
+using PinnedBuffer = Buffer<T, PinnedMemory>;
 
 // Complete for every stream on return: a blocking copy from pageable memory alone need not be, and streams
 // that do not wait for the default one would not see it.
@@ -58,32 +74,6 @@ std::vector<T> download(const T* device, std::size_t count) {
   if (count != 0) GOODPUT_CUDA(cudaMemcpy(host.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
   return host;
 }
-
-// `count` elements of page-locked host memory, uninitialised: copies to and from it are asynchronous.
-template <class T>
-class PinnedBuffer {
- public:
-  PinnedBuffer() = default;
-  explicit PinnedBuffer(std::size_t count) : size_(count) {
-    if (count != 0) GOODPUT_CUDA(cudaMallocHost(reinterpret_cast<void**>(&data_), count * sizeof(T)));
-  }
-  PinnedBuffer(PinnedBuffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~PinnedBuffer() { static_cast<void>(cudaFreeHost(data_)); }
-
-  [[nodiscard]] T* data() { return data_; }
-  [[nodiscard]] const T* data() const { return data_; }
-  [[nodiscard]] std::size_t size() const { return size_; }
-
- private:
-  T* data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 // A stream that does not wait for the default stream.
 class Stream {
