@@ -51,7 +51,7 @@ const OptionKind& kind_of(const std::vector<OptionKind>& kinds, const std::strin
   for (const OptionKind& kind : kinds) {
     if (argument == kind.name) return kind;
   }
-  const bool is_option = argument.rfind("-", 0) == 0;
+  const bool is_option = argument.rfind('-', 0) == 0;
   throw std::invalid_argument((is_option ? "unknown option '" : "unexpected argument '") + argument +
                               "'; see --help");
 }
