@@ -178,7 +178,7 @@ CopyPath choose_path(const Rows& rows, CopyPath asked, const CopyDevice& device)
   if (asked == CopyPath::kBulk && !possible) {
     throw std::invalid_argument("row copy: bulk copies need rows and addresses of multiples of 16 bytes");
   }
-  // Small pieces cost the copy engine more than lanes.
+  // An assumption, not measured: small pieces cost the copy engine more than lanes.
   constexpr std::int64_t kLeastBulkRow = 2048;
   if (asked == CopyPath::kAuto) {
     return possible && rows.row_bytes >= kLeastBulkRow ? CopyPath::kBulk : CopyPath::kVector;
