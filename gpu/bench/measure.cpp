@@ -5,50 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/graph.h"
+
 namespace goodput::gpu::bench {
 namespace {
 
 // Replays shall take so long that beginning one does not count.
 constexpr double kReplayUs = 1000;
 constexpr int kMostRuns = 100;
-
-class ReplayableGraph {
- public:
-  explicit ReplayableGraph(cudaGraph_t graph) : graph_(graph) {
-    const cudaError_t error = cudaGraphInstantiate(&executable_, graph_, 0);
-    if (error != cudaSuccess) static_cast<void>(cudaGraphDestroy(graph_));
-    GOODPUT_CUDA(error);
-  }
-  ReplayableGraph(ReplayableGraph&&) = delete;
-  ReplayableGraph& operator=(ReplayableGraph&&) = delete;
-  ~ReplayableGraph() {
-    static_cast<void>(cudaGraphExecDestroy(executable_));
-    static_cast<void>(cudaGraphDestroy(graph_));
-  }
-
-  void launch(cudaStream_t stream) const { GOODPUT_CUDA(cudaGraphLaunch(executable_, stream)); }
-
- private:
-  cudaGraph_t graph_;
-  cudaGraphExec_t executable_ = nullptr;
-};
-
-// What `queue` puts on the stream. Whatever it throws, the stream captures no more afterwards.
-template <class Queue>
-cudaGraph_t capture(cudaStream_t stream, const Queue& queue) {
-  cudaGraph_t graph = nullptr;
-  GOODPUT_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  try {
-    queue();
-  } catch (...) {
-    static_cast<void>(cudaStreamEndCapture(stream, &graph));
-    if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
-    static_cast<void>(cudaGetLastError());
-    throw;
-  }
-  GOODPUT_CUDA(cudaStreamEndCapture(stream, &graph));
-  return graph;
-}
 
 // As many rounds over all sets as take kReplayUs.
 int runs_of_graph(double run_us, int sets) {
@@ -101,9 +65,9 @@ Measurement Measurer::measure(const Operation& operation) const {
 std::optional<GraphTimes> Measurer::measure_graph(const Operation& operation, double run_us) const {
   if (deadline_.passed()) return std::nullopt;
   const int runs = runs_of_graph(run_us, operation.sets);
-  const ReplayableGraph graph(capture(stream_.get(), [&] {
+  const Graph graph(stream_.get(), [&] {
     for (int i = 0; i < runs; ++i) operation.run(i % operation.sets, stream_.get());
-  }));
+  });
   Sampled sampled = take_samples(
       [&](int count) {
         std::vector<double> us = time_runs(count, [&] { graph.launch(stream_.get()); });

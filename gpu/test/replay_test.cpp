@@ -1,37 +1,11 @@
 // The same again: a captured graph, replayed, gives the same bytes each time, and those of a direct run.
 #include "gpu/dispatcher.h"
+#include "gpu/graph.h"
 #include "gpu/test/cases.h"
 #include "gpu/test/device_vector.h"
 
 namespace goodput::gpu::testing {
 namespace {
-
-class Graph {
- public:
-  // What `work` puts on the stream.
-  template <class Work>
-  Graph(const Stream& stream, const Work& work) {
-    GOODPUT_CUDA(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
-    work();
-    GOODPUT_CUDA(cudaStreamEndCapture(stream.get(), &graph_));
-    GOODPUT_CUDA(cudaGraphInstantiate(&executable_, graph_, 0));
-  }
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
-  ~Graph() {
-    static_cast<void>(cudaGraphExecDestroy(executable_));
-    static_cast<void>(cudaGraphDestroy(graph_));
-  }
-
-  void replay(const Stream& stream) const {
-    GOODPUT_CUDA(cudaGraphLaunch(executable_, stream.get()));
-    stream.synchronize();
-  }
-
- private:
-  cudaGraph_t graph_ = nullptr;
-  cudaGraphExec_t executable_ = nullptr;
-};
 
 // All that a dispatch up to the scatter writes.
 struct Output {
@@ -105,11 +79,12 @@ std::string wrong_replays(CopyPath path) {
   stream.synchronize();
   static_cast<void>(dispatcher.wait_host_counts());
   const Output direct = output();
-  const Graph graph(stream, run);
+  const Graph graph(stream.get(), run);
   for (int replay = 1; replay <= 3; ++replay) {
     GOODPUT_CUDA(cudaMemset(d_send.data(), kPoison, d_send.size() * sizeof(float)));
     finish_default_stream();
-    graph.replay(stream);
+    graph.launch(stream.get());
+    stream.synchronize();
     const std::string wrong = outputs_differ(output(), direct);
     if (!wrong.empty()) return "replay " + std::to_string(replay) + ": " + wrong;
   }
