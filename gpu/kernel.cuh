@@ -80,7 +80,7 @@ __device__ inline T warp_inclusive_sum(T value) {
   return value;
 }
 
-// What a block scan needs: shared memory of one number a warp.
+// What a thread learns of a scan over its block.
 template <class T>
 struct BlockScan {
   T before;  // sum over all lower threads
