@@ -84,10 +84,17 @@ Dispatcher::Dispatcher(const DispatchShape& shape, const ExpertPlacement& placem
   std::fill_n(host_summary_.data() + kReportSize, summary_.size() - kReportSize, 0);
 
   std::int32_t* const rows = summary_.data() + kReportSize;
-  schedule_ = {shares_.data(),        local_.data(),       residuals_.data(),
-               send_counts_.data(),   send_begin_.data(),  receive_counts_.data(),
-               receive_begin_.data(), group_begin_.data(), rows,
-               rows + ranks,          rows + std::ptrdiff_t{2} * ranks};
+  schedule_ = {shares_.data(),
+               local_.data(),
+               residuals_.data(),
+               send_counts_.data(),
+               send_begin_.data(),
+               receive_counts_.data(),
+               receive_begin_.data(),
+               group_begin_.data(),
+               rows,
+               rows + ranks,
+               rows + std::ptrdiff_t{2} * ranks};
 }
 
 void Dispatcher::count(const std::int32_t* expert_of, std::int32_t tokens, cudaStream_t stream) {
