@@ -100,7 +100,9 @@ int main_of(int argc, char** argv) {
       ++i;
 #endif
     } else {
-      if (argument != "--help") std::fprintf(stderr, "gpu_test: what is wrong: %s\n", argument.c_str());
+      if (argument != "--help")
+        std::fprintf(stderr, "gpu_test: no such option, or its value is missing or wrong: %s\n",
+                     argument.c_str());
       std::fprintf(argument == "--help" ? stdout : stderr, "%s", kUsage);
       return argument == "--help" ? 0 : 1;
     }
