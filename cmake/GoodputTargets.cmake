@@ -1,6 +1,6 @@
 # goodput_target_options(TARGET [STANDARD]): the warnings, sanitizers and checks every target of ours has. STANDARD is
 #   cxx_std_20 unless it says otherwise.
-# goodput_library(FOLDER LINK ...): all of FOLDER/*.cpp (but main.cpp) as the static library goodput_FOLDER.
+# goodput_library(FOLDER LINK ...): all .cpp of FOLDER and its sub-folders (but main.cpp) as the static library goodput_FOLDER.
 
 function(goodput_target_options target)
   if(NOT ARGN)
@@ -30,7 +30,7 @@ endfunction()
 
 function(goodput_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
   add_library(goodput_${folder} STATIC ${sources})
   goodput_target_options(goodput_${folder})
