@@ -10,7 +10,7 @@ function(goodput_target_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
   # No contraction into fused multiply-add: the same bytes on every machine.
-  # No SLP vectorizer: gcc 12's drops the rounding of neighbouring doubles to float32 (sim/float32.h has a test).
+  # No SLP vectorizer: gcc 12's drops the rounding of neighbouring doubles to float32 (sim/base/float32.h has a test).
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow -ffp-contract=off
                          $<$<CXX_COMPILER_ID:GNU>:-fno-tree-slp-vectorize> $<$<BOOL:${GOODPUT_WERROR}>:-Werror>)
   # False alarms of gcc 12 at -O3, in std::string (gcc bug 105651) and Boost.Graph; `#pragma GCC` before clang.

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "sim/index.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

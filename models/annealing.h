@@ -8,7 +8,7 @@
 
 #include "models/expert_placement.h"
 #include "models/node_sets.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/config_text.h"
+#include "sim/config/json_file.h"
 
 namespace goodput {
 namespace {

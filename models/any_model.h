@@ -6,7 +6,7 @@
 
 #include "models/model_shape.h"
 #include "models/swin_shape.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

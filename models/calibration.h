@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/config.h"
-#include "sim/errors.h"
-#include "sim/tier.h"
-#include "sim/units.h"
+#include "sim/base/errors.h"
+#include "sim/base/tier.h"
+#include "sim/base/units.h"
+#include "sim/config/config.h"
 
 namespace goodput {
 

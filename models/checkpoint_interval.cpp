@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 namespace {

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "sim/errors.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/any_model.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 namespace goodput {
 

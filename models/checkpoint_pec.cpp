@@ -6,8 +6,8 @@
 #include <queue>
 #include <utility>
 
-#include "sim/errors.h"
-#include "sim/index.h"
+#include "sim/base/errors.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "models/checkpoint_modules.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 namespace goodput {
 

@@ -10,7 +10,7 @@
 #include "models/checkpoint_loss.h"
 #include "models/checkpoint_modules.h"
 #include "models/checkpoint_pec.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

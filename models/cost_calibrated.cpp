@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "models/cost_models.h"
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

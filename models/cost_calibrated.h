@@ -24,9 +24,9 @@
 #include "models/cost_roofline.h"
 #include "models/gemm_table.h"
 #include "models/measured_curve.h"
-#include "sim/cluster.h"
-#include "sim/cost_model.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
+#include "sim/machine/cluster.h"
+#include "sim/machine/cost_model.h"
 
 namespace goodput {
 

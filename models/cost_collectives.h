@@ -21,8 +21,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/cluster.h"
-#include "sim/cost_model.h"
+#include "sim/machine/cluster.h"
+#include "sim/machine/cost_model.h"
 
 namespace goodput {
 

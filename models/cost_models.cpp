@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 

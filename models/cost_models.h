@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "models/training_plan.h"
-#include "sim/cost_model.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
+#include "sim/machine/cost_model.h"
 
 namespace goodput {
 

@@ -4,8 +4,8 @@
 // NICs. Congestion between jobs, adaptive routing and tuned split-K variants are not in it.
 #pragma once
 
-#include "sim/cluster.h"
-#include "sim/cost_model.h"
+#include "sim/machine/cluster.h"
+#include "sim/machine/cost_model.h"
 
 namespace goodput {
 

@@ -1,7 +1,7 @@
 #include "models/expert_copies.h"
 
-#include "sim/errors.h"
-#include "sim/index.h"
+#include "sim/base/errors.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 

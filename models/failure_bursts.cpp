@@ -6,8 +6,8 @@
 
 #include "models/failure_fields.h"
 #include "models/failure_models.h"
-#include "sim/event_queue.h"
-#include "sim/index.h"
+#include "sim/base/event_queue.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

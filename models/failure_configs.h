@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/failure_model.h"
-#include "sim/spot_trace.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
+#include "sim/nodes/failure_model.h"
+#include "sim/nodes/spot_trace.h"
 
 namespace goodput {
 
@@ -35,7 +35,7 @@ struct TraceCap {
 };
 inline constexpr std::array<std::string_view, 4> kTraceCapNames = {"list", "first_seen", "thin", "saturate"};
 
-// The replay of a recording (sim/spot_trace.h).
+// The replay of a recording (sim/nodes/spot_trace.h).
 struct TraceFailures {
   enum class Victims : std::uint8_t { kRandom, kNewest, kOldest };  // when a count drops
   enum class Holes : std::uint8_t { kRefuse, kHold };

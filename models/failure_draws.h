@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "sim/failure_model.h"
-#include "sim/hash.h"
-#include "sim/random.h"
-#include "sim/units.h"
+#include "sim/base/hash.h"
+#include "sim/base/random.h"
+#include "sim/base/units.h"
+#include "sim/nodes/failure_model.h"
 
 namespace goodput {
 

@@ -1,4 +1,4 @@
-// Kinds of config values that failure models have and sim/config.h has not.
+// Kinds of config values that failure models have and sim/config/config.h has not.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/config.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
+#include "sim/config/config.h"
 
 namespace goodput {
 

@@ -7,7 +7,7 @@
 
 #include "models/failure_fields.h"
 #include "models/failure_models.h"
-#include "sim/index.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

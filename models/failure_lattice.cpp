@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define GOODPUT_POPCOUNT_CLONES __attribute__((target_clones("popcnt", "default")))

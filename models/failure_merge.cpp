@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "models/failure_draws.h"
-#include "sim/errors.h"
-#include "sim/index.h"
+#include "sim/base/errors.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

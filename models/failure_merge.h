@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/failure_model.h"
+#include "sim/nodes/failure_model.h"
 
 namespace goodput {
 

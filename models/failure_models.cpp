@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "models/failure_merge.h"
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

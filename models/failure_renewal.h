@@ -10,10 +10,10 @@
 
 #include "models/failure_configs.h"
 #include "models/failure_draws.h"
-#include "sim/config.h"
-#include "sim/event_queue.h"
-#include "sim/failure_model.h"
-#include "sim/index.h"
+#include "sim/base/event_queue.h"
+#include "sim/base/index.h"
+#include "sim/config/config.h"
+#include "sim/nodes/failure_model.h"
 
 namespace goodput {
 

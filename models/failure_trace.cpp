@@ -7,8 +7,8 @@
 #include "models/failure_models.h"
 #include "models/failure_trace_cap.h"
 #include "models/failure_trace_events.h"
-#include "sim/did_you_mean.h"
-#include "sim/index.h"
+#include "sim/base/index.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "sim/did_you_mean.h"
-#include "sim/index.h"
+#include "sim/base/index.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "models/failure_configs.h"
 #include "models/failure_draws.h"
-#include "sim/errors.h"
-#include "sim/failure_model.h"
-#include "sim/spot_trace.h"
+#include "sim/base/errors.h"
+#include "sim/nodes/failure_model.h"
+#include "sim/nodes/spot_trace.h"
 
 namespace goodput {
 

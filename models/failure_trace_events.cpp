@@ -4,8 +4,8 @@
 #include <functional>
 #include <queue>
 
-#include "sim/errors.h"
-#include "sim/index.h"
+#include "sim/base/errors.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "models/failure_configs.h"
 #include "models/failure_draws.h"
-#include "sim/failure_model.h"
-#include "sim/spot_trace.h"
+#include "sim/nodes/failure_model.h"
+#include "sim/nodes/spot_trace.h"
 
 namespace goodput {
 

@@ -8,7 +8,7 @@
 
 #include "models/moe_balance.h"
 #include "models/node_sets.h"
-#include "sim/index.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "models/annealing.h"
 #include "models/placement_balance.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 

@@ -17,7 +17,7 @@
 
 #include "models/calibration.h"
 #include "models/measured_curve.h"
-#include "sim/cost_model.h"
+#include "sim/machine/cost_model.h"
 
 namespace goodput {
 

@@ -9,8 +9,8 @@
 #include "models/job_routing.h"
 #include "models/moe_step.h"
 #include "models/training_plan.h"
-#include "sim/cost_model.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
+#include "sim/machine/cost_model.h"
 
 namespace goodput {
 

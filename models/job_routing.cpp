@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "sim/index.h"
-#include "sim/routing_statistics.h"
+#include "sim/base/index.h"
+#include "sim/routing/routing_statistics.h"
 
 namespace goodput {
 namespace {

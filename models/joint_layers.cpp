@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "models/placement_search.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

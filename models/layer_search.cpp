@@ -9,7 +9,7 @@
 #include "models/failure_lattice.h"
 #include "models/moe_survival.h"
 #include "models/placement_search.h"
-#include "sim/index.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

@@ -10,7 +10,7 @@
 #include "models/block_work.h"
 #include "models/model_shape.h"
 #include "models/parallel_plan.h"
-#include "sim/cost_model.h"
+#include "sim/machine/cost_model.h"
 
 namespace goodput {
 

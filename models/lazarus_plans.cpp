@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "models/moe_balance.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 namespace {

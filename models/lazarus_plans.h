@@ -13,7 +13,7 @@
 #include "models/moe_layers.h"
 #include "models/moe_migration.h"
 #include "models/node_mapping.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "models/megatron_order.h"
-#include "sim/errors.h"
-#include "sim/op_graph.h"
-#include "sim/trace_index.h"
+#include "sim/base/errors.h"
+#include "sim/ops/op_graph.h"
+#include "sim/ops/trace_index.h"
 
 namespace goodput::megatron {
 

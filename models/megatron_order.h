@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/trace_index.h"
+#include "sim/base/errors.h"
+#include "sim/ops/trace_index.h"
 
 namespace goodput::megatron {
 

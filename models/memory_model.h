@@ -12,7 +12,7 @@
 
 #include "models/schedule.h"
 #include "models/training_plan.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 namespace goodput {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/config.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
+#include "sim/config/config.h"
 
 namespace goodput {
 

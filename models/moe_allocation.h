@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -9,7 +9,7 @@
 #include "models/joint_layers.h"
 #include "models/layer_search.h"
 #include "models/moe_survival.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "models/moe_dispatch.h"
 #include "models/moe_dispatch_hosts.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput::moe {
 

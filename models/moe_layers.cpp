@@ -9,7 +9,7 @@
 
 #include "models/balanced_layers.h"
 #include "models/moe_balance.h"
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

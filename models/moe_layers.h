@@ -10,7 +10,7 @@
 #include "models/moe_allocation.h"
 #include "models/moe_best.h"
 #include "models/moe_placement.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -14,9 +14,9 @@
 #include "models/held_experts.h"
 #include "models/moe_transfer.h"
 #include "models/node_mapping.h"
-#include "sim/config.h"
-#include "sim/tier.h"
-#include "sim/units.h"
+#include "sim/base/tier.h"
+#include "sim/base/units.h"
+#include "sim/config/config.h"
 
 namespace goodput {
 

@@ -8,7 +8,7 @@
 
 #include "models/job_routing.h"
 #include "models/moe_dispatch.h"
-#include "sim/index.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

@@ -11,7 +11,7 @@
 #include "models/expert_load.h"
 #include "models/expert_placement.h"
 #include "models/moe_dispatch_hosts.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -8,7 +8,7 @@
 #include <queue>
 #include <utility>
 
-#include "sim/index.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

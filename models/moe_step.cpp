@@ -11,8 +11,8 @@
 #include "models/moe_placed_load.h"
 #include "models/planned_step.h"
 #include "models/schedule.h"
-#include "sim/index.h"
-#include "sim/timing.h"
+#include "sim/base/index.h"
+#include "sim/engine/timing.h"
 
 namespace goodput {
 namespace {

@@ -21,10 +21,10 @@
 #include "models/expert_placement.h"
 #include "models/memory_model.h"
 #include "models/training_plan.h"
-#include "sim/cost_model.h"
-#include "sim/errors.h"
-#include "sim/tier.h"
-#include "sim/units.h"
+#include "sim/base/errors.h"
+#include "sim/base/tier.h"
+#include "sim/base/units.h"
+#include "sim/machine/cost_model.h"
 
 namespace goodput {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "sim/errors.h"
-#include "sim/index.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/index.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <numeric>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 namespace {

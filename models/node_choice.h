@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/config.h"
-#include "sim/membership.h"
+#include "sim/config/config.h"
+#include "sim/nodes/membership.h"
 
 namespace goodput {
 

@@ -10,8 +10,8 @@
 #include <span>
 #include <utility>
 
-#include "sim/did_you_mean.h"
-#include "sim/index.h"
+#include "sim/base/index.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/held_experts.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <numeric>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 bool is_subset(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {

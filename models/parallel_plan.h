@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/config.h"
+#include "sim/config/config.h"
 
 namespace goodput {
 

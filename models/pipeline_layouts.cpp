@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/errors.h"
-#include "sim/routing_trace.h"
+#include "sim/base/errors.h"
+#include "sim/routing/routing_trace.h"
 
 namespace goodput {
 

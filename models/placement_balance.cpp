@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "models/moe_balance.h"
-#include "sim/index.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

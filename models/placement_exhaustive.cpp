@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "models/placement_search.h"
-#include "sim/errors.h"
-#include "sim/hash.h"
-#include "sim/index.h"
+#include "sim/base/errors.h"
+#include "sim/base/hash.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

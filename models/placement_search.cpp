@@ -6,8 +6,8 @@
 
 #include "models/annealing.h"
 #include "models/moe_survival.h"
-#include "sim/errors.h"
-#include "sim/index.h"
+#include "sim/base/errors.h"
+#include "sim/base/index.h"
 
 namespace goodput {
 namespace {

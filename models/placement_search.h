@@ -12,7 +12,7 @@
 #include "models/failure_lattice.h"
 #include "models/moe_placement.h"
 #include "models/node_sets.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 

@@ -9,12 +9,12 @@
 #include "models/expert_load.h"
 #include "models/layer_work.h"
 #include "models/training_plan.h"
-#include "sim/cost_model.h"
-#include "sim/errors.h"
-#include "sim/op_graph.h"
-#include "sim/step_engine.h"
-#include "sim/timing.h"
-#include "sim/trace_index.h"
+#include "sim/base/errors.h"
+#include "sim/engine/step_engine.h"
+#include "sim/engine/timing.h"
+#include "sim/machine/cost_model.h"
+#include "sim/ops/op_graph.h"
+#include "sim/ops/trace_index.h"
 
 namespace goodput {
 
@@ -56,7 +56,7 @@ Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel
 Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel& cost,
                                        Granularity granularity, std::uint64_t seed);
 
-// The same costs for the event-driven engine (sim/step_engine.h), a worker a stage and lane.
+// The same costs for the event-driven engine (sim/engine/step_engine.h), a worker a stage and lane.
 [[nodiscard]] StepWork step_work(const PlannedStep& step);
 [[nodiscard]] Workers step_workers(const PlannedStep& step);
 

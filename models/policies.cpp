@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "models/policy.h"
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 

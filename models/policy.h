@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "models/job_model.h"
-#include "sim/config.h"
-#include "sim/errors.h"
-#include "sim/recovery_policy.h"
-#include "sim/tier.h"
+#include "sim/base/errors.h"
+#include "sim/base/tier.h"
+#include "sim/config/config.h"
+#include "sim/job/recovery_policy.h"
 
 namespace goodput {
 

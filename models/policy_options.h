@@ -7,10 +7,10 @@
 #include "models/checkpoint_cost.h"
 #include "models/checkpoint_interval.h"
 #include "models/job_model.h"
-#include "sim/config.h"
-#include "sim/errors.h"
-#include "sim/training_clock.h"
-#include "sim/units.h"
+#include "sim/base/errors.h"
+#include "sim/base/units.h"
+#include "sim/config/config.h"
+#include "sim/job/steady_training.h"
 
 namespace goodput {
 

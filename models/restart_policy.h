@@ -10,7 +10,7 @@
 #include "models/node_choice.h"
 #include "models/policy_options.h"
 #include "models/training_speed.h"
-#include "sim/recovery_policy.h"
+#include "sim/job/recovery_policy.h"
 
 namespace goodput {
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "sim/config_text.h"
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
+#include "sim/config/json_file.h"
 
 namespace goodput {
 namespace {

@@ -14,9 +14,9 @@
 #include "models/job_model.h"
 #include "models/policy.h"
 #include "models/training_plan.h"
-#include "sim/config.h"
-#include "sim/errors.h"
-#include "sim/job_engine.h"
+#include "sim/base/errors.h"
+#include "sim/config/config.h"
+#include "sim/job/job_engine.h"
 
 namespace goodput {
 

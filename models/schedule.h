@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/pass_order.h"
+#include "sim/base/errors.h"
+#include "sim/ops/pass_order.h"
 
 namespace goodput {
 
@@ -65,7 +65,7 @@ class PipelineSchedule {
 };
 
 // The passes of a stage that runs its forwards and backwards in the order that traces show
-// (sim/pass_order.h).
+// (sim/ops/pass_order.h).
 [[nodiscard]] std::vector<Pass> passes_in_order(PassOrder order, const ScheduleShape& shape,
                                                 std::int32_t stage);
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "models/simulation_statistics.h"
-#include "sim/parallel.h"
+#include "sim/base/parallel.h"
 
 namespace goodput {
 namespace {

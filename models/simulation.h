@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "models/scenario.h"
-#include "sim/job_engine.h"
-#include "sim/price_schedule.h"
+#include "sim/job/job_engine.h"
+#include "sim/nodes/price_schedule.h"
 
 namespace goodput {
 

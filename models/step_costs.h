@@ -9,8 +9,8 @@
 #include "models/layer_work.h"
 #include "models/schedule.h"
 #include "models/training_plan.h"
-#include "sim/cost_model.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
+#include "sim/machine/cost_model.h"
 
 namespace goodput {
 

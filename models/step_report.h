@@ -9,8 +9,8 @@
 #include "models/memory_model.h"
 #include "models/planned_step.h"
 #include "models/training_plan.h"
-#include "sim/tier.h"
-#include "sim/units.h"
+#include "sim/base/tier.h"
+#include "sim/base/units.h"
 
 namespace goodput {
 

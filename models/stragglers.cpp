@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

@@ -9,13 +9,13 @@
 #include <variant>
 #include <vector>
 
-#include "sim/config.h"
-#include "sim/errors.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
+#include "sim/config/config.h"
 
 namespace goodput {
 
-// The causes as sim/root_cause.h names them, in the order of the alternatives of Straggler.
+// The causes as sim/whatif/root_cause.h names them, in the order of the alternatives of Straggler.
 inline constexpr std::string_view kStragglerKinds[] = {
     "worker-fault", "stage-partition", "sequence-length", "gc-pauses", "launch-delay", "communication-flap"};
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/config.h"
+#include "sim/config/config.h"
 
 namespace goodput {
 

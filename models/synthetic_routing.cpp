@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

@@ -19,9 +19,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/config.h"
-#include "sim/errors.h"
-#include "sim/routing_trace.h"
+#include "sim/base/errors.h"
+#include "sim/config/config.h"
+#include "sim/routing/routing_trace.h"
 
 namespace goodput {
 

@@ -14,9 +14,9 @@
 
 #include "models/megatron.h"
 #include "models/planned_step.h"
-#include "sim/float32.h"
-#include "sim/statistics.h"
-#include "sim/timing.h"
+#include "sim/base/float32.h"
+#include "sim/base/statistics.h"
+#include "sim/engine/timing.h"
 
 namespace goodput {
 namespace {

@@ -10,12 +10,12 @@
 #include "models/schedule_order.h"
 #include "models/stragglers.h"
 #include "models/training_plan.h"
-#include "sim/cost_model.h"
-#include "sim/errors.h"
-#include "sim/op_graph.h"
-#include "sim/op_trace.h"
-#include "sim/tier.h"
-#include "sim/trace_index.h"
+#include "sim/base/errors.h"
+#include "sim/base/tier.h"
+#include "sim/machine/cost_model.h"
+#include "sim/ops/op_graph.h"
+#include "sim/ops/op_trace.h"
+#include "sim/ops/trace_index.h"
 
 namespace goodput {
 

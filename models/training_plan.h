@@ -13,9 +13,9 @@
 #include "models/model_shape.h"
 #include "models/parallel_plan.h"
 #include "models/stragglers.h"
-#include "sim/cluster.h"
-#include "sim/config.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
+#include "sim/config/config.h"
+#include "sim/machine/cluster.h"
 
 namespace goodput {
 

@@ -8,7 +8,7 @@
 
 #include "models/schedule.h"
 #include "models/training_plan.h"
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

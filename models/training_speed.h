@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/job_model.h"
-#include "sim/recovery_policy.h"
+#include "sim/job/recovery_policy.h"
 
 namespace goodput {
 

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "tools/checkpoint_options.h"
 
 namespace goodput {

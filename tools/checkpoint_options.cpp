@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
-#include "sim/units.h"
+#include "sim/base/units.h"
 #include "tools/named_choice.h"
 
 namespace goodput {

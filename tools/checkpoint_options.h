@@ -11,8 +11,8 @@
 
 #include "models/checkpoint_loss.h"
 #include "models/checkpoint_run.h"
-#include "sim/errors.h"
-#include "sim/hash.h"
+#include "sim/base/errors.h"
+#include "sim/base/hash.h"
 
 namespace CLI {
 class App;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/checkpoint_run.h"
-#include "sim/tier.h"
+#include "sim/base/tier.h"
 #include "tools/checkpoint_options.h"
 
 namespace goodput {

@@ -10,7 +10,7 @@
 
 #include "models/any_model.h"
 #include "models/checkpoint_run.h"
-#include "sim/hash.h"
+#include "sim/base/hash.h"
 #include "tools/checkpoint_options.h"
 #include "tools/checkpoint_report.h"
 #include "tools/json_result.h"

@@ -18,7 +18,7 @@
 #include "models/policy.h"
 #include "models/schedule.h"
 #include "models/training_plan.h"
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "tools/json_result.h"
 #include "traces/op_trace_format.h"
 #include "traces/routing_format.h"

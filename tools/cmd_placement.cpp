@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/hash.h"
+#include "sim/base/hash.h"
 #include "tools/json_result.h"
 #include "tools/output_file.h"
 #include "tools/placement_report.h"

@@ -15,7 +15,7 @@
 #include "models/cost_models.h"
 #include "models/planned_step.h"
 #include "models/step_report.h"
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "tools/json_result.h"
 #include "tools/output_file.h"
 #include "tools/plan_provenance.h"

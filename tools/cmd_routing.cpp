@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "models/synthetic_routing.h"
-#include "sim/did_you_mean.h"
-#include "sim/hash.h"
+#include "sim/base/hash.h"
+#include "sim/base/text.h"
 #include "tools/json_result.h"
 #include "tools/output_file.h"
 #include "tools/routing_report.h"

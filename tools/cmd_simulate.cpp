@@ -15,7 +15,7 @@
 
 #include "models/scenario.h"
 #include "models/simulation.h"
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "tools/job_timeline.h"
 #include "tools/json_result.h"
 #include "tools/output_file.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/whatif.h"
+#include "sim/whatif/whatif.h"
 #include "tools/heatmap.h"
 #include "tools/json_result.h"
 #include "tools/load_recording.h"

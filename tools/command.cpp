@@ -2,7 +2,7 @@
 
 #include <ostream>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "goodput_revision.h"
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

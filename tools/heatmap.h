@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "sim/root_cause.h"
+#include "sim/whatif/root_cause.h"
 #include "tools/heatmap.h"
 #include "tools/heatmap_scale.h"
 

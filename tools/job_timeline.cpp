@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/time_bucket.h"
+#include "sim/job/time_bucket.h"
 #include "traces/byte_sink.h"
 
 namespace goodput {

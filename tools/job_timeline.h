@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "sim/errors.h"
-#include "sim/failure_model.h"
+#include "sim/base/errors.h"
+#include "sim/nodes/failure_model.h"
 #include "tools/recorded_run.h"
 
 namespace goodput {

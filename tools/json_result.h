@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tools/command.h"
 #include "traces/job_metadata.h"
 

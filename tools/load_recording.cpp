@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "models/megatron.h"
-#include "sim/instance_set.h"
+#include "sim/recording/instance_set.h"
 
 namespace goodput {
 namespace {

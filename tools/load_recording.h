@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/op_graph.h"
-#include "sim/recording.h"
+#include "sim/base/errors.h"
+#include "sim/ops/op_graph.h"
+#include "sim/recording/recording.h"
 #include "tools/read_trace.h"
 #include "traces/job_metadata.h"
 

@@ -9,7 +9,7 @@
 #include <new>
 #include <string_view>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tools/command_line.h"
 #include "tools/output_file.h"
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
-#include "sim/did_you_mean.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 

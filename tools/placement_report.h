@@ -9,7 +9,7 @@
 #include "models/moe_balance.h"
 #include "models/moe_layers.h"
 #include "models/moe_survival.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tools/placement_request.h"
 
 namespace goodput {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "sim/did_you_mean.h"
-#include "sim/instance_set.h"
+#include "sim/base/text.h"
+#include "sim/recording/instance_set.h"
 #include "tools/routing_selection.h"
 #include "traces/routing_reader.h"
 

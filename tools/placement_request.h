@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/moe_layers.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

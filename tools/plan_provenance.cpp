@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "models/cost_calibrated.h"
-#include "sim/config.h"
-#include "sim/hash.h"
+#include "sim/base/hash.h"
+#include "sim/config/config.h"
 
 namespace goodput {
 

@@ -6,8 +6,8 @@
 
 #include "models/planned_step.h"
 #include "models/training_plan.h"
-#include "sim/errors.h"
-#include "sim/tier.h"
+#include "sim/base/errors.h"
+#include "sim/base/tier.h"
 #include "tools/json_result.h"
 
 namespace goodput {

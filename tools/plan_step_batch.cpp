@@ -10,7 +10,7 @@
 
 #include "models/cost_models.h"
 #include "models/step_report.h"
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/byte_source.h"
 
 namespace goodput {

@@ -9,7 +9,7 @@
 
 #include "models/planned_step.h"
 #include "models/training_plan.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/recording.h"
-#include "sim/timing.h"
+#include "sim/engine/timing.h"
+#include "sim/recording/recording.h"
 #include "traces/timeline.h"
 
 namespace goodput {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "models/planned_step.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tools/command.h"
 #include "traces/job_metadata.h"
 #include "traces/op_trace_reader.h"

@@ -8,10 +8,10 @@
 
 #include "models/scenario.h"
 #include "models/simulation.h"
-#include "sim/errors.h"
-#include "sim/failure_model.h"
-#include "sim/job_log.h"
-#include "sim/units.h"
+#include "sim/base/errors.h"
+#include "sim/base/units.h"
+#include "sim/job/job_log.h"
+#include "sim/nodes/failure_model.h"
 
 namespace goodput {
 

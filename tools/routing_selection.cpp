@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "sim/instance_set.h"
-#include "sim/routing_statistics.h"
+#include "sim/recording/instance_set.h"
+#include "sim/routing/routing_statistics.h"
 
 namespace goodput {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/routing_trace.h"
+#include "sim/base/errors.h"
+#include "sim/routing/routing_trace.h"
 
 namespace goodput {
 

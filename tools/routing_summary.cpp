@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/routing_statistics.h"
+#include "sim/routing/routing_statistics.h"
 
 namespace goodput {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/routing_trace.h"
+#include "sim/routing/routing_trace.h"
 
 namespace goodput {
 

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "sim/did_you_mean.h"
-#include "sim/hash.h"
+#include "sim/base/hash.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

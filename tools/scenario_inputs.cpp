@@ -8,8 +8,8 @@
 #include <utility>
 #include <variant>
 
-#include "sim/config_text.h"
-#include "sim/hash.h"
+#include "sim/base/hash.h"
+#include "sim/config/json_file.h"
 #include "tools/scenario_routing.h"
 #include "traces/spot_reader.h"
 

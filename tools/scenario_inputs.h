@@ -9,9 +9,9 @@
 #include "models/job_model.h"
 #include "models/scenario.h"
 #include "models/simulation.h"
-#include "sim/errors.h"
-#include "sim/price_schedule.h"
-#include "sim/spot_trace.h"
+#include "sim/base/errors.h"
+#include "sim/nodes/price_schedule.h"
+#include "sim/nodes/spot_trace.h"
 #include "tools/scenario_files.h"
 
 namespace goodput {

@@ -10,7 +10,7 @@
 
 #include "models/synthetic_routing.h"
 #include "models/zipf_shares.h"
-#include "sim/config.h"
+#include "sim/config/config.h"
 #include "tools/routing_selection.h"
 #include "traces/routing_reader.h"
 

@@ -6,7 +6,7 @@
 
 #include "models/job_routing.h"
 #include "models/scenario.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tools/scenario_files.h"
 
 namespace goodput {

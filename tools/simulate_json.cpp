@@ -9,9 +9,9 @@
 #include <utility>
 #include <variant>
 
-#include "sim/config.h"
-#include "sim/hash.h"
-#include "sim/time_bucket.h"
+#include "sim/base/hash.h"
+#include "sim/config/config.h"
+#include "sim/job/time_bucket.h"
 #include "tools/plan_provenance.h"
 #include "tools/simulate_report.h"
 

@@ -6,7 +6,7 @@
 
 #include "models/scenario.h"
 #include "models/simulation.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tools/json_result.h"
 #include "tools/scenario_inputs.h"
 

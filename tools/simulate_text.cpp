@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/time_bucket.h"
+#include "sim/job/time_bucket.h"
 #include "tools/simulate_report.h"
 #include "tools/text_table.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "tools/json_result.h"
 #include "tools/output_file.h"
 #include "tools/spot_summary.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tools/command.h"
 #include "tools/read_trace.h"
 #include "traces/spot_format.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/hash.h"
+#include "sim/base/hash.h"
 #include "traces/spot_counts.h"
 
 namespace goodput {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "sim/spot_trace.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
+#include "sim/nodes/spot_trace.h"
 
 namespace goodput {
 

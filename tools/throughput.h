@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/time_bucket.h"
-#include "sim/units.h"
+#include "sim/base/errors.h"
+#include "sim/base/units.h"
+#include "sim/job/time_bucket.h"
 #include "tools/recorded_run.h"
 
 namespace goodput {

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "sim/trace_index.h"
+#include "sim/ops/trace_index.h"
 #include "traces/op_trace_columns.h"
 
 namespace goodput {

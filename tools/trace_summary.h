@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/op_trace.h"
-#include "sim/op_type.h"
+#include "sim/ops/op_trace.h"
+#include "sim/ops/op_type.h"
 
 namespace goodput {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/whatif.h"
+#include "sim/whatif/whatif.h"
 #include "traces/job_metadata.h"
 
 namespace goodput {

@@ -1,4 +1,4 @@
-#include "sim/statistics.h"
+#include "sim/base/statistics.h"
 #include "tools/whatif_report.h"
 
 namespace goodput {

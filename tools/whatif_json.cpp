@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/hash.h"
-#include "sim/statistics.h"
+#include "sim/base/hash.h"
+#include "sim/base/statistics.h"
 #include "tools/json_result.h"
 #include "tools/whatif_report.h"
 

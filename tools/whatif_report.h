@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/root_cause.h"
-#include "sim/whatif.h"
+#include "sim/whatif/root_cause.h"
+#include "sim/whatif/whatif.h"
 #include "tools/command.h"
 #include "tools/heatmap.h"
 #include "tools/load_recording.h"

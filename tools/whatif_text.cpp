@@ -5,7 +5,7 @@
 #include <iterator>
 #include <numeric>
 
-#include "sim/statistics.h"
+#include "sim/base/statistics.h"
 #include "tools/heatmap.h"
 #include "tools/whatif_report.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "tools/output_file.h"
 #include "traces/byte_sink.h"
 

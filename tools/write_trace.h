@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "sim/errors.h"
-#include "sim/op_trace.h"
+#include "sim/base/errors.h"
+#include "sim/ops/op_trace.h"
 #include "traces/op_trace_format.h"
 
 namespace goodput {

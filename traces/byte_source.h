@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/ndtimeline_names.h"
 
 namespace goodput {

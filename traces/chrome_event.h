@@ -4,7 +4,7 @@
 #include <string>
 #include <variant>
 
-#include "sim/op_trace.h"
+#include "sim/ops/op_trace.h"
 
 namespace simdjson::dom {
 class element;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "traces/byte_source.h"
 #include "traces/decimal.h"
 

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <limits>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/byte_source.h"
 
 namespace goodput {

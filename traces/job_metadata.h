@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/trace_index.h"
+#include "sim/base/errors.h"
+#include "sim/ops/trace_index.h"
 
 namespace goodput {
 

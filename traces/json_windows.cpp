@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/float32.h"
-#include "sim/pass_order.h"
+#include "sim/base/float32.h"
+#include "sim/ops/pass_order.h"
 
 namespace goodput {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <iterator>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/op_type.h"
+#include "sim/ops/op_type.h"
 
 namespace goodput {
 

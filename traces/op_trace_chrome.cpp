@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/byte_sink.h"
 #include "traces/chrome_event.h"
 #include "traces/op_trace_format.h"

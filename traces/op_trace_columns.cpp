@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

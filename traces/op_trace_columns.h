@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "sim/errors.h"
-#include "sim/op_trace.h"
+#include "sim/base/errors.h"
+#include "sim/ops/op_trace.h"
 
 namespace goodput {
 

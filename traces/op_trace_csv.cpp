@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/did_you_mean.h"
-#include "sim/float32.h"
+#include "sim/base/float32.h"
+#include "sim/base/text.h"
 #include "traces/byte_sink.h"
 #include "traces/csv_lines.h"
 #include "traces/decimal.h"

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/op_trace.h"
+#include "sim/base/errors.h"
+#include "sim/ops/op_trace.h"
 #include "traces/byte_source.h"
 
 namespace goodput {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/byte_sink.h"
 #include "traces/ndtimeline_names.h"
 #include "traces/op_trace_format.h"

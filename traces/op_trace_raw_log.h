@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "sim/errors.h"
-#include "sim/op_trace.h"
+#include "sim/base/errors.h"
+#include "sim/ops/op_trace.h"
 #include "traces/byte_source.h"
 
 namespace goodput {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/byte_source.h"
 #include "traces/ndtimeline_ids.h"
 #include "traces/op_trace_format.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/op_trace.h"
+#include "sim/base/errors.h"
+#include "sim/ops/op_trace.h"
 
 namespace goodput {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "sim/errors.h"
-#include "sim/op_trace.h"
+#include "sim/base/errors.h"
+#include "sim/ops/op_trace.h"
 
 namespace goodput {
 

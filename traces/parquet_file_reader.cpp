@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/ndtimeline_names.h"
 #include "traces/op_trace_columns.h"
 #include "traces/parquet_file.h"

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/decimal.h"
 
 namespace goodput {

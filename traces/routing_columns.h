@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "traces/csv_lines.h"
 
 namespace goodput {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/routing_trace.h"
+#include "sim/base/errors.h"
+#include "sim/routing/routing_trace.h"
 #include "traces/byte_source.h"
 #include "traces/routing_rows.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/byte_source.h"
 #include "traces/routing_format.h"
 #include "traces/routing_rows.h"

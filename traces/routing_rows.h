@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "traces/routing_reader.h"
 
 namespace goodput {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/csv_lines.h"
 #include "traces/decimal.h"
 #include "traces/routing_columns.h"

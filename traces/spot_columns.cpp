@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/csv_lines.h"
 
 namespace goodput {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/spot_trace.h"
+#include "sim/nodes/spot_trace.h"
 
 namespace goodput {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/spot_fields.h"
 
 namespace goodput {

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <limits>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/decimal.h"
 
 namespace goodput {

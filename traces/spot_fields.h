@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "sim/errors.h"
-#include "sim/spot_trace.h"
-#include "sim/units.h"
+#include "sim/base/errors.h"
+#include "sim/base/units.h"
+#include "sim/nodes/spot_trace.h"
 #include "traces/spot_format.h"
 
 namespace goodput {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/spot_trace.h"
+#include "sim/base/errors.h"
+#include "sim/nodes/spot_trace.h"
 #include "traces/byte_source.h"
 
 namespace goodput {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/csv_lines.h"
 #include "traces/spot_columns.h"
 #include "traces/spot_fields.h"

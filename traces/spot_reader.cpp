@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {

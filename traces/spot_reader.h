@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "sim/errors.h"
-#include "sim/spot_trace.h"
+#include "sim/base/errors.h"
+#include "sim/nodes/spot_trace.h"
 #include "traces/spot_format.h"
 
 namespace goodput {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/did_you_mean.h"
+#include "sim/base/text.h"
 #include "traces/csv_lines.h"
 #include "traces/spot_fields.h"
 #include "traces/spot_format.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "sim/errors.h"
-#include "sim/recording.h"
+#include "sim/base/errors.h"
+#include "sim/recording/recording.h"
 
 namespace goodput {
 

@@ -9,9 +9,9 @@
 #include <benchmark/benchmark.h>
 
 #include "models/checkpoint_interval.h"
-#include "sim/errors.h"
-#include "sim/job_engine.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
+#include "sim/job/job_engine.h"
 #include "tests/support/restart_policy.h"
 #include "tests/support/scripted_failures.h"
 

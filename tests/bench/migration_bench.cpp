@@ -15,7 +15,7 @@
 #include "models/moe_allocation.h"
 #include "models/moe_migration.h"
 #include "models/moe_placement.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

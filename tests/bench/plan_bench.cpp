@@ -10,7 +10,7 @@
 
 #include "models/cost_models.h"
 #include "models/planned_step.h"
-#include "sim/step_engine.h"
+#include "sim/engine/step_engine.h"
 
 namespace goodput {
 namespace {

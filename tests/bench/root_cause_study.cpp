@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/root_cause.h"
+#include "sim/whatif/root_cause.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/synthetic_case.h"
 

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "sim/event_queue.h"
-#include "sim/random.h"
-#include "sim/step_engine.h"
+#include "sim/base/event_queue.h"
+#include "sim/base/random.h"
+#include "sim/engine/step_engine.h"
 
 namespace goodput {
 namespace {

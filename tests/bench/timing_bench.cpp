@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/replay_values.h"
-#include "sim/timing.h"
+#include "sim/engine/timing.h"
+#include "sim/whatif/replay_values.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/trace_generator.h"
 

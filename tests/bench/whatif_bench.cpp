@@ -9,7 +9,7 @@
 #include <string>
 
 #include "models/megatron.h"
-#include "sim/whatif.h"
+#include "sim/whatif/whatif.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/trace_generator.h"
 #include "traces/op_trace_format.h"

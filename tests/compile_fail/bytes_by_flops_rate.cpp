@@ -1,6 +1,6 @@
 // Bytes divided by an arithmetic rate are not a time.
 // expected error: no match for .operator/.
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 namespace goodput {
 

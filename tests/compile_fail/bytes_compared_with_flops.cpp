@@ -1,6 +1,6 @@
 // Counts of different things have no order.
 // expected error: no match for .operator<.
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 namespace goodput {
 

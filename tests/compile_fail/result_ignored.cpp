@@ -1,6 +1,6 @@
 // A Result that nobody looks at.
 // expected error: ignoring returned value
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -1,6 +1,6 @@
 // Floating-point seconds become simulated time only through from_seconds(), which says how they are rounded.
 // expected error: conversion from .* to .*SimDuration
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 namespace goodput {
 

@@ -1,6 +1,6 @@
 // Two points in time do not add up.
 // expected error: no match for .operator\+.
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 namespace goodput {
 

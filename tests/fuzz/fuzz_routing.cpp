@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "sim/routing_statistics.h"
+#include "sim/routing/routing_statistics.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "traces/routing_reader.h"
 

@@ -14,7 +14,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// What sim/spot_trace.h promises.
+// What sim/nodes/spot_trace.h promises.
 void check(const SpotTrace& trace) {
   for (std::size_t i = 0; i < trace.counts.size(); ++i) {
     require(trace.counts[i].count >= 0 && trace.counts[i].time <= trace.end);

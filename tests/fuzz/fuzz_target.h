@@ -12,8 +12,8 @@
 #include <string>
 
 #include "models/megatron.h"
-#include "sim/recording.h"
-#include "sim/trace_index.h"
+#include "sim/ops/trace_index.h"
+#include "sim/recording/recording.h"
 #include "traces/op_trace_reader.h"
 
 namespace goodput::fuzz {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput::gpu {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput::gpu::reference {
 namespace {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "gpu/bench/sampling.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput::gpu::bench {
 namespace {

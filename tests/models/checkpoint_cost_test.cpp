@@ -8,7 +8,7 @@
 
 #include "models/checkpoint_buffers.h"
 #include "models/checkpoint_run.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

@@ -6,10 +6,10 @@
 #include <limits>
 #include <optional>
 
-#include "sim/errors.h"
-#include "sim/failure_model.h"
-#include "sim/job_engine.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
+#include "sim/job/job_engine.h"
+#include "sim/nodes/failure_model.h"
 #include "tests/support/restart_policy.h"
 
 namespace goodput {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "models/cost_models.h"
 #include "models/training_plan.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 #include "tests/traces/temporary_file.h"
 
 namespace goodput {

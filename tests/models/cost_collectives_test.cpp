@@ -11,7 +11,7 @@
 #include <limits>
 #include <string_view>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

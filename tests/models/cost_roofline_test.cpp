@@ -10,7 +10,7 @@
 
 #include "models/cost_collectives.h"
 #include "models/training_plan.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

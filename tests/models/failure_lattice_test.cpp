@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/moe_survival.h"
-#include "sim/errors.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
 #include "tests/reference/placement_enumeration.h"
 
 namespace goodput {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/failure_models.h"
-#include "sim/index.h"
+#include "sim/base/index.h"
 
 namespace goodput::testing {
 
@@ -46,7 +46,7 @@ inline std::string problem_of(std::string_view text, const FailureSources& sourc
   return made ? "" : made.error().message();
 }
 
-// What a stream of events must keep to (sim/failure_model.h).
+// What a stream of events must keep to (sim/nodes/failure_model.h).
 class StreamContract {
  public:
   explicit StreamContract(NodeId nodes) : is_there_(index(nodes)) {}

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "models/moe_balance.h"
 #include "models/moe_survival.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 #include "tests/reference/placement_enumeration.h"
 #include "tests/support/placement_case.h"
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput::moe {
 namespace {

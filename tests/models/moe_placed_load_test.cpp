@@ -8,7 +8,7 @@
 
 #include "models/job_routing.h"
 #include "models/moe_dispatch_tables.h"
-#include "sim/index.h"
+#include "sim/base/index.h"
 #include "tests/support/routed_cluster.h"
 
 namespace goodput {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "models/moe_balance.h"
-#include "sim/errors.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
 #include "tests/support/placement_case.h"
 
 namespace goodput {

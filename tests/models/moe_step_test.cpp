@@ -17,8 +17,8 @@
 #include "models/planned_step.h"
 #include "models/schedule.h"
 #include "models/step_report.h"
-#include "sim/index.h"
-#include "sim/random.h"
+#include "sim/base/index.h"
+#include "sim/base/random.h"
 #include "tests/support/placement_case.h"
 #include "tests/support/random_plan.h"
 

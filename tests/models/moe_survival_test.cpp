@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/moe_placement.h"
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tests/support/placement_case.h"
 #include "tests/support/random_placement.h"
 

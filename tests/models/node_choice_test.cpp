@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tests/support/scripted_failures.h"
 
 namespace goodput {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

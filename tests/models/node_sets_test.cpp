@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

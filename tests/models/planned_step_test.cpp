@@ -10,7 +10,7 @@
 #include "models/cost_models.h"
 #include "models/cost_roofline.h"
 #include "models/step_report.h"
-#include "sim/step_engine.h"
+#include "sim/engine/step_engine.h"
 #include "tests/support/random_plan.h"
 
 namespace goodput {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "models/checkpoint_loss.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 #include "tests/support/policy_case.h"
 
 namespace goodput::testing {

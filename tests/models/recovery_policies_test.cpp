@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/failure_models.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 #include "tests/support/policy_case.h"
 
 namespace goodput::testing {

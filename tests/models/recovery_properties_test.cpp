@@ -13,7 +13,7 @@
 
 #include "models/checkpoint_interval.h"
 #include "models/failure_models.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 #include "tests/support/policy_case.h"
 
 namespace goodput::testing {

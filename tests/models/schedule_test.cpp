@@ -9,8 +9,8 @@
 
 #include "models/megatron.h"
 #include "models/schedule_order.h"
-#include "sim/random.h"
-#include "sim/timing.h"
+#include "sim/base/random.h"
+#include "sim/engine/timing.h"
 
 namespace goodput {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <string>
 
-#include "sim/routing_statistics.h"
+#include "sim/routing/routing_statistics.h"
 #include "tests/traces/temporary_file.h"
 
 namespace goodput {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "sim/float32.h"
+#include "sim/base/float32.h"
 
 // Section numbers in the comments are those of the description of the analysis, in the order it is carried
 // out.

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/op_trace.h"
+#include "sim/ops/op_trace.h"
 
 namespace goodput::reference {
 

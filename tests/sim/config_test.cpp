@@ -1,5 +1,5 @@
 // Strict JSON to structs: what is read, what is written back, and the text of every error.
-#include "sim/config.h"
+#include "sim/config/config.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "sim/event_queue.h"
+#include "sim/base/event_queue.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/fair_share.h"
+#include "sim/engine/fair_share.h"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

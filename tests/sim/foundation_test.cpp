@@ -4,14 +4,14 @@
 #include <array>
 #include <cmath>
 
-#include "sim/did_you_mean.h"
-#include "sim/errors.h"
-#include "sim/float32.h"
-#include "sim/hash.h"
-#include "sim/op_type.h"
-#include "sim/parallel.h"
-#include "sim/random.h"
-#include "sim/units.h"
+#include "sim/base/errors.h"
+#include "sim/base/float32.h"
+#include "sim/base/hash.h"
+#include "sim/base/parallel.h"
+#include "sim/base/random.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/ops/op_type.h"
 
 namespace goodput {
 

@@ -1,4 +1,4 @@
-#include "sim/instance_set.h"
+#include "sim/recording/instance_set.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Which checkpoint a job can go back to, and when.
-#include "sim/job_engine.h"
+#include "sim/job/job_engine.h"
 
 #include <doctest/doctest.h>
 

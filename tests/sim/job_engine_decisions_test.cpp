@@ -1,9 +1,9 @@
 // When policies are asked what to do, and what they are told.
-#include "sim/job_engine.h"
+#include "sim/job/job_engine.h"
 
 #include <doctest/doctest.h>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tests/support/hand_job.h"
 
 namespace goodput::testing {

@@ -1,9 +1,9 @@
 // When and why runs end, and what is left in the log.
-#include "sim/job_engine.h"
+#include "sim/job/job_engine.h"
 
 #include <doctest/doctest.h>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tests/support/hand_job.h"
 
 namespace goodput::testing {

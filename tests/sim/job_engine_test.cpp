@@ -1,9 +1,9 @@
 // What losses, waiting and nodes cost a job, second by second.
-#include "sim/job_engine.h"
+#include "sim/job/job_engine.h"
 
 #include <doctest/doctest.h>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 #include "tests/support/hand_job.h"
 
 namespace goodput::testing {

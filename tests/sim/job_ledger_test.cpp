@@ -1,4 +1,4 @@
-#include "sim/job_ledger.h"
+#include "sim/job/job_ledger.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "sim/membership.h"
+#include "sim/nodes/membership.h"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
-#include "sim/errors.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
 #include "tests/support/scripted_failures.h"
 
 namespace goodput {

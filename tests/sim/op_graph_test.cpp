@@ -1,10 +1,10 @@
-#include "sim/op_graph.h"
+#include "sim/ops/op_graph.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

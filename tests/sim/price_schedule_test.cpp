@@ -1,9 +1,9 @@
-#include "sim/price_schedule.h"
+#include "sim/nodes/price_schedule.h"
 
 #include <doctest/doctest.h>
 
-#include "sim/errors.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

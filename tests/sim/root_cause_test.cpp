@@ -1,5 +1,5 @@
 // Which cause is named for which injected straggler, and the figures that say so.
-#include "sim/root_cause.h"
+#include "sim/whatif/root_cause.h"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/root_cause_passes.h"
-#include "sim/root_cause_transfers.h"
+#include "sim/whatif/root_cause_passes.h"
+#include "sim/whatif/root_cause_transfers.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/synthetic_case.h"
 #include "tests/support/trace_generator.h"

@@ -1,10 +1,10 @@
-#include "sim/routing_statistics.h"
+#include "sim/routing/routing_statistics.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "sim/errors.h"
+#include "sim/base/errors.h"
 
 namespace goodput {
 namespace {

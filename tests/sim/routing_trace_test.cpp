@@ -1,12 +1,12 @@
-#include "sim/routing_trace.h"
+#include "sim/routing/routing_trace.h"
 
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <numeric>
 
-#include "sim/errors.h"
-#include "sim/random.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/step_engine.h"
+#include "sim/engine/step_engine.h"
 
 #include <doctest/doctest.h>
 
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/errors.h"
-#include "sim/random.h"
-#include "sim/timing.h"
+#include "sim/base/errors.h"
+#include "sim/base/random.h"
+#include "sim/engine/timing.h"
 #include "tests/support/random_graph.h"
 
 namespace goodput {

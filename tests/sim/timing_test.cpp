@@ -1,4 +1,4 @@
-#include "sim/timing.h"
+#include "sim/engine/timing.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

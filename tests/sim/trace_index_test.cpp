@@ -1,4 +1,4 @@
-#include "sim/trace_index.h"
+#include "sim/ops/trace_index.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "sim/training_clock.h"
+#include "sim/job/steady_training.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput {
 namespace {

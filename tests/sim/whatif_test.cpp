@@ -1,5 +1,5 @@
 // The analysis of a job small enough to follow with a pencil.
-#include "sim/whatif.h"
+#include "sim/whatif/whatif.h"
 
 #include <doctest/doctest.h>
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "models/megatron.h"
-#include "sim/recording.h"
-#include "sim/trace_index.h"
-#include "sim/whatif.h"
+#include "sim/ops/trace_index.h"
+#include "sim/recording/recording.h"
+#include "sim/whatif/whatif.h"
 
 namespace goodput::testing {
 

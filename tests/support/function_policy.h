@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/recovery_policy.h"
+#include "sim/job/recovery_policy.h"
 
 namespace goodput::testing {
 

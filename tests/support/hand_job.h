@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/job_engine.h"
+#include "sim/job/job_engine.h"
 #include "tests/support/function_policy.h"
 #include "tests/support/restart_policy.h"
 #include "tests/support/scripted_failures.h"

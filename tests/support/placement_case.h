@@ -9,7 +9,7 @@
 
 #include "models/expert_placement.h"
 #include "models/moe_placement.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 #include "tests/reference/placement_enumeration.h"
 
 namespace goodput::testing {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "sim/config.h"
+#include "sim/config/config.h"
 
 namespace goodput::testing {
 namespace {

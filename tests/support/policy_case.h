@@ -14,7 +14,7 @@
 #include "models/job_model.h"
 #include "models/policy.h"
 #include "models/scenario.h"
-#include "sim/job_engine.h"
+#include "sim/job/job_engine.h"
 #include "tests/support/hand_job.h"
 
 namespace goodput::testing {

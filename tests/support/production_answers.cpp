@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "sim/replay_values.h"
+#include "sim/whatif/replay_values.h"
 
 namespace goodput::testing {
 

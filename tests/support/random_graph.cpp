@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput::testing {
 namespace {

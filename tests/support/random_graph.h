@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sim/op_graph.h"
+#include "sim/ops/op_graph.h"
 
 namespace goodput::testing {
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "sim/hash.h"
-#include "sim/job_engine.h"
-#include "sim/random.h"
-#include "sim/recovery_policy.h"
+#include "sim/base/hash.h"
+#include "sim/base/random.h"
+#include "sim/job/job_engine.h"
+#include "sim/job/recovery_policy.h"
 #include "tests/support/scripted_failures.h"
 
 namespace goodput::testing {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/held_experts.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput::testing {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "models/schedule.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput::testing {
 namespace {

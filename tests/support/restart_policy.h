@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/recovery_policy.h"
+#include "sim/job/recovery_policy.h"
 
 namespace goodput::testing {
 

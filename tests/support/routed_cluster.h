@@ -9,7 +9,7 @@
 #include "models/moe_dispatch_cluster.h"
 #include "models/moe_dispatch_hosts.h"
 #include "models/moe_dispatch_tables.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput::testing {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/failure_model.h"
+#include "sim/nodes/failure_model.h"
 
 namespace goodput::testing {
 

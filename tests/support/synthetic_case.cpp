@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "models/schedule.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 #include "tests/support/analysed_trace.h"
 
 namespace goodput::testing {

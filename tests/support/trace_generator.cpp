@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "sim/float32.h"
-#include "sim/random.h"
+#include "sim/base/float32.h"
+#include "sim/base/random.h"
 #include "tests/support/training_step.h"
 
 namespace goodput::testing {

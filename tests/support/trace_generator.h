@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "sim/op_trace.h"
+#include "sim/ops/op_trace.h"
 
 namespace goodput::testing {
 

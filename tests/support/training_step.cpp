@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sim/random.h"
+#include "sim/base/random.h"
 
 namespace goodput::testing {
 namespace {

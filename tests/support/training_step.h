@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "sim/op_type.h"
+#include "sim/ops/op_type.h"
 #include "tests/support/trace_generator.h"
 
 namespace goodput::testing {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "models/swin_shape.h"
-#include "sim/config.h"
+#include "sim/config/config.h"
 #include "tools/command_line.h"
 
 namespace goodput {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/training_plan.h"
-#include "sim/config.h"
+#include "sim/config/config.h"
 #include "tests/traces/temporary_file.h"
 #include "tools/command_line.h"
 

@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "sim/whatif.h"
+#include "sim/whatif/whatif.h"
 #include "tests/support/production_answers.h"
 #include "tests/support/published_case.h"
 #include "tools/load_recording.h"

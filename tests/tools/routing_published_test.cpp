@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/synthetic_routing.h"
-#include "sim/routing_statistics.h"
+#include "sim/routing/routing_statistics.h"
 #include "traces/routing_reader.h"
 
 namespace goodput {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "sim/random.h"
-#include "sim/statistics.h"
+#include "sim/base/random.h"
+#include "sim/base/statistics.h"
 #include "tests/reference/reference_whatif.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/production_answers.h"

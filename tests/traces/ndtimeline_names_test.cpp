@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/op_type.h"
+#include "sim/ops/op_type.h"
 
 namespace goodput {
 namespace {

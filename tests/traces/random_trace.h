@@ -7,8 +7,8 @@
 #include <limits>
 #include <random>
 
-#include "sim/float32.h"
-#include "sim/op_trace.h"
+#include "sim/base/float32.h"
+#include "sim/ops/op_trace.h"
 
 namespace goodput {
 

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "models/megatron.h"
-#include "sim/random.h"
+#include "sim/base/random.h"
 #include "tests/support/trace_generator.h"
 
 namespace goodput {

@@ -1,0 +1,225 @@
+#include "sim/config/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/text.h"
+#include "sim/config/json_file.h"
+
+namespace goodput::config {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 3> kAnnotations = {"source", "sources", "tier"};
+
+std::string shown(const json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "an array";
+  if (value.is_string()) return goodput::quoted(value.get_ref<const std::string&>());
+  return value.dump();
+}
+
+std::vector<std::string_view> keys_of(const Fields& fields) {
+  std::vector<std::string_view> keys;
+  for (const Field& field : fields) keys.push_back(field.key);
+  return keys;
+}
+
+Error unknown_key(const Place& place, std::string_view key, std::span<const std::string_view> known) {
+  const std::string suggestion = did_you_mean(key, known);
+  const std::string hint =
+      suggestion.empty() ? fmt::format("; want one of {}", fmt::join(known, ", ")) : suggestion;
+  Place at = place.at(on_one_line(key));
+  return at.error("unknown key" + hint);
+}
+
+Status check_keys(const json& value, const Place& place, const Fields& fields) {
+  const std::vector<std::string_view> known = keys_of(fields);
+  const auto is_known = [&](std::string_view key) {
+    return std::find(known.begin(), known.end(), key) != known.end();
+  };
+  for (const auto& [key, member] : value.items()) {
+    if (is_known(key)) continue;
+    if (std::find(kAnnotations.begin(), kAnnotations.end(), key) == kAnnotations.end())
+      return unknown_key(place, key, known);
+    if (key == "source" && !member.is_string()) return place.at(key).not_wanted(member, "text");
+    if (key != "sources") continue;
+    if (!member.is_object()) return place.at(key).not_wanted(member, "an object of texts");
+    for (const auto& [name, source] : member.items()) {
+      if (!is_known(name)) return unknown_key(place.at(key), name, known);
+      if (!source.is_string()) return place.at(key).at(name).not_wanted(source, "text");
+    }
+  }
+  return Ok{};
+}
+
+void lower(std::optional<Tier>& tier, std::optional<Tier> other) {
+  if (other) tier = lowest(tier.value_or(*other), *other);
+}
+
+Status read_tier(const json& value, Place& place, const Fields& fields) {
+  if (const auto named = value.find("tier"); named != value.end()) {
+    Tier own{};
+    Place at = place.at("tier");
+    GOODPUT_TRY_STATUS(choice(own, kTierNames).read(*named, at));
+    lower(place.tier, own);
+  }
+  const auto keeper =
+      std::find_if(fields.begin(), fields.end(), [](const Field& field) { return field.key == "tier"; });
+  if (keeper == fields.end() || !place.tier) return Ok{};
+  GOODPUT_TRY_STATUS(keeper->value.read(json(to_string(*place.tier)), place));
+  place.tier.reset();
+  return Ok{};
+}
+
+Status read_object(const json& value, Place& place, const ObjectAccess& access) {
+  if (!value.is_object()) return place.not_wanted(value, "an object");
+  const Fields fields = access.fields();
+  GOODPUT_TRY_STATUS(check_keys(value, place, fields));
+  for (const Field& field : fields) {
+    if (field.key == "tier") continue;
+    Place at = place.at(field.key);
+    const auto member = value.find(field.key);
+    if (member != value.end()) {
+      GOODPUT_TRY_STATUS(field.value.read(*member, at));
+      lower(place.tier, at.tier);
+    } else if (field.need == Need::kRequired) {
+      return at.error("is missing, want " + field.value.wanted);
+    }
+  }
+  GOODPUT_TRY_STATUS(read_tier(value, place, fields));
+  if (const Status finished = access.finish(); !finished) {
+    return Place{place.file, place.pointer + finished.error().where, {}}.error(finished.error().what);
+  }
+  return Ok{};
+}
+
+// ---- Names of files.
+
+Error no_such_name(const Place& place, const std::string& name, const fs::path& folder) {
+  std::vector<std::string> there;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".json") there.push_back(entry.path().stem().string());
+  }
+  std::sort(there.begin(), there.end());
+  const std::vector<std::string_view> names(there.begin(), there.end());
+  return place.error(fmt::format("no file {}{}", goodput::quoted((folder / (name + ".json")).string()),
+                                 did_you_mean(name, names)));
+}
+
+Result<std::string> file_named(const std::string& name, const Place& place, const std::string& folder) {
+  const fs::path base = fs::path(place.file).parent_path();
+  std::error_code ignored;
+  if (name.ends_with(".json")) {
+    const fs::path file = base / name;
+    if (!fs::exists(file, ignored))
+      return place.error(fmt::format("no file {}", goodput::quoted(file.string())));
+    return file.string();
+  }
+  const fs::path siblings = (base / ".." / folder).lexically_normal();
+  const fs::path file = siblings / (name + ".json");
+  if (!fs::exists(file, ignored)) return no_such_name(place, name, siblings);
+  return file.string();
+}
+
+Status read_file_into(const std::string& file, const ObjectAccess& access, std::optional<Tier>& tier) {
+  GOODPUT_TRY(const json value, parse_file(file));
+  Place place{file, {}, {}};
+  GOODPUT_TRY_STATUS(read_object(value, place, access));
+  tier = place.tier;
+  return Ok{};
+}
+
+void write_into(ordered_json& into, const Fields& fields) {
+  into = ordered_json::object();
+  for (const Field& field : fields) {
+    ordered_json value;
+    if (field.value.write) field.value.write(value);
+    if (!value.is_null()) into[std::string(field.key)] = std::move(value);
+  }
+}
+
+std::string preset_of(const Field& field) {
+  if (field.need == Need::kRequired) return "required";
+  ordered_json preset;
+  if (field.value.write) field.value.write(preset);
+  return preset.is_null() || preset.is_object() ? "" : preset.dump();
+}
+
+void describe_into(std::string& table, const std::string& prefix, const Fields& fields) {
+  for (const Field& field : fields) {
+    const std::string key = prefix + std::string(field.key);
+    table +=
+        fmt::format("| `{}` | {} | {} | {} |\n", key, field.value.wanted, preset_of(field), field.meaning);
+    if (field.value.fields) describe_into(table, key + '/', field.value.fields());
+  }
+}
+
+}  // namespace
+
+Error Place::error(std::string what) const {
+  return {pointer.empty() ? file : file.empty() ? pointer : file + ' ' + pointer, std::move(what)};
+}
+
+Error Place::not_wanted(const json& value, std::string_view wanted) const {
+  return error(fmt::format("is {}, want {}", shown(value), wanted));
+}
+
+Place Place::at(std::string_view key) const {
+  std::string below = pointer + '/';
+  for (const char c : key) below += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return {file, std::move(below), {}};
+}
+
+Field tier(Tier& value) {
+  return {"tier", Need::kOptional, choice(value, kTierNames), "how well founded its numbers are"};
+}
+
+Value object(const ObjectAccess& access) {
+  const auto read = [access](const json& from, Place& place) { return read_object(from, place, access); };
+  const auto write = [access](ordered_json& into) {
+    if (access.is_present()) write_into(into, access.fields());
+  };
+  return {"an object", read, write, access.fields};
+}
+
+Value object_or_name(const ObjectAccess& access, const std::string& folder, std::vector<std::string>& files) {
+  Value value = object(access);
+  value.wanted = fmt::format("a file of {}/ or an object", folder);
+  value.fields = nullptr;  // described where the files are
+  value.read = [access, folder, &files, wanted = value.wanted](const json& from, Place& place) -> Status {
+    if (from.is_object()) return read_object(from, place, access);
+    if (!from.is_string()) return place.not_wanted(from, wanted);
+    GOODPUT_TRY(const std::string file, file_named(from.get<std::string>(), place, folder));
+    files.push_back(file);
+    return read_file_into(file, access, place.tier);
+  };
+  return value;
+}
+
+Status read_file(const std::string& file, const ObjectAccess& access) {
+  std::optional<Tier> unclaimed;
+  return read_file_into(file, access, unclaimed);
+}
+
+ordered_json write(const Fields& fields) {
+  ordered_json result;
+  write_into(result, fields);
+  return result;
+}
+
+std::string describe(const Fields& fields) {
+  std::string table = "| key | value | default | meaning |\n|---|---|---|---|\n";
+  describe_into(table, "", fields);
+  return table;
+}
+
+}  // namespace goodput::config

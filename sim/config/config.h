@@ -1,0 +1,160 @@
+// Strict JSON files to plain structs and back, from one list of fields a struct.
+//
+// A struct T that can be configured has beside it
+//   std::vector<config::Field> config_fields(T&);  // key, where it goes and its limits, what it means
+//   Status config_finish(T&);                      // optional: derived defaults, rules between fields;
+//                                                  // Error::where is a pointer from T: "/kv_heads"
+// A field's default is what the struct holds before. Unknown, missing and repeated keys, wrong types and
+// values out of range are errors "FILE /json/pointer: what"; the first one ends the reading. Every object may
+// also have "source" (text), "sources" ({key: text}) and "tier" (sim/base/tier.h), which say where its
+// numbers come from.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/errors.h"
+#include "sim/base/tier.h"
+#include "sim/base/units.h"
+
+namespace goodput::config {
+
+// Where a value stands; reading leaves behind the lowest tier that is named in it.
+struct Place {
+  std::string file;
+  std::string pointer;
+  std::optional<Tier> tier;
+
+  [[nodiscard]] Error error(std::string what) const;
+  // "is VALUE, want WANTED"
+  [[nodiscard]] Error not_wanted(const nlohmann::json& value, std::string_view wanted) const;
+  [[nodiscard]] Place at(std::string_view key) const;
+};
+
+struct Field;
+using Fields = std::vector<Field>;
+
+// How one value is read, written (null: left out) and described. Refers to the variable it was made for.
+struct Value {
+  std::string wanted;  // "an integer from 1 to 8"
+  std::function<Status(const nlohmann::json&, Place&)> read;
+  std::function<void(nlohmann::ordered_json&)> write;  // into a null; none: never written
+  std::function<Fields()> fields;                      // of an object, for describe()
+};
+
+enum class Need : std::uint8_t { kRequired, kOptional };
+
+struct Field {
+  std::string_view key;
+  Need need = Need::kOptional;
+  Value value;
+  std::string_view meaning;
+};
+
+struct Range {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool is_least_excluded = false;
+};
+[[nodiscard]] constexpr Range at_least(double least) {
+  return {.least = least};
+}
+[[nodiscard]] constexpr Range above(double least) {
+  return {.least = least, .is_least_excluded = true};
+}
+[[nodiscard]] constexpr Range between(double least, double most) {
+  return {.least = least, .most = most};
+}
+inline constexpr Range kFraction = {.least = 0, .most = 1, .is_least_excluded = true};
+
+// ---- Kinds of values. What they are given must outlive them.
+
+[[nodiscard]] Value integer(std::int32_t& value, std::int64_t least,
+                            std::int64_t most = std::numeric_limits<std::int32_t>::max());
+[[nodiscard]] Value integer(std::int64_t& value, std::int64_t least, std::int64_t most);
+[[nodiscard]] Value integers(std::vector<std::int32_t>& values, std::int64_t least,
+                             std::int64_t most = std::numeric_limits<std::int32_t>::max());
+[[nodiscard]] Value flag(bool& value);
+[[nodiscard]] Value text(std::string& value);
+[[nodiscard]] Value path(std::string& value);  // of a file, relative to the one that names it
+
+// A number in the file is `unit` of the variable's: number(gpu.bf16, above(0), 1e12) for TFLOP/s.
+[[nodiscard]] Value number(std::function<std::optional<double>()> get, std::function<void(double)> set,
+                           Range range);
+[[nodiscard]] Value number(double& value, Range range, double unit = 1);
+[[nodiscard]] Value number(Bytes& value, Range range, double unit);             // to the nearest byte
+[[nodiscard]] Value number(SimDuration& value, Range range, SimDuration unit);  // to the nearest ns
+[[nodiscard]] Value number(FlopsPerSecond& value, Range range, double unit);
+[[nodiscard]] Value number(std::optional<FlopsPerSecond>& value, Range range, double unit);
+[[nodiscard]] Value number(BytesPerSecond& value, Range range, double unit);
+
+[[nodiscard]] Value choice(std::function<std::size_t()> get, std::function<void(std::size_t)> set,
+                           std::span<const std::string_view> names);
+// `names` in the order of the enumerators.
+template <typename Enum>
+[[nodiscard]] Value choice(Enum& value, std::span<const std::string_view> names) {
+  return choice([&value] { return static_cast<std::size_t>(value); },
+                [&value](std::size_t index) { value = static_cast<Enum>(index); }, names);
+}
+// The lowest tier of its object and all within that keep none of their own. Written with key "tier".
+[[nodiscard]] Field tier(Tier& value);
+
+// ---- Objects.
+
+struct ObjectAccess {
+  std::function<bool()> is_present;
+  std::function<Fields()> fields;  // makes it present
+  std::function<Status()> finish;
+};
+[[nodiscard]] Value object(const ObjectAccess& access);
+
+template <typename T>
+[[nodiscard]] Status finish(T& value) {
+  if constexpr (requires { config_finish(value); })
+    return config_finish(value);
+  else
+    return Ok{};
+}
+template <typename T>
+[[nodiscard]] ObjectAccess access(T& value) {
+  return {[] { return true; }, [&value] { return config_fields(value); }, [&value] { return finish(value); }};
+}
+template <typename T>
+[[nodiscard]] ObjectAccess access(std::optional<T>& value) {
+  const auto fields = [&value] { return config_fields(value ? *value : value.emplace()); };
+  return {[&value] { return value.has_value(); }, fields, [&value] { return finish(*value); }};
+}
+template <typename T>
+[[nodiscard]] Value object(T& value) {
+  return object(access(value));
+}
+
+// An object, or the name of a file that has it: "x" is ../FOLDER/x.json and "y/x.json" is y/x.json, both seen
+// from the file that says so.
+// The name of a file that was read goes to `files`.
+[[nodiscard]] Value object_or_name(const ObjectAccess& access, const std::string& folder,
+                                   std::vector<std::string>& files);
+
+// ---- Whole files.
+
+[[nodiscard]] Status read_file(const std::string& file, const ObjectAccess& access);
+[[nodiscard]] nlohmann::ordered_json write(const Fields& fields);
+// A markdown table of the fields: key (pointers for those of nested objects), limits, default, meaning. Fills
+// in optional objects.
+[[nodiscard]] std::string describe(const Fields& fields);
+
+template <typename T>
+[[nodiscard]] Result<T> read(const std::string& file) {
+  T value{};
+  GOODPUT_TRY_STATUS(read_file(file, access(value)));
+  return value;
+}
+
+}  // namespace goodput::config

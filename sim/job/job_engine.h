@@ -1,0 +1,65 @@
+// A training job over hours or months: nodes fail and return, a policy recovers, and between these events
+// time passes in one leap, however many steps are trained in it.
+//
+//   events of the nodes (FailureModel) ──► engine ◄──► what to do, and how long it takes (RecoveryPolicy)
+//                                            └──► where the time of the job and of its nodes went (JobResult)
+//
+// What the job finishes at the very moment of a loss counts. Nodes that are lost, join or change speed at the
+// same moment do so together. A node's new speed shows from the next step on. What a loss interrupts, a step
+// or the writing of a checkpoint, has to be done again; a step that is done counts before its checkpoint is
+// written.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/job/job_ledger.h"
+#include "sim/job/job_log.h"
+#include "sim/job/recovery_policy.h"
+#include "sim/nodes/failure_model.h"
+#include "sim/nodes/price_schedule.h"
+
+namespace goodput {
+
+// When a run ends: whatever comes first.
+struct JobGoal {
+  std::optional<std::int64_t> samples{};
+  std::optional<std::int64_t> steps{};
+  std::optional<SimTime> until{};
+};
+
+struct JobResult {
+  bool finished = false;  // reached its samples or steps
+  std::string stopped{};  // why it ended otherwise; empty: at JobGoal::until
+  SimTime end{};
+  std::int64_t steps = 0;  // that count
+  std::int64_t samples = 0;
+  JobLedger ledger{};
+  SimDuration waited{};                         // for nodes, of the bucket infrastructure recovery
+  double cost_usd = 0;                          // of all nodes held
+  std::array<std::int64_t, kCauses> courses{};  // by Cause
+  std::int64_t steps_lost = 0;                  // trained, and not counted in the end
+  std::int64_t nodes_lost = 0;                  // while the job ran
+  std::vector<PolicyMetric> metrics{};
+
+  [[nodiscard]] double wall_s() const { return to_seconds(end.time_since_epoch()); }
+  // Productive time over wall-clock time; 0 for a run of no time.
+  [[nodiscard]] double goodput() const;
+  // The same without the time for which it waited for nodes: effective training time ratio.
+  [[nodiscard]] double ettr() const;
+  [[nodiscard]] std::int64_t count(Cause cause) const { return courses[static_cast<std::size_t>(cause)]; }
+};
+
+// Runs to the end. Checks that every second of the job and of every node is accounted for, exactly.
+// A run that gets no step further in kMostVainDecisions decisions, or that waits while nothing can happen any
+// more, stops and says so. REQUIRES: a goal, or a failure model with an end.
+[[nodiscard]] JobResult run_job(const JobGoal& goal, const PriceSchedule& prices, FailureModel& failures,
+                                RecoveryPolicy& policy, JobLog* log = nullptr);
+
+inline constexpr std::int64_t kMostVainDecisions = 10'000;
+inline constexpr std::int64_t kMostVainEvents = 1'000'000;
+
+}  // namespace goodput

@@ -1,0 +1,46 @@
+// How far a training run gets in a given time when its steps take equally long and it saves checkpoints at
+// fixed intervals: in closed form, whatever the number of steps.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "sim/base/units.h"
+
+namespace goodput {
+
+// Where checkpoints are kept, the quicker one to come back from first.
+enum class CheckpointLevel : std::uint8_t {
+  kMemory,   // of nodes: as good as the policy finds that what is left of it is
+  kStorage,  // survives anything
+};
+inline constexpr std::size_t kCheckpointLevels = 2;
+
+// A checkpoint is saved after every step whose number is a multiple of `interval`; steps are counted from the
+// beginning of the job.
+struct CheckpointRule {
+  std::int64_t interval = 0;  // steps; 0: never
+  SimDuration stall{};        // training stands still
+  SimDuration lag{};          // after the stall, until the checkpoint can be used
+};
+
+// By level. Of two intervals storage's is a multiple of memory's.
+using CheckpointRules = std::array<CheckpointRule, kCheckpointLevels>;
+
+// From the end of step `first_step` (and of its checkpoints) on.
+struct SteadyTraining {
+  std::int64_t first_step = 0;
+  SimDuration step{};  // > 0
+  CheckpointRules rules{};
+
+  // Until that many more steps are done and the checkpoints that are due after them are saved.
+  [[nodiscard]] SimDuration time_of(std::int64_t steps) const;
+  // The same without what is saved after the last of them.
+  [[nodiscard]] SimDuration time_of_last_step(std::int64_t steps) const;
+  // Steps of which time_of(steps) <= elapsed.
+  [[nodiscard]] std::int64_t steps_in(SimDuration elapsed) const;
+  // Checkpoints among so many steps.
+  [[nodiscard]] std::int64_t saves(CheckpointLevel level, std::int64_t steps) const;
+};
+
+}  // namespace goodput

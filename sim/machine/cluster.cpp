@@ -1,0 +1,91 @@
+#include "sim/machine/cluster.h"
+
+namespace goodput {
+namespace {
+
+using namespace std::chrono_literals;
+using config::Need;
+
+constexpr double kTera = 1e12;
+constexpr double kGiga = 1e9;
+constexpr double kGibi = 1024.0 * 1024.0 * 1024.0;
+constexpr double kGigabit = 1e9 / 8;
+constexpr std::int32_t kMostNodes = 1'000'000;
+constexpr std::int32_t kMostGpusPerNode = 1024;
+constexpr config::Range kRate = config::between(1e-6, 1e9);  // keeps times inside 63 bits of nanoseconds
+constexpr config::Range kLatency = config::between(0, 1e9);  // us
+
+std::optional<double> rate_in_giga(const std::optional<BytesPerSecond>& rate) {
+  return rate ? std::optional(rate->value / kGiga) : std::nullopt;
+}
+
+config::Value link(LinkSpec& link, std::string_view rate_key, double rate_unit,
+                   std::string_view rate_meaning) {
+  const auto fields = [&link, rate_key, rate_unit, rate_meaning]() -> config::Fields {
+    return {
+        {rate_key, Need::kRequired, config::number(link.bandwidth, kRate, rate_unit), rate_meaning},
+        {"efficiency", Need::kOptional, config::number(link.efficiency, config::kFraction),
+         "what large messages reach of it"},
+        {"latency_us", Need::kOptional, config::number(link.latency, kLatency, 1us),
+         "of one message, start-up of a kernel included"},
+        {"hop_latency_us", Need::kOptional, config::number(link.hop_latency, kLatency, 1us),
+         "of every further step of a ring or tree"},
+        {"send_gb_per_s", Need::kOptional,
+         config::number([&link] { return rate_in_giga(link.send); },
+                        [&link](double value) { link.send = BytesPerSecond{value * kGiga}; }, kRate),
+         "of one send from a pipeline stage to the next; absent: bandwidth times efficiency"},
+        {"in_network_reduction", Need::kOptional, config::flag(link.in_network_reduction),
+         "switches add up (NVLS, SHARP): an all-reduce moves its bytes once"},
+    };
+  };
+  return config::object({[] { return true; }, fields, []() -> Status { return Ok{}; }});
+}
+
+}  // namespace
+
+config::Fields config_fields(GpuSpec& gpu) {
+  return {
+      {"name", Need::kRequired, config::text(gpu.name), "as the vendor calls it"},
+      {"bf16_tflops", Need::kRequired, config::number(gpu.bf16, kRate, kTera),
+       "dense tensor-core rate for 16-bit inputs, 32-bit accumulation"},
+      {"fp8_tflops", Need::kOptional, config::number(gpu.fp8, kRate, kTera),
+       "dense; absent: the GPU has none"},
+      {"fp32_tflops", Need::kRequired, config::number(gpu.fp32, kRate, kTera), "without tensor cores"},
+      {"memory_gib", Need::kRequired, config::number(gpu.memory, config::between(0.001, 1e6), kGibi),
+       "that a job can use"},
+      {"memory_gb_per_s", Need::kRequired, config::number(gpu.memory_bandwidth, kRate, kGiga),
+       "of its memory"},
+      {"multiprocessors", Need::kRequired, config::integer(gpu.multiprocessors, 1, 100'000), "SMs"},
+  };
+}
+
+config::Fields config_fields(StorageSpec& storage) {
+  return {
+      {"write_gb_per_s", Need::kRequired, config::number(storage.write_per_node, kRate, kGiga),
+       "of one node to shared storage"},
+      {"read_gb_per_s", Need::kRequired, config::number(storage.read_per_node, kRate, kGiga),
+       "of one node from shared storage"},
+  };
+}
+
+config::Fields config_fields(ClusterSpec& cluster) {
+  return {
+      {"name", Need::kRequired, config::text(cluster.name), "for reports"},
+      {"nodes", Need::kRequired, config::integer(cluster.nodes, 1, kMostNodes), "all there are"},
+      {"gpus_per_node", Need::kRequired, config::integer(cluster.gpus_per_node, 1, kMostGpusPerNode),
+       "in one NVLink or PCIe domain"},
+      {"gpu", Need::kRequired, config::object(cluster.gpu), "one GPU"},
+      {"intra_node", Need::kRequired,
+       link(cluster.intra_node, "bandwidth_gb_per_s", kGiga, "of a GPU, one direction, gigabytes"),
+       "NVLink or PCIe between the GPUs of a node"},
+      {"inter_node", Need::kRequired,
+       link(cluster.inter_node, "bandwidth_gbps", kGigabit, "of a NIC, one direction, gigabits"),
+       "the network between nodes"},
+      {"nics_per_node", Need::kRequired, config::number(cluster.nics_per_node, config::between(0.001, 1000)),
+       "0.5: two nodes share one"},
+      {"storage", Need::kOptional, config::object(cluster.storage), "where checkpoints go"},
+      config::tier(cluster.tier),
+  };
+}
+
+}  // namespace goodput

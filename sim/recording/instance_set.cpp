@@ -1,0 +1,155 @@
+#include "sim/recording/instance_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+struct Term {
+  std::string_view key;
+  std::string_view value;
+  std::string_view selector;  // the whole, for messages
+
+  [[nodiscard]] Error error(std::string_view what) const {
+    return Error{"", fmt::format("selector {}: {}", quoted(selector), what)};
+  }
+};
+
+// Clears the flags of what the term does not name. `number_of(i)` is what the user calls entry i.
+template <typename NumberOf>
+Status keep_numbers(const Term& term, std::vector<char>& flags, NumberOf number_of) {
+  GOODPUT_TRY(const std::vector<NumberRange> ranges, parse_number_ranges(term.value));
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const std::int64_t number = number_of(i);
+    const bool named = std::any_of(ranges.begin(), ranges.end(), [&](const NumberRange& range) {
+      return range.first <= number && number <= range.last;
+    });
+    if (!named) flags[i] = 0;
+  }
+  return Ok{};
+}
+
+Status keep_optype(const Term& term, const Recording& recording, InstanceBox& box) {
+  std::vector<std::string_view> names;
+  for (const OpTypeInfo& type : kOpTypes) {
+    names.push_back(type.name);
+    names.push_back(type.label);
+  }
+  const auto wanted = split(term.value, ',');
+  for (const std::string_view name : wanted) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      return term.error(fmt::format("unknown op type {}{}", quoted(name), did_you_mean(name, names)));
+    }
+  }
+  for (std::size_t op = 0; op < box.ops.size(); ++op) {
+    const OpTypeInfo& type = info(recording.ops[op].type);
+    const bool named = std::any_of(wanted.begin(), wanted.end(), [&](std::string_view name) {
+      return name == type.name || name == type.label;
+    });
+    if (!named) box.ops[op] = 0;
+  }
+  return Ok{};
+}
+
+Status keep_worker(const Term& term, const Recording& recording, InstanceBox& box) {
+  const auto parts = split(term.value, ':');
+  if (parts.size() != 2) return term.error("worker wants dp:stage, for example worker=2:3");
+  const Term dp{"dp", parts[0], term.selector};
+  const Term stage{"stage", parts[1], term.selector};
+  if (!parse_integer(dp.value) || !parse_integer(stage.value)) {
+    return term.error("worker wants dp:stage, for example worker=2:3");
+  }
+  GOODPUT_TRY_STATUS(
+      keep_numbers(dp, box.dp_ranks, [](std::size_t i) { return static_cast<std::int64_t>(i); }));
+  return keep_numbers(stage, box.ops, [&](std::size_t op) { return std::int64_t{recording.ops[op].stage}; });
+}
+
+Status apply(const Term& term, const Recording& recording, InstanceBox& box) {
+  constexpr std::array<std::string_view, 6> kKeys = {"optype", "stage", "dp", "worker", "step", "mb"};
+  if (term.key == "optype") return keep_optype(term, recording, box);
+  if (term.key == "worker") return keep_worker(term, recording, box);
+  Status status = Ok{};
+  if (term.key == "stage") {
+    status =
+        keep_numbers(term, box.ops, [&](std::size_t op) { return std::int64_t{recording.ops[op].stage}; });
+  } else if (term.key == "mb") {
+    status =
+        keep_numbers(term, box.ops, [&](std::size_t op) { return std::int64_t{recording.ops[op].mb_id}; });
+  } else if (term.key == "dp") {
+    status = keep_numbers(term, box.dp_ranks, [](std::size_t i) { return static_cast<std::int64_t>(i); });
+  } else if (term.key == "step") {
+    status = keep_numbers(term, box.steps, [&](std::size_t i) { return recording.steps[i]; });
+  } else {
+    return term.error(fmt::format("unknown key {}{}; keys are optype, stage, dp, worker, step, mb",
+                                  quoted(term.key), did_you_mean(term.key, kKeys)));
+  }
+  if (!status) return term.error(status.error().what);
+  return status;
+}
+
+bool is_empty(const std::vector<char>& flags) {
+  return std::none_of(flags.begin(), flags.end(), [](char flag) { return flag != 0; });
+}
+
+}  // namespace
+
+Result<std::vector<NumberRange>> parse_number_ranges(std::string_view text) {
+  std::vector<NumberRange> ranges;
+  for (const std::string_view part : split(text, ',')) {
+    const std::size_t dash = part.find('-', 1);  // a leading one is a sign
+    const auto first = parse_integer(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_integer(part.substr(dash + 1));
+    if (!first || !last) {
+      return Error{"", fmt::format("{} is no number or range; write for example 12,20-23", quoted(part))};
+    }
+    if (*first > *last) return Error{"", fmt::format("range {} runs backwards", quoted(part))};
+    ranges.push_back({*first, *last});
+  }
+  return ranges;
+}
+
+InstanceBox InstanceBox::all(const Recording& recording) {
+  return {std::vector<char>(recording.ops.size(), 1), std::vector<char>(recording.steps.size(), 1),
+          std::vector<char>(static_cast<std::size_t>(recording.dp_size), 1)};
+}
+
+Result<InstanceBox> select(const Recording& recording, std::string_view selector) {
+  InstanceBox box = InstanceBox::all(recording);
+  for (const std::string_view part : split(selector, '&')) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos) {
+      return Error{"", fmt::format("selector {}: {} is not key=value, for example stage=3", quoted(selector),
+                                   quoted(part))};
+    }
+    GOODPUT_TRY_STATUS(apply({part.substr(0, equals), part.substr(equals + 1), selector}, recording, box));
+  }
+  if (is_empty(box.ops) || is_empty(box.steps) || is_empty(box.dp_ranks)) {
+    return Error{"", fmt::format("selector {}: selects no op of this trace", quoted(selector))};
+  }
+  return box;
+}
+
+}  // namespace goodput

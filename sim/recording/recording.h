@@ -1,0 +1,75 @@
+// A dense trace as lane arrays: for every op of the step graph a row of recorded values, one entry a lane.
+//
+// Steps never interact, so the arrays are cut into blocks of whole steps that fit the cache.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/engine/timing.h"
+#include "sim/ops/op_graph.h"
+#include "sim/ops/op_trace.h"
+#include "sim/ops/trace_index.h"
+
+namespace goodput {
+
+// Some consecutive steps. Rows are op-major in OpId order, shape.stride() entries each, padded with zeros.
+struct StepBlock {
+  std::size_t first_step = 0;  // index into Recording::steps
+  LaneShape shape;             // steps x dp ranks
+  std::vector<double> start_s;
+  std::vector<double> end_s;
+  std::vector<double> value_s;  // duration of a plain op, transfer time of a grouped one
+
+  [[nodiscard]] std::span<const double> row(const std::vector<double>& array, OpId op) const {
+    return std::span(array).subspan(op * shape.stride(), shape.stride());
+  }
+};
+
+struct Recording {
+  std::vector<TraceOp> ops;         // by OpId
+  std::vector<std::int64_t> steps;  // the analysed steps, ascending
+  std::int32_t dp_size = 1;
+  std::int32_t pp_size = 1;
+  std::int32_t vpp_size = 1;
+  std::vector<std::int32_t> ranks;  // global rank of worker (dp, stage), at dp * pp_size + stage
+  bool float32_times = false;
+  std::vector<StepBlock> blocks;
+  std::vector<double> step_origin_s;  // by step: the earliest recorded start
+  std::vector<double> step_base_s;    // by step: the recorded step time, last end - first start
+
+  // Of a worker index, dp_rank * pp_size + stage.
+  struct Worker {
+    std::size_t dp_rank = 0;
+    std::size_t stage = 0;
+  };
+  [[nodiscard]] Worker worker(std::size_t index) const {
+    const auto stages = static_cast<std::size_t>(pp_size);
+    return {index / stages, index % stages};
+  }
+};
+
+// `dp 2 stage 3 (rank 140)`
+[[nodiscard]] std::string worker_name(const Recording& recording, std::size_t worker);
+
+// Arranges the rows of the steps at `selected` (indices into index.steps, ascending) and derives transfer
+// times: end - latest start over the group (over all dp ranks for Sync::kReplicas); at or below -10 ms they
+// count as clock error and become 0. Consumes the trace, which is the larger of the two. `graph` must be
+// built from index.lane.
+[[nodiscard]] Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
+                                std::span<const std::uint32_t> selected);
+
+// Launch delay of every op of a block, in the layout of its rows: start - latest end of the predecessors, or
+// - the step's first start. At or below -10 ms they become 0.
+[[nodiscard]] std::vector<double> compute_launch_delays(const Recording& recording, const StepBlock& block,
+                                                        const OpGraph& graph);
+
+// One number an op type, by index_of(type): mean or median (op_types.def) of the values of all its ops,
+// stages, dp ranks and steps. NaN for types that do not occur.
+using IdealValues = std::array<double, kOpTypeCount>;
+[[nodiscard]] IdealValues compute_ideal_values(const Recording& recording, const OpGraph& graph);
+
+}  // namespace goodput

@@ -1,0 +1,33 @@
+// Transfers that took far longer than is usual for their kind, and whom they have in common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/ops/op_graph.h"
+#include "sim/recording/recording.h"
+#include "sim/whatif/root_cause_replay.h"
+
+namespace goodput {
+
+// All slow transfers of a recording that touch one place: a worker, or (collectives, where every replica
+// waits) a stage in all replicas.
+struct SlowTransfers {
+  std::size_t stage = 0;
+  std::optional<std::size_t> dp_rank;     // none: the collectives of the stage
+  std::optional<std::size_t> peer_stage;  // all are on the link to this stage
+  std::size_t count = 0;
+  std::size_t transfers = 0;   // of the place, slow or not
+  double excess_s = 0;         // over the median of their kind
+  double share_of_excess = 0;  // of that of all slow transfers, and of all slow messages if fewer
+  double worst_factor = 0;     // over the median
+  std::vector<Patch> patches;  // both ends, at the median
+};
+
+// The place with the most excess; nothing when no transfer stands out. Messages come before collectives,
+// which cannot tell which replica is at fault.
+[[nodiscard]] std::optional<SlowTransfers> find_slow_transfers(const OpGraph& graph,
+                                                               const Recording& recording);
+
+}  // namespace goodput

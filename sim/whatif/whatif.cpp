@@ -1,0 +1,311 @@
+#include "sim/whatif/whatif.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "sim/base/errors.h"
+#include "sim/base/parallel.h"
+#include "sim/base/statistics.h"
+#include "sim/recording/op_labels.h"
+#include "sim/whatif/replay_values.h"
+
+namespace goodput {
+
+// One replay of all steps.
+struct WhatIfEngine::Task {
+  Replay replay = Replay::kMixed;
+  InstanceSet set;
+};
+
+namespace {
+
+// "0", "1", ...
+std::vector<std::string> numbers(std::int32_t count) {
+  std::vector<std::string> result;
+  for (std::int32_t i = 0; i < count; ++i) result.push_back(std::to_string(i));
+  return result;
+}
+
+// Ratios of each label's finish times to a base: `times[label][step]`.
+Attribution attribute(const std::vector<std::string>& labels, const std::vector<std::vector<double>>& times,
+                      const std::vector<double>& base_s) {
+  Attribution result;
+  result.per_step.resize(base_s.size());
+  for (std::size_t k = 0; k < labels.size(); ++k) {
+    result.labels.push_back(labels[k]);
+    result.slowdown.push_back(mean(times[k]) / mean(base_s));
+    for (std::size_t step = 0; step < base_s.size(); ++step) {
+      result.per_step[step].push_back(times[k][step] / base_s[step]);
+    }
+  }
+  return result;
+}
+
+std::vector<double> ratios(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < a.size(); ++i) result.push_back(a[i] / b[i]);
+  return result;
+}
+
+std::vector<double> part(const std::vector<double>& values, std::size_t index, std::size_t size) {
+  const auto begin = values.begin() + static_cast<std::ptrdiff_t>(index * size);
+  return {begin, begin + static_cast<std::ptrdiff_t>(size)};
+}
+
+}  // namespace
+
+std::optional<double> Share::of_loss(double part_s) const {
+  constexpr double kRounding =
+      1e-12;  // of float64 sums: a loss this small is none, and a share of it is noise
+  const double loss_s = recorded_s - ideal_s;
+  if (std::abs(loss_s) <= kRounding * ideal_s) return std::nullopt;
+  return part_s / loss_s;
+}
+
+WhatIfEngine::WhatIfEngine(const OpGraph& graph, const Recording& recording, WhatIfOptions options)
+    : graph_(graph),
+      recording_(recording),
+      options_(options),
+      ideal_(compute_ideal_values(recording, graph)) {
+  for (OpId op = 0; op < recording.ops.size(); ++op) {
+    if (recording.ops[op].type == OpType::kOptimizer) optimizers_.push_back(op);
+  }
+  GOODPUT_CHECK(!optimizers_.empty(), "a step ends with the optimizer");
+}
+
+// What a thread keeps between the pieces of work it does: engines, which are made for a shape, and launch
+// delays, which belong to a block. Work goes block by block, so both serve many pieces in a row.
+class WhatIfEngine::Worker {
+ public:
+  Worker(const WhatIfEngine& owner, TimingEngine::Keep keep) : owner_(owner), keep_(keep) {}
+
+  // Replays one block and stores its steps in the times of the task.
+  void replay(const Task& task, const StepBlock& block, StepTimes& times) {
+    if (task.replay == Replay::kLoneReplica)
+      replay_lone(task, block, times);
+    else
+      replay_all(task, block, times);
+  }
+
+ private:
+  TimingEngine& engine(std::optional<TimingEngine>& kept, LaneShape shape) const {
+    if (!kept || kept->shape() != shape) {
+      kept.emplace(owner_.graph_, shape, owner_.optimizers_, keep_);
+    }
+    return *kept;
+  }
+
+  void replay_lone(const Task& task, const StepBlock& block, StepTimes& times) {
+    TimingEngine& timing = engine(lone_engine_, LoneReplicaReplay::shape(block));
+    timing.propagate(LoneReplicaReplay(owner_.recording_, block, owner_.ideal_, task.set.boxes.front().ops));
+    const std::vector<double> finish = timing.finish_times();
+    for (std::size_t lane = 0; lane < finish.size(); ++lane) {
+      const std::size_t dp = lane / block.shape.steps;
+      const std::size_t step = block.first_step + lane % block.shape.steps;
+      times.finish_s[dp * owner_.recording_.steps.size() + step] = finish[lane];
+    }
+  }
+
+  void replay_all(const Task& task, const StepBlock& block, StepTimes& times) {
+    TimingEngine& timing = engine(step_engine_, block.shape);
+    if (task.replay == Replay::kLaunch) {
+      timing.propagate(DelayedReplay(block, launch_delays(block), task.set, owner_.graph_.size()));
+    } else {
+      const Side recorded = task.replay == Replay::kMixed ? Side::kInside : Side::kOutside;
+      timing.propagate(MixedReplay(owner_.recording_, block, owner_.ideal_, task.set, recorded));
+    }
+    const auto first_step = static_cast<std::ptrdiff_t>(block.first_step);
+    std::ranges::copy(timing.finish_times(), times.finish_s.begin() + first_step);
+    if (keep_ == TimingEngine::Keep::kFinishTimes) return;
+    std::ranges::copy(timing.spans(), times.span_s.begin() + first_step);
+  }
+
+  const std::vector<double>& launch_delays(const StepBlock& block) {
+    if (delays_of_ != &block) delays_s_ = compute_launch_delays(owner_.recording_, block, owner_.graph_);
+    delays_of_ = &block;
+    return delays_s_;
+  }
+
+  const WhatIfEngine& owner_;
+  TimingEngine::Keep keep_;
+  std::optional<TimingEngine> step_engine_;
+  std::optional<TimingEngine> lone_engine_;
+  std::vector<double> delays_s_;
+  const StepBlock* delays_of_ = nullptr;
+};
+
+std::vector<StepTimes> WhatIfEngine::run(const std::vector<Task>& tasks, TimingEngine::Keep keep) const {
+  const std::size_t steps = recording_.steps.size();
+  const std::size_t spans = keep == TimingEngine::Keep::kFinishTimes ? 0 : steps;
+  std::vector<StepTimes> results;
+  for (const Task& task : tasks) {
+    const bool is_lone = task.replay == Replay::kLoneReplica;
+    const std::size_t finishes = is_lone ? steps * static_cast<std::size_t>(recording_.dp_size) : steps;
+    results.push_back({std::vector<double>(finishes), std::vector<double>(spans)});
+  }
+  parallel_chunks(options_.jobs, recording_.blocks.size() * tasks.size(),
+                  [&](std::size_t begin, std::size_t end) {
+                    Worker worker(*this, keep);
+                    for (std::size_t piece = begin; piece < end; ++piece) {
+                      const std::size_t task = piece % tasks.size();
+                      worker.replay(tasks[task], recording_.blocks[piece / tasks.size()], results[task]);
+                    }
+                  });
+  return results;
+}
+
+StepTimes WhatIfEngine::ideal_step() const {
+  TimingEngine engine(graph_, {1, 1}, optimizers_, TimingEngine::Keep::kStepTimes);
+  engine.propagate(IdealReplay(recording_, ideal_));
+  return {engine.finish_times(), engine.spans()};
+}
+
+WhatIfEngine::OpTimes WhatIfEngine::ideal_times() const {
+  TimingEngine engine(graph_, {1, 1}, optimizers_, TimingEngine::Keep::kAllTimes);
+  engine.propagate(IdealReplay(recording_, ideal_));
+  OpTimes times;
+  for (OpId op = 0; op < graph_.size(); ++op) {
+    times.start_s.push_back(engine.starts(op).front());
+    times.end_s.push_back(engine.ends(op).front());
+  }
+  return times;
+}
+
+StepTimes WhatIfEngine::simulate(const InstanceSet& recorded) const {
+  return run({{Replay::kMixed, recorded}}, TimingEngine::Keep::kStepTimes).front();
+}
+
+StepTimes WhatIfEngine::simulate_without(const InstanceSet& ideal) const {
+  return run({{Replay::kMixedOutside, ideal}}, TimingEngine::Keep::kStepTimes).front();
+}
+
+Result<WhatIf> WhatIfEngine::analyse() const {
+  WhatIf result;
+  result.steps = recording_.steps;
+  result.base_s = recording_.step_base_s;
+  result.ideal_values = ideal_;
+  const StepTimes ideal = ideal_step();
+  result.ideal_finish_s = ideal.finish_s.front();
+  result.ideal_span_s = ideal.span_s.front();
+  if (!(result.ideal_finish_s > 0)) {
+    return Error{"", "the ideal step takes no time: are the durations in seconds, and not all zero?"};
+  }
+  attribute_blocking(result);
+  const std::vector<double> ideal_finish(result.steps.size(), result.ideal_finish_s);
+  result.slowdown = mean(result.nodelay.span_s) / result.ideal_finish_s;
+  result.step_slowdown = ratios(result.nodelay.span_s, ideal_finish);
+  result.launch_slowdown = mean(result.base_s) / mean(result.nodelay.finish_s);
+  result.launch_step_slowdown = ratios(result.base_s, result.nodelay.finish_s);
+  result.discrepancy = std::abs(mean(result.nodelay.span_s) / mean(result.base_s) - 1);
+  if (result.launch_slowdown >= options_.decompose_threshold) result.launch = attribute_launch(result);
+  explain_by_workers(result);
+  return result;
+}
+
+std::vector<std::vector<double>> WhatIfEngine::finish_times(Replay replay,
+                                                            const std::vector<OpLabel>& labels) const {
+  std::vector<Task> tasks;
+  for (const OpLabel& label : labels) tasks.push_back({replay, {{label.box}}});
+  std::vector<std::vector<double>> times;
+  for (StepTimes& task_times : run(tasks, TimingEngine::Keep::kFinishTimes))
+    times.push_back(std::move(task_times.finish_s));
+  return times;
+}
+
+// Per label: recorded alone, everything else ideal. dp ranks and workers need two lanes each instead of all.
+void WhatIfEngine::attribute_blocking(WhatIf& result) const {
+  const std::size_t steps = recording_.steps.size();
+  const auto replicas = static_cast<std::size_t>(recording_.dp_size);
+  const std::vector<double> ideal_finish(steps, result.ideal_finish_s);
+  const std::vector<OpLabel> stages = stage_labels(recording_);
+  const std::vector<OpLabel> optypes = optype_labels(recording_, FirstOps::kAsTheirType);
+  result.nodelay = simulate({{InstanceBox::all(recording_)}});
+  result.blocking.by_stage = attribute(names(stages), finish_times(Replay::kMixed, stages), ideal_finish);
+  result.blocking.by_optype = attribute(names(optypes), finish_times(Replay::kMixed, optypes), ideal_finish);
+
+  const OpLabel everything{"", InstanceBox::all(recording_)};
+  const std::vector<double> alone = finish_times(Replay::kLoneReplica, {everything}).front();
+  std::vector<std::vector<double>> by_replica;
+  for (std::size_t dp = 0; dp < replicas; ++dp) by_replica.push_back(part(alone, dp, steps));
+  result.blocking.by_dp_rank = attribute(numbers(recording_.dp_size), by_replica, ideal_finish);
+
+  const auto stage_alone = finish_times(Replay::kLoneReplica, stages);
+  for (std::size_t dp = 0; dp < replicas; ++dp) {
+    for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+      result.worker_slowdown.push_back(mean(part(stage_alone[stage], dp, steps)) / result.ideal_finish_s);
+      result.worker_slowdown_bound.push_back(
+          std::min(result.blocking.by_dp_rank.slowdown[dp], result.blocking.by_stage.slowdown[stage]));
+    }
+  }
+}
+
+// All families in one go: the launch delays of a block are computed once for it.
+Family WhatIfEngine::attribute_launch(const WhatIf& result) const {
+  const std::vector<OpLabel> families[] = {dp_labels(recording_), stage_labels(recording_),
+                                           optype_labels(recording_, FirstOps::kApart)};
+  std::vector<OpLabel> all;
+  for (const auto& family : families) all.insert(all.end(), family.begin(), family.end());
+  const std::vector<std::vector<double>> times = finish_times(Replay::kLaunch, all);
+  auto next = times.begin();
+  const auto attribution = [&](const std::vector<OpLabel>& labels) {
+    const auto first = next;
+    next += static_cast<std::ptrdiff_t>(labels.size());
+    return attribute(names(labels), {first, next}, result.nodelay.finish_s);
+  };
+  Family family;
+  family.by_dp_rank = attribution(families[0]);
+  family.by_stage = attribution(families[1]);
+  family.by_optype = attribution(families[2]);
+  return family;
+}
+
+// The slowest 3 % of the workers, by the reference's score, and the last stage: how much of the loss they
+// explain.
+void WhatIfEngine::explain_by_workers(WhatIf& result) const {
+  std::vector<std::size_t> workers(recording_.ranks.size());
+  std::iota(workers.begin(), workers.end(), std::size_t{0});
+  std::sort(workers.begin(), workers.end(), [&](std::size_t a, std::size_t b) {
+    const auto& bound = result.worker_slowdown_bound;
+    if (bound[a] != bound[b]) return bound[a] > bound[b];
+    return std::pair(recording_.ranks[a], a) < std::pair(recording_.ranks[b], b);
+  });
+  const std::size_t distinct = std::set(recording_.ranks.begin(), recording_.ranks.end()).size();
+  workers.resize(std::min(workers.size(), (3 * distinct + 99) / 100));
+  result.slowest_workers = workers;
+
+  std::vector<InstanceSet> sets(3);
+  for (const std::size_t worker : workers) {
+    const auto [dp_rank, stage] = recording_.worker(worker);
+    sets[0].boxes.push_back(box_of_worker(recording_, dp_rank, stage));
+  }
+  const auto& by_stage = result.blocking.by_stage.slowdown;
+  result.slowest_stage =
+      static_cast<std::size_t>(std::max_element(by_stage.begin(), by_stage.end()) - by_stage.begin());
+  std::vector<OpLabel> labels = stage_labels(recording_);
+  sets[1].boxes.push_back(labels.back().box);
+  sets[2].boxes.push_back(labels[result.slowest_stage].box);
+  const std::vector<Share> shares = shares_of(sets, result);
+  result.slowest_workers_share = shares[0];
+  result.last_stage_share = shares[1];
+  result.slowest_stage_share = shares[2];
+}
+
+std::vector<Share> WhatIfEngine::shares_of(const std::vector<InstanceSet>& sets, const WhatIf& result) const {
+  std::vector<Task> tasks;
+  for (const InstanceSet& set : sets) {
+    tasks.push_back({Replay::kMixedOutside, set});
+    tasks.push_back({Replay::kMixed, set});
+  }
+  const std::vector<StepTimes> times = run(tasks, TimingEngine::Keep::kStepTimes);
+  std::vector<Share> shares;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    shares.push_back({mean(times[2 * i].span_s), mean(times[2 * i + 1].span_s), mean(result.nodelay.span_s),
+                      result.ideal_span_s});
+  }
+  return shares;
+}
+
+}  // namespace goodput
