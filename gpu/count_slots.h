@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "gpu/report.h"
-#include "models/moe_dispatch.h"
+#include "models/dispatch/dispatch.h"
 
 namespace goodput::gpu {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "gpu/element.h"
-#include "models/moe_dispatch.h"
+#include "models/dispatch/dispatch.h"
 
 namespace goodput::gpu {
 

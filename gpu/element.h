@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "models/moe_dispatch.h"  // GOODPUT_HOST_DEVICE
+#include "models/dispatch/dispatch.h"  // GOODPUT_HOST_DEVICE
 
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>

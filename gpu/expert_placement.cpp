@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "models/moe_dispatch.h"
+#include "models/dispatch/dispatch.h"
 
 namespace goodput::gpu {
 namespace {

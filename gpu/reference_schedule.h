@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/moe_dispatch.h"
+#include "models/dispatch/dispatch.h"
 
 namespace goodput::gpu::reference {
 

@@ -2,7 +2,7 @@
 //   a. split_experts  a warp an expert: capacities, local tokens, residual places, this rank's surplus;
 //   b. count_messages a thread a message this rank sends, a thread a message it receives;
 //   c. add_up         where every message begins, in the send, receive and regrouped buffers.
-// The arithmetic is models/moe_dispatch.h's; every rank computes the same numbers from the same counts.
+// The arithmetic is models/dispatch/dispatch.h's; every rank computes the same numbers from the same counts.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 
 #include "gpu/expert_placement.h"
 #include "gpu/report.h"
-#include "models/moe_dispatch.h"
+#include "models/dispatch/dispatch.h"
 
 namespace goodput::gpu {
 

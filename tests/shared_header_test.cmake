@@ -1,4 +1,4 @@
-# models/moe_dispatch.h, which host and device share, compiles as what the device side has: C++17, with nothing of ours
+# models/dispatch/dispatch.h, which host and device share, compiles as what the device side has: C++17, with nothing of ours
 # around it. (kernel_gates compiles it in kernels.)
 # cmake -DCOMPILER=<c++> -DSOURCE=<repository> -P shared_header_test.cmake
 cmake_minimum_required(VERSION 3.25)

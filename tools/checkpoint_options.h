@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/checkpoint_loss.h"
-#include "models/checkpoint_run.h"
+#include "models/checkpoint/checkpointed_run.h"
+#include "models/checkpoint/lost_tokens.h"
 #include "sim/base/errors.h"
 #include "sim/base/hash.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/checkpoint_run.h"
+#include "models/checkpoint/checkpointed_run.h"
 #include "sim/base/tier.h"
 #include "tools/checkpoint_options.h"
 

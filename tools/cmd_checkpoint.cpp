@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "models/any_model.h"
-#include "models/checkpoint_run.h"
+#include "models/checkpoint/checkpointed_run.h"
+#include "models/shape/model_file.h"
 #include "sim/base/hash.h"
 #include "tools/checkpoint_options.h"
 #include "tools/checkpoint_report.h"

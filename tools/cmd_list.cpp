@@ -11,13 +11,13 @@
 #include <variant>
 #include <vector>
 
-#include "models/any_model.h"
-#include "models/checkpoint_modules.h"
-#include "models/cost_models.h"
-#include "models/failure_models.h"
-#include "models/policy.h"
-#include "models/schedule.h"
-#include "models/training_plan.h"
+#include "models/checkpoint/checkpoint_modules.h"
+#include "models/cost/cost_models.h"
+#include "models/failure/failure_models.h"
+#include "models/plan/training_plan.h"
+#include "models/policy/policy.h"
+#include "models/schedule/schedule.h"
+#include "models/shape/model_file.h"
 #include "sim/base/text.h"
 #include "tools/json_result.h"
 #include "traces/op_trace_format.h"

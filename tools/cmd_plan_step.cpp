@@ -11,10 +11,10 @@
 #include <string_view>
 #include <utility>
 
-#include "models/cost_collectives.h"
-#include "models/cost_models.h"
-#include "models/planned_step.h"
-#include "models/step_report.h"
+#include "models/cost/collectives.h"
+#include "models/cost/cost_models.h"
+#include "models/step/planned_step.h"
+#include "models/step/step_report.h"
 #include "sim/base/text.h"
 #include "tools/json_result.h"
 #include "tools/output_file.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/synthetic_routing.h"
+#include "models/routing/synthetic_routing.h"
 #include "sim/base/hash.h"
 #include "sim/base/text.h"
 #include "tools/json_result.h"

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/scenario.h"
-#include "models/simulation.h"
+#include "models/scenario/scenario.h"
+#include "models/scenario/simulation.h"
 #include "sim/base/text.h"
 #include "tools/job_timeline.h"
 #include "tools/json_result.h"

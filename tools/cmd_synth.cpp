@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "models/cost_models.h"
-#include "models/synthetic_trace.h"
+#include "models/cost/cost_models.h"
+#include "models/synth/synthetic_trace.h"
 #include "tools/json_result.h"
 #include "tools/output_file.h"
 #include "tools/plan_provenance.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/megatron.h"
+#include "models/megatron/megatron_rules.h"
 #include "sim/recording/instance_set.h"
 
 namespace goodput {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/moe_best.h"
+#include "models/placement_search/best_plan.h"
 
 namespace goodput {
 namespace {

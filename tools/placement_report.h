@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "models/moe_balance.h"
-#include "models/moe_layers.h"
-#include "models/moe_survival.h"
+#include "models/placement/gpu_balance.h"
+#include "models/placement/survival.h"
+#include "models/placement_search/place_experts.h"
 #include "sim/base/errors.h"
 #include "tools/placement_request.h"
 

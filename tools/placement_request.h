@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/moe_layers.h"
+#include "models/placement_search/place_experts.h"
 #include "sim/base/errors.h"
 
 namespace goodput {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "models/cost_calibrated.h"
+#include "models/cost/calibrated.h"
 #include "sim/base/hash.h"
 #include "sim/config/config.h"
 

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <memory>
 
-#include "models/cost_models.h"
-#include "models/step_report.h"
+#include "models/cost/cost_models.h"
+#include "models/step/step_report.h"
 #include "sim/base/text.h"
 #include "traces/byte_source.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "models/planned_step.h"
-#include "models/training_plan.h"
+#include "models/plan/training_plan.h"
+#include "models/step/planned_step.h"
 #include "sim/base/errors.h"
 
 namespace goodput {

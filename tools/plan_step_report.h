@@ -4,9 +4,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "models/planned_step.h"
-#include "models/step_report.h"
-#include "models/training_plan.h"
+#include "models/plan/training_plan.h"
+#include "models/step/planned_step.h"
+#include "models/step/step_report.h"
 
 namespace goodput {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/planned_step.h"
+#include "models/step/planned_step.h"
 #include "sim/base/errors.h"
 
 namespace goodput {

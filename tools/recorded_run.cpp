@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "models/failure_models.h"
+#include "models/failure/failure_models.h"
 
 namespace goodput {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "models/scenario.h"
-#include "models/simulation.h"
+#include "models/scenario/scenario.h"
+#include "models/scenario/simulation.h"
 #include "sim/base/errors.h"
 #include "sim/base/units.h"
 #include "sim/job/job_log.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "models/job_model.h"
-#include "models/scenario.h"
-#include "models/simulation.h"
+#include "models/job/job_model.h"
+#include "models/scenario/scenario.h"
+#include "models/scenario/simulation.h"
 #include "sim/base/errors.h"
 #include "sim/nodes/price_schedule.h"
 #include "sim/nodes/spot_trace.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/synthetic_routing.h"
-#include "models/zipf_shares.h"
+#include "models/routing/synthetic_routing.h"
+#include "models/routing/zipf_shares.h"
 #include "sim/config/config.h"
 #include "tools/routing_selection.h"
 #include "traces/routing_reader.h"

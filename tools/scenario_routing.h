@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "models/job_routing.h"
-#include "models/scenario.h"
+#include "models/routing/job_routing.h"
+#include "models/scenario/scenario.h"
 #include "sim/base/errors.h"
 #include "tools/scenario_files.h"
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "models/scenario.h"
-#include "models/simulation.h"
+#include "models/scenario/scenario.h"
+#include "models/scenario/simulation.h"
 #include "sim/base/errors.h"
 #include "tools/json_result.h"
 #include "tools/scenario_inputs.h"

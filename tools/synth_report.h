@@ -5,8 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "models/synthetic_trace.h"
-#include "models/training_plan.h"
+#include "models/plan/training_plan.h"
+#include "models/synth/synthetic_trace.h"
 
 namespace goodput {
 

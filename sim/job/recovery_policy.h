@@ -1,5 +1,5 @@
 // What a job does when nodes come, go or slow down: the interface of fault-tolerance policies
-// (models/policies.def lists them).
+// (models/policy/policies.def lists them).
 //
 // The job engine (sim/job/job_engine.h) knows the time, the nodes and what has been trained; the policy
 // decides what happens next and how long it takes. A policy keeps state of its own (which nodes it uses, who

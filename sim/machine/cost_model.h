@@ -1,7 +1,7 @@
 // What the parts of an operation cost on a machine: kernels on a GPU, collectives between GPUs.
 //
 // A cost model answers for one GPU at a time and knows nothing of graphs; times are rounded to nanoseconds by
-// who builds one (models/step_costs.h).
+// who builds one (models/step/step_costs.h).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What happens to the nodes of a cluster: who joins, who is lost, who slows down. Traces are replayed and
-// failures drawn behind one interface (models/failure_models.def lists them).
+// failures drawn behind one interface (models/failure/failure_models.def lists them).
 //
 // The stream of events never depends on what a job does with its nodes: rival policies face the same failures
 // (common random numbers).

@@ -1,6 +1,6 @@
 // A recording of how many, or which, nodes of a spot market a user held, or could have had.
 //
-// Read by traces/spot_reader.h, replayed by models/failure_trace.cpp.
+// Read by traces/spot_reader.h, replayed by models/failure/trace.cpp.
 #pragma once
 
 #include <cstdint>

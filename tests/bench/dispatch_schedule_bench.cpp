@@ -10,8 +10,8 @@
 
 #include <algorithm>
 
-#include "models/moe_dispatch_schedule.h"
-#include "models/moe_dispatch_tables.h"
+#include "models/dispatch/dispatch_schedule.h"
+#include "models/dispatch/dispatch_tables.h"
 #include "tests/support/routed_cluster.h"
 
 namespace goodput::testing {

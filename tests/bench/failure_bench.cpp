@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-#include "models/failure_models.h"
+#include "models/failure/failure_models.h"
 
 namespace goodput {
 namespace {

@@ -6,7 +6,7 @@
 TRACE is `iter,layer,e0,...` (any interval). Prints the "course" of the config: at each of a few iterations the
 deviation of the logits (`spread`) that gives the recorded coefficient of variation, and the drift from there to the
 next point that gives the recorded total variation distance between the two; before that, the noise that gives the
-distance between neighbouring iterations at the end. A share is sigmoid(logit + c) / top_k, as models/synthetic_routing.h says.
+distance between neighbouring iterations at the end. A share is sigmoid(logit + c) / top_k, as models/routing/synthetic_routing.h says.
 Monte Carlo over 2000 layers with fixed draws. Needs numpy.
 """
 import argparse

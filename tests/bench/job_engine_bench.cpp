@@ -8,7 +8,7 @@
 //   interval         the best interval of checkpoints, from the exact formula
 #include <benchmark/benchmark.h>
 
-#include "models/checkpoint_interval.h"
+#include "models/checkpoint/save_interval.h"
 #include "sim/base/errors.h"
 #include "sim/base/random.h"
 #include "sim/job/job_engine.h"

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/moe_allocation.h"
-#include "models/moe_migration.h"
-#include "models/moe_placement.h"
+#include "models/migration/expert_migration.h"
+#include "models/placement/placement_plans.h"
+#include "models/placement/replica_allocation.h"
 #include "sim/base/random.h"
 
 namespace goodput {

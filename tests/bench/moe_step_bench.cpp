@@ -11,12 +11,12 @@
 #include <string>
 #include <utility>
 
-#include "models/cost_models.h"
-#include "models/job_routing.h"
-#include "models/moe_balance.h"
-#include "models/moe_layers.h"
-#include "models/moe_placed_load.h"
-#include "models/moe_step.h"
+#include "models/cost/cost_models.h"
+#include "models/job/job_step.h"
+#include "models/job/placed_load.h"
+#include "models/placement/gpu_balance.h"
+#include "models/placement_search/place_experts.h"
+#include "models/routing/job_routing.h"
 #include "tests/support/placement_case.h"
 
 namespace goodput::testing {

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/moe_best.h"
-#include "models/moe_layers.h"
-#include "models/moe_survival.h"
+#include "models/placement/survival.h"
+#include "models/placement_search/best_plan.h"
+#include "models/placement_search/place_experts.h"
 #include "tests/support/placement_case.h"
 
 namespace goodput::testing {

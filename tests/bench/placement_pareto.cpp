@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "models/moe_balance.h"
-#include "models/moe_layers.h"
-#include "models/moe_survival.h"
+#include "models/placement/gpu_balance.h"
+#include "models/placement/survival.h"
+#include "models/placement_search/place_experts.h"
 #include "tests/support/placement_case.h"
 
 namespace goodput::testing {

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "models/layer_search.h"
-#include "models/moe_best.h"
-#include "models/moe_placement.h"
+#include "models/placement/placement_plans.h"
+#include "models/placement_search/best_plan.h"
+#include "models/placement_search/layer_search.h"
 #include "tests/reference/placement_enumeration.h"
 
 namespace goodput::testing {

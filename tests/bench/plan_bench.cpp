@@ -8,8 +8,8 @@
 
 #include <memory>
 
-#include "models/cost_models.h"
-#include "models/planned_step.h"
+#include "models/cost/cost_models.h"
+#include "models/step/planned_step.h"
 #include "sim/engine/step_engine.h"
 
 namespace goodput {

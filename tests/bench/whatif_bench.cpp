@@ -8,7 +8,7 @@
 #include <numeric>
 #include <string>
 
-#include "models/megatron.h"
+#include "models/megatron/megatron_rules.h"
 #include "sim/whatif/whatif.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/trace_generator.h"

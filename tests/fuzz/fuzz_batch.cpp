@@ -1,7 +1,7 @@
 // The CSV of plan-step --batch under a small plan.
 #include <algorithm>
 
-#include "models/training_plan.h"
+#include "models/plan/training_plan.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tools/plan_step_batch.h"
 

@@ -1,9 +1,9 @@
 // The JSON of a plan, and what plan-step does with the plans it accepts: costs, both graphs, the report.
 #include <cmath>
 
-#include "models/cost_models.h"
-#include "models/planned_step.h"
-#include "models/step_report.h"
+#include "models/cost/cost_models.h"
+#include "models/step/planned_step.h"
+#include "models/step/step_report.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace goodput::fuzz {

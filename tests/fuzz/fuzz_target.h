@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "models/megatron.h"
+#include "models/megatron/megatron_rules.h"
 #include "sim/ops/trace_index.h"
 #include "sim/recording/recording.h"
 #include "traces/op_trace_reader.h"

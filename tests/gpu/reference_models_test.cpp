@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gpu/reference.h"
-#include "models/moe_dispatch_schedule.h"
+#include "models/dispatch/dispatch_schedule.h"
 #include "tests/support/routed_cluster.h"
 
 namespace goodput::gpu::reference {

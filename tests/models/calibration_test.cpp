@@ -1,5 +1,5 @@
 // Calibration files: what is read, what is refused, and that writing loses nothing.
-#include "models/calibration.h"
+#include "models/cost/calibration.h"
 
 #include <doctest/doctest.h>
 

@@ -1,13 +1,13 @@
 // What saving costs in time: O_ckpt, the three buffers, whole runs.
-#include "models/checkpoint_cost.h"
+#include "models/checkpoint/save_cost.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "models/checkpoint_buffers.h"
-#include "models/checkpoint_run.h"
+#include "models/checkpoint/checkpoint_buffers.h"
+#include "models/checkpoint/checkpointed_run.h"
 #include "sim/base/random.h"
 
 namespace goodput {

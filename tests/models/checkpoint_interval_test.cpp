@@ -1,4 +1,4 @@
-#include "models/checkpoint_interval.h"
+#include "models/checkpoint/save_interval.h"
 
 #include <doctest/doctest.h>
 

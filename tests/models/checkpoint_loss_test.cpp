@@ -1,6 +1,6 @@
 // Tokens that partial checkpoints lose: closed forms, a slow replay that keeps every expert's history, and
 // what holds for every schedule.
-#include "models/checkpoint_loss.h"
+#include "models/checkpoint/lost_tokens.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // What checkpoints consist of, against published sizes: Lazarus (arXiv 2407.04656), Partial Experts
 // Checkpoint (arXiv 2408.04307), SwinV2 (arXiv 2111.09883).
-#include "models/checkpoint_modules.h"
+#include "models/checkpoint/checkpoint_modules.h"
 
 #include <doctest/doctest.h>
 

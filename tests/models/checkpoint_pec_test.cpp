@@ -1,6 +1,6 @@
 // Which experts a partial checkpoint saves and which rank writes what, against Partial Experts Checkpoint
 // (arXiv 2408.04307), against bounds that hold for every model, and against exhaustive search on small ones.
-#include "models/checkpoint_pec.h"
+#include "models/checkpoint/partial_checkpoint.h"
 
 #include <doctest/doctest.h>
 

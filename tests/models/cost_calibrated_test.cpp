@@ -1,5 +1,5 @@
 // Prices from measured tables: which table answers, and at which tier.
-#include "models/cost_calibrated.h"
+#include "models/cost/calibrated.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -9,8 +9,8 @@
 #include <cmath>
 #include <string>
 
-#include "models/cost_models.h"
-#include "models/training_plan.h"
+#include "models/cost/cost_models.h"
+#include "models/plan/training_plan.h"
 #include "sim/base/random.h"
 #include "tests/traces/temporary_file.h"
 

@@ -1,5 +1,5 @@
 // Collectives against their closed forms, which are printed beside the results.
-#include "models/cost_collectives.h"
+#include "models/cost/collectives.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // What holds of the roofline whatever its parameters are fitted to: bounds and order.
-#include "models/cost_roofline.h"
+#include "models/cost/roofline.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -8,8 +8,8 @@
 #include <array>
 #include <cmath>
 
-#include "models/cost_collectives.h"
-#include "models/training_plan.h"
+#include "models/cost/collectives.h"
+#include "models/plan/training_plan.h"
 #include "sim/base/random.h"
 
 namespace goodput {

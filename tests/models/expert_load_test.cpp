@@ -1,4 +1,4 @@
-#include "models/expert_load.h"
+#include "models/step/step_routing.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,11 +1,11 @@
 // All failure sets at once, against counting them one by one.
-#include "models/failure_lattice.h"
+#include "models/placement_search/failure_lattice.h"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-#include "models/moe_survival.h"
+#include "models/placement/survival.h"
 #include "sim/base/errors.h"
 #include "sim/base/random.h"
 #include "tests/reference/placement_enumeration.h"

@@ -1,5 +1,5 @@
 // Several failure models as one: who is there, at which speed, in which order it is told.
-#include "models/failure_merge.h"
+#include "models/failure/failure_merge.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The registry of failure models: how they are read, and what all of them keep to.
-#include "models/failure_models.h"
+#include "models/failure/failure_models.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Exponential and Weibull failures: how often, and at whose age.
-#include "models/failure_renewal.h"
+#include "models/failure/node_renewals.h"
 
 #include <doctest/doctest.h>
 

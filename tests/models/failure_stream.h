@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/failure_models.h"
+#include "models/failure/failure_models.h"
 #include "sim/base/index.h"
 
 namespace goodput::testing {

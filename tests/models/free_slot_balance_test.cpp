@@ -1,13 +1,13 @@
 // Balancing by the replicas that survival does not rest on.
-#include "models/free_slot_balance.h"
+#include "models/placement_search/free_slot_balance.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "models/moe_balance.h"
-#include "models/moe_best.h"
+#include "models/placement/gpu_balance.h"
+#include "models/placement_search/best_plan.h"
 #include "tests/support/placement_case.h"
 
 namespace goodput {

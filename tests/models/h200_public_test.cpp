@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/cost_calibrated.h"
-#include "models/training_plan.h"
+#include "models/cost/calibrated.h"
+#include "models/plan/training_plan.h"
 
 namespace goodput {
 namespace {

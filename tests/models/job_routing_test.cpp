@@ -1,4 +1,4 @@
-#include "models/job_routing.h"
+#include "models/routing/job_routing.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "models/layer_work.h"
+#include "models/step/layer_work.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "models/step_report.h"
+#include "models/step/step_report.h"
 #include "tests/support/random_plan.h"
 
 namespace goodput {

@@ -1,4 +1,4 @@
-#include "models/lazarus_plans.h"
+#include "models/policy/lazarus_plans.h"
 
 #include <doctest/doctest.h>
 

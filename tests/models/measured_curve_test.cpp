@@ -1,5 +1,5 @@
 // Values between and beyond what was measured.
-#include "models/measured_curve.h"
+#include "models/cost/measured_curve.h"
 
 #include <doctest/doctest.h>
 

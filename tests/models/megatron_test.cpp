@@ -1,5 +1,5 @@
 // The dependency rules one by one, on stages small enough to draw.
-#include "models/megatron.h"
+#include "models/megatron/megatron_rules.h"
 
 #include <doctest/doctest.h>
 

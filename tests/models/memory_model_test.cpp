@@ -1,4 +1,4 @@
-#include "models/memory_model.h"
+#include "models/step/memory_model.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Parameters and FLOPs of models against what is published, and the rules of configs/models.
-#include "models/model_shape.h"
+#include "models/shape/model_shape.h"
 
 #include <doctest/doctest.h>
 

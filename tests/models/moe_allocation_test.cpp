@@ -1,5 +1,5 @@
 // Numbers of replicas: Eq. 1 of Lazarus against a slow reference, and what every allocation has to keep.
-#include "models/moe_allocation.h"
+#include "models/placement/replica_allocation.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The plan `best` against all placements there are, and against the plans it must not fall below.
-#include "models/moe_best.h"
+#include "models/placement_search/best_plan.h"
 
 #include <doctest/doctest.h>
 
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "models/moe_balance.h"
-#include "models/moe_survival.h"
+#include "models/placement/gpu_balance.h"
+#include "models/placement/survival.h"
 #include "sim/base/random.h"
 #include "tests/reference/placement_enumeration.h"
 #include "tests/support/placement_case.h"

@@ -1,4 +1,4 @@
-#include "models/moe_dispatch_cluster.h"
+#include "models/dispatch/dispatch_cluster.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <string>
 
-#include "models/moe_dispatch_schedule.h"
+#include "models/dispatch/dispatch_schedule.h"
 #include "tests/reference/reference_dispatch.h"
 #include "tests/support/routed_cluster.h"
 

@@ -1,4 +1,4 @@
-#include "models/moe_dispatch_schedule.h"
+#include "models/dispatch/dispatch_schedule.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

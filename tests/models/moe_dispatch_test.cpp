@@ -1,4 +1,4 @@
-#include "models/moe_dispatch.h"
+#include "models/dispatch/dispatch.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Whole models placed: what the default has over Eq. 1 with maximum rank overlap, and what is refused.
-#include "models/moe_layers.h"
+#include "models/placement_search/place_experts.h"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "models/moe_balance.h"
-#include "models/moe_survival.h"
+#include "models/placement/gpu_balance.h"
+#include "models/placement/survival.h"
 #include "tests/support/placement_case.h"
 
 namespace goodput {

@@ -11,9 +11,9 @@
 #include <span>
 #include <utility>
 
-#include "models/moe_allocation.h"
-#include "models/moe_migration.h"
-#include "models/moe_placement.h"
+#include "models/migration/expert_migration.h"
+#include "models/placement/placement_plans.h"
+#include "models/placement/replica_allocation.h"
 #include "traces/routing_reader.h"
 
 namespace goodput {

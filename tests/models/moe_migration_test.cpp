@@ -1,6 +1,6 @@
 // Reconfiguration of MoE training: who sends what, what cannot be had any more, how long it takes; and what
 // must hold whatever died or joined.
-#include "models/moe_migration.h"
+#include "models/migration/expert_migration.h"
 
 #include <doctest/doctest.h>
 

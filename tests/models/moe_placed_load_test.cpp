@@ -1,4 +1,4 @@
-#include "models/moe_placed_load.h"
+#include "models/job/placed_load.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "models/job_routing.h"
-#include "models/moe_dispatch_tables.h"
+#include "models/dispatch/dispatch_tables.h"
+#include "models/routing/job_routing.h"
 #include "sim/base/index.h"
 #include "tests/support/routed_cluster.h"
 

@@ -1,5 +1,5 @@
 // The placement plans that are made in one go, by hand and by their definitions, and how evenly they load.
-#include "models/moe_placement.h"
+#include "models/placement/placement_plans.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/moe_balance.h"
+#include "models/placement/gpu_balance.h"
 #include "sim/base/errors.h"
 #include "sim/base/random.h"
 #include "tests/support/placement_case.h"

@@ -1,4 +1,4 @@
-#include "models/moe_step.h"
+#include "models/job/job_step.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -7,16 +7,16 @@
 #include <array>
 #include <string>
 
-#include "models/cost_models.h"
-#include "models/cost_roofline.h"
-#include "models/held_parameters.h"
-#include "models/job_routing.h"
-#include "models/moe_balance.h"
-#include "models/moe_layers.h"
-#include "models/moe_placed_load.h"
-#include "models/planned_step.h"
-#include "models/schedule.h"
-#include "models/step_report.h"
+#include "models/cost/cost_models.h"
+#include "models/cost/roofline.h"
+#include "models/job/placed_load.h"
+#include "models/placement/gpu_balance.h"
+#include "models/placement_search/place_experts.h"
+#include "models/routing/job_routing.h"
+#include "models/schedule/schedule.h"
+#include "models/step/held_parameters.h"
+#include "models/step/planned_step.h"
+#include "models/step/step_report.h"
 #include "sim/base/index.h"
 #include "sim/base/random.h"
 #include "tests/support/placement_case.h"

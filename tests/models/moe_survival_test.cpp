@@ -1,5 +1,5 @@
 // Probabilities to survive: three ways to find them, and closed forms.
-#include "models/moe_survival.h"
+#include "models/placement/survival.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "models/moe_placement.h"
+#include "models/placement/placement_plans.h"
 #include "sim/base/errors.h"
 #include "tests/support/placement_case.h"
 #include "tests/support/random_placement.h"

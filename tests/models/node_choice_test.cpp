@@ -1,4 +1,4 @@
-#include "models/node_choice.h"
+#include "models/policy/node_choice.h"
 
 #include <doctest/doctest.h>
 

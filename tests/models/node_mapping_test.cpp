@@ -1,6 +1,6 @@
 // Physical nodes to nodes of a plan: the greedy rule as it is stated, the optimum against all permutations
 // and against its own proof.
-#include "models/node_mapping.h"
+#include "models/migration/node_mapping.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Sets of nodes, and which of them decide what a placement survives.
-#include "models/node_sets.h"
+#include "models/placement/node_sets.h"
 
 #include <doctest/doctest.h>
 

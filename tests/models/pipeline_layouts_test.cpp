@@ -1,4 +1,4 @@
-#include "models/pipeline_layouts.h"
+#include "models/policy/pipeline_layouts.h"
 
 #include <doctest/doctest.h>
 

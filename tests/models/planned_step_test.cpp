@@ -1,4 +1,4 @@
-#include "models/planned_step.h"
+#include "models/step/planned_step.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <set>
 
-#include "models/cost_collectives.h"
-#include "models/cost_models.h"
-#include "models/cost_roofline.h"
-#include "models/step_report.h"
+#include "models/cost/collectives.h"
+#include "models/cost/cost_models.h"
+#include "models/cost/roofline.h"
+#include "models/step/step_report.h"
 #include "sim/engine/step_engine.h"
 #include "tests/support/random_plan.h"
 

@@ -2,7 +2,7 @@
 // (tests/models/policy_checkpoint_test.cpp has what all restarts have in common).
 #include <doctest/doctest.h>
 
-#include "models/checkpoint_interval.h"
+#include "models/checkpoint/save_interval.h"
 #include "tests/support/policy_case.h"
 #include "tests/support/random_plan.h"
 

@@ -1,11 +1,11 @@
 // Partial experts checkpoints: what they cost in time is tested with goodput checkpoint, what they lose in
-// tokens must be what models/checkpoint_loss.h says for the same faults.
+// tokens must be what models/checkpoint/lost_tokens.h says for the same faults.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "models/checkpoint_loss.h"
+#include "models/checkpoint/lost_tokens.h"
 #include "sim/base/random.h"
 #include "tests/support/policy_case.h"
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "models/cost_models.h"
-#include "models/planned_step.h"
-#include "models/step_report.h"
+#include "models/cost/cost_models.h"
+#include "models/step/planned_step.h"
+#include "models/step/step_report.h"
 
 namespace goodput {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/failure_models.h"
+#include "models/failure/failure_models.h"
 #include "sim/base/random.h"
 #include "tests/support/policy_case.h"
 

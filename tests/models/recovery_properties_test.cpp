@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/checkpoint_interval.h"
-#include "models/failure_models.h"
+#include "models/checkpoint/save_interval.h"
+#include "models/failure/failure_models.h"
 #include "sim/base/random.h"
 #include "tests/support/policy_case.h"
 

@@ -1,5 +1,5 @@
 // Scenarios: how they are read, changed from the command line, and what is said against bad ones.
-#include "models/scenario.h"
+#include "models/scenario/scenario.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "models/schedule.h"
+#include "models/schedule/schedule.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -7,8 +7,8 @@
 #include <set>
 #include <tuple>
 
-#include "models/megatron.h"
-#include "models/schedule_order.h"
+#include "models/megatron/megatron_rules.h"
+#include "models/megatron/schedule_order.h"
 #include "sim/base/random.h"
 #include "sim/engine/timing.h"
 

@@ -1,4 +1,4 @@
-#include "models/simulation_statistics.h"
+#include "models/scenario/simulation_statistics.h"
 
 #include <doctest/doctest.h>
 

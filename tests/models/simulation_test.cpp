@@ -1,5 +1,5 @@
 // Simulations as a whole: all policies over the same failures, whatever the number of threads.
-#include "models/simulation.h"
+#include "models/scenario/simulation.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

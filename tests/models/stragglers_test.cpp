@@ -1,5 +1,5 @@
 // Stragglers: how they are read, what a job has no place for, what a micro-batch of documents costs.
-#include "models/stragglers.h"
+#include "models/plan/stragglers.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "models/synthetic_routing.h"
+#include "models/routing/synthetic_routing.h"
 
 #include <doctest/doctest.h>
 

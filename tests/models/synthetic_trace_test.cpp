@@ -1,5 +1,5 @@
 // Synthetic traces: that whatif finds the graph they were made from, and that their truth is true.
-#include "models/synthetic_trace.h"
+#include "models/synth/synthetic_trace.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "models/cost_models.h"
+#include "models/cost/cost_models.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/random_plan.h"
 #include "tests/support/synthetic_case.h"

@@ -1,5 +1,5 @@
 // Plans: the shipped ones, and what check_training_plan() refuses.
-#include "models/training_plan.h"
+#include "models/plan/training_plan.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "models/any_model.h"
+#include "models/shape/model_file.h"
 #include "tests/traces/temporary_file.h"
 
 namespace goodput {

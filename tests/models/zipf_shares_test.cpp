@@ -1,4 +1,4 @@
-#include "models/zipf_shares.h"
+#include "models/routing/zipf_shares.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // What the best placement of given replicas survives, found by trying placements: the reference of the search
-// of models/moe_best.h. Linked into tests only; it shares nothing with the production code.
+// of models/placement_search/best_plan.h. Linked into tests only; it shares nothing with the production code.
 //
 // Nodes are bits of a mask. Two placements that differ in the names of nodes survive as often.
 #pragma once

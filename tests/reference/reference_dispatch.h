@@ -1,5 +1,5 @@
-// The slow, obvious reference of the dispatch of models/moe_dispatch.h: one token, one replica at a time.
-// Linked into tests only; it shares nothing with the production code.
+// The slow, obvious reference of the dispatch of models/dispatch/dispatch.h: one token, one replica at a
+// time. Linked into tests only; it shares nothing with the production code.
 #pragma once
 
 #include <cstddef>

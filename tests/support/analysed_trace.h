@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/megatron.h"
+#include "models/megatron/megatron_rules.h"
 #include "sim/ops/trace_index.h"
 #include "sim/recording/recording.h"
 #include "sim/whatif/whatif.h"

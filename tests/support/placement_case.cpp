@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "models/moe_survival.h"
-#include "models/node_sets.h"
+#include "models/placement/node_sets.h"
+#include "models/placement/survival.h"
 #include "traces/routing_reader.h"
 
 namespace goodput::testing {

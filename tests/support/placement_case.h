@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "models/expert_placement.h"
-#include "models/moe_placement.h"
+#include "models/placement/expert_placement.h"
+#include "models/placement/placement_plans.h"
 #include "sim/base/random.h"
 #include "tests/reference/placement_enumeration.h"
 

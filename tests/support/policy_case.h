@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "models/job_model.h"
-#include "models/policy.h"
-#include "models/scenario.h"
+#include "models/job/job_model.h"
+#include "models/policy/policy.h"
+#include "models/scenario/scenario.h"
 #include "sim/job/job_engine.h"
 #include "tests/support/hand_job.h"
 

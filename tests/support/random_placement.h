@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/held_experts.h"
+#include "models/migration/held_experts.h"
 #include "sim/base/random.h"
 
 namespace goodput::testing {

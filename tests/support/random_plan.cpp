@@ -5,7 +5,7 @@
 #include <array>
 #include <numeric>
 
-#include "models/schedule.h"
+#include "models/schedule/schedule.h"
 #include "sim/base/random.h"
 
 namespace goodput::testing {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "models/training_plan.h"
+#include "models/plan/training_plan.h"
 
 namespace goodput::testing {
 

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "models/moe_dispatch_cluster.h"
-#include "models/moe_dispatch_hosts.h"
-#include "models/moe_dispatch_tables.h"
+#include "models/dispatch/dispatch_cluster.h"
+#include "models/dispatch/dispatch_tables.h"
+#include "models/dispatch/expert_hosts.h"
 #include "sim/base/random.h"
 
 namespace goodput::testing {

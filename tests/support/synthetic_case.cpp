@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/schedule.h"
+#include "models/schedule/schedule.h"
 #include "sim/base/random.h"
 #include "tests/support/analysed_trace.h"
 

@@ -6,13 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "models/stragglers.h"
-#include "models/synthetic_trace.h"
+#include "models/plan/stragglers.h"
+#include "models/synth/synthetic_trace.h"
 
 namespace goodput::testing {
 
 struct StepShape {
-  std::string_view schedule = "interleaved";  // a name of models/schedules.def
+  std::string_view schedule = "interleaved";  // a name of models/schedule/schedules.def
   std::int32_t dp = 2;
   std::int32_t pp = 2;
   std::int32_t vpp = 1;

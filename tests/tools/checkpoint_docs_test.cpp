@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/swin_shape.h"
+#include "models/shape/swin_shape.h"
 #include "sim/config/config.h"
 #include "tools/command_line.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "models/any_model.h"
-#include "models/cost_models.h"
-#include "models/schedule.h"
+#include "models/cost/cost_models.h"
+#include "models/schedule/schedule.h"
+#include "models/shape/model_file.h"
 #include "tools/command_line.h"
 #include "traces/op_trace_format.h"
 #include "traces/routing_format.h"

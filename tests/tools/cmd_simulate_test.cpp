@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/policy.h"
+#include "models/policy/policy.h"
 #include "tests/tools/small_scenario.h"
 #include "tests/traces/temporary_file.h"
 #include "tools/command_line.h"

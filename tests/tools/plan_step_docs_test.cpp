@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/training_plan.h"
+#include "models/plan/training_plan.h"
 #include "sim/config/config.h"
 #include "tests/traces/temporary_file.h"
 #include "tools/command_line.h"

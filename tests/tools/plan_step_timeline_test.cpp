@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/cost_models.h"
-#include "models/planned_step.h"
-#include "models/step_report.h"
+#include "models/cost/cost_models.h"
+#include "models/step/planned_step.h"
+#include "models/step/step_report.h"
 #include "tests/traces/temporary_file.h"
 #include "tools/planned_timeline.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/synthetic_routing.h"
+#include "models/routing/synthetic_routing.h"
 #include "sim/routing/routing_statistics.h"
 #include "traces/routing_reader.h"
 

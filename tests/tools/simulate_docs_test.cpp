@@ -13,9 +13,9 @@
 #include <variant>
 #include <vector>
 
-#include "models/failure_models.h"
-#include "models/policy.h"
-#include "models/scenario.h"
+#include "models/failure/failure_models.h"
+#include "models/policy/policy.h"
+#include "models/scenario/scenario.h"
 #include "sim/config/config.h"
 #include "sim/job/time_bucket.h"
 #include "tests/tools/small_scenario.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/cost_models.h"
+#include "models/cost/cost_models.h"
 #include "sim/whatif/root_cause.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/random_plan.h"

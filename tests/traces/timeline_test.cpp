@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-#include "models/megatron.h"
+#include "models/megatron/megatron_rules.h"
 #include "sim/base/random.h"
 #include "tests/support/trace_generator.h"
 

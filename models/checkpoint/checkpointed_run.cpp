@@ -1,0 +1,154 @@
+#include "models/checkpoint/checkpointed_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace goodput {
+namespace {
+
+constexpr double kMostWork = 1e9;            // additions, some seconds
+constexpr double kLoadAwareWork = 20;        // of an expert that is sorted among others
+constexpr double kLongestSaveSeconds = 1e8;  // keeps sums of times inside 63 bits of nanoseconds
+constexpr std::int64_t kLoadAwareRotations = 4;
+
+double experts_of(const ModuleBytes& modules) {
+  return static_cast<double>(modules.expert_each.size()) * modules.experts;
+}
+
+LevelWrites level_writes(const RankWrites& writes, std::int32_t ranks) {
+  return {writes.peak, writes.mean_bytes * ranks};
+}
+
+// Times of a checkpoint by K, each computed once.
+class TimesByK {
+ public:
+  TimesByK(const ModuleBytes& modules, const PartialCheckpoint& checkpoint, const ExpertTokens& tokens,
+           const SavePath& path)
+      : modules_(modules), checkpoint_(checkpoint), tokens_(tokens), path_(path) {}
+
+  const SaveTimes& at(const PecLevels& k) {
+    const auto [entry, is_new] = times_.try_emplace(std::pair(k.snapshot, k.persist));
+    if (is_new) entry->second = save_times(writes(k.snapshot), writes(k.persist), path_);
+    return entry->second;
+  }
+
+ private:
+  [[nodiscard]] LevelWrites writes(std::int32_t k) const {
+    return level_writes(partial_rank_writes(modules_, checkpoint_, k, tokens_), checkpoint_.ranks);
+  }
+
+  const ModuleBytes& modules_;
+  const PartialCheckpoint& checkpoint_;
+  const ExpertTokens& tokens_;
+  const SavePath& path_;
+  std::map<std::pair<std::int32_t, std::int32_t>, SaveTimes> times_;
+};
+
+// No checkpoint is larger than a full one on every rank.
+Status check_times(const ModuleBytes& modules, const PartialCheckpoint& checkpoint, const SavePath& path) {
+  const auto bytes = static_cast<double>(modules.total().value);
+  double slowest = std::max(bytes / path.snapshot.value, bytes / path.storage.value);
+  if (path.storage_total.value > 0)
+    slowest = std::max(slowest, bytes * checkpoint.ranks / path.storage_total.value);
+  if (slowest <= kLongestSaveSeconds) return Ok{};
+  return Error{"", fmt::format("a checkpoint could take {:.2g} s at these bandwidths; raise them", slowest)};
+}
+
+// Over which the heaviest rank is looked for.
+std::int64_t checkpoints_of_interest(const ModuleBytes& modules, ExpertSelection selection, std::int32_t k) {
+  if (selection == ExpertSelection::kSequential || k == 0) return rotation_length(modules.experts, k);
+  return kLoadAwareRotations * ((modules.experts + k - 1) / k);
+}
+
+double work_of(ExpertSelection selection) {
+  return selection == ExpertSelection::kLoadAware ? kLoadAwareWork : 1;
+}
+
+Status check_replay(const ModuleBytes& modules, ExpertSelection selection, const CheckpointedRun& run) {
+  if (run.faults.empty()) return Ok{};
+  const double checkpoints = static_cast<double>(run.faults.back().step) / static_cast<double>(run.interval);
+  if (checkpoints * (1 + experts_of(modules)) * work_of(selection) <= kMostWork) return Ok{};
+  return Error{
+      "", fmt::format("--interval is {}, which makes {:.3g} checkpoints of {} experts up to the last fault; "
+                      "raise it",
+                      run.interval, checkpoints, experts_of(modules))};
+}
+
+Status check_interval(const CheckpointedRun& run, const SaveTimes& times, const PecLevels& k) {
+  const std::int64_t least = least_interval(run.mode, times, run.step);
+  if (run.interval >= least) return Ok{};
+  return Error{
+      "", fmt::format("--interval is {}, but with K = {} it takes {:.3f} s to get a checkpoint to storage: "
+                      "want {} steps at least, faster storage or smaller shards",
+                      run.interval, k.persist, to_seconds(times.persist), least)};
+}
+
+// O_save changes with K, at the steps from which training goes on.
+CheckpointOverhead overhead(const CheckpointedRun& run, PecLevels k, const PecLoss& loss, TimesByK& times) {
+  CheckpointOverhead sum;
+  std::int64_t since = 0;
+  const auto add_saves = [&](std::int64_t until) {
+    const SimDuration stall = save_stall(run.mode, times.at(k), run.forward_backward);
+    sum.save_s += saving_seconds(stall, until - since, run.interval);
+    since = until;
+  };
+  for (const FaultLoss& fault : loss.faults) {
+    add_saves(fault.recovered_step);
+    k = fault.k_after;
+    sum.restart_s += to_seconds(run.restart);
+    sum.lost_s += to_seconds(run.step) * static_cast<double>(fault.fault.step - fault.recovered_step);
+  }
+  add_saves(run.steps);
+  return sum;
+}
+
+}  // namespace
+
+Status check_rotation(const ModuleBytes& modules, const PartialCheckpoint& checkpoint) {
+  const double one = experts_of(modules) + checkpoint.ranks + static_cast<double>(modules.dense.size());
+  const std::int64_t count =
+      std::max(checkpoints_of_interest(modules, checkpoint.selection, checkpoint.k.persist),
+               checkpoints_of_interest(modules, checkpoint.selection, checkpoint.k.snapshot));
+  if (one * static_cast<double>(count) * work_of(checkpoint.selection) <= kMostWork) return Ok{};
+  return Error{
+      "", fmt::format("experts take turns over {} checkpoints, {} ranks and {} experts each: too much to "
+                      "look at; take a larger K that divides {}, or fewer ranks",
+                      count, checkpoint.ranks, experts_of(modules), modules.experts)};
+}
+
+RankWrites partial_rank_writes(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
+                               std::int32_t k, const ExpertTokens& tokens) {
+  if (checkpoint.selection == ExpertSelection::kSequential || tokens.empty())
+    return rotation_writes(modules, k, checkpoint.sharding, checkpoint.ranks);
+  return rank_writes(modules, load_aware_series(tokens, k, checkpoint.ranks),
+                     checkpoints_of_interest(modules, checkpoint.selection, k), checkpoint.sharding,
+                     checkpoint.ranks);
+}
+
+Result<RunCosts> run_costs(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
+                           const ExpertTokens& tokens, const CheckpointedRun& run) {
+  GOODPUT_TRY_STATUS(check_times(modules, checkpoint, run.path));
+  GOODPUT_TRY_STATUS(check_replay(modules, checkpoint.selection, run));
+  TimesByK times(modules, checkpoint, tokens, run.path);
+  GOODPUT_TRY_STATUS(check_interval(run, times.at(checkpoint.k), checkpoint.k));
+  const auto lag = [&](const PecLevels& k) {
+    return persist_lag(run.mode, times.at(k), run.step, run.forward_backward);
+  };
+  RunCosts costs;
+  costs.times = times.at(checkpoint.k);
+  costs.stall = save_stall(run.mode, costs.times, run.forward_backward);
+  costs.least_interval = least_interval(run.mode, costs.times, run.step);
+  costs.loss = replay_losses(
+      tokens,
+      {checkpoint.k, checkpoint.selection, checkpoint.ranks, run.interval, run.steps, lag, run.dynamic_limit},
+      run.faults);
+  for (const FaultLoss& fault : costs.loss.faults)
+    GOODPUT_TRY_STATUS(check_interval(run, times.at(fault.k_after), fault.k_after));
+  costs.overhead = overhead(run, checkpoint.k, costs.loss, times);
+  return costs;
+}
+
+}  // namespace goodput

@@ -1,0 +1,57 @@
+// A training run with checkpoints and faults: how long saving takes, what all of it costs in time (O_ckpt)
+// and in tokens (PLT).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/checkpoint/checkpoint_modules.h"
+#include "models/checkpoint/lost_tokens.h"
+#include "models/checkpoint/partial_checkpoint.h"
+#include "models/checkpoint/save_cost.h"
+#include "sim/base/errors.h"
+
+namespace goodput {
+
+// What a checkpoint saves, and who writes it.
+struct PartialCheckpoint {
+  PecLevels k;
+  ExpertSelection selection = ExpertSelection::kSequential;
+  Sharding sharding = Sharding::kNone;
+  std::int32_t ranks = 1;
+};
+
+struct CheckpointedRun {
+  std::int64_t interval = 1;  // steps between checkpoints
+  std::int64_t steps = 1;     // of the run
+  std::vector<CheckpointFault> faults{};
+  SimDuration step{};
+  SimDuration forward_backward{};  // of a step: what a snapshot can hide behind
+  SimDuration restart{};           // after a fault, until training goes on
+  SaveMode mode = SaveMode::kAsync;
+  SavePath path{};
+  std::optional<double> dynamic_limit{};  // Dynamic-K, see PecSchedule
+};
+
+struct RunCosts {
+  SaveTimes times;      // before K grows
+  SimDuration stall{};  // O_save, likewise
+  std::int64_t least_interval = 1;
+  CheckpointOverhead overhead;
+  PecLoss loss;
+};
+
+// What ranks write over one rotation; load-aware, over four rotations' worth of checkpoints.
+[[nodiscard]] RankWrites partial_rank_writes(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
+                                             std::int32_t k, const ExpertTokens& tokens);
+
+// Fails where checkpoints follow each other faster than storage takes them, with any K that comes up, where
+// one takes absurdly long, or where there are too many to look at.
+[[nodiscard]] Result<RunCosts> run_costs(const ModuleBytes& modules, const PartialCheckpoint& checkpoint,
+                                         const ExpertTokens& tokens, const CheckpointedRun& run);
+
+// Fails when partial_rank_writes() would take minutes.
+[[nodiscard]] Status check_rotation(const ModuleBytes& modules, const PartialCheckpoint& checkpoint);
+
+}  // namespace goodput

@@ -1,0 +1,44 @@
+#include "models/checkpoint/save_cost.h"
+
+#include <algorithm>
+
+#include "sim/base/errors.h"
+
+namespace goodput {
+namespace {
+
+std::int64_t ceil_div(SimDuration a, SimDuration b) {
+  return (a.count() + b.count() - 1) / b.count();
+}
+
+}  // namespace
+
+SaveTimes save_times(const LevelWrites& snapshot, const LevelWrites& persist, const SavePath& path) {
+  SaveTimes times{snapshot.peak / path.snapshot, persist.peak / path.storage};
+  if (path.storage_total.value > 0)
+    times.persist = std::max(times.persist, from_seconds(persist.total_bytes / path.storage_total.value));
+  return times;
+}
+
+SimDuration save_stall(SaveMode mode, const SaveTimes& times, SimDuration forward_backward) {
+  if (mode == SaveMode::kSync) return times.total();
+  return std::max(SimDuration{0}, times.snapshot - forward_backward);
+}
+
+std::int64_t least_interval(SaveMode mode, const SaveTimes& times, SimDuration step) {
+  GOODPUT_CHECK(step > SimDuration{0}, "a step takes time");
+  return mode == SaveMode::kSync ? 1 : std::max<std::int64_t>(1, ceil_div(times.persist, step));
+}
+
+std::int64_t persist_lag(SaveMode mode, const SaveTimes& times, SimDuration step,
+                         SimDuration forward_backward) {
+  GOODPUT_CHECK(step > SimDuration{0}, "a step takes time");
+  if (mode == SaveMode::kSync) return 0;
+  return ceil_div(times.total() - save_stall(mode, times, forward_backward), step);
+}
+
+double saving_seconds(SimDuration stall, std::int64_t steps, std::int64_t interval) {
+  return to_seconds(stall) * static_cast<double>(steps) / static_cast<double>(interval);
+}
+
+}  // namespace goodput

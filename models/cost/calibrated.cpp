@@ -1,0 +1,235 @@
+#include "models/cost/calibrated.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "models/cost/cost_models.h"
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Seen from the folder of the plan, as the folders of models and clusters are.
+constexpr std::string_view kDefaultCalibration = "../calibration/h200-public.json";
+// A launch time that moves a sequence by less has no say in its tier.
+constexpr double kMatters = 0.01;
+
+bool is_letter_or_digit(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+// The first word with a digit, in capitals: "H200" of "NVIDIA H200 SXM".
+std::string model_word(std::string_view name) {
+  std::string word;
+  bool has_digit = false;
+  for (const char c : name) {
+    if (!is_letter_or_digit(c)) {
+      if (has_digit) return word;
+      word.clear();
+      continue;
+    }
+    has_digit |= std::isdigit(static_cast<unsigned char>(c)) != 0;
+    word += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return has_digit ? word : std::string(name);
+}
+
+std::optional<Collective> collective_of(MeasuredOp op) {
+  switch (op) {
+    case MeasuredOp::kAllReduce:
+      return Collective::kAllReduce;
+    case MeasuredOp::kAllGather:
+      return Collective::kAllGather;
+    case MeasuredOp::kReduceScatter:
+      return Collective::kReduceScatter;
+    case MeasuredOp::kAllToAll:
+      return Collective::kAllToAll;
+    case MeasuredOp::kSendRecv:
+      return Collective::kSendRecv;
+    default:
+      return std::nullopt;
+  }
+}
+
+MeasuredCurve curve_by_bytes(const Measurement& measurement) {
+  std::vector<CurvePoint> points;
+  for (const MeasuredPoint& point : measurement.points)
+    points.push_back({static_cast<double>(point.bytes), 1e-6 * point.median_us});
+  return MeasuredCurve::rising(std::move(points));
+}
+
+LinkTime link_time(const MeasuredCurve& curve, double bytes) {
+  return {curve.first(), curve.extended_at(bytes) - curve.first()};
+}
+
+LinkTime log_mean(LinkTime below, LinkTime above, double weight) {
+  const double total =
+      goodput::log_mean(below.latency + below.transfer, above.latency + above.transfer, weight);
+  const double latency = goodput::log_mean(below.latency, above.latency, weight);
+  return {latency, total - latency};
+}
+
+// Of the buffer, through every link of a ring in one pass.
+double ring_share(double members) {
+  return (members - 1) / members;
+}
+
+GpuRatings ratings_of(const GpuSpec& gpu) {
+  return {gpu.bf16.value, gpu.memory_bandwidth.value};
+}
+GpuRatings ratings_of(const MeasuredMachine& machine, const GpuSpec& otherwise) {
+  GpuRatings ratings = ratings_of(otherwise);
+  if (machine.bf16_tflops > 0) ratings.flops_per_second = 1e12 * machine.bf16_tflops;
+  if (machine.memory_gb_per_s > 0) ratings.bytes_per_second = 1e9 * machine.memory_gb_per_s;
+  return ratings;
+}
+
+}  // namespace
+
+Result<std::string> calibration_path(const TrainingPlan& plan) {
+  if (!plan.calibration.empty()) return plan.calibration;
+  std::string path = (fs::path(plan.file).parent_path() / kDefaultCalibration).lexically_normal().string();
+  std::error_code failed;
+  if (fs::exists(path, failed)) return path;
+  return Error{plan.file + " /cost/calibration",
+               fmt::format("is missing, and there is no default file {}", goodput::quoted(path))};
+}
+
+bool is_same_gpu(std::string_view one, std::string_view other) {
+  return model_word(one) == model_word(other);
+}
+
+Status check_machine(const Calibration& calibration, const ClusterSpec& cluster) {
+  const MeasuredMachine& machine = calibration.machine;
+  const auto is_cluster = [&](const std::string& gpu) { return is_same_gpu(gpu, cluster.gpu.name); };
+  if (is_cluster(machine.gpu) ||
+      std::any_of(machine.stands_for.begin(), machine.stands_for.end(), is_cluster))
+    return Ok{};
+  return Error{"/machine/gpu",
+               fmt::format("is {}, but the cluster has GPU {}; measure that one, or name it in "
+                           "\"stands_for\"",
+                           goodput::quoted(machine.gpu), goodput::quoted(cluster.gpu.name))};
+}
+
+CalibratedCost::CalibratedCost(const ClusterSpec& cluster, const RooflineParameters& parameters,
+                               const Calibration& calibration)
+    : cluster_(cluster),
+      roofline_(cluster, parameters),
+      best_tier_(is_same_gpu(calibration.machine.gpu, cluster.gpu.name) ? Tier::kMeasured : Tier::kAssumed),
+      ratings_(ratings_of(cluster.gpu)),
+      gemms_(calibration.ops, ratings_of(calibration.machine, cluster.gpu)) {
+  for (const Measurement& measurement : calibration.ops) add_collective(measurement);
+}
+
+// Of several tables for one group (other data types) the first counts.
+void CalibratedCost::add_collective(const Measurement& measurement) {
+  const auto kind = collective_of(measurement.op);
+  if (!kind) return;
+  const auto ranks = static_cast<std::int32_t>(measurement.params.ranks);
+  const auto per_node = static_cast<std::int32_t>(measurement.params.per_node);
+  CollectiveTable table{curve_by_bytes(measurement), measurement.tier};
+  if (per_node == 0 || per_node == ranks)
+    in_node_[*kind].emplace(ranks, std::move(table));
+  else
+    over_nodes_.emplace(std::pair{*kind, Group{ranks, per_node}}, std::move(table));
+}
+
+// A kernel to which the roofline gives this time, so that launches weigh in as for its own kernels.
+Kernel CalibratedCost::lasting(double seconds, std::int32_t launches) const {
+  constexpr double kProbe = 1e9;
+  Kernel kernel{.kind = Kernel::Kind::kMemory, .launches = launches};
+  const double idle = roofline_.kernel_seconds(kernel);
+  kernel.bytes = kProbe;
+  const double a_byte = (roofline_.kernel_seconds(kernel) - idle) / kProbe;
+  kernel.bytes = std::max(0.0, seconds - idle) / a_byte;
+  return kernel;
+}
+
+Cost CalibratedCost::kernels(std::span<const Kernel> sequence) const {
+  std::vector<Kernel> priced(sequence.begin(), sequence.end());
+  double on_gpu = 0;
+  Tier tier = best_tier_;
+  bool is_all_measured = true;
+  for (Kernel& kernel : priced) {
+    if (const auto measured = gemms_.cost(kernel, ratings_)) {
+      kernel = lasting(measured->seconds, kernel.launches);
+      tier = lowest(tier, measured->tier);
+    } else {
+      is_all_measured = false;
+    }
+    on_gpu += roofline_.kernel_seconds(kernel);
+  }
+  Cost cost = roofline_.kernels(priced);
+  const bool is_launch_bound = cost.seconds > (1 + kMatters) * on_gpu;
+  cost.tier = is_all_measured && !is_launch_bound ? tier : lowest(tier, cost.tier);
+  return cost;
+}
+
+std::optional<CalibratedCost::Inside> CalibratedCost::inside_node(Collective kind, std::int32_t ranks,
+                                                                  double bytes) const {
+  const auto tables = in_node_.find(kind);
+  if (tables == in_node_.end()) return std::nullopt;
+  const ByRanks& by_ranks = tables->second;
+  const auto above = by_ranks.lower_bound(ranks);
+  if (above == by_ranks.end()) return std::nullopt;
+  const LinkTime time = link_time(above->second.by_bytes, bytes);
+  if (above->first == ranks) return Inside{time, lowest(best_tier_, above->second.tier)};
+  if (above == by_ranks.begin()) return std::nullopt;
+  const auto below = std::prev(above);
+  const LinkTime smaller = link_time(below->second.by_bytes, bytes);
+  const Tier tier = lowest(lowest(best_tier_, Tier::kModel), lowest(below->second.tier, above->second.tier));
+  return Inside{log_mean(smaller, time, log_weight(below->first, ranks, above->first)), tier};
+}
+
+std::optional<Cost> CalibratedCost::measured_over_nodes(const CollectiveCall& call) const {
+  const auto table = over_nodes_.find({call.kind, Group{call.group.size, call.group.per_node}});
+  if (table == over_nodes_.end()) return std::nullopt;
+  const auto& [by_bytes, tier] = table->second;
+  return Cost{by_bytes.extended_at(call.bytes * call.imbalance), lowest(best_tier_, tier)};
+}
+
+Cost CalibratedCost::over_nodes(const CollectiveCall& call) const {
+  if (const auto measured = measured_over_nodes(call)) return *measured;
+  const Cost modelled = roofline_.collective(call);
+  const auto near = std::min(call.group.per_node, call.group.size);
+  const bool is_all_to_all = call.kind == Collective::kAllToAll;
+  // Those of an all-to-all that stay in the node; of the others a node handles the whole buffer.
+  const double share = is_all_to_all ? call.imbalance * near / call.group.size : 1;
+  const auto inside = inside_node(call.kind, near, call.bytes * share);
+  if (near <= 1 || call.kind == Collective::kSendRecv || !inside) return modelled;
+  std::optional<double> best;
+  for (CollectiveTime time : collective_times(call, cluster_)) {
+    time.inside = inside->time;
+    if (time.algorithm == CollectiveAlgorithm::kRing)
+      time.inside.transfer *= ring_share(call.group.size) / ring_share(near);
+    best = std::min(best.value_or(time.seconds()), time.seconds());
+  }
+  return {best.value_or(modelled.seconds), lowest(inside->tier, modelled.tier)};
+}
+
+Cost CalibratedCost::collective(const CollectiveCall& call) const {
+  if (call.group.size <= 1) return {0, best_tier_};
+  if (call.group.nodes() > 1) return over_nodes(call);
+  const auto inside = inside_node(call.kind, call.group.size, call.bytes * call.imbalance);
+  if (!inside) return roofline_.collective(call);
+  return {inside->time.latency + inside->time.transfer, inside->tier};
+}
+
+Result<std::unique_ptr<CostModel>> make_calibrated_cost(const TrainingPlan& plan) {
+  GOODPUT_TRY(const std::string path, calibration_path(plan));
+  GOODPUT_TRY(const Calibration calibration, read_calibration(path));
+  if (const Status fits = check_machine(calibration, plan.cluster); !fits)
+    return config::Place{path, fits.error().where, {}}.error(fits.error().what);
+  return std::unique_ptr<CostModel>(
+      std::make_unique<CalibratedCost>(plan.cluster, plan.roofline, calibration));
+}
+
+}  // namespace goodput

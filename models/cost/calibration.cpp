@@ -1,0 +1,135 @@
+#include "models/cost/calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace goodput {
+namespace {
+
+enum class SizeKey : std::uint8_t { kNone, kBytes, kTokens, kM };
+constexpr std::array<std::string_view, 4> kSizeKeys = {"", "bytes", "tokens", "m"};
+
+struct OpInfo {
+  SizeKey size;
+  std::string_view params;
+};
+constexpr std::array kOps = {
+#define GOODPUT_MEASURED_OP(enumerator, name, size, params) OpInfo{SizeKey::size, params},
+#include "models/cost/measured_ops.def"
+#undef GOODPUT_MEASURED_OP
+};
+
+const OpInfo& info(MeasuredOp op) {
+  return kOps[static_cast<std::size_t>(op)];
+}
+
+bool is_network(MeasuredOp op) {
+  return op <= MeasuredOp::kSendRecv;
+}
+
+std::int64_t size_by(SizeKey key, const MeasuredPoint& point) {
+  switch (key) {
+    case SizeKey::kNone:
+      return 0;
+    case SizeKey::kBytes:
+      return point.bytes;
+    case SizeKey::kTokens:
+      return point.tokens;
+    case SizeKey::kM:
+      return point.m;
+  }
+  GOODPUT_CHECK(false, "no such key");
+}
+
+Status check_point(const Measurement& measurement, std::size_t index) {
+  const MeasuredPoint& point = measurement.points[index];
+  const SizeKey key = info(measurement.op).size;
+  const std::string_view key_name = kSizeKeys[static_cast<std::size_t>(key)];
+  const std::string at = fmt::format("/points/{}", index);
+  if (key == SizeKey::kNone) {
+    if (measurement.points.size() == 1 && point.size() == 0) return Ok{};
+    return Error{"/points",
+                 fmt::format("want one point without a size for op \"{}\"", to_string(measurement.op))};
+  }
+  if (size_by(key, point) == 0 || size_by(key, point) != point.size())
+    return Error{at, fmt::format("want \"{}\" for its size and no other, as for every point of op \"{}\"",
+                                 key_name, to_string(measurement.op))};
+  if (index > 0 && point.size() <= measurement.points[index - 1].size())
+    return Error{fmt::format("{}/{}", at, key_name),
+                 fmt::format("is {}, want more than the {} before: points ascend", point.size(),
+                             measurement.points[index - 1].size())};
+  return Ok{};
+}
+
+Status check_params(Measurement& measurement) {
+  const nlohmann::ordered_json given = config::write(config_fields(measurement.params));
+  std::string_view wanted = info(measurement.op).params;
+  while (!wanted.empty()) {
+    const std::string_view key = wanted.substr(0, wanted.find(' '));
+    wanted.remove_prefix(std::min(wanted.size(), key.size() + 1));
+    if (!given.contains(key))
+      return Error{fmt::format("/params/{}", key),
+                   fmt::format("is missing; op \"{}\" wants it", to_string(measurement.op))};
+  }
+  const MeasuredParams& params = measurement.params;
+  if (is_network(measurement.op) && params.ranks < 2)
+    return Error{"/params/ranks", "is 1; a collective of one rank is a copy and says nothing of a network"};
+  if (params.per_node > params.ranks)
+    return Error{"/params/per_node", fmt::format("is {}, of only {} ranks", params.per_node, params.ranks)};
+  return Ok{};
+}
+
+}  // namespace
+
+Status config_finish(MeasuredPoint& point) {
+  const double least = std::max(point.min_us, point.p05_us);
+  if (least > point.median_us)
+    return Error{"/median_us", fmt::format("is {}, below p05_us or min_us ({})", point.median_us, least)};
+  if (point.p95_us > 0 && point.p95_us < point.median_us)
+    return Error{"/p95_us", fmt::format("is {}, below median_us ({})", point.p95_us, point.median_us)};
+  return Ok{};
+}
+
+Status config_finish(Measurement& measurement) {
+  GOODPUT_TRY_STATUS(check_params(measurement));
+  if (measurement.points.empty()) return Error{"/points", "is empty, want at least one point"};
+  for (std::size_t index = 0; index < measurement.points.size(); ++index)
+    GOODPUT_TRY_STATUS(check_point(measurement, index));
+  return Ok{};
+}
+
+Status config_finish(AssumedNumber& assumed) {
+  const std::vector<double>& range = assumed.range;
+  if (range.empty()) return Ok{};
+  if (range.size() != 2 || range[0] > range[1])
+    return Error{"/range", "want the least and the most it may be, in this order"};
+  if (assumed.value >= range[0] && assumed.value <= range[1]) return Ok{};
+  return Error{"/value", fmt::format("is {}, outside its range {} to {}", assumed.value, range[0], range[1])};
+}
+
+Status config_finish(Calibration& calibration) {
+  const std::vector<Measurement>& ops = calibration.ops;
+  for (std::size_t later = 1; later < ops.size(); ++later) {
+    for (std::size_t earlier = 0; earlier < later; ++earlier) {
+      if (ops[earlier].op == ops[later].op && ops[earlier].params == ops[later].params)
+        return Error{fmt::format("/ops/{}", later),
+                     fmt::format("has op and params of /ops/{}; every table is given once", earlier)};
+    }
+  }
+  return Ok{};
+}
+
+Result<Calibration> read_calibration(const std::string& path) {
+  return config::read<Calibration>(path);
+}
+
+std::string write_calibration(const Calibration& calibration) {
+  Calibration copy = calibration;
+  nlohmann::ordered_json written = config::write(config_fields(copy));
+  if (!written.contains("ops")) written["ops"] = nlohmann::ordered_json::array();
+  return written.dump(1) + '\n';
+}
+
+}  // namespace goodput

@@ -1,0 +1,163 @@
+// What was measured on a machine: goodput.calibration/1, the only thing that passes from the GPU part to the
+// simulator (docs/formats.md).
+//
+// A number that was not stated is 0, a text empty. Times are GPU times of one op, in microseconds as in the
+// file; sizes of collectives are those of CollectiveCall::bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/errors.h"
+#include "sim/base/tier.h"
+#include "sim/base/units.h"
+#include "sim/config/config.h"
+
+namespace goodput {
+
+enum class MeasuredOp : std::uint8_t {
+#define GOODPUT_MEASURED_OP(enumerator, name, size, params) enumerator,
+#include "models/cost/measured_ops.def"
+#undef GOODPUT_MEASURED_OP
+};
+
+inline constexpr std::array kMeasuredOpNames = {
+#define GOODPUT_MEASURED_OP(enumerator, name, size, params) std::string_view{name},
+#include "models/cost/measured_ops.def"
+#undef GOODPUT_MEASURED_OP
+};
+[[nodiscard]] constexpr std::string_view to_string(MeasuredOp op) {
+  return kMeasuredOpNames[static_cast<std::size_t>(op)];
+}
+
+enum class MeasuredType : std::uint8_t { kUnstated, kFp32, kBf16, kFp16, kFp8, kInt8 };
+
+struct MeasuredParams {
+  std::int64_t ranks = 0;
+  std::int64_t per_node = 0;  // of the ranks; 0: all
+  std::int64_t n = 0, k = 0;
+  std::int64_t experts = 0, top_k = 0, hidden = 0;
+  std::int64_t heads = 0, head_dim = 0;
+  MeasuredType dtype = MeasuredType::kUnstated;
+  bool is_pinned = false;       // host memory
+  bool is_beside_gemm = false;  // a GEMM ran at the same time
+
+  friend bool operator==(const MeasuredParams&, const MeasuredParams&) = default;
+};
+
+struct MeasuredPoint {
+  std::int64_t bytes = 0, tokens = 0, m = 0;  // one of them
+  double median_us = 0;
+  double p05_us = 0, p95_us = 0, min_us = 0;
+  double cv = 0;
+  std::int64_t samples = 0;
+
+  [[nodiscard]] std::int64_t size() const { return bytes + tokens + m; }
+  friend bool operator==(const MeasuredPoint&, const MeasuredPoint&) = default;
+};
+
+// alpha + bytes over bus bandwidth, between two sizes. For people; costs come from the points.
+struct MeasuredFit {
+  double lo = 0, hi = 0;
+  double alpha_us = 0;
+  double bus_gb_per_s = 0;
+  double max_rel = 0;  // the largest relative error
+
+  friend bool operator==(const MeasuredFit&, const MeasuredFit&) = default;
+};
+
+struct Measurement {
+  MeasuredOp op = MeasuredOp::kAllReduce;
+  MeasuredParams params;
+  Tier tier = Tier::kAssumed;
+  std::string source;
+  std::vector<MeasuredPoint> points;  // in ascending size, at least one
+  std::vector<MeasuredFit> fit;
+
+  friend bool operator==(const Measurement&, const Measurement&) = default;
+};
+
+struct MeasuredMachine {
+  std::string gpu;                      // as the driver calls it
+  std::vector<std::string> stands_for;  // GPUs that it may be taken for, at tier assumed: "H100"
+  std::int64_t gpus = 0;                // in a node
+  std::int64_t multiprocessors = 0;
+  double memory_gib = 0;
+  std::string driver, cuda, nccl;
+  double sm_mhz = 0, memory_mhz = 0;  // while measuring
+  double bf16_tflops = 0;             // the vendor's ratings
+  double memory_gb_per_s = 0;
+
+  friend bool operator==(const MeasuredMachine&, const MeasuredMachine&) = default;
+};
+
+struct MeasurementRun {
+  std::string git, utc;
+  std::vector<std::string> argv;
+
+  friend bool operator==(const MeasurementRun&, const MeasurementRun&) = default;
+};
+
+struct MeasurementMethod {
+  std::int64_t warm_up = 0, samples = 0;
+  std::string timer, caches, stop, notes;
+
+  friend bool operator==(const MeasurementMethod&, const MeasurementMethod&) = default;
+};
+
+// The best that simple programs reached on the machine.
+struct MeasuredCeilings {
+  double copy_1r1w_gb_per_s = 0;
+  double copy_1r8w_gb_per_s = 0;
+  double gemm_bf16_tflops = 0;
+
+  friend bool operator==(const MeasuredCeilings&, const MeasuredCeilings&) = default;
+};
+
+struct AssumedNumber {
+  std::string name;
+  double value = 0;
+  std::vector<double> range;  // least and most
+  Tier tier = Tier::kAssumed;
+  std::string cite;
+
+  friend bool operator==(const AssumedNumber&, const AssumedNumber&) = default;
+};
+
+struct Calibration {
+  std::string source, licence;
+  MeasuredMachine machine;
+  MeasurementRun run;
+  MeasurementMethod method;
+  MeasuredCeilings ceilings;
+  std::vector<Measurement> ops;
+  std::vector<AssumedNumber> assumed;
+
+  friend bool operator==(const Calibration&, const Calibration&) = default;
+};
+
+// Strict; errors name file and JSON pointer. A file without ops is fine: a run that was cut short.
+Result<Calibration> read_calibration(const std::string& path);
+[[nodiscard]] std::string write_calibration(const Calibration& calibration);
+
+// The fields of the file, for reading, writing and describing it.
+[[nodiscard]] config::Fields config_fields(Calibration& calibration);
+[[nodiscard]] config::Fields config_fields(MeasuredMachine& machine);
+[[nodiscard]] config::Fields config_fields(MeasurementRun& run);
+[[nodiscard]] config::Fields config_fields(MeasurementMethod& method);
+[[nodiscard]] config::Fields config_fields(MeasuredCeilings& ceilings);
+[[nodiscard]] config::Fields config_fields(Measurement& measurement);
+[[nodiscard]] config::Fields config_fields(MeasuredParams& params);
+[[nodiscard]] config::Fields config_fields(MeasuredPoint& point);
+[[nodiscard]] config::Fields config_fields(MeasuredFit& fit);
+[[nodiscard]] config::Fields config_fields(AssumedNumber& assumed);
+[[nodiscard]] Status config_finish(Calibration& calibration);
+[[nodiscard]] Status config_finish(Measurement& measurement);
+[[nodiscard]] Status config_finish(MeasuredPoint& point);
+[[nodiscard]] Status config_finish(AssumedNumber& assumed);
+
+}  // namespace goodput

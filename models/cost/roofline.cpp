@@ -1,0 +1,97 @@
+#include "models/cost/roofline.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "models/cost/collectives.h"
+#include "models/cost/cost_models.h"
+
+namespace goodput {
+namespace {
+
+// What a thread block computes, and how close to the best rate a GPU full of such blocks comes.
+struct Tile {
+  double rows;
+  double columns;
+  double efficiency;
+};
+constexpr std::array<Tile, 6> kTiles = {
+    {{256, 128, 1}, {128, 256, 1}, {128, 128, 1}, {128, 64, 0.8}, {64, 128, 0.8}, {64, 64, 0.6}}};
+// Two bounds near each other add up a little: (a^q + b^q)^(1/q).
+constexpr double kBlend = 4;
+
+double blended_max(double a, double b) {
+  const double high = std::max(a, b);
+  if (!(high > 0)) return 0;
+  return high * std::pow(1 + std::pow(std::min(a, b) / high, kBlend), 1 / kBlend);
+}
+
+}  // namespace
+
+double RooflineCost::gemm_seconds(const Kernel& kernel) const {
+  const auto batch = static_cast<double>(kernel.batch);
+  const auto m = static_cast<double>(kernel.m);
+  const auto n = static_cast<double>(kernel.n);
+  const auto k = static_cast<double>(kernel.k);
+  const GpuSpec& gpu = cluster_.gpu;
+  const double memory = gpu.memory_bandwidth.value * parameters_.memory_efficiency;
+  const FlopsPerSecond rated = kernel.precision == Precision::kFp8    ? gpu.fp8.value_or(gpu.bf16)
+                               : kernel.precision == Precision::kFp32 ? gpu.fp32
+                                                                      : gpu.bf16;
+  double rate = rated.value * parameters_.gemm_efficiency;
+  // Tensor cores read 8 elements of a row at a time; half as many cost half of it (in logarithms). How many
+  // rows there are does not matter.
+  const std::int64_t extents = kernel.n | kernel.k;
+  if (extents % 4 != 0) {
+    rate *= parameters_.misaligned_efficiency;
+  } else if (extents % 8 != 0) {
+    rate *= std::sqrt(parameters_.misaligned_efficiency);
+  }
+  double best = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : kTiles) {
+    const double tiles = batch * std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
+    // Less than a full GPU takes as long as a full one; beyond, thread blocks follow each other without
+    // waves.
+    const double busy = std::max(tiles, static_cast<double>(gpu.multiprocessors));
+    const double flops = busy * tile.rows * tile.columns * 2 * (k + parameters_.gemm_fill);
+    best = std::min(best, flops / (rate * tile.efficiency));
+  }
+  return std::max(best, kernel.bytes / memory);
+}
+
+double RooflineCost::kernel_seconds(const Kernel& kernel) const {
+  const double memory = kernel.bytes / (cluster_.gpu.memory_bandwidth.value * parameters_.memory_efficiency);
+  const double idle = 1e-6 * parameters_.kernel_us * kernel.launches;
+  switch (kernel.kind) {
+    case Kernel::Kind::kGemm:
+      return gemm_seconds(kernel) + idle;
+    case Kernel::Kind::kAttention:
+      return std::max(memory, kernel.flops / (cluster_.gpu.bf16.value * parameters_.attention_efficiency)) +
+             idle;
+    case Kernel::Kind::kMemory:
+      return memory + idle;
+  }
+  GOODPUT_CHECK(false, "no such kind of kernel");
+}
+
+Cost RooflineCost::kernels(std::span<const Kernel> sequence) const {
+  double on_gpu = 0;
+  double on_cpu = 0;
+  for (const Kernel& kernel : sequence) {
+    on_gpu += kernel_seconds(kernel);
+    on_cpu += 1e-6 * parameters_.launch_us * kernel.launches;
+  }
+  return {blended_max(on_gpu, on_cpu), lowest(cluster_.tier, parameters_.tier)};
+}
+
+Cost RooflineCost::collective(const CollectiveCall& call) const {
+  return {collective_seconds(call, cluster_), lowest(cluster_.tier, parameters_.tier)};
+}
+
+Result<std::unique_ptr<CostModel>> make_roofline_cost(const TrainingPlan& plan) {
+  return std::unique_ptr<CostModel>(std::make_unique<RooflineCost>(plan.cluster, plan.roofline));
+}
+
+}  // namespace goodput

@@ -1,0 +1,94 @@
+#include "models/dispatch/expert_hosts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "models/dispatch/dispatch.h"
+
+namespace goodput::moe {
+namespace {
+
+Status check_size(std::int32_t ranks, std::int32_t experts, std::int64_t columns, std::size_t given) {
+  if (ranks < 1 || experts < 1 || columns < 0) {
+    return Error{"placement",
+                 fmt::format("{} ranks, {} experts and {} columns, want at least one rank and one expert",
+                             ranks, experts, columns)};
+  }
+  if (given == static_cast<std::size_t>(ranks) * static_cast<std::size_t>(columns)) return Ok{};
+  return Error{"placement", fmt::format("has {} values, want {} ranks x {}", given, ranks, columns)};
+}
+
+}  // namespace
+
+ExpertHosts::ExpertHosts(std::int32_t ranks, std::int32_t experts)
+    : ranks_(ranks), experts_(experts), rank_begin_{0}, replicas_(static_cast<std::size_t>(experts), 0) {}
+
+Result<ExpertHosts> ExpertHosts::from_replicas(std::int32_t ranks, std::int32_t experts,
+                                               std::span<const std::int32_t> replicas) {
+  GOODPUT_TRY_STATUS(check_size(ranks, experts, experts, replicas.size()));
+  ExpertHosts hosts(ranks, experts);
+  std::size_t cell = 0;
+  for (std::int32_t rank = 0; rank < ranks; ++rank) {
+    for (std::int32_t expert = 0; expert < experts; ++expert) {
+      const std::int32_t count = replicas[cell++];
+      if (count < 0 || count > kMostReplicas - hosts.replicas_of(expert)) {
+        return Error{
+            fmt::format("placement, rank {}, expert {}", rank, expert),
+            fmt::format("{} replicas, want 0 or more, at most {} of an expert", count, kMostReplicas)};
+      }
+      if (count > 0) hosts.add(rank, expert, count);
+    }
+    hosts.end_rank();
+  }
+  hosts.index_by_expert();
+  return hosts;
+}
+
+Result<ExpertHosts> ExpertHosts::from_slots(std::int32_t ranks, std::int32_t experts, std::int32_t slots,
+                                            std::span<const std::int32_t> expert_at) {
+  GOODPUT_TRY_STATUS(check_size(ranks, experts, slots, expert_at.size()));
+  if (expert_at.size() > static_cast<std::size_t>(kMostReplicas)) {
+    return Error{"placement", fmt::format("{} slots, want at most {}", expert_at.size(), kMostReplicas)};
+  }
+  ExpertHosts hosts(ranks, experts);
+  std::vector<std::int32_t> sorted(static_cast<std::size_t>(slots));
+  for (std::int32_t rank = 0; rank < ranks; ++rank) {
+    const auto row = expert_at.subspan(static_cast<std::size_t>(rank) * sorted.size(), sorted.size());
+    std::copy(row.begin(), row.end(), sorted.begin());
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t slot = 0, next = 0; slot < sorted.size(); slot = next) {
+      const std::int32_t expert = sorted[slot];
+      while (next < sorted.size() && sorted[next] == expert) ++next;
+      if (expert == kEmptySlot) continue;
+      if (expert < 0 || expert >= experts) {
+        return Error{fmt::format("placement, rank {}", rank),
+                     fmt::format("expert {} in a slot, want 0 to {}, or {} for an empty slot", expert,
+                                 experts - 1, kEmptySlot)};
+      }
+      hosts.add(rank, expert, static_cast<std::int32_t>(next - slot));
+    }
+    hosts.end_rank();
+  }
+  hosts.index_by_expert();
+  return hosts;
+}
+
+void ExpertHosts::add(std::int32_t rank, std::int32_t expert, std::int32_t replicas) {
+  std::int32_t& before = replicas_[static_cast<std::size_t>(expert)];
+  entries_.push_back({rank, expert, replicas, before});
+  before += replicas;
+}
+
+void ExpertHosts::index_by_expert() {
+  expert_begin_.assign(static_cast<std::size_t>(experts_) + 1, 0);
+  for (const HostedExpert& entry : entries_) ++expert_begin_[static_cast<std::size_t>(entry.expert) + 1];
+  std::partial_sum(expert_begin_.begin(), expert_begin_.end(), expert_begin_.begin());
+  entries_by_expert_.resize(entries_.size());
+  std::vector<std::size_t> next = expert_begin_;
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    entries_by_expert_[next[static_cast<std::size_t>(entries_[i].expert)]++] = static_cast<std::uint32_t>(i);
+}
+
+}  // namespace goodput::moe

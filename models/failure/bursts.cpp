@@ -1,0 +1,121 @@
+// Correlated losses: a switch, a power feed or a market takes all nodes of a group at once, and they come
+// back together. A burst that strikes a group that is out already changes nothing.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/failure/failure_fields.h"
+#include "models/failure/failure_models.h"
+#include "sim/base/event_queue.h"
+#include "sim/base/index.h"
+
+namespace goodput {
+namespace {
+
+class GroupBursts final : public FailureModel {
+ public:
+  GroupBursts(const BurstFailures& failures, NodeId nodes, const FailureKey& key)
+      : nodes_(nodes),
+        group_size_(failures.group_size == 0 ? nodes : std::min(failures.group_size, nodes)),
+        rate_per_s_(failures.per_hour / 3600),
+        outage_time_(failures.outage_time),
+        random_(key.stream(kWholeCluster)),
+        is_out_(index((nodes + group_size_ - 1) / group_size_), false) {
+    draw_burst();
+  }
+
+  [[nodiscard]] NodeId nodes() const override { return nodes_; }
+
+  [[nodiscard]] std::optional<NodeEvent> next() override {
+    if (told_.first == told_.last && !begin_change()) return std::nullopt;
+    return NodeEvent{told_.time, told_.kind, told_.first++, 1};
+  }
+
+ private:
+  using Kind = NodeEvent::Kind;
+  // What happens to the nodes first .. last-1, to be told one by one. First of all, all of them join.
+  struct Change {
+    SimTime time{};
+    Kind kind = Kind::kAdd;
+    NodeId first = 0;
+    NodeId last = 0;
+  };
+
+  // False: nothing will happen any more.
+  bool begin_change() {
+    while (!pending_.empty()) {
+      const auto event = pending_.pop();
+      const NodeId group = event.payload;
+      if (event.priority == Kind::kRemove) draw_burst_after(event.time);
+      if (event.priority == Kind::kRemove && is_out_[index(group)]) continue;
+      is_out_[index(group)] = event.priority == Kind::kRemove;
+      out_ += event.priority == Kind::kRemove ? 1 : -1;
+      if (event.priority == Kind::kRemove) pending_.push(event.time + outage_time_, Kind::kAdd, group);
+      const NodeId first = group * group_size_;
+      told_ = {event.time, event.priority, first, std::min(nodes_, first + group_size_)};
+      return true;
+    }
+    return false;
+  }
+
+  // When the first group is back, if none is there. Only returns are pending between two bursts.
+  [[nodiscard]] SimTime all_out_until() const {
+    return out_ < static_cast<std::ptrdiff_t>(is_out_.size()) ? SimTime{} : pending_.next_time();
+  }
+
+  void draw_burst() { draw_burst_after(SimTime{}); }
+  void draw_burst_after(SimTime time) {
+    if (rate_per_s_ == 0) return;
+    // What strikes while all are out changes nothing, and the next burst has no memory of it.
+    const SimTime next = later(std::max(time, all_out_until()), random_.exponential(rate_per_s_));
+    const auto group = static_cast<NodeId>(random_.below(is_out_.size()));
+    if (next < kFailureHorizon) pending_.push(next, Kind::kRemove, group);
+  }
+
+  NodeId nodes_;
+  NodeId group_size_;
+  double rate_per_s_;
+  SimDuration outage_time_;
+  RandomStream random_;
+  std::vector<bool> is_out_;          // by group
+  std::ptrdiff_t out_ = 0;            // groups that are
+  EventQueue<Kind, NodeId> pending_;  // of groups: the next burst, and a return for each that is out
+  Change told_{SimTime{}, Kind::kAdd, 0, nodes_};
+};
+
+}  // namespace
+
+config::Fields config_fields(BurstFailures& failures) {
+  using config::Need;
+  static constexpr std::array<std::string_view, 3> kKindNames = {"rack", "zone", "fleet"};
+  return {{"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
+           "0: those of the other failure models"},
+          {"kind", Need::kOptional, config::choice(failures.kind, kKindNames),
+           "what is lost; of a fleet, all nodes are"},
+          {"group_size", Need::kOptional, config::integer(failures.group_size, 0, kMostNodes),
+           "nodes of a rack or zone, by consecutive ids; the last may be smaller"},
+          {"per_hour", Need::kRequired, config::number(failures.per_hour, config::between(0, 3600)),
+           "bursts in the whole cluster; each strikes a random group"},
+          {"outage_s", Need::kRequired,
+           seconds_value(failures.outage_time, config::between(0, kMostFailureSeconds)),
+           "until the nodes are back"}};
+}
+
+Status config_finish(BurstFailures& failures) {
+  const bool is_fleet = failures.kind == BurstFailures::Kind::kFleet;
+  if (!is_fleet && failures.group_size == 0) {
+    return Error{"/group_size", "is missing, want the nodes of a rack or zone"};
+  }
+  if (is_fleet && failures.group_size != 0) {
+    return Error{"/group_size", "has no meaning for a fleet, all of which is lost; leave it out"};
+  }
+  return Ok{};
+}
+
+Result<std::unique_ptr<FailureModel>> make_failures(const BurstFailures& failures,
+                                                    const FailureInputs& inputs) {
+  const NodeId nodes = failures.nodes == 0 ? inputs.cluster_nodes : failures.nodes;
+  return std::unique_ptr<FailureModel>(std::make_unique<GroupBursts>(failures, nodes, inputs.key));
+}
+
+}  // namespace goodput

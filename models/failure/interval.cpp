@@ -1,0 +1,115 @@
+// A node is lost at fixed intervals.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+#include "models/failure/failure_fields.h"
+#include "models/failure/failure_models.h"
+#include "sim/base/index.h"
+
+namespace goodput {
+namespace {
+
+class IntervalLosses final : public FailureModel {
+ public:
+  IntervalLosses(const IntervalFailures& failures, const FailureKey& key)
+      : failures_(failures), random_(key.stream(kWholeCluster)), next_loss_(SimTime{} + failures.every) {
+    held_.reserve(index(failures.nodes));
+  }
+
+  [[nodiscard]] NodeId nodes() const override { return failures_.nodes; }
+
+  [[nodiscard]] std::optional<NodeEvent> next() override {
+    if (joined_ < failures_.nodes) {
+      held_.push_back(joined_);
+      return NodeEvent{SimTime{}, NodeEvent::Kind::kAdd, joined_++, 1};
+    }
+    while (next_loss_ < kFailureHorizon) {
+      const bool is_return_next = !returning_.empty() && returning_.front().time < next_loss_;
+      if (is_return_next) return take_back();
+      if (index(failures_.floor_nodes) < held_.size()) return lose_one();
+      if (returning_.empty()) return std::nullopt;
+      skip_until_return();
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // Until then nothing may be lost.
+  void skip_until_return() {
+    const auto intervals = (returning_.front().time - next_loss_) / failures_.every;
+    next_loss_ += failures_.every * (intervals + 1);
+  }
+
+  NodeEvent take_back() {
+    const NodeEvent event = returning_.front();
+    returning_.pop_front();
+    held_.push_back(event.node);
+    return event;
+  }
+
+  NodeEvent lose_one() {
+    const auto victim = choose_victim();
+    const NodeEvent event{next_loss_, NodeEvent::Kind::kRemove, *victim, 1};
+    std::swap(*victim, held_.back());
+    held_.pop_back();
+    next_loss_ += failures_.every;
+    if (failures_.return_after) {
+      returning_.push_back({event.time + *failures_.return_after, NodeEvent::Kind::kAdd, event.node, 1});
+    }
+    return event;
+  }
+
+  std::vector<NodeId>::iterator choose_victim() {
+    while (named_ < failures_.victims.size()) {
+      const auto found = std::find(held_.begin(), held_.end(), failures_.victims[named_++]);
+      if (found != held_.end()) return found;
+    }
+    return held_.begin() + static_cast<std::ptrdiff_t>(random_.below(held_.size()));
+  }
+
+  IntervalFailures failures_;
+  RandomStream random_;
+  SimTime next_loss_;
+  std::vector<NodeId> held_;
+  std::deque<NodeEvent> returning_;
+  std::size_t named_ = 0;  // victims that had their turn
+  NodeId joined_ = 0;
+};
+
+}  // namespace
+
+config::Fields config_fields(IntervalFailures& failures) {
+  using config::Need;
+  const config::Range positive = {.least = 1e-3, .most = kMostFailureSeconds};
+  return {
+      {"nodes", Need::kRequired, config::integer(failures.nodes, 1, kMostNodes), "all there from the start"},
+      {"every_s", Need::kRequired, seconds_value(failures.every, positive),
+       "from the start to the first loss, and from one to the next"},
+      {"floor_nodes", Need::kOptional, config::integer(failures.floor_nodes, 0, kMostNodes),
+       "with so many left nothing is lost"},
+      {"return_after_s", Need::kOptional, seconds_value(failures.return_after, positive),
+       "until a lost node is back; left out: it never is"},
+      {"victims", Need::kOptional, config::integers(failures.victims, 0, kMostNodes - 1),
+       "who is lost, in this order; then, and where one is gone already, a random node"}};
+}
+
+Status config_finish(IntervalFailures& failures) {
+  for (std::size_t i = 0; i < failures.victims.size(); ++i) {
+    if (failures.victims[i] < failures.nodes) continue;
+    return Error{fmt::format("/victims/{}", i), fmt::format("is {}, but there are {} nodes, from 0 on",
+                                                            failures.victims[i], failures.nodes)};
+  }
+  if (failures.floor_nodes <= failures.nodes) return Ok{};
+  return Error{"/floor_nodes",
+               fmt::format("is {}, but there are {} nodes", failures.floor_nodes, failures.nodes)};
+}
+
+Result<std::unique_ptr<FailureModel>> make_failures(const IntervalFailures& failures,
+                                                    const FailureInputs& inputs) {
+  return std::unique_ptr<FailureModel>(std::make_unique<IntervalLosses>(failures, inputs.key));
+}
+
+}  // namespace goodput

@@ -1,0 +1,41 @@
+#include "models/failure/node_renewals.h"
+
+#include "models/failure/failure_fields.h"
+
+namespace goodput {
+
+using config::Need;
+
+config::Fields config_fields(NodeLives& lives) {
+  static constexpr std::array<std::string_view, 2> kRepairNames = {"fixed", "exponential"};
+  const config::Range mtbf = {.least = 0, .most = 1e9, .is_least_excluded = true};
+  return {
+      {"nodes", Need::kRequired, config::integer(lives.nodes, 1, kMostNodes), "all there from the start"},
+      {"mtbf_hours", Need::kOptional, optional_number(lives.mtbf_hours, mtbf),
+       "mean time from a node's start or repair to its failure"},
+      {"failures_per_1000_node_days", Need::kOptional,
+       optional_number(lives.failures_per_1000_node_days, mtbf),
+       "the same as a rate; exactly one of the two"},
+      {"repair_s", Need::kOptional, seconds_value(lives.repair_time, config::between(0, kMostFailureSeconds)),
+       "until the node is back, as good as new; the mean"},
+      {"repair", Need::kOptional, config::choice(lives.repair, kRepairNames),
+       "distribution of repair times"}};
+}
+
+Status config_finish(NodeLives& lives) {
+  if (lives.mtbf_hours && lives.failures_per_1000_node_days) {
+    return Error{"/failures_per_1000_node_days", "says the same as mtbf_hours; give one of them"};
+  }
+  if (!lives.mtbf_hours && !lives.failures_per_1000_node_days) {
+    return Error{"/mtbf_hours", "is missing, want it or failures_per_1000_node_days"};
+  }
+  return Ok{};
+}
+
+double mtbf_seconds(const NodeLives& lives) {
+  constexpr double kNodeSeconds = 1000.0 * 24 * 3600;  // in 1000 node-days
+  GOODPUT_CHECK(lives.mtbf_hours || lives.failures_per_1000_node_days, "how often nodes fail was checked");
+  return lives.mtbf_hours ? *lives.mtbf_hours * 3600 : kNodeSeconds / *lives.failures_per_1000_node_days;
+}
+
+}  // namespace goodput

@@ -1,0 +1,154 @@
+// The replay of a recording of spot nodes, or of a part of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/failure/failure_fields.h"
+#include "models/failure/failure_models.h"
+#include "models/failure/trace_cap.h"
+#include "models/failure/trace_events.h"
+#include "sim/base/index.h"
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+class TraceReplay final : public FailureModel {
+ public:
+  TraceReplay(std::vector<NodeEvent> events, NodeId nodes, SimTime end)
+      : events_(std::move(events)), nodes_(nodes), end_(end) {}
+
+  [[nodiscard]] NodeId nodes() const override { return nodes_; }
+  [[nodiscard]] std::optional<SimTime> end() const override { return end_; }
+  [[nodiscard]] std::optional<NodeEvent> next() override {
+    if (next_ == events_.size()) return std::nullopt;
+    return events_[next_++];
+  }
+
+ private:
+  std::vector<NodeEvent> events_;
+  std::size_t next_ = 0;
+  NodeId nodes_;
+  SimTime end_;
+};
+
+double seconds(SimTime time) {
+  return to_seconds(time.time_since_epoch());
+}
+
+Result<TraceSegment> segment_of(const TraceFailures& failures, const SpotTrace& trace) {
+  const TraceSegment segment{SimTime{failures.from}, failures.to ? SimTime{*failures.to} : trace.end};
+  const std::string ends = fmt::format("but {} ends at {} s", trace.file, seconds(trace.end));
+  if (segment.begin >= trace.end && segment.begin > SimTime{}) {
+    return Error{"/from_s", fmt::format("is {}, {}", seconds(segment.begin), ends)};
+  }
+  if (segment.end > trace.end) return Error{"/to_s", fmt::format("is {}, {}", seconds(segment.end), ends)};
+  return segment;
+}
+
+// Holes and probes are replayed only by who says so.
+Status check_trace(const TraceFailures& failures, const SpotTrace& trace, const TraceSegment& segment) {
+  if (trace.meaning == SpotMeaning::kProbe && failures.probe == TraceFailures::Probe::kRefuse) {
+    return Error{"/probe",
+                 fmt::format("{} recorded what could have been launched, so that a drop need not be "
+                             "a preemption; \"probe\": \"replay\" takes it for one",
+                             trace.file)};
+  }
+  if (failures.holes == TraceFailures::Holes::kHold) return Ok{};
+  for (const SpotHole& hole : trace.holes) {
+    if (hole.end <= segment.begin || hole.begin >= segment.end) continue;
+    return Error{"/holes",
+                 fmt::format("{} says nothing from {} s to {} s; \"holes\": \"hold\" keeps the nodes "
+                             "of before, from_s and to_s choose another part",
+                             trace.file, seconds(hole.begin), seconds(hole.end))};
+  }
+  return Ok{};
+}
+
+// All that the recording has, so that an id is the same node in every part of it.
+NodeId nodes_of(const SpotTrace& trace) {
+  if (trace.has_names()) return static_cast<NodeId>(trace.node_names.size());
+  NodeId nodes = 0;
+  for (const NodeEvent& event : trace.events) nodes = std::max(nodes, event.node + 1);
+  for (const SpotCount& count : trace.counts) nodes = std::max(nodes, count.count);
+  return nodes;
+}
+
+}  // namespace
+
+config::Fields config_fields(TraceCap& cap) {
+  using config::Need;
+  return {
+      {"rule", Need::kOptional, config::choice(cap.rule, kTraceCapNames),
+       "list: `names`; first_seen: who came first; thin: each with probability nodes / peak; saturate: at "
+       "any time those held for longest, the others wait"},
+      {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes), "0: as many as `names`"},
+      {"names", Need::kOptional, texts(cap.names),
+       "of nodes; left out: the first that are lost together, then those that came first"}};
+}
+
+Status config_finish(TraceCap& cap) {
+  if (cap.rule != TraceCap::Rule::kList && !cap.names.empty()) {
+    return Error{"/names", fmt::format("are for rule \"list\", not for \"{}\"",
+                                       kTraceCapNames[static_cast<std::size_t>(cap.rule)])};
+  }
+  if (cap.names.empty() && cap.nodes == 0) return Error{"/nodes", "is missing, want how many nodes are left"};
+  for (std::size_t i = 0; i < cap.names.size(); ++i) {
+    const auto here = cap.names.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(cap.names.begin(), here, *here) == here) continue;
+    return Error{fmt::format("/names/{}", i), fmt::format("{} is there twice", goodput::quoted(*here))};
+  }
+  if (cap.names.empty() || cap.nodes == 0 || index(cap.nodes) == cap.names.size()) return Ok{};
+  return Error{"/nodes", fmt::format("is {}, but there are {} names", cap.nodes, cap.names.size())};
+}
+
+config::Fields config_fields(TraceFailures& failures) {
+  using config::Need;
+  static constexpr std::array<std::string_view, 3> kVictimNames = {"random", "newest", "oldest"};
+  static constexpr std::array<std::string_view, 2> kHolesNames = {"refuse", "hold"};
+  static constexpr std::array<std::string_view, 2> kProbeNames = {"refuse", "replay"};
+  const config::Range any_time = config::between(0, kMostFailureSeconds);
+  return {{"file", Need::kRequired, config::path(failures.file), "the recording"},
+          {"fallback", Need::kOptional, config::path(failures.fallback), "read where there is no `file`"},
+          {"polarity", Need::kOptional, optional_choice(failures.polarity, kSpotPolarityNames),
+           "what the numbers of a count file count; left out: as the format has it"},
+          {"meaning", Need::kOptional, optional_choice(failures.meaning, kSpotMeaningNames),
+           "held: nodes were really there; probe: they could have been launched; left out: as the file says"},
+          {"from_s", Need::kOptional, seconds_value(failures.from, any_time),
+           "where the replay starts; who is held there joins at time 0"},
+          {"to_s", Need::kOptional, seconds_value(failures.to, any_time),
+           "where it ends; left out: with the recording"},
+          {"victims", Need::kOptional, config::choice(failures.victims, kVictimNames),
+           "who is lost when a count drops"},
+          {"holes", Need::kOptional, config::choice(failures.holes, kHolesNames),
+           "times of which the recording says nothing: refuse them, or hold the nodes of before"},
+          {"probe", Need::kOptional, config::choice(failures.probe, kProbeNames),
+           "a recording that is a probe: refuse it, or replay its drops as preemptions"},
+          {"cap", Need::kOptional, config::object(failures.cap), "fewer nodes than were recorded"}};
+}
+
+Status config_finish(TraceFailures& failures) {
+  if (!failures.to || *failures.to > failures.from) return Ok{};
+  return Error{"/to_s", fmt::format("is {}, not after from_s {}", to_seconds(*failures.to),
+                                    to_seconds(failures.from))};
+}
+
+Result<std::unique_ptr<FailureModel>> make_failures(const TraceFailures& failures,
+                                                    const FailureInputs& inputs) {
+  GOODPUT_CHECK(inputs.source.trace != nullptr, "the recording was read");
+  const SpotTrace& trace = *inputs.source.trace;
+  GOODPUT_TRY(const TraceSegment segment, segment_of(failures, trace));
+  GOODPUT_TRY_STATUS(check_trace(failures, trace, segment));
+  auto events = trace.counts.empty() ? events_of_nodes(trace, segment)
+                                     : events_of_counts(trace, segment, failures.victims, inputs.key);
+  if (failures.cap) {
+    auto some = capped(events, *failures.cap, trace, inputs.key);
+    if (!some) return Error{"/cap" + some.error().where, some.error().what};
+    events = *std::move(some);
+  }
+  const SimTime end{segment.end - segment.begin};
+  return std::unique_ptr<FailureModel>(
+      std::make_unique<TraceReplay>(std::move(events), nodes_of(trace), end));
+}
+
+}  // namespace goodput

@@ -1,0 +1,99 @@
+#include "models/failure/trace_events.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include "sim/base/errors.h"
+#include "sim/base/index.h"
+
+namespace goodput {
+namespace {
+
+using Kind = NodeEvent::Kind;
+
+// Nodes without names that are held, by order of joining.
+class CountedNodes {
+ public:
+  CountedNodes(TraceFailures::Victims victims, const FailureKey& key)
+      : victims_(victims), random_(key.stream(kWholeCluster)) {}
+
+  // Adds and removes nodes until there are `count`.
+  void become(std::int32_t count, SimTime time) {
+    while (held_.size() < index(count)) add(time);
+    while (held_.size() > index(count)) remove(time);
+  }
+
+  [[nodiscard]] std::vector<NodeEvent> take_events() { return std::move(events_); }
+
+ private:
+  void add(SimTime time) {
+    auto node = static_cast<NodeId>(held_.size());  // where none is free, the ids up to here are held
+    if (!free_.empty()) {
+      node = free_.top();
+      free_.pop();
+    }
+    held_.push_back(node);
+    events_.push_back({time, Kind::kAdd, node, 1});
+  }
+
+  void remove(SimTime time) {
+    const auto victim = held_.begin() + static_cast<std::ptrdiff_t>(choose_victim());
+    events_.push_back({time, Kind::kRemove, *victim, 1});
+    free_.push(*victim);
+    held_.erase(victim);
+  }
+
+  [[nodiscard]] std::size_t choose_victim() {
+    switch (victims_) {
+      case TraceFailures::Victims::kRandom:
+        return random_.below(held_.size());
+      case TraceFailures::Victims::kNewest:
+        return held_.size() - 1;
+      case TraceFailures::Victims::kOldest:
+        return 0;
+    }
+    GOODPUT_CHECK(false, "a rule for victims");
+  }
+
+  TraceFailures::Victims victims_;
+  RandomStream random_;
+  std::vector<NodeId> held_;
+  std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> free_;
+  std::vector<NodeEvent> events_;
+};
+
+}  // namespace
+
+std::vector<NodeEvent> events_of_nodes(const SpotTrace& trace, const TraceSegment& segment) {
+  std::vector<NodeEvent> events;
+  auto event = trace.events.begin();
+  for (; event != trace.events.end() && event->time <= segment.begin; ++event) {
+    if (event->kind == Kind::kAdd) {
+      events.push_back({SimTime{}, Kind::kAdd, event->node, 1});
+    } else {
+      const auto is_it = [&](const NodeEvent& held) { return held.node == event->node; };
+      events.erase(std::find_if(events.begin(), events.end(), is_it));
+    }
+  }
+  const SimDuration begin = segment.begin.time_since_epoch();
+  for (; event != trace.events.end() && event->time <= segment.end; ++event) {
+    events.push_back({event->time - begin, event->kind, event->node, 1});
+  }
+  return events;
+}
+
+std::vector<NodeEvent> events_of_counts(const SpotTrace& trace, const TraceSegment& segment,
+                                        TraceFailures::Victims victims, const FailureKey& key) {
+  const auto& counts = trace.counts;
+  const auto after = [](SimTime time, const SpotCount& count) { return time < count.time; };
+  auto count = std::upper_bound(counts.begin(), counts.end(), segment.begin, after);
+  CountedNodes nodes(victims, key);
+  if (count != counts.begin()) nodes.become(std::prev(count)->count, SimTime{});
+  for (; count != counts.end() && count->time <= segment.end; ++count) {
+    nodes.become(count->count, count->time - segment.begin.time_since_epoch());
+  }
+  return nodes.take_events();
+}
+
+}  // namespace goodput

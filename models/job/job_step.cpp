@@ -1,0 +1,301 @@
+#include "models/job/job_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "models/job/placed_load.h"
+#include "models/routing/job_routing.h"
+#include "models/schedule/schedule.h"
+#include "models/step/block_work.h"
+#include "models/step/planned_step.h"
+#include "sim/base/index.h"
+#include "sim/engine/timing.h"
+
+namespace goodput {
+namespace {
+
+using Loads = std::span<const std::vector<std::int64_t>>;
+
+// All kernels at a fraction of the GPU's speed.
+class SlowedKernels final : public CostModel {
+ public:
+  SlowedKernels(const CostModel& cost, double speed) : cost_(cost), speed_(speed) {}
+
+  [[nodiscard]] Cost kernels(std::span<const Kernel> sequence) const override {
+    const Cost cost = cost_.kernels(sequence);
+    return {cost.seconds / speed_, cost.tier};
+  }
+  [[nodiscard]] Cost collective(const CollectiveCall& call) const override { return cost_.collective(call); }
+
+ private:
+  const CostModel& cost_;
+  double speed_;
+};
+
+Error wrong_plan(const TrainingPlan& plan, std::string_view field, std::string what) {
+  return config::Place{plan.file, std::string(field), {}}.error(std::move(what));
+}
+
+Status check_experts(const TrainingPlan& plan) {
+  if (!plan.model.moe) return wrong_plan(plan, "/model", "has no experts to place");
+  if (plan.parallel.pp == 1) return Ok{};
+  return wrong_plan(plan, "/parallel/pp",
+                    fmt::format("is {}, but nodes that hold any expert want 1", plan.parallel.pp));
+}
+
+std::int64_t gpus_of_replica(const ParallelPlan& plan) {
+  return std::int64_t{plan.pp} * plan.tp * plan.cp;
+}
+
+// That share out the experts between them.
+std::int64_t replicas_together(const ParallelPlan& plan) {
+  return std::lcm(std::int64_t{plan.cp}, std::int64_t{plan.ep}) / plan.cp;
+}
+
+// Same micro-batches for every replica.
+void set_replicas(TrainingPlan& plan, std::int64_t replicas) {
+  const std::int64_t micro_batches = plan.parallel.micro_batches();
+  plan.parallel.dp = static_cast<std::int32_t>(replicas);
+  plan.parallel.global_batch = replicas * plan.parallel.micro_batch * micro_batches;
+}
+
+void set_nodes(TrainingPlan& plan, std::int32_t nodes) {
+  plan.cluster.nodes = std::max(plan.cluster.nodes, nodes);
+}
+
+// Tokens of a micro-batch of all replicas, each counted once an expert it goes to.
+std::int64_t routed_tokens(const TrainingPlan& plan) {
+  const ParallelPlan& parallel = plan.parallel;
+  return std::int64_t{parallel.dp} * parallel.micro_batch * parallel.sequence_length * plan.model.moe->top_k;
+}
+
+// With what the MoE layers get, spread over all layers of the model; those of multi-token prediction do as
+// the last one.
+StepRouting spread_over_layers(const ModelShape& model, const std::vector<ExpertShare>& of_moe_layers) {
+  StepRouting routing;
+  std::size_t next = 0;
+  for (std::int32_t layer = 0; layer < model.layers + model.mtp_layers; ++layer) {
+    routing.shares.emplace_back();
+    if (!model.is_moe_layer(std::min(layer, model.layers - 1))) continue;
+    routing.shares.back() = {of_moe_layers[std::min(next++, of_moe_layers.size() - 1)]};
+  }
+  return routing;
+}
+
+// Every rank has a buffer for each expert, as large as what the hottest one gets of the rank that has most
+// for it; they are sent and multiplied full or not.
+ExpertShare padded_share(const TrainingPlan& plan, const std::vector<std::int64_t>& tokens) {
+  const std::int64_t ranks = std::int64_t{plan.parallel.dp} * plan.parallel.cp * plan.parallel.tp;
+  const std::int64_t hottest = *std::max_element(tokens.begin(), tokens.end());
+  const std::int64_t capacity = (hottest + ranks - 1) / ranks;
+  const double rows = static_cast<double>(capacity) * static_cast<double>(tokens.size());
+  return {rows, rows / BlockScope{plan.model, plan.parallel}.routed_tokens()};
+}
+
+Status check_placements(const TrainingPlan& plan, std::span<const ExpertPlacement> placements,
+                        std::int32_t layers) {
+  if (placements.empty() || placements.size() != index(layers)) {
+    return Error{"placements",
+                 fmt::format("are of {} layers, the model has {} with experts", placements.size(), layers)};
+  }
+  for (const ExpertPlacement& placement : placements) {
+    const ExpertPlacement& first = placements.front();
+    if (placement.nodes != first.nodes || placement.slots != first.slots) {
+      return Error{"placements", fmt::format("have {} nodes x {} slots in one layer and {} x {} in another",
+                                             first.nodes, first.slots, placement.nodes, placement.slots)};
+    }
+    if (placement.experts != plan.model.moe->experts) {
+      return Error{"placements", fmt::format("are of {} experts, the model has {}", placement.experts,
+                                             plan.model.moe->experts)};
+    }
+  }
+  return Ok{};
+}
+
+Result<MemoryReport> memory_of(const TrainingPlan& plan) {
+  GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(plan.parallel.schedule));
+  return estimate_memory(plan, *schedule);
+}
+
+}  // namespace
+
+std::int32_t MoeStepModel::moe_layers() const {
+  std::int32_t layers = 0;
+  for (std::int32_t layer = 0; layer < base_.model.layers; ++layer) {
+    layers += base_.model.is_moe_layer(layer) ? 1 : 0;
+  }
+  return layers;
+}
+
+std::int32_t MoeStepModel::usable_nodes(std::int32_t nodes, std::int32_t ep) const {
+  const std::int64_t together = std::lcm(std::int64_t{ep}, gpus_of_replica(base_.parallel));
+  const std::int64_t unit =
+      std::lcm(together, std::int64_t{base_.cluster.gpus_per_node}) / base_.cluster.gpus_per_node;
+  return static_cast<std::int32_t>(nodes / unit * unit);
+}
+
+std::int64_t MoeStepModel::replicas_on(std::int32_t nodes) const {
+  const std::int64_t fit =
+      std::int64_t{nodes} * base_.cluster.gpus_per_node / gpus_of_replica(base_.parallel);
+  const std::int64_t together = replicas_together(base_.parallel);
+  return fit / together * together;
+}
+
+std::int32_t MoeStepModel::usable_nodes(std::int32_t nodes) const {
+  const std::int64_t gpus = replicas_on(nodes) * gpus_of_replica(base_.parallel);
+  const std::int64_t per_node = base_.cluster.gpus_per_node;
+  return static_cast<std::int32_t>((gpus + per_node - 1) / per_node);
+}
+
+TrainingPlan MoeStepModel::on_nodes(std::int32_t nodes) const {
+  TrainingPlan plan = base_;
+  set_nodes(plan, nodes);
+  set_replicas(plan, std::int64_t{nodes} * plan.cluster.gpus_per_node / gpus_of_replica(plan.parallel));
+  return plan;
+}
+
+Result<TrainingPlan> MoeStepModel::expert_parallel_plan(std::int32_t nodes, std::int32_t ep) const {
+  GOODPUT_TRY_STATUS(check_experts(base_));
+  if (ep < 1 || base_.model.moe->experts % ep != 0) {
+    return wrong_plan(base_, "/parallel/ep",
+                      fmt::format("is {}, which does not divide {} experts", ep, base_.model.moe->experts));
+  }
+  const std::int32_t used = usable_nodes(nodes, ep);
+  if (used == 0) {
+    return Error{"nodes", fmt::format("{} of {} GPUs cannot hold one expert-parallel group of {}", nodes,
+                                      base_.cluster.gpus_per_node, ep)};
+  }
+  TrainingPlan plan = on_nodes(used);
+  plan.parallel.ep = ep;
+  plan.parallel.expert_slots = plan.model.moe->experts / ep;
+  GOODPUT_TRY_STATUS(check_training_plan(plan));
+  return plan;
+}
+
+Result<TrainingPlan> MoeStepModel::flexible_plan(std::int32_t nodes, std::int32_t slots_per_node) const {
+  GOODPUT_TRY_STATUS(check_experts(base_));
+  if (base_.parallel.zero == 3) {
+    return wrong_plan(base_, "/parallel/zero",
+                      "is 3, which experts with different numbers of replicas cannot");
+  }
+  const std::int32_t gpus = base_.cluster.gpus_per_node;
+  if (slots_per_node < 1 || slots_per_node % gpus != 0) {
+    return Error{"placements", fmt::format("{} slots do not spread evenly over the {} GPUs of a node",
+                                           slots_per_node, gpus)};
+  }
+  if (nodes < 1 || std::int64_t{nodes} * gpus % gpus_of_replica(base_.parallel) != 0) {
+    return Error{"nodes", fmt::format("{} of {} GPUs do not hold whole replicas of {} GPUs", nodes, gpus,
+                                      gpus_of_replica(base_.parallel))};
+  }
+  TrainingPlan plan = on_nodes(nodes);
+  plan.parallel.ep = nodes * gpus;
+  plan.parallel.expert_slots = slots_per_node / gpus;
+  GOODPUT_TRY_STATUS(check_training_plan(plan));
+  return plan;
+}
+
+Status MoeStepModel::check_loads(Loads loads) const {
+  if (loads.size() != index(moe_layers())) {
+    return Error{"loads",
+                 fmt::format("are of {} layers, the model has {} with experts", loads.size(), moe_layers())};
+  }
+  for (const std::vector<std::int64_t>& layer : loads) {
+    if (layer.size() == index(base_.model.moe->experts)) continue;
+    return Error{"loads",
+                 fmt::format("are of {} experts, the model has {}", layer.size(), base_.model.moe->experts)};
+  }
+  return Ok{};
+}
+
+Result<StepTime> MoeStepModel::time(const TrainingPlan& plan, const StepRouting& routing,
+                                    const StepSettings& settings) const {
+  GOODPUT_CHECK(settings.slowest_speed > 0 && settings.moe_speedup > 0, "speeds are positive");
+  const SlowedKernels cost(cost_, settings.slowest_speed);
+  GOODPUT_TRY(const PlannedStep step, build_planned_step(plan, cost, Granularity::kOps, routing));
+  std::vector<OpId> passes;
+  for (OpId op = 0; op < step.ops.size(); ++op) {
+    if (is_pass(step.ops[op].op.type)) passes.push_back(op);
+  }
+  TimingEngine timing(step.graph, step.lanes, passes, TimingEngine::Keep::kStepTimes);
+  timing.propagate(PlannedValues(step));
+  const auto whole = [](double nanoseconds) { return SimDuration{static_cast<std::int64_t>(nanoseconds)}; };
+  return StepTime{.step = whole(timing.spans().front()) + from_seconds(settings.step_overhead_s),
+                  .forward_backward = whole(timing.finish_times().front()),
+                  .samples = plan.parallel.global_batch,
+                  .tier = step.tier};
+}
+
+Result<StepTime> MoeStepModel::expert_parallel(std::int32_t nodes, std::int32_t ep, Loads loads,
+                                               const StepSettings& settings) const {
+  GOODPUT_TRY(const TrainingPlan plan, expert_parallel_plan(nodes, ep));
+  GOODPUT_TRY_STATUS(check_loads(loads));
+  std::vector<ExpertShare> shares;
+  for (const std::vector<std::int64_t>& layer : scaled_loads(loads, routed_tokens(plan))) {
+    shares.push_back(padded_share(plan, layer));
+  }
+  StepRouting routing = spread_over_layers(plan.model, shares);
+  routing.moe_speedup = settings.moe_speedup;
+  return time(plan, routing, settings);
+}
+
+Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placements, Loads loads,
+                                        const StepSettings& settings) const {
+  GOODPUT_TRY_STATUS(check_experts(base_));
+  GOODPUT_TRY_STATUS(check_loads(loads));
+  GOODPUT_TRY_STATUS(check_placements(base_, placements, moe_layers()));
+  GOODPUT_TRY(const TrainingPlan plan, flexible_plan(placements.front().nodes, placements.front().slots));
+  const std::int32_t gpus = plan.cluster.gpus_per_node;
+  const double mean = BlockScope{plan.model, plan.parallel}.routed_tokens();
+  const LayerTokens tokens = scaled_loads(loads, routed_tokens(plan));
+  std::vector<ExpertShare> shares;
+  std::vector<moe::ExpertHosts> hosts;
+  for (std::size_t layer = 0; layer < placements.size(); ++layer) {
+    GOODPUT_TRY(moe::ExpertHosts of_layer, hosts_of(placements[layer], gpus));
+    GOODPUT_TRY(const std::vector<GpuLoad> busy, placed_loads(of_layer, gpus, tokens[layer]));
+    shares.push_back(busiest_share(busy, gpus, mean));
+    hosts.push_back(std::move(of_layer));
+  }
+  for (std::int32_t extra = 0; extra < plan.model.mtp_layers; ++extra) hosts.push_back(hosts.back());
+  StepRouting routing = spread_over_layers(plan.model, shares);
+  routing.replicas = busiest_replicas(hosts, gpus);
+  routing.moe_speedup = settings.moe_speedup;
+  return time(plan, routing, settings);
+}
+
+Result<StepTime> MoeStepModel::dense(std::int32_t nodes, const StepSettings& settings) const {
+  const std::int64_t replicas = replicas_on(nodes);
+  if (replicas < 1) {
+    return Error{"nodes", fmt::format("{} of {} GPUs cannot hold one replica of {} GPUs", nodes,
+                                      base_.cluster.gpus_per_node,
+                                      gpus_of_replica(base_.parallel) * replicas_together(base_.parallel))};
+  }
+  TrainingPlan plan = base_;
+  set_replicas(plan, replicas);
+  return planned(plan.parallel, settings);
+}
+
+Result<StepTime> MoeStepModel::planned(const ParallelPlan& parallel, const StepSettings& settings) const {
+  TrainingPlan plan = base_;
+  plan.parallel = parallel;
+  const std::int64_t gpus = plan.cluster.gpus_per_node;
+  set_nodes(plan, static_cast<std::int32_t>((parallel.gpus() + gpus - 1) / gpus));
+  GOODPUT_TRY_STATUS(check_training_plan(plan));
+  StepRouting routing = drawn_routing(plan, 0);
+  routing.moe_speedup = settings.moe_speedup;
+  return time(plan, routing, settings);
+}
+
+Result<MemoryReport> MoeStepModel::expert_parallel_memory(std::int32_t nodes, std::int32_t ep) const {
+  GOODPUT_TRY(const TrainingPlan plan, expert_parallel_plan(nodes, ep));
+  return memory_of(plan);
+}
+
+Result<MemoryReport> MoeStepModel::flexible_memory(std::int32_t nodes, std::int32_t slots_per_node) const {
+  GOODPUT_TRY(const TrainingPlan plan, flexible_plan(nodes, slots_per_node));
+  return memory_of(plan);
+}
+
+}  // namespace goodput

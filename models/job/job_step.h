@@ -1,0 +1,101 @@
+// How long a training step of a mixture of experts takes on whatever nodes a job has left: from the operation
+// graph of the plan on these nodes (models/step/planned_step.h), with the tokens its experts really get.
+//
+//   expert_parallel   DeepSpeed-MoE and its like: groups of `ep` GPUs share out the experts. All-to-alls and
+//                     experts work on buffers of one size for all, that of the expert with the most tokens.
+//   flexible          Lazarus: any expert anywhere, as often as a placement says. The busiest GPU of the
+//                     dispatch sets the pace of the experts, the one that sends or receives most between
+//                     nodes that of the all-to-alls, and the one with most replicas to agree with that of the
+//                     reduction of expert gradients.
+//   dense, planned    the plan's own routing and groups, with other numbers of replicas or stages.
+//
+// In the first two tensor parallelism does not cut experts up, and ep counts GPUs. All nodes are alike but
+// for StepSettings::slowest_speed, and every GPU routes as many tokens to an expert as any other.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/placement/expert_placement.h"
+#include "models/plan/training_plan.h"
+#include "models/step/memory_model.h"
+#include "models/step/step_routing.h"
+#include "sim/base/errors.h"
+#include "sim/base/tier.h"
+#include "sim/base/units.h"
+#include "sim/machine/cost_model.h"
+
+namespace goodput {
+
+struct StepTime {
+  SimDuration step{};
+  SimDuration forward_backward{};  // until the last pass ends: what a checkpoint in the background can use
+  std::int64_t samples = 0;        // sequences trained
+  Tier tier = Tier::kModel;        // the lowest it rests on
+
+  friend bool operator==(const StepTime&, const StepTime&) = default;
+};
+
+struct StepSettings {
+  double step_overhead_s = 0;  // once a step, on top of all ops and of the plan's efficiency.step_us
+  double moe_speedup = 1;      // of experts and all-to-alls over what the cost model says: faster kernels
+  // Of the slowest node that takes part, 1: all are healthy. Its kernels take 1 / that as long, and all GPUs
+  // wait for it in every layer, as if it were the busiest, too. Links are as fast as ever.
+  double slowest_speed = 1;
+};
+
+class MoeStepModel {
+ public:
+  // Keeps references: both must outlive it. `base` says model, machines and what a replica does:
+  // micro-batches and their number stay the same whatever the number of replicas. Errors of the methods below
+  // are of one line. REQUIRES: check_training_plan(base).
+  MoeStepModel(const TrainingPlan& base, const CostModel& cost) : base_(base), cost_(cost) {}
+
+  // Layers whose experts have a routing and a placement, in order; those of multi-token prediction do as the
+  // last of them does.
+  [[nodiscard]] std::int32_t moe_layers() const;
+
+  // The most of `nodes` nodes that whole groups of `ep` GPUs fill; 0: not one.
+  [[nodiscard]] std::int32_t usable_nodes(std::int32_t nodes, std::int32_t ep) const;
+
+  // The nodes of those that whole replicas of the plan, as dense() counts them, take up.
+  [[nodiscard]] std::int32_t usable_nodes(std::int32_t nodes) const;
+
+  // On usable_nodes(nodes, ep). `loads` by MoE layer and expert, in any unit (JobRouting::loads). Fails where
+  // no group fits, ep does not divide the experts, or loads are of other layers or experts.
+  [[nodiscard]] Result<StepTime> expert_parallel(std::int32_t nodes, std::int32_t ep,
+                                                 std::span<const std::vector<std::int64_t>> loads,
+                                                 const StepSettings& settings = {}) const;
+
+  // A placement a MoE layer, of as many nodes and slots, with the slots of a node in the order of its GPUs
+  // (in_order_of_gpus, models/placement/gpu_balance.h). Fails on an expert with tokens and no replica.
+  [[nodiscard]] Result<StepTime> flexible(std::span<const ExpertPlacement> placements,
+                                          std::span<const std::vector<std::int64_t>> loads,
+                                          const StepSettings& settings = {}) const;
+
+  // As many of the plan's replicas as fit on the nodes. Fails where not one does.
+  [[nodiscard]] Result<StepTime> dense(std::int32_t nodes, const StepSettings& settings = {}) const;
+
+  // The model on these machines cut up in another way: other pipelines. Fails like check_training_plan().
+  [[nodiscard]] Result<StepTime> planned(const ParallelPlan& parallel,
+                                         const StepSettings& settings = {}) const;
+
+  // Whether it fits. Steps that do not are timed all the same. Activations count with balanced loads.
+  [[nodiscard]] Result<MemoryReport> expert_parallel_memory(std::int32_t nodes, std::int32_t ep) const;
+  [[nodiscard]] Result<MemoryReport> flexible_memory(std::int32_t nodes, std::int32_t slots_per_node) const;
+
+ private:
+  [[nodiscard]] Result<TrainingPlan> expert_parallel_plan(std::int32_t nodes, std::int32_t ep) const;
+  [[nodiscard]] Result<TrainingPlan> flexible_plan(std::int32_t nodes, std::int32_t slots_per_node) const;
+  [[nodiscard]] TrainingPlan on_nodes(std::int32_t nodes) const;
+  [[nodiscard]] std::int64_t replicas_on(std::int32_t nodes) const;
+  [[nodiscard]] Status check_loads(std::span<const std::vector<std::int64_t>> loads) const;
+  [[nodiscard]] Result<StepTime> time(const TrainingPlan& plan, const StepRouting& routing,
+                                      const StepSettings& settings) const;
+
+  const TrainingPlan& base_;
+  const CostModel& cost_;
+};
+
+}  // namespace goodput

@@ -1,0 +1,51 @@
+// What every GPU of a placement gets to do with the tokens of a layer, and with the gradients of its experts.
+//
+// Tokens go where the dispatcher sends them (models/dispatch/dispatch.h), where all GPUs route as many to an
+// expert (tokens_of_rank). GPU g of node n is rank n * gpus_per_node + g.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/dispatch/expert_hosts.h"
+#include "models/placement/expert_placement.h"
+#include "models/step/step_routing.h"
+#include "sim/base/errors.h"
+
+namespace goodput {
+
+// The slots of every node in the order of its GPUs, as in_order_of_gpus() leaves them
+// (models/placement/gpu_balance.h). REQUIRES: gpus_per_node divides the slots. Fails on an expert the layer
+// does not have.
+Result<moe::ExpertHosts> hosts_of(const ExpertPlacement& placement, std::int32_t gpus_per_node);
+
+// Tokens of one GPU. An expert's surplus goes to its hosts in proportion to what they have free, so that what
+// stays within a node is a share of it, and no whole number.
+struct GpuLoad {
+  std::int64_t computed = 0;
+  double sent = 0;  // to other nodes; where there are none, to other GPUs
+  double received = 0;
+};
+
+// By rank; `tokens` by expert, of all ranks together. Fails on tokens of an expert that no GPU hosts.
+Result<std::vector<GpuLoad>> placed_loads(const moe::ExpertHosts& hosts, std::int32_t gpus_per_node,
+                                          std::span<const std::int64_t> tokens);
+
+// One for every rank: its own tokens, and the traffic of the GPU that sends or receives most. `mean`: tokens
+// that a GPU routes.
+[[nodiscard]] std::vector<ExpertShare> placed_shares(std::span<const GpuLoad> loads,
+                                                     std::int32_t gpus_per_node, double mean);
+// Of the rank that computes most. All ranks meet before and after the experts of every layer, so that each
+// layer takes as long as with placed_shares().
+[[nodiscard]] ExpertShare busiest_share(std::span<const GpuLoad> loads, std::int32_t gpus_per_node,
+                                        double mean);
+
+// The groups in which the gradients of a GPU's experts are added up, for the GPU that sends most of them
+// between nodes (of several the first), over all layers. The nodes with an expert form a ring with the first
+// GPU of each that hosts it; replicas inside a node are added up there, those on one GPU for nothing. Empty
+// where every expert is on one GPU. REQUIRES: layers with as many ranks.
+[[nodiscard]] std::vector<ReplicaGroup> busiest_replicas(std::span<const moe::ExpertHosts> layers,
+                                                         std::int32_t gpus_per_node);
+
+}  // namespace goodput

@@ -1,0 +1,161 @@
+#include "models/megatron/schedule_order.h"
+
+#include <array>
+#include <map>
+#include <utility>
+
+namespace goodput::megatron {
+namespace {
+
+OpType type_of(Pass::Kind kind) {
+  switch (kind) {
+    case Pass::Kind::kForward:
+      return OpType::kForwardCompute;
+    case Pass::Kind::kBackward:
+      return OpType::kBackwardCompute;
+    case Pass::Kind::kBackwardWeight:
+      return OpType::kBackwardWeight;
+  }
+  GOODPUT_CHECK(false, "no such kind of pass");
+}
+
+class Planner {
+ public:
+  Planner(const PipelineSchedule& schedule, const ScheduleShape& shape, const StepFeatures& features)
+      : schedule_(schedule),
+        shape_(shape),
+        features_(features),
+        chunks_(schedule.chunks(shape)),
+        positions_(schedule.positions(shape)) {
+    for (std::int32_t stage = 0; stage < shape.stages; ++stage) {
+      for (std::int32_t chunk = 0; chunk < chunks_; ++chunk) {
+        const ChunkPlace place = schedule.place(shape, stage, chunk);
+        stage_at_[{place.pipeline, place.position}] = stage;
+      }
+    }
+  }
+
+  PlannedOps plan() && {
+    for (stage_ = 0; stage_ < shape_.stages; ++stage_) {
+      seq_ids_.fill(0);
+      result_.passes.push_back(schedule_.passes(shape_, stage_));
+      StageOrder order;
+      add_passes(order);
+      add_p2p(order);
+      add_data_parallel(order);
+      add_tail(order);
+      result_.stages.push_back(std::move(order));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  OpIndex add(OpType type, std::int32_t chunk = kUnset, std::int32_t micro_batch = kUnset) {
+    TraceOp op;
+    op.type = type;
+    op.seq_id = seq_ids_[index_of(type)]++;
+    op.stage = static_cast<std::int16_t>(stage_);
+    op.mc = static_cast<std::int16_t>(chunk);
+    op.mb_id = micro_batch;
+    if (chunk != kUnset) {
+      const ChunkPlace place = schedule_.place(shape_, stage_, chunk);
+      op.gmc = place.pipeline * positions_ + place.position;
+    }
+    result_.ops.push_back(op);
+    return static_cast<OpIndex>(result_.ops.size() - 1);
+  }
+
+  void add_passes(StageOrder& order) {
+    for (const Pass& pass : result_.passes.back()) {
+      order.compute.push_back(add(type_of(pass.kind), pass.chunk, pass.micro_batch));
+    }
+    order.last_compute = order.compute.back();
+  }
+
+  void add_p2p(StageOrder& order) {
+    for (std::size_t kind = 0; kind < kP2pKinds.size(); ++kind) {
+      std::map<std::int32_t, P2pStream> by_pipeline;
+      std::map<std::int32_t, OpIndex> previous;
+      for (const OpIndex compute : order.compute) {
+        const TraceOp pass = result_.ops[compute];
+        if (pass.type != kP2pKinds[kind].compute) continue;
+        const std::int32_t pipeline = pass.gmc / positions_;
+        const auto before = previous.find(pipeline);
+        const auto peer = stage_at_.find({pipeline, pass.gmc % positions_ + kP2pKinds[kind].chunk_step});
+        if (peer != stage_at_.end() || shape_.chunks > 1) {
+          P2pOp p2p{add(kP2pKinds[kind].type, pass.mc, pass.mb_id), compute, std::nullopt, std::nullopt};
+          if (peer != stage_at_.end()) p2p.peer_stage = peer->second;
+          if (kP2pKinds[kind].is_recv && before != previous.end() && !features_.receives_ahead) {
+            p2p.previous_compute = before->second;
+          }
+          by_pipeline[pipeline].ops.push_back(p2p);
+        }
+        previous[pipeline] = compute;
+      }
+      for (auto& [pipeline, stream] : by_pipeline) {
+        stream.kind = kind;
+        order.p2p.push_back(std::move(stream));
+      }
+    }
+  }
+
+  // The first pass of a chunk that is of this type, or its last that makes gradients.
+  [[nodiscard]] OpIndex first_forward(const StageOrder& order, std::int32_t chunk) const {
+    for (const OpIndex op : order.compute) {
+      if (result_.ops[op].mc == chunk && result_.ops[op].type == OpType::kForwardCompute) return op;
+    }
+    GOODPUT_CHECK(false, "a schedule leaves a model chunk without forward pass");
+  }
+  [[nodiscard]] OpIndex last_backward(const StageOrder& order, std::int32_t chunk) const {
+    for (auto op = order.compute.rbegin(); op != order.compute.rend(); ++op) {
+      if (result_.ops[*op].mc == chunk && result_.ops[*op].type != OpType::kForwardCompute) return *op;
+    }
+    GOODPUT_CHECK(false, "a schedule leaves a model chunk without backward pass");
+  }
+
+  void add_data_parallel(StageOrder& order) {
+    for (std::int32_t chunk = 0; features_.gathers_params && chunk < chunks_; ++chunk) {
+      order.dp.push_back(add(OpType::kParamsAllGather, chunk));
+      order.params_gates.emplace_back(first_forward(order, chunk), order.dp.back());
+    }
+    if (!features_.reduces_gradients) return;
+    // The last chunk's gradients are complete first.
+    for (std::int32_t chunk = chunks_ - 1; chunk >= 0; --chunk) {
+      order.dp.push_back(add(OpType::kGradsReduceScatter, chunk));
+      order.reduce_scatters.push_back(order.dp.back());
+      if (features_.overlaps_reduction) {
+        order.gradient_gates.emplace_back(order.dp.back(), last_backward(order, chunk));
+      }
+    }
+    if (features_.overlaps_reduction) order.separate_all_reduce = add(OpType::kSeparateGradsAllReduce);
+  }
+
+  void add_tail(StageOrder& order) {
+    order.gc = add(OpType::kGc);
+    order.layernorm = add(OpType::kLayernormGradsAllReduce);
+    if (features_.reduces_embedding && (stage_ == 0 || stage_ == shape_.stages - 1)) {
+      order.embedding = add(OpType::kEmbeddingGradsAllReduce);
+    }
+    order.clip = add(OpType::kOptimizerClipMainGrad);
+    order.optimizer = add(OpType::kOptimizer);
+  }
+
+  const PipelineSchedule& schedule_;
+  const ScheduleShape& shape_;
+  const StepFeatures& features_;
+  std::int32_t chunks_;
+  std::int32_t positions_;
+  std::int32_t stage_ = 0;
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> stage_at_;  // by (pipeline, position)
+  std::array<std::int32_t, kPlannedOpTypeCount> seq_ids_{};
+  PlannedOps result_;
+};
+
+}  // namespace
+
+PlannedOps order_from_schedule(const PipelineSchedule& schedule, const ScheduleShape& shape,
+                               const StepFeatures& features) {
+  return Planner(schedule, shape, features).plan();
+}
+
+}  // namespace goodput::megatron

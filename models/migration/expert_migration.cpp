@@ -1,0 +1,83 @@
+#include "models/migration/expert_migration.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "sim/base/errors.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kMostSeconds = 3600;
+
+void name_nodes(TransferPlan& plan, std::span<const std::int32_t> ids) {
+  const auto id_of = [ids](std::int32_t node) { return ids[static_cast<std::size_t>(node)]; };
+  for (ExpertTransfer& transfer : plan.transfers) {
+    transfer.from = id_of(transfer.from);
+    transfer.to = id_of(transfer.to);
+  }
+  for (ExpertRestore& restore : plan.from_checkpoint) restore.to = id_of(restore.to);
+}
+
+std::vector<std::int32_t> ids_left_over(std::span<const std::int32_t> live, std::vector<std::int32_t> used) {
+  std::vector<std::int32_t> idle;
+  std::ranges::sort(used);
+  std::ranges::set_difference(live, used, std::back_inserter(idle));
+  return idle;
+}
+
+bool ascend_strictly(std::span<const std::int32_t> ids) {
+  return std::ranges::adjacent_find(ids, std::ranges::greater_equal()) == ids.end();
+}
+
+}  // namespace
+
+Migration migrate(const PlacedExperts& placed, std::span<const std::int32_t> live_ids,
+                  std::vector<ExpertPlacement> plan, MappingRule rule) {
+  GOODPUT_CHECK(ascend_strictly(live_ids), "ids of live nodes ascend");
+  const HeldExperts held(placed, live_ids);
+  const HeldExperts wanted(plan);
+  const NodeMapping mapping = map_nodes(newly_assigned_experts(held, wanted), rule);
+
+  Migration migration;
+  migration.newly_assigned = mapping.cost;
+  migration.moves = plan_transfers(held, wanted, mapping.physical_of);
+  GOODPUT_CHECK(migration.moves.transfers.size() + migration.moves.from_checkpoint.size() ==
+                    static_cast<std::size_t>(mapping.cost),
+                "every newly assigned expert comes from somewhere");
+  migration.peaks = transfer_peaks(migration.moves.transfers, held.nodes());
+  name_nodes(migration.moves, live_ids);
+  migration.placed.layers = std::move(plan);
+  for (const std::int32_t physical : mapping.physical_of) {
+    migration.placed.node_ids.push_back(live_ids[static_cast<std::size_t>(physical)]);
+  }
+  migration.idle_ids = ids_left_over(live_ids, migration.placed.node_ids);
+  return migration;
+}
+
+config::Fields config_fields(MigrationTiming& timing) {
+  using config::Need;
+  const auto seconds = [](double& value) { return config::number(value, config::between(0, kMostSeconds)); };
+  return {
+      {"detect_s", Need::kOptional, seconds(timing.detect_s), "from a failure to its detection"},
+      {"regroup_s", Need::kOptional, seconds(timing.regroup_s), "until those alive are process groups"},
+      {"plan_s", Need::kOptional, seconds(timing.plan_s), "computing the new plan"},
+      {"transfer_setup_s", Need::kOptional, seconds(timing.transfer_setup_s),
+       "of moving experts, however few"},
+      {"node_gb_per_s", Need::kOptional, config::number(timing.node_gb_per_s, config::between(1e-3, 1e12)),
+       "that a node sends, and receives, of experts"}};
+}
+
+MigrationTime migration_time(const Migration& migration, Bytes expert, const MigrationTiming& timing) {
+  GOODPUT_CHECK(migration.moves.from_checkpoint.empty(), "all experts survived");
+  MigrationTime time{
+      from_seconds(timing.detect_s), from_seconds(timing.regroup_s), from_seconds(timing.plan_s), {}};
+  if (migration.moves.transfers.empty()) return time;
+  const Bytes busiest = expert * std::max(migration.peaks.sent, migration.peaks.received);
+  time.transfer =
+      from_seconds(timing.transfer_setup_s) + busiest / BytesPerSecond{timing.node_gb_per_s * 1e9};
+  return time;
+}
+
+}  // namespace goodput

@@ -1,0 +1,76 @@
+// Reconfiguration of MoE training after nodes died or joined (Lazarus, arXiv 2407.04656): which
+// physical node takes which place in the new plan, which experts move, and how long training stands still.
+//
+// The old placement and the set of live nodes decide; what the dead held is gone, and who joined holds
+// nothing. A node that died and is back has lost what it held: it needs a new id, unless there was a
+// migration without it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "models/migration/expert_transfer.h"
+#include "models/migration/held_experts.h"
+#include "models/migration/node_mapping.h"
+#include "sim/base/tier.h"
+#include "sim/base/units.h"
+#include "sim/config/config.h"
+
+namespace goodput {
+
+struct Migration {
+  PlacedExperts placed{};                // afterwards: the plan, its nodes named
+  TransferPlan moves{};                  // nodes are ids
+  TransferPeaks peaks{};                 // of moves.transfers
+  std::int64_t newly_assigned = 0;       // experts: transferred or restored
+  std::vector<std::int32_t> idle_ids{};  // live nodes for which the plan has no place
+};
+
+// `live_ids`: all nodes that can be used, ascending; those not in placed.node_ids have joined. `plan`: every
+// layer on the same, at most live_ids.size(), nodes without names. The result depends on ids by their order
+// only.
+[[nodiscard]] Migration migrate(const PlacedExperts& placed, std::span<const std::int32_t> live_ids,
+                                std::vector<ExpertPlacement> plan, MappingRule rule);
+
+// What a reconfiguration takes. kMigrationParameters says where the defaults come from.
+struct MigrationTiming {
+  double detect_s = 15;
+  double regroup_s = 10;
+  double plan_s = 0.1;
+  double transfer_setup_s = 2;
+  double node_gb_per_s = 0.7;
+};
+[[nodiscard]] config::Fields config_fields(MigrationTiming& timing);
+
+struct ParameterOrigin {
+  std::string_view key;
+  std::string_view unit;
+  Tier tier = Tier::kAssumed;
+  std::string_view source;
+};
+
+inline constexpr ParameterOrigin kMigrationParameters[] = {
+    {"detect_s", "s", Tier::kLiterature, "Lazarus: failures show as NCCL time-outs, 10 to 20 s; the middle"},
+    {"regroup_s", "s", Tier::kLiterature, "Lazarus: new process groups take 5 to 15 s; the middle"},
+    {"plan_s", "s", Tier::kLiterature, "Lazarus: a plan is ready in less than 100 ms"},
+    {"transfer_setup_s", "s", Tier::kModel, "read off Lazarus, Table 2: what 11 experts take"},
+    {"node_gb_per_s", "GB/s", Tier::kModel, "read off Lazarus, Table 2: 0.5 to 1 GB/s"}};
+
+struct MigrationTime {
+  SimDuration detect{};
+  SimDuration regroup{};
+  SimDuration plan{};
+  SimDuration transfer{};
+
+  [[nodiscard]] SimDuration total() const { return detect + regroup + plan + transfer; }
+};
+
+// The transfer ends when the busiest node has sent, or received, its last expert: links are full duplex, the
+// network between them is no limit. Nothing moves, nothing is set up.
+// REQUIRES: migration.moves.from_checkpoint.empty(): restarting from a checkpoint is no migration.
+[[nodiscard]] MigrationTime migration_time(const Migration& migration, Bytes expert,
+                                           const MigrationTiming& timing);
+
+}  // namespace goodput

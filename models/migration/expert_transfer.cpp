@@ -1,0 +1,124 @@
+#include "models/migration/expert_transfer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <numeric>
+
+#include "sim/base/errors.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kWordBits = 64;
+
+template <typename Visit>
+void for_each_bit(std::uint64_t word, std::size_t first, const Visit& visit) {
+  for (; word != 0; word &= word - 1) visit(first + static_cast<std::size_t>(std::countr_zero(word)));
+}
+
+// The nodes that hold each expert of one layer, ascending.
+class LayerOwners {
+ public:
+  LayerOwners(const HeldExperts& held, std::int32_t layer)
+      : first_(static_cast<std::size_t>(held.experts()[static_cast<std::size_t>(layer)]) + 1) {
+    for_each_held(held, layer, [this](std::int32_t /*node*/, std::size_t e) { ++first_[e + 1]; });
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    nodes_.resize(first_.back());
+    std::vector<std::size_t> next = first_;
+    for_each_held(held, layer, [&](std::int32_t node, std::size_t e) { nodes_[next[e]++] = node; });
+  }
+
+  [[nodiscard]] std::span<const std::int32_t> of(std::int32_t expert) const {
+    const auto e = static_cast<std::size_t>(expert);
+    return std::span(nodes_).subspan(first_[e], first_[e + 1] - first_[e]);
+  }
+
+ private:
+  template <typename Visit>
+  static void for_each_held(const HeldExperts& held, std::int32_t layer, const Visit& visit) {
+    for (std::int32_t node = 0; node < held.nodes(); ++node) {
+      const std::span<const std::uint64_t> words = held.layer(node, layer);
+      for (std::size_t w = 0; w < words.size(); ++w) {
+        for_each_bit(words[w], w * kWordBits, [&](std::size_t e) { visit(node, e); });
+      }
+    }
+  }
+
+  std::vector<std::size_t> first_;  // by expert: of its nodes
+  std::vector<std::int32_t> nodes_{};
+};
+
+struct Request {
+  ExpertTransfer transfer;  // `from` is not known yet
+  std::span<const std::int32_t> owners;
+};
+
+// What the receiver is to hold of the layer and does not.
+template <typename Visit>
+void for_each_missing(const HeldExperts& held, const HeldExperts& plan, std::int32_t layer,
+                      std::span<const std::int32_t> physical_of, const Visit& visit) {
+  for (std::int32_t q = 0; q < plan.nodes(); ++q) {
+    const std::int32_t to = physical_of[static_cast<std::size_t>(q)];
+    const std::span<const std::uint64_t> wanted = plan.layer(q, layer);
+    const std::span<const std::uint64_t> has = held.layer(to, layer);
+    for (std::size_t w = 0; w < wanted.size(); ++w) {
+      for_each_bit(wanted[w] & ~has[w], w * kWordBits,
+                   [&](std::size_t e) { visit(static_cast<std::int32_t>(e), to); });
+    }
+  }
+}
+
+void choose_senders(std::vector<Request>& requests, std::int32_t nodes) {
+  std::ranges::sort(requests, [](const Request& a, const Request& b) {
+    if (a.owners.size() != b.owners.size()) return a.owners.size() < b.owners.size();
+    return a.transfer < b.transfer;
+  });
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(nodes));
+  const auto load = [&sent](std::int32_t node) { return sent[static_cast<std::size_t>(node)]; };
+  for (Request& request : requests) {
+    request.transfer.from = *std::ranges::min_element(request.owners, {}, load);
+    ++sent[static_cast<std::size_t>(request.transfer.from)];
+  }
+}
+
+}  // namespace
+
+TransferPlan plan_transfers(const HeldExperts& held, const HeldExperts& plan,
+                            std::span<const std::int32_t> physical_of) {
+  GOODPUT_CHECK(plan.experts() == held.experts(), "the plan is for the layers that are held");
+  GOODPUT_CHECK(physical_of.size() == static_cast<std::size_t>(plan.nodes()), "a node for every place");
+  TransferPlan result;
+  std::vector<LayerOwners> owners;
+  std::vector<Request> requests;
+  for (std::int32_t layer = 0; layer < held.layers(); ++layer) owners.emplace_back(held, layer);
+  for (std::int32_t layer = 0; layer < held.layers(); ++layer) {
+    const LayerOwners& of_layer = owners[static_cast<std::size_t>(layer)];
+    for_each_missing(held, plan, layer, physical_of, [&](std::int32_t expert, std::int32_t to) {
+      const std::span<const std::int32_t> from = of_layer.of(expert);
+      if (from.empty()) {
+        result.from_checkpoint.push_back({layer, expert, to});
+      } else {
+        requests.push_back({{layer, expert, 0, to}, from});
+      }
+    });
+  }
+  choose_senders(requests, held.nodes());
+  for (const Request& request : requests) result.transfers.push_back(request.transfer);
+  std::ranges::sort(result.transfers);
+  std::ranges::sort(result.from_checkpoint);
+  return result;
+}
+
+TransferPeaks transfer_peaks(std::span<const ExpertTransfer> transfers, std::int32_t nodes) {
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(nodes));
+  std::vector<std::int64_t> received(static_cast<std::size_t>(nodes));
+  for (const ExpertTransfer& transfer : transfers) {
+    ++sent[static_cast<std::size_t>(transfer.from)];
+    ++received[static_cast<std::size_t>(transfer.to)];
+  }
+  if (nodes == 0) return {};
+  return {std::ranges::max(sent), std::ranges::max(received)};
+}
+
+}  // namespace goodput

@@ -1,0 +1,66 @@
+#include "models/migration/held_experts.h"
+
+#include <algorithm>
+
+#include "sim/base/errors.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kWordBits = 64;
+
+std::vector<std::size_t> first_words(std::span<const ExpertPlacement> layers) {
+  std::vector<std::size_t> first = {0};
+  for (const ExpertPlacement& layer : layers) {
+    GOODPUT_CHECK(layer.nodes == layers.front().nodes, "all layers are placed over the same nodes");
+    first.push_back(first.back() + (static_cast<std::size_t>(layer.experts) + kWordBits - 1) / kWordBits);
+  }
+  return first;
+}
+
+std::vector<std::int32_t> experts_of(std::span<const ExpertPlacement> layers) {
+  std::vector<std::int32_t> experts;
+  for (const ExpertPlacement& layer : layers) experts.push_back(layer.experts);
+  return experts;
+}
+
+}  // namespace
+
+HeldExperts::HeldExperts(std::span<const ExpertPlacement> layers)
+    : nodes_(layers.empty() ? 0 : layers.front().nodes),
+      experts_(experts_of(layers)),
+      first_word_(first_words(layers)),
+      words_(static_cast<std::size_t>(nodes_) * first_word_.back()) {
+  for (std::size_t layer = 0; layer < layers.size(); ++layer) {
+    for (std::int32_t n = 0; n < nodes_; ++n) add(layers[layer], layer, n, n);
+  }
+}
+
+HeldExperts::HeldExperts(const PlacedExperts& placed, std::span<const std::int32_t> ids)
+    : nodes_(static_cast<std::int32_t>(ids.size())),
+      experts_(experts_of(placed.layers)),
+      first_word_(first_words(placed.layers)),
+      words_(ids.size() * first_word_.back()) {
+  for (std::size_t to = 0; to < ids.size(); ++to) {
+    const auto found = std::ranges::find(placed.node_ids, ids[to]);
+    if (found == placed.node_ids.end()) continue;
+    const auto from = static_cast<std::int32_t>(found - placed.node_ids.begin());
+    for (std::size_t layer = 0; layer < placed.layers.size(); ++layer) {
+      add(placed.layers[layer], layer, from, static_cast<std::int32_t>(to));
+    }
+  }
+}
+
+void HeldExperts::add(const ExpertPlacement& placement, std::size_t layer, std::int32_t from,
+                      std::int32_t to) {
+  GOODPUT_CHECK(from < placement.nodes, "every node with an id is in every layer's placement");
+  std::uint64_t* const words =
+      words_.data() + static_cast<std::size_t>(to) * first_word_.back() + first_word_[layer];
+  for (const std::int32_t expert : placement.node(from)) {
+    GOODPUT_CHECK(expert >= 0 && expert < placement.experts, "a slot holds an expert of its layer");
+    const auto bit = static_cast<std::size_t>(expert);
+    words[bit / kWordBits] |= std::uint64_t{1} << bit % kWordBits;
+  }
+}
+
+}  // namespace goodput

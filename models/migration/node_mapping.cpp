@@ -1,0 +1,179 @@
+#include "models/migration/node_mapping.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "sim/base/index.h"
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::array<std::string_view, 2> kMappingRules = {"greedy", "optimal"};  // in the enum's order
+constexpr std::int32_t kFree = -1;
+constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 2;
+
+std::int32_t missing_bits(std::span<const std::uint64_t> wanted, std::span<const std::uint64_t> held) {
+  std::int32_t missing = 0;
+  for (std::size_t w = 0; w < wanted.size(); ++w) missing += std::popcount(wanted[w] & ~held[w]);
+  return missing;
+}
+
+struct Pair {
+  std::int32_t cost, physical, plan;
+};
+
+std::vector<Pair> cheapest_first(const MappingCosts& costs) {
+  std::vector<Pair> pairs;
+  pairs.reserve(costs.costs.size());
+  for (std::int32_t p = 0; p < costs.physical; ++p) {
+    for (std::int32_t q = 0; q < costs.plan; ++q) pairs.push_back({costs.at(p, q), p, q});
+  }
+  // Pairs stand in the order that decides between equal costs.
+  std::ranges::stable_sort(pairs, {}, &Pair::cost);
+  return pairs;
+}
+
+// Adds the nodes of the plan one by one, each along a cheapest chain of displacements: the new one takes a
+// physical node from its holder, which takes another's, up to a free one. Prices keep all reduced costs
+// cost - price_of_plan - price_of_physical at or above zero, so that Dijkstra's method finds the chain.
+class AugmentingAssignment {
+ public:
+  explicit AugmentingAssignment(const MappingCosts& costs)
+      : costs_(costs),
+        plan_price_(static_cast<std::size_t>(costs.plan)),
+        physical_price_(static_cast<std::size_t>(costs.physical)),
+        holder_(static_cast<std::size_t>(costs.physical), kFree),
+        place_(static_cast<std::size_t>(costs.plan), kFree) {}
+
+  void add(std::int32_t plan_node) {
+    distance_.assign(holder_.size(), kFar);
+    from_.assign(holder_.size(), plan_node);
+    settled_.assign(holder_.size(), 0);
+    std::int32_t reached = kFree;
+    std::int64_t length = 0;
+    for (std::int32_t q = plan_node; q != kFree; q = holder_[index(reached)]) {
+      relax(q, length);
+      reached = nearest_unsettled();
+      length = distance_[index(reached)];
+      settled_[index(reached)] = 1;
+    }
+    raise_prices(plan_node, length);
+    displace(reached);
+  }
+
+  // By node of the plan; kFree for those not yet added.
+  [[nodiscard]] const std::vector<std::int32_t>& places() const { return place_; }
+
+ private:
+  // `length` is that of the shortest chain in which q is left without its physical node.
+  void relax(std::int32_t q, std::int64_t length) {
+    for (std::int32_t p = 0; p < costs_.physical; ++p) {
+      if (settled_[index(p)] != 0) continue;
+      const std::int64_t through =
+          length + costs_.at(p, q) - plan_price_[index(q)] - physical_price_[index(p)];
+      if (through >= distance_[index(p)]) continue;
+      distance_[index(p)] = through;
+      from_[index(p)] = q;
+    }
+  }
+
+  [[nodiscard]] std::int32_t nearest_unsettled() const {
+    std::int32_t nearest = kFree;
+    for (std::int32_t p = 0; p < costs_.physical; ++p) {
+      if (settled_[index(p)] != 0) continue;
+      if (nearest == kFree || distance_[index(p)] < distance_[index(nearest)]) nearest = p;
+    }
+    return nearest;
+  }
+
+  // Pairs of the chain come to a reduced cost of zero; no other falls below it.
+  void raise_prices(std::int32_t plan_node, std::int64_t length) {
+    plan_price_[index(plan_node)] += length;
+    for (std::size_t p = 0; p < holder_.size(); ++p) {
+      if (settled_[p] == 0) continue;
+      const std::int64_t slack = length - distance_[p];
+      physical_price_[p] -= slack;
+      if (holder_[p] != kFree) plan_price_[index(holder_[p])] += slack;
+    }
+  }
+
+  // Backwards from the free node: every node of the plan on the chain takes the next physical node and leaves
+  // its own to the one before it.
+  void displace(std::int32_t reached) {
+    for (std::int32_t p = reached; p != kFree;) {
+      const std::int32_t taker = from_[index(p)];
+      holder_[index(p)] = taker;
+      std::swap(p, place_[index(taker)]);
+    }
+  }
+
+  const MappingCosts& costs_;
+  std::vector<std::int64_t> plan_price_, physical_price_;
+  std::vector<std::int32_t> holder_;  // by physical node: the node of the plan that has it, or kFree
+  std::vector<std::int32_t> place_;   // by node of the plan: the physical node it has
+  // Of the search, by physical node: length of the shortest chain that ends in it, the node of the plan that
+  // would take it, whether the length is final.
+  std::vector<std::int64_t> distance_;
+  std::vector<std::int32_t> from_;
+  std::vector<std::uint8_t> settled_;
+};
+
+}  // namespace
+
+MappingCosts newly_assigned_experts(const HeldExperts& held, const HeldExperts& plan) {
+  GOODPUT_CHECK(plan.nodes() <= held.nodes(), "the plan has no more nodes than are alive");
+  GOODPUT_CHECK(plan.experts() == held.experts(), "the plan is for the layers that are held");
+  MappingCosts result{held.nodes(), plan.nodes(), {}};
+  result.costs.reserve(static_cast<std::size_t>(held.nodes()) * static_cast<std::size_t>(plan.nodes()));
+  for (std::int32_t p = 0; p < held.nodes(); ++p) {
+    for (std::int32_t q = 0; q < plan.nodes(); ++q) {
+      result.costs.push_back(missing_bits(plan.node(q), held.node(p)));
+    }
+  }
+  return result;
+}
+
+NodeMapping greedy_mapping(const MappingCosts& costs) {
+  NodeMapping mapping{std::vector(static_cast<std::size_t>(costs.plan), kFree), 0};
+  std::vector<std::uint8_t> is_taken(static_cast<std::size_t>(costs.physical));
+  for (const Pair& pair : cheapest_first(costs)) {
+    std::int32_t& physical = mapping.physical_of[static_cast<std::size_t>(pair.plan)];
+    std::uint8_t& taken = is_taken[static_cast<std::size_t>(pair.physical)];
+    if (physical != kFree || taken != 0) continue;
+    physical = pair.physical;
+    taken = 1;
+    mapping.cost += pair.cost;
+  }
+  return mapping;
+}
+
+NodeMapping optimal_mapping(const MappingCosts& costs) {
+  AugmentingAssignment assignment(costs);
+  for (std::int32_t q = 0; q < costs.plan; ++q) assignment.add(q);
+  NodeMapping mapping{assignment.places(), 0};
+  for (std::int32_t q = 0; q < costs.plan; ++q) {
+    mapping.cost += costs.at(mapping.physical_of[static_cast<std::size_t>(q)], q);
+  }
+  return mapping;
+}
+
+NodeMapping map_nodes(const MappingCosts& costs, MappingRule rule) {
+  return rule == MappingRule::kGreedy ? greedy_mapping(costs) : optimal_mapping(costs);
+}
+
+Result<MappingRule> parse_mapping_rule(std::string_view name) {
+  const auto found = std::ranges::find(kMappingRules, name);
+  if (found != kMappingRules.end()) return static_cast<MappingRule>(found - kMappingRules.begin());
+  return Error{"", fmt::format("no node mapping {}{}; known: {}", quoted(name),
+                               did_you_mean(name, kMappingRules), fmt::join(kMappingRules, ", "))};
+}
+
+}  // namespace goodput

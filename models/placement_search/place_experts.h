@@ -1,0 +1,62 @@
+// From the tokens of a model's experts to replicas and slots: an allocation and a plan for all MoE layers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "models/placement/expert_placement.h"
+#include "models/placement/placement_plans.h"
+#include "models/placement/replica_allocation.h"
+#include "models/placement_search/best_plan.h"
+#include "sim/base/errors.h"
+
+namespace goodput {
+
+enum class PlacementPlan { kMro, kBest, kSpread, kCompact, kEplb };
+
+// mro, best, spread, compact, eplb.
+[[nodiscard]] Result<PlacementPlan> parse_placement_plan(std::string_view name);
+
+// The nodes that hold the experts: alike, and failing as a whole.
+struct ExpertNodes {
+  std::int32_t nodes = 0;
+  std::int32_t slots = 0;  // of a node
+  std::int32_t gpus = 1;   // of a node; divides the slots
+  [[nodiscard]] SlotGrid grid() const { return {nodes, slots}; }
+};
+
+struct PlacementChoice {
+  Allocation allocation = Allocation::kBalanced;
+  PlacementPlan plan = PlacementPlan::kBest;
+  std::int32_t min_replicas = 2;
+  SearchEffort effort{};
+};
+
+struct PlacedLayer {
+  LayerDemand layer{};
+  ExpertPlacement placement{};
+};
+
+struct PlacedLayers {
+  std::vector<PlacedLayer> layers{};
+  std::int32_t min_replicas = 0;  // really used
+};
+
+// Allocates and places the experts of all layers; `loads` by layer and expert. `balanced` with `best` goes on
+// to shift replicas between experts where that balances GPUs and costs no survival; it survives no less than
+// Eq. 1 with `mro` does at any number of failures. Errors: those of allocate_replicas; GPUs that do not
+// divide the slots; layers without the same experts.
+[[nodiscard]] Result<PlacedLayers> place_experts(std::span<const std::vector<std::int64_t>> loads,
+                                                 const ExpertNodes& nodes, const PlacementChoice& choice);
+
+// The same with replicas given. Errors: those of check_replicas; GPUs that do not divide the slots.
+[[nodiscard]] Result<PlacedLayers> place_replicas(std::span<const LayerDemand> layers,
+                                                  const ExpertNodes& nodes, PlacementPlan plan,
+                                                  const SearchEffort& effort);
+
+[[nodiscard]] std::vector<LayerDemand> demands_of(std::span<const PlacedLayer> layers);
+[[nodiscard]] std::vector<ExpertPlacement> placements_of(std::span<const PlacedLayer> layers);
+
+}  // namespace goodput

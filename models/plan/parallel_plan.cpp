@@ -1,0 +1,78 @@
+#include "models/plan/parallel_plan.h"
+
+#include <utility>
+
+namespace goodput {
+namespace {
+
+constexpr std::int64_t kMostGpus = 10'000'000;  // of one dimension
+constexpr std::int64_t kMostSequences = 1'000'000'000;
+constexpr std::int64_t kMostTokens = 1'000'000'000;
+
+}  // namespace
+
+config::Fields config_fields(ParallelPlan& plan) {
+  using config::Need;
+  return {
+      {"dp", Need::kOptional, config::integer(plan.dp, 1, kMostGpus),
+       "data-parallel replicas, expert parallelism included"},
+      {"zero", Need::kOptional, config::integer(plan.zero, 0, 3),
+       "sharded over dp: 0 nothing, 1 optimizer, 2 also gradients once they are reduced, 3 also parameters"},
+      {"pp", Need::kOptional, config::integer(plan.pp, 1, kMostGpus), "pipeline stages"},
+      {"vpp", Need::kOptional, config::integer(plan.vpp, 1, 10'000), "model chunks a stage"},
+      {"tp", Need::kOptional, config::integer(plan.tp, 1, kMostGpus), "tensor parallelism"},
+      {"sequence_parallel", Need::kOptional, config::flag(plan.sequence_parallel),
+       "norms and dropouts sharded over tp"},
+      {"cp", Need::kOptional, config::integer(plan.cp, 1, kMostGpus),
+       "context parallelism: a sequence is split over cp GPUs"},
+      {"ep", Need::kOptional, config::integer(plan.ep, 1, kMostGpus), "expert parallelism, inside dp x cp"},
+      {"micro_batch", Need::kOptional, config::integer(plan.micro_batch, 1), "sequences"},
+      {"global_batch", Need::kRequired, config::integer(plan.global_batch, 1, kMostSequences),
+       "sequences a step"},
+      {"sequence_length", Need::kRequired, config::integer(plan.sequence_length, 1, kMostTokens), "tokens"},
+      {"recompute", Need::kOptional, config::choice(plan.recompute, kRecomputeNames),
+       "what of the forward pass runs again in the backward pass"},
+      {"dtype", Need::kOptional, config::choice(plan.dtype, kDtypeNames), "of the matrix multiplications"},
+      {"gradient_bytes", Need::kOptional, config::integer(plan.gradient_bytes, 1, 8),
+       "of a gradient when it is reduced"},
+      {"fused_attention", Need::kOptional, config::flag(plan.fused_attention),
+       "scores never reach memory (FlashAttention)"},
+      {"fused_accumulation", Need::kOptional, config::flag(plan.fused_accumulation),
+       "weight gradients are added up inside the matrix multiplication"},
+      {"pad_vocab_to", Need::kOptional, config::integer(plan.pad_vocab_to, 0, kMostGpus),
+       "a GPU's rows of the vocabulary are a multiple of this; 0: not padded"},
+      {"overlap_tp_reduce", Need::kOptional, config::flag(plan.overlap_tp_reduce),
+       "backward: tensor-parallel reductions run behind the weight gradient of the same linear layer"},
+      {"overlap_grad_reduce", Need::kOptional, config::flag(plan.overlap_grad_reduce),
+       "gradients are reduced while the backward passes run"},
+      {"overlap_param_gather", Need::kOptional, config::flag(plan.overlap_param_gather),
+       "with zero: parameters are gathered while the forward passes run"},
+      {"overlap_p2p", Need::kOptional, config::flag(plan.overlap_p2p),
+       "receives are posted before the pass in front of theirs is done"},
+      {"schedule", Need::kOptional, config::text(plan.schedule), "of the pipeline: `goodput list schedules`"},
+      {"layers_per_stage", Need::kOptional, config::integers(plan.layers_per_stage, 0, 10'000),
+       "explicit split by pipeline position; absent: even"},
+      {"within_node", Need::kOptional, config::object(plan.within_node),
+       "instead of the above while all GPUs fit one node"},
+  };
+}
+
+config::Fields config_fields(WithinNode& settings) {
+  using config::Need;
+  return {
+      {"recompute", Need::kRequired, config::choice(settings.recompute, kRecomputeNames), "as above"},
+      {"pad_vocab_to", Need::kRequired, config::integer(settings.pad_vocab_to, 0, kMostGpus), "as above"},
+      {"overlap_tp_reduce", Need::kRequired, config::flag(settings.overlap_tp_reduce), "as above"},
+  };
+}
+
+ParallelPlan settled(ParallelPlan plan, std::int32_t gpus_per_node) {
+  const auto settings = std::exchange(plan.within_node, std::nullopt);
+  if (!settings || plan.gpus() > gpus_per_node) return plan;
+  plan.recompute = settings->recompute;
+  plan.pad_vocab_to = settings->pad_vocab_to;
+  plan.overlap_tp_reduce = settings->overlap_tp_reduce;
+  return plan;
+}
+
+}  // namespace goodput

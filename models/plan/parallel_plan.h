@@ -1,0 +1,78 @@
+// How a training step is cut up over GPUs, in Megatron's terms.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/config/config.h"
+
+namespace goodput {
+
+enum class Recompute : std::uint8_t {
+  kNone,
+  kSelective,  // scores where they reach memory, gated activations, up-projections of latents
+  kFull,       // every layer's forward runs again in the backward pass
+};
+
+inline constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
+
+enum class Dtype : std::uint8_t { kFp16, kBf16, kFp8 };  // of the matrix multiplications
+inline constexpr std::array<std::string_view, 3> kDtypeNames = {"fp16", "bf16", "fp8"};
+
+// What a plan does otherwise while all its GPUs fit one node: two measurement campaigns under one base plan.
+struct WithinNode {
+  Recompute recompute = Recompute::kNone;
+  std::int32_t pad_vocab_to = 128;
+  bool overlap_tp_reduce = false;
+};
+
+struct ParallelPlan {
+  std::int32_t dp = 1;  // data-parallel replicas, expert parallelism included
+  std::int32_t zero =
+      0;                // sharded over dp: 0 nothing, 1 optimizer, 2 + gradients once reduced, 3 + parameters
+  std::int32_t pp = 1;  // pipeline stages
+  std::int32_t vpp = 1;                 // model chunks a stage
+  std::int32_t tp = 1;                  // tensor parallelism
+  bool sequence_parallel = false;       // norms and dropouts sharded over tp
+  std::int32_t cp = 1;                  // context parallelism: a sequence is split over cp GPUs
+  std::int32_t ep = 1;                  // expert parallelism, inside dp * cp
+  std::int32_t micro_batch = 1;         // sequences
+  std::int64_t global_batch = 1;        // sequences a step
+  std::int64_t sequence_length = 1024;  // tokens
+  Recompute recompute = Recompute::kNone;
+  Dtype dtype = Dtype::kBf16;
+  std::int32_t gradient_bytes = 4;    // of a gradient when it is reduced
+  bool fused_attention = true;        // scores never reach memory (FlashAttention)
+  bool fused_accumulation = true;     // weight gradients are added up inside the matrix multiplication
+  std::int32_t pad_vocab_to = 128;    // a GPU's rows of the vocabulary are a multiple of this; 0: not padded
+  bool overlap_tp_reduce = false;     // backward: behind the weight gradient of the same linear layer
+  bool overlap_grad_reduce = false;   // gradients are reduced while the backward passes run
+  bool overlap_param_gather = false;  // ZeRO: parameters are gathered while the forward passes run
+  bool overlap_p2p = false;           // receives are posted before the pass in front of theirs is done
+  std::string schedule = "1f1b";      // a name of models/schedule/schedules.def
+  std::vector<std::int32_t> layers_per_stage;  // explicit split, by pipeline position; empty: even
+  std::optional<WithinNode> within_node;
+  // Of a GPU, in every layer with experts, for whole experts: then tp does not cut experts up and ep counts
+  // GPUs, inside dp * cp * tp. 0: it holds experts / ep, cut up over tp. Set by models/job/job_step.h, no key
+  // of plan files.
+  std::int32_t expert_slots = 0;
+
+  // Of one data-parallel replica. REQUIRES: divisible, which read_training_plan() checks.
+  [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (std::int64_t{dp} * micro_batch); }
+  [[nodiscard]] std::int64_t gpus() const { return std::int64_t{dp} * pp * tp * cp; }
+  // GPUs that an expert is cut up over.
+  [[nodiscard]] std::int32_t expert_tp() const { return expert_slots > 0 ? 1 : tp; }
+};
+
+// With within_node applied where the plan's GPUs fit one node.
+[[nodiscard]] ParallelPlan settled(ParallelPlan plan, std::int32_t gpus_per_node);
+
+// The "parallel" object of configs/plans/*.json (docs/formats.md).
+[[nodiscard]] config::Fields config_fields(ParallelPlan& plan);
+[[nodiscard]] config::Fields config_fields(WithinNode& settings);
+
+}  // namespace goodput

@@ -1,0 +1,252 @@
+#include "models/plan/stragglers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+using config::Fields;
+using config::Need;
+
+constexpr std::int64_t kMostSteps = 1'000'000;
+constexpr double kMostSeconds = 60;  // of longer ones float32 times would lose the ops
+constexpr config::Range kFactor = config::between(0.01, 1e4);
+constexpr std::array<std::string_view, 2> kLaunchedOps = {"first", "all"};
+
+template <typename... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <typename... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+Fields fields_of(SlowWorker& slow) {
+  return {
+      {"dp", Need::kRequired, config::integer(slow.dp, 0), "data-parallel rank of the worker"},
+      {"stage", Need::kRequired, config::integer(slow.stage, 0), "pipeline stage of the worker"},
+      {"factor", Need::kRequired, config::number(slow.factor, kFactor), "of its passes and optimizer"},
+      {"from_step", Need::kOptional, config::integer(slow.from_step, 1, kMostSteps), "steps count from 1"},
+      {"to_step", Need::kOptional, config::integer(slow.to_step, 0, kMostSteps), "inclusive; 0: the last"}};
+}
+
+Fields fields_of(StagePartition& partition) {
+  return {{"stage", Need::kRequired, config::integer(partition.stage, 0), "pipeline stage"},
+          {"factor", Need::kRequired, config::number(partition.factor, kFactor), "of its passes"}};
+}
+
+Fields fields_of(SequenceLengths& lengths) {
+  return {{"median_tokens", Need::kOptional, config::number(lengths.median_tokens, config::at_least(1)),
+           "median length of the documents"},
+          {"sigma", Need::kOptional, config::number(lengths.sigma, config::between(0, 10)),
+           "deviation of the logarithm of the lengths"},
+          {"attention_share", Need::kOptional, config::number(lengths.attention_share, config::between(0, 1)),
+           "of a pass, for a sequence that is one document"}};
+}
+
+Fields fields_of(GcPauses& pauses) {
+  return {{"every_steps", Need::kOptional, config::integer(pauses.every_steps, 1, kMostSteps),
+           "steps from one pause of a worker to its next"},
+          {"pause_s", Need::kRequired, config::number(pauses.pause_s, config::between(0, kMostSeconds)),
+           "mean length"}};
+}
+
+Fields fields_of(LaunchDelays& delays) {
+  return {{"ops", Need::kOptional, config::choice(delays.ops, kLaunchedOps),
+           "first: the first forward pass of stage 0 (data loading)"},
+          {"mean_s", Need::kRequired, config::number(delays.mean_s, config::between(0, kMostSeconds)),
+           "of an exponential distribution"}};
+}
+
+Fields fields_of(NicFlap& flap) {
+  return {{"dp", Need::kRequired, config::integer(flap.dp, 0), "data-parallel rank of the worker"},
+          {"stage", Need::kRequired, config::integer(flap.stage, 0), "pipeline stage of the worker"},
+          {"share", Need::kOptional, config::number(flap.share, config::between(0, 1)),
+           "of the worker's transfers that are hit"},
+          {"factor", Need::kOptional, config::number(flap.factor, kFactor), "of what these take"}};
+}
+
+template <std::size_t... kIndex>
+Straggler make(std::size_t kind, std::index_sequence<kIndex...> /*kinds*/) {
+  Straggler straggler;
+  ((kIndex == kind ? static_cast<void>(straggler.emplace<kIndex>()) : static_cast<void>(0)), ...);
+  return straggler;
+}
+
+Result<Straggler> of_kind(const nlohmann::json& value, const config::Place& place) {
+  if (!value.is_object()) return place.error("is no object, want a straggler: {\"kind\": ..., ...}");
+  const std::string kinds = fmt::format("{}", fmt::join(kStragglerKinds, ", "));
+  const auto kind = value.find("kind");
+  if (kind == value.end()) return place.at("kind").error("is missing, want one of " + kinds);
+  if (!kind->is_string()) return place.at("kind").error("is no text, want one of " + kinds);
+  const auto& name = kind->get_ref<const std::string&>();
+  const auto found = std::find(std::begin(kStragglerKinds), std::end(kStragglerKinds), name);
+  if (found == std::end(kStragglerKinds)) {
+    return place.at("kind").error(fmt::format("no straggler {}{}; known: {}", goodput::quoted(name),
+                                              did_you_mean(name, kStragglerKinds), kinds));
+  }
+  return make(static_cast<std::size_t>(found - std::begin(kStragglerKinds)),
+              std::make_index_sequence<std::variant_size_v<Straggler>>());
+}
+
+Status read_stragglers(const nlohmann::json& value, const config::Place& place,
+                       std::vector<Straggler>& stragglers) {
+  if (!value.is_array()) return place.error("is no array, want an array of stragglers");
+  stragglers.clear();
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    config::Place at = place.at(std::to_string(i));
+    GOODPUT_TRY(Straggler straggler, of_kind(value[i], at));
+    GOODPUT_TRY_STATUS(config::object(straggler).read(value[i], at));
+    stragglers.push_back(straggler);
+  }
+  return Ok{};
+}
+
+nlohmann::ordered_json write_stragglers(const std::vector<Straggler>& stragglers) {
+  auto list = nlohmann::ordered_json::array();
+  for (Straggler straggler : stragglers) list.push_back(config::write(config_fields(straggler)));
+  return list;
+}
+
+// The first field of the straggler that the job does not have, and why.
+std::optional<Error> unknown_place(const Straggler& straggler, const JobShape& job) {
+  const auto beyond = [](std::string_view field, std::int64_t value, std::int64_t count,
+                         std::string_view things) -> std::optional<Error> {
+    if (value < count) return std::nullopt;
+    return Error{fmt::format("/{}", field),
+                 fmt::format("is {}, but the job has {} {}, from 0 on", value, count, things)};
+  };
+  const auto worker = [&](std::int32_t dp, std::int32_t stage) {
+    auto problem = beyond("dp", dp, job.dp, "data-parallel ranks");
+    return problem ? problem : beyond("stage", stage, job.pp, "stages");
+  };
+  const auto visit = Overloaded{
+      [&](const SlowWorker& slow) -> std::optional<Error> {
+        if (auto problem = worker(slow.dp, slow.stage)) return problem;
+        if (slow.from_step > job.steps) {
+          return Error{"/from_step",
+                       fmt::format("is {}, but the trace has steps 1 to {}", slow.from_step, job.steps)};
+        }
+        if (slow.to_step == 0 || slow.to_step >= slow.from_step) return std::nullopt;
+        return Error{"/to_step", fmt::format("is {}, before from_step {}", slow.to_step, slow.from_step)};
+      },
+      [&](const StagePartition& partition) -> std::optional<Error> {
+        if (auto problem = beyond("stage", partition.stage, job.pp, "stages")) return problem;
+        if (job.pp > 1) return std::nullopt;
+        return Error{"", "a job of one stage has no partition that could be uneven"};
+      },
+      [&](const NicFlap& flap) -> std::optional<Error> {
+        if (auto problem = worker(flap.dp, flap.stage)) return problem;
+        if (job.dp > 1 || job.pp > 1) return std::nullopt;
+        return Error{"", "a job of one worker transfers nothing that could be hit"};
+      },
+      [](const auto& /*anywhere*/) -> std::optional<Error> { return std::nullopt; }};
+  return std::visit(visit, straggler);
+}
+
+}  // namespace
+
+config::Fields config_fields(Straggler& straggler) {
+  const std::string_view name = kind_of(straggler);
+  const config::Value kind{
+      fmt::format("one of {}", fmt::join(kStragglerKinds, ", ")),
+      [](const nlohmann::json&, config::Place&) -> Status { return Ok{}; },  // which fields there are
+      [name](nlohmann::ordered_json& into) { into = name; },
+      {}};
+  Fields fields = {{"kind", Need::kRequired, kind, "what makes workers straggle"}};
+  for (config::Field& field : std::visit([](auto& of) { return fields_of(of); }, straggler)) {
+    fields.push_back(std::move(field));
+  }
+  return fields;
+}
+
+config::Value stragglers_value(std::vector<Straggler>& stragglers) {
+  return {"an array of stragglers",
+          [&stragglers](const nlohmann::json& value, config::Place& place) {
+            return read_stragglers(value, place, stragglers);
+          },
+          [&stragglers](nlohmann::ordered_json& into) {
+            if (!stragglers.empty()) into = write_stragglers(stragglers);
+          },
+          {}};
+}
+
+config::Fields config_fields(TraceSettings& settings) {
+  return {{"steps", Need::kOptional, config::integer(settings.steps, 1, kMostSteps), "training steps"},
+          {"jitter", Need::kOptional, config::number(settings.jitter, config::between(0, 1)),
+           "deviation of the logarithm of what every op takes"}};
+}
+
+config::Fields config_fields(StragglerFile& file) {
+  return {{"stragglers", Need::kOptional, stragglers_value(file.stragglers), "what slows the job"},
+          {"trace", Need::kOptional, config::object(file.trace), "length and noise"}};
+}
+
+Status check_stragglers(const std::vector<Straggler>& stragglers, const JobShape& job) {
+  for (std::size_t i = 0; i < stragglers.size(); ++i) {
+    if (auto problem = unknown_place(stragglers[i], job)) {
+      return Error{fmt::format("/{}{}", i, problem->where), std::move(problem->what)};
+    }
+  }
+  return Ok{};
+}
+
+double draw_sequence_cost(const SequenceLengths& lengths, std::int64_t length, std::int32_t sequences,
+                          RandomStream& random) {
+  // Shorter documents would not move the sum, and a long sequence would have too many of them.
+  const double shortest = std::max(1.0, static_cast<double>(length) / 4096);
+  double squares = 0;
+  for (std::int32_t sequence = 0; sequence < sequences; ++sequence) {
+    for (double left = static_cast<double>(length); left > 0;) {
+      const double drawn = std::exp(random.normal(std::log(lengths.median_tokens), lengths.sigma));
+      const double document = std::min(left, std::max(shortest, std::round(drawn)));
+      squares += document * document;
+      left -= document;
+    }
+  }
+  const double longest =
+      static_cast<double>(sequences) * static_cast<double>(length) * static_cast<double>(length);
+  return 1 - lengths.attention_share + lengths.attention_share * squares / longest;
+}
+
+std::string describe(const Straggler& straggler) {
+  const auto visit = Overloaded{
+      [](const SlowWorker& slow) {
+        const std::string until = slow.to_step == 0 ? "the last" : fmt::format("{}", slow.to_step);
+        return fmt::format("dp {} stage {} computes {:g}x as long in steps {} to {}", slow.dp, slow.stage,
+                           slow.factor, slow.from_step, until);
+      },
+      [](const StagePartition& partition) {
+        return fmt::format("the passes of stage {} take {:g}x as long in all replicas", partition.stage,
+                           partition.factor);
+      },
+      [](const SequenceLengths& lengths) {
+        return fmt::format(
+            "documents of {:g} tokens (median, deviation of the logarithm {:g}); attention is {:g} of a pass",
+            lengths.median_tokens, lengths.sigma, lengths.attention_share);
+      },
+      [](const GcPauses& pauses) {
+        return fmt::format("every worker pauses {:g} s, once in {} steps", pauses.pause_s,
+                           pauses.every_steps);
+      },
+      [](const LaunchDelays& delays) {
+        return fmt::format("{} start {:g} s late in the mean",
+                           delays.ops == LaunchDelays::Ops::kFirst ? "the first passes" : "all ops",
+                           delays.mean_s);
+      },
+      [](const NicFlap& flap) {
+        return fmt::format("{:g} of the transfers of dp {} stage {} take {:g}x as long", flap.share, flap.dp,
+                           flap.stage, flap.factor);
+      }};
+  return std::visit(visit, straggler);
+}
+
+}  // namespace goodput

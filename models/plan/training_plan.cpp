@@ -1,0 +1,101 @@
+#include "models/plan/training_plan.h"
+
+namespace goodput {
+namespace {
+
+using config::Need;
+
+config::ObjectAccess group(std::function<config::Fields()> fields) {
+  return {[] { return true; }, std::move(fields), []() -> Status { return Ok{}; }};
+}
+
+config::Fields cluster_fields(ClusterSpec& cluster, RooflineParameters& roofline) {
+  config::Fields fields = config_fields(cluster);
+  fields.push_back({"efficiency", Need::kOptional, config::object(roofline),
+                    "what software reaches of the ratings (cost model \"roofline\")"});
+  return fields;
+}
+
+// The plan's own word on what the cluster file says already; echoed there.
+config::Value override_of(RooflineParameters& roofline) {
+  config::Value value = config::object(roofline);
+  value.write = nullptr;
+  value.fields = nullptr;
+  return value;
+}
+
+config::Fields cost_fields(TrainingPlan& plan) {
+  return {
+      {"model", Need::kOptional, config::text(plan.cost_model), "who prices the ops"},
+      {"calibration", Need::kOptional, config::path(plan.calibration),
+       "file of measured costs, relative to the plan; absent: the cost model's default"},
+  };
+}
+
+config::Fields load_fields(ExpertLoad& load) {
+  return {
+      {"skew", Need::kOptional, config::number(load.skew, config::between(0, 10)),
+       "tokens per expert ~ 1 / rank^skew (Zipf); 0: balanced"},
+  };
+}
+
+}  // namespace
+
+config::Fields config_fields(RooflineParameters& roofline) {
+  const auto fraction = [](double& value) { return config::number(value, config::kFraction); };
+  const auto amount = [](double& value) { return config::number(value, config::between(0, 1e9)); };
+  return {
+      {"gemm_efficiency", Need::kOptional, fraction(roofline.gemm_efficiency),
+       "of the rated FLOP/s, for deep tiles that fill the GPU"},
+      {"gemm_fill", Need::kOptional, amount(roofline.gemm_fill), "depth k lost to filling a tile's pipeline"},
+      {"misaligned_efficiency", Need::kOptional, fraction(roofline.misaligned_efficiency),
+       "of gemm_efficiency, where n or k is no multiple of 4; its root where of 8"},
+      {"attention_efficiency", Need::kOptional, fraction(roofline.attention_efficiency),
+       "of the rated FLOP/s, for fused attention"},
+      {"memory_efficiency", Need::kOptional, fraction(roofline.memory_efficiency),
+       "of the rated memory bandwidth"},
+      {"kernel_us", Need::kOptional, amount(roofline.kernel_us), "GPU time of a kernel with nothing to do"},
+      {"launch_us", Need::kOptional, amount(roofline.launch_us), "CPU time to launch a kernel"},
+      {"step_us", Need::kOptional, amount(roofline.step_us),
+       "of a step, outside all kernels: Python, data loading"},
+      config::tier(roofline.tier),
+  };
+}
+
+config::Fields config_fields(ClusterConfig& config) {
+  return cluster_fields(config.cluster, config.roofline);
+}
+
+config::Fields config_fields(TrainingPlan& plan) {
+  const auto cluster = [&plan] { return cluster_fields(plan.cluster, plan.roofline); };
+  const auto cost = [&plan] { return cost_fields(plan); };
+  const auto load = [&plan] { return load_fields(plan.expert_load); };
+  return {
+      {"model", Need::kRequired, config::object_or_name(config::access(plan.model), "models", plan.files),
+       "what is trained"},
+      {"cluster", Need::kRequired, config::object_or_name(group(cluster), "clusters", plan.files),
+       "on which machines"},
+      {"parallel", Need::kRequired, config::object(plan.parallel), "how it is cut up"},
+      {"cost", Need::kOptional, config::object(group(cost)), "how ops are priced"},
+      {"efficiency", Need::kOptional, override_of(plan.roofline), "instead of the cluster's, key by key"},
+      {"expert_load", Need::kOptional, config::object(group(load)), "how tokens spread over experts"},
+      {"stragglers", Need::kOptional, stragglers_value(plan.stragglers),
+       "what slows workers down, for `goodput synth`"},
+      {"trace", Need::kOptional, config::object(config::access(plan.trace)),
+       "length and noise, for `goodput synth`"},
+  };
+}
+
+Result<ClusterConfig> read_cluster(const std::string& path) {
+  return config::read<ClusterConfig>(path);
+}
+
+Result<TrainingPlan> read_training_plan(const std::string& path) {
+  TrainingPlan plan;
+  plan.file = path;
+  plan.files = {path};
+  GOODPUT_TRY_STATUS(config::read_file(path, config::access(plan)));
+  return plan;
+}
+
+}  // namespace goodput

@@ -1,0 +1,64 @@
+// One training step nobody need have run: a model, how it is cut up, the machines, and who prices the ops.
+//
+// configs/plans/*.json (format: docs/formats.md). Strict: unknown keys and values out of range are errors
+// that name file and JSON pointer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/cost/roofline.h"
+#include "models/plan/parallel_plan.h"
+#include "models/plan/stragglers.h"
+#include "models/shape/model_shape.h"
+#include "sim/base/errors.h"
+#include "sim/config/config.h"
+#include "sim/machine/cluster.h"
+
+namespace goodput {
+
+// How tokens spread over the experts of a layer: expert ranks by popularity, share ~ 1 / rank^skew (Zipf), in
+// an order drawn per layer from the seed. 0: balanced.
+struct ExpertLoad {
+  double skew = 0;
+};
+
+struct TrainingPlan {
+  std::string file;                // for messages; empty: not from a file
+  std::vector<std::string> files;  // that were read for it
+  ModelShape model;
+  ParallelPlan parallel;
+  ClusterSpec cluster;
+  RooflineParameters roofline;          // the cluster's "efficiency", or the plan's own
+  std::string cost_model = "roofline";  // a name of models/cost/cost_models.def
+  std::string calibration;              // path of the calibration file; empty: the cost model's default
+  ExpertLoad expert_load;
+  std::vector<Straggler> stragglers;  // of a trace of the plan (`goodput synth`)
+  std::optional<TraceSettings> trace;
+};
+
+// Reads the plan and the model and cluster files it names, and checks that they fit together
+// (check_training_plan).
+Result<TrainingPlan> read_training_plan(const std::string& path);
+
+// The rules between fields: sizes that must divide, parallelism against GPUs, schedule against shape. One
+// line that names the field ("PLAN /parallel/ep: ..."). Whether it fits into memory is not its business
+// (models/step/memory_model.h).
+Status check_training_plan(const TrainingPlan& plan);
+
+// A cluster and what software reaches of it: configs/clusters/*.json.
+struct ClusterConfig {
+  ClusterSpec cluster;
+  RooflineParameters roofline;
+};
+Result<ClusterConfig> read_cluster(const std::string& path);
+
+// The fields of the files, for reading, echoing and describing them (docs/formats.md).
+[[nodiscard]] config::Fields config_fields(TrainingPlan& plan);
+[[nodiscard]] config::Fields config_fields(ClusterConfig& config);
+[[nodiscard]] config::Fields config_fields(RooflineParameters& roofline);
+[[nodiscard]] Status config_finish(TrainingPlan& plan);
+
+}  // namespace goodput

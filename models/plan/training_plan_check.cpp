@@ -1,0 +1,177 @@
+// The rules between the fields of a plan. Error::where is a JSON pointer until check_training_plan() puts the
+// file before it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "models/plan/training_plan.h"
+#include "models/schedule/schedule.h"
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+Status must_divide(std::string_view key, std::int64_t divisor, std::string_view whole, std::int64_t value) {
+  if (value % divisor == 0) return Ok{};
+  return Error{fmt::format("/parallel/{}", key),
+               fmt::format("is {}, which does not divide {} ({})", divisor, whole, value)};
+}
+
+Status check_gpus(const TrainingPlan& plan) {
+  const ParallelPlan& parallel = plan.parallel;
+  const double gpus = static_cast<double>(parallel.dp) * parallel.pp * parallel.tp * parallel.cp;
+  if (gpus <= static_cast<double>(plan.cluster.gpus())) return Ok{};
+  return Error{"/parallel",
+               fmt::format("dp {} x pp {} x tp {} x cp {} needs {:.0f} GPUs, the cluster has {}", parallel.dp,
+                           parallel.pp, parallel.tp, parallel.cp, gpus, plan.cluster.gpus())};
+}
+
+// A rank has whole heads and whole columns of the FFN; key/value heads are copied where there are fewer.
+Status check_tensor_parallelism(const TrainingPlan& plan) {
+  const ModelShape& model = plan.model;
+  const std::int32_t tp = plan.parallel.tp;
+  GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's heads", model.heads));
+  GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's hidden", model.hidden));
+  GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's ffn", model.ffn));
+  if (model.moe) GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's expert_ffn", model.moe->expert_ffn));
+  if (model.latent || model.kv_heads % tp == 0 || tp % model.kv_heads == 0) return Ok{};
+  return Error{"/parallel/tp",
+               fmt::format("is {}, neither a divisor nor a multiple of the model's kv_heads ({})", tp,
+                           model.kv_heads)};
+}
+
+// Tensor-parallel peers that hold different experts have to hold different tokens.
+Status check_whole_experts(const ParallelPlan& parallel) {
+  if (parallel.tp > 1 && !parallel.sequence_parallel) {
+    return Error{"/parallel/sequence_parallel",
+                 fmt::format("is false, but experts that tp {} does not cut up want it", parallel.tp)};
+  }
+  return must_divide("ep", parallel.ep, "dp x cp x tp",
+                     std::int64_t{parallel.dp} * parallel.cp * parallel.tp);
+}
+
+Status check_expert_parallelism(const TrainingPlan& plan) {
+  const ParallelPlan& parallel = plan.parallel;
+  if (parallel.expert_slots > 0) return check_whole_experts(parallel);
+  if (parallel.ep == 1) return Ok{};
+  if (!plan.model.moe)
+    return Error{"/parallel/ep", fmt::format("is {}, but the model has no experts", parallel.ep)};
+  GOODPUT_TRY_STATUS(must_divide("ep", parallel.ep, "the model's experts", plan.model.moe->experts));
+  return must_divide("ep", parallel.ep, "dp x cp", std::int64_t{parallel.dp} * parallel.cp);
+}
+
+Status check_batch(const ParallelPlan& parallel) {
+  const std::int64_t at_once = std::int64_t{parallel.dp} * parallel.micro_batch;
+  if (parallel.global_batch % at_once != 0) {
+    return Error{"/parallel/global_batch",
+                 fmt::format("is {}, want a multiple of dp {} x micro_batch {} = {}", parallel.global_batch,
+                             parallel.dp, parallel.micro_batch, at_once)};
+  }
+  return must_divide("cp", parallel.cp, "sequence_length", parallel.sequence_length);
+}
+
+Status check_split(const TrainingPlan& plan, std::int64_t positions) {
+  const std::vector<std::int32_t>& split = plan.parallel.layers_per_stage;
+  const std::int32_t layers = plan.model.layers;
+  if (split.empty()) {
+    if (layers % positions == 0) return Ok{};
+    return Error{"/parallel/pp",
+                 fmt::format("{} layers do not spread evenly over {} pipeline positions (pp {} x vpp "
+                             "{}); say how in layers_per_stage",
+                             layers, positions, plan.parallel.pp, plan.parallel.vpp)};
+  }
+  if (std::cmp_not_equal(split.size(), positions)) {
+    return Error{
+        "/parallel/layers_per_stage",
+        fmt::format("has {} entries, want one for each of the {} pipeline positions (pp {} x vpp {})",
+                    split.size(), positions, plan.parallel.pp, plan.parallel.vpp)};
+  }
+  const std::int64_t sum = std::accumulate(split.begin(), split.end(), std::int64_t{0});
+  if (sum == layers) return Ok{};
+  return Error{"/parallel/layers_per_stage",
+               fmt::format("adds up to {} layers, the model has {}", sum, layers)};
+}
+
+// Layers are counted in thousands at most; more positions than that are empty, and cost quadratic time.
+constexpr std::int64_t kMostPositions = 10'000;
+// Some 4 GB each, and half a minute.
+constexpr double kMostOps = 20e6;
+constexpr double kMostTimes = 200e6;  // of ops on all ranks
+
+// At most that many parts does a pass over a layer come in, forwards (models/step/layer_work.h).
+double parts_of_layer(const TrainingPlan& plan) {
+  const ParallelPlan& parallel = plan.parallel;
+  double parts = 2 + (parallel.zero == 3 ? 1 : 0) + (parallel.cp > 1 ? 1 : 0) + (parallel.tp > 1 ? 2 : 0);
+  if (plan.model.moe) parts += 2 + (parallel.ep > 1 ? 3 : 0);
+  return parts;
+}
+
+// A step of more ops would take minutes and all memory. What this counts is no less than what
+// models/step/planned_step.h makes, layer by layer.
+Status check_size(const TrainingPlan& plan, const PipelineSchedule& schedule) {
+  const ParallelPlan& parallel = plan.parallel;
+  const double positions = static_cast<double>(parallel.pp) * parallel.vpp;
+  const double layers = static_cast<double>(plan.model.layers) + plan.model.mtp_layers;
+  double passes = 2;
+  if (!schedule.is_recordable()) ++passes;               // backwards in two halves
+  if (parallel.recompute == Recompute::kFull) ++passes;  // forwards again
+  const double heads = 2.0 + plan.model.mtp_layers;      // and the embedding
+  const double sends = 4;
+  const double each = passes * (layers * parts_of_layer(plan) + heads + positions) + sends * positions;
+  const double ranks = plan.model.moe && plan.expert_load.skew > 0 ? parallel.ep : 1;
+  const double ops = static_cast<double>(parallel.micro_batches()) * each + 8 * positions;
+  const double most = std::min(kMostOps, kMostTimes / ranks);
+  if (ops <= most) return Ok{};
+  return Error{
+      "/parallel/global_batch",
+      fmt::format("is {}, {} micro-batches a replica, which makes a step of some {:.3g} million ops{}; "
+                  "goodput takes {:.3g} million: lower it, or raise dp or micro_batch",
+                  parallel.global_batch, parallel.micro_batches(), 1e-6 * ops,
+                  ranks > 1 ? fmt::format(" on each of {} expert ranks", ranks) : "", 1e-6 * most)};
+}
+
+Status check_pipeline(const TrainingPlan& plan) {
+  const ParallelPlan& parallel = plan.parallel;
+  if (std::int64_t{parallel.pp} * parallel.vpp > kMostPositions) {
+    return Error{"/parallel/pp", fmt::format("{} x vpp {} are more than {} pipeline positions", parallel.pp,
+                                             parallel.vpp, kMostPositions)};
+  }
+  GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(parallel.schedule));
+  const ScheduleShape shape{.stages = parallel.pp,
+                            .chunks = parallel.vpp,
+                            .micro_batches = static_cast<std::int32_t>(parallel.micro_batches())};
+  GOODPUT_TRY_STATUS(schedule->check(shape));
+  GOODPUT_TRY_STATUS(check_split(plan, schedule->positions(shape)));
+  return check_size(plan, *schedule);
+}
+
+Status check_precision(const TrainingPlan& plan) {
+  if (plan.parallel.dtype != Dtype::kFp8 || plan.cluster.gpu.fp8) return Ok{};
+  return Error{"/parallel/dtype", fmt::format("is \"fp8\", but GPU {} has none (no fp8_tflops)",
+                                              goodput::quoted(plan.cluster.gpu.name))};
+}
+
+Status check_rules(const TrainingPlan& plan) {
+  GOODPUT_TRY_STATUS(check_gpus(plan));
+  GOODPUT_TRY_STATUS(check_tensor_parallelism(plan));
+  GOODPUT_TRY_STATUS(check_expert_parallelism(plan));
+  GOODPUT_TRY_STATUS(check_batch(plan.parallel));
+  GOODPUT_TRY_STATUS(check_pipeline(plan));
+  return check_precision(plan);
+}
+
+}  // namespace
+
+Status config_finish(TrainingPlan& plan) {
+  return check_rules(plan);
+}
+
+Status check_training_plan(const TrainingPlan& plan) {
+  Status status = check_rules(plan);
+  if (status) return status;
+  return config::Place{plan.file, status.error().where, {}}.error(status.error().what);
+}
+
+}  // namespace goodput

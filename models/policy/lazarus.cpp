@@ -1,0 +1,394 @@
+// Lazarus (arXiv 2407.04656): elastic training of mixtures of experts. Experts have as many replicas as their
+// load asks for, placed so that all survive as many losses as possible. After a loss the nodes that are left
+// plan anew, fetch from each other what they lack, and go on with the step that was cut short. Only when an
+// expert is lost with all its replicas the job restarts from a checkpoint.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "models/policy/lazarus_plans.h"
+#include "models/policy/node_choice.h"
+#include "models/policy/policy.h"
+#include "models/policy/policy_options.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::string_view kAllocationNames[] = {"eq1", "eplb", "balanced"};
+constexpr std::string_view kPlanNames[] = {"mro", "best", "spread", "compact", "eplb"};
+constexpr std::string_view kMappingNames[] = {"greedy", "optimal"};
+
+struct LazarusOptions {
+  LazarusPlacement placement{};
+  MigrationTiming migration{};
+  StepSettings step{};
+  RestartTiming restart{};
+  CheckpointSettings checkpoint{.interval_steps = 0};
+  SlowNodeRule slow_nodes{};
+  std::int64_t rebalance_steps = 200;
+  SimDuration gather = from_seconds(120);
+};
+
+// Nodes that hold a plan's experts.
+struct Holders {
+  LazarusPlans::PlanId plan = 0;
+  std::vector<NodeId> nodes{};  // by place of the plan
+  std::vector<bool> is_left{};  // by place: whether its node still holds what it held
+
+  [[nodiscard]] bool is_whole() const {
+    return std::all_of(is_left.begin(), is_left.end(), [](bool left) { return left; });
+  }
+  void forget(NodeId node) {
+    const auto place = std::find(nodes.begin(), nodes.end(), node);
+    if (place != nodes.end()) is_left[static_cast<std::size_t>(place - nodes.begin())] = false;
+  }
+  [[nodiscard]] std::vector<NodeId> holders() const {  // ascending
+    std::vector<NodeId> left;
+    for (std::size_t place = 0; place < nodes.size(); ++place) {
+      if (is_left[place]) left.push_back(nodes[place]);
+    }
+    std::sort(left.begin(), left.end());
+    return left;
+  }
+  [[nodiscard]] bool has(NodeId node) const {
+    const auto place = std::find(nodes.begin(), nodes.end(), node);
+    return place != nodes.end() && is_left[static_cast<std::size_t>(place - nodes.begin())];
+  }
+};
+
+class LazarusPolicy final : public RecoveryPolicy {
+ public:
+  LazarusPolicy(const JobModel& job, const LazarusOptions& options, LazarusPlans& plans)
+      : job_(&job),
+        options_(&options),
+        plans_(&plans),
+        choice_(options.slow_nodes),
+        bytes_(checkpoint_bytes(job, options.checkpoint)) {}
+
+  [[nodiscard]] Response on_change(const JobView& job, const NodeChange& change) override {
+    const ChangeImpact impact = impact_of(change, used_);
+    for (const NodeId node : change.lost) forget(node);
+    if (is_waiting_) return usable(job) > 0 ? Response::kInterrupt : Response::kIgnore;
+    if (impact.loses) {
+      has_lost_ = true;
+      lost_at_ = job.now;
+      return Response::kInterrupt;
+    }
+    if (impact.offers && wake_at_ == kNoTime) wake_at_ = job.now + options_->gather;
+    const bool may_swap =
+        impact.offers && options_->slow_nodes.action == SlowNodeAction::kSwap && slowest_ < 1;
+    return impact.slows || may_swap ? Response::kAtStepEnd : Response::kIgnore;
+  }
+
+  [[nodiscard]] Response on_wake(const JobView& job) override {
+    wake_at_ = kNoTime;
+    if (!could_grow(job)) return Response::kIgnore;
+    is_growing_ = true;
+    return Response::kAtStepEnd;
+  }
+  [[nodiscard]] SimTime wake_at() const override { return wake_at_; }
+
+  [[nodiscard]] Course decide(const JobState& job) override {
+    if (!job.was_interrupted && next_) held_ = std::move(*next_);
+    if (!job.was_interrupted && !is_waiting_) must_restart_ = false;
+    next_.reset();
+    const std::int32_t nodes = usable(job);
+    if (nodes == 0) return wait();
+    if (!has_begun_) return start(job, nodes);
+    if (must_restart_) return restart(job, nodes);
+    is_growing_ = is_growing_ && could_grow(job);  // who joined may be gone again
+    give_up_slow_nodes(job, nodes);
+    if (held_.is_whole() && !is_growing_ && !has_lost_) return rebalance(job);
+    return reconfigure(job, nodes);
+  }
+
+  [[nodiscard]] Pace pace(std::int64_t step) override {
+    const std::size_t window = job_->routing().window_at(step);
+    return {plans_->step(plan_, window, slowest_).step, job_->routing().window_end(window)};
+  }
+
+  [[nodiscard]] std::vector<PolicyMetric> metrics(std::int64_t /*steps*/) const override {
+    return {{"experts_moved", static_cast<double>(experts_moved_)},
+            {"most_experts_moved", static_cast<double>(most_experts_moved_)},
+            {"longest_reconfiguration_s", to_seconds(longest_reconfiguration_)},
+            {"longest_rebalancing_s", to_seconds(longest_rebalancing_)}};
+  }
+
+ private:
+  [[nodiscard]] std::int32_t usable(const JobView& job) const {
+    return plans_->usable(choice_.available(*job.members));
+  }
+  [[nodiscard]] bool could_grow(const JobView& job) const {
+    return !is_waiting_ && usable(job) > static_cast<std::int32_t>(used_.size());
+  }
+
+  void forget(NodeId node) {
+    held_.forget(node);
+    if (next_) next_->forget(node);
+  }
+
+  // Evicted ones, and those that a healthy one takes the place of: as long as no expert is lost by that.
+  void give_up_slow_nodes(const JobState& job, std::int32_t nodes) {
+    std::vector<NodeId> chosen;
+    if (options_->slow_nodes.action == SlowNodeAction::kSwap)
+      choice_.choose(*job.members, nodes, held_.holders(), chosen);
+    for (const NodeId node : held_.holders()) {
+      if (!choice_.may_use(*job.members, node)) {
+        held_.forget(node);
+      } else if (!chosen.empty() && !std::binary_search(chosen.begin(), chosen.end(), node) &&
+                 job.members->speed(node) < options_->slow_nodes.threshold) {
+        Holders without = held_;
+        without.forget(node);
+        if (holds_every_expert(without)) held_ = std::move(without);
+      }
+    }
+  }
+  [[nodiscard]] bool holds_every_expert(const Holders& held) {
+    const auto left = std::count(held.is_left.begin(), held.is_left.end(), true);
+    const auto others = static_cast<std::int32_t>(std::ssize(held.nodes) - left);
+    return plans_->move(held.plan, held.is_left, others, held.plan).is_possible;
+  }
+
+  Course wait() {
+    is_waiting_ = must_restart_ = true;  // fewer slots than experts: some are lost
+    is_growing_ = false;
+    wake_at_ = kNoTime;
+    used_.clear();
+    Course course;
+    course.kind = Course::Kind::kWait;
+    course.from = ResumeFrom::kStorage;
+    std::int32_t least = plans_->least_nodes();
+    while (plans_->usable(least) == 0) ++least;
+    course.reason = nodes_needed(options_->slow_nodes, least);
+    return course;
+  }
+
+  Course start(const JobState& job, std::int32_t nodes) {
+    take_any(job, nodes, ResumeFrom::kHere);
+    has_begun_ = must_restart_ = true;  // until it is done nobody holds anything
+    is_waiting_ = has_lost_ = false;
+    Phases phases;
+    if (job_->start() == JobStart::kCold) phases.add(TimeBucket::kProgramStartup, options_->restart.startup);
+    return train(job, Cause::kStart, ResumeFrom::kHere, phases);
+  }
+
+  Course restart(const JobState& job, std::int32_t nodes) {
+    Phases phases;
+    // It was not noticed before, even if those that are needed are there again by now.
+    if (has_lost_)
+      phases.add(TimeBucket::kInfrastructureRecovery, lost_at_ + options_->restart.detect - job.now);
+    phases.add(TimeBucket::kProgramStartup, options_->restart.startup);
+    phases.add(TimeBucket::kCheckpointRestore, bytes_ / options_->checkpoint.read);
+    take_any(job, nodes, ResumeFrom::kStorage);
+    must_restart_ = true;  // until it is done
+    is_waiting_ = is_growing_ = has_lost_ = false;
+    return train(job, Cause::kRestart, ResumeFrom::kStorage, phases);
+  }
+
+  // Everybody loads what the plan gives to its place.
+  void take_any(const JobState& job, std::int32_t nodes, ResumeFrom from) {
+    Holders next;
+    next.plan = plans_->plan(nodes, job_->routing().window_at(job.step_from(from)));
+    choice_.choose(*job.members, nodes, {}, next.nodes);
+    next.is_left.assign(next.nodes.size(), true);
+    next_ = std::move(next);
+  }
+
+  // The nodes stay the same; experts move where loads have changed, at a step that is due for it.
+  Course rebalance(const JobState& job) {
+    const std::int64_t every = options_->rebalance_steps;
+    const bool is_due = every > 0 && job.step % every == 0;
+    const auto to =
+        is_due ? plans_->plan(plans_->nodes(held_.plan), job_->routing().window_at(job.step)) : held_.plan;
+    const LazarusPlans::Move& move = plans_->move(held_.plan, held_.is_left, 0, to);
+    take_places(to, move, {});
+    Phases phases;
+    if (move.experts == 0) return train(job, Cause::kNone, ResumeFrom::kHere, phases);
+    phases.add(TimeBucket::kExpertRebalancing, move.time.plan + move.time.transfer);
+    longest_rebalancing_ = std::max(longest_rebalancing_, move.time.plan + move.time.transfer);
+    return train(job, Cause::kRebalancing, ResumeFrom::kHere, phases);
+  }
+
+  // On other nodes, because some were lost or because some joined.
+  Course reconfigure(const JobState& job, std::int32_t nodes) {
+    choice_.choose(*job.members, nodes, held_.holders(), used_);
+    std::vector<NodeId> joined;
+    std::copy_if(used_.begin(), used_.end(), std::back_inserter(joined),
+                 [this](NodeId node) { return !held_.has(node); });
+    const auto to = plans_->plan(nodes, job_->routing().window_at(job.step));
+    const LazarusPlans::Move& move =
+        plans_->move(held_.plan, held_.is_left, static_cast<std::int32_t>(joined.size()), to);
+    if (!move.is_possible) return restart(job, nodes);
+    const bool grows = held_.is_whole() && !has_lost_;
+    Phases phases;
+    if (has_lost_) phases.add(TimeBucket::kInfrastructureRecovery, move.time.detect);
+    phases.add(grows ? TimeBucket::kElasticScaleUp : TimeBucket::kElasticSliceDown,
+               move.time.regroup + move.time.plan);
+    phases.add(TimeBucket::kElasticReinitialization, move.time.transfer);
+    if (!grows) longest_reconfiguration_ = std::max(longest_reconfiguration_, move.time.total());
+    take_places(to, move, joined);
+    is_growing_ = has_lost_ = false;
+    return train(job, grows ? Cause::kScaleUp : Cause::kReconfiguration, ResumeFrom::kHere, phases);
+  }
+
+  void take_places(LazarusPlans::PlanId to, const LazarusPlans::Move& move,
+                   const std::vector<NodeId>& joined) {
+    Holders next{to, {}, std::vector<bool>(move.node_of_place.size(), true)};
+    for (const std::int32_t id : move.node_of_place) {
+      const auto at = static_cast<std::size_t>(id);
+      next.nodes.push_back(at < held_.nodes.size() ? held_.nodes[at] : joined[at - held_.nodes.size()]);
+    }
+    next_ = std::move(next);
+    experts_moved_ += move.experts;
+    most_experts_moved_ = std::max(most_experts_moved_, move.experts);
+  }
+
+  // With next_, as soon as the phases are over.
+  Course train(const JobState& job, Cause cause, ResumeFrom from, const Phases& phases) {
+    plan_ = next_->plan;
+    used_ = next_->nodes;
+    std::sort(used_.begin(), used_.end());
+    slowest_ = job.members->slowest(used_);
+    if (cause != Cause::kNone && cause != Cause::kRebalancing) wake_at_ = kNoTime;
+    const std::int64_t step = job.step_from(from);
+    const StepTime& time = plans_->step(plan_, job_->routing().window_at(step), slowest_);
+    Course course;
+    course.cause = cause;
+    course.from = from;
+    course.phases = phases;
+    course.nodes = used_;
+    course.samples_per_step = time.samples;
+    course.checkpoints[1] = checkpoint_rule(options_->checkpoint, save_times(), time, restart_time());
+    course.decide_at_step = next_rebalancing(step);
+    return course;
+  }
+
+  [[nodiscard]] SaveTimes save_times() const {
+    return whole_save_times(options_->checkpoint, bytes_, static_cast<std::int32_t>(used_.size()));
+  }
+  [[nodiscard]] SimDuration restart_time() const {
+    return options_->restart.detect + options_->restart.startup + bytes_ / options_->checkpoint.read;
+  }
+
+  // The first one behind `step` by which loads are others than those of the plan.
+  [[nodiscard]] std::int64_t next_rebalancing(std::int64_t step) const {
+    const std::int64_t every = options_->rebalance_steps;
+    const std::int64_t change = job_->routing().window_end(plans_->window(plan_));
+    if (every == 0 || change > kNoStep - every) return kNoStep;
+    return (std::max(step, change - 1) / every + 1) * every;
+  }
+
+  const JobModel* job_;
+  const LazarusOptions* options_;
+  LazarusPlans* plans_;
+  NodeChoice choice_;
+  Bytes bytes_;  // of a whole checkpoint
+
+  Holders held_;                 // who holds the state
+  std::optional<Holders> next_;  // who will, once the phases are over
+  LazarusPlans::PlanId plan_ = 0;
+  std::vector<NodeId> used_;  // ascending
+  double slowest_ = 1;
+  bool has_begun_ = false;
+  bool has_lost_ = false;      // a node in use, and nothing has been done about it
+  SimTime lost_at_{};          // the last of them
+  bool must_restart_ = false;  // no node holds anything that is worth going on with
+  bool is_waiting_ = false;
+  bool is_growing_ = false;  // those that joined have been gathered
+  SimTime wake_at_ = kNoTime;
+
+  std::int64_t experts_moved_ = 0;
+  std::int64_t most_experts_moved_ = 0;
+  SimDuration longest_reconfiguration_{};
+  SimDuration longest_rebalancing_{};
+};
+
+class LazarusSetup final : public PolicySetup {
+ public:
+  [[nodiscard]] config::Fields fields() override {
+    using config::Need;
+    LazarusPlacement& placement = options_.placement;
+    return {
+        {"slots_per_gpu", Need::kOptional, config::integer(placement.slots_per_gpu, 1, 1024),
+         "experts that a GPU holds, of each layer"},
+        {"allocation", Need::kOptional, config::choice(placement.allocation, kAllocationNames),
+         "how many replicas: Lazarus' Eq. 1, DeepSeek's EPLB, or balanced (goodput placement)"},
+        {"plan", Need::kOptional, config::choice(placement.plan, kPlanNames),
+         "where they go (goodput placement)"},
+        {"min_replicas", Need::kOptional, config::integer(placement.min_replicas, 1, 1024),
+         "of every expert, where slots allow"},
+        {"mapping", Need::kOptional, config::choice(placement.mapping, kMappingNames),
+         "which node takes which place of a new plan"},
+        {"rebalance_steps", Need::kOptional, config::integer(options_.rebalance_steps, 0, 1'000'000),
+         "experts move to follow their loads; 0: never"},
+        {"gather_s", Need::kOptional, config::number(options_.gather, kPolicySeconds, from_seconds(1)),
+         "from the first node that joins until the job grows"},
+        {"migration", Need::kOptional, config::object(options_.migration),
+         "how long a reconfiguration takes"},
+        {"restart", Need::kOptional, config::object(options_.restart), "of a restart from a checkpoint"},
+        {"checkpoint", Need::kOptional, config::object(options_.checkpoint),
+         "none unless interval_steps is given"},
+        {"slow_nodes", Need::kOptional, config::object(options_.slow_nodes),
+         "what is done about fail-slow nodes"},
+        {"step_overhead_s", Need::kOptional, config::number(options_.step.step_overhead_s, kPolicySeconds),
+         "once a step, on top of what the op graph says"},
+        config::tier(tier_)};
+  }
+
+  [[nodiscard]] Status prepare(const JobModel& job) override {
+    if (!job.has_experts()) return Error{"", "the model has no experts to place; name another policy"};
+    const ModuleBytes bytes = module_bytes(job.modules(), options_.checkpoint.bytes_per_parameter);
+    job_ = &job;
+    plans_ = std::make_unique<LazarusPlans>(job, options_.placement, options_.step, options_.migration,
+                                            bytes.expert_each.front());
+    if (plans_->least_nodes() > job.most_nodes()) {
+      return Error{"/slots_per_gpu",
+                   fmt::format("is {}: all experts take {} nodes, and the cluster has {}",
+                               options_.placement.slots_per_gpu, plans_->least_nodes(), job.most_nodes())};
+    }
+    const std::int32_t most = plans_->usable(job.most_nodes());
+    if (most == 0) {
+      return Error{"", fmt::format("whole replicas of the plan that hold all experts do not fit the {} nodes "
+                                   "of its cluster",
+                                   job.most_nodes())};
+    }
+    // One step on all nodes, so that what cannot be timed is known before any run.
+    GOODPUT_TRY(const StepTime step, plans_->check(most));
+    tier_ = lowest(tier_, step.tier);
+    return Ok{};
+  }
+
+  [[nodiscard]] std::unique_ptr<RecoveryPolicy> make() override {
+    return std::make_unique<LazarusPolicy>(*job_, options_, *plans_);
+  }
+
+  [[nodiscard]] std::vector<std::string> warnings() const override {
+    const std::int32_t slots = options_.placement.slots_per_gpu * job_->plan().cluster.gpus_per_node;
+    const auto memory = job_->steps().flexible_memory(plans_->usable(job_->most_nodes()), slots);
+    std::vector<std::string> warnings;
+    if (memory && !memory->fits()) warnings.push_back(memory->verdict());
+    const CheckpointSettings& checkpoint = options_.checkpoint;
+    if (checkpoint.rule == IntervalRule::kFixed && checkpoint.interval_steps == 0)
+      warnings.emplace_back("writes no checkpoints: once all replicas of an expert are lost it begins anew");
+    return warnings;
+  }
+
+  [[nodiscard]] Tier tier() const override { return tier_; }
+
+ private:
+  LazarusOptions options_;
+  const JobModel* job_ = nullptr;
+  std::unique_ptr<LazarusPlans> plans_;
+  Tier tier_ = Tier::kAssumed;
+};
+
+}  // namespace
+
+PolicyInfo lazarus_policy() {
+  return {"lazarus", "elastic experts: replicas by load, placed to survive losses; goes on without a restart",
+          [] { return std::unique_ptr<PolicySetup>(std::make_unique<LazarusSetup>()); }};
+}
+
+}  // namespace goodput

@@ -1,0 +1,114 @@
+#include "models/policy/lazarus_plans.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "models/placement/gpu_balance.h"
+#include "sim/base/errors.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kMostMoves = 200'000;  // kept; some 100 MB with a hundred nodes
+
+}  // namespace
+
+LazarusPlans::LazarusPlans(const JobModel& job, const LazarusPlacement& placement,
+                           const StepSettings& settings, const MigrationTiming& timing, Bytes expert)
+    : job_(&job), placement_(placement), settings_(settings), timing_(timing), expert_(expert) {}
+
+std::int32_t LazarusPlans::least_nodes() const {
+  const std::int32_t slots = placement_.slots_per_gpu * job_->plan().cluster.gpus_per_node;
+  return (job_->plan().model.moe->experts + slots - 1) / slots;
+}
+
+std::int32_t LazarusPlans::usable(std::int32_t nodes) const {
+  const ParallelPlan& plan = job_->plan().parallel;
+  const std::int64_t gpus = job_->plan().cluster.gpus_per_node;
+  const std::int64_t together = std::lcm(std::int64_t{plan.pp} * plan.tp * plan.cp, gpus) / gpus;
+  const auto used = static_cast<std::int32_t>(std::min(nodes, job_->most_nodes()) / together * together);
+  return used >= least_nodes() ? used : 0;
+}
+
+Result<LazarusPlans::Placed> LazarusPlans::place(std::int32_t nodes, std::size_t window) const {
+  const std::int32_t gpus = job_->plan().cluster.gpus_per_node;
+  const ExpertNodes grid{nodes, placement_.slots_per_gpu * gpus, gpus};
+  const PlacementChoice choice{placement_.allocation, placement_.plan, placement_.min_replicas, {}};
+  GOODPUT_TRY(const PlacedLayers layers, place_experts(job_->routing().loads(window), grid, choice));
+  Placed placed{nodes, window, {}, std::vector<StepTime>(job_->routing().windows())};
+  for (const PlacedLayer& layer : layers.layers)
+    placed.layers.push_back(in_order_of_gpus(layer.placement, layer.layer, gpus));
+  return placed;
+}
+
+Result<StepTime> LazarusPlans::time(const Placed& placed, std::size_t window, double slowest) const {
+  StepSettings settings = settings_;
+  settings.slowest_speed = slowest;
+  return job_->steps().flexible(placed.layers, job_->routing().loads(window), settings);
+}
+
+Result<StepTime> LazarusPlans::check(std::int32_t nodes) const {
+  GOODPUT_TRY(const Placed placed, place(nodes, 0));
+  return time(placed, 0, 1);
+}
+
+LazarusPlans::PlanId LazarusPlans::plan(std::int32_t nodes, std::size_t window) {
+  const auto [found, is_new] = plan_of_.try_emplace({nodes, window}, static_cast<PlanId>(plans_.size()));
+  if (!is_new) return found->second;
+  Result<Placed> placed = place(nodes, window);
+  GOODPUT_CHECK(placed.has_value(), placed.error().message());
+  plans_.push_back(*std::move(placed));
+  return found->second;
+}
+
+const StepTime& LazarusPlans::step(PlanId plan, std::size_t window, double slowest) {
+  Placed& placed = plans_[static_cast<std::size_t>(plan)];
+  StepTime& healthy = placed.steps[window];
+  const std::tuple<PlanId, std::size_t, double> key{plan, window, slowest};
+  if (slowest == 1 && healthy.step > SimDuration{}) return healthy;
+  if (slowest != 1 && key == slow_key_) return slow_;
+  const Result<StepTime> time = this->time(placed, window, slowest);
+  GOODPUT_CHECK(time.has_value(), time.error().message());
+  GOODPUT_CHECK(time->step > SimDuration{}, "a step that takes no time");
+  if (slowest == 1) return healthy = *time;
+  slow_key_ = key;
+  return slow_ = *time;
+}
+
+const LazarusPlans::Move& LazarusPlans::move(PlanId from, const std::vector<bool>& is_left,
+                                             std::int32_t joined, PlanId to) {
+  GOODPUT_CHECK(static_cast<std::int32_t>(is_left.size()) == nodes(from), "places of another plan");
+  std::vector<std::uint64_t> key = {static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to),
+                                    static_cast<std::uint64_t>(joined)};
+  key.resize(3 + (is_left.size() + 63) / 64);
+  for (std::size_t place = 0; place < is_left.size(); ++place)
+    key[3 + place / 64] |= std::uint64_t{is_left[place]} << place % 64;
+  if (moves_.size() >= kMostMoves) moves_.clear();
+  const auto [found, is_new] = moves_.try_emplace(std::move(key));
+  if (is_new) {
+    found->second = compute(plans_[static_cast<std::size_t>(from)], is_left, joined,
+                            plans_[static_cast<std::size_t>(to)]);
+  }
+  return found->second;
+}
+
+LazarusPlans::Move LazarusPlans::compute(const Placed& from, const std::vector<bool>& is_left,
+                                         std::int32_t joined, const Placed& to) const {
+  PlacedExperts held{from.layers, {}};
+  std::vector<std::int32_t> live;
+  for (std::int32_t place = 0; place < from.nodes; ++place) {
+    held.node_ids.push_back(place);
+    if (is_left[static_cast<std::size_t>(place)]) live.push_back(place);
+  }
+  for (std::int32_t i = 0; i < joined; ++i) live.push_back(from.nodes + i);
+  const Migration migration = migrate(held, live, to.layers, placement_.mapping);
+  Move move;
+  move.is_possible = migration.moves.from_checkpoint.empty();
+  if (!move.is_possible) return move;
+  move.node_of_place = migration.placed.node_ids;
+  move.experts = migration.newly_assigned;
+  move.time = migration_time(migration, expert_, timing_);
+  return move;
+}
+
+}  // namespace goodput

@@ -1,0 +1,50 @@
+// How n nodes stand in pipelines of unequal length, and how long a step takes them (Oobleck, SOSP 2023).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "models/job/job_model.h"
+
+namespace goodput {
+
+// Layers [first, end) of the model.
+struct LayerSpan {
+  std::int32_t first = 0;
+  std::int32_t end = 0;
+};
+
+struct PipelineLayout {
+  std::vector<LayerSpan> layers_of_place{};  // by place: pipeline after pipeline, first stage first
+  std::vector<std::int32_t> lengths{};       // nodes of each pipeline
+  StepTime time{};                           // with the plan's whole batch, split by the pipelines' speeds
+};
+
+class PipelineLayouts {
+ public:
+  // Keeps a reference. `nodes` of the shortest pipeline; there are as many pipelines as that allows.
+  PipelineLayouts(const JobModel& job, std::int32_t shortest, const StepSettings& settings)
+      : job_(&job), shortest_(shortest), settings_(settings) {}
+
+  // The most that can be used: no pipeline has more stages than the model has layers.
+  [[nodiscard]] std::int32_t usable(std::int32_t nodes) const;
+
+  // REQUIRES: usable(nodes) == nodes > 0. Fails on what the plan's schedule or cost model cannot do.
+  [[nodiscard]] Result<PipelineLayout> lay_out(std::int32_t nodes, double slowest) const;
+
+  // The same, for healthy nodes found only once. Checks that it does not fail.
+  [[nodiscard]] const PipelineLayout& at(std::int32_t nodes, double slowest);
+
+ private:
+  [[nodiscard]] std::int32_t stages_of(std::int32_t nodes) const;
+  [[nodiscard]] std::vector<std::int32_t> layers_by_stage(std::int32_t stages) const;
+
+  const JobModel* job_;
+  std::int32_t shortest_;
+  StepSettings settings_;
+  std::map<std::int32_t, PipelineLayout> healthy_;
+  PipelineLayout slow_;
+};
+
+}  // namespace goodput

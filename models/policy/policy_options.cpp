@@ -1,0 +1,73 @@
+#include "models/policy/policy_options.h"
+
+#include <algorithm>
+
+namespace goodput {
+namespace {
+
+using config::Need;
+
+constexpr std::int64_t kMostSteps = 1'000'000'000;
+
+}  // namespace
+
+config::Fields config_fields(RestartTiming& timing) {
+  return {{"detect_s", Need::kOptional, config::number(timing.detect, kPolicySeconds, from_seconds(1)),
+           "until a loss is noticed"},
+          {"startup_s", Need::kOptional, config::number(timing.startup, kPolicySeconds, from_seconds(1)),
+           "processes, libraries and process groups, before state is loaded"}};
+}
+
+config::Fields config_fields(CheckpointSettings& settings) {
+  return {{"interval", Need::kOptional, config::choice(settings.rule, kIntervalRuleNames),
+           "how often: fixed, or Young's, Daly's or the optimal interval for mtbf_hours"},
+          {"interval_steps", Need::kOptional, config::integer(settings.interval_steps, 0, kMostSteps),
+           "fixed: from one checkpoint to the next; 0: none"},
+          {"mtbf_hours", Need::kOptional, config::number(settings.mtbf_hours, config::between(0, 1e6)),
+           "of the job as a whole; for the other rules"},
+          {"mode", Need::kOptional, config::choice(settings.mode, kSaveModeNames),
+           "sync: training stands still; async: it goes on once the state is in CPU memory"},
+          {"write_gb_per_s", Need::kOptional, config::number(settings.write, kPolicyGbPerS, 1e9),
+           "storage takes, of all nodes together"},
+          {"read_gb_per_s", Need::kOptional, config::number(settings.read, kPolicyGbPerS, 1e9),
+           "storage gives, to all nodes together"},
+          {"snapshot_gb_per_s", Need::kOptional, config::number(settings.snapshot, kPolicyGbPerS, 1e9),
+           "async: a node copies to its memory"},
+          {"bytes_per_parameter", Need::kOptional, config::integer(settings.bytes_per_parameter, 1, 64),
+           "14: 16-bit weights, 32-bit master weights and two moments"}};
+}
+
+Status config_finish(CheckpointSettings& settings) {
+  if (settings.rule != IntervalRule::kFixed && settings.mtbf_hours <= 0) {
+    return Error{"/mtbf_hours", "is not given, and the rule needs it; give it, or interval \"fixed\""};
+  }
+  return Ok{};
+}
+
+Bytes checkpoint_bytes(const JobModel& job, const CheckpointSettings& settings) {
+  return module_bytes(job.modules(), settings.bytes_per_parameter).total();
+}
+
+CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const SaveTimes& times,
+                               const StepTime& step, SimDuration restart) {
+  CheckpointRule rule;
+  rule.stall = save_stall(settings.mode, times, step.forward_backward);
+  rule.lag = settings.mode == SaveMode::kAsync ? times.total() - rule.stall : SimDuration{};
+  if (settings.rule == IntervalRule::kFixed) {
+    rule.interval = settings.interval_steps;
+  } else {
+    const FailureCosts costs{settings.mtbf_hours * 3600, std::max(to_seconds(rule.stall), 1e-9),
+                             to_seconds(restart)};
+    rule.interval = interval_steps(settings.rule, costs, to_seconds(step.step));
+  }
+  if (rule.interval > 0)
+    rule.interval = std::max(rule.interval, least_interval(settings.mode, times, step.step));
+  return rule;
+}
+
+SaveTimes whole_save_times(const CheckpointSettings& settings, Bytes bytes, std::int32_t nodes) {
+  if (settings.mode == SaveMode::kSync) return {{}, bytes / settings.write};
+  return {Bytes{bytes.value / nodes} / settings.snapshot, bytes / settings.write};
+}
+
+}  // namespace goodput

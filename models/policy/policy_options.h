@@ -1,0 +1,54 @@
+// Options that several recovery policies share.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "models/checkpoint/save_cost.h"
+#include "models/checkpoint/save_interval.h"
+#include "models/job/job_model.h"
+#include "sim/base/errors.h"
+#include "sim/base/units.h"
+#include "sim/config/config.h"
+#include "sim/job/steady_training.h"
+
+namespace goodput {
+
+// What policies take for durations, and for rates of storage and networks: what a clock of nanoseconds in 64
+// bits can count with any model.
+inline constexpr config::Range kPolicySeconds = config::between(0, 1e7);
+inline constexpr config::Range kPolicyGbPerS = config::between(1e-3, 1e12);
+
+// What it takes to start a job again.
+struct RestartTiming {
+  SimDuration detect = from_seconds(15);   // until a loss is noticed
+  SimDuration startup = from_seconds(60);  // of processes, libraries and process groups
+};
+[[nodiscard]] config::Fields config_fields(RestartTiming& timing);
+
+// Whole checkpoints in shared storage.
+struct CheckpointSettings {
+  IntervalRule rule = IntervalRule::kFixed;
+  std::int64_t interval_steps = 50;  // kFixed; 0: no checkpoints
+  double mtbf_hours = 0;             // of the job; the other rules
+  SaveMode mode = SaveMode::kSync;
+  BytesPerSecond write{1e9};      // storage, from all nodes together
+  BytesPerSecond read{1e9};       // likewise
+  BytesPerSecond snapshot{10e9};  // of a node to its own memory; kAsync
+  std::int32_t bytes_per_parameter = 14;
+};
+[[nodiscard]] config::Fields config_fields(CheckpointSettings& settings);
+[[nodiscard]] Status config_finish(CheckpointSettings& settings);
+
+// Bytes of a whole checkpoint.
+[[nodiscard]] Bytes checkpoint_bytes(const JobModel& job, const CheckpointSettings& settings);
+
+// Of a whole checkpoint that `nodes` nodes write together.
+[[nodiscard]] SaveTimes whole_save_times(const CheckpointSettings& settings, Bytes bytes, std::int32_t nodes);
+
+// What saving that takes so long does to training. `restart`: until training goes on after a loss. An
+// interval that storage cannot keep up with is stretched.
+[[nodiscard]] CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const SaveTimes& times,
+                                             const StepTime& step, SimDuration restart);
+
+}  // namespace goodput

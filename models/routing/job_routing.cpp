@@ -1,0 +1,97 @@
+#include "models/routing/job_routing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "sim/base/index.h"
+#include "sim/routing/routing_statistics.h"
+
+namespace goodput {
+namespace {
+
+std::size_t nearest_row(const RoutingTrace& trace, std::int64_t iteration) {
+  const std::size_t before = trace.index_at(iteration);
+  const std::vector<std::int64_t>& recorded = trace.iterations();
+  if (before + 1 == recorded.size() || recorded[before] >= iteration) return before;
+  return recorded[before + 1] - iteration < iteration - recorded[before] ? before + 1 : before;
+}
+
+Status check_selection(const RoutingTrace& trace, const RoutingSelection& selection) {
+  if (selection.experts < 1 || selection.experts > trace.experts()) {
+    return Error{"routing", fmt::format("has {} experts a layer, the model {}; give it a trace with as many",
+                                        trace.experts(), selection.experts)};
+  }
+  if (selection.layers.empty()) return Error{"routing", "no layer is selected"};
+  for (const std::size_t layer : selection.layers) {
+    if (layer < trace.layers().size()) continue;
+    return Error{"routing",
+                 fmt::format("has {} layers, so none at position {}", trace.layers().size(), layer)};
+  }
+  return Ok{};
+}
+
+// By layer: the experts that stand for the model's, in order of their numbers.
+std::vector<std::vector<std::int32_t>> selected_experts(const RoutingTrace& trace,
+                                                        const RoutingSelection& selection) {
+  const std::size_t row = nearest_row(trace, selection.top_at_iteration);
+  std::vector<std::vector<std::int32_t>> selected;
+  for (const std::size_t layer : selection.layers) {
+    selected.push_back(busiest_experts(trace.loads(row, layer), index(selection.experts)));
+    std::sort(selected.back().begin(), selected.back().end());
+  }
+  return selected;
+}
+
+}  // namespace
+
+Result<JobRouting> JobRouting::from_trace(const RoutingTrace& trace, const RoutingSelection& selection) {
+  GOODPUT_TRY_STATUS(check_selection(trace, selection));
+  const auto experts = selected_experts(trace, selection);
+  JobRouting routing;
+  for (std::size_t row = 0; row < trace.iterations().size(); ++row) {
+    LayerTokens tokens(selection.layers.size());
+    for (std::size_t l = 0; l < tokens.size(); ++l) {
+      const auto loads = trace.loads(row, selection.layers[l]);
+      for (const std::int32_t e : experts[l]) tokens[l].push_back(loads[index(e)]);
+    }
+    if (!routing.loads_.empty() && routing.loads_.back() == tokens) continue;
+    routing.first_step_.push_back(trace.iterations()[row]);
+    routing.loads_.push_back(std::move(tokens));
+  }
+  return routing;
+}
+
+JobRouting JobRouting::balanced(std::int32_t layers, std::int32_t experts) {
+  GOODPUT_CHECK(layers >= 0 && experts > 0, "a layer has experts");
+  JobRouting routing;
+  routing.first_step_ = {0};
+  routing.loads_.emplace_back(index(layers), std::vector<std::int64_t>(index(experts), 1));
+  return routing;
+}
+
+std::size_t JobRouting::window_at(std::int64_t step) const {
+  const auto later = std::upper_bound(first_step_.begin() + 1, first_step_.end(), step);
+  return static_cast<std::size_t>(later - first_step_.begin()) - 1;
+}
+
+std::int64_t JobRouting::window_end(std::size_t window) const {
+  GOODPUT_CHECK(window < windows(), "no such window of a routing");
+  return window + 1 < windows() ? first_step_[window + 1] : std::numeric_limits<std::int64_t>::max();
+}
+
+std::span<const std::vector<std::int64_t>> JobRouting::loads(std::size_t window) const {
+  GOODPUT_CHECK(window < windows(), "no such window of a routing");
+  return loads_[window];
+}
+
+LayerTokens scaled_loads(std::span<const std::vector<std::int64_t>> loads, std::int64_t tokens) {
+  LayerTokens scaled;
+  scaled.reserve(loads.size());
+  for (const std::vector<std::int64_t>& layer : loads) scaled.push_back(scale_loads(layer, tokens));
+  return scaled;
+}
+
+}  // namespace goodput

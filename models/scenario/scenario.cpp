@@ -1,0 +1,222 @@
+#include "models/scenario/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sim/base/text.h"
+#include "sim/config/json_file.h"
+
+namespace goodput {
+namespace {
+
+using config::Need;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr std::int64_t kMostSteps = 1'000'000'000'000;
+constexpr std::int64_t kMostTrials = 10'000'000;
+constexpr double kLongestYears = 100;
+constexpr std::size_t kLongestName = 64;
+
+// ---- Policies: an object with a name of one's own for each.
+
+Status read_policy(const std::string& name, const json& value, const config::Place& place,
+                   ScenarioPolicy& policy) {
+  if (name.empty() || name.size() > kLongestName || on_one_line(name) != name)
+    return place.error(fmt::format("is no name, want 1 to {} characters of one line", kLongestName));
+  if (!value.is_object()) return place.not_wanted(value, "an object with the policy's options");
+  policy.name = name;
+  policy.policy = name;
+  json options = value;
+  if (const auto named = value.find("policy"); named != value.end()) {
+    if (!named->is_string()) return place.at("policy").not_wanted(*named, "the name of a policy");
+    policy.policy = named->get<std::string>();
+    options.erase("policy");
+  }
+  if (auto found = find_policy(policy.policy); !found) {
+    const bool is_key = policy.policy == name && !value.contains("policy");
+    return (is_key ? place : place.at("policy")).error(found.error().what);
+  }
+  policy.options = options.dump();
+  return Ok{};
+}
+
+// In the order of models/policy/policies.def, those of one kind by name: JSON objects have no order.
+std::size_t rank_of(const std::string& policy) {
+  const std::vector<PolicyInfo> all = recovery_policies();
+  return static_cast<std::size_t>(
+      std::find_if(all.begin(), all.end(), [&](const PolicyInfo& info) { return info.name == policy; }) -
+      all.begin());
+}
+
+config::Value policies_value(std::vector<ScenarioPolicy>& policies) {
+  const auto read = [&policies](const json& value, config::Place& place) -> Status {
+    if (!value.is_object()) return place.not_wanted(value, "an object: {\"lazarus\": {}, \"ds\": {}}");
+    if (value.empty()) return place.error("is empty, want a policy: {\"lazarus\": {}}");
+    policies.clear();
+    for (const auto& [name, options] : value.items()) {
+      ScenarioPolicy policy;
+      GOODPUT_TRY_STATUS(read_policy(name, options, place.at(name), policy));
+      policies.push_back(std::move(policy));
+    }
+    std::stable_sort(policies.begin(), policies.end(),
+                     [](const auto& a, const auto& b) { return rank_of(a.policy) < rank_of(b.policy); });
+    return Ok{};
+  };
+  const auto write = [&policies](ordered_json& into) {
+    for (const ScenarioPolicy& policy : policies) {
+      ordered_json options = ordered_json::parse(policy.options);
+      if (policy.policy != policy.name) options["policy"] = policy.policy;
+      into[policy.name] = std::move(options);
+    }
+  };
+  return {"an object: options by policy", read, write, {}};
+}
+
+// ---- Changes from the command line.
+
+json value_of(const std::string& text) {
+  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? json(text) : value;
+}
+
+Error bad_change(const ScenarioChange& change, std::string_view what) {
+  return {"", fmt::format("--set {}={}: {}", on_one_line(change.pointer), on_one_line(change.value), what)};
+}
+
+// Everything but the last name of the pointer has to be there.
+Status apply_change(const ScenarioChange& change, json& scenario) {
+  if (!change.pointer.starts_with('/'))
+    return bad_change(change, "a JSON pointer begins with a slash: /failures/p");
+  const std::string parent = change.pointer.substr(0, change.pointer.rfind('/'));
+  try {
+    const json::json_pointer above(parent);
+    if (!scenario.contains(above)) {
+      return bad_change(change,
+                        fmt::format("the scenario has no object {}; set it as a whole first: {}={{...}}",
+                                    goodput::quoted(parent), on_one_line(parent)));
+    }
+    if (!scenario.at(above).is_structured())
+      return bad_change(change, fmt::format("{} is no object in the scenario", goodput::quoted(parent)));
+    const json::json_pointer at(change.pointer);
+    const json& parent_value = scenario.at(above);
+    if (parent_value.is_array() && !scenario.contains(at) && at.back() != "-" &&
+        at.back() != std::to_string(parent_value.size()))
+      return bad_change(change, fmt::format("the array has {} entries", parent_value.size()));
+    scenario[at] = value_of(change.value);
+  } catch (const json::exception&) {
+    return bad_change(change, "is no JSON pointer, or points nowhere in the scenario");
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+JobGoal Scenario::goal() const {
+  JobGoal goal;
+  if (samples > 0) goal.samples = samples;
+  if (steps > 0) goal.steps = steps;
+  if (duration > SimDuration{}) goal.until = SimTime{duration};
+  return goal;
+}
+
+config::Fields config_fields(RoutingSource& routing) {
+  return {{"file", Need::kOptional, config::path(routing.file), "a recorded routing trace"},
+          {"model", Need::kOptional, config::path(routing.model),
+           "a file like those of configs/routing: routing is synthesized, if there is no `file`"},
+          {"layers", Need::kOptional, config::text(routing.layers),
+           "of the trace, one for each MoE layer of the model: 0-11; none: its first ones"},
+          {"top_at_iteration", Need::kOptional, config::integer(routing.top_at_iteration, 0, kMostSteps),
+           "the busiest experts of the trace at this iteration stand for the model's"},
+          {"skew", Need::kOptional, config::number(routing.skew, config::between(0, 10)),
+           "without file and model: experts get shares ~ 1/rank^skew, for ever"}};
+}
+
+config::Fields config_fields(Scenario& scenario) {
+  const config::Value price =
+      config::number([&scenario] { return scenario.usd_per_node_hour; },
+                     [&scenario](double usd) { scenario.usd_per_node_hour = usd; }, config::between(0, 1e6));
+  return {
+      {"plan", Need::kRequired,
+       config::object_or_name(config::access(scenario.plan), "plans", scenario.files),
+       "model, machines, and how the one is cut up over the others"},
+      {"nodes", Need::kOptional, config::integer(scenario.nodes, 0),
+       "the most the job uses, with fewer replicas where the plan has more; 0: as the plan's cluster"},
+      {"routing", Need::kOptional, config::object(config::access(scenario.routing)),
+       "of tokens to experts; none: balanced"},
+      {"failures", Need::kRequired, failures_value(scenario.failures), "what happens to the nodes"},
+      {"samples", Need::kOptional, config::integer(scenario.samples, 0, kMostSteps),
+       "to train; 0: no such goal"},
+      {"steps", Need::kOptional, config::integer(scenario.steps, 0, kMostSteps), "to train; 0: no such goal"},
+      {"duration_s", Need::kOptional,
+       config::number(scenario.duration, config::between(0, kLongestYears * 365 * 86400), from_seconds(1)),
+       "after which the job is stopped; 0: it is not"},
+      {"trials", Need::kOptional, config::integer(scenario.trials, 1, kMostTrials),
+       "with other failures each, the same ones for every policy"},
+      {"start", Need::kOptional, config::choice(scenario.start, kJobStartNames),
+       "cold: processes start first; running: time begins with the first step"},
+      {"usd_per_node_hour", Need::kOptional, price,
+       "of every node held; none: the prices of the trace, if any"},
+      {"policies", Need::kRequired, policies_value(scenario.policies),
+       "that compete: options by name; \"policy\" says which it is, if not the name"},
+      config::tier(scenario.tier)};
+}
+
+namespace {
+
+// Fewer replicas where the plan has more than the nodes can hold: whole expert-parallel groups, the same
+// micro-batches for each.
+void fit_to_nodes(TrainingPlan& plan, std::int32_t nodes) {
+  plan.cluster.nodes = nodes;
+  ParallelPlan& parallel = plan.parallel;
+  const std::int64_t held = plan.cluster.gpus();
+  if (parallel.gpus() <= held) return;
+  std::int64_t dp = held / (parallel.gpus() / parallel.dp);
+  while (dp > 0 && dp * parallel.cp % parallel.ep != 0) --dp;
+  if (dp == 0) return;  // check_training_plan() says what is wrong
+  const std::int64_t micro_batches = parallel.micro_batches();
+  parallel.dp = static_cast<std::int32_t>(dp);
+  parallel.global_batch = dp * parallel.micro_batch * micro_batches;
+}
+
+}  // namespace
+
+Status config_finish(Scenario& scenario) {
+  if (scenario.nodes > 0) fit_to_nodes(scenario.plan, scenario.nodes);
+  const bool has_end = scenario.samples > 0 || scenario.steps > 0 || scenario.duration > SimDuration{};
+  if (!has_end) return Error{"", "has no end: give samples, steps or duration_s"};
+  return Ok{};
+}
+
+Result<Scenario> read_scenario(const std::string& path, const std::vector<ScenarioChange>& changes) {
+  GOODPUT_TRY(json text, config::parse_file(path));
+  for (const ScenarioChange& change : changes) GOODPUT_TRY_STATUS(apply_change(change, text));
+  Scenario scenario;
+  scenario.file = path;
+  scenario.files = {path};
+  config::Place place{path, {}, {}};
+  GOODPUT_TRY_STATUS(config::object(scenario).read(text, place));
+  scenario.plan.file = scenario.files.size() > 1 ? scenario.files[1] : path + " /plan";
+  GOODPUT_TRY_STATUS(check_training_plan(scenario.plan));
+  for (const ScenarioPolicy& policy : scenario.policies) {
+    GOODPUT_TRY(const std::unique_ptr<PolicySetup> unused, make_policy(scenario, policy));
+    static_cast<void>(unused);
+  }
+  return scenario;
+}
+
+Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const ScenarioPolicy& policy) {
+  GOODPUT_TRY(const PolicyInfo info, find_policy(policy.policy));
+  std::unique_ptr<PolicySetup> setup = info.make();
+  config::Place place = config::Place{scenario.file, {}, {}}.at("policies").at(policy.name);
+  const config::ObjectAccess access{[] { return true; }, [&setup] { return setup->fields(); },
+                                    []() -> Status { return Ok{}; }};
+  const json options = json::parse(policy.options);
+  GOODPUT_TRY_STATUS(config::object(access).read(options, place));
+  return setup;
+}
+
+}  // namespace goodput

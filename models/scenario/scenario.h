@@ -1,0 +1,74 @@
+// An experiment: a job, the nodes it may have and what happens to them, and the policies that compete.
+//
+// configs/scenarios/*.json (format: docs/formats.md). Strict: unknown keys and values out of range are errors
+// that name file and JSON pointer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/failure/failure_models.h"
+#include "models/job/job_model.h"
+#include "models/plan/training_plan.h"
+#include "models/policy/policy.h"
+#include "sim/base/errors.h"
+#include "sim/config/config.h"
+#include "sim/job/job_engine.h"
+
+namespace goodput {
+
+// Where the routing of the job's MoE layers comes from.
+struct RoutingSource {
+  std::string file{};                   // a recorded trace; empty: `model`
+  std::string model{};                  // configs/routing/*.json, synthesized; also where there is no `file`
+  std::string layers{};                 // of the recording, one a MoE layer: "0-11"; empty: the first ones
+  std::int64_t top_at_iteration = 201;  // its busiest experts at this iteration stand for the model's
+  double skew = 0;  // without file and model: shares ~ 1 / rank^skew, for ever; 0: balanced
+};
+
+// A policy under the name that results call it by.
+struct ScenarioPolicy {
+  std::string name{};
+  std::string policy{};   // of recovery_policies(); the name, unless "policy" says otherwise
+  std::string options{};  // JSON, as in the file, without "policy"
+};
+
+struct Scenario {
+  std::string file{};
+  std::vector<std::string> files{};  // that it was read from
+  TrainingPlan plan{};
+  std::int32_t nodes = 0;  // the most the job uses; 0: those of the plan's cluster
+  std::optional<RoutingSource> routing{};
+  std::vector<FailureConfig> failures{};
+  std::int64_t samples = 0;  // the job ends with so many; 0: no such goal
+  std::int64_t steps = 0;    // likewise
+  SimDuration duration{};    // it is stopped after so long; 0: it is not
+  std::int64_t trials = 1;
+  JobStart start = JobStart::kCold;
+  std::optional<double> usd_per_node_hour{};  // none: the prices of the trace, if it has any
+  std::vector<ScenarioPolicy> policies{};
+  Tier tier = Tier::kMeasured;
+
+  [[nodiscard]] JobGoal goal() const;
+};
+
+// `/failures/p` = `0.15`: replaces a value, or adds one where it is missing.
+struct ScenarioChange {
+  std::string pointer{};
+  std::string value{};  // JSON; what is no JSON is text
+};
+
+// Reads a scenario with some values changed, and checks all that can be without its traces.
+Result<Scenario> read_scenario(const std::string& path, const std::vector<ScenarioChange>& changes);
+
+// The options of a policy, read, not yet prepared. Errors name file and pointer.
+Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const ScenarioPolicy& policy);
+
+[[nodiscard]] config::Fields config_fields(Scenario& scenario);
+[[nodiscard]] config::Fields config_fields(RoutingSource& routing);
+[[nodiscard]] Status config_finish(Scenario& scenario);
+
+}  // namespace goodput

@@ -1,0 +1,25 @@
+// 1F1B (PipeDream-Flush; Narayanan et al., 2021): as many forwards as there are stages behind, then one
+// forward and one backward in turn. Bubble, as a share of the time: (p-1) / (m+p-1).
+#include "models/schedule/schedule.h"
+
+namespace goodput {
+namespace {
+
+class OneForwardOneBackward final : public PipelineSchedule {
+ public:
+  [[nodiscard]] Status check(const ScheduleShape& shape) const override {
+    return require_one_chunk(shape, "1f1b");
+  }
+  [[nodiscard]] std::vector<Pass> passes(const ScheduleShape& shape, std::int32_t stage) const override {
+    return passes_in_order(PassOrder::kOneForwardOneBackward, shape, stage);
+  }
+};
+
+}  // namespace
+
+const PipelineSchedule& one_forward_one_backward_schedule() {
+  static const OneForwardOneBackward schedule;
+  return schedule;
+}
+
+}  // namespace goodput

@@ -1,0 +1,69 @@
+#include "models/schedule/schedule.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "sim/base/text.h"
+
+namespace goodput {
+
+#define GOODPUT_SCHEDULE(maker, name, summary) const PipelineSchedule& maker();
+#include "models/schedule/schedules.def"
+#undef GOODPUT_SCHEDULE
+
+std::int32_t PipelineSchedule::positions(const ScheduleShape& shape) const {
+  return shape.stages * shape.chunks;
+}
+
+ChunkPlace PipelineSchedule::place(const ScheduleShape& shape, std::int32_t stage, std::int32_t chunk) const {
+  return {0, chunk * shape.stages + stage};
+}
+
+std::vector<Pass> passes_in_order(PassOrder order, const ScheduleShape& shape, std::int32_t stage) {
+  const PipelineShape pipeline{shape.stages, shape.chunks};
+  const std::int64_t each = std::int64_t{shape.chunks} * shape.micro_batches;
+  const std::int64_t leading = forwards_before_alternation(order, pipeline, stage, each);
+  std::vector<Pass> passes;
+  passes.reserve(static_cast<std::size_t>(2 * each));
+  std::int64_t forwards = 0;
+  std::int64_t backwards = 0;
+  for (std::int64_t i = 0; i < 2 * each; ++i) {
+    const bool backward = is_backward_at(i, leading, each);
+    const PassTarget target =
+        backward ? backward_target(pipeline, backwards++) : forward_target(pipeline, forwards++);
+    passes.push_back({backward ? Pass::Kind::kBackward : Pass::Kind::kForward,
+                      static_cast<std::int16_t>(target.chunk),
+                      static_cast<std::int32_t>(target.micro_batch)});
+  }
+  return passes;
+}
+
+Status require_one_chunk(const ScheduleShape& shape, std::string_view schedule) {
+  if (shape.chunks == 1) return Ok{};
+  return Error{"/parallel/vpp",
+               fmt::format("{} chunks a stage, but schedule {} runs one; use \"interleaved\"", shape.chunks,
+                           goodput::quoted(schedule))};
+}
+
+std::span<const ScheduleInfo> schedules() {
+  static const std::array registered = {
+#define GOODPUT_SCHEDULE(maker, name, summary) ScheduleInfo{name, summary, maker()},
+#include "models/schedule/schedules.def"
+#undef GOODPUT_SCHEDULE
+  };
+  return registered;
+}
+
+Result<const PipelineSchedule*> find_schedule(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const ScheduleInfo& info : schedules()) {
+    if (info.name == name) return &info.schedule;
+    known.push_back(info.name);
+  }
+  return Error{"/parallel/schedule", fmt::format("no schedule {}{}; known: {}", goodput::quoted(name),
+                                                 did_you_mean(name, known), fmt::join(known, ", "))};
+}
+
+}  // namespace goodput

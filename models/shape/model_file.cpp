@@ -1,0 +1,26 @@
+#include "models/shape/model_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sim/config/json_file.h"
+
+namespace goodput {
+namespace {
+
+template <typename Model>
+Result<AnyModel> read_as(const nlohmann::json& text, const std::string& path) {
+  Model model;
+  config::Place place{path, {}, {}};
+  GOODPUT_TRY_STATUS(config::object(model).read(text, place));
+  return AnyModel{std::move(model)};
+}
+
+}  // namespace
+
+// Parsed once, so that a pipe will do.
+Result<AnyModel> read_any_model(const std::string& path) {
+  GOODPUT_TRY(const nlohmann::json text, config::parse_file(path));
+  return text.contains("swin") ? read_as<SwinModel>(text, path) : read_as<ModelShape>(text, path);
+}
+
+}  // namespace goodput

@@ -1,0 +1,172 @@
+// configs/models/*.json.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "models/shape/model_shape.h"
+
+namespace goodput {
+namespace {
+
+using config::Need;
+
+constexpr std::int64_t kMostLayers = 10'000;
+constexpr std::int64_t kMostWidth = 1'000'000;
+constexpr double kMostParameters = 1e16;  // keeps every count of ours inside 63 bits
+
+Status check_attention(const ModelShape& model) {
+  if (model.latent) {
+    if (model.kv_heads != 0) return Error{"/kv_heads", "has no meaning beside \"latent\"; remove it"};
+    if (model.head_dim != 0) return Error{"/head_dim", "has no meaning beside \"latent\"; remove it"};
+    return Ok{};
+  }
+  if (model.head_dim == 0) {
+    return Error{"/head_dim", fmt::format("is missing, and hidden ({}) is no multiple of heads ({})",
+                                          model.hidden, model.heads)};
+  }
+  if (model.heads % model.kv_heads != 0) {
+    return Error{"/kv_heads",
+                 fmt::format("is {}, want a divisor of heads ({})", model.kv_heads, model.heads)};
+  }
+  return Ok{};
+}
+
+Status check_moe(const ModelShape& model) {
+  const MoeShape& moe = *model.moe;
+  if (moe.top_k > moe.experts)
+    return Error{"/moe/top_k",
+                 fmt::format("is {}, more than there are experts ({})", moe.top_k, moe.experts)};
+  for (std::size_t i = 0; i < moe.layers.size(); ++i) {
+    if (moe.layers[i] >= model.layers || (i > 0 && moe.layers[i] <= moe.layers[i - 1])) {
+      return Error{
+          fmt::format("/moe/layers/{}", i),
+          fmt::format("is {}, want layers in ascending order below {}", moe.layers[i], model.layers)};
+    }
+  }
+  if (moe.layers.empty() && moe.first_layer >= model.layers) {
+    return Error{"/moe/first_layer",
+                 fmt::format("is {}, want a layer below {}", moe.first_layer, model.layers)};
+  }
+  return Ok{};
+}
+
+bool has_dense_layer(const ModelShape& model) {
+  for (std::int32_t layer = 0; layer < model.layers; ++layer) {
+    if (!model.is_moe_layer(layer)) return true;
+  }
+  return false;
+}
+
+// An upper bound: as if every layer had the dense FFN and the experts.
+double parameters_at_most(const ModelShape& model) {
+  const double hidden = model.hidden;
+  const double experts =
+      model.moe ? (1.0 + model.moe->experts + model.moe->shared_experts) * model.moe->expert_ffn : 0;
+  double heads = static_cast<double>(model.heads) * std::max(model.head_dim, 1);
+  if (model.latent) {
+    const LatentAttention& latent = *model.latent;
+    const double head = static_cast<double>(latent.nope_dim) + latent.rope_dim + latent.value_dim;
+    heads = model.heads * head * (1 + (static_cast<double>(latent.q_rank) + latent.kv_rank) / hidden) +
+            latent.q_rank + latent.kv_rank + latent.rope_dim;
+  }
+  return hidden * (2.0 * model.vocab + model.learned_positions) +
+         (static_cast<double>(model.layers) + model.mtp_layers) * hidden *
+             (4 * heads + 3.0 * model.ffn + 3 * experts + 2 * hidden);
+}
+
+// Refuses what models/shape/model_file.h reads.
+config::Value no_swin() {
+  const auto refuse = [](const nlohmann::json& /*value*/, const config::Place& place) -> Status {
+    return place.error("describes a Swin transformer, which only goodput checkpoint takes; want a decoder");
+  };
+  return {"absent", refuse, {}, {}};
+}
+
+// Written where there are any.
+config::Value buffers(Bytes& bytes) {
+  config::Value value = config::integer(bytes.value, 0, 1'000'000'000'000);
+  value.write = [&bytes](nlohmann::ordered_json& into) {
+    if (bytes.value > 0) into = bytes.value;
+  };
+  return value;
+}
+
+}  // namespace
+
+config::Fields config_fields(LatentAttention& latent) {
+  return {
+      {"q_rank", Need::kOptional, config::integer(latent.q_rank, 0, kMostWidth),
+       "0: queries are projected directly"},
+      {"kv_rank", Need::kRequired, config::integer(latent.kv_rank, 1, kMostWidth), "of keys and values"},
+      {"nope_dim", Need::kRequired, config::integer(latent.nope_dim, 1, kMostWidth),
+       "of a head, without position"},
+      {"rope_dim", Need::kRequired, config::integer(latent.rope_dim, 0, kMostWidth),
+       "of a head, with rotary position; keys share one"},
+      {"value_dim", Need::kRequired, config::integer(latent.value_dim, 1, kMostWidth), "of a head"},
+  };
+}
+
+config::Fields config_fields(MoeShape& moe) {
+  return {
+      {"experts", Need::kRequired, config::integer(moe.experts, 1, 65'536), "routed experts of a layer"},
+      {"top_k", Need::kRequired, config::integer(moe.top_k, 1, 65'536), "experts a token is sent to"},
+      {"expert_ffn", Need::kRequired, config::integer(moe.expert_ffn, 1, kMostWidth),
+       "hidden size of one expert"},
+      {"shared_experts", Need::kOptional, config::integer(moe.shared_experts, 0, 65'536),
+       "that see every token"},
+      {"layers", Need::kOptional, config::integers(moe.layers, 0, kMostLayers),
+       "which decoder layers have experts; absent: see first_layer and layer_step"},
+      {"first_layer", Need::kOptional, config::integer(moe.first_layer, 0, kMostLayers), "that has experts"},
+      {"layer_step", Need::kOptional, config::integer(moe.layer_step, 1, kMostLayers),
+       "from there on every layer_step-th has"},
+  };
+}
+
+config::Fields config_fields(ModelShape& model) {
+  return {
+      {"swin", Need::kOptional, no_swin(),
+       "models of another kind (below), which only `goodput checkpoint` takes"},
+      {"name", Need::kRequired, config::text(model.name), "for reports"},
+      {"layers", Need::kRequired, config::integer(model.layers, 1, kMostLayers), "decoder layers"},
+      {"hidden", Need::kRequired, config::integer(model.hidden, 1, kMostWidth), "width of the model"},
+      {"heads", Need::kRequired, config::integer(model.heads, 1, kMostWidth), "attention heads"},
+      {"kv_heads", Need::kOptional, config::integer(model.kv_heads, 0, kMostWidth),
+       "fewer than heads: grouped-query attention; 0: as many"},
+      {"head_dim", Need::kOptional, config::integer(model.head_dim, 0, kMostWidth), "0: hidden / heads"},
+      {"latent", Need::kOptional, config::object(model.latent),
+       "multi-head latent attention instead of kv_heads and head_dim"},
+      {"ffn", Need::kOptional, config::integer(model.ffn, 0, kMostWidth),
+       "hidden size of a dense FFN; required where a layer has one"},
+      {"gated_ffn", Need::kOptional, config::flag(model.gated_ffn), "SwiGLU: three matrices instead of two"},
+      {"biases", Need::kOptional, config::flag(model.biases), "of linear layers and norms (GPT-2 and 3)"},
+      {"vocab", Need::kRequired, config::integer(model.vocab, 1, 100'000'000), "rows of the embedding"},
+      {"learned_positions", Need::kOptional, config::integer(model.learned_positions, 0, 100'000'000),
+       "rows of a learned position embedding; 0: rotary"},
+      {"tied_head", Need::kOptional, config::flag(model.tied_head), "the output projection is the embedding"},
+      {"mtp_layers", Need::kOptional, config::integer(model.mtp_layers, 0, 100),
+       "multi-token prediction: further decoder layers, each with a projection"},
+      {"attention_buffer_bytes", Need::kOptional, buffers(model.attention_buffers),
+       "of each attention, untrained but in checkpoints: causal masks of GPT-2; absent: none"},
+      {"moe", Need::kOptional, config::object(model.moe), "mixture of experts"},
+  };
+}
+
+Status config_finish(ModelShape& model) {
+  if (!model.latent) {
+    if (model.kv_heads == 0) model.kv_heads = model.heads;
+    if (model.head_dim == 0 && model.hidden % model.heads == 0) model.head_dim = model.hidden / model.heads;
+  }
+  GOODPUT_TRY_STATUS(check_attention(model));
+  if (model.moe) GOODPUT_TRY_STATUS(check_moe(model));
+  if (model.ffn == 0 && has_dense_layer(model)) return Error{"/ffn", "is missing: a layer has no experts"};
+  if (parameters_at_most(model) > kMostParameters)
+    return Error{"/layers", "with these widths makes more than 1e16 parameters"};
+  return Ok{};
+}
+
+Result<ModelShape> read_model(const std::string& path) {
+  return config::read<ModelShape>(path);
+}
+
+}  // namespace goodput

@@ -1,0 +1,54 @@
+// Which parameters a GPU of the pipeline holds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/plan/training_plan.h"
+#include "models/schedule/schedule.h"
+#include "models/step/block_work.h"
+
+namespace goodput {
+
+// Layers [first, first + count) of the model; those of multi-token prediction, numbered from model.layers on,
+// belong to the last position.
+struct LayerRange {
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+};
+// By position of the pipeline.
+[[nodiscard]] std::vector<LayerRange> layers_by_position(const TrainingPlan& plan, std::int32_t positions);
+
+// Numbers of parameters on one GPU.
+struct HeldParameters {
+  double dense = 0;    // replicated over data and context parallelism
+  double experts = 0;  // replicated over the GPUs with the same experts
+  std::int32_t layers = 0;
+
+  HeldParameters& operator+=(const HeldParameters& other);
+};
+
+[[nodiscard]] HeldParameters parameters_of(const TrainingPlan& plan, LayerRange range);
+// With the embedding at the first position and the output projection at the last.
+[[nodiscard]] HeldParameters parameters_at(const TrainingPlan& plan, const std::vector<LayerRange>& layers,
+                                           std::int32_t position);
+// Of all chunks of a stage.
+[[nodiscard]] HeldParameters parameters_on(const TrainingPlan& plan, const PipelineSchedule& schedule,
+                                           std::int32_t stage);
+
+// GPUs that hold the same dense parameters: dp * cp, twice that where the pipeline runs in both directions
+// and every layer has a copy on another stage.
+[[nodiscard]] std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& schedule);
+// What is left of `held` for one GPU where ZeRO shares it out over all copies.
+[[nodiscard]] double owned_parameters(const TrainingPlan& plan, const PipelineSchedule& schedule,
+                                      const HeldParameters& held);
+
+// 0 for a model without experts.
+[[nodiscard]] double parameters_of_expert(const ModelShape& model);
+
+// The rows of the input table and of learned positions on one GPU, in parameters.
+[[nodiscard]] double embedding_parameters(const TrainingPlan& plan);
+
+[[nodiscard]] ScheduleShape schedule_shape(const ParallelPlan& plan);
+
+}  // namespace goodput

@@ -1,0 +1,200 @@
+#include "models/step/layer_work.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace goodput {
+namespace {
+
+GpuGroup group_of(std::int32_t size, std::int64_t stride, std::int32_t gpus_per_node) {
+  const auto together = static_cast<std::int32_t>(gpus_per_node / stride);
+  return {size, std::clamp(together, 1, size)};
+}
+
+double activation_bytes(const BlockScope& scope) {
+  return 2 * scope.tokens() * scope.model.hidden;
+}
+
+}  // namespace
+
+PlanGroups::PlanGroups(const ParallelPlan& plan, std::int32_t gpus_per_node)
+    : tensor(group_of(plan.tp, 1, gpus_per_node)),
+      context(group_of(plan.cp, plan.tp, gpus_per_node)),
+      data(group_of(plan.dp * plan.cp, plan.tp, gpus_per_node)),
+      expert(group_of(plan.ep, plan.expert_tp(), gpus_per_node)),
+      expert_data(group_of(plan.dp * plan.cp * (plan.tp / plan.expert_tp()) / plan.ep,
+                           std::int64_t{plan.expert_tp()} * plan.ep, gpus_per_node)) {}
+
+bool LayerWork::has_experts(std::int32_t layer) const {
+  return scope_.model.is_moe_layer(std::min(layer, scope_.model.layers - 1));
+}
+
+ExpertShare LayerWork::balanced_share() const {
+  if (!scope_.model.moe) return {};
+  // What the GPUs of the group send out comes back to them, spread evenly.
+  return {scope_.routed_tokens(), 1};
+}
+
+// The outputs of a tensor-parallel block are summed up: an all-reduce, or a reduce-scatter behind the block
+// and an all-gather in front of the next where norms are sharded.
+// `beside` hides it where the plan overlaps them.
+void LayerWork::add_tensor_parallel(std::vector<PartWork>& parts, LayerPart part,
+                                    std::vector<Kernel> beside) const {
+  if (scope_.plan.tp == 1) return;
+  const double bytes = activation_bytes(scope_);
+  PartWork work{part};
+  if (scope_.plan.overlap_tp_reduce) work.beside = std::move(beside);
+  if (scope_.plan.sequence_parallel) {
+    work.collectives = {{Collective::kReduceScatter, bytes, groups_.tensor},
+                        {Collective::kAllGather, bytes, groups_.tensor}};
+  } else {
+    work.collectives = {{Collective::kAllReduce, bytes, groups_.tensor}};
+  }
+  parts.push_back(std::move(work));
+}
+
+// Every GPU needs the keys and values of the whole sequence; backwards again, and their gradients are summed
+// up.
+void LayerWork::add_context_parallel(std::vector<PartWork>& parts, bool backward) const {
+  if (scope_.plan.cp == 1) return;
+  const ModelShape& model = scope_.model;
+  const double tp = scope_.plan.tp;
+  const double width = model.latent ? model.heads / tp * (model.latent->nope_dim + model.latent->value_dim) +
+                                          model.latent->rope_dim
+                                    : 2 * std::max(1.0, model.kv_heads / tp) * model.head_dim;
+  const double bytes = 2 * scope_.tokens() * scope_.plan.cp * width;
+  PartWork work{LayerPart::kAttentionCp, {}, {{Collective::kAllGather, bytes, groups_.context}}};
+  if (backward) work.collectives.push_back({Collective::kReduceScatter, bytes, groups_.context});
+  parts.push_back(std::move(work));
+}
+
+// Where tensor-parallel peers hold different tokens, experts cut up over them need the rows of all: gathered
+// in front of the experts, summed up and scattered behind them.
+void LayerWork::add_routed_rows(std::vector<PartWork>& parts, Collective kind,
+                                const ExpertShare& share) const {
+  if (!exchanges_rows()) return;
+  parts.push_back(
+      {LayerPart::kExpertsTp, {}, {{kind, 2 * share.tokens * scope_.model.hidden, groups_.tensor}}});
+}
+
+double LayerWork::shared_hidden_size() const {
+  return static_cast<double>(scope_.model.moe->shared_experts) * scope_.model.moe->expert_ffn;
+}
+
+// Every GPU tells every other how many tokens it has for each expert.
+CollectiveCall LayerWork::count_exchange() const {
+  return {Collective::kAllGather, 4.0 * scope_.model.moe->experts * groups_.expert.size, groups_.expert};
+}
+
+CollectiveCall LayerWork::routed_all_to_all(const ExpertShare& share, double bytes_per_value) const {
+  const double tokens = scope_.norm_tokens() * scope_.model.moe->top_k;
+  return {Collective::kAllToAll, bytes_per_value * tokens * scope_.model.hidden, groups_.expert,
+          share.imbalance};
+}
+
+std::vector<PartWork> LayerWork::forward(std::int32_t layer, const ExpertShare& share) const {
+  std::vector<PartWork> parts;
+  if (layer >= scope_.model.layers)
+    parts.push_back({LayerPart::kMtpProjection, mtp_projection_forward(scope_)});
+  add_context_parallel(parts, false);
+  parts.push_back({LayerPart::kAttention, attention_forward(scope_)});
+  add_tensor_parallel(parts, LayerPart::kAttentionTp);
+  if (!has_experts(layer)) {
+    parts.push_back({LayerPart::kFfn, ffn_forward(scope_, scope_.model.ffn)});
+    add_tensor_parallel(parts, LayerPart::kFfnTp);
+    return parts;
+  }
+  parts.push_back({LayerPart::kRouter, router_forward(scope_)});
+  if (scope_.plan.ep > 1) {
+    parts.push_back({LayerPart::kCountExchange, {}, {count_exchange()}});
+    const double width = scope_.plan.dtype == Dtype::kFp8 ? 1 : 2;
+    parts.push_back({LayerPart::kDispatch, {}, {routed_all_to_all(share, width)}});
+  }
+  if (has_shared_experts()) parts.push_back({LayerPart::kFfn, ffn_forward(scope_, shared_hidden_size())});
+  add_routed_rows(parts, Collective::kAllGather, share);
+  parts.push_back({LayerPart::kExperts, experts_forward(scope_, share.tokens)});
+  add_routed_rows(parts, Collective::kReduceScatter, share);
+  if (scope_.plan.ep > 1) parts.push_back({LayerPart::kCombine, {}, {routed_all_to_all(share, 2)}});
+  if (sums_up_experts()) add_tensor_parallel(parts, LayerPart::kFfnTp);
+  return parts;
+}
+
+std::vector<PartWork> LayerWork::backward(std::int32_t layer, const ExpertShare& share,
+                                          Gradients gradients) const {
+  std::vector<PartWork> parts;
+  const bool communicates = has_activations(gradients);
+  // Products of weight gradients hide reductions where the pass runs them.
+  const auto hideaway = [&](std::vector<Kernel> kernels) {
+    return has_weights(gradients) ? std::move(kernels) : std::vector<Kernel>{};
+  };
+  if (scope_.plan.recompute == Recompute::kFull && communicates) parts = forward(layer, share);
+  if (has_experts(layer)) {
+    // Gradients travel the way of the tokens, back and forth, in 16 bits.
+    const bool travels = communicates && scope_.plan.ep > 1;
+    if (communicates && sums_up_experts()) add_tensor_parallel(parts, LayerPart::kFfnTp);
+    if (travels) parts.push_back({LayerPart::kCombine, {}, {routed_all_to_all(share, 2)}});
+    if (communicates) add_routed_rows(parts, Collective::kAllGather, share);
+    parts.push_back({LayerPart::kExperts, experts_backward(scope_, share.tokens, gradients)});
+    if (communicates) add_routed_rows(parts, Collective::kReduceScatter, share);
+    if (has_shared_experts()) {
+      parts.push_back({LayerPart::kFfn, ffn_backward(scope_, shared_hidden_size(), gradients)});
+    }
+    if (travels) parts.push_back({LayerPart::kDispatch, {}, {routed_all_to_all(share, 2)}});
+    parts.push_back({LayerPart::kRouter, router_backward(scope_, gradients)});
+  } else {
+    parts.push_back({LayerPart::kFfn, ffn_backward(scope_, scope_.model.ffn, gradients)});
+    if (communicates) {
+      add_tensor_parallel(parts, LayerPart::kFfnTp,
+                          hideaway(ffn_input_weight_gradient(scope_, scope_.model.ffn)));
+    }
+  }
+  parts.push_back({LayerPart::kAttention, attention_backward(scope_, gradients)});
+  if (communicates) {
+    add_tensor_parallel(parts, LayerPart::kAttentionTp, hideaway(attention_input_weight_gradient(scope_)));
+    add_context_parallel(parts, true);
+  }
+  if (layer >= scope_.model.layers) {
+    parts.push_back({LayerPart::kMtpProjection, mtp_projection_backward(scope_, gradients)});
+  }
+  return parts;
+}
+
+std::vector<PartWork> LayerWork::embedding_forward() const {
+  std::vector<PartWork> parts = {{LayerPart::kEmbedding, goodput::embedding_forward(scope_)}};
+  if (scope_.plan.tp == 1) return parts;
+  // Every GPU looks up the tokens of its part of the vocabulary.
+  const Collective kind = scope_.plan.sequence_parallel ? Collective::kReduceScatter : Collective::kAllReduce;
+  parts.push_back({LayerPart::kEmbeddingTp, {}, {{kind, activation_bytes(scope_), groups_.tensor}}});
+  return parts;
+}
+
+std::vector<PartWork> LayerWork::embedding_backward() const {
+  std::vector<PartWork> parts = {{LayerPart::kEmbedding, goodput::embedding_backward(scope_)}};
+  if (scope_.plan.tp == 1 || !scope_.plan.sequence_parallel) return parts;
+  const CollectiveCall gather{Collective::kAllGather, activation_bytes(scope_), groups_.tensor};
+  parts.push_back({LayerPart::kEmbeddingTp, {}, {gather}});
+  return parts;
+}
+
+std::vector<PartWork> LayerWork::head_forward() const {
+  std::vector<PartWork> parts = {{LayerPart::kHead, goodput::head_forward(scope_)}};
+  if (scope_.plan.tp == 1) return parts;
+  // Largest logit, sum of exponentials, logit of the target: 4 bytes a token each.
+  PartWork work{LayerPart::kHeadTp};
+  work.collectives.assign(3, {Collective::kAllReduce, 4 * scope_.tokens(), groups_.tensor});
+  if (scope_.plan.sequence_parallel) {
+    work.collectives.push_back({Collective::kAllGather, activation_bytes(scope_), groups_.tensor});
+  }
+  parts.push_back(std::move(work));
+  return parts;
+}
+
+std::vector<PartWork> LayerWork::head_backward(Gradients gradients) const {
+  std::vector<PartWork> parts = {{LayerPart::kHead, goodput::head_backward(scope_, gradients)}};
+  if (scope_.plan.tp == 1 || !has_activations(gradients)) return parts;
+  const Collective kind = scope_.plan.sequence_parallel ? Collective::kReduceScatter : Collective::kAllReduce;
+  parts.push_back({LayerPart::kHeadTp, {}, {{kind, activation_bytes(scope_), groups_.tensor}}});
+  return parts;
+}
+
+}  // namespace goodput

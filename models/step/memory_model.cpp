@@ -1,0 +1,200 @@
+#include "models/step/memory_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "models/step/held_parameters.h"
+#include "models/step/layer_work.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kBytes16 = 2;
+constexpr double kMasterAndMoments = 12;
+constexpr Bytes kReserved{std::int64_t{3} << 29};  // 1.5 GiB, assumed: context and communication buffers
+
+// More than any GPU will ever have stays that: sums of all parts fit 63 bits.
+Bytes whole(double bytes) {
+  constexpr double kMost = 1e18;
+  return {static_cast<std::int64_t>(std::min(bytes, kMost))};
+}
+
+// What the backward pass of a layer needs of its forward, for one micro-batch on one GPU.
+class LayerActivations {
+ public:
+  explicit LayerActivations(const TrainingPlan& plan) : plan_(plan), scope_{plan.model, plan.parallel} {}
+
+  [[nodiscard]] double bytes(std::int32_t layer) const {
+    const double input = kBytes16 * scope_.norm_tokens() * plan_.model.hidden;
+    if (plan_.parallel.recompute == Recompute::kFull) return input;
+    return all(layer);
+  }
+
+  // Everything, as if nothing were recomputed but scores under kSelective.
+  [[nodiscard]] double all(std::int32_t layer) const { return attention() + feed_forward(layer); }
+
+ private:
+  // Input and output of the norm, the projections' outputs, the scores, the residual's dropout mask.
+  [[nodiscard]] double attention() const {
+    const ModelShape& model = plan_.model;
+    const double tp = plan_.parallel.tp;
+    const double norm = (model.biases ? 5 : 4) * scope_.norm_tokens() * model.hidden;
+    double width = 0;
+    if (model.latent) {
+      const LatentAttention& latent = *model.latent;
+      // Queries, keys and values come from the latent vectors again where they are recomputed.
+      const double head = plan_.parallel.recompute == Recompute::kSelective
+                              ? latent.value_dim
+                              : 2.0 * (latent.nope_dim + latent.rope_dim) + 2.0 * latent.value_dim;
+      width = latent.q_rank + latent.kv_rank + latent.rope_dim + model.heads / tp * head;
+    } else {
+      width = (2.0 * model.heads + 2.0 * std::max<double>(model.kv_heads, tp)) * model.head_dim / tp;
+    }
+    double scores = 0;
+    if (!plan_.parallel.fused_attention && plan_.parallel.recompute == Recompute::kNone) {
+      const auto length = static_cast<double>(plan_.parallel.sequence_length);
+      scores = 5 * model.heads / tp * scope_.tokens() * length;  // softmax and dropout outputs, mask
+    }
+    return norm + kBytes16 * scope_.tokens() * width + scores;
+  }
+
+  [[nodiscard]] double feed_forward(std::int32_t layer) const {
+    const ModelShape& model = plan_.model;
+    const double norm = (model.biases ? 5 : 4) * scope_.norm_tokens() * model.hidden;
+    if (!model.is_moe_layer(std::min(layer, model.layers - 1))) {
+      return norm + inner(scope_.tokens(), model.ffn, plan_.parallel.tp);
+    }
+    const MoeShape& moe = *model.moe;
+    const double routed = scope_.routed_tokens();
+    const bool is_sharded = plan_.parallel.sequence_parallel && plan_.parallel.expert_tp() > 1;
+    // Dispatched inputs; outputs are weighted and summed up as they come back.
+    return norm +
+           inner(scope_.tokens(), static_cast<double>(moe.shared_experts) * moe.expert_ffn,
+                 plan_.parallel.tp) +
+           inner(routed, moe.expert_ffn, plan_.parallel.expert_tp()) +
+           input_bytes() * routed * model.hidden / (is_sharded ? plan_.parallel.tp : 1);
+  }
+
+  // Of an element that a matrix multiplication of the backward pass reads.
+  [[nodiscard]] double input_bytes() const { return plan_.parallel.dtype == Dtype::kFp8 ? 1 : kBytes16; }
+
+  // Inputs of the activation function, and its output unless it is recomputed from them; `cuts` GPUs share
+  // them.
+  [[nodiscard]] double inner(double tokens, double hidden_size, std::int32_t cuts) const {
+    const double inputs = plan_.model.gated_ffn ? 2 : 1;
+    const double outputs = recomputes_activation(scope_) ? 0 : 1;
+    return input_bytes() * tokens * (inputs + outputs) * hidden_size / cuts;
+  }
+
+  const TrainingPlan& plan_;
+  BlockScope scope_;
+};
+
+// Bytes of activations at most alive on a stage: passes come and go with their chunk's size.
+double most_activation_bytes(const std::vector<Pass>& passes, const std::vector<double>& chunk_bytes) {
+  double alive = 0;
+  double most = 0;
+  for (const Pass& pass : passes) {
+    const double bytes = chunk_bytes[static_cast<std::size_t>(pass.chunk)];
+    if (pass.kind == Pass::Kind::kForward) alive += bytes;
+    most = std::max(most, alive);
+    const bool gives_back = pass.kind == Pass::Kind::kBackwardWeight ||
+                            (pass.kind == Pass::Kind::kBackward && !pass.splits_weight);
+    if (gives_back) alive -= bytes;
+  }
+  return most;
+}
+
+StageMemory memory_of(const TrainingPlan& plan, const PipelineSchedule& schedule, std::int32_t stage) {
+  const ParallelPlan& parallel = plan.parallel;
+  const ScheduleShape shape = schedule_shape(parallel);
+  const std::int32_t positions = schedule.positions(shape);
+  const auto layers = layers_by_position(plan, positions);
+  const HeldParameters held = parameters_on(plan, schedule, stage);
+  const double all = held.dense + held.experts;
+  const double owned = owned_parameters(plan, schedule, held);
+  const BlockScope scope{plan.model, parallel};
+  const LayerActivations activations(plan);
+  StageMemory memory;
+  memory.weights = whole(kBytes16 * (parallel.zero >= 3 ? owned : all));
+  // ZeRO-2 reduces once a step: while micro-batches add up every GPU has all of its own. ZeRO-3 does in every
+  // backward pass.
+  const bool adds_up = parallel.zero == 2 && parallel.micro_batches() > 1;
+  memory.gradients = whole(parallel.gradient_bytes * (parallel.zero >= 2 && !adds_up ? owned : all));
+  memory.optimizer = whole(kMasterAndMoments * (parallel.zero >= 1 ? owned : all));
+  memory.reserved = kReserved;
+  std::vector<double> chunk_bytes;
+  double logits = 0;
+  double recomputed = 0;
+  double gathered = 0;  // ZeRO-3: the parameters of a layer, and of the next one where that is fetched ahead
+  for (std::int32_t chunk = 0; chunk < schedule.chunks(shape); ++chunk) {
+    const std::int32_t position = schedule.place(shape, stage, chunk).position;
+    const LayerRange range = layers[static_cast<std::size_t>(position)];
+    double bytes = 0;
+    for (std::int32_t layer = range.first; layer < range.first + range.count; ++layer) {
+      bytes += activations.bytes(layer);
+      if (parallel.recompute == Recompute::kFull) recomputed = std::max(recomputed, activations.all(layer));
+      if (parallel.zero < 3) continue;
+      const HeldParameters own = parameters_of(plan, {layer, 1});
+      gathered =
+          std::max(gathered, kBytes16 * (own.dense + own.experts) * (parallel.overlap_param_gather ? 2 : 1));
+    }
+    chunk_bytes.push_back(bytes);
+    if (position + 1 == positions)
+      logits = 6 * scope.tokens() * scope.vocab_rows();  // 16 bits, and 32 for the loss
+  }
+  const std::vector<Pass> passes = schedule.passes(shape, stage);
+  memory.activations = whole(most_activation_bytes(passes, chunk_bytes));
+  memory.working = whole(logits + recomputed + gathered);
+  memory.micro_batches_alive = most_alive(passes);
+  return memory;
+}
+
+double gib(Bytes bytes) {
+  return static_cast<double>(bytes.value) / static_cast<double>(1LL << 30);
+}
+
+}  // namespace
+
+std::int32_t most_alive(const std::vector<Pass>& passes) {
+  std::map<std::int16_t, std::int32_t> alive;
+  std::int32_t most = 0;
+  for (const Pass& pass : passes) {
+    if (pass.kind == Pass::Kind::kForward) most = std::max(most, ++alive[pass.chunk]);
+    if (pass.kind == Pass::Kind::kBackwardWeight) --alive[pass.chunk];
+    if (pass.kind == Pass::Kind::kBackward && !pass.splits_weight) --alive[pass.chunk];
+  }
+  return most;
+}
+
+MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule) {
+  MemoryReport report;
+  report.available = plan.cluster.gpu.memory;
+  for (std::int32_t stage = 0; stage < plan.parallel.pp; ++stage) {
+    report.stages.push_back(memory_of(plan, schedule, stage));
+    if (report.stages.back().total() > report.stages[report.fullest].total()) {
+      report.fullest = static_cast<std::size_t>(stage);
+    }
+  }
+  return report;
+}
+
+std::string MemoryReport::verdict() const {
+  const StageMemory& memory = stages[fullest];
+  std::vector<std::pair<double, const char*>> shares = {
+      {gib(memory.weights), "weights"},         {gib(memory.gradients), "gradients"},
+      {gib(memory.optimizer), "optimizer"},     {gib(memory.activations), "activations"},
+      {gib(memory.working), "working buffers"}, {gib(memory.reserved), "reserved"}};
+  std::sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text = fmt::format("{} {:.1f} of {:.1f} GiB on stage {}: ", fits() ? "fits," : "does not fit,",
+                                 gib(memory.total()), gib(available), fullest);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    text += fmt::format("{}{} {:.1f}", i > 0 ? ", " : "", shares[i].second, shares[i].first);
+  }
+  return text;
+}
+
+}  // namespace goodput

@@ -1,0 +1,50 @@
+// What one GPU of a stage has to hold, and whether it can.
+//
+// Weights, gradients and optimizer state follow from the plan. Activations count what the backward pass of
+// Megatron-LM needs of a layer (Korthikanti et al., 2022, eq. 1 to 4, taken apart by tensor so that grouped
+// queries, gated FFNs and experts follow), times the micro-batches alive at once, which the schedule says.
+// Experts count with balanced loads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/plan/training_plan.h"
+#include "models/schedule/schedule.h"
+#include "sim/base/units.h"
+
+namespace goodput {
+
+struct StageMemory {
+  Bytes weights{};
+  Bytes gradients{};
+  Bytes optimizer{};    // 32-bit master weights and two moments
+  Bytes activations{};  // of all micro-batches alive at once
+  Bytes working{};      // of the pass at hand: logits, a recomputed layer, gathered parameters
+  Bytes reserved{};     // CUDA context, NCCL buffers: assumed
+  std::int32_t micro_batches_alive = 0;
+
+  [[nodiscard]] Bytes total() const {
+    return weights + gradients + optimizer + activations + working + reserved;
+  }
+};
+
+struct MemoryReport {
+  std::vector<StageMemory> stages;
+  std::size_t fullest = 0;  // stage
+  Bytes available{};        // on a GPU
+
+  [[nodiscard]] bool fits() const { return stages[fullest].total() <= available; }
+  // `stage 0 needs 95.1 GiB of 80.0: activations 60.2, ...`
+  [[nodiscard]] std::string verdict() const;
+};
+
+// REQUIRES: check_training_plan(plan).
+[[nodiscard]] MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule);
+
+// The most passes of any chunk of a stage whose activations are alive at once: forwards begun and not yet
+// given back by a backward (for split backwards: by the weight pass).
+[[nodiscard]] std::int32_t most_alive(const std::vector<Pass>& passes);
+
+}  // namespace goodput

@@ -1,0 +1,71 @@
+// What every op of a planned step costs, in whole nanoseconds: rounded once, here, so that all engines and
+// both granularities agree.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/plan/training_plan.h"
+#include "models/schedule/schedule.h"
+#include "models/step/layer_work.h"
+#include "models/step/step_routing.h"
+#include "sim/base/units.h"
+#include "sim/machine/cost_model.h"
+
+namespace goodput {
+
+// What communication takes when it has the links to itself, and what of it goes through a GPU's NIC.
+struct Transfer {
+  SimDuration time{};
+  double nic_bytes = 0;
+
+  Transfer& operator+=(const Transfer& other);
+};
+
+// A part of a pass.
+struct PartCost {
+  LayerPart part = LayerPart::kWhole;
+  std::int16_t layer = -1;             // -1: embedding, head
+  std::vector<SimDuration> by_rank{};  // one entry, or one an expert-parallel rank where their loads differ
+  double nic_bytes = 0;
+};
+
+// What the model chunk at one position of the pipeline takes: its passes for one micro-batch, the rest once a
+// step.
+struct ChunkCosts {
+  std::vector<PartCost> forward;
+  std::vector<PartCost> backward;         // all gradients
+  std::vector<PartCost> backward_input;   // gradients of activations only
+  std::vector<PartCost> backward_weight;  // and those left out
+  Transfer params_gather;                 // what of it the passes do not hide
+  Transfer gradient_reduction;            // the same
+  Transfer send_onward;                   // activations to the next position, gradients back
+};
+
+// Once a step and stage.
+struct StageCosts {
+  SimDuration layernorm_reduction{};
+  SimDuration clip{};  // the norm of the gradients, over all GPUs
+  SimDuration optimizer{};
+};
+
+struct StepCosts {
+  std::vector<ChunkCosts> chunks;  // by position
+  std::vector<StageCosts> stages;
+  Transfer embedding_reduction;      // between the first and the last stage
+  SimDuration separate_reduction{};  // of gradients outside the buckets
+  std::int32_t ranks = 1;            // entries of by_rank where they differ
+  Tier tier = Tier::kMeasured;       // the lowest of all
+  double priced_s = 0;               // all that was priced, added up
+};
+
+// Nanoseconds that add up to at most that many seconds (104 days) are exact in float64, too.
+inline constexpr double kLongestStepS = 9e6;
+
+// Times are those of the cost model only where priced_s <= kLongestStepS.
+// REQUIRES: check_training_plan(plan); routing.shares of all layers of the plan; no ZeRO-3 where
+// routing.replicas are given, nor more than one stage.
+[[nodiscard]] StepCosts compute_step_costs(const TrainingPlan& plan, const PipelineSchedule& schedule,
+                                           const CostModel& cost, const StepRouting& routing);
+
+}  // namespace goodput

@@ -1,0 +1,126 @@
+#include "models/step/step_report.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "models/schedule/schedule.h"
+#include "models/step/held_parameters.h"
+#include "models/step/layer_work.h"
+
+namespace goodput {
+namespace {
+
+// The step's costs as if all communication took no time.
+class WithoutCommunication final : public OpValues {
+ public:
+  explicit WithoutCommunication(const PlannedStep& step) : step_(step) {}
+  [[nodiscard]] lanes::Values value(OpId op, std::span<double> /*scratch*/) const override {
+    if (step_.ops[op].is_communication()) return {};
+    return {step_.row(op).data(), 0};
+  }
+
+ private:
+  const PlannedStep& step_;
+};
+
+SimDuration nanoseconds(double value) {
+  return SimDuration{static_cast<std::int64_t>(value)};
+}
+
+// Of the stages' time until the last pass ends, without communication: the share in which they idle.
+double bubble_of(const PlannedStep& step) {
+  std::vector<OpId> passes;
+  double busy = 0;
+  std::int16_t last_stage = 0;
+  for (OpId op = 0; op < step.ops.size(); ++op) {
+    if (!is_pass(step.ops[op].op.type)) continue;
+    passes.push_back(op);
+    last_stage = std::max(last_stage, step.ops[op].op.stage);
+    if (step.ops[op].is_communication()) continue;
+    const auto row = step.row(op).first(step.lanes.lanes());
+    busy += std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(row.size());
+  }
+  TimingEngine timing(step.graph, step.lanes, passes, TimingEngine::Keep::kFinishTimes);
+  timing.propagate(WithoutCommunication(step));
+  const double end = timing.finish_times().front();
+  return end > 0 ? 1 - busy / (last_stage + 1) / end : 0;
+}
+
+std::vector<CriticalShare> critical_shares(const PlannedStep& step, const TimingEngine& timing) {
+  std::map<std::string, double> by_label;
+  for (const auto& element : timing.critical_path(0, PlannedValues(step))) {
+    by_label[step.ops[element.op].label()] += element.length;
+  }
+  std::vector<CriticalShare> shares;
+  for (const auto& [label, length] : by_label) {
+    if (length > 0) shares.push_back({label, nanoseconds(length)});
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const CriticalShare& a, const CriticalShare& b) { return a.time > b.time; });
+  return shares;
+}
+
+double flops_of(const std::vector<PartWork>& parts) {
+  double flops = 0;
+  for (const PartWork& part : parts) {
+    for (const Kernel& kernel : part.kernels) {
+      flops += kernel.flops + 2.0 * static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) *
+                                  static_cast<double>(kernel.n) * static_cast<double>(kernel.k);
+    }
+  }
+  return flops;
+}
+
+}  // namespace
+
+SimDuration step_time(const PlannedStep& step) {
+  TimingEngine timing(step.graph, step.lanes, {}, TimingEngine::Keep::kStepTimes);
+  timing.propagate(PlannedValues(step));
+  return nanoseconds(timing.spans().front());
+}
+
+SimDuration step_time_over_nics(const PlannedStep& step, BytesPerSecond nic) {
+  StepEngine engine(step.graph, step.lanes, step_workers(step));
+  const StepOutcome& outcome = engine.run(step_work_over_nics(step, nic), {}, Contention::kFairShare);
+  GOODPUT_CHECK(outcome.completed, "a step without losses does not complete");
+  return outcome.end - SimTime{};
+}
+
+double hardware_flops_per_token(const TrainingPlan& plan) {
+  const LayerWork work(plan.model, plan.parallel, plan.cluster.gpus_per_node);
+  const ExpertShare share = work.balanced_share();
+  double flops = 0;
+  for (std::int32_t layer = 0; layer < plan.model.layers + plan.model.mtp_layers; ++layer) {
+    flops += flops_of(work.forward(layer, share)) + flops_of(work.backward(layer, share, Gradients::kAll));
+  }
+  flops += (1 + plan.model.mtp_layers) *
+           (flops_of(work.head_forward()) + flops_of(work.head_backward(Gradients::kAll)));
+  return flops * plan.parallel.tp / work.scope().tokens();
+}
+
+StepReport report_step(const TrainingPlan& plan, const PlannedStep& step) {
+  TimingEngine timing(step.graph, step.lanes, {}, TimingEngine::Keep::kAllTimes);
+  timing.propagate(PlannedValues(step));
+  StepReport report;
+  report.step = nanoseconds(timing.spans().front());
+  report.critical = critical_shares(step, timing);
+  report.bubble = bubble_of(step);
+  TimingEngine quiet(step.graph, step.lanes, {}, TimingEngine::Keep::kStepTimes);
+  quiet.propagate(WithoutCommunication(step));
+  report.exposed_communication = report.step - nanoseconds(quiet.spans().front());
+  const double tokens =
+      static_cast<double>(plan.parallel.global_batch) * static_cast<double>(plan.parallel.sequence_length);
+  report.tokens_per_second = tokens / to_seconds(report.step);
+  const double rated = plan.cluster.gpu.bf16.value * static_cast<double>(plan.parallel.gpus());
+  report.mfu =
+      useful_flops_per_token(plan.model, plan.parallel.sequence_length) * report.tokens_per_second / rated;
+  report.hfu = hardware_flops_per_token(plan) * report.tokens_per_second / rated;
+  const auto schedule = find_schedule(plan.parallel.schedule);
+  GOODPUT_CHECK(schedule.has_value(), "a step was built with a schedule that does not exist");
+  report.memory = estimate_memory(plan, **schedule);
+  report.tier = step.tier;
+  return report;
+}
+
+}  // namespace goodput
