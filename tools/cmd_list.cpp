@@ -20,9 +20,9 @@
 #include "models/shape/model_file.h"
 #include "sim/base/text.h"
 #include "tools/json_result.h"
-#include "traces/op_trace_format.h"
-#include "traces/routing_format.h"
-#include "traces/spot_format.h"
+#include "traces/op/op_trace_format.h"
+#include "traces/routing/routing_format.h"
+#include "traces/spot/spot_format.h"
 
 namespace goodput {
 namespace {

@@ -18,9 +18,9 @@
 #include "tools/routing_report.h"
 #include "tools/routing_selection.h"
 #include "tools/routing_summary.h"
-#include "traces/byte_sink.h"
-#include "traces/routing_format.h"
-#include "traces/routing_reader.h"
+#include "traces/io/byte_sink.h"
+#include "traces/routing/routing_format.h"
+#include "traces/routing/routing_reader.h"
 
 namespace goodput {
 namespace {

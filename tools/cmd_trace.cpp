@@ -18,9 +18,9 @@
 #include "tools/spot_files.h"
 #include "tools/trace_summary.h"
 #include "tools/write_trace.h"
-#include "traces/op_trace_format.h"
-#include "traces/op_trace_reader.h"
-#include "traces/spot_format.h"
+#include "traces/op/op_trace_format.h"
+#include "traces/op/op_trace_reader.h"
+#include "traces/spot/spot_format.h"
 
 namespace goodput {
 namespace {

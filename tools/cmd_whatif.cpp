@@ -16,7 +16,7 @@
 #include "tools/output_file.h"
 #include "tools/whatif_compat.h"
 #include "tools/whatif_report.h"
-#include "traces/timeline.h"
+#include "traces/timeline/step_timeline.h"
 
 namespace goodput {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "traces/byte_sink.h"
+#include "traces/io/byte_sink.h"
 
 namespace goodput {
 

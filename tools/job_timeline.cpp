@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/job/time_bucket.h"
-#include "traces/byte_sink.h"
+#include "traces/io/byte_sink.h"
 
 namespace goodput {
 namespace {

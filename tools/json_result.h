@@ -8,7 +8,7 @@
 
 #include "sim/base/errors.h"
 #include "tools/command.h"
-#include "traces/job_metadata.h"
+#include "traces/op/job_metadata.h"
 
 namespace goodput {
 

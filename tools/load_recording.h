@@ -9,7 +9,7 @@
 #include "sim/ops/op_graph.h"
 #include "sim/recording/recording.h"
 #include "tools/read_trace.h"
-#include "traces/job_metadata.h"
+#include "traces/op/job_metadata.h"
 
 namespace goodput {
 

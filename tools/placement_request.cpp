@@ -10,7 +10,7 @@
 #include "sim/base/text.h"
 #include "sim/recording/instance_set.h"
 #include "tools/routing_selection.h"
-#include "traces/routing_reader.h"
+#include "traces/routing/routing_reader.h"
 
 namespace goodput {
 namespace {

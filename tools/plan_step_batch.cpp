@@ -11,7 +11,7 @@
 #include "models/cost/cost_models.h"
 #include "models/step/step_report.h"
 #include "sim/base/text.h"
-#include "traces/byte_source.h"
+#include "traces/io/byte_source.h"
 
 namespace goodput {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "sim/engine/timing.h"
 #include "sim/recording/recording.h"
-#include "traces/timeline.h"
+#include "traces/timeline/step_timeline.h"
 
 namespace goodput {
 namespace {

@@ -9,8 +9,8 @@
 
 namespace goodput {
 
-// Chrome trace JSON (traces/timeline.h): a process an expert-parallel rank where their loads differ, else
-// one; threads for computation and each kind of communication of every stage.
+// Chrome trace JSON (traces/timeline/step_timeline.h): a process an expert-parallel rank where their loads
+// differ, else one; threads for computation and each kind of communication of every stage.
 Status write_step_timeline(const PlannedStep& step, const std::string& path, std::string_view final_path);
 
 }  // namespace goodput

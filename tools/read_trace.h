@@ -6,8 +6,8 @@
 
 #include "sim/base/errors.h"
 #include "tools/command.h"
-#include "traces/job_metadata.h"
-#include "traces/op_trace_reader.h"
+#include "traces/op/job_metadata.h"
+#include "traces/op/op_trace_reader.h"
 
 namespace goodput {
 

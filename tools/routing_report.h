@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tools/routing_summary.h"
-#include "traces/routing_reader.h"
+#include "traces/routing/routing_reader.h"
 
 namespace goodput {
 

@@ -11,7 +11,7 @@
 #include "sim/base/hash.h"
 #include "sim/config/json_file.h"
 #include "tools/scenario_routing.h"
-#include "traces/spot_reader.h"
+#include "traces/spot/spot_reader.h"
 
 namespace goodput {
 namespace {

@@ -12,7 +12,7 @@
 #include "models/routing/zipf_shares.h"
 #include "sim/config/config.h"
 #include "tools/routing_selection.h"
-#include "traces/routing_reader.h"
+#include "traces/routing/routing_reader.h"
 
 namespace goodput {
 namespace {

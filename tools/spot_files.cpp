@@ -15,8 +15,8 @@
 #include "tools/json_result.h"
 #include "tools/output_file.h"
 #include "tools/spot_summary.h"
-#include "traces/byte_sink.h"
-#include "traces/spot_reader.h"
+#include "traces/io/byte_sink.h"
+#include "traces/spot/spot_reader.h"
 
 namespace goodput {
 namespace {

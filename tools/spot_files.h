@@ -6,7 +6,7 @@
 #include "sim/base/errors.h"
 #include "tools/command.h"
 #include "tools/read_trace.h"
-#include "traces/spot_format.h"
+#include "traces/spot/spot_format.h"
 
 namespace CLI {
 class App;

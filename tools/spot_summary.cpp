@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/base/hash.h"
-#include "traces/spot_counts.h"
+#include "traces/spot/count_changes.h"
 
 namespace goodput {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/json_result.h"
-#include "traces/job_metadata.h"
+#include "traces/op/job_metadata.h"
 
 namespace goodput {
 namespace {

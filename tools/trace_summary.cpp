@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sim/ops/trace_index.h"
-#include "traces/op_trace_columns.h"
+#include "traces/op/op_trace_columns.h"
 
 namespace goodput {
 namespace {

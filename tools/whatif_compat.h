@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/whatif/whatif.h"
-#include "traces/job_metadata.h"
+#include "traces/op/job_metadata.h"
 
 namespace goodput {
 

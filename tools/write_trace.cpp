@@ -8,7 +8,7 @@
 
 #include "sim/base/text.h"
 #include "tools/output_file.h"
-#include "traces/byte_sink.h"
+#include "traces/io/byte_sink.h"
 
 namespace goodput {
 namespace {

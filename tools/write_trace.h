@@ -5,7 +5,7 @@
 
 #include "sim/base/errors.h"
 #include "sim/ops/op_trace.h"
-#include "traces/op_trace_format.h"
+#include "traces/op/op_trace_format.h"
 
 namespace goodput {
 

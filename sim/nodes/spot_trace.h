@@ -1,6 +1,6 @@
 // A recording of how many, or which, nodes of a spot market a user held, or could have had.
 //
-// Read by traces/spot_reader.h, replayed by models/failure/trace.cpp.
+// Read by traces/spot/spot_reader.h, replayed by models/failure/trace.cpp.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ struct SpotHole {
 // Exactly one of `events` and `counts` is filled. Times start at 0 and never decrease.
 struct SpotTrace {
   std::string file{};                     // for messages
-  std::string format{};                   // a name of traces/spot_formats.def
+  std::string format{};                   // a name of traces/spot/spot_formats.def
   std::vector<NodeEvent> events{};        // kAdd and kRemove; a valid stream in the sense of FailureModel
   std::vector<std::string> node_names{};  // by node of `events`, in the order in which they first appear
   std::vector<SpotCount> counts{};        // changes only, the first at time 0

@@ -1,7 +1,7 @@
 // How many tokens the router of every MoE layer sent to every expert, at the iterations that were recorded.
 //
 // Counts are assignments: a token that goes to its top two experts counts twice. Recordings with a row for
-// every rank or micro-batch are summed over both when they are read (traces/routing_reader.h).
+// every rank or micro-batch are summed over both when they are read (traces/routing/routing_reader.h).
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tests/support/trace_generator.h"
-#include "traces/op_trace_format.h"
+#include "traces/op/op_trace_format.h"
 
 namespace {
 

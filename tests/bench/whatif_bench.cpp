@@ -12,8 +12,8 @@
 #include "sim/whatif/whatif.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/trace_generator.h"
-#include "traces/op_trace_format.h"
-#include "traces/op_trace_reader.h"
+#include "traces/op/op_trace_format.h"
+#include "traces/op/op_trace_reader.h"
 
 namespace goodput::testing {
 namespace {

@@ -1,5 +1,5 @@
 #include "tests/fuzz/fuzz_target.h"
-#include "traces/op_trace_chrome.h"
+#include "traces/op/chrome.h"
 
 namespace {
 

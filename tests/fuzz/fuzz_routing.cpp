@@ -5,7 +5,7 @@
 
 #include "sim/routing/routing_statistics.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "traces/routing_reader.h"
+#include "traces/routing/routing_reader.h"
 
 namespace {
 

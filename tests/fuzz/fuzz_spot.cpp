@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "tests/fuzz/fuzz_target.h"
-#include "traces/spot_counts.h"
-#include "traces/spot_reader.h"
+#include "traces/spot/count_changes.h"
+#include "traces/spot/spot_reader.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "models/megatron/megatron_rules.h"
 #include "sim/ops/trace_index.h"
 #include "sim/recording/recording.h"
-#include "traces/op_trace_reader.h"
+#include "traces/op/op_trace_reader.h"
 
 namespace goodput::fuzz {
 

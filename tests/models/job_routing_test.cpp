@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "tests/support/placement_case.h"
-#include "traces/routing_reader.h"
+#include "traces/routing/routing_reader.h"
 
 namespace goodput {
 namespace {

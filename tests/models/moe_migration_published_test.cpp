@@ -14,7 +14,7 @@
 #include "models/migration/expert_migration.h"
 #include "models/placement/placement_plans.h"
 #include "models/placement/replica_allocation.h"
-#include "traces/routing_reader.h"
+#include "traces/routing/routing_reader.h"
 
 namespace goodput {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/published_case.h"
-#include "traces/op_trace_reader.h"
+#include "traces/op/op_trace_reader.h"
 
 namespace goodput::reference {
 namespace {

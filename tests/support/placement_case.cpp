@@ -8,7 +8,7 @@
 
 #include "models/placement/node_sets.h"
 #include "models/placement/survival.h"
-#include "traces/routing_reader.h"
+#include "traces/routing/routing_reader.h"
 
 namespace goodput::testing {
 namespace {

@@ -12,9 +12,9 @@
 #include "models/schedule/schedule.h"
 #include "models/shape/model_file.h"
 #include "tools/command_line.h"
-#include "traces/op_trace_format.h"
-#include "traces/routing_format.h"
-#include "traces/spot_format.h"
+#include "traces/op/op_trace_format.h"
+#include "traces/routing/routing_format.h"
+#include "traces/spot/spot_format.h"
 
 namespace goodput {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "models/routing/synthetic_routing.h"
 #include "sim/routing/routing_statistics.h"
-#include "traces/routing_reader.h"
+#include "traces/routing/routing_reader.h"
 
 namespace goodput {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "tests/traces/spot_reading.h"
-#include "traces/spot_counts.h"
+#include "traces/spot/count_changes.h"
 
 namespace goodput::testing {
 namespace {

@@ -16,7 +16,7 @@
 #include "tests/support/synthetic_case.h"
 #include "tests/traces/temporary_file.h"
 #include "tools/write_trace.h"
-#include "traces/op_trace_reader.h"
+#include "traces/op/op_trace_reader.h"
 
 namespace goodput {
 namespace {

@@ -1,4 +1,4 @@
-#include "traces/byte_source.h"
+#include "traces/io/byte_source.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

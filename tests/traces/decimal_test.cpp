@@ -1,4 +1,4 @@
-#include "traces/decimal.h"
+#include "traces/io/decimal.h"
 
 #include <doctest/doctest.h>
 

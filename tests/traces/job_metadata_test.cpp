@@ -1,4 +1,4 @@
-#include "traces/job_metadata.h"
+#include "traces/op/job_metadata.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "traces/ndtimeline_ids.h"
+#include "traces/op/ndtimeline_ids.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/op_trace_format.h"
+#include "traces/op/op_trace_format.h"
 
 namespace goodput {
 namespace {

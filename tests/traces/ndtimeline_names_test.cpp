@@ -1,4 +1,4 @@
-#include "traces/ndtimeline_names.h"
+#include "traces/op/ndtimeline_names.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "traces/op_trace_chrome.h"
+#include "traces/op/chrome.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/traces/temporary_file.h"
-#include "traces/op_trace_format.h"
+#include "traces/op/op_trace_format.h"
 
 namespace goodput {
 namespace {

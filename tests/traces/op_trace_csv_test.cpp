@@ -5,8 +5,8 @@
 
 #include "tests/traces/random_trace.h"
 #include "tests/traces/temporary_file.h"
-#include "traces/byte_source.h"
-#include "traces/op_trace_format.h"
+#include "traces/io/byte_source.h"
+#include "traces/op/op_trace_format.h"
 
 namespace goodput {
 namespace {

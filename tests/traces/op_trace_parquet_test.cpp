@@ -5,7 +5,7 @@
 
 #include "tests/traces/random_trace.h"
 #include "tests/traces/temporary_file.h"
-#include "traces/op_trace_format.h"
+#include "traces/op/op_trace_format.h"
 
 #ifdef GOODPUT_HAVE_PARQUET
 

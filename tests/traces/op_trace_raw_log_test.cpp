@@ -1,4 +1,4 @@
-#include "traces/op_trace_raw_log.h"
+#include "traces/op/raw_log.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/traces/temporary_file.h"
-#include "traces/op_trace_format.h"
+#include "traces/op/op_trace_format.h"
 
 namespace goodput {
 namespace {

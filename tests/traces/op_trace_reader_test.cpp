@@ -1,4 +1,4 @@
-#include "traces/op_trace_reader.h"
+#include "traces/op/op_trace_reader.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tests/traces/temporary_file.h"
-#include "traces/op_trace_format.h"
+#include "traces/op/op_trace_format.h"
 
 namespace goodput {
 namespace {

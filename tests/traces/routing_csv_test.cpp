@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "tests/traces/temporary_file.h"
-#include "traces/routing_format.h"
-#include "traces/routing_reader.h"
+#include "traces/routing/routing_format.h"
+#include "traces/routing/routing_reader.h"
 
 namespace goodput {
 namespace {

@@ -1,5 +1,5 @@
 // What holds for routing traces of any format: several files, completeness, unknown contents.
-#include "traces/routing_reader.h"
+#include "traces/routing/routing_reader.h"
 
 #include <doctest/doctest.h>
 

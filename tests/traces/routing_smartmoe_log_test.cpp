@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/traces/temporary_file.h"
-#include "traces/routing_reader.h"
+#include "traces/routing/routing_reader.h"
 
 namespace goodput {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/traces/spot_reading.h"
-#include "traces/spot_counts.h"
+#include "traces/spot/count_changes.h"
 
 namespace goodput::testing {
 namespace {

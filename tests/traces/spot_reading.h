@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "tests/traces/temporary_file.h"
-#include "traces/spot_reader.h"
+#include "traces/spot/spot_reader.h"
 
 namespace goodput::testing {
 

@@ -1,4 +1,4 @@
-#include "traces/timeline.h"
+#include "traces/timeline/step_timeline.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

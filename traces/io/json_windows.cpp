@@ -1,0 +1,315 @@
+#include "traces/io/json_windows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::string_view kEventsKey = "traceEvents";
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+enum class Kind : unsigned char { kOther, kSpace, kQuote, kOpen, kClose, kComma };
+
+constexpr auto kKinds = [] {
+  std::array<Kind, 256> kinds{};
+  for (const unsigned char c : {' ', '\t', '\r', '\n'}) kinds[c] = Kind::kSpace;
+  for (const unsigned char c : {'{', '['}) kinds[c] = Kind::kOpen;
+  for (const unsigned char c : {'}', ']'}) kinds[c] = Kind::kClose;
+  kinds['"'] = Kind::kQuote;
+  kinds[','] = Kind::kComma;
+  return kinds;
+}();
+
+Kind kind_of(char c) {
+  return kKinds[static_cast<unsigned char>(c)];
+}
+
+const char* end_of_plain_text(const char* at, const char* end) {
+  while (at != end && *at != '"' && *at != '\\') ++at;
+  return at;
+}
+
+const char* end_of_plain_values(const char* at, const char* end) {
+  while (at != end && kind_of(*at) <= Kind::kSpace) ++at;
+  return at;
+}
+
+// Whether the scan stops at a character of this kind outside strings; if not, takes note of it.
+bool is_end(JsonScan& scan, Kind kind, int max_depth) {
+  if (kind == Kind::kComma) return scan.depth == 0;
+  if (kind == Kind::kOpen) return ++scan.depth > max_depth;
+  if (kind == Kind::kClose) return scan.depth-- == 0;
+  scan.in_string = true;
+  return false;
+}
+
+std::string mebibytes_or_bytes(std::size_t bytes) {
+  constexpr std::size_t kMebibyte = std::size_t{1} << 20;
+  return bytes % kMebibyte == 0 ? fmt::format("{} MiB", bytes / kMebibyte) : fmt::format("{} bytes", bytes);
+}
+
+}  // namespace
+
+const char* JsonScan::advance(const char* at, const char* end, int max_depth) {
+  while (at != end && !started && kind_of(*at) == Kind::kSpace) ++at;
+  if (at == end) return end;
+  if (kind_of(*at) != Kind::kComma && kind_of(*at) != Kind::kClose) started = true;
+  JsonScan scan = *this;  // a local copy stays in registers
+  for (; at != end; ++at) {
+    if (scan.escaped) {
+      scan.escaped = false;
+    } else if (scan.in_string) {
+      at = end_of_plain_text(at, end);
+      if (at == end) break;
+      scan.escaped = *at == '\\';
+      scan.in_string = scan.escaped;
+    } else {
+      at = end_of_plain_values(at, end);
+      if (at == end || is_end(scan, kind_of(*at), max_depth)) break;
+    }
+  }
+  *this = scan;
+  return at;
+}
+
+JsonEventWindows::JsonEventWindows(ByteSource& source, const JsonWindowLimits& limits)
+    : source_(source),
+      limits_(limits),
+      buffer_(1 + limits.event_bytes + 1 + limits.window_bytes + kJsonPadding) {}
+
+Error JsonEventWindows::error_at(std::size_t index, std::string_view what) const {
+  return {source_.path(), fmt::format("byte {}: {}", buffer_offset_ + index - 1, what)};
+}
+
+Error JsonEventWindows::event_error(std::string_view what) const {
+  return {source_.path(), fmt::format("event {}: {}", next_event_, what)};
+}
+
+// Moves what is not yet delivered to the front and reads another piece of the file behind it.
+Status JsonEventWindows::refill() {
+  const std::size_t shift = begin_ - 1;
+  std::memmove(buffer_.data() + 1, buffer_.data() + begin_, end_ - begin_);
+  buffer_offset_ += shift;
+  begin_ = 1;
+  scanned_ -= shift;
+  end_ -= shift;
+  const std::size_t room = buffer_.size() - kJsonPadding - end_;
+  const std::size_t wanted = std::min(room, limits_.window_bytes);
+  GOODPUT_CHECK(wanted > 0, "no room to read the next piece of an event");
+  GOODPUT_TRY(const std::size_t count, source_.read(std::span(buffer_).subspan(end_, wanted)));
+  end_ += count;
+  at_end_ = count == 0;
+  return Ok{};
+}
+
+Status JsonEventWindows::drop_scanned() {
+  begin_ = scanned_;
+  return scanned_ == end_ && !at_end_ ? refill() : Status(Ok{});
+}
+
+Result<bool> JsonEventWindows::skip_space() {
+  while (true) {
+    while (scanned_ < end_ && kind_of(buffer_[scanned_]) == Kind::kSpace) ++scanned_;
+    GOODPUT_TRY_STATUS(drop_scanned());
+    if (scanned_ == end_) {
+      if (at_end_) return false;
+    } else if (kind_of(buffer_[scanned_]) != Kind::kSpace) {
+      return true;
+    }
+  }
+}
+
+Result<char> JsonEventWindows::require(std::string_view what) {
+  GOODPUT_TRY(const bool more, skip_space());
+  if (!more) {
+    return error_at(scanned_, fmt::format("the file ends where {} should be: it is truncated", what));
+  }
+  return buffer_[scanned_];
+}
+
+Status JsonEventWindows::expect(char wanted) {
+  GOODPUT_TRY(const char found, require(fmt::format("'{}'", wanted)));
+  if (found != wanted) {
+    return error_at(scanned_, fmt::format("is {}, want '{}'", quoted({&buffer_[scanned_], 1}), wanted));
+  }
+  ++scanned_;
+  return Ok{};
+}
+
+Status JsonEventWindows::open() {
+  // A byte order mark may arrive in pieces.
+  while (end_ - scanned_ < kByteOrderMark.size() && !at_end_) GOODPUT_TRY_STATUS(refill());
+  const std::string_view head(buffer_.data() + scanned_, end_ - scanned_);
+  if (head.starts_with(kByteOrderMark)) scanned_ += kByteOrderMark.size();
+  GOODPUT_TRY(const char first, require("'[' or '{'"));
+  if (first != '[' && first != '{') {
+    return error_at(scanned_,
+                    fmt::format("is {}, want '[' or '{{': a Chrome trace is a JSON array of events or an "
+                                "object with \"traceEvents\"",
+                                quoted({&buffer_[scanned_], 1})));
+  }
+  ++scanned_;
+  in_object_ = first == '{';
+  if (in_object_) return find_events();
+  place_ = Place::kEvents;
+  return Ok{};
+}
+
+// Stands behind the object's `{` or a comma; goes to the first event.
+Status JsonEventWindows::find_events() {
+  for (bool first = true;; first = false) {
+    GOODPUT_TRY(const char next, require("a key"));
+    if (first && next == '}') break;
+    GOODPUT_TRY(const std::string name, key());
+    GOODPUT_TRY_STATUS(expect(':'));
+    if (name == kEventsKey) {
+      GOODPUT_TRY_STATUS(expect('['));
+      place_ = Place::kEvents;
+      return Ok{};
+    }
+    GOODPUT_TRY_STATUS(skip_value());
+    GOODPUT_TRY(const char behind, require("',' or '}'"));
+    if (behind == '}') break;
+    GOODPUT_TRY_STATUS(expect(','));
+  }
+  return Error{source_.path(), "is a JSON object without \"traceEvents\"; is it a Chrome trace?"};
+}
+
+// The characters between the quotes as they stand. Of a long key only as many as tell it from ours.
+Result<std::string> JsonEventWindows::key() {
+  GOODPUT_TRY_STATUS(expect('"'));
+  std::string name;
+  for (bool escaped = false;;) {
+    GOODPUT_TRY_STATUS(drop_scanned());
+    if (scanned_ == end_) return error_at(scanned_, "the file ends inside a key: it is truncated");
+    const char c = buffer_[scanned_++];
+    if (c == '"' && !escaped) return name;
+    escaped = c == '\\' && !escaped;
+    if (name.size() <= kEventsKey.size()) name += c;
+  }
+}
+
+// Goes to the comma or bracket behind the value of a key other than ours, whatever its length.
+Status JsonEventWindows::skip_value() {
+  scan_ = {};
+  while (true) {
+    const char* data = buffer_.data();
+    const char* stop = scan_.advance(data + scanned_, data + end_, limits_.depth);
+    scanned_ = static_cast<std::size_t>(stop - data);
+    if (scanned_ < end_) break;
+    GOODPUT_TRY_STATUS(drop_scanned());
+    if (scanned_ == end_) return error_at(scanned_, "the file ends inside a value: it is truncated");
+  }
+  if (scan_.depth > limits_.depth) {
+    return error_at(scanned_, fmt::format("is nested deeper than {} levels", limits_.depth));
+  }
+  if (!scan_.started) return error_at(scanned_, "a value is missing");
+  return Ok{};
+}
+
+// Stands behind the `]` of the events.
+Status JsonEventWindows::close() {
+  while (in_object_) {
+    GOODPUT_TRY(const char behind, require("',' or '}'"));
+    if (behind == '}') {
+      ++scanned_;
+      break;
+    }
+    GOODPUT_TRY_STATUS(expect(','));
+    GOODPUT_TRY(const std::string name, key());
+    if (name == kEventsKey) return error_at(scanned_, "\"traceEvents\" is there a second time");
+    GOODPUT_TRY_STATUS(expect(':'));
+    GOODPUT_TRY_STATUS(skip_value());
+  }
+  GOODPUT_TRY(const bool more, skip_space());
+  if (more) {
+    return error_at(scanned_,
+                    fmt::format("{} stands behind the end of the trace", quoted({&buffer_[scanned_], 1})));
+  }
+  return Ok{};
+}
+
+Status JsonEventWindows::check_event(std::size_t begin, std::size_t end) const {
+  if (end - begin > limits_.event_bytes) {
+    return event_error(fmt::format("is longer than {}", mebibytes_or_bytes(limits_.event_bytes)));
+  }
+  if (scan_.depth > limits_.depth) {
+    return event_error(fmt::format("is nested deeper than {} levels", limits_.depth));
+  }
+  return Ok{};
+}
+
+// Checks the event that ends at the comma or bracket `stop`.
+Status JsonEventWindows::check_end(char stop) const {
+  if (stop == '}') return event_error("is followed by a '}' without its '{'");
+  if (scan_.started || (stop == ']' && next_event_ == 1)) return Ok{};
+  return event_error(stop == ']' ? "is missing: a comma stands before the closing ']'"
+                                 : "is missing before a comma");
+}
+
+// Scans what was read, past the end of every event in it. Returns the index of the last such end, 0 when
+// there is none. An error waits until the events before it are delivered, so that what is reported does not
+// depend on the windows.
+std::size_t JsonEventWindows::scan_events() {
+  const char* data = buffer_.data();
+  std::size_t event_begin = begin_;
+  std::size_t last = 0;
+  while (place_ == Place::kEvents) {
+    const char* stop = scan_.advance(data + scanned_, data + end_, limits_.depth);
+    scanned_ = static_cast<std::size_t>(stop - data);
+    Status checked = check_event(event_begin, scanned_);
+    if (checked && scanned_ == end_) break;
+    if (checked) checked = check_end(*stop);
+    if (!checked) {
+      failure_ = std::move(checked).error();
+      break;
+    }
+    if (*stop == ']') place_ = Place::kBehindEvents;
+    if (scan_.started) ++next_event_;
+    last = scanned_++;
+    event_begin = scanned_;
+    scan_ = {};
+  }
+  return last;
+}
+
+// Makes the events from begin_ to `end` an array of their own, over the bracket or comma on either side.
+JsonWindow JsonEventWindows::cut(std::size_t end) {
+  buffer_[begin_ - 1] = '[';
+  buffer_[end] = ']';
+  const JsonWindow window{{buffer_.data() + begin_ - 1, end - begin_ + 2}, window_event_};
+  begin_ = end + 1;
+  window_event_ = next_event_;
+  return window;
+}
+
+Result<std::optional<JsonWindow>> JsonEventWindows::next() {
+  if (place_ == Place::kStart) {
+    GOODPUT_TRY_STATUS(open());
+    begin_ = scanned_;
+    scan_ = {};
+  }
+  while (place_ == Place::kEvents && !failure_) {
+    if (const std::size_t end = scan_events(); end != 0) return std::optional(cut(end));
+    if (failure_) break;
+    if (at_end_) {
+      return event_error(scan_.started ? "the file ends inside it: it is truncated"
+                                       : "the file ends before it, without a closing ']': it is truncated");
+    }
+    if (!scan_.started) begin_ = scanned_;
+    GOODPUT_TRY_STATUS(refill());
+  }
+  if (failure_) return *failure_;
+  if (place_ == Place::kBehindEvents) GOODPUT_TRY_STATUS(close());
+  place_ = Place::kDone;
+  return std::optional<JsonWindow>();
+}
+
+}  // namespace goodput

@@ -1,0 +1,166 @@
+#include "traces/op/job_metadata.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <limits>
+
+#include "sim/base/text.h"
+#include "traces/io/byte_source.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+constexpr std::size_t kDeepestNesting = 64;  // yaml-cpp recurses once a level
+constexpr std::int64_t kLargestSize = std::numeric_limits<std::int32_t>::max();
+
+struct SizeField {
+  const char* key;
+  std::optional<std::int64_t> JobMetadataFields::*field;
+  std::int64_t least;
+};
+constexpr SizeField kSizeFields[] = {
+    {"run_id", &JobMetadataFields::run_id, 0},         {"dp_size", &JobMetadataFields::dp_size, 1},
+    {"dsp_size", &JobMetadataFields::dsp_size, 1},     {"pp_size", &JobMetadataFields::pp_size, 1},
+    {"tp_size", &JobMetadataFields::tp_size, 1},       {"vpp_size", &JobMetadataFields::vpp_size, 1},
+    {"world_size", &JobMetadataFields::world_size, 1},
+};
+
+// Brackets open at once, and "- - - x", which nests a level a dash: what bounds how deep the parser recurses
+// on one line. Indented nesting takes a quadratic number of bytes and is bounded by the size of the file.
+bool is_nested_too_deeply(std::string_view text) {
+  std::size_t open = 0;
+  std::size_t dashes = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '[' || c == '{') ++open;
+    if ((c == ']' || c == '}') && open > 0) --open;
+    const bool is_indicator = (c == '-' || c == '?') && (i + 1 == text.size() || text[i + 1] == ' ');
+    if (is_indicator)
+      ++dashes;
+    else if (c != ' ')
+      dashes = 0;
+    if (open > kDeepestNesting || dashes > kDeepestNesting) return true;
+  }
+  return false;
+}
+
+bool has_known_key(const YAML::Node& root) {
+  return root["trial_name"] ||
+         std::any_of(std::begin(kSizeFields), std::end(kSizeFields),
+                     [&](const SizeField& size) { return static_cast<bool>(root[size.key]); });
+}
+
+Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& path) {
+  if (!root.IsMap()) return Error{path, "is no mapping of keys to values; want dp_size: 4 and the like"};
+  JobMetadataFields fields;
+  if (!has_known_key(root)) {
+    return Error{
+        path,
+        "has none of the keys trial_name, run_id, dp_size, dsp_size, pp_size, tp_size, vpp_size, world_size"};
+  }
+  if (const YAML::Node name = root["trial_name"]; name && name.IsScalar()) fields.trial_name = name.Scalar();
+  for (const SizeField& size : kSizeFields) {
+    const YAML::Node node = root[size.key];
+    if (!node || node.IsNull()) continue;
+    std::int64_t value = 0;
+    if (!node.IsScalar() || !YAML::convert<std::int64_t>::decode(node, value) || value < size.least ||
+        value > kLargestSize) {
+      return Error{fmt::format("{} /{}", path, size.key),
+                   fmt::format("is {}, want an integer from {} to {}",
+                               node.IsScalar() ? goodput::quoted(node.Scalar()) : "no number", size.least,
+                               kLargestSize)};
+    }
+    fields.*size.field = value;
+  }
+  return fields;
+}
+
+// Names go into text, JSON and pictures: control characters, and all that is no ASCII in a name that is no
+// UTF-8, become '?'.
+std::string printable(std::string name) {
+  const bool is_utf8 = simdjson::validate_utf8(name);
+  for (char& c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !is_utf8)) c = '?';
+  }
+  return name;
+}
+
+// GPUs of the job; the largest number there is where the sizes are absurd.
+std::int64_t product_of_sizes(const JobMetadata& job) {
+  std::int64_t product = 1;
+  for (const std::int64_t size : {job.dp_size, job.dsp_size, job.pp_size, job.tp_size}) {
+    if (__builtin_mul_overflow(product, size, &product)) return std::numeric_limits<std::int64_t>::max();
+  }
+  return product;
+}
+
+std::int64_t smallest_gap(std::vector<std::int32_t> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  std::int64_t gap = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 1; i < ranks.size(); ++i) {
+    if (ranks[i] != ranks[i - 1]) gap = std::min<std::int64_t>(gap, std::int64_t{ranks[i]} - ranks[i - 1]);
+  }
+  return gap == std::numeric_limits<std::int64_t>::max() ? 1 : gap;
+}
+
+}  // namespace
+
+Result<JobMetadataFields> read_job_metadata(const std::string& path) {
+  GOODPUT_TRY(ByteSource source, ByteSource::open(path));
+  GOODPUT_TRY(const std::string text, read_all(source, kLargestFile));
+  if (is_nested_too_deeply(text)) return Error{path, "is nested too deeply for job metadata"};
+  try {
+    return fields_of(YAML::Load(text), path);
+  } catch (const YAML::Exception& error) {
+    return Error{fmt::format("{}:{}", path, error.mark.line + 1),
+                 fmt::format("is neither YAML nor JSON: {}", error.msg)};
+  }
+}
+
+JobMetadata complete_metadata(const JobMetadataFields& fields, const TraceIndex& index,
+                              const std::string& trial_name) {
+  JobMetadata job;
+  job.trial_name = printable(fields.trial_name.value_or(trial_name));
+  job.run_id = fields.run_id.value_or(0);
+  job.dp_size = fields.dp_size.value_or(index.dp_size);
+  job.dsp_size = fields.dsp_size.value_or(1);
+  job.pp_size = fields.pp_size.value_or(index.lane.pp_size);
+  job.tp_size = fields.tp_size.value_or(smallest_gap(index.ranks));
+  job.vpp_size = fields.vpp_size.value_or(index.lane.vpp_size);
+  job.world_size = fields.world_size.value_or(product_of_sizes(job));
+  return job;
+}
+
+std::vector<std::string> metadata_warnings(const JobMetadata& job, const TraceIndex& index) {
+  std::vector<std::string> warnings;
+  const auto compare = [&](const char* key, std::int64_t said, std::int64_t recorded) {
+    if (said == recorded) return;
+    warnings.push_back(
+        fmt::format("metadata says {} {}, the trace shows {}; using the trace", key, said, recorded));
+  };
+  compare("dp_size", job.dp_size, index.dp_size);
+  compare("pp_size", job.pp_size, index.lane.pp_size);
+  compare("vpp_size", job.vpp_size, index.lane.vpp_size);
+  const std::int64_t product = product_of_sizes(job);
+  if (job.world_size != product) {
+    warnings.push_back(
+        fmt::format("metadata says world_size {}, but dp_size x dsp_size x pp_size x tp_size is {}",
+                    job.world_size, product));
+  }
+  return warnings;
+}
+
+std::string file_stem(const std::string& path) {
+  std::filesystem::path name = std::filesystem::path(path).filename();
+  if (name.extension() == ".gz") name = name.stem();
+  return name.stem().string();
+}
+
+}  // namespace goodput

@@ -1,0 +1,304 @@
+#include "traces/op/ndtimeline_ids.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/base/float32.h"
+#include "sim/ops/pass_order.h"
+
+namespace goodput {
+namespace {
+
+constexpr int kMostChunks = 32767;  // what a row's mc holds
+constexpr std::int64_t kMostSuggestedChunks = 16;
+constexpr double kLeastMatchedShare = 0.99;
+
+// One row's place in recorded order.
+struct Place {
+  std::int64_t step;
+  std::int32_t dp_rank;
+  std::int16_t stage;
+  double start_s;
+  std::size_t row;
+
+  [[nodiscard]] auto lane() const { return std::tie(step, dp_rank, stage); }
+  friend bool operator<(const Place& a, const Place& b) {
+    return std::tie(a.step, a.dp_rank, a.stage, a.start_s, a.row) <
+           std::tie(b.step, b.dp_rank, b.stage, b.start_s, b.row);
+  }
+};
+
+// The forward and backward passes of one worker in one step, in recorded order.
+struct Lane {
+  std::int64_t step = 0;
+  std::int32_t dp_rank = 0;
+  std::int16_t stage = 0;
+  std::int64_t passes = 0;     // in each direction
+  std::size_t first_pass = 0;  // in Passes::is_backward
+
+  [[nodiscard]] std::string name() const {
+    return fmt::format("step {}, dp rank {}, stage {}", step, dp_rank, stage);
+  }
+};
+
+struct Passes {
+  std::vector<Lane> lanes;
+  std::vector<bool> is_backward;
+};
+
+struct Fit {
+  PassOrder order = PassOrder::kOneForwardOneBackward;
+  std::size_t matched = 0;
+  std::string first_mismatch;
+};
+
+void keep_rows(OpTrace& trace, const std::vector<bool>& kept) {
+  for_each_column(trace, [&](auto& column) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      if (kept[i]) column[next++] = column[i];
+    }
+    column.resize(next);
+  });
+}
+
+// Tensor-parallel peers run the same ops. Returns how many rows went.
+std::size_t drop_tensor_parallel_peers(OpTrace& trace) {
+  std::map<std::pair<std::int32_t, std::int16_t>, std::int32_t> lowest;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const auto [entry, inserted] = lowest.try_emplace({trace.dp_rank[i], trace.stage[i]}, trace.rank[i]);
+    if (!inserted) entry->second = std::min(entry->second, trace.rank[i]);
+  }
+  std::vector<bool> kept(trace.size());
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    kept[i] = trace.rank[i] == lowest.at({trace.dp_rank[i], trace.stage[i]});
+  }
+  const auto dropped = static_cast<std::size_t>(std::ranges::count(kept, false));
+  if (dropped > 0) keep_rows(trace, kept);
+  return dropped;
+}
+
+std::vector<Place> recorded_order(const OpTrace& trace) {
+  std::vector<Place> places;
+  places.reserve(trace.size());
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    places.push_back({trace.step[i], trace.dp_rank[i], trace.stage[i], trace.start_s[i], i});
+  }
+  std::ranges::sort(places, std::less<>());
+  return places;
+}
+
+// Epoch seconds would lose a minute in float32, which the published traces and the analysis use.
+void move_steps_to_zero(OpTrace& trace, const std::vector<Place>& places) {
+  for (std::size_t begin = 0; begin < places.size();) {
+    std::size_t end = begin;
+    double first = places[begin].start_s;
+    for (; end < places.size() && places[end].step == places[begin].step; ++end) {
+      first = std::min(first, places[end].start_s);
+    }
+    for (; begin < end; ++begin) {
+      double& start = trace.start_s[places[begin].row];
+      double& duration = trace.duration_s[places[begin].row];
+      start = round_to_float32(start - first);
+      duration = round_to_float32(duration);
+    }
+  }
+}
+
+using OpCounts = std::array<std::int64_t, kOpTypeCount>;
+
+OpCounts count_ops(const OpTrace& trace, std::span<const Place> lane) {
+  OpCounts counts{};
+  for (const Place& place : lane) ++counts[index_of(trace.optype[place.row])];
+  return counts;
+}
+
+// What cannot be about a lane's numbers of passes, if anything.
+std::optional<std::string> impossible_counts(const Lane& lane, std::int64_t backwards,
+                                             const PipelineShape& shape) {
+  if (lane.passes != backwards) {
+    return fmt::format(
+        "{}: {} forward-compute and {} backward-compute ops, want as many of each; leave steps out that "
+        "were not recorded whole",
+        lane.name(), lane.passes, backwards);
+  }
+  if (shape.chunks == 1) return std::nullopt;
+  if (lane.passes % shape.chunks != 0) {
+    return fmt::format("{}: {} forward-compute ops are no multiple of vpp_size {}; is it right?", lane.name(),
+                       lane.passes, shape.chunks);
+  }
+  if (lane.passes / shape.chunks % shape.stages != 0) {
+    return fmt::format(
+        "{}: {} micro-batches are no multiple of the {} stages, which vpp_size {} needs; is it right?",
+        lane.name(), lane.passes / shape.chunks, shape.stages, shape.chunks);
+  }
+  return std::nullopt;
+}
+
+// Sets the identity of the k-th op of its type in a lane with `count` of them.
+void set_ids(OpTrace& trace, std::size_t row, std::int64_t k, std::int64_t count,
+             const PipelineShape& shape) {
+  std::int64_t mc = kUnset;
+  std::int64_t mb_id = kUnset;
+  const OpType type = trace.optype[row];
+  if (is_pass_compute(type)) {
+    const PassTarget target =
+        type == OpType::kForwardCompute ? forward_target(shape, k) : backward_target(shape, k);
+    mc = target.chunk;
+    mb_id = target.micro_batch;
+  } else if (type == OpType::kParamsAllGather) {
+    mc = k * shape.chunks / count;
+  } else if (type == OpType::kGradsReduceScatter) {
+    mc = shape.chunks - 1 - k * shape.chunks / count;  // gradients of the last chunk are ready first
+  } else if (type == OpType::kGc) {
+    mb_id = 0;  // as in the published traces
+  }
+  const bool has_global_chunk = is_pass_compute(type);
+  trace.seq_id[row] = static_cast<std::int32_t>(k);
+  trace.mc[row] = static_cast<std::int16_t>(mc);
+  trace.mb_id[row] = static_cast<std::int32_t>(mb_id);
+  trace.gmc[row] =
+      static_cast<std::int32_t>(has_global_chunk ? mc * shape.stages + trace.stage[row] : kUnset);
+}
+
+bool has_uneven_buckets(const OpCounts& counts, const PipelineShape& shape) {
+  return counts[index_of(OpType::kParamsAllGather)] % shape.chunks != 0 ||
+         counts[index_of(OpType::kGradsReduceScatter)] % shape.chunks != 0;
+}
+
+// Sets the identities of one worker's ops in one step and notes the order of its passes.
+Status derive_lane(OpTrace& trace, std::span<const Place> places, const PipelineShape& shape, Passes& passes,
+                   DerivedIds& derived) {
+  const OpCounts counts = count_ops(trace, places);
+  const Place& first = places.front();
+  const Lane lane{first.step, first.dp_rank, first.stage, counts[index_of(OpType::kForwardCompute)],
+                  passes.is_backward.size()};
+  if (auto problem = impossible_counts(lane, counts[index_of(OpType::kBackwardCompute)], shape)) {
+    return Error{"", *std::move(problem)};
+  }
+  OpCounts next{};
+  for (const Place& place : places) {
+    const OpType type = trace.optype[place.row];
+    set_ids(trace, place.row, next[index_of(type)]++, counts[index_of(type)], shape);
+    if (is_pass_compute(type)) passes.is_backward.push_back(type == OpType::kBackwardCompute);
+  }
+  passes.lanes.push_back(lane);
+  derived.uneven_buckets += has_uneven_buckets(counts, shape) ? 1 : 0;
+  return Ok{};
+}
+
+// Counts the passes that stand where `order` has them.
+Fit compare(const Passes& passes, PassOrder order, const PipelineShape& shape) {
+  Fit fit{order, 0, {}};
+  for (const Lane& lane : passes.lanes) {
+    const std::int64_t leading = forwards_before_alternation(order, shape, lane.stage, lane.passes);
+    for (std::int64_t i = 0; i < 2 * lane.passes; ++i) {
+      const bool recorded = passes.is_backward[lane.first_pass + static_cast<std::size_t>(i)];
+      if (recorded == is_backward_at(i, leading, lane.passes)) {
+        ++fit.matched;
+      } else if (fit.first_mismatch.empty()) {
+        fit.first_mismatch = fmt::format("{}: compute op {} by start is a {} pass", lane.name(), i + 1,
+                                         recorded ? "backward" : "forward");
+      }
+    }
+  }
+  return fit;
+}
+
+Fit best_fit(const Passes& passes, const PipelineShape& shape) {
+  Fit alternating = compare(passes, PassOrder::kOneForwardOneBackward, shape);
+  Fit forwards_first = compare(passes, PassOrder::kAllForwardsFirst, shape);
+  return forwards_first.matched > alternating.matched ? forwards_first : alternating;
+}
+
+bool fits(const Fit& fit, const Passes& passes) {
+  return static_cast<double>(fit.matched) >=
+         kLeastMatchedShare * static_cast<double>(passes.is_backward.size());
+}
+
+// A number of chunks under which the trace would fit, for the error message.
+std::string other_vpp_size(const Passes& passes, const PipelineShape& shape) {
+  for (std::int64_t chunks = 1; chunks <= kMostSuggestedChunks; ++chunks) {
+    const PipelineShape other{shape.stages, chunks};
+    const bool possible = std::ranges::none_of(passes.lanes, [&](const Lane& lane) {
+      return impossible_counts(lane, lane.passes, other).has_value();
+    });
+    if (possible && fits(best_fit(passes, other), passes)) {
+      return fmt::format("it would fit with vpp_size {} in --meta", chunks);
+    }
+  }
+  return "is it a pipeline schedule of another kind?";
+}
+
+std::string no_schedule(const Fit& fit, const Passes& passes, const PipelineShape& shape) {
+  const std::size_t ops = passes.is_backward.size();
+  return fmt::format(
+      "only {} of {} compute ops stand where {} has them, want 99 %; the first that does not, {}; {}",
+      fit.matched, ops, name_of(fit.order, shape), fit.first_mismatch, other_vpp_size(passes, shape));
+}
+
+Status check_unidentified(const OpTrace& trace) {
+  const auto unset = std::ranges::count(trace.seq_id, static_cast<std::int32_t>(kUnset));
+  if (static_cast<std::size_t>(unset) == trace.size()) return Ok{};
+  return Error{
+      "", fmt::format("{} of {} ops carry a seq_id and the others do not; read files of one kind at a time",
+                      trace.size() - static_cast<std::size_t>(unset), trace.size())};
+}
+
+}  // namespace
+
+std::string DerivedIds::note() const {
+  std::string text = fmt::format(
+      "seq_id, mc and mb_id derived from the recorded order: {} of {} compute ops stand where "
+      "{} has them",
+      matched, ops, schedule);
+  if (dropped_tp_rows > 0)
+    text += fmt::format("; {} rows of tensor-parallel peers left out", dropped_tp_rows);
+  if (uneven_buckets > 0) {
+    text += fmt::format(
+        "; in {} steps of a worker the data-parallel buckets do not divide evenly over the chunks",
+        uneven_buckets);
+  }
+  return text;
+}
+
+bool lacks_ids(const OpTrace& trace) {
+  return std::ranges::find(trace.seq_id, static_cast<std::int32_t>(kUnset)) != trace.seq_id.end();
+}
+
+Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size) {
+  GOODPUT_CHECK(vpp_size >= 1, "vpp_size comes checked");
+  if (vpp_size > kMostChunks) {
+    return Error{"", fmt::format("vpp_size is {}, want 1 to {}", vpp_size, kMostChunks)};
+  }
+  GOODPUT_TRY_STATUS(check_unidentified(trace));
+  DerivedIds derived;
+  derived.dropped_tp_rows = drop_tensor_parallel_peers(trace);
+  const std::vector<Place> places = recorded_order(trace);
+  const std::int64_t last_stage = trace.size() == 0 ? 0 : *std::ranges::max_element(trace.stage);
+  const PipelineShape shape{last_stage + 1, vpp_size};
+  Passes passes;
+  for (auto begin = places.begin(); begin != places.end();) {
+    const auto end =
+        std::find_if(begin, places.end(), [&](const Place& place) { return place.lane() != begin->lane(); });
+    GOODPUT_TRY_STATUS(derive_lane(trace, {begin, end}, shape, passes, derived));
+    begin = end;
+  }
+  const Fit fit = best_fit(passes, shape);
+  if (!fits(fit, passes)) return Error{"", no_schedule(fit, passes, shape)};
+  move_steps_to_zero(trace, places);
+  derived.ops = passes.is_backward.size();
+  derived.matched = fit.matched;
+  derived.schedule = name_of(fit.order, shape);
+  return derived;
+}
+
+}  // namespace goodput

@@ -1,0 +1,41 @@
+// The interface of an op trace format, and the list of all of them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/errors.h"
+#include "sim/ops/op_trace.h"
+#include "traces/io/byte_source.h"
+
+namespace goodput {
+
+using FileNotes = std::vector<std::string>;
+
+struct OpTraceFormat {
+  std::string_view name;                     // for --format and --to
+  std::string_view summary;                  // one line for `goodput list formats`
+  std::vector<std::string_view> extensions;  // for writing, with the dot; empty: cannot be written
+
+  // Whether a file that begins like this (the first 64 KiB, gunzipped) is of this format.
+  bool (*matches)(std::string_view head);
+
+  // Appends the rows of one file to `trace`, in file order. Rows without a place in their step get seq_id
+  // kUnset. Returns what of the file was left out, in a sentence each. On failure `trace` is left in an
+  // unspecified but valid state.
+  Result<FileNotes> (*append_file)(ByteSource& source, OpTrace& trace);
+
+  // Writes `trace` to a file at `path` (which the caller moves into place). Gzip when `final_path` ends in
+  // .gz.
+  Status (*write)(const OpTrace& trace, const std::string& path, std::string_view final_path);
+};
+
+#define GOODPUT_OP_TRACE_FORMAT(name) OpTraceFormat name##_op_trace_format();
+#include "traces/op/op_trace_formats.def"
+#undef GOODPUT_OP_TRACE_FORMAT
+
+// Every format, in the order in which contents are tried.
+[[nodiscard]] std::vector<OpTraceFormat> op_trace_formats();
+
+}  // namespace goodput

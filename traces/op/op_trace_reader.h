@@ -1,0 +1,34 @@
+// Reads an op trace from one or many files in any known format.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/errors.h"
+#include "sim/ops/op_trace.h"
+
+namespace goodput {
+
+struct OpTraceReadOptions {
+  std::string format;           // a name of op_trace_formats(); empty: from each file's content
+  std::optional<int> vpp_size;  // for traces without model chunks; absent: 1
+
+  // Called now and then with the bytes read so far of all files together.
+  std::function<void(std::uint64_t)> on_progress;
+};
+
+struct OpTraceReading {
+  OpTrace trace;
+  std::vector<std::string> formats;  // one a file
+  std::vector<std::string> notes;    // what a user should know: derived ids, ignored events and ranks
+};
+
+// The rows of all files together are one trace (one file a host). Files whose rows carry no seq_id, mc and
+// mb_id get them from the recorded order (traces/op/ndtimeline_ids.h).
+Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
+                                     const OpTraceReadOptions& options);
+
+}  // namespace goodput
