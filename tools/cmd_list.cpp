@@ -19,7 +19,7 @@
 #include "models/schedule/schedule.h"
 #include "models/shape/model_file.h"
 #include "sim/base/text.h"
-#include "tools/json_result.h"
+#include "tools/cli/json_result.h"
 #include "traces/op/op_trace_format.h"
 #include "traces/routing/routing_format.h"
 #include "traces/spot/spot_format.h"

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "tools/command.h"
+#include "tools/cli/command.h"
 
 namespace goodput {
 

@@ -1,13 +1,13 @@
-#include "tools/cmd_checkpoint.h"
+#include "tools/checkpoint/cmd_checkpoint.h"
+#include "tools/cli/command.h"
 #include "tools/cmd_list.h"
-#include "tools/cmd_placement.h"
-#include "tools/cmd_plan_step.h"
-#include "tools/cmd_routing.h"
-#include "tools/cmd_simulate.h"
-#include "tools/cmd_synth.h"
-#include "tools/cmd_trace.h"
-#include "tools/cmd_whatif.h"
-#include "tools/command.h"
+#include "tools/placement/cmd_placement.h"
+#include "tools/plan/cmd_plan_step.h"
+#include "tools/routing/cmd_routing.h"
+#include "tools/simulate/cmd_simulate.h"
+#include "tools/synth/cmd_synth.h"
+#include "tools/trace/cmd_trace.h"
+#include "tools/whatif/cmd_whatif.h"
 
 namespace goodput {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "sim/base/errors.h"
-#include "tools/command_line.h"
-#include "tools/output_file.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/output_file.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "tools/axis_ticks.h"
+#include "tools/chart/axis_ticks.h"
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,7 @@
 
 #include "models/shape/swin_shape.h"
 #include "sim/config/config.h"
-#include "tools/command_line.h"
+#include "tools/cli/command_line.h"
 
 namespace goodput {
 namespace {

@@ -11,7 +11,7 @@
 #include "models/cost/cost_models.h"
 #include "models/schedule/schedule.h"
 #include "models/shape/model_file.h"
-#include "tools/command_line.h"
+#include "tools/cli/command_line.h"
 #include "traces/op/op_trace_format.h"
 #include "traces/routing/routing_format.h"
 #include "traces/spot/spot_format.h"

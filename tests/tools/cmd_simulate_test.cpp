@@ -1,4 +1,4 @@
-#include "tools/cmd_simulate.h"
+#include "tools/simulate/cmd_simulate.h"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@
 #include "models/policy/policy.h"
 #include "tests/tools/small_scenario.h"
 #include "tests/traces/temporary_file.h"
-#include "tools/command_line.h"
+#include "tools/cli/command_line.h"
 
 namespace goodput {
 namespace {

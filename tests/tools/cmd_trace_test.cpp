@@ -1,4 +1,4 @@
-#include "tools/cmd_trace.h"
+#include "tools/trace/cmd_trace.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/traces/temporary_file.h"
-#include "tools/command_line.h"
+#include "tools/cli/command_line.h"
 
 namespace goodput {
 namespace {

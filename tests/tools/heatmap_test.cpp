@@ -1,4 +1,4 @@
-#include "tools/heatmap.h"
+#include "tools/chart/heatmap.h"
 
 #include <doctest/doctest.h>
 #include <png.h>
@@ -10,9 +10,9 @@
 #include <limits>
 #include <sstream>
 
-#include "tools/bitmap_font.h"
-#include "tools/heatmap_figure.h"
-#include "tools/heatmap_scale.h"
+#include "tools/chart/bitmap_font.h"
+#include "tools/chart/heatmap_figure.h"
+#include "tools/chart/heatmap_scale.h"
 
 namespace goodput {
 namespace {

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "tools/plan_step_batch.h"
+#include "tools/plan/plan_step_batch.h"
 
 namespace goodput {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/output_file.h"
+#include "tools/cli/output_file.h"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>

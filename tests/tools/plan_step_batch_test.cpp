@@ -1,6 +1,6 @@
 // `goodput plan-step PLAN --batch ROWS`. What a row must be predicted to take is what plan-step says of a
 // plan with the same sizes.
-#include "tools/plan_step_batch.h"
+#include "tools/plan/plan_step_batch.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tests/traces/temporary_file.h"
-#include "tools/command_line.h"
+#include "tools/cli/command_line.h"
 
 namespace goodput {
 namespace {

@@ -12,7 +12,7 @@
 #include "models/plan/training_plan.h"
 #include "sim/config/config.h"
 #include "tests/traces/temporary_file.h"
-#include "tools/command_line.h"
+#include "tools/cli/command_line.h"
 
 namespace goodput {
 namespace {

@@ -14,7 +14,7 @@
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
 #include "tests/traces/temporary_file.h"
-#include "tools/planned_timeline.h"
+#include "tools/plan/planned_timeline.h"
 
 namespace goodput {
 namespace {

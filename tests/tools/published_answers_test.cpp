@@ -6,8 +6,8 @@
 #include "sim/whatif/whatif.h"
 #include "tests/support/production_answers.h"
 #include "tests/support/published_case.h"
-#include "tools/load_recording.h"
-#include "tools/whatif_compat.h"
+#include "tools/trace/load_recording.h"
+#include "tools/whatif/whatif_compat.h"
 
 namespace goodput::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/scenario_inputs.h"
+#include "tools/simulate/scenario_inputs.h"
 
 namespace goodput {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/scenario_inputs.h"
+#include "tools/simulate/scenario_inputs.h"
 
 #include <doctest/doctest.h>
 

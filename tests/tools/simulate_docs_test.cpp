@@ -20,7 +20,7 @@
 #include "sim/job/time_bucket.h"
 #include "tests/tools/small_scenario.h"
 #include "tests/traces/temporary_file.h"
-#include "tools/command_line.h"
+#include "tools/cli/command_line.h"
 
 namespace goodput {
 namespace {

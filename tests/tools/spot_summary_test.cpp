@@ -1,4 +1,4 @@
-#include "tools/spot_summary.h"
+#include "tools/trace/spot_summary.h"
 
 #include <doctest/doctest.h>
 

@@ -15,7 +15,7 @@
 #include "tests/support/random_plan.h"
 #include "tests/support/synthetic_case.h"
 #include "tests/traces/temporary_file.h"
-#include "tools/write_trace.h"
+#include "tools/trace/write_trace.h"
 #include "traces/op/op_trace_reader.h"
 
 namespace goodput {

@@ -1,4 +1,4 @@
-#include "tools/text_table.h"
+#include "tools/cli/text_table.h"
 
 #include <doctest/doctest.h>
 

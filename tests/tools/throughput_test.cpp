@@ -1,4 +1,4 @@
-#include "tools/throughput.h"
+#include "tools/simulate/throughput.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 
 #include "tests/tools/small_scenario.h"
 #include "tests/traces/temporary_file.h"
-#include "tools/scenario_inputs.h"
+#include "tools/simulate/scenario_inputs.h"
 
 namespace goodput {
 namespace {

@@ -13,7 +13,7 @@
 #include "tests/support/analysed_trace.h"
 #include "tests/support/production_answers.h"
 #include "tests/support/trace_generator.h"
-#include "tools/whatif_compat.h"
+#include "tools/whatif/whatif_compat.h"
 
 namespace goodput::testing {
 namespace {

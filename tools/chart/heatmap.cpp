@@ -1,0 +1,40 @@
+#include "tools/chart/heatmap.h"
+
+#include <cmath>
+
+#include "traces/io/byte_sink.h"
+
+namespace goodput {
+
+WorstWorker worst_worker(const Heatmap& heatmap) {
+  WorstWorker worst;
+  bool found = false;
+  for (std::size_t dp_rank = 0; dp_rank < heatmap.dp; ++dp_rank) {
+    for (std::size_t stage = 0; stage < heatmap.pp; ++stage) {
+      const double slowdown = heatmap.at(dp_rank, stage);
+      // A NaN compares false and is never the worst.
+      if (found ? slowdown > worst.slowdown : !std::isnan(slowdown)) {
+        worst = {dp_rank, stage, slowdown};
+        found = true;
+      }
+    }
+  }
+  return worst;
+}
+
+Status check_heatmap_path(std::string_view final_path) {
+  if (final_path.ends_with(".svg") || final_path.ends_with(".png")) return Ok{};
+  return Error{std::string(final_path), "a heat map is written as .svg or .png; name the file accordingly"};
+}
+
+Status write_heatmap(const Heatmap& heatmap, const std::string& path, std::string_view final_path) {
+  GOODPUT_TRY_STATUS(check_heatmap_path(final_path));
+  Result<std::string> picture =
+      final_path.ends_with(".svg") ? Result<std::string>(heatmap_svg(heatmap)) : heatmap_png(heatmap);
+  GOODPUT_TRY(const std::string bytes, std::move(picture));
+  GOODPUT_TRY(auto sink, ByteSink::open(path, final_path));
+  GOODPUT_TRY_STATUS(sink.write(bytes));
+  return sink.close();
+}
+
+}  // namespace goodput

@@ -1,0 +1,156 @@
+#include "tools/checkpoint/checkpoint_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+#include "sim/base/units.h"
+#include "tools/cli/named_choice.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kMostNumber = 1e9;
+constexpr double kLeastPositive = 1e-9;  // a nanosecond
+constexpr double kGigabyte = 1e9;
+
+// What would be wanted instead of the value; "" where it is fine.
+std::string_view problem(const RunNumber& number, double value) {
+  const bool is_in_range = std::isfinite(value) && value >= 0 && value <= kMostNumber;
+  switch (number.kind) {
+    case RunNumber::Kind::kNotNegative:
+      return is_in_range ? "" : "a number from 0 to 1e9";
+    case RunNumber::Kind::kPositive:
+      return is_in_range && value >= kLeastPositive ? "" : "a number from 1e-9 to 1e9";
+    case RunNumber::Kind::kCount:
+      return is_in_range && value >= 1 && value == std::floor(value) ? "" : "a whole number from 1 to 1e9";
+  }
+  return "";
+}
+
+}  // namespace
+
+const std::array<RunNumber, CheckpointRunOptions::kNumbers>& CheckpointRunOptions::numbers() {
+  using Kind = RunNumber::Kind;
+  static const std::array<RunNumber, kNumbers> table = {{
+      {"steps", Kind::kCount, 10'000, "Training steps of the run"},
+      {"step-s", Kind::kPositive, 1, "Seconds of a step"},
+      {"forward-backward-s", Kind::kNotNegative, 1,
+       "Seconds of a step's passes, which a snapshot can hide behind"},
+      {"restart-s", Kind::kNotNegative, 150, "Seconds from a fault until training goes on"},
+      {"snapshot-gb-per-s", Kind::kPositive, 10, "GPU to CPU memory, gigabytes a second of a rank"},
+      {"storage-gb-per-s", Kind::kPositive, 1, "To storage, gigabytes a second of a rank"},
+      {"storage-total-gb-per-s", Kind::kNotNegative, 0, "The same of all ranks together; 0: no limit"},
+      {"tokens", Kind::kCount, 262'144, "Tokens of a step"},
+      {"skew", Kind::kNotNegative, 0, "Tokens per expert ~ 1 / rank^skew; 0: balanced"},
+      {"plt-limit", Kind::kNotNegative, 0.05, "Lost share of tokens from which on --dynamic-k saves more"},
+  }};
+  return table;
+}
+
+void CheckpointRunOptions::configure(CLI::App& app) {
+  const std::string group = "A run with faults";
+  app.add_option("--interval", interval_,
+                 "Steps between checkpoints: what saving and faults cost, lost tokens")
+      ->option_text("STEPS")
+      ->group(group);
+  app.add_option("--faults", faults_,
+                 "Steps after which all ranks fail, or STEP:RANK for one, for example 1200,3400:5")
+      ->option_text("LIST")
+      ->group(group);
+  app.add_option("--save", save_,
+                 "\"sync\": training waits for storage; \"async\" (default): saving runs beside it")
+      ->option_text("MODE")
+      ->group(group);
+  app.add_flag("--dynamic-k", dynamic_k_,
+               "Double K after a recovery that leaves more tokens lost than --plt-limit")
+      ->group(group);
+  for (std::size_t i = 0; i < kNumbers; ++i) {
+    const RunNumber& number = numbers()[i];
+    const std::string preset =
+        i == kForwardBackward ? "all of the step" : fmt::format("{:.15g}", number.assumed);
+    app.add_option(fmt::format("--{}", number.name), given_[i],
+                   fmt::format("{} (assumed: {})", number.meaning, preset))
+        ->option_text("X")
+        ->group(group);
+  }
+}
+
+Status CheckpointRunOptions::check() const {
+  for (std::size_t i = 0; i < kNumbers; ++i) {
+    if (!given_[i]) continue;
+    const std::string_view wanted = problem(numbers()[i], *given_[i]);
+    if (!wanted.empty())
+      return Error{"", fmt::format("--{} is {}, want {}", numbers()[i].name, *given_[i], wanted)};
+    if (!interval_ && i != kTokens && i != kSkew)
+      return Error{"", fmt::format("--{} describes a run; say how often it saves with --interval STEPS",
+                                   numbers()[i].name)};
+  }
+  if (!interval_ && (!faults_.empty() || dynamic_k_)) {
+    return Error{"", fmt::format("--{} wants a run; say how often it saves with --interval STEPS",
+                                 dynamic_k_ ? "dynamic-k" : "faults")};
+  }
+  if (interval_ && (*interval_ < 1 || *interval_ > static_cast<std::int64_t>(kMostNumber)))
+    return Error{"", fmt::format("--interval is {}, want a whole number of steps from 1 to 1e9", *interval_)};
+  if (value(kPltLimit) > 1) return Error{"", "--plt-limit is a share, want a number from 0 to 1"};
+  if (value(kSkew) > 10)
+    return Error{"", fmt::format("--skew is {}, want a number from 0 to 10", value(kSkew))};
+  if (value(kForwardBackward) > value(kStep)) {
+    return Error{"", fmt::format("--forward-backward-s is {}, more than the step takes ({}, --step-s)",
+                                 value(kForwardBackward), value(kStep))};
+  }
+  return Ok{};
+}
+
+Result<CheckpointedRun> CheckpointRunOptions::run(std::int32_t ranks) const {
+  CheckpointedRun run;
+  run.interval = interval_.value();
+  run.steps = static_cast<std::int64_t>(value(kSteps));
+  GOODPUT_TRY(run.mode, choose<SaveMode>("--save", save_, kSaveModeNames));
+  GOODPUT_TRY(run.faults, parse_faults(faults_, run.steps, ranks));
+  run.step = from_seconds(value(kStep));
+  run.forward_backward = from_seconds(value(kForwardBackward));
+  run.restart = from_seconds(value(kRestart));
+  run.path = {BytesPerSecond{kGigabyte * value(kSnapshotRate)},
+              BytesPerSecond{kGigabyte * value(kStorageRate)},
+              BytesPerSecond{kGigabyte * value(kStorageTotalRate)}};
+  if (dynamic_k_) run.dynamic_limit = value(kPltLimit);
+  return run;
+}
+
+std::int64_t CheckpointRunOptions::tokens() const {
+  return static_cast<std::int64_t>(value(kTokens));
+}
+
+double CheckpointRunOptions::skew() const {
+  return value(kSkew);
+}
+
+bool CheckpointRunOptions::has_skew() const {
+  return given_[kSkew].has_value();
+}
+
+std::vector<CheckpointRunOptions::Assumption> CheckpointRunOptions::assumptions() const {
+  std::vector<Assumption> assumed;
+  for (std::size_t i = 0; i < kNumbers; ++i) {
+    if (given_[i] || (i == kPltLimit && !dynamic_k_)) continue;
+    assumed.push_back({numbers()[i].name, value(static_cast<Number>(i))});
+  }
+  return assumed;
+}
+
+void CheckpointRunOptions::add_to(Hash& hash) const {
+  hash.add(interval_.value_or(0));
+  hash.add(faults_);
+  hash.add(save_);
+  hash.add(static_cast<int>(dynamic_k_));
+  for (std::size_t i = 0; i < kNumbers; ++i) hash.add(value(static_cast<Number>(i)));
+}
+
+double CheckpointRunOptions::value(Number number) const {
+  if (number == kForwardBackward && !given_[number]) return value(kStep);
+  return given_[number].value_or(numbers()[number].assumed);
+}
+
+}  // namespace goodput

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "tools/checkpoint/checkpoint_report.h"
+
+namespace goodput {
+namespace {
+
+// "12,345,678"
+std::string grouped(std::int64_t number) {
+  std::string digits = fmt::format("{}", number);
+  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string size_text(double bytes) {
+  return bytes < 1e10 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
+}
+std::string size_text(Bytes bytes) {
+  return size_text(static_cast<double>(bytes.value));
+}
+
+std::string count_text(double parameters) {
+  return parameters < 1e10 ? fmt::format("{:.1f} M", parameters / 1e6)
+                           : fmt::format("{:.1f} B", parameters / 1e9);
+}
+
+std::string steps_text(std::int64_t steps) {
+  return fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
+}
+
+struct Row {
+  std::int64_t modules = 0;
+  std::int64_t parameters = 0;
+  Bytes bytes{};
+};
+
+class Text {
+ public:
+  template <typename... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    text_ += '\n';
+  }
+  void row(std::string_view name, const Row& row, std::string_view remark = "") {
+    const std::string modules = row.modules > 0 ? grouped(row.modules) : "";
+    line("  {:<22} {:>8} {:>17} {:>14}{}", name, modules, grouped(row.parameters), size_text(row.bytes),
+         remark);
+  }
+  [[nodiscard]] std::string take() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void add_modules(const CheckpointReport& report, Text& text) {
+  const auto& [model, bytes] = std::tie(report.model, report.bytes);
+  std::array<Row, std::size(kModulePartNames)> parts{};
+  Row dense;
+  Row expert;
+  for (std::size_t i = 0; i < model.dense.size(); ++i) {
+    for (Row* const row : {&parts.at(static_cast<std::size_t>(model.dense[i].part)), &dense}) {
+      ++row->modules;
+      row->parameters += model.dense[i].parameters;
+      row->bytes = row->bytes + bytes.dense[i];
+    }
+  }
+  for (const ExpertLayer& layer : model.expert_layers) {
+    ++expert.modules;
+    expert.parameters += layer.parameters;
+  }
+  expert.bytes = bytes.one_expert();
+  text.line("  {:<22} {:>8} {:>17} {:>14}", "", "modules", "parameters", "bytes");
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    if (parts[part].modules > 0) text.row(kModulePartNames[part], parts[part]);
+  }
+  if (model.experts > 0) {
+    text.row("all but experts", dense);
+    text.row("one expert a layer", expert, fmt::format("   x {} experts", model.experts));
+  }
+  text.row("checkpoint", {0, model.parameters(), bytes.total()});
+  if (model.experts > 0) {
+    const Bytes counterpart = dense_counterpart(model, bytes);
+    text.line("  {:<22} {:>8} {:>17} {:>14}   {:.3f} times smaller", "dense counterpart", "", "",
+              size_text(counterpart), bytes.total() / counterpart);
+  }
+}
+
+void add_savings(const CheckpointReport& report, Text& text) {
+  const PartialCheckpoint& checkpoint = report.checkpoint;
+  const double saving = per_rank_saving(report.partial, report.full, checkpoint.sharding);
+  if (report.model.experts > 0) {
+    text.line("\nWith {} of {} experts a layer, {}", checkpoint.k.persist, report.model.experts,
+              kExpertSelectionNames[static_cast<std::size_t>(checkpoint.selection)]);
+    text.line("  every module once      {:>14}   {:.1f} % less",
+              size_text(report.bytes.partial(checkpoint.k.persist)),
+              100 * non_redundant_saving(report.bytes, checkpoint.k.persist));
+  } else {
+    text.line("");
+  }
+  text.line("  heaviest of ranks      {:>14}   of {}, sharding {}; in full {}",
+            size_text(report.partial.peak), checkpoint.ranks,
+            kShardingNames[static_cast<std::size_t>(checkpoint.sharding)], size_text(report.full.peak));
+  text.line("  mean of ranks          {:>14}", size_text(report.partial.mean_bytes));
+  text.line("  a rank saves           {:>12.1f} %   {}", 100 * saving,
+            checkpoint.sharding == Sharding::kNone ? "on average" : "the heaviest");
+}
+
+void add_faults(const CheckpointRunReport& report, Text& text) {
+  for (const FaultLoss& fault : report.costs.loss.faults) {
+    const std::string who = fault.fault.rank ? fmt::format("rank {}", *fault.fault.rank) : "all ranks";
+    text.line("  fault after step {:<6} {}: back to step {}, {:.6g} tokens lost; K = {} from here",
+              fault.fault.step, who, fault.recovered_step, fault.tokens_lost, fault.k_after.persist);
+  }
+}
+
+void add_run(const CheckpointRunReport& report, Text& text) {
+  const auto& [run, costs, assumed] = report;
+  text.line("\nA checkpoint every {} of {} steps, {}", run.interval, run.steps,
+            kSaveModeNames[static_cast<std::size_t>(run.mode)]);
+  text.line("  snapshot               {:>12.3f} s   persist {:.3f} s; shortest interval {}",
+            to_seconds(costs.times.snapshot), to_seconds(costs.times.persist),
+            steps_text(costs.least_interval));
+  text.line("  training waits         {:>12.3f} s   a checkpoint", to_seconds(costs.stall));
+  text.line("  O_ckpt                 {:>12.1f} s   saving {:.1f}, restarts {:.1f}, lost steps {:.1f}",
+            costs.overhead.total_s(), costs.overhead.save_s, costs.overhead.restart_s, costs.overhead.lost_s);
+  text.line("  PLT                    {:>12.3f} %   of all tokens, lost by experts that went back further",
+            100 * costs.loss.plt);
+  add_faults(report, text);
+  for (const auto& [option, value] : assumed) text.line("  assumed: --{} {:.15g}", option, value);
+}
+
+}  // namespace
+
+std::string checkpoint_text(const CheckpointReport& report) {
+  Text text;
+  text.line("{}: {} parameters, {} bytes each\n", report.model.name,
+            count_text(static_cast<double>(report.model.parameters())), report.bytes_per_parameter);
+  add_modules(report, text);
+  add_savings(report, text);
+  if (report.run) add_run(*report.run, text);
+  text.line("\nLowest tier: {}", to_string(report.tier()));
+  return std::move(text).take();
+}
+
+}  // namespace goodput

@@ -1,0 +1,186 @@
+#include "tools/checkpoint/cmd_checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "models/checkpoint/checkpointed_run.h"
+#include "models/shape/model_file.h"
+#include "sim/base/hash.h"
+#include "tools/checkpoint/checkpoint_options.h"
+#include "tools/checkpoint/checkpoint_report.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/named_choice.h"
+#include "tools/cli/output_file.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::int64_t kMostRanks = 100'000;
+constexpr std::int64_t kMostBytesPerParameter = 64;
+
+// Everything that moves a number of the result but the seed.
+std::uint64_t hash_of(const CheckpointReport& report, const CheckpointRunOptions& options) {
+  Hash hash;
+  for (const DenseModule& module : report.model.dense) {
+    hash.add(module.name);
+    hash.add(module.parameters);
+    hash.add(module.buffers.value);
+  }
+  for (const ExpertLayer& layer : report.model.expert_layers) {
+    hash.add(layer.name);
+    hash.add(layer.parameters);
+  }
+  const PartialCheckpoint& checkpoint = report.checkpoint;
+  for (const std::int32_t number : {report.model.experts, report.model.top_k, report.bytes_per_parameter,
+                                    checkpoint.k.snapshot, checkpoint.k.persist, checkpoint.ranks})
+    hash.add(number);
+  hash.add(static_cast<int>(checkpoint.selection));
+  hash.add(static_cast<int>(checkpoint.sharding));
+  options.add_to(hash);
+  return hash.value();
+}
+
+class CheckpointCommand final : public Command {
+ public:
+  void configure(CLI::App& app) override {
+    app.add_option("model", model_path_, "A model (configs/models)")->required()->option_text("MODEL.json");
+    app.add_option("--pec-k", pec_k_, "Experts of every MoE layer that a checkpoint saves (default: all)")
+        ->option_text("K");
+    app.add_option("--snapshot-k", snapshot_k_,
+                   "Experts that it copies to CPU memory, of which --pec-k go to storage (default: as many)")
+        ->option_text("K");
+    app.add_option("--selection", selection_,
+                   "Which: \"sequential\" (default), in turn; \"load-aware\", those with most unsaved tokens")
+        ->option_text("NAME");
+    app.add_option("--ranks", ranks_, "Ranks that share the experts (default: one an expert)")
+        ->option_text("R");
+    app.add_option(
+           "--sharding", sharding_,
+           "Who writes all else: \"none\" (default), every rank; \"edps\", dealt out once; \"adps\", for "
+           "every checkpoint, around its experts")
+        ->option_text("NAME");
+    app.add_option("--bytes-per-param", bytes_per_parameter_,
+                   "12 (default): fp32 weights and Adam; 14: with fp16 weights beside")
+        ->option_text("B");
+    options_.configure(app);
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    GOODPUT_TRY_STATUS(options_.check());
+    GOODPUT_TRY_STATUS(check_file_roles({model_path_}, {{"--json", context.options.json_path}}));
+    GOODPUT_TRY(const AnyModel shape, read_any_model(model_path_));
+    Result<CheckpointModel> table = checkpoint_model(shape);
+    if (!table) return Error{model_path_, table.error().what};
+    GOODPUT_TRY(const PartialCheckpoint checkpoint, partial_checkpoint(*table));
+    const ModuleBytes bytes = module_bytes(*table, static_cast<std::int32_t>(bytes_per_parameter_));
+    GOODPUT_TRY(const CheckpointReport report, make_report(*table, bytes, checkpoint, context));
+    if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(report, context));
+    context.print(checkpoint_text(report));
+    return ExitCode::kOk;
+  }
+
+ private:
+  // What the options say, of this model.
+  [[nodiscard]] Result<PartialCheckpoint> partial_checkpoint(const CheckpointModel& model) const {
+    PartialCheckpoint checkpoint;
+    GOODPUT_TRY(checkpoint.sharding, choose<Sharding>("--sharding", sharding_, kShardingNames));
+    GOODPUT_TRY(checkpoint.selection,
+                choose<ExpertSelection>("--selection", selection_, kExpertSelectionNames));
+    if (model.experts == 0) GOODPUT_TRY_STATUS(check_without_experts(model));
+    GOODPUT_TRY(checkpoint.k.persist, k_of("--pec-k", pec_k_, model.experts, model));
+    GOODPUT_TRY(checkpoint.k.snapshot, k_of("--snapshot-k", snapshot_k_, checkpoint.k.persist, model));
+    if (checkpoint.k.snapshot < checkpoint.k.persist) {
+      return Error{
+          "", fmt::format("--snapshot-k is {}, but --pec-k {} go from there to storage; want {} to {}",
+                          checkpoint.k.snapshot, checkpoint.k.persist, checkpoint.k.persist, model.experts)};
+    }
+    const std::int64_t ranks = ranks_.value_or(std::max(1, model.experts));
+    if (ranks < 1 || ranks > kMostRanks)
+      return Error{"", fmt::format("--ranks is {}, want a whole number from 1 to {}", ranks, kMostRanks)};
+    checkpoint.ranks = static_cast<std::int32_t>(ranks);
+    if (bytes_per_parameter_ < 1 || bytes_per_parameter_ > kMostBytesPerParameter) {
+      return Error{"", fmt::format("--bytes-per-param is {}, want a whole number from 1 to {}",
+                                   bytes_per_parameter_, kMostBytesPerParameter)};
+    }
+    return checkpoint;
+  }
+
+  [[nodiscard]] Status check_without_experts(const CheckpointModel& model) const {
+    const std::pair<std::string_view, bool> options[] = {{"--pec-k", pec_k_.has_value()},
+                                                         {"--snapshot-k", snapshot_k_.has_value()},
+                                                         {"--selection", selection_ != "sequential"},
+                                                         {"--dynamic-k", options_.has_dynamic_k()},
+                                                         {"--skew", options_.has_skew()}};
+    for (const auto& [option, is_given] : options) {
+      if (is_given)
+        return Error{model_path_,
+                     fmt::format("{} has no experts to choose from; leave {} out", model.name, option)};
+    }
+    return Ok{};
+  }
+
+  [[nodiscard]] static Result<std::int32_t> k_of(std::string_view option, std::optional<std::int64_t> given,
+                                                 std::int32_t preset, const CheckpointModel& model) {
+    if (!given) return preset;
+    if (*given < 1 || *given > model.experts) {
+      return Error{"", fmt::format("{} is {}, but an MoE layer of {} has {} experts; want 1 to {}", option,
+                                   *given, model.name, model.experts, model.experts)};
+    }
+    return static_cast<std::int32_t>(*given);
+  }
+
+  // Keeps references to the table and its bytes.
+  [[nodiscard]] Result<CheckpointReport> make_report(const CheckpointModel& model, const ModuleBytes& bytes,
+                                                     const PartialCheckpoint& checkpoint,
+                                                     const CommandContext& context) const {
+    GOODPUT_TRY_STATUS(check_rotation(bytes, checkpoint));
+    if (static_cast<double>(options_.tokens()) * model.top_k > 1e9)
+      return Error{"", fmt::format("--tokens is {}, which times top_k {} is above 1e9; lower it",
+                                   options_.tokens(), model.top_k)};
+    const ExpertTokens tokens =
+        expert_tokens(model, options_.tokens(), options_.skew(), context.options.seed);
+    CheckpointReport report{model,
+                            bytes,
+                            static_cast<std::int32_t>(bytes_per_parameter_),
+                            checkpoint,
+                            full_rank_writes(bytes, checkpoint.ranks),
+                            partial_rank_writes(bytes, checkpoint, checkpoint.k.persist, tokens),
+                            {}};
+    if (!options_.is_wanted()) return report;
+    GOODPUT_TRY(CheckpointedRun run, options_.run(checkpoint.ranks));
+    GOODPUT_TRY(RunCosts costs, run_costs(bytes, checkpoint, tokens, run));
+    report.run = {std::move(run), std::move(costs), options_.assumptions()};
+    return report;
+  }
+
+  [[nodiscard]] Status write_json(const CheckpointReport& report, const CommandContext& context) const {
+    Provenance provenance;
+    provenance.config_hash = hash_of(report, options_);
+    provenance.lowest_tier = to_string(report.tier());
+    nlohmann::ordered_json json = begin_json_result("checkpoint", context, provenance);
+    add_checkpoint_json(report, json);
+    return write_json_result(json, context);
+  }
+
+  std::string model_path_;
+  std::optional<std::int64_t> pec_k_;
+  std::optional<std::int64_t> snapshot_k_;
+  std::string selection_ = "sequential";
+  std::optional<std::int64_t> ranks_;
+  std::string sharding_ = "none";
+  std::int64_t bytes_per_parameter_ = 12;
+  CheckpointRunOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_checkpoint_command() {
+  return std::make_unique<CheckpointCommand>();
+}
+
+}  // namespace goodput

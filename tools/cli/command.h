@@ -1,0 +1,88 @@
+// What a command of `goodput` is, and what every command can be told.
+//
+// A command lives in tools/<name>/cmd_<name>.cpp: a class with its options as members, and a line in
+// tools/commands.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/errors.h"
+
+namespace CLI {
+class App;
+}
+
+namespace goodput {
+
+enum class ExitCode : int {
+  kOk = 0,
+  kBadInput = 1,  // one line on stderr says what to mend
+  kOurBug = 2,
+  kRegression = 3,    // a check ran and found one
+  kInterrupted = 130  // by SIGINT, SIGTERM or SIGHUP
+};
+
+// Options that every command has.
+struct GlobalOptions {
+  std::string
+      json_path;  // --json: where the result goes as JSON; "-": stdout, then nothing else; empty: nowhere
+  bool quiet =
+      false;  // --quiet: no text for people, neither results nor notes; errors and asked-for data remain
+  std::uint64_t seed = 0;  // --seed: of everything random
+  int jobs = 0;            // --jobs: threads, at least 1 when a command runs; results do not depend on it
+
+  [[nodiscard]] bool json_on_stdout() const { return json_path == "-"; }
+};
+
+// What stdout and stderr can show.
+struct Terminal {
+  bool colour = false;          // never when stdout is no terminal
+  bool true_colour = false;     // colours of 24 bits, not only the 256 of a palette
+  std::size_t width = 100;      // columns
+  bool shows_progress = false;  // stderr is a terminal
+};
+
+// The world of a running command. Text goes through print() and note(), which know when to be silent.
+struct CommandContext {
+  GlobalOptions options;
+  std::ostream& out;  // stdout: results
+  std::ostream& err;  // stderr: messages
+  Terminal terminal = {};
+
+  // Results for people: to `out`, unless quiet or JSON has taken stdout.
+  void print(std::string_view text) const;
+
+  // Something to know that is no error: `note: TEXT` on `err`, unless quiet.
+  void note(std::string_view text) const;
+};
+
+class Command {
+ public:
+  virtual ~Command() = default;
+
+  // Declares options and arguments on `app` and binds them to members. The global options are there already.
+  // Sub-commands (`goodput trace info`) are sub-commands of `app`; each gets the global options too.
+  virtual void configure(CLI::App& app) = 0;
+
+  // Called once, after the command line was parsed. An Error is printed as `error: MESSAGE` and means
+  // kBadInput.
+  virtual Result<ExitCode> run(const CommandContext& context) = 0;
+};
+
+struct CommandInfo {
+  std::string_view name;
+  std::string_view summary;  // one line for `goodput --help`
+  std::string_view example;  // shown below the options by `goodput NAME --help`
+  std::unique_ptr<Command> (*make)();
+};
+
+// Every command, in the order in which `goodput --help` lists them (tools/commands.cpp).
+[[nodiscard]] std::vector<CommandInfo> builtin_commands();
+
+}  // namespace goodput

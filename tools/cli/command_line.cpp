@@ -1,0 +1,176 @@
+#include "tools/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <ostream>
+#include <thread>
+
+#include "goodput_revision.h"
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+// Validators of CLI11 return what is wrong, or nothing. Its own conversion takes too large a number for the
+// largest.
+std::string is_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (code == std::errc{} && end == text.data() + text.size()) return {};
+  return fmt::format("wants an integer from 0 to 2^64-1, not {}", goodput::quoted(text));
+}
+
+// An option with an empty value is a script whose variable is not set, not an option left out.
+std::string is_not_empty(const std::string& text) {
+  return text.empty() ? "wants a value, not the empty string" : "";
+}
+
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() > 0) option->check(is_not_empty);
+  }
+  for (CLI::App* subcommand : app.get_subcommands([](CLI::App*) { return true; }))
+    refuse_empty_values(*subcommand);
+}
+
+void add_global_options(CLI::App& app, GlobalOptions& options) {
+  constexpr int kMostJobs = 4096;
+  const std::string group = "Global options";
+  app.add_option("--json", options.json_path,
+                 "Write the result as JSON; - for stdout, then nothing else goes there")
+      ->option_text("FILE")
+      ->group(group);
+  app.add_flag("--quiet", options.quiet, "No text for people; errors remain")->group(group);
+  app.add_option("--seed", options.seed, "Seed of everything random (default 0)")
+      ->check(is_seed)
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("N")
+      ->group(group);
+  app.add_option("--jobs", options.jobs, "Threads to use (default: one a core); no result depends on it")
+      ->check(CLI::Range(1, kMostJobs))
+      ->option_text("N")
+      ->group(group);
+}
+
+// The global options belong to what is run: the sub-commands of `app` when it has any, else `app`.
+void add_global_options_to_leaves(CLI::App& app, GlobalOptions& options) {
+  const std::vector<CLI::App*> subcommands = app.get_subcommands([](CLI::App*) { return true; });
+  for (CLI::App* subcommand : subcommands) add_global_options_to_leaves(*subcommand, options);
+  if (subcommands.empty()) add_global_options(app, options);
+}
+
+// The innermost command that the command line names.
+const CLI::App& innermost(const CLI::App& app) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  return parsed.empty() ? app : innermost(*parsed.front());
+}
+
+std::string full_name(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
+}
+
+std::string suggest(std::string_view name, const std::vector<std::string>& candidates) {
+  const std::vector<std::string_view> views(candidates.begin(), candidates.end());
+  return did_you_mean(name, views);
+}
+
+std::string unknown_option(const CLI::App& app, const std::string& argument) {
+  const std::string name = argument.substr(0, argument.find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
+  }
+  return fmt::format("{}: unknown option {}{}", full_name(app), goodput::quoted(name), suggest(name, known));
+}
+
+std::string unexpected_argument(const CLI::App& app, const std::string& argument) {
+  std::vector<std::string> known;
+  for (const CLI::App* subcommand : app.get_subcommands([](const CLI::App*) { return true; })) {
+    known.push_back(subcommand->get_name());
+  }
+  if (known.empty())
+    return fmt::format("{}: unexpected argument {}", full_name(app), goodput::quoted(argument));
+  const std::string hint = suggest(argument, known);
+  return fmt::format("{}: unknown command {}{}", full_name(app), goodput::quoted(argument),
+                     hint.empty() ? "; see " + full_name(app) + " --help" : hint);
+}
+
+// One line that says what is wrong with the command line. A misspelt word is named before what it left
+// missing.
+std::string explain(const CLI::ParseError& error, const CLI::App& root) {
+  const CLI::App& app = innermost(root);
+  const std::vector<std::string> extras = root.remaining(true);
+  const auto option =
+      std::find_if(extras.begin(), extras.end(), [](const auto& e) { return e.starts_with("-"); });
+  if (option != extras.end()) return unknown_option(app, *option);
+  if (!extras.empty()) return unexpected_argument(app, extras.front());
+  std::string what = error.what();
+  if (what == "A subcommand is required") what = "a command is required";
+  std::replace(what.begin(), what.end(), '\n', ' ');
+  return fmt::format("{}: {}; see {} --help", full_name(app), what, full_name(app));
+}
+
+struct CommandLine {
+  CLI::App app{"What stragglers and failures cost a large training job", "goodput"};
+  GlobalOptions options;
+  std::vector<std::unique_ptr<Command>> commands;  // one a CommandInfo
+};
+
+void declare_commands(CommandLine& line, const std::vector<CommandInfo>& infos) {
+  line.app.set_version_flag("--version", fmt::format("goodput {} ({})", GOODPUT_VERSION, GOODPUT_REVISION));
+  line.app.require_subcommand(1);
+  add_global_options(line.app, line.options);  // before the command too
+  for (const CommandInfo& info : infos) {
+    CLI::App* app = line.app.add_subcommand(std::string(info.name), std::string(info.summary));
+    app->footer(fmt::format("Example:\n  {}\n", info.example));
+    line.commands.push_back(info.make());
+    line.commands.back()->configure(*app);
+    add_global_options_to_leaves(*app, line.options);
+  }
+  refuse_empty_values(line.app);
+}
+
+Command& chosen_command(const CommandLine& line) {
+  const std::vector<const CLI::App*> all = line.app.get_subcommands([](const CLI::App*) { return true; });
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i]->parsed()) return *line.commands[i];
+  }
+  throw InternalError("no command was parsed");
+}
+
+int default_jobs() {
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+ExitCode run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err,
+                          Terminal terminal) {
+  CommandLine line;
+  line.options.jobs = default_jobs();
+  declare_commands(line, builtin_commands());
+  try {
+    line.app.parse(
+        std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes the last first
+  } catch (const CLI::CallForVersion& version) {
+    out << version.what() << '\n';
+    return ExitCode::kOk;
+  } catch (const CLI::CallForHelp&) {
+    out << line.app.help();
+    return ExitCode::kOk;
+  } catch (const CLI::ParseError& error) {
+    err << "error: " << on_one_line(explain(error, line.app)) << '\n';
+    return ExitCode::kBadInput;
+  }
+  Result<ExitCode> code = chosen_command(line).run(CommandContext{line.options, out, err, terminal});
+  if (code && !out.flush()) code = Error{"", "cannot write to stdout"};
+  if (code) return *code;
+  err << "error: " << on_one_line(code.error().message()) << '\n';
+  return ExitCode::kBadInput;
+}
+
+}  // namespace goodput

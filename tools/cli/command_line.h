@@ -1,0 +1,17 @@
+// The command line of `goodput`: parse, dispatch, exit code.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "tools/cli/command.h"
+
+namespace goodput {
+
+// Runs the command that `arguments` (without the program's name) ask for. Exceptions of our own bugs pass
+// through.
+[[nodiscard]] ExitCode run_command_line(const std::vector<std::string>& arguments, std::ostream& out,
+                                        std::ostream& err, Terminal terminal = {});
+
+}  // namespace goodput

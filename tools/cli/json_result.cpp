@@ -1,0 +1,53 @@
+#include "tools/cli/json_result.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "goodput_revision.h"
+#include "tools/cli/output_file.h"
+
+namespace goodput {
+
+nlohmann::ordered_json begin_json_result(std::string_view name, const CommandContext& context,
+                                         const Provenance& provenance) {
+  const auto text_or_null = [](const std::optional<std::string>& text) {
+    return text ? nlohmann::ordered_json(*text) : nlohmann::ordered_json(nullptr);
+  };
+  const auto& hash = provenance.config_hash;
+  return {{"schema", fmt::format("goodput.{}/1", name)},
+          {"version", GOODPUT_VERSION},
+          {"revision", GOODPUT_REVISION},
+          {"seed", context.options.seed},
+          {"config_hash",
+           hash ? nlohmann::ordered_json(fmt::format("{:016x}", *hash)) : nlohmann::ordered_json(nullptr)},
+          {"calibration", text_or_null(provenance.calibration)},
+          {"lowest_tier", text_or_null(provenance.lowest_tier)}};
+}
+
+void append_member(nlohmann::ordered_json& object, std::string name, nlohmann::ordered_json value) {
+  object.get_ref<nlohmann::ordered_json::object_t&>().push_back({std::move(name), std::move(value)});
+}
+
+nlohmann::ordered_json or_null(std::optional<double> value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json job_json(const JobMetadata& job) {
+  return {{"trial_name", job.trial_name}, {"run_id", job.run_id},        {"dp_size", job.dp_size},
+          {"pp_size", job.pp_size},       {"tp_size", job.tp_size},      {"dsp_size", job.dsp_size},
+          {"vpp_size", job.vpp_size},     {"world_size", job.world_size}};
+}
+
+Status write_json_result(const nlohmann::ordered_json& result, const CommandContext& context) {
+  if (context.options.json_path.empty()) return Ok{};
+  // Names from input files may be no UTF-8: replaced, not thrown on.
+  const std::string text =
+      result.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  if (!context.options.json_on_stdout()) return write_text_atomically(context.options.json_path, text);
+  context.out << text;
+  return Ok{};
+}
+
+}  // namespace goodput

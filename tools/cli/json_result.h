@@ -1,0 +1,40 @@
+// JSON results of commands: the keys they all begin with, and where they go.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/base/errors.h"
+#include "tools/cli/command.h"
+#include "traces/op/job_metadata.h"
+
+namespace goodput {
+
+// Where the numbers of a result come from.
+struct Provenance {
+  std::optional<std::uint64_t> config_hash;  // of the input and the options that move a number
+  std::optional<std::string> calibration;    // the calibration file, when one was used
+  std::optional<std::string> lowest_tier;    // measured > literature > datasheet > model > assumed
+};
+
+// {"schema": "goodput.<name>/1", "version", "revision", "seed", "config_hash", "calibration", "lowest_tier"};
+// the command adds the rest.
+[[nodiscard]] nlohmann::ordered_json begin_json_result(std::string_view name, const CommandContext& context,
+                                                       const Provenance& provenance);
+
+// Appends a member without the linear search of operator[]: for maps with an entry a step or worker.
+// REQUIRES: `object` has no member of this name.
+void append_member(nlohmann::ordered_json& object, std::string name, nlohmann::ordered_json value);
+
+// The number, or null when there is none.
+[[nodiscard]] nlohmann::ordered_json or_null(std::optional<double> value);
+
+// What a job was called and how it was cut up.
+[[nodiscard]] nlohmann::ordered_json job_json(const JobMetadata& job);
+
+// Where --json says: nowhere, stdout, or a file that is written whole or not at all.
+Status write_json_result(const nlohmann::ordered_json& result, const CommandContext& context);
+
+}  // namespace goodput

@@ -1,0 +1,191 @@
+#include "tools/cli/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "tools/cli/command.h"
+
+namespace goodput {
+namespace {
+
+// Temporary files to remove when a signal ends the process: a handler may neither lock nor allocate, so it
+// reads fixed slots. The one piece of mutable global state there is, because signals are global too.
+constexpr std::size_t kMostUnfinishedFiles = 64;
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+std::array<std::atomic<const char*>, kMostUnfinishedFiles> unfinished_files{};
+
+extern "C" void remove_unfinished_files_and_exit(int) {
+  for (const std::atomic<const char*>& slot : unfinished_files) {
+    if (const char* path = slot.load(); path != nullptr) unlink(path);
+  }
+  _exit(static_cast<int>(ExitCode::kInterrupted));
+}
+
+constexpr int kInterrupts[] = {SIGINT, SIGTERM, SIGHUP};
+
+// Interrupts wait while this exists: a file must not exist before its slot knows it.
+class HeldInterrupts {
+ public:
+  HeldInterrupts() {
+    sigset_t interrupts;
+    sigemptyset(&interrupts);
+    for (const int signal : kInterrupts) sigaddset(&interrupts, signal);
+    pthread_sigmask(SIG_BLOCK, &interrupts, &before_);
+  }
+  ~HeldInterrupts() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldInterrupts(const HeldInterrupts&) = delete;
+  HeldInterrupts& operator=(const HeldInterrupts&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+// A temporary file that is gone when this is, unless it was renamed before.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::string path) : path_(std::move(path)) {
+    for (std::atomic<const char*>& slot : unfinished_files) {
+      const char* expected = nullptr;
+      if (slot.compare_exchange_strong(expected, path_.c_str())) {
+        slot_ = &slot;
+        return;
+      }
+    }
+  }
+  ~TemporaryFile() {
+    if (!renamed_) unlink(path_.c_str());
+    if (slot_ != nullptr) slot_->store(nullptr);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  Status rename_to(const std::string& target) {
+    if (std::rename(path_.c_str(), target.c_str()) != 0) {
+      return Error{target, fmt::format("cannot write: {}", std::strerror(errno))};
+    }
+    renamed_ = true;
+    return Ok{};
+  }
+
+ private:
+  const std::string path_;
+  std::atomic<const char*>* slot_ = nullptr;
+  bool renamed_ = false;
+};
+
+// Creates an empty file of a new name beside `target`, with the permissions a new `target` would get.
+Result<std::string> create_beside(const std::string& target) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    const std::string path = fmt::format("{}.tmp{}.{}", target, getpid(), attempt);
+    const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    if (file >= 0) {
+      close(file);
+      return path;
+    }
+    if (errno != EEXIST) return Error{target, fmt::format("cannot write: {}", std::strerror(errno))};
+  }
+  return Error{target, "cannot write: too many temporary files beside it"};
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  if (a == "-" || b == "-") return a == b;
+  std::error_code failed;
+  if (std::filesystem::exists(a, failed) && !std::filesystem::is_regular_file(a, failed)) return false;
+  if (std::filesystem::equivalent(a, b, failed) && !failed) return true;
+  const auto resolved = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, failed), failed);
+  };
+  return resolved(a) == resolved(b);
+}
+
+Status write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno != EINTR) return Error{"", fmt::format("cannot write: {}", std::strerror(errno))};
+    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Status write_file_atomically(const std::string& path,
+                             const std::function<Status(const std::string&)>& write) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  if (std::filesystem::is_directory(status)) return Error{path, "is a directory; name a file"};
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return write(path);
+  // A symbolic link stays one: the file it points to is what is replaced.
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, ignored);
+  const std::string target = ignored ? path : resolved.string();
+  std::optional<HeldInterrupts> held(std::in_place);
+  GOODPUT_TRY(const std::string temporary_path, create_beside(target));
+  TemporaryFile temporary(temporary_path);
+  held.reset();
+  if (Status written = write(temporary.path()); !written) {
+    Error error = std::move(written).error();
+    return Error{error.where == temporary.path() ? path : error.where,
+                 error.what};  // people know only `path`
+  }
+  return temporary.rename_to(target);
+}
+
+Status write_text_atomically(const std::string& path, std::string_view text) {
+  return write_file_atomically(path, [&](const std::string& temporary) -> Status {
+    const int file = open(temporary.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file < 0) return Error{path, fmt::format("cannot write: {}", std::strerror(errno))};
+    Status written = write_all(file, text);
+    if (close(file) != 0 && written)
+      return Error{path, fmt::format("cannot write: {}", std::strerror(errno))};
+    if (!written) return Error{path, written.error().what};
+    return Ok{};
+  });
+}
+
+Status check_file_roles(const std::vector<std::string>& inputs, const std::vector<OutputPath>& outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const OutputPath& output = outputs[i];
+    if (output.path.empty()) continue;
+    for (const std::string& input : inputs) {
+      if (is_same_file(input, output.path)) {
+        return Error{output.path,
+                     fmt::format("is both input and output ({}); name another output file", output.option)};
+      }
+    }
+    for (std::size_t k = 0; k < i; ++k) {
+      if (outputs[k].path.empty() || !is_same_file(outputs[k].path, output.path)) continue;
+      return Error{
+          output.path == "-" ? "stdout" : output.path,
+          fmt::format("is to take both {} and {}; name two files", outputs[k].option, output.option)};
+    }
+  }
+  return Ok{};
+}
+
+void remove_unfinished_files_on_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = remove_unfinished_files_and_exit;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : kInterrupts) {
+    struct sigaction inherited {};
+    sigaction(signal, nullptr, &inherited);
+    if (inherited.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup stays in force
+  }
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &action, nullptr);
+}
+
+}  // namespace goodput

@@ -1,0 +1,36 @@
+// What a placement is worth, for people and for programs.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/placement/gpu_balance.h"
+#include "models/placement/survival.h"
+#include "models/placement_search/place_experts.h"
+#include "sim/base/errors.h"
+#include "tools/placement/placement_request.h"
+
+namespace goodput {
+
+struct PlacementReport {
+  PlacementRequest request{};
+  PlacedLayers placed{};
+  std::vector<Survival> survival{};               // of all layers together, by request.failures
+  std::vector<double> bound{};                    // of any placement of these replicas, by number of failures
+  bool proven = false;                            // no placement of these replicas survives more
+  std::vector<std::optional<Balance>> balance{};  // by layer; none without loads
+};
+
+[[nodiscard]] Result<PlacementReport> place_as_requested(PlacementRequest request, std::uint64_t seed);
+
+[[nodiscard]] std::string placement_text(const PlacementReport& report);
+
+// Adds the members that docs/formats.md lists.
+void add_placement_json(const PlacementReport& report, nlohmann::ordered_json& json);
+
+// The busiest layer's; none without loads.
+[[nodiscard]] std::optional<Balance> worst_balance(const PlacementReport& report);
+
+}  // namespace goodput

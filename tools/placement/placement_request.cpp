@@ -1,0 +1,190 @@
+#include "tools/placement/placement_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "sim/base/text.h"
+#include "sim/recording/instance_set.h"
+#include "tools/routing/routing_selection.h"
+#include "traces/routing/routing_reader.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
+
+Result<std::vector<std::int64_t>> parse_whole_numbers(std::string_view option, const std::string& list) {
+  std::vector<std::int64_t> numbers;
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  while (true) {
+    const char* const comma = std::find(at, end, ',');
+    std::int64_t number = 0;
+    const auto [parsed, failed] = std::from_chars(at, comma, number);
+    const std::string_view entry(at, static_cast<std::size_t>(comma - at));
+    if (failed != std::errc{} || parsed != comma || number < 0) {
+      return Error{"", fmt::format("{}: entry {} is {}, want a whole number of at least 0 and below 2^63",
+                                   option, numbers.size(), goodput::quoted(entry))};
+    }
+    numbers.push_back(number);
+    if (comma == end) return numbers;
+    at = comma + 1;
+  }
+}
+
+Result<std::int32_t> parse_size(std::string_view option, std::int64_t value) {
+  if (value >= 1 && value <= kMaxSize) return static_cast<std::int32_t>(value);
+  return Error{"", fmt::format("{} is {}, want a whole number from 1 to {}", option, value, kMaxSize)};
+}
+
+std::vector<std::int32_t> first_numbers(std::size_t count) {
+  std::vector<std::int32_t> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<std::int32_t>(i);
+  return numbers;
+}
+
+Status check_experts(const PlacementOptions& options, std::size_t experts, std::string_view source) {
+  if (!options.experts || *options.experts == static_cast<std::int64_t>(experts)) return Ok{};
+  return Error{"", fmt::format("--experts is {}, but {} has {}", *options.experts, source, experts)};
+}
+
+// ---- Where the layers come from.
+
+Result<std::vector<RequestedLayer>> given_replicas(const PlacementOptions& options) {
+  GOODPUT_TRY(const std::vector<std::int64_t> numbers, parse_whole_numbers("--replicas", options.replicas));
+  GOODPUT_TRY_STATUS(check_experts(options, numbers.size(), "--replicas"));
+  RequestedLayer layer{0, first_numbers(numbers.size()), {}, {}};
+  for (const std::int64_t number : numbers) {
+    if (number > kMaxSize) return Error{"", fmt::format("--replicas: {} are more than {}", number, kMaxSize)};
+    layer.replicas.push_back(static_cast<std::int32_t>(number));
+  }
+  return std::vector{std::move(layer)};
+}
+
+Result<std::vector<RequestedLayer>> listed_loads(const PlacementOptions& options) {
+  GOODPUT_TRY(std::vector<std::int64_t> loads, parse_whole_numbers("--loads", options.loads));
+  GOODPUT_TRY_STATUS(check_experts(options, loads.size(), "--loads"));
+  return std::vector{RequestedLayer{0, first_numbers(loads.size()), std::move(loads), {}}};
+}
+
+Result<std::vector<RequestedLayer>> even_loads(const PlacementOptions& options) {
+  if (!options.experts) {
+    return Error{"",
+                 "say what to place: --loads FILE or LIST, --replicas LIST, or --experts E that are alike"};
+  }
+  GOODPUT_TRY(const std::int32_t experts, parse_size("--experts", *options.experts));
+  const auto count = static_cast<std::size_t>(experts);
+  return std::vector{RequestedLayer{0, first_numbers(count), std::vector<std::int64_t>(count, 1), {}}};
+}
+
+Result<std::size_t> find_iteration(const RoutingTrace& trace, const PlacementOptions& options,
+                                   std::vector<std::string>& notes) {
+  if (!options.iteration) {
+    const std::size_t last = trace.iterations().size() - 1;
+    if (last > 0) {
+      notes.push_back(fmt::format("iteration {}, the last of {}; --iteration chooses another",
+                                  trace.iterations().back(), trace.iterations().size()));
+    }
+    return last;
+  }
+  const std::int64_t first = trace.iterations().front();
+  if (*options.iteration < first) {
+    return Error{"", fmt::format("--iteration is {}, but the trace begins at {}", *options.iteration, first)};
+  }
+  const std::size_t at = trace.index_at(*options.iteration);
+  if (trace.iterations()[at] != *options.iteration) {
+    notes.push_back(fmt::format("iteration {} was not recorded; this is {}, the latest before it",
+                                *options.iteration, trace.iterations()[at]));
+  }
+  return at;
+}
+
+Result<std::vector<RequestedLayer>> traced_loads(const PlacementOptions& options,
+                                                 std::vector<std::string>& notes) {
+  GOODPUT_TRY(const RoutingTrace trace, read_routing_trace(options.loads));
+  GOODPUT_TRY(const std::size_t iteration, find_iteration(trace, options, notes));
+  GOODPUT_TRY(const std::vector<std::size_t> layers, find_layers(trace, options.layers));
+  const std::int64_t top = options.top.value_or(trace.experts());
+  if (top < 1 || top > trace.experts()) {
+    return Error{"", fmt::format("--top is {}, want a number from 1 to {}, the experts of a layer", top,
+                                 trace.experts())};
+  }
+  GOODPUT_TRY_STATUS(
+      check_experts(options, static_cast<std::size_t>(top), options.top ? "--top" : options.loads));
+  std::vector<RequestedLayer> requested;
+  for (const std::size_t l : layers) {
+    const std::span<const std::int64_t> loads = trace.loads(iteration, l);
+    RequestedLayer layer{trace.layers()[l], most_loaded(loads, static_cast<std::size_t>(top)), {}, {}};
+    for (const std::int32_t e : layer.experts) layer.loads.push_back(loads[static_cast<std::size_t>(e)]);
+    requested.push_back(std::move(layer));
+  }
+  return requested;
+}
+
+Status check_sources(const PlacementOptions& options) {
+  if (!options.loads.empty() && !options.replicas.empty()) {
+    return Error{"", "--replicas says what --loads would decide; leave one out"};
+  }
+  const bool from_trace = !options.loads.empty() && !is_number_list(options.loads);
+  if (from_trace) return Ok{};
+  const std::pair<std::string_view, bool> of_traces[] = {{"--iteration", options.iteration.has_value()},
+                                                         {"--layers", !options.layers.empty()},
+                                                         {"--top", options.top.has_value()}};
+  for (const auto& [option, given] : of_traces) {
+    if (given)
+      return Error{"", fmt::format("{} chooses from a routing trace; name one with --loads", option)};
+  }
+  return Ok{};
+}
+
+Result<std::vector<std::int32_t>> parse_failures(const PlacementOptions& options, std::int32_t nodes) {
+  Result<std::vector<NumberRange>> ranges = parse_number_ranges(options.failures);
+  if (!ranges) return Error{"", "--failures: " + ranges.error().what};
+  std::vector<std::int32_t> failures;
+  for (const NumberRange& range : *ranges) {
+    if (range.first > nodes) {
+      return Error{"", fmt::format("--failures: {} nodes cannot fail of {}", range.first, nodes)};
+    }
+    for (std::int64_t k = range.first; k <= std::min<std::int64_t>(range.last, nodes); ++k) {
+      failures.push_back(static_cast<std::int32_t>(k));
+    }
+  }
+  std::sort(failures.begin(), failures.end());
+  failures.erase(std::unique(failures.begin(), failures.end()), failures.end());
+  return failures;
+}
+
+}  // namespace
+
+bool is_number_list(const std::string& loads) {
+  return loads.find_first_not_of("0123456789,.+-eE ") == std::string::npos;
+}
+
+Result<PlacementRequest> read_placement_request(const PlacementOptions& options) {
+  PlacementRequest request;
+  GOODPUT_TRY(request.choice.allocation, parse_allocation(options.allocation));
+  GOODPUT_TRY(request.choice.plan, parse_placement_plan(options.plan));
+  GOODPUT_TRY(request.nodes.nodes, parse_size("--nodes", options.nodes));
+  GOODPUT_TRY(request.nodes.slots, parse_size("--slots", options.slots));
+  GOODPUT_TRY(request.nodes.gpus, parse_size("--gpus-per-node", options.gpus_per_node));
+  GOODPUT_TRY(request.choice.min_replicas, parse_size("--min-replicas", options.min_replicas));
+  GOODPUT_TRY(request.failures, parse_failures(options, request.nodes.nodes));
+  GOODPUT_TRY_STATUS(check_sources(options));
+  if (!options.replicas.empty()) {
+    GOODPUT_TRY(request.layers, given_replicas(options));
+  } else if (options.loads.empty()) {
+    GOODPUT_TRY(request.layers, even_loads(options));
+  } else if (is_number_list(options.loads)) {
+    GOODPUT_TRY(request.layers, listed_loads(options));
+  } else {
+    request.from_trace = true;
+    GOODPUT_TRY(request.layers, traced_loads(options, request.notes));
+  }
+  return request;
+}
+
+}  // namespace goodput

@@ -1,0 +1,141 @@
+#include "tools/plan/cmd_plan_step.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "models/cost/collectives.h"
+#include "models/cost/cost_models.h"
+#include "models/step/planned_step.h"
+#include "models/step/step_report.h"
+#include "sim/base/text.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/output_file.h"
+#include "tools/plan/plan_provenance.h"
+#include "tools/plan/plan_step_batch.h"
+#include "tools/plan/plan_step_report.h"
+#include "tools/plan/planned_timeline.h"
+
+namespace goodput {
+namespace {
+
+Result<Granularity> find_granularity(const std::string& name) {
+  if (name == "layers") return Granularity::kLayers;
+  if (name == "ops") return Granularity::kOps;
+  return Error{"", fmt::format("--granularity is {}, want \"layers\" or \"ops\"", goodput::quoted(name))};
+}
+
+class PlanStepCommand final : public Command {
+ public:
+  void configure(CLI::App& app) override {
+    app.add_option("plan", plan_path_, "A plan: model, parallelism and cluster (configs/plans)")
+        ->required()
+        ->option_text("PLAN.json");
+    app.add_option(
+           "--batch", batch_path_,
+           "Predict every row of a CSV of sizes and parallelism; prints it with predicted_ms appended")
+        ->option_text("ROWS.csv");
+    app.add_option("--granularity", granularity_,
+                   "Look at passes layer by layer (\"layers\", default) or as a whole (\"ops\")")
+        ->option_text("NAME");
+    app.add_flag("--contention", contention_,
+                 "Also run the step event by event, with transfers at the same time sharing NICs");
+    app.add_option("--timeline", timeline_path_, "Write the step as a Chrome trace, for Perfetto")
+        ->option_text("FILE.json.gz");
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    GOODPUT_TRY(const Granularity granularity, find_granularity(granularity_));
+    GOODPUT_TRY_STATUS(check_options());
+    GOODPUT_TRY(TrainingPlan plan, read_training_plan(plan_path_));
+    GOODPUT_TRY_STATUS(check_outputs(plan, context));
+    if (!batch_path_.empty()) return run_batch(plan, granularity, context);
+    plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
+    GOODPUT_TRY_STATUS(check_training_plan(plan));
+    GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(plan));
+    GOODPUT_TRY(const PlannedStep step, build_planned_step(plan, *cost, granularity, context.options.seed));
+    StepReport report = report_step(plan, step);
+    if (contention_) {
+      report.over_nics = step_time_over_nics(step, BytesPerSecond{nic_bytes_per_second(plan.cluster)});
+    }
+    const PlanStepResult result{plan, step, report, granularity};
+    if (granularity == Granularity::kOps) {
+      context.note(
+          "whole passes: what they communicate inside counts as computation, and no pass overlaps another");
+    }
+    if (!timeline_path_.empty()) {
+      GOODPUT_TRY_STATUS(write_file_atomically(timeline_path_, [&](const std::string& temporary) {
+        return write_step_timeline(step, temporary, timeline_path_);
+      }));
+    }
+    if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(result, context));
+    context.print(plan_step_text(result));
+    return ExitCode::kOk;
+  }
+
+ private:
+  [[nodiscard]] Status check_options() const {
+    if (timeline_path_ == "-") return Error{"", "--timeline wants a file, not stdout"};
+    if (!batch_path_.empty() && !timeline_path_.empty()) {
+      return Error{"", "--timeline shows one step; leave it out with --batch"};
+    }
+    if (!batch_path_.empty() && contention_) {
+      return Error{"", "--contention looks at one step; leave it out with --batch"};
+    }
+    return Ok{};
+  }
+
+  // No output may be a file that the plan was read from.
+  [[nodiscard]] Status check_outputs(const TrainingPlan& plan, const CommandContext& context) const {
+    GOODPUT_TRY(std::vector<std::string> inputs, plan_files(plan));
+    inputs.push_back(batch_path_);
+    return check_file_roles(inputs, {{"--json", context.options.json_path}, {"--timeline", timeline_path_}});
+  }
+
+  static Status write_json(const PlanStepResult& result, const CommandContext& context) {
+    GOODPUT_TRY(const Provenance provenance,
+                plan_provenance(result.plan, result.granularity, result.report.tier));
+    nlohmann::ordered_json json = begin_json_result("plan-step", context, provenance);
+    add_plan_step_json(result, json);
+    return write_json_result(json, context);
+  }
+
+  // Rows that cannot be predicted do not stop the others.
+  Result<ExitCode> run_batch(const TrainingPlan& plan, Granularity granularity,
+                             const CommandContext& context) const {
+    GOODPUT_TRY(const BatchResult result, predict_rows(plan, batch_path_, granularity, context.options.seed));
+    if (!context.options.json_path.empty()) {
+      GOODPUT_TRY(const Provenance provenance, plan_provenance(plan, granularity, result.tier));
+      nlohmann::ordered_json json = begin_json_result("plan-step-batch", context, provenance);
+      json["rows"] = nlohmann::ordered_json::array();
+      for (const BatchRow& row : result.rows) {
+        json["rows"].push_back({{"line", row.line}, {"predicted_ms", or_null(row.predicted_ms)}});
+      }
+      GOODPUT_TRY_STATUS(write_json_result(json, context));
+    }
+    if (!context.options.json_on_stdout()) context.out << result.csv;
+    for (const std::string& error : result.errors) context.err << "error: " << error << '\n';
+    return result.errors.empty() ? ExitCode::kOk : ExitCode::kBadInput;
+  }
+
+  std::string plan_path_;
+  std::string batch_path_;
+  std::string granularity_ = "layers";
+  std::string timeline_path_;
+  bool contention_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_plan_step_command() {
+  return std::make_unique<PlanStepCommand>();
+}
+
+}  // namespace goodput

@@ -1,0 +1,233 @@
+#include "tools/routing/cmd_routing.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/routing/synthetic_routing.h"
+#include "sim/base/hash.h"
+#include "sim/base/text.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/output_file.h"
+#include "tools/routing/routing_report.h"
+#include "tools/routing/routing_selection.h"
+#include "tools/routing/routing_summary.h"
+#include "traces/io/byte_sink.h"
+#include "traces/routing/routing_format.h"
+#include "traces/routing/routing_reader.h"
+
+namespace goodput {
+namespace {
+
+std::uint64_t hash_of(const RoutingTrace& trace) {
+  Hash hash;
+  for (const std::int64_t iteration : trace.iterations()) hash.add(iteration);
+  for (const std::int64_t layer : trace.layers()) hash.add(layer);
+  for (std::size_t i = 0; i < trace.iterations().size(); ++i) {
+    for (std::size_t l = 0; l < trace.layers().size(); ++l) {
+      for (const std::int64_t load : trace.loads(i, l)) hash.add(load);
+    }
+  }
+  return hash.value();
+}
+
+// ---- info
+
+struct InfoOptions {
+  std::vector<std::string> paths;
+  std::string layers;  // list; empty: all
+  std::optional<std::int64_t> iteration;
+  std::optional<std::int64_t> top;
+};
+
+Result<RoutingQuestion> make_question(const RoutingTrace& trace, const InfoOptions& options) {
+  RoutingQuestion question;
+  GOODPUT_TRY(question.layers, find_layers(trace, options.layers));
+  if (options.iteration) question.iteration = trace.index_at(*options.iteration);
+  if (!options.top) return question;
+  if (*options.top < 1 || *options.top > trace.experts()) {
+    return Error{
+        "", fmt::format("--top wants a whole number from 1 to {}, the experts of a layer", trace.experts())};
+  }
+  question.top = static_cast<std::size_t>(*options.top);
+  return question;
+}
+
+std::uint64_t hash_of(const RoutingTrace& trace, const RoutingQuestion& question) {
+  Hash hash;
+  hash.add(hash_of(trace));
+  for (const std::size_t layer : question.layers) hash.add(layer);
+  hash.add(question.iteration ? static_cast<std::int64_t>(*question.iteration) : -1);
+  hash.add(question.top);
+  return hash.value();
+}
+
+Result<ExitCode> run_info(const InfoOptions& options, const CommandContext& context) {
+  GOODPUT_TRY_STATUS(check_file_roles(options.paths, {{"--json", context.options.json_path}}));
+  GOODPUT_TRY(const RoutingReading reading, read_routing_files(options.paths));
+  GOODPUT_TRY(const RoutingQuestion question, make_question(reading.trace, options));
+  const RoutingSummary summary = summarize(reading.trace, question);
+  const RoutingReport report{reading, question, summary, options.paths.size()};
+  context.print(routing_text(report));
+  if (context.options.json_path.empty()) return ExitCode::kOk;
+  nlohmann::ordered_json json =
+      begin_json_result("routing_info", context, {hash_of(reading.trace, question), {}, "measured"});
+  add_routing_json(report, json);
+  GOODPUT_TRY_STATUS(write_json_result(json, context));
+  return ExitCode::kOk;
+}
+
+// ---- synth
+
+struct SynthOptions {
+  std::string config_path;
+  std::string out_path;
+  std::string to;  // format; empty: from the extension
+  std::optional<std::int64_t> layers;
+  std::optional<std::int64_t> experts;
+  std::optional<std::int64_t> interval;
+  std::optional<std::int64_t> iterations;
+};
+
+Result<RoutingFormat> find_output_format(const std::string& name) {
+  std::vector<std::string_view> writable;
+  for (const RoutingFormat& format : routing_formats()) {
+    if (format.write == nullptr) continue;
+    if (format.name == name) return format;
+    writable.push_back(format.name);
+  }
+  return Error{"", fmt::format("--to: cannot write format {}{}; can write {}", goodput::quoted(name),
+                               did_you_mean(name, writable), fmt::join(writable, ", "))};
+}
+
+Result<RoutingFormat> output_format(const SynthOptions& options) {
+  if (!options.to.empty()) return find_output_format(options.to);
+  if (options.out_path == "-") return find_output_format("wide_csv");
+  std::vector<std::string_view> extensions;
+  for (const RoutingFormat& format : routing_formats()) {
+    for (const std::string_view extension : format.extensions) {
+      if (options.out_path.ends_with(extension)) return format;
+      extensions.push_back(extension);
+    }
+  }
+  return Error{options.out_path,
+               fmt::format("cannot tell the output format from the name; end it in one of {} or give --to",
+                           fmt::join(extensions, ", "))};
+}
+
+template <typename Integer>
+Status replace(Integer& value, const std::optional<std::int64_t>& option, std::string_view name,
+               std::int64_t most) {
+  if (!option) return Ok{};
+  if (*option < 1 || *option > most) {
+    return Error{"", fmt::format("{} wants a whole number from 1 to {}", name, most)};
+  }
+  value = static_cast<Integer>(*option);
+  return Ok{};
+}
+
+Result<RoutingModel> read_model(const SynthOptions& options) {
+  constexpr std::int64_t kMostNumber = 65536;
+  constexpr std::int64_t kMostIterations = 10'000'000;
+  GOODPUT_TRY(RoutingModel model, config::read<RoutingModel>(options.config_path));
+  GOODPUT_TRY_STATUS(replace(model.layers, options.layers, "--layers", kMostNumber));
+  GOODPUT_TRY_STATUS(replace(model.experts, options.experts, "--experts", kMostNumber));
+  GOODPUT_TRY_STATUS(replace(model.interval, options.interval, "--interval", kMostIterations));
+  GOODPUT_TRY_STATUS(replace(model.iterations, options.iterations, "--iterations", kMostIterations));
+  if (const Status fits = config_finish(model); !fits) {
+    return Error{options.config_path + " " + fits.error().where, fits.error().what};
+  }
+  return model;
+}
+
+Status write_synth_json(RoutingModel model, const RoutingTrace& trace, const nlohmann::ordered_json& output,
+                        const CommandContext& context) {
+  if (context.options.json_path.empty()) return Ok{};
+  nlohmann::ordered_json config = config::write(config_fields(model));
+  Hash hash;
+  hash.add(config.dump());
+  nlohmann::ordered_json json = begin_json_result("routing_synth", context, {hash.value(), {}, "model"});
+  json["output"] = output;
+  json["trace_hash"] = fmt::format("{:016x}", hash_of(trace));
+  json["config"] = std::move(config);
+  return write_json_result(json, context);
+}
+
+Result<ExitCode> run_synth(const SynthOptions& options, const CommandContext& context) {
+  const std::string& out = options.out_path;
+  GOODPUT_TRY(const RoutingFormat format, output_format(options));
+  GOODPUT_TRY_STATUS(
+      check_file_roles({options.config_path}, {{"--out", out}, {"--json", context.options.json_path}}));
+  GOODPUT_TRY(const RoutingModel model, read_model(options));
+  const RoutingTrace trace = synthesize_routing(model, context.options.seed);
+  // The trace gets its name when everything was written.
+  const auto write = [&](const std::string& file) -> Status {
+    GOODPUT_TRY_STATUS(format.write(trace, file, out));
+    return write_synth_json(model, trace, {{"path", out}, {"format", format.name}}, context);
+  };
+  GOODPUT_TRY_STATUS(out == "-" ? write(std::string(kStdoutPath)) : write_file_atomically(out, write));
+  if (out != "-") {
+    context.print(fmt::format("{}: {} iterations x {} layers x {} experts as {}\n", out, model.iterations,
+                              model.layers, model.experts, format.name));
+  }
+  return ExitCode::kOk;
+}
+
+class RoutingCommand final : public Command {
+ public:
+  void configure(CLI::App& app) override {
+    app.require_subcommand(1);
+    info_app_ = app.add_subcommand("info", "How unevenly experts are loaded, and how fast that changes");
+    info_app_->add_option("files", info_.paths, "Routing traces, together one (see goodput list formats)")
+        ->required()
+        ->option_text("FILE...");
+    info_app_->add_option("--layers", info_.layers, "These layers only, for example 0-11")
+        ->option_text("LIST");
+    info_app_
+        ->add_option("--iteration", info_.iteration,
+                     "By layer, the latest row recorded at or before I (default: the mean of all)")
+        ->option_text("I");
+    info_app_->add_option("--top", info_.top, "Also max/mean of each layer's E most loaded experts")
+        ->option_text("E");
+    configure_synth(*app.add_subcommand("synth", "A routing trace with the statistics of a recorded one"));
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    return info_app_->parsed() ? run_info(info_, context) : run_synth(synth_, context);
+  }
+
+ private:
+  void configure_synth(CLI::App& app) {
+    app.add_option("config", synth_.config_path, "Statistics, such as configs/routing/smartmoe-like.json")
+        ->required()
+        ->option_text("CONFIG.json");
+    app.add_option("--out", synth_.out_path, "The trace; format from its extension (-: stdout, wide_csv)")
+        ->required()
+        ->option_text("FILE");
+    app.add_option("--to", synth_.to, "Format of the trace (see goodput list formats)")->option_text("NAME");
+    app.add_option("--iterations", synth_.iterations, "Recorded iterations (default: the config's)")
+        ->option_text("N");
+    app.add_option("--interval", synth_.interval, "Iterations from one recorded to the next")
+        ->option_text("N");
+    app.add_option("--layers", synth_.layers, "MoE layers")->option_text("N");
+    app.add_option("--experts", synth_.experts, "Experts of a layer")->option_text("N");
+  }
+
+  CLI::App* info_app_ = nullptr;
+  InfoOptions info_;
+  SynthOptions synth_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_routing_command() {
+  return std::make_unique<RoutingCommand>();
+}
+
+}  // namespace goodput

@@ -1,0 +1,24 @@
+// A summary of a routing trace, for people and as JSON.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "tools/routing/routing_summary.h"
+#include "traces/routing/routing_reader.h"
+
+namespace goodput {
+
+struct RoutingReport {
+  const RoutingReading& reading;
+  const RoutingQuestion& question;
+  const RoutingSummary& summary;
+  std::size_t files = 1;
+};
+
+[[nodiscard]] std::string routing_text(const RoutingReport& report);
+
+// Adds the keys of docs/formats.md, "routing info --json".
+void add_routing_json(const RoutingReport& report, nlohmann::ordered_json& json);
+
+}  // namespace goodput

@@ -1,0 +1,189 @@
+#include "tools/simulate/cmd_simulate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/scenario/scenario.h"
+#include "models/scenario/simulation.h"
+#include "sim/base/text.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/progress_bar.h"
+#include "tools/plan/plan_provenance.h"
+#include "tools/simulate/job_timeline.h"
+#include "tools/simulate/recorded_run.h"
+#include "tools/simulate/scenario_inputs.h"
+#include "tools/simulate/simulate_report.h"
+#include "tools/simulate/throughput.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::int64_t kMostTrials = 10'000'000;
+
+// `--set /failures/p=0.15`.
+Result<std::vector<ScenarioChange>> parse_changes(const std::vector<std::string>& texts) {
+  std::vector<ScenarioChange> changes;
+  for (const std::string& text : texts) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos) {
+      return Error{"", fmt::format("--set {}: want POINTER=VALUE, for example --set /failures/every_s=600",
+                                   on_one_line(text))};
+    }
+    changes.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  return changes;
+}
+
+// Leaves those of the names, in the scenario's order.
+Status select_policies(const std::vector<std::string>& names, Scenario& scenario) {
+  if (names.empty()) return Ok{};
+  std::vector<std::string_view> known;
+  for (const ScenarioPolicy& policy : scenario.policies) known.push_back(policy.name);
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return Error{"", fmt::format("--policy: {} has no policy {}{}; it has {}", scenario.file,
+                                 goodput::quoted(name), did_you_mean(name, known), fmt::join(known, ", "))};
+  }
+  std::erase_if(scenario.policies, [&names](const ScenarioPolicy& policy) {
+    return std::find(names.begin(), names.end(), policy.name) == names.end();
+  });
+  return Ok{};
+}
+
+class SimulateCommand final : public Command {
+ public:
+  void configure(CLI::App& app) override {
+    app.add_option("scenario", scenario_path_,
+                   "A scenario: a job, its nodes and what happens to them, policies (configs/scenarios)")
+        ->required()
+        ->option_text("SCENARIO.json");
+    app.add_option("--policy", policies_, "Run this policy of the scenario; repeated: all of these")
+        ->option_text("NAME")
+        ->allow_extra_args(false);
+    app.add_option("--trials", trials_,
+                   "Runs of every policy, with other failures each (default: the scenario's)")
+        ->option_text("N");
+    app.add_option("--set", changes_,
+                   "Change a value of the scenario, for example /failures/every_s=600; repeated: in turn")
+        ->option_text("POINTER=VALUE")
+        ->allow_extra_args(false);
+    app.add_option("--timeline", timeline_path_,
+                   "Write the first trial of every policy as a Chrome trace, for Perfetto")
+        ->option_text("FILE.json.gz");
+    app.add_option("--throughput", throughput_path_,
+                   "Write the samples trained over time, of the first trial: a table or a chart")
+        ->option_text("FILE.csv|svg");
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    GOODPUT_TRY_STATUS(check_options());
+    GOODPUT_TRY(const Scenario scenario, read());
+    GOODPUT_TRY(const ScenarioInputs inputs, read_scenario_inputs(scenario, context.options.seed));
+    GOODPUT_TRY_STATUS(check_outputs(scenario, inputs, context));
+    for (const std::string& note : inputs.notes()) context.note(note);
+    GOODPUT_TRY(const Simulation simulation, simulate_trials(scenario, inputs, context));
+    GOODPUT_TRY(const Scenario echoed, resolved(scenario));
+    const SimulateReport report{echoed, inputs, simulation};
+    GOODPUT_TRY_STATUS(write_first_trials(scenario, inputs, context.options.seed));
+    if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(report, context));
+    context.print(simulate_text(report));
+    return ExitCode::kOk;
+  }
+
+ private:
+  [[nodiscard]] Status check_options() const {
+    if (timeline_path_ == "-") return Error{"", "--timeline wants a file, not stdout"};
+    if (throughput_path_.empty() || throughput_path_.ends_with(".csv") || throughput_path_.ends_with(".svg"))
+      return Ok{};
+    return Error{"", fmt::format("--throughput {}: want a name that ends in .csv or .svg",
+                                 on_one_line(throughput_path_))};
+  }
+
+  // The scenario as the options have it.
+  [[nodiscard]] Result<Scenario> read() const {
+    GOODPUT_TRY(const std::vector<ScenarioChange> changes, parse_changes(changes_));
+    GOODPUT_TRY(Scenario scenario, read_scenario(scenario_path_, changes));
+    GOODPUT_TRY_STATUS(select_policies(policies_, scenario));
+    if (!trials_) return scenario;
+    if (*trials_ < 1 || *trials_ > kMostTrials)
+      return Error{"",
+                   fmt::format("--trials is {}, want a whole number from 1 to {}", *trials_, kMostTrials)};
+    scenario.trials = *trials_;
+    return scenario;
+  }
+
+  // No output may be a file that anything was read from.
+  [[nodiscard]] Status check_outputs(const Scenario& scenario, const ScenarioInputs& inputs,
+                                     const CommandContext& context) const {
+    GOODPUT_TRY(std::vector<std::string> files, plan_files(scenario.plan));
+    files.insert(files.end(), scenario.files.begin(), scenario.files.end());
+    for (const ScenarioFile& file : inputs.files) files.push_back(file.used);
+    return check_file_roles(files, {{"--json", context.options.json_path},
+                                    {"--timeline", timeline_path_},
+                                    {"--throughput", throughput_path_}});
+  }
+
+  static Result<Simulation> simulate_trials(const Scenario& scenario, const ScenarioInputs& inputs,
+                                            const CommandContext& context) {
+    const bool shows = context.terminal.shows_progress && !context.options.quiet;
+    ProgressBar bar(context.err, shows ? ProgressBar::Show::kWhenSlow : ProgressBar::Show::kNever,
+                    "simulating", static_cast<std::uint64_t>(scenario.trials) * scenario.policies.size());
+    SimulationOptions options;
+    options.seed = context.options.seed;
+    options.trials = scenario.trials;
+    options.jobs = static_cast<unsigned>(context.options.jobs);
+    options.progress = [&bar](std::uint64_t done) { bar.update(done); };
+    return simulate(scenario, inputs.view(), options);
+  }
+
+  [[nodiscard]] Status write_first_trials(const Scenario& scenario, const ScenarioInputs& inputs,
+                                          std::uint64_t seed) const {
+    if (timeline_path_.empty() && throughput_path_.empty()) return Ok{};
+    GOODPUT_TRY(const std::vector<RecordedRun> runs, record_runs(scenario, inputs.view(), seed));
+    if (!timeline_path_.empty()) {
+      const auto name = [&inputs](NodeId node) { return inputs.node_name(node); };
+      GOODPUT_TRY_STATUS(write_file_atomically(timeline_path_, [&](const std::string& temporary) {
+        return write_job_timeline(runs, name, temporary, timeline_path_);
+      }));
+    }
+    if (throughput_path_.empty()) return Ok{};
+    const std::string title =
+        fmt::format("{} on {} nodes", scenario.plan.model.name, scenario.plan.cluster.nodes);
+    return write_text_atomically(throughput_path_, throughput_path_.ends_with(".csv")
+                                                       ? throughput_csv(runs)
+                                                       : throughput_svg(runs, title));
+  }
+
+  static Status write_json(const SimulateReport& report, const CommandContext& context) {
+    GOODPUT_TRY(const Provenance provenance, simulate_provenance(report));
+    nlohmann::ordered_json json = begin_json_result("simulate", context, provenance);
+    add_simulate_json(report, json);
+    return write_json_result(json, context);
+  }
+
+  std::string scenario_path_;
+  std::vector<std::string> policies_;
+  std::optional<std::int64_t> trials_;
+  std::vector<std::string> changes_;
+  std::string timeline_path_;
+  std::string throughput_path_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_simulate_command() {
+  return std::make_unique<SimulateCommand>();
+}
+
+}  // namespace goodput

@@ -1,0 +1,149 @@
+#include "tools/simulate/scenario_inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+#include "sim/base/hash.h"
+#include "sim/config/json_file.h"
+#include "tools/simulate/scenario_routing.h"
+#include "traces/spot/spot_reader.h"
+
+namespace goodput {
+namespace {
+
+using nlohmann::json;
+
+// As messages about failure models have it: a list of one is no list.
+std::string pointer_of(const Scenario& scenario, std::size_t model) {
+  return scenario.failures.size() == 1 ? "/failures" : fmt::format("/failures/{}", model);
+}
+
+Result<SpotTrace> read_trace(const TraceFailures& failures, const std::string& path,
+                             const std::string& pointer) {
+  Result<SpotTrace> trace = read_spot_trace(path, {failures.polarity, failures.meaning, {}});
+  if (trace) return trace;
+  Error error = trace.error();
+  for (const std::string_view option : {"polarity", "meaning"}) {
+    if (error.what.find(fmt::format("--{} ", option)) == std::string::npos) continue;
+    error.what += fmt::format("; in a scenario that is {}/{}", pointer, option);
+    break;
+  }
+  return error;
+}
+
+// Of the workers that a what-if analysis found slower than the ideal one.
+Result<std::vector<double>> read_slowdowns(const std::string& path) {
+  constexpr std::string_view kKey = "slowdown_by_worker";
+  const auto error = [&](std::string what) {
+    return Error{fmt::format("{} /{}", path, kKey), std::move(what)};
+  };
+  GOODPUT_TRY(const json result, config::parse_file(path));
+  const auto workers = result.is_object() ? result.find(kKey) : result.end();
+  if (!result.is_object() || workers == result.end())
+    return error("is missing, want the result of `goodput whatif --json`");
+  if (!workers->is_object()) return error("is no object, want {\"dp:stage\": slowdown}");
+  std::vector<double> slowdowns;
+  for (const auto& [worker, slowdown] : workers->items()) {
+    if (!slowdown.is_number() || !(slowdown.get<double>() > 0))
+      return error(fmt::format("of worker {} is {}, want a number above 0", worker, slowdown.dump()));
+    if (slowdown.get<double>() > 1) slowdowns.push_back(slowdown.get<double>());
+  }
+  if (slowdowns.empty()) return error("has no worker slower than 1: nothing to draw from");
+  return slowdowns;
+}
+
+// Where the replay starts is time 0.
+PriceSchedule shifted_prices(const SpotTrace& trace, SimDuration from) {
+  std::vector<SpotPrice> prices;
+  for (const SpotPrice& price : trace.prices) {
+    const SimTime time = price.time - std::min(from, price.time.time_since_epoch());
+    if (!prices.empty() && prices.back().time == time) prices.pop_back();
+    prices.push_back({time, price.usd_per_node_hour});
+  }
+  return PriceSchedule(prices);
+}
+
+PriceSchedule prices_of(const Scenario& scenario, const std::vector<SpotTrace>& traces) {
+  if (scenario.usd_per_node_hour) return PriceSchedule(*scenario.usd_per_node_hour);
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const auto* replay = std::get_if<TraceFailures>(&scenario.failures[i]);
+    if (replay != nullptr && !traces[i].prices.empty()) return shifted_prices(traces[i], replay->from);
+  }
+  return {};
+}
+
+Status read_failure_files(const Scenario& scenario, ScenarioInputs& inputs) {
+  inputs.traces.resize(scenario.failures.size());
+  inputs.slowdowns.resize(scenario.failures.size());
+  for (std::size_t i = 0; i < scenario.failures.size(); ++i) {
+    const std::string pointer = pointer_of(scenario, i);
+    if (const auto* replay = std::get_if<TraceFailures>(&scenario.failures[i])) {
+      GOODPUT_TRY(ScenarioFile file,
+                  choose_file(scenario.file, pointer + "/file", replay->file, replay->fallback));
+      GOODPUT_TRY(inputs.traces[i], read_trace(*replay, file.used, pointer));
+      inputs.files.push_back(std::move(file));
+    } else if (const auto* slow = std::get_if<SlowFailures>(&scenario.failures[i]);
+               slow != nullptr && !slow->whatif.empty()) {
+      GOODPUT_TRY(ScenarioFile file, choose_file(scenario.file, pointer + "/whatif", slow->whatif, {}));
+      GOODPUT_TRY(inputs.slowdowns[i], read_slowdowns(file.used));
+      inputs.files.push_back(std::move(file));
+    }
+  }
+  return Ok{};
+}
+
+Result<std::uint64_t> hash_of(const std::vector<ScenarioFile>& files) {
+  Hash hash;
+  for (const ScenarioFile& file : files) {
+    GOODPUT_TRY(const std::uint64_t content, hash_of_file(file.used));
+    hash.add(file.pointer);
+    hash.add(file.is_fallback());
+    hash.add(content);
+  }
+  return hash.value();
+}
+
+}  // namespace
+
+SimulationInputs ScenarioInputs::view() const {
+  SimulationInputs inputs;
+  inputs.job = job.get();
+  inputs.prices = prices;
+  for (std::size_t i = 0; i < traces.size(); ++i) inputs.failures.push_back({&traces[i], slowdowns[i]});
+  return inputs;
+}
+
+std::string ScenarioInputs::node_name(NodeId node) const {
+  const auto at = static_cast<std::size_t>(node);
+  for (const SpotTrace& trace : traces) {
+    if (at < trace.node_names.size()) return trace.node_names[at];
+  }
+  return fmt::format("node {}", node);
+}
+
+std::vector<std::string> ScenarioInputs::notes() const {
+  std::vector<std::string> notes;
+  for (const ScenarioFile& file : files) {
+    if (!file.is_fallback()) continue;
+    notes.push_back(fmt::format("{}: no file {}; {} is used instead", file.pointer, file.named, file.used));
+  }
+  return notes;
+}
+
+Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint64_t seed) {
+  ScenarioInputs inputs;
+  GOODPUT_TRY_STATUS(read_failure_files(scenario, inputs));
+  GOODPUT_TRY(ScenarioRouting routing, read_scenario_routing(scenario, seed));
+  if (routing.file) inputs.files.push_back(*std::move(routing.file));
+  inputs.prices = prices_of(scenario, inputs.traces);
+  GOODPUT_TRY(inputs.content_hash, hash_of(inputs.files));
+  GOODPUT_TRY(inputs.job, JobModel::make(scenario.plan, std::move(routing.routing), scenario.start));
+  return inputs;
+}
+
+}  // namespace goodput

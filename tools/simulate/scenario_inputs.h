@@ -1,0 +1,40 @@
+// What the files that a scenario names hold: recordings of nodes, measured slow-downs, routing, prices.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/job/job_model.h"
+#include "models/scenario/scenario.h"
+#include "models/scenario/simulation.h"
+#include "sim/base/errors.h"
+#include "sim/nodes/price_schedule.h"
+#include "sim/nodes/spot_trace.h"
+#include "tools/simulate/scenario_files.h"
+
+namespace goodput {
+
+struct ScenarioInputs {
+  std::unique_ptr<const JobModel> job;
+  std::vector<SpotTrace> traces;               // by failure model; empty where it replays none
+  std::vector<std::vector<double>> slowdowns;  // likewise
+  PriceSchedule prices;
+  std::vector<ScenarioFile> files;  // that were read, beside the scenario's own and the plan's
+  std::uint64_t content_hash = 0;   // of what is in `files`
+
+  // Refers to this object.
+  [[nodiscard]] SimulationInputs view() const;
+
+  // What a recording calls the node, else "node 7".
+  [[nodiscard]] std::string node_name(NodeId node) const;
+
+  // A line for each file that another one stands in for.
+  [[nodiscard]] std::vector<std::string> notes() const;
+};
+
+// `seed` draws routing that nobody recorded. Errors name the scenario with a pointer, or the file.
+Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint64_t seed);
+
+}  // namespace goodput

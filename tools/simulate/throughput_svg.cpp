@@ -1,0 +1,236 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/chart/axis_ticks.h"
+#include "tools/simulate/throughput.h"
+
+namespace goodput {
+namespace {
+
+// Told apart by who does not see all colours (Okabe and Ito), then whatever is left.
+constexpr std::array<std::string_view, 10> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
+                                                       "#56b4e9", "#000000", "#8c564b", "#7f7f7f", "#6a3d9a"};
+constexpr double kWidth = 960;
+constexpr double kLeft = 76;
+constexpr double kRight = 24;
+constexpr double kLetter = 7.2;     // width of one, about
+constexpr double kPrecision = 0.4;  // of lines, pixels
+constexpr std::string_view kGrid = "#e3e3e3";
+constexpr std::string_view kAxis = "#707070";
+constexpr std::string_view kInk = "#222222";
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '&') {
+      result += "&amp;";
+    } else if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (static_cast<unsigned char>(c) >= 0x20) {  // XML has no other characters
+      result += c;
+    }
+  }
+  return result;
+}
+
+// Part of the page with a value axis of its own; time runs from left to right in all of them.
+struct Panel {
+  double top = 0;
+  double height = 0;
+  double most_value = 1;
+  double most_s = 1;
+
+  [[nodiscard]] double x(double time_s) const { return kLeft + (kWidth - kLeft - kRight) * time_s / most_s; }
+  [[nodiscard]] double y(double value) const { return top + height * (1 - value / most_value); }
+  [[nodiscard]] double bottom() const { return top + height; }
+};
+
+// A path that leaves out what nobody can see.
+class Line {
+ public:
+  void to(double x, double y) {
+    if (!path_.empty() && std::abs(x - x_) < kPrecision && std::abs(y - y_) < kPrecision) {
+      skipped_ = true;
+      skipped_x_ = x;
+      skipped_y_ = y;
+      return;
+    }
+    // Where it leaps, it leaps from where it was.
+    if (skipped_ && std::abs(y - y_) > 2) put(skipped_x_, skipped_y_);
+    put(x, y);
+  }
+  [[nodiscard]] std::string path() && {
+    if (skipped_) put(skipped_x_, skipped_y_);
+    return std::move(path_);
+  }
+
+ private:
+  void put(double x, double y) {
+    fmt::format_to(std::back_inserter(path_), "{}{:.1f} {:.1f}", path_.empty() ? "M" : "L", x, y);
+    x_ = x;
+    y_ = y;
+    skipped_ = false;
+  }
+
+  std::string path_;
+  double x_ = 0;
+  double y_ = 0;
+  double skipped_x_ = 0;
+  double skipped_y_ = 0;
+  bool skipped_ = false;
+};
+
+double seconds(SimTime time) {
+  return to_seconds(time.time_since_epoch());
+}
+
+class ThroughputFigure {
+ public:
+  ThroughputFigure(std::span<const RecordedRun> runs, std::string_view title) : runs_(runs), title_(title) {
+    double most_samples = 0;
+    for (const RecordedRun& run : runs) {
+      points_.push_back(throughput_of(run));
+      for (const ThroughputPoint& point : points_.back()) {
+        most_samples = std::max(most_samples, point.samples);
+        most_nodes_ = std::max(most_nodes_, point.nodes_held);
+      }
+      if (longest_ == nullptr || run.end > longest_->end) longest_ = &run;
+    }
+    time_ = time_axis(longest_ == nullptr ? 0 : seconds(longest_->end));
+    samples_ = count_axis(most_samples, 7);
+    nodes_ = count_axis(most_nodes_, 4);
+  }
+
+  std::string draw() {
+    const double legend_bottom = draw_legend(64);
+    const Panel samples{legend_bottom + 38, 320, samples_.most, time_.most};
+    const Panel nodes{samples.bottom() + 44, 96, nodes_.most, time_.most};
+    draw_axes(samples, samples_, "samples that count");
+    for (std::size_t i = 0; i < points_.size(); ++i) draw_samples(samples, i);
+    draw_axes(nodes, nodes_, "nodes held");
+    draw_nodes(nodes);
+    draw_times(nodes);
+    const double height = nodes.bottom() + 56;
+    return fmt::format(
+               R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img">)"
+               "\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
+               "<g font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"{3}\">\n"
+               "<text x=\"{4}\" y=\"32\" font-size=\"17\" font-weight=\"bold\">{2}</text>\n",
+               kWidth, height, escaped(title_), kInk, kLeft) +
+           svg_ + "</g>\n</svg>\n";
+  }
+
+ private:
+  [[nodiscard]] static std::string_view colour(std::size_t policy) {
+    return kColours[policy % kColours.size()];
+  }
+
+  // Of many policies some are dashed, so that lines on top of each other are both seen.
+  [[nodiscard]] static std::string_view dashes(std::size_t policy) {
+    return policy > 4 && policy % 2 == 1 ? R"( stroke-dasharray="9 4")" : "";
+  }
+
+  template <typename... Arguments>
+  void put(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    fmt::format_to(std::back_inserter(svg_), format, std::forward<Arguments>(arguments)...);
+    svg_ += '\n';
+  }
+
+  // Returns where it ends.
+  double draw_legend(double y) {
+    double x = kLeft;
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const std::string name = escaped(runs_[i].policy);
+      const double width = 34 + kLetter * static_cast<double>(runs_[i].policy.size()) + 20;
+      if (x > kLeft && x + width > kWidth - kRight) {
+        x = kLeft;
+        y += 22;
+      }
+      put(R"(<path d="M{:.1f} {:.1f}h28" stroke="{}" stroke-width="3"{} fill="none"/>)", x, y - 4.5,
+          colour(i), dashes(i));
+      put(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", x + 34, y, name);
+      x += width;
+    }
+    return y;
+  }
+
+  void draw_axes(const Panel& panel, const Axis& values, std::string_view what) {
+    for (const AxisTick& tick : time_.ticks) {
+      put(R"(<path d="M{:.1f} {:.1f}V{:.1f}" stroke="{}"/>)", panel.x(tick.value), panel.top, panel.bottom(),
+          kGrid);
+    }
+    for (const AxisTick& tick : values.ticks) {
+      put(R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="{}"/>)", kLeft, panel.y(tick.value), kWidth - kRight,
+          tick.value == 0 ? kAxis : kGrid);
+      put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)", kLeft - 8, panel.y(tick.value) + 4.5,
+          tick.label);
+    }
+    put(R"(<text x="{:.1f}" y="{:.1f}" fill="{}">{}</text>)", kLeft, panel.top - 9, kAxis, what);
+  }
+
+  void draw_samples(const Panel& panel, std::size_t policy) {
+    Line line;
+    double before = 0;
+    for (const ThroughputPoint& point : points_[policy]) {
+      const double x = panel.x(seconds(point.time));
+      // What is lost is lost at once.
+      if (point.samples < before) line.to(x, panel.y(before));
+      line.to(x, panel.y(point.samples));
+      before = point.samples;
+    }
+    put(R"(<path d="{}" stroke="{}" stroke-width="2"{} stroke-linejoin="round" fill="none"><title>{}</title></path>)",
+        std::move(line).path(), colour(policy), dashes(policy), escaped(runs_[policy].policy));
+  }
+
+  void draw_nodes(const Panel& panel) {
+    if (longest_ == nullptr) return;
+    Line line;
+    double before = 0;
+    line.to(panel.x(0), panel.y(0));
+    for (const auto& [time, held] : longest_->nodes_held()) {
+      line.to(panel.x(seconds(time)), panel.y(before));
+      line.to(panel.x(seconds(time)), panel.y(held));
+      before = held;
+    }
+    line.to(panel.x(seconds(longest_->end)), panel.y(before));
+    line.to(panel.x(seconds(longest_->end)), panel.y(0));
+    put(R"(<path d="{}z" stroke="{}" stroke-width="1.2" fill="#d9dfe6"/>)", std::move(line).path(), kAxis);
+  }
+
+  void draw_times(const Panel& panel) {
+    for (const AxisTick& tick : time_.ticks) {
+      put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", panel.x(tick.value),
+          panel.bottom() + 20, tick.label);
+    }
+    put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" fill="{}">time ({})</text>)",
+        (kLeft + kWidth - kRight) / 2, panel.bottom() + 42, kAxis, time_.unit);
+  }
+
+  std::span<const RecordedRun> runs_;
+  std::string_view title_;
+  std::vector<std::vector<ThroughputPoint>> points_;  // by policy
+  const RecordedRun* longest_ = nullptr;
+  std::int32_t most_nodes_ = 0;
+  Axis time_;
+  Axis samples_;
+  Axis nodes_;
+  std::string svg_;
+};
+
+}  // namespace
+
+std::string throughput_svg(std::span<const RecordedRun> runs, std::string_view title) {
+  return ThroughputFigure(runs, title).draw();
+}
+
+}  // namespace goodput

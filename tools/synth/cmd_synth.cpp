@@ -1,0 +1,150 @@
+#include "tools/synth/cmd_synth.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "models/cost/cost_models.h"
+#include "models/synth/synthetic_trace.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/output_file.h"
+#include "tools/plan/plan_provenance.h"
+#include "tools/synth/synth_report.h"
+#include "tools/trace/write_trace.h"
+
+namespace goodput {
+namespace {
+
+class SynthCommand final : public Command {
+ public:
+  void configure(CLI::App& app) override {
+    app.add_option("plan", plan_path_, "A plan (configs/plans); may have \"stragglers\" and \"trace\"")
+        ->required()
+        ->option_text("PLAN.json");
+    app.add_option("--out", out_path_, "The trace; format from its extension")
+        ->required()
+        ->option_text("TRACE");
+    app.add_option("--to", format_, "Format of the trace (see goodput list formats)")->option_text("NAME");
+    app.add_option("--truth", truth_path_, "The ground truth as JSON (default: TRACE.truth.json)")
+        ->option_text("FILE");
+    app.add_option("--meta-out", metadata_path_, "Job metadata as YAML, for whatif --meta")
+        ->option_text("FILE");
+    app.add_option("--stragglers", stragglers_path_,
+                   "Take \"stragglers\" and \"trace\" from here, not from the plan")
+        ->option_text("FILE.json");
+    app.add_option("--steps", steps_, "Training steps (default: the plan's, or 10)")->option_text("N");
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    if (truth_path_.empty()) truth_path_ = out_path_ + ".truth.json";
+    GOODPUT_TRY_STATUS(check_options());
+    GOODPUT_TRY(const OpTraceFormat format, output_format(out_path_, format_));
+    GOODPUT_TRY(const TrainingPlan plan, read_plan(context));
+    GOODPUT_TRY_STATUS(check_outputs(plan, context));
+    GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(plan));
+    GOODPUT_TRY(const SyntheticStep step, synthetic_step(plan, *cost, context.options.seed));
+    Result<SyntheticTrace> trace = synthesize(step, plan.stragglers, *plan.trace, context.options.seed);
+    if (!trace) return in_file(trace.error());
+    const SynthResult result{plan, step, *trace, *plan.trace, out_path_, std::string(format.name)};
+    GOODPUT_TRY_STATUS(write_files(result, format, context));
+    context.print(synth_text(result) + "\nGround truth in " + truth_path_ + '\n');
+    return ExitCode::kOk;
+  }
+
+ private:
+  [[nodiscard]] Status check_options() const {
+    for (const OutputPath& file : {OutputPath{"--out", out_path_}, OutputPath{"--truth", truth_path_},
+                                   OutputPath{"--meta-out", metadata_path_}}) {
+      if (file.path == "-") return Error{"", fmt::format("{} wants a file, not stdout", file.option)};
+    }
+    if (steps_ && (*steps_ < 1 || *steps_ > 1'000'000)) {
+      return Error{"", "--steps wants a whole number from 1 to 1000000"};
+    }
+    return Ok{};
+  }
+
+  // No output may be a file that the trace is made from.
+  [[nodiscard]] Status check_outputs(const TrainingPlan& plan, const CommandContext& context) const {
+    GOODPUT_TRY(std::vector<std::string> inputs, plan_files(plan));
+    inputs.push_back(stragglers_path_);
+    return check_file_roles(inputs, {{"--out", out_path_},
+                                     {"--truth", truth_path_},
+                                     {"--meta-out", metadata_path_},
+                                     {"--json", context.options.json_path}});
+  }
+
+  // With the stragglers and settings that the options say.
+  [[nodiscard]] Result<TrainingPlan> read_plan(const CommandContext& context) const {
+    GOODPUT_TRY(TrainingPlan plan, read_training_plan(plan_path_));
+    if (!stragglers_path_.empty()) {
+      GOODPUT_TRY(StragglerFile file, config::read<StragglerFile>(stragglers_path_));
+      plan.stragglers = std::move(file.stragglers);
+      plan.trace = file.trace;
+    }
+    if (!plan.trace) plan.trace.emplace();
+    if (steps_) plan.trace->steps = static_cast<std::int32_t>(*steps_);
+    plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
+    GOODPUT_TRY_STATUS(check_training_plan(plan));
+    if (std::exchange(plan.parallel.overlap_p2p, false) && plan.parallel.pp > 1) {
+      context.note(
+          "in NDTimeline's traces a receive waits for the pass before its own: overlap_p2p is left out");
+    }
+    return plan;
+  }
+
+  // A pointer into the stragglers gets the file they stand in.
+  [[nodiscard]] Error in_file(const Error& error) const {
+    if (error.where.empty()) return {plan_path_, error.what};
+    const std::string& file = stragglers_path_.empty() ? plan_path_ : stragglers_path_;
+    return {file + " /stragglers" + error.where, error.what};
+  }
+
+  // Nothing gets its name before everything was written.
+  [[nodiscard]] Status write_files(const SynthResult& result, const OpTraceFormat& format,
+                                   const CommandContext& context) const {
+    GOODPUT_TRY(const nlohmann::ordered_json json, json_of(result, context));
+    const auto write_others = [&]() -> Status {
+      if (!metadata_path_.empty()) {
+        GOODPUT_TRY_STATUS(write_text_atomically(metadata_path_, job_metadata_yaml(result)));
+      }
+      return write_json_result(json, context);
+    };
+    return write_file_atomically(out_path_, [&](const std::string& trace_file) -> Status {
+      GOODPUT_TRY_STATUS(format.write(result.trace.rows, trace_file, out_path_));
+      return write_file_atomically(truth_path_, [&](const std::string& truth_file) -> Status {
+        GOODPUT_TRY_STATUS(write_text_atomically(truth_file, json.dump(2) + '\n'));
+        return write_others();
+      });
+    });
+  }
+
+  [[nodiscard]] static Result<nlohmann::ordered_json> json_of(const SynthResult& result,
+                                                              const CommandContext& context) {
+    GOODPUT_TRY(const Provenance provenance,
+                plan_provenance(result.plan, Granularity::kOps, result.step.tier));
+    nlohmann::ordered_json json = begin_json_result("synth-truth", context, provenance);
+    add_synth_json(result, json);
+    return json;
+  }
+
+  std::string plan_path_;
+  std::string out_path_;
+  std::string format_;
+  std::string truth_path_;
+  std::string metadata_path_;
+  std::string stragglers_path_;
+  std::optional<std::int64_t> steps_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_synth_command() {
+  return std::make_unique<SynthCommand>();
+}
+
+}  // namespace goodput

@@ -1,0 +1,212 @@
+#include "tools/trace/cmd_trace.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/text.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/output_file.h"
+#include "tools/trace/read_trace.h"
+#include "tools/trace/spot_commands.h"
+#include "tools/trace/trace_summary.h"
+#include "tools/trace/write_trace.h"
+#include "traces/op/op_trace_format.h"
+#include "traces/op/op_trace_reader.h"
+#include "traces/spot/spot_format.h"
+
+namespace goodput {
+namespace {
+
+void add_input_options(CLI::App& app, TraceFiles& files) {
+  app.add_option("--format", files.format,
+                 "Format of the input (default: from its content; see goodput list formats)")
+      ->option_text("NAME");
+  app.add_option("--meta", files.metadata_path, "Job metadata: vpp_size for traces without micro-batch ids")
+      ->option_text("FILE");
+}
+
+Result<OpTraceReading> read(const TraceFiles& files, const CommandContext& context) {
+  GOODPUT_TRY(TraceWithMetadata trace, read_trace(files, context));
+  for (const std::string& note : trace.reading.notes) context.note(note);
+  return std::move(trace.reading);
+}
+
+// Distinct names in order of appearance: parquet, csv.
+std::string join_distinct(const std::vector<std::string>& names) {
+  std::vector<std::string> distinct;
+  for (const std::string& name : names) {
+    if (std::find(distinct.begin(), distinct.end(), name) == distinct.end()) distinct.push_back(name);
+  }
+  std::string joined;
+  for (const std::string& name : distinct) joined.append(joined.empty() ? "" : ", ").append(name);
+  return joined;
+}
+
+std::string count(std::size_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+std::string ops_per_lane(const TraceSummary& summary) {
+  if (summary.least_ops_per_lane == summary.most_ops_per_lane)
+    return fmt::format("{}", summary.most_ops_per_lane);
+  return fmt::format("{} to {}", summary.least_ops_per_lane, summary.most_ops_per_lane);
+}
+
+std::string describe(const TraceSummary& summary, const std::vector<std::string>& formats) {
+  std::string text;
+  const auto line = [&text](std::string_view label, const std::string& value) {
+    text += fmt::format("{:<15} {}\n", label, value);
+  };
+  line("format",
+       fmt::format("{}, {} times", join_distinct(formats), summary.float32_times ? "float32" : "float64"));
+  line("ops", fmt::format("{} in {}", summary.rows, count(formats.size(), "file")));
+  line("steps",
+       fmt::format("{} from {} to {}", summary.steps.size(), summary.steps.front(), summary.steps.back()));
+  line("step time", fmt::format("{:.6g} s median, {:.6g} to {:.6g} s", summary.median_step_s,
+                                summary.shortest_step_s, summary.longest_step_s));
+  line("parallelism", fmt::format("dp {}, pp {}, vpp {}: {}", summary.dp_size, summary.pp_size,
+                                  summary.vpp_size, count(summary.workers, "worker")));
+  line("micro-batches", fmt::format("{}", summary.micro_batches));
+  line("ops a lane",
+       fmt::format("{} in each of {} (step, dp_rank) lanes", ops_per_lane(summary), summary.lanes));
+  line("dense", summary.not_dense.empty() ? "yes" : "no: " + summary.not_dense);
+  text += fmt::format("\n{:<28} {:>10} {:>12} {:>12}\n", "op type", "ops", "total s", "mean ms");
+  for (std::size_t i = 0; i < kOpTypeCount; ++i) {
+    const OpTypeTotals& totals = summary.by_type[i];
+    if (totals.ops == 0) continue;
+    text += fmt::format("{:<28} {:>10} {:>12.3f} {:>12.3f}\n", kOpTypes[i].name, totals.ops, totals.seconds,
+                        1e3 * totals.seconds / static_cast<double>(totals.ops));
+  }
+  return text;
+}
+
+nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading& reading,
+                               const CommandContext& context) {
+  nlohmann::ordered_json json =
+      begin_json_result("trace_info", context, {hash_rows(reading.trace), {}, "measured"});
+  json["formats"] = reading.formats;
+  json["notes"] = reading.notes;
+  json["float32_times"] = summary.float32_times;
+  json["rows"] = summary.rows;
+  json["steps"] = summary.steps;
+  json["dp_size"] = summary.dp_size;
+  json["pp_size"] = summary.pp_size;
+  json["vpp_size"] = summary.vpp_size;
+  json["workers"] = summary.workers;
+  json["micro_batches"] = summary.micro_batches;
+  json["lanes"] = summary.lanes;
+  json["ops_per_lane"] = {{"min", summary.least_ops_per_lane}, {"max", summary.most_ops_per_lane}};
+  json["step_time_s"] = {
+      {"min", summary.shortest_step_s}, {"median", summary.median_step_s}, {"max", summary.longest_step_s}};
+  json["dense"] = summary.not_dense.empty();
+  json["not_dense_reason"] = summary.not_dense.empty() ? nullptr : nlohmann::ordered_json(summary.not_dense);
+  json["optypes"] = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < kOpTypeCount; ++i) {
+    const OpTypeTotals& totals = summary.by_type[i];
+    if (totals.ops == 0) continue;
+    json["optypes"][std::string(kOpTypes[i].name)] = {{"ops", totals.ops}, {"total_s", totals.seconds}};
+  }
+  return json;
+}
+
+// Of op traces and of spot traces. Nothing said is fine.
+Status check_format_name(const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const OpTraceFormat& format : op_trace_formats()) known.push_back(format.name);
+  for (const SpotFormat& format : spot_formats()) known.push_back(format.name);
+  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return Ok{};
+  return Error{"", fmt::format("--format: unknown format {}{}; known: {}", goodput::quoted(name),
+                               did_you_mean(name, known), fmt::join(known, ", "))};
+}
+
+Result<ExitCode> run_info(const TraceFiles& files, const SpotWords& spot, const CommandContext& context) {
+  GOODPUT_TRY_STATUS(check_format_name(files.format));
+  if (mean_spot_trace(files, spot)) return run_spot_info(files, spot, context);
+  GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {{"--json", context.options.json_path}}));
+  GOODPUT_TRY(const OpTraceReading reading, read(files, context));
+  const TraceSummary summary = summarize(reading.trace);
+  context.print(describe(summary, reading.formats));
+  if (context.options.json_path.empty()) return ExitCode::kOk;
+  GOODPUT_TRY_STATUS(write_json_result(to_json(summary, reading, context), context));
+  return ExitCode::kOk;
+}
+
+struct ConvertOptions {
+  TraceFiles files;  // the last path is the output
+  SpotWords spot;
+  std::string to;  // format of the output; empty: from its extension
+};
+
+Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext& context) {
+  TraceFiles inputs = options.files;
+  const std::string output = inputs.paths.back();
+  inputs.paths.pop_back();
+  GOODPUT_TRY_STATUS(check_format_name(inputs.format));
+  if (mean_spot_trace(inputs, options.spot))
+    return run_spot_convert(inputs, options.spot, options.to, output, context);
+  GOODPUT_TRY(const OpTraceFormat format, output_format(output, options.to));
+  GOODPUT_TRY_STATUS(
+      check_file_roles(input_files(inputs), {{"OUT", output}, {"--json", context.options.json_path}}));
+  GOODPUT_TRY(const OpTraceReading reading, read(inputs, context));
+  GOODPUT_TRY_STATUS(write_trace(reading.trace, format, output));
+  if (output != "-")
+    context.print(fmt::format("{}: {} ops as {}\n", output, reading.trace.size(), format.name));
+  if (context.options.json_path.empty()) return ExitCode::kOk;
+  nlohmann::ordered_json json =
+      begin_json_result("trace_convert", context, {hash_rows(reading.trace), {}, "measured"});
+  json["formats"] = reading.formats;
+  json["notes"] = reading.notes;
+  json["rows"] = reading.trace.size();
+  json["output"] = {{"path", output}, {"format", format.name}};
+  GOODPUT_TRY_STATUS(write_json_result(json, context));
+  return ExitCode::kOk;
+}
+
+class TraceCommand final : public Command {
+ public:
+  void configure(CLI::App& app) override {
+    app.require_subcommand(1);
+    info_app_ = app.add_subcommand("info", "What the files, together one trace, hold");
+    info_app_->add_option("files", info_.paths, "Trace files, one a host; or one spot trace")
+        ->required()
+        ->option_text("FILE...");
+    add_input_options(*info_app_, info_);
+    add_spot_options(*info_app_, info_spot_);
+    CLI::App* convert = app.add_subcommand("convert", "Write the rows of all IN, in their order, to OUT");
+    convert
+        ->add_option("files", convert_.files.paths, "Trace files to read, and the file to write (-: stdout)")
+        ->required()
+        ->expected(2, CLI::detail::expected_max_vector_size)
+        ->option_text("IN... OUT");
+    convert->add_option("--to", convert_.to, "Format of OUT (default: from its extension)")
+        ->option_text("NAME");
+    add_input_options(*convert, convert_.files);
+    add_spot_options(*convert, convert_.spot);
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    return info_app_->parsed() ? run_info(info_, info_spot_, context) : run_convert(convert_, context);
+  }
+
+ private:
+  CLI::App* info_app_ = nullptr;
+  TraceFiles info_;
+  SpotWords info_spot_;
+  ConvertOptions convert_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_trace_command() {
+  return std::make_unique<TraceCommand>();
+}
+
+}  // namespace goodput

@@ -1,0 +1,34 @@
+// From trace files to the recording and its op graph: the front half of every analysis.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/errors.h"
+#include "sim/ops/op_graph.h"
+#include "sim/recording/recording.h"
+#include "tools/trace/read_trace.h"
+#include "traces/op/job_metadata.h"
+
+namespace goodput {
+
+struct LoadOptions {
+  TraceFiles files;
+  std::string steps;  // list such as 12,20-23; empty: all
+};
+
+struct LoadedRecording {
+  OpGraph graph;
+  Recording recording;
+  JobMetadata job;
+  std::size_t ops = 0;               // rows in the files, all steps
+  std::size_t steps = 0;             // steps in the files
+  std::vector<std::string> formats;  // one a file
+  std::vector<std::string> notes;    // for the user: derived ids, contradictions
+};
+
+// Prints the notes.
+Result<LoadedRecording> load_recording(const LoadOptions& options, const CommandContext& context);
+
+}  // namespace goodput

@@ -1,0 +1,31 @@
+// Trace files named on a command line, read with their metadata: shared by all commands that take traces.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/base/errors.h"
+#include "tools/cli/command.h"
+#include "traces/op/job_metadata.h"
+#include "traces/op/op_trace_reader.h"
+
+namespace goodput {
+
+struct TraceFiles {
+  std::vector<std::string> paths;
+  std::string format;         // a name of op_trace_formats(); empty: from each file's content
+  std::string metadata_path;  // job metadata; empty: none
+};
+
+// All of them: what no output may overwrite.
+[[nodiscard]] std::vector<std::string> input_files(const TraceFiles& files);
+
+struct TraceWithMetadata {
+  OpTraceReading reading;
+  JobMetadataFields metadata;
+};
+
+// With a progress bar on a terminal when it takes long. Notes are in the result, not printed.
+Result<TraceWithMetadata> read_trace(const TraceFiles& files, const CommandContext& context);
+
+}  // namespace goodput

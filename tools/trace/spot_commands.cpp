@@ -1,0 +1,207 @@
+#include "tools/trace/spot_commands.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/text.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/output_file.h"
+#include "tools/trace/spot_summary.h"
+#include "traces/io/byte_sink.h"
+#include "traces/spot/spot_reader.h"
+
+namespace goodput {
+namespace {
+
+using nlohmann::ordered_json;
+
+template <typename Choice>
+Result<std::optional<Choice>> parse_choice(const std::string& word, std::string_view option,
+                                           std::span<const std::string_view> names) {
+  if (word.empty()) return std::optional<Choice>();
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found != names.end()) return std::optional(static_cast<Choice>(found - names.begin()));
+  return Error{"", fmt::format("{}: {} is none of {}{}", option, goodput::quoted(word),
+                               fmt::join(names, ", "), did_you_mean(word, names))};
+}
+
+std::string_view name_of(SpotMeaning meaning) {
+  return kSpotMeaningNames[static_cast<std::size_t>(meaning)];
+}
+std::string_view name_of(SpotPolarity polarity) {
+  return kSpotPolarityNames[static_cast<std::size_t>(polarity)];
+}
+
+Result<SpotTrace> read_one(const TraceFiles& files, const SpotWords& words) {
+  if (files.paths.size() > 1)
+    return Error{files.paths[1],
+                 fmt::format("{} is a spot trace, which is one file; give one at a time", files.paths[0])};
+  if (!files.metadata_path.empty())
+    return Error{"", fmt::format("--meta: {} is a spot trace, which has no job", files.paths[0])};
+  GOODPUT_TRY(SpotOptions options, spot_options(words));
+  options.format = files.format;
+  return read_spot_trace(files.paths[0], options);
+}
+
+double seconds(SimTime time) {
+  return to_seconds(time.time_since_epoch());
+}
+
+double share_of_several(const RemovalBatches& batches) {
+  return static_cast<double>(batches.of_several) / static_cast<double>(batches.count);
+}
+
+void add_numbers(const SpotTrace& trace, const SpotSummary& summary, ordered_json& json) {
+  json["duration_s"] = to_seconds(summary.duration);
+  json["known_s"] = to_seconds(summary.known);
+  json["adds"] = summary.adds;
+  json["removes"] = summary.removes;
+  json["momentary"] = trace.momentary;
+  json["initial_nodes"] = summary.initial_nodes;
+  json["final_nodes"] = summary.final_nodes;
+  json["peak_nodes"] = summary.peak_nodes;
+  json["mean_nodes"] = or_null(summary.mean_nodes);
+  json["node_hours"] = summary.node_hours;
+  const RemovalBatches& batches = summary.removal_batches;
+  json["removal_batches"] = {
+      {"count", batches.count},
+      {"of_several_share",
+       or_null(batches.count > 0 ? std::optional(share_of_several(batches)) : std::nullopt)},
+      {"largest", batches.largest}};
+  json["drops"] = summary.drops;
+  json["drop_sizes"] = ordered_json::object();
+  for (const auto& [size, times] : summary.drop_sizes) json["drop_sizes"][fmt::format("{}", size)] = times;
+  json["longest_outage_s"] = to_seconds(summary.longest_outage);
+  const bool has_outage = summary.longest_outage > SimDuration{};
+  json["longest_outage_begin_s"] =
+      or_null(has_outage ? std::optional(seconds(summary.longest_outage_begin)) : std::nullopt);
+}
+
+ordered_json info_json(const SpotTrace& trace, const SpotSummary& summary, const CommandContext& context) {
+  ordered_json json = begin_json_result("trace_info", context, {hash_trace(trace), {}, "measured"});
+  json["kind"] = "spot";
+  json["format"] = trace.format;
+  json["meaning"] = name_of(trace.meaning);
+  json["polarity"] = name_of(trace.polarity);
+  json["unit"] = "nodes";
+  json["has_names"] = trace.has_names();
+  add_numbers(trace, summary, json);
+  json["holes"] = ordered_json::array();
+  for (const SpotHole& hole : trace.holes)
+    json["holes"].push_back({{"begin_s", seconds(hole.begin)}, {"end_s", seconds(hole.end)}});
+  json["usd_per_node_hour"] = nullptr;
+  if (const auto& price = summary.price)
+    json["usd_per_node_hour"] = {{"min", price->min}, {"mean", price->mean}, {"max", price->max}};
+  return json;
+}
+
+Result<SpotFormat> output_format(const SpotTrace& trace, const std::string& to, const std::string& output) {
+  const std::string wanted = !to.empty() ? to : trace.has_names() ? "events_csv" : "counts_csv";
+  std::vector<std::string_view> writable;
+  for (const SpotFormat& format : spot_formats()) {
+    if (format.write == nullptr) continue;
+    writable.push_back(format.name);
+    if (format.name != wanted) continue;
+    const bool is_known =
+        std::any_of(format.extensions.begin(), format.extensions.end(),
+                    [&](std::string_view extension) { return output.ends_with(extension); });
+    if (!to.empty() || is_known) return format;
+  }
+  if (to.empty()) {
+    return Error{output,
+                 fmt::format("{} is a spot trace, which is written as .csv or .csv.gz; end the name in "
+                             "one of them or give --to {}",
+                             trace.file, fmt::join(writable, "|"))};
+  }
+  return Error{"", fmt::format("--to: cannot write a spot trace as {}{}; can write {}", goodput::quoted(to),
+                               did_you_mean(to, writable), fmt::join(writable, ", "))};
+}
+
+Status write_spot_trace(const SpotTrace& trace, const SpotFormat& format, const std::string& path) {
+  if (path == "-") return format.write(trace, std::string(kStdoutPath), path);
+  return write_file_atomically(
+      path, [&](const std::string& temporary) { return format.write(trace, temporary, path); });
+}
+
+}  // namespace
+
+void add_spot_options(CLI::App& app, SpotWords& words) {
+  app.add_option("--polarity", words.polarity,
+                 "Spot trace: what its numbers count, available or preempted nodes, where it does not show")
+      ->option_text("NAME");
+  app.add_option(
+         "--meaning", words.meaning,
+         "Spot trace: held (nodes a user had) or probe (could have been launched), where it is not said")
+      ->option_text("NAME");
+}
+
+Result<SpotOptions> spot_options(const SpotWords& words) {
+  SpotOptions options;
+  GOODPUT_TRY(options.polarity, parse_choice<SpotPolarity>(words.polarity, "--polarity", kSpotPolarityNames));
+  GOODPUT_TRY(options.meaning, parse_choice<SpotMeaning>(words.meaning, "--meaning", kSpotMeaningNames));
+  return options;
+}
+
+bool mean_spot_trace(const TraceFiles& files, const SpotWords& words) {
+  if (!words.polarity.empty() || !words.meaning.empty()) return true;
+  if (!files.format.empty()) {
+    const std::vector<SpotFormat> formats = spot_formats();
+    return std::any_of(formats.begin(), formats.end(),
+                       [&](const SpotFormat& format) { return format.name == files.format; });
+  }
+  // A look at what is no file, a pipe, would consume it.
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(files.paths.front(), failed)) return false;
+  const Result<bool> is_spot = is_spot_trace(files.paths.front());
+  return is_spot && *is_spot;
+}
+
+Result<ExitCode> run_spot_info(const TraceFiles& files, const SpotWords& words,
+                               const CommandContext& context) {
+  GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {{"--json", context.options.json_path}}));
+  GOODPUT_TRY(const SpotTrace trace, read_one(files, words));
+  const SpotSummary summary = summarize(trace);
+  context.print(describe(trace, summary));
+  if (context.options.json_path.empty()) return ExitCode::kOk;
+  GOODPUT_TRY_STATUS(write_json_result(info_json(trace, summary, context), context));
+  return ExitCode::kOk;
+}
+
+Result<ExitCode> run_spot_convert(const TraceFiles& files, const SpotWords& words, const std::string& to,
+                                  const std::string& output, const CommandContext& context) {
+  GOODPUT_TRY_STATUS(
+      check_file_roles(input_files(files), {{"OUT", output}, {"--json", context.options.json_path}}));
+  GOODPUT_TRY(const SpotTrace trace, read_one(files, words));
+  GOODPUT_TRY(const SpotFormat format, output_format(trace, to, output));
+  GOODPUT_TRY_STATUS(write_spot_trace(trace, format, output));
+  std::vector<std::string> notes;
+  if (trace.momentary > 0) {
+    notes.push_back(fmt::format("{}: times a node came and went in one moment, {}, are left out", trace.file,
+                                trace.momentary));
+    context.note(notes.back());
+  }
+  const std::size_t rows = trace.has_names() ? trace.events.size() : trace.counts.size();
+  if (output != "-") {
+    context.print(
+        fmt::format("{}: {} {} as {}\n", output, rows, trace.has_names() ? "events" : "counts", format.name));
+  }
+  if (context.options.json_path.empty()) return ExitCode::kOk;
+  ordered_json json = begin_json_result("trace_convert", context, {hash_trace(trace), {}, "measured"});
+  json["kind"] = "spot";
+  json["formats"] = {trace.format};
+  json["notes"] = notes;
+  json["rows"] = rows;
+  json["output"] = {{"path", output}, {"format", format.name}};
+  GOODPUT_TRY_STATUS(write_json_result(json, context));
+  return ExitCode::kOk;
+}
+
+}  // namespace goodput

@@ -1,0 +1,160 @@
+#include "tools/whatif/cmd_whatif.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "sim/whatif/whatif.h"
+#include "tools/chart/heatmap.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/output_file.h"
+#include "tools/trace/load_recording.h"
+#include "tools/whatif/whatif_compat.h"
+#include "tools/whatif/whatif_report.h"
+#include "traces/timeline/step_timeline.h"
+
+namespace goodput {
+namespace {
+
+struct OutputPaths {
+  std::string compat_json;
+  std::string timeline;
+  std::string ideal_timeline;
+  std::string heatmap;
+};
+
+Status write_timelines(const OutputPaths& paths, const LoadedRecording& loaded, const WhatIfEngine& engine) {
+  if (!paths.timeline.empty()) {
+    GOODPUT_TRY_STATUS(write_file_atomically(paths.timeline, [&](const std::string& temporary) {
+      return write_recorded_timeline(loaded.recording, temporary, paths.timeline);
+    }));
+  }
+  if (!paths.ideal_timeline.empty()) {
+    const WhatIfEngine::OpTimes times = engine.ideal_times();
+    GOODPUT_TRY_STATUS(write_file_atomically(paths.ideal_timeline, [&](const std::string& temporary) {
+      return write_ideal_timeline(loaded.recording, times.start_s, times.end_s, temporary,
+                                  paths.ideal_timeline);
+    }));
+  }
+  return Ok{};
+}
+
+class WhatIfCommand final : public Command {
+ public:
+  void configure(CLI::App& app) override {
+    app.add_option("trace", load_.files.paths,
+                   "Trace files of one job (one a host, or one for all); format from content")
+        ->required()
+        ->option_text("TRACE...");
+    app.add_option("--meta", load_.files.metadata_path,
+                   "Job metadata, YAML or JSON (default: inferred from the rows)")
+        ->option_text("FILE");
+    app.add_option("--format", load_.files.format,
+                   "Format of the traces (default: from content; see goodput list formats)")
+        ->option_text("NAME");
+    app.add_option("--steps", load_.steps, "Analyse these steps only, for example 12,20-23")
+        ->option_text("LIST");
+    app.add_option(
+           "--decompose-threshold", threshold_,
+           fmt::format("Attribute late launches from this launch slowdown on; --compat-json leaves out "
+                       "every attribution below it (default {})",
+                       threshold_))
+        ->option_text("X");
+    app.add_option(
+           "--fix", fix_,
+           "Predict the step time with these ops ideal, for example 'stage=3' or 'worker=2:3&step=10-20'; "
+           "repeated: any of them. Keys: optype, stage, dp, worker, step, mb")
+        ->option_text("SELECTOR")
+        ->allow_extra_args(false);
+    app.add_option("--keep", keep_,
+                   "Predict the step time with all ops ideal but these; repeated: any of them")
+        ->option_text("SELECTOR")
+        ->allow_extra_args(false);
+    app.add_option("--heatmap", paths_.heatmap, "Draw the workers' slowdowns, as .svg or .png")
+        ->option_text("FILE");
+    app.add_option("--timeline", paths_.timeline, "Write the recorded steps as a Chrome trace, for Perfetto")
+        ->option_text("FILE.json.gz");
+    app.add_option("--ideal-timeline", paths_.ideal_timeline, "The same for the steps without stragglers")
+        ->option_text("FILE.json.gz");
+    app.add_option("--compat-json", paths_.compat_json,
+                   "Write the result with the reference artifact's keys; - for stdout")
+        ->option_text("FILE");
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    GOODPUT_TRY_STATUS(check_options(context));
+    GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_, context));
+    const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs)};
+    const WhatIfEngine engine(loaded.graph, loaded.recording, options);
+    Result<WhatIf> analysed = engine.analyse();
+    if (!analysed) return Error{load_.files.paths.front(), analysed.error().what};
+    const WhatIf& result = *analysed;
+    GOODPUT_TRY(const std::vector<Intervention> interventions,
+                intervene(engine, loaded.recording, result, fix_, keep_));
+    const std::vector<RootCause> causes =
+        find_root_causes(loaded.graph, loaded.recording, result, {threshold_, options.jobs});
+    const WhatIfReport report{loaded, result, causes, interventions, threshold_};
+    GOODPUT_TRY_STATUS(write_files(report, engine, context));
+    GOODPUT_TRY_STATUS(write_json(report, context));
+    if (paths_.compat_json != "-") context.print(whatif_text(report, context.terminal));
+    return ExitCode::kOk;
+  }
+
+ private:
+  [[nodiscard]] Status check_options(const CommandContext& context) const {
+    if (!(threshold_ >= 0 && std::isfinite(threshold_))) {
+      return Error{"", "--decompose-threshold wants a number from 0 on, for example 1.03"};
+    }
+    for (const OutputPath& file :
+         {OutputPath{"--timeline", paths_.timeline}, OutputPath{"--ideal-timeline", paths_.ideal_timeline}}) {
+      if (file.path == "-") return Error{"", fmt::format("{} wants a file, not stdout", file.option)};
+    }
+    if (!paths_.heatmap.empty()) GOODPUT_TRY_STATUS(check_heatmap_path(paths_.heatmap));
+    return check_file_roles(input_files(load_.files), {{"--json", context.options.json_path},
+                                                       {"--compat-json", paths_.compat_json},
+                                                       {"--timeline", paths_.timeline},
+                                                       {"--ideal-timeline", paths_.ideal_timeline},
+                                                       {"--heatmap", paths_.heatmap}});
+  }
+
+  [[nodiscard]] Status write_files(const WhatIfReport& report, const WhatIfEngine& engine,
+                                   const CommandContext& context) const {
+    GOODPUT_TRY_STATUS(write_timelines(paths_, report.loaded, engine));
+    if (!paths_.heatmap.empty()) {
+      GOODPUT_TRY_STATUS(write_file_atomically(paths_.heatmap, [&](const std::string& temporary) {
+        return write_heatmap(worker_heatmap(report), temporary, paths_.heatmap);
+      }));
+    }
+    if (paths_.compat_json.empty()) return Ok{};
+    const std::string text = compat_json(report.result, report.loaded.job, threshold_);
+    if (paths_.compat_json != "-") return write_text_atomically(paths_.compat_json, text);
+    context.out << text;
+    return Ok{};
+  }
+
+  [[nodiscard]] Status write_json(const WhatIfReport& report, const CommandContext& context) const {
+    if (context.options.json_path.empty()) return Ok{};
+    nlohmann::ordered_json json = begin_json_result("whatif", context, {config_hash(report), {}, "measured"});
+    add_whatif_json(report, json);
+    return write_json_result(json, context);
+  }
+
+  LoadOptions load_;
+  OutputPaths paths_;
+  std::vector<std::string> fix_;
+  std::vector<std::string> keep_;
+  double threshold_ = WhatIfOptions{}.decompose_threshold;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_whatif_command() {
+  return std::make_unique<WhatIfCommand>();
+}
+
+}  // namespace goodput

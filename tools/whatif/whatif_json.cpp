@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/base/hash.h"
+#include "sim/base/statistics.h"
+#include "tools/cli/json_result.h"
+#include "tools/whatif/whatif_report.h"
+
+namespace goodput {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json by_label(const Attribution& attribution) {
+  Json object = Json::object();
+  for (std::size_t i = 0; i < attribution.labels.size(); ++i) {
+    append_member(object, attribution.labels[i], attribution.slowdown[i]);
+  }
+  return object;
+}
+
+std::string worker_key(const Recording& recording, std::size_t worker) {
+  const auto [dp_rank, stage] = recording.worker(worker);
+  return fmt::format("{}:{}", dp_rank, stage);
+}
+
+Json by_worker(const Recording& recording, const std::vector<double>& values) {
+  Json object = Json::object();
+  for (std::size_t w = 0; w < values.size(); ++w) append_member(object, worker_key(recording, w), values[w]);
+  return object;
+}
+
+Json trace_json(const LoadedRecording& loaded) {
+  const Recording& recording = loaded.recording;
+  return {{"formats", loaded.formats},
+          {"ops", loaded.ops},
+          {"steps", loaded.steps},
+          {"analysed_steps", recording.steps.size()},
+          {"ops_per_lane", recording.ops.size()},
+          {"dp_size", recording.dp_size},
+          {"pp_size", recording.pp_size},
+          {"vpp_size", recording.vpp_size},
+          {"notes", loaded.notes}};
+}
+
+Json steps_json(const WhatIf& result) {
+  Json steps = Json::object();
+  for (std::size_t i = 0; i < result.steps.size(); ++i) {
+    append_member(steps, std::to_string(result.steps[i]),
+                  {{"recorded_s", result.base_s[i]},
+                   {"replayed_s", result.nodelay.span_s[i]},
+                   {"slowdown", result.step_slowdown[i]},
+                   {"launch_slowdown", result.launch_step_slowdown[i]}});
+  }
+  return steps;
+}
+
+Json ideal_json(const IdealValues& ideal) {
+  Json values = Json::object();
+  for (std::size_t type = 0; type < kOpTypeCount; ++type) {
+    if (ideal[type] == ideal[type]) append_member(values, std::string(kOpTypes[type].name), ideal[type]);
+  }
+  return values;
+}
+
+Json causes_json(const Recording& recording, const std::vector<RootCause>& causes) {
+  Json list = Json::array();
+  for (const RootCause& cause : causes) {
+    list.push_back({{"cause", cause.name},
+                    {"likely", cause.likely},
+                    {"value", or_null(cause.value)},
+                    {"threshold", cause.threshold},
+                    {"criterion", cause.criterion},
+                    {"evidence", cause.evidence},
+                    {"worker", cause.worker ? Json(worker_key(recording, *cause.worker)) : Json(nullptr)},
+                    {"stage", cause.stage ? Json(*cause.stage) : Json(nullptr)}});
+  }
+  return list;
+}
+
+Json interventions_json(const std::vector<Intervention>& interventions) {
+  Json list = Json::array();
+  for (const Intervention& intervention : interventions) {
+    list.push_back({{"fix", intervention.fix},
+                    {"keep", intervention.keep},
+                    {"jct_s", intervention.jct_s},
+                    {"speedup", intervention.speedup}});
+  }
+  return list;
+}
+
+// Of everything the analysis sees, whatever the order of the rows.
+std::uint64_t hash_recording(const Recording& recording) {
+  Hash hash;
+  for (const TraceOp& op : recording.ops) {
+    for (const std::int64_t part : {std::int64_t{op.seq_id}, std::int64_t{op.stage}, std::int64_t{op.mc},
+                                    std::int64_t{op.mb_id}, std::int64_t{op.gmc}}) {
+      hash.add(part);
+    }
+    hash.add(to_string(op.type));
+  }
+  for (const std::int64_t step : recording.steps) hash.add(step);
+  for (const std::int32_t rank : recording.ranks) hash.add(rank);
+  for (const StepBlock& block : recording.blocks) {
+    hash.add(std::span<const double>(block.start_s));
+    hash.add(std::span<const double>(block.end_s));
+  }
+  return hash.value();
+}
+
+}  // namespace
+
+std::uint64_t config_hash(const WhatIfReport& report) {
+  Hash hash;
+  hash.add(hash_recording(report.loaded.recording));
+  hash.add(report.decompose_threshold);
+  for (const Intervention& intervention : report.interventions) {
+    for (const std::string& selector : intervention.fix) hash.add("fix " + selector);
+    for (const std::string& selector : intervention.keep) hash.add("keep " + selector);
+  }
+  return hash.value();
+}
+
+void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json) {
+  const WhatIf& result = report.result;
+  const Recording& recording = report.loaded.recording;
+  json["decompose_threshold"] = report.decompose_threshold;
+  json["job"] = job_json(report.loaded.job);
+  json["trace"] = trace_json(report.loaded);
+  json["slowdown"] = result.slowdown;
+  json["waste"] = result.waste();
+  json["recorded_step_s"] = mean(result.base_s);
+  json["replayed_step_s"] = mean(result.nodelay.span_s);
+  json["ideal_step_s"] = result.ideal_span_s;
+  json["discrepancy"] = result.discrepancy;
+  json["launch_slowdown"] = result.launch_slowdown;
+  json["slowdown_by_optype"] = by_label(result.blocking.by_optype);
+  json["slowdown_by_stage"] = by_label(result.blocking.by_stage);
+  json["slowdown_by_dp_rank"] = by_label(result.blocking.by_dp_rank);
+  json["slowdown_by_worker"] = by_worker(recording, result.worker_slowdown);
+  json["slowdown_by_worker_min_rule"] = by_worker(recording, result.worker_slowdown_bound);
+  json["launch_slowdown_by_optype"] = result.launch ? by_label(result.launch->by_optype) : Json(nullptr);
+  json["launch_slowdown_by_stage"] = result.launch ? by_label(result.launch->by_stage) : Json(nullptr);
+  json["launch_slowdown_by_dp_rank"] = result.launch ? by_label(result.launch->by_dp_rank) : Json(nullptr);
+  json["m_w"] = or_null(result.slowest_workers_share.recovered());
+  json["m_s"] = or_null(result.last_stage_share.recovered());
+  json["slowest_stage"] = result.slowest_stage;
+  json["slowest_stage_share"] = or_null(result.slowest_stage_share.recovered());
+  json["slowest_workers"] = Json::array();
+  for (const std::size_t worker : result.slowest_workers) {
+    json["slowest_workers"].push_back(worker_key(recording, worker));
+  }
+  json["ideal_values_s"] = ideal_json(result.ideal_values);
+  json["root_causes"] = causes_json(recording, report.causes);
+  json["interventions"] = interventions_json(report.interventions);
+  json["per_step"] = steps_json(result);
+}
+
+}  // namespace goodput
