@@ -7,7 +7,7 @@
 // answered by it alone.
 //
 // Predicting each family of the public H200 table from the others is wrong by 6 % in the mean, by 4.4 % for
-// m >= 1024 (tests/models/h200_public_test.cpp prints it). No batched products.
+// m >= 1024 (tests/models/cost/h200_public_test.cpp prints it). No batched products.
 #pragma once
 
 #include <cstdint>

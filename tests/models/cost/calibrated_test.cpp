@@ -1,0 +1,241 @@
+// Prices from measured tables: which table answers, and at which tier.
+#include "models/cost/calibrated.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "models/cost/cost_models.h"
+#include "models/plan/training_plan.h"
+#include "sim/base/random.h"
+#include "tests/traces/io/temporary_file.h"
+
+namespace goodput {
+namespace {
+
+using doctest::Approx;
+
+ClusterConfig h200() {
+  return read_cluster(GOODPUT_CONFIGS "/clusters/dgx-h200.json").value();
+}
+const Calibration& shipped() {
+  static const Calibration calibration =
+      read_calibration(GOODPUT_CONFIGS "/calibration/h200-public.json").value();
+  return calibration;
+}
+CalibratedCost calibrated(const Calibration& calibration) {
+  const auto [cluster, parameters] = h200();
+  return {cluster, parameters, calibration};
+}
+
+CollectiveCall call_of(Collective kind, double bytes, std::int32_t size, std::int32_t per_node = 8) {
+  return {kind, bytes, {size, std::min(size, per_node)}, 1};
+}
+
+// All-gathers of 10 us up to 1 KiB and 20 us at 4 KiB on 2 GPUs, twice that on 8.
+Calibration small() {
+  Calibration calibration;
+  calibration.machine.gpu = "NVIDIA H200";
+  for (const std::int64_t ranks : {2, 8}) {
+    const double times = ranks == 2 ? 1 : 2;
+    Measurement table;
+    table.op = MeasuredOp::kAllGather;
+    table.tier = Tier::kMeasured;
+    table.params.ranks = ranks;
+    table.points = {{.bytes = 1024, .median_us = 10 * times}, {.bytes = 4096, .median_us = 20 * times}};
+    calibration.ops.push_back(table);
+  }
+  return calibration;
+}
+
+Kernel gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
+  Kernel kernel{.kind = Kernel::Kind::kGemm, .m = m, .n = n, .k = k};
+  kernel.bytes = 2.0 * static_cast<double>(m * k + k * n + m * n);
+  return kernel;
+}
+
+}  // namespace
+
+// ---- Collectives.
+
+TEST_CASE("calibrated: the table where there is one, log-log between its sizes") {
+  const CalibratedCost cost = calibrated(small());
+  const auto seconds = [&](double bytes) {
+    return cost.collective(call_of(Collective::kAllGather, bytes, 2)).seconds;
+  };
+  CHECK(seconds(1024) == Approx(10e-6));
+  CHECK(seconds(2048) == Approx(std::sqrt(10e-6 * 20e-6)));
+  CHECK(seconds(4096) == Approx(20e-6));
+  CHECK(seconds(16) == Approx(10e-6));    // below the grid
+  CHECK(seconds(7168) == Approx(30e-6));  // 3072 bytes more, as the last 3072
+  CHECK(cost.collective(call_of(Collective::kAllGather, 2048, 2)).tier == Tier::kMeasured);
+  CHECK(cost.collective(call_of(Collective::kAllGather, 2048, 1)).seconds == 0);
+}
+
+TEST_CASE(
+    "calibrated: group sizes between two tables are interpolated, at tier model; outside is the roofline") {
+  const CalibratedCost cost = calibrated(small());
+  const auto [cluster, parameters] = h200();
+  const RooflineCost roofline(cluster, parameters);
+  const Cost four = cost.collective(call_of(Collective::kAllGather, 1024, 4));
+  CHECK(four.seconds == Approx(std::sqrt(10e-6 * 20e-6)));  // 4 is half way from 2 to 8
+  CHECK(four.tier == Tier::kModel);
+  const CollectiveCall sixteen = call_of(Collective::kAllGather, 1024, 16, 16);
+  CHECK(cost.collective(sixteen).seconds == roofline.collective(sixteen).seconds);
+  CHECK(cost.collective(sixteen).tier == roofline.collective(sixteen).tier);
+  const CollectiveCall other = call_of(Collective::kAllReduce, 1024, 8);
+  CHECK(cost.collective(other).seconds == roofline.collective(other).seconds);
+}
+
+TEST_CASE("calibrated: over nodes the table answers for the inside, the roofline for the NICs") {
+  const CalibratedCost cost = calibrated(small());
+  const auto [cluster, parameters] = h200();
+  const CollectiveCall call = call_of(Collective::kAllGather, 4096, 32);
+  const LinkTime between = collective_times(call, cluster).front().between;
+  // 20 us of latency inside. 31/32 through every NVLink where the table's 8 GPUs had 7/8, in 20 us.
+  const double inside = 20e-6 * (31.0 / 32) / (7.0 / 8);
+  const Cost result = cost.collective(call);
+  CHECK(result.seconds == Approx(20e-6 + between.latency + std::max(inside, between.transfer)));
+  CHECK(result.tier == lowest(cluster.tier, parameters.tier));
+  const CollectiveCall one_a_node = call_of(Collective::kAllGather, 4096, 4, 1);
+  CHECK(cost.collective(one_a_node).seconds ==
+        RooflineCost(cluster, parameters).collective(one_a_node).seconds);
+}
+
+TEST_CASE("calibrated: a table of a group over nodes is for that group only") {
+  Calibration calibration = small();
+  Measurement table = calibration.ops.front();
+  table.params = {.ranks = 16, .per_node = 8};
+  calibration.ops.push_back(table);
+  const CalibratedCost cost = calibrated(calibration);
+  CHECK(cost.collective(call_of(Collective::kAllGather, 1024, 16)).seconds == Approx(10e-6));
+  CHECK(cost.collective(call_of(Collective::kAllGather, 1024, 16)).tier == Tier::kMeasured);
+  const CollectiveCall twelve = call_of(Collective::kAllGather, 1024, 12, 12);
+  CHECK(cost.collective(twelve).tier != Tier::kMeasured);
+  CHECK(cost.collective(call_of(Collective::kAllGather, 1024, 24)).tier != Tier::kMeasured);
+}
+
+TEST_CASE("calibrated: an unbalanced all-to-all takes as long as a balanced one of its busiest GPU's bytes") {
+  const CalibratedCost cost = calibrated(shipped());
+  CollectiveCall call = call_of(Collective::kAllToAll, 3e7, 8);
+  const double tripled = cost.collective(call_of(Collective::kAllToAll, 9e7, 8)).seconds;
+  call.imbalance = 3;
+  CHECK(cost.collective(call).seconds == Approx(tripled));
+}
+
+TEST_CASE("calibrated: more bytes never take less time, in a node or over several") {
+  const CalibratedCost cost = calibrated(shipped());
+  constexpr std::array kKinds = {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter,
+                                 Collective::kAllToAll, Collective::kSendRecv};
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    CAPTURE(seed);
+    RandomStream random(seed, "calibrated");
+    CollectiveCall call{kKinds[random.below(kKinds.size())], std::exp2(random.uniform(0, 34)), {}, 1};
+    const auto per_node = static_cast<std::int32_t>(1 + random.below(8));
+    call.group = {per_node * static_cast<std::int32_t>(1 + random.below(8)), per_node};
+    const double seconds = cost.collective(call).seconds;
+    call.bytes *= random.uniform(1, 4);
+    CHECK(cost.collective(call).seconds >= seconds * (1 - 1e-12));
+  }
+}
+
+// ---- Kernels.
+
+TEST_CASE("calibrated: a GEMM of the table takes the table's time, at the table's tier") {
+  const CalibratedCost cost = calibrated(shipped());
+  const std::array<Kernel, 1> kernels = {gemm(4096, 4096, 7168)};
+  const Cost result = cost.kernels(kernels);
+  const double tflops = 2.0 * 4096 * 4096 * 7168 / result.seconds / 1e12;
+  MESSAGE(fmt::format("(4096, 4096, 7168): {:.0f} TFLOP/s; the table: 812", tflops));
+  CHECK(tflops == Approx(812).epsilon(0.002));
+  CHECK(result.tier == Tier::kLiterature);
+}
+
+TEST_CASE("calibrated: a GEMM between the families, or beyond their m, is at tier model") {
+  const CalibratedCost cost = calibrated(shipped());
+  const auto tier = [&](const Kernel& kernel) { return cost.kernels(std::array{kernel}).tier; };
+  CHECK(tier(gemm(4000, 4096, 7168)) == Tier::kLiterature);
+  CHECK(tier(gemm(4096, 5000, 7168)) == Tier::kModel);
+  CHECK(tier(gemm(100'000, 4096, 7168)) == Tier::kModel);
+}
+
+TEST_CASE("calibrated: kernels without a table are the roofline's, and lower the tier of their sequence") {
+  const CalibratedCost cost = calibrated(shipped());
+  const auto [cluster, parameters] = h200();
+  const RooflineCost roofline(cluster, parameters);
+  const Kernel memory{.kind = Kernel::Kind::kMemory, .bytes = 1e9};
+  Kernel grouped = gemm(4096, 4096, 7168);
+  grouped.batch = 8;
+  Kernel fp8 = gemm(4096, 4096, 7168);
+  fp8.precision = Precision::kFp8;
+  for (const Kernel& kernel : {memory, grouped, fp8}) {
+    CHECK(cost.kernels(std::array{kernel}).seconds == roofline.kernels(std::array{kernel}).seconds);
+    CHECK(cost.kernels(std::array{kernel}).tier == parameters.tier);
+  }
+  const Cost both = cost.kernels(std::array{gemm(4096, 4096, 7168), memory});
+  CHECK(both.tier == lowest(Tier::kLiterature, parameters.tier));
+  CHECK(cost.kernels({}).seconds == 0);
+}
+
+TEST_CASE("calibrated: where launching sets the pace, the answer rests on the launch time") {
+  const auto [cluster, given] = h200();
+  RooflineParameters parameters = given;
+  parameters.launch_us = 1000;
+  parameters.tier = Tier::kAssumed;
+  const CalibratedCost cost(cluster, parameters, shipped());
+  CHECK(cost.kernels(std::array{gemm(64, 4096, 7168)}).tier == Tier::kAssumed);
+}
+
+// ---- Which machine, which file.
+
+TEST_CASE("calibrated: a GPU is told by the first word with a digit") {
+  CHECK(is_same_gpu("NVIDIA H200", "H200 SXM 141GB"));
+  CHECK(is_same_gpu("NVIDIA A100-SXM4-80GB", "A100 SXM 80GB"));
+  CHECK(is_same_gpu("nvidia h200", "H200"));
+  CHECK_FALSE(is_same_gpu("NVIDIA H200", "H100 SXM5 80GB"));
+  CHECK_FALSE(is_same_gpu("NVIDIA A100-SXM4-80GB", "H100 80GB"));
+}
+
+TEST_CASE(
+    "calibrated: tables of another GPU are refused, unless it may stand for the cluster's: at tier assumed") {
+  auto [cluster, parameters] = h200();
+  cluster.gpu.name = "A100 SXM4 80GB";
+  CHECK(check_machine(shipped(), cluster).error().message() ==
+        "/machine/gpu: is \"NVIDIA H200\", but the cluster has GPU \"A100 SXM4 80GB\"; measure that one, or "
+        "name it "
+        "in \"stands_for\"");
+  cluster.gpu.name = "H100 SXM5 80GB";
+  CHECK(check_machine(shipped(), cluster));
+  const CalibratedCost cost(cluster, parameters, shipped());
+  CHECK(cost.collective(call_of(Collective::kAllGather, 1e6, 8)).tier == Tier::kAssumed);
+  CHECK(cost.kernels(std::array{gemm(4096, 4096, 7168)}).tier == Tier::kAssumed);
+}
+
+TEST_CASE("calibrated: the default file stands beside the plans; without it or with a wrong one it says so") {
+  TrainingPlan plan;
+  const auto [cluster, parameters] = h200();
+  plan.cluster = cluster;
+  plan.cost_model = "calibrated";
+  plan.file = GOODPUT_CONFIGS "/plans/some.json";
+  CHECK(make_cost_model(plan));
+  const TemporaryFile lonely("plan.json", "{}");
+  plan.file = lonely.path();
+  const std::string message = make_cost_model(plan).error().message();
+  CHECK(
+      message.starts_with(lonely.path() + " /cost/calibration: is missing, and there is no default file \""));
+  const TemporaryFile wrong("c.json",
+                            R"({"schema": "goodput.calibration/1", "machine": {"gpu": "A9"}, "ops": []})");
+  plan.calibration = wrong.path();
+  CHECK(
+      without_path(make_cost_model(plan).error().message(), wrong) ==
+      " /machine/gpu: is \"A9\", but the cluster has GPU \"H200 SXM 141GB\"; measure that one, or name it in "
+      "\"stands_for\"");
+  plan.calibration = "/nowhere/c.json";
+  CHECK(make_cost_model(plan).error().message() == "/nowhere/c.json: no such file");
+}
+
+}  // namespace goodput

@@ -1,0 +1,206 @@
+// The registry of failure models: how they are read, and what all of them keep to.
+#include "models/failure/failure_models.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/models/failure/failure_stream.h"
+
+namespace goodput::testing {
+namespace {
+
+using Kind = NodeEvent::Kind;
+
+// Twelve nodes, two of which are lost together after a minute.
+SpotTrace small_trace() {
+  SpotTrace trace;
+  trace.file = "spot.csv";
+  for (NodeId node = 0; node < 12; ++node) {
+    trace.events.push_back({SimTime{}, Kind::kAdd, node, 1});
+    trace.node_names.push_back("node" + std::to_string(node));
+  }
+  for (const NodeId node : {3, 7}) trace.events.push_back({at_s(60), Kind::kRemove, node, 1});
+  trace.end = at_s(7200);
+  return trace;
+}
+
+NodeEvents without_speeds(const NodeEvents& events) {
+  NodeEvents some;
+  for (const NodeEvent& event : events) {
+    if (event.kind != Kind::kSpeed) some.push_back(event);
+  }
+  return some;
+}
+
+const std::string_view kKnown = "trace, exponential, weibull, hourly, interval, bursts, fail_slow";
+
+}  // namespace
+
+TEST_CASE("failures: every model keeps to the contract, and the same draws give the same events") {
+  const SpotTrace trace = small_trace();
+  const FailureSources sources = {{&trace, {}}};
+  std::set<std::string_view> names;
+  for (const FailureModelInfo& info : failure_models()) {
+    INFO(info.name);
+    CHECK(names.insert(info.name).second);
+    CHECK(name_of(info.config()) == info.name);
+    CHECK(!info.summary.empty());
+    const auto run = [&](std::uint64_t trial) {
+      auto made = failures_of(info.example, sources, trial);
+      CHECK(made->nodes() >= 1);
+      return check_stream(*made, at_s(30 * 86400));
+    };
+    const NodeEvents events = run(0);
+    CHECK(events.size() > 10);
+    CHECK(run(0) == events);
+    // A recording with names has nothing to draw.
+    CHECK((run(1) == events) == (info.name == "trace"));
+  }
+}
+
+TEST_CASE("failures: every example is read and written back as it was") {
+  for (const FailureModelInfo& info : failure_models()) {
+    if (info.name == "trace") continue;  // a path is written as it is seen from here
+    auto configs = read_failures(info.example);
+    REQUIRE(configs);
+    auto again = nlohmann::json::parse(config::write(config_fields(configs->front())).dump());
+    const auto given = nlohmann::json::parse(info.example);
+    for (const auto& [key, value] : given.items()) {
+      INFO(info.name << " " << key);
+      CHECK(again.at(key) == value);
+    }
+    std::vector<FailureConfig> copy;
+    config::Place place;
+    nlohmann::ordered_json written;
+    failures_value(*configs).write(written);
+    CHECK(failures_value(copy).read(nlohmann::json::parse(written.dump()), place));
+    CHECK(nlohmann::json::parse(config::write(config_fields(copy.front())).dump()) == again);
+  }
+}
+
+TEST_CASE("failures: paths are seen from the file that names them") {
+  const auto configs = read_failures(R"({"model": "trace", "file": "spot/p3.csv", "fallback": "../x.csv"})");
+  REQUIRE(configs);
+  const auto& trace = std::get<TraceFailures>(configs->front());
+  CHECK(trace.file == "folder/spot/p3.csv");
+  CHECK(trace.fallback == "x.csv");
+}
+
+TEST_CASE("failures: another model in the list does not shift the draws of the first") {
+  const std::string first =
+      R"({"model": "exponential", "nodes": 8, "mtbf_hours": 50, "repair_s": 600, "repair": "exponential"})";
+  const std::string slow = R"({"model": "fail_slow", "per_node_day": 3, "speed_min": 0.5, "speed_max": 0.5})";
+  const NodeEvents alone = events_of(first, 1e6);
+  const NodeEvents both = events_of("[" + first + "," + slow + "]", 1e6);
+  CHECK(without_speeds(both) == alone);
+  CHECK(count_of(both, Kind::kSpeed) > 100);
+  // At another place in the list a model has draws of its own.
+  CHECK(without_speeds(events_of("[" + slow + "," + first + "]", 1e6)) != alone);
+}
+
+TEST_CASE("failures: more nodes do not shift the draws of the first ones") {
+  for (const std::string rest :
+       {R"("model": "exponential", "mtbf_hours": 50, "repair_s": 600})",
+        R"("model": "weibull", "shape": 1.5, "mtbf_hours": 50, "repair_s": 60})",
+        R"("model": "hourly", "loss_probability": 0.2, "return_probability": 0.5})"}) {
+    const NodeEvents few = events_of(R"({"nodes": 5, )" + rest, 3e5);
+    NodeEvents first_of_many;
+    for (const NodeEvent& event : events_of(R"({"nodes": 9, )" + rest, 3e5)) {
+      if (event.node < 5) first_of_many.push_back(event);
+    }
+    CHECK(first_of_many == few);
+  }
+}
+
+TEST_CASE("failures: what is wrong is named with its place") {
+  CHECK(problem_of("3") ==
+        "folder/job.json /failures: is no object, want a failure model: {\"model\": ..., ...}");
+  CHECK(problem_of("[]") == "folder/job.json /failures: is empty, want at least one failure model");
+  CHECK(problem_of("{}") ==
+        fmt::format("folder/job.json /failures/model: is missing, want one of {}", kKnown));
+  CHECK(problem_of(R"([{"model": 1}])") ==
+        fmt::format("folder/job.json /failures/0/model: is 1, want one of {}", kKnown));
+  CHECK(
+      problem_of(R"({"model": "weibul"})") ==
+      fmt::format("folder/job.json /failures/model: no failure model \"weibul\"; did you mean \"weibull\"?; "
+                  "known: {}",
+                  kKnown));
+  CHECK(problem_of(R"({"model": "exponential", "nodes": 4, "mtbf_hour": 5})") ==
+        "folder/job.json /failures/mtbf_hour: unknown key; did you mean \"mtbf_hours\"?");
+}
+
+TEST_CASE("failures: values out of range and rules between fields") {
+  const auto problem = [](std::string_view text) {
+    const std::string message = problem_of(text);
+    return message.substr(std::min(message.size(), std::string_view("folder/job.json /failures").size()));
+  };
+  // exponential, weibull
+  CHECK(problem(R"({"model": "exponential", "nodes": 4})") ==
+        "/mtbf_hours: is missing, want it or failures_per_1000_node_days");
+  CHECK(problem(R"({"model": "weibull", "nodes": 4, "shape": 2, "mtbf_hours": 9,
+                    "failures_per_1000_node_days": 3})") ==
+        "/failures_per_1000_node_days: says the same as mtbf_hours; give one of them");
+  CHECK(problem(R"({"model": "exponential", "nodes": 4, "mtbf_hours": 0})") ==
+        "/mtbf_hours: is 0, want a number above 0 and up to 1000000000");
+  CHECK(problem(R"({"model": "exponential", "nodes": 4, "mtbf_hours": 9, "repair_s": -1})") ==
+        "/repair_s: is -1, want a number from 0 to 1000000000");
+  CHECK(problem(R"({"model": "weibull", "nodes": 4, "shape": 0, "mtbf_hours": 9})") ==
+        "/shape: is 0, want a number from 0.2 to 20");
+  // hourly
+  CHECK(problem(R"({"model": "hourly", "nodes": 4, "loss_probability": 1.5, "return_probability": 0})") ==
+        "/loss_probability: is 1.5, want a number from 0 to 1");
+  CHECK(problem(R"({"model": "hourly", "nodes": 4, "loss_probability": 1, "return_probability": -0.1})") ==
+        "/return_probability: is -0.1, want a number from 0 to 1");
+  CHECK(problem(R"({"model": "hourly", "nodes": 4, "initial_nodes": 5, "loss_probability": 0,
+                    "return_probability": 0})") == "/initial_nodes: is 5, but there are 4 nodes");
+  // interval
+  CHECK(problem(R"({"model": "interval", "nodes": 4, "every_s": 0})") ==
+        "/every_s: is 0, want a number from 0.001 to 1000000000");
+  CHECK(problem(R"({"model": "interval", "nodes": 4, "every_s": 9, "floor_nodes": 5})") ==
+        "/floor_nodes: is 5, but there are 4 nodes");
+  CHECK(problem(R"({"model": "interval", "nodes": 4, "every_s": 9, "victims": [0, 4]})") ==
+        "/victims/1: is 4, but there are 4 nodes, from 0 on");
+  // bursts
+  CHECK(problem(R"({"model": "bursts", "nodes": 4, "per_hour": 1, "outage_s": 9})") ==
+        "/group_size: is missing, want the nodes of a rack or zone");
+  CHECK(problem(R"({"model": "bursts", "nodes": 4, "kind": "fleet", "group_size": 2, "per_hour": 1,
+                    "outage_s": 9})") ==
+        "/group_size: has no meaning for a fleet, all of which is lost; leave it out");
+  // fail_slow
+  CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1})") ==
+        ": does not say how slow nodes get; want speed_min with speed_max, slowdowns, or whatif");
+  CHECK(
+      problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "slowdowns": [2], "speed_min": 1})") ==
+      ": says in several ways how slow nodes get; want speed_min with speed_max, slowdowns, or whatif");
+  CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_min": 0.5})") ==
+        "/speed_max: is missing, want it with speed_min");
+  CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_max": 0.5})") ==
+        "/speed_min: is missing, want it with speed_max");
+  CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_min": 0.9,
+                    "speed_max": 0.5})") == "/speed_min: is 0.9, above speed_max 0.5");
+  CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "speed_min": 0,
+                    "speed_max": 0.5})") == "/speed_min: is 0, want a number from 0.01 to 1");
+  CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "slowdowns": [2, 0]})") ==
+        "/slowdowns/1: is 0, want a number from 0.001 to 100");
+  CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1, "slowdowns": 2})") ==
+        "/slowdowns: is 2, want an array, each a number from 0.001 to 100");
+}
+
+TEST_CASE("failures: what acts on the nodes of others needs others") {
+  const std::string slow = R"({"model": "fail_slow", "per_node_day": 1, "slowdowns": [2]})";
+  const std::string wide = R"({"model": "fail_slow", "nodes": 5, "per_node_day": 1, "slowdowns": [2]})";
+  const std::string four = R"({"model": "exponential", "nodes": 4, "mtbf_hours": 9})";
+  const std::string fleet =
+      R"({"model": "bursts", "kind": "fleet", "nodes": 6, "per_hour": 1, "outage_s": 9})";
+  CHECK(problem_of(slow) == "/nodes: is missing, and no other failure model says how many nodes there are");
+  CHECK(problem_of("[" + slow + "," + wide + "]") == "");
+  CHECK(problem_of("[" + four + "," + wide + "]") ==
+        "/1/nodes: is 5, but the other failure models have 4 nodes");
+  CHECK(failures_of("[" + slow + "," + fleet + "]")->nodes() == 6);
+  CHECK(problem_of(R"({"model": "fail_slow", "nodes": 2, "per_node_day": 1, "whatif": "w.json"})") ==
+        "/whatif: folder/w.json lists no workers under slowdown_by_worker");
+}
+
+}  // namespace goodput::testing

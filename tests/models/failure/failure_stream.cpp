@@ -1,0 +1,14 @@
+#include "tests/models/failure/failure_stream.h"
+
+#include <nlohmann/json.hpp>
+
+namespace goodput::testing {
+
+Result<std::vector<FailureConfig>> read_failures(std::string_view text) {
+  std::vector<FailureConfig> failures;
+  config::Place place{"folder/job.json", "/failures", {}};
+  GOODPUT_TRY_STATUS(failures_value(failures).read(nlohmann::json::parse(text), place));
+  return failures;
+}
+
+}  // namespace goodput::testing

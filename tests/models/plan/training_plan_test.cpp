@@ -1,0 +1,290 @@
+// Plans: the shipped ones, and what check_training_plan() refuses.
+#include "models/plan/training_plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "models/shape/model_file.h"
+#include "tests/traces/io/temporary_file.h"
+
+namespace goodput {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(GOODPUT_CONFIGS "/" + folder))
+    files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+TrainingPlan shipped(const std::string& name) {
+  return read_training_plan(std::string(GOODPUT_CONFIGS "/plans/") + name + ".json").value();
+}
+
+// 12 layers of 8 heads over 2 nodes of 8 GPUs.
+TrainingPlan small_plan() {
+  TrainingPlan plan;
+  plan.model = {.name = "small",
+                .layers = 12,
+                .hidden = 64,
+                .heads = 8,
+                .kv_heads = 8,
+                .head_dim = 8,
+                .ffn = 256,
+                .vocab = 100};
+  plan.cluster.nodes = 2;
+  plan.cluster.gpus_per_node = 8;
+  plan.cluster.gpu.name = "G";
+  plan.parallel.dp = 2;
+  plan.parallel.pp = 2;
+  plan.parallel.tp = 2;
+  plan.parallel.global_batch = 8;
+  return plan;
+}
+
+// The message about small_plan() after `change`; "" where it is fine.
+std::string problem(const std::function<void(TrainingPlan&)>& change) {
+  TrainingPlan plan = small_plan();
+  change(plan);
+  const Status status = check_training_plan(plan);
+  return status ? "" : status.error().message();
+}
+
+void collect_numbers_without_source(const nlohmann::json& value, bool is_sourced, const std::string& pointer,
+                                    std::vector<std::string>& found) {
+  if (value.is_object()) {
+    is_sourced = is_sourced || value.contains("source");
+    for (const auto& [key, member] : value.items())
+      collect_numbers_without_source(member, is_sourced, std::string(pointer).append("/").append(key), found);
+  } else if (value.is_array()) {
+    for (const auto& member : value) collect_numbers_without_source(member, is_sourced, pointer, found);
+  } else if (value.is_number() && !is_sourced) {
+    found.push_back(pointer);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("configs: all that is shipped can be read") {
+  for (const std::string& file : files_in("models")) {
+    const auto model = read_any_model(file);
+    CHECK_MESSAGE(model, model.error().message());
+  }
+  for (const std::string& file : files_in("clusters")) {
+    const auto cluster = read_cluster(file);
+    CHECK_MESSAGE(cluster, cluster.error().message());
+  }
+  for (const std::string& file : files_in("plans")) {
+    const auto plan = read_training_plan(file);
+    CHECK_MESSAGE(plan, plan.error().message());
+  }
+}
+
+TEST_CASE("configs: every number that is shipped has a source") {
+  for (const std::string folder : {"models", "clusters", "plans"}) {
+    for (const std::string& file : files_in(folder)) {
+      std::vector<std::string> found;
+      collect_numbers_without_source(nlohmann::json::parse(std::ifstream(file)), false, file, found);
+      CHECK_MESSAGE(found.empty(), found.front());
+    }
+  }
+}
+
+TEST_CASE("configs: rates are SI, NICs in bits") {
+  const ClusterSpec cluster = read_cluster(GOODPUT_CONFIGS "/clusters/dgx-h100.json")->cluster;
+  CHECK(cluster.gpus() == 16384);
+  CHECK(cluster.gpu.bf16 == FlopsPerSecond{989.4e12});
+  CHECK(cluster.gpu.fp8.value() == FlopsPerSecond{1978.9e12});
+  CHECK(cluster.intra_node.bandwidth == BytesPerSecond{450e9});
+  CHECK(cluster.inter_node.bandwidth == BytesPerSecond{50e9});
+  CHECK(cluster.inter_node.latency == SimDuration{6600});
+  CHECK(cluster.gpus_per_nic() == 1);
+  CHECK(cluster.tier == Tier::kAssumed);  // the efficiency of its links
+  CHECK(read_cluster(GOODPUT_CONFIGS "/clusters/rtx3090-10.json")->cluster.gpus_per_nic() == 2);
+  CHECK(read_cluster(GOODPUT_CONFIGS "/clusters/h800-2048.json")->cluster.tier == Tier::kDatasheet);
+}
+
+TEST_CASE("configs: plans use the GPUs their papers used") {
+  CHECK(shipped("gpt3-175b-1024-a100").parallel.gpus() == 1024);
+  CHECK(shipped("llama3-405b-16k-h100").parallel.gpus() == 16384);
+  CHECK(shipped("llama3-405b-16k-h100-131k").parallel.gpus() == 16384);
+  CHECK(shipped("llama3-405b-8k-h100").parallel.gpus() == 8192);
+  CHECK(shipped("deepseek-v3-2048-h800").parallel.gpus() == 2048);
+  CHECK(shipped("deepseek-v3-1024").parallel.gpus() == 1024);
+}
+
+TEST_CASE("plan: 61 layers over 16 stages work with an explicit split") {
+  TrainingPlan plan = shipped("deepseek-v3-2048-h800");
+  CHECK(plan.parallel.layers_per_stage.size() == 16);
+  CHECK(plan.parallel.micro_batches() == 120);
+  CHECK(check_training_plan(plan));
+  plan.parallel.layers_per_stage.clear();
+  CHECK(check_training_plan(plan).error().what ==
+        "61 layers do not spread evenly over 16 pipeline positions (pp 16 x vpp 1); say how in "
+        "layers_per_stage");
+}
+
+TEST_CASE("plan: model and cluster may be inline, efficiencies are the cluster's unless the plan says") {
+  const auto read = [](std::string_view efficiency) {
+    const TemporaryFile file("plan.json", std::string(R"({
+      "model": {"name": "m", "layers": 2, "hidden": 8, "heads": 2, "ffn": 8, "vocab": 9},
+      "cluster": {"name": "c", "tier": "model", "nodes": 1, "gpus_per_node": 2, "nics_per_node": 1,
+        "gpu": {"name": "g", "bf16_tflops": 1, "fp32_tflops": 1, "memory_gib": 1, "memory_gb_per_s": 1,
+                "multiprocessors": 1},
+        "intra_node": {"bandwidth_gb_per_s": 1}, "inter_node": {"bandwidth_gbps": 8},
+        "efficiency": {"gemm_efficiency": 0.5, "launch_us": 3, "tier": "literature"}},
+      "parallel": {"global_batch": 2, "sequence_length": 16},
+      "cost": {"model": "calibrated", "calibration": "x.json"}, "expert_load": {"skew": 1.5})")
+                                                  .append(efficiency) +
+                                              "}");
+    TrainingPlan plan = read_training_plan(file.path()).value();
+    CHECK(plan.calibration == fs::path(file.path()).replace_filename("x.json").string());
+    CHECK(plan.file == file.path());
+    return plan;
+  };
+  TrainingPlan plan = read("");
+  CHECK(plan.model.kv_heads == 2);
+  CHECK(plan.cluster.inter_node.bandwidth == BytesPerSecond{1e9});
+  CHECK(plan.cluster.tier == Tier::kModel);  // "efficiency" keeps its own
+  CHECK(plan.roofline.gemm_efficiency == 0.5);
+  CHECK(plan.roofline.tier == Tier::kLiterature);
+  CHECK(plan.cost_model == "calibrated");
+  CHECK(plan.expert_load.skew == 1.5);
+  plan = read(R"(, "efficiency": {"gemm_efficiency": 0.7, "tier": "assumed"})");
+  CHECK(plan.roofline.gemm_efficiency == 0.7);
+  CHECK(plan.roofline.launch_us == 3);
+  CHECK(plan.roofline.tier == Tier::kAssumed);
+}
+
+TEST_CASE("plan: a plan written resolved is read as the same plan") {
+  for (const std::string& path : files_in("plans")) {
+    TrainingPlan plan = read_training_plan(path).value();
+    const nlohmann::ordered_json written = config::write(config_fields(plan));
+    const TemporaryFile file("plan.json", written.dump(2));
+    auto again = read_training_plan(file.path());
+    REQUIRE_MESSAGE(again, again.error().message());
+    CHECK(config::write(config_fields(*again)) == written);
+  }
+}
+
+TEST_CASE("plan: errors in a plan and in the files it names have the file and the pointer") {
+  const TemporaryFile file("plan.json", R"({"model": "gpt-x", "cluster": "c", "parallel": {}})");
+  const std::string models =
+      (fs::path(file.path()).parent_path().parent_path() / "models" / "gpt-x.json").string();
+  CHECK(without_path(read_training_plan(file.path()).error().message(), file) ==
+        " /model: no file \"" + models + "\"");
+  TrainingPlan plan = small_plan();
+  plan.file = "p.json";
+  plan.parallel.dp = 16;
+  CHECK(check_training_plan(plan).error().message() ==
+        "p.json /parallel: dp 16 x pp 2 x tp 2 x cp 1 needs 64 GPUs, the cluster has 16");
+}
+
+TEST_CASE("plan: sizes that must divide are named") {
+  CHECK(problem([](TrainingPlan&) {}).empty());
+  CHECK(problem([](TrainingPlan& p) { p.parallel.dp = 5; }) ==
+        "/parallel: dp 5 x pp 2 x tp 2 x cp 1 needs 20 GPUs, the cluster has 16");
+  CHECK(problem([](TrainingPlan& p) { p.model.heads = 9; }) ==
+        "/parallel/tp: is 2, which does not divide the model's heads (9)");
+  CHECK(problem([](TrainingPlan& p) { p.model.hidden = 63; }) ==
+        "/parallel/tp: is 2, which does not divide the model's hidden (63)");
+  CHECK(problem([](TrainingPlan& p) { p.model.ffn = 255; }) ==
+        "/parallel/tp: is 2, which does not divide the model's ffn (255)");
+  CHECK(problem([](TrainingPlan& p) { p.model.moe = MoeShape{.experts = 2, .expert_ffn = 3}; }) ==
+        "/parallel/tp: is 2, which does not divide the model's expert_ffn (3)");
+  CHECK(problem([](TrainingPlan& p) { p.model.kv_heads = 3; }) ==
+        "/parallel/tp: is 2, neither a divisor nor a multiple of the model's kv_heads (3)");
+  CHECK(problem([](TrainingPlan& p) { p.model.kv_heads = 1; }).empty());
+  CHECK(problem([](TrainingPlan& p) { p.parallel.global_batch = 7; }) ==
+        "/parallel/global_batch: is 7, want a multiple of dp 2 x micro_batch 1 = 2");
+  CHECK(problem([](TrainingPlan& p) { p.parallel.cp = 2, p.parallel.sequence_length = 1023; }) ==
+        "/parallel/cp: is 2, which does not divide sequence_length (1023)");
+}
+
+TEST_CASE("plan: tensor parallelism may span nodes") {
+  CHECK(problem([](TrainingPlan& p) {
+          p.parallel.dp = 1, p.parallel.pp = 1, p.parallel.tp = 16;
+          p.model.heads = 16;
+        }).empty());
+}
+
+TEST_CASE("plan: expert parallelism divides the experts and fits into data and context parallelism") {
+  const auto with_experts = [](std::int32_t experts, std::int32_t ep) {
+    return problem([=](TrainingPlan& p) {
+      p.model.moe = MoeShape{.experts = experts, .expert_ffn = 64};
+      p.parallel.ep = ep;
+    });
+  };
+  CHECK(problem([](TrainingPlan& p) { p.parallel.ep = 2; }) ==
+        "/parallel/ep: is 2, but the model has no experts");
+  CHECK(with_experts(8, 2).empty());
+  CHECK(with_experts(9, 2) == "/parallel/ep: is 2, which does not divide the model's experts (9)");
+  CHECK(with_experts(8, 4) == "/parallel/ep: is 4, which does not divide dp x cp (2)");
+}
+
+TEST_CASE("plan: layers spread evenly over the stages or as the plan says") {
+  CHECK(problem([](TrainingPlan& p) { p.model.layers = 13; }) ==
+        "/parallel/pp: 13 layers do not spread evenly over 2 pipeline positions (pp 2 x vpp 1); say how in "
+        "layers_per_stage");
+  CHECK(problem([](TrainingPlan& p) { p.model.layers = 13, p.parallel.layers_per_stage = {7, 6}; }).empty());
+  CHECK(problem([](TrainingPlan& p) { p.parallel.layers_per_stage = {12, 0}; }).empty());
+  CHECK(problem([](TrainingPlan& p) { p.parallel.layers_per_stage = {12}; }) ==
+        "/parallel/layers_per_stage: has 1 entries, want one for each of the 2 pipeline positions (pp 2 x "
+        "vpp 1)");
+  CHECK(problem([](TrainingPlan& p) {
+          p.parallel.layers_per_stage = {6, 5};
+        }) == "/parallel/layers_per_stage: adds up to 11 layers, the model has 12");
+}
+
+TEST_CASE("plan: the schedule has its say, and fewer micro-batches than stages are no error") {
+  CHECK(problem([](TrainingPlan& p) { p.parallel.pp = 4, p.parallel.global_batch = 2; }).empty());
+  CHECK(problem([](TrainingPlan& p) { p.parallel.schedule = "1f1c"; }).starts_with("/parallel/schedule: "));
+  CHECK(problem([](TrainingPlan& p) { p.parallel.vpp = 2; }).starts_with("/parallel/vpp: "));
+  CHECK(problem([](TrainingPlan& p) { p.parallel.vpp = 2, p.parallel.schedule = "interleaved"; }).empty());
+  CHECK(problem([](TrainingPlan& p) {
+          p.parallel.vpp = 2, p.parallel.schedule = "interleaved", p.parallel.pp = 1;
+        }).starts_with("/parallel/vpp: "));
+  CHECK(problem([](TrainingPlan& p) {
+          p.parallel.vpp = 2, p.parallel.schedule = "interleaved", p.parallel.global_batch = 6;
+        }).starts_with("/parallel/global_batch: "));
+}
+
+TEST_CASE("plan: fp8 needs a GPU that has it") {
+  CHECK(problem([](TrainingPlan& p) { p.parallel.dtype = Dtype::kFp8; }) ==
+        "/parallel/dtype: is \"fp8\", but GPU \"G\" has none (no fp8_tflops)");
+  CHECK(problem([](TrainingPlan& p) {
+          p.parallel.dtype = Dtype::kFp8;
+          p.cluster.gpu.fp8 = FlopsPerSecond{1e12};
+        }).empty());
+}
+
+TEST_CASE("plan: what is out of range is refused by the reader") {
+  const auto parallel = [](std::string_view text) {
+    const TemporaryFile file("plan.json",
+                             std::string(R"({"model": {"name": "m", "layers": 2, "hidden": 8, "heads": 2,
+      "ffn": 8, "vocab": 9}, "cluster": ")" GOODPUT_CONFIGS R"(/clusters/dgx-h100.json", "parallel": )")
+                                     .append(text) +
+                                 "}");
+    const auto plan = read_training_plan(file.path());
+    return plan ? std::string{} : without_path(plan.error().message(), file);
+  };
+  CHECK(parallel(R"({"global_batch": 1, "sequence_length": 8})").empty());
+  CHECK(parallel(R"({"sequence_length": 8})") ==
+        " /parallel/global_batch: is missing, want an integer from 1 to 1000000000");
+  CHECK(parallel(R"({"global_batch": 1, "sequence_length": 8, "zero": 4})") ==
+        " /parallel/zero: is 4, want an integer from 0 to 3");
+  CHECK(parallel(R"({"global_batch": 1, "sequence_length": 8, "dp": 0})") ==
+        " /parallel/dp: is 0, want an integer from 1 to 10000000");
+  CHECK(parallel(R"({"global_batch": 1, "sequence_length": 8, "dtype": "fp9"})") ==
+        " /parallel/dtype: is \"fp9\", want one of \"fp16\", \"bf16\", \"fp8\"; did you mean \"fp8\"?");
+}
+
+}  // namespace goodput

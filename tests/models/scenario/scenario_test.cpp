@@ -1,0 +1,169 @@
+// Scenarios: how they are read, changed from the command line, and what is said against bad ones.
+#include "models/scenario/scenario.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+#include "tests/traces/io/temporary_file.h"
+
+namespace goodput {
+namespace {
+
+using nlohmann::json;
+
+const std::string kPlan = std::string(GOODPUT_CONFIGS) + "/plans/lazarus-gpt-s.json";
+
+json good_scenario() {
+  return json{{"plan", kPlan},
+              {"failures", {{"model", "exponential"}, {"nodes", 10}, {"mtbf_hours", 24}, {"repair_s", 600}}},
+              {"duration_s", 3600},
+              {"policies", {{"lazarus", json::object()}, {"ds", {{"ep", 4}}}}}};
+}
+
+Scenario read(const json& text, const std::vector<ScenarioChange>& changes = {}) {
+  const TemporaryFile file("s.json", text.dump());
+  auto scenario = read_scenario(file.path(), changes);
+  REQUIRE_MESSAGE(scenario, (scenario ? "" : scenario.error().message()));
+  return *std::move(scenario);
+}
+
+// Without the file's path; "" when it is fine.
+std::string problem(const json& text, const std::vector<ScenarioChange>& changes = {}) {
+  const TemporaryFile file("s.json", text.dump());
+  const auto scenario = read_scenario(file.path(), changes);
+  return scenario ? "" : without_path(scenario.error().message(), file);
+}
+std::string problem_with(const std::string& pointer, const json& value) {
+  json text = good_scenario();
+  text[json::json_pointer(pointer)] = value;
+  return problem(text);
+}
+
+std::vector<std::string> names_of(const Scenario& scenario) {
+  std::vector<std::string> names;
+  for (const ScenarioPolicy& policy : scenario.policies) names.push_back(policy.name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("scenario: what is not given has its default") {
+  const Scenario scenario = read(good_scenario());
+  CHECK(scenario.plan.model.name == "GPT-S");
+  CHECK(scenario.plan.cluster.nodes == 10);
+  CHECK(scenario.trials == 1);
+  CHECK(scenario.start == JobStart::kCold);
+  CHECK_FALSE(scenario.usd_per_node_hour);
+  CHECK_FALSE(scenario.routing);
+  CHECK(scenario.files.size() >= 2);
+  CHECK(scenario.failures.size() == 1);
+  CHECK(scenario.goal().until == SimTime{std::chrono::hours{1}});
+  CHECK_FALSE(scenario.goal().steps);
+  CHECK_FALSE(scenario.goal().samples);
+}
+
+TEST_CASE("scenario: goals, nodes and prices are taken over") {
+  json text = good_scenario();
+  text["samples"] = 1000;
+  text["steps"] = 50;
+  text["nodes"] = 12;
+  text["usd_per_node_hour"] = 2.5;
+  text["start"] = "running";
+  const Scenario scenario = read(text);
+  CHECK(scenario.goal().samples == 1000);
+  CHECK(scenario.goal().steps == 50);
+  CHECK(scenario.plan.cluster.nodes == 12);
+  CHECK(scenario.usd_per_node_hour == 2.5);
+  CHECK(scenario.start == JobStart::kRunning);
+}
+
+TEST_CASE("scenario: policies come in the order of the registry, and may be there twice under two names") {
+  json text = good_scenario();
+  text["policies"] = {{"tutel", json::object()},
+                      {"ds", json::object()},
+                      {"b", {{"policy", "lazarus"}}},
+                      {"a", {{"policy", "lazarus"}, {"slots_per_gpu", 4}}}};
+  const Scenario scenario = read(text);
+  CHECK(names_of(scenario) == std::vector<std::string>{"a", "b", "ds", "tutel"});
+  CHECK(scenario.policies[0].policy == "lazarus");
+  CHECK(json::parse(scenario.policies[0].options) == json{{"slots_per_gpu", 4}});
+}
+
+TEST_CASE("scenario: it is written back as it was read") {
+  json text = good_scenario();
+  text["policies"]["mine"] = {{"policy", "pec"}, {"k_snapshot", 2}};
+  Scenario scenario = read(text);
+  const json written = json::parse(config::write(config_fields(scenario)).dump());
+  CHECK(written["policies"] == text["policies"]);
+  CHECK(written["duration_s"] == 3600);
+}
+
+TEST_CASE("scenario: values can be changed, and added where they are missing") {
+  const Scenario scenario = read(good_scenario(), {{"/failures/mtbf_hours", "2"},
+                                                   {"/trials", "7"},
+                                                   {"/start", "running"},
+                                                   {"/policies/ds/ep", "8"},
+                                                   {"/policies/pec", "{}"}});
+  CHECK(scenario.trials == 7);
+  CHECK(scenario.start == JobStart::kRunning);
+  CHECK(std::get<ExponentialFailures>(scenario.failures[0]).lives.mtbf_hours == 2);
+  CHECK(names_of(scenario) == std::vector<std::string>{"lazarus", "ds", "pec"});
+  CHECK(json::parse(scenario.policies[1].options) == json{{"ep", 8}});
+}
+
+TEST_CASE("scenario: a change that cannot be made is named as it was given") {
+  const auto change = [](const std::string& pointer, const std::string& value) {
+    return problem(good_scenario(), {{pointer, value}});
+  };
+  CHECK(change("trials", "3") == "--set trials=3: a JSON pointer begins with a slash: /failures/p");
+  CHECK(
+      change("/failure/p", "3") ==
+      "--set /failure/p=3: the scenario has no object \"/failure\"; set it as a whole first: /failure={...}");
+  CHECK(change("/trials/x", "3") ==
+        "--set /trials/x=3: the scenario has no object \"/trials\"; set it as a whole first: /trials={...}");
+  CHECK(change("/fail~ures", "3") ==
+        "--set /fail~ures=3: is no JSON pointer, or points nowhere in the scenario");
+  CHECK(change("/trials", "many") == " /trials: is \"many\", want an integer from 1 to 10000000");
+  CHECK(change("/policies/ds/epp", "3").starts_with(" /policies/ds/epp: unknown key; did you mean \"ep\"?"));
+}
+
+TEST_CASE("scenario: what is wrong is named with its place") {
+  json text = good_scenario();
+  text.erase("duration_s");
+  CHECK(problem(text).ends_with("has no end: give samples, steps or duration_s"));
+  text = good_scenario();
+  text.erase("failures");
+  CHECK(problem(text).starts_with(" /failures: is missing, want "));
+  text = good_scenario();
+  text.erase("policies");
+  CHECK(problem(text) == " /policies: is missing, want an object: options by policy");
+  CHECK(problem_with("/policies", json::array()) ==
+        " /policies: is an array, want an object: {\"lazarus\": {}, \"ds\": {}}");
+  CHECK(problem_with("/policies", json::object()) ==
+        " /policies: is empty, want a policy: {\"lazarus\": {}}");
+  CHECK(problem_with("/policies/ds", 3) == " /policies/ds: is 3, want an object with the policy's options");
+  CHECK(problem_with("/policies/lazerus", json::object()) ==
+        " /policies/lazerus: no policy \"lazerus\"; did you mean \"lazarus\"?; goodput list policies shows "
+        "all");
+  CHECK(problem_with("/policies/x", {{"policy", "dss"}}) ==
+        " /policies/x/policy: no policy \"dss\"; did you mean \"ds\"?; goodput list policies shows all");
+  CHECK(problem_with("/policies/x", {{"policy", 3}}) ==
+        " /policies/x/policy: is 3, want the name of a policy");
+  CHECK(problem_with("/policies/pec", {{"checkpoint", {{"mode", "asyn"}}}}) ==
+        " /policies/pec/checkpoint/mode: is \"asyn\", want one of \"sync\", \"async\"; did you mean "
+        "\"async\"?");
+  CHECK(problem_with("/duration_s", -1).starts_with(" /duration_s: is -1, want a number from 0 to"));
+  CHECK(problem_with("/trials", 0) == " /trials: is 0, want an integer from 1 to 10000000");
+  CHECK(problem_with("/routing", {{"skew", 11}}) == " /routing/skew: is 11, want a number from 0 to 10");
+  CHECK(problem_with("/start", "warm") == " /start: is \"warm\", want one of \"running\", \"cold\"");
+  CHECK(problem_with("/usd_per_node_hour", -1) ==
+        " /usd_per_node_hour: is -1, want a number from 0 to 1000000");
+  CHECK(problem_with("/trial", 3).starts_with(" /trial: unknown key; did you mean \"trials\"?"));
+  CHECK(problem_with("/plan", "no-such-plan").find("no-such-plan") != std::string::npos);
+}
+
+}  // namespace goodput

@@ -1,0 +1,98 @@
+// What README.md and docs/formats.md say of plans and plan-step is what the program does.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/plan/training_plan.h"
+#include "sim/config/config.h"
+#include "tests/traces/io/temporary_file.h"
+#include "tools/cli/command_line.h"
+
+namespace goodput {
+namespace {
+
+using nlohmann::json;
+
+std::string page(const std::string& name) {
+  std::ifstream file(GOODPUT_CONFIGS "/../" + name);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string output_of(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const ExitCode code = run_command_line(arguments, out, err);
+  REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
+  return out.str();
+}
+
+// From behind `begin` to before `end`.
+std::string_view between(std::string_view text, std::string_view begin, std::string_view end) {
+  const auto from = text.find(begin);
+  REQUIRE(from != std::string_view::npos);
+  text.remove_prefix(from + begin.size());
+  return text.substr(0, text.find(end));
+}
+
+// `table` must stand there word for word: after a change, paste it in.
+void check_documented(const std::string& table) {
+  CHECK_MESSAGE(page("docs/formats.md").find(table) != std::string::npos, "docs/formats.md wants the table\n",
+                table);
+}
+
+}  // namespace
+
+TEST_CASE("docs: the fields of models, clusters and plans are those of the readers") {
+  ModelShape model;
+  check_documented(config::describe(config_fields(model)));
+  ClusterConfig cluster;
+  check_documented(config::describe(config_fields(cluster)));
+  TrainingPlan plan;
+  check_documented(config::describe(config_fields(plan)));
+}
+
+TEST_CASE("docs: every key of goodput.plan-step/1 is explained") {
+  const std::string text = page("docs/formats.md");
+  const std::string_view section = between(text, "## goodput.plan-step/1", "\n## ");
+  const json result = json::parse(
+      output_of({"plan-step", GOODPUT_CONFIGS "/plans/megatron_a100.json", "--quiet", "--json", "-"}));
+  for (const auto& [key, value] : result.items()) {
+    if (key == "schema" || key == "version" || key == "revision" || key == "seed" || key == "lowest_tier")
+      continue;  // of every result
+    CHECK_MESSAGE(section.find(key) != std::string_view::npos, key);
+  }
+  for (const auto& [key, value] : result.at("memory").items())
+    CHECK_MESSAGE(section.find(key) != std::string_view::npos, key);
+}
+
+TEST_CASE("docs: README.md shows what plan-step prints") {
+  const std::string text = page("README.md");
+  const std::string out = output_of({"plan-step", GOODPUT_CONFIGS "/plans/gpt3-175b-1024-a100.json"});
+  std::istringstream shown(std::string(
+      between(text, "$ goodput plan-step configs/plans/gpt3-175b-1024-a100.json\n", "\nA plan of your own")));
+  int lines = 0;
+  for (std::string line; std::getline(shown, line);) {
+    if (line.empty() || line == "    ...") continue;
+    REQUIRE(line.starts_with("    "));
+    CHECK_MESSAGE(out.find(line.substr(4) + '\n') != std::string::npos, line);
+    ++lines;
+  }
+  CHECK(lines > 8);
+}
+
+TEST_CASE("docs: the plan in README.md can be computed") {
+  const std::string text = page("README.md");
+  json plan = json::parse(between(text, "As\n`configs/plans/mine.json`:\n", "\n`--timeline"));
+  for (const std::string key : {"model", "cluster"})
+    plan[key] = GOODPUT_CONFIGS "/" + key + "s/" + plan[key].get<std::string>() + ".json";
+  const TemporaryFile file("mine.json", plan.dump());
+  CHECK(output_of({"plan-step", file.path()}).find("  step ") != std::string::npos);
+}
+
+}  // namespace goodput

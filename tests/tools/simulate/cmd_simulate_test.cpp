@@ -1,0 +1,177 @@
+#include "tools/simulate/cmd_simulate.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "models/policy/policy.h"
+#include "tests/tools/simulate/small_scenario.h"
+#include "tests/traces/io/temporary_file.h"
+#include "tools/cli/command_line.h"
+
+namespace goodput {
+namespace {
+
+using nlohmann::json;
+
+struct Said {
+  ExitCode code{};
+  std::string out;
+  std::string err;
+};
+
+Said say(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "simulate");
+  std::ostringstream out;
+  std::ostringstream err;
+  const ExitCode code = run_command_line(arguments, out, err);
+  return {code, out.str(), err.str()};
+}
+
+json result_of(const json& scenario, std::vector<std::string> options = {}) {
+  const TemporaryFile file("scenario.json", scenario.dump());
+  options.insert(options.begin(), {file.path(), "--quiet", "--json", "-"});
+  const Said said = say(options);
+  REQUIRE_MESSAGE(said.code == ExitCode::kOk, said.err);
+  return json::parse(said.out);
+}
+
+json every_policy() {
+  json text = testing::small_scenario();
+  for (const PolicyInfo& policy : recovery_policies())
+    text["policies"][std::string(policy.name)] = json::object();
+  return text;
+}
+
+double sum_of(const json& times) {
+  double sum = 0;
+  for (const auto& [bucket, time] : times.items()) sum += time.get<double>();
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("simulate: the time of the job and of its nodes adds up, under every policy") {
+  const json result = result_of(every_policy(), {"--trials", "3"});
+  CHECK(result.at("policies").size() == recovery_policies().size());
+  // Lost at 300 and 600 s of 900: 10, 9 and 8 nodes for 300 s each.
+  for (const auto& [name, policy] : result.at("policies").items()) {
+    INFO(name);
+    CHECK(sum_of(policy.at("time_s")) == doctest::Approx(policy.at("wall_s").get<double>()).epsilon(1e-9));
+    CHECK(sum_of(policy.at("node_time_s")) == doctest::Approx(27 * 300.0).epsilon(1e-9));
+    CHECK(policy.at("goodput").get<double>() ==
+          doctest::Approx(policy.at("time_s").at("productive").get<double>() / 900).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("simulate: a result can be run again from its own report") {
+  const json result = result_of(every_policy(), {"--trials", "2", "--set", "/failures/every_s=200"});
+  CHECK(result.at("scenario").at("trials") == 2);
+  const json again = result_of(result.at("scenario"));
+  CHECK(again.at("config_hash") == result.at("config_hash"));
+  CHECK(again.at("policies") == result.at("policies"));
+  CHECK(again.at("scenario") == result.at("scenario"));
+}
+
+TEST_CASE("simulate: the same bytes for any number of threads") {
+  json text = testing::small_scenario();
+  text["failures"] = {{"model", "exponential"}, {"nodes", 10}, {"mtbf_hours", 1}, {"repair_s", 100}};
+  const json one = result_of(text, {"--trials", "40", "--jobs", "1"});
+  CHECK(one.dump() == result_of(text, {"--trials", "40", "--jobs", "3"}).dump());
+  CHECK(one.at("policies") != result_of(text, {"--trials", "40", "--seed", "1"}).at("policies"));
+}
+
+TEST_CASE("simulate: --policy leaves the others out and does not move the numbers of those it names") {
+  const json all = result_of(testing::small_scenario());
+  const json ds = result_of(testing::small_scenario(), {"--policy", "ds"});
+  CHECK(ds.at("policies").size() == 1);
+  CHECK(ds.at("policies").at("ds") == all.at("policies").at("ds"));
+  CHECK(ds.at("ratios").empty());
+  CHECK(ds.at("config_hash") != all.at("config_hash"));
+}
+
+TEST_CASE("simulate: --policy takes several, in any order") {
+  const json result = result_of(every_policy(), {"--policy", "ds_ft", "--policy", "lazarus"});
+  CHECK(result.at("policies").size() == 2);
+  CHECK(result.at("ratios").contains("lazarus/ds_ft"));
+}
+
+TEST_CASE("simulate: ratios are of the policies' numbers, trial by trial") {
+  const json result = result_of(testing::small_scenario());
+  const json& policies = result.at("policies");
+  CHECK(result.at("ratios").at("lazarus/ds").at("samples").get<double>() ==
+        doctest::Approx(policies.at("lazarus").at("samples").get<double>() /
+                        policies.at("ds").at("samples").get<double>()));
+  CHECK(result.at("ratios").at("lazarus/ds").at("jct_s").is_null());
+  CHECK(result.at("ratios").at("lazarus/ds").at("ci").empty());
+}
+
+TEST_CASE("simulate: a goal that is reached has a completion time, intervals come with trials") {
+  json text = testing::small_scenario();
+  text.erase("duration_s");
+  text["samples"] = 4000;
+  const json result = result_of(text, {"--trials", "4", "--policy", "lazarus"});
+  const json& lazarus = result.at("policies").at("lazarus");
+  CHECK(lazarus.at("finished") == 4);
+  CHECK(lazarus.at("jct_s") == lazarus.at("wall_s"));
+  CHECK(lazarus.at("stopped").is_null());
+  const json& interval = lazarus.at("ci").at("samples");
+  CHECK(interval.at(0) <= lazarus.at("samples"));
+  CHECK(interval.at(1) >= lazarus.at("samples"));
+}
+
+TEST_CASE("simulate: what nobody gave a price costs null, not nothing") {
+  CHECK(result_of(testing::small_scenario()).at("policies").at("ds").at("cost").is_null());
+  json text = testing::small_scenario();
+  text["usd_per_node_hour"] = 2;
+  // 27 x 300 node-seconds = 2.25 node-hours.
+  CHECK(result_of(text).at("policies").at("ds").at("cost").get<double>() == doctest::Approx(4.5));
+}
+
+TEST_CASE("simulate: a job that cannot go on says why, and that is no error") {
+  json text = testing::small_scenario();
+  text.erase("duration_s");
+  text["samples"] = 1000000000;
+  text["failures"]["floor_nodes"] = 0;
+  const json result = result_of(text);
+  for (const auto& [name, policy] : result.at("policies").items()) {
+    INFO(name);
+    CHECK(policy.at("jct_s").is_null());
+    REQUIRE(policy.at("stopped").is_string());
+    CHECK(policy.at("stopped_trials").at(policy.at("stopped").get<std::string>()) == 1);
+  }
+}
+
+TEST_CASE("simulate: hashes are of the scenario, not of where its files lie") {
+  const std::string content = "t_s,event,node\n0,add,a\n0,add,b\n0,add,c\n600,remove,a\n";
+  const TemporaryFile one("one.csv", content);
+  const TemporaryFile copy("copy.csv", content);
+  json text = testing::small_scenario();
+  text["failures"] = {{"model", "trace"}, {"file", one.path()}, {"meaning", "held"}};
+  const json first = result_of(text, {"--policy", "ds"});
+  text["failures"]["file"] = copy.path();
+  const json second = result_of(text, {"--policy", "ds"});
+  CHECK(first.at("config_hash") == second.at("config_hash"));
+  CHECK(first.at("inputs") != second.at("inputs"));
+  CHECK(result_of(text, {"--policy", "ds", "--set", "/failures/victims=\"newest\""}).at("config_hash") !=
+        second.at("config_hash"));
+}
+
+TEST_CASE("simulate: no output replaces a file that was read") {
+  const TemporaryFile trace("t.csv", "t_s,event,node\n0,add,a\n600,remove,a\n");
+  json text = testing::small_scenario();
+  text["failures"] = {{"model", "trace"}, {"file", trace.path()}, {"meaning", "held"}};
+  const TemporaryFile file("scenario.json", text.dump());
+  const Said over_trace = say({file.path(), "--throughput", trace.path()});
+  CHECK(over_trace.code == ExitCode::kBadInput);
+  CHECK(over_trace.err.find("is both input and output (--throughput)") != std::string::npos);
+  CHECK(say({file.path(), "--json", file.path()}).code == ExitCode::kBadInput);
+  CHECK(file.content() == text.dump());
+}
+
+}  // namespace goodput

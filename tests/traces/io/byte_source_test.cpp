@@ -1,0 +1,144 @@
+#include "traces/io/byte_source.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "tests/traces/io/temporary_file.h"
+
+namespace goodput {
+namespace {
+
+std::string gzipped(const std::string& text) {
+  const TemporaryFile file("t.gz");
+  gzFile out = gzopen(file.path().c_str(), "wb");
+  REQUIRE(gzwrite(out, text.data(), static_cast<unsigned>(text.size())) == static_cast<int>(text.size()));
+  REQUIRE(gzclose_w(out) == Z_OK);
+  return file.content();
+}
+
+// Text that gzip cannot shrink much.
+std::string noise(std::size_t bytes) {
+  std::string text;
+  std::uint32_t state = 1;
+  while (text.size() < bytes) text += static_cast<char>((state = state * 1664525U + 1013904223U) >> 24);
+  return text;
+}
+
+std::string read_whole(const std::string& content, std::size_t piece) {
+  const TemporaryFile file("t", content);
+  auto source = ByteSource::open(file.path());
+  REQUIRE(source);
+  std::string all;
+  std::string buffer(piece, '\0');
+  while (true) {
+    const auto count = source->read(buffer);
+    REQUIRE(count);
+    all.append(buffer, 0, *count);
+    if (*count < piece) return all;
+  }
+}
+
+std::string open_error(const std::string& path) {
+  const auto source = ByteSource::open(path);
+  REQUIRE_FALSE(source);
+  return source.error().message();
+}
+
+TEST_CASE("byte source: plain and gzipped files read alike, in pieces of any size") {
+  const std::string text = noise(300'000);
+  for (const std::size_t piece : {1000U, 65536U, 400'000U}) {
+    CHECK(read_whole(text, piece) == text);
+    CHECK(read_whole(gzipped(text), piece) == text);
+  }
+}
+
+TEST_CASE("byte source: several gzip members in a file follow each other") {
+  CHECK(read_whole(gzipped("one,") + gzipped("two"), 100) == "one,two");
+}
+
+TEST_CASE(
+    "byte source: zeros may pad gzip data, anything else behind it is an error, for it may have been rows") {
+  CHECK(read_whole(gzipped("rows") + std::string(1000, '\0'), 100) == "rows");
+  for (const std::string& tail : {std::string("x"), std::string("\0x", 2), gzipped("more").substr(1)}) {
+    const TemporaryFile file("t", gzipped("rows") + tail);
+    auto source = ByteSource::open(file.path());
+    REQUIRE(source);
+    const auto text = read_all(*source, 100);
+    REQUIRE_FALSE(text);
+    CHECK(text.error().what == "gzip data is damaged: what follows its first part is no gzip data");
+  }
+}
+
+TEST_CASE("byte source: peeking shows up to 64 KiB and consumes nothing") {
+  const std::string text = noise(100'000);
+  const TemporaryFile file("t", gzipped(text));
+  auto source = ByteSource::open(file.path());
+  REQUIRE(source);
+  CHECK(*source->peek() == text.substr(0, 65536));
+  CHECK(*source->peek() == text.substr(0, 65536));
+  std::size_t consumed = 0;
+  source->report_progress([&](std::size_t bytes) { consumed = bytes; });
+  CHECK(*read_all(*source, 200'000) == text);
+  CHECK(consumed == gzipped(text).size());
+}
+
+TEST_CASE("byte source: what cannot be read is refused by name") {
+  const TemporaryFile file("t", "x");
+  const std::string folder = file.path().substr(0, file.path().rfind('/'));
+  CHECK(open_error(file.path() + "x") == file.path() + "x: cannot open: No such file or directory");
+  CHECK(open_error(folder) == folder + ": is a directory; name its files, for example " + folder + "/*");
+  CHECK(open_error(folder + "/") ==
+        folder + "/: is a directory; name its files, for example " + folder + "/*");
+  std::ofstream(file.path(), std::ios::trunc).close();
+  CHECK(open_error(file.path()) == file.path() + ": is empty");
+}
+
+TEST_CASE("byte source: truncated and damaged gzip data are errors") {
+  const std::string whole = gzipped(noise(100'000));
+  const TemporaryFile truncated("t.gz", whole.substr(0, whole.size() - 100));
+  auto source = ByteSource::open(truncated.path());
+  REQUIRE(source);
+  const auto text = read_all(*source, 200'000);
+  REQUIRE_FALSE(text);
+  CHECK(text.error().message() == truncated.path() + ": gzip data ends early: the file is truncated");
+
+  std::string damaged_bytes = whole;
+  damaged_bytes[damaged_bytes.size() - 6] ^= 1;  // in the checksum
+  const TemporaryFile damaged("t.gz", damaged_bytes);
+  auto damaged_source = ByteSource::open(damaged.path());
+  REQUIRE(damaged_source);
+  const auto damaged_text = read_all(*damaged_source, 200'000);
+  REQUIRE_FALSE(damaged_text);
+  CHECK(damaged_text.error().what.starts_with("gzip data is damaged: "));
+}
+
+TEST_CASE("byte source: a file larger than the limit is refused") {
+  const TemporaryFile file("t", "12345");
+  auto source = ByteSource::open(file.path());
+  REQUIRE(source);
+  const auto text = read_all(*source, 4);
+  REQUIRE_FALSE(text);
+  CHECK(text.error().message() == file.path() + ": is larger than 4 bytes; is it the right file?");
+}
+
+TEST_CASE("byte source: a pipe is read like a file") {
+  const TemporaryFile file("pipe");
+  REQUIRE(mkfifo(file.path().c_str(), 0600) == 0);
+  const std::string text = noise(200'000);
+  std::thread writer([&] { std::ofstream(file.path(), std::ios::binary) << text; });
+  auto source = ByteSource::open(file.path());
+  REQUIRE(source);
+  const bool peeked = source->peek()->size() == 65536;
+  const auto read = read_all(*source, 300'000);
+  writer.join();
+  CHECK(peeked);
+  CHECK(*read == text);
+}
+
+}  // namespace
+}  // namespace goodput

@@ -1,0 +1,400 @@
+#include "traces/op/chrome.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/traces/io/temporary_file.h"
+#include "traces/op/op_trace_format.h"
+
+namespace goodput {
+namespace {
+
+constexpr JsonWindowLimits kDefaults;
+
+struct Read {
+  OpTrace trace;
+  ChromeReading reading;
+  std::string error;  // without the path
+};
+
+Read read_text(std::string_view text, const JsonWindowLimits& limits = kDefaults) {
+  const TemporaryFile file("trace.json", text);
+  Read result;
+  auto source = ByteSource::open(file.path());
+  REQUIRE(source);
+  const auto reading = append_chrome_events(*source, result.trace, limits);
+  if (reading)
+    result.reading = *reading;
+  else
+    result.error = without_path(reading.error().message(), file);
+  return result;
+}
+
+std::string error_of(std::string_view text, const JsonWindowLimits& limits = kDefaults) {
+  return read_text(text, limits).error;
+}
+
+// An event as NDTimeline writes it; `extra` goes behind its last field.
+std::string event(std::string_view extra = "", std::string_view extra_args = "") {
+  return fmt::format(
+      R"({{"name": "forward-compute", "cat": "forward-compute", "pid": 1, "tid": 30, "args": {{)"
+      R"("rank": 3, "step": 7, "tp": 0, "pp": 2{}}}, "ts": 1500000.0, "dur": 250, "ph": "X"{}}})",
+      extra_args, extra);
+}
+
+// The fixed event with one field's text replaced.
+std::string event_with(std::string_view field, std::string_view replacement) {
+  std::string text = event();
+  const auto at = text.find(field);
+  REQUIRE(at != std::string::npos);
+  return "[" + text.replace(at, field.size(), replacement) + "]";
+}
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+void check_equal(const OpTrace& a, const OpTrace& b) {
+  REQUIRE(a.size() == b.size());
+  CHECK(a.dp_rank == b.dp_rank);
+  CHECK(a.stage == b.stage);
+  CHECK(a.rank == b.rank);
+  CHECK(a.step == b.step);
+  CHECK(a.optype == b.optype);
+  CHECK(a.seq_id == b.seq_id);
+  CHECK(a.mc == b.mc);
+  CHECK(a.mb_id == b.mb_id);
+  CHECK(a.gmc == b.gmc);
+  CHECK(std::equal(a.start_s.begin(), a.start_s.end(), b.start_s.begin(), same_bits));
+  CHECK(std::equal(a.duration_s.begin(), a.duration_s.end(), b.duration_s.begin(), same_bits));
+}
+
+TEST_CASE("chrome reader: an NDTimeline event is a row in seconds without identity") {
+  const Read read = read_text("[" + event() + "]");
+  REQUIRE(read.error == "");
+  REQUIRE(read.trace.size() == 1);
+  const OpRow row = read.trace.row(0);
+  CHECK(row.dp_rank == 1);
+  CHECK(row.stage == 2);
+  CHECK(row.rank == 3);
+  CHECK(row.step == 7);
+  CHECK(row.optype == OpType::kForwardCompute);
+  CHECK(row.start_s == 1.5);
+  CHECK(row.duration_s == 250e-6);
+  CHECK(row.seq_id == kUnset);
+  CHECK(row.mc == kUnset);
+  CHECK(row.mb_id == kUnset);
+  CHECK(row.gmc == kUnset);
+}
+
+TEST_CASE("chrome reader: identities in args are kept") {
+  const Read read = read_text("[" + event("", R"(, "seq_id": 5, "mc": 1, "mb_id": 4, "gmc": 6)") + "]");
+  REQUIRE(read.trace.size() == 1);
+  CHECK(read.trace.seq_id[0] == 5);
+  CHECK(read.trace.mc[0] == 1);
+  CHECK(read.trace.mb_id[0] == 4);
+  CHECK(read.trace.gmc[0] == 6);
+}
+
+TEST_CASE("chrome reader: without args.rank the rank comes from the thread, ten threads a rank") {
+  const Read read =
+      read_text(R"([{"name":"gc","ph":"X","pid":0,"tid":126,"ts":0,"dur":0,"args":{"step":0,"pp":0}}])");
+  REQUIRE(read.error == "");
+  CHECK(read.trace.rank[0] == 12);
+}
+
+TEST_CASE("chrome reader: events may stand in an object, between other keys of any kind") {
+  const Read read =
+      read_text(R"({"displayTimeUnit": "ms", "stackFrames": {"a]": [1, {"b": "}\""}]}, "x": null,)"
+                R"( "traceEvents" : [)" +
+                event() + "," + event() + R"(] , "meta": {"traceEvents": []}} )");
+  CHECK(read.error == "");
+  CHECK(read.trace.size() == 2);
+}
+
+TEST_CASE("chrome reader: other phases and metrics that are no ops are counted and skipped") {
+  const Read read = read_text(R"([{"name":"thread_name","ph":"M","pid":"x","args":{"name":"main"}},)" +
+                              event() + R"(,{"name":"optimizer-inner-step","ph":"X"}])");
+  CHECK(read.error == "");
+  CHECK(read.reading.ops == 1);
+  CHECK(read.reading.not_ops == 1);
+  CHECK(read.reading.ignored_metrics == 1);
+}
+
+TEST_CASE("chrome reader: a byte order mark, white space and an empty array are accepted") {
+  CHECK(read_text("\xef\xbb\xbf \n[ ]\t\r\n").error == "");
+  CHECK(read_text(R"({"traceEvents":[ ]})").error == "");
+}
+
+TEST_CASE("chrome reader: any window size gives the same rows") {
+  const std::string odd = event(R"(, "note": "a \"quoted\" ]}, \\")");
+  const std::string text =
+      R"({"a": ["}", "\\"], "traceEvents": [)" + odd + " , " + event() + "\n,\n" + odd + "]}";
+  const Read whole = read_text(text);
+  REQUIRE(whole.error == "");
+  REQUIRE(whole.trace.size() == 3);
+  for (std::size_t window = 1; window < 80; ++window) {
+    CAPTURE(window);
+    const Read cut = read_text(text, {.window_bytes = window, .event_bytes = 400});
+    CHECK(cut.error == "");
+    check_equal(whole.trace, cut.trace);
+  }
+}
+
+TEST_CASE("chrome reader: a truncated file is an error wherever it ends, whatever the windows") {
+  const std::string text = R"({"b": [1], "traceEvents": [)" + event() + ", " + event() + "] }";
+  for (std::size_t length = 1; length < text.size(); ++length) {
+    CAPTURE(length);
+    const std::string error = error_of(text.substr(0, length));
+    CHECK(error.find("truncated") != std::string::npos);
+    CHECK(error_of(text.substr(0, length), {.window_bytes = 7, .event_bytes = 1000}) == error);
+  }
+}
+
+TEST_CASE("chrome reader: what a file lacks at its end is said") {
+  CHECK(error_of("[" + event()) == ": event 1: the file ends inside it: it is truncated");
+  CHECK(error_of("[" + event() + ",") ==
+        ": event 2: the file ends before it, without a closing ']': it is truncated");
+  CHECK(error_of("[") == ": event 1: the file ends before it, without a closing ']': it is truncated");
+  CHECK(error_of(R"({"traceEvents":[])") ==
+        ": byte 17: the file ends where ',' or '}' should be: it is truncated");
+  CHECK(error_of(R"({"a)") == ": byte 3: the file ends inside a key: it is truncated");
+  CHECK(error_of(R"({"a": [1)") == ": byte 8: the file ends inside a value: it is truncated");
+  CHECK(error_of("  ") == ": byte 2: the file ends where '[' or '{' should be: it is truncated");
+}
+
+TEST_CASE("chrome reader: what does not belong around the events is an error") {
+  CHECK(error_of("[" + event() + "]]") ==
+        fmt::format(": byte {}: \"]\" stands behind the end of the trace", event().size() + 2));
+  CHECK(error_of("nonsense") ==
+        ": byte 0: is \"n\", want '[' or '{': a Chrome trace is a JSON array of events or an object with "
+        "\"traceEvents\"");
+  CHECK(error_of(R"({"a": 1})") == ": is a JSON object without \"traceEvents\"; is it a Chrome trace?");
+  CHECK(error_of("{}") == ": is a JSON object without \"traceEvents\"; is it a Chrome trace?");
+  CHECK(error_of(R"({"traceEvents": 5})") == ": byte 16: is \"5\", want '['");
+  CHECK(error_of(R"({"a": ,"traceEvents": []})") == ": byte 6: a value is missing");
+  CHECK(error_of(R"({"traceEvents": [], "traceEvents": []})") ==
+        ": byte 33: \"traceEvents\" is there a second time");
+  CHECK(error_of("[," + event() + "]") == ": event 1: is missing before a comma");
+  CHECK(error_of("[" + event() + ",]") == ": event 2: is missing: a comma stands before the closing ']'");
+  CHECK(error_of("[" + event() + "}]") == ": event 1: is followed by a '}' without its '{'");
+}
+
+TEST_CASE("chrome reader: events beyond the limits are errors") {
+  const std::string long_event = event(fmt::format(R"(, "note": "{}")", std::string(1 << 20, 'x')));
+  CHECK(error_of("[" + event() + "," + long_event + "]") == ": event 2: is longer than 1 MiB");
+  const std::string number = fmt::format(R"(, "note": {})", std::string(10'000'000, '7'));
+  CHECK(error_of("[" + event(number) + "]") == ": event 1: is longer than 1 MiB");
+  const std::string deep = std::string(65, '[') + std::string(65, ']');
+  CHECK(error_of("[" + deep + "]") == ": event 1: is nested deeper than 64 levels");
+  CHECK(error_of(R"({"a": )" + deep + R"(, "traceEvents": []})") ==
+        ": byte 70: is nested deeper than 64 levels");
+  CHECK(error_of("[" + std::string(3'000'000, '[')) == ": event 1: is nested deeper than 64 levels");
+  CHECK(error_of("[" + event() + "]", {.event_bytes = 99}) == ": event 1: is longer than 99 bytes");
+}
+
+TEST_CASE("chrome reader: a file that begins with endless white space is read in bounded memory") {
+  CHECK(error_of(std::string(3 << 20, ' ') + "[" + std::string(3 << 20, '\n') + event() + "]") == "");
+}
+
+TEST_CASE("chrome reader: an absent field is named") {
+  CHECK(error_of(event_with(R"("name": "forward-compute", )", "")) == ": event 1: \"name\" is missing");
+  CHECK(error_of(event_with(R"(, "ph": "X")", "")) == ": event 1: \"ph\" is missing");
+  CHECK(error_of(event_with(R"("pid": 1, )", "")) == ": event 1: \"pid\" is missing");
+  CHECK(error_of(event_with(R"("ts": 1500000.0, )", "")) == ": event 1: \"ts\" is missing");
+  CHECK(error_of(event_with(R"("dur": 250, )", "")) == ": event 1: \"dur\" is missing");
+  CHECK(error_of(event_with(R"("step": 7, )", "")) == ": event 1: \"args.step\" is missing");
+  CHECK(error_of(event_with(R"(, "pp": 2)", "")) == ": event 1: \"args.pp\" is missing");
+  CHECK(error_of(R"([{"name":"gc","ph":"X","pid":0,"ts":0,"dur":0,"args":{"step":0,"pp":0}}])") ==
+        ": event 1: \"tid\" is missing");
+  CHECK(error_of(R"([{"name":"gc","ph":"X","pid":0,"ts":0,"dur":0}])") == ": event 1: \"args\" is missing");
+}
+
+TEST_CASE("chrome reader: a field of the wrong type is named") {
+  CHECK(error_of("[7]") == ": event 1: is a number, want an object");
+  CHECK(error_of(event_with(R"("pid": 1)", R"("pid": "1")")) ==
+        ": event 1: \"pid\" is a string, want an integer");
+  CHECK(error_of(event_with(R"("pid": 1)", R"("pid": 1.5)")) ==
+        ": event 1: \"pid\" is a number with a fraction or an exponent, want an integer");
+  CHECK(error_of(event_with(R"("pid": 1)", R"("pid": 18446744073709551615)")) ==
+        ": event 1: \"pid\" is a number of more than 63 bits, want an integer");
+  CHECK(error_of(event_with(R"("dur": 250)", R"("dur": null)")) ==
+        ": event 1: \"dur\" is null, want a number");
+  CHECK(error_of(event_with(R"("ts": 1500000.0)", R"("ts": [])")) ==
+        ": event 1: \"ts\" is an array, want a number");
+  CHECK(error_of(event_with(R"("ph": "X")", R"("ph": {})")) ==
+        ": event 1: \"ph\" is an object, want a string");
+  CHECK(error_of(event_with(R"("pp": 2)", R"("pp": true)")) ==
+        ": event 1: \"args.pp\" is true or false, want an integer");
+  CHECK(error_of("[" + event("", R"(, "mc": "a")") + "]") ==
+        ": event 1: \"args.mc\" is a string, want an integer");
+}
+
+TEST_CASE("chrome reader: values that are no JSON are named") {
+  CHECK(error_of(event_with("1500000.0", "NaN")) ==
+        ": event 1: \"ts\" is \"NaN\", want a JSON value that a double can hold");
+  CHECK(error_of(event_with("1500000.0", "-Infinity")) ==
+        ": event 1: \"ts\" is \"-Infinity\", want a JSON value that a double can hold");
+  CHECK(error_of(event_with("1500000.0", "1e999")) ==
+        ": event 1: \"ts\" is \"1e999\", want a JSON value that a double can hold");
+  CHECK(error_of(event_with(R"("dur": 250)", R"("dur": 00250)")) ==
+        ": event 1: \"dur\" is \"00250\", want a JSON value that a double can hold");
+  CHECK(error_of(event_with(R"("cat": "forward-compute")", R"("cat": "\q")")) ==
+        R"(: event 1: "cat" is "\q", want a JSON string)");
+  CHECK(error_of(event_with(R"("pid": 1,)", R"("pid" 1,)")) ==
+        ": event 1: is not JSON: The JSON document has an improper structure: missing or superfluous commas, "
+        "braces, "
+        "missing keys, etc.");
+}
+
+TEST_CASE("chrome reader: values out of range and unknown metrics are named with their event") {
+  CHECK(error_of("[" + event() + ", " + event_with(R"("dur": 250)", R"("dur": -1)").substr(1)) ==
+        ": event 2: duration is -1e-06, want seconds from 0 to 9.2e+09");
+  CHECK(error_of(event_with(R"("pid": 1)", R"("pid": -1)")) ==
+        ": event 1: dp_rank is -1, want 0 to 2147483646");
+  CHECK(error_of(event_with("forward-compute", "forward-computer")) ==
+        ": event 1: metric \"forward-computer\" is unknown; did you mean \"forward-compute\"?");
+}
+
+TEST_CASE("chrome reader: the first wrong event is reported, whatever the windows and the kinds of error") {
+  const std::string text = "[" + event() + "," + event_with(R"("pid": 1)", R"("pid": "1")").substr(1);
+  const std::string with_more =
+      text.substr(0, text.size() - 1) + ", {\"a\": NaN}, {{}}" + ", " + std::string(99, '[');
+  for (const std::size_t window : {std::size_t{1}, std::size_t{30}, std::size_t{1} << 20}) {
+    CHECK(error_of(with_more, {.window_bytes = window}) == ": event 2: \"pid\" is a string, want an integer");
+  }
+}
+
+TEST_CASE("chrome reader: a file without any op is refused by the format") {
+  const TemporaryFile file("trace.json", R"([{"ph":"M","name":"thread_name"}])");
+  auto source = ByteSource::open(file.path());
+  REQUIRE(source);
+  OpTrace trace;
+  const Result<FileNotes> status = chrome_op_trace_format().append_file(*source, trace);
+  REQUIRE(!status);
+  CHECK(without_path(status.error().message(), file) ==
+        ": holds no ops: 1 events of another phase than \"X\", 0 of metrics that are no ops of a step");
+}
+
+TEST_CASE("chrome reader: content is recognised by its first characters") {
+  const auto matches = chrome_op_trace_format().matches;
+  CHECK(matches("\xef\xbb\xbf\n [\n {\"a\""));
+  CHECK(matches("[]"));
+  CHECK(matches("{\"traceEvents\""));
+  CHECK_FALSE(matches("[2024-05-01 12:00:00] metric_name: gc"));
+  CHECK_FALSE(matches("dp_rank,stage"));
+  CHECK_FALSE(matches(""));
+}
+
+// Rows of every type; times are float32 values or any doubles.
+OpTrace random_trace(std::uint32_t seed, std::size_t rows, bool float32) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random() % bound); };
+  const auto time = [&] {
+    const double value = std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(below(90)) - 120);
+    return float32 ? static_cast<double>(static_cast<float>(value)) : value;
+  };
+  OpTrace trace;
+  for (std::size_t i = 0; i < rows; ++i) {
+    OpRow row;
+    row.dp_rank = below(300);
+    row.stage = below(20);
+    row.rank = below(100000);
+    row.step = below(1'000'000) - 5;
+    row.optype = static_cast<OpType>(below(kOpTypeCount));
+    row.start_s = below(2) == 0 ? time() : -time();
+    row.duration_s = time();
+    row.seq_id = below(1000) - 1;
+    row.mc = below(5) - 1;
+    row.mb_id = below(100) - 1;
+    row.gmc = below(100) - 1;
+    REQUIRE(trace.append(row) == std::nullopt);
+  }
+  return trace;
+}
+
+void check_round_trip(const OpTrace& trace, std::string_view name) {
+  const TemporaryFile file(name);
+  REQUIRE(write_chrome_events(trace, file.path(), name));
+  auto source = ByteSource::open(file.path());
+  REQUIRE(source);
+  OpTrace back;
+  const auto reading = append_chrome_events(*source, back, {.window_bytes = 5000});
+  REQUIRE_MESSAGE(reading, reading.error().message());
+  check_equal(trace, back);
+}
+
+TEST_CASE("chrome writer: reading back gives every row bit for bit, for float32 and for any double") {
+  for (std::uint32_t seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    check_round_trip(random_trace(seed, 2000, seed % 2 == 0), seed < 3 ? "t.json" : "t.json.gz");
+  }
+}
+
+TEST_CASE("chrome writer: extreme times come back") {
+  OpTrace trace;
+  for (const double time :
+       {0.0, -0.0, 5e-324, 2.2250738585072014e-308, 1e-300, 9.2e9, 0.1, 1714564800.1234567}) {
+    OpRow row;
+    row.start_s = time;
+    row.duration_s = std::abs(time);
+    REQUIRE(trace.append(row) == std::nullopt);
+  }
+  check_round_trip(trace, "t.json");
+  check_round_trip(OpTrace{}, "t.json");
+}
+
+TEST_CASE("chrome writer: times that are float32 values need no more than ts and dur") {
+  const OpTrace trace = random_trace(9, 500, true);
+  const TemporaryFile file("t.json");
+  REQUIRE(write_chrome_events(trace, file.path(), "t.json"));
+  CHECK(file.content().find("start_s") == std::string::npos);
+  CHECK(file.content().find("duration_s") == std::string::npos);
+}
+
+TEST_CASE("chrome writer: an event carries NDTimeline's fields and the row's identity") {
+  OpTrace trace;
+  REQUIRE(trace.append({.dp_rank = 1,
+                        .stage = 2,
+                        .rank = 12,
+                        .step = 7,
+                        .optype = OpType::kBackwardRecv,
+                        .start_s = 0.5,
+                        .duration_s = 0.25,
+                        .seq_id = 3}) == std::nullopt);
+  const TemporaryFile file("t.json");
+  REQUIRE(write_chrome_events(trace, file.path(), "t.json"));
+  // tid: rank 12, stream 2 (backwards through the pipeline).
+  CHECK(
+      file.content() ==
+      "[\n"
+      R"({"name":"backward-recv","cat":"backward-recv","ph":"X","pid":1,"tid":122,"ts":500000,"dur":250000,)"
+      R"("args":{"rank":12,"step":7,"tp":0,"pp":2,"seq_id":3,"mc":-1,"mb_id":-1,"gmc":-1}})"
+      "\n]\n");
+}
+
+TEST_CASE("chrome writer: the final name decides about gzip, and equal traces give equal bytes") {
+  const OpTrace trace = random_trace(3, 50, true);
+  const TemporaryFile first("partial");
+  const TemporaryFile second("partial");
+  REQUIRE(write_chrome_events(trace, first.path(), "out.json.gz"));
+  REQUIRE(write_chrome_events(trace, second.path(), "other.json.gz"));
+  CHECK(first.content().starts_with("\x1f\x8b"));
+  CHECK(first.content() == second.content());
+}
+
+TEST_CASE("chrome writer: a file that cannot be written is an error") {
+  const Status status = write_chrome_events({}, "/nonexistent-folder/t.json", "t.json");
+  REQUIRE(!status);
+  CHECK(status.error().message() == "/nonexistent-folder/t.json: cannot write: No such file or directory");
+}
+
+}  // namespace
+}  // namespace goodput

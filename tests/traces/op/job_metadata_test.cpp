@@ -1,0 +1,105 @@
+#include "traces/op/job_metadata.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/traces/io/temporary_file.h"
+
+namespace goodput {
+namespace {
+
+// Of what the file at `content` holds, without the path in front.
+std::string error_of(const std::string& content) {
+  const TemporaryFile file("meta.yaml", content);
+  const auto fields = read_job_metadata(file.path());
+  REQUIRE_FALSE(fields);
+  const std::string message = fields.error().message();
+  REQUIRE(message.starts_with(file.path()));
+  return message.substr(file.path().size());
+}
+
+TraceIndex index_of_ranks(std::vector<std::int32_t> ranks, int dp, int pp) {
+  TraceIndex index;
+  index.dp_size = dp;
+  index.lane.pp_size = pp;
+  index.ranks = std::move(ranks);
+  return index;
+}
+
+}  // namespace
+
+TEST_CASE("job metadata: YAML and JSON mean the same, unknown keys beside known ones are fine") {
+  for (const char* text : {"trial_name: night\nrun_id: 3\ndp_size: 4\nowner: [a, b]\n",
+                           R"({"trial_name": "night", "run_id": 3, "dp_size": 4, "owner": ["a"]})"}) {
+    const TemporaryFile file("meta", text);
+    const auto fields = read_job_metadata(file.path());
+    REQUIRE(fields);
+    CHECK(fields->trial_name == "night");
+    CHECK(fields->run_id == 3);
+    CHECK(fields->dp_size == 4);
+    CHECK_FALSE(fields->pp_size);
+  }
+}
+
+TEST_CASE("job metadata: what is left out comes from the rows") {
+  // 2 dp ranks x 2 stages at ranks 0 4 8 12: four tensor-parallel peers a worker
+  const JobMetadata job = complete_metadata({}, index_of_ranks({0, 8, 4, 12}, 2, 2), "trace");
+  CHECK(job.trial_name == "trace");
+  CHECK(job.tp_size == 4);
+  CHECK(job.world_size == 16);
+  CHECK(complete_metadata({}, index_of_ranks({0}, 1, 1), "trace").tp_size == 1);
+}
+
+TEST_CASE("job metadata: contradictions with the rows are named, both sides") {
+  JobMetadataFields fields;
+  fields.pp_size = 8;
+  fields.world_size = 10;
+  const TraceIndex index = index_of_ranks({0, 1}, 1, 2);
+  CHECK(metadata_warnings(complete_metadata(fields, index, "t"), index) ==
+        std::vector<std::string>{
+            "metadata says pp_size 8, the trace shows 2; using the trace",
+            "metadata says world_size 10, but dp_size x dsp_size x pp_size x tp_size is 8"});
+}
+
+TEST_CASE("job metadata: mistakes are named with the place") {
+  CHECK(error_of("dp_size: 0") == " /dp_size: is \"0\", want an integer from 1 to 2147483647");
+  CHECK(error_of("dp_size: [4]") == " /dp_size: is no number, want an integer from 1 to 2147483647");
+  CHECK(error_of("tp_size: 99999999999999999999") ==
+        " /tp_size: is \"99999999999999999999\", want an integer from 1 to 2147483647");
+  CHECK(error_of("- a\n- b") == ": is no mapping of keys to values; want dp_size: 4 and the like");
+  CHECK(
+      error_of("gpus: 8") ==
+      ": has none of the keys trial_name, run_id, dp_size, dsp_size, pp_size, tp_size, vpp_size, world_size");
+  CHECK(error_of("a: [1") == ":1: is neither YAML nor JSON: end of sequence flow not found");
+  CHECK(error_of(std::string(1000, '[')) == ": is nested too deeply for job metadata");
+  CHECK(error_of(std::string(2 << 20, 'x')) == ": is larger than 1048576 bytes; is it the right file?");
+}
+
+TEST_CASE("job metadata: absurd sizes do not overflow, comment rules do not nest") {
+  const TemporaryFile file("meta", "# " + std::string(200, '-') + "\ndp_size: 2147483647\n");
+  REQUIRE(read_job_metadata(file.path()));
+  JobMetadataFields fields;
+  fields.dp_size = fields.dsp_size = fields.pp_size = fields.tp_size = 2147483647;
+  CHECK(complete_metadata(fields, index_of_ranks({0}, 1, 1), "").world_size == 9223372036854775807);
+  std::string nested;
+  for (int i = 0; i < 1000; ++i) nested += "- ";
+  CHECK(error_of(nested) == ": is nested too deeply for job metadata");
+}
+
+TEST_CASE("job metadata: names that are no text become text") {
+  const auto name = [](const std::string& given) {
+    JobMetadataFields fields;
+    fields.trial_name = given;
+    return complete_metadata(fields, index_of_ranks({0}, 1, 1), "").trial_name;
+  };
+  CHECK(name("caf\xc3\xa9") == "caf\xc3\xa9");
+  CHECK(name("a\x1b[2Jb\n") == "a?[2Jb?");
+  CHECK(name("\xff\xc3\xa9") == "???");
+}
+
+TEST_CASE("job metadata: the stem of a file is its name without .gz and the extension") {
+  CHECK(file_stem("runs/llama.3.70b.parquet") == "llama.3.70b");
+  CHECK(file_stem("trace.csv.gz") == "trace");
+  CHECK(file_stem("trace") == "trace");
+}
+
+}  // namespace goodput

@@ -1,0 +1,102 @@
+#include "traces/op/op_trace_reader.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "tests/traces/io/temporary_file.h"
+#include "traces/op/op_trace_format.h"
+
+namespace goodput {
+namespace {
+
+const std::string kHeader = "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\n";
+
+std::string error_of(const std::vector<std::string>& paths, const OpTraceReadOptions& options = {}) {
+  const auto reading = read_op_trace(paths, options);
+  REQUIRE_FALSE(reading);
+  return reading.error().message();
+}
+
+TEST_CASE("op trace formats: names are distinct and every writable format has an extension") {
+  std::set<std::string_view> names;
+  for (const OpTraceFormat& format : op_trace_formats()) {
+    CHECK(names.insert(format.name).second);
+    CHECK_FALSE(format.summary.empty());
+    CHECK((format.write != nullptr) == !format.extensions.empty());
+  }
+  CHECK(names == std::set<std::string_view>{"chrome", "csv", "parquet", "raw_log"});
+}
+
+TEST_CASE("op trace reader: several files are one trace, in the order given") {
+  const TemporaryFile first("a.csv", kHeader + "0,0,0,1,gc,0.5,0.5,0,-1,0,-1\n");
+  const TemporaryFile second("b.csv", kHeader + "1,0,1,1,gc,0.25,0.5,0,-1,0,-1\n");
+  const auto reading = read_op_trace({first.path(), second.path()}, {});
+  REQUIRE(reading);
+  CHECK(reading->trace.dp_rank == std::vector<std::int32_t>{0, 1});
+  CHECK(reading->formats == std::vector<std::string>{"csv", "csv"});
+  CHECK(reading->notes.empty());
+}
+
+TEST_CASE("op trace reader: a pipe is read in a streaming format") {
+  const TemporaryFile pipe("pipe");
+  REQUIRE(mkfifo(pipe.path().c_str(), 0600) == 0);
+  std::thread writer([&] { std::ofstream(pipe.path()) << kHeader << "0,0,0,1,gc,0.5,0.5,0,-1,0,-1\n"; });
+  const auto reading = read_op_trace({pipe.path()}, {});
+  writer.join();
+  REQUIRE(reading);
+  CHECK(reading->trace.size() == 1);
+}
+
+TEST_CASE("op trace reader: rows without ids get them from the recorded order, with a note") {
+  const std::string columns = "dp_rank,stage,rank,step,optype,start_ts,duration\n";
+  const TemporaryFile file("t.csv", columns +
+                                        "0,0,0,1,forward-compute,0.5,0.25\n"
+                                        "0,0,0,1,backward-compute,0.75,0.25\n"
+                                        "0,0,0,1,gc,1.0,0.0\n");
+  const auto reading = read_op_trace({file.path()}, {});
+  REQUIRE(reading);
+  CHECK(reading->trace.seq_id == std::vector<std::int32_t>{0, 0, 0});
+  CHECK(reading->trace.mb_id[0] == 0);
+  CHECK(reading->trace.gmc[0] == 0);
+  CHECK(reading->notes.size() == 1);
+}
+
+TEST_CASE("op trace reader: unknown content lists the formats") {
+  const TemporaryFile file("t.txt", "hello world\n");
+  CHECK(error_of({file.path()}) ==
+        file.path() +
+            ": is no op trace in a known format (parquet, chrome, raw_log, csv); it begins "
+            "with \"hello world\"");
+}
+
+TEST_CASE("op trace reader: an unknown format is refused before any file is opened") {
+  OpTraceReadOptions options;
+  options.format = "cvs";
+  CHECK(error_of({"nowhere"}, options) ==
+        "unknown format \"cvs\"; did you mean \"csv\"?; known: parquet, chrome, raw_log, csv");
+}
+
+TEST_CASE("op trace reader: a given format overrides the content") {
+  const TemporaryFile file("t.txt", "hello world\n");
+  OpTraceReadOptions options;
+  options.format = "csv";
+  CHECK(error_of({file.path()}, options) == file.path() +
+                                                ":1: no column \"dp_rank\"; want dp_rank, stage, rank, step, "
+                                                "optype, start_ts, duration, seq_id, mc, "
+                                                "mb_id, gmc");
+}
+
+TEST_CASE("op trace reader: nothing to read is an error") {
+  const TemporaryFile file("t.csv", kHeader);
+  CHECK(error_of({}) == "no trace file given");
+  CHECK(error_of({file.path()}) == file.path() + ": holds no ops");
+  CHECK(error_of({file.path() + "x"}) == file.path() + "x: cannot open: No such file or directory");
+}
+
+}  // namespace
+}  // namespace goodput
