@@ -94,12 +94,12 @@ GpuRatings ratings_of(const MeasuredMachine& machine, const GpuSpec& otherwise) 
 
 }  // namespace
 
-Result<std::string> calibration_path(const TrainingPlan& plan) {
-  if (!plan.calibration.empty()) return plan.calibration;
-  std::string path = (fs::path(plan.file).parent_path() / kDefaultCalibration).lexically_normal().string();
+Result<std::string> calibration_path(const CostInputs& inputs) {
+  if (!inputs.calibration.empty()) return inputs.calibration;
+  std::string path = (fs::path(inputs.where).parent_path() / kDefaultCalibration).lexically_normal().string();
   std::error_code failed;
   if (fs::exists(path, failed)) return path;
-  return Error{plan.file + " /cost/calibration",
+  return Error{inputs.where + " /cost/calibration",
                fmt::format("is missing, and there is no default file {}", goodput::quoted(path))};
 }
 
@@ -223,13 +223,13 @@ Cost CalibratedCost::collective(const CollectiveCall& call) const {
   return {inside->time.latency + inside->time.transfer, inside->tier};
 }
 
-Result<std::unique_ptr<CostModel>> make_calibrated_cost(const TrainingPlan& plan) {
-  GOODPUT_TRY(const std::string path, calibration_path(plan));
+Result<std::unique_ptr<CostModel>> make_calibrated_cost(const CostInputs& inputs) {
+  GOODPUT_TRY(const std::string path, calibration_path(inputs));
   GOODPUT_TRY(const Calibration calibration, read_calibration(path));
-  if (const Status fits = check_machine(calibration, plan.cluster); !fits)
+  if (const Status fits = check_machine(calibration, inputs.cluster); !fits)
     return config::Place{path, fits.error().where, {}}.error(fits.error().what);
   return std::unique_ptr<CostModel>(
-      std::make_unique<CalibratedCost>(plan.cluster, plan.roofline, calibration));
+      std::make_unique<CalibratedCost>(inputs.cluster, inputs.roofline, calibration));
 }
 
 }  // namespace goodput

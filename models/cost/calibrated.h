@@ -21,6 +21,7 @@
 
 #include "models/cost/calibration.h"
 #include "models/cost/collectives.h"
+#include "models/cost/cost_inputs.h"
 #include "models/cost/gemm_table.h"
 #include "models/cost/measured_curve.h"
 #include "models/cost/roofline.h"
@@ -30,10 +31,8 @@
 
 namespace goodput {
 
-struct TrainingPlan;
-
-// The file that the plan names, else the default one, which must exist.
-Result<std::string> calibration_path(const TrainingPlan& plan);
+// The file that `inputs` name, else the default one, which must exist.
+Result<std::string> calibration_path(const CostInputs& inputs);
 
 class CalibratedCost final : public CostModel {
  public:

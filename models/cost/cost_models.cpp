@@ -20,15 +20,15 @@ std::span<const CostModelInfo> cost_models() {
   return kModels;
 }
 
-Result<std::unique_ptr<CostModel>> make_cost_model(const TrainingPlan& plan) {
+Result<std::unique_ptr<CostModel>> make_cost_model(const CostInputs& inputs) {
   std::vector<std::string_view> known;
   for (const CostModelInfo& info : cost_models()) {
-    if (info.name == plan.cost_model) return info.make(plan);
+    if (info.name == inputs.model) return info.make(inputs);
     known.push_back(info.name);
   }
-  return Error{plan.file + " /cost/model",
-               fmt::format("no cost model {}{}; known: {}", goodput::quoted(plan.cost_model),
-                           did_you_mean(plan.cost_model, known), fmt::join(known, ", "))};
+  return Error{inputs.where + " /cost/model",
+               fmt::format("no cost model {}{}; known: {}", goodput::quoted(inputs.model),
+                           did_you_mean(inputs.model, known), fmt::join(known, ", "))};
 }
 
 }  // namespace goodput

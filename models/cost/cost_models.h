@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "models/plan/training_plan.h"
+#include "models/cost/cost_inputs.h"
 #include "sim/base/errors.h"
 #include "sim/machine/cost_model.h"
 
@@ -15,15 +15,15 @@ namespace goodput {
 struct CostModelInfo {
   std::string_view name;
   std::string_view summary;
-  Result<std::unique_ptr<CostModel>> (*make)(const TrainingPlan& plan);
+  Result<std::unique_ptr<CostModel>> (*make)(const CostInputs& inputs);
 };
 [[nodiscard]] std::span<const CostModelInfo> cost_models();
 
-// The one that the plan names, for its cluster.
-Result<std::unique_ptr<CostModel>> make_cost_model(const TrainingPlan& plan);
+// The one that `inputs` name, for their cluster.
+Result<std::unique_ptr<CostModel>> make_cost_model(const CostInputs& inputs);
 
 #define GOODPUT_COST_MODEL(maker, name, summary) \
-  Result<std::unique_ptr<CostModel>> maker(const TrainingPlan& plan);
+  Result<std::unique_ptr<CostModel>> maker(const CostInputs& inputs);
 #include "models/cost/cost_models.def"
 #undef GOODPUT_COST_MODEL
 

@@ -90,8 +90,8 @@ Cost RooflineCost::collective(const CollectiveCall& call) const {
   return {collective_seconds(call, cluster_), lowest(cluster_.tier, parameters_.tier)};
 }
 
-Result<std::unique_ptr<CostModel>> make_roofline_cost(const TrainingPlan& plan) {
-  return std::unique_ptr<CostModel>(std::make_unique<RooflineCost>(plan.cluster, plan.roofline));
+Result<std::unique_ptr<CostModel>> make_roofline_cost(const CostInputs& inputs) {
+  return std::unique_ptr<CostModel>(std::make_unique<RooflineCost>(inputs.cluster, inputs.roofline));
 }
 
 }  // namespace goodput

@@ -16,7 +16,7 @@ JobModel::JobModel(TrainingPlan plan, JobRouting routing, JobStart start, std::u
 
 Result<std::unique_ptr<const JobModel>> JobModel::make(TrainingPlan plan, JobRouting routing,
                                                        JobStart start) {
-  GOODPUT_TRY(std::unique_ptr<CostModel> cost, make_cost_model(plan));
+  GOODPUT_TRY(std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(plan)));
   return std::unique_ptr<const JobModel>(
       new JobModel(std::move(plan), std::move(routing), start, std::move(cost)));
 }

@@ -86,6 +86,10 @@ config::Fields config_fields(TrainingPlan& plan) {
   };
 }
 
+CostInputs cost_inputs(const TrainingPlan& plan) {
+  return {plan.cost_model, plan.cluster, plan.roofline, plan.calibration, plan.file};
+}
+
 Result<ClusterConfig> read_cluster(const std::string& path) {
   return config::read<ClusterConfig>(path);
 }

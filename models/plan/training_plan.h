@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/cost/cost_inputs.h"
 #include "models/cost/roofline.h"
 #include "models/plan/parallel_plan.h"
 #include "models/plan/stragglers.h"
@@ -47,6 +48,9 @@ Result<TrainingPlan> read_training_plan(const std::string& path);
 // line that names the field ("PLAN /parallel/ep: ..."). Whether it fits into memory is not its business
 // (models/step/memory_model.h).
 Status check_training_plan(const TrainingPlan& plan);
+
+// What the plan's cost model is made from (models/cost/cost_models.h).
+[[nodiscard]] CostInputs cost_inputs(const TrainingPlan& plan);
 
 // A cluster and what software reaches of it: configs/clusters/*.json.
 struct ClusterConfig {

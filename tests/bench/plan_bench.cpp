@@ -23,7 +23,7 @@ TrainingPlan deepseek(std::int64_t ranks) {
 }
 
 PlannedStep build(const TrainingPlan& plan) {
-  const auto cost = make_cost_model(plan);
+  const auto cost = make_cost_model(cost_inputs(plan));
   GOODPUT_CHECK(cost.has_value(), "the shipped plan has a cost model");
   auto step = build_planned_step(plan, **cost, Granularity::kLayers, 0);
   GOODPUT_CHECK(step.has_value(), "the shipped plan can be built");

@@ -20,7 +20,7 @@ bool is_small(const TrainingPlan& plan) {
 void plan_step(TrainingPlan plan) {
   plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
   if (!check_training_plan(plan) || !is_small(plan)) return;
-  const auto cost = make_cost_model(plan);
+  const auto cost = make_cost_model(cost_inputs(plan));
   if (!cost) return;
   for (const Granularity granularity : {Granularity::kOps, Granularity::kLayers}) {
     const auto step = build_planned_step(plan, **cost, granularity, 1);

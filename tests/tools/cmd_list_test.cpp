@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/cost/cost_models.h"
+#include "models/plan/training_plan.h"
 #include "models/schedule/schedule.h"
 #include "models/shape/model_file.h"
 #include "tools/cli/command_line.h"
@@ -75,7 +76,7 @@ TEST_CASE("list: every cost model that is listed prices the shipped H200 machine
     plan.file = GOODPUT_CONFIGS "/plans/none.json";
     plan.cluster = read_cluster(GOODPUT_CONFIGS "/clusters/dgx-h200.json")->cluster;
     plan.cost_model = name;
-    const auto cost = make_cost_model(plan);
+    const auto cost = make_cost_model(cost_inputs(plan));
     REQUIRE_MESSAGE(cost, cost.error().message());
     const Kernel kernel = {.kind = Kernel::Kind::kGemm, .m = 4096, .n = 4096, .k = 4096};
     CHECK((*cost)->kernels({&kernel, 1}).seconds > 0);

@@ -59,7 +59,7 @@ class PlanStepCommand final : public Command {
     if (!batch_path_.empty()) return run_batch(plan, granularity, context);
     plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
     GOODPUT_TRY_STATUS(check_training_plan(plan));
-    GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(plan));
+    GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(plan)));
     GOODPUT_TRY(const PlannedStep step, build_planned_step(plan, *cost, granularity, context.options.seed));
     StepReport report = report_step(plan, step);
     if (contention_) {

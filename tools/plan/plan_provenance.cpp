@@ -22,7 +22,7 @@ Result<Provenance> plan_provenance(const TrainingPlan& plan, Granularity granula
   provenance.lowest_tier = to_string(lowest_tier);
   std::string content;
   if (plan.cost_model == "calibrated") {
-    GOODPUT_TRY(std::string path, calibration_path(plan));
+    GOODPUT_TRY(std::string path, calibration_path(cost_inputs(plan)));
     std::ifstream file(path, std::ios::binary);
     content.assign(std::istreambuf_iterator<char>(file), {});
     provenance.calibration = std::move(path);
@@ -35,7 +35,7 @@ Result<Provenance> plan_provenance(const TrainingPlan& plan, Granularity granula
 Result<std::vector<std::string>> plan_files(const TrainingPlan& plan) {
   std::vector<std::string> files = plan.files;
   if (plan.cost_model == "calibrated") {
-    GOODPUT_TRY(std::string path, calibration_path(plan));
+    GOODPUT_TRY(std::string path, calibration_path(cost_inputs(plan)));
     files.push_back(std::move(path));
   }
   return files;

@@ -236,7 +236,7 @@ class BatchPredictor {
 
 Result<BatchResult> predict_rows(const TrainingPlan& base, const std::string& path, Granularity granularity,
                                  std::uint64_t seed) {
-  GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(base));
+  GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(base)));
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   GOODPUT_TRY(const std::string text, read_all(source, kLargestBatch));
   std::string_view rest = text;

@@ -46,7 +46,7 @@ class SynthCommand final : public Command {
     GOODPUT_TRY(const OpTraceFormat format, output_format(out_path_, format_));
     GOODPUT_TRY(const TrainingPlan plan, read_plan(context));
     GOODPUT_TRY_STATUS(check_outputs(plan, context));
-    GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(plan));
+    GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(plan)));
     GOODPUT_TRY(const SyntheticStep step, synthetic_step(plan, *cost, context.options.seed));
     Result<SyntheticTrace> trace = synthesize(step, plan.stragglers, *plan.trace, context.options.seed);
     if (!trace) return in_file(trace.error());

@@ -221,21 +221,21 @@ TEST_CASE("calibrated: the default file stands beside the plans; without it or w
   plan.cluster = cluster;
   plan.cost_model = "calibrated";
   plan.file = GOODPUT_CONFIGS "/plans/some.json";
-  CHECK(make_cost_model(plan));
+  CHECK(make_cost_model(cost_inputs(plan)));
   const TemporaryFile lonely("plan.json", "{}");
   plan.file = lonely.path();
-  const std::string message = make_cost_model(plan).error().message();
+  const std::string message = make_cost_model(cost_inputs(plan)).error().message();
   CHECK(
       message.starts_with(lonely.path() + " /cost/calibration: is missing, and there is no default file \""));
   const TemporaryFile wrong("c.json",
                             R"({"schema": "goodput.calibration/1", "machine": {"gpu": "A9"}, "ops": []})");
   plan.calibration = wrong.path();
   CHECK(
-      without_path(make_cost_model(plan).error().message(), wrong) ==
+      without_path(make_cost_model(cost_inputs(plan)).error().message(), wrong) ==
       " /machine/gpu: is \"A9\", but the cluster has GPU \"H200 SXM 141GB\"; measure that one, or name it in "
       "\"stands_for\"");
   plan.calibration = "/nowhere/c.json";
-  CHECK(make_cost_model(plan).error().message() == "/nowhere/c.json: no such file");
+  CHECK(make_cost_model(cost_inputs(plan)).error().message() == "/nowhere/c.json: no such file");
 }
 
 }  // namespace goodput

@@ -338,7 +338,7 @@ TEST_CASE("moe step: on the testbed's nodes steps take what a bottom-up model of
       return;
     }
     const TrainingPlan plan = read_plan(row.plan);
-    const auto cost = make_cost_model(plan);
+    const auto cost = make_cost_model(cost_inputs(plan));
     REQUIRE(cost);
     const MoeStepModel model(plan, **cost);
     std::array<double, 2> mean{};
@@ -357,7 +357,7 @@ TEST_CASE("moe step: on the testbed's nodes steps take what a bottom-up model of
 
 TEST_CASE("moe step: GPT-L is faster on five nodes than on six, where fewer replicas fit") {
   const TrainingPlan plan = read_plan("lazarus-gpt-l");
-  const auto cost = make_cost_model(plan);
+  const auto cost = make_cost_model(cost_inputs(plan));
   REQUIRE(cost);
   const MoeStepModel model(plan, **cost);
   // 5 nodes x 6 slots cannot hold 16 experts twice: f falls to 1, and most experts have nobody to agree with.
@@ -368,7 +368,7 @@ TEST_CASE("moe step: GPT-L is faster on five nodes than on six, where fewer repl
 
 TEST_CASE("moe step: DeepSeek-V3 on nodes of eight GPUs is timed though it does not fit") {
   const TrainingPlan plan = read_plan("lazarus-deepseek-v3-512");
-  const auto cost = make_cost_model(plan);
+  const auto cost = make_cost_model(cost_inputs(plan));
   REQUIRE(cost);
   const MoeStepModel model(plan, **cost);
   CHECK(model.moe_layers() == 58);
@@ -394,7 +394,7 @@ TEST_CASE("moe step: the A10G plans accumulate 20 micro-batches") {
         std::tuple{"lazarus-a10g-gpt-l", 16U, 4}}) {
     const TrainingPlan plan = read_plan(name);
     CHECK(plan.parallel.micro_batches() == 20);
-    const auto cost = make_cost_model(plan);
+    const auto cost = make_cost_model(cost_inputs(plan));
     REQUIRE(cost);
     const MoeStepModel model(plan, **cost);
     const LayerLoads loads = testing::zipf_loads({12, experts, 1, 1});

@@ -27,7 +27,7 @@ StepReport predict(const std::string& name) {
   REQUIRE_MESSAGE(plan, (plan ? "" : plan.error().message()));
   plan->parallel = settled(plan->parallel, plan->cluster.gpus_per_node);
   REQUIRE(check_training_plan(*plan));
-  const auto cost = make_cost_model(*plan);
+  const auto cost = make_cost_model(cost_inputs(*plan));
   REQUIRE(cost);
   const auto step = build_planned_step(*plan, **cost, Granularity::kLayers, 0);
   REQUIRE(step);

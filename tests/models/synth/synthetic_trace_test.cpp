@@ -28,7 +28,7 @@ std::string error_of(const Result<SyntheticTrace>& result) {
 }
 
 Result<SyntheticStep> step_of(const TrainingPlan& plan) {
-  const auto cost = make_cost_model(plan);
+  const auto cost = make_cost_model(cost_inputs(plan));
   REQUIRE(cost);
   return synthetic_step(plan, **cost, 1);
 }

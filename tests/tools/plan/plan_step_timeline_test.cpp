@@ -42,7 +42,7 @@ TrainingPlan small_moe(const std::string& schedule) {
 PlannedStep built(const TrainingPlan& plan, Granularity granularity) {
   const Status checked = check_training_plan(plan);
   REQUIRE_MESSAGE(checked, checked.error().message());
-  auto step = build_planned_step(plan, **make_cost_model(plan), granularity, 3);
+  auto step = build_planned_step(plan, **make_cost_model(cost_inputs(plan)), granularity, 3);
   REQUIRE_MESSAGE(step, step.error().message());
   return *std::move(step);
 }
@@ -150,7 +150,7 @@ TEST_CASE("plan-step: stages without layers are legal under every schedule") {
 TEST_CASE("plan-step: plans beyond what can be computed are refused, naming the field") {
   const auto problem = [](TrainingPlan plan) -> std::string {
     if (const Status checked = check_training_plan(plan); !checked) return checked.error().message();
-    const auto step = build_planned_step(plan, **make_cost_model(plan), Granularity::kOps, 0);
+    const auto step = build_planned_step(plan, **make_cost_model(cost_inputs(plan)), Granularity::kOps, 0);
     return step ? "" : step.error().message();
   };
   TrainingPlan plan = shipped("megatron_a100");

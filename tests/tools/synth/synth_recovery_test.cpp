@@ -155,7 +155,7 @@ TEST_CASE("synth recovery: plans of all shapes, priced by a cost model, give the
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     TrainingPlan plan = testing::random_plan(seed);
     plan.parallel.overlap_p2p = false;
-    const auto cost = make_cost_model(plan);
+    const auto cost = make_cost_model(cost_inputs(plan));
     REQUIRE(cost);
     const Result<SyntheticStep> step = synthetic_step(plan, **cost, seed);
     if (!step) continue;
