@@ -3,9 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
+#include <charconv>
 
 namespace goodput {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   // Three rows of the optimal-string-alignment table.

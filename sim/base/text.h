@@ -1,11 +1,20 @@
-// Suggestions for misspelt names in error messages.
+// Text that people write and read: cutting it up, quoting it, suggestions for misspelt names.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace goodput {
+
+// The parts between separators: one more than there are separators, some perhaps empty.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+
+// The whole of `text` as a decimal integer, or nothing.
+[[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
 
 // Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);

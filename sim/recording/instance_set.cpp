@@ -4,29 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "sim/base/number_ranges.h"
 #include "sim/base/text.h"
 
 namespace goodput {
 namespace {
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
-std::optional<std::int64_t> parse_integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 struct Term {
   std::string_view key;
@@ -115,21 +98,6 @@ bool is_empty(const std::vector<char>& flags) {
 }
 
 }  // namespace
-
-Result<std::vector<NumberRange>> parse_number_ranges(std::string_view text) {
-  std::vector<NumberRange> ranges;
-  for (const std::string_view part : split(text, ',')) {
-    const std::size_t dash = part.find('-', 1);  // a leading one is a sign
-    const auto first = parse_integer(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_integer(part.substr(dash + 1));
-    if (!first || !last) {
-      return Error{"", fmt::format("{} is no number or range; write for example 12,20-23", quoted(part))};
-    }
-    if (*first > *last) return Error{"", fmt::format("range {} runs backwards", quoted(part))};
-    ranges.push_back({*first, *last});
-  }
-  return ranges;
-}
 
 InstanceBox InstanceBox::all(const Recording& recording) {
   return {std::vector<char>(recording.ops.size(), 1), std::vector<char>(recording.steps.size(), 1),

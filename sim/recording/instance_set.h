@@ -1,7 +1,6 @@
 // Sets of recorded op instances, and the selectors that name them on the command line.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,15 +24,6 @@ struct InstanceBox {
 struct InstanceSet {
   std::vector<InstanceBox> boxes;
 };
-
-// Numbers first .. last, both included.
-struct NumberRange {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-};
-
-// A list such as `12,20-23`.
-Result<std::vector<NumberRange>> parse_number_ranges(std::string_view text);
 
 // A conjunction such as `optype=forward-compute&stage=3&step=10-20`. Keys: optype (a type or a label of
 // op_types.def), stage, dp, worker (dp:stage), step, mb; values are lists of numbers and ranges.

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/number_ranges.h"
 #include "sim/base/text.h"
-#include "sim/recording/instance_set.h"
 #include "tools/routing/routing_selection.h"
 #include "traces/routing/routing_reader.h"
 

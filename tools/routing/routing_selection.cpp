@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sim/recording/instance_set.h"
+#include "sim/base/number_ranges.h"
 #include "sim/routing/routing_statistics.h"
 
 namespace goodput {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "models/megatron/megatron_rules.h"
-#include "sim/recording/instance_set.h"
+#include "sim/base/number_ranges.h"
 
 namespace goodput {
 namespace {
