@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/base/apportion.h"
 #include "sim/base/errors.h"
-#include "sim/routing/routing_trace.h"
 
 namespace goodput {
 
@@ -56,7 +56,7 @@ Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowe
     return Error{"", fmt::format("the batch has {} micro-batches, fewer than the {} pipelines of {} nodes",
                                  micro_batches, pipelines, nodes)};
   }
-  std::vector<std::int64_t> shares = scale_loads(speeds, micro_batches - pipelines);
+  std::vector<std::int64_t> shares = apportion(speeds, micro_batches - pipelines);
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
   for (std::size_t i = 0; i < shares.size(); ++i) {

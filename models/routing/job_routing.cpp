@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "sim/base/apportion.h"
 #include "sim/base/index.h"
 #include "sim/routing/routing_statistics.h"
 
@@ -90,7 +91,7 @@ std::span<const std::vector<std::int64_t>> JobRouting::loads(std::size_t window)
 LayerTokens scaled_loads(std::span<const std::vector<std::int64_t>> loads, std::int64_t tokens) {
   LayerTokens scaled;
   scaled.reserve(loads.size());
-  for (const std::vector<std::int64_t>& layer : loads) scaled.push_back(scale_loads(layer, tokens));
+  for (const std::vector<std::int64_t>& layer : loads) scaled.push_back(apportion(layer, tokens));
   return scaled;
 }
 

@@ -49,7 +49,7 @@ class JobRouting {
   std::vector<LayerTokens> loads_;        // by window
 };
 
-// Every layer scaled to `tokens` by largest remainder (scale_loads).
+// Every layer scaled to `tokens` by largest remainder (sim/base/apportion.h).
 [[nodiscard]] LayerTokens scaled_loads(std::span<const std::vector<std::int64_t>> loads, std::int64_t tokens);
 
 // What one of `ranks` gets where tokens are split evenly: those left over go to the lowest ranks. (In a real

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/base/apportion.h"
 #include "sim/base/random.h"
 
 namespace goodput {
@@ -125,7 +126,7 @@ class LayerRouter {
     std::vector<std::int64_t> weights(shares.size());
     std::transform(shares.begin(), shares.end(), weights.begin(),
                    [](double share) { return static_cast<std::int64_t>(share * kSteps); });
-    return scale_loads(weights, model_.tokens * model_.top_k);
+    return apportion(weights, model_.tokens * model_.top_k);
   }
 
   const RoutingModel& model_;

@@ -11,8 +11,6 @@
 namespace goodput {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
-
 bool ascends_strictly(const std::vector<std::int64_t>& numbers) {
   return std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) == numbers.end();
 }
@@ -77,30 +75,6 @@ std::optional<std::size_t> RoutingTrace::find_iteration(std::int64_t iteration) 
 
 std::optional<std::size_t> RoutingTrace::find_layer(std::int64_t layer) const {
   return find_number(layers_, layer);
-}
-
-std::vector<std::int64_t> scale_loads(std::span<const std::int64_t> loads, std::int64_t total) {
-  GOODPUT_CHECK(!loads.empty() && is_valid_row(loads) && total >= 0, "loads and total must not be negative");
-  const std::int64_t sum = sum_of(loads);
-  const bool is_even = sum == 0;
-  const auto whole = static_cast<std::uint64_t>(is_even ? static_cast<std::int64_t>(loads.size()) : sum);
-
-  std::vector<std::int64_t> scaled(loads.size());
-  std::vector<std::uint64_t> remainders(loads.size());
-  std::int64_t left = total;
-  for (std::size_t e = 0; e < loads.size(); ++e) {
-    const Wide share =
-        Wide{static_cast<std::uint64_t>(total)} * (is_even ? 1 : static_cast<std::uint64_t>(loads[e]));
-    scaled[e] = static_cast<std::int64_t>(share / whole);
-    remainders[e] = static_cast<std::uint64_t>(share % whole);
-    left -= scaled[e];
-  }
-  std::vector<std::size_t> order(loads.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
-  for (std::size_t i = 0; i < static_cast<std::size_t>(left); ++i) ++scaled[order[i]];
-  return scaled;
 }
 
 }  // namespace goodput

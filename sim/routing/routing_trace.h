@@ -49,10 +49,4 @@ class RoutingTrace {
   std::vector<std::int64_t> loads_;
 };
 
-// `loads` scaled to add up to `total`, by largest remainder: every entry gets the floor of its exact share,
-// and what is left goes one each to the largest fractions, the lower expert first where these are equal.
-// Exact in integers. Loads that are all zero are shared evenly. REQUIRES: loads is not empty, none is
-// negative, their sum and `total` are in [0, 2^63).
-[[nodiscard]] std::vector<std::int64_t> scale_loads(std::span<const std::int64_t> loads, std::int64_t total);
-
 }  // namespace goodput

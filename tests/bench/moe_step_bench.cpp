@@ -17,6 +17,7 @@
 #include "models/placement/gpu_balance.h"
 #include "models/placement_search/place_experts.h"
 #include "models/routing/job_routing.h"
+#include "sim/base/apportion.h"
 #include "tests/support/placement_case.h"
 
 namespace goodput::testing {
@@ -83,7 +84,7 @@ void dispatch_layer(benchmark::State& state) {
   const Job job("lazarus-deepseek-v3-512", 0.5);
   const auto nodes = static_cast<std::int32_t>(state.range(0));
   const auto hosts = hosts_of(job.placed({nodes, 32, 8}).front(), 8);
-  const auto tokens = scale_loads(job.loads().front(), std::int64_t{nodes} * 4096 * 8);
+  const auto tokens = apportion(job.loads().front(), std::int64_t{nodes} * 4096 * 8);
   for (auto _ : state) benchmark::DoNotOptimize(placed_loads(*hosts, 8, tokens)->data());
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "sim/base/apportion.h"
 #include "sim/routing/routing_statistics.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "traces/routing/routing_reader.h"
@@ -47,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t i = 0; i < trace.iterations().size(); ++i) {
     for (std::size_t l = 0; l < trace.layers().size(); ++l) {
       static_cast<void>(goodput::skew_of(trace.loads(i, l)));
-      static_cast<void>(goodput::scale_loads(trace.loads(i, l), 4096));
+      static_cast<void>(goodput::apportion(trace.loads(i, l), 4096));
     }
   }
   return 0;

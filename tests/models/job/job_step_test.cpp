@@ -17,6 +17,7 @@
 #include "models/step/held_parameters.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
+#include "sim/base/apportion.h"
 #include "sim/base/index.h"
 #include "sim/base/random.h"
 #include "tests/support/placement_case.h"
@@ -191,7 +192,7 @@ TEST_CASE("moe step: one lane of the busiest GPU takes as long as a lane for eve
     routing.shares.emplace_back();                 // the first layer has no experts
     for (const std::size_t l : {0UL, 1UL, 1UL}) {  // multi-token prediction does as the last layer
       hosts.push_back(*hosts_of(placements[l], 2));
-      const auto tokens = scale_loads(loads[l], 4 * 1024 * 2);
+      const auto tokens = apportion(loads[l], 4 * 1024 * 2);
       routing.shares.push_back(placed_shares(*placed_loads(hosts.back(), 2, tokens), 2, 1024));
     }
     routing.replicas = busiest_replicas(hosts, 2);
