@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sim/base/errors.h"
-#include "traces/routing/routing_reader.h"
+#include "sim/routing/routing_trace.h"
 
 namespace goodput {
 
@@ -32,6 +32,14 @@ struct RoutingRowKey {
 
 // `iteration 1, layer 0`, with rank and micro-batch where they are not 0.
 [[nodiscard]] std::string to_string(const RoutingRowKey& key);
+
+// A trace and what its files were.
+struct RoutingReading {
+  RoutingTrace trace;
+  std::string format;      // a name of routing_formats(): that of every file
+  std::int64_t ranks = 0;  // recorded one by one, and summed; 1 where the files do not tell them apart
+  std::int64_t micro_batches = 0;  // the same
+};
 
 class RoutingRows {
  public:
