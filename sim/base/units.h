@@ -31,6 +31,13 @@ using SimTime = SimClock::time_point;
   return std::chrono::duration<double>(duration).count();
 }
 
+// Node-nanoseconds: a thousand nodes for a year do not fit 64 bits.
+__extension__ using NodeTime = __int128;
+
+[[nodiscard]] constexpr double node_seconds(NodeTime time) {
+  return static_cast<double>(time) / 1e9;
+}
+
 // A number with a unit: adds to and compares with its own kind, scales by a plain number.
 template <typename Tag, typename Rep>
 struct Quantity {

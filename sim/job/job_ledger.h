@@ -9,13 +9,6 @@
 
 namespace goodput {
 
-// Node-nanoseconds: a thousand nodes for a year do not fit 64 bits.
-__extension__ using NodeTime = __int128;
-
-[[nodiscard]] constexpr double node_seconds(NodeTime time) {
-  return static_cast<double>(time) / 1e9;
-}
-
 struct JobLedger {
   std::array<SimDuration, kTimeBucketCount> time{};    // of the job; adds up to wall-clock time
   std::array<NodeTime, kTimeBucketCount> node_time{};  // adds up to the time for which nodes were held

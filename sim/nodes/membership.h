@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/job/job_ledger.h"
+#include "sim/base/units.h"
 #include "sim/nodes/failure_model.h"
 
 namespace goodput {
