@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sim/base/units.h"
-#include "sim/job/job_ledger.h"
 #include "sim/job/steady_training.h"
 
 namespace goodput {

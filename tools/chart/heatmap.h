@@ -40,6 +40,7 @@ struct HeatmapTextOptions {
   TerminalColour colour = TerminalColour::kNone;
   std::size_t width = 100;     // more stages than fit go into further bands
   std::size_t most_rows = 32;  // of more dp ranks, those with the largest slowdowns are shown
+  double marks_from = 1.01;    // a worst slowdown below it is not worth marking anybody for
 };
 
 // REQUIRES for all: dp, pp >= 1 and dp * pp slowdowns.

@@ -8,7 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "sim/whatif/root_cause.h"
 #include "tools/chart/heatmap.h"
 #include "tools/chart/heatmap_scale.h"
 
@@ -156,7 +155,7 @@ class TextMap {
     text_ += '\n';
   }
 
-  [[nodiscard]] bool has_marks() const { return worst_.slowdown >= kSlowdownWorthExplaining; }
+  [[nodiscard]] bool has_marks() const { return worst_.slowdown >= options_.marks_from; }
   [[nodiscard]] bool is_marked(double slowdown) const {
     return has_marks() && slowdown - 1 >= (worst_.slowdown - 1) / 2;
   }

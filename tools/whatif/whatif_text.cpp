@@ -208,6 +208,7 @@ std::string whatif_text(const WhatIfReport& report, const Terminal& terminal) {
   HeatmapTextOptions options;
   if (terminal.colour) options.colour = terminal.true_colour ? TerminalColour::k24Bit : TerminalColour::k256;
   options.width = terminal.width;
+  options.marks_from = kSlowdownWorthExplaining;
   page.append(heatmap_text(worker_heatmap(report), options));
   page.blank();
   write_meaning(page, report);
