@@ -34,12 +34,6 @@ nlohmann::ordered_json or_null(std::optional<double> value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-nlohmann::ordered_json job_json(const JobMetadata& job) {
-  return {{"trial_name", job.trial_name}, {"run_id", job.run_id},        {"dp_size", job.dp_size},
-          {"pp_size", job.pp_size},       {"tp_size", job.tp_size},      {"dsp_size", job.dsp_size},
-          {"vpp_size", job.vpp_size},     {"world_size", job.world_size}};
-}
-
 Status write_json_result(const nlohmann::ordered_json& result, const CommandContext& context) {
   if (context.options.json_path.empty()) return Ok{};
   // Names from input files may be no UTF-8: replaced, not thrown on.

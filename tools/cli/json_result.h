@@ -8,7 +8,6 @@
 
 #include "sim/base/errors.h"
 #include "tools/cli/command.h"
-#include "traces/op/job_metadata.h"
 
 namespace goodput {
 
@@ -30,9 +29,6 @@ void append_member(nlohmann::ordered_json& object, std::string name, nlohmann::o
 
 // The number, or null when there is none.
 [[nodiscard]] nlohmann::ordered_json or_null(std::optional<double> value);
-
-// What a job was called and how it was cut up.
-[[nodiscard]] nlohmann::ordered_json job_json(const JobMetadata& job);
 
 // Where --json says: nowhere, stdout, or a file that is written whole or not at all.
 Status write_json_result(const nlohmann::ordered_json& result, const CommandContext& context);

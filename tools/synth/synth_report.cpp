@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/json_result.h"
+#include "tools/trace/job_json.h"
 #include "traces/op/job_metadata.h"
 
 namespace goodput {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/json_result.h"
+#include "tools/trace/job_json.h"
 
 namespace goodput {
 namespace {

@@ -5,6 +5,7 @@
 #include "sim/base/hash.h"
 #include "sim/base/statistics.h"
 #include "tools/cli/json_result.h"
+#include "tools/trace/job_json.h"
 #include "tools/whatif/whatif_report.h"
 
 namespace goodput {
