@@ -1,10 +1,10 @@
-#include "tools/cmd_list.h"
-
+// `goodput list WHAT`: everything built in, and the configs beside it, one line each.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -19,6 +19,7 @@
 #include "models/schedule/schedule.h"
 #include "models/shape/model_file.h"
 #include "sim/base/text.h"
+#include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "traces/op/op_trace_format.h"
 #include "traces/routing/routing_format.h"

@@ -12,6 +12,7 @@
 #include "sim/base/errors.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/output_file.h"
+#include "tools/commands.h"
 
 namespace {
 
@@ -37,7 +38,8 @@ int main(int argc, char** argv) {
   const auto exit_status = [](ExitCode code) { return static_cast<int>(code); };
   try {
     goodput::remove_unfinished_files_on_interrupt();
-    return exit_status(goodput::run_command_line({argv + (argc > 0 ? 1 : 0), argv + argc}, std::cout,
+    return exit_status(goodput::run_command_line(goodput::builtin_commands(),
+                                                 {argv + (argc > 0 ? 1 : 0), argv + argc}, std::cout,
                                                  std::cerr, this_terminal()));
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: not enough memory for this input\n");

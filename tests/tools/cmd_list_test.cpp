@@ -1,5 +1,3 @@
-#include "tools/cmd_list.h"
-
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -13,6 +11,7 @@
 #include "models/schedule/schedule.h"
 #include "models/shape/model_file.h"
 #include "tools/cli/command_line.h"
+#include "tools/commands.h"
 #include "traces/op/op_trace_format.h"
 #include "traces/routing/routing_format.h"
 #include "traces/spot/spot_format.h"
@@ -28,8 +27,8 @@ const std::vector<std::string> kRegistries = {"formats",  "schedules", "cost-mod
 json listed(const std::string& what) {
   std::ostringstream out;
   std::ostringstream err;
-  const ExitCode code =
-      run_command_line({"list", what, "--configs", GOODPUT_CONFIGS, "--json", "-"}, out, err);
+  const ExitCode code = run_command_line(
+      builtin_commands(), {"list", what, "--configs", GOODPUT_CONFIGS, "--json", "-"}, out, err);
   REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
   return json::parse(out.str()).at(what);
 }

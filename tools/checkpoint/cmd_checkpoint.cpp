@@ -1,8 +1,9 @@
-#include "tools/checkpoint/cmd_checkpoint.h"
-
+// `goodput checkpoint`: what a checkpoint of a model holds, how much smaller partial and sharded ones are,
+// and what they cost a run with faults.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "sim/base/hash.h"
 #include "tools/checkpoint/checkpoint_options.h"
 #include "tools/checkpoint/checkpoint_report.h"
+#include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"

@@ -1,7 +1,7 @@
 // What a command of `goodput` is, and what every command can be told.
 //
-// A command lives in tools/<name>/cmd_<name>.cpp: a class with its options as members, and a line in
-// tools/commands.cpp.
+// A command lives in tools/<folder>/cmd_<name>.cpp: a class with its options as members, and an entry in
+// tools/commands.def.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "sim/base/errors.h"
 
@@ -81,8 +80,5 @@ struct CommandInfo {
   std::string_view example;  // shown below the options by `goodput NAME --help`
   std::unique_ptr<Command> (*make)();
 };
-
-// Every command, in the order in which `goodput --help` lists them (tools/commands.cpp).
-[[nodiscard]] std::vector<CommandInfo> builtin_commands();
 
 }  // namespace goodput

@@ -148,11 +148,11 @@ int default_jobs() {
 
 }  // namespace
 
-ExitCode run_command_line(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err,
-                          Terminal terminal) {
+ExitCode run_command_line(const std::vector<CommandInfo>& commands, const std::vector<std::string>& arguments,
+                          std::ostream& out, std::ostream& err, Terminal terminal) {
   CommandLine line;
   line.options.jobs = default_jobs();
-  declare_commands(line, builtin_commands());
+  declare_commands(line, commands);
   try {
     line.app.parse(
         std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes the last first

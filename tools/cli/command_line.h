@@ -9,9 +9,10 @@
 
 namespace goodput {
 
-// Runs the command that `arguments` (without the program's name) ask for. Exceptions of our own bugs pass
-// through.
-[[nodiscard]] ExitCode run_command_line(const std::vector<std::string>& arguments, std::ostream& out,
+// Runs the one of `commands` that `arguments` (without the program's name) ask for. Exceptions of our own
+// bugs pass through.
+[[nodiscard]] ExitCode run_command_line(const std::vector<CommandInfo>& commands,
+                                        const std::vector<std::string>& arguments, std::ostream& out,
                                         std::ostream& err, Terminal terminal = {});
 
 }  // namespace goodput

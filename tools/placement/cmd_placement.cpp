@@ -1,12 +1,14 @@
-#include "tools/placement/cmd_placement.h"
-
+// `goodput placement`: how many replicas each expert of an MoE model gets, where they go, and what that
+// survives.
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/base/hash.h"
+#include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/progress_bar.h"

@@ -1,5 +1,4 @@
-#include "tools/plan/cmd_plan_step.h"
-
+// `goodput plan-step`: what one training step of a plan takes.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +15,7 @@
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
 #include "sim/base/text.h"
+#include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/plan/plan_provenance.h"

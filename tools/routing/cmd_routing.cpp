@@ -1,9 +1,9 @@
-#include "tools/routing/cmd_routing.h"
-
+// `goodput routing info FILE...` and `goodput routing synth CONFIG.json --out FILE`.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -13,6 +13,7 @@
 #include "models/routing/synthetic_routing.h"
 #include "sim/base/hash.h"
 #include "sim/base/text.h"
+#include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/routing/routing_report.h"

@@ -1,5 +1,4 @@
-#include "tools/simulate/cmd_simulate.h"
-
+// `goodput simulate`: how far a job gets under failures, by recovery policy, and where its time goes.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,6 +15,7 @@
 #include "models/scenario/scenario.h"
 #include "models/scenario/simulation.h"
 #include "sim/base/text.h"
+#include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/progress_bar.h"

@@ -1,9 +1,9 @@
-#include "tools/synth/cmd_synth.h"
-
+// `goodput synth`: a trace of a job that never ran, with known stragglers.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -11,6 +11,7 @@
 
 #include "models/cost/cost_models.h"
 #include "models/synth/synthetic_trace.h"
+#include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/plan/plan_provenance.h"

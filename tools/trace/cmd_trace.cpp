@@ -1,17 +1,18 @@
-#include "tools/trace/cmd_trace.h"
-
+// `goodput trace info FILE...` and `goodput trace convert IN... OUT`.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/text.h"
+#include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/trace/read_trace.h"

@@ -1,9 +1,9 @@
-#include "tools/whatif/cmd_whatif.h"
-
+// `goodput whatif TRACE...`: straggler analysis of a recorded training job.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
@@ -11,6 +11,7 @@
 
 #include "sim/whatif/whatif.h"
 #include "tools/chart/heatmap.h"
+#include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/trace/load_recording.h"

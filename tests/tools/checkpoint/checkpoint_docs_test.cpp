@@ -11,6 +11,7 @@
 #include "models/shape/swin_shape.h"
 #include "sim/config/config.h"
 #include "tools/cli/command_line.h"
+#include "tools/commands.h"
 
 namespace goodput {
 namespace {
@@ -26,7 +27,8 @@ json checkpoint_json() {
   std::ostringstream out;
   std::ostringstream err;
   const ExitCode code =
-      run_command_line({"checkpoint", GOODPUT_CONFIGS "/models/gpt2-moe-small.json", "--pec-k", "1",
+      run_command_line(builtin_commands(),
+                       {"checkpoint", GOODPUT_CONFIGS "/models/gpt2-moe-small.json", "--pec-k", "1",
                         "--interval", "100", "--faults", "250:3", "--quiet", "--json", "-"},
                        out, err);
   REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());

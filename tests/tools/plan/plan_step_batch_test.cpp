@@ -13,6 +13,7 @@
 
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
+#include "tools/commands.h"
 
 namespace goodput {
 namespace {
@@ -28,7 +29,7 @@ struct Run {
 Run run(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   std::ostringstream err;
-  const ExitCode code = run_command_line(arguments, out, err);
+  const ExitCode code = run_command_line(builtin_commands(), arguments, out, err);
   return {code, out.str(), err.str()};
 }
 

@@ -13,6 +13,7 @@
 #include "sim/config/config.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
+#include "tools/commands.h"
 
 namespace goodput {
 namespace {
@@ -27,7 +28,7 @@ std::string page(const std::string& name) {
 std::string output_of(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   std::ostringstream err;
-  const ExitCode code = run_command_line(arguments, out, err);
+  const ExitCode code = run_command_line(builtin_commands(), arguments, out, err);
   REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
   return out.str();
 }

@@ -1,5 +1,3 @@
-#include "tools/simulate/cmd_simulate.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "tests/tools/simulate/small_scenario.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
+#include "tools/commands.h"
 
 namespace goodput {
 namespace {
@@ -29,7 +28,7 @@ Said say(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "simulate");
   std::ostringstream out;
   std::ostringstream err;
-  const ExitCode code = run_command_line(arguments, out, err);
+  const ExitCode code = run_command_line(builtin_commands(), arguments, out, err);
   return {code, out.str(), err.str()};
 }
 

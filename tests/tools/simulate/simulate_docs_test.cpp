@@ -21,6 +21,7 @@
 #include "tests/tools/simulate/small_scenario.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
+#include "tools/commands.h"
 
 namespace goodput {
 namespace {
@@ -132,7 +133,8 @@ TEST_CASE("docs: every key of goodput.simulate/1 is explained") {
   const TemporaryFile file("scenario.json", testing::small_scenario().dump());
   std::ostringstream out;
   std::ostringstream err;
-  const ExitCode code = run_command_line({"simulate", file.path(), "--json", "-"}, out, err);
+  const ExitCode code =
+      run_command_line(builtin_commands(), {"simulate", file.path(), "--json", "-"}, out, err);
   REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
   const json result = json::parse(out.str());
   const auto check_keys = [&section](const json& object) {

@@ -1,5 +1,3 @@
-#include "tools/trace/cmd_trace.h"
-
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -11,6 +9,7 @@
 
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
+#include "tools/commands.h"
 
 namespace goodput {
 namespace {
@@ -24,7 +23,7 @@ struct Run {
 Run run(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   std::ostringstream err;
-  const ExitCode code = run_command_line(arguments, out, err);
+  const ExitCode code = run_command_line(builtin_commands(), arguments, out, err);
   return {code, out.str(), err.str()};
 }
 
