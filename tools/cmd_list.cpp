@@ -177,7 +177,7 @@ Result<Registry> find_registry(std::string_view name) {
     if (registry.name == name) return registry;
   }
   const std::vector<std::string_view> known = registry_names();
-  return Error{"", fmt::format("goodput list: cannot list {}{}; known: {}", goodput::quoted(name),
+  return Error{"", fmt::format("goodput list: cannot list {}{}; known: {}", in_quotes(name),
                                did_you_mean(name, known), fmt::join(known, ", "))};
 }
 

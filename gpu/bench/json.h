@@ -15,7 +15,7 @@
 namespace goodput::gpu::bench {
 
 // In double quotes. Bytes from 0x80 on are passed on: text is UTF-8.
-inline std::string quoted(std::string_view text) {
+inline std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -53,12 +53,12 @@ class JsonWriter {
   void end_array() { end(']'); }
   void key(std::string_view name) {
     separate();
-    text_ += quoted(name) + ": ";
+    text_ += in_quotes(name) + ": ";
     after_key_ = true;
   }
 
-  void value(std::string_view text) { put(quoted(text)); }
-  void value(const char* text) { put(quoted(text)); }
+  void value(std::string_view text) { put(in_quotes(text)); }
+  void value(const char* text) { put(in_quotes(text)); }
   void value(double number) { put(number_text(number)); }
   void value(std::int64_t number) { put(std::to_string(number)); }
   void value(std::uint64_t number) { put(std::to_string(number)); }

@@ -100,7 +100,7 @@ Result<std::string> calibration_path(const CostInputs& inputs) {
   std::error_code failed;
   if (fs::exists(path, failed)) return path;
   return Error{inputs.where + " /cost/calibration",
-               fmt::format("is missing, and there is no default file {}", goodput::quoted(path))};
+               fmt::format("is missing, and there is no default file {}", in_quotes(path))};
 }
 
 bool is_same_gpu(std::string_view one, std::string_view other) {
@@ -116,7 +116,7 @@ Status check_machine(const Calibration& calibration, const ClusterSpec& cluster)
   return Error{"/machine/gpu",
                fmt::format("is {}, but the cluster has GPU {}; measure that one, or name it in "
                            "\"stands_for\"",
-                           goodput::quoted(machine.gpu), goodput::quoted(cluster.gpu.name))};
+                           in_quotes(machine.gpu), in_quotes(cluster.gpu.name))};
 }
 
 CalibratedCost::CalibratedCost(const ClusterSpec& cluster, const RooflineParameters& parameters,

@@ -27,7 +27,7 @@ Result<std::unique_ptr<CostModel>> make_cost_model(const CostInputs& inputs) {
     known.push_back(info.name);
   }
   return Error{inputs.where + " /cost/model",
-               fmt::format("no cost model {}{}; known: {}", goodput::quoted(inputs.model),
+               fmt::format("no cost model {}{}; known: {}", in_quotes(inputs.model),
                            did_you_mean(inputs.model, known), fmt::join(known, ", "))};
 }
 

@@ -33,7 +33,7 @@ Result<FailureConfig> of_model(const nlohmann::json& value, const config::Place&
   for (const FailureModelInfo& info : failure_models()) {
     if (info.name == name) return info.config();
   }
-  return place.at("model").error(fmt::format("no failure model {}{}; known: {}", goodput::quoted(name),
+  return place.at("model").error(fmt::format("no failure model {}{}; known: {}", in_quotes(name),
                                              did_you_mean(name, known), fmt::join(known, ", ")));
 }
 

@@ -96,7 +96,7 @@ Status config_finish(TraceCap& cap) {
   for (std::size_t i = 0; i < cap.names.size(); ++i) {
     const auto here = cap.names.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::find(cap.names.begin(), here, *here) == here) continue;
-    return Error{fmt::format("/names/{}", i), fmt::format("{} is there twice", goodput::quoted(*here))};
+    return Error{fmt::format("/names/{}", i), fmt::format("{} is there twice", in_quotes(*here))};
   }
   if (cap.names.empty() || cap.nodes == 0 || index(cap.nodes) == cap.names.size()) return Ok{};
   return Error{"/nodes", fmt::format("is {}, but there are {} names", cap.nodes, cap.names.size())};

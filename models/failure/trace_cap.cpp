@@ -85,9 +85,8 @@ Result<Events> listed(const Events& events, const TraceCap& cap, const SpotTrace
   for (std::size_t i = 0; i < cap.names.size(); ++i) {
     const auto found = std::find(known.begin(), known.end(), cap.names[i]);
     if (found == known.end()) {
-      return Error{fmt::format("/names/{}", i),
-                   fmt::format("no node {} in {}{}", goodput::quoted(cap.names[i]), trace.file,
-                               did_you_mean(cap.names[i], known))};
+      return Error{fmt::format("/names/{}", i), fmt::format("no node {} in {}{}", in_quotes(cap.names[i]),
+                                                            trace.file, did_you_mean(cap.names[i], known))};
     }
     chosen[static_cast<std::size_t>(found - known.begin())] = true;
   }

@@ -160,7 +160,7 @@ Result<Allocation> parse_allocation(std::string_view name) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (kNames[i] == name) return static_cast<Allocation>(i);
   }
-  return Error{"", fmt::format("no allocation {}{}; known: {}", quoted(name), did_you_mean(name, kNames),
+  return Error{"", fmt::format("no allocation {}{}; known: {}", in_quotes(name), did_you_mean(name, kNames),
                                fmt::join(kNames, ", "))};
 }
 

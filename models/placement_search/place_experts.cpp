@@ -153,8 +153,8 @@ Result<PlacementPlan> parse_placement_plan(std::string_view name) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (kNames[i] == name) return static_cast<PlacementPlan>(i);
   }
-  return Error{"", fmt::format("no placement plan {}{}; known: {}", quoted(name), did_you_mean(name, kNames),
-                               fmt::join(kNames, ", "))};
+  return Error{"", fmt::format("no placement plan {}{}; known: {}", in_quotes(name),
+                               did_you_mean(name, kNames), fmt::join(kNames, ", "))};
 }
 
 Result<PlacedLayers> place_experts(std::span<const std::vector<std::int64_t>> loads, const ExpertNodes& nodes,

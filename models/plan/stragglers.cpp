@@ -90,7 +90,7 @@ Result<Straggler> of_kind(const nlohmann::json& value, const config::Place& plac
   const auto& name = kind->get_ref<const std::string&>();
   const auto found = std::find(std::begin(kStragglerKinds), std::end(kStragglerKinds), name);
   if (found == std::end(kStragglerKinds)) {
-    return place.at("kind").error(fmt::format("no straggler {}{}; known: {}", goodput::quoted(name),
+    return place.at("kind").error(fmt::format("no straggler {}{}; known: {}", in_quotes(name),
                                               did_you_mean(name, kStragglerKinds), kinds));
   }
   return make(static_cast<std::size_t>(found - std::begin(kStragglerKinds)),

@@ -150,7 +150,7 @@ Status check_pipeline(const TrainingPlan& plan) {
 Status check_precision(const TrainingPlan& plan) {
   if (plan.parallel.dtype != Dtype::kFp8 || plan.cluster.gpu.fp8) return Ok{};
   return Error{"/parallel/dtype", fmt::format("is \"fp8\", but GPU {} has none (no fp8_tflops)",
-                                              goodput::quoted(plan.cluster.gpu.name))};
+                                              in_quotes(plan.cluster.gpu.name))};
 }
 
 Status check_rules(const TrainingPlan& plan) {

@@ -97,10 +97,10 @@ Status apply_change(const ScenarioChange& change, json& scenario) {
     if (!scenario.contains(above)) {
       return bad_change(change,
                         fmt::format("the scenario has no object {}; set it as a whole first: {}={{...}}",
-                                    goodput::quoted(parent), on_one_line(parent)));
+                                    in_quotes(parent), on_one_line(parent)));
     }
     if (!scenario.at(above).is_structured())
-      return bad_change(change, fmt::format("{} is no object in the scenario", goodput::quoted(parent)));
+      return bad_change(change, fmt::format("{} is no object in the scenario", in_quotes(parent)));
     const json::json_pointer at(change.pointer);
     const json& parent_value = scenario.at(above);
     if (parent_value.is_array() && !scenario.contains(at) && at.back() != "-" &&

@@ -44,7 +44,7 @@ Status require_one_chunk(const ScheduleShape& shape, std::string_view schedule) 
   if (shape.chunks == 1) return Ok{};
   return Error{"/parallel/vpp",
                fmt::format("{} chunks a stage, but schedule {} runs one; use \"interleaved\"", shape.chunks,
-                           goodput::quoted(schedule))};
+                           in_quotes(schedule))};
 }
 
 std::span<const ScheduleInfo> schedules() {
@@ -62,7 +62,7 @@ Result<const PipelineSchedule*> find_schedule(std::string_view name) {
     if (info.name == name) return &info.schedule;
     known.push_back(info.name);
   }
-  return Error{"/parallel/schedule", fmt::format("no schedule {}{}; known: {}", goodput::quoted(name),
+  return Error{"/parallel/schedule", fmt::format("no schedule {}{}; known: {}", in_quotes(name),
                                                  did_you_mean(name, known), fmt::join(known, ", "))};
 }
 

@@ -68,7 +68,7 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   constexpr std::size_t kLongestShown = 60;
   const std::string shown = on_one_line(name.substr(0, kLongestShown));
   if (name.size() <= kLongestShown) return fmt::format("\"{}\"", shown);

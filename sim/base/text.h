@@ -24,7 +24,7 @@ namespace goodput {
 
 // `name` in double quotes, shortened when long and with control characters escaped: safe in one line of
 // output.
-[[nodiscard]] std::string quoted(std::string_view name);
+[[nodiscard]] std::string in_quotes(std::string_view name);
 
 // `text` with control characters escaped: safe on a terminal, whatever file names it quotes.
 [[nodiscard]] std::string on_one_line(std::string_view text);

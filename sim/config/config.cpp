@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 3> kAnnotations = {"source", "sources", "
 std::string shown(const json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array";
-  if (value.is_string()) return goodput::quoted(value.get_ref<const std::string&>());
+  if (value.is_string()) return in_quotes(value.get_ref<const std::string&>());
   return value.dump();
 }
 
@@ -111,7 +111,7 @@ Error no_such_name(const Place& place, const std::string& name, const fs::path& 
   }
   std::sort(there.begin(), there.end());
   const std::vector<std::string_view> names(there.begin(), there.end());
-  return place.error(fmt::format("no file {}{}", goodput::quoted((folder / (name + ".json")).string()),
+  return place.error(fmt::format("no file {}{}", in_quotes((folder / (name + ".json")).string()),
                                  did_you_mean(name, names)));
 }
 
@@ -120,8 +120,7 @@ Result<std::string> file_named(const std::string& name, const Place& place, cons
   std::error_code ignored;
   if (name.ends_with(".json")) {
     const fs::path file = base / name;
-    if (!fs::exists(file, ignored))
-      return place.error(fmt::format("no file {}", goodput::quoted(file.string())));
+    if (!fs::exists(file, ignored)) return place.error(fmt::format("no file {}", in_quotes(file.string())));
     return file.string();
   }
   const fs::path siblings = (base / ".." / folder).lexically_normal();

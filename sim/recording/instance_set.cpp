@@ -17,7 +17,7 @@ struct Term {
   std::string_view selector;  // the whole, for messages
 
   [[nodiscard]] Error error(std::string_view what) const {
-    return Error{"", fmt::format("selector {}: {}", quoted(selector), what)};
+    return Error{"", fmt::format("selector {}: {}", in_quotes(selector), what)};
   }
 };
 
@@ -44,7 +44,7 @@ Status keep_optype(const Term& term, const Recording& recording, InstanceBox& bo
   const auto wanted = split(term.value, ',');
   for (const std::string_view name : wanted) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      return term.error(fmt::format("unknown op type {}{}", quoted(name), did_you_mean(name, names)));
+      return term.error(fmt::format("unknown op type {}{}", in_quotes(name), did_you_mean(name, names)));
     }
   }
   for (std::size_t op = 0; op < box.ops.size(); ++op) {
@@ -87,7 +87,7 @@ Status apply(const Term& term, const Recording& recording, InstanceBox& box) {
     status = keep_numbers(term, box.steps, [&](std::size_t i) { return recording.steps[i]; });
   } else {
     return term.error(fmt::format("unknown key {}{}; keys are optype, stage, dp, worker, step, mb",
-                                  quoted(term.key), did_you_mean(term.key, kKeys)));
+                                  in_quotes(term.key), did_you_mean(term.key, kKeys)));
   }
   if (!status) return term.error(status.error().what);
   return status;
@@ -109,13 +109,13 @@ Result<InstanceBox> select(const Recording& recording, std::string_view selector
   for (const std::string_view part : split(selector, '&')) {
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
-      return Error{"", fmt::format("selector {}: {} is not key=value, for example stage=3", quoted(selector),
-                                   quoted(part))};
+      return Error{"", fmt::format("selector {}: {} is not key=value, for example stage=3",
+                                   in_quotes(selector), in_quotes(part))};
     }
     GOODPUT_TRY_STATUS(apply({part.substr(0, equals), part.substr(equals + 1), selector}, recording, box));
   }
   if (is_empty(box.ops) || is_empty(box.steps) || is_empty(box.dp_ranks)) {
-    return Error{"", fmt::format("selector {}: selects no op of this trace", quoted(selector))};
+    return Error{"", fmt::format("selector {}: selects no op of this trace", in_quotes(selector))};
   }
   return box;
 }

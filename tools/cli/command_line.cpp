@@ -21,7 +21,7 @@ std::string is_seed(const std::string& text) {
   std::uint64_t seed = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), seed);
   if (code == std::errc{} && end == text.data() + text.size()) return {};
-  return fmt::format("wants an integer from 0 to 2^64-1, not {}", goodput::quoted(text));
+  return fmt::format("wants an integer from 0 to 2^64-1, not {}", in_quotes(text));
 }
 
 // An option with an empty value is a script whose variable is not set, not an option left out.
@@ -84,7 +84,7 @@ std::string unknown_option(const CLI::App& app, const std::string& argument) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
   }
-  return fmt::format("{}: unknown option {}{}", full_name(app), goodput::quoted(name), suggest(name, known));
+  return fmt::format("{}: unknown option {}{}", full_name(app), in_quotes(name), suggest(name, known));
 }
 
 std::string unexpected_argument(const CLI::App& app, const std::string& argument) {
@@ -92,10 +92,9 @@ std::string unexpected_argument(const CLI::App& app, const std::string& argument
   for (const CLI::App* subcommand : app.get_subcommands([](const CLI::App*) { return true; })) {
     known.push_back(subcommand->get_name());
   }
-  if (known.empty())
-    return fmt::format("{}: unexpected argument {}", full_name(app), goodput::quoted(argument));
+  if (known.empty()) return fmt::format("{}: unexpected argument {}", full_name(app), in_quotes(argument));
   const std::string hint = suggest(argument, known);
-  return fmt::format("{}: unknown command {}{}", full_name(app), goodput::quoted(argument),
+  return fmt::format("{}: unknown command {}{}", full_name(app), in_quotes(argument),
                      hint.empty() ? "; see " + full_name(app) + " --help" : hint);
 }
 

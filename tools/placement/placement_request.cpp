@@ -28,7 +28,7 @@ Result<std::vector<std::int64_t>> parse_whole_numbers(std::string_view option, c
     const std::string_view entry(at, static_cast<std::size_t>(comma - at));
     if (failed != std::errc{} || parsed != comma || number < 0) {
       return Error{"", fmt::format("{}: entry {} is {}, want a whole number of at least 0 and below 2^63",
-                                   option, numbers.size(), goodput::quoted(entry))};
+                                   option, numbers.size(), in_quotes(entry))};
     }
     numbers.push_back(number);
     if (comma == end) return numbers;

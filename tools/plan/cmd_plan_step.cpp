@@ -29,7 +29,7 @@ namespace {
 Result<Granularity> find_granularity(const std::string& name) {
   if (name == "layers") return Granularity::kLayers;
   if (name == "ops") return Granularity::kOps;
-  return Error{"", fmt::format("--granularity is {}, want \"layers\" or \"ops\"", goodput::quoted(name))};
+  return Error{"", fmt::format("--granularity is {}, want \"layers\" or \"ops\"", in_quotes(name))};
 }
 
 class PlanStepCommand final : public Command {

@@ -104,10 +104,10 @@ Result<Positions> find_columns(const std::vector<std::string>& header, const std
     const auto found = std::find(names.begin(), names.end(), wanted);
     if (found == names.end()) {
       const std::string hint = did_you_mean(wanted, names);
-      return Error{where, fmt::format("no column {}{}", goodput::quoted(wanted), hint)};
+      return Error{where, fmt::format("no column {}{}", in_quotes(wanted), hint)};
     }
     if (std::find(found + 1, names.end(), wanted) != names.end())
-      return Error{where, fmt::format("column {} is there twice", goodput::quoted(wanted))};
+      return Error{where, fmt::format("column {} is there twice", in_quotes(wanted))};
     positions[i] = static_cast<std::size_t>(found - names.begin());
   }
   return positions;
@@ -128,8 +128,8 @@ Result<Values> read_values(const std::vector<std::string>& cells, const Position
     const auto [end, problem] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     const bool is_number = problem == std::errc{} && end == cell.data() + cell.size();
     if (!is_number || !(value >= 1 && value <= most) || value != std::floor(value)) {
-      return Error{
-          "", fmt::format("{} is {}, want a whole number from 1 to {}", name, goodput::quoted(cell), most)};
+      return Error{"",
+                   fmt::format("{} is {}, want a whole number from 1 to {}", name, in_quotes(cell), most)};
     }
     values[i] = static_cast<std::int32_t>(value);
   }

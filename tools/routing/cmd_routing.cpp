@@ -103,7 +103,7 @@ Result<RoutingFormat> find_output_format(const std::string& name) {
     if (format.name == name) return format;
     writable.push_back(format.name);
   }
-  return Error{"", fmt::format("--to: cannot write format {}{}; can write {}", goodput::quoted(name),
+  return Error{"", fmt::format("--to: cannot write format {}{}; can write {}", in_quotes(name),
                                did_you_mean(name, writable), fmt::join(writable, ", "))};
 }
 

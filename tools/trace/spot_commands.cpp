@@ -29,8 +29,8 @@ Result<std::optional<Choice>> parse_choice(const std::string& word, std::string_
   if (word.empty()) return std::optional<Choice>();
   const auto found = std::find(names.begin(), names.end(), word);
   if (found != names.end()) return std::optional(static_cast<Choice>(found - names.begin()));
-  return Error{"", fmt::format("{}: {} is none of {}{}", option, goodput::quoted(word),
-                               fmt::join(names, ", "), did_you_mean(word, names))};
+  return Error{"", fmt::format("{}: {} is none of {}{}", option, in_quotes(word), fmt::join(names, ", "),
+                               did_you_mean(word, names))};
 }
 
 std::string_view name_of(SpotMeaning meaning) {
@@ -121,7 +121,7 @@ Result<SpotFormat> output_format(const SpotTrace& trace, const std::string& to, 
                              "one of them or give --to {}",
                              trace.file, fmt::join(writable, "|"))};
   }
-  return Error{"", fmt::format("--to: cannot write a spot trace as {}{}; can write {}", goodput::quoted(to),
+  return Error{"", fmt::format("--to: cannot write a spot trace as {}{}; can write {}", in_quotes(to),
                                did_you_mean(to, writable), fmt::join(writable, ", "))};
 }
 

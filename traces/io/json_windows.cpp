@@ -137,7 +137,7 @@ Result<char> JsonEventWindows::require(std::string_view what) {
 Status JsonEventWindows::expect(char wanted) {
   GOODPUT_TRY(const char found, require(fmt::format("'{}'", wanted)));
   if (found != wanted) {
-    return error_at(scanned_, fmt::format("is {}, want '{}'", quoted({&buffer_[scanned_], 1}), wanted));
+    return error_at(scanned_, fmt::format("is {}, want '{}'", in_quotes({&buffer_[scanned_], 1}), wanted));
   }
   ++scanned_;
   return Ok{};
@@ -153,7 +153,7 @@ Status JsonEventWindows::open() {
     return error_at(scanned_,
                     fmt::format("is {}, want '[' or '{{': a Chrome trace is a JSON array of events or an "
                                 "object with \"traceEvents\"",
-                                quoted({&buffer_[scanned_], 1})));
+                                in_quotes({&buffer_[scanned_], 1})));
   }
   ++scanned_;
   in_object_ = first == '{';
@@ -231,7 +231,7 @@ Status JsonEventWindows::close() {
   GOODPUT_TRY(const bool more, skip_space());
   if (more) {
     return error_at(scanned_,
-                    fmt::format("{} stands behind the end of the trace", quoted({&buffer_[scanned_], 1})));
+                    fmt::format("{} stands behind the end of the trace", in_quotes({&buffer_[scanned_], 1})));
   }
   return Ok{};
 }

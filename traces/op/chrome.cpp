@@ -49,7 +49,7 @@ std::optional<std::string> bad_value(dom::parser& parser, std::string_view event
     event.remove_prefix(token.size());
     const std::string_view inner = is_string && token.size() > 1 ? token.substr(1, token.size() - 2) : token;
     if (!is_json(parser, token)) {
-      return fmt::format("{} is {}, want {}", quoted(key), quoted(inner),
+      return fmt::format("{} is {}, want {}", in_quotes(key), in_quotes(inner),
                          is_string ? "a JSON string" : "a JSON value that a double can hold");
     }
     if (is_string && without_space(event).starts_with(':')) key = inner;

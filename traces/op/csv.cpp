@@ -68,10 +68,10 @@ class RowParser {
     if (!field) return unclosed_quote();
     const auto [end, error] = std::from_chars(field->data(), field->data() + field->size(), value);
     if (error == std::errc::result_out_of_range) {
-      return fmt::format("{} is {}, which is no 64-bit integer", kOpColumnNames[column], quoted(*field));
+      return fmt::format("{} is {}, which is no 64-bit integer", kOpColumnNames[column], in_quotes(*field));
     }
     if (error == std::errc{} && end == field->data() + field->size()) return {};
-    return fmt::format("{} is {}, want an integer", kOpColumnNames[column], quoted(*field));
+    return fmt::format("{} is {}, want an integer", kOpColumnNames[column], in_quotes(*field));
   }
 
   Problem take_time(CsvFields& fields, std::size_t column, double& value) {
@@ -80,7 +80,7 @@ class RowParser {
       const auto field = fields.take();
       if (!field) return unclosed_quote();
       decimal = parse_decimal(*field);
-      if (!decimal) return fmt::format("{} is {}, want seconds", kOpColumnNames[column], quoted(*field));
+      if (!decimal) return fmt::format("{} is {}, want seconds", kOpColumnNames[column], in_quotes(*field));
     }
     value = decimal->value;
     times_are_float32_ = times_are_float32_ && is_written_float32(*decimal);

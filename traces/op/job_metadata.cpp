@@ -71,10 +71,10 @@ Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& p
     std::int64_t value = 0;
     if (!node.IsScalar() || !YAML::convert<std::int64_t>::decode(node, value) || value < size.least ||
         value > kLargestSize) {
-      return Error{fmt::format("{} /{}", path, size.key),
-                   fmt::format("is {}, want an integer from {} to {}",
-                               node.IsScalar() ? goodput::quoted(node.Scalar()) : "no number", size.least,
-                               kLargestSize)};
+      return Error{
+          fmt::format("{} /{}", path, size.key),
+          fmt::format("is {}, want an integer from {} to {}",
+                      node.IsScalar() ? in_quotes(node.Scalar()) : "no number", size.least, kLargestSize)};
     }
     fields.*size.field = value;
   }

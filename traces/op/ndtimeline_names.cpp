@@ -136,13 +136,13 @@ bool is_ignored_metric(std::string_view name) {
 
 std::string unknown_metric(std::string_view name) {
   if (const auto found = find_named(kUnsupported, name); found != std::end(kUnsupported)) {
-    return fmt::format("metric {} {}", quoted(name), found->why);
+    return fmt::format("metric {} {}", in_quotes(name), found->why);
   }
   std::string plain(name.substr(0, kLongestName + 1));
   std::ranges::transform(plain, plain.begin(), normalised);
   static constexpr auto kNames = all_spellings();
   const std::string suggestion = did_you_mean(plain, kNames);
-  return fmt::format("metric {} is unknown{}", quoted(name),
+  return fmt::format("metric {} is unknown{}", in_quotes(name),
                      suggestion.empty() ? "; it is no NDTimeline metric of a training step" : suggestion);
 }
 

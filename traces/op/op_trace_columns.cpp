@@ -19,7 +19,7 @@ bool is_ours(std::string_view name) {
 std::string nearest_other(std::string_view missing, std::span<const std::string_view> names) {
   for (const std::string_view name : names) {
     const std::string hint = is_ours(name) ? "" : did_you_mean(name, {&missing, 1});
-    if (!hint.empty()) return fmt::format(", but {}{}", quoted(name), hint);
+    if (!hint.empty()) return fmt::format(", but {}{}", in_quotes(name), hint);
   }
   std::string all;
   for (const std::string_view name : kOpColumnNames) all.append(all.empty() ? "" : ", ").append(name);
@@ -27,7 +27,7 @@ std::string nearest_other(std::string_view missing, std::span<const std::string_
 }
 
 Error missing_column(OpColumn column, std::span<const std::string_view> names, const std::string& where) {
-  std::string what = fmt::format("no column {}", quoted(name_of(column)));
+  std::string what = fmt::format("no column {}", in_quotes(name_of(column)));
   if (std::find(std::begin(kIdColumns), std::end(kIdColumns), column) != std::end(kIdColumns)) {
     what += " (seq_id, mc and mb_id are there together, or all absent and derived)";
   }
@@ -46,7 +46,7 @@ Result<OpTableLayout> find_op_columns(std::span<const std::string_view> names, c
     if (ours == kOpColumnNames.end()) continue;
     int& position = layout.position[static_cast<std::size_t>(ours - kOpColumnNames.begin())];
     if (position != OpTableLayout::kAbsent)
-      return Error{where, fmt::format("two columns {}", quoted(names[i]))};
+      return Error{where, fmt::format("two columns {}", in_quotes(names[i]))};
     position = static_cast<int>(i);
   }
   const bool no_ids = std::all_of(std::begin(kIdColumns), std::end(kIdColumns),
@@ -70,7 +70,7 @@ std::string unknown_op_type(std::string_view name) {
   std::array<std::string_view, kOpTypeCount> known;
   std::transform(kOpTypes.begin(), kOpTypes.end(), known.begin(),
                  [](const OpTypeInfo& type) { return type.name; });
-  return fmt::format("unknown optype {}{}", quoted(name), did_you_mean(name, known));
+  return fmt::format("unknown optype {}{}", in_quotes(name), did_you_mean(name, known));
 }
 
 }  // namespace goodput

@@ -29,7 +29,7 @@ Result<const OpTraceFormat*> find_format(const Formats& formats, std::string_vie
     if (format.name == name) return &format;
     known.push_back(format.name);
   }
-  return Error{"", fmt::format("unknown format {}{}; known: {}", quoted(name), did_you_mean(name, known),
+  return Error{"", fmt::format("unknown format {}{}; known: {}", in_quotes(name), did_you_mean(name, known),
                                names_of(formats))};
 }
 
@@ -42,7 +42,7 @@ Result<const OpTraceFormat*> detect_format(const Formats& formats, ByteSource& s
   }
   return Error{source.path(),
                fmt::format("is no op trace in a known format ({}); it begins with {}", names_of(formats),
-                           quoted(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
+                           in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
 }
 
 // Appends the rows, the format and the notes of one file.

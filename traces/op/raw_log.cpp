@@ -86,7 +86,7 @@ std::optional<std::string> append_ops(const RawLogRecord& record, OpType type, O
     row.duration_s = record.durations_s[i];
     row.seq_id = kUnset;
     if (const auto problem = trace.append(row)) {
-      return fmt::format("op {} of {}: {}", i + 1, quoted(record.metric), *problem);
+      return fmt::format("op {} of {}: {}", i + 1, in_quotes(record.metric), *problem);
     }
     ++reading.ops;
   }

@@ -27,11 +27,11 @@ struct StepRange {
 
 Error broken(const PythonCursor& cursor, std::string_view wanted) {
   if (cursor.rest().empty()) return {"", fmt::format("the record is cut short where {} should be", wanted)};
-  return {"", fmt::format("the record has {} where {} should be", quoted(cursor.rest()), wanted)};
+  return {"", fmt::format("the record has {} where {} should be", in_quotes(cursor.rest()), wanted)};
 }
 
 Status expect(PythonCursor& cursor, std::string_view literal) {
-  if (!cursor.accept(literal)) return broken(cursor, quoted(literal));
+  if (!cursor.accept(literal)) return broken(cursor, in_quotes(literal));
   return Ok{};
 }
 
@@ -137,7 +137,7 @@ Result<std::vector<std::int64_t>> assign_steps(const std::vector<TagStep>& tags,
     return Error{
         "", fmt::format("the {} ops of {} do not divide evenly over the {} steps of {}; record the step in "
                         "every op's tag",
-                        ops, quoted(metric), length, to_string(range))};
+                        ops, in_quotes(metric), length, to_string(range))};
   }
   const std::int64_t ops_per_step = ops / length;
   for (std::int64_t i = 0; i < ops; ++i) steps.push_back(range.begin + i / ops_per_step * range.stride);

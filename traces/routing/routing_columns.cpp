@@ -56,7 +56,8 @@ Error unknown_column(std::string_view name, std::span<const RoutingColumn> known
     if (!is_load) names.push_back(kNames[static_cast<std::size_t>(column)]);
     listed.append(listed.empty() ? "" : ", ").append(is_load ? "e0, e1, ..." : names.back());
   }
-  return {"", fmt::format("unknown column {}{}; known: {}", quoted(name), did_you_mean(name, names), listed)};
+  return {"",
+          fmt::format("unknown column {}{}; known: {}", in_quotes(name), did_you_mean(name, names), listed)};
 }
 
 // `names`: the columns there are, by their own names.
@@ -122,7 +123,7 @@ Result<std::int64_t> take_number(CsvFields& fields, const RoutingField& field, s
   const auto text = fields.take();
   if (!text) return Error{"", std::string(kUnclosedQuote)};
   const auto refuse = [&](std::string_view wish) {
-    return Error{"", fmt::format("{} is {}, {}", name_of(field), quoted(*text), wish)};
+    return Error{"", fmt::format("{} is {}, {}", name_of(field), in_quotes(*text), wish)};
   };
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);

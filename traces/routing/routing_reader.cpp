@@ -25,7 +25,7 @@ Result<const RoutingFormat*> detect_format(const std::vector<RoutingFormat>& for
   return Error{
       source.path(),
       fmt::format("is no routing trace in a known format ({}; say `goodput list formats`); it begins with {}",
-                  known, quoted(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
+                  known, in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
 }
 
 }  // namespace

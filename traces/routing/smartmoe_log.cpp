@@ -130,8 +130,8 @@ class LogLines {
   static Error malformed(const Cursor& cursor, std::string_view wish) {
     constexpr std::size_t kShownBytes = 24;
     if (cursor.at_end()) return {"", fmt::format("the line ends early: {}", wish)};
-    return {"",
-            fmt::format("cannot read it from {} on: {}", quoted(cursor.rest().substr(0, kShownBytes)), wish)};
+    return {"", fmt::format("cannot read it from {} on: {}", in_quotes(cursor.rest().substr(0, kShownBytes)),
+                            wish)};
   }
 
   LogName name_;

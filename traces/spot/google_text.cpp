@@ -51,14 +51,15 @@ std::optional<std::array<int, 3>> split_numbers(std::string_view text, char sepa
 Result<std::chrono::seconds> parse_timestamp(std::string_view date, std::string_view clock) {
   using std::chrono::days;
   const auto ymd = split_numbers(date, '-', {4, 2, 2});
-  if (!ymd) return Error{"", fmt::format("the date is {}, want YYYY-MM-DD", quoted(date))};
+  if (!ymd) return Error{"", fmt::format("the date is {}, want YYYY-MM-DD", in_quotes(date))};
   const std::chrono::year_month_day day{std::chrono::year{(*ymd)[0]},
                                         std::chrono::month{static_cast<unsigned>((*ymd)[1])},
                                         std::chrono::day{static_cast<unsigned>((*ymd)[2])}};
-  if (!day.ok()) return Error{"", fmt::format("the date is {}, a day that no calendar has", quoted(date))};
+  if (!day.ok()) return Error{"", fmt::format("the date is {}, a day that no calendar has", in_quotes(date))};
   const auto hms = split_numbers(clock, ':', {2, 2, 2});
   if (!hms || (*hms)[0] > 23 || (*hms)[1] > 59 || (*hms)[2] > 59)
-    return Error{"", fmt::format("the time is {}, want HH:MM:SS from 00:00:00 to 23:59:59", quoted(clock))};
+    return Error{"",
+                 fmt::format("the time is {}, want HH:MM:SS from 00:00:00 to 23:59:59", in_quotes(clock))};
   return std::chrono::sys_days{day}.time_since_epoch() + std::chrono::hours{(*hms)[0]} +
          std::chrono::minutes{(*hms)[1]} + std::chrono::seconds{(*hms)[2]};
 }
@@ -75,7 +76,7 @@ class GoogleRows {
     if (!origin_) origin_ = stamp;
     if (stamp - *origin_ > kLongest || *origin_ - stamp > kLongest) {
       return Error{"", fmt::format("{} is more than 100 years from the first row; is the year right?",
-                                   quoted(fields[0]))};
+                                   in_quotes(fields[0]))};
     }
     return add(SimTime{stamp - *origin_}, count);
   }

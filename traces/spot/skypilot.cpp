@@ -142,7 +142,7 @@ class SkypilotFile {
 
   static Error no_number(ondemand::value& element, std::string_view what, std::string_view wish) {
     const std::string_view token = without_space_behind(element.raw_json_token());
-    return {"", fmt::format("{} is {}, want {}", what, quoted(token), wish)};
+    return {"", fmt::format("{} is {}, want {}", what, in_quotes(token), wish)};
   }
 
   // Whole numbers, also written with a fraction of zeros.

@@ -25,11 +25,11 @@ Result<std::vector<std::size_t>> parse_spot_header(std::string_view line,
     const auto found = std::find(known.begin(), known.end(), name);
     const auto place = static_cast<std::size_t>(found - known.begin());
     if (found == known.end()) {
-      return Error{"", fmt::format("unknown column {}{}; known: {}", quoted(name), did_you_mean(name, known),
-                                   fmt::join(known, ", "))};
+      return Error{"", fmt::format("unknown column {}{}; known: {}", in_quotes(name),
+                                   did_you_mean(name, known), fmt::join(known, ", "))};
     }
     if (std::find(columns.begin(), columns.end(), place) != columns.end())
-      return Error{"", fmt::format("column {} is there twice", quoted(name))};
+      return Error{"", fmt::format("column {} is there twice", in_quotes(name))};
     columns.push_back(place);
   }
   return columns;

@@ -19,8 +19,8 @@ Status check_name(std::string_view name) {
   const auto is_bad = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == 0x7f; };
   if (!name.empty() && name.size() <= kLongestName && std::none_of(name.begin(), name.end(), is_bad))
     return Ok{};
-  return Error{"", fmt::format("node is {}, want a name of 1 to {} characters without quotes", quoted(name),
-                               kLongestName)};
+  return Error{"", fmt::format("node is {}, want a name of 1 to {} characters without quotes",
+                               in_quotes(name), kLongestName)};
 }
 
 std::string seconds_text(SimTime time) {
@@ -45,7 +45,7 @@ Result<NodeId> SpotEventRows::id_of(std::string_view name) {
 
 Error SpotEventRows::impossible(NodeEvent::Kind kind, NodeId id) const {
   const auto index = static_cast<std::size_t>(id);
-  const std::string name = quoted(trace_.node_names[index]);
+  const std::string name = in_quotes(trace_.node_names[index]);
   const Node& node = nodes_[index];
   if (kind == NodeEvent::Kind::kAdd) {
     return {"", fmt::format("node {} is added, but it is there since line {}; remove one of the two rows",
@@ -76,7 +76,7 @@ Status SpotEventRows::add(const Text& row, const TimeColumn& column, std::size_t
   if (row.event == "add") return add(time, NodeEvent::Kind::kAdd, row.node, line);
   if (row.event == "remove") return add(time, NodeEvent::Kind::kRemove, row.node, line);
   constexpr std::string_view kKnown[] = {"add", "remove"};
-  return Error{"", fmt::format("event is {}, want add or remove{}", quoted(row.event),
+  return Error{"", fmt::format("event is {}, want add or remove{}", in_quotes(row.event),
                                did_you_mean(row.event, kKnown))};
 }
 

@@ -25,7 +25,7 @@ bool is_digits(std::string_view text) {
 }
 
 Error no_time(std::string_view text, std::string_view column, std::string_view why) {
-  return {"", fmt::format("{} is {}, {}", column, quoted(text), why)};
+  return {"", fmt::format("{} is {}, {}", column, in_quotes(text), why)};
 }
 
 // The digits behind the point as nanoseconds; `unit` shrinks tenfold a digit.
@@ -70,8 +70,8 @@ Result<std::int32_t> parse_spot_count(std::string_view text, std::string_view co
   std::int64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error == std::errc{} && end == text.data() + text.size()) return check_spot_count(count, column);
-  return Error{
-      "", fmt::format("{} is {}, want a number of nodes from 0 to {}", column, quoted(text), kMostSpotNodes)};
+  return Error{"", fmt::format("{} is {}, want a number of nodes from 0 to {}", column, in_quotes(text),
+                               kMostSpotNodes)};
 }
 
 Result<double> check_spot_price(double price, std::string_view column) {
@@ -82,7 +82,7 @@ Result<double> check_spot_price(double price, std::string_view column) {
 
 Result<double> parse_spot_price(std::string_view text, std::string_view column) {
   if (const auto decimal = parse_decimal(text)) return check_spot_price(decimal->value, column);
-  return Error{"", fmt::format("{} is {}, want USD a node and hour from 0 to {}", column, quoted(text),
+  return Error{"", fmt::format("{} is {}, want USD a node and hour from 0 to {}", column, in_quotes(text),
                                kMostSpotPrice)};
 }
 

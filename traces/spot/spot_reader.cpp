@@ -29,7 +29,7 @@ Result<const SpotFormat*> find_format(const std::vector<SpotFormat>& formats, st
     listed.append(listed.empty() ? "" : ", ").append(format.name);
   }
   return Error{
-      "", fmt::format("unknown format {}{}; known: {}", quoted(name), did_you_mean(name, known), listed)};
+      "", fmt::format("unknown format {}{}; known: {}", in_quotes(name), did_you_mean(name, known), listed)};
 }
 
 Result<const SpotFormat*> detect_format(const std::vector<SpotFormat>& formats, ByteSource& source) {
@@ -42,7 +42,7 @@ Result<const SpotFormat*> detect_format(const std::vector<SpotFormat>& formats, 
   return Error{
       source.path(),
       fmt::format("is no spot trace in a known format ({}; say `goodput list formats`); it begins with {}",
-                  known, quoted(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
+                  known, in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
 }
 
 Result<SpotMeaning> settle_meaning(const SpotContent& content, const SpotOptions& options,

@@ -106,9 +106,9 @@ TEST_CASE("did you mean: the distance counts insertions, deletions, substitution
 }
 
 TEST_CASE("did you mean: quoted names stay on one line and short") {
-  CHECK(quoted("plain") == "\"plain\"");
-  CHECK(quoted("a\nb\x1b") == "\"a\\x0ab\\x1b\"");
-  CHECK(quoted(std::string(70, 'y')) == "\"" + std::string(60, 'y') + "...\" (70 characters)");
+  CHECK(in_quotes("plain") == "\"plain\"");
+  CHECK(in_quotes("a\nb\x1b") == "\"a\\x0ab\\x1b\"");
+  CHECK(in_quotes(std::string(70, 'y')) == "\"" + std::string(60, 'y') + "...\" (70 characters)");
 }
 
 TEST_CASE("errors: a message names the place when there is one") {
