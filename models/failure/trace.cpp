@@ -32,17 +32,13 @@ class TraceReplay final : public FailureModel {
   SimTime end_;
 };
 
-double seconds(SimTime time) {
-  return to_seconds(time.time_since_epoch());
-}
-
 Result<TraceSegment> segment_of(const TraceFailures& failures, const SpotTrace& trace) {
   const TraceSegment segment{SimTime{failures.from}, failures.to ? SimTime{*failures.to} : trace.end};
-  const std::string ends = fmt::format("but {} ends at {} s", trace.file, seconds(trace.end));
+  const std::string ends = fmt::format("but {} ends at {} s", trace.file, to_seconds(trace.end));
   if (segment.begin >= trace.end && segment.begin > SimTime{}) {
-    return Error{"/from_s", fmt::format("is {}, {}", seconds(segment.begin), ends)};
+    return Error{"/from_s", fmt::format("is {}, {}", to_seconds(segment.begin), ends)};
   }
-  if (segment.end > trace.end) return Error{"/to_s", fmt::format("is {}, {}", seconds(segment.end), ends)};
+  if (segment.end > trace.end) return Error{"/to_s", fmt::format("is {}, {}", to_seconds(segment.end), ends)};
   return segment;
 }
 
@@ -60,7 +56,7 @@ Status check_trace(const TraceFailures& failures, const SpotTrace& trace, const 
     return Error{"/holes",
                  fmt::format("{} says nothing from {} s to {} s; \"holes\": \"hold\" keeps the nodes "
                              "of before, from_s and to_s choose another part",
-                             trace.file, seconds(hole.begin), seconds(hole.end))};
+                             trace.file, to_seconds(hole.begin), to_seconds(hole.end))};
   }
   return Ok{};
 }

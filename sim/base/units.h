@@ -30,6 +30,9 @@ using SimTime = SimClock::time_point;
 [[nodiscard]] constexpr double to_seconds(SimDuration duration) {
   return std::chrono::duration<double>(duration).count();
 }
+[[nodiscard]] constexpr double to_seconds(SimTime time) {
+  return to_seconds(time.time_since_epoch());
+}
 
 // Node-nanoseconds: a thousand nodes for a year do not fit 64 bits.
 __extension__ using NodeTime = __int128;

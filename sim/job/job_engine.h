@@ -45,7 +45,7 @@ struct JobResult {
   std::int64_t nodes_lost = 0;                  // while the job ran
   std::vector<PolicyMetric> metrics{};
 
-  [[nodiscard]] double wall_s() const { return to_seconds(end.time_since_epoch()); }
+  [[nodiscard]] double wall_s() const { return to_seconds(end); }
   // Productive time over wall-clock time; 0 for a run of no time.
   [[nodiscard]] double goodput() const;
   // The same without the time for which it waited for nodes: effective training time ratio.

@@ -16,8 +16,6 @@
 namespace goodput {
 namespace {
 
-using nlohmann::json;
-
 // As messages about failure models have it: a list of one is no list.
 std::string pointer_of(const Scenario& scenario, std::size_t model) {
   return scenario.failures.size() == 1 ? "/failures" : fmt::format("/failures/{}", model);
@@ -42,7 +40,7 @@ Result<std::vector<double>> read_slowdowns(const std::string& path) {
   const auto error = [&](std::string what) {
     return Error{fmt::format("{} /{}", path, kKey), std::move(what)};
   };
-  GOODPUT_TRY(const json result, config::parse_file(path));
+  GOODPUT_TRY(const nlohmann::json result, config::parse_file(path));
   const auto workers = result.is_object() ? result.find(kKey) : result.end();
   if (!result.is_object() || workers == result.end())
     return error("is missing, want the result of `goodput whatif --json`");

@@ -10,10 +10,6 @@
 namespace goodput {
 namespace {
 
-double seconds(SimTime time) {
-  return to_seconds(time.time_since_epoch());
-}
-
 // What counts, step by step, so that it is known after a return to an earlier step.
 class TrainedSamples {
  public:
@@ -101,9 +97,9 @@ std::string throughput_csv(std::span<const RecordedRun> runs) {
   for (const RecordedRun& run : runs) {
     const std::string policy = csv_field(run.policy);
     for (const ThroughputPoint& point : throughput_of(run)) {
-      fmt::format_to(std::back_inserter(csv), "{},{},{},{},{:.0f},{:.6g},{}\n", seconds(point.time), policy,
-                     point.nodes_held, point.nodes_used, std::floor(point.samples), point.samples_per_s,
-                     point.bucket ? info(*point.bucket).name : "");
+      fmt::format_to(std::back_inserter(csv), "{},{},{},{},{:.0f},{:.6g},{}\n", to_seconds(point.time),
+                     policy, point.nodes_held, point.nodes_used, std::floor(point.samples),
+                     point.samples_per_s, point.bucket ? info(*point.bucket).name : "");
     }
   }
   return csv;

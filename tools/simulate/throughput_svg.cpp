@@ -18,7 +18,7 @@ namespace {
 // Told apart by who does not see all colours (Okabe and Ito), then whatever is left.
 constexpr std::array<std::string_view, 10> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
                                                        "#56b4e9", "#000000", "#8c564b", "#7f7f7f", "#6a3d9a"};
-constexpr double kWidth = 960;
+constexpr double kFigureWidth = 960;
 constexpr double kLeft = 76;
 constexpr double kRight = 24;
 constexpr double kLetter = 7.2;     // width of one, about
@@ -50,7 +50,9 @@ struct Panel {
   double most_value = 1;
   double most_s = 1;
 
-  [[nodiscard]] double x(double time_s) const { return kLeft + (kWidth - kLeft - kRight) * time_s / most_s; }
+  [[nodiscard]] double x(double time_s) const {
+    return kLeft + (kFigureWidth - kLeft - kRight) * time_s / most_s;
+  }
   [[nodiscard]] double y(double value) const { return top + height * (1 - value / most_value); }
   [[nodiscard]] double bottom() const { return top + height; }
 };
@@ -90,10 +92,6 @@ class Line {
   bool skipped_ = false;
 };
 
-double seconds(SimTime time) {
-  return to_seconds(time.time_since_epoch());
-}
-
 class ThroughputFigure {
  public:
   ThroughputFigure(std::span<const RecordedRun> runs, std::string_view title) : runs_(runs), title_(title) {
@@ -106,7 +104,7 @@ class ThroughputFigure {
       }
       if (longest_ == nullptr || run.end > longest_->end) longest_ = &run;
     }
-    time_ = time_axis(longest_ == nullptr ? 0 : seconds(longest_->end));
+    time_ = time_axis(longest_ == nullptr ? 0 : to_seconds(longest_->end));
     samples_ = count_axis(most_samples, 7);
     nodes_ = count_axis(most_nodes_, 4);
   }
@@ -126,7 +124,7 @@ class ThroughputFigure {
                "\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
                "<g font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"{3}\">\n"
                "<text x=\"{4}\" y=\"32\" font-size=\"17\" font-weight=\"bold\">{2}</text>\n",
-               kWidth, height, escaped(title_), kInk, kLeft) +
+               kFigureWidth, height, escaped(title_), kInk, kLeft) +
            svg_ + "</g>\n</svg>\n";
   }
 
@@ -152,7 +150,7 @@ class ThroughputFigure {
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const std::string name = escaped(runs_[i].policy);
       const double width = 34 + kLetter * static_cast<double>(runs_[i].policy.size()) + 20;
-      if (x > kLeft && x + width > kWidth - kRight) {
+      if (x > kLeft && x + width > kFigureWidth - kRight) {
         x = kLeft;
         y += 22;
       }
@@ -170,8 +168,8 @@ class ThroughputFigure {
           kGrid);
     }
     for (const AxisTick& tick : values.ticks) {
-      put(R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="{}"/>)", kLeft, panel.y(tick.value), kWidth - kRight,
-          tick.value == 0 ? kAxis : kGrid);
+      put(R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="{}"/>)", kLeft, panel.y(tick.value),
+          kFigureWidth - kRight, tick.value == 0 ? kAxis : kGrid);
       put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)", kLeft - 8, panel.y(tick.value) + 4.5,
           tick.label);
     }
@@ -182,7 +180,7 @@ class ThroughputFigure {
     Line line;
     double before = 0;
     for (const ThroughputPoint& point : points_[policy]) {
-      const double x = panel.x(seconds(point.time));
+      const double x = panel.x(to_seconds(point.time));
       // What is lost is lost at once.
       if (point.samples < before) line.to(x, panel.y(before));
       line.to(x, panel.y(point.samples));
@@ -198,12 +196,12 @@ class ThroughputFigure {
     double before = 0;
     line.to(panel.x(0), panel.y(0));
     for (const auto& [time, held] : longest_->nodes_held()) {
-      line.to(panel.x(seconds(time)), panel.y(before));
-      line.to(panel.x(seconds(time)), panel.y(held));
+      line.to(panel.x(to_seconds(time)), panel.y(before));
+      line.to(panel.x(to_seconds(time)), panel.y(held));
       before = held;
     }
-    line.to(panel.x(seconds(longest_->end)), panel.y(before));
-    line.to(panel.x(seconds(longest_->end)), panel.y(0));
+    line.to(panel.x(to_seconds(longest_->end)), panel.y(before));
+    line.to(panel.x(to_seconds(longest_->end)), panel.y(0));
     put(R"(<path d="{}z" stroke="{}" stroke-width="1.2" fill="#d9dfe6"/>)", std::move(line).path(), kAxis);
   }
 
@@ -213,7 +211,7 @@ class ThroughputFigure {
           panel.bottom() + 20, tick.label);
     }
     put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" fill="{}">time ({})</text>)",
-        (kLeft + kWidth - kRight) / 2, panel.bottom() + 42, kAxis, time_.unit);
+        (kLeft + kFigureWidth - kRight) / 2, panel.bottom() + 42, kAxis, time_.unit);
   }
 
   std::span<const RecordedRun> runs_;

@@ -51,10 +51,6 @@ Result<SpotTrace> read_one(const TraceFiles& files, const SpotWords& words) {
   return read_spot_trace(files.paths[0], options);
 }
 
-double seconds(SimTime time) {
-  return to_seconds(time.time_since_epoch());
-}
-
 double share_of_several(const RemovalBatches& batches) {
   return static_cast<double>(batches.of_several) / static_cast<double>(batches.count);
 }
@@ -82,7 +78,7 @@ void add_numbers(const SpotTrace& trace, const SpotSummary& summary, ordered_jso
   json["longest_outage_s"] = to_seconds(summary.longest_outage);
   const bool has_outage = summary.longest_outage > SimDuration{};
   json["longest_outage_begin_s"] =
-      or_null(has_outage ? std::optional(seconds(summary.longest_outage_begin)) : std::nullopt);
+      or_null(has_outage ? std::optional(to_seconds(summary.longest_outage_begin)) : std::nullopt);
 }
 
 ordered_json info_json(const SpotTrace& trace, const SpotSummary& summary, const CommandContext& context) {
@@ -96,7 +92,7 @@ ordered_json info_json(const SpotTrace& trace, const SpotSummary& summary, const
   add_numbers(trace, summary, json);
   json["holes"] = ordered_json::array();
   for (const SpotHole& hole : trace.holes)
-    json["holes"].push_back({{"begin_s", seconds(hole.begin)}, {"end_s", seconds(hole.end)}});
+    json["holes"].push_back({{"begin_s", to_seconds(hole.begin)}, {"end_s", to_seconds(hole.end)}});
   json["usd_per_node_hour"] = nullptr;
   if (const auto& price = summary.price)
     json["usd_per_node_hour"] = {{"min", price->min}, {"mean", price->mean}, {"max", price->max}};

@@ -114,10 +114,6 @@ std::string count_of(std::int64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
-double since_start(SimTime time) {
-  return to_seconds(time.time_since_epoch());
-}
-
 std::string describe_drops(const SpotSummary& summary) {
   constexpr std::size_t kShown = 8;
   std::string text = fmt::format("{}", summary.drops);
@@ -141,8 +137,8 @@ std::string describe_holes(const SpotTrace& trace, const SpotSummary& summary) {
   std::string text =
       fmt::format("{}, {:.6g} s in all", trace.holes.size(), to_seconds(summary.duration - summary.known));
   for (std::size_t i = 0; i < std::min(kShown, trace.holes.size()); ++i) {
-    text += fmt::format("{}{:.9g} to {:.9g} s", i == 0 ? ": " : ", ", since_start(trace.holes[i].begin),
-                        since_start(trace.holes[i].end));
+    text += fmt::format("{}{:.9g} to {:.9g} s", i == 0 ? ": " : ", ", to_seconds(trace.holes[i].begin),
+                        to_seconds(trace.holes[i].end));
   }
   return trace.holes.size() > kShown ? text + ", ..." : text;
 }
@@ -217,7 +213,7 @@ std::string describe(const SpotTrace& trace, const SpotSummary& summary) {
   if (summary.longest_outage > SimDuration{}) {
     line("longest outage",
          fmt::format("{:.9g} s without a node, from {:.9g} s", to_seconds(summary.longest_outage),
-                     since_start(summary.longest_outage_begin)));
+                     to_seconds(summary.longest_outage_begin)));
   }
   line("holes", trace.holes.empty() ? "none" : describe_holes(trace, summary));
   if (summary.price) {

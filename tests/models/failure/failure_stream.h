@@ -19,9 +19,6 @@ using NodeEvents = std::vector<NodeEvent>;
 inline SimTime at_s(double seconds) {
   return SimTime{from_seconds(seconds)};
 }
-inline double s_of(SimTime time) {
-  return to_seconds(time.time_since_epoch());
-}
 
 // The value of "failures" in a file folder/job.json.
 Result<std::vector<FailureConfig>> read_failures(std::string_view text);
@@ -79,8 +76,8 @@ inline NodeEvents check_stream(FailureModel& model, SimTime until) {
     if (event->time > until) return events;
     const std::string problem = contract.check(*event);
     if (!problem.empty()) {
-      FAIL("event " << events.size() << " at " << s_of(event->time) << " s, node " << event->node << ": "
-                    << problem);
+      FAIL("event " << events.size() << " at " << to_seconds(event->time) << " s, node " << event->node
+                    << ": " << problem);
     }
     events.push_back(*event);
   }
@@ -104,7 +101,7 @@ inline std::string shown(const NodeEvents& events) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     const NodeEvent& event = events[i];
     if (i == 0 || event.time != events[i - 1].time) {
-      text += fmt::format("{}{}", i == 0 ? "" : " | ", s_of(event.time));
+      text += fmt::format("{}{}", i == 0 ? "" : " | ", to_seconds(event.time));
     }
     text += fmt::format(" {}{}", std::string_view("-+~")[static_cast<std::size_t>(event.kind)], event.node);
     if (event.kind == NodeEvent::Kind::kSpeed) text += fmt::format("@{}", event.speed);

@@ -17,7 +17,7 @@ double mean_between_losses_s(FailureModel& model, int failures) {
   for (;;) {
     const auto event = model.next();
     REQUIRE(event);
-    if (event->kind == Kind::kRemove && --failures == 0) return s_of(event->time);
+    if (event->kind == Kind::kRemove && --failures == 0) return to_seconds(event->time);
   }
 }
 

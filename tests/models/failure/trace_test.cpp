@@ -260,7 +260,7 @@ TEST_CASE("trace: p3 has 177 adds and 167 losses, at most 32 nodes and 273.1 nod
   CHECK(peak_of(events) == 32);
   double node_hours = 0;
   for (const NodeEvent& event : events) {
-    node_hours += (40'920 - s_of(event.time)) / 3600 * (event.kind == Kind::kAdd ? 1 : -1);
+    node_hours += (40'920 - to_seconds(event.time)) / 3600 * (event.kind == Kind::kAdd ? 1 : -1);
   }
   CHECK(node_hours == doctest::Approx(273.1).epsilon(2e-4));
 }
