@@ -10,8 +10,6 @@
 namespace goodput {
 namespace {
 
-constexpr std::size_t kWordBits = 64;
-
 template <typename Visit>
 void for_each_bit(std::uint64_t word, std::size_t first, const Visit& visit) {
   for (; word != 0; word &= word - 1) visit(first + static_cast<std::size_t>(std::countr_zero(word)));

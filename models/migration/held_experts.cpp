@@ -7,8 +7,6 @@
 namespace goodput {
 namespace {
 
-constexpr std::size_t kWordBits = 64;
-
 std::vector<std::size_t> first_words(std::span<const ExpertPlacement> layers) {
   std::vector<std::size_t> first = {0};
   for (const ExpertPlacement& layer : layers) {

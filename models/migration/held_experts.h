@@ -19,6 +19,8 @@ struct PlacedExperts {
   friend bool operator==(const PlacedExperts&, const PlacedExperts&) = default;
 };
 
+inline constexpr std::size_t kWordBits = 64;  // of HeldExperts' words
+
 // The experts of every (node, layer) as a bit set: replicas of one expert on one node are one bit.
 class HeldExperts {
  public:

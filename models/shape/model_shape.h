@@ -78,6 +78,8 @@ struct ModelParameters {
 // experts top_k and the shared ones; multi-token prediction does not count.
 [[nodiscard]] double useful_flops_per_token(const ModelShape& model, std::int64_t sequence_length);
 
+inline constexpr double kMostParameters = 1e16;  // of any model: keeps every count of ours inside 63 bits
+
 // configs/models/*.json (docs/formats.md).
 [[nodiscard]] Result<ModelShape> read_model(const std::string& path);
 [[nodiscard]] config::Fields config_fields(ModelShape& model);

@@ -13,7 +13,6 @@ using config::Need;
 
 constexpr std::int64_t kMostLayers = 10'000;
 constexpr std::int64_t kMostWidth = 1'000'000;
-constexpr double kMostParameters = 1e16;  // keeps every count of ours inside 63 bits
 
 Status check_attention(const ModelShape& model) {
   if (model.latent) {

@@ -6,13 +6,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/shape/model_shape.h"
+
 namespace goodput {
 namespace {
 
 using config::Need;
 
-constexpr std::int64_t kMostWidth = 100'000;
-constexpr double kMostParameters = 1e16;  // keeps every count of ours inside 63 bits
+constexpr std::int64_t kMostSwinWidth = 100'000;
 constexpr std::int64_t kMostBlocks = 10'000;
 constexpr std::size_t kMostStages = 8;
 
@@ -118,14 +119,14 @@ config::Fields config_fields(SwinShape& swin) {
   return {
       {"channels", Need::kOptional, config::integer(swin.channels, 1, 1000), "of an image"},
       {"patch", Need::kOptional, config::integer(swin.patch, 1, 1000), "side of a patch in pixels"},
-      {"hidden", Need::kRequired, config::integer(swin.hidden, 1, kMostWidth),
+      {"hidden", Need::kRequired, config::integer(swin.hidden, 1, kMostSwinWidth),
        "width of the first stage; each later one is twice as wide"},
       {"depths", Need::kRequired, config::integers(swin.depths, 1, kMostBlocks), "blocks of every stage"},
-      {"heads", Need::kRequired, config::integers(swin.heads, 1, kMostWidth),
+      {"heads", Need::kRequired, config::integers(swin.heads, 1, kMostSwinWidth),
        "attention heads of every stage"},
       {"ffn_ratio", Need::kOptional, config::integer(swin.ffn_ratio, 1, 1000),
        "hidden size of an FFN or expert, in widths of its stage"},
-      {"position_hidden", Need::kOptional, config::integer(swin.position_hidden, 1, kMostWidth),
+      {"position_hidden", Need::kOptional, config::integer(swin.position_hidden, 1, kMostSwinWidth),
        "hidden size of the network that yields the biases of positions"},
       {"classes", Need::kRequired, config::integer(swin.classes, 0, 100'000'000), "of the head; 0: no head"},
       {"moe", Need::kOptional, config::object(swin.moe), "mixture of experts in place of FFNs"},

@@ -14,6 +14,8 @@
 
 namespace goodput {
 
+inline constexpr double kBytes16 = 2;  // of a number in 16 bits
+
 // Which gradients a backward pass makes.
 enum class Gradients : std::uint8_t { kAll, kActivations, kWeights };
 [[nodiscard]] constexpr bool has_activations(Gradients gradients) {

@@ -12,7 +12,6 @@
 namespace goodput {
 namespace {
 
-constexpr double kBytes16 = 2;
 constexpr double kMasterAndMoments = 12;
 constexpr Bytes kReserved{std::int64_t{3} << 29};  // 1.5 GiB, assumed: context and communication buffers
 

@@ -7,7 +7,6 @@
 namespace goodput {
 namespace {
 
-constexpr double kBytes16 = 2;
 // Adam in mixed precision, a parameter: reads and writes master weight and two moments, writes the 16-bit
 // weight. The gradient is read twice besides, the first time for the norm.
 constexpr double kOptimizerBytes = 26;

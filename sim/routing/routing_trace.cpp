@@ -30,11 +30,6 @@ bool is_valid_row(std::span<const std::int64_t> loads) {
   return true;
 }
 
-// The sum of loads that are known to be valid.
-std::int64_t sum_of(std::span<const std::int64_t> loads) {
-  return std::accumulate(loads.begin(), loads.end(), std::int64_t{0});
-}
-
 }  // namespace
 
 RoutingTrace::RoutingTrace(std::vector<std::int64_t> iterations, std::vector<std::int64_t> layers,
@@ -61,7 +56,8 @@ std::span<const std::int64_t> RoutingTrace::loads(std::size_t iteration, std::si
 }
 
 std::int64_t RoutingTrace::total(std::size_t iteration, std::size_t layer) const {
-  return sum_of(loads(iteration, layer));
+  const std::span<const std::int64_t> row = loads(iteration, layer);
+  return std::accumulate(row.begin(), row.end(), std::int64_t{0});
 }
 
 std::size_t RoutingTrace::index_at(std::int64_t step) const {

@@ -11,7 +11,7 @@
 namespace goodput {
 namespace {
 
-constexpr unsigned kBufferBytes = 1U << 18;
+constexpr unsigned kGzipBufferBytes = 1U << 18;
 constexpr std::size_t kLargestWrite = std::size_t{1} << 30;  // zlib counts in unsigned int
 
 gzFile as_gz(void* file) {
@@ -36,7 +36,7 @@ Result<ByteSink> ByteSink::open(const std::string& path, std::string_view final_
   const char* mode = final_path.ends_with(".gz") ? "wb" : "wbT";
   gzFile file = path == kStdoutPath ? gzdopen(dup(STDOUT_FILENO), mode) : gzopen(path.c_str(), mode);
   if (file == nullptr) return write_error(path, errno);
-  gzbuffer(file, kBufferBytes);
+  gzbuffer(file, kGzipBufferBytes);
   if (compression == Compression::kFast) gzsetparams(file, Z_BEST_SPEED, Z_DEFAULT_STRATEGY);
   return ByteSink(path, file);
 }

@@ -15,7 +15,7 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
-constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
+constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 constexpr unsigned char kGzipMagic[] = {0x1f, 0x8b};
 
 }  // namespace
@@ -25,7 +25,7 @@ constexpr unsigned char kGzipMagic[] = {0x1f, 0x8b};
 class ByteSource::File {
  public:
   File(std::string path, int descriptor)
-      : path_(std::move(path)), descriptor_(descriptor), buffer_(kBufferBytes + 1) {}
+      : path_(std::move(path)), descriptor_(descriptor), buffer_(kReadBytes + 1) {}
   ~File() {
     if (is_gzip_) inflateEnd(&inflater_);
     close(descriptor_);
@@ -45,7 +45,7 @@ class ByteSource::File {
   Status refill() {
     ssize_t count = 0;
     do {
-      count = ::read(descriptor_, buffer_.data(), kBufferBytes);
+      count = ::read(descriptor_, buffer_.data(), kReadBytes);
     } while (count < 0 && errno == EINTR);
     if (count < 0) return Error{path_, fmt::format("cannot read: {}", std::strerror(errno))};
     next_ = buffer_.data();

@@ -12,6 +12,8 @@
 
 namespace goodput {
 
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // of UTF-8
+
 class ByteSource {
  public:
   ByteSource(ByteSource&&) noexcept;

@@ -17,7 +17,6 @@
 namespace goodput {
 
 inline constexpr std::size_t kCsvBlockBytes = std::size_t{256} << 10;
-inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 inline constexpr std::string_view kUnclosedQuote = "a quote is not closed before the end of its field";
 
 // The text of a file in blocks of whole lines, each ended by a '\n', the last line too.

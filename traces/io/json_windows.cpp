@@ -13,7 +13,6 @@ namespace goodput {
 namespace {
 
 constexpr std::string_view kEventsKey = "traceEvents";
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 enum class Kind : unsigned char { kOther, kSpace, kQuote, kOpen, kClose, kComma };
 

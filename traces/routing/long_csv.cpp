@@ -18,10 +18,9 @@
 namespace goodput {
 namespace {
 
-constexpr RoutingColumn kColumns[] = {RoutingColumn::kIteration, RoutingColumn::kLayer,
-                                      RoutingColumn::kRank,      RoutingColumn::kMicroBatch,
-                                      RoutingColumn::kExpert,    RoutingColumn::kTokens};
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr RoutingColumn kLongColumns[] = {RoutingColumn::kIteration, RoutingColumn::kLayer,
+                                          RoutingColumn::kRank,      RoutingColumn::kMicroBatch,
+                                          RoutingColumn::kExpert,    RoutingColumn::kTokens};
 
 struct LongRow {
   RoutingRowKey key;
@@ -47,8 +46,9 @@ std::int64_t& value_of(LongRow& row, RoutingColumn column) {
 }
 
 std::int64_t most_of(RoutingColumn column) {
-  return column == RoutingColumn::kLayer || column == RoutingColumn::kExpert ? kMostRoutingExperts - 1
-                                                                             : kMost;
+  return column == RoutingColumn::kLayer || column == RoutingColumn::kExpert
+             ? kMostRoutingExperts - 1
+             : std::numeric_limits<std::int64_t>::max();
 }
 
 class LongRows {
@@ -57,7 +57,7 @@ class LongRows {
 
   Status take(std::string_view line, std::size_t number) {
     if (fields_.empty()) {
-      GOODPUT_TRY(fields_, parse_routing_header(line, kColumns));
+      GOODPUT_TRY(fields_, parse_routing_header(line, kLongColumns));
       return Ok{};
     }
     if (line.empty()) return Ok{};
@@ -84,7 +84,7 @@ class LongRows {
   using ByKey = std::map<RoutingRowKey, Seen>;
 
   Result<LongRow> parse(std::string_view line) const {
-    std::array<std::int64_t, std::size(kColumns)> values{};
+    std::array<std::int64_t, std::size(kLongColumns)> values{};
     CsvFields left(line);
     const std::size_t taken = left.take_plain_integers(std::span(values).first(fields_.size()));
     LongRow row;

@@ -14,9 +14,9 @@
 namespace goodput {
 namespace {
 
-constexpr RoutingColumn kColumns[] = {RoutingColumn::kIteration, RoutingColumn::kLayer, RoutingColumn::kRank,
-                                      RoutingColumn::kMicroBatch, RoutingColumn::kLoad};
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr RoutingColumn kWideColumns[] = {RoutingColumn::kIteration, RoutingColumn::kLayer,
+                                          RoutingColumn::kRank, RoutingColumn::kMicroBatch,
+                                          RoutingColumn::kLoad};
 
 class WideRows {
  public:
@@ -29,7 +29,7 @@ class WideRows {
 
  private:
   Status take_header(std::string_view line, std::size_t number) {
-    GOODPUT_TRY(fields_, parse_routing_header(line, kColumns));
+    GOODPUT_TRY(fields_, parse_routing_header(line, kWideColumns));
     const auto experts = std::count_if(fields_.begin(), fields_.end(),
                                        [](const RoutingField& field) { return is_load(field); });
     if (experts == 0) return Error{"", "no column \"e0\"; want a column e0, e1, ... an expert"};
@@ -56,7 +56,9 @@ class WideRows {
         i += taken;
         continue;
       }
-      const std::int64_t most = field.column == RoutingColumn::kLayer ? kMostRoutingExperts - 1 : kMost;
+      const std::int64_t most = field.column == RoutingColumn::kLayer
+                                    ? kMostRoutingExperts - 1
+                                    : std::numeric_limits<std::int64_t>::max();
       GOODPUT_TRY(const std::int64_t value, take_number(left, field, most));
       (is_load(field) ? loads_[field.expert] : part_of(key, field.column)) = value;
       ++i;

@@ -15,8 +15,8 @@
 namespace goodput {
 namespace {
 
-constexpr std::array<std::size_t, 3> kColumns = {0, 1, 2};
-constexpr SpotEventRows::TimeColumn kTime = {"milliseconds", std::chrono::milliseconds{1}};
+constexpr std::array<std::size_t, 3> kBambooColumns = {0, 1, 2};
+constexpr SpotEventRows::TimeColumn kBambooTime = {"milliseconds", std::chrono::milliseconds{1}};
 
 bool is_number(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
@@ -38,9 +38,9 @@ Result<SpotContent> read_bamboo_csv(ByteSource& source, const SpotOptions& optio
   const auto take = [&](std::string_view line, std::size_t number) -> Status {
     if (number == 1) line = without_byte_order_mark(line);
     if (line.empty()) return Ok{};
-    std::array<std::string_view, kColumns.size()> fields;
-    GOODPUT_TRY_STATUS(split_spot_row(line, kColumns, fields));
-    return rows.add({fields[0], fields[1], fields[2]}, kTime, number);
+    std::array<std::string_view, kBambooColumns.size()> fields;
+    GOODPUT_TRY_STATUS(split_spot_row(line, kBambooColumns, fields));
+    return rows.add({fields[0], fields[1], fields[2]}, kBambooTime, number);
   };
   GOODPUT_TRY_STATUS(for_each_line(source, kSpotBlockBytes, take));
   return std::move(rows).finish(source.path());

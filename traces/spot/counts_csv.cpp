@@ -23,9 +23,9 @@ namespace goodput {
 namespace {
 
 enum Column : std::size_t { kTime, kHeld, kProbe, kCount, kPrice };
-constexpr std::array<std::string_view, 5> kColumns = {kSpotTimeColumn, kSpotMeaningNames[0],
-                                                      kSpotMeaningNames[1], "count", "usd_per_node_hour"};
-using Fields = std::array<std::string_view, kColumns.size()>;
+constexpr std::array<std::string_view, 5> kCountsColumns = {
+    kSpotTimeColumn, kSpotMeaningNames[0], kSpotMeaningNames[1], "count", "usd_per_node_hour"};
+using Fields = std::array<std::string_view, kCountsColumns.size()>;
 
 bool has(const std::vector<std::size_t>& columns, Column column) {
   return std::find(columns.begin(), columns.end(), column) != columns.end();
@@ -42,8 +42,8 @@ std::optional<Column> count_column(const std::vector<std::size_t>& columns) {
   return found;
 }
 
-Result<std::vector<std::size_t>> parse_header(std::string_view line) {
-  GOODPUT_TRY(auto columns, parse_spot_header(line, kColumns));
+Result<std::vector<std::size_t>> parse_counts_header(std::string_view line) {
+  GOODPUT_TRY(auto columns, parse_spot_header(line, kCountsColumns));
   if (has(columns, kTime) && count_column(columns)) return columns;
   return Error{"", "want the columns t_s and one of count, held, probe; optionally usd_per_node_hour"};
 }
@@ -68,16 +68,17 @@ class CountRows {
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 
   Status add(const Fields& fields) {
-    GOODPUT_TRY(const SimTime time, parse_spot_time(fields[kTime], std::chrono::seconds{1}, kColumns[kTime]));
+    GOODPUT_TRY(const SimTime time,
+                parse_spot_time(fields[kTime], std::chrono::seconds{1}, kCountsColumns[kTime]));
     GOODPUT_TRY_STATUS(check_time(time, fields[kTime]));
     const std::size_t known = trace_.counts.size() + trace_.prices.size();
     if (!fields[kPrice].empty()) {
-      GOODPUT_TRY(const double price, parse_spot_price(fields[kPrice], kColumns[kPrice]));
+      GOODPUT_TRY(const double price, parse_spot_price(fields[kPrice], kCountsColumns[kPrice]));
       append_spot_price(trace_, time, price);
     }
     const bool is_known = !fields[column_].empty();
     if (is_known) {
-      GOODPUT_TRY(const std::int32_t count, parse_spot_count(fields[column_], kColumns[column_]));
+      GOODPUT_TRY(const std::int32_t count, parse_spot_count(fields[column_], kCountsColumns[column_]));
       append_spot_count(trace_, time, count);
     } else if (rows_.empty()) {
       return Error{"", "the first row has no count; begin the recording where something is known"};
@@ -157,7 +158,7 @@ Result<SpotContent> read_counts_csv(ByteSource& source, const SpotOptions& optio
   std::optional<CountRows> rows;
   const auto take = [&](std::string_view line, std::size_t) -> Status {
     if (!rows) {
-      GOODPUT_TRY(columns, parse_header(line));
+      GOODPUT_TRY(columns, parse_counts_header(line));
       rows.emplace(*count_column(columns));
       return Ok{};
     }
@@ -175,7 +176,7 @@ Result<SpotContent> read_counts_csv(ByteSource& source, const SpotOptions& optio
 bool is_counts_csv(std::string_view head) {
   const auto names = spot_header(head);
   const auto named = [&](Column column) {
-    return std::find(names.begin(), names.end(), kColumns[column]) != names.end();
+    return std::find(names.begin(), names.end(), kCountsColumns[column]) != names.end();
   };
   return named(kTime) || (names.size() <= 3 && (named(kCount) || named(kHeld) || named(kProbe)));
 }
@@ -219,9 +220,9 @@ Status write_counts_csv(const SpotTrace& trace, const std::string& path, std::st
   const std::vector<SpotCount> counts = spot_counts(trace);
   Cursor count_at(counts);
   Cursor price_at(trace.prices);
-  std::string text =
-      fmt::format("{},{}{}\n", kColumns[kTime], kSpotMeaningNames[static_cast<std::size_t>(trace.meaning)],
-                  trace.prices.empty() ? "" : ",usd_per_node_hour");
+  std::string text = fmt::format("{},{}{}\n", kCountsColumns[kTime],
+                                 kSpotMeaningNames[static_cast<std::size_t>(trace.meaning)],
+                                 trace.prices.empty() ? "" : ",usd_per_node_hour");
   for (const SimTime time : row_times(trace, counts)) {
     append_spot_seconds(text, time);
     const SpotCount* count = count_at.at(time);

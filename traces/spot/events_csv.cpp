@@ -15,8 +15,8 @@
 namespace goodput {
 namespace {
 
-constexpr std::array<std::string_view, 3> kColumns = {kSpotTimeColumn, "event", "node"};
-constexpr SpotEventRows::TimeColumn kTime = {kSpotTimeColumn, std::chrono::seconds{1}};
+constexpr std::array<std::string_view, 3> kEventColumns = {kSpotTimeColumn, "event", "node"};
+constexpr SpotEventRows::TimeColumn kEventTime = {kSpotTimeColumn, std::chrono::seconds{1}};
 
 // Also a header with another first column, which is then named as unknown.
 bool is_events_csv(std::string_view head) {
@@ -27,9 +27,9 @@ bool is_events_csv(std::string_view head) {
   return has("event") && (has("node") || has(kSpotTimeColumn));
 }
 
-Result<std::vector<std::size_t>> parse_header(std::string_view line) {
-  GOODPUT_TRY(auto columns, parse_spot_header(line, kColumns));
-  if (columns.size() != kColumns.size()) return Error{"", "want the columns t_s, event and node"};
+Result<std::vector<std::size_t>> parse_events_header(std::string_view line) {
+  GOODPUT_TRY(auto columns, parse_spot_header(line, kEventColumns));
+  if (columns.size() != kEventColumns.size()) return Error{"", "want the columns t_s, event and node"};
   return columns;
 }
 
@@ -39,13 +39,13 @@ Result<SpotContent> read_events_csv(ByteSource& source, const SpotOptions& optio
   std::vector<std::size_t> columns;
   const auto take = [&](std::string_view line, std::size_t number) -> Status {
     if (columns.empty()) {
-      GOODPUT_TRY(columns, parse_header(line));
+      GOODPUT_TRY(columns, parse_events_header(line));
       return Ok{};
     }
     if (line.empty()) return Ok{};
-    std::array<std::string_view, kColumns.size()> fields;
+    std::array<std::string_view, kEventColumns.size()> fields;
     GOODPUT_TRY_STATUS(split_spot_row(line, columns, fields));
-    return rows.add({fields[0], fields[1], fields[2]}, kTime, number);
+    return rows.add({fields[0], fields[1], fields[2]}, kEventTime, number);
   };
   GOODPUT_TRY_STATUS(for_each_line(source, kSpotBlockBytes, take));
   return std::move(rows).finish(source.path());
@@ -66,7 +66,7 @@ Status write_events_csv(const SpotTrace& trace, const std::string& path, std::st
                  "counts_csv"};
   }
   GOODPUT_TRY(ByteSink file, ByteSink::open(path, final_path));
-  std::string text = fmt::format("{}\n", fmt::join(kColumns, ","));
+  std::string text = fmt::format("{}\n", fmt::join(kEventColumns, ","));
   for (const NodeEvent& event : trace.events) {
     append_spot_seconds(text, event.time);
     text += event.kind == NodeEvent::Kind::kAdd ? ",add," : ",remove,";

@@ -22,7 +22,7 @@
 namespace goodput {
 namespace {
 
-constexpr std::array<std::size_t, 3> kColumns = {0, 1, 2};
+constexpr std::array<std::size_t, 3> kGoogleColumns = {0, 1, 2};
 constexpr std::chrono::seconds kLongest = std::chrono::years{100};  // fits into SimTime
 
 std::string_view trimmed(std::string_view text) {
@@ -68,8 +68,8 @@ class GoogleRows {
  public:
   Status take(std::string_view line) {
     if (line.empty()) return Ok{};
-    std::array<std::string_view, kColumns.size()> fields;
-    GOODPUT_TRY_STATUS(split_spot_row(line, kColumns, fields));
+    std::array<std::string_view, kGoogleColumns.size()> fields;
+    GOODPUT_TRY_STATUS(split_spot_row(line, kGoogleColumns, fields));
     for (std::string_view& field : fields) field = trimmed(field);
     GOODPUT_TRY(const std::chrono::seconds stamp, parse_timestamp(fields[0], fields[1]));
     GOODPUT_TRY(const std::int32_t count, parse_spot_count(fields[2], "the count"));
