@@ -1,7 +1,6 @@
 // `goodput list WHAT`: everything built in, and the configs beside it, one line each.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -183,13 +182,11 @@ Result<Registry> find_registry(std::string_view name) {
 
 class ListCommand final : public Command {
  public:
-  void configure(CLI::App& app) override {
-    app.add_option("what", what_, fmt::format("What to list: {}", fmt::join(registry_names(), ", ")))
-        ->required()
-        ->option_text("WHAT");
-    app.add_option("--configs", configs_,
-                   "Where models, clusters and plans lie (default: the configs folder above the program)")
-        ->option_text("DIR");
+  void configure(Options& options) override {
+    options.add("what", what_, "WHAT", fmt::format("What to list: {}", fmt::join(registry_names(), ", ")))
+        .required();
+    options.add("--configs", configs_, "DIR",
+                "Where models, clusters and plans lie (default: the configs folder above the program)");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 
 #include "sim/base/units.h"
@@ -49,31 +48,32 @@ const std::array<RunNumber, CheckpointRunOptions::kNumbers>& CheckpointRunOption
   return table;
 }
 
-void CheckpointRunOptions::configure(CLI::App& app) {
+void CheckpointRunOptions::configure(Options& options) {
   const std::string group = "A run with faults";
-  app.add_option("--interval", interval_,
-                 "Steps between checkpoints: what saving and faults cost, lost tokens")
-      ->option_text("STEPS")
-      ->group(group);
-  app.add_option("--faults", faults_,
-                 "Steps after which all ranks fail, or STEP:RANK for one, for example 1200,3400:5")
-      ->option_text("LIST")
-      ->group(group);
-  app.add_option("--save", save_,
-                 "\"sync\": training waits for storage; \"async\" (default): saving runs beside it")
-      ->option_text("MODE")
-      ->group(group);
-  app.add_flag("--dynamic-k", dynamic_k_,
-               "Double K after a recovery that leaves more tokens lost than --plt-limit")
-      ->group(group);
+  options
+      .add("--interval", interval_, "STEPS",
+           "Steps between checkpoints: what saving and faults cost, lost tokens")
+      .in_group(group);
+  options
+      .add("--faults", faults_, "LIST",
+           "Steps after which all ranks fail, or STEP:RANK for one, for example 1200,3400:5")
+      .in_group(group);
+  options
+      .add("--save", save_, "MODE",
+           "\"sync\": training waits for storage; \"async\" (default): saving runs beside it")
+      .in_group(group);
+  options
+      .add_flag("--dynamic-k", dynamic_k_,
+                "Double K after a recovery that leaves more tokens lost than --plt-limit")
+      .in_group(group);
   for (std::size_t i = 0; i < kNumbers; ++i) {
     const RunNumber& number = numbers()[i];
     const std::string preset =
         i == kForwardBackward ? "all of the step" : fmt::format("{:.15g}", number.assumed);
-    app.add_option(fmt::format("--{}", number.name), given_[i],
-                   fmt::format("{} (assumed: {})", number.meaning, preset))
-        ->option_text("X")
-        ->group(group);
+    options
+        .add(fmt::format("--{}", number.name), given_[i], "X",
+             fmt::format("{} (assumed: {})", number.meaning, preset))
+        .in_group(group);
   }
 }
 

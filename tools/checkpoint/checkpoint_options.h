@@ -13,10 +13,7 @@
 #include "models/checkpoint/lost_tokens.h"
 #include "sim/base/errors.h"
 #include "sim/base/hash.h"
-
-namespace CLI {
-class App;
-}
+#include "tools/cli/options.h"
 
 namespace goodput {
 
@@ -32,7 +29,7 @@ struct RunNumber {
 
 class CheckpointRunOptions {
  public:
-  void configure(CLI::App& app);
+  void configure(Options& options);
 
   [[nodiscard]] bool is_wanted() const { return interval_.has_value(); }
   // Without --interval every other option would be without effect; each must be in its range.

@@ -2,7 +2,6 @@
 // and what they cost a run with faults.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -49,27 +48,21 @@ std::uint64_t hash_of(const CheckpointReport& report, const CheckpointRunOptions
 
 class CheckpointCommand final : public Command {
  public:
-  void configure(CLI::App& app) override {
-    app.add_option("model", model_path_, "A model (configs/models)")->required()->option_text("MODEL.json");
-    app.add_option("--pec-k", pec_k_, "Experts of every MoE layer that a checkpoint saves (default: all)")
-        ->option_text("K");
-    app.add_option("--snapshot-k", snapshot_k_,
-                   "Experts that it copies to CPU memory, of which --pec-k go to storage (default: as many)")
-        ->option_text("K");
-    app.add_option("--selection", selection_,
-                   "Which: \"sequential\" (default), in turn; \"load-aware\", those with most unsaved tokens")
-        ->option_text("NAME");
-    app.add_option("--ranks", ranks_, "Ranks that share the experts (default: one an expert)")
-        ->option_text("R");
-    app.add_option(
-           "--sharding", sharding_,
-           "Who writes all else: \"none\" (default), every rank; \"edps\", dealt out once; \"adps\", for "
-           "every checkpoint, around its experts")
-        ->option_text("NAME");
-    app.add_option("--bytes-per-param", bytes_per_parameter_,
-                   "12 (default): fp32 weights and Adam; 14: with fp16 weights beside")
-        ->option_text("B");
-    options_.configure(app);
+  void configure(Options& options) override {
+    options.add("model", model_path_, "MODEL.json", "A model (configs/models)").required();
+    options.add("--pec-k", pec_k_, "K", "Experts of every MoE layer that a checkpoint saves (default: all)");
+    options.add("--snapshot-k", snapshot_k_, "K",
+                "Experts that it copies to CPU memory, of which --pec-k go to storage (default: as many)");
+    options.add("--selection", selection_, "NAME",
+                "Which: \"sequential\" (default), in turn; \"load-aware\", those with most unsaved tokens");
+    options.add("--ranks", ranks_, "R", "Ranks that share the experts (default: one an expert)");
+    options.add(
+        "--sharding", sharding_, "NAME",
+        "Who writes all else: \"none\" (default), every rank; \"edps\", dealt out once; \"adps\", for "
+        "every checkpoint, around its experts");
+    options.add("--bytes-per-param", bytes_per_parameter_, "B",
+                "12 (default): fp32 weights and Adam; 14: with fp16 weights beside");
+    options_.configure(options);
   }
 
   Result<ExitCode> run(const CommandContext& context) override {

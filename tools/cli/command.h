@@ -12,10 +12,7 @@
 #include <string_view>
 
 #include "sim/base/errors.h"
-
-namespace CLI {
-class App;
-}
+#include "tools/cli/options.h"
 
 namespace goodput {
 
@@ -65,9 +62,9 @@ class Command {
  public:
   virtual ~Command() = default;
 
-  // Declares options and arguments on `app` and binds them to members. The global options are there already.
-  // Sub-commands (`goodput trace info`) are sub-commands of `app`; each gets the global options too.
-  virtual void configure(CLI::App& app) = 0;
+  // Declares options and arguments and binds them to members. The global options are there already, in every
+  // sub-command (`goodput trace info`) too.
+  virtual void configure(Options& options) = 0;
 
   // Called once, after the command line was parsed. An Error is printed as `error: MESSAGE` and means
   // kBadInput.

@@ -127,7 +127,8 @@ void declare_commands(CommandLine& line, const std::vector<CommandInfo>& infos) 
     CLI::App* app = line.app.add_subcommand(std::string(info.name), std::string(info.summary));
     app->footer(fmt::format("Example:\n  {}\n", info.example));
     line.commands.push_back(info.make());
-    line.commands.back()->configure(*app);
+    Options options(*app);
+    line.commands.back()->configure(options);
     add_global_options_to_leaves(*app, line.options);
   }
   refuse_empty_values(line.app);

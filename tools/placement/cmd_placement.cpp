@@ -1,6 +1,5 @@
 // `goodput placement`: how many replicas each expert of an MoE model gets, where they go, and what that
 // survives.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -38,42 +37,31 @@ std::uint64_t hash_of(const PlacementRequest& request) {
 
 class PlacementCommand final : public Command {
  public:
-  void configure(CLI::App& app) override {
-    app.add_option("--nodes", options_.nodes, "Nodes; a node fails as a whole")->required()->option_text("N");
-    app.add_option("--slots", options_.slots, "Experts that fit on a node, of each layer")
-        ->required()
-        ->option_text("C");
-    app.add_option("--experts", options_.experts,
-                   "Experts of a layer; alike, unless --loads or --replicas is given")
-        ->option_text("E");
-    app.add_option("--gpus-per-node", options_.gpus_per_node,
-                   "GPUs that share the slots of a node (default 1)")
-        ->option_text("G");
-    app.add_option("--loads", options_.loads,
-                   "Tokens of each expert: a list such as 400,300,20 or a routing trace (CSV, SmartMoE logs)")
-        ->option_text("FILE|LIST");
-    app.add_option(
-           "--iteration", options_.iteration,
-           "Of a routing trace: what was recorded at this iteration or last before it (default: the end)")
-        ->option_text("I");
-    app.add_option("--layers", options_.layers, "Of a routing trace: these layers only, for example 0-11")
-        ->option_text("LIST");
-    app.add_option("--top", options_.top, "Of a routing trace: only the E most loaded experts of each layer")
-        ->option_text("E");
-    app.add_option("--replicas", options_.replicas,
-                   "Replicas of each expert, instead of loads and an allocation")
-        ->option_text("LIST");
-    app.add_option("--min-replicas", options_.min_replicas,
-                   "Replicas that every expert gets (default 2; lowered where they do not fit)")
-        ->option_text("F");
-    app.add_option("--allocation", options_.allocation,
-                   "How many replicas: balanced (default), eq1 (Lazarus) or eplb (DeepSeek)")
-        ->option_text("NAME");
-    app.add_option("--plan", options_.plan,
-                   "Where they go: best (default), mro (Lazarus), spread, compact or eplb (DeepSeek)")
-        ->option_text("NAME");
-    app.add_option("--failures", options_.failures, "How many nodes fail at once (default 1-6)")
-        ->option_text("LIST");
+  void configure(Options& options) override {
+    options.add("--nodes", options_.nodes, "N", "Nodes; a node fails as a whole").required();
+    options.add("--slots", options_.slots, "C", "Experts that fit on a node, of each layer").required();
+    options.add("--experts", options_.experts, "E",
+                "Experts of a layer; alike, unless --loads or --replicas is given");
+    options.add("--gpus-per-node", options_.gpus_per_node, "G",
+                "GPUs that share the slots of a node (default 1)");
+    options.add("--loads", options_.loads, "FILE|LIST",
+                "Tokens of each expert: a list such as 400,300,20 or a routing trace (CSV, SmartMoE logs)");
+    options.add(
+        "--iteration", options_.iteration, "I",
+        "Of a routing trace: what was recorded at this iteration or last before it (default: the end)");
+    options.add("--layers", options_.layers, "LIST",
+                "Of a routing trace: these layers only, for example 0-11");
+    options.add("--top", options_.top, "E",
+                "Of a routing trace: only the E most loaded experts of each layer");
+    options.add("--replicas", options_.replicas, "LIST",
+                "Replicas of each expert, instead of loads and an allocation");
+    options.add("--min-replicas", options_.min_replicas, "F",
+                "Replicas that every expert gets (default 2; lowered where they do not fit)");
+    options.add("--allocation", options_.allocation, "NAME",
+                "How many replicas: balanced (default), eq1 (Lazarus) or eplb (DeepSeek)");
+    options.add("--plan", options_.plan, "NAME",
+                "Where they go: best (default), mro (Lazarus), spread, compact or eplb (DeepSeek)");
+    options.add("--failures", options_.failures, "LIST", "How many nodes fail at once (default 1-6)");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {

@@ -1,7 +1,6 @@
 // `goodput plan-step`: what one training step of a plan takes.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -34,21 +33,17 @@ Result<Granularity> find_granularity(const std::string& name) {
 
 class PlanStepCommand final : public Command {
  public:
-  void configure(CLI::App& app) override {
-    app.add_option("plan", plan_path_, "A plan: model, parallelism and cluster (configs/plans)")
-        ->required()
-        ->option_text("PLAN.json");
-    app.add_option(
-           "--batch", batch_path_,
-           "Predict every row of a CSV of sizes and parallelism; prints it with predicted_ms appended")
-        ->option_text("ROWS.csv");
-    app.add_option("--granularity", granularity_,
-                   "Look at passes layer by layer (\"layers\", default) or as a whole (\"ops\")")
-        ->option_text("NAME");
-    app.add_flag("--contention", contention_,
-                 "Also run the step event by event, with transfers at the same time sharing NICs");
-    app.add_option("--timeline", timeline_path_, "Write the step as a Chrome trace, for Perfetto")
-        ->option_text("FILE.json.gz");
+  void configure(Options& options) override {
+    options.add("plan", plan_path_, "PLAN.json", "A plan: model, parallelism and cluster (configs/plans)")
+        .required();
+    options.add("--batch", batch_path_, "ROWS.csv",
+                "Predict every row of a CSV of sizes and parallelism; prints it with predicted_ms appended");
+    options.add("--granularity", granularity_, "NAME",
+                "Look at passes layer by layer (\"layers\", default) or as a whole (\"ops\")");
+    options.add_flag("--contention", contention_,
+                     "Also run the step event by event, with transfers at the same time sharing NICs");
+    options.add("--timeline", timeline_path_, "FILE.json.gz",
+                "Write the step as a Chrome trace, for Perfetto");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -182,45 +181,41 @@ Result<ExitCode> run_synth(const SynthOptions& options, const CommandContext& co
 
 class RoutingCommand final : public Command {
  public:
-  void configure(CLI::App& app) override {
-    app.require_subcommand(1);
-    info_app_ = app.add_subcommand("info", "How unevenly experts are loaded, and how fast that changes");
-    info_app_->add_option("files", info_.paths, "Routing traces, together one (see goodput list formats)")
-        ->required()
-        ->option_text("FILE...");
-    info_app_->add_option("--layers", info_.layers, "These layers only, for example 0-11")
-        ->option_text("LIST");
-    info_app_
-        ->add_option("--iteration", info_.iteration,
-                     "By layer, the latest row recorded at or before I (default: the mean of all)")
-        ->option_text("I");
-    info_app_->add_option("--top", info_.top, "Also max/mean of each layer's E most loaded experts")
-        ->option_text("E");
-    configure_synth(*app.add_subcommand("synth", "A routing trace with the statistics of a recorded one"));
+  void configure(Options& options) override {
+    info_options_ =
+        options.add_subcommand("info", "How unevenly experts are loaded, and how fast that changes");
+    info_options_
+        ->add("files", info_.paths, "FILE...", "Routing traces, together one (see goodput list formats)")
+        .required();
+    info_options_->add("--layers", info_.layers, "LIST", "These layers only, for example 0-11");
+    info_options_->add("--iteration", info_.iteration, "I",
+                       "By layer, the latest row recorded at or before I (default: the mean of all)");
+    info_options_->add("--top", info_.top, "E", "Also max/mean of each layer's E most loaded experts");
+    Options synth = options.add_subcommand("synth", "A routing trace with the statistics of a recorded one");
+    configure_synth(synth);
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
-    return info_app_->parsed() ? run_info(info_, context) : run_synth(synth_, context);
+    return info_options_->are_chosen() ? run_info(info_, context) : run_synth(synth_, context);
   }
 
  private:
-  void configure_synth(CLI::App& app) {
-    app.add_option("config", synth_.config_path, "Statistics, such as configs/routing/smartmoe-like.json")
-        ->required()
-        ->option_text("CONFIG.json");
-    app.add_option("--out", synth_.out_path, "The trace; format from its extension (-: stdout, wide_csv)")
-        ->required()
-        ->option_text("FILE");
-    app.add_option("--to", synth_.to, "Format of the trace (see goodput list formats)")->option_text("NAME");
-    app.add_option("--iterations", synth_.iterations, "Recorded iterations (default: the config's)")
-        ->option_text("N");
-    app.add_option("--interval", synth_.interval, "Iterations from one recorded to the next")
-        ->option_text("N");
-    app.add_option("--layers", synth_.layers, "MoE layers")->option_text("N");
-    app.add_option("--experts", synth_.experts, "Experts of a layer")->option_text("N");
+  void configure_synth(Options& options) {
+    options
+        .add("config", synth_.config_path, "CONFIG.json",
+             "Statistics, such as configs/routing/smartmoe-like.json")
+        .required();
+    options
+        .add("--out", synth_.out_path, "FILE", "The trace; format from its extension (-: stdout, wide_csv)")
+        .required();
+    options.add("--to", synth_.to, "NAME", "Format of the trace (see goodput list formats)");
+    options.add("--iterations", synth_.iterations, "N", "Recorded iterations (default: the config's)");
+    options.add("--interval", synth_.interval, "N", "Iterations from one recorded to the next");
+    options.add("--layers", synth_.layers, "N", "MoE layers");
+    options.add("--experts", synth_.experts, "N", "Experts of a layer");
   }
 
-  CLI::App* info_app_ = nullptr;
+  std::optional<Options> info_options_;
   InfoOptions info_;
   SynthOptions synth_;
 };

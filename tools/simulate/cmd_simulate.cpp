@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -63,27 +62,23 @@ Status select_policies(const std::vector<std::string>& names, Scenario& scenario
 
 class SimulateCommand final : public Command {
  public:
-  void configure(CLI::App& app) override {
-    app.add_option("scenario", scenario_path_,
-                   "A scenario: a job, its nodes and what happens to them, policies (configs/scenarios)")
-        ->required()
-        ->option_text("SCENARIO.json");
-    app.add_option("--policy", policies_, "Run this policy of the scenario; repeated: all of these")
-        ->option_text("NAME")
-        ->allow_extra_args(false);
-    app.add_option("--trials", trials_,
-                   "Runs of every policy, with other failures each (default: the scenario's)")
-        ->option_text("N");
-    app.add_option("--set", changes_,
-                   "Change a value of the scenario, for example /failures/every_s=600; repeated: in turn")
-        ->option_text("POINTER=VALUE")
-        ->allow_extra_args(false);
-    app.add_option("--timeline", timeline_path_,
-                   "Write the first trial of every policy as a Chrome trace, for Perfetto")
-        ->option_text("FILE.json.gz");
-    app.add_option("--throughput", throughput_path_,
-                   "Write the samples trained over time, of the first trial: a table or a chart")
-        ->option_text("FILE.csv|svg");
+  void configure(Options& options) override {
+    options
+        .add("scenario", scenario_path_, "SCENARIO.json",
+             "A scenario: a job, its nodes and what happens to them, policies (configs/scenarios)")
+        .required();
+    options.add("--policy", policies_, "NAME", "Run this policy of the scenario; repeated: all of these")
+        .one_value_each();
+    options.add("--trials", trials_, "N",
+                "Runs of every policy, with other failures each (default: the scenario's)");
+    options
+        .add("--set", changes_, "POINTER=VALUE",
+             "Change a value of the scenario, for example /failures/every_s=600; repeated: in turn")
+        .one_value_each();
+    options.add("--timeline", timeline_path_, "FILE.json.gz",
+                "Write the first trial of every policy as a Chrome trace, for Perfetto");
+    options.add("--throughput", throughput_path_, "FILE.csv|svg",
+                "Write the samples trained over time, of the first trial: a table or a chart");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {

@@ -1,7 +1,6 @@
 // `goodput synth`: a trace of a job that never ran, with known stragglers.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,22 +22,17 @@ namespace {
 
 class SynthCommand final : public Command {
  public:
-  void configure(CLI::App& app) override {
-    app.add_option("plan", plan_path_, "A plan (configs/plans); may have \"stragglers\" and \"trace\"")
-        ->required()
-        ->option_text("PLAN.json");
-    app.add_option("--out", out_path_, "The trace; format from its extension")
-        ->required()
-        ->option_text("TRACE");
-    app.add_option("--to", format_, "Format of the trace (see goodput list formats)")->option_text("NAME");
-    app.add_option("--truth", truth_path_, "The ground truth as JSON (default: TRACE.truth.json)")
-        ->option_text("FILE");
-    app.add_option("--meta-out", metadata_path_, "Job metadata as YAML, for whatif --meta")
-        ->option_text("FILE");
-    app.add_option("--stragglers", stragglers_path_,
-                   "Take \"stragglers\" and \"trace\" from here, not from the plan")
-        ->option_text("FILE.json");
-    app.add_option("--steps", steps_, "Training steps (default: the plan's, or 10)")->option_text("N");
+  void configure(Options& options) override {
+    options
+        .add("plan", plan_path_, "PLAN.json", "A plan (configs/plans); may have \"stragglers\" and \"trace\"")
+        .required();
+    options.add("--out", out_path_, "TRACE", "The trace; format from its extension").required();
+    options.add("--to", format_, "NAME", "Format of the trace (see goodput list formats)");
+    options.add("--truth", truth_path_, "FILE", "The ground truth as JSON (default: TRACE.truth.json)");
+    options.add("--meta-out", metadata_path_, "FILE", "Job metadata as YAML, for whatif --meta");
+    options.add("--stragglers", stragglers_path_, "FILE.json",
+                "Take \"stragglers\" and \"trace\" from here, not from the plan");
+    options.add("--steps", steps_, "N", "Training steps (default: the plan's, or 10)");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {

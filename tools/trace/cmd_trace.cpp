@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -26,12 +25,11 @@
 namespace goodput {
 namespace {
 
-void add_input_options(CLI::App& app, TraceFiles& files) {
-  app.add_option("--format", files.format,
-                 "Format of the input (default: from its content; see goodput list formats)")
-      ->option_text("NAME");
-  app.add_option("--meta", files.metadata_path, "Job metadata: vpp_size for traces without micro-batch ids")
-      ->option_text("FILE");
+void add_input_options(Options& options, TraceFiles& files) {
+  options.add("--format", files.format, "NAME",
+              "Format of the input (default: from its content; see goodput list formats)");
+  options.add("--meta", files.metadata_path, "FILE",
+              "Job metadata: vpp_size for traces without micro-batch ids");
 }
 
 Result<OpTraceReading> read(const TraceFiles& files, const CommandContext& context) {
@@ -173,32 +171,30 @@ Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext
 
 class TraceCommand final : public Command {
  public:
-  void configure(CLI::App& app) override {
-    app.require_subcommand(1);
-    info_app_ = app.add_subcommand("info", "What the files, together one trace, hold");
-    info_app_->add_option("files", info_.paths, "Trace files, one a host; or one spot trace")
-        ->required()
-        ->option_text("FILE...");
-    add_input_options(*info_app_, info_);
-    add_spot_options(*info_app_, info_spot_);
-    CLI::App* convert = app.add_subcommand("convert", "Write the rows of all IN, in their order, to OUT");
+  void configure(Options& options) override {
+    info_options_ = options.add_subcommand("info", "What the files, together one trace, hold");
+    info_options_->add("files", info_.paths, "FILE...", "Trace files, one a host; or one spot trace")
+        .required();
+    add_input_options(*info_options_, info_);
+    add_spot_options(*info_options_, info_spot_);
+    Options convert = options.add_subcommand("convert", "Write the rows of all IN, in their order, to OUT");
     convert
-        ->add_option("files", convert_.files.paths, "Trace files to read, and the file to write (-: stdout)")
-        ->required()
-        ->expected(2, CLI::detail::expected_max_vector_size)
-        ->option_text("IN... OUT");
-    convert->add_option("--to", convert_.to, "Format of OUT (default: from its extension)")
-        ->option_text("NAME");
-    add_input_options(*convert, convert_.files);
-    add_spot_options(*convert, convert_.spot);
+        .add("files", convert_.files.paths, "IN... OUT",
+             "Trace files to read, and the file to write (-: stdout)")
+        .required()
+        .at_least(2);
+    convert.add("--to", convert_.to, "NAME", "Format of OUT (default: from its extension)");
+    add_input_options(convert, convert_.files);
+    add_spot_options(convert, convert_.spot);
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
-    return info_app_->parsed() ? run_info(info_, info_spot_, context) : run_convert(convert_, context);
+    return info_options_->are_chosen() ? run_info(info_, info_spot_, context)
+                                       : run_convert(convert_, context);
   }
 
  private:
-  CLI::App* info_app_ = nullptr;
+  std::optional<Options> info_options_;
   TraceFiles info_;
   SpotWords info_spot_;
   ConvertOptions convert_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -129,14 +128,12 @@ Status write_spot_trace(const SpotTrace& trace, const SpotFormat& format, const 
 
 }  // namespace
 
-void add_spot_options(CLI::App& app, SpotWords& words) {
-  app.add_option("--polarity", words.polarity,
-                 "Spot trace: what its numbers count, available or preempted nodes, where it does not show")
-      ->option_text("NAME");
-  app.add_option(
-         "--meaning", words.meaning,
-         "Spot trace: held (nodes a user had) or probe (could have been launched), where it is not said")
-      ->option_text("NAME");
+void add_spot_options(Options& options, SpotWords& words) {
+  options.add("--polarity", words.polarity, "NAME",
+              "Spot trace: what its numbers count, available or preempted nodes, where it does not show");
+  options.add(
+      "--meaning", words.meaning, "NAME",
+      "Spot trace: held (nodes a user had) or probe (could have been launched), where it is not said");
 }
 
 Result<SpotOptions> spot_options(const SpotWords& words) {

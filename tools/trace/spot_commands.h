@@ -5,12 +5,9 @@
 
 #include "sim/base/errors.h"
 #include "tools/cli/command.h"
+#include "tools/cli/options.h"
 #include "tools/trace/read_trace.h"
 #include "traces/spot/spot_format.h"
-
-namespace CLI {
-class App;
-}
 
 namespace goodput {
 
@@ -20,7 +17,7 @@ struct SpotWords {
   std::string meaning;   // --meaning
 };
 
-void add_spot_options(CLI::App& app, SpotWords& words);
+void add_spot_options(Options& options, SpotWords& words);
 
 // One of kSpotPolarityNames and kSpotMeaningNames each, or an error that names them.
 Result<SpotOptions> spot_options(const SpotWords& words);

@@ -1,7 +1,6 @@
 // `goodput whatif TRACE...`: straggler analysis of a recorded training job.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -47,44 +46,36 @@ Status write_timelines(const OutputPaths& paths, const LoadedRecording& loaded, 
 
 class WhatIfCommand final : public Command {
  public:
-  void configure(CLI::App& app) override {
-    app.add_option("trace", load_.files.paths,
-                   "Trace files of one job (one a host, or one for all); format from content")
-        ->required()
-        ->option_text("TRACE...");
-    app.add_option("--meta", load_.files.metadata_path,
-                   "Job metadata, YAML or JSON (default: inferred from the rows)")
-        ->option_text("FILE");
-    app.add_option("--format", load_.files.format,
-                   "Format of the traces (default: from content; see goodput list formats)")
-        ->option_text("NAME");
-    app.add_option("--steps", load_.steps, "Analyse these steps only, for example 12,20-23")
-        ->option_text("LIST");
-    app.add_option(
-           "--decompose-threshold", threshold_,
-           fmt::format("Attribute late launches from this launch slowdown on; --compat-json leaves out "
-                       "every attribution below it (default {})",
-                       threshold_))
-        ->option_text("X");
-    app.add_option(
-           "--fix", fix_,
-           "Predict the step time with these ops ideal, for example 'stage=3' or 'worker=2:3&step=10-20'; "
-           "repeated: any of them. Keys: optype, stage, dp, worker, step, mb")
-        ->option_text("SELECTOR")
-        ->allow_extra_args(false);
-    app.add_option("--keep", keep_,
-                   "Predict the step time with all ops ideal but these; repeated: any of them")
-        ->option_text("SELECTOR")
-        ->allow_extra_args(false);
-    app.add_option("--heatmap", paths_.heatmap, "Draw the workers' slowdowns, as .svg or .png")
-        ->option_text("FILE");
-    app.add_option("--timeline", paths_.timeline, "Write the recorded steps as a Chrome trace, for Perfetto")
-        ->option_text("FILE.json.gz");
-    app.add_option("--ideal-timeline", paths_.ideal_timeline, "The same for the steps without stragglers")
-        ->option_text("FILE.json.gz");
-    app.add_option("--compat-json", paths_.compat_json,
-                   "Write the result with the reference artifact's keys; - for stdout")
-        ->option_text("FILE");
+  void configure(Options& options) override {
+    options
+        .add("trace", load_.files.paths, "TRACE...",
+             "Trace files of one job (one a host, or one for all); format from content")
+        .required();
+    options.add("--meta", load_.files.metadata_path, "FILE",
+                "Job metadata, YAML or JSON (default: inferred from the rows)");
+    options.add("--format", load_.files.format, "NAME",
+                "Format of the traces (default: from content; see goodput list formats)");
+    options.add("--steps", load_.steps, "LIST", "Analyse these steps only, for example 12,20-23");
+    options.add("--decompose-threshold", threshold_, "X",
+                fmt::format("Attribute late launches from this launch slowdown on; --compat-json leaves out "
+                            "every attribution below it (default {})",
+                            threshold_));
+    options
+        .add("--fix", fix_, "SELECTOR",
+             "Predict the step time with these ops ideal, for example 'stage=3' or 'worker=2:3&step=10-20'; "
+             "repeated: any of them. Keys: optype, stage, dp, worker, step, mb")
+        .one_value_each();
+    options
+        .add("--keep", keep_, "SELECTOR",
+             "Predict the step time with all ops ideal but these; repeated: any of them")
+        .one_value_each();
+    options.add("--heatmap", paths_.heatmap, "FILE", "Draw the workers' slowdowns, as .svg or .png");
+    options.add("--timeline", paths_.timeline, "FILE.json.gz",
+                "Write the recorded steps as a Chrome trace, for Perfetto");
+    options.add("--ideal-timeline", paths_.ideal_timeline, "FILE.json.gz",
+                "The same for the steps without stragglers");
+    options.add("--compat-json", paths_.compat_json, "FILE",
+                "Write the result with the reference artifact's keys; - for stdout");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
