@@ -1,5 +1,7 @@
 # goodput_target_options(TARGET [STANDARD]): the warnings, sanitizers and checks every target of ours has. STANDARD is
 #   cxx_std_20 unless it says otherwise.
+# goodput_unity(TARGET SOURCE...): with GOODPUT_UNITY, the .cpp of a folder are compiled together, at most 10 at a time:
+#   half the time, for what they include is read once.
 # goodput_library(FOLDER LINK ...): all .cpp of FOLDER and its sub-folders (but main.cpp) as the static library goodput_FOLDER.
 
 function(goodput_target_options target)
@@ -28,11 +30,38 @@ function(goodput_target_options target)
   endif()
 endfunction()
 
+function(goodput_unity target)
+  if(NOT GOODPUT_UNITY)
+    return()
+  endif()
+  set(at_most 10)
+  foreach(source ${ARGN})
+    cmake_path(GET source PARENT_PATH folder)
+    list(APPEND folders ${folder})
+    list(APPEND "${folder}" ${source})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder ${folders})
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE group)
+    string(REPLACE "/" "_" group ${group})
+    list(LENGTH "${folder}" count)
+    math(EXPR batches "(${count} + ${at_most} - 1) / ${at_most}")
+    set(position 0)
+    foreach(source ${${folder}})
+      math(EXPR batch "${position} * ${batches} / ${count}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${batch})
+      math(EXPR position "${position} + 1")
+    endforeach()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 function(goodput_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
   add_library(goodput_${folder} STATIC ${sources})
   goodput_target_options(goodput_${folder})
+  goodput_unity(goodput_${folder} ${sources})
   target_link_libraries(goodput_${folder} ${arg_LINK})
 endfunction()
