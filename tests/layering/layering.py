@@ -3,7 +3,8 @@
     layering.py --table layering.txt REPOSITORY
 
 Prints a line for everything that is wrong, then fails. A folder uses another one by including a header of it, or by
-naming a type of it that it reaches through the includes of other headers.
+naming a type of it that it reaches through the includes of other headers. A type that it does not reach at all would
+come from the files that it is compiled together with.
 """
 
 import argparse
@@ -187,6 +188,21 @@ def check_used_types(rows, sources):
     return errors, uses
 
 
+def check_included(rows, sources):
+    """Types of headers that a file may include but does not: only files compiled together with it bring them."""
+    errors = []
+    defined_by = definitions(sources)
+    for source in sources.values():
+        if source.folder not in rows or source.folder == "tests" or source.path.endswith(".def"):
+            continue
+        via = reached(source, sources)
+        known = source.own.union(*(sources[path].own for path in via))
+        errors += [f"{source.path}: names {name}, but includes nothing that includes {header}"
+                   for name in sorted(source.words & defined_by.keys() - known)
+                   for header in defined_by[name][:1] if allows(rows, source, header)]
+    return errors
+
+
 def check_closed(rows, sources):
     """Folders that stand alone reach nothing that they may not include, through nobody."""
     errors = []
@@ -238,7 +254,7 @@ def check(root, table):
     sources = read_sources(root, rows)
     errors += check_places(rows, sources) + check_includes(rows, sources)
     wrong_uses, uses = check_used_types(rows, sources)
-    errors += wrong_uses + check_closed(rows, sources) + check_needed(rows, uses) + check_cycles(sources)
+    errors += wrong_uses + check_included(rows, sources) + check_closed(rows, sources) + check_needed(rows, uses) + check_cycles(sources)
     return errors, sum(len(source.includes) for source in sources.values())
 
 

@@ -77,6 +77,11 @@ class PlantedViolations(unittest.TestCase):
         self.assertRegex(self.errors()[0], r"^models/policy/ds\.cpp: uses ModelShape through models/policy/ds\.cpp -> "
                                            r".* -> models/shape/model_shape\.h: models/policy may include only itself")
 
+    def test_a_type_that_nothing_included_has(self):
+        self.plant("models/cost/measured_curve.cpp", "const goodput::Calibration* calibration = nullptr;\n")
+        self.assertEqual(self.errors(), ["models/cost/measured_curve.cpp: names Calibration, but includes nothing "
+                                         "that includes models/cost/calibration.h"])
+
     def test_gpu_reaches_the_simulator_through_the_one_header_it_shares(self):
         self.plant("models/dispatch/dispatch.h", '#include "sim/base/units.h"\n')
         self.assertIn("gpu/element.h: reaches gpu/element.h -> models/dispatch/dispatch.h -> sim/base/units.h: "
