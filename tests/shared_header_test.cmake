@@ -3,7 +3,7 @@
 # cmake -DCOMPILER=<c++> -DSOURCE=<repository> -P shared_header_test.cmake
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${COMPILER} -std=c++17 -Wall -Wextra -Wconversion -Wshadow -Wpedantic -Werror -fsyntax-only
-                        -x c++ -include ${SOURCE}/models/moe_dispatch.h /dev/null
+                        -x c++ -include ${SOURCE}/models/dispatch/dispatch.h /dev/null
                 RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(failed)
   message(FATAL_ERROR "${output}")

@@ -19,8 +19,7 @@ DispatchShape shape_of(const ClusterSize& cluster, const LayerShape& layer, moe:
 
 RoutedRank::RoutedRank(const ClusterSize& cluster, const LayerShape& layer, moe::DispatchPolicy policy,
                        CopyPath path, const Stream& stream)
-    : cluster_(cluster),
-      layer_(layer),
+    : layer_(layer),
       me_(cluster.ranks / 2),
       placement_{cluster.ranks, cluster.experts, draw_replicas(cluster, kSeed)},
       routing_(

@@ -31,7 +31,6 @@ class RoutedRank {
   [[nodiscard]] std::vector<std::int32_t> compute_positions() const;
 
  private:
-  ClusterSize cluster_;
   LayerShape layer_;
   std::int32_t me_;
   reference::Placement placement_;

@@ -823,7 +823,8 @@ nlohmann::json attribute(const Analysis& analysis, const Choice& chosen, const s
 // (dp rank, stage) of the slowest 3 % of the workers.
 std::set<std::pair<int, int>> slowest_workers(const Analysis& analysis, const nlohmann::json& result) {
   std::vector<std::pair<double, std::int64_t>> by_slowness;  // (-S_w, rank)
-  for (const auto& [rank, worker] : analysis.job.workers) {
+  for (const auto& entry : analysis.job.workers) {
+    const auto& worker = entry.second;
     const double of_dp_rank = result["blocking_decompose_by_dp_rank"][std::to_string(worker.first)];
     const double of_stage = result["blocking_decompose_by_stage"][std::to_string(worker.second)];
     by_slowness.emplace_back(-std::min(of_dp_rank, of_stage), rank);
@@ -914,7 +915,8 @@ std::map<std::pair<int, int>, double> exact_worker_slowdowns(const OpTrace& trac
   const Analysis analysis = analyse(trace, options);
   const double ideal = mean(simulate(analysis, {.recorded = &none}).to_optimizer);
   std::map<std::pair<int, int>, double> slowdowns;
-  for (const auto& [rank, worker] : analysis.job.workers) {
+  for (const auto& entry : analysis.job.workers) {
+    const auto& worker = entry.second;
     const Choice of_worker = [&](const OpView& op) { return std::pair(op.dp_rank, op.stage) == worker; };
     slowdowns[worker] = mean(simulate(analysis, {.recorded = of_worker}).to_optimizer) / ideal;
   }

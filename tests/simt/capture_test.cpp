@@ -136,10 +136,10 @@ TEST_CASE("simt: waiting and allocating invalidate a capture") {
       {"memcpy", [&](CaptureCase&) { return cudaMemcpy(&here, &here, 4, cudaMemcpyHostToHost); }},
       {"memset", [&](CaptureCase&) { return cudaMemset(&here, 0, 4); }},
   };
-  for (const auto& [name, call] : calls) {
-    INFO(name);
+  for (const auto& named : calls) {
+    INFO(named.first);
     CaptureCase c;
-    CHECK(call(c) == cudaErrorStreamCaptureUnsupported);
+    CHECK(named.second(c) == cudaErrorStreamCaptureUnsupported);
     CHECK(c.status_of(c.main) == cudaStreamCaptureStatusInvalidated);
     CHECK(c.append_to(c.main, 1) == cudaErrorStreamCaptureInvalidated);
     CHECK(c.end() == cudaErrorStreamCaptureInvalidated);

@@ -75,7 +75,7 @@ int wrong_sums() {
     run_kernel(halving_sum<kSynchronised>, {dim3(4), dim3(256), 256 * sizeof(unsigned)}, in.data(),
                out.data());
     for (std::size_t b = 0; b < 4; ++b)
-      wrong += out[b] == std::accumulate(in.begin() + b * 256, in.begin() + (b + 1) * 256, 0U) ? 0 : 1;
+      wrong += out[b] == std::accumulate(&in[b * 256], &in[b * 256] + 256, 0U) ? 0 : 1;
   }
   return wrong;
 }
@@ -102,7 +102,7 @@ TEST_CASE("simt: __syncthreads_or, _and and _count answer for the whole block") 
     std::vector<int> answers(5 * 96);
     run_kernel(block_votes, {dim3(1), dim3(96), 0}, answers.data());
     for (std::size_t thread = 0; thread < 96; ++thread) {
-      const std::vector<int> mine(answers.begin() + thread * 5, answers.begin() + thread * 5 + 5);
+      const std::vector<int> mine(&answers[thread * 5], &answers[thread * 5] + 5);
       CHECK(mine == std::vector<int>{0, 1, 0, 1, 48});
     }
   }

@@ -72,9 +72,9 @@ double worst_difference(const nlohmann::json& actual, const nlohmann::json& expe
     REQUIRE(actual.is_object());
     CHECK(actual.size() == expected.size());
     double worst = 0;
-    for (const auto& [key, value] : expected.items()) {
-      REQUIRE_MESSAGE(actual.contains(key), where << "/" << key);
-      worst = std::max(worst, worst_difference(actual[key], value, where + "/" + key));
+    for (const auto& item : expected.items()) {
+      REQUIRE_MESSAGE(actual.contains(item.key()), where << "/" << item.key());
+      worst = std::max(worst, worst_difference(actual[item.key()], item.value(), where + "/" + item.key()));
     }
     return worst;
   }
@@ -85,10 +85,11 @@ double worst_difference(const nlohmann::json& actual, const nlohmann::json& expe
 
 void check_attribution(const nlohmann::json& actual, const nlohmann::json& expected) {
   CHECK(actual.size() == expected.size());
-  for (const auto& [key, value] : expected.items()) {
-    INFO(key);
-    const double want = value;
-    CHECK(std::abs(actual.at(key).get<double>() - want) <= kRelative * std::abs(want) + kAttributionAbsolute);
+  for (const auto& item : expected.items()) {
+    INFO(item.key());
+    const double want = item.value();
+    CHECK(std::abs(actual.at(item.key()).get<double>() - want) <=
+          kRelative * std::abs(want) + kAttributionAbsolute);
   }
 }
 

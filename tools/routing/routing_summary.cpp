@@ -16,7 +16,7 @@ constexpr double MeanSkew::*kMeans[] = {&MeanSkew::padding_factor, &MeanSkew::to
 std::vector<std::size_t> spread_out(std::size_t rows) {
   std::vector<std::size_t> places = {0};
   for (std::size_t decade = 1; decade < rows; decade *= 10) {
-    for (const std::size_t step : {1, 2, 5}) {
+    for (const std::size_t step : {1U, 2U, 5U}) {
       if (decade * step < rows) places.push_back(decade * step);
     }
   }

@@ -18,9 +18,9 @@ enum class Kind : unsigned char { kOther, kSpace, kQuote, kOpen, kClose, kComma 
 
 constexpr auto kKinds = [] {
   std::array<Kind, 256> kinds{};
-  for (const unsigned char c : {' ', '\t', '\r', '\n'}) kinds[c] = Kind::kSpace;
-  for (const unsigned char c : {'{', '['}) kinds[c] = Kind::kOpen;
-  for (const unsigned char c : {'}', ']'}) kinds[c] = Kind::kClose;
+  for (const char c : {' ', '\t', '\r', '\n'}) kinds[static_cast<unsigned char>(c)] = Kind::kSpace;
+  for (const char c : {'{', '['}) kinds[static_cast<unsigned char>(c)] = Kind::kOpen;
+  for (const char c : {'}', ']'}) kinds[static_cast<unsigned char>(c)] = Kind::kClose;
   kinds['"'] = Kind::kQuote;
   kinds[','] = Kind::kComma;
   return kinds;

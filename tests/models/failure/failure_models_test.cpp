@@ -67,9 +67,9 @@ TEST_CASE("failures: every example is read and written back as it was") {
     REQUIRE(configs);
     auto again = nlohmann::json::parse(config::write(config_fields(configs->front())).dump());
     const auto given = nlohmann::json::parse(info.example);
-    for (const auto& [key, value] : given.items()) {
-      INFO(info.name << " " << key);
-      CHECK(again.at(key) == value);
+    for (const auto& item : given.items()) {
+      INFO(info.name << " " << item.key());
+      CHECK(again.at(item.key()) == item.value());
     }
     std::vector<FailureConfig> copy;
     config::Place place;

@@ -126,7 +126,9 @@ TEST_CASE("survival: several layers survive what all of them do") {
 TEST_CASE("survival: disjoint sets follow inclusion and exclusion, however many nodes there are") {
   const std::pair<std::int32_t, std::vector<std::int32_t>> cases[] = {
       {10, {2, 3, 5}}, {12, {1, 1, 1}}, {40, {2, 3, 3, 4, 9}}, {200, {2, 2, 5}}};
-  for (const auto& [nodes, sizes] : cases) {
+  for (const auto& of_size : cases) {
+    const std::int32_t nodes = of_size.first;
+    const std::vector<std::int32_t>& sizes = of_size.second;
     const NodeSets sets = disjoint_sets(nodes, sizes);
     const auto exact = survival_by_recursion(sets, 8, 2);
     REQUIRE(exact);

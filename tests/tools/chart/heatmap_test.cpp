@@ -210,8 +210,9 @@ TEST_CASE("heat map text: colours come from the scale of the pictures and end wi
 }
 
 TEST_CASE("heat map figure: cells and labels lie inside and side by side from 1 x 1 to 512 x 64") {
-  for (const auto& [dp, pp] :
-       {std::pair<std::size_t, std::size_t>{1, 1}, {4, 4}, {1, 64}, {64, 8}, {512, 64}}) {
+  for (const auto& size : {std::pair<std::size_t, std::size_t>{1, 1}, {4, 4}, {1, 64}, {64, 8}, {512, 64}}) {
+    const std::size_t dp = size.first;
+    const std::size_t pp = size.second;
     const Figure figure = lay_out(uniform(dp, pp));
     INFO(dp << " x " << pp);
     std::size_t cells = 0;

@@ -49,15 +49,16 @@ TEST_CASE("docs: every key of goodput.checkpoint/1 is explained") {
   REQUIRE(begin != std::string::npos);
   const std::string section = text.substr(begin, text.find("\n## ", begin) - begin);
   const json result = checkpoint_json();
-  for (const auto& [key, value] : result.items()) {
+  for (const auto& item : result.items()) {
+    const std::string& key = item.key();
     if (key == "schema" || key == "version" || key == "revision" || key == "seed" || key == "lowest_tier")
       continue;  // of every result
     CHECK_MESSAGE(section.find(key) != std::string::npos, key);
   }
-  for (const auto& [key, value] : result.at("faults").at(0).items())
-    CHECK_MESSAGE(section.find(key) != std::string::npos, key);
-  for (const auto& [key, value] : result.at("modules").at(0).items())
-    CHECK_MESSAGE(section.find(key) != std::string::npos, key);
+  for (const auto& item : result.at("faults").at(0).items())
+    CHECK_MESSAGE(section.find(item.key()) != std::string::npos, item.key());
+  for (const auto& item : result.at("modules").at(0).items())
+    CHECK_MESSAGE(section.find(item.key()) != std::string::npos, item.key());
 }
 
 }  // namespace goodput

@@ -63,13 +63,14 @@ TEST_CASE("docs: every key of goodput.plan-step/1 is explained") {
   const std::string_view section = between(text, "## goodput.plan-step/1", "\n## ");
   const json result = json::parse(
       output_of({"plan-step", GOODPUT_CONFIGS "/plans/megatron_a100.json", "--quiet", "--json", "-"}));
-  for (const auto& [key, value] : result.items()) {
+  for (const auto& item : result.items()) {
+    const std::string& key = item.key();
     if (key == "schema" || key == "version" || key == "revision" || key == "seed" || key == "lowest_tier")
       continue;  // of every result
     CHECK_MESSAGE(section.find(key) != std::string_view::npos, key);
   }
-  for (const auto& [key, value] : result.at("memory").items())
-    CHECK_MESSAGE(section.find(key) != std::string_view::npos, key);
+  for (const auto& item : result.at("memory").items())
+    CHECK_MESSAGE(section.find(item.key()) != std::string_view::npos, item.key());
 }
 
 TEST_CASE("docs: README.md shows what plan-step prints") {

@@ -80,7 +80,9 @@ std::map<std::pair<int, int>, Thread> threads_of(const json& events) {
 void check_timeline(const PlannedStep& step) {
   std::size_t slices = 0;
   double end = 0;
-  for (const auto& [id, thread] : threads_of(events_of(step))) {
+  for (const auto& entry : threads_of(events_of(step))) {
+    const auto& id = entry.first;
+    const auto& thread = entry.second;
     CHECK(thread.name.starts_with("stage "));
     CHECK(id.first >= 0);
     CHECK(static_cast<std::size_t>(id.first) < step.lanes.lanes());

@@ -126,7 +126,7 @@ TEST_CASE("smartmoe: the synthetic routing has the recorded skew and drift") {
     INFO("padding factor at " << iteration << ": " << actual << ", recorded " << expected);
     CHECK(std::abs(actual / expected - 1) < 0.12);
   }
-  for (const std::size_t rows : {1, 2, 5, 10, 20, 50, 100, 200}) {
+  for (const std::size_t rows : {1U, 2U, 5U, 10U, 20U, 50U, 100U, 200U}) {
     const auto distance = [&](const RoutingTrace& one) {
       return mean_of_layers(kLayers, [&](std::size_t l) { return mean_routing_distance(one, l, rows); });
     };

@@ -59,8 +59,9 @@ TEST_CASE("simulate: the time of the job and of its nodes adds up, under every p
   const json result = result_of(every_policy(), {"--trials", "3"});
   CHECK(result.at("policies").size() == recovery_policies().size());
   // Lost at 300 and 600 s of 900: 10, 9 and 8 nodes for 300 s each.
-  for (const auto& [name, policy] : result.at("policies").items()) {
-    INFO(name);
+  for (const auto& item : result.at("policies").items()) {
+    const json& policy = item.value();
+    INFO(item.key());
     CHECK(sum_of(policy.at("time_s")) == doctest::Approx(policy.at("wall_s").get<double>()).epsilon(1e-9));
     CHECK(sum_of(policy.at("node_time_s")) == doctest::Approx(27 * 300.0).epsilon(1e-9));
     CHECK(policy.at("goodput").get<double>() ==
@@ -138,8 +139,9 @@ TEST_CASE("simulate: a job that cannot go on says why, and that is no error") {
   text["samples"] = 1000000000;
   text["failures"]["floor_nodes"] = 0;
   const json result = result_of(text);
-  for (const auto& [name, policy] : result.at("policies").items()) {
-    INFO(name);
+  for (const auto& item : result.at("policies").items()) {
+    const json& policy = item.value();
+    INFO(item.key());
     CHECK(policy.at("jct_s").is_null());
     REQUIRE(policy.at("stopped").is_string());
     CHECK(policy.at("stopped_trials").at(policy.at("stopped").get<std::string>()) == 1);

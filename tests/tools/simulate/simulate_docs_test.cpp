@@ -138,8 +138,8 @@ TEST_CASE("docs: every key of goodput.simulate/1 is explained") {
   REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
   const json result = json::parse(out.str());
   const auto check_keys = [&section](const json& object) {
-    for (const auto& [key, value] : object.items())
-      CHECK_MESSAGE(section.find("`" + key + "`") != std::string::npos, key);
+    for (const auto& item : object.items())
+      CHECK_MESSAGE(section.find("`" + item.key() + "`") != std::string::npos, item.key());
   };
   check_keys(result.at("policies").at("lazarus"));
   check_keys(result.at("ratios").at("lazarus/ds"));

@@ -128,7 +128,9 @@ TEST_CASE("whatif: transfers, launch delays and replayed times agree with the re
     const OpTimesByInstance got = op_times_of(analysed_trace.graph, analysed_trace.recording);
     const OpTimesByInstance want = reference::op_times(trace, reference_options(spec));
     REQUIRE(got.size() == want.size());
-    for (const auto& [instance, times] : want) {
+    for (const auto& wanted : want) {
+      const auto& instance = wanted.first;
+      const reference::OpTimes& times = wanted.second;
       CAPTURE(std::get<std::string>(instance));
       const reference::OpTimes& ours = got.at(instance);
       REQUIRE(std::isnan(ours.transfer) == std::isnan(times.transfer));
