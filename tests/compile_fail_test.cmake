@@ -1,5 +1,5 @@
 # Compiles FILE twice: as it is, which must work, and with MUST_NOT_COMPILE defined, which must fail with the error that
-# its line `// expected error: REGEX` describes.
+# its line `// expected error: REGEX` describes, whichever of gcc and clang it is.
 # cmake -DCOMPILER=<c++> -DSOURCE=<repository> -DFILE=<file> -P compile_fail_test.cmake
 cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${FILE} expected REGEX "^// expected error: ")

@@ -1,5 +1,5 @@
 // Bytes divided by an arithmetic rate are not a time.
-// expected error: no match for .operator/.
+// expected error: no match for .operator/.|invalid operands to binary expression
 #include "sim/base/units.h"
 
 namespace goodput {

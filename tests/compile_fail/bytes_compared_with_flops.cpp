@@ -1,5 +1,5 @@
 // Counts of different things have no order.
-// expected error: no match for .operator<.
+// expected error: no match for .operator<.|invalid operands to binary expression
 #include "sim/base/units.h"
 
 namespace goodput {

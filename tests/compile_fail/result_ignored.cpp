@@ -1,5 +1,5 @@
 // A Result that nobody looks at.
-// expected error: ignoring returned value
+// expected error: ignoring return(ed)? value
 #include "sim/base/errors.h"
 
 namespace goodput {

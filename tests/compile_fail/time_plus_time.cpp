@@ -1,5 +1,5 @@
 // Two points in time do not add up.
-// expected error: no match for .operator\+.
+// expected error: no match for .operator\+.|invalid operands to binary expression
 #include "sim/base/units.h"
 
 namespace goodput {
