@@ -1,5 +1,6 @@
 # goodput_target_options(TARGET [STANDARD]): the warnings, sanitizers and checks every target of ours has. STANDARD is
 #   cxx_std_20 unless it says otherwise.
+# goodput_cold(TARGET): compiling it counts for more than its speed. With sanitizers only addresses are watched in it.
 # goodput_unity(TARGET SOURCE...): with GOODPUT_UNITY, the .cpp of a folder are compiled together, at most 10 at a time:
 #   half the time, for what they include is read once.
 # goodput_library(FOLDER LINK ...): all .cpp of FOLDER and its sub-folders (but main.cpp) as the static library goodput_FOLDER.
@@ -30,6 +31,17 @@ function(goodput_target_options target)
   endif()
 endfunction()
 
+function(goodput_cold target)
+  if(GOODPUT_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0 -fno-sanitize=undefined)
+    if(GOODPUT_FUZZ)
+      target_compile_options(${target} PRIVATE -fno-sanitize=fuzzer-no-link)
+    endif()
+  else()
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+  endif()
+endfunction()
+
 function(goodput_unity target)
   if(NOT GOODPUT_UNITY)
     return()
@@ -53,7 +65,8 @@ function(goodput_unity target)
       math(EXPR position "${position} + 1")
     endforeach()
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP
+                        UNITY_BUILD_CODE_BEFORE_INCLUDE "// NOLINTNEXTLINE(bugprone-suspicious-include)")
 endfunction()
 
 function(goodput_library folder)

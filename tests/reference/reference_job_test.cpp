@@ -1,3 +1,4 @@
+// release-too: ten thousand jobs, exact to the nanosecond.
 // The job engine against the slow reference, on jobs at random.
 #include "tests/reference/reference_job.h"
 

@@ -823,8 +823,7 @@ nlohmann::json attribute(const Analysis& analysis, const Choice& chosen, const s
 // (dp rank, stage) of the slowest 3 % of the workers.
 std::set<std::pair<int, int>> slowest_workers(const Analysis& analysis, const nlohmann::json& result) {
   std::vector<std::pair<double, std::int64_t>> by_slowness;  // (-S_w, rank)
-  for (const auto& entry : analysis.job.workers) {
-    const auto& worker = entry.second;
+  for (const auto& [rank, worker] : analysis.job.workers) {
     const double of_dp_rank = result["blocking_decompose_by_dp_rank"][std::to_string(worker.first)];
     const double of_stage = result["blocking_decompose_by_stage"][std::to_string(worker.second)];
     by_slowness.emplace_back(-std::min(of_dp_rank, of_stage), rank);

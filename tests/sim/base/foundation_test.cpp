@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "sim/base/errors.h"
-#include "sim/base/float32.h"
 #include "sim/base/hash.h"
 #include "sim/base/parallel.h"
 #include "sim/base/random.h"
@@ -131,25 +130,6 @@ TEST_CASE("op types: names are in alphabetical order, which breaks ties between 
   for (std::size_t i = 1; i < kOpTypeCount; ++i) CHECK(kOpTypes[i - 1].name < kOpTypes[i].name);
   CHECK(find_op_type("optimizer") == OpType::kOptimizer);
   CHECK_FALSE(find_op_type("optimiser"));
-}
-
-namespace {
-
-struct Pair {
-  double start;
-  double end;
-};
-// Neighbours, rounded and stored together: what gcc 12's SLP vectorizer gets wrong.
-[[gnu::noinline]] Pair rounded(Pair pair) {
-  return {round_to_float32(pair.start), round_to_float32(pair.end)};
-}
-
-}  // namespace
-
-TEST_CASE("float32: the rounding of neighbouring values survives the optimizer") {
-  const Pair pair = rounded({0.1, 0.3});
-  CHECK(pair.start == 0x1.99999ap-4);  // 0.1 lies below it
-  CHECK(pair.end == 0x1.333334p-2);
 }
 
 TEST_CASE("parallel: every piece is done once, whatever the number of threads") {

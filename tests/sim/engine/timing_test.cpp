@@ -1,3 +1,4 @@
+// release-too: vectorised loops, exact to the last bit.
 #include "sim/engine/timing.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// release-too: the numbers that users get.
 // The whole front half and the analysis against the published answers on real traces.
 #include <doctest/doctest.h>
 

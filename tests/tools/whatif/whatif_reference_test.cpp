@@ -1,3 +1,4 @@
+// release-too: vectorised loops, exact to the last bit.
 // The production analysis against the slow reference, over random traces with every feature in combination.
 #include <doctest/doctest.h>
 

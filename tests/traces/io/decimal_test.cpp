@@ -1,3 +1,4 @@
+// release-too: floating-point conversions.
 #include "traces/io/decimal.h"
 
 #include <doctest/doctest.h>
