@@ -93,7 +93,8 @@ TEST_CASE("gpu reference: the grid has every pair of sizes") {
   CHECK(grid.size() == 47);
 }
 
-TEST_CASE("gpu reference: schedules and positions are exact on the small points of the grid") {
+TEST_CASE("gpu reference: schedules and positions are exact on the small points of the grid" *
+          doctest::test_suite("slow")) {
   int points = 0;
   for (const GridPoint& point : testing::pairwise_grid()) {
     if (point.slots() > kSmallPoint) continue;

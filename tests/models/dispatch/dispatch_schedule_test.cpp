@@ -206,7 +206,8 @@ TEST_CASE("dispatch: a cluster by hand") {
   CHECK(std::ranges::equal(tables.processed(), std::vector<std::int64_t>{5, 4, 4}));
 }
 
-TEST_CASE("dispatch: random clusters are dispatched exactly, as one token after the other would be") {
+TEST_CASE("dispatch: random clusters are dispatched exactly, as one token after the other would be" *
+          doctest::test_suite("slow")) {
   std::int64_t experts = 0;
   for (std::uint64_t seed = 0; seed < 24'000; ++seed) {
     RandomStream random(seed, "nasty cluster");

@@ -100,7 +100,8 @@ TEST_CASE("weibull: with ages kept, a cluster fails every MTBF / nodes over long
   }
 }
 
-TEST_CASE("weibull: nodes that have been running for long fail every MTBF / nodes from the start") {
+TEST_CASE("weibull: nodes that have been running for long fail every MTBF / nodes from the start" *
+          doctest::test_suite("slow")) {
   // 20 nodes and a tenth of the MTBF: 2 losses of any shape; 2000 trials with a standard deviation below 2.5
   // each: 3 standard errors are 0.17.
   const auto text = [](double k, std::string_view age) {

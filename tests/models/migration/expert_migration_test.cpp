@@ -229,7 +229,8 @@ TEST_CASE("migration: the defaults stay within the 20 to 40 s of the paper and n
   CHECK(migration_time(Migration{}, Bytes{1}, timing).total() <= 40s);
 }
 
-TEST_CASE("migration: whatever died or joined, every node ends up with what the plan says") {
+TEST_CASE("migration: whatever died or joined, every node ends up with what the plan says" *
+          doctest::test_suite("slow")) {
   for (std::uint64_t seed = 0; seed < 12'000; ++seed) {
     INFO("seed " << seed);
     const ReplacementCase random = random_replacement(seed);

@@ -137,8 +137,8 @@ TEST_CASE(
   CHECK(replicas_of(Allocation::kBalanced, {10, 50, 60}, {4, 3}, 1) == Counts{1, 5, 6});
 }
 
-TEST_CASE(
-    "allocation: every slot is given out, nobody gets less than f, and more load is no fewer replicas") {
+TEST_CASE("allocation: every slot is given out, nobody gets less than f, and more load is no fewer replicas" *
+          doctest::test_suite("slow")) {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     INFO("seed " << seed);
     const AllocationCase made = random_case(seed);
@@ -181,7 +181,8 @@ TEST_CASE("allocation: EPLB gives every spare replica to the busiest") {
 
 TEST_CASE(
     "allocation: balanced is no lower than Eq. 1 where survival is decided, and the rest goes to the "
-    "busiest") {
+    "busiest" *
+    doctest::test_suite("slow")) {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     INFO("seed " << seed);
     const AllocationCase made = random_case(seed);

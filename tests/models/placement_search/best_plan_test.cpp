@@ -161,7 +161,7 @@ TEST_CASE("best: where slots divide experts, or no group is cut short, maximum r
   CHECK(truncated_optimal == 160);
 }
 
-TEST_CASE("best: counterexamples to the optimality of maximum rank overlap") {
+TEST_CASE("best: counterexamples to the optimality of maximum rank overlap" * doctest::test_suite("slow")) {
   struct Counterexample {
     SlotGrid grid;
     Replicas replicas;
@@ -186,7 +186,8 @@ TEST_CASE("best: counterexamples to the optimality of maximum rank overlap") {
   }
 }
 
-TEST_CASE("best: on a large truncated cluster, not below either plan up to the failures that are compared") {
+TEST_CASE("best: on a large truncated cluster, not below either plan up to the failures that are compared" *
+          doctest::test_suite("release-only")) {
   // Groups of 400 and 400 nodes do not fit on 600: maximum rank overlap leaves the last expert 200.
   const LayerDemand layer{{400, 400, 400}, {}};
   const SlotGrid grid{600, 2};
@@ -245,7 +246,8 @@ TEST_CASE("best: never below maximum rank overlap or spread on larger clusters" 
 }
 
 // Where neither plan survives what the other does, `best` may be maximum rank overlap.
-TEST_CASE("best: layers that fail together survive no less than the same layers in either plan") {
+TEST_CASE("best: layers that fail together survive no less than the same layers in either plan" *
+          doctest::test_suite("slow")) {
   int below_spread = 0;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     RandomStream random(seed, "joint layers");
@@ -273,7 +275,8 @@ TEST_CASE("best: layers that fail together survive no less than the same layers 
 }
 
 TEST_CASE(
-    "best: replicas stay, and nodes are no less even than in maximum rank overlap of an untruncated layer") {
+    "best: replicas stay, and nodes are no less even than in maximum rank overlap of an untruncated layer" *
+    doctest::test_suite("slow")) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     INFO("seed " << seed);
     RandomStream random(seed, "balanced layers");

@@ -211,7 +211,8 @@ TEST_CASE("placed layers: no layers, or layers of different sizes, are said") {
 }
 
 // Found by trying at random: joint survival fell below the baseline's, or a layer became less even.
-TEST_CASE("placed layers: the default is never below Eq. 1 with maximum rank overlap where it was once") {
+TEST_CASE("placed layers: the default is never below Eq. 1 with maximum rank overlap where it was once" *
+          doctest::test_suite("release-only")) {
   struct Case {
     LayerLoads loads;
     ExpertNodes nodes;

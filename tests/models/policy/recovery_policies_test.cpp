@@ -114,7 +114,8 @@ void check_runs(std::uint64_t first_seed, std::uint64_t last_seed) {
 
 }  // namespace
 
-TEST_CASE("recovery policies: time adds up and runs repeat, whatever happens to the nodes") {
+TEST_CASE("recovery policies: time adds up and runs repeat, whatever happens to the nodes" *
+          doctest::test_suite("slow")) {
   check_runs(0, 12);
 }
 

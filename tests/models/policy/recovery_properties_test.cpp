@@ -135,7 +135,8 @@ TEST_CASE("checkpoint policy: the interval that is found by trying is Daly's opt
   }
 }
 
-TEST_CASE("recovery policies: fewer failures and quicker storage never train less in the mean") {
+TEST_CASE("recovery policies: fewer failures and quicker storage never train less in the mean" *
+          doctest::test_suite("slow")) {
   const auto samples = [](const std::string& policy, double mtbf_hours, double write, double read) {
     PolicyCase job(policy, fmt::format(R"({{"checkpoint": {{"write_gb_per_s": {}, "read_gb_per_s": {}}}}})",
                                        write, read));
@@ -165,7 +166,8 @@ TEST_CASE("recovery policies: fewer failures and quicker storage never train les
   }
 }
 
-TEST_CASE("lazarus policy: the best placement restarts no more often than the paper's") {
+TEST_CASE("lazarus policy: the best placement restarts no more often than the paper's" *
+          doctest::test_suite("release-only")) {
   // Shares ~ 1 / rank, in an order of its own for each layer.
   std::vector<std::int64_t> layers, loads;
   RoutingSelection selection;

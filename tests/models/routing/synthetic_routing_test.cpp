@@ -145,7 +145,7 @@ TEST_CASE("synthetic routing: the spread between two points is a power of the it
 
 // Means over 10 seeds x 24 layers of what the SmartMoE recording has (docs/validation.md); the tolerances are
 // those of the model, whose tails are a little lighter, not of the draws.
-TEST_CASE("synthetic routing: skew and drift are those of the recorded job") {
+TEST_CASE("synthetic routing: skew and drift are those of the recorded job" * doctest::test_suite("slow")) {
   struct Recorded {
     std::size_t row;
     double padding_factor, variation, hottest_share;

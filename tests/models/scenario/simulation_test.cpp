@@ -69,7 +69,7 @@ std::string problem(const Scenario& scenario) {
 
 }  // namespace
 
-TEST_CASE("simulation: results do not depend on the number of threads") {
+TEST_CASE("simulation: results do not depend on the number of threads" * doctest::test_suite("slow")) {
   const Scenario scenario = scenario_of(all_policies());
   const Simulation one = simulation_of(scenario, {.seed = 3, .trials = 13, .jobs = 1, .progress = {}});
   for (const unsigned jobs : {2U, 5U, 40U}) {

@@ -52,7 +52,8 @@ std::vector<double> sum_by_label(const PlannedStep& step, const std::string& lab
 
 }  // namespace
 
-TEST_CASE("planned step: whole passes and passes layer by layer take the same time, to the nanosecond") {
+TEST_CASE("planned step: whole passes and passes layer by layer take the same time, to the nanosecond" *
+          doctest::test_suite("slow")) {
   int compared = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const TrainingPlan plan = random_plan(seed);
@@ -85,7 +86,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "planned step: the event-driven engine agrees with longest paths to the nanosecond on random plans") {
+    "planned step: the event-driven engine agrees with longest paths to the nanosecond on random plans" *
+    doctest::test_suite("slow")) {
   for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     const TrainingPlan plan = random_plan(seed);
     const Granularity granularity = seed % 4 == 0 ? Granularity::kLayers : Granularity::kOps;

@@ -100,7 +100,7 @@ void check_timeline(const PlannedStep& step) {
 
 }  // namespace
 
-TEST_CASE("plan-step timeline: shipped plans, as ops and as layers") {
+TEST_CASE("plan-step timeline: shipped plans, as ops and as layers" * doctest::test_suite("slow")) {
   for (const char* name : {"megatron_a100", "gpt2-moe-small-8", "mixtral-8x7b-h100", "llama3-8b-h100"}) {
     for (const Granularity granularity : {Granularity::kOps, Granularity::kLayers}) {
       INFO(name);
@@ -137,7 +137,7 @@ TEST_CASE("plan-step timeline: computation and the communication within passes h
 }
 
 // What a stage without layers runs is nothing, in no time.
-TEST_CASE("plan-step: stages without layers are legal under every schedule") {
+TEST_CASE("plan-step: stages without layers are legal under every schedule" * doctest::test_suite("slow")) {
   for (const char* schedule : {"1f1b", "gpipe", "zb-h1", "dualpipe"}) {
     for (const std::vector<std::int32_t>& split : {std::vector{0, 6}, std::vector{6, 0}}) {
       INFO(schedule);

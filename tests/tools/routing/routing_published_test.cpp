@@ -106,7 +106,8 @@ TEST_CASE("smartmoe: padding factors of the busiest experts at iteration 201, me
 }
 
 // How far 10 seeds of the generator are from the recording; the figures are in docs/validation.md.
-TEST_CASE("smartmoe: the synthetic routing has the recorded skew and drift") {
+TEST_CASE("smartmoe: the synthetic routing has the recorded skew and drift" *
+          doctest::test_suite("release-only")) {
   const auto trace = recorded();
   if (!trace) return;
   constexpr int kSeeds = 10;

@@ -55,7 +55,8 @@ double sum_of(const json& times) {
 
 }  // namespace
 
-TEST_CASE("simulate: the time of the job and of its nodes adds up, under every policy") {
+TEST_CASE("simulate: the time of the job and of its nodes adds up, under every policy" *
+          doctest::test_suite("slow")) {
   const json result = result_of(every_policy(), {"--trials", "3"});
   CHECK(result.at("policies").size() == recovery_policies().size());
   // Lost at 300 and 600 s of 900: 10, 9 and 8 nodes for 300 s each.
@@ -69,7 +70,7 @@ TEST_CASE("simulate: the time of the job and of its nodes adds up, under every p
   }
 }
 
-TEST_CASE("simulate: a result can be run again from its own report") {
+TEST_CASE("simulate: a result can be run again from its own report" * doctest::test_suite("slow")) {
   const json result = result_of(every_policy(), {"--trials", "2", "--set", "/failures/every_s=200"});
   CHECK(result.at("scenario").at("trials") == 2);
   const json again = result_of(result.at("scenario"));
@@ -78,7 +79,7 @@ TEST_CASE("simulate: a result can be run again from its own report") {
   CHECK(again.at("scenario") == result.at("scenario"));
 }
 
-TEST_CASE("simulate: the same bytes for any number of threads") {
+TEST_CASE("simulate: the same bytes for any number of threads" * doctest::test_suite("slow")) {
   json text = testing::small_scenario();
   text["failures"] = {{"model", "exponential"}, {"nodes", 10}, {"mtbf_hours", 1}, {"repair_s", 100}};
   const json one = result_of(text, {"--trials", "40", "--jobs", "1"});
@@ -86,7 +87,8 @@ TEST_CASE("simulate: the same bytes for any number of threads") {
   CHECK(one.at("policies") != result_of(text, {"--trials", "40", "--seed", "1"}).at("policies"));
 }
 
-TEST_CASE("simulate: --policy leaves the others out and does not move the numbers of those it names") {
+TEST_CASE("simulate: --policy leaves the others out and does not move the numbers of those it names" *
+          doctest::test_suite("slow")) {
   const json all = result_of(testing::small_scenario());
   const json ds = result_of(testing::small_scenario(), {"--policy", "ds"});
   CHECK(ds.at("policies").size() == 1);
@@ -125,7 +127,7 @@ TEST_CASE("simulate: a goal that is reached has a completion time, intervals com
   CHECK(interval.at(1) >= lazarus.at("samples"));
 }
 
-TEST_CASE("simulate: what nobody gave a price costs null, not nothing") {
+TEST_CASE("simulate: what nobody gave a price costs null, not nothing" * doctest::test_suite("slow")) {
   CHECK(result_of(testing::small_scenario()).at("policies").at("ds").at("cost").is_null());
   json text = testing::small_scenario();
   text["usd_per_node_hour"] = 2;
@@ -133,7 +135,7 @@ TEST_CASE("simulate: what nobody gave a price costs null, not nothing") {
   CHECK(result_of(text).at("policies").at("ds").at("cost").get<double>() == doctest::Approx(4.5));
 }
 
-TEST_CASE("simulate: a job that cannot go on says why, and that is no error") {
+TEST_CASE("simulate: a job that cannot go on says why, and that is no error" * doctest::test_suite("slow")) {
   json text = testing::small_scenario();
   text.erase("duration_s");
   text["samples"] = 1000000000;

@@ -136,7 +136,8 @@ TEST_CASE("job timeline: a node that is back at the moment of its loss is held a
         Slices{{"program_startup", 0, 10}, {"training", 10, 40}});
 }
 
-TEST_CASE("job timeline: of a simulated job no slices overlap and node time adds up") {
+TEST_CASE("job timeline: of a simulated job no slices overlap and node time adds up" *
+          doctest::test_suite("slow")) {
   nlohmann::json text = testing::small_scenario();
   text["failures"] = {text["failures"],
                       {{"model", "fail_slow"},

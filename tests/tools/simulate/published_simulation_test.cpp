@@ -63,7 +63,8 @@ double speedup(const Simulation& simulation, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("published simulation: a node lost every 5 minutes, GPT-S and GPT-L") {
+TEST_CASE("published simulation: a node lost every 5 minutes, GPT-S and GPT-L" *
+          doctest::test_suite("release-only")) {
   if (!has_shared_data()) return;
   const Simulation small = simulate_config("controlled-5min-gpt-s");
   CHECK(outcome(small, "lazarus").steps.mean == about(2926));
@@ -75,7 +76,8 @@ TEST_CASE("published simulation: a node lost every 5 minutes, GPT-S and GPT-L") 
   CHECK(samples(large, "lazarus/ds_ft") == about(3.24));
 }
 
-TEST_CASE("published simulation: a node lost every 40 minutes, GPT-S and GPT-L") {
+TEST_CASE("published simulation: a node lost every 40 minutes, GPT-S and GPT-L" *
+          doctest::test_suite("release-only")) {
   if (!has_shared_data()) return;
   const Simulation small = simulate_config("controlled-40min-gpt-s");
   CHECK(samples(small, "lazarus/ds") == about(1.61));
@@ -85,7 +87,8 @@ TEST_CASE("published simulation: a node lost every 40 minutes, GPT-S and GPT-L")
   CHECK(samples(large, "lazarus/ds_ft") == about(2.68));
 }
 
-TEST_CASE("published simulation: GPT-M without failures, samples a second") {
+TEST_CASE("published simulation: GPT-M without failures, samples a second" *
+          doctest::test_suite("release-only")) {
   if (!has_shared_data()) return;
   const Simulation simulation = simulate_config(
       "controlled-5min-gpt-m", {{"/failures/every_s", "86400"}, {"/duration_s", "1800"}, {"/trials", "1"}});
@@ -97,7 +100,7 @@ TEST_CASE("published simulation: GPT-M without failures, samples a second") {
   CHECK(rate("ds") == about(33.3));
 }
 
-TEST_CASE("published simulation: 80 minutes of the p3 spot fleet") {
+TEST_CASE("published simulation: 80 minutes of the p3 spot fleet" * doctest::test_suite("release-only")) {
   if (!has_shared_data()) return;
   const Simulation small = simulate_config("spot-p3-gpt-s");
   CHECK(samples(small, "lazarus/ds") == about(1.63));
@@ -109,7 +112,8 @@ TEST_CASE("published simulation: 80 minutes of the p3 spot fleet") {
   CHECK(outcome(large, "lazarus").restarts.mean == 1);
 }
 
-TEST_CASE("published simulation: 16 A10G against Tutel, any failures and ideal ones") {
+TEST_CASE("published simulation: 16 A10G against Tutel, any failures and ideal ones" *
+          doctest::test_suite("release-only")) {
   if (!has_shared_data()) return;
   const Simulation small = simulate_config("tutel-5min-gpt-s");
   CHECK(samples(small, "lazarus/tutel") == about(4.29));
@@ -139,7 +143,8 @@ TEST_CASE("published simulation: DeepSeek-V3 on 256 and 512 GPUs" * doctest::tes
   }
 }
 
-TEST_CASE("published simulation: elastic recovery is worse than a restart above 174 s to regroup") {
+TEST_CASE("published simulation: elastic recovery is worse than a restart above 174 s to regroup" *
+          doctest::test_suite("release-only")) {
   if (!has_shared_data()) return;
   const auto at = [](const char* regroup_s) {
     const Simulation simulation =

@@ -89,7 +89,8 @@ TEST_CASE("throughput: losing everything ends at no samples") {
   CHECK(throughput_of(run)[2].samples == 0);
 }
 
-TEST_CASE("throughput: ends with the samples that the simulation counts, whatever the policy") {
+TEST_CASE("throughput: ends with the samples that the simulation counts, whatever the policy" *
+          doctest::test_suite("slow")) {
   nlohmann::json text = testing::small_scenario();
   for (const PolicyInfo& policy : recovery_policies()) text["policies"][std::string(policy.name)] = {};
   for (auto& [name, options] : text["policies"].items()) options = nlohmann::json::object();
