@@ -1,6 +1,6 @@
 # goodput_target_options(TARGET [STANDARD]): the warnings, sanitizers and checks every target of ours has. STANDARD is
 #   cxx_std_20 unless it says otherwise.
-# goodput_cold(TARGET): compiling it counts for more than its speed. With sanitizers only addresses are watched in it.
+# goodput_cold(TARGET): compiling it counts for more than its speed.
 # goodput_unity(TARGET SOURCE...): with GOODPUT_UNITY, the .cpp of a folder are compiled together, at most 10 at a time:
 #   half the time, for what they include is read once.
 # goodput_library(FOLDER LINK ...): all .cpp of FOLDER and its sub-folders (but main.cpp) as the static library goodput_FOLDER.
@@ -33,7 +33,7 @@ endfunction()
 
 function(goodput_cold target)
   if(GOODPUT_SANITIZE)
-    target_compile_options(${target} PRIVATE -O0 -fno-sanitize=undefined)
+    target_compile_options(${target} PRIVATE -O0)
     if(GOODPUT_FUZZ)
       target_compile_options(${target} PRIVATE -fno-sanitize=fuzzer-no-link)
     endif()
