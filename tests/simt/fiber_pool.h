@@ -2,9 +2,9 @@
 // where it left off whenever it is resumed while suspended.
 //
 // TRUE   a fiber's stack is kFiberStackBytes with a guard page below it; AddressSanitizer is told of every
-// switch TRUE   fibers hold no exception across a switch: REQUIRES that `body` lets none escape and that
-// suspend() is
-//        called outside of catch blocks
+//        switch
+// TRUE   fibers hold no exception across a switch: REQUIRES that `body` lets none escape and that suspend()
+//        is called outside of catch blocks
 // OWNS   the stacks; idle fibers end with the pool. REQUIRES that none is suspended then.
 #pragma once
 
