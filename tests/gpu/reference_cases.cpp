@@ -11,10 +11,6 @@ namespace {
 
 using gpu::reference::Placement;
 
-std::size_t at(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 // The first slots hold every expert once, the others low numbers more often; slot i is on rank i mod ranks.
 Placement slotted_placement(const GridPoint& point, RandomStream& random) {
   const std::int32_t slots = std::max(4, (point.experts + point.ranks - 1) / point.ranks);

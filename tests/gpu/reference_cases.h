@@ -1,13 +1,20 @@
 // Clusters to try the CPU reference of the CUDA dispatcher on.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "gpu/reference.h"
 #include "sim/base/random.h"
+#include "tests/support/routed_cluster.h"
 
 namespace goodput::testing {
+
+// A rank, expert or count as an index.
+[[nodiscard]] inline std::size_t at(std::int32_t i) {
+  return static_cast<std::size_t>(i);
+}
 
 // Sizes of a dispatch; `tokens` are of a rank.
 struct GridPoint {
@@ -40,6 +47,7 @@ enum class Trouble {
   kFailedRanks,  // a third of the ranks host nothing, and experts may be lost
   kOneExpert,    // all tokens of all ranks go to one expert
 };
+inline constexpr Trouble kTroubles[] = {Trouble::kNone, Trouble::kFailedRanks, Trouble::kOneExpert};
 
 // Ranks have 4 slots (more where the experts would not fit): popular experts are in many, several on one rank
 // too. A twentieth of the routed slots is dropped.

@@ -13,16 +13,12 @@ namespace goodput::gpu::reference {
 namespace {
 
 using moe::DispatchPolicy;
+using testing::at;
 using testing::Cluster;
 using testing::GridPoint;
+using testing::kPolicies;
+using testing::kTroubles;
 using testing::Trouble;
-
-constexpr DispatchPolicy kPolicies[] = {DispatchPolicy::kProportional, DispatchPolicy::kPacked};
-constexpr Trouble kTroubles[] = {Trouble::kNone, Trouble::kFailedRanks, Trouble::kOneExpert};
-
-std::size_t at(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 // A row says where it comes from and which expert computed it, and where. Whole numbers, exact in fp32.
 constexpr int kRank = 0;

@@ -14,10 +14,6 @@ using gpu::reference::Schedule;
 using moe::DispatchPolicy;
 using moe::DispatchStatus;
 
-std::size_t at(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 // One expert, its cells by rank.
 struct ExpertColumn {
   std::vector<std::int64_t> counts;

@@ -17,10 +17,9 @@ using moe::DispatchStatus;
 using moe::Tokens;
 using testing::Cluster;
 using testing::GridPoint;
+using testing::kPolicies;
+using testing::kTroubles;
 using testing::Trouble;
-
-constexpr DispatchPolicy kPolicies[] = {DispatchPolicy::kProportional, DispatchPolicy::kPacked};
-constexpr Trouble kTroubles[] = {Trouble::kNone, Trouble::kFailedRanks, Trouble::kOneExpert};
 
 // Points with more slots than this, all ranks together, are for the release build.
 constexpr std::int64_t kSmallPoint = 20'000;

@@ -7,7 +7,6 @@
 namespace simt {
 namespace {
 
-constexpr unsigned kFull = 0xffffffffU;
 constexpr int kFirstLine = __LINE__;
 
 __global__ void diverge(int how) {

@@ -11,6 +11,8 @@
 
 namespace simt {
 
+inline constexpr unsigned kFull = 0xffffffffU;  // all lanes of a warp
+
 template <class... Expected, class... Actual>
 void run_kernel(void (*kernel)(Expected...), LaunchShape shape, Actual&&... arguments) {
   cudaLaunchConfig_t config{};

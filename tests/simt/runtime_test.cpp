@@ -240,13 +240,13 @@ TEST_CASE("simt: a pitched copy moves rows") {
   cudaGetLastError();
 }
 
-__global__ void nothing() {}
-__global__ void nothing_much(int) {}
+__global__ void no_arguments() {}
+__global__ void one_argument(int) {}
 
 TEST_CASE("simt: launches beyond the device's limits are refused") {
   const auto launch_of = [](dim3 grid, dim3 block, std::size_t shared_bytes) {
     const cudaLaunchConfig_t config = config_of(grid, block, shared_bytes);
-    return cudaLaunchKernelEx(&config, nothing);
+    return cudaLaunchKernelEx(&config, no_arguments);
   };
   CHECK(launch_of(1, 1024, 49152) == cudaSuccess);
   CHECK(launch_of(1, 1056, 0) == cudaErrorInvalidConfiguration);
@@ -256,17 +256,18 @@ TEST_CASE("simt: launches beyond the device's limits are refused") {
   CHECK(launch_of(dim3(1, 65536), 32, 0) == cudaErrorInvalidConfiguration);
   CHECK(launch_of(dim3(1, 1, 65536), 32, 0) == cudaErrorInvalidConfiguration);
   CHECK(launch_of(1, 32, 49153) == cudaErrorInvalidValue);
-  CHECK(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 232449) ==
+  CHECK(cudaFuncSetAttribute(no_arguments, cudaFuncAttributeMaxDynamicSharedMemorySize, 232449) ==
         cudaErrorInvalidValue);
-  CHECK(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 232448) == cudaSuccess);
+  CHECK(cudaFuncSetAttribute(no_arguments, cudaFuncAttributeMaxDynamicSharedMemorySize, 232448) ==
+        cudaSuccess);
   CHECK(launch_of(1, 32, 232448) == cudaSuccess);
   CHECK(launch_of(1, 32, 232449) == cudaErrorInvalidValue);
   cudaFuncAttributes attributes{};
-  CHECK(cudaFuncGetAttributes(&attributes, nothing) == cudaSuccess);
+  CHECK(cudaFuncGetAttributes(&attributes, no_arguments) == cudaSuccess);
   CHECK(attributes.maxDynamicSharedSizeBytes == 232448);
   CHECK(attributes.maxThreadsPerBlock == 1024);
   cudaLaunchConfig_t other = config_of(1, 32, 49153);
-  CHECK(cudaLaunchKernelEx(&other, nothing_much, 1) ==
+  CHECK(cudaLaunchKernelEx(&other, one_argument, 1) ==
         cudaErrorInvalidValue);  // each kernel has its own limit
   cudaLaunchAttribute cooperative{};
   cooperative.id = cudaLaunchAttributeCooperative;
@@ -274,9 +275,9 @@ TEST_CASE("simt: launches beyond the device's limits are refused") {
   other = config_of(1, 32);
   other.attrs = &cooperative;
   other.numAttrs = 1;
-  CHECK(cudaLaunchKernelEx(&other, nothing_much, 1) == cudaErrorNotSupported);
+  CHECK(cudaLaunchKernelEx(&other, one_argument, 1) == cudaErrorNotSupported);
   int blocks = 0;
-  CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 256, 0) == cudaSuccess);
+  CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, no_arguments, 256, 0) == cudaSuccess);
   CHECK(blocks == 2);
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
   cudaGetLastError();

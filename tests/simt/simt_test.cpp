@@ -12,8 +12,6 @@
 namespace simt {
 namespace {
 
-constexpr unsigned kFull = 0xffffffffU;
-
 __global__ void where_am_i(std::vector<unsigned>* seen) {
   const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
   const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,6 +31,8 @@ using JobPointer = std::unique_ptr<const JobModel>;
 
 // Restarts take 15 s to be noticed, 60 s to start up and nothing to read; nothing to write, every 10 steps.
 // Reconfigurations take 15 s + 10 s and nothing to transfer.
+inline constexpr SimDuration kRestart = std::chrono::seconds{15} + std::chrono::seconds{60};
+inline constexpr SimDuration kReconfiguration = std::chrono::seconds{15} + std::chrono::seconds{10};
 inline constexpr const char* kRoundRestart =
     R"("restart": {"detect_s": 15, "startup_s": 60},
        "checkpoint": {"interval_steps": 10, "mode": "sync", "write_gb_per_s": 1e12, "read_gb_per_s": 1e12})";

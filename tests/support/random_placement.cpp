@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/support/random_integer.h"
+
 namespace goodput::testing {
 namespace {
-
-std::int32_t between(RandomStream& random, std::int32_t least, std::int32_t most) {
-  return least + static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(most - least + 1)));
-}
 
 template <typename T>
 void shuffle(RandomStream& random, std::vector<T>& values) {

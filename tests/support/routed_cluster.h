@@ -13,6 +13,9 @@
 
 namespace goodput::testing {
 
+inline constexpr moe::DispatchPolicy kPolicies[] = {moe::DispatchPolicy::kProportional,
+                                                    moe::DispatchPolicy::kPacked};
+
 // A placement with the tokens routed to it.
 struct RoutedCluster {
   moe::ExpertHosts hosts;

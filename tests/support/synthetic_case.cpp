@@ -8,6 +8,7 @@
 #include "models/schedule/schedule.h"
 #include "sim/base/random.h"
 #include "tests/support/analysed_trace.h"
+#include "tests/support/random_integer.h"
 
 namespace goodput::testing {
 namespace {
@@ -38,10 +39,6 @@ double cost_of(OpType type, const StepShape& shape) {
     default:
       return 0.01 * shape.forward_s;
   }
-}
-
-std::int32_t between(RandomStream& random, std::int32_t low, std::int32_t high) {
-  return low + static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(high - low + 1)));
 }
 
 // Even in the logarithm.

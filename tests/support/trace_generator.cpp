@@ -10,6 +10,7 @@
 
 #include "sim/base/float32.h"
 #include "sim/base/random.h"
+#include "tests/support/random_integer.h"
 #include "tests/support/training_step.h"
 
 namespace goodput::testing {
@@ -119,10 +120,6 @@ bool chance(RandomStream& random, double probability) {
 template <std::size_t N>
 double one_of(RandomStream& random, const double (&values)[N]) {
   return values[random.below(N)];
-}
-
-int between(RandomStream& random, int low, int high) {
-  return low + static_cast<int>(random.below(static_cast<std::uint64_t>(high - low + 1)));
 }
 
 void draw_pipeline(TraceSpec& spec, RandomStream& random) {

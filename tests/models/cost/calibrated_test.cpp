@@ -10,30 +10,22 @@
 #include <string>
 
 #include "models/cost/cost_models.h"
-#include "models/plan/training_plan.h"
 #include "sim/base/random.h"
+#include "tests/models/cost/cost_case.h"
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput {
 namespace {
 
 using doctest::Approx;
+using testing::call_of;
+using testing::gemm;
+using testing::h200;
+using testing::shipped_calibration;
 
-ClusterConfig h200() {
-  return read_cluster(GOODPUT_CONFIGS "/clusters/dgx-h200.json").value();
-}
-const Calibration& shipped() {
-  static const Calibration calibration =
-      read_calibration(GOODPUT_CONFIGS "/calibration/h200-public.json").value();
-  return calibration;
-}
 CalibratedCost calibrated(const Calibration& calibration) {
   const auto [cluster, parameters] = h200();
   return {cluster, parameters, calibration};
-}
-
-CollectiveCall call_of(Collective kind, double bytes, std::int32_t size, std::int32_t per_node = 8) {
-  return {kind, bytes, {size, std::min(size, per_node)}, 1};
 }
 
 // All-gathers of 10 us up to 1 KiB and 20 us at 4 KiB on 2 GPUs, twice that on 8.
@@ -50,12 +42,6 @@ Calibration small() {
     calibration.ops.push_back(table);
   }
   return calibration;
-}
-
-Kernel gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
-  Kernel kernel{.kind = Kernel::Kind::kGemm, .m = m, .n = n, .k = k};
-  kernel.bytes = 2.0 * static_cast<double>(m * k + k * n + m * n);
-  return kernel;
 }
 
 }  // namespace
@@ -120,7 +106,7 @@ TEST_CASE("calibrated: a table of a group over nodes is for that group only") {
 }
 
 TEST_CASE("calibrated: an unbalanced all-to-all takes as long as a balanced one of its busiest GPU's bytes") {
-  const CalibratedCost cost = calibrated(shipped());
+  const CalibratedCost cost = calibrated(shipped_calibration());
   CollectiveCall call = call_of(Collective::kAllToAll, 3e7, 8);
   const double tripled = cost.collective(call_of(Collective::kAllToAll, 9e7, 8)).seconds;
   call.imbalance = 3;
@@ -128,7 +114,7 @@ TEST_CASE("calibrated: an unbalanced all-to-all takes as long as a balanced one 
 }
 
 TEST_CASE("calibrated: more bytes never take less time, in a node or over several") {
-  const CalibratedCost cost = calibrated(shipped());
+  const CalibratedCost cost = calibrated(shipped_calibration());
   constexpr std::array kKinds = {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter,
                                  Collective::kAllToAll, Collective::kSendRecv};
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
@@ -146,7 +132,7 @@ TEST_CASE("calibrated: more bytes never take less time, in a node or over severa
 // ---- Kernels.
 
 TEST_CASE("calibrated: a GEMM of the table takes the table's time, at the table's tier") {
-  const CalibratedCost cost = calibrated(shipped());
+  const CalibratedCost cost = calibrated(shipped_calibration());
   const std::array<Kernel, 1> kernels = {gemm(4096, 4096, 7168)};
   const Cost result = cost.kernels(kernels);
   const double tflops = 2.0 * 4096 * 4096 * 7168 / result.seconds / 1e12;
@@ -156,7 +142,7 @@ TEST_CASE("calibrated: a GEMM of the table takes the table's time, at the table'
 }
 
 TEST_CASE("calibrated: a GEMM between the families, or beyond their m, is at tier model") {
-  const CalibratedCost cost = calibrated(shipped());
+  const CalibratedCost cost = calibrated(shipped_calibration());
   const auto tier = [&](const Kernel& kernel) { return cost.kernels(std::array{kernel}).tier; };
   CHECK(tier(gemm(4000, 4096, 7168)) == Tier::kLiterature);
   CHECK(tier(gemm(4096, 5000, 7168)) == Tier::kModel);
@@ -164,7 +150,7 @@ TEST_CASE("calibrated: a GEMM between the families, or beyond their m, is at tie
 }
 
 TEST_CASE("calibrated: kernels without a table are the roofline's, and lower the tier of their sequence") {
-  const CalibratedCost cost = calibrated(shipped());
+  const CalibratedCost cost = calibrated(shipped_calibration());
   const auto [cluster, parameters] = h200();
   const RooflineCost roofline(cluster, parameters);
   const Kernel memory{.kind = Kernel::Kind::kMemory, .bytes = 1e9};
@@ -186,7 +172,7 @@ TEST_CASE("calibrated: where launching sets the pace, the answer rests on the la
   RooflineParameters parameters = given;
   parameters.launch_us = 1000;
   parameters.tier = Tier::kAssumed;
-  const CalibratedCost cost(cluster, parameters, shipped());
+  const CalibratedCost cost(cluster, parameters, shipped_calibration());
   CHECK(cost.kernels(std::array{gemm(64, 4096, 7168)}).tier == Tier::kAssumed);
 }
 
@@ -204,13 +190,13 @@ TEST_CASE(
     "calibrated: tables of another GPU are refused, unless it may stand for the cluster's: at tier assumed") {
   auto [cluster, parameters] = h200();
   cluster.gpu.name = "A100 SXM4 80GB";
-  CHECK(check_machine(shipped(), cluster).error().message() ==
+  CHECK(check_machine(shipped_calibration(), cluster).error().message() ==
         "/machine/gpu: is \"NVIDIA H200\", but the cluster has GPU \"A100 SXM4 80GB\"; measure that one, or "
         "name it "
         "in \"stands_for\"");
   cluster.gpu.name = "H100 SXM5 80GB";
-  CHECK(check_machine(shipped(), cluster));
-  const CalibratedCost cost(cluster, parameters, shipped());
+  CHECK(check_machine(shipped_calibration(), cluster));
+  const CalibratedCost cost(cluster, parameters, shipped_calibration());
   CHECK(cost.collective(call_of(Collective::kAllGather, 1e6, 8)).tier == Tier::kAssumed);
   CHECK(cost.kernels(std::array{gemm(4096, 4096, 7168)}).tier == Tier::kAssumed);
 }

@@ -12,11 +12,13 @@
 #include <string_view>
 
 #include "sim/base/random.h"
+#include "tests/models/cost/cost_case.h"
 
 namespace goodput {
 namespace {
 
 using doctest::Approx;
+using testing::call_of;
 using namespace std::chrono_literals;
 
 constexpr double kGiga = 1e9;
@@ -38,10 +40,6 @@ ClusterSpec without_latency(ClusterSpec cluster) {
 ClusterSpec with_nvls(ClusterSpec cluster) {
   cluster.intra_node.in_network_reduction = true;
   return cluster;
-}
-
-CollectiveCall call_of(Collective kind, double bytes, std::int32_t size, std::int32_t per_node = 8) {
-  return {kind, bytes, {size, std::min(size, per_node)}, 1};
 }
 
 void check_against(std::string_view what, double seconds, double closed_form) {

@@ -15,30 +15,17 @@
 #include <vector>
 
 #include "models/cost/calibrated.h"
-#include "models/plan/training_plan.h"
+#include "tests/models/cost/cost_case.h"
 
 namespace goodput {
 namespace {
 
+using testing::call_of;
+using testing::gemm;
+using testing::h200;
+using testing::shipped_calibration;
+
 namespace fs = std::filesystem;
-
-ClusterConfig h200() {
-  return read_cluster(GOODPUT_CONFIGS "/clusters/dgx-h200.json").value();
-}
-const Calibration& shipped() {
-  static const Calibration calibration =
-      read_calibration(GOODPUT_CONFIGS "/calibration/h200-public.json").value();
-  return calibration;
-}
-
-CollectiveCall call_of(Collective kind, double bytes, std::int32_t size) {
-  return {kind, bytes, {size, size}, 1};
-}
-Kernel gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
-  Kernel kernel{.kind = Kernel::Kind::kGemm, .m = m, .n = n, .k = k};
-  kernel.bytes = 2.0 * static_cast<double>(m * k + k * n + m * n);
-  return kernel;
-}
 
 // ---- The public tables, as they were published.
 
@@ -135,7 +122,7 @@ GpuRatings h200_ratings() {
 // An all-to-all table by the bytes that leave a GPU: (n-1)/n of its buffer.
 MeasuredCurve by_bytes_sent(std::int64_t ranks) {
   std::vector<CurvePoint> points;
-  for (const Measurement& table : shipped().ops) {
+  for (const Measurement& table : shipped_calibration().ops) {
     if (table.op != MeasuredOp::kAllToAll || table.params.ranks != ranks) continue;
     const double share = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
     for (const MeasuredPoint& point : table.points)
@@ -148,7 +135,7 @@ MeasuredCurve by_bytes_sent(std::int64_t ranks) {
 
 TEST_CASE("public h200: a collective's size left out of its table is predicted") {
   std::array<Errors, 4> by_kind;
-  for (const Measurement& table : shipped().ops) {
+  for (const Measurement& table : shipped_calibration().ops) {
     if (table.op > MeasuredOp::kAllToAll) continue;
     for (std::size_t index = 1; index + 1 < table.points.size(); ++index)
       by_kind[static_cast<std::size_t>(table.op)].add(left_out(table, index), table.points[index].median_us);
@@ -164,10 +151,11 @@ TEST_CASE("public h200: a GEMM's m left out of its family, or a whole family lef
   Errors left_out_m;
   Errors left_out_family;
   Errors large;
-  for (const Measurement& family : shipped().ops) {
+  for (const Measurement& family : shipped_calibration().ops) {
     if (family.op != MeasuredOp::kGemm) continue;
     std::vector<Measurement> others;
-    std::copy_if(shipped().ops.begin(), shipped().ops.end(), std::back_inserter(others),
+    std::copy_if(shipped_calibration().ops.begin(), shipped_calibration().ops.end(),
+                 std::back_inserter(others),
                  [&](const Measurement& other) { return !(other.params == family.params); });
     const GemmTable without(others, h200_ratings());
     for (std::size_t index = 0; index < family.points.size(); ++index) {
@@ -200,7 +188,7 @@ TEST_CASE("public h200: the shipped file against every public row") {
     return;
   }
   const auto [cluster, parameters] = h200();
-  const CalibratedCost cost(cluster, parameters, shipped());
+  const CalibratedCost cost(cluster, parameters, shipped_calibration());
   std::array<Errors, 4> same;
   std::array<Errors, 4> repeated;
   for (const PublicCollective& row : public_collectives()) {
@@ -217,9 +205,10 @@ TEST_CASE("public h200: the shipped file against every public row") {
   }
   Errors gemms;
   for (const PublicGemm& row : public_gemms())
-    gemms.add(
-        GemmTable(shipped().ops, h200_ratings()).cost(gemm(row.m, row.n, row.k), h200_ratings())->seconds,
-        row.seconds);
+    gemms.add(GemmTable(shipped_calibration().ops, h200_ratings())
+                  .cost(gemm(row.m, row.n, row.k), h200_ratings())
+                  ->seconds,
+              row.seconds);
   MESSAGE("GEMMs: " << gemms.text());
   CHECK(gemms.most < 1e-3);  // rounded to nanoseconds
 }
@@ -254,7 +243,7 @@ TEST_CASE("public h200: the roofline of the DGX H200 beside the tables") {
   Errors many_rows;
   constexpr std::array kKinds = {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter,
                                  Collective::kAllToAll};
-  for (const Measurement& table : shipped().ops) {
+  for (const Measurement& table : shipped_calibration().ops) {
     for (const MeasuredPoint& point : table.points) {
       const double measured = 1e-6 * point.median_us;
       if (table.op == MeasuredOp::kGemm) {

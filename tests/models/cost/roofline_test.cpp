@@ -11,21 +11,15 @@
 #include "models/cost/collectives.h"
 #include "models/plan/training_plan.h"
 #include "sim/base/random.h"
+#include "tests/models/cost/cost_case.h"
 
 namespace goodput {
 namespace {
 
 using doctest::Approx;
+using testing::gemm;
+using testing::h200;
 
-ClusterConfig h200() {
-  return read_cluster(GOODPUT_CONFIGS "/clusters/dgx-h200.json").value();
-}
-
-Kernel gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
-  Kernel kernel{.kind = Kernel::Kind::kGemm, .m = m, .n = n, .k = k};
-  kernel.bytes = 2.0 * static_cast<double>(m * k + k * n + m * n);
-  return kernel;
-}
 double flops(const Kernel& kernel) {
   return 2.0 * static_cast<double>(kernel.m) * static_cast<double>(kernel.n) * static_cast<double>(kernel.k);
 }

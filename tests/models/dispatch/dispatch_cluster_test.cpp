@@ -14,7 +14,7 @@
 namespace goodput::moe {
 namespace {
 
-constexpr DispatchPolicy kPolicies[] = {DispatchPolicy::kProportional, DispatchPolicy::kPacked};
+using testing::kPolicies;
 
 struct Shape {
   std::int32_t ranks = 1;

@@ -14,12 +14,11 @@
 namespace goodput::moe {
 namespace {
 
+using testing::kPolicies;
 using testing::nasty_cluster;
 using testing::RoutedCluster;
 using testing::zipf_cluster;
 using Matrix = std::vector<std::vector<std::int64_t>>;  // [source][destination]
-
-constexpr DispatchPolicy kPolicies[] = {DispatchPolicy::kProportional, DispatchPolicy::kPacked};
 
 std::size_t at(std::int32_t i) {
   return static_cast<std::size_t>(i);

@@ -32,7 +32,8 @@ std::vector<GpuLoad> loads_of(const ExpertHosts& hosts, std::int32_t gpus_per_no
 }
 
 // From the tables of every rank and expert, pair by pair.
-std::vector<GpuLoad> reference(const ExpertHosts& hosts, std::int32_t gpus_per_node, const Tokens& tokens) {
+std::vector<GpuLoad> reference_loads(const ExpertHosts& hosts, std::int32_t gpus_per_node,
+                                     const Tokens& tokens) {
   std::vector<moe::Tokens> counts;
   for (std::int32_t rank = 0; rank < hosts.ranks(); ++rank) {
     for (const std::int64_t all : tokens) {
@@ -111,7 +112,7 @@ TEST_CASE("placed load: agrees with the dispatcher's tables on random clusters")
     for (std::int32_t e = 0; e < experts; ++e)
       tokens.push_back(static_cast<std::int64_t>(random.below(3) == 0 ? random.below(4) : random.below(400)));
     const auto found = loads_of(*hosts, gpus, tokens);
-    const auto expected = reference(*hosts, gpus, tokens);
+    const auto expected = reference_loads(*hosts, gpus, tokens);
     for (std::size_t rank = 0; rank < found.size(); ++rank) {
       INFO(fmt::format("case {} rank {} of {} x {} GPUs", i, rank, ranks / gpus, gpus));
       REQUIRE(found[rank].computed == expected[rank].computed);

@@ -167,9 +167,9 @@ TEST_CASE(
 }
 
 TEST_CASE("survival: about 95 of 100 intervals of drawn failures hold the exact probability") {
-  constexpr int kCases = 400;
+  constexpr int kPlacements = 400;
   int held = 0;
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < kPlacements; ++seed) {
     RandomStream random(seed, "intervals");
     const ExpertPlacement placement = testing::random_placement(random, 6, 10, 3);
     const NodeSets sets = deciding_sets({&placement, 1});
@@ -182,7 +182,7 @@ TEST_CASE("survival: about 95 of 100 intervals of drawn failures hold the exact 
     const double exact = survival_by_enumeration(sets, failures);
     held += drawn.low <= exact && exact <= drawn.high ? 1 : 0;
   }
-  MESSAGE(held << " of " << kCases << " intervals hold the probability");
+  MESSAGE(held << " of " << kPlacements << " intervals hold the probability");
   // Binomial: 380 +- 4.4, and some cases are certain; five deviations.
   CHECK(held >= 358);
 }

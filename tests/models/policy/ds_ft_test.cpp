@@ -5,13 +5,6 @@
 #include "tests/support/policy_case.h"
 
 namespace goodput::testing {
-namespace {
-
-constexpr SimDuration kRegroup = seconds{15} + seconds{10};  // noticed, and new groups
-constexpr SimDuration kRestart = seconds{15} + seconds{60};
-
-}  // namespace
-
 TEST_CASE("ds_ft policy: a loss leaves groups of those whose shards are there, and costs the step at hand") {
   PolicyCase job("ds_ft", round_elastic_options());
   const SimDuration ten = job.step(10);
@@ -24,7 +17,7 @@ TEST_CASE("ds_ft policy: a loss leaves groups of those whose shards are there, a
   CHECK(log.node_sets.back() == std::vector<NodeId>{1, 2, 3, 4, 5, 6, 7, 8});
   CHECK(result.steps_lost == 0);
   CHECK(time_in(result, kWasted) == ten / 2);
-  CHECK(result.end == at(fails + kRegroup + eight * 25));
+  CHECK(result.end == at(fails + kReconfiguration + eight * 25));
   CHECK(time_in(result, kRecovery) == seconds{15});
   CHECK(time_in(result, TimeBucket::kElasticSliceDown) == seconds{10});
 }
@@ -36,8 +29,8 @@ TEST_CASE("ds_ft policy: idle nodes are not used before a restart") {
   const SimDuration six = job.step(6);
   const SimDuration four = job.step(4);
   const SimDuration first = ten * 10;
-  const SimDuration second = first + kRegroup + eight * 10;
-  const SimDuration third = second + kRegroup + six * 13;
+  const SimDuration second = first + kReconfiguration + eight * 10;
+  const SimDuration third = second + kReconfiguration + six * 13;
   JobLog log;
   const JobResult result = job.run(
       steps(60), held(10, {lost(first, 0), lost(second, 1), lost(third, 3), lost(third, 5), lost(third, 7)}),
@@ -75,7 +68,7 @@ TEST_CASE("ds_ft policy: who is back at the moment of its loss holds nothing") {
   const SimDuration eight = job.step(8);
   const JobResult result = job.run(steps(50), held(10, {lost(ten * 15, 0), joined(ten * 15, 0)}));
   CHECK(result.count(Cause::kReconfiguration) == 1);  // without it
-  CHECK(result.end == at(ten * 15 + kRegroup + eight * 35));
+  CHECK(result.end == at(ten * 15 + kReconfiguration + eight * 35));
   const SimDuration two = job.step(2);
   const JobResult lone = job.run(steps(50), held(2, {lost(two * 15, 0), joined(two * 15, 0)}));
   CHECK(lone.count(Cause::kRestart) == 1);  // its shard is lost

@@ -6,8 +6,6 @@
 namespace goodput::testing {
 namespace {
 
-constexpr SimDuration kRestart = seconds{15} + seconds{60};
-
 // Four nodes in two groups: places 0 and 1, 2 and 3. A checkpoint in memory after every step, in storage
 // after every 10th.
 PolicyCase gemini_of_four(const std::string& more = "") {

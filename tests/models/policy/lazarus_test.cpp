@@ -9,9 +9,6 @@
 namespace goodput::testing {
 namespace {
 
-constexpr SimDuration kReconfiguration = seconds{15} + seconds{10};
-constexpr SimDuration kRestart = seconds{15} + seconds{60};
-
 std::string lazarus_options(const std::string& more = "") {
   return round_elastic_options(R"("gather_s": 100)" + (more.empty() ? more : ", " + more));
 }

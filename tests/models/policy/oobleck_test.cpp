@@ -8,8 +8,6 @@
 namespace goodput::testing {
 namespace {
 
-constexpr SimDuration kReconfiguration = seconds{15} + seconds{10};
-constexpr SimDuration kRestart = seconds{15} + seconds{60};
 constexpr const char* kTwoNodes = R"("nodes_per_pipeline": 2)";
 
 }  // namespace

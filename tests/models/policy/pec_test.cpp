@@ -12,8 +12,6 @@
 namespace goodput::testing {
 namespace {
 
-constexpr SimDuration kRestart = seconds{15} + seconds{60};
-
 std::string pec_options(const PecLevels& k, ExpertSelection selection, const std::string& more = "") {
   return R"({"restart": {"detect_s": 15, "startup_s": 60},
              "checkpoint": {"interval_steps": 10, "mode": "sync", "write_gb_per_s": 1e12,

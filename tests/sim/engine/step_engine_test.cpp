@@ -180,9 +180,9 @@ void add_random_disturbances(RandomStep& step, RandomStream& random) {
 }
 
 // The definition, by looking at everything at every moment at which something happens.
-class Reference {
+class ReferenceEngine {
  public:
-  Reference(const RandomStep& step, Contention contention)
+  ReferenceEngine(const RandomStep& step, Contention contention)
       : step_(step), contention_(contention), ops_(step.graph.size() * step.lanes) {
     flows_.resize(step.work.flows.size());
     rate_of_.assign(64, 1.0);
@@ -444,16 +444,16 @@ class Reference {
 };
 
 // Rates that differ in the last bit may round an end the other way, and what waits for it.
-constexpr SimDuration kRounding = 2ns;
+constexpr SimDuration kEndRounding = 2ns;
 
 bool is_near(SimTime a, SimTime b) {
-  return a == b || (a != kNever && b != kNever && std::chrono::abs(a - b) <= kRounding);
+  return a == b || (a != kNever && b != kNever && std::chrono::abs(a - b) <= kEndRounding);
 }
 
 void require_reference_agrees(const RandomStep& step, Contention contention) {
   StepEngine engine(step.graph, {1, step.lanes}, step.workers);
   const StepOutcome& outcome = engine.run(step.work, step.disturbances, contention);
-  Reference reference(step, contention);
+  ReferenceEngine reference(step, contention);
   reference.run();
   std::vector<OpInstance> in_flight;
   for (std::size_t i = 0; i < outcome.ends.size(); ++i) {

@@ -46,7 +46,7 @@ std::string number(std::uint32_t op) {
   return std::to_string(op);
 }
 
-OpGraph build(const OpGraphSpec& spec) {
+OpGraph graph_of(const OpGraphSpec& spec) {
   return *OpGraph::build(spec, number);
 }
 
@@ -59,7 +59,7 @@ std::vector<OpId> all_ops(const OpGraph& graph) {
 using Keep = TimingEngine::Keep;
 
 // The definition, by memoised recursion: ends by (op in the caller's numbering, lane).
-struct Reference {
+struct ReferenceTiming {
   const OpGraphSpec& spec;
   LaneShape shape;
   const std::vector<std::vector<double>>& values;
@@ -140,7 +140,7 @@ RandomCase random_case(std::uint64_t seed) {
 TEST_CASE("timing: an op on the critical path moves the step one for one, one with slack does not") {
   // a(3) -> c(2)   critical: 5
   // b(1) -> c      slack of b: 2
-  const OpGraph graph = build({3, {{0, 2}, {1, 2}}, {}});
+  const OpGraph graph = graph_of({3, {{0, 2}, {1, 2}}, {}});
   const LaneShape shape{2, 1};  // the second step has a one longer
   const Table values(graph, shape, {{3, 4}, {1, 1}, {2, 2}});
   TimingEngine timing(graph, shape, all_ops(graph), Keep::kAllTimes);
@@ -155,7 +155,7 @@ TEST_CASE("timing: an op on the critical path moves the step one for one, one wi
 
 TEST_CASE("timing: peers end a transfer after the later one has started") {
   // a(5), b(2); send after a, recv after b; transfers 1 and 3: both start to move at 5
-  const OpGraph graph = build({4, {{0, 2}, {1, 3}}, {{{2, 3}, Sync::kLane}}});
+  const OpGraph graph = graph_of({4, {{0, 2}, {1, 3}}, {{{2, 3}, Sync::kLane}}});
   TimingEngine timing(graph, {1, 1}, all_ops(graph), Keep::kAllTimes);
   timing.propagate(Table(graph, {1, 1}, {{5}, {2}, {1}, {3}}));
   CHECK(timing.ends(2).front() == 6);
@@ -165,7 +165,7 @@ TEST_CASE("timing: peers end a transfer after the later one has started") {
 
 TEST_CASE("timing: replicas of a step wait for each other, steps do not") {
   // one synchronised op behind a plain one; two steps of two replicas
-  const OpGraph graph = build({2, {{0, 1}}, {{{1}, Sync::kReplicas}}});
+  const OpGraph graph = graph_of({2, {{0, 1}}, {{{1}, Sync::kReplicas}}});
   const LaneShape shape{2, 2};
   TimingEngine timing(graph, shape, all_ops(graph), Keep::kAllTimes);
   // lanes: step 0 replica 0, step 1 replica 0, step 0 replica 1, step 1 replica 1
@@ -179,7 +179,7 @@ TEST_CASE("timing: replicas of a step wait for each other, steps do not") {
 
 TEST_CASE("timing: a start may be negative and the span counts from it") {
   // a ends at -2; b starts there: span from -2 to 3
-  const OpGraph graph = build({2, {{0, 1}}, {}});
+  const OpGraph graph = graph_of({2, {{0, 1}}, {}});
   TimingEngine timing(graph, {1, 1}, all_ops(graph), Keep::kStepTimes);
   timing.propagate(Table(graph, {1, 1}, {{-2}, {5}}));
   CHECK(timing.finish_times() == std::vector<double>{3});
@@ -188,7 +188,7 @@ TEST_CASE("timing: a start may be negative and the span counts from it") {
 
 TEST_CASE("timing: the critical path runs through the replica that was late") {
   // a -> s (synchronised) -> b; replica 1 has the long a
-  const OpGraph graph = build({3, {{0, 1}, {1, 2}}, {{{1}, Sync::kReplicas}}});
+  const OpGraph graph = graph_of({3, {{0, 1}, {1, 2}}, {{{1}, Sync::kReplicas}}});
   const LaneShape shape{1, 2};
   const Table values(graph, shape, {{1, 9}, {2, 2}, {5, 4}});
   TimingEngine timing(graph, shape, all_ops(graph), Keep::kAllTimes);
@@ -207,9 +207,9 @@ TEST_CASE("timing: random graphs agree exactly with the definition, in every mod
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     CAPTURE(seed);
     const RandomCase given = random_case(seed);
-    const OpGraph graph = build(given.spec);
+    const OpGraph graph = graph_of(given.spec);
     const Table values(graph, given.shape, given.values, given.delays);
-    Reference reference{given.spec, given.shape, given.values, given.delays, {}, {}};
+    ReferenceTiming reference{given.spec, given.shape, given.values, given.delays, {}, {}};
     const std::vector<OpId> finish = {static_cast<OpId>(seed % graph.size())};
     TimingEngine all(graph, given.shape, finish, Keep::kAllTimes);
     TimingEngine fast(graph, given.shape, finish, Keep::kStepTimes);
@@ -245,7 +245,7 @@ TEST_CASE("timing: the critical path adds up to the end of the step and has no s
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     CAPTURE(seed);
     const RandomCase given = random_case(seed);
-    const OpGraph graph = build(given.spec);
+    const OpGraph graph = graph_of(given.spec);
     const Table values(graph, given.shape, given.values, given.delays);
     TimingEngine timing(graph, given.shape, all_ops(graph), Keep::kAllTimes);
     timing.propagate(values);
@@ -266,7 +266,7 @@ TEST_CASE("timing: an op may grow by its slack and no more") {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
     RandomCase given = random_case(seed);
-    const OpGraph graph = build(given.spec);
+    const OpGraph graph = graph_of(given.spec);
     TimingEngine timing(graph, given.shape, all_ops(graph), Keep::kAllTimes);
     const Table values(graph, given.shape, given.values, given.delays);
     timing.propagate(values);
@@ -285,7 +285,7 @@ TEST_CASE("timing: an op may grow by its slack and no more") {
 }
 
 TEST_CASE("timing: two engines over one graph do not disturb each other") {
-  const OpGraph graph = build({2, {{0, 1}}, {}});
+  const OpGraph graph = graph_of({2, {{0, 1}}, {}});
   TimingEngine one(graph, {1, 1}, all_ops(graph), Keep::kStepTimes);
   TimingEngine other(graph, {1, 1}, all_ops(graph), Keep::kStepTimes);
   one.propagate(Table(graph, {1, 1}, {{1}, {1}}));
@@ -295,7 +295,7 @@ TEST_CASE("timing: two engines over one graph do not disturb each other") {
 }
 
 TEST_CASE("timing: what was not kept cannot be read") {
-  const OpGraph graph = build({1, {}, {}});
+  const OpGraph graph = graph_of({1, {}, {}});
   TimingEngine timing(graph, {1, 1}, all_ops(graph), Keep::kStepTimes);
   const Table values(graph, {1, 1}, {{1}});
   timing.propagate(values);

@@ -19,7 +19,7 @@ OpGraph build(const OpGraphSpec& spec) {
   return *std::move(graph);
 }
 
-std::string error_of(const OpGraphSpec& spec) {
+std::string graph_error(const OpGraphSpec& spec) {
   const Result<OpGraph> graph = OpGraph::build(spec, letter);
   REQUIRE_FALSE(graph);
   return graph.error().message();
@@ -49,27 +49,27 @@ TEST_CASE("op graph: the members of a group stand together, behind the predecess
 }
 
 TEST_CASE("op graph: a cycle is refused and named") {
-  CHECK(error_of({3, {{0, 1}, {1, 2}, {2, 0}}, {}}) == "the dependencies form a cycle: a -> b -> c -> a");
+  CHECK(graph_error({3, {{0, 1}, {1, 2}, {2, 0}}, {}}) == "the dependencies form a cycle: a -> b -> c -> a");
 }
 
 TEST_CASE("op graph: an op that waits for itself is a cycle") {
-  CHECK(error_of({2, {{0, 1}, {1, 1}}, {}}) == "the dependencies form a cycle: b -> b");
+  CHECK(graph_error({2, {{0, 1}, {1, 1}}, {}}) == "the dependencies form a cycle: b -> b");
 }
 
 TEST_CASE("op graph: a member that waits for another of its group is a cycle, the group counting as one") {
-  CHECK(error_of({2, {{0, 1}}, {{{0, 1}, Sync::kLane}}}) == "the dependencies form a cycle: a+b -> a+b");
+  CHECK(graph_error({2, {{0, 1}}, {{{0, 1}, Sync::kLane}}}) == "the dependencies form a cycle: a+b -> a+b");
 }
 
 TEST_CASE("op graph: a cycle through two groups is found although no single op is on it") {
   // groups {a, b} and {c, d}; b -> c and d -> a: neither can start
-  CHECK(error_of({4, {{1, 2}, {3, 0}}, {{{0, 1}, Sync::kLane}, {{2, 3}, Sync::kLane}}}) ==
+  CHECK(graph_error({4, {{1, 2}, {3, 0}}, {{{0, 1}, Sync::kLane}, {{2, 3}, Sync::kLane}}}) ==
         "the dependencies form a cycle: a+b -> c+d -> a+b");
 }
 
 TEST_CASE("op graph: a long cycle is shortened in the message") {
   OpGraphSpec ring{12, {}, {}};
   for (std::uint32_t i = 0; i < 12; ++i) ring.edges.emplace_back(i, (i + 1) % 12);
-  CHECK(error_of(ring) ==
+  CHECK(graph_error(ring) ==
         "the dependencies form a cycle: a -> b -> c -> d -> e -> f -> g -> h -> (4 more) -> a");
 }
 

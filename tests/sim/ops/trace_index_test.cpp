@@ -28,7 +28,7 @@ OpTrace trace_of(const std::vector<OpRow>& rows) {
   return trace;
 }
 
-std::string error_of(const std::vector<OpRow>& rows) {
+std::string index_error(const std::vector<OpRow>& rows) {
   const Result<TraceIndex> index = index_trace(trace_of(rows));
   REQUIRE_FALSE(index);
   return index.error().message();
@@ -79,19 +79,19 @@ TEST_CASE("trace index: contradictions that the analysis survives are sentences"
 }
 
 TEST_CASE("trace index: an empty trace is refused") {
-  CHECK(error_of({}) == "holds no ops");
+  CHECK(index_error({}) == "holds no ops");
 }
 
 TEST_CASE("trace index: a missing op is named, with how many are missing") {
-  CHECK(error_of({row(1, 0, kForward, 0), row(1, 0, kForward, 1), row(1, 1, kForward, 0),
-                  row(2, 0, kForward, 0), row(2, 0, kForward, 1), row(2, 1, kForward, 1)}) ==
+  CHECK(index_error({row(1, 0, kForward, 0), row(1, 0, kForward, 1), row(1, 1, kForward, 0),
+                     row(2, 0, kForward, 0), row(2, 0, kForward, 1), row(2, 1, kForward, 1)}) ==
         "not dense: forward-compute_1_0 is missing in step 1, dp_rank 1; 2 of 8 op instances are missing (2 "
         "ops x 4 "
         "lanes), every op must be recorded in every step and dp_rank");
 }
 
 TEST_CASE("trace index: a dp_rank without rows is missing ops, however large the hole") {
-  CHECK(error_of({row(1, 0, kForward, 0), row(1, 2000000000, kForward, 0)}) ==
+  CHECK(index_error({row(1, 0, kForward, 0), row(1, 2000000000, kForward, 0)}) ==
         "not dense: forward-compute_0_0 is missing in step 1, dp_rank 1; 1999999999 of 2000000001 op "
         "instances are "
         "missing (1 ops x 2000000001 lanes), every op must be recorded in every step and dp_rank");
@@ -99,23 +99,23 @@ TEST_CASE("trace index: a dp_rank without rows is missing ops, however large the
 
 TEST_CASE("trace index: the largest indices that rows may have do not overflow") {
   constexpr std::int64_t kLargest = 2147483646;
-  CHECK(error_of({row(1, kLargest, kForward, 0)})
+  CHECK(index_error({row(1, kLargest, kForward, 0)})
             .starts_with("not dense: forward-compute_0_0 is missing in step 1"));
-  CHECK(error_of({row(1, 0, kForward, kLargest)})
+  CHECK(index_error({row(1, 0, kForward, kLargest)})
             .starts_with("seq_id 2147483646 of forward-compute on stage 0"));
-  CHECK(error_of({row(1, kLargest, kForward, 0), row(2, 0, kForward, 0), row(3, 1, kForward, 1)})
+  CHECK(index_error({row(1, kLargest, kForward, 0), row(2, 0, kForward, 0), row(3, 1, kForward, 1)})
             .starts_with("not dense: "));
 }
 
 TEST_CASE("trace index: a repeated op is refused") {
-  CHECK(error_of({row(4, 0, kForward, 0), row(4, 0, kForward, 0)}) ==
+  CHECK(index_error({row(4, 0, kForward, 0), row(4, 0, kForward, 0)}) ==
         "forward-compute_0_0 is recorded twice in step 4, dp_rank 0; keep one row an op (were files given "
         "twice, or "
         "two ranks of one worker recorded?)");
 }
 
 TEST_CASE("trace index: seq_ids that do not count within the step are refused before they fill the memory") {
-  CHECK(error_of({row(4, 0, kForward, 2000000000)}) ==
+  CHECK(index_error({row(4, 0, kForward, 2000000000)}) ==
         "seq_id 2000000000 of forward-compute on stage 0 in a trace of 1 rows: seq_ids must count from 0 in "
         "every "
         "step; number the ops of each step anew");

@@ -18,15 +18,15 @@ namespace {
 
 using std::chrono::seconds;
 
-SimTime at(int second) {
-  return SimTime{seconds(second)};
+SimTime second(int number) {
+  return SimTime{seconds(number)};
 }
 
 JobSpan span(TimeBucket bucket, int begin, int end, std::uint32_t nodes) {
   JobSpan span;
   span.bucket = bucket;
-  span.begin = at(begin);
-  span.end = at(end);
+  span.begin = second(begin);
+  span.end = second(end);
   span.nodes = nodes;
   return span;
 }
@@ -36,10 +36,10 @@ JobSpan span(TimeBucket bucket, int begin, int end, std::uint32_t nodes) {
 RecordedRun run_with_a_loss() {
   RecordedRun run;
   run.policy = "one, two";
-  run.events = {{at(0), NodeEvent::Kind::kAdd, 0},
-                {at(0), NodeEvent::Kind::kAdd, 1},
-                {at(30), NodeEvent::Kind::kRemove, 1}};
-  run.end = at(50);
+  run.events = {{second(0), NodeEvent::Kind::kAdd, 0},
+                {second(0), NodeEvent::Kind::kAdd, 1},
+                {second(30), NodeEvent::Kind::kRemove, 1}};
+  run.end = second(50);
   run.log.node_sets = {{0, 1}, {0}};
   JobSpan before = span(TimeBucket::kProductive, 10, 30, 0);
   before.steps = 4;
@@ -51,10 +51,10 @@ RecordedRun run_with_a_loss() {
   after.samples_per_step = 5;
   run.log.spans = {span(TimeBucket::kProgramStartup, 0, 10, 0), before,
                    span(TimeBucket::kCheckpointRestore, 30, 40, 1), after};
-  JobInstant restart{JobInstant::Kind::kCourse, at(30)};
+  JobInstant restart{JobInstant::Kind::kCourse, second(30)};
   restart.cause = Cause::kRestart;
   restart.lost_steps = 1;
-  run.log.instants = {restart, {JobInstant::Kind::kEnd, at(50)}};
+  run.log.instants = {restart, {JobInstant::Kind::kEnd, second(50)}};
   return run;
 }
 
@@ -73,10 +73,10 @@ TEST_CASE("throughput: a row for every change, samples that are lost are gone at
 
 TEST_CASE("throughput: a node that comes while the job trains splits the stretch") {
   RecordedRun run = run_with_a_loss();
-  run.events.insert(run.events.begin() + 2, {at(15), NodeEvent::Kind::kAdd, 2});
+  run.events.insert(run.events.begin() + 2, {second(15), NodeEvent::Kind::kAdd, 2});
   const std::vector<ThroughputPoint> points = throughput_of(run);
   REQUIRE(points.size() == 6);
-  CHECK(points[2].time == at(15));
+  CHECK(points[2].time == second(15));
   CHECK(points[2].nodes_held == 3);
   CHECK(points[2].nodes_used == 2);
   CHECK(points[2].samples == 10);  // 5 s at 2 samples/s

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "tests/traces/io/temporary_file.h"
+#include "tests/traces/op/random_trace.h"
 #include "traces/op/op_trace_format.h"
 
 namespace goodput {
@@ -18,15 +18,15 @@ namespace {
 
 constexpr JsonWindowLimits kDefaults;
 
-struct Read {
+struct ChromeRead {
   OpTrace trace;
   ChromeReading reading;
   std::string error;  // without the path
 };
 
-Read read_text(std::string_view text, const JsonWindowLimits& limits = kDefaults) {
+ChromeRead read_chrome(std::string_view text, const JsonWindowLimits& limits = kDefaults) {
   const TemporaryFile file("trace.json", text);
-  Read result;
+  ChromeRead result;
   auto source = ByteSource::open(file.path());
   REQUIRE(source);
   const auto reading = append_chrome_events(*source, result.trace, limits);
@@ -37,8 +37,8 @@ Read read_text(std::string_view text, const JsonWindowLimits& limits = kDefaults
   return result;
 }
 
-std::string error_of(std::string_view text, const JsonWindowLimits& limits = kDefaults) {
-  return read_text(text, limits).error;
+std::string chrome_error(std::string_view text, const JsonWindowLimits& limits = kDefaults) {
+  return read_chrome(text, limits).error;
 }
 
 // An event as NDTimeline writes it; `extra` goes behind its last field.
@@ -57,27 +57,8 @@ std::string event_with(std::string_view field, std::string_view replacement) {
   return "[" + text.replace(at, field.size(), replacement) + "]";
 }
 
-bool same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
-
-void check_equal(const OpTrace& a, const OpTrace& b) {
-  REQUIRE(a.size() == b.size());
-  CHECK(a.dp_rank == b.dp_rank);
-  CHECK(a.stage == b.stage);
-  CHECK(a.rank == b.rank);
-  CHECK(a.step == b.step);
-  CHECK(a.optype == b.optype);
-  CHECK(a.seq_id == b.seq_id);
-  CHECK(a.mc == b.mc);
-  CHECK(a.mb_id == b.mb_id);
-  CHECK(a.gmc == b.gmc);
-  CHECK(std::equal(a.start_s.begin(), a.start_s.end(), b.start_s.begin(), same_bits));
-  CHECK(std::equal(a.duration_s.begin(), a.duration_s.end(), b.duration_s.begin(), same_bits));
-}
-
 TEST_CASE("chrome reader: an NDTimeline event is a row in seconds without identity") {
-  const Read read = read_text("[" + event() + "]");
+  const ChromeRead read = read_chrome("[" + event() + "]");
   REQUIRE(read.error == "");
   REQUIRE(read.trace.size() == 1);
   const OpRow row = read.trace.row(0);
@@ -95,7 +76,8 @@ TEST_CASE("chrome reader: an NDTimeline event is a row in seconds without identi
 }
 
 TEST_CASE("chrome reader: identities in args are kept") {
-  const Read read = read_text("[" + event("", R"(, "seq_id": 5, "mc": 1, "mb_id": 4, "gmc": 6)") + "]");
+  const ChromeRead read =
+      read_chrome("[" + event("", R"(, "seq_id": 5, "mc": 1, "mb_id": 4, "gmc": 6)") + "]");
   REQUIRE(read.trace.size() == 1);
   CHECK(read.trace.seq_id[0] == 5);
   CHECK(read.trace.mc[0] == 1);
@@ -104,24 +86,25 @@ TEST_CASE("chrome reader: identities in args are kept") {
 }
 
 TEST_CASE("chrome reader: without args.rank the rank comes from the thread, ten threads a rank") {
-  const Read read =
-      read_text(R"([{"name":"gc","ph":"X","pid":0,"tid":126,"ts":0,"dur":0,"args":{"step":0,"pp":0}}])");
+  const ChromeRead read =
+      read_chrome(R"([{"name":"gc","ph":"X","pid":0,"tid":126,"ts":0,"dur":0,"args":{"step":0,"pp":0}}])");
   REQUIRE(read.error == "");
   CHECK(read.trace.rank[0] == 12);
 }
 
 TEST_CASE("chrome reader: events may stand in an object, between other keys of any kind") {
-  const Read read =
-      read_text(R"({"displayTimeUnit": "ms", "stackFrames": {"a]": [1, {"b": "}\""}]}, "x": null,)"
-                R"( "traceEvents" : [)" +
-                event() + "," + event() + R"(] , "meta": {"traceEvents": []}} )");
+  const ChromeRead read =
+      read_chrome(R"({"displayTimeUnit": "ms", "stackFrames": {"a]": [1, {"b": "}\""}]}, "x": null,)"
+                  R"( "traceEvents" : [)" +
+                  event() + "," + event() + R"(] , "meta": {"traceEvents": []}} )");
   CHECK(read.error == "");
   CHECK(read.trace.size() == 2);
 }
 
 TEST_CASE("chrome reader: other phases and metrics that are no ops are counted and skipped") {
-  const Read read = read_text(R"([{"name":"thread_name","ph":"M","pid":"x","args":{"name":"main"}},)" +
-                              event() + R"(,{"name":"optimizer-inner-step","ph":"X"}])");
+  const ChromeRead read =
+      read_chrome(R"([{"name":"thread_name","ph":"M","pid":"x","args":{"name":"main"}},)" + event() +
+                  R"(,{"name":"optimizer-inner-step","ph":"X"}])");
   CHECK(read.error == "");
   CHECK(read.reading.ops == 1);
   CHECK(read.reading.not_ops == 1);
@@ -129,20 +112,20 @@ TEST_CASE("chrome reader: other phases and metrics that are no ops are counted a
 }
 
 TEST_CASE("chrome reader: a byte order mark, white space and an empty array are accepted") {
-  CHECK(read_text("\xef\xbb\xbf \n[ ]\t\r\n").error == "");
-  CHECK(read_text(R"({"traceEvents":[ ]})").error == "");
+  CHECK(read_chrome("\xef\xbb\xbf \n[ ]\t\r\n").error == "");
+  CHECK(read_chrome(R"({"traceEvents":[ ]})").error == "");
 }
 
 TEST_CASE("chrome reader: any window size gives the same rows") {
   const std::string odd = event(R"(, "note": "a \"quoted\" ]}, \\")");
   const std::string text =
       R"({"a": ["}", "\\"], "traceEvents": [)" + odd + " , " + event() + "\n,\n" + odd + "]}";
-  const Read whole = read_text(text);
+  const ChromeRead whole = read_chrome(text);
   REQUIRE(whole.error == "");
   REQUIRE(whole.trace.size() == 3);
   for (std::size_t window = 1; window < 80; ++window) {
     CAPTURE(window);
-    const Read cut = read_text(text, {.window_bytes = window, .event_bytes = 400});
+    const ChromeRead cut = read_chrome(text, {.window_bytes = window, .event_bytes = 400});
     CHECK(cut.error == "");
     check_equal(whole.trace, cut.trace);
   }
@@ -152,114 +135,115 @@ TEST_CASE("chrome reader: a truncated file is an error wherever it ends, whateve
   const std::string text = R"({"b": [1], "traceEvents": [)" + event() + ", " + event() + "] }";
   for (std::size_t length = 1; length < text.size(); ++length) {
     CAPTURE(length);
-    const std::string error = error_of(text.substr(0, length));
+    const std::string error = chrome_error(text.substr(0, length));
     CHECK(error.find("truncated") != std::string::npos);
-    CHECK(error_of(text.substr(0, length), {.window_bytes = 7, .event_bytes = 1000}) == error);
+    CHECK(chrome_error(text.substr(0, length), {.window_bytes = 7, .event_bytes = 1000}) == error);
   }
 }
 
 TEST_CASE("chrome reader: what a file lacks at its end is said") {
-  CHECK(error_of("[" + event()) == ": event 1: the file ends inside it: it is truncated");
-  CHECK(error_of("[" + event() + ",") ==
+  CHECK(chrome_error("[" + event()) == ": event 1: the file ends inside it: it is truncated");
+  CHECK(chrome_error("[" + event() + ",") ==
         ": event 2: the file ends before it, without a closing ']': it is truncated");
-  CHECK(error_of("[") == ": event 1: the file ends before it, without a closing ']': it is truncated");
-  CHECK(error_of(R"({"traceEvents":[])") ==
+  CHECK(chrome_error("[") == ": event 1: the file ends before it, without a closing ']': it is truncated");
+  CHECK(chrome_error(R"({"traceEvents":[])") ==
         ": byte 17: the file ends where ',' or '}' should be: it is truncated");
-  CHECK(error_of(R"({"a)") == ": byte 3: the file ends inside a key: it is truncated");
-  CHECK(error_of(R"({"a": [1)") == ": byte 8: the file ends inside a value: it is truncated");
-  CHECK(error_of("  ") == ": byte 2: the file ends where '[' or '{' should be: it is truncated");
+  CHECK(chrome_error(R"({"a)") == ": byte 3: the file ends inside a key: it is truncated");
+  CHECK(chrome_error(R"({"a": [1)") == ": byte 8: the file ends inside a value: it is truncated");
+  CHECK(chrome_error("  ") == ": byte 2: the file ends where '[' or '{' should be: it is truncated");
 }
 
 TEST_CASE("chrome reader: what does not belong around the events is an error") {
-  CHECK(error_of("[" + event() + "]]") ==
+  CHECK(chrome_error("[" + event() + "]]") ==
         fmt::format(": byte {}: \"]\" stands behind the end of the trace", event().size() + 2));
-  CHECK(error_of("nonsense") ==
+  CHECK(chrome_error("nonsense") ==
         ": byte 0: is \"n\", want '[' or '{': a Chrome trace is a JSON array of events or an object with "
         "\"traceEvents\"");
-  CHECK(error_of(R"({"a": 1})") == ": is a JSON object without \"traceEvents\"; is it a Chrome trace?");
-  CHECK(error_of("{}") == ": is a JSON object without \"traceEvents\"; is it a Chrome trace?");
-  CHECK(error_of(R"({"traceEvents": 5})") == ": byte 16: is \"5\", want '['");
-  CHECK(error_of(R"({"a": ,"traceEvents": []})") == ": byte 6: a value is missing");
-  CHECK(error_of(R"({"traceEvents": [], "traceEvents": []})") ==
+  CHECK(chrome_error(R"({"a": 1})") == ": is a JSON object without \"traceEvents\"; is it a Chrome trace?");
+  CHECK(chrome_error("{}") == ": is a JSON object without \"traceEvents\"; is it a Chrome trace?");
+  CHECK(chrome_error(R"({"traceEvents": 5})") == ": byte 16: is \"5\", want '['");
+  CHECK(chrome_error(R"({"a": ,"traceEvents": []})") == ": byte 6: a value is missing");
+  CHECK(chrome_error(R"({"traceEvents": [], "traceEvents": []})") ==
         ": byte 33: \"traceEvents\" is there a second time");
-  CHECK(error_of("[," + event() + "]") == ": event 1: is missing before a comma");
-  CHECK(error_of("[" + event() + ",]") == ": event 2: is missing: a comma stands before the closing ']'");
-  CHECK(error_of("[" + event() + "}]") == ": event 1: is followed by a '}' without its '{'");
+  CHECK(chrome_error("[," + event() + "]") == ": event 1: is missing before a comma");
+  CHECK(chrome_error("[" + event() + ",]") == ": event 2: is missing: a comma stands before the closing ']'");
+  CHECK(chrome_error("[" + event() + "}]") == ": event 1: is followed by a '}' without its '{'");
 }
 
 TEST_CASE("chrome reader: events beyond the limits are errors") {
   const std::string long_event = event(fmt::format(R"(, "note": "{}")", std::string(1 << 20, 'x')));
-  CHECK(error_of("[" + event() + "," + long_event + "]") == ": event 2: is longer than 1 MiB");
+  CHECK(chrome_error("[" + event() + "," + long_event + "]") == ": event 2: is longer than 1 MiB");
   const std::string number = fmt::format(R"(, "note": {})", std::string(10'000'000, '7'));
-  CHECK(error_of("[" + event(number) + "]") == ": event 1: is longer than 1 MiB");
+  CHECK(chrome_error("[" + event(number) + "]") == ": event 1: is longer than 1 MiB");
   const std::string deep = std::string(65, '[') + std::string(65, ']');
-  CHECK(error_of("[" + deep + "]") == ": event 1: is nested deeper than 64 levels");
-  CHECK(error_of(R"({"a": )" + deep + R"(, "traceEvents": []})") ==
+  CHECK(chrome_error("[" + deep + "]") == ": event 1: is nested deeper than 64 levels");
+  CHECK(chrome_error(R"({"a": )" + deep + R"(, "traceEvents": []})") ==
         ": byte 70: is nested deeper than 64 levels");
-  CHECK(error_of("[" + std::string(3'000'000, '[')) == ": event 1: is nested deeper than 64 levels");
-  CHECK(error_of("[" + event() + "]", {.event_bytes = 99}) == ": event 1: is longer than 99 bytes");
+  CHECK(chrome_error("[" + std::string(3'000'000, '[')) == ": event 1: is nested deeper than 64 levels");
+  CHECK(chrome_error("[" + event() + "]", {.event_bytes = 99}) == ": event 1: is longer than 99 bytes");
 }
 
 TEST_CASE("chrome reader: a file that begins with endless white space is read in bounded memory") {
-  CHECK(error_of(std::string(3 << 20, ' ') + "[" + std::string(3 << 20, '\n') + event() + "]") == "");
+  CHECK(chrome_error(std::string(3 << 20, ' ') + "[" + std::string(3 << 20, '\n') + event() + "]") == "");
 }
 
 TEST_CASE("chrome reader: an absent field is named") {
-  CHECK(error_of(event_with(R"("name": "forward-compute", )", "")) == ": event 1: \"name\" is missing");
-  CHECK(error_of(event_with(R"(, "ph": "X")", "")) == ": event 1: \"ph\" is missing");
-  CHECK(error_of(event_with(R"("pid": 1, )", "")) == ": event 1: \"pid\" is missing");
-  CHECK(error_of(event_with(R"("ts": 1500000.0, )", "")) == ": event 1: \"ts\" is missing");
-  CHECK(error_of(event_with(R"("dur": 250, )", "")) == ": event 1: \"dur\" is missing");
-  CHECK(error_of(event_with(R"("step": 7, )", "")) == ": event 1: \"args.step\" is missing");
-  CHECK(error_of(event_with(R"(, "pp": 2)", "")) == ": event 1: \"args.pp\" is missing");
-  CHECK(error_of(R"([{"name":"gc","ph":"X","pid":0,"ts":0,"dur":0,"args":{"step":0,"pp":0}}])") ==
+  CHECK(chrome_error(event_with(R"("name": "forward-compute", )", "")) == ": event 1: \"name\" is missing");
+  CHECK(chrome_error(event_with(R"(, "ph": "X")", "")) == ": event 1: \"ph\" is missing");
+  CHECK(chrome_error(event_with(R"("pid": 1, )", "")) == ": event 1: \"pid\" is missing");
+  CHECK(chrome_error(event_with(R"("ts": 1500000.0, )", "")) == ": event 1: \"ts\" is missing");
+  CHECK(chrome_error(event_with(R"("dur": 250, )", "")) == ": event 1: \"dur\" is missing");
+  CHECK(chrome_error(event_with(R"("step": 7, )", "")) == ": event 1: \"args.step\" is missing");
+  CHECK(chrome_error(event_with(R"(, "pp": 2)", "")) == ": event 1: \"args.pp\" is missing");
+  CHECK(chrome_error(R"([{"name":"gc","ph":"X","pid":0,"ts":0,"dur":0,"args":{"step":0,"pp":0}}])") ==
         ": event 1: \"tid\" is missing");
-  CHECK(error_of(R"([{"name":"gc","ph":"X","pid":0,"ts":0,"dur":0}])") == ": event 1: \"args\" is missing");
+  CHECK(chrome_error(R"([{"name":"gc","ph":"X","pid":0,"ts":0,"dur":0}])") ==
+        ": event 1: \"args\" is missing");
 }
 
 TEST_CASE("chrome reader: a field of the wrong type is named") {
-  CHECK(error_of("[7]") == ": event 1: is a number, want an object");
-  CHECK(error_of(event_with(R"("pid": 1)", R"("pid": "1")")) ==
+  CHECK(chrome_error("[7]") == ": event 1: is a number, want an object");
+  CHECK(chrome_error(event_with(R"("pid": 1)", R"("pid": "1")")) ==
         ": event 1: \"pid\" is a string, want an integer");
-  CHECK(error_of(event_with(R"("pid": 1)", R"("pid": 1.5)")) ==
+  CHECK(chrome_error(event_with(R"("pid": 1)", R"("pid": 1.5)")) ==
         ": event 1: \"pid\" is a number with a fraction or an exponent, want an integer");
-  CHECK(error_of(event_with(R"("pid": 1)", R"("pid": 18446744073709551615)")) ==
+  CHECK(chrome_error(event_with(R"("pid": 1)", R"("pid": 18446744073709551615)")) ==
         ": event 1: \"pid\" is a number of more than 63 bits, want an integer");
-  CHECK(error_of(event_with(R"("dur": 250)", R"("dur": null)")) ==
+  CHECK(chrome_error(event_with(R"("dur": 250)", R"("dur": null)")) ==
         ": event 1: \"dur\" is null, want a number");
-  CHECK(error_of(event_with(R"("ts": 1500000.0)", R"("ts": [])")) ==
+  CHECK(chrome_error(event_with(R"("ts": 1500000.0)", R"("ts": [])")) ==
         ": event 1: \"ts\" is an array, want a number");
-  CHECK(error_of(event_with(R"("ph": "X")", R"("ph": {})")) ==
+  CHECK(chrome_error(event_with(R"("ph": "X")", R"("ph": {})")) ==
         ": event 1: \"ph\" is an object, want a string");
-  CHECK(error_of(event_with(R"("pp": 2)", R"("pp": true)")) ==
+  CHECK(chrome_error(event_with(R"("pp": 2)", R"("pp": true)")) ==
         ": event 1: \"args.pp\" is true or false, want an integer");
-  CHECK(error_of("[" + event("", R"(, "mc": "a")") + "]") ==
+  CHECK(chrome_error("[" + event("", R"(, "mc": "a")") + "]") ==
         ": event 1: \"args.mc\" is a string, want an integer");
 }
 
 TEST_CASE("chrome reader: values that are no JSON are named") {
-  CHECK(error_of(event_with("1500000.0", "NaN")) ==
+  CHECK(chrome_error(event_with("1500000.0", "NaN")) ==
         ": event 1: \"ts\" is \"NaN\", want a JSON value that a double can hold");
-  CHECK(error_of(event_with("1500000.0", "-Infinity")) ==
+  CHECK(chrome_error(event_with("1500000.0", "-Infinity")) ==
         ": event 1: \"ts\" is \"-Infinity\", want a JSON value that a double can hold");
-  CHECK(error_of(event_with("1500000.0", "1e999")) ==
+  CHECK(chrome_error(event_with("1500000.0", "1e999")) ==
         ": event 1: \"ts\" is \"1e999\", want a JSON value that a double can hold");
-  CHECK(error_of(event_with(R"("dur": 250)", R"("dur": 00250)")) ==
+  CHECK(chrome_error(event_with(R"("dur": 250)", R"("dur": 00250)")) ==
         ": event 1: \"dur\" is \"00250\", want a JSON value that a double can hold");
-  CHECK(error_of(event_with(R"("cat": "forward-compute")", R"("cat": "\q")")) ==
+  CHECK(chrome_error(event_with(R"("cat": "forward-compute")", R"("cat": "\q")")) ==
         R"(: event 1: "cat" is "\q", want a JSON string)");
-  CHECK(error_of(event_with(R"("pid": 1,)", R"("pid" 1,)")) ==
+  CHECK(chrome_error(event_with(R"("pid": 1,)", R"("pid" 1,)")) ==
         ": event 1: is not JSON: The JSON document has an improper structure: missing or superfluous commas, "
         "braces, "
         "missing keys, etc.");
 }
 
 TEST_CASE("chrome reader: values out of range and unknown metrics are named with their event") {
-  CHECK(error_of("[" + event() + ", " + event_with(R"("dur": 250)", R"("dur": -1)").substr(1)) ==
+  CHECK(chrome_error("[" + event() + ", " + event_with(R"("dur": 250)", R"("dur": -1)").substr(1)) ==
         ": event 2: duration is -1e-06, want seconds from 0 to 9.2e+09");
-  CHECK(error_of(event_with(R"("pid": 1)", R"("pid": -1)")) ==
+  CHECK(chrome_error(event_with(R"("pid": 1)", R"("pid": -1)")) ==
         ": event 1: dp_rank is -1, want 0 to 2147483646");
-  CHECK(error_of(event_with("forward-compute", "forward-computer")) ==
+  CHECK(chrome_error(event_with("forward-compute", "forward-computer")) ==
         ": event 1: metric \"forward-computer\" is unknown; did you mean \"forward-compute\"?");
 }
 
@@ -268,7 +252,8 @@ TEST_CASE("chrome reader: the first wrong event is reported, whatever the window
   const std::string with_more =
       text.substr(0, text.size() - 1) + ", {\"a\": NaN}, {{}}" + ", " + std::string(99, '[');
   for (const std::size_t window : {std::size_t{1}, std::size_t{30}, std::size_t{1} << 20}) {
-    CHECK(error_of(with_more, {.window_bytes = window}) == ": event 2: \"pid\" is a string, want an integer");
+    CHECK(chrome_error(with_more, {.window_bytes = window}) ==
+          ": event 2: \"pid\" is a string, want an integer");
   }
 }
 

@@ -14,30 +14,30 @@ namespace {
 const std::string kHeader = "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\n";
 const std::string kRow = "1,2,6,16,forward-compute,2.6883304,0.5,3,0,4,2\n";
 
-Result<OpTrace> read(const std::string& path) {
+Result<OpTrace> read_csv(const std::string& path) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   OpTrace trace;
   GOODPUT_TRY_STATUS(csv_op_trace_format().append_file(source, trace));
   return trace;
 }
 
-OpTrace parse(const std::string& text) {
+OpTrace csv_trace(const std::string& text) {
   const TemporaryFile file("t.csv", text);
-  auto trace = read(file.path());
+  auto trace = read_csv(file.path());
   INFO((trace ? std::string() : trace.error().message()));
   REQUIRE(trace);
   return *std::move(trace);
 }
 
 // The error without the path: `:LINE: what`.
-std::string error_of(const std::string& text) {
+std::string csv_error(const std::string& text) {
   const TemporaryFile file("t.csv", text);
-  const auto trace = read(file.path());
+  const auto trace = read_csv(file.path());
   REQUIRE_FALSE(trace);
   return without_path(trace.error().message(), file);
 }
 
-std::string write(const OpTrace& trace, const std::string& name = "t.csv") {
+std::string csv_text(const OpTrace& trace, const std::string& name = "t.csv") {
   const TemporaryFile file(name);
   const Status status = csv_op_trace_format().write(trace, file.path(), file.path());
   REQUIRE(status);
@@ -45,7 +45,7 @@ std::string write(const OpTrace& trace, const std::string& name = "t.csv") {
 }
 
 TEST_CASE("csv: a row is read field by field") {
-  const OpRow row = parse(kHeader + kRow).row(0);
+  const OpRow row = csv_trace(kHeader + kRow).row(0);
   CHECK(row.dp_rank == 1);
   CHECK(row.stage == 2);
   CHECK(row.rank == 6);
@@ -59,32 +59,32 @@ TEST_CASE("csv: a row is read field by field") {
 }
 
 TEST_CASE("csv: times written as float32 are read as float32") {
-  const double start = parse(kHeader + kRow).row(0).start_s;
+  const double start = csv_trace(kHeader + kRow).row(0).start_s;
   CHECK(start == static_cast<double>(2.6883304F));
   CHECK(start != 2.6883304);
 }
 
 TEST_CASE("csv: one time that no float32 is written as makes all times of the file float64") {
-  const OpTrace trace = parse(kHeader + kRow + "1,2,6,16,gc,0.12345678901,0.5,0,-1,0,-1\n");
+  const OpTrace trace = csv_trace(kHeader + kRow + "1,2,6,16,gc,0.12345678901,0.5,0,-1,0,-1\n");
   CHECK(trace.start_s[0] == 2.6883304);
   CHECK(trace.start_s[1] == 0.12345678901);
 }
 
 TEST_CASE("csv: columns may stand in any order, among others, quoted, with CRLF and a byte order mark") {
-  const OpTrace expected = parse(kHeader + kRow);
-  check_equal(expected, parse("\xef\xbb\xbf" + kHeader + kRow));
-  check_equal(expected, parse(kHeader + kRow + "\n"));                      // a blank last line
-  check_equal(expected, parse(kHeader + kRow.substr(0, kRow.size() - 1)));  // no end of the last line
-  check_equal(expected, parse("dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\r\n"
-                              "1,2,6,16,forward-compute,2.6883304,0.5,3,0,4,2\r\n"));
+  const OpTrace expected = csv_trace(kHeader + kRow);
+  check_equal(expected, csv_trace("\xef\xbb\xbf" + kHeader + kRow));
+  check_equal(expected, csv_trace(kHeader + kRow + "\n"));                      // a blank last line
+  check_equal(expected, csv_trace(kHeader + kRow.substr(0, kRow.size() - 1)));  // no end of the last line
+  check_equal(expected, csv_trace("dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\r\n"
+                                  "1,2,6,16,forward-compute,2.6883304,0.5,3,0,4,2\r\n"));
   check_equal(expected,
-              parse("gmc,\"mb_id\",host,mc,seq_id,duration,start_ts,optype,step,rank,stage,dp_rank\n"
-                    "2,4,\"a, \"\"b\"\"\",0,3,0.5,2.6883304,\"forward-compute\",\"16\",6,2,1\n"));
+              csv_trace("gmc,\"mb_id\",host,mc,seq_id,duration,start_ts,optype,step,rank,stage,dp_rank\n"
+                        "2,4,\"a, \"\"b\"\"\",0,3,0.5,2.6883304,\"forward-compute\",\"16\",6,2,1\n"));
 }
 
 TEST_CASE("csv: a file without seq_id, mc and mb_id leaves the ids to be derived") {
   const OpTrace trace =
-      parse("dp_rank,stage,rank,step,optype,start_ts,duration,gmc\n0,0,0,1,gc,0.5,0.25,7\n");
+      csv_trace("dp_rank,stage,rank,step,optype,start_ts,duration,gmc\n0,0,0,1,gc,0.5,0.25,7\n");
   const OpRow row = trace.row(0);
   CHECK(row.seq_id == kUnset);
   CHECK(row.mc == kUnset);
@@ -93,12 +93,12 @@ TEST_CASE("csv: a file without seq_id, mc and mb_id leaves the ids to be derived
 }
 
 TEST_CASE("csv: a header alone is a trace without rows") {
-  CHECK(parse(kHeader).size() == 0);
+  CHECK(csv_trace(kHeader).size() == 0);
 }
 
 TEST_CASE("csv: rows are appended to those that are there, whose times stay as they are") {
   const TemporaryFile file("t.csv", kHeader + kRow);
-  OpTrace trace = parse(kHeader + "1,2,6,16,gc,0.12345678901,0.5,0,-1,0,-1\n");
+  OpTrace trace = csv_trace(kHeader + "1,2,6,16,gc,0.12345678901,0.5,0,-1,0,-1\n");
   auto source = ByteSource::open(file.path());
   REQUIRE(csv_op_trace_format().append_file(*source, trace));
   CHECK(trace.start_s[0] == 0.12345678901);
@@ -107,30 +107,30 @@ TEST_CASE("csv: rows are appended to those that are there, whose times stay as t
 
 TEST_CASE("csv: errors in the header name the column") {
   const std::string row = "\n";
-  CHECK(error_of("dp_rank,stage,rank,step,optype,start_ts,durations,seq_id,mc,mb_id,gmc\n") ==
+  CHECK(csv_error("dp_rank,stage,rank,step,optype,start_ts,durations,seq_id,mc,mb_id,gmc\n") ==
         ":1: no column \"duration\", but \"durations\"; did you mean \"duration\"?");
-  CHECK(error_of("dp_rank,stage,rank,step,optype,start_ts,seq_id,mc,mb_id,gmc\n") ==
+  CHECK(csv_error("dp_rank,stage,rank,step,optype,start_ts,seq_id,mc,mb_id,gmc\n") ==
         ":1: no column \"duration\"; want dp_rank, stage, rank, step, optype, start_ts, duration, seq_id, "
         "mc, mb_id, "
         "gmc");
-  CHECK(error_of("dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,gmc\n") ==
+  CHECK(csv_error("dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,gmc\n") ==
         ":1: no column \"mb_id\" (seq_id, mc and mb_id are there together, or all absent and derived); want "
         "dp_rank, "
         "stage, rank, step, optype, start_ts, duration, seq_id, mc, mb_id, gmc");
-  CHECK(error_of("dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gcm\n") ==
+  CHECK(csv_error("dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gcm\n") ==
         ":1: no column \"gmc\" (the global model chunk: mc * pipeline stages + stage, -1 where mc is -1), "
         "but \"gcm\"; "
         "did you mean \"gmc\"?");
-  CHECK(error_of("dp_rank,stage,rank,stage,step\n") == ":1: two columns \"stage\"");
-  CHECK(error_of("\n\n") ==
+  CHECK(csv_error("dp_rank,stage,rank,stage,step\n") == ":1: two columns \"stage\"");
+  CHECK(csv_error("\n\n") ==
         ":1: no column \"dp_rank\"; want dp_rank, stage, rank, step, optype, start_ts, duration, seq_id, mc, "
         "mb_id, "
         "gmc");
-  CHECK(error_of("\"dp_rank,stage\n") == ":1: a quote is not closed before the end of its field");
+  CHECK(csv_error("\"dp_rank,stage\n") == ":1: a quote is not closed before the end of its field");
 }
 
 TEST_CASE("csv: errors in a row name the line and what was there") {
-  const auto error_of_row = [](const std::string& row) { return error_of(kHeader + kRow + row + "\n"); };
+  const auto error_of_row = [](const std::string& row) { return csv_error(kHeader + kRow + row + "\n"); };
   CHECK(error_of_row("1,2,6,16,gc,0.5,0.5,3,0,4") == ":3: 10 fields, but the header names 11 columns");
   CHECK(error_of_row("1,2,6,16,gc,0.5,0.5,3,0,4,5,6") == ":3: 12 fields, but the header names 11 columns");
   CHECK(error_of_row("1,2,6,x,gc,0.5,0.5,3,0,4,5") == ":3: step is \"x\", want an integer");
@@ -159,21 +159,21 @@ TEST_CASE("csv: line numbers count blank lines and lines of earlier blocks") {
   std::string text = kHeader;
   for (int i = 0; i < 20'000; ++i) text += kRow;  // 900 KB: several blocks
   text += "\nx\n";
-  CHECK(error_of(text) == ":20003: dp_rank is \"x\", want an integer");
+  CHECK(csv_error(text) == ":20003: dp_rank is \"x\", want an integer");
 }
 
 TEST_CASE("csv: a number of ten million digits is refused without reading it whole") {
-  CHECK(error_of(kHeader + std::string(10'000'000, '9')) ==
+  CHECK(csv_error(kHeader + std::string(10'000'000, '9')) ==
         ":2: the line is longer than 262144 bytes; is it the right file?");
-  CHECK(error_of(kHeader + std::string(200'000, '9') + kRow) ==
+  CHECK(csv_error(kHeader + std::string(200'000, '9') + kRow) ==
         ":2: dp_rank is \"" + std::string(60, '9') +
             "...\" (200001 characters), which is no 64-bit "
             "integer");
 }
 
 TEST_CASE("csv: truncated gzip data is an error") {
-  const std::string whole = write(random_trace(3, 500, TimeKind::kFloat32), "t.csv.gz");
-  CHECK(error_of(whole.substr(0, whole.size() / 2)) == ": gzip data ends early: the file is truncated");
+  const std::string whole = csv_text(random_trace(3, 500, TimeKind::kFloat32), "t.csv.gz");
+  CHECK(csv_error(whole.substr(0, whole.size() / 2)) == ": gzip data ends early: the file is truncated");
 }
 
 TEST_CASE("csv: any trace survives writing and reading") {
@@ -181,10 +181,10 @@ TEST_CASE("csv: any trace survives writing and reading") {
     for (const TimeKind kind : {TimeKind::kFloat32, TimeKind::kFloat64, TimeKind::kShortFloat64}) {
       INFO("seed ", seed, ", kind ", static_cast<int>(kind));
       const OpTrace trace = random_trace(seed, 3000, kind);
-      const std::string text = write(trace);
-      const OpTrace again = parse(text);
+      const std::string text = csv_text(trace);
+      const OpTrace again = csv_trace(text);
       check_equal(trace, again);
-      CHECK(write(again) == text);
+      CHECK(csv_text(again) == text);
     }
   }
 }
@@ -195,15 +195,15 @@ TEST_CASE("csv: float64 times of few digits carry a mark that keeps them from be
   row.start_s = 0.5;
   row.duration_s = 0.1;
   REQUIRE_FALSE(trace.append(row));
-  const std::string text = write(trace);
+  const std::string text = csv_text(trace);
   CHECK(text == kHeader + "0,0,0,0,forward-compute,0.5,0.1000000000,0,-1,-1,-1\n");
-  CHECK(parse(text).duration_s[0] == 0.1);
+  CHECK(csv_trace(text).duration_s[0] == 0.1);
 }
 
 TEST_CASE("csv: gzip output is the same every time and carries no time or name") {
   const OpTrace trace = random_trace(1, 100, TimeKind::kFloat32);
-  const std::string bytes = write(trace, "t.csv.gz");
-  CHECK(bytes == write(trace, "t.csv.gz"));
+  const std::string bytes = csv_text(trace, "t.csv.gz");
+  CHECK(bytes == csv_text(trace, "t.csv.gz"));
   CHECK(bytes.substr(0, 2) == "\x1f\x8b");
   CHECK(bytes.substr(3, 5) == std::string(5, '\0'));  // flags (no name) and modification time
 }
@@ -237,7 +237,7 @@ TEST_CASE("csv: the published traces are written as they were read, byte for byt
     REQUIRE(original);
     const auto text = read_all(*original, std::size_t{64} << 20);
     REQUIRE(text);
-    CHECK(write(*read(folder + "/trace.csv.gz")) == *text);
+    CHECK(csv_text(*read_csv(folder + "/trace.csv.gz")) == *text);
   }
 }
 

@@ -8,7 +8,7 @@ namespace goodput {
 namespace {
 
 // Of what the file at `content` holds, without the path in front.
-std::string error_of(const std::string& content) {
+std::string metadata_error(const std::string& content) {
   const TemporaryFile file("meta.yaml", content);
   const auto fields = read_job_metadata(file.path());
   REQUIRE_FALSE(fields);
@@ -61,17 +61,17 @@ TEST_CASE("job metadata: contradictions with the rows are named, both sides") {
 }
 
 TEST_CASE("job metadata: mistakes are named with the place") {
-  CHECK(error_of("dp_size: 0") == " /dp_size: is \"0\", want an integer from 1 to 2147483647");
-  CHECK(error_of("dp_size: [4]") == " /dp_size: is no number, want an integer from 1 to 2147483647");
-  CHECK(error_of("tp_size: 99999999999999999999") ==
+  CHECK(metadata_error("dp_size: 0") == " /dp_size: is \"0\", want an integer from 1 to 2147483647");
+  CHECK(metadata_error("dp_size: [4]") == " /dp_size: is no number, want an integer from 1 to 2147483647");
+  CHECK(metadata_error("tp_size: 99999999999999999999") ==
         " /tp_size: is \"99999999999999999999\", want an integer from 1 to 2147483647");
-  CHECK(error_of("- a\n- b") == ": is no mapping of keys to values; want dp_size: 4 and the like");
+  CHECK(metadata_error("- a\n- b") == ": is no mapping of keys to values; want dp_size: 4 and the like");
   CHECK(
-      error_of("gpus: 8") ==
+      metadata_error("gpus: 8") ==
       ": has none of the keys trial_name, run_id, dp_size, dsp_size, pp_size, tp_size, vpp_size, world_size");
-  CHECK(error_of("a: [1") == ":1: is neither YAML nor JSON: end of sequence flow not found");
-  CHECK(error_of(std::string(1000, '[')) == ": is nested too deeply for job metadata");
-  CHECK(error_of(std::string(2 << 20, 'x')) == ": is larger than 1048576 bytes; is it the right file?");
+  CHECK(metadata_error("a: [1") == ":1: is neither YAML nor JSON: end of sequence flow not found");
+  CHECK(metadata_error(std::string(1000, '[')) == ": is nested too deeply for job metadata");
+  CHECK(metadata_error(std::string(2 << 20, 'x')) == ": is larger than 1048576 bytes; is it the right file?");
 }
 
 TEST_CASE("job metadata: absurd sizes do not overflow, comment rules do not nest") {
@@ -82,7 +82,7 @@ TEST_CASE("job metadata: absurd sizes do not overflow, comment rules do not nest
   CHECK(complete_metadata(fields, index_of_ranks({0}, 1, 1), "").world_size == 9223372036854775807);
   std::string nested;
   for (int i = 0; i < 1000; ++i) nested += "- ";
-  CHECK(error_of(nested) == ": is nested too deeply for job metadata");
+  CHECK(metadata_error(nested) == ": is nested too deeply for job metadata");
 }
 
 TEST_CASE("job metadata: names that are no text become text") {

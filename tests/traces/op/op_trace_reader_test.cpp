@@ -14,9 +14,9 @@
 namespace goodput {
 namespace {
 
-const std::string kHeader = "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\n";
+const std::string kCsvHeader = "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\n";
 
-std::string error_of(const std::vector<std::string>& paths, const OpTraceReadOptions& options = {}) {
+std::string reader_error(const std::vector<std::string>& paths, const OpTraceReadOptions& options = {}) {
   const auto reading = read_op_trace(paths, options);
   REQUIRE_FALSE(reading);
   return reading.error().message();
@@ -33,8 +33,8 @@ TEST_CASE("op trace formats: names are distinct and every writable format has an
 }
 
 TEST_CASE("op trace reader: several files are one trace, in the order given") {
-  const TemporaryFile first("a.csv", kHeader + "0,0,0,1,gc,0.5,0.5,0,-1,0,-1\n");
-  const TemporaryFile second("b.csv", kHeader + "1,0,1,1,gc,0.25,0.5,0,-1,0,-1\n");
+  const TemporaryFile first("a.csv", kCsvHeader + "0,0,0,1,gc,0.5,0.5,0,-1,0,-1\n");
+  const TemporaryFile second("b.csv", kCsvHeader + "1,0,1,1,gc,0.25,0.5,0,-1,0,-1\n");
   const auto reading = read_op_trace({first.path(), second.path()}, {});
   REQUIRE(reading);
   CHECK(reading->trace.dp_rank == std::vector<std::int32_t>{0, 1});
@@ -45,7 +45,7 @@ TEST_CASE("op trace reader: several files are one trace, in the order given") {
 TEST_CASE("op trace reader: a pipe is read in a streaming format") {
   const TemporaryFile pipe("pipe");
   REQUIRE(mkfifo(pipe.path().c_str(), 0600) == 0);
-  std::thread writer([&] { std::ofstream(pipe.path()) << kHeader << "0,0,0,1,gc,0.5,0.5,0,-1,0,-1\n"; });
+  std::thread writer([&] { std::ofstream(pipe.path()) << kCsvHeader << "0,0,0,1,gc,0.5,0.5,0,-1,0,-1\n"; });
   const auto reading = read_op_trace({pipe.path()}, {});
   writer.join();
   REQUIRE(reading);
@@ -68,7 +68,7 @@ TEST_CASE("op trace reader: rows without ids get them from the recorded order, w
 
 TEST_CASE("op trace reader: unknown content lists the formats") {
   const TemporaryFile file("t.txt", "hello world\n");
-  CHECK(error_of({file.path()}) ==
+  CHECK(reader_error({file.path()}) ==
         file.path() +
             ": is no op trace in a known format (parquet, chrome, raw_log, csv); it begins "
             "with \"hello world\"");
@@ -77,7 +77,7 @@ TEST_CASE("op trace reader: unknown content lists the formats") {
 TEST_CASE("op trace reader: an unknown format is refused before any file is opened") {
   OpTraceReadOptions options;
   options.format = "cvs";
-  CHECK(error_of({"nowhere"}, options) ==
+  CHECK(reader_error({"nowhere"}, options) ==
         "unknown format \"cvs\"; did you mean \"csv\"?; known: parquet, chrome, raw_log, csv");
 }
 
@@ -85,17 +85,18 @@ TEST_CASE("op trace reader: a given format overrides the content") {
   const TemporaryFile file("t.txt", "hello world\n");
   OpTraceReadOptions options;
   options.format = "csv";
-  CHECK(error_of({file.path()}, options) == file.path() +
-                                                ":1: no column \"dp_rank\"; want dp_rank, stage, rank, step, "
-                                                "optype, start_ts, duration, seq_id, mc, "
-                                                "mb_id, gmc");
+  CHECK(reader_error({file.path()}, options) ==
+        file.path() +
+            ":1: no column \"dp_rank\"; want dp_rank, stage, rank, step, "
+            "optype, start_ts, duration, seq_id, mc, "
+            "mb_id, gmc");
 }
 
 TEST_CASE("op trace reader: nothing to read is an error") {
-  const TemporaryFile file("t.csv", kHeader);
-  CHECK(error_of({}) == "no trace file given");
-  CHECK(error_of({file.path()}) == file.path() + ": holds no ops");
-  CHECK(error_of({file.path() + "x"}) == file.path() + "x: cannot open: No such file or directory");
+  const TemporaryFile file("t.csv", kCsvHeader);
+  CHECK(reader_error({}) == "no trace file given");
+  CHECK(reader_error({file.path()}) == file.path() + ": holds no ops");
+  CHECK(reader_error({file.path() + "x"}) == file.path() + "x: cannot open: No such file or directory");
 }
 
 }  // namespace

@@ -17,30 +17,30 @@
 namespace goodput {
 namespace {
 
-Result<OpTrace> read(const std::string& path) {
+Result<OpTrace> read_parquet(const std::string& path) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   OpTrace trace;
   GOODPUT_TRY_STATUS(parquet_op_trace_format().append_file(source, trace));
   return trace;
 }
 
-std::string write(const OpTrace& trace) {
+std::string parquet_bytes(const OpTrace& trace) {
   const TemporaryFile file("t.parquet");
   REQUIRE(parquet_op_trace_format().write(trace, file.path(), file.path()));
   return file.content();
 }
 
-OpTrace parse(const std::string& bytes) {
+OpTrace parquet_trace(const std::string& bytes) {
   const TemporaryFile file("t.parquet", bytes);
-  auto trace = read(file.path());
+  auto trace = read_parquet(file.path());
   INFO((trace ? std::string() : trace.error().message()));
   REQUIRE(trace);
   return *std::move(trace);
 }
 
-std::string error_of(const std::string& bytes) {
+std::string parquet_error(const std::string& bytes) {
   const TemporaryFile file("t.parquet", bytes);
-  const auto trace = read(file.path());
+  const auto trace = read_parquet(file.path());
   REQUIRE_FALSE(trace);
   return without_path(trace.error().message(), file);
 }
@@ -121,7 +121,7 @@ OpTrace expected_trace() {
 }
 
 TEST_CASE("parquet: 64-bit integers, doubles and plain strings are read") {
-  check_equal(parse(Table().bytes()), expected_trace());
+  check_equal(parquet_trace(Table().bytes()), expected_trace());
 }
 
 TEST_CASE("parquet: integers of any width, signed or not, are read") {
@@ -132,7 +132,7 @@ TEST_CASE("parquet: integers of any width, signed or not, are read") {
   table["step"] = array_of<arrow::Int32Builder, std::int32_t>(arrow::int32(), {5, 5, -7});
   table["seq_id"] = array_of<arrow::UInt32Builder, std::uint32_t>(arrow::uint32(), {0, 1, 2});
   table["mc"] = array_of<arrow::Int8Builder, std::int8_t>(arrow::int8(), {-1, -1, 1});
-  check_equal(parse(table.bytes()), expected_trace());
+  check_equal(parquet_trace(table.bytes()), expected_trace());
 }
 
 TEST_CASE("parquet: float32 times, large strings and dictionaries of any index width are read") {
@@ -142,7 +142,7 @@ TEST_CASE("parquet: float32 times, large strings and dictionaries of any index w
   table["start_ts"] = array_of<arrow::FloatBuilder, float>(arrow::float32(), {0, 0.1F, -2});
   table["optype"] = array_of<arrow::LargeStringBuilder, std::string>(arrow::large_utf8(),
                                                                      {"gc", "optimizer", "forward-compute"});
-  check_equal(parse(table.bytes()), expected);
+  check_equal(parquet_trace(table.bytes()), expected);
   const auto names =
       strings({"forward-compute", "first-op", "gc", "optimizer"});  // with one that is not used
   const auto small = array_of<arrow::Int8Builder, std::int8_t>(arrow::int8(), {2, 3, 0});
@@ -150,7 +150,7 @@ TEST_CASE("parquet: float32 times, large strings and dictionaries of any index w
   for (const auto& indices : {small, large}) {
     const auto type = arrow::dictionary(indices->type(), arrow::utf8());
     table["optype"] = arrow::DictionaryArray::FromArrays(type, indices, names).ValueOrDie();
-    check_equal(parse(table.bytes()), expected);
+    check_equal(parquet_trace(table.bytes()), expected);
   }
 }
 
@@ -163,14 +163,14 @@ TEST_CASE("parquet: any order of columns, other columns, row groups and compress
     parquet::WriterProperties::Builder builder;
     builder.compression(codec)->max_row_group_length(2)->data_page_version(
         parquet::ParquetDataPageVersion::V2);
-    check_equal(parse(table.bytes(builder.disable_dictionary()->build())), expected_trace());
+    check_equal(parquet_trace(table.bytes(builder.disable_dictionary()->build())), expected_trace());
   }
 }
 
 TEST_CASE("parquet: a file without seq_id, mc and mb_id leaves the ids to be derived") {
   Table table;
   for (const char* name : {"seq_id", "mc", "mb_id"}) table.erase(name);
-  const OpTrace trace = parse(table.bytes());
+  const OpTrace trace = parquet_trace(table.bytes());
   CHECK(trace.seq_id == std::vector<std::int32_t>(3, kUnset));
   CHECK(trace.mc == std::vector<std::int16_t>(3, kUnset));
   CHECK(trace.mb_id == std::vector<std::int32_t>(3, kUnset));
@@ -181,14 +181,15 @@ TEST_CASE("parquet: a file without seq_id, mc and mb_id leaves the ids to be der
 std::string error_with(std::string_view column, std::shared_ptr<arrow::Array> array) {
   Table table;
   table[column] = std::move(array);
-  return error_of(table.bytes());
+  return parquet_error(table.bytes());
 }
 
 TEST_CASE("parquet: a missing column is named") {
   Table table;
   table.erase("duration");
   table["durations"] = doubles({0, 1, 2});
-  CHECK(error_of(table.bytes()) == ": no column \"duration\", but \"durations\"; did you mean \"duration\"?");
+  CHECK(parquet_error(table.bytes()) ==
+        ": no column \"duration\", but \"durations\"; did you mean \"duration\"?");
 }
 
 TEST_CASE("parquet: columns of a wrong type are named with their type") {
@@ -236,7 +237,7 @@ TEST_CASE("parquet: values out of range are refused with the first bad row") {
 TEST_CASE("parquet: truncated and foreign files are errors of one line") {
   const std::string whole = Table().bytes();
   for (const std::size_t size : {std::size_t{4}, std::size_t{100}, whole.size() / 2, whole.size() - 1}) {
-    const std::string message = error_of(whole.substr(0, size));
+    const std::string message = parquet_error(whole.substr(0, size));
     INFO(message);
     CHECK(message.starts_with(": cannot read as Parquet: "));
     CHECK(message.find('\n') == std::string::npos);
@@ -257,20 +258,20 @@ TEST_CASE("parquet: any trace survives writing and reading, and is written the s
     for (const TimeKind kind : {TimeKind::kFloat32, TimeKind::kFloat64}) {
       INFO("seed ", seed, ", kind ", static_cast<int>(kind));
       const OpTrace trace = random_trace(seed, 40'000, kind);
-      const std::string bytes = write(trace);
-      check_equal(parse(bytes), trace);
-      CHECK(write(trace) == bytes);
+      const std::string bytes = parquet_bytes(trace);
+      check_equal(parquet_trace(bytes), trace);
+      CHECK(parquet_bytes(trace) == bytes);
     }
   }
 }
 
 TEST_CASE("parquet: a trace without rows survives too") {
-  CHECK(parse(write({})).size() == 0);
+  CHECK(parquet_trace(parquet_bytes({})).size() == 0);
 }
 
 TEST_CASE("parquet: the narrowest types of NDTimeline are written, wider ones where the values need them") {
   const auto types_of = [](const OpTrace& trace) {
-    const TemporaryFile file("t.parquet", write(trace));
+    const TemporaryFile file("t.parquet", parquet_bytes(trace));
     const auto stream = arrow::io::ReadableFile::Open(file.path()).ValueOrDie();
     const auto reader = parquet::arrow::OpenFile(stream, arrow::default_memory_pool()).ValueOrDie();
     std::shared_ptr<arrow::Schema> schema;
@@ -298,10 +299,10 @@ TEST_CASE("parquet: the published traces hold the same rows as their CSV") {
     OpTrace from_csv;
     auto source = ByteSource::open(folder + "/trace.csv.gz");
     REQUIRE(csv_op_trace_format().append_file(*source, from_csv));
-    const auto from_parquet = read(folder + "/trace.parquet");
+    const auto from_parquet = read_parquet(folder + "/trace.parquet");
     REQUIRE(from_parquet);
     check_equal(*from_parquet, from_csv);
-    check_equal(parse(write(from_csv)), from_csv);
+    check_equal(parquet_trace(parquet_bytes(from_csv)), from_csv);
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -51,6 +53,10 @@ inline OpTrace random_trace(std::uint64_t seed, std::size_t rows, TimeKind kind)
   return trace;
 }
 
+[[nodiscard]] inline bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
 inline void check_equal(const OpTrace& a, const OpTrace& b) {
   REQUIRE(a.size() == b.size());
   CHECK(a.dp_rank == b.dp_rank);
@@ -58,8 +64,8 @@ inline void check_equal(const OpTrace& a, const OpTrace& b) {
   CHECK(a.rank == b.rank);
   CHECK(a.step == b.step);
   CHECK(a.optype == b.optype);
-  CHECK(a.start_s == b.start_s);
-  CHECK(a.duration_s == b.duration_s);
+  CHECK(std::equal(a.start_s.begin(), a.start_s.end(), b.start_s.begin(), same_bits));
+  CHECK(std::equal(a.duration_s.begin(), a.duration_s.end(), b.duration_s.begin(), same_bits));
   CHECK(a.seq_id == b.seq_id);
   CHECK(a.mc == b.mc);
   CHECK(a.mb_id == b.mb_id);

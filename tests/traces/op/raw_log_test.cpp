@@ -13,15 +13,15 @@
 namespace goodput {
 namespace {
 
-struct Read {
+struct LogRead {
   OpTrace trace;
   RawLogReading reading;
   std::string error;  // without the path
 };
 
-Read read_text(std::string_view text) {
+LogRead read_log(std::string_view text) {
   const TemporaryFile file("timeline_run0_raw.log", text);
-  Read result;
+  LogRead result;
   auto source = ByteSource::open(file.path());
   REQUIRE(source);
   const auto reading = append_raw_log(*source, result.trace);
@@ -32,8 +32,8 @@ Read read_text(std::string_view text) {
   return result;
 }
 
-std::string error_of(std::string_view text) {
-  return read_text(text).error;
+std::string log_error(std::string_view text) {
+  return read_log(text).error;
 }
 
 constexpr std::string_view kDate = "2024-05-01 12:00:00,123 - ";
@@ -60,7 +60,7 @@ struct Line {
 };
 
 TEST_CASE("raw log reader: the line of the contract is two ops of two steps") {
-  const Read read = read_text(
+  const LogRead read = read_log(
       "2024-05-01 12:00:00,123 - metric_name: forward-compute, elapsed: 0.5, recent_elapsed_raw_parts: "
       "[0.25, 0.25], "
       "recent_since_start_raw_parts: [1714564800.1, 1714564800.5], tags: [{}, {}], step_range: range(10, "
@@ -89,45 +89,45 @@ TEST_CASE(
   std::string spaced = Line{}.text();
   spaced.insert(spaced.find(", world_info"), " ");
   const std::string bare = Line{}.text().substr(kDate.size());
-  const Read read = read_text(spaced + "\r\n" + bare + "\n\n" + Line{}.text());
+  const LogRead read = read_log(spaced + "\r\n" + bare + "\n\n" + Line{}.text());
   CHECK(read.error == "");
   CHECK(read.trace.size() == 6);
   CHECK(read.reading.foreign_lines == 0);
 }
 
 TEST_CASE("raw log reader: lines of other loggers are counted and skipped") {
-  const Read read = read_text("2024-05-01 12:00:00,123 - INFO - loss 3.2\nwatching metric_name: loss\n" +
-                              Line{}.text() + "\n  File \"train.py\", line 3\n");
+  const LogRead read = read_log("2024-05-01 12:00:00,123 - INFO - loss 3.2\nwatching metric_name: loss\n" +
+                                Line{}.text() + "\n  File \"train.py\", line 3\n");
   CHECK(read.error == "");
   CHECK(read.reading.ops == 2);
   CHECK(read.reading.foreign_lines == 3);
 }
 
 TEST_CASE("raw log reader: ops split evenly over the steps in order") {
-  const Read read = read_text(Line{.durations = "[0, 0, 0, 0, 0, 0]",
-                                   .starts = "[1, 2, 3, 4, 5, 6]",
-                                   .tags = "[{}, {}, {}, {}, {}, {}]",
-                                   .step_range = "range(10, 16, 2)"}
-                                  .text());
+  const LogRead read = read_log(Line{.durations = "[0, 0, 0, 0, 0, 0]",
+                                     .starts = "[1, 2, 3, 4, 5, 6]",
+                                     .tags = "[{}, {}, {}, {}, {}, {}]",
+                                     .step_range = "range(10, 16, 2)"}
+                                    .text());
   REQUIRE(read.error == "");
   CHECK(read.trace.step == std::vector<std::int64_t>{10, 10, 12, 12, 14, 14});
 }
 
 TEST_CASE("raw log reader: the step comes from the tags when every tag has one") {
-  const Read read =
-      read_text(Line{.tags = "[{'_inner_global_step': 41}, {'step': 7, 'global_step': 42}]"}.text());
+  const LogRead read =
+      read_log(Line{.tags = "[{'_inner_global_step': 41}, {'step': 7, 'global_step': 42}]"}.text());
   REQUIRE(read.error == "");
   CHECK(read.trace.step == std::vector<std::int64_t>{41, 42});
-  const Read partly = read_text(Line{.tags = "[{'step': 41}, {'step': None}]"}.text());
+  const LogRead partly = read_log(Line{.tags = "[{'step': 41}, {'step': None}]"}.text());
   REQUIRE(partly.error == "");
   CHECK(partly.trace.step == std::vector<std::int64_t>{10, 11});
 }
 
 TEST_CASE("raw log reader: tags may hold any Python value") {
-  const Read read = read_text(Line{
+  const LogRead read = read_log(Line{
       .tags = R"([{'a': nan, 'b': None, "it's": 'x, }]', 'step': 3, 'c': [1, (2, {'d': {4}})], 5: -inf}, )"
               R"({'step': 4, 'e': tensor([1., 2.], device='cuda:0'), 'f': "\"}", 'g': 1.5}])"}
-                                  .text());
+                                    .text());
   REQUIRE(read.error == "");
   CHECK(read.trace.step == std::vector<std::int64_t>{3, 4});
 }
@@ -135,54 +135,54 @@ TEST_CASE("raw log reader: tags may hold any Python value") {
 TEST_CASE("raw log reader: an elapsed time that is no number does no harm") {
   std::string text = Line{}.text();
   text.replace(text.find("0.5"), 3, "nan");
-  CHECK(error_of(text) == "");
+  CHECK(log_error(text) == "");
 }
 
 TEST_CASE("raw log reader: metrics that are no ops are counted and skipped, empty records are nothing") {
-  const Read read =
-      read_text(Line{.metric = "special", .durations = "[]", .starts = "[]", .tags = "[]"}.text() + "\n" +
-                Line{.durations = "[]", .starts = "[]", .tags = "[]", .step_range = "range(0, 0)"}.text());
+  const LogRead read =
+      read_log(Line{.metric = "special", .durations = "[]", .starts = "[]", .tags = "[]"}.text() + "\n" +
+               Line{.durations = "[]", .starts = "[]", .tags = "[]", .step_range = "range(0, 0)"}.text());
   CHECK(read.error == "");
   CHECK(read.reading.ignored_metrics == 1);
   CHECK(read.trace.size() == 0);
 }
 
 TEST_CASE("raw log reader: ops before the first step are left out") {
-  const Read read = read_text(Line{.step_range = "range(-1, 1)"}.text());
+  const LogRead read = read_log(Line{.step_range = "range(-1, 1)"}.text());
   CHECK(read.error == "");
   CHECK(read.reading.before_training == 1);
   CHECK(read.trace.step == std::vector<std::int64_t>{0});
 }
 
 TEST_CASE("raw log reader: ops that do not divide over the steps are an error with the line") {
-  CHECK(error_of("other\n" + Line{.step_range = "range(10, 13)"}.text()) ==
+  CHECK(log_error("other\n" + Line{.step_range = "range(10, 13)"}.text()) ==
         ":2: the 2 ops of \"forward-compute\" do not divide evenly over the 3 steps of range(10, 13); record "
         "the step "
         "in every op's tag");
-  CHECK(error_of(Line{.step_range = "range(5, 5)"}.text()) ==
+  CHECK(log_error(Line{.step_range = "range(5, 5)"}.text()) ==
         ":1: the 2 ops of \"forward-compute\" do not divide evenly over the 0 steps of range(5, 5); record "
         "the step in "
         "every op's tag");
 }
 
 TEST_CASE("raw log reader: lists of different lengths are an error") {
-  CHECK(error_of(Line{.tags = "[{}]"}.text()) ==
+  CHECK(log_error(Line{.tags = "[{}]"}.text()) ==
         ":1: the record has 2 durations, 2 starts and 1 tags, want as many of each");
 }
 
 TEST_CASE("raw log reader: times that are no time are an error") {
-  CHECK(error_of(Line{.durations = "[0.25, nan]"}.text()) ==
+  CHECK(log_error(Line{.durations = "[0.25, nan]"}.text()) ==
         ":1: op 2 of \"forward-compute\": duration is nan, want seconds from 0 to 9.2e+09");
-  CHECK(error_of(Line{.starts = "[-inf, 1]"}.text()) ==
+  CHECK(log_error(Line{.starts = "[-inf, 1]"}.text()) ==
         ":1: op 1 of \"forward-compute\": start_ts is -inf, want seconds within +-9.2e+09");
-  CHECK(error_of(Line{.durations = "[None, 1]"}.text())
+  CHECK(log_error(Line{.durations = "[None, 1]"}.text())
             .starts_with(":1: the record has \"None, 1], recent_since"));
-  CHECK(error_of(Line{.durations = "[1e999, 1]"}.text()).find("where a number should be") !=
+  CHECK(log_error(Line{.durations = "[1e999, 1]"}.text()).find("where a number should be") !=
         std::string::npos);
 }
 
 TEST_CASE("raw log reader: an unknown metric is an error with a suggestion") {
-  CHECK(error_of(Line{.metric = "forward-computer"}.text()) ==
+  CHECK(log_error(Line{.metric = "forward-computer"}.text()) ==
         ":1: metric \"forward-computer\" is unknown; did you mean \"forward-compute\"?");
 }
 
@@ -192,24 +192,24 @@ TEST_CASE("raw log reader: a record that is cut short is an error wherever it en
   const std::size_t end = text.find(" TrainingInfo");
   for (std::size_t length = begin; length < end; ++length) {
     CAPTURE(length);
-    CHECK(error_of(text.substr(0, length)).starts_with(":1: the record "));
+    CHECK(log_error(text.substr(0, length)).starts_with(":1: the record "));
   }
-  CHECK(error_of(text.substr(0, end)) == "");
-  CHECK(error_of(text.substr(0, text.find(", tags"))) ==
+  CHECK(log_error(text.substr(0, end)) == "");
+  CHECK(log_error(text.substr(0, text.find(", tags"))) ==
         ":1: the record is cut short where \", tags: \" should be");
 }
 
 TEST_CASE("raw log reader: a broken record is an error that shows where") {
   CHECK(
-      error_of(Line{.step_range = "range(1, x)"}.text()).starts_with(":1: the record has \"x), world_info"));
-  CHECK(error_of(Line{.step_range = "range(0, 2, 0)"}.text()) ==
+      log_error(Line{.step_range = "range(1, x)"}.text()).starts_with(":1: the record has \"x), world_info"));
+  CHECK(log_error(Line{.step_range = "range(0, 2, 0)"}.text()) ==
         ":1: the record has a step_range of stride 0");
-  CHECK(error_of(Line{.step_range = "range(0, 9223372036854775807)"}.text()) ==
+  CHECK(log_error(Line{.step_range = "range(0, 9223372036854775807)"}.text()) ==
         ":1: the record has 9223372036854775807, beyond 2^53");
   std::string text = Line{}.text();
   text.replace(text.find("pp_rank=1"), 9, "pp_rank=a");
-  CHECK(error_of(text) == ":1: TopoInfo has no integer \"pp_rank\"");
-  CHECK(error_of(Line{.tags = "[{'a': " + std::string(100, '[') + std::string(100, ']') + "}, {}]"}.text())
+  CHECK(log_error(text) == ":1: TopoInfo has no integer \"pp_rank\"");
+  CHECK(log_error(Line{.tags = "[{'a': " + std::string(100, '[') + std::string(100, ']') + "}, {}]"}.text())
             .find("where a tag's value and '}' should be") != std::string::npos);
 }
 
@@ -222,10 +222,10 @@ TEST_CASE("raw log reader: lines longer than a read are put together, lines with
   }
   const Line long_line{
       .durations = numbers + "]", .starts = numbers + "]", .tags = tags + "]", .step_range = "range(0, 1)"};
-  const Read read = read_text(Line{}.text() + "\n" + long_line.text() + "\n" + Line{}.text());
+  const LogRead read = read_log(Line{}.text() + "\n" + long_line.text() + "\n" + Line{}.text());
   CHECK(read.error == "");
   CHECK(read.trace.size() == 400'005);
-  CHECK(error_of("a\n" + std::string(18 << 20, 'x')) == ":2: the line is longer than 16 MiB");
+  CHECK(log_error("a\n" + std::string(18 << 20, 'x')) == ":2: the line is longer than 16 MiB");
 }
 
 TEST_CASE("raw log reader: content is recognised by a record among other lines") {

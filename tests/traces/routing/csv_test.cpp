@@ -16,7 +16,7 @@ using Loads = std::vector<std::int64_t>;
 const std::string kWide = "iter,layer,e0,e1,e2\n";
 const std::string kLong = "iteration,layer,expert,tokens\n";
 
-RoutingReading parse(const std::string& text) {
+RoutingReading csv_routing(const std::string& text) {
   const TemporaryFile file("r.csv", text);
   auto reading = read_routing_files({file.path()});
   INFO((reading ? std::string() : reading.error().message()));
@@ -25,14 +25,14 @@ RoutingReading parse(const std::string& text) {
 }
 
 // The error without the path: `:LINE: what`.
-std::string error_of(const std::string& text) {
+std::string csv_error(const std::string& text) {
   const TemporaryFile file("r.csv", text);
   const auto trace = read_routing_trace(file.path());
   REQUIRE_FALSE(trace);
   return without_path(trace.error().message(), file);
 }
 
-Loads row(const RoutingTrace& trace, std::size_t iteration, std::size_t layer) {
+Loads loads_of(const RoutingTrace& trace, std::size_t iteration, std::size_t layer) {
   const auto loads = trace.loads(iteration, layer);
   return {loads.begin(), loads.end()};
 }
@@ -55,7 +55,7 @@ RoutingTrace written_and_read(const RoutingTrace& trace, std::string_view format
 }
 
 TEST_CASE("wide routing csv: a row is a layer at an iteration, in any order") {
-  const RoutingReading reading = parse(kWide + "11,5,1,2,3\n1,5,4,5,6\n11,2,7,8,9\n1,2,10,11,12\n");
+  const RoutingReading reading = csv_routing(kWide + "11,5,1,2,3\n1,5,4,5,6\n11,2,7,8,9\n1,2,10,11,12\n");
   CHECK(reading.format == "wide_csv");
   CHECK(reading.ranks == 1);
   CHECK(reading.micro_batches == 1);
@@ -63,28 +63,28 @@ TEST_CASE("wide routing csv: a row is a layer at an iteration, in any order") {
   CHECK(trace.iterations() == Loads{1, 11});
   CHECK(trace.layers() == Loads{2, 5});
   CHECK(trace.experts() == 3);
-  CHECK(row(trace, 0, 0) == Loads{10, 11, 12});
-  CHECK(row(trace, 0, 1) == Loads{4, 5, 6});
-  CHECK(row(trace, 1, 0) == Loads{7, 8, 9});
-  CHECK(row(trace, 1, 1) == Loads{1, 2, 3});
+  CHECK(loads_of(trace, 0, 0) == Loads{10, 11, 12});
+  CHECK(loads_of(trace, 0, 1) == Loads{4, 5, 6});
+  CHECK(loads_of(trace, 1, 0) == Loads{7, 8, 9});
+  CHECK(loads_of(trace, 1, 1) == Loads{1, 2, 3});
 }
 
 TEST_CASE("wide routing csv: columns in any order, quotes, CRLF, a byte order mark and blank lines") {
-  const RoutingTrace expected = parse(kWide + "1,0,7,8,9\n").trace;
-  CHECK(parse("\xef\xbb\xbf" + kWide + "1,0,7,8,9").trace == expected);
-  CHECK(parse("iter,layer,e0,e1,e2\r\n1,0,7,8,9\r\n\r\n").trace == expected);
-  CHECK(parse("e2,\"e0\",layer,e1,iteration\n9,\"7\",0,8,1\n").trace == expected);
+  const RoutingTrace expected = csv_routing(kWide + "1,0,7,8,9\n").trace;
+  CHECK(csv_routing("\xef\xbb\xbf" + kWide + "1,0,7,8,9").trace == expected);
+  CHECK(csv_routing("iter,layer,e0,e1,e2\r\n1,0,7,8,9\r\n\r\n").trace == expected);
+  CHECK(csv_routing("e2,\"e0\",layer,e1,iteration\n9,\"7\",0,8,1\n").trace == expected);
 }
 
 TEST_CASE("wide routing csv: whole numbers that a data frame made floats of are counts") {
-  CHECK(row(parse(kWide + "1.0,0.0,12.0,0.0,9007199254740992.0\n").trace, 0, 0) ==
+  CHECK(loads_of(csv_routing(kWide + "1.0,0.0,12.0,0.0,9007199254740992.0\n").trace, 0, 0) ==
         Loads{12, 0, 9007199254740992});
 }
 
 TEST_CASE("wide routing csv: ranks and micro-batches are summed out") {
   const RoutingReading reading =
-      parse("iter,layer,rank,micro_batch,e0,e1\n1,0,0,0,1,2\n1,0,0,1,3,4\n1,0,3,0,5,6\n1,0,3,1,7,8\n");
-  CHECK(row(reading.trace, 0, 0) == Loads{16, 20});
+      csv_routing("iter,layer,rank,micro_batch,e0,e1\n1,0,0,0,1,2\n1,0,0,1,3,4\n1,0,3,0,5,6\n1,0,3,1,7,8\n");
+  CHECK(loads_of(reading.trace, 0, 0) == Loads{16, 20});
   CHECK(reading.ranks == 2);
   CHECK(reading.micro_batches == 2);
 }
@@ -96,80 +96,80 @@ TEST_CASE("wide routing csv: more experts than a field of the op traces has room
     header += ",e" + std::to_string(e);
     line += "," + std::to_string(e);
   }
-  const RoutingTrace trace = parse(header + "\n" + line + "\n").trace;
+  const RoutingTrace trace = csv_routing(header + "\n" + line + "\n").trace;
   CHECK(trace.experts() == 65536);
   CHECK(trace.total(0, 0) == std::int64_t{65536} * 65535 / 2);
-  CHECK(error_of(header + ",e65536\n" + line + ",1\n") == ":1: 65537 experts; want at most 65536");
+  CHECK(csv_error(header + ",e65536\n" + line + ",1\n") == ":1: 65537 experts; want at most 65536");
 }
 
 TEST_CASE("wide routing csv: what is wrong with the header is named") {
-  CHECK(error_of("iter,layer,e0,e2\n") == ":1: no column \"e1\"; 2 columns of experts are e0 to e1");
-  CHECK(error_of("iter,layer,e0,e0\n") == ":1: two columns \"e0\"");
-  CHECK(error_of("iter,iteration,layer,e0\n") == ":1: two columns \"iteration\"");
-  CHECK(error_of("iter,e0\n") == ":1: no column \"layer\"");
-  CHECK(error_of("layer,e0\n") == ":1: no column \"iteration\"");
-  CHECK(error_of("iter,layer,lager,e0\n") ==
+  CHECK(csv_error("iter,layer,e0,e2\n") == ":1: no column \"e1\"; 2 columns of experts are e0 to e1");
+  CHECK(csv_error("iter,layer,e0,e0\n") == ":1: two columns \"e0\"");
+  CHECK(csv_error("iter,iteration,layer,e0\n") == ":1: two columns \"iteration\"");
+  CHECK(csv_error("iter,e0\n") == ":1: no column \"layer\"");
+  CHECK(csv_error("layer,e0\n") == ":1: no column \"iteration\"");
+  CHECK(csv_error("iter,layer,lager,e0\n") ==
         ":1: unknown column \"lager\"; did you mean \"layer\"?; known: iteration, layer, rank, micro_batch, "
         "e0, e1, ...");
-  CHECK(error_of("iter,layer,expert,e0\n") ==
+  CHECK(csv_error("iter,layer,expert,e0\n") ==
         ":1: unknown column \"expert\"; known: iteration, layer, rank, micro_batch, e0, e1, ...");
-  CHECK(error_of(kWide) == ": holds no rows");
+  CHECK(csv_error(kWide) == ": holds no rows");
 }
 
 TEST_CASE("wide routing csv: what is no count is named with its column") {
-  CHECK(error_of(kWide + "1,0,5,-3,1\n") == ":2: e1 is \"-3\", want 0 or more");
-  CHECK(error_of(kWide + "1,0,5,0.5,1\n") == ":2: e1 is \"0.5\", want a whole number");
-  CHECK(error_of(kWide + "1,0,5,,1\n") == ":2: e1 is \"\", want a whole number");
-  CHECK(error_of(kWide + "1,0,5,1,many\n") == ":2: e2 is \"many\", want a whole number");
-  CHECK(error_of(kWide + "1,0,5,1,nan\n") == ":2: e2 is \"nan\", want a whole number");
-  CHECK(error_of(kWide + "1,0,5,1,9223372036854775808\n") ==
+  CHECK(csv_error(kWide + "1,0,5,-3,1\n") == ":2: e1 is \"-3\", want 0 or more");
+  CHECK(csv_error(kWide + "1,0,5,0.5,1\n") == ":2: e1 is \"0.5\", want a whole number");
+  CHECK(csv_error(kWide + "1,0,5,,1\n") == ":2: e1 is \"\", want a whole number");
+  CHECK(csv_error(kWide + "1,0,5,1,many\n") == ":2: e2 is \"many\", want a whole number");
+  CHECK(csv_error(kWide + "1,0,5,1,nan\n") == ":2: e2 is \"nan\", want a whole number");
+  CHECK(csv_error(kWide + "1,0,5,1,9223372036854775808\n") ==
         ":2: e2 is \"9223372036854775808\", which is no 64-bit integer");
-  CHECK(error_of(kWide + "1,0,5,1,1e300\n") ==
+  CHECK(csv_error(kWide + "1,0,5,1,1e300\n") ==
         ":2: e2 is \"1e300\", want at most 2^53 where it has a fraction");
-  CHECK(error_of(kWide + "1,65536,5,1,2\n") == ":2: layer is \"65536\", want at most 65535");
-  CHECK(error_of(kWide + "-1,0,5,1,2\n") == ":2: iteration is \"-1\", want 0 or more");
-  CHECK(error_of(kWide + "1,0,5,1,\"2\n") == ":2: a quote is not closed before the end of its field");
+  CHECK(csv_error(kWide + "1,65536,5,1,2\n") == ":2: layer is \"65536\", want at most 65535");
+  CHECK(csv_error(kWide + "-1,0,5,1,2\n") == ":2: iteration is \"-1\", want 0 or more");
+  CHECK(csv_error(kWide + "1,0,5,1,\"2\n") == ":2: a quote is not closed before the end of its field");
 }
 
 TEST_CASE("wide routing csv: lines with too many or too few fields") {
-  CHECK(error_of(kWide + "1,0,5,1\n") == ":2: 4 fields, but the header names 5 columns");
-  CHECK(error_of(kWide + "1,0,5,1,2,3\n") == ":2: 6 fields, but the header names 5 columns");
-  CHECK(error_of(kWide + "1,0,5,1,2\n1\n") == ":3: 1 fields, but the header names 5 columns");
+  CHECK(csv_error(kWide + "1,0,5,1\n") == ":2: 4 fields, but the header names 5 columns");
+  CHECK(csv_error(kWide + "1,0,5,1,2,3\n") == ":2: 6 fields, but the header names 5 columns");
+  CHECK(csv_error(kWide + "1,0,5,1,2\n1\n") == ":3: 1 fields, but the header names 5 columns");
 }
 
 TEST_CASE("wide routing csv: a sum that no 64-bit integer holds") {
-  CHECK(error_of(kWide + "1,0,9223372036854775807,1,0\n") ==
+  CHECK(csv_error(kWide + "1,0,9223372036854775807,1,0\n") ==
         ":2: the counts of iteration 1, layer 0 add up to 2^63 or more");
 }
 
 TEST_CASE("long routing csv: a row is an expert; experts without a row got nothing") {
-  const RoutingReading reading = parse(kLong + "1,0,2,7\n1,1,0,3\n1,0,0,5\n1,1,3,1\n");
+  const RoutingReading reading = csv_routing(kLong + "1,0,2,7\n1,1,0,3\n1,0,0,5\n1,1,3,1\n");
   CHECK(reading.format == "long_csv");
-  CHECK(row(reading.trace, 0, 0) == Loads{5, 0, 7, 0});
-  CHECK(row(reading.trace, 0, 1) == Loads{3, 0, 0, 1});
+  CHECK(loads_of(reading.trace, 0, 0) == Loads{5, 0, 7, 0});
+  CHECK(loads_of(reading.trace, 0, 1) == Loads{3, 0, 0, 1});
 }
 
 TEST_CASE("long routing csv: ranks and micro-batches are summed out, columns in any order, decimals") {
   const RoutingReading reading =
-      parse("tokens,rank,expert,layer,iteration\n7,0,1,0,1\n1.0,5,1,0,1\n\"2\",5,0,0,1\n");
-  CHECK(row(reading.trace, 0, 0) == Loads{2, 8});
+      csv_routing("tokens,rank,expert,layer,iteration\n7,0,1,0,1\n1.0,5,1,0,1\n\"2\",5,0,0,1\n");
+  CHECK(loads_of(reading.trace, 0, 0) == Loads{2, 8});
   CHECK(reading.ranks == 2);
 }
 
 TEST_CASE("long routing csv: what is wrong is named with line and column") {
-  CHECK(error_of("iteration,layer,expert,tokens,speed\n") ==
+  CHECK(csv_error("iteration,layer,expert,tokens,speed\n") ==
         ":1: unknown column \"speed\"; known: iteration, layer, rank, micro_batch, expert, tokens");
-  CHECK(error_of("iteration,expert,tokens\n") == ":1: no column \"layer\"");
-  CHECK(error_of(kLong + "1,0,65536,1\n") == ":2: expert is \"65536\", want at most 65535");
-  CHECK(error_of(kLong + "1,0,0,1.5\n") == ":2: tokens is \"1.5\", want a whole number");
-  CHECK(error_of(kLong + "1,0,0\n") == ":2: 3 fields, but the header names 4 columns");
-  CHECK(error_of(kLong + "1,0,0,1,2\n") == ":2: 5 fields, but the header names 4 columns");
-  CHECK(error_of(kLong + "1,0,0,1\n1,0,1,1\n1,0,0,1\n") ==
+  CHECK(csv_error("iteration,expert,tokens\n") == ":1: no column \"layer\"");
+  CHECK(csv_error(kLong + "1,0,65536,1\n") == ":2: expert is \"65536\", want at most 65535");
+  CHECK(csv_error(kLong + "1,0,0,1.5\n") == ":2: tokens is \"1.5\", want a whole number");
+  CHECK(csv_error(kLong + "1,0,0\n") == ":2: 3 fields, but the header names 4 columns");
+  CHECK(csv_error(kLong + "1,0,0,1,2\n") == ":2: 5 fields, but the header names 4 columns");
+  CHECK(csv_error(kLong + "1,0,0,1\n1,0,1,1\n1,0,0,1\n") ==
         ":4: iteration 1, layer 0, expert 0 is there twice; remove one of the two rows");
   CHECK(
-      error_of("iteration,layer,rank,expert,tokens\n1,0,2,0,1\n1,0,2,0,1\n") ==
+      csv_error("iteration,layer,rank,expert,tokens\n1,0,2,0,1\n1,0,2,0,1\n") ==
       ":3: iteration 1, layer 0, rank 2 micro-batch 0, expert 0 is there twice; remove one of the two rows");
-  CHECK(error_of(kLong) == ": holds no rows");
+  CHECK(csv_error(kLong) == ": holds no rows");
 }
 
 TEST_CASE("routing csv: written and read again it is the same trace, gzipped or not") {

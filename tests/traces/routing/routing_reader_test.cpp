@@ -17,7 +17,7 @@ using Loads = std::vector<std::int64_t>;
 const std::string kHeader = "iter,layer,e0,e1\n";
 
 // The error with the paths of the files as a, b, ...
-std::string error_of(const std::vector<std::string>& texts) {
+std::string reader_error(const std::vector<std::string>& texts) {
   std::vector<std::unique_ptr<TemporaryFile>> files;
   std::vector<std::string> paths;
   for (const std::string& text : texts) {
@@ -46,8 +46,8 @@ TEST_CASE("routing reader: files are pieces of one trace") {
 
 TEST_CASE("routing reader: no file, no content, unknown content") {
   CHECK(read_routing_trace(std::vector<std::string>{}).error().message() == "no routing trace given");
-  CHECK(error_of({""}) == "a: cannot open: No such file or directory");
-  CHECK(error_of({"a,b,c\n1,2,3\n"}) ==
+  CHECK(reader_error({""}) == "a: cannot open: No such file or directory");
+  CHECK(reader_error({"a,b,c\n1,2,3\n"}) ==
         "a: is no routing trace in a known format (smartmoe_log, long_csv, wide_csv; say `goodput list "
         "formats`); it "
         "begins with \"a,b,c\"");
@@ -57,40 +57,40 @@ TEST_CASE("routing reader: no file, no content, unknown content") {
 }
 
 TEST_CASE("routing reader: files of different formats are no trace") {
-  CHECK(error_of({kHeader + "1,0,1,2\n", "iteration,layer,expert,tokens\n11,0,0,1\n"}) ==
+  CHECK(reader_error({kHeader + "1,0,1,2\n", "iteration,layer,expert,tokens\n11,0,0,1\n"}) ==
         "b: is long_csv, but a is wide_csv; files of one trace have one format");
 }
 
 TEST_CASE("routing reader: files must agree about the experts") {
-  CHECK(error_of({kHeader + "1,0,1,2\n", "iter,layer,e0,e1,e2\n11,0,1,2,3\n"}) ==
+  CHECK(reader_error({kHeader + "1,0,1,2\n", "iter,layer,e0,e1,e2\n11,0,1,2,3\n"}) ==
         "b:1: 3 experts, but a:1 has 2");
 }
 
 TEST_CASE("routing reader: a row that is there twice is named with both places") {
-  CHECK(error_of({kHeader + "1,0,1,2\n11,0,1,2\n1,0,3,4\n"}) ==
+  CHECK(reader_error({kHeader + "1,0,1,2\n11,0,1,2\n1,0,3,4\n"}) ==
         "a:4: iteration 1, layer 0 is already in a:2; remove one of them");
-  CHECK(error_of({kHeader + "1,0,1,2\n", kHeader + "11,0,1,2\n1,0,1,2\n"}) ==
+  CHECK(reader_error({kHeader + "1,0,1,2\n", kHeader + "11,0,1,2\n1,0,1,2\n"}) ==
         "b:3: iteration 1, layer 0 is already in a:2; remove one of them");
 }
 
 TEST_CASE("routing reader: every iteration has the same layers") {
-  CHECK(error_of({kHeader + "1,0,1,2\n1,1,1,2\n11,0,1,2\n"}) ==
+  CHECK(reader_error({kHeader + "1,0,1,2\n1,1,1,2\n11,0,1,2\n"}) ==
         "a:4: iteration 11 has no layer 1, but iteration 1 has");
-  CHECK(error_of({kHeader + "1,0,1,2\n1,1,1,2\n11,1,1,2\n"}) ==
+  CHECK(reader_error({kHeader + "1,0,1,2\n1,1,1,2\n11,1,1,2\n"}) ==
         "a:4: iteration 11 has no layer 0, but iteration 1 has");
-  CHECK(error_of({kHeader + "1,0,1,2\n11,0,1,2\n11,1,1,2\n"}) ==
+  CHECK(reader_error({kHeader + "1,0,1,2\n11,0,1,2\n11,1,1,2\n"}) ==
         "a:4: iteration 11 has layer 1, but iteration 1 has not");
-  CHECK(error_of({kHeader + "1,1,1,2\n11,0,1,2\n11,1,1,2\n"}) ==
+  CHECK(reader_error({kHeader + "1,1,1,2\n11,0,1,2\n11,1,1,2\n"}) ==
         "a:3: iteration 11 has layer 0, but iteration 1 has not");
 }
 
 TEST_CASE("routing reader: every layer of every iteration has the same ranks and micro-batches") {
   const std::string header = "iter,layer,rank,micro_batch,e0\n";
-  CHECK(error_of({header + "1,0,0,0,1\n1,0,1,0,1\n11,0,0,0,1\n"}) ==
+  CHECK(reader_error({header + "1,0,0,0,1\n1,0,1,0,1\n11,0,0,0,1\n"}) ==
         "a:4: iteration 11, layer 0 has no rank 1 micro-batch 0, but iteration 1, layer 0 has");
-  CHECK(error_of({header + "1,0,0,0,1\n1,0,1,0,1\n11,0,1,0,1\n"}) ==
+  CHECK(reader_error({header + "1,0,0,0,1\n1,0,1,0,1\n11,0,1,0,1\n"}) ==
         "a:4: iteration 11, layer 0 has no rank 0 micro-batch 0, but iteration 1, layer 0 has");
-  CHECK(error_of({header + "1,0,0,0,1\n1,1,0,0,1\n1,1,0,1,1\n"}) ==
+  CHECK(reader_error({header + "1,0,0,0,1\n1,1,0,0,1\n1,1,0,1,1\n"}) ==
         "a:4: iteration 1, layer 1 has a rank 0 micro-batch 1, but iteration 1, layer 0 has not");
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("routing reader: a small file cannot ask for more memory than the limi
   // 4096 rows of 65536 experts are 2^28 counts; one more is too many.
   std::string text = "iteration,layer,expert,tokens\n";
   for (int i = 0; i < 4097; ++i) text += std::to_string(i) + ",0,65535,1\n";
-  CHECK(error_of({text}) ==
+  CHECK(reader_error({text}) ==
         "a:4098: the trace has more than 268435456 counts; read fewer iterations, or sum ranks and "
         "micro-batches "
         "beforehand");

@@ -13,7 +13,7 @@ using Counts = std::vector<SpotCount>;
 using Holes = std::vector<SpotHole>;
 using Prices = std::vector<SpotPrice>;
 
-std::string error_of(const std::string& rows) {
+std::string counts_error(const std::string& rows) {
   return spot_error("t_s,count\n" + rows, held());
 }
 
@@ -71,18 +71,19 @@ TEST_CASE("spot counts: a list of changes has no pace and so no holes") {
 }
 
 TEST_CASE("spot counts: bad rows are named by line") {
-  CHECK(error_of("0,4\n60,-1\n") == ":3: count is -1, want a number of nodes from 0 to 1000000");
-  CHECK(error_of("0,1000001\n") == ":2: count is 1000001, want a number of nodes from 0 to 1000000");
-  CHECK(error_of("0,99999999999999999999\n") ==
+  CHECK(counts_error("0,4\n60,-1\n") == ":3: count is -1, want a number of nodes from 0 to 1000000");
+  CHECK(counts_error("0,1000001\n") == ":2: count is 1000001, want a number of nodes from 0 to 1000000");
+  CHECK(counts_error("0,99999999999999999999\n") ==
         ":2: count is \"99999999999999999999\", want a number of nodes from 0 to 1000000");
-  CHECK(error_of("0,four\n") == ":2: count is \"four\", want a number of nodes from 0 to 1000000");
-  CHECK(error_of("0,4\n0,5\n") == ":3: 0 s comes after 0 s; sort the rows by time, one a time");
-  CHECK(error_of("0,4\n9,5\n8,5\n") == ":4: 8 s comes after 9 s; sort the rows by time, one a time");
-  CHECK(error_of("5,4\n") ==
+  CHECK(counts_error("0,four\n") == ":2: count is \"four\", want a number of nodes from 0 to 1000000");
+  CHECK(counts_error("0,4\n0,5\n") == ":3: 0 s comes after 0 s; sort the rows by time, one a time");
+  CHECK(counts_error("0,4\n9,5\n8,5\n") == ":4: 8 s comes after 9 s; sort the rows by time, one a time");
+  CHECK(counts_error("5,4\n") ==
         ":2: the first row is at 5 s, want 0: t_s counts from the start of the recording");
-  CHECK(error_of("0,\n") == ":2: the first row has no count; begin the recording where something is known");
-  CHECK(error_of("0\n") == ":2: 1 field, but want 2");
-  CHECK(error_of("") == ": has no rows; was the recording cut off?");
+  CHECK(counts_error("0,\n") ==
+        ":2: the first row has no count; begin the recording where something is known");
+  CHECK(counts_error("0\n") == ":2: 1 field, but want 2");
+  CHECK(counts_error("") == ": has no rows; was the recording cut off?");
 }
 
 TEST_CASE("spot counts: bad prices and headers") {

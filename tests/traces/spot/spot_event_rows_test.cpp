@@ -21,7 +21,7 @@ NodeEvent event(std::int64_t seconds, Kind kind, NodeId node) {
 }
 
 // The error of a neutral file with these rows below the header, without the path.
-std::string error_of(const std::string& rows) {
+std::string events_error(const std::string& rows) {
   return spot_error(kHeader + rows);
 }
 
@@ -85,35 +85,36 @@ TEST_CASE("spot events: the fleet may start empty and go as a whole") {
 }
 
 TEST_CASE("spot events: rows that cannot be are named by line, with what to do") {
-  CHECK(error_of("60,add,a\n0,add,b\n") == ":3: 0 s comes after 60 s; sort the rows by time");
-  CHECK(error_of("0,add,a\n5,remove,b\n") ==
+  CHECK(events_error("60,add,a\n0,add,b\n") == ":3: 0 s comes after 60 s; sort the rows by time");
+  CHECK(events_error("0,add,a\n5,remove,b\n") ==
         ":3: node \"b\" is removed, but was never added; add it at 0 if it was there from the start");
-  CHECK(error_of("0,add,a\n5,remove,a\n6,remove,a\n") ==
+  CHECK(events_error("0,add,a\n5,remove,a\n6,remove,a\n") ==
         ":4: node \"a\" is removed, but it is gone since line 3; remove one of the two rows");
-  CHECK(error_of("0,add,a\n6,add,a\n") ==
+  CHECK(events_error("0,add,a\n6,add,a\n") ==
         ":3: node \"a\" is added, but it is there since line 2; remove one of the two rows");
-  CHECK(error_of("0,ad,a\n") == ":2: event is \"ad\", want add or remove; did you mean \"add\"?");
-  CHECK(error_of("0,add\n") == ":2: 2 fields, but want 3");
-  CHECK(error_of("0,add,a,b\n") == ":2: 4 fields, but want 3");
-  CHECK(error_of("0,add,\n") == ":2: node is \"\", want a name of 1 to 256 characters without quotes");
-  CHECK(error_of("0,add,\"a\n") == ":2: a quote is not closed before the end of its field");
+  CHECK(events_error("0,ad,a\n") == ":2: event is \"ad\", want add or remove; did you mean \"add\"?");
+  CHECK(events_error("0,add\n") == ":2: 2 fields, but want 3");
+  CHECK(events_error("0,add,a,b\n") == ":2: 4 fields, but want 3");
+  CHECK(events_error("0,add,\n") == ":2: node is \"\", want a name of 1 to 256 characters without quotes");
+  CHECK(events_error("0,add,\"a\n") == ":2: a quote is not closed before the end of its field");
 }
 
 TEST_CASE("spot events: times that are none are named by line") {
   const std::string wish = ", want a plain number such as 40920 or 0.25";
-  CHECK(error_of("x,add,a\n") == ":2: t_s is \"x\"" + wish);
-  CHECK(error_of(",add,a\n") == ":2: t_s is \"\"" + wish);
-  CHECK(error_of("1e3,add,a\n") == ":2: t_s is \"1e3\"" + wish);
-  CHECK(error_of("1.,add,a\n") == ":2: t_s is \"1.\"" + wish);
-  CHECK(error_of("nan,add,a\n") == ":2: t_s is \"nan\"" + wish);
-  CHECK(error_of("-5,add,a\n") ==
+  CHECK(events_error("x,add,a\n") == ":2: t_s is \"x\"" + wish);
+  CHECK(events_error(",add,a\n") == ":2: t_s is \"\"" + wish);
+  CHECK(events_error("1e3,add,a\n") == ":2: t_s is \"1e3\"" + wish);
+  CHECK(events_error("1.,add,a\n") == ":2: t_s is \"1.\"" + wish);
+  CHECK(events_error("nan,add,a\n") == ":2: t_s is \"nan\"" + wish);
+  CHECK(events_error("-5,add,a\n") ==
         ":2: t_s is \"-5\", want a time of 0 or more, from the start of the recording");
-  CHECK(error_of("0.0000000001,add,a\n") == ":2: t_s is \"0.0000000001\", finer than a nanosecond; round it");
+  CHECK(events_error("0.0000000001,add,a\n") ==
+        ":2: t_s is \"0.0000000001\", finer than a nanosecond; round it");
   const std::string far = ", which is more than 292 years; times count from the start of the recording";
   // 2^63 ns is 9223372036.854775808 s.
   CHECK(read_spot(kHeader + "9223372036.854775807,add,a\n").end == SimTime::max());
-  CHECK(error_of("9223372036.854775808,add,a\n") == ":2: t_s is \"9223372036.854775808\"" + far);
-  CHECK(error_of("99999999999999999999,add,a\n") == ":2: t_s is \"99999999999999999999\"" + far);
+  CHECK(events_error("9223372036.854775808,add,a\n") == ":2: t_s is \"9223372036.854775808\"" + far);
+  CHECK(events_error("99999999999999999999,add,a\n") == ":2: t_s is \"99999999999999999999\"" + far);
   CHECK(spot_error("9999999999999999,add,a\n") == ":1: milliseconds is \"9999999999999999\"" + far);
 }
 
@@ -126,14 +127,15 @@ TEST_CASE("spot events: headers that are not understood") {
   CHECK(spot_error("t_s,event,event\n") == ":1: column \"event\" is there twice");
   CHECK(spot_error("t_s,event\n0,add\n") == ":1: want the columns t_s, event and node");
   // A header in the middle, as of two files put together, and one on top of Bamboo's milliseconds.
-  CHECK(error_of("0,add,a\n" + kHeader) == ":3: t_s is \"t_s\", want a plain number such as 40920 or 0.25");
+  CHECK(events_error("0,add,a\n" + kHeader) ==
+        ":3: t_s is \"t_s\", want a plain number such as 40920 or 0.25");
   CHECK(spot_error("0,add,a\n" + kHeader) ==
         ":2: milliseconds is \"t_s\", want a plain number such as 40920 or 0.25");
 }
 
 TEST_CASE("spot events: files without rows") {
-  CHECK(error_of("") == ": has no rows; was the recording cut off?");
-  CHECK(error_of("0,add,a\n0,remove,a\n") ==
+  CHECK(events_error("") == ": has no rows; was the recording cut off?");
+  CHECK(events_error("0,add,a\n0,remove,a\n") ==
         ": no node is ever there: each is removed in the moment in which it is added");
   const TemporaryFile empty("empty.csv");
   std::ofstream(empty.path()).close();
