@@ -42,7 +42,7 @@ std::uint64_t volume_of(dim3 extent) {
 }
 
 bool is_same(Site a, Site b) {
-  return a.line == b.line && std::string_view(a.file) == b.file;
+  return a.line == b.line && (a.file == b.file || std::string_view(a.file) == b.file);
 }
 
 }  // namespace
