@@ -116,11 +116,11 @@ void check_runs(std::uint64_t first_seed, std::uint64_t last_seed) {
 
 TEST_CASE("recovery policies: time adds up and runs repeat, whatever happens to the nodes" *
           doctest::test_suite("slow")) {
-  check_runs(0, 12);
+  check_runs(0, 8);
 }
 
 TEST_CASE("recovery policies: the same of many more" * doctest::test_suite("release-only")) {
-  check_runs(100, 140);
+  check_runs(100, 144);
 }
 
 TEST_CASE("recovery policies: with moderate failures every policy gets on") {

@@ -36,7 +36,8 @@ StepReport predict(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("plan-step: published runs are predicted as docs/validation.md says") {
+TEST_CASE("plan-step: published runs are predicted as docs/validation.md says" *
+          doctest::test_suite("release-only")) {
   const std::vector<PublishedRun> runs = {
       // Korthikanti et al. 2022, table 5: seconds an iteration on A100; another campaign than the fitted one.
       {"megatron-22b-8-a100-full", 1.42, 1.428},
