@@ -873,7 +873,8 @@ TEST_CASE("step engine: a worker can be lost once, and its rate no longer matter
 
 // ---- Everything at once
 
-TEST_CASE("step engine: random steps with flows on shared links agree with the definition") {
+TEST_CASE("step engine: random steps with flows on shared links agree with the definition" *
+          doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     CAPTURE(seed);
     RandomStep step = random_step(seed);
@@ -883,7 +884,8 @@ TEST_CASE("step engine: random steps with flows on shared links agree with the d
   }
 }
 
-TEST_CASE("step engine: random steps with stragglers and losses agree with the definition") {
+TEST_CASE("step engine: random steps with stragglers and losses agree with the definition" *
+          doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     CAPTURE(seed);
     RandomStep step = random_step(seed);

@@ -203,7 +203,8 @@ TEST_CASE("timing: the critical path runs through the replica that was late") {
   CHECK(path[2].length == 5);
 }
 
-TEST_CASE("timing: random graphs agree exactly with the definition, in every mode") {
+TEST_CASE("timing: random graphs agree exactly with the definition, in every mode" *
+          doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     CAPTURE(seed);
     const RandomCase given = random_case(seed);

@@ -73,7 +73,7 @@ reference::Options reference_options(const TraceSpec& spec) {
 
 }  // namespace
 
-TEST_CASE("whatif: every field agrees with the reference on random traces") {
+TEST_CASE("whatif: every field agrees with the reference on random traces" * doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
@@ -88,7 +88,8 @@ TEST_CASE("whatif: every field agrees with the reference on random traces") {
 }
 
 TEST_CASE(
-    "whatif: a selection of steps agrees with the reference, dependencies still come from the first step") {
+    "whatif: a selection of steps agrees with the reference, dependencies still come from the first step" *
+    doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
     TraceSpec spec = random_spec(seed);
     spec.steps = 4;
