@@ -7,7 +7,6 @@
 
 #include "gpu/reference.h"
 #include "sim/base/random.h"
-#include "tests/support/routed_cluster.h"
 
 namespace goodput::testing {
 

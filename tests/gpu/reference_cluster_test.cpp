@@ -8,6 +8,7 @@
 
 #include "gpu/element.h"
 #include "tests/gpu/reference_cases.h"
+#include "tests/support/routed_cluster.h"
 
 namespace goodput::gpu::reference {
 namespace {
@@ -16,7 +17,7 @@ using moe::DispatchPolicy;
 using testing::at;
 using testing::Cluster;
 using testing::GridPoint;
-using testing::kPolicies;
+using testing::kDispatchPolicies;
 using testing::kTroubles;
 using testing::Trouble;
 
@@ -113,13 +114,13 @@ TEST_CASE("gpu reference: every token of a cluster comes back from its expert") 
       return 1 + static_cast<std::int32_t>(random.below(most));
     };
     const GridPoint point = {up_to(9), up_to(12), up_to(30) - 1, up_to(4)};
-    check_marked(point, kTroubles[seed % 3], kPolicies[seed / 3 % 2], random);
+    check_marked(point, kTroubles[seed % 3], kDispatchPolicies[seed / 3 % 2], random);
   }
 }
 
 TEST_CASE("gpu reference: every token of 1024 ranks comes back from its expert" *
           doctest::test_suite("release-only")) {
-  for (const DispatchPolicy policy : kPolicies) {
+  for (const DispatchPolicy policy : kDispatchPolicies) {
     RandomStream random(1, "1024 ranks");
     check_marked({1024, 512, 33, 2}, Trouble::kNone, policy, random);
   }
@@ -132,7 +133,7 @@ TEST_CASE_TEMPLATE("gpu reference: what was scattered and combined with one weig
     RandomStream random(seed, "identity");
     const GridPoint point = {5, 7, 1 + static_cast<std::int32_t>(random.below(20)), 3};
     const Cluster cluster = make_cluster(point, Trouble::kNone, random);
-    ClusterInput<T> input = {point.top_k, 9, kPolicies[seed % 2], cluster.expert_of, {}, {}};
+    ClusterInput<T> input = {point.top_k, 9, kDispatchPolicies[seed % 2], cluster.expert_of, {}, {}};
     for (std::vector<std::int32_t>& experts : input.expert_of) {
       input.x.emplace_back();
       input.weights.emplace_back(experts.size(), 0.0F);

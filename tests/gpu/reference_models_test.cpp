@@ -7,17 +7,15 @@
 
 #include "gpu/reference.h"
 #include "models/dispatch/dispatch_schedule.h"
+#include "tests/gpu/reference_cases.h"
 #include "tests/support/routed_cluster.h"
 
 namespace goodput::gpu::reference {
 namespace {
 
 using moe::DispatchPolicy;
+using testing::at;
 using testing::RoutedCluster;
-
-std::size_t as_size(std::int32_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 Placement placement_of(const moe::ExpertHosts& hosts) {
   Placement placement = {hosts.ranks(), hosts.experts(), {}};
@@ -31,7 +29,7 @@ Placement placement_of(const moe::ExpertHosts& hosts) {
 std::vector<std::int32_t> slots_of(std::span<const moe::Tokens> counts, RandomStream& random) {
   std::vector<std::int32_t> slots(random.below(4), -1);
   for (std::size_t expert = 0; expert < counts.size(); ++expert)
-    slots.insert(slots.end(), as_size(counts[expert]), static_cast<std::int32_t>(expert));
+    slots.insert(slots.end(), at(counts[expert]), static_cast<std::int32_t>(expert));
   for (std::size_t i = slots.size(); i > 1; --i) std::swap(slots[i - 1], slots[random.below(i)]);
   return slots;
 }
@@ -68,8 +66,8 @@ std::string difference(const RoutedCluster& cluster, DispatchPolicy policy, Rand
   const Placement placement = placement_of(cluster.hosts);
   const Schedule ours = make_schedule(placement, cluster.counts, policy);
   for (std::int32_t expert = 0; expert < placement.experts; ++expert)
-    if (theirs->map_of(expert).size != ours.maps[as_size(expert)].size ||
-        theirs->map_of(expert).multiplier != ours.maps[as_size(expert)].multiplier)
+    if (theirs->map_of(expert).size != ours.maps[at(expert)].size ||
+        theirs->map_of(expert).multiplier != ours.maps[at(expert)].multiplier)
       return "maps";
   for (std::int32_t me = 0; me < placement.ranks; ++me) {
     const std::string one = difference(cluster, *theirs, placement, ours, me, random);

@@ -8,6 +8,7 @@
 
 #include "tests/gpu/reference_cases.h"
 #include "tests/gpu/reference_properties.h"
+#include "tests/support/routed_cluster.h"
 
 namespace goodput::gpu::reference {
 namespace {
@@ -17,7 +18,7 @@ using moe::DispatchStatus;
 using moe::Tokens;
 using testing::Cluster;
 using testing::GridPoint;
-using testing::kPolicies;
+using testing::kDispatchPolicies;
 using testing::kTroubles;
 using testing::Trouble;
 
@@ -58,7 +59,7 @@ void check_point(const GridPoint& point) {
   for (const Trouble trouble : kTroubles) {
     RandomStream random(static_cast<std::uint64_t>(trouble), "reference grid");
     const Cluster cluster = make_cluster(point, trouble, random);
-    for (const DispatchPolicy policy : kPolicies) {
+    for (const DispatchPolicy policy : kDispatchPolicies) {
       const std::string wrong = wrong_cluster(cluster, policy, random);
       REQUIRE_MESSAGE(wrong.empty(),
                       fmt::format("{} ranks, {} experts, {} tokens, top-{}, trouble {}, policy {}: {}",
@@ -117,7 +118,7 @@ TEST_CASE("gpu reference: random small clusters are dispatched exactly") {
     };
     const GridPoint point = {up_to(9), up_to(12), up_to(40) - 1, up_to(4)};
     const Cluster cluster = make_cluster(point, kTroubles[seed % 3], random);
-    const DispatchPolicy policy = kPolicies[seed / 3 % 2];
+    const DispatchPolicy policy = kDispatchPolicies[seed / 3 % 2];
     const std::string wrong = wrong_cluster(cluster, policy, random);
     REQUIRE_MESSAGE(wrong.empty(), fmt::format("seed {}: {}", seed, wrong));
   }
@@ -128,7 +129,7 @@ TEST_CASE("gpu reference: the schedule of a cluster by hand") {
   // Rank 0 keeps 5 of its 7, rank 1 its 2; rank 0's surplus of 2 goes to rank 1's residual of 2.
   // Expert 1 twice on rank 2, tokens 0 1 3: all 4 to it.
   const Placement placement = {3, 2, {1, 0, 1, 0, 0, 2}};
-  for (const DispatchPolicy policy : kPolicies) {
+  for (const DispatchPolicy policy : kDispatchPolicies) {
     const Schedule schedule = make_schedule(placement, {7, 0, 2, 1, 0, 3}, policy);
     CHECK(schedule.status == std::vector<DispatchStatus>{DispatchStatus::kOk, DispatchStatus::kOk});
     CHECK(schedule.capacity == std::vector<Tokens>{5, 0, 4, 0, 0, 4});

@@ -13,8 +13,8 @@
 
 namespace goodput::testing {
 
-inline constexpr moe::DispatchPolicy kPolicies[] = {moe::DispatchPolicy::kProportional,
-                                                    moe::DispatchPolicy::kPacked};
+inline constexpr moe::DispatchPolicy kDispatchPolicies[] = {moe::DispatchPolicy::kProportional,
+                                                            moe::DispatchPolicy::kPacked};
 
 // A placement with the tokens routed to it.
 struct RoutedCluster {

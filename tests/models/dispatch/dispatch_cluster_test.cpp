@@ -14,7 +14,7 @@
 namespace goodput::moe {
 namespace {
 
-using testing::kPolicies;
+using testing::kDispatchPolicies;
 
 struct Shape {
   std::int32_t ranks = 1;
@@ -133,7 +133,7 @@ TEST_CASE("dispatch: what a cluster moves, by hand") {
   const std::vector<std::int32_t> expert_of = {0, 0, 0,  0,  0,  0,  0,    // rank 0
                                                1, 0, -1, 0,  -1, -1, -1,   // rank 1
                                                1, 1, 1,  -1, -1, -1, -1};  // rank 2
-  for (const DispatchPolicy policy : kPolicies) {
+  for (const DispatchPolicy policy : kDispatchPolicies) {
     const auto result = emulate_cluster(*hosts, {3, 2, 7, expert_of}, policy);
     REQUIRE(result);
     CHECK(result->delivered == 13);
@@ -151,7 +151,7 @@ TEST_CASE("dispatch: a whole cluster delivers every slot once, for pairs of all 
   for (const Shape& shape : pairwise_shapes()) {
     RandomStream random(++seed, "shape");
     const SlotCluster cluster = slot_cluster(shape, seed % 3 == 0 ? 0.3 : 0, random);
-    for (const DispatchPolicy policy : kPolicies) {
+    for (const DispatchPolicy policy : kDispatchPolicies) {
       const std::string wrong = what_is_wrong(cluster, policy);
       CHECK_MESSAGE(
           wrong.empty(),
@@ -167,7 +167,7 @@ TEST_CASE("dispatch: random clusters with failed ranks deliver every slot that c
     const auto below = [&](std::uint64_t bound) { return static_cast<std::int32_t>(random.below(bound)); };
     const Shape shape = {1 + below(12), 1 + below(16), below(30), 1 + below(4)};
     const SlotCluster cluster = slot_cluster(shape, seed % 2 == 0 ? 0 : random.uniform(), random);
-    for (const DispatchPolicy policy : kPolicies) {
+    for (const DispatchPolicy policy : kDispatchPolicies) {
       const std::string wrong = what_is_wrong(cluster, policy);
       REQUIRE_MESSAGE(wrong.empty(),
                       fmt::format("seed {}, policy {}: {}", seed, static_cast<int>(policy), wrong));
@@ -182,8 +182,8 @@ TEST_CASE("dispatch: what is scattered and weighted with ones and zeros comes ba
     const SlotCluster cluster = slot_cluster(shape, 0, random);
     const auto counts = count_slots(cluster.routed());
     REQUIRE(counts);
-    const auto schedule =
-        DispatchSchedule::make(cluster.hosts, {shape.ranks, shape.experts, *counts}, kPolicies[seed % 2]);
+    const auto schedule = DispatchSchedule::make(cluster.hosts, {shape.ranks, shape.experts, *counts},
+                                                 kDispatchPolicies[seed % 2]);
     REQUIRE(schedule);
     const auto rank = static_cast<std::int32_t>(seed % 5);
     const std::vector<std::int64_t> positions =
@@ -211,7 +211,7 @@ TEST_CASE("dispatch: a kernel that sees one slot finds the position that the sen
   const auto counts = count_slots(cluster.routed());
   REQUIRE(counts);
   std::int64_t surplus = 0;
-  for (const DispatchPolicy policy : kPolicies) {
+  for (const DispatchPolicy policy : kDispatchPolicies) {
     const auto schedule = DispatchSchedule::make(cluster.hosts, {7, 5, *counts}, policy);
     REQUIRE(schedule);
     for (std::int32_t rank = 0; rank < 7; ++rank) {

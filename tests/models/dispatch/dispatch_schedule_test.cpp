@@ -14,7 +14,7 @@
 namespace goodput::moe {
 namespace {
 
-using testing::kPolicies;
+using testing::kDispatchPolicies;
 using testing::nasty_cluster;
 using testing::RoutedCluster;
 using testing::zipf_cluster;
@@ -182,7 +182,7 @@ TEST_CASE("dispatch: a cluster by hand") {
   // 1 4. Rank 0 keeps 5, rank 1 its 2; the surplus of 2 goes to rank 1. Expert 1 on rank 2 twice, tokens 0 1
   // 3: all to it.
   const RoutedCluster cluster{slots(3, 2, 2, {0, kEmptySlot, kEmptySlot, 0, 1, 1}), {7, 0, 2, 1, 0, 3}};
-  for (const DispatchPolicy policy : kPolicies) {
+  for (const DispatchPolicy policy : kDispatchPolicies) {
     const auto schedule = DispatchSchedule::make(cluster.hosts, cluster.routed(), policy);
     REQUIRE(schedule);
     // Entries: (rank 0, expert 0), (rank 1, expert 0), (rank 2, expert 1).
@@ -211,7 +211,7 @@ TEST_CASE("dispatch: random clusters are dispatched exactly, as one token after 
   for (std::uint64_t seed = 0; seed < 24'000; ++seed) {
     RandomStream random(seed, "nasty cluster");
     const RoutedCluster cluster = nasty_cluster({}, random);
-    for (const DispatchPolicy policy : kPolicies) {
+    for (const DispatchPolicy policy : kDispatchPolicies) {
       const std::string wrong = what_is_wrong(cluster, policy, Oracle::kCompare);
       REQUIRE_MESSAGE(wrong.empty(),
                       fmt::format("seed {}, policy {}: {}", seed, static_cast<int>(policy), wrong));
@@ -225,7 +225,7 @@ TEST_CASE("dispatch: larger clusters with many tokens are dispatched exactly") {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     RandomStream random(seed, "larger cluster");
     const RoutedCluster cluster = nasty_cluster({64, 12, 30'000'000}, random);
-    for (const DispatchPolicy policy : kPolicies) {
+    for (const DispatchPolicy policy : kDispatchPolicies) {
       const std::string wrong = what_is_wrong(cluster, policy, Oracle::kLeaveOut);
       REQUIRE_MESSAGE(wrong.empty(),
                       fmt::format("seed {}, policy {}: {}", seed, static_cast<int>(policy), wrong));
@@ -249,7 +249,7 @@ TEST_CASE("dispatch: all tokens of all ranks to one expert are shared by its hos
   for (const std::size_t rank : {0U, 20U, 40U, 60U}) expert_at[rank] = 0;
   RoutedCluster cluster{slots(64, 2, 1, expert_at), std::vector<Tokens>(128, 0)};
   for (std::size_t rank = 0; rank < 64; ++rank) cluster.counts[2 * rank] = 65536;
-  for (const DispatchPolicy policy : kPolicies)
+  for (const DispatchPolicy policy : kDispatchPolicies)
     CHECK(what_is_wrong(cluster, policy, Oracle::kLeaveOut) == "");
   DispatchTables tables;
   REQUIRE(tables.update(cluster.hosts, cluster.routed()));
@@ -261,7 +261,7 @@ TEST_CASE("dispatch: buffers beyond 2^31 tokens have their offsets") {
   // Rank 0 holds 2,000,000,000 tokens for each of three experts; rank 1 hosts them.
   const Tokens many = 2'000'000'000;
   const RoutedCluster cluster{slots(2, 3, 3, {-1, -1, -1, 0, 1, 2}), {many, many, many, 0, 0, 0}};
-  for (const DispatchPolicy policy : kPolicies) {
+  for (const DispatchPolicy policy : kDispatchPolicies) {
     const auto schedule = DispatchSchedule::make(cluster.hosts, cluster.routed(), policy);
     REQUIRE(schedule);
     CHECK(RankDispatch(*schedule, 0).send_offsets() ==

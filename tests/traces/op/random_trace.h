@@ -64,8 +64,9 @@ inline void check_equal(const OpTrace& a, const OpTrace& b) {
   CHECK(a.rank == b.rank);
   CHECK(a.step == b.step);
   CHECK(a.optype == b.optype);
-  CHECK(std::equal(a.start_s.begin(), a.start_s.end(), b.start_s.begin(), same_bits));
-  CHECK(std::equal(a.duration_s.begin(), a.duration_s.end(), b.duration_s.begin(), same_bits));
+  CHECK(std::equal(a.start_s.begin(), a.start_s.end(), b.start_s.begin(), b.start_s.end(), same_bits));
+  CHECK(std::equal(a.duration_s.begin(), a.duration_s.end(), b.duration_s.begin(), b.duration_s.end(),
+                   same_bits));
   CHECK(a.seq_id == b.seq_id);
   CHECK(a.mc == b.mc);
   CHECK(a.mb_id == b.mb_id);
