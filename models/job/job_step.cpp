@@ -222,7 +222,7 @@ Result<StepTime> MoeStepModel::time(const TrainingPlan& plan, const StepRouting&
   TimingEngine timing(step.graph, step.lanes, passes, TimingEngine::Keep::kStepTimes);
   timing.propagate(PlannedValues(step));
   const auto whole = [](double nanoseconds) { return SimDuration{static_cast<std::int64_t>(nanoseconds)}; };
-  return StepTime{.step = whole(timing.spans().front()) + from_seconds(settings.step_overhead_s),
+  return StepTime{.step = whole(timing.spans().front()) + settings.step_overhead,
                   .forward_backward = whole(timing.finish_times().front()),
                   .samples = plan.parallel.global_batch,
                   .tier = step.tier};

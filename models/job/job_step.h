@@ -38,7 +38,7 @@ struct StepTime {
 };
 
 struct StepSettings {
-  double step_overhead_s = 0;  // once a step, on top of all ops and of the plan's efficiency.step_us
+  SimDuration step_overhead{};  // once a step, on top of all ops and of the plan's efficiency.step_us
   double moe_speedup = 1;      // of experts and all-to-alls over what the cost model says: faster kernels
   // Of the slowest node that takes part, 1: all are healthy. Its kernels take 1 / that as long, and all GPUs
   // wait for it in every layer, as if it were the busiest, too. Links are as fast as ever.

@@ -58,25 +58,24 @@ Migration migrate(const PlacedExperts& placed, std::span<const std::int32_t> liv
 
 config::Fields config_fields(MigrationTiming& timing) {
   using config::Need;
-  const auto seconds = [](double& value) { return config::number(value, config::between(0, kMostSeconds)); };
+  const auto seconds = [](SimDuration& value) {
+    return config::number(value, config::between(0, kMostSeconds), from_seconds(1));
+  };
   return {
-      {"detect_s", Need::kOptional, seconds(timing.detect_s), "from a failure to its detection"},
-      {"regroup_s", Need::kOptional, seconds(timing.regroup_s), "until those alive are process groups"},
-      {"plan_s", Need::kOptional, seconds(timing.plan_s), "computing the new plan"},
-      {"transfer_setup_s", Need::kOptional, seconds(timing.transfer_setup_s),
-       "of moving experts, however few"},
-      {"node_gb_per_s", Need::kOptional, config::number(timing.node_gb_per_s, config::between(1e-3, 1e12)),
+      {"detect_s", Need::kOptional, seconds(timing.detect), "from a failure to its detection"},
+      {"regroup_s", Need::kOptional, seconds(timing.regroup), "until those alive are process groups"},
+      {"plan_s", Need::kOptional, seconds(timing.plan), "computing the new plan"},
+      {"transfer_setup_s", Need::kOptional, seconds(timing.transfer_setup), "of moving experts, however few"},
+      {"node_gb_per_s", Need::kOptional, config::number(timing.node, config::between(1e-3, 1e12), 1e9),
        "that a node sends, and receives, of experts"}};
 }
 
 MigrationTime migration_time(const Migration& migration, Bytes expert, const MigrationTiming& timing) {
   GOODPUT_CHECK(migration.moves.from_checkpoint.empty(), "all experts survived");
-  MigrationTime time{
-      from_seconds(timing.detect_s), from_seconds(timing.regroup_s), from_seconds(timing.plan_s), {}};
+  MigrationTime time{timing.detect, timing.regroup, timing.plan, {}};
   if (migration.moves.transfers.empty()) return time;
   const Bytes busiest = expert * std::max(migration.peaks.sent, migration.peaks.received);
-  time.transfer =
-      from_seconds(timing.transfer_setup_s) + busiest / BytesPerSecond{timing.node_gb_per_s * 1e9};
+  time.transfer = timing.transfer_setup + busiest / timing.node;
   return time;
 }
 

@@ -36,11 +36,11 @@ struct Migration {
 
 // What a reconfiguration takes. kMigrationParameters says where the defaults come from.
 struct MigrationTiming {
-  double detect_s = 15;
-  double regroup_s = 10;
-  double plan_s = 0.1;
-  double transfer_setup_s = 2;
-  double node_gb_per_s = 0.7;
+  SimDuration detect = from_seconds(15);
+  SimDuration regroup = from_seconds(10);
+  SimDuration plan = from_seconds(0.1);
+  SimDuration transfer_setup = from_seconds(2);
+  BytesPerSecond node{0.7e9};  // that a node sends, and receives
 };
 [[nodiscard]] config::Fields config_fields(MigrationTiming& timing);
 

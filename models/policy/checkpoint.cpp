@@ -1,12 +1,23 @@
 // Plain checkpoint-restart: any loss stops the job, which comes back from its last checkpoint on whatever
 // whole replicas of the plan the nodes that are left can hold.
-#include "models/policy/restart_setup.h"
+#include "models/policy/policy.h"
+#include "models/policy/restart_policy.h"
 
 namespace goodput {
+namespace {
 
-PolicyInfo checkpoint_policy() {
+Result<std::unique_ptr<PreparedPolicy>> prepare_checkpoint(const RestartOptions& options,
+                                                           const JobModel& job) {
+  GOODPUT_TRY(RestartJob restarts, restart_job(job, options));
+  return prepared_policy(restarts.options.tier, {},
+                         [restarts = std::move(restarts)] { return restarting(restarts, {}); });
+}
+
+}  // namespace
+
+PolicyInfo policy_checkpoint() {
   return {"checkpoint", "restarts from the last checkpoint on as many whole replicas as fit",
-          [] { return std::unique_ptr<PolicySetup>(std::make_unique<RestartSetup>()); }};
+          [] { return policy_setup(RestartOptions{}, prepare_checkpoint); }};
 }
 
 }  // namespace goodput

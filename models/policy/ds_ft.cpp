@@ -1,11 +1,11 @@
 // DS(FT) of Lazarus (arXiv 2407.04656): DeepSpeed-MoE that survives losses while every shard does.
-#include "models/policy/shard_policy.h"
+#include "models/policy/shard_groups.h"
 
 namespace goodput {
 
-PolicyInfo ds_ft_policy() {
+PolicyInfo policy_ds_ft() {
   return {"ds_ft", "DeepSpeed-MoE that goes on while every shard of the experts survives",
-          [] { return std::unique_ptr<PolicySetup>(std::make_unique<FaultTolerantSetup>()); }};
+          [] { return policy_setup(ShardGroupsOptions{}, prepare_shard_groups); }};
 }
 
 }  // namespace goodput

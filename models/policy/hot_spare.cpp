@@ -1,51 +1,40 @@
 // Hot spares: a fixed number of nodes trains, and spares whose processes are already up take the places of
 // those that are lost. State still comes from the last checkpoint.
-#include "models/policy/fixed_size_policy.h"
+#include "models/policy/fixed_nodes.h"
+#include "models/policy/policy.h"
+#include "models/policy/restart_policy.h"
 
 namespace goodput {
 namespace {
 
-class HotSparePolicy final : public FixedSizePolicy {
- public:
-  HotSparePolicy(const JobModel& job, const RestartSettings& settings, TrainingSpeed& speed,
-                 std::int32_t nodes, SimDuration swap)
-      : FixedSizePolicy(job, settings, speed, nodes), swap_(swap) {}
-
- private:
-  void add_restart(ResumeFrom /*from*/, Phases& phases) const override {
-    // Nodes that the job had to wait for were no spares.
-    if (is_waiting())
-      phases.add(TimeBucket::kProgramStartup, settings().timing.startup);
-    else
-      phases.add(TimeBucket::kElasticReinitialization, swap_);
-    phases.add(TimeBucket::kCheckpointRestore, bytes() / settings().checkpoint.read);
-  }
-
-  SimDuration swap_;
+struct HotSpareOptions {
+  std::int32_t nodes = 0;
+  RestartOptions restart{};
+  SimDuration swap = from_seconds(15);  // assumed: as a reconfiguration of Lazarus regroups (5 to 15 s)
 };
 
-class HotSpareSetup final : public FixedSizeSetup {
- public:
-  [[nodiscard]] config::Fields fields() override {
-    config::Fields fields = FixedSizeSetup::fields();
-    fields.push_back({"swap_s", config::Need::kOptional,
-                      config::number(swap_, kPolicySeconds, from_seconds(1)),
-                      "new process groups with the spare, in place of a start-up"});
-    return fields;
-  }
-  [[nodiscard]] std::unique_ptr<RecoveryPolicy> make() override {
-    return std::make_unique<HotSparePolicy>(job(), settings(), speed(), nodes(), swap_);
-  }
+config::Fields config_fields(HotSpareOptions& options) {
+  using config::Need;
+  return joined(joined({fixed_nodes_field(options.nodes)}, config_fields(options.restart)),
+                {{"swap_s", Need::kOptional, config::number(options.swap, kPolicySeconds, from_seconds(1)),
+                  "new process groups with the spare, in place of a start-up"}});
+}
 
- private:
-  SimDuration swap_ = from_seconds(15);  // assumed: as a reconfiguration of Lazarus regroups (5 to 15 s)
-};
+Result<std::unique_ptr<PreparedPolicy>> prepare_hot_spare(const HotSpareOptions& options,
+                                                          const JobModel& job) {
+  GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart));
+  GOODPUT_TRY(const std::int32_t nodes, fixed_nodes(options.nodes, restarts));
+  return prepared_policy(restarts.options.tier, {},
+                         [restarts = std::move(restarts), nodes, swap = options.swap] {
+                           return restarting(restarts, {.fixed_nodes = nodes, .swap = swap});
+                         });
+}
 
 }  // namespace
 
-PolicyInfo hot_spare_policy() {
+PolicyInfo policy_hot_spare() {
   return {"hot_spare", "a fixed number of nodes; running spares replace lost ones, state from the checkpoint",
-          [] { return std::unique_ptr<PolicySetup>(std::make_unique<HotSpareSetup>()); }};
+          [] { return policy_setup(HotSpareOptions{}, prepare_hot_spare); }};
 }
 
 }  // namespace goodput

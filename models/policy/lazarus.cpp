@@ -29,6 +29,7 @@ struct LazarusOptions {
   SlowNodeRule slow_nodes{};
   std::int64_t rebalance_steps = 200;
   SimDuration gather = from_seconds(120);
+  Tier tier = Tier::kAssumed;
 };
 
 // Nodes that hold a plan's experts.
@@ -305,90 +306,77 @@ class LazarusPolicy final : public RecoveryPolicy {
   SimDuration longest_rebalancing_{};
 };
 
-class LazarusSetup final : public PolicySetup {
- public:
-  [[nodiscard]] config::Fields fields() override {
-    using config::Need;
-    LazarusPlacement& placement = options_.placement;
-    return {
-        {"slots_per_gpu", Need::kOptional, config::integer(placement.slots_per_gpu, 1, 1024),
-         "experts that a GPU holds, of each layer"},
-        {"allocation", Need::kOptional, config::choice(placement.allocation, kAllocationNames),
-         "how many replicas: Lazarus' Eq. 1, DeepSeek's EPLB, or balanced (goodput placement)"},
-        {"plan", Need::kOptional, config::choice(placement.plan, kPlanNames),
-         "where they go (goodput placement)"},
-        {"min_replicas", Need::kOptional, config::integer(placement.min_replicas, 1, 1024),
-         "of every expert, where slots allow"},
-        {"mapping", Need::kOptional, config::choice(placement.mapping, kMappingNames),
-         "which node takes which place of a new plan"},
-        {"rebalance_steps", Need::kOptional, config::integer(options_.rebalance_steps, 0, 1'000'000),
-         "experts move to follow their loads; 0: never"},
-        {"gather_s", Need::kOptional, config::number(options_.gather, kPolicySeconds, from_seconds(1)),
-         "from the first node that joins until the job grows"},
-        {"migration", Need::kOptional, config::object(options_.migration),
-         "how long a reconfiguration takes"},
-        {"restart", Need::kOptional, config::object(options_.restart), "of a restart from a checkpoint"},
-        {"checkpoint", Need::kOptional, config::object(options_.checkpoint),
-         "none unless interval_steps is given"},
-        {"slow_nodes", Need::kOptional, config::object(options_.slow_nodes),
-         "what is done about fail-slow nodes"},
-        {"step_overhead_s", Need::kOptional, config::number(options_.step.step_overhead_s, kPolicySeconds),
-         "once a step, on top of what the op graph says"},
-        config::tier(tier_)};
+config::Fields config_fields(LazarusOptions& options) {
+  using config::Need;
+  LazarusPlacement& placement = options.placement;
+  return {
+      {"slots_per_gpu", Need::kOptional, config::integer(placement.slots_per_gpu, 1, 1024),
+       "experts that a GPU holds, of each layer"},
+      {"allocation", Need::kOptional, config::choice(placement.allocation, kAllocationNames),
+       "how many replicas: Lazarus' Eq. 1, DeepSeek's EPLB, or balanced (goodput placement)"},
+      {"plan", Need::kOptional, config::choice(placement.plan, kPlanNames),
+       "where they go (goodput placement)"},
+      {"min_replicas", Need::kOptional, config::integer(placement.min_replicas, 1, 1024),
+       "of every expert, where slots allow"},
+      {"mapping", Need::kOptional, config::choice(placement.mapping, kMappingNames),
+       "which node takes which place of a new plan"},
+      {"rebalance_steps", Need::kOptional, config::integer(options.rebalance_steps, 0, 1'000'000),
+       "experts move to follow their loads; 0: never"},
+      {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
+       "from the first node that joins until the job grows"},
+      {"migration", Need::kOptional, config::object(options.migration), "how long a reconfiguration takes"},
+      {"restart", Need::kOptional, config::object(options.restart), "of a restart from a checkpoint"},
+      {"checkpoint", Need::kOptional, config::object(options.checkpoint),
+       "none unless interval_steps is given"},
+      {"slow_nodes", Need::kOptional, config::object(options.slow_nodes),
+       "what is done about fail-slow nodes"},
+      {"step_overhead_s", Need::kOptional,
+       config::number(options.step.step_overhead, kPolicySeconds, from_seconds(1)),
+       "once a step, on top of what the op graph says"},
+      config::tier(options.tier)};
+}
+
+std::vector<std::string> lazarus_warnings(const LazarusOptions& options, const JobModel& job,
+                                          std::int32_t most_nodes) {
+  const std::int32_t slots = options.placement.slots_per_gpu * job.plan().cluster.gpus_per_node;
+  const auto memory = job.steps().flexible_memory(most_nodes, slots);
+  std::vector<std::string> warnings;
+  if (memory && !memory->fits()) warnings.push_back(memory->verdict());
+  const CheckpointSettings& checkpoint = options.checkpoint;
+  if (checkpoint.rule == IntervalRule::kFixed && checkpoint.interval_steps == 0)
+    warnings.emplace_back("writes no checkpoints: once all replicas of an expert are lost it begins anew");
+  return warnings;
+}
+
+Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& options, const JobModel& job) {
+  if (!job.has_experts()) return Error{"", "the model has no experts to place; name another policy"};
+  const ModuleBytes bytes = module_bytes(job.modules(), options.checkpoint.bytes_per_parameter);
+  auto plans = std::make_unique<LazarusPlans>(job, options.placement, options.step, options.migration,
+                                              bytes.expert_each.front());
+  if (plans->least_nodes() > job.most_nodes()) {
+    return Error{"/slots_per_gpu",
+                 fmt::format("is {}: all experts take {} nodes, and the cluster has {}",
+                             options.placement.slots_per_gpu, plans->least_nodes(), job.most_nodes())};
   }
-
-  [[nodiscard]] Status prepare(const JobModel& job) override {
-    if (!job.has_experts()) return Error{"", "the model has no experts to place; name another policy"};
-    const ModuleBytes bytes = module_bytes(job.modules(), options_.checkpoint.bytes_per_parameter);
-    job_ = &job;
-    plans_ = std::make_unique<LazarusPlans>(job, options_.placement, options_.step, options_.migration,
-                                            bytes.expert_each.front());
-    if (plans_->least_nodes() > job.most_nodes()) {
-      return Error{"/slots_per_gpu",
-                   fmt::format("is {}: all experts take {} nodes, and the cluster has {}",
-                               options_.placement.slots_per_gpu, plans_->least_nodes(), job.most_nodes())};
-    }
-    const std::int32_t most = plans_->usable(job.most_nodes());
-    if (most == 0) {
-      return Error{"", fmt::format("whole replicas of the plan that hold all experts do not fit the {} nodes "
-                                   "of its cluster",
-                                   job.most_nodes())};
-    }
-    // One step on all nodes, so that what cannot be timed is known before any run.
-    GOODPUT_TRY(const StepTime step, plans_->check(most));
-    tier_ = lowest(tier_, step.tier);
-    return Ok{};
+  const std::int32_t most = plans->usable(job.most_nodes());
+  if (most == 0) {
+    return Error{"", fmt::format("whole replicas of the plan that hold all experts do not fit the {} nodes "
+                                 "of its cluster",
+                                 job.most_nodes())};
   }
-
-  [[nodiscard]] std::unique_ptr<RecoveryPolicy> make() override {
-    return std::make_unique<LazarusPolicy>(*job_, options_, *plans_);
-  }
-
-  [[nodiscard]] std::vector<std::string> warnings() const override {
-    const std::int32_t slots = options_.placement.slots_per_gpu * job_->plan().cluster.gpus_per_node;
-    const auto memory = job_->steps().flexible_memory(plans_->usable(job_->most_nodes()), slots);
-    std::vector<std::string> warnings;
-    if (memory && !memory->fits()) warnings.push_back(memory->verdict());
-    const CheckpointSettings& checkpoint = options_.checkpoint;
-    if (checkpoint.rule == IntervalRule::kFixed && checkpoint.interval_steps == 0)
-      warnings.emplace_back("writes no checkpoints: once all replicas of an expert are lost it begins anew");
-    return warnings;
-  }
-
-  [[nodiscard]] Tier tier() const override { return tier_; }
-
- private:
-  LazarusOptions options_;
-  const JobModel* job_ = nullptr;
-  std::unique_ptr<LazarusPlans> plans_;
-  Tier tier_ = Tier::kAssumed;
-};
+  // One step on all nodes, so that what cannot be timed is known before any run.
+  GOODPUT_TRY(const StepTime step, plans->check(most));
+  return prepared_policy(lowest(options.tier, step.tier), lazarus_warnings(options, job, most),
+                         [&job, options, plans = std::move(plans)]() -> std::unique_ptr<RecoveryPolicy> {
+                           return std::make_unique<LazarusPolicy>(job, options, *plans);
+                         });
+}
 
 }  // namespace
 
-PolicyInfo lazarus_policy() {
+PolicyInfo policy_lazarus() {
   return {"lazarus", "elastic experts: replicas by load, placed to survive losses; goes on without a restart",
-          [] { return std::unique_ptr<PolicySetup>(std::make_unique<LazarusSetup>()); }};
+          [] { return policy_setup(LazarusOptions{}, prepare_lazarus); }};
 }
 
 }  // namespace goodput

@@ -6,13 +6,31 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "models/migration/expert_migration.h"
 #include "models/policy/pipeline_layouts.h"
-#include "models/policy/restart_setup.h"
+#include "models/policy/policy.h"
+#include "models/policy/restart_policy.h"
 
 namespace goodput {
 namespace {
+
+struct OobleckOptions {
+  RestartOptions restart{.absorb = Absorb::kGathered};
+  std::int32_t nodes_per_pipeline = 0;
+  MigrationTiming migration{};
+};
+
+config::Fields config_fields(OobleckOptions& options) {
+  using config::Need;
+  return joined(
+      config_fields(options.restart),
+      {{"nodes_per_pipeline", Need::kOptional, config::integer(options.nodes_per_pipeline, 0),
+        "of the shortest pipeline; 0: those of a replica of the plan"},
+       {"migration", Need::kOptional, config::object(options.migration), "how long new pipelines take"}});
+}
 
 // Step times of the pipelines that so many nodes form.
 class PipelineSpeed final : public TrainingSpeed {
@@ -35,47 +53,53 @@ class PipelineSpeed final : public TrainingSpeed {
   PipelineLayouts layouts_;
 };
 
-class OobleckPolicy final : public RestartPolicy {
+// Which node holds which layers, and how they move when nodes are lost or join.
+class Pipelines final : public Regrouping {
  public:
-  OobleckPolicy(const JobModel& job, const RestartSettings& settings, PipelineSpeed& speed,
-                const MigrationTiming& migration)
-      : RestartPolicy(job, settings, speed),
-        layouts_(&speed.layouts()),
+  // Keeps references; `speed` is the job's.
+  Pipelines(const RestartJob& job, PipelineSpeed& speed, const MigrationTiming& migration)
+      : speed_(&speed),
         migration_(&migration),
-        layer_(bytes().value / job.plan().model.layers) {}
+        choice_(job.options.slow_nodes),
+        layers_(job.job->plan().model.layers),
+        layer_(checkpoint_bytes(*job.job, job.options.checkpoint).value / layers_) {}
 
- private:
-  void note_nodes() override { held_ = layouts_->at(node_count(), 1).layers_of_place; }
-
-  [[nodiscard]] Course go_on(const JobState& job, std::span<const NodeId> left) override {
-    forget_others(left);
-    if (!has_every_layer()) return {.kind = Course::Kind::kWait};
-    const std::int32_t nodes = speed().usable(choice().available(*job.members));
-    if (nodes == 0) return {.kind = Course::Kind::kWait};
-    const bool grows = !has_lost() && nodes > node_count();
-    Phases phases;
-    if (has_lost()) phases.add(TimeBucket::kInfrastructureRecovery, from_seconds(migration_->detect_s));
-    phases.add(grows ? TimeBucket::kElasticScaleUp : TimeBucket::kElasticSliceDown,
-               from_seconds(migration_->regroup_s + migration_->plan_s));
-    phases.add(TimeBucket::kElasticReinitialization, take_places(job, left, nodes));
-    return train(job, grows ? Cause::kScaleUp : Cause::kReconfiguration, ResumeFrom::kHere, phases);
+  void place(std::span<const NodeId> used) override {
+    used_.assign(used.begin(), used.end());
+    held_ = speed_->layouts().at(static_cast<std::int32_t>(used.size()), 1).layers_of_place;
   }
 
+  [[nodiscard]] std::optional<Regrouped> go_on(const Remains& remains) override {
+    forget_others(remains.left);
+    if (!has_every_layer()) return std::nullopt;
+    const std::int32_t nodes = speed_->usable(choice_.available(*remains.job.members));
+    if (nodes == 0) return std::nullopt;
+    Regrouped regrouped;
+    regrouped.grows = !remains.has_lost && nodes > std::ssize(used_);
+    choice_.choose(*remains.job.members, nodes, remains.left, regrouped.nodes);
+    if (remains.has_lost) regrouped.phases.add(TimeBucket::kInfrastructureRecovery, migration_->detect);
+    regrouped.phases.add(regrouped.grows ? TimeBucket::kElasticScaleUp : TimeBucket::kElasticSliceDown,
+                         migration_->regroup + migration_->plan);
+    regrouped.phases.add(TimeBucket::kElasticReinitialization, take_places(regrouped.nodes));
+    return regrouped;
+  }
+
+ private:
   // Those that are not left hold nothing, even if they are back.
   void forget_others(std::span<const NodeId> left) {
     for (std::size_t i = 0; i < held_.size(); ++i) {
-      if (!std::binary_search(left.begin(), left.end(), used()[i])) held_[i] = {};
+      if (!std::binary_search(left.begin(), left.end(), used_[i])) held_[i] = {};
     }
   }
 
   [[nodiscard]] LayerSpan held_by(NodeId node) const {
-    const auto at = std::lower_bound(used().begin(), used().end(), node);
-    if (at == used().end() || *at != node) return {};
-    return held_[static_cast<std::size_t>(at - used().begin())];
+    const auto at = std::lower_bound(used_.begin(), used_.end(), node);
+    if (at == used_.end() || *at != node) return {};
+    return held_[static_cast<std::size_t>(at - used_.begin())];
   }
 
   [[nodiscard]] bool has_every_layer() const {
-    std::vector<bool> is_held(static_cast<std::size_t>(job_model().plan().model.layers));
+    std::vector<bool> is_held(static_cast<std::size_t>(layers_));
     for (const LayerSpan span : held_)
       std::fill(is_held.begin() + span.first, is_held.begin() + span.end, true);
     return std::all_of(is_held.begin(), is_held.end(), [](bool held) { return held; });
@@ -83,10 +107,9 @@ class OobleckPolicy final : public RestartPolicy {
 
   // Nodes take the places of the new pipelines in the order of the layers they have, newcomers last. How long
   // the one waits that lacks most.
-  SimDuration take_places(const JobState& job, std::span<const NodeId> left, std::int32_t nodes) {
-    std::vector<NodeId> chosen;
-    choice().choose(*job.members, nodes, left, chosen);
-    const std::vector<LayerSpan>& places = layouts_->at(nodes, 1).layers_of_place;
+  SimDuration take_places(const std::vector<NodeId>& chosen) {
+    const std::vector<LayerSpan>& places =
+        speed_->layouts().at(static_cast<std::int32_t>(chosen.size()), 1).layers_of_place;
     std::vector<std::size_t> order(places.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
@@ -106,82 +129,65 @@ class OobleckPolicy final : public RestartPolicy {
       taken[static_cast<std::size_t>(at)] = wanted;
     }
     held_ = std::move(taken);
-    use(chosen);
+    used_ = chosen;
     if (most_lacking == 0) return {};
-    return from_seconds(migration_->transfer_setup_s) +
-           Bytes{layer_} * most_lacking / BytesPerSecond{migration_->node_gb_per_s * 1e9};
+    return migration_->transfer_setup + Bytes{layer_} * most_lacking / migration_->node;
   }
   [[nodiscard]] std::int32_t sort_key(NodeId node) const {
     const LayerSpan span = held_by(node);
-    return span.end == 0 ? job_model().plan().model.layers : span.first;
+    return span.end == 0 ? layers_ : span.first;
   }
 
-  PipelineLayouts* layouts_;
+  PipelineSpeed* speed_;
   const MigrationTiming* migration_;
-  std::int64_t layer_;           // bytes, embeddings spread over layers
-  std::vector<LayerSpan> held_;  // by position in used()
+  NodeChoice choice_;
+  std::int32_t layers_;          // of the model
+  std::int64_t layer_;           // bytes of one, embeddings spread over layers
+  std::vector<NodeId> used_;     // ascending
+  std::vector<LayerSpan> held_;  // by position in used_
 };
 
-class OobleckSetup final : public RestartSetup {
- public:
-  OobleckSetup() { settings().absorb = Absorb::kGathered; }
-
-  [[nodiscard]] config::Fields fields() override {
-    using config::Need;
-    config::Fields fields = RestartSetup::fields();
-    const config::Fields own = {
-        {"nodes_per_pipeline", Need::kOptional, config::integer(nodes_per_pipeline_, 0),
-         "of the shortest pipeline; 0: those of a replica of the plan"},
-        {"migration", Need::kOptional, config::object(migration_), "how long new pipelines take"}};
-    fields.insert(fields.end(), own.begin(), own.end());
-    return fields;
+// The nodes of the shortest pipeline, by the options or the plan.
+Result<std::int32_t> shortest_pipeline(const OobleckOptions& options, const TrainingPlan& plan) {
+  const std::int64_t gpus = plan.cluster.gpus_per_node;
+  const std::int64_t of_stage = std::int64_t{plan.parallel.tp} * plan.parallel.cp;
+  if (gpus % of_stage != 0) {
+    return Error{"", fmt::format("a stage of the plan takes {} GPUs, which do not divide the {} of a node",
+                                 of_stage, gpus)};
   }
-
-  [[nodiscard]] Status prepare(const JobModel& job) override {
-    const TrainingPlan& plan = job.plan();
-    const std::int64_t gpus = plan.cluster.gpus_per_node;
-    const std::int64_t of_stage = std::int64_t{plan.parallel.tp} * plan.parallel.cp;
-    if (gpus % of_stage != 0) {
-      return Error{"", fmt::format("a stage of the plan takes {} GPUs, which do not divide the {} of a node",
-                                   of_stage, gpus)};
-    }
-    const std::int64_t replica = plan.parallel.pp * of_stage;
-    shortest_ = nodes_per_pipeline_ > 0 ? nodes_per_pipeline_
-                                        : static_cast<std::int32_t>((replica + gpus - 1) / gpus);
-    if (shortest_ * gpus / of_stage > plan.model.layers) {
-      return Error{"/nodes_per_pipeline",
-                   fmt::format("is {}: more stages than the {} layers", shortest_, plan.model.layers)};
-    }
-    const PipelineLayouts layouts(job, shortest_, step_settings());
-    for (std::int32_t nodes = layouts.usable(job.most_nodes()); nodes > 0;
-         nodes = layouts.usable(nodes - 1)) {
-      GOODPUT_TRY(const PipelineLayout unused, layouts.lay_out(nodes, 1));
-      static_cast<void>(unused);
-    }
-    return RestartSetup::prepare(job);
+  const std::int64_t replica = plan.parallel.pp * of_stage;
+  const std::int32_t shortest = options.nodes_per_pipeline > 0
+                                    ? options.nodes_per_pipeline
+                                    : static_cast<std::int32_t>((replica + gpus - 1) / gpus);
+  if (shortest * gpus / of_stage > plan.model.layers) {
+    return Error{"/nodes_per_pipeline",
+                 fmt::format("is {}: more stages than the {} layers", shortest, plan.model.layers)};
   }
+  return shortest;
+}
 
-  [[nodiscard]] std::unique_ptr<RecoveryPolicy> make() override {
-    return std::make_unique<OobleckPolicy>(job(), settings(), static_cast<PipelineSpeed&>(speed()),
-                                           migration_);
+Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& options, const JobModel& job) {
+  GOODPUT_TRY(const std::int32_t shortest, shortest_pipeline(options, job.plan()));
+  const PipelineLayouts layouts(job, shortest, options.restart.step);
+  for (std::int32_t nodes = layouts.usable(job.most_nodes()); nodes > 0; nodes = layouts.usable(nodes - 1)) {
+    GOODPUT_TRY(const PipelineLayout unused, layouts.lay_out(nodes, 1));
+    static_cast<void>(unused);
   }
-
- protected:
-  [[nodiscard]] std::unique_ptr<TrainingSpeed> make_speed(const JobModel& job) const override {
-    return std::make_unique<PipelineSpeed>(PipelineLayouts(job, shortest_, step_settings()));
-  }
-
- private:
-  std::int32_t nodes_per_pipeline_ = 0;  // 0: as the plan says
-  std::int32_t shortest_ = 1;            // pipeline, in nodes
-  MigrationTiming migration_;
-};
+  auto speed = std::make_unique<PipelineSpeed>(layouts);
+  PipelineSpeed& pipelines = *speed;
+  GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(speed)));
+  return prepared_policy(
+      restarts.options.tier, {}, [restarts = std::move(restarts), &pipelines, migration = options.migration] {
+        return restarting(restarts,
+                          {.regrouping = std::make_unique<Pipelines>(restarts, pipelines, migration)});
+      });
+}
 
 }  // namespace
 
-PolicyInfo oobleck_policy() {
+PolicyInfo policy_oobleck() {
   return {"oobleck", "pipelines of unequal length that form anew around what is left",
-          [] { return std::unique_ptr<PolicySetup>(std::make_unique<OobleckSetup>()); }};
+          [] { return policy_setup(OobleckOptions{}, prepare_oobleck); }};
 }
 
 }  // namespace goodput

@@ -13,25 +13,50 @@
 #include "models/checkpoint/checkpointed_run.h"
 #include "models/checkpoint/expert_copies.h"
 #include "models/checkpoint/lost_tokens.h"
-#include "models/policy/restart_setup.h"
+#include "models/policy/expert_parallel.h"
+#include "models/policy/restart_policy.h"
 
 namespace goodput {
 namespace {
 
 struct PecOptions {
+  ExpertParallelOptions groups{.restart = {.checkpoint = {.mode = SaveMode::kAsync}}};
   PecLevels k{};
   ExpertSelection selection = ExpertSelection::kSequential;
   Sharding sharding = Sharding::kAdps;
 };
 
+config::Fields config_fields(PecOptions& options) {
+  using config::Need;
+  return joined(
+      config_fields(options.groups),
+      {{"k_snapshot", Need::kOptional, config::integer(options.k.snapshot, 1, 4096),
+        "experts of a layer that a checkpoint copies to CPU memory"},
+       {"k_persist", Need::kOptional, config::integer(options.k.persist, 1, 4096), "of them, to storage"},
+       {"selection", Need::kOptional, config::choice(options.selection, kExpertSelectionNames),
+        "which ones: in turn, or those with most tokens that no checkpoint holds"},
+       {"sharding", Need::kOptional, config::choice(options.sharding, kShardingNames),
+        "who writes what all ranks hold (goodput checkpoint)"}});
+}
+
+Status check_experts(const PecOptions& options, std::int32_t experts) {
+  if (options.k.snapshot > experts)
+    return Error{"/k_snapshot",
+                 fmt::format("is {}, but a layer has {} experts", options.k.snapshot, experts)};
+  if (options.k.persist > options.k.snapshot) {
+    return Error{"/k_persist", fmt::format("is {}, above k_snapshot {}: storage gets what is in memory",
+                                           options.k.persist, options.k.snapshot)};
+  }
+  return Ok{};
+}
+
 // What ranks write, for every number of them once.
 class PartialSaves {
  public:
-  PartialSaves(const JobModel& job, const PecOptions& options, const CheckpointSettings& settings)
+  PartialSaves(const JobModel& job, const PecOptions& options)
       : job_(&job),
-        options_(&options),
-        settings_(&settings),
-        bytes_(module_bytes(job.modules(), settings.bytes_per_parameter)) {}
+        options_(options),
+        bytes_(module_bytes(job.modules(), options.groups.restart.checkpoint.bytes_per_parameter)) {}
 
   [[nodiscard]] Status check(std::int32_t nodes) const { return check_rotation(bytes_, partial(nodes)); }
 
@@ -43,7 +68,7 @@ class PartialSaves {
 
  private:
   [[nodiscard]] PartialCheckpoint partial(std::int32_t nodes) const {
-    return {options_->k, options_->selection, options_->sharding, nodes * job_->plan().cluster.gpus_per_node};
+    return {options_.k, options_.selection, options_.sharding, nodes * job_->plan().cluster.gpus_per_node};
   }
   [[nodiscard]] SaveTimes compute(std::int32_t nodes) const {
     const PartialCheckpoint checkpoint = partial(nodes);
@@ -52,29 +77,64 @@ class PartialSaves {
       const RankWrites of_rank = partial_rank_writes(bytes_, checkpoint, k, tokens);
       return LevelWrites{of_rank.peak, of_rank.mean_bytes * checkpoint.ranks};
     };
+    const CheckpointSettings& settings = options_.groups.restart.checkpoint;
     const double gpus = job_->plan().cluster.gpus_per_node;
-    return save_times(writes(options_->k.snapshot), writes(options_->k.persist),
-                      {BytesPerSecond{settings_->snapshot.value / gpus}, settings_->write, settings_->write});
+    return save_times(writes(options_.k.snapshot), writes(options_.k.persist),
+                      {BytesPerSecond{settings.snapshot.value / gpus}, settings.write, settings.write});
   }
 
   const JobModel* job_;
-  const PecOptions* options_;
-  const CheckpointSettings* settings_;
+  PecOptions options_;
   ModuleBytes bytes_;
   std::map<std::int32_t, SaveTimes> by_nodes_;
 };
 
-class PecPolicy final : public RestartPolicy {
+class PartialCheckpoints final : public CheckpointStore {
  public:
-  PecPolicy(const JobModel& job, const RestartSettings& settings, TrainingSpeed& speed,
-            const PecOptions& options, PartialSaves& saves)
-      : RestartPolicy(job, settings, speed),
+  // Keeps references.
+  PartialCheckpoints(const RestartJob& job, const PecOptions& options, PartialSaves& saves)
+      : job_(job.job),
+        settings_(&job.options.checkpoint),
         options_(&options),
         saves_(&saves),
-        copies_(job.modules().expert_layers.size(), job.modules().experts) {}
+        whole_(*job_, *settings_),
+        copies_(job_->modules().expert_layers.size(), job_->modules().experts) {}
+
+  [[nodiscard]] SimDuration restore_time(ResumeFrom from, std::int32_t nodes) const override {
+    return whole_.restore_time(from, nodes);
+  }
+  [[nodiscard]] CheckpointRules rules(const StepTime& step, std::int32_t nodes,
+                                      SimDuration restart) const override {
+    return {CheckpointRule{}, checkpoint_rule(*settings_, saves_->times(nodes), step, restart)};
+  }
+  // A checkpoint with only some of the experts would lose the others.
+  [[nodiscard]] SimDuration planned_save(std::int32_t nodes) const override {
+    return whole_.planned_save(nodes);
+  }
+
+  // What every checkpoint up to the last one in storage held, and what coming back from it costs: a node that
+  // is lost finds its experts there, the others have their own memory. With more than one node lost, or while
+  // the job waits, no rank trusts its memory.
+  void note_stop(const Stop& stop) override {
+    if (stop.from == ResumeFrom::kHere) return full_saves_.push_back(stop.job.step);
+    replay_to(stop.job.step_from(stop.from));
+    full_saves_.clear();
+    const std::size_t gone = stop.used.size() - stop.left.size();
+    std::optional<std::int32_t> failed;
+    if (gone <= 1) failed = first_gone(stop);
+    // Nodes for ranks: a node loses what all its GPUs held, which is what one rank of so many would hold.
+    tokens_lost_ += copies_.recover(failed, static_cast<std::int32_t>(stop.used.size()));
+  }
+  void note_training(std::int64_t step, const CheckpointRules& rules, std::span<const NodeId> used) override {
+    std::erase_if(saving_, [step](const Saving& saving) { return saving.first_step >= step; });
+    const auto nodes = static_cast<std::int32_t>(used.size());
+    const Saving saving{step, rules[1].interval, nodes * job_->plan().cluster.gpus_per_node};
+    if (!saving_.empty() && saving_.back().goes_on_with(saving)) return;
+    saving_.push_back(saving);
+  }
 
   [[nodiscard]] std::vector<PolicyMetric> metrics(std::int64_t steps) const override {
-    const double layers = static_cast<double>(job_model().modules().expert_layers.size());
+    const double layers = static_cast<double>(job_->modules().expert_layers.size());
     const double seen = static_cast<double>(steps) * static_cast<double>(tokens_of_step()) * layers;
     return {{"plt", seen > 0 ? tokens_lost_ / seen : 0}};
   }
@@ -91,44 +151,17 @@ class PecPolicy final : public RestartPolicy {
     }
   };
 
-  [[nodiscard]] SaveTimes save_times() const override { return saves_->times(node_count()); }
-
-  // A checkpoint with only some of the experts would lose the others.
-  [[nodiscard]] SimDuration planned_save() const override {
-    return whole_save_times(settings().checkpoint, bytes(), node_count()).total();
-  }
-
-  // What every checkpoint up to the last one in storage held, and what coming back from it costs: a node that
-  // is lost finds its experts there, the others have their own memory. With more than one node lost, or while
-  // the job waits, no rank trusts its memory.
-  void note_stop(const JobState& job, ResumeFrom from, std::span<const NodeId> left) override {
-    if (from == ResumeFrom::kHere) return full_saves_.push_back(job.step);
-    replay_to(job.step_from(from));
-    full_saves_.clear();
-    const std::size_t gone = used().size() - left.size();
-    std::optional<std::int32_t> failed;
-    if (gone <= 1) failed = static_cast<std::int32_t>(first_gone(left));
-    // Nodes for ranks: a node loses what all its GPUs held, which is what one rank of so many would hold.
-    tokens_lost_ += copies_.recover(failed, node_count());
-  }
-  // The position in used(); behind the last one if none is gone.
-  [[nodiscard]] std::size_t first_gone(std::span<const NodeId> left) const {
-    const auto differ = std::mismatch(left.begin(), left.end(), used().begin(), used().end());
-    return static_cast<std::size_t>(differ.first - left.begin());
-  }
-
-  void note_training(std::int64_t step, const CheckpointRules& rules) override {
-    std::erase_if(saving_, [step](const Saving& saving) { return saving.first_step >= step; });
-    const Saving saving{step, rules[1].interval, node_count() * job_model().plan().cluster.gpus_per_node};
-    if (!saving_.empty() && saving_.back().goes_on_with(saving)) return;
-    saving_.push_back(saving);
+  // The position in used; behind the last one if none is gone.
+  [[nodiscard]] static std::int32_t first_gone(const Stop& stop) {
+    const auto differ = std::mismatch(stop.left.begin(), stop.left.end(), stop.used.begin(), stop.used.end());
+    return static_cast<std::int32_t>(differ.first - stop.left.begin());
   }
 
   void replay_to(std::int64_t step) {
     for (const std::int64_t full : full_saves_) {
       if (full > step) break;  // it did not come to an end
       replay_partial(full);
-      copies_ = ExpertCopies(job_model().modules().expert_layers.size(), job_model().modules().experts);
+      copies_ = ExpertCopies(job_->modules().expert_layers.size(), job_->modules().experts);
       replayed_ = full;
     }
     replay_partial(step);
@@ -158,27 +191,30 @@ class PecPolicy final : public RestartPolicy {
   // Checkpoints after which no copy is as it was before: in turn, every expert has been copied to memory, and
   // from there to storage.
   [[nodiscard]] std::int64_t longest_memory() const {
-    const std::int32_t experts = job_model().modules().experts;
+    const std::int32_t experts = job_->modules().experts;
     return std::int64_t{rotation_length(experts, options_->k.snapshot)} +
            rotation_length(experts, options_->k.persist) + 1;
   }
 
   // By layer and expert; layers of multi-token prediction do as the last of the others.
   [[nodiscard]] LayerTokens tokens_at(std::int64_t step) const {
-    const JobRouting& routing = job_model().routing();
+    const JobRouting& routing = job_->routing();
     LayerTokens tokens = scaled_loads(routing.loads(routing.window_at(step)), tokens_of_step());
-    while (tokens.size() < job_model().modules().expert_layers.size()) tokens.push_back(tokens.back());
+    while (tokens.size() < job_->modules().expert_layers.size()) tokens.push_back(tokens.back());
     return tokens;
   }
 
   // That go to the experts of a layer, top_k times each. Of the plan's batch: PLT is a ratio.
   [[nodiscard]] std::int64_t tokens_of_step() const {
-    const ParallelPlan& plan = job_model().plan().parallel;
-    return plan.global_batch * plan.sequence_length * job_model().plan().model.moe->top_k;
+    const ParallelPlan& plan = job_->plan().parallel;
+    return plan.global_batch * plan.sequence_length * job_->plan().model.moe->top_k;
   }
 
+  const JobModel* job_;
+  const CheckpointSettings* settings_;
   const PecOptions* options_;
   PartialSaves* saves_;
+  StorageCheckpoints whole_;
   ExpertCopies copies_;
   std::vector<Saving> saving_;            // since replayed_; `first_step` ascends
   std::vector<std::int64_t> full_saves_;  // planned restarts, since the last stop; ascending steps
@@ -186,53 +222,23 @@ class PecPolicy final : public RestartPolicy {
   double tokens_lost_ = 0;
 };
 
-class PecSetup final : public ExpertParallelSetup {
- public:
-  PecSetup() { settings().checkpoint.mode = SaveMode::kAsync; }
-
-  [[nodiscard]] config::Fields fields() override {
-    using config::Need;
-    config::Fields fields = ExpertParallelSetup::fields();
-    const config::Fields own = {
-        {"k_snapshot", Need::kOptional, config::integer(options_.k.snapshot, 1, 4096),
-         "experts of a layer that a checkpoint copies to CPU memory"},
-        {"k_persist", Need::kOptional, config::integer(options_.k.persist, 1, 4096), "of them, to storage"},
-        {"selection", Need::kOptional, config::choice(options_.selection, kExpertSelectionNames),
-         "which ones: in turn, or those with most tokens that no checkpoint holds"},
-        {"sharding", Need::kOptional, config::choice(options_.sharding, kShardingNames),
-         "who writes what all ranks hold (goodput checkpoint)"}};
-    fields.insert(fields.end(), own.begin(), own.end());
-    return fields;
-  }
-
-  [[nodiscard]] Status prepare(const JobModel& job) override {
-    GOODPUT_TRY_STATUS(ExpertParallelSetup::prepare(job));
-    const std::int32_t experts = job.modules().experts;
-    if (options_.k.snapshot > experts)
-      return Error{"/k_snapshot",
-                   fmt::format("is {}, but a layer has {} experts", options_.k.snapshot, experts)};
-    if (options_.k.persist > options_.k.snapshot) {
-      return Error{"/k_persist", fmt::format("is {}, above k_snapshot {}: storage gets what is in memory",
-                                             options_.k.persist, options_.k.snapshot)};
-    }
-    saves_ = std::make_unique<PartialSaves>(job, options_, settings().checkpoint);
-    return saves_->check(speed().usable(job.most_nodes()));
-  }
-
-  [[nodiscard]] std::unique_ptr<RecoveryPolicy> make() override {
-    return std::make_unique<PecPolicy>(job(), settings(), speed(), options_, *saves_);
-  }
-
- private:
-  PecOptions options_;
-  std::unique_ptr<PartialSaves> saves_;
-};
+Result<std::unique_ptr<PreparedPolicy>> prepare_pec(const PecOptions& options, const JobModel& job) {
+  GOODPUT_TRY(ExpertParallelJob groups, expert_parallel_job(job, options.groups));
+  GOODPUT_TRY_STATUS(check_experts(options, job.modules().experts));
+  auto saves = std::make_unique<PartialSaves>(job, options);
+  GOODPUT_TRY_STATUS(saves->check(groups.restarts.speed->usable(job.most_nodes())));
+  return prepared_policy(groups.restarts.options.tier, std::move(groups.warnings),
+                         [restarts = std::move(groups.restarts), options, saves = std::move(saves)] {
+                           return restarting(restarts, {.store = std::make_unique<PartialCheckpoints>(
+                                                            restarts, options, *saves)});
+                         });
+}
 
 }  // namespace
 
-PolicyInfo pec_policy() {
+PolicyInfo policy_pec() {
   return {"pec", "as ds with partial experts checkpoints in the background; reports lost tokens",
-          [] { return std::unique_ptr<PolicySetup>(std::make_unique<PecSetup>()); }};
+          [] { return policy_setup(PecOptions{}, prepare_pec); }};
 }
 
 }  // namespace goodput

@@ -7,7 +7,7 @@ namespace goodput {
 
 std::vector<PolicyInfo> recovery_policies() {
   return {
-#define GOODPUT_POLICY(name) name##_policy(),
+#define GOODPUT_POLICY(name) policy_##name(),
 #include "models/policy/policies.def"
 #undef GOODPUT_POLICY
   };

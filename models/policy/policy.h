@@ -1,10 +1,15 @@
-// The recovery policies that a scenario can name. Adding one is a file models/policy/<name>.cpp with
-// `PolicyInfo <name>_policy()` and a line in models/policy/policies.def.
+// The recovery policies that a scenario can name.
+//
+// Adding one is a file models/policy/<name>.cpp that defines `PolicyInfo policy_<name>()`, and its name in
+// models/policy/policies.def. The file holds a struct of options with their defaults, `config_fields()` of
+// it, and a function that prepares the policy for a job; policy_setup() makes a PolicySetup of these.
+// Policies that restart from checkpoints are put together from parts (models/policy/restart_policy.h).
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/job/job_model.h"
@@ -15,8 +20,30 @@
 
 namespace goodput {
 
-// A policy with its options: makes one for every run. What it finds out about the job (plans, step times) it
-// keeps for all runs, so it belongs to one thread.
+// A policy that knows its job. What it finds out about the job (plans, step times) it keeps for all runs, so
+// it belongs to one thread.
+class PreparedPolicy {
+ public:
+  explicit PreparedPolicy(Tier tier, std::vector<std::string> warnings = {})
+      : tier_(tier), warnings_(std::move(warnings)) {}
+  virtual ~PreparedPolicy() = default;
+  PreparedPolicy(const PreparedPolicy&) = delete;
+  PreparedPolicy& operator=(const PreparedPolicy&) = delete;
+
+  // The policy of one run. It refers to this object.
+  [[nodiscard]] virtual std::unique_ptr<RecoveryPolicy> start_run() = 0;
+
+  // The lowest of what its times rest on.
+  [[nodiscard]] Tier tier() const { return tier_; }
+  // Something to know: what does not fit into memory.
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  Tier tier_;
+  std::vector<std::string> warnings_;
+};
+
+// A policy with its options, which does not know a job yet.
 class PolicySetup {
  public:
   virtual ~PolicySetup() = default;
@@ -24,17 +51,9 @@ class PolicySetup {
   // The options: for reading, echoing and describing. They refer to this object.
   [[nodiscard]] virtual config::Fields fields() = 0;
 
-  // Whether the options make sense, for this job. Error::where is a pointer from the options, or empty.
-  // `job` must outlive this object.
-  [[nodiscard]] virtual Status prepare(const JobModel& job) = 0;
-
-  // REQUIRES: prepare() succeeded, here and for all that follow. The policy refers to this object.
-  [[nodiscard]] virtual std::unique_ptr<RecoveryPolicy> make() = 0;
-
-  // Something to know: what does not fit into memory.
-  [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
-  // The lowest of what its times rest on.
-  [[nodiscard]] virtual Tier tier() const = 0;
+  // Fails where the options make no sense for this job, with a place that is a pointer from the options, or
+  // empty. `job` must outlive the result; this object need not.
+  [[nodiscard]] virtual Result<std::unique_ptr<PreparedPolicy>> prepare(const JobModel& job) const = 0;
 };
 
 struct PolicyInfo {
@@ -43,7 +62,7 @@ struct PolicyInfo {
   std::unique_ptr<PolicySetup> (*make)();
 };
 
-#define GOODPUT_POLICY(name) PolicyInfo name##_policy();
+#define GOODPUT_POLICY(name) PolicyInfo policy_##name();
 #include "models/policy/policies.def"
 #undef GOODPUT_POLICY
 
@@ -52,5 +71,45 @@ struct PolicyInfo {
 
 // Fails, with did-you-mean, on an unknown name.
 [[nodiscard]] Result<PolicyInfo> find_policy(std::string_view name);
+
+// ---- For the files of policies.
+
+// `starter`: () -> std::unique_ptr<RecoveryPolicy>. It owns what is kept for all runs.
+template <typename StartRun>
+[[nodiscard]] std::unique_ptr<PreparedPolicy> prepared_policy(Tier tier, std::vector<std::string> warnings,
+                                                              StartRun starter) {
+  class Prepared final : public PreparedPolicy {
+   public:
+    Prepared(Tier tier, std::vector<std::string> warnings, StartRun starter)
+        : PreparedPolicy(tier, std::move(warnings)), starter_(std::move(starter)) {}
+    [[nodiscard]] std::unique_ptr<RecoveryPolicy> start_run() override { return starter_(); }
+
+   private:
+    StartRun starter_;
+  };
+  return std::make_unique<Prepared>(tier, std::move(warnings), std::move(starter));
+}
+
+// What PolicySetup::prepare() returns, of these options and a job.
+template <typename Options>
+using PreparePolicy = Result<std::unique_ptr<PreparedPolicy>> (*)(const Options&, const JobModel&);
+
+// REQUIRES: config_fields(Options&).
+template <typename Options>
+[[nodiscard]] std::unique_ptr<PolicySetup> policy_setup(Options defaults, PreparePolicy<Options> maker) {
+  class Setup final : public PolicySetup {
+   public:
+    Setup(Options options, PreparePolicy<Options> maker) : options_(std::move(options)), maker_(maker) {}
+    [[nodiscard]] config::Fields fields() override { return config_fields(options_); }
+    [[nodiscard]] Result<std::unique_ptr<PreparedPolicy>> prepare(const JobModel& job) const override {
+      return maker_(options_, job);
+    }
+
+   private:
+    Options options_;
+    PreparePolicy<Options> maker_;
+  };
+  return std::make_unique<Setup>(std::move(defaults), maker);
+}
 
 }  // namespace goodput

@@ -11,6 +11,11 @@ constexpr std::int64_t kMostSteps = 1'000'000'000;
 
 }  // namespace
 
+config::Fields joined(config::Fields first, const config::Fields& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
 config::Fields config_fields(RestartTiming& timing) {
   return {{"detect_s", Need::kOptional, config::number(timing.detect, kPolicySeconds, from_seconds(1)),
            "until a loss is noticed"},

@@ -19,6 +19,9 @@ namespace goodput {
 inline constexpr config::Range kPolicySeconds = config::between(0, 1e7);
 inline constexpr config::Range kPolicyGbPerS = config::between(1e-3, 1e12);
 
+// The fields of an object that has those of several structs.
+[[nodiscard]] config::Fields joined(config::Fields first, const config::Fields& more);
+
 // What it takes to start a job again.
 struct RestartTiming {
   SimDuration detect = from_seconds(15);   // until a loss is noticed

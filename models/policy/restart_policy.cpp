@@ -1,23 +1,25 @@
 #include "models/policy/restart_policy.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace goodput {
 
-RestartPolicy::RestartPolicy(const JobModel& job, const RestartSettings& settings, TrainingSpeed& speed)
-    : job_(&job),
-      settings_(&settings),
-      speed_(&speed),
-      choice_(settings.slow_nodes),
-      bytes_(checkpoint_bytes(job, settings.checkpoint)) {}
+RestartPolicy::RestartPolicy(const RestartJob& job, RestartParts parts)
+    : job_(&job), parts_(std::move(parts)), choice_(job.options.slow_nodes) {
+  if (!parts_.store) parts_.store = std::make_unique<StorageCheckpoints>(*job.job, job.options.checkpoint);
+}
+
+std::int32_t RestartPolicy::wanted(std::int32_t available) const {
+  if (!parts_.fixed_nodes) return speed().usable(available);
+  return available >= *parts_.fixed_nodes ? *parts_.fixed_nodes : 0;
+}
 
 Response RestartPolicy::on_change(const JobView& job, const NodeChange& change) {
   if (!change.lost.empty()) {
-    if (job.is_training) note_trained();
-    note_loss(change);
+    if (job.is_training) parts_.store->note_trained();
+    parts_.store->note_loss(change);
   }
   if (is_waiting_) {
     return wanted(choice_.available(*job.members)) > 0 ? Response::kInterrupt : Response::kIgnore;
@@ -29,12 +31,10 @@ Response RestartPolicy::on_change(const JobView& job, const NodeChange& change) 
     gone_.insert(gone_.end(), change.lost.begin(), change.lost.end());
     return Response::kInterrupt;
   }
-  if (impact.offers && settings_->absorb == Absorb::kGathered && wake_at_ == kNoTime)
-    wake_at_ = job.now + settings_->gather;
-  return impact.slows ||
-                 (impact.offers && settings_->slow_nodes.action == SlowNodeAction::kSwap && slowest_ < 1)
-             ? Response::kAtStepEnd
-             : Response::kIgnore;
+  if (impact.offers && options().absorb == Absorb::kGathered && wake_at_ == kNoTime)
+    wake_at_ = job.now + options().gather;
+  const bool may_swap = impact.offers && options().slow_nodes.action == SlowNodeAction::kSwap && slowest_ < 1;
+  return impact.slows || may_swap ? Response::kAtStepEnd : Response::kIgnore;
 }
 
 Response RestartPolicy::on_wake(const JobView& job) {
@@ -47,16 +47,10 @@ Response RestartPolicy::on_wake(const JobView& job) {
 Course RestartPolicy::decide(const JobState& job) {
   find_left(job);
   if (has_begun_ && !is_waiting_ && !job.was_interrupted) {
-    if (!has_lost_) note_trained();
+    if (!has_lost_) parts_.store->note_trained();
     is_growing_ = is_growing_ && could_grow(job);  // who joined may be gone again
     if (!is_growing_ && keeps_its_nodes(job)) return train(job, Cause::kNone, ResumeFrom::kHere, {});
-    Course course = go_on(job, left_);
-    if (course.kind == Course::Kind::kTrain) {
-      settle();
-      if (settings_->absorb == Absorb::kGathered && wake_at_ == kNoTime && could_grow(job))
-        wake_at_ = job.now + settings_->gather;
-      return course;
-    }
+    if (std::optional<Course> course = go_on(job)) return *std::move(course);
   }
   return restart(job);
 }
@@ -74,13 +68,10 @@ void RestartPolicy::find_left(const JobState& job) {
 // Only speeds have changed, and nothing is done about that.
 bool RestartPolicy::keeps_its_nodes(const JobState& job) {
   if (has_lost_) return false;
-  const auto is_slow = [&](NodeId node) {
-    return job.members->speed(node) < settings_->slow_nodes.threshold;
-  };
-  if (settings_->slow_nodes.action == SlowNodeAction::kKeep ||
-      std::none_of(used_.begin(), used_.end(), is_slow))
-    return true;
-  if (settings_->slow_nodes.action == SlowNodeAction::kEvict) return false;
+  const SlowNodeRule& rule = options().slow_nodes;
+  const auto is_slow = [&](NodeId node) { return job.members->speed(node) < rule.threshold; };
+  if (rule.action == SlowNodeAction::kKeep || std::none_of(used_.begin(), used_.end(), is_slow)) return true;
+  if (rule.action == SlowNodeAction::kEvict) return false;
   choice_.choose(*job.members, node_count(), used_, chosen_);
   return chosen_ == used_;
 }
@@ -96,83 +87,91 @@ void RestartPolicy::settle() {
   gone_.clear();
 }
 
+std::optional<Course> RestartPolicy::go_on(const JobState& job) {
+  if (!parts_.regrouping) return std::nullopt;
+  std::optional<Regrouped> regrouped = parts_.regrouping->go_on({job, used_, left_, has_lost_});
+  if (!regrouped) return std::nullopt;
+  used_ = std::move(regrouped->nodes);
+  Course course = train(job, regrouped->grows ? Cause::kScaleUp : Cause::kReconfiguration, ResumeFrom::kHere,
+                        regrouped->phases);
+  settle();
+  if (options().absorb == Absorb::kGathered && wake_at_ == kNoTime && could_grow(job))
+    wake_at_ = job.now + options().gather;
+  return course;
+}
+
 Course RestartPolicy::wait(const JobState& job) {
-  if (!used_.empty()) note_stop(job, resume_level(), {});
+  const ResumeFrom from = parts_.store->resume_level();
+  if (!used_.empty()) parts_.store->note_stop({job, from, used_, {}});
   used_.clear();
   gone_.clear();
   is_waiting_ = true;
   is_growing_ = false;
   wake_at_ = kNoTime;
   std::int32_t least = 1;
-  while (least <= job_->most_nodes() && wanted(least) == 0) ++least;
+  while (least <= job_->job->most_nodes() && wanted(least) == 0) ++least;
   Course course;
   course.kind = Course::Kind::kWait;
-  course.from = resume_level();
-  course.reason = nodes_needed(settings_->slow_nodes, least);
+  course.from = from;
+  course.reason = nodes_needed(options().slow_nodes, least);
   return course;
 }
 
 Course RestartPolicy::restart(const JobState& job) {
   const std::int32_t count = wanted(choice_.available(*job.members));
   if (count == 0) return wait(job);
-  const bool is_first = !has_begun_;
   const bool saves = is_planned(job);
-  const ResumeFrom from = saves ? ResumeFrom::kHere : resume_level();
-  const SimDuration save = saves ? planned_save() : SimDuration{};
-  if (!used_.empty()) note_stop(job, from, left_);
+  const ResumeFrom from = saves ? ResumeFrom::kHere : parts_.store->resume_level();
+  const SimDuration save = saves ? parts_.store->planned_save(node_count()) : SimDuration{};
+  if (!used_.empty()) parts_.store->note_stop({job, from, used_, left_});
   choice_.choose(*job.members, count, left_, used_);
-  note_nodes();
-  Phases phases;
-  if (is_first) {
-    if (job_->start() == JobStart::kCold) phases.add(TimeBucket::kProgramStartup, settings_->timing.startup);
-  } else {
-    // It was not noticed before, even if those that are needed are there again by now.
-    if (has_lost_)
-      phases.add(TimeBucket::kInfrastructureRecovery, lost_at_ + settings_->timing.detect - job.now);
-    phases.add(TimeBucket::kCheckpointSave, save);
-    add_restart(from, phases);
-  }
+  if (parts_.regrouping) parts_.regrouping->place(used_);
+  const Phases phases = restart_phases(job, from, save);
+  const Cause cause = has_begun_ ? Cause::kRestart : Cause::kStart;
   has_begun_ = true;
   settle();
   wake_at_ = kNoTime;
-  Course course = train(job, is_first ? Cause::kStart : Cause::kRestart, from, phases);
+  Course course = train(job, cause, from, phases);
   course.saves = saves;
   return course;
 }
 
-void RestartPolicy::add_restart(ResumeFrom /*from*/, Phases& phases) const {
-  phases.add(TimeBucket::kProgramStartup, settings_->timing.startup);
-  phases.add(TimeBucket::kCheckpointRestore, bytes_ / settings_->checkpoint.read);
-}
-
-CheckpointRules RestartPolicy::checkpoint_rules(const StepTime& step) const {
-  const CheckpointSettings& settings = settings_->checkpoint;
-  return {CheckpointRule{}, checkpoint_rule(settings, save_times(), step, restart_time())};
-}
-
-SaveTimes RestartPolicy::save_times() const {
-  return whole_save_times(settings_->checkpoint, bytes_, node_count());
+// With the nodes in use, which are chosen already.
+Phases RestartPolicy::restart_phases(const JobState& job, ResumeFrom from, SimDuration save) const {
+  const RestartTiming& timing = options().timing;
+  Phases phases;
+  if (!has_begun_) {
+    if (job_->job->start() == JobStart::kCold) phases.add(TimeBucket::kProgramStartup, timing.startup);
+    return phases;
+  }
+  // It was not noticed before, even if those that are needed are there again by now.
+  if (has_lost_) phases.add(TimeBucket::kInfrastructureRecovery, lost_at_ + timing.detect - job.now);
+  phases.add(TimeBucket::kCheckpointSave, save);
+  if (parts_.swap && !is_waiting_)  // nodes that the job had to wait for were no spares
+    phases.add(TimeBucket::kElasticReinitialization, *parts_.swap);
+  else
+    phases.add(TimeBucket::kProgramStartup, timing.startup);
+  phases.add(TimeBucket::kCheckpointRestore, parts_.store->restore_time(from, node_count()));
+  return phases;
 }
 
 SimDuration RestartPolicy::restart_time() const {
-  Phases phases;
-  add_restart(ResumeFrom::kStorage, phases);
-  SimDuration total = settings_->timing.detect;
-  for (const Phase& phase : phases.all()) total += phase.duration;
-  return total;
+  const RestartTiming& timing = options().timing;
+  return timing.detect + parts_.swap.value_or(timing.startup) +
+         parts_.store->restore_time(ResumeFrom::kStorage, node_count());
 }
 
 Course RestartPolicy::train(const JobState& job, Cause cause, ResumeFrom from, const Phases& phases) {
   slowest_ = job.members->slowest(used_);
-  const StepTime& step = speed_->at(node_count(), job.step_from(from), slowest_);
+  const StepTime& step = speed().at(node_count(), job.step_from(from), slowest_);
   Course course;
   course.cause = cause;
   course.from = from;
   course.phases = phases;
   course.nodes = used_;
   course.samples_per_step = step.samples;
-  course.checkpoints = checkpoint_rules(step);
-  note_training(job.step_from(from), course.checkpoints);
+  course.checkpoints = parts_.store->rules(step, node_count(), restart_time());
+  parts_.store->note_training(job.step_from(from), course.checkpoints, used_);
   return course;
 }
 

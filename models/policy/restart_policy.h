@@ -1,111 +1,71 @@
 // Jobs that come back from a checkpoint: what DeepSpeed, Tutel, plain checkpoint-restart and others have in
 // common. A loss stops all nodes; once enough are there, processes start, load a checkpoint and train on.
+// Policies differ in the parts this one is put together from.
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <memory>
+#include <optional>
 #include <vector>
 
-#include "models/job/job_model.h"
-#include "models/job/training_speed.h"
-#include "models/policy/node_choice.h"
-#include "models/policy/policy_options.h"
+#include "models/policy/checkpoint_store.h"
+#include "models/policy/regrouping.h"
+#include "models/policy/restart_options.h"
 #include "sim/job/recovery_policy.h"
 
 namespace goodput {
 
-// What becomes of nodes that join while the job trains.
-enum class Absorb : std::uint8_t {
-  kAtRestart,  // they wait until something fails
-  kGathered,   // the job restarts with them, gather_s after the first of them joined
-};
-inline constexpr std::string_view kAbsorbNames[] = {"at_restart", "gathered"};
-
-struct RestartSettings {
-  RestartTiming timing{};
-  CheckpointSettings checkpoint{};
-  SlowNodeRule slow_nodes{};
-  Absorb absorb = Absorb::kAtRestart;
-  SimDuration gather = from_seconds(120);
+struct RestartParts {
+  // The job trains on exactly so many nodes, or waits; others are spares. None: on as many as it can use.
+  std::optional<std::int32_t> fixed_nodes{};
+  // Processes of spares are up: what new process groups with them take, in place of a start-up. None: there
+  // are no such spares.
+  std::optional<SimDuration> swap{};
+  // None: whole checkpoints in storage.
+  std::unique_ptr<CheckpointStore> store{};
+  // None: every loss means a restart.
+  std::unique_ptr<Regrouping> regrouping{};
 };
 
-class RestartPolicy : public RecoveryPolicy {
+class RestartPolicy final : public RecoveryPolicy {
  public:
-  // Keeps references.
-  RestartPolicy(const JobModel& job, const RestartSettings& settings, TrainingSpeed& speed);
+  // Keeps a reference.
+  RestartPolicy(const RestartJob& job, RestartParts parts);
 
-  [[nodiscard]] Response on_change(const JobView& job, const NodeChange& change) final;
-  [[nodiscard]] Response on_wake(const JobView& job) final;
-  [[nodiscard]] SimTime wake_at() const final { return wake_at_; }
-  [[nodiscard]] Course decide(const JobState& job) final;
-  [[nodiscard]] Pace pace(std::int64_t step) final { return speed_->pace(node_count(), step, slowest_); }
-
- protected:
-  // Of these many available nodes the job takes so many; 0: it waits. Less than the most that can be used
-  // where the policy insists on a number.
-  [[nodiscard]] virtual std::int32_t wanted(std::int32_t available) const {
-    return speed_->usable(available);
+  [[nodiscard]] Response on_change(const JobView& job, const NodeChange& change) override;
+  [[nodiscard]] Response on_wake(const JobView& job) override;
+  [[nodiscard]] SimTime wake_at() const override { return wake_at_; }
+  [[nodiscard]] Course decide(const JobState& job) override;
+  [[nodiscard]] Pace pace(std::int64_t step) override { return speed().pace(node_count(), step, slowest_); }
+  [[nodiscard]] std::vector<PolicyMetric> metrics(std::int64_t steps) const override {
+    return parts_.store->metrics(steps);
   }
-
-  // What becomes of copies in memory. Training went on with the nodes in use, as long as they were all there.
-  virtual void note_trained() {}
-  // Nodes are lost, used ones or not; after note_trained(), before anything is decided.
-  virtual void note_loss(const NodeChange& /*change*/) {}
-  // The nodes in use stop to restart, or to wait, from the checkpoint at that level. `left` are those of them
-  // whose memory can still be used.
-  virtual void note_stop(const JobState& /*job*/, ResumeFrom /*from*/, std::span<const NodeId> /*left*/) {}
-  // After the nodes of a (re)start were chosen: who holds what.
-  virtual void note_nodes() {}
-  // The nodes in use are to train on from that step.
-  virtual void note_training(std::int64_t /*step*/, const CheckpointRules& /*rules*/) {}
-
-  // Goes on without a restart, after a loss or with nodes that joined; kWait: it cannot. `left` are those of
-  // the nodes in use that may be used still and hold what they held. (A loss before it is done means a
-  // restart.)
-  [[nodiscard]] virtual Course go_on(const JobState& /*job*/, std::span<const NodeId> /*left*/) {
-    return {.kind = Course::Kind::kWait};
-  }
-
-  // The level to come back from, and the phases of it, behind the detection of the loss.
-  [[nodiscard]] virtual ResumeFrom resume_level() const { return ResumeFrom::kStorage; }
-  virtual void add_restart(ResumeFrom from, Phases& phases) const;
-  [[nodiscard]] virtual CheckpointRules checkpoint_rules(const StepTime& step) const;
-  // Of a checkpoint in storage, by the nodes in use.
-  [[nodiscard]] virtual SaveTimes save_times() const;
-  // Until everything is in storage, before a restart that is planned.
-  [[nodiscard]] virtual SimDuration planned_save() const { return save_times().total(); }
-
-  // A course with the nodes in use.
-  [[nodiscard]] Course train(const JobState& job, Cause cause, ResumeFrom from, const Phases& phases);
-
-  void use(std::span<const NodeId> nodes) { used_.assign(nodes.begin(), nodes.end()); }
-  [[nodiscard]] std::span<const NodeId> used() const { return used_; }
-  [[nodiscard]] std::int32_t node_count() const { return static_cast<std::int32_t>(used_.size()); }
-  [[nodiscard]] const NodeChoice& choice() const { return choice_; }
-  [[nodiscard]] bool has_lost() const { return has_lost_; }
-  [[nodiscard]] bool is_waiting() const { return is_waiting_; }
-  [[nodiscard]] const JobModel& job_model() const { return *job_; }
-  [[nodiscard]] const RestartSettings& settings() const { return *settings_; }
-  [[nodiscard]] TrainingSpeed& speed() const { return *speed_; }
-  [[nodiscard]] Bytes bytes() const { return bytes_; }
 
  private:
-  void find_left(const JobState& job);
-  [[nodiscard]] bool keeps_its_nodes(const JobState& job);
+  // Of these many available nodes the job takes so many; 0: it waits.
+  [[nodiscard]] std::int32_t wanted(std::int32_t available) const;
   [[nodiscard]] bool could_grow(const JobView& job) const {
     return wanted(choice_.available(*job.members)) > node_count();
   }
+  void find_left(const JobState& job);
+  [[nodiscard]] bool keeps_its_nodes(const JobState& job);
   [[nodiscard]] bool is_planned(const JobState& job) const;
+  [[nodiscard]] std::optional<Course> go_on(const JobState& job);
   [[nodiscard]] Course restart(const JobState& job);
+  [[nodiscard]] Phases restart_phases(const JobState& job, ResumeFrom from, SimDuration save) const;
   [[nodiscard]] Course wait(const JobState& job);
   void settle();
-  [[nodiscard]] SimDuration restart_time() const;  // detection included
+  // A course with the nodes in use.
+  [[nodiscard]] Course train(const JobState& job, Cause cause, ResumeFrom from, const Phases& phases);
+  [[nodiscard]] SimDuration restart_time() const;  // from a loss on, with running spares where there are any
 
-  const JobModel* job_;
-  const RestartSettings* settings_;
-  TrainingSpeed* speed_;
+  [[nodiscard]] const RestartOptions& options() const { return job_->options; }
+  [[nodiscard]] TrainingSpeed& speed() const { return *job_->speed; }
+  [[nodiscard]] std::int32_t node_count() const { return static_cast<std::int32_t>(used_.size()); }
+
+  const RestartJob* job_;
+  RestartParts parts_;  // with a store
   NodeChoice choice_;
-  Bytes bytes_;  // of a whole checkpoint
   std::vector<NodeId> used_;
   std::vector<NodeId> gone_;    // of those in use, lost since; some may be back, with nothing
   std::vector<NodeId> left_;    // the others, but for those evicted; memory of decide()
@@ -118,5 +78,10 @@ class RestartPolicy : public RecoveryPolicy {
   bool is_growing_ = false;  // those that joined have been gathered
   SimTime wake_at_ = kNoTime;
 };
+
+// The policy of one setting of `parts`: how a prepared policy starts its runs. REQUIRES: `job` stays.
+[[nodiscard]] inline std::unique_ptr<RecoveryPolicy> restarting(const RestartJob& job, RestartParts parts) {
+  return std::make_unique<RestartPolicy>(job, std::move(parts));
+}
 
 }  // namespace goodput

@@ -27,31 +27,32 @@ Error at_failures(const Scenario& scenario, const Error& error) {
   return {fmt::format("{} /failures{}", scenario.file, error.where), error.what};
 }
 
-Result<std::unique_ptr<PolicySetup>> prepared(const Scenario& scenario, const ScenarioPolicy& policy,
-                                              const JobModel& job) {
-  GOODPUT_TRY(std::unique_ptr<PolicySetup> setup, make_policy(scenario, policy));
-  if (const Status status = setup->prepare(job); !status) return at_policy(scenario, policy, status.error());
-  return setup;
+Result<std::unique_ptr<PreparedPolicy>> prepare(const Scenario& scenario, const ScenarioPolicy& policy,
+                                                const JobModel& job) {
+  GOODPUT_TRY(const std::unique_ptr<PolicySetup> setup, make_policy(scenario, policy));
+  auto prepared = setup->prepare(job);
+  if (!prepared) return at_policy(scenario, policy, prepared.error());
+  return prepared;
 }
 
-Result<JobResult> run_trial(const Scenario& scenario, const SimulationInputs& inputs, PolicySetup& setup,
-                            std::uint64_t seed, std::uint64_t trial, JobLog* log) {
+Result<JobResult> run_trial(const Scenario& scenario, const SimulationInputs& inputs,
+                            PreparedPolicy& prepared, std::uint64_t seed, std::uint64_t trial, JobLog* log) {
   auto failures = make_failure_model(scenario.failures, inputs.failures, seed, trial);
   if (!failures) return at_failures(scenario, failures.error());
-  const std::unique_ptr<RecoveryPolicy> policy = setup.make();
+  const std::unique_ptr<RecoveryPolicy> policy = prepared.start_run();
   return run_job(scenario.goal(), inputs.prices, **failures, *policy, log);
 }
 
 // A thread's own: every policy with what it has found out so far.
-using Setups = std::vector<std::unique_ptr<PolicySetup>>;
+using Policies = std::vector<std::unique_ptr<PreparedPolicy>>;
 
-Result<Setups> prepare_all(const Scenario& scenario, const JobModel& job) {
-  Setups setups;
+Result<Policies> prepare_all(const Scenario& scenario, const JobModel& job) {
+  Policies policies;
   for (const ScenarioPolicy& policy : scenario.policies) {
-    GOODPUT_TRY(std::unique_ptr<PolicySetup> setup, prepared(scenario, policy, job));
-    setups.push_back(std::move(setup));
+    GOODPUT_TRY(std::unique_ptr<PreparedPolicy> prepared, prepare(scenario, policy, job));
+    policies.push_back(std::move(prepared));
   }
-  return setups;
+  return policies;
 }
 
 // Trials x policies, split over threads.
@@ -68,8 +69,8 @@ class Runs {
     const auto useful = static_cast<unsigned>(std::min<std::int64_t>(options_.trials, UINT_MAX));
     const unsigned threads = std::clamp(options_.jobs, 1U, useful);
     for (unsigned thread = 0; thread < threads; ++thread) {
-      GOODPUT_TRY(Setups setups, prepare_all(scenario_, *inputs_.job));
-      setups_.push_back(std::move(setups));
+      GOODPUT_TRY(Policies policies, prepare_all(scenario_, *inputs_.job));
+      policies_.push_back(std::move(policies));
     }
     const auto trials = static_cast<std::size_t>(options_.trials);
     const std::size_t round = std::max<std::size_t>(1, std::min(kRound, (trials + 19) / 20));
@@ -84,16 +85,18 @@ class Runs {
   [[nodiscard]] const std::vector<TrialSummary>& of_policy(std::size_t policy) const {
     return results_[policy];
   }
-  [[nodiscard]] const PolicySetup& setup(std::size_t policy) const { return *setups_.front()[policy]; }
+  [[nodiscard]] const PreparedPolicy& prepared(std::size_t policy) const {
+    return *policies_.front()[policy];
+  }
 
  private:
   Status run_round(std::size_t begin, std::size_t end) {
-    const auto threads = static_cast<unsigned>(setups_.size());
+    const auto threads = static_cast<unsigned>(policies_.size());
     std::vector<std::optional<Error>> errors(end - begin);
     parallel_chunks(threads, threads, [&](std::size_t first, std::size_t last) {
       for (std::size_t thread = first; thread < last; ++thread) {
         for (std::size_t trial = begin + thread; trial < end; trial += threads)
-          errors[trial - begin] = run_one(trial, setups_[thread]);
+          errors[trial - begin] = run_one(trial, policies_[thread]);
       }
     });
     for (std::optional<Error>& error : errors) {
@@ -102,9 +105,9 @@ class Runs {
     return Ok{};
   }
 
-  std::optional<Error> run_one(std::size_t trial, Setups& setups) {
-    for (std::size_t policy = 0; policy < setups.size(); ++policy) {
-      auto result = run_trial(scenario_, inputs_, *setups[policy], options_.seed, trial, nullptr);
+  std::optional<Error> run_one(std::size_t trial, Policies& policies) {
+    for (std::size_t policy = 0; policy < policies.size(); ++policy) {
+      auto result = run_trial(scenario_, inputs_, *policies[policy], options_.seed, trial, nullptr);
       if (!result) return std::move(result).error();
       results_[policy][trial] = summarize(*result);
     }
@@ -114,7 +117,7 @@ class Runs {
   const Scenario& scenario_;
   const SimulationInputs& inputs_;
   const SimulationOptions& options_;
-  std::vector<Setups> setups_;                      // by thread
+  std::vector<Policies> policies_;                  // by thread
   std::vector<std::vector<TrialSummary>> results_;  // by policy, then trial
 };
 
@@ -131,8 +134,8 @@ Result<Simulation> simulate(const Scenario& scenario, const SimulationInputs& in
     PolicyOutcome outcome = outcome_of(runs.of_policy(i));
     outcome.name = scenario.policies[i].name;
     outcome.policy = scenario.policies[i].policy;
-    outcome.warnings = runs.setup(i).warnings();
-    outcome.tier = runs.setup(i).tier();
+    outcome.warnings = runs.prepared(i).warnings();
+    outcome.tier = runs.prepared(i).tier();
     simulation.lowest_tier = lowest(simulation.lowest_tier, outcome.tier);
     simulation.policies.push_back(std::move(outcome));
   }
@@ -148,9 +151,9 @@ Result<Simulation> simulate(const Scenario& scenario, const SimulationInputs& in
 
 Result<JobLog> record_run(const Scenario& scenario, const SimulationInputs& inputs,
                           const ScenarioPolicy& policy, std::uint64_t seed, std::uint64_t trial) {
-  GOODPUT_TRY(const std::unique_ptr<PolicySetup> setup, prepared(scenario, policy, *inputs.job));
+  GOODPUT_TRY(const std::unique_ptr<PreparedPolicy> prepared, prepare(scenario, policy, *inputs.job));
   JobLog log;
-  GOODPUT_TRY(const JobResult unused, run_trial(scenario, inputs, *setup, seed, trial, &log));
+  GOODPUT_TRY(const JobResult unused, run_trial(scenario, inputs, *prepared, seed, trial, &log));
   static_cast<void>(unused);
   return log;
 }

@@ -54,10 +54,7 @@ std::string round_elastic_options(const std::string& more) {
 }
 
 PolicyCase::PolicyCase(const std::string& policy, const std::string& options, JobPointer job)
-    : job_(std::move(job)), setup_(value_of(read_policy(policy, options))) {
-  const Status status = setup_->prepare(*job_);
-  REQUIRE_MESSAGE(status, (status ? "" : status.error().message()));
-}
+    : job_(std::move(job)), prepared_(value_of(value_of(read_policy(policy, options))->prepare(*job_))) {}
 
 JobResult PolicyCase::run(const JobGoal& goal, const NodeEvents& events, JobLog* log) {
   ScriptedFailures failures(events);
@@ -65,7 +62,7 @@ JobResult PolicyCase::run(const JobGoal& goal, const NodeEvents& events, JobLog*
 }
 
 JobResult PolicyCase::run(const JobGoal& goal, FailureModel& failures, JobLog* log) {
-  const std::unique_ptr<RecoveryPolicy> policy = setup_->make();
+  const std::unique_ptr<RecoveryPolicy> policy = prepared_->start_run();
   return run_job(goal, {}, failures, *policy, log);
 }
 
@@ -78,8 +75,8 @@ SimDuration PolicyCase::step(std::int32_t nodes) {
 std::string refusal(const std::string& policy, const std::string& options, const JobModel& job) {
   auto setup = read_policy(policy, options);
   if (!setup) return setup.error().message();
-  const Status status = (*setup)->prepare(job);
-  return status ? "" : status.error().where + ": " + status.error().what;
+  const auto prepared = (*setup)->prepare(job);
+  return prepared ? "" : prepared.error().where + ": " + prepared.error().what;
 }
 
 SimDuration time_in(const JobResult& result, TimeBucket bucket) {

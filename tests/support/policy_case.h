@@ -43,7 +43,7 @@ inline constexpr const char* kRoundMigration =
 [[nodiscard]] std::string round_options(const std::string& more = "");
 [[nodiscard]] std::string round_elastic_options(const std::string& more = "");
 
-// A policy set up for a job.
+// A policy prepared for a job.
 class PolicyCase {
  public:
   // REQUIRES: options that are fine.
@@ -55,11 +55,11 @@ class PolicyCase {
   [[nodiscard]] SimDuration step(std::int32_t nodes);
 
   [[nodiscard]] const JobModel& job() const { return *job_; }
-  [[nodiscard]] PolicySetup& setup() { return *setup_; }
+  [[nodiscard]] const PreparedPolicy& prepared() const { return *prepared_; }
 
  private:
   JobPointer job_;
-  std::unique_ptr<PolicySetup> setup_;
+  std::unique_ptr<PreparedPolicy> prepared_;
 };
 
 // What reading the options, or setting the policy up, says against them; "" when they are fine.

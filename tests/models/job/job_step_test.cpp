@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string>
 
 #include "models/cost/cost_models.h"
@@ -209,7 +210,7 @@ TEST_CASE("moe step: settings scale what they say") {
   const MoeStepModel model(plan, cost);
   const LayerLoads loads = {{3, 1}};
   const StepTime plain = timed(model.expert_parallel(2, 2, loads));
-  const StepTime constant = timed(model.expert_parallel(2, 2, loads, {.step_overhead_s = 0.125}));
+  const StepTime constant = timed(model.expert_parallel(2, 2, loads, {.step_overhead = std::chrono::milliseconds{125}}));
   CHECK(constant.step == plain.step + std::chrono::milliseconds(125));
   CHECK(constant.forward_backward == plain.forward_backward);
   // Twice as fast: half of the experts' and the all-to-alls' time goes.

@@ -206,7 +206,7 @@ TEST_CASE("migration: time is detection, regrouping, planning and the busiest no
   CHECK(migration.peaks.sent == 2);
   CHECK(migration.peaks.received == 3);
   const MigrationTiming timing{
-      .detect_s = 12, .regroup_s = 8, .plan_s = 0.5, .transfer_setup_s = 2, .node_gb_per_s = 0.5};
+      .detect = 12s, .regroup = 8s, .plan = 500ms, .transfer_setup = 2s, .node = BytesPerSecond{0.5e9}};
   // Node 2 receives 3 x 100 MB at 0.5 GB/s: 0.6 s.
   const MigrationTime time = migration_time(migration, Bytes{100'000'000}, timing);
   CHECK(time.detect == 12s);

@@ -107,13 +107,13 @@ TEST_CASE("ds policy: experts with pipeline stages are refused, not timed wrongl
 
 TEST_CASE("ds policy: what does not fit into memory is a warning") {
   PolicyCase fits("ds", "{}");
-  CHECK(fits.setup().warnings().empty());
+  CHECK(fits.prepared().warnings().empty());
   TrainingPlan plan = gpt_s_plan(10);
   plan.cluster.gpu.memory = Bytes{std::int64_t{4} << 30};
   PolicyCase ds("ds", "{}", job_of(plan));
-  CHECK(ds.setup().warnings().size() == 1);
+  CHECK(ds.prepared().warnings().size() == 1);
   PolicyCase lazarus("lazarus", "{}", job_of(plan));
-  CHECK(lazarus.setup().warnings().size() == 2);  // and it writes no checkpoints
+  CHECK(lazarus.prepared().warnings().size() == 2);  // and it writes no checkpoints
 }
 
 }  // namespace goodput::testing

@@ -11,7 +11,7 @@ namespace goodput::testing {
 namespace {
 
 LazarusPlans plans_of(const JobModel& job, std::int32_t slots = 6,
-                      const MigrationTiming& timing = {15, 10, 0.1, 2, 1}) {
+                      const MigrationTiming& timing = {.node = BytesPerSecond{1e9}}) {
   LazarusPlacement placement;
   placement.slots_per_gpu = slots;
   placement.min_replicas = 1;

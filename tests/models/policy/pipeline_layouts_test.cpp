@@ -79,7 +79,7 @@ TEST_CASE("pipeline layouts: a slow node slows all, and a constant comes once a 
   CHECK(layouts.at(10, 0.5).time.step > healthy);
   CHECK(layouts.at(10, 1).time.step == healthy);  // as before
   StepSettings settings;
-  settings.step_overhead_s = 0.5;
+  settings.step_overhead = std::chrono::milliseconds{500};
   CHECK(PipelineLayouts(*job, 2, settings).at(10, 1).time.step == healthy + std::chrono::milliseconds{500});
 }
 

@@ -4,25 +4,20 @@
 // restart; with "absorb": "gathered" they get shards from others, after a loss or gather_s after they joined.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "models/migration/expert_migration.h"
-#include "models/policy/restart_setup.h"
+#include "models/policy/expert_parallel.h"
 
 namespace goodput {
 
-class FaultTolerantSetup : public ExpertParallelSetup {
- public:
-  FaultTolerantSetup();
-  [[nodiscard]] config::Fields fields() override;
-  [[nodiscard]] Status prepare(const JobModel& job) override;
-  [[nodiscard]] std::unique_ptr<RecoveryPolicy> make() override;
-
- private:
-  MigrationTiming migration_;
-  Bytes shard_{};  // the experts of one node of a group, with their optimizer states
+struct ShardGroupsOptions {
+  ExpertParallelOptions groups{.restart = {.checkpoint = {.interval_steps = 250}}};
+  MigrationTiming migration{};
 };
+[[nodiscard]] config::Fields config_fields(ShardGroupsOptions& options);
+
+[[nodiscard]] Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOptions& options,
+                                                                           const JobModel& job);
 
 }  // namespace goodput

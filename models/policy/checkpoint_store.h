@@ -1,0 +1,76 @@
+// Where the checkpoints of a job that restarts lie: a part of RestartPolicy (models/policy/restart_policy.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/job/job_model.h"
+#include "models/policy/policy_options.h"
+#include "sim/job/recovery_policy.h"
+
+namespace goodput {
+
+// The nodes in use stop, to restart or to wait.
+struct Stop {
+  const JobState& job;
+  ResumeFrom from = ResumeFrom::kStorage;  // the job comes back from here
+  std::span<const NodeId> used;            // until now
+  std::span<const NodeId> left;            // of these, those whose memory can still be used
+};
+
+class CheckpointStore {
+ public:
+  virtual ~CheckpointStore() = default;
+
+  // Which checkpoint the job would come back from now, and how long `nodes` nodes take to load it.
+  [[nodiscard]] virtual ResumeFrom resume_level() const { return ResumeFrom::kStorage; }
+  [[nodiscard]] virtual SimDuration restore_time(ResumeFrom from, std::int32_t nodes) const = 0;
+
+  // How `nodes` nodes save while they train with such steps. `restart`: from a loss until training goes on.
+  [[nodiscard]] virtual CheckpointRules rules(const StepTime& step, std::int32_t nodes,
+                                              SimDuration restart) const = 0;
+  // Until everything is in storage, before a restart that is planned.
+  [[nodiscard]] virtual SimDuration planned_save(std::int32_t nodes) const = 0;
+
+  // What happens to the nodes, for stores whose copies are in them.
+  virtual void note_trained() {}                         // with the nodes in use, up to now
+  virtual void note_loss(const NodeChange& /*lost*/) {}  // in use or not; before anything is decided
+  virtual void note_stop(const Stop& /*stop*/) {}
+  // The nodes in use, ascending, are to train on from that step.
+  virtual void note_training(std::int64_t /*step*/, const CheckpointRules& /*rules*/,
+                             std::span<const NodeId> /*used*/) {}
+
+  // What the run showed; `steps` counted in the end.
+  [[nodiscard]] virtual std::vector<PolicyMetric> metrics(std::int64_t /*steps*/) const { return {}; }
+};
+
+// Whole checkpoints in storage that all nodes share.
+class StorageCheckpoints final : public CheckpointStore {
+ public:
+  // Keeps a reference to the settings.
+  StorageCheckpoints(const JobModel& job, const CheckpointSettings& settings)
+      : settings_(&settings), bytes_(checkpoint_bytes(job, settings)) {}
+
+  [[nodiscard]] SimDuration restore_time(ResumeFrom /*from*/, std::int32_t /*nodes*/) const override {
+    return bytes_ / settings_->read;
+  }
+  [[nodiscard]] CheckpointRules rules(const StepTime& step, std::int32_t nodes,
+                                      SimDuration restart) const override {
+    return {CheckpointRule{}, checkpoint_rule(*settings_, save_times(nodes), step, restart)};
+  }
+  [[nodiscard]] SimDuration planned_save(std::int32_t nodes) const override {
+    return save_times(nodes).total();
+  }
+  [[nodiscard]] Bytes bytes() const { return bytes_; }  // of one
+
+ private:
+  [[nodiscard]] SaveTimes save_times(std::int32_t nodes) const {
+    return whole_save_times(*settings_, bytes_, nodes);
+  }
+
+  const CheckpointSettings* settings_;
+  Bytes bytes_;
+};
+
+}  // namespace goodput

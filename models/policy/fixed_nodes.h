@@ -1,0 +1,17 @@
+// Jobs that train on a fixed number of nodes: others that are held are spares, and without enough of them the
+// job waits (RestartParts::fixed_nodes).
+#pragma once
+
+#include <cstdint>
+
+#include "models/policy/restart_options.h"
+
+namespace goodput {
+
+// 0: as many as the plan's GPUs take.
+[[nodiscard]] config::Field fixed_nodes_field(std::int32_t& nodes);
+
+// How many nodes that is. Fails, with a pointer to the field, where whole replicas do not fill them.
+[[nodiscard]] Result<std::int32_t> fixed_nodes(std::int32_t nodes, const RestartJob& restarts);
+
+}  // namespace goodput

@@ -1,0 +1,47 @@
+// The options of policies that restart from checkpoints (models/policy/restart_policy.h), and what such a
+// policy finds out about its job before any run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "models/job/job_model.h"
+#include "models/job/training_speed.h"
+#include "models/policy/node_choice.h"
+#include "models/policy/policy_options.h"
+
+namespace goodput {
+
+// What becomes of nodes that join while the job trains.
+enum class Absorb : std::uint8_t {
+  kAtRestart,  // they wait until something fails
+  kGathered,   // the job restarts with them, gather_s after the first of them joined
+};
+inline constexpr std::string_view kAbsorbNames[] = {"at_restart", "gathered"};
+
+struct RestartOptions {
+  RestartTiming timing{};
+  CheckpointSettings checkpoint{};
+  SlowNodeRule slow_nodes{};
+  Absorb absorb = Absorb::kAtRestart;
+  SimDuration gather = from_seconds(120);
+  StepSettings step{};
+  Tier tier = Tier::kAssumed;
+};
+[[nodiscard]] config::Fields config_fields(RestartOptions& options);
+
+// A job and how fast it trains, kept for all runs of a policy.
+struct RestartJob {
+  const JobModel* job = nullptr;
+  RestartOptions options{};  // `tier` is the lowest that step times rest on, too
+  std::unique_ptr<TrainingSpeed> speed{};
+};
+
+// Fails where the job does not fit its cluster, and where its steps cannot be timed. `job` must outlive it.
+[[nodiscard]] Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& options,
+                                             std::unique_ptr<TrainingSpeed> speed);
+// With the plan's own replicas.
+[[nodiscard]] Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& options);
+
+}  // namespace goodput
