@@ -83,9 +83,9 @@ class CheckpointCommand final : public Command {
   // What the options say, of this model.
   [[nodiscard]] Result<PartialCheckpoint> partial_checkpoint(const CheckpointModel& model) const {
     PartialCheckpoint checkpoint;
-    GOODPUT_TRY(checkpoint.sharding, choose<Sharding>("--sharding", sharding_, kShardingNames));
+    GOODPUT_TRY(checkpoint.sharding, choose<Sharding>("--sharding", "sharding", sharding_, kShardingNames));
     GOODPUT_TRY(checkpoint.selection,
-                choose<ExpertSelection>("--selection", selection_, kExpertSelectionNames));
+                choose<ExpertSelection>("--selection", "selection", selection_, kExpertSelectionNames));
     if (model.experts == 0) GOODPUT_TRY_STATUS(check_without_experts(model));
     GOODPUT_TRY(checkpoint.k.persist, k_of("--pec-k", pec_k_, model.experts, model));
     GOODPUT_TRY(checkpoint.k.snapshot, k_of("--snapshot-k", snapshot_k_, checkpoint.k.persist, model));

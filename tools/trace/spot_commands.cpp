@@ -22,16 +22,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-template <typename Choice>
-Result<std::optional<Choice>> parse_choice(const std::string& word, std::string_view option,
-                                           std::span<const std::string_view> names) {
-  if (word.empty()) return std::optional<Choice>();
-  const auto found = std::find(names.begin(), names.end(), word);
-  if (found != names.end()) return std::optional(static_cast<Choice>(found - names.begin()));
-  return Error{"", fmt::format("{}: {} is none of {}{}", option, in_quotes(word), fmt::join(names, ", "),
-                               did_you_mean(word, names))};
-}
-
 std::string_view name_of(SpotMeaning meaning) {
   return kSpotMeaningNames[static_cast<std::size_t>(meaning)];
 }
@@ -138,8 +128,14 @@ void add_spot_options(Options& options, SpotWords& words) {
 
 Result<SpotOptions> spot_options(const SpotWords& words) {
   SpotOptions options;
-  GOODPUT_TRY(options.polarity, parse_choice<SpotPolarity>(words.polarity, "--polarity", kSpotPolarityNames));
-  GOODPUT_TRY(options.meaning, parse_choice<SpotMeaning>(words.meaning, "--meaning", kSpotMeaningNames));
+  if (!words.polarity.empty()) {
+    GOODPUT_TRY(options.polarity,
+                choose<SpotPolarity>("--polarity", "polarity", words.polarity, kSpotPolarityNames));
+  }
+  if (!words.meaning.empty()) {
+    GOODPUT_TRY(options.meaning,
+                choose<SpotMeaning>("--meaning", "meaning", words.meaning, kSpotMeaningNames));
+  }
   return options;
 }
 
