@@ -166,7 +166,8 @@ TEST_CASE("recovery policies: names are found, and wrong ones answered") {
   const auto unknown = find_policy("lazerus");
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().message() ==
-        "no policy \"lazerus\"; did you mean \"lazarus\"?; goodput list policies shows all");
+        "no policy \"lazerus\"; did you mean \"lazarus\"?; known: lazarus, ds, ds_ft, tutel, tutel_ft, "
+        "pec, checkpoint, gemini, hot_spare, oobleck");
   for (const PolicyInfo& info : recovery_policies()) {
     CHECK(!info.summary.empty());
     CHECK(info.make()->fields().size() > 3);
