@@ -196,7 +196,7 @@ TEST_CASE("trace convert: errors leave the output as it was") {
         ".json.gz, .log, .log.gz, .csv, "
         ".csv.gz or give --to");
   CHECK(error_of({"trace", "convert", file.path(), "out.txt", "--to", "cvs"}) ==
-        "error: --to: cannot write format \"cvs\"; did you mean \"csv\"?; can write parquet, chrome, "
+        "error: --to: no writable op trace format \"cvs\"; did you mean \"csv\"?; known: parquet, chrome, "
         "raw_log, csv");
   CHECK(out.content() == "old");
   CHECK(file.content() == kTrace);
