@@ -207,8 +207,11 @@ class ListCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_list_command() {
-  return std::make_unique<ListCommand>();
+CommandInfo command_list() {
+  return {.name = "list",
+          .summary = "what is built in, one line each",
+          .example = "goodput list formats",
+          .make = make_command<ListCommand>};
 }
 
 }  // namespace goodput

@@ -91,12 +91,12 @@ Cost RooflineCost::collective(const CollectiveCall& call) const {
 }
 
 CostModelInfo cost_model_roofline() {
-  return {.name = "roofline",
-          .summary = "FLOPs and bytes against the GPU's ratings; latency and bandwidth of links",
-          .make = [](const CostInputs& inputs) -> Result<std::unique_ptr<CostModel>> {
-            return std::unique_ptr<CostModel>(
-                std::make_unique<RooflineCost>(inputs.cluster, inputs.roofline));
-          }};
+  return {
+      .name = "roofline",
+      .summary = "FLOPs and bytes against the GPU's ratings; latency and bandwidth of links",
+      .make = [](const CostInputs& inputs) -> Result<std::unique_ptr<CostModel>> {
+        return std::unique_ptr<CostModel>(std::make_unique<RooflineCost>(inputs.cluster, inputs.roofline));
+      }};
 }
 
 }  // namespace goodput

@@ -174,8 +174,15 @@ class CheckpointCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_checkpoint_command() {
-  return std::make_unique<CheckpointCommand>();
+CommandInfo command_checkpoint() {
+  return {
+      .name = "checkpoint",
+      .summary = "how large a model's checkpoints are, whole, partial and sharded, and what they cost a run",
+      .example =
+          "goodput checkpoint configs/models/gpt2-moe-small.json --pec-k 1 --sharding adps\n"
+          "  goodput checkpoint configs/models/gpt-s.json --bytes-per-param 14 --pec-k 2 --interval 50 "
+          "--faults 1200,3400:5",
+      .make = make_command<CheckpointCommand>};
 }
 
 }  // namespace goodput

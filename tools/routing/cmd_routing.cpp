@@ -208,8 +208,14 @@ class RoutingCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_routing_command() {
-  return std::make_unique<RoutingCommand>();
+CommandInfo command_routing() {
+  return {
+      .name = "routing",
+      .summary = "how unevenly a router loads its experts, and how fast that changes; traces with such loads",
+      .example =
+          "goodput routing info loads.csv.gz --layers 0-11 --top 8 --iteration 201\n"
+          "  goodput routing synth configs/routing/smartmoe-like.json --out loads.csv.gz --seed 1",
+      .make = make_command<RoutingCommand>};
 }
 
 }  // namespace goodput

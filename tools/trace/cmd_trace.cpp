@@ -202,8 +202,13 @@ class TraceCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_trace_command() {
-  return std::make_unique<TraceCommand>();
+CommandInfo command_trace() {
+  return {.name = "trace",
+          .summary = "what a trace file holds; convert between formats",
+          .example =
+              "goodput trace info trace.parquet\n"
+              "  goodput trace convert trace.csv.gz trace.parquet",
+          .make = make_command<TraceCommand>};
 }
 
 }  // namespace goodput
