@@ -110,7 +110,9 @@ TEST_CASE("scenario: values can be changed, and added where they are missing") {
                                                    {"/policies/pec", "{}"}});
   CHECK(scenario.trials == 7);
   CHECK(scenario.start == JobStart::kRunning);
-  CHECK(std::get<ExponentialFailures>(scenario.failures[0]).lives.mtbf_hours == 2);
+  FailureConfig failures = scenario.failures[0];
+  CHECK(failures.model().name == "exponential");
+  CHECK(config::write(config_fields(failures)).at("mtbf_hours") == 2);
   CHECK(names_of(scenario) == std::vector<std::string>{"lazarus", "ds", "pec"});
   CHECK(json::parse(scenario.policies[1].options) == json{{"ep", 8}});
 }
