@@ -44,12 +44,9 @@ std::vector<Listed> names_and_summaries(std::span<Info> infos) {
 // ---- What is compiled in.
 
 Result<std::vector<Listed>> list_formats(const std::string& /*configs*/) {
-  const std::vector<OpTraceFormat> formats = op_trace_formats();
-  std::vector<Listed> listed = names_and_summaries(std::span(formats));
-  const std::vector<RoutingFormat> routing = routing_formats();
-  for (Listed& format : names_and_summaries(std::span(routing))) listed.push_back(std::move(format));
-  const std::vector<SpotFormat> spot = spot_formats();
-  for (Listed& format : names_and_summaries(std::span(spot))) listed.push_back(std::move(format));
+  std::vector<Listed> listed = names_and_summaries(op_trace_formats());
+  for (Listed& format : names_and_summaries(routing_formats())) listed.push_back(std::move(format));
+  for (Listed& format : names_and_summaries(spot_formats())) listed.push_back(std::move(format));
   return listed;
 }
 Result<std::vector<Listed>> list_schedules(const std::string& /*configs*/) {
@@ -59,8 +56,7 @@ Result<std::vector<Listed>> list_cost_models(const std::string& /*configs*/) {
   return names_and_summaries(cost_models());
 }
 Result<std::vector<Listed>> list_policies(const std::string& /*configs*/) {
-  const std::vector<PolicyInfo> policies = recovery_policies();
-  return names_and_summaries(std::span(policies));
+  return names_and_summaries(recovery_policies());
 }
 Result<std::vector<Listed>> list_failures(const std::string& /*configs*/) {
   return names_and_summaries(failure_models());
@@ -211,8 +207,11 @@ class ListCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_list_command() {
-  return std::make_unique<ListCommand>();
+CommandInfo command_list() {
+  return {.name = "list",
+          .summary = "what is built in, one line each",
+          .example = "goodput list formats",
+          .make = make_command<ListCommand>};
 }
 
 }  // namespace goodput

@@ -223,13 +223,23 @@ Cost CalibratedCost::collective(const CollectiveCall& call) const {
   return {inside->time.latency + inside->time.transfer, inside->tier};
 }
 
-Result<std::unique_ptr<CostModel>> make_calibrated_cost(const CostInputs& inputs) {
+namespace {
+
+Result<std::unique_ptr<CostModel>> make_calibrated(const CostInputs& inputs) {
   GOODPUT_TRY(const std::string path, calibration_path(inputs));
   GOODPUT_TRY(const Calibration calibration, read_calibration(path));
   if (const Status fits = check_machine(calibration, inputs.cluster); !fits)
     return config::Place{path, fits.error().where, {}}.error(fits.error().what);
   return std::unique_ptr<CostModel>(
       std::make_unique<CalibratedCost>(inputs.cluster, inputs.roofline, calibration));
+}
+
+}  // namespace
+
+CostModelInfo cost_model_calibrated() {
+  return {.name = "calibrated",
+          .summary = "measured tables, interpolated; the roofline where they end",
+          .make = make_calibrated};
 }
 
 }  // namespace goodput

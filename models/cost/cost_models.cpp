@@ -1,34 +1,24 @@
 #include "models/cost/cost_models.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <array>
-#include <string>
 #include <vector>
 
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 namespace goodput {
 
 std::span<const CostModelInfo> cost_models() {
-  static constexpr std::array kModels = {
-#define GOODPUT_COST_MODEL(maker, name, summary) CostModelInfo{name, summary, maker},
+  static const auto registered = registry_of("cost model", std::vector<CostModelInfo>{
+#define GOODPUT_COST_MODEL(name) cost_model_##name(),
 #include "models/cost/cost_models.def"
 #undef GOODPUT_COST_MODEL
-  };
-  return kModels;
+                                                           });
+  return registered;
 }
 
 Result<std::unique_ptr<CostModel>> make_cost_model(const CostInputs& inputs) {
-  std::vector<std::string_view> known;
-  for (const CostModelInfo& info : cost_models()) {
-    if (info.name == inputs.model) return info.make(inputs);
-    known.push_back(info.name);
-  }
-  return Error{inputs.where + " /cost/model",
-               fmt::format("no cost model {}{}; known: {}", in_quotes(inputs.model),
-                           did_you_mean(inputs.model, known), fmt::join(known, ", "))};
+  const auto found = find_named(cost_models(), "cost model", inputs.model);
+  if (!found) return Error{inputs.where + " /cost/model", found.error().what};
+  return found->make(inputs);
 }
 
 }  // namespace goodput

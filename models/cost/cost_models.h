@@ -1,5 +1,5 @@
-// The cost models a plan can name. Adding one is a file models/cost/<name>.cpp and a line in
-// models/cost/cost_models.def.
+// The cost models a plan can name. Adding one is a file models/cost/<name>.cpp, which defines
+// `cost_model_<name>()`, and a line in models/cost/cost_models.def.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,13 @@ struct CostModelInfo {
   std::string_view summary;
   Result<std::unique_ptr<CostModel>> (*make)(const CostInputs& inputs);
 };
+#define GOODPUT_COST_MODEL(name) CostModelInfo cost_model_##name();
+#include "models/cost/cost_models.def"
+#undef GOODPUT_COST_MODEL
+
 [[nodiscard]] std::span<const CostModelInfo> cost_models();
 
 // The one that `inputs` name, for their cluster.
 Result<std::unique_ptr<CostModel>> make_cost_model(const CostInputs& inputs);
-
-#define GOODPUT_COST_MODEL(maker, name, summary) \
-  Result<std::unique_ptr<CostModel>> maker(const CostInputs& inputs);
-#include "models/cost/cost_models.def"
-#undef GOODPUT_COST_MODEL
 
 }  // namespace goodput

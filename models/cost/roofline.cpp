@@ -90,8 +90,13 @@ Cost RooflineCost::collective(const CollectiveCall& call) const {
   return {collective_seconds(call, cluster_), lowest(cluster_.tier, parameters_.tier)};
 }
 
-Result<std::unique_ptr<CostModel>> make_roofline_cost(const CostInputs& inputs) {
-  return std::unique_ptr<CostModel>(std::make_unique<RooflineCost>(inputs.cluster, inputs.roofline));
+CostModelInfo cost_model_roofline() {
+  return {
+      .name = "roofline",
+      .summary = "FLOPs and bytes against the GPU's ratings; latency and bandwidth of links",
+      .make = [](const CostInputs& inputs) -> Result<std::unique_ptr<CostModel>> {
+        return std::unique_ptr<CostModel>(std::make_unique<RooflineCost>(inputs.cluster, inputs.roofline));
+      }};
 }
 
 }  // namespace goodput

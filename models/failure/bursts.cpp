@@ -5,12 +5,22 @@
 #include <algorithm>
 
 #include "models/failure/failure_fields.h"
-#include "models/failure/failure_models.h"
+#include "models/failure/failure_setup.h"
 #include "sim/base/event_queue.h"
 #include "sim/base/index.h"
 
 namespace goodput {
 namespace {
+
+// Neighbours that are lost together.
+struct BurstFailures {
+  enum class Kind : std::uint8_t { kRack, kZone, kFleet };
+  NodeId nodes = 0;  // 0: those of the other models
+  Kind kind = Kind::kRack;
+  NodeId group_size = 0;  // nodes of consecutive ids; 0: of a fleet, all
+  double per_hour = 0;    // bursts, of the whole cluster; each strikes one group
+  SimDuration outage_time{};
+};
 
 class GroupBursts final : public FailureModel {
  public:
@@ -83,8 +93,6 @@ class GroupBursts final : public FailureModel {
   Change told_{SimTime{}, Kind::kAdd, 0, nodes_};
 };
 
-}  // namespace
-
 config::Fields config_fields(BurstFailures& failures) {
   using config::Need;
   static constexpr std::array<std::string_view, 3> kKindNames = {"rack", "zone", "fleet"};
@@ -112,10 +120,25 @@ Status config_finish(BurstFailures& failures) {
   return Ok{};
 }
 
+NodeId nodes_of_others(const BurstFailures& failures) {
+  return failures.nodes;
+}
+
 Result<std::unique_ptr<FailureModel>> make_failures(const BurstFailures& failures,
                                                     const FailureInputs& inputs) {
   const NodeId nodes = failures.nodes == 0 ? inputs.cluster_nodes : failures.nodes;
   return std::unique_ptr<FailureModel>(std::make_unique<GroupBursts>(failures, nodes, inputs.key));
+}
+
+}  // namespace
+
+FailureModelInfo failure_bursts() {
+  return {
+      .name = "bursts",
+      .summary = "all nodes of a rack, a zone or the fleet are lost at once",
+      .example =
+          R"({"model": "bursts", "nodes": 64, "kind": "rack", "group_size": 8, "per_hour": 0.05, "outage_s": 1200})",
+      .make = make_failure_setup<BurstFailures>};
 }
 
 }  // namespace goodput

@@ -1,9 +1,13 @@
 // Failures at a constant rate: a node's age says nothing.
-#include "models/failure/failure_models.h"
+#include "models/failure/failure_setup.h"
 #include "models/failure/node_renewals.h"
 
 namespace goodput {
 namespace {
+
+struct ExponentialFailures {
+  NodeLives lives{};
+};
 
 struct ExponentialLifetime {
   double mean_s;
@@ -11,8 +15,6 @@ struct ExponentialLifetime {
   [[nodiscard]] double draw(RandomStream& random) const { return random.exponential(1 / mean_s); }
   [[nodiscard]] double draw_first(RandomStream& random) const { return draw(random); }
 };
-
-}  // namespace
 
 config::Fields config_fields(ExponentialFailures& failures) {
   return config_fields(failures.lives);
@@ -26,6 +28,17 @@ Result<std::unique_ptr<FailureModel>> make_failures(const ExponentialFailures& f
                                                     const FailureInputs& inputs) {
   const ExponentialLifetime lifetime{mtbf_seconds(failures.lives)};
   return make_renewals(failures.lives, lifetime, inputs.key);
+}
+
+}  // namespace
+
+FailureModelInfo failure_exponential() {
+  return {
+      .name = "exponential",
+      .summary = "nodes fail at a constant rate and are repaired",
+      .example =
+          R"({"model": "exponential", "nodes": 2048, "failures_per_1000_node_days": 6.5, "repair_s": 3600})",
+      .make = make_failure_setup<ExponentialFailures>};
 }
 
 }  // namespace goodput

@@ -4,12 +4,26 @@
 #include <algorithm>
 
 #include "models/failure/failure_fields.h"
-#include "models/failure/failure_models.h"
+#include "models/failure/failure_setup.h"
 #include "sim/base/event_queue.h"
 #include "sim/base/index.h"
 
 namespace goodput {
 namespace {
+
+// Nodes that run slow for a while.
+struct SlowFailures {
+  enum class Duration : std::uint8_t { kExponential, kFixed };
+  NodeId nodes = 0;         // 0: those of the other models
+  double per_node_day = 0;  // while the node is healthy
+  // How slow: uniform between two speeds, or 1/S of a list of slowdowns S.
+  std::optional<double> speed_min{};
+  std::optional<double> speed_max{};
+  std::vector<double> slowdowns{};
+  std::string whatif{};  // a file of `goodput whatif --json` with such a list; empty: none
+  SimDuration mean_duration{std::chrono::hours{1}};
+  Duration duration = Duration::kExponential;
+};
 
 constexpr config::Range kSpeeds = config::between(kLeastSpeed, 1);
 
@@ -86,8 +100,6 @@ class SlowNodes final : public FailureModel {
   NodeId joined_ = 0;
 };
 
-}  // namespace
-
 config::Fields config_fields(SlowFailures& failures) {
   using config::Need;
   static constexpr std::array<std::string_view, 2> kDurationNames = {"exponential", "fixed"};
@@ -123,6 +135,19 @@ Status config_finish(SlowFailures& failures) {
                fmt::format("is {}, above speed_max {}", *failures.speed_min, *failures.speed_max)};
 }
 
+std::optional<FailureFile> file_of(const SlowFailures& failures) {
+  if (failures.whatif.empty()) return std::nullopt;
+  return FailureFile{.content = FailureFile::Content::kSlowdowns, .key = "whatif", .path = failures.whatif};
+}
+
+void forget_paths(SlowFailures& failures) {
+  failures.whatif.clear();
+}
+
+NodeId nodes_of_others(const SlowFailures& failures) {
+  return failures.nodes;
+}
+
 Result<std::unique_ptr<FailureModel>> make_failures(const SlowFailures& failures,
                                                     const FailureInputs& inputs) {
   const NodeId nodes = failures.nodes == 0 ? inputs.cluster_nodes : failures.nodes;
@@ -132,6 +157,17 @@ Result<std::unique_ptr<FailureModel>> make_failures(const SlowFailures& failures
   }
   const std::span<const double> slowdowns = is_measured ? inputs.source.slowdowns : failures.slowdowns;
   return std::unique_ptr<FailureModel>(std::make_unique<SlowNodes>(failures, nodes, slowdowns, inputs.key));
+}
+
+}  // namespace
+
+FailureModelInfo failure_fail_slow() {
+  return {
+      .name = "fail_slow",
+      .summary = "nodes run at a fraction of their speed for a while",
+      .example =
+          R"({"model": "fail_slow", "nodes": 64, "per_node_day": 0.05, "speed_min": 0.3, "speed_max": 0.9})",
+      .make = make_failure_setup<SlowFailures>};
 }
 
 }  // namespace goodput

@@ -4,37 +4,29 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "models/failure/failure_merge.h"
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 namespace goodput {
 namespace {
 
-std::vector<std::string_view> known_names() {
-  std::vector<std::string_view> names;
-  for (const FailureModelInfo& info : failure_models()) names.push_back(info.name);
-  return names;
+std::string one_of_all() {
+  return fmt::format("one of {}", fmt::join(names_of(failure_models()), ", "));
 }
 
 // A config with the defaults of the model that the object names.
 Result<FailureConfig> of_model(const nlohmann::json& value, const config::Place& place) {
   if (!value.is_object()) return place.error("is no object, want a failure model: {\"model\": ..., ...}");
-  const auto known = known_names();
-  const std::string wanted = fmt::format("one of {}", fmt::join(known, ", "));
   const auto model = value.find("model");
-  if (model == value.end()) return place.at("model").error("is missing, want " + wanted);
-  if (!model->is_string()) return place.at("model").not_wanted(*model, wanted);
-  const auto& name = model->get_ref<const std::string&>();
-  for (const FailureModelInfo& info : failure_models()) {
-    if (info.name == name) return info.config();
-  }
-  return place.at("model").error(fmt::format("no failure model {}{}; known: {}", in_quotes(name),
-                                             did_you_mean(name, known), fmt::join(known, ", ")));
+  if (model == value.end()) return place.at("model").error("is missing, want " + one_of_all());
+  if (!model->is_string()) return place.at("model").not_wanted(*model, one_of_all());
+  const auto found = find_named(failure_models(), "failure model", model->get_ref<const std::string&>());
+  if (!found) return place.at("model").error(found.error().what);
+  return FailureConfig(*found);
 }
 
 Status read_one(const nlohmann::json& value, config::Place& place, std::vector<FailureConfig>& failures) {
@@ -56,22 +48,6 @@ Status read_failures(const nlohmann::json& value, config::Place& place,
   return Ok{};
 }
 
-FailureScope scope_of(const FailureConfig& failures) {
-  return std::visit([](const auto& of) { return of.kScope; }, failures);
-}
-
-// How many nodes a model that can do without says there are; 0: it does not say.
-NodeId nodes_given(const FailureConfig& failures) {
-  const auto nodes = [](const auto& of) -> NodeId {
-    if constexpr (std::decay_t<decltype(of)>::kScope == FailureScope::kOthers) {
-      return of.nodes;
-    } else {
-      return 0;
-    }
-  };
-  return std::visit(nodes, failures);
-}
-
 // Makes the models of a list, those first that say which nodes there are.
 class FailureMaker {
  public:
@@ -79,23 +55,25 @@ class FailureMaker {
       : configs_(configs), sources_(sources), key_(key), models_(configs.size()) {}
 
   Result<std::unique_ptr<FailureModel>> make() {
-    GOODPUT_TRY_STATUS(make_all(FailureScope::kOwn));
+    GOODPUT_TRY_STATUS(make_those(Nodes::kOwn));
     for (const auto& model : models_) {
       if (model) cluster_nodes_ = std::max(cluster_nodes_, model->nodes());
     }
     if (cluster_nodes_ == 0) {
       for (const FailureConfig& config : configs_) {
-        cluster_nodes_ = std::max(cluster_nodes_, nodes_given(config));
+        cluster_nodes_ = std::max(cluster_nodes_, config.setup().nodes_acted_on().value_or(0));
       }
     }
-    GOODPUT_TRY_STATUS(make_all(FailureScope::kOthers));
+    GOODPUT_TRY_STATUS(make_those(Nodes::kOfOthers));
     return merge_failures(std::move(models_));
   }
 
  private:
-  Status make_all(FailureScope scope) {
+  enum class Nodes : std::uint8_t { kOwn, kOfOthers };  // what a model is about
+
+  Status make_those(Nodes nodes) {
     for (std::size_t i = 0; i < configs_.size(); ++i) {
-      if (scope_of(configs_[i]) != scope) continue;
+      if (configs_[i].setup().nodes_acted_on().has_value() != (nodes == Nodes::kOfOthers)) continue;
       auto made = make_one(i);
       if (!made) {
         const std::string from_list = configs_.size() == 1 ? "" : fmt::format("/{}", i);
@@ -107,20 +85,21 @@ class FailureMaker {
   }
 
   [[nodiscard]] Result<std::unique_ptr<FailureModel>> make_one(std::size_t i) const {
+    const FailureConfig& config = configs_[i];
     FailureInputs inputs{i < sources_.size() ? sources_[i] : FailureSource{}, key_, cluster_nodes_};
-    inputs.key.model = name_of(configs_[i]);
+    inputs.key.model = config.model().name;
     inputs.key.index = i;
-    if (scope_of(configs_[i]) == FailureScope::kOthers) GOODPUT_TRY_STATUS(check_nodes(configs_[i]));
-    return std::visit([&](const auto& of) { return make_failures(of, inputs); }, configs_[i]);
+    if (const auto nodes = config.setup().nodes_acted_on()) GOODPUT_TRY_STATUS(check_nodes(*nodes));
+    return config.setup().make(inputs);
   }
 
-  [[nodiscard]] Status check_nodes(const FailureConfig& config) const {
+  [[nodiscard]] Status check_nodes(NodeId acted_on) const {
     if (cluster_nodes_ == 0) {
       return Error{"/nodes", "is missing, and no other failure model says how many nodes there are"};
     }
-    if (nodes_given(config) <= cluster_nodes_) return Ok{};
-    return Error{"/nodes", fmt::format("is {}, but the other failure models have {} nodes",
-                                       nodes_given(config), cluster_nodes_)};
+    if (acted_on <= cluster_nodes_) return Ok{};
+    return Error{"/nodes",
+                 fmt::format("is {}, but the other failure models have {} nodes", acted_on, cluster_nodes_)};
   }
 
   std::span<const FailureConfig> configs_;
@@ -133,35 +112,27 @@ class FailureMaker {
 }  // namespace
 
 std::span<const FailureModelInfo> failure_models() {
-  static constexpr std::array kModels = {
-#define GOODPUT_FAILURE_MODEL(Config, name, summary, example) \
-  FailureModelInfo{name, summary, example, [] { return FailureConfig{Config{}}; }},
+  static const auto registered = registry_of("failure model", std::vector<FailureModelInfo>{
+#define GOODPUT_FAILURE_MODEL(name) failure_##name(),
 #include "models/failure/failure_models.def"
 #undef GOODPUT_FAILURE_MODEL
-  };
-  return kModels;
-}
-
-std::string_view name_of(const FailureConfig& failures) {
-  return failure_models()[failures.index()].name;
+                                                              });
+  return registered;
 }
 
 config::Fields config_fields(FailureConfig& failures) {
-  const std::string_view name = name_of(failures);
   const config::Value model{
-      fmt::format("one of {}", fmt::join(known_names(), ", ")),
+      one_of_all(),
       [](const nlohmann::json&, config::Place&) -> Status { return Ok{}; },  // which fields there are
-      [name](nlohmann::ordered_json& into) { into = name; },
+      [name = failures.model().name](nlohmann::ordered_json& into) { into = name; },
       {}};
   config::Fields fields = {{"model", config::Need::kRequired, model, "what happens to the nodes"}};
-  for (config::Field& field : std::visit([](auto& of) { return config_fields(of); }, failures)) {
-    fields.push_back(std::move(field));
-  }
+  for (config::Field& field : failures.setup().fields()) fields.push_back(std::move(field));
   return fields;
 }
 
 Status config_finish(FailureConfig& failures) {
-  return std::visit([](auto& of) { return config_finish(of); }, failures);
+  return failures.setup().finish();
 }
 
 config::Value failures_value(std::vector<FailureConfig>& failures) {

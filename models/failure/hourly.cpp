@@ -6,11 +6,20 @@
 #include <algorithm>
 
 #include "models/failure/failure_fields.h"
-#include "models/failure/failure_models.h"
+#include "models/failure/failure_setup.h"
 #include "sim/base/index.h"
 
 namespace goodput {
 namespace {
+
+// The spot market of Bamboo's simulator (Thorpe et al., NSDI'23): lots are drawn once an hour.
+struct HourlyFailures {
+  NodeId nodes = 1;                       // the most there can be
+  std::optional<NodeId> initial_nodes{};  // none: all
+  double loss_probability = 0;            // of a node, an hour
+  double return_probability = 0;          // of a missing one
+  SimDuration boot{std::chrono::seconds{45}};
+};
 
 constexpr SimDuration kHour = std::chrono::hours{1};
 
@@ -123,8 +132,6 @@ class HourlyMarket final : public FailureModel {
   NodeId joined_ = 0;
 };
 
-}  // namespace
-
 config::Fields config_fields(HourlyFailures& failures) {
   using config::Need;
   return {{"nodes", Need::kRequired, config::integer(failures.nodes, 1, kMostNodes), "the most there can be"},
@@ -147,6 +154,16 @@ Status config_finish(HourlyFailures& failures) {
 Result<std::unique_ptr<FailureModel>> make_failures(const HourlyFailures& failures,
                                                     const FailureInputs& inputs) {
   return std::unique_ptr<FailureModel>(std::make_unique<HourlyMarket>(failures, inputs.key));
+}
+
+}  // namespace
+
+FailureModelInfo failure_hourly() {
+  return {
+      .name = "hourly",
+      .summary = "every hour each node is lost, and each missing one returns, with a probability",
+      .example = R"({"model": "hourly", "nodes": 32, "loss_probability": 0.1, "return_probability": 0.3})",
+      .make = make_failure_setup<HourlyFailures>};
 }
 
 }  // namespace goodput

@@ -6,11 +6,20 @@
 #include <numeric>
 
 #include "models/failure/failure_fields.h"
-#include "models/failure/failure_models.h"
+#include "models/failure/failure_setup.h"
 #include "sim/base/index.h"
 
 namespace goodput {
 namespace {
+
+// A node is lost at fixed intervals, as in the experiments of the Lazarus paper (section 6).
+struct IntervalFailures {
+  NodeId nodes = 1;
+  SimDuration every{std::chrono::minutes{5}};
+  NodeId floor_nodes = 0;                     // with so many left nothing is lost
+  std::optional<SimDuration> return_after{};  // none: never
+  std::vector<NodeId> victims{};              // in this order; after them, and where they are gone, any
+};
 
 class IntervalLosses final : public FailureModel {
  public:
@@ -79,8 +88,6 @@ class IntervalLosses final : public FailureModel {
   NodeId joined_ = 0;
 };
 
-}  // namespace
-
 config::Fields config_fields(IntervalFailures& failures) {
   using config::Need;
   const config::Range positive = {.least = 1e-3, .most = kMostFailureSeconds};
@@ -110,6 +117,15 @@ Status config_finish(IntervalFailures& failures) {
 Result<std::unique_ptr<FailureModel>> make_failures(const IntervalFailures& failures,
                                                     const FailureInputs& inputs) {
   return std::unique_ptr<FailureModel>(std::make_unique<IntervalLosses>(failures, inputs.key));
+}
+
+}  // namespace
+
+FailureModelInfo failure_interval() {
+  return {.name = "interval",
+          .summary = "a node is lost every so often, until few are left",
+          .example = R"({"model": "interval", "nodes": 10, "every_s": 300, "floor_nodes": 5})",
+          .make = make_failure_setup<IntervalFailures>};
 }
 
 }  // namespace goodput

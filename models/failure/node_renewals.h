@@ -5,10 +5,11 @@
 // for Weibull shapes of 0.7 and 1.5.) A repaired node is as good as new.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "models/failure/failure_configs.h"
 #include "models/failure/failure_draws.h"
 #include "sim/base/event_queue.h"
 #include "sim/base/index.h"
@@ -17,6 +18,16 @@
 
 namespace goodput {
 
+// Nodes that fail and are repaired, each by a clock of its own.
+struct NodeLives {
+  enum class Repair : std::uint8_t { kFixed, kExponential };
+  NodeId nodes = 1;
+  // Mean time from a node's start or repair to its failure: exactly one of these.
+  std::optional<double> mtbf_hours{};
+  std::optional<double> failures_per_1000_node_days{};
+  SimDuration repair_time{};  // the mean
+  Repair repair = Repair::kFixed;
+};
 [[nodiscard]] config::Fields config_fields(NodeLives& lives);
 [[nodiscard]] Status config_finish(NodeLives& lives);
 

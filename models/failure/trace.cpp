@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "models/failure/failure_fields.h"
-#include "models/failure/failure_models.h"
+#include "models/failure/failure_setup.h"
 #include "models/failure/trace_cap.h"
 #include "models/failure/trace_events.h"
 #include "sim/base/index.h"
@@ -12,6 +12,23 @@
 
 namespace goodput {
 namespace {
+
+// The replay of a recording (sim/nodes/spot_trace.h).
+struct TraceFailures {
+  enum class Holes : std::uint8_t { kRefuse, kHold };
+  enum class Probe : std::uint8_t { kRefuse, kReplay };
+
+  std::string file{};
+  std::string fallback{};  // read where there is no `file`; empty: none
+  std::optional<SpotPolarity> polarity{};
+  std::optional<SpotMeaning> meaning{};
+  SimDuration from{};
+  std::optional<SimDuration> to{};
+  TraceVictims victims = TraceVictims::kRandom;
+  Holes holes = Holes::kRefuse;
+  Probe probe = Probe::kRefuse;
+  std::optional<TraceCap> cap{};
+};
 
 class TraceReplay final : public FailureModel {
  public:
@@ -70,34 +87,6 @@ NodeId nodes_of(const SpotTrace& trace) {
   return nodes;
 }
 
-}  // namespace
-
-config::Fields config_fields(TraceCap& cap) {
-  using config::Need;
-  return {
-      {"rule", Need::kOptional, config::choice(cap.rule, kTraceCapNames),
-       "list: `names`; first_seen: who came first; thin: each with probability nodes / peak; saturate: at "
-       "any time those held for longest, the others wait"},
-      {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes), "0: as many as `names`"},
-      {"names", Need::kOptional, texts(cap.names),
-       "of nodes; left out: the first that are lost together, then those that came first"}};
-}
-
-Status config_finish(TraceCap& cap) {
-  if (cap.rule != TraceCap::Rule::kList && !cap.names.empty()) {
-    return Error{"/names", fmt::format("are for rule \"list\", not for \"{}\"",
-                                       kTraceCapNames[static_cast<std::size_t>(cap.rule)])};
-  }
-  if (cap.names.empty() && cap.nodes == 0) return Error{"/nodes", "is missing, want how many nodes are left"};
-  for (std::size_t i = 0; i < cap.names.size(); ++i) {
-    const auto here = cap.names.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find(cap.names.begin(), here, *here) == here) continue;
-    return Error{fmt::format("/names/{}", i), fmt::format("{} is there twice", in_quotes(*here))};
-  }
-  if (cap.names.empty() || cap.nodes == 0 || index(cap.nodes) == cap.names.size()) return Ok{};
-  return Error{"/nodes", fmt::format("is {}, but there are {} names", cap.nodes, cap.names.size())};
-}
-
 config::Fields config_fields(TraceFailures& failures) {
   using config::Need;
   static constexpr std::array<std::string_view, 3> kVictimNames = {"random", "newest", "oldest"};
@@ -129,6 +118,20 @@ Status config_finish(TraceFailures& failures) {
                                     to_seconds(failures.from))};
 }
 
+std::optional<FailureFile> file_of(const TraceFailures& failures) {
+  return FailureFile{.content = FailureFile::Content::kRecording,
+                     .key = "file",
+                     .path = failures.file,
+                     .fallback = failures.fallback,
+                     .polarity = failures.polarity,
+                     .meaning = failures.meaning,
+                     .from = failures.from};
+}
+
+void forget_paths(TraceFailures& failures) {
+  failures.file = failures.fallback = "";
+}
+
 Result<std::unique_ptr<FailureModel>> make_failures(const TraceFailures& failures,
                                                     const FailureInputs& inputs) {
   GOODPUT_CHECK(inputs.source.trace != nullptr, "the recording was read");
@@ -145,6 +148,17 @@ Result<std::unique_ptr<FailureModel>> make_failures(const TraceFailures& failure
   const SimTime end{segment.end - segment.begin};
   return std::unique_ptr<FailureModel>(
       std::make_unique<TraceReplay>(std::move(events), nodes_of(trace), end));
+}
+
+}  // namespace
+
+FailureModelInfo failure_trace() {
+  return {
+      .name = "trace",
+      .summary = "replay of a recording of spot nodes, or of a part of it",
+      .example =
+          R"({"model": "trace", "file": "p3-trace.csv", "to_s": 4800, "cap": {"rule": "list", "nodes": 10}})",
+      .make = make_failure_setup<TraceFailures>};
 }
 
 }  // namespace goodput

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "models/failure/failure_fields.h"
 #include "sim/base/index.h"
 #include "sim/base/text.h"
 
@@ -172,6 +173,32 @@ Events saturated(const Events& events, NodeId nodes) {
 }
 
 }  // namespace
+
+config::Fields config_fields(TraceCap& cap) {
+  using config::Need;
+  return {
+      {"rule", Need::kOptional, config::choice(cap.rule, kTraceCapNames),
+       "list: `names`; first_seen: who came first; thin: each with probability nodes / peak; saturate: at "
+       "any time those held for longest, the others wait"},
+      {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes), "0: as many as `names`"},
+      {"names", Need::kOptional, texts(cap.names),
+       "of nodes; left out: the first that are lost together, then those that came first"}};
+}
+
+Status config_finish(TraceCap& cap) {
+  if (cap.rule != TraceCap::Rule::kList && !cap.names.empty()) {
+    return Error{"/names", fmt::format("are for rule \"list\", not for \"{}\"",
+                                       kTraceCapNames[static_cast<std::size_t>(cap.rule)])};
+  }
+  if (cap.names.empty() && cap.nodes == 0) return Error{"/nodes", "is missing, want how many nodes are left"};
+  for (std::size_t i = 0; i < cap.names.size(); ++i) {
+    const auto here = cap.names.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(cap.names.begin(), here, *here) == here) continue;
+    return Error{fmt::format("/names/{}", i), fmt::format("{} is there twice", in_quotes(*here))};
+  }
+  if (cap.names.empty() || cap.nodes == 0 || index(cap.nodes) == cap.names.size()) return Ok{};
+  return Error{"/nodes", fmt::format("is {}, but there are {} names", cap.nodes, cap.names.size())};
+}
 
 Result<std::vector<NodeEvent>> capped(const std::vector<NodeEvent>& events, const TraceCap& cap,
                                       const SpotTrace& trace, const FailureKey& key) {

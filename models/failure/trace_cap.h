@@ -1,15 +1,35 @@
 // A recording of many nodes, seen by a job that wants fewer (TraceCap).
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "models/failure/failure_configs.h"
 #include "models/failure/failure_draws.h"
 #include "sim/base/errors.h"
+#include "sim/config/config.h"
 #include "sim/nodes/failure_model.h"
 #include "sim/nodes/spot_trace.h"
 
 namespace goodput {
+
+// At most `nodes` nodes of a recording: which ones.
+struct TraceCap {
+  enum class Rule : std::uint8_t {
+    kList,       // `names` only; none given: the nodes lost together first, then those that came first
+    kFirstSeen,  // those that came first
+    kThin,       // each with probability nodes / peak; who would be one too many stays out
+    kSaturate,   // at any time those held for longest; the others wait and step in when one leaves
+  };
+  Rule rule = Rule::kList;
+  NodeId nodes = 0;  // 0: as many as `names`
+  std::vector<std::string> names{};
+};
+inline constexpr std::array<std::string_view, 4> kTraceCapNames = {"list", "first_seen", "thin", "saturate"};
+[[nodiscard]] config::Fields config_fields(TraceCap& cap);
+[[nodiscard]] Status config_finish(TraceCap& cap);
 
 // The events of `events` that the job sees, and those that `cap` makes of them. Error::where is a pointer
 // from the cap: names that the trace does not have.

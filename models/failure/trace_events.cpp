@@ -15,7 +15,7 @@ using Kind = NodeEvent::Kind;
 // Nodes without names that are held, by order of joining.
 class CountedNodes {
  public:
-  CountedNodes(TraceFailures::Victims victims, const FailureKey& key)
+  CountedNodes(TraceVictims victims, const FailureKey& key)
       : victims_(victims), random_(key.stream(kWholeCluster)) {}
 
   // Adds and removes nodes until there are `count`.
@@ -46,17 +46,17 @@ class CountedNodes {
 
   [[nodiscard]] std::size_t choose_victim() {
     switch (victims_) {
-      case TraceFailures::Victims::kRandom:
+      case TraceVictims::kRandom:
         return random_.below(held_.size());
-      case TraceFailures::Victims::kNewest:
+      case TraceVictims::kNewest:
         return held_.size() - 1;
-      case TraceFailures::Victims::kOldest:
+      case TraceVictims::kOldest:
         return 0;
     }
     GOODPUT_CHECK(false, "a rule for victims");
   }
 
-  TraceFailures::Victims victims_;
+  TraceVictims victims_;
   RandomStream random_;
   std::vector<NodeId> held_;
   std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> free_;
@@ -84,7 +84,7 @@ std::vector<NodeEvent> events_of_nodes(const SpotTrace& trace, const TraceSegmen
 }
 
 std::vector<NodeEvent> events_of_counts(const SpotTrace& trace, const TraceSegment& segment,
-                                        TraceFailures::Victims victims, const FailureKey& key) {
+                                        TraceVictims victims, const FailureKey& key) {
   const auto& counts = trace.counts;
   const auto after = [](SimTime time, const SpotCount& count) { return time < count.time; };
   auto count = std::upper_bound(counts.begin(), counts.end(), segment.begin, after);

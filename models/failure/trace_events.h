@@ -1,9 +1,9 @@
 // Which nodes come and go in a part of a recording.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "models/failure/failure_configs.h"
 #include "models/failure/failure_draws.h"
 #include "sim/nodes/failure_model.h"
 #include "sim/nodes/spot_trace.h"
@@ -20,8 +20,11 @@ struct TraceSegment {
 // Of a recording of events. Who is held at the beginning joins at time 0, in order of having joined.
 [[nodiscard]] std::vector<NodeEvent> events_of_nodes(const SpotTrace& trace, const TraceSegment& segment);
 
+// Who is lost when a count drops.
+enum class TraceVictims : std::uint8_t { kRandom, kNewest, kOldest };
+
 // Of a recording of counts. Nodes join under the lowest free ids.
 [[nodiscard]] std::vector<NodeEvent> events_of_counts(const SpotTrace& trace, const TraceSegment& segment,
-                                                      TraceFailures::Victims victims, const FailureKey& key);
+                                                      TraceVictims victims, const FailureKey& key);
 
 }  // namespace goodput

@@ -2,11 +2,21 @@
 #include <cmath>
 
 #include "models/failure/failure_fields.h"
-#include "models/failure/failure_models.h"
+#include "models/failure/failure_setup.h"
 #include "models/failure/node_renewals.h"
 
 namespace goodput {
 namespace {
+
+struct WeibullFailures {
+  enum class InitialAge : std::uint8_t {
+    kNew,         // all nodes start their life with the job: k < 1 fails more at first, k > 1 less
+    kStationary,  // they have been running for long: one failure every MTBF / nodes from the start
+  };
+  NodeLives lives{};
+  double shape = 1;
+  InitialAge initial_age = InitialAge::kStationary;
+};
 
 // Gamma(shape, 1) by squeezing a cube of a normal (Marsaglia and Tsang, 2000). REQUIRES: shape >= 1.
 double draw_gamma(double shape, RandomStream& random) {
@@ -47,8 +57,6 @@ class WeibullLifetime {
   WeibullFailures::InitialAge initial_age_;
 };
 
-}  // namespace
-
 config::Fields config_fields(WeibullFailures& failures) {
   static constexpr std::array<std::string_view, 2> kAgeNames = {"new", "stationary"};
   config::Fields fields = config_fields(failures.lives);
@@ -68,6 +76,16 @@ Result<std::unique_ptr<FailureModel>> make_failures(const WeibullFailures& failu
                                                     const FailureInputs& inputs) {
   const WeibullLifetime lifetime(mtbf_seconds(failures.lives), failures);
   return make_renewals(failures.lives, lifetime, inputs.key);
+}
+
+}  // namespace
+
+FailureModelInfo failure_weibull() {
+  return {
+      .name = "weibull",
+      .summary = "nodes fail more rarely (shape < 1) or more often (> 1) with age, each by its own age",
+      .example = R"({"model": "weibull", "nodes": 256, "shape": 0.7, "mtbf_hours": 500, "repair_s": 1800})",
+      .make = make_failure_setup<WeibullFailures>};
 }
 
 }  // namespace goodput

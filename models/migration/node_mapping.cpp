@@ -1,8 +1,5 @@
 #include "models/migration/node_mapping.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,7 +8,7 @@
 #include <utility>
 
 #include "sim/base/index.h"
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 namespace goodput {
 namespace {
@@ -170,10 +167,8 @@ NodeMapping map_nodes(const MappingCosts& costs, MappingRule rule) {
 }
 
 Result<MappingRule> parse_mapping_rule(std::string_view name) {
-  const auto found = std::ranges::find(kMappingRules, name);
-  if (found != kMappingRules.end()) return static_cast<MappingRule>(found - kMappingRules.begin());
-  return Error{"", fmt::format("no node mapping {}{}; known: {}", in_quotes(name),
-                               did_you_mean(name, kMappingRules), fmt::join(kMappingRules, ", "))};
+  GOODPUT_TRY(const std::size_t rule, index_of_name(kMappingRules, "node mapping", name));
+  return static_cast<MappingRule>(rule);
 }
 
 }  // namespace goodput

@@ -1,7 +1,6 @@
 #include "models/placement/replica_allocation.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -13,7 +12,7 @@
 #include <utility>
 
 #include "sim/base/index.h"
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 namespace goodput {
 namespace {
@@ -157,11 +156,8 @@ std::vector<std::int32_t> experts_by_replicas(std::span<const std::int32_t> repl
 
 Result<Allocation> parse_allocation(std::string_view name) {
   static constexpr std::array<std::string_view, 3> kNames = {"eq1", "eplb", "balanced"};
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<Allocation>(i);
-  }
-  return Error{"", fmt::format("no allocation {}{}; known: {}", in_quotes(name), did_you_mean(name, kNames),
-                               fmt::join(kNames, ", "))};
+  GOODPUT_TRY(const std::size_t allocation, index_of_name(kNames, "allocation", name));
+  return static_cast<Allocation>(allocation);
 }
 
 }  // namespace goodput

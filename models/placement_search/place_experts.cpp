@@ -1,7 +1,6 @@
 #include "models/placement_search/place_experts.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +8,7 @@
 
 #include "models/placement/gpu_balance.h"
 #include "models/placement_search/layer_balance.h"
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 namespace goodput {
 namespace {
@@ -150,11 +149,8 @@ Result<PlacedLayers> place_balanced(std::span<const std::vector<std::int64_t>> l
 
 Result<PlacementPlan> parse_placement_plan(std::string_view name) {
   static constexpr std::array<std::string_view, 5> kNames = {"mro", "best", "spread", "compact", "eplb"};
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<PlacementPlan>(i);
-  }
-  return Error{"", fmt::format("no placement plan {}{}; known: {}", in_quotes(name),
-                               did_you_mean(name, kNames), fmt::join(kNames, ", "))};
+  GOODPUT_TRY(const std::size_t plan, index_of_name(kNames, "placement plan", name));
+  return static_cast<PlacementPlan>(plan);
 }
 
 Result<PlacedLayers> place_experts(std::span<const std::vector<std::int64_t>> loads, const ExpertNodes& nodes,

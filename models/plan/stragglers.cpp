@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 namespace goodput {
 namespace {
@@ -88,13 +88,9 @@ Result<Straggler> of_kind(const nlohmann::json& value, const config::Place& plac
   if (kind == value.end()) return place.at("kind").error("is missing, want one of " + kinds);
   if (!kind->is_string()) return place.at("kind").error("is no text, want one of " + kinds);
   const auto& name = kind->get_ref<const std::string&>();
-  const auto found = std::find(std::begin(kStragglerKinds), std::end(kStragglerKinds), name);
-  if (found == std::end(kStragglerKinds)) {
-    return place.at("kind").error(fmt::format("no straggler {}{}; known: {}", in_quotes(name),
-                                              did_you_mean(name, kStragglerKinds), kinds));
-  }
-  return make(static_cast<std::size_t>(found - std::begin(kStragglerKinds)),
-              std::make_index_sequence<std::variant_size_v<Straggler>>());
+  const Result<std::size_t> found = index_of_name(kStragglerKinds, "straggler", name);
+  if (!found) return place.at("kind").error(found.error().what);
+  return make(*found, std::make_index_sequence<std::variant_size_v<Straggler>>());
 }
 
 Status read_stragglers(const nlohmann::json& value, const config::Place& place,

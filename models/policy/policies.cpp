@@ -1,26 +1,19 @@
-#include <fmt/format.h>
-
 #include "models/policy/policy.h"
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 namespace goodput {
 
-std::vector<PolicyInfo> recovery_policies() {
-  return {
+std::span<const PolicyInfo> recovery_policies() {
+  static const auto registered = registry_of("policy", std::vector<PolicyInfo>{
 #define GOODPUT_POLICY(name) policy_##name(),
 #include "models/policy/policies.def"
 #undef GOODPUT_POLICY
-  };
+                                                       });
+  return registered;
 }
 
 Result<PolicyInfo> find_policy(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const PolicyInfo& policy : recovery_policies()) {
-    if (policy.name == name) return policy;
-    names.push_back(policy.name);
-  }
-  return Error{"", fmt::format("no policy {}{}; goodput list policies shows all", in_quotes(name),
-                               did_you_mean(name, names))};
+  return find_named(recovery_policies(), "policy", name);
 }
 
 }  // namespace goodput

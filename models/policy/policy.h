@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,7 +68,7 @@ struct PolicyInfo {
 #undef GOODPUT_POLICY
 
 // All of them, in the order of models/policy/policies.def.
-[[nodiscard]] std::vector<PolicyInfo> recovery_policies();
+[[nodiscard]] std::span<const PolicyInfo> recovery_policies();
 
 // Fails, with did-you-mean, on an unknown name.
 [[nodiscard]] Result<PolicyInfo> find_policy(std::string_view name);

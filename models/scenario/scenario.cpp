@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "sim/base/text.h"
@@ -46,7 +47,7 @@ Status read_policy(const std::string& name, const json& value, const config::Pla
 
 // In the order of models/policy/policies.def, those of one kind by name: JSON objects have no order.
 std::size_t rank_of(const std::string& policy) {
-  const std::vector<PolicyInfo> all = recovery_policies();
+  const std::span<const PolicyInfo> all = recovery_policies();
   return static_cast<std::size_t>(
       std::find_if(all.begin(), all.end(), [&](const PolicyInfo& info) { return info.name == policy; }) -
       all.begin());

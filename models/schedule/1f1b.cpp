@@ -17,9 +17,9 @@ class OneForwardOneBackward final : public PipelineSchedule {
 
 }  // namespace
 
-const PipelineSchedule& one_forward_one_backward_schedule() {
+ScheduleInfo schedule_1f1b() {
   static const OneForwardOneBackward schedule;
-  return schedule;
+  return {"1f1b", "one forward, one backward: fewest activations alive", schedule};
 }
 
 }  // namespace goodput

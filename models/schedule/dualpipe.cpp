@@ -115,9 +115,9 @@ class DualPipe final : public PipelineSchedule {
 
 }  // namespace
 
-const PipelineSchedule& dualpipe_schedule() {
+ScheduleInfo schedule_dualpipe() {
   static const DualPipe schedule;
-  return schedule;
+  return {"dualpipe", "bidirectional, two copies of the model; forwards overlap backwards", schedule};
 }
 
 }  // namespace goodput

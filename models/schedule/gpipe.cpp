@@ -17,9 +17,9 @@ class Gpipe final : public PipelineSchedule {
 
 }  // namespace
 
-const PipelineSchedule& gpipe_schedule() {
+ScheduleInfo schedule_gpipe() {
   static const Gpipe schedule;
-  return schedule;
+  return {"gpipe", "all forward passes, then all backward passes", schedule};
 }
 
 }  // namespace goodput

@@ -32,9 +32,9 @@ class Interleaved final : public PipelineSchedule {
 
 }  // namespace
 
-const PipelineSchedule& interleaved_schedule() {
+ScheduleInfo schedule_interleaved() {
   static const Interleaved schedule;
-  return schedule;
+  return {"interleaved", "1F1B over several model chunks a stage (virtual pipeline)", schedule};
 }
 
 }  // namespace goodput

@@ -1,17 +1,11 @@
 #include "models/schedule/schedule.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <array>
-
+#include "sim/base/registry.h"
 #include "sim/base/text.h"
 
 namespace goodput {
-
-#define GOODPUT_SCHEDULE(maker, name, summary) const PipelineSchedule& maker();
-#include "models/schedule/schedules.def"
-#undef GOODPUT_SCHEDULE
 
 std::int32_t PipelineSchedule::positions(const ScheduleShape& shape) const {
   return shape.stages * shape.chunks;
@@ -48,22 +42,18 @@ Status require_one_chunk(const ScheduleShape& shape, std::string_view schedule) 
 }
 
 std::span<const ScheduleInfo> schedules() {
-  static const std::array registered = {
-#define GOODPUT_SCHEDULE(maker, name, summary) ScheduleInfo{name, summary, maker()},
+  static const auto registered = registry_of("schedule", std::vector<ScheduleInfo>{
+#define GOODPUT_SCHEDULE(name) schedule_##name(),
 #include "models/schedule/schedules.def"
 #undef GOODPUT_SCHEDULE
-  };
+                                                         });
   return registered;
 }
 
 Result<const PipelineSchedule*> find_schedule(std::string_view name) {
-  std::vector<std::string_view> known;
-  for (const ScheduleInfo& info : schedules()) {
-    if (info.name == name) return &info.schedule;
-    known.push_back(info.name);
-  }
-  return Error{"/parallel/schedule", fmt::format("no schedule {}{}; known: {}", in_quotes(name),
-                                                 did_you_mean(name, known), fmt::join(known, ", "))};
+  const auto found = find_named(schedules(), "schedule", name);
+  if (!found) return Error{"/parallel/schedule", found.error().what};
+  return &found->schedule;
 }
 
 }  // namespace goodput

@@ -1,6 +1,7 @@
 // Pipeline schedules: in which order a stage runs its passes, and where its model chunks stand in the model.
 //
-// Adding one is a file models/schedule/<name>.cpp and a line in models/schedule/schedules.def.
+// Adding one is a file models/schedule/<name>.cpp, which defines `schedule_<name>()`, and a line in
+// models/schedule/schedules.def.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +78,12 @@ struct ScheduleInfo {
   std::string_view summary;
   const PipelineSchedule& schedule;
 };
+#define GOODPUT_SCHEDULE(name) ScheduleInfo schedule_##name();
+#include "models/schedule/schedules.def"
+#undef GOODPUT_SCHEDULE
+
 [[nodiscard]] std::span<const ScheduleInfo> schedules();
+// Error::where of an unknown name is its place in a plan.
 [[nodiscard]] Result<const PipelineSchedule*> find_schedule(std::string_view name);
 
 }  // namespace goodput

@@ -37,9 +37,9 @@ class ZbH1 final : public PipelineSchedule {
 
 }  // namespace
 
-const PipelineSchedule& zb_h1_schedule() {
+ScheduleInfo schedule_zb_h1() {
   static const ZbH1 schedule;
-  return schedule;
+  return {"zb-h1", "zero-bubble H1: weight gradients fill the bubble at 1F1B's memory", schedule};
 }
 
 }  // namespace goodput

@@ -5,10 +5,13 @@
 //   trace            replay of a recording of 326 events, saturated to 10 nodes
 //   merged           12 h of 32 hourly nodes that also run slow and are lost in racks
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 
 #include "models/failure/failure_models.h"
+#include "tests/support/failure_case.h"
 
 namespace goodput {
 namespace {
@@ -16,21 +19,8 @@ namespace {
 constexpr SimTime kTwelveHours{std::chrono::hours{12}};
 constexpr SimTime kMonth{std::chrono::days{30}};
 
-HourlyFailures market() {
-  HourlyFailures failures;
-  failures.nodes = 32;
-  failures.loss_probability = 0.9;
-  failures.return_probability = 0.9;
-  return failures;
-}
-
-NodeLives a_thousand() {
-  NodeLives lives;
-  lives.nodes = 1024;
-  lives.mtbf_hours = 200;
-  lives.repair_time = std::chrono::hours{1};
-  return lives;
-}
+constexpr std::string_view kMarket =
+    R"({"model": "hourly", "nodes": 32, "loss_probability": 0.9, "return_probability": 0.9})";
 
 // 18 nodes at first; one joins every 4 minutes, and from 28 on the oldest leaves 2 minutes later.
 SpotTrace recording() {
@@ -46,8 +36,9 @@ SpotTrace recording() {
   return trace;
 }
 
-void run(benchmark::State& state, const std::vector<FailureConfig>& configs, SimTime until,
+void run(benchmark::State& state, std::string_view failures, SimTime until,
          const FailureSources& sources = {}) {
+  const std::vector<FailureConfig> configs = testing::failures_from(failures);
   std::int64_t events = 0;
   std::uint64_t trial = 0;
   for (auto _ : state) {
@@ -62,36 +53,29 @@ void run(benchmark::State& state, const std::vector<FailureConfig>& configs, Sim
 }
 
 void hourly(benchmark::State& state) {
-  run(state, {market()}, kTwelveHours);
+  run(state, kMarket, kTwelveHours);
 }
 
 void exponential(benchmark::State& state) {
-  run(state, {ExponentialFailures{a_thousand()}}, kMonth);
+  run(state, R"({"model": "exponential", "nodes": 1024, "mtbf_hours": 200, "repair_s": 3600})", kMonth);
 }
 
 void weibull(benchmark::State& state) {
-  WeibullFailures failures;
-  failures.lives = a_thousand();
-  failures.shape = 0.7;
-  run(state, {failures}, kMonth);
+  run(state, R"({"model": "weibull", "nodes": 1024, "mtbf_hours": 200, "repair_s": 3600, "shape": 0.7})",
+      kMonth);
 }
 
 void trace(benchmark::State& state) {
   const SpotTrace recorded = recording();
-  TraceFailures failures;
-  failures.cap = TraceCap{TraceCap::Rule::kSaturate, 10, {}};
-  run(state, {failures}, SimTime::max(), {{&recorded, {}}});
+  run(state, R"({"model": "trace", "file": "", "cap": {"rule": "saturate", "nodes": 10}})", SimTime::max(),
+      {{&recorded, {}}});
 }
 
 void merged(benchmark::State& state) {
-  SlowFailures slow;
-  slow.per_node_day = 2;
-  slow.slowdowns = {1.5, 2, 4};
-  BurstFailures racks;
-  racks.group_size = 4;
-  racks.per_hour = 0.5;
-  racks.outage_time = std::chrono::minutes{20};
-  run(state, {market(), slow, racks}, kTwelveHours);
+  const std::string slow = R"({"model": "fail_slow", "per_node_day": 2, "slowdowns": [1.5, 2, 4]})";
+  const std::string racks =
+      R"({"model": "bursts", "kind": "rack", "group_size": 4, "per_hour": 0.5, "outage_s": 1200})";
+  run(state, fmt::format("[{}, {}, {}]", kMarket, slow, racks), kTwelveHours);
 }
 
 BENCHMARK(hourly)->Unit(benchmark::kMicrosecond);

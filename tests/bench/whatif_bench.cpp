@@ -28,7 +28,7 @@ class GeneratedFile {
     spec.micro_batches = 32;
     spec.steps = 20;
     spec.slow_worker_factor = 1.2;
-    value_or_throw(parquet_op_trace_format().write(generate_trace(spec), path_.string(), path_.string()));
+    value_or_throw(op_trace_format_parquet().write(generate_trace(spec), path_.string(), path_.string()));
   }
   ~GeneratedFile() { std::filesystem::remove(path_); }
   GeneratedFile(const GeneratedFile&) = delete;

@@ -107,7 +107,7 @@ Result<CheckpointedRun> CheckpointRunOptions::run(std::int32_t ranks) const {
   CheckpointedRun run;
   run.interval = interval_.value();
   run.steps = static_cast<std::int64_t>(value(kSteps));
-  GOODPUT_TRY(run.mode, choose<SaveMode>("--save", save_, kSaveModeNames));
+  GOODPUT_TRY(run.mode, choose<SaveMode>("--save", "save mode", save_, kSaveModeNames));
   GOODPUT_TRY(run.faults, parse_faults(faults_, run.steps, ranks));
   run.step = from_seconds(value(kStep));
   run.forward_backward = from_seconds(value(kForwardBackward));

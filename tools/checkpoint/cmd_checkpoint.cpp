@@ -83,9 +83,9 @@ class CheckpointCommand final : public Command {
   // What the options say, of this model.
   [[nodiscard]] Result<PartialCheckpoint> partial_checkpoint(const CheckpointModel& model) const {
     PartialCheckpoint checkpoint;
-    GOODPUT_TRY(checkpoint.sharding, choose<Sharding>("--sharding", sharding_, kShardingNames));
+    GOODPUT_TRY(checkpoint.sharding, choose<Sharding>("--sharding", "sharding", sharding_, kShardingNames));
     GOODPUT_TRY(checkpoint.selection,
-                choose<ExpertSelection>("--selection", selection_, kExpertSelectionNames));
+                choose<ExpertSelection>("--selection", "selection", selection_, kExpertSelectionNames));
     if (model.experts == 0) GOODPUT_TRY_STATUS(check_without_experts(model));
     GOODPUT_TRY(checkpoint.k.persist, k_of("--pec-k", pec_k_, model.experts, model));
     GOODPUT_TRY(checkpoint.k.snapshot, k_of("--snapshot-k", snapshot_k_, checkpoint.k.persist, model));
@@ -174,8 +174,15 @@ class CheckpointCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_checkpoint_command() {
-  return std::make_unique<CheckpointCommand>();
+CommandInfo command_checkpoint() {
+  return {
+      .name = "checkpoint",
+      .summary = "how large a model's checkpoints are, whole, partial and sharded, and what they cost a run",
+      .example =
+          "goodput checkpoint configs/models/gpt2-moe-small.json --pec-k 1 --sharding adps\n"
+          "  goodput checkpoint configs/models/gpt-s.json --bytes-per-param 14 --pec-k 2 --interval 50 "
+          "--faults 1200,3400:5",
+      .make = make_command<CheckpointCommand>};
 }
 
 }  // namespace goodput

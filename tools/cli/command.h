@@ -1,7 +1,7 @@
 // What a command of `goodput` is, and what every command can be told.
 //
-// A command lives in tools/<folder>/cmd_<name>.cpp: a class with its options as members, and an entry in
-// tools/commands.def.
+// A command lives in tools/<folder>/cmd_<name>.cpp: a class with its options as members and
+// `CommandInfo command_<name>()`; its name is a line in tools/commands.def.
 #pragma once
 
 #include <cstddef>
@@ -77,5 +77,11 @@ struct CommandInfo {
   std::string_view example;  // shown below the options by `goodput NAME --help`
   std::unique_ptr<Command> (*make)();
 };
+
+// For CommandInfo::make.
+template <typename Made>
+[[nodiscard]] std::unique_ptr<Command> make_command() {
+  return std::make_unique<Made>();
+}
 
 }  // namespace goodput

@@ -1,25 +1,27 @@
 // An option whose value is one of a few names.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "sim/base/errors.h"
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 
 namespace goodput {
 
-// The enumerator of this name; `names` in the order of the enumerators.
+// `error` is about the value of `option`, "--sharding".
+[[nodiscard]] inline Error error_of(std::string_view option, const Error& error) {
+  return Error{error.where, std::string(option) + ": " + error.what};
+}
+
+// The enumerator of this name; `names` of the `kind` in the order of the enumerators.
 template <typename Enum>
-[[nodiscard]] Result<Enum> choose(std::string_view option, std::string_view name,
+[[nodiscard]] Result<Enum> choose(std::string_view option, std::string_view kind, std::string_view name,
                                   std::span<const std::string_view> names) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<Enum>(found - names.begin());
-  return Error{"", fmt::format("{} is {}, want one of {}{}", option, in_quotes(name), fmt::join(names, ", "),
-                               did_you_mean(name, names))};
+  const Result<std::size_t> found = index_of_name(names, kind, name);
+  if (!found) return error_of(option, found.error());
+  return static_cast<Enum>(*found);
 }
 
 }  // namespace goodput

@@ -90,8 +90,14 @@ class PlacementCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_placement_command() {
-  return std::make_unique<PlacementCommand>();
+CommandInfo command_placement() {
+  return {.name = "placement",
+          .summary = "where the experts of an MoE model go, and how many lost nodes that survives",
+          .example =
+              "goodput placement --nodes 10 --slots 6 --loads 400,300,120,90,50,40,30,20\n"
+              "  goodput placement --nodes 10 --slots 6 --loads routing.csv.gz --iteration 201 --layers 0-11 "
+              "--top 16",
+          .make = make_command<PlacementCommand>};
 }
 
 }  // namespace goodput

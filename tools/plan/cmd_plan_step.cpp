@@ -129,8 +129,13 @@ class PlanStepCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_plan_step_command() {
-  return std::make_unique<PlanStepCommand>();
+CommandInfo command_plan_step() {
+  return {.name = "plan-step",
+          .summary = "what one training step of a plan takes, and where the time goes",
+          .example =
+              "goodput plan-step configs/plans/gpt3-175b-1024-a100.json\n"
+              "  goodput plan-step configs/plans/megatron_a100.json --batch rows.csv > predicted.csv",
+          .make = make_command<PlanStepCommand>};
 }
 
 }  // namespace goodput

@@ -1,6 +1,5 @@
 // `goodput routing info FILE...` and `goodput routing synth CONFIG.json --out FILE`.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,14 +10,15 @@
 
 #include "models/routing/synthetic_routing.h"
 #include "sim/base/hash.h"
-#include "sim/base/text.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
 #include "tools/routing/routing_report.h"
 #include "tools/routing/routing_selection.h"
 #include "tools/routing/routing_summary.h"
 #include "traces/io/byte_sink.h"
+#include "traces/io/formats.h"
 #include "traces/routing/routing_format.h"
 #include "traces/routing/routing_reader.h"
 
@@ -95,30 +95,16 @@ struct SynthOptions {
   std::optional<std::int64_t> iterations;
 };
 
-Result<RoutingFormat> find_output_format(const std::string& name) {
-  std::vector<std::string_view> writable;
-  for (const RoutingFormat& format : routing_formats()) {
-    if (format.write == nullptr) continue;
-    if (format.name == name) return format;
-    writable.push_back(format.name);
-  }
-  return Error{"", fmt::format("--to: cannot write format {}{}; can write {}", in_quotes(name),
-                               did_you_mean(name, writable), fmt::join(writable, ", "))};
-}
-
 Result<RoutingFormat> output_format(const SynthOptions& options) {
-  if (!options.to.empty()) return find_output_format(options.to);
-  if (options.out_path == "-") return find_output_format("wide_csv");
-  std::vector<std::string_view> extensions;
-  for (const RoutingFormat& format : routing_formats()) {
-    for (const std::string_view extension : format.extensions) {
-      if (options.out_path.ends_with(extension)) return format;
-      extensions.push_back(extension);
-    }
+  const std::string name = options.to.empty() && options.out_path == "-" ? "wide_csv" : options.to;
+  if (!name.empty()) {
+    Result<RoutingFormat> format = find_writable_format(routing_formats(), "routing trace", name);
+    if (!format) return error_of("--to", format.error());
+    return format;
   }
-  return Error{options.out_path,
-               fmt::format("cannot tell the output format from the name; end it in one of {} or give --to",
-                           fmt::join(extensions, ", "))};
+  Result<RoutingFormat> format = format_of_extension(routing_formats(), options.out_path);
+  if (!format) return Error{format.error().where, format.error().what + " or give --to"};
+  return format;
 }
 
 template <typename Integer>
@@ -222,8 +208,14 @@ class RoutingCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_routing_command() {
-  return std::make_unique<RoutingCommand>();
+CommandInfo command_routing() {
+  return {
+      .name = "routing",
+      .summary = "how unevenly a router loads its experts, and how fast that changes; traces with such loads",
+      .example =
+          "goodput routing info loads.csv.gz --layers 0-11 --top 8 --iteration 201\n"
+          "  goodput routing synth configs/routing/smartmoe-like.json --out loads.csv.gz --seed 1",
+      .make = make_command<RoutingCommand>};
 }
 
 }  // namespace goodput

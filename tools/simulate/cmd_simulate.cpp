@@ -177,8 +177,14 @@ class SimulateCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_simulate_command() {
-  return std::make_unique<SimulateCommand>();
+CommandInfo command_simulate() {
+  return {.name = "simulate",
+          .summary = "how far a job gets while nodes fail, by recovery policy, and where its time goes",
+          .example =
+              "goodput simulate configs/scenarios/controlled-5min-gpt-s.json\n"
+              "  goodput simulate configs/scenarios/spot-p3-gpt-l.json --policy lazarus --trials 100 --set "
+              "/failures/to_s=2400",
+          .make = make_command<SimulateCommand>};
 }
 
 }  // namespace goodput

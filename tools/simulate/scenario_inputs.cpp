@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
-#include <variant>
 
 #include "sim/base/hash.h"
 #include "sim/config/json_file.h"
@@ -21,9 +21,8 @@ std::string pointer_of(const Scenario& scenario, std::size_t model) {
   return scenario.failures.size() == 1 ? "/failures" : fmt::format("/failures/{}", model);
 }
 
-Result<SpotTrace> read_trace(const TraceFailures& failures, const std::string& path,
-                             const std::string& pointer) {
-  Result<SpotTrace> trace = read_spot_trace(path, {failures.polarity, failures.meaning, {}});
+Result<SpotTrace> read_trace(const FailureFile& file, const std::string& path, const std::string& pointer) {
+  Result<SpotTrace> trace = read_spot_trace(path, {file.polarity, file.meaning, {}});
   if (trace) return trace;
   Error error = trace.error();
   for (const std::string_view option : {"polarity", "meaning"}) {
@@ -69,8 +68,8 @@ PriceSchedule shifted_prices(const SpotTrace& trace, SimDuration from) {
 PriceSchedule prices_of(const Scenario& scenario, const std::vector<SpotTrace>& traces) {
   if (scenario.usd_per_node_hour) return PriceSchedule(*scenario.usd_per_node_hour);
   for (std::size_t i = 0; i < traces.size(); ++i) {
-    const auto* replay = std::get_if<TraceFailures>(&scenario.failures[i]);
-    if (replay != nullptr && !traces[i].prices.empty()) return shifted_prices(traces[i], replay->from);
+    const auto file = scenario.failures[i].setup().file();
+    if (file && !traces[i].prices.empty()) return shifted_prices(traces[i], file->from);
   }
   return {};
 }
@@ -79,18 +78,20 @@ Status read_failure_files(const Scenario& scenario, ScenarioInputs& inputs) {
   inputs.traces.resize(scenario.failures.size());
   inputs.slowdowns.resize(scenario.failures.size());
   for (std::size_t i = 0; i < scenario.failures.size(); ++i) {
+    const std::optional<FailureFile> wanted = scenario.failures[i].setup().file();
+    if (!wanted) continue;
     const std::string pointer = pointer_of(scenario, i);
-    if (const auto* replay = std::get_if<TraceFailures>(&scenario.failures[i])) {
-      GOODPUT_TRY(ScenarioFile file,
-                  choose_file(scenario.file, pointer + "/file", replay->file, replay->fallback));
-      GOODPUT_TRY(inputs.traces[i], read_trace(*replay, file.used, pointer));
-      inputs.files.push_back(std::move(file));
-    } else if (const auto* slow = std::get_if<SlowFailures>(&scenario.failures[i]);
-               slow != nullptr && !slow->whatif.empty()) {
-      GOODPUT_TRY(ScenarioFile file, choose_file(scenario.file, pointer + "/whatif", slow->whatif, {}));
-      GOODPUT_TRY(inputs.slowdowns[i], read_slowdowns(file.used));
-      inputs.files.push_back(std::move(file));
+    GOODPUT_TRY(ScenarioFile file, choose_file(scenario.file, fmt::format("{}/{}", pointer, wanted->key),
+                                               wanted->path, wanted->fallback));
+    switch (wanted->content) {
+      case FailureFile::Content::kRecording:
+        GOODPUT_TRY(inputs.traces[i], read_trace(*wanted, file.used, pointer));
+        break;
+      case FailureFile::Content::kSlowdowns:
+        GOODPUT_TRY(inputs.slowdowns[i], read_slowdowns(file.used));
+        break;
     }
+    inputs.files.push_back(std::move(file));
   }
   return Ok{};
 }

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "sim/base/hash.h"
 #include "sim/config/config.h"
@@ -99,10 +98,7 @@ ordered_json files_json(const std::vector<ScenarioFile>& files) {
 Scenario without_paths(Scenario scenario) {
   scenario.plan.calibration.clear();
   if (scenario.routing) scenario.routing->file = scenario.routing->model = "";
-  for (FailureConfig& failures : scenario.failures) {
-    if (auto* replay = std::get_if<TraceFailures>(&failures)) replay->file = replay->fallback = "";
-    if (auto* slow = std::get_if<SlowFailures>(&failures)) slow->whatif.clear();
-  }
+  for (FailureConfig& failures : scenario.failures) failures.setup().clear_paths();
   return scenario;
 }
 

@@ -66,7 +66,7 @@ std::string header(const SimulateReport& report) {
   if (scenario.trials > 1) text += fmt::format(", {} trials", scenario.trials);
   text += "\nNodes: ";
   for (std::size_t i = 0; i < scenario.failures.size(); ++i) {
-    const FailureModelInfo& model = failure_models()[scenario.failures[i].index()];
+    const FailureModelInfo& model = scenario.failures[i].model();
     text += fmt::format("{}{} ({})", i == 0 ? "" : "\n       ", model.name, model.summary);
   }
   return text + "\n\n";

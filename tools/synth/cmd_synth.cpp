@@ -138,8 +138,13 @@ class SynthCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_synth_command() {
-  return std::make_unique<SynthCommand>();
+CommandInfo command_synth() {
+  return {.name = "synth",
+          .summary = "a trace of a job that never ran, with known stragglers, and the truth about it",
+          .example =
+              "goodput synth plan.json --out trace.parquet --steps 20 --seed 1\n"
+              "  goodput whatif trace.parquet",
+          .make = make_command<SynthCommand>};
 }
 
 }  // namespace goodput

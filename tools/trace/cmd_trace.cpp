@@ -1,6 +1,5 @@
 // `goodput trace info FILE...` and `goodput trace convert IN... OUT`.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -10,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
 #include "tools/trace/read_trace.h"
 #include "tools/trace/spot_commands.h"
@@ -118,12 +118,12 @@ nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading
 
 // Of op traces and of spot traces. Nothing said is fine.
 Status check_format_name(const std::string& name) {
-  std::vector<std::string_view> known;
-  for (const OpTraceFormat& format : op_trace_formats()) known.push_back(format.name);
+  if (name.empty()) return Ok{};
+  std::vector<std::string_view> known = names_of(op_trace_formats());
   for (const SpotFormat& format : spot_formats()) known.push_back(format.name);
-  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return Ok{};
-  return Error{"", fmt::format("--format: unknown format {}{}; known: {}", in_quotes(name),
-                               did_you_mean(name, known), fmt::join(known, ", "))};
+  const Result<std::size_t> found = index_of_name(known, "trace format", name);
+  if (!found) return error_of("--format", found.error());
+  return Ok{};
 }
 
 Result<ExitCode> run_info(const TraceFiles& files, const SpotWords& spot, const CommandContext& context) {
@@ -202,8 +202,13 @@ class TraceCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_trace_command() {
-  return std::make_unique<TraceCommand>();
+CommandInfo command_trace() {
+  return {.name = "trace",
+          .summary = "what a trace file holds; convert between formats",
+          .example =
+              "goodput trace info trace.parquet\n"
+              "  goodput trace convert trace.csv.gz trace.parquet",
+          .make = make_command<TraceCommand>};
 }
 
 }  // namespace goodput

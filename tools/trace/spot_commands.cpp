@@ -10,27 +10,19 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/base/text.h"
+#include "sim/base/registry.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
 #include "tools/trace/spot_summary.h"
 #include "traces/io/byte_sink.h"
+#include "traces/io/formats.h"
 #include "traces/spot/spot_reader.h"
 
 namespace goodput {
 namespace {
 
 using nlohmann::ordered_json;
-
-template <typename Choice>
-Result<std::optional<Choice>> parse_choice(const std::string& word, std::string_view option,
-                                           std::span<const std::string_view> names) {
-  if (word.empty()) return std::optional<Choice>();
-  const auto found = std::find(names.begin(), names.end(), word);
-  if (found != names.end()) return std::optional(static_cast<Choice>(found - names.begin()));
-  return Error{"", fmt::format("{}: {} is none of {}{}", option, in_quotes(word), fmt::join(names, ", "),
-                               did_you_mean(word, names))};
-}
 
 std::string_view name_of(SpotMeaning meaning) {
   return kSpotMeaningNames[static_cast<std::size_t>(meaning)];
@@ -100,24 +92,14 @@ ordered_json info_json(const SpotTrace& trace, const SpotSummary& summary, const
 
 Result<SpotFormat> output_format(const SpotTrace& trace, const std::string& to, const std::string& output) {
   const std::string wanted = !to.empty() ? to : trace.has_names() ? "events_csv" : "counts_csv";
-  std::vector<std::string_view> writable;
-  for (const SpotFormat& format : spot_formats()) {
-    if (format.write == nullptr) continue;
-    writable.push_back(format.name);
-    if (format.name != wanted) continue;
-    const bool is_known =
-        std::any_of(format.extensions.begin(), format.extensions.end(),
-                    [&](std::string_view extension) { return output.ends_with(extension); });
-    if (!to.empty() || is_known) return format;
-  }
-  if (to.empty()) {
-    return Error{output,
-                 fmt::format("{} is a spot trace, which is written as .csv or .csv.gz; end the name in "
-                             "one of them or give --to {}",
-                             trace.file, fmt::join(writable, "|"))};
-  }
-  return Error{"", fmt::format("--to: cannot write a spot trace as {}{}; can write {}", in_quotes(to),
-                               did_you_mean(to, writable), fmt::join(writable, ", "))};
+  Result<SpotFormat> format = find_writable_format(spot_formats(), "spot trace", wanted);
+  if (!format) return error_of("--to", format.error());
+  const bool is_known = std::any_of(format->extensions.begin(), format->extensions.end(),
+                                    [&](std::string_view extension) { return output.ends_with(extension); });
+  if (!to.empty() || is_known) return format;
+  return Error{output, fmt::format("{} is a spot trace, which is written as .csv or .csv.gz; end the name in "
+                                   "one of them or give --to {}",
+                                   trace.file, fmt::join(names_of(writable_formats(spot_formats())), "|"))};
 }
 
 Status write_spot_trace(const SpotTrace& trace, const SpotFormat& format, const std::string& path) {
@@ -138,17 +120,21 @@ void add_spot_options(Options& options, SpotWords& words) {
 
 Result<SpotOptions> spot_options(const SpotWords& words) {
   SpotOptions options;
-  GOODPUT_TRY(options.polarity, parse_choice<SpotPolarity>(words.polarity, "--polarity", kSpotPolarityNames));
-  GOODPUT_TRY(options.meaning, parse_choice<SpotMeaning>(words.meaning, "--meaning", kSpotMeaningNames));
+  if (!words.polarity.empty()) {
+    GOODPUT_TRY(options.polarity,
+                choose<SpotPolarity>("--polarity", "polarity", words.polarity, kSpotPolarityNames));
+  }
+  if (!words.meaning.empty()) {
+    GOODPUT_TRY(options.meaning,
+                choose<SpotMeaning>("--meaning", "meaning", words.meaning, kSpotMeaningNames));
+  }
   return options;
 }
 
 bool mean_spot_trace(const TraceFiles& files, const SpotWords& words) {
   if (!words.polarity.empty() || !words.meaning.empty()) return true;
   if (!files.format.empty()) {
-    const std::vector<SpotFormat> formats = spot_formats();
-    return std::any_of(formats.begin(), formats.end(),
-                       [&](const SpotFormat& format) { return format.name == files.format; });
+    return index_of_name(names_of(spot_formats()), "spot trace format", files.format).has_value();
   }
   // A look at what is no file, a pipe, would consume it.
   std::error_code failed;

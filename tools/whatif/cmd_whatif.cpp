@@ -145,8 +145,13 @@ class WhatIfCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_whatif_command() {
-  return std::make_unique<WhatIfCommand>();
+CommandInfo command_whatif() {
+  return {.name = "whatif",
+          .summary = "what stragglers cost a recorded job, and whose fault it is",
+          .example =
+              "goodput whatif trace.parquet --meta meta.yaml\n"
+              "  goodput whatif host*.csv.gz --fix 'worker=2:3' --heatmap slow.svg --json result.json",
+          .make = make_command<WhatIfCommand>};
 }
 
 }  // namespace goodput

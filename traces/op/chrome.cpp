@@ -166,7 +166,7 @@ Status write_chrome_events(const OpTrace& trace, const std::string& path, std::s
   return sink.close();
 }
 
-OpTraceFormat chrome_op_trace_format() {
+OpTraceFormat op_trace_format_chrome() {
   return {.name = "chrome",
           .summary = "Chrome-trace JSON of ops (.json, .json.gz): NDTimeline's, or written by trace convert",
           .extensions = {".json", ".json.gz"},

@@ -235,7 +235,7 @@ Status write_csv(const OpTrace& trace, const std::string& path, std::string_view
 
 }  // namespace
 
-OpTraceFormat csv_op_trace_format() {
+OpTraceFormat op_trace_format_csv() {
   return {.name = "csv",
           .summary = "a header line and a line an op, optionally gzipped; columns in any order",
           .extensions = {".csv", ".csv.gz"},

@@ -1,13 +1,16 @@
 #include "traces/op/op_trace_format.h"
 
+#include "sim/base/registry.h"
+
 namespace goodput {
 
-std::vector<OpTraceFormat> op_trace_formats() {
-  return {
-#define GOODPUT_OP_TRACE_FORMAT(name) name##_op_trace_format(),
+std::span<const OpTraceFormat> op_trace_formats() {
+  static const auto registered = registry_of("op trace format", std::vector<OpTraceFormat>{
+#define GOODPUT_OP_TRACE_FORMAT(name) op_trace_format_##name(),
 #include "traces/op/op_trace_formats.def"
 #undef GOODPUT_OP_TRACE_FORMAT
-  };
+                                                                });
+  return registered;
 }
 
 }  // namespace goodput

@@ -1,6 +1,7 @@
 // The interface of an op trace format, and the list of all of them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,11 +32,11 @@ struct OpTraceFormat {
   Status (*write)(const OpTrace& trace, const std::string& path, std::string_view final_path);
 };
 
-#define GOODPUT_OP_TRACE_FORMAT(name) OpTraceFormat name##_op_trace_format();
+#define GOODPUT_OP_TRACE_FORMAT(name) OpTraceFormat op_trace_format_##name();
 #include "traces/op/op_trace_formats.def"
 #undef GOODPUT_OP_TRACE_FORMAT
 
 // Every format, in the order in which contents are tried.
-[[nodiscard]] std::vector<OpTraceFormat> op_trace_formats();
+[[nodiscard]] std::span<const OpTraceFormat> op_trace_formats();
 
 }  // namespace goodput

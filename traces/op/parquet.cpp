@@ -41,7 +41,7 @@ Status write_parquet(const OpTrace&, const std::string& path, std::string_view) 
 
 }  // namespace
 
-OpTraceFormat parquet_op_trace_format() {
+OpTraceFormat op_trace_format_parquet() {
   return {.name = "parquet",
           .summary = "Apache Parquet with the columns of csv, in any order",
           .extensions = {".parquet"},

@@ -210,7 +210,7 @@ Result<RawLogReading> append_raw_log(ByteSource& source, OpTrace& trace) {
   }
 }
 
-OpTraceFormat raw_log_op_trace_format() {
+OpTraceFormat op_trace_format_raw_log() {
   return {.name = "raw_log",
           .summary = "NDTimeline's raw log (.log, .log.1, ..., .gz); op ids are derived from the order",
           .extensions = {".log", ".log.gz"},

@@ -170,7 +170,7 @@ Status write_long_csv(const RoutingTrace& trace, const std::string& path, std::s
 
 }  // namespace
 
-RoutingFormat long_csv_routing_format() {
+RoutingFormat routing_format_long_csv() {
   return {.name = "long_csv",
           .summary = "expert routing: iteration,layer,expert,tokens with a row an expert, optionally gzipped",
           .extensions = {},

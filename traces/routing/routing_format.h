@@ -1,6 +1,7 @@
 // The interface of a routing trace format, and the list of all of them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,11 +29,11 @@ struct RoutingFormat {
   Status (*write)(const RoutingTrace& trace, const std::string& path, std::string_view final_path);
 };
 
-#define GOODPUT_ROUTING_FORMAT(name) RoutingFormat name##_routing_format();
+#define GOODPUT_ROUTING_FORMAT(name) RoutingFormat routing_format_##name();
 #include "traces/routing/routing_formats.def"
 #undef GOODPUT_ROUTING_FORMAT
 
 // Every format, in the order in which contents are tried.
-[[nodiscard]] std::vector<RoutingFormat> routing_formats();
+[[nodiscard]] std::span<const RoutingFormat> routing_formats();
 
 }  // namespace goodput

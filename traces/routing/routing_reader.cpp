@@ -2,52 +2,32 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <string_view>
 #include <utility>
 
-#include "sim/base/text.h"
 #include "traces/io/byte_source.h"
+#include "traces/io/formats.h"
 #include "traces/routing/routing_format.h"
 #include "traces/routing/routing_rows.h"
 
 namespace goodput {
-namespace {
-
-Result<const RoutingFormat*> detect_format(const std::vector<RoutingFormat>& formats, ByteSource& source) {
-  constexpr std::size_t kShownBytes = 24;
-  GOODPUT_TRY(const std::string_view head, source.peek());
-  if (head.empty()) return Error{source.path(), "is empty"};
-  std::string known;
-  for (const RoutingFormat& format : formats) {
-    if (format.matches(head)) return &format;
-    known.append(known.empty() ? "" : ", ").append(format.name);
-  }
-  return Error{
-      source.path(),
-      fmt::format("is no routing trace in a known format ({}; say `goodput list formats`); it begins with {}",
-                  known, in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
-}
-
-}  // namespace
-
 Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths) {
   if (paths.empty()) return Error{"", "no routing trace given"};
-  const std::vector<RoutingFormat> formats = routing_formats();
-  const RoutingFormat* first = nullptr;
+  std::string_view first;
   RoutingRows rows;
   for (const std::string& path : paths) {
     GOODPUT_TRY(ByteSource source, ByteSource::open(path));
-    GOODPUT_TRY(const RoutingFormat* format, detect_format(formats, source));
-    if (first == nullptr) first = format;
-    if (format != first) {
-      return Error{path, fmt::format("is {}, but {} is {}; files of one trace have one format", format->name,
-                                     paths.front(), first->name)};
+    GOODPUT_TRY(const RoutingFormat format, format_of(routing_formats(), "routing trace", {}, source));
+    if (first.empty()) first = format.name;
+    if (format.name != first) {
+      return Error{path, fmt::format("is {}, but {} is {}; files of one trace have one format", format.name,
+                                     paths.front(), first)};
     }
     rows.begin_file(path);
-    GOODPUT_TRY_STATUS(format->append_file(source, rows));
+    GOODPUT_TRY_STATUS(format.append_file(source, rows));
   }
   GOODPUT_TRY(RoutingReading reading, std::move(rows).finish());
-  reading.format = first->name;
+  reading.format = first;
   return reading;
 }
 

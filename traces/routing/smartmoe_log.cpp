@@ -153,7 +153,7 @@ Status append_smartmoe_log(ByteSource& source, RoutingRows& rows) {
 
 }  // namespace
 
-RoutingFormat smartmoe_log_routing_format() {
+RoutingFormat routing_format_smartmoe_log() {
   return {
       .name = "smartmoe_log",
       .summary =

@@ -126,7 +126,7 @@ Status write_wide_csv(const RoutingTrace& trace, const std::string& path, std::s
 
 }  // namespace
 
-RoutingFormat wide_csv_routing_format() {
+RoutingFormat routing_format_wide_csv() {
   return {.name = "wide_csv",
           .summary = "expert routing: iter,layer,e0,e1,... with a column an expert, optionally gzipped",
           .extensions = {".csv", ".csv.gz"},

@@ -48,7 +48,7 @@ Result<SpotContent> read_bamboo_csv(ByteSource& source, const SpotOptions& optio
 
 }  // namespace
 
-SpotFormat bamboo_csv_spot_format() {
+SpotFormat spot_format_bamboo_csv() {
   return {.name = "bamboo_csv",
           .summary = "spot nodes: Bamboo's and Oobleck's milliseconds,add|remove,node without a header",
           .extensions = {},

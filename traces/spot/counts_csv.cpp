@@ -238,7 +238,7 @@ Status write_counts_csv(const SpotTrace& trace, const std::string& path, std::st
 
 }  // namespace
 
-SpotFormat counts_csv_spot_format() {
+SpotFormat spot_format_counts_csv() {
   return {
       .name = "counts_csv",
       .summary = "spot counts: t_s,count (or held, or probe: what it means), optionally usd_per_node_hour",

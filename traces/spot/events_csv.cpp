@@ -80,7 +80,7 @@ Status write_events_csv(const SpotTrace& trace, const std::string& path, std::st
 
 }  // namespace
 
-SpotFormat events_csv_spot_format() {
+SpotFormat spot_format_events_csv() {
   return {.name = "events_csv",
           .summary = "spot nodes: t_s,event,node with a row a node that comes (add) or goes (remove)",
           .extensions = {".csv", ".csv.gz"},

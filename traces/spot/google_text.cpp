@@ -119,7 +119,7 @@ Result<SpotContent> read_google_text(ByteSource& source, const SpotOptions& opti
 
 }  // namespace
 
-SpotFormat google_text_spot_format() {
+SpotFormat spot_format_google_text() {
   return {.name = "google_text",
           .summary = "spot counts: YYYY-MM-DD, HH:MM:SS, count of a Google Cloud instance group",
           .extensions = {},

@@ -318,7 +318,7 @@ Result<SpotContent> read_skypilot(ByteSource& source, const SpotOptions& options
 
 }  // namespace
 
-SpotFormat skypilot_spot_format() {
+SpotFormat spot_format_skypilot() {
   return {.name = "skypilot",
           .summary = "spot counts: SkyPilot's JSON with gap_seconds, data and optionally prices by tick",
           .extensions = {},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,11 +42,11 @@ struct SpotFormat {
   Status (*write)(const SpotTrace& trace, const std::string& path, std::string_view final_path);
 };
 
-#define GOODPUT_SPOT_FORMAT(name) SpotFormat name##_spot_format();
+#define GOODPUT_SPOT_FORMAT(name) SpotFormat spot_format_##name();
 #include "traces/spot/spot_formats.def"
 #undef GOODPUT_SPOT_FORMAT
 
 // Every format, in the order in which contents are tried.
-[[nodiscard]] std::vector<SpotFormat> spot_formats();
+[[nodiscard]] std::span<const SpotFormat> spot_formats();
 
 }  // namespace goodput

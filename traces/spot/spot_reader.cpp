@@ -2,47 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
-#include "sim/base/text.h"
+#include "traces/io/formats.h"
 
 namespace goodput {
 namespace {
 
 std::string_view name_of(SpotMeaning meaning) {
   return kSpotMeaningNames[static_cast<std::size_t>(meaning)];
-}
-
-const SpotFormat* matching(const std::vector<SpotFormat>& formats, std::string_view head) {
-  const auto found =
-      std::find_if(formats.begin(), formats.end(), [&](const auto& format) { return format.matches(head); });
-  return found == formats.end() ? nullptr : &*found;
-}
-
-Result<const SpotFormat*> find_format(const std::vector<SpotFormat>& formats, std::string_view name) {
-  std::vector<std::string_view> known;
-  std::string listed;
-  for (const SpotFormat& format : formats) {
-    if (format.name == name) return &format;
-    known.push_back(format.name);
-    listed.append(listed.empty() ? "" : ", ").append(format.name);
-  }
-  return Error{
-      "", fmt::format("unknown format {}{}; known: {}", in_quotes(name), did_you_mean(name, known), listed)};
-}
-
-Result<const SpotFormat*> detect_format(const std::vector<SpotFormat>& formats, ByteSource& source) {
-  constexpr std::size_t kShownBytes = 24;
-  GOODPUT_TRY(const std::string_view head, source.peek());
-  if (head.empty()) return Error{source.path(), "is empty"};
-  if (const SpotFormat* format = matching(formats, head)) return format;
-  std::string known;
-  for (const SpotFormat& format : formats) known.append(known.empty() ? "" : ", ").append(format.name);
-  return Error{
-      source.path(),
-      fmt::format("is no spot trace in a known format ({}; say `goodput list formats`); it begins with {}",
-                  known, in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
 }
 
 Result<SpotMeaning> settle_meaning(const SpotContent& content, const SpotOptions& options,
@@ -64,23 +32,21 @@ Result<SpotMeaning> settle_meaning(const SpotContent& content, const SpotOptions
 }  // namespace
 
 Result<SpotTrace> read_spot_trace(const std::string& path, const SpotOptions& options) {
-  const std::vector<SpotFormat> formats = spot_formats();
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
-  GOODPUT_TRY(const SpotFormat* format,
-              options.format.empty() ? detect_format(formats, source) : find_format(formats, options.format));
-  GOODPUT_TRY(SpotContent content, format->read(source, options));
+  GOODPUT_TRY(const SpotFormat format, format_of(spot_formats(), "spot trace", options.format, source));
+  GOODPUT_TRY(SpotContent content, format.read(source, options));
   SpotTrace& trace = content.trace;
   GOODPUT_CHECK(trace.events.empty() || trace.counts.empty(), "a spot trace has events or counts");
   GOODPUT_TRY(trace.meaning, settle_meaning(content, options, path));
   trace.file = path;
-  trace.format = format->name;
+  trace.format = format.name;
   return std::move(trace);
 }
 
 Result<bool> is_spot_trace(const std::string& path) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   GOODPUT_TRY(const std::string_view head, source.peek());
-  return matching(spot_formats(), head) != nullptr;
+  return matching_format(spot_formats(), head) != nullptr;
 }
 
 }  // namespace goodput

@@ -45,7 +45,7 @@ TEST_CASE("failures: every model keeps to the contract, and the same draws give 
   for (const FailureModelInfo& info : failure_models()) {
     INFO(info.name);
     CHECK(names.insert(info.name).second);
-    CHECK(name_of(info.config()) == info.name);
+    CHECK(FailureConfig(info).model().name == info.name);
     CHECK(!info.summary.empty());
     const auto run = [&](std::uint64_t trial) {
       auto made = failures_of(info.example, sources, trial);
@@ -83,9 +83,33 @@ TEST_CASE("failures: every example is read and written back as it was") {
 TEST_CASE("failures: paths are seen from the file that names them") {
   const auto configs = read_failures(R"({"model": "trace", "file": "spot/p3.csv", "fallback": "../x.csv"})");
   REQUIRE(configs);
-  const auto& trace = std::get<TraceFailures>(configs->front());
-  CHECK(trace.file == "folder/spot/p3.csv");
-  CHECK(trace.fallback == "x.csv");
+  const auto trace = configs->front().setup().file();
+  REQUIRE(trace);
+  CHECK(trace->path == "folder/spot/p3.csv");
+  CHECK(trace->fallback == "x.csv");
+}
+
+TEST_CASE("failures: a config is a value, whose paths can be left out") {
+  const auto configs = read_failures(
+      R"([{"model": "trace", "file": "p3.csv", "from_s": 60, "meaning": "held"},
+          {"model": "fail_slow", "per_node_day": 1, "whatif": "w.json"},
+          {"model": "fail_slow", "per_node_day": 1, "slowdowns": [2]}])");
+  REQUIRE(configs);
+  std::vector<FailureConfig> copies = *configs;
+  for (FailureConfig& copy : copies) copy.setup().clear_paths();
+  CHECK(copies[0].setup().file()->path.empty());
+  CHECK(!copies[1].setup().file());
+  const auto trace = (*configs)[0].setup().file();
+  CHECK(trace->path == "folder/p3.csv");
+  CHECK(trace->content == FailureFile::Content::kRecording);
+  CHECK(trace->key == "file");
+  CHECK(trace->from == from_seconds(60));
+  CHECK(trace->meaning == SpotMeaning::kHeld);
+  const auto whatif = (*configs)[1].setup().file();
+  CHECK(whatif->path == "folder/w.json");
+  CHECK(whatif->content == FailureFile::Content::kSlowdowns);
+  CHECK(whatif->key == "whatif");
+  CHECK(!(*configs)[2].setup().file());
 }
 
 TEST_CASE("failures: another model in the list does not shift the draws of the first") {

@@ -3,55 +3,59 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "models/failure/failure_models.h"
 #include "sim/base/random.h"
+#include "tests/support/failure_case.h"
 #include "tests/support/policy_case.h"
 
 namespace goodput::testing {
 namespace {
 
+using nlohmann::json;
 using std::chrono::hours;
 
 // Of 12 nodes of which the job uses 10: single ones, racks and the whole fleet, slow nodes, quick returns.
 std::vector<FailureConfig> random_failures(std::uint64_t seed) {
   RandomStream random(seed, "recovery policies");
-  std::vector<FailureConfig> configs;
-  NodeLives lives;
-  lives.nodes = 12;
-  lives.mtbf_hours = random.uniform(0.3, 6);
-  lives.repair_time = random.below(3) == 0 ? SimDuration{} : from_seconds(random.uniform(0, 2000));
+  json failures = json::array();
+  const double mtbf_hours = random.uniform(0.3, 6);
+  const double repair_s = random.below(3) == 0 ? 0 : random.uniform(0, 2000);
+  const json lives = {{"nodes", 12}, {"mtbf_hours", mtbf_hours}, {"repair_s", repair_s}};
   switch (random.below(4)) {
     case 0:
-      configs.emplace_back(WeibullFailures{lives, random.uniform(0.6, 1.6)});
+      failures.push_back(lives);
+      failures.back().update({{"model", "weibull"}, {"shape", random.uniform(0.6, 1.6)}});
       break;
-    case 1:
-      configs.emplace_back(HourlyFailures{.nodes = 12,
-                                          .initial_nodes = {},
-                                          .loss_probability = random.uniform(0, 0.6),
-                                          .return_probability = random.uniform(0.1, 1)});
+    case 1: {
+      const double loss = random.uniform(0, 0.6);
+      failures.push_back({{"model", "hourly"},
+                          {"nodes", 12},
+                          {"loss_probability", loss},
+                          {"return_probability", random.uniform(0.1, 1)}});
       break;
+    }
     default:
-      configs.emplace_back(ExponentialFailures{lives});
+      failures.push_back(lives);
+      failures.back()["model"] = "exponential";
   }
   if (random.below(2) == 0) {
-    BurstFailures bursts;
-    bursts.kind = random.below(2) == 0 ? BurstFailures::Kind::kFleet : BurstFailures::Kind::kRack;
-    bursts.group_size = bursts.kind == BurstFailures::Kind::kFleet ? 0 : 4;
-    bursts.per_hour = random.uniform(0, 0.6);
-    bursts.outage_time = random.below(3) == 0 ? SimDuration{1} : from_seconds(random.uniform(1, 5000));
-    configs.emplace_back(bursts);
+    json bursts = {{"model", "bursts"}, {"kind", "fleet"}};
+    if (random.below(2) != 0) bursts.update({{"kind", "rack"}, {"group_size", 4}});
+    bursts["per_hour"] = random.uniform(0, 0.6);
+    bursts["outage_s"] = random.below(3) == 0 ? 1e-9 : random.uniform(1, 5000);
+    failures.push_back(bursts);
   }
   if (random.below(2) == 0) {
-    SlowFailures slow;
-    slow.per_node_day = random.uniform(0, 40);
-    slow.slowdowns = {1.05, 1.5, 3};
-    slow.mean_duration = from_seconds(random.uniform(1, 4000));
-    configs.emplace_back(slow);
+    json slow = {{"model", "fail_slow"}, {"slowdowns", {1.05, 1.5, 3}}};
+    slow["per_node_day"] = random.uniform(0, 40);
+    slow["duration_s"] = random.uniform(1, 4000);
+    failures.push_back(slow);
   }
-  return configs;
+  return failures_from(failures.dump());
 }
 
 std::unique_ptr<FailureModel> model_of(const std::vector<FailureConfig>& configs, std::uint64_t seed) {
@@ -127,12 +131,10 @@ TEST_CASE("recovery policies: with moderate failures every policy gets on") {
   for (const PolicyInfo& info : recovery_policies()) {
     CAPTURE(info.name);
     PolicyCase job(std::string(info.name), "{}");
-    NodeLives lives;
-    lives.nodes = 12;
-    lives.mtbf_hours = 24;
-    lives.repair_time = from_seconds(600);
+    const auto failures =
+        failures_from(R"({"model": "exponential", "nodes": 12, "mtbf_hours": 24, "repair_s": 600})");
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
-      const JobResult result = job.run(until(hours{24}), *model_of({ExponentialFailures{lives}}, seed));
+      const JobResult result = job.run(until(hours{24}), *model_of(failures, seed));
       CHECK(result.goodput() > 0.5);
       CHECK(result.ettr() >= result.goodput());
       CHECK(result.ettr() <= 1);
@@ -166,7 +168,8 @@ TEST_CASE("recovery policies: names are found, and wrong ones answered") {
   const auto unknown = find_policy("lazerus");
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().message() ==
-        "no policy \"lazerus\"; did you mean \"lazarus\"?; goodput list policies shows all");
+        "no policy \"lazerus\"; did you mean \"lazarus\"?; known: lazarus, ds, ds_ft, tutel, tutel_ft, "
+        "pec, checkpoint, gemini, hot_spare, oobleck");
   for (const PolicyInfo& info : recovery_policies()) {
     CHECK(!info.summary.empty());
     CHECK(info.make()->fields().size() > 3);

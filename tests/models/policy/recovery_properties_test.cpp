@@ -14,17 +14,16 @@
 #include "models/checkpoint/save_interval.h"
 #include "models/failure/failure_models.h"
 #include "sim/base/random.h"
+#include "tests/support/failure_case.h"
 #include "tests/support/policy_case.h"
 
 namespace goodput::testing {
 namespace {
 
 std::vector<FailureConfig> exponential(NodeId nodes, double mtbf_hours, double repair_s) {
-  NodeLives lives;
-  lives.nodes = nodes;
-  lives.mtbf_hours = mtbf_hours;
-  lives.repair_time = from_seconds(repair_s);
-  return {ExponentialFailures{lives}};
+  return failures_from(
+      fmt::format(R"({{"model": "exponential", "nodes": {}, "mtbf_hours": {}, "repair_s": {}}})", nodes,
+                  mtbf_hours, repair_s));
 }
 
 std::vector<JobResult> trials_of(PolicyCase& job, const JobGoal& goal,

@@ -110,7 +110,9 @@ TEST_CASE("scenario: values can be changed, and added where they are missing") {
                                                    {"/policies/pec", "{}"}});
   CHECK(scenario.trials == 7);
   CHECK(scenario.start == JobStart::kRunning);
-  CHECK(std::get<ExponentialFailures>(scenario.failures[0]).lives.mtbf_hours == 2);
+  FailureConfig failures = scenario.failures[0];
+  CHECK(failures.model().name == "exponential");
+  CHECK(config::write(config_fields(failures)).at("mtbf_hours") == 2);
   CHECK(names_of(scenario) == std::vector<std::string>{"lazarus", "ds", "pec"});
   CHECK(json::parse(scenario.policies[1].options) == json{{"ep", 8}});
 }
@@ -147,10 +149,11 @@ TEST_CASE("scenario: what is wrong is named with its place") {
         " /policies: is empty, want a policy: {\"lazarus\": {}}");
   CHECK(problem_with("/policies/ds", 3) == " /policies/ds: is 3, want an object with the policy's options");
   CHECK(problem_with("/policies/lazerus", json::object()) ==
-        " /policies/lazerus: no policy \"lazerus\"; did you mean \"lazarus\"?; goodput list policies shows "
-        "all");
+        " /policies/lazerus: no policy \"lazerus\"; did you mean \"lazarus\"?; "
+        "known: lazarus, ds, ds_ft, tutel, tutel_ft, pec, checkpoint, gemini, hot_spare, oobleck");
   CHECK(problem_with("/policies/x", {{"policy", "dss"}}) ==
-        " /policies/x/policy: no policy \"dss\"; did you mean \"ds\"?; goodput list policies shows all");
+        " /policies/x/policy: no policy \"dss\"; did you mean \"ds\"?; "
+        "known: lazarus, ds, ds_ft, tutel, tutel_ft, pec, checkpoint, gemini, hot_spare, oobleck");
   CHECK(problem_with("/policies/x", {{"policy", 3}}) ==
         " /policies/x/policy: is 3, want the name of a policy");
   CHECK(problem_with("/policies/pec", {{"checkpoint", {{"mode", "asyn"}}}}) ==

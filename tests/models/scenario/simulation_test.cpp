@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/failure_case.h"
 #include "tests/support/policy_case.h"
 
 namespace goodput::testing {
@@ -19,11 +20,8 @@ Scenario scenario_of(const std::vector<ScenarioPolicy>& policies) {
   scenario.file = "s.json";
   scenario.plan = gpt_s_plan(10);
   scenario.duration = std::chrono::hours{3};
-  NodeLives lives;
-  lives.nodes = 11;
-  lives.mtbf_hours = 4;
-  lives.repair_time = from_seconds(900);
-  scenario.failures = {ExponentialFailures{lives}};
+  scenario.failures =
+      failures_from(R"({"model": "exponential", "nodes": 11, "mtbf_hours": 4, "repair_s": 900})");
   scenario.policies = policies;
   return scenario;
 }
@@ -156,9 +154,7 @@ TEST_CASE("simulation: what cannot be is said with its place") {
   CHECK(problem(scenario_of({{"mine", "ds", R"({"ep": 3})"}})) ==
         "s.json /policies/mine/ep: is 3, which does not divide the model's 8 experts");
   Scenario no_nodes = scenario_of({{"ds", "ds", "{}"}});
-  BurstFailures bursts;
-  bursts.per_hour = 1;
-  no_nodes.failures = {bursts};
+  no_nodes.failures = failures_from(R"({"model": "bursts", "kind": "fleet", "per_hour": 1, "outage_s": 9})");
   CHECK(problem(no_nodes).starts_with("s.json /failures"));
   CHECK_FALSE(record_run(no_nodes, {gpt_s().get(), {}, {}}, {"ds", "ds", R"({"ep": 3})"}, 0, 0));
 }
@@ -167,9 +163,8 @@ TEST_CASE("simulation: trials that cannot go on say why, and how many there were
   Scenario scenario = scenario_of({{"hot_spare", "hot_spare", "{}"}});
   scenario.duration = SimDuration{};
   scenario.steps = 1'000'000;
-  IntervalFailures failures;
-  failures.nodes = 10;
-  scenario.failures = {failures};  // one is lost every five minutes, and none comes back
+  scenario.failures =  // none comes back
+      failures_from(R"({"model": "interval", "nodes": 10, "every_s": 300})");
   const Simulation simulation = simulation_of(scenario, {.trials = 3, .progress = {}});
   REQUIRE(simulation.policies[0].stopped.size() == 1);
   CHECK(simulation.policies[0].stopped.begin()->first ==

@@ -10,7 +10,6 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "models/failure/failure_models.h"
@@ -107,9 +106,8 @@ TEST_CASE("docs: the fields of scenarios and of every failure model are those of
   Scenario scenario;
   check_documented(config::describe(config_fields(scenario)));
   for (const FailureModelInfo& model : failure_models()) {
-    FailureConfig failures = model.config();
-    const std::string table =
-        std::visit([](auto& of) { return config::describe(config_fields(of)); }, failures);
+    const std::unique_ptr<FailureSetup> setup = model.make();
+    const std::string table = config::describe(setup->fields());
     check_documented(fmt::format("`{}`: {}.\n\n{}", model.name, model.summary, table));
   }
 }

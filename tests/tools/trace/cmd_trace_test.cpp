@@ -137,9 +137,9 @@ TEST_CASE("trace: options for spot traces name what they take") {
   const TemporaryFile spot("s.csv", "t_s,count\n0,4\n");
   const TemporaryFile ops("t.csv", kTrace);
   CHECK(error_of({"trace", "info", spot.path(), "--meaning", "hold"}) ==
-        "error: --meaning: \"hold\" is none of held, probe; did you mean \"held\"?");
+        "error: --meaning: no meaning \"hold\"; did you mean \"held\"?; known: held, probe");
   CHECK(error_of({"trace", "info", spot.path(), "--polarity", "up"}) ==
-        "error: --polarity: \"up\" is none of available, preempted");
+        "error: --polarity: no polarity \"up\"; known: available, preempted");
   CHECK(error_of({"trace", "info", ops.path(), "--meaning", "held"})
             .starts_with("error: " + ops.path() + ": is no spot trace in a known format (events_csv, "));
   CHECK(error_of({"trace", "info", spot.path(), ops.path()}) ==
@@ -196,7 +196,7 @@ TEST_CASE("trace convert: errors leave the output as it was") {
         ".json.gz, .log, .log.gz, .csv, "
         ".csv.gz or give --to");
   CHECK(error_of({"trace", "convert", file.path(), "out.txt", "--to", "cvs"}) ==
-        "error: --to: cannot write format \"cvs\"; did you mean \"csv\"?; can write parquet, chrome, "
+        "error: --to: no writable op trace format \"cvs\"; did you mean \"csv\"?; known: parquet, chrome, "
         "raw_log, csv");
   CHECK(out.content() == "old");
   CHECK(file.content() == kTrace);

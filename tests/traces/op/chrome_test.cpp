@@ -262,14 +262,14 @@ TEST_CASE("chrome reader: a file without any op is refused by the format") {
   auto source = ByteSource::open(file.path());
   REQUIRE(source);
   OpTrace trace;
-  const Result<FileNotes> status = chrome_op_trace_format().append_file(*source, trace);
+  const Result<FileNotes> status = op_trace_format_chrome().append_file(*source, trace);
   REQUIRE(!status);
   CHECK(without_path(status.error().message(), file) ==
         ": holds no ops: 1 events of another phase than \"X\", 0 of metrics that are no ops of a step");
 }
 
 TEST_CASE("chrome reader: content is recognised by its first characters") {
-  const auto matches = chrome_op_trace_format().matches;
+  const auto matches = op_trace_format_chrome().matches;
   CHECK(matches("\xef\xbb\xbf\n [\n {\"a\""));
   CHECK(matches("[]"));
   CHECK(matches("{\"traceEvents\""));

@@ -17,7 +17,7 @@ const std::string kRow = "1,2,6,16,forward-compute,2.6883304,0.5,3,0,4,2\n";
 Result<OpTrace> read_csv(const std::string& path) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   OpTrace trace;
-  GOODPUT_TRY_STATUS(csv_op_trace_format().append_file(source, trace));
+  GOODPUT_TRY_STATUS(op_trace_format_csv().append_file(source, trace));
   return trace;
 }
 
@@ -39,7 +39,7 @@ std::string csv_error(const std::string& text) {
 
 std::string csv_text(const OpTrace& trace, const std::string& name = "t.csv") {
   const TemporaryFile file(name);
-  const Status status = csv_op_trace_format().write(trace, file.path(), file.path());
+  const Status status = op_trace_format_csv().write(trace, file.path(), file.path());
   REQUIRE(status);
   return file.content();
 }
@@ -100,7 +100,7 @@ TEST_CASE("csv: rows are appended to those that are there, whose times stay as t
   const TemporaryFile file("t.csv", kHeader + kRow);
   OpTrace trace = csv_trace(kHeader + "1,2,6,16,gc,0.12345678901,0.5,0,-1,0,-1\n");
   auto source = ByteSource::open(file.path());
-  REQUIRE(csv_op_trace_format().append_file(*source, trace));
+  REQUIRE(op_trace_format_csv().append_file(*source, trace));
   CHECK(trace.start_s[0] == 0.12345678901);
   CHECK(trace.start_s[1] == static_cast<double>(2.6883304F));
 }
@@ -211,13 +211,13 @@ TEST_CASE("csv: gzip output is the same every time and carries no time or name")
 TEST_CASE("csv: a folder that is not there is an error of the writer") {
   const TemporaryFile file("x");
   const std::string path = file.path() + "/t.csv";
-  const Status status = csv_op_trace_format().write({}, path, path);
+  const Status status = op_trace_format_csv().write({}, path, path);
   REQUIRE_FALSE(status);
   CHECK(status.error().message() == path + ": cannot write: No such file or directory");
 }
 
 TEST_CASE("csv: content is recognised by its header, also with a misspelt column") {
-  const auto matches = csv_op_trace_format().matches;
+  const auto matches = op_trace_format_csv().matches;
   CHECK(matches(kHeader));
   CHECK(matches("\xef\xbb\xbf" + kHeader));
   CHECK(matches("host,dp_rank,stage,rank,stp,optype"));

@@ -236,7 +236,7 @@ OpTrace published_trace(const std::string& path) {
   OpTrace trace;
   auto source = ByteSource::open(path);
   REQUIRE(source);
-  REQUIRE(csv_op_trace_format().append_file(*source, trace));
+  REQUIRE(op_trace_format_csv().append_file(*source, trace));
   return trace;
 }
 

@@ -68,17 +68,17 @@ TEST_CASE("op trace reader: rows without ids get them from the recorded order, w
 
 TEST_CASE("op trace reader: unknown content lists the formats") {
   const TemporaryFile file("t.txt", "hello world\n");
-  CHECK(reader_error({file.path()}) ==
-        file.path() +
-            ": is no op trace in a known format (parquet, chrome, raw_log, csv); it begins "
-            "with \"hello world\"");
+  CHECK(reader_error({file.path()}) == file.path() +
+                                           ": is no op trace in a known format (parquet, chrome, raw_log, "
+                                           "csv; say `goodput list formats`); it "
+                                           "begins with \"hello world\"");
 }
 
 TEST_CASE("op trace reader: an unknown format is refused before any file is opened") {
   OpTraceReadOptions options;
   options.format = "cvs";
   CHECK(reader_error({"nowhere"}, options) ==
-        "unknown format \"cvs\"; did you mean \"csv\"?; known: parquet, chrome, raw_log, csv");
+        "no op trace format \"cvs\"; did you mean \"csv\"?; known: parquet, chrome, raw_log, csv");
 }
 
 TEST_CASE("op trace reader: a given format overrides the content") {

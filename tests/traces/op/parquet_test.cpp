@@ -20,13 +20,13 @@ namespace {
 Result<OpTrace> read_parquet(const std::string& path) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   OpTrace trace;
-  GOODPUT_TRY_STATUS(parquet_op_trace_format().append_file(source, trace));
+  GOODPUT_TRY_STATUS(op_trace_format_parquet().append_file(source, trace));
   return trace;
 }
 
 std::string parquet_bytes(const OpTrace& trace) {
   const TemporaryFile file("t.parquet");
-  REQUIRE(parquet_op_trace_format().write(trace, file.path(), file.path()));
+  REQUIRE(op_trace_format_parquet().write(trace, file.path(), file.path()));
   return file.content();
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("parquet: truncated and foreign files are errors of one line") {
 TEST_CASE("parquet: a pipe is refused, because Parquet is read from its end") {
   ByteSource source = *ByteSource::open("/dev/zero");
   OpTrace trace;
-  const Result<FileNotes> status = parquet_op_trace_format().append_file(source, trace);
+  const Result<FileNotes> status = op_trace_format_parquet().append_file(source, trace);
   REQUIRE_FALSE(status);
   CHECK(status.error().message() ==
         "/dev/zero: Parquet is read from its end, which a pipe does not have; write it to a file first");
@@ -298,7 +298,7 @@ TEST_CASE("parquet: the published traces hold the same rows as their CSV") {
     }
     OpTrace from_csv;
     auto source = ByteSource::open(folder + "/trace.csv.gz");
-    REQUIRE(csv_op_trace_format().append_file(*source, from_csv));
+    REQUIRE(op_trace_format_csv().append_file(*source, from_csv));
     const auto from_parquet = read_parquet(folder + "/trace.parquet");
     REQUIRE(from_parquet);
     check_equal(*from_parquet, from_csv);
@@ -321,10 +321,10 @@ TEST_CASE("parquet: a build without it says how to get it") {
   const std::string expected =
       file.path() +
       ": this goodput was built without Parquet; run ./goodput-setup and build again, or use CSV";
-  const Result<FileNotes> read = parquet_op_trace_format().append_file(*source, trace);
+  const Result<FileNotes> read = op_trace_format_parquet().append_file(*source, trace);
   REQUIRE_FALSE(read);
   CHECK(read.error().message() == expected);
-  const Status written = parquet_op_trace_format().write(trace, file.path(), file.path());
+  const Status written = op_trace_format_parquet().write(trace, file.path(), file.path());
   REQUIRE_FALSE(written);
   CHECK(written.error().message() == expected);
 }

@@ -229,7 +229,7 @@ TEST_CASE("raw log reader: lines longer than a read are put together, lines with
 }
 
 TEST_CASE("raw log reader: content is recognised by a record among other lines") {
-  const OpTraceFormat format = raw_log_op_trace_format();
+  const OpTraceFormat format = op_trace_format_raw_log();
   CHECK(format.matches("starting up\n" + Line{}.text()));
   CHECK_FALSE(format.matches("metric,value\nmetric_name,1\n"));
   CHECK_FALSE(format.matches(""));
@@ -245,11 +245,11 @@ TEST_CASE("raw log: what is written is read back, but for the ids that a raw log
     }
   }
   const TemporaryFile file("a.log.gz");
-  REQUIRE(raw_log_op_trace_format().write(trace, file.path(), file.path()));
+  REQUIRE(op_trace_format_raw_log().write(trace, file.path(), file.path()));
   auto source = ByteSource::open(file.path());
   REQUIRE(source);
   OpTrace read;
-  REQUIRE(raw_log_op_trace_format().append_file(*source, read));
+  REQUIRE(op_trace_format_raw_log().append_file(*source, read));
   for (auto* ids : {&trace.seq_id, &trace.mb_id, &trace.gmc}) std::fill(ids->begin(), ids->end(), kUnset);
   std::fill(trace.mc.begin(), trace.mc.end(), kUnset);
   CHECK(hash_rows(read) == hash_rows(trace));
@@ -261,7 +261,7 @@ TEST_CASE("raw log reader: a rotated file without ops adds none") {
   auto source = ByteSource::open(file.path());
   REQUIRE(source);
   OpTrace trace;
-  const Result<FileNotes> notes = raw_log_op_trace_format().append_file(*source, trace);
+  const Result<FileNotes> notes = op_trace_format_raw_log().append_file(*source, trace);
   REQUIRE(notes);
   CHECK(trace.size() == 0);
   CHECK(*notes == FileNotes{file.path() + ": left out 1 lines of other loggers",

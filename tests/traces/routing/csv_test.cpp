@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/registry.h"
 #include "tests/traces/io/temporary_file.h"
 #include "traces/routing/routing_format.h"
 #include "traces/routing/routing_reader.h"
@@ -37,17 +38,11 @@ Loads loads_of(const RoutingTrace& trace, std::size_t iteration, std::size_t lay
   return {loads.begin(), loads.end()};
 }
 
-const RoutingFormat& format_called(const std::vector<RoutingFormat>& formats, std::string_view name) {
-  for (const RoutingFormat& format : formats) {
-    if (format.name == name) return format;
-  }
-  throw std::out_of_range("no such format");
-}
-
 RoutingTrace written_and_read(const RoutingTrace& trace, std::string_view format, const std::string& name) {
-  const auto formats = routing_formats();
   const TemporaryFile file(name);
-  REQUIRE(format_called(formats, format).write(trace, file.path(), file.path()));
+  const auto found = find_named(routing_formats(), "routing trace format", format);
+  REQUIRE(found);
+  REQUIRE(found->write(trace, file.path(), file.path()));
   auto read = read_routing_files({file.path()});
   REQUIRE(read);
   CHECK(read->format == format);

@@ -1,0 +1,137 @@
+// A failure model before it runs: the options that a scenario gives it, what else it wants to know, and how
+// the model is made of both.
+//
+// Adding a failure model (sim/base/registry.h) is a line in models/failure/failure_models.def and a file
+// models/failure/<name>.cpp with
+//   a struct of its options, and beside it the functions that FailureSetupOf names,
+//   a FailureModel (sim/nodes/failure_model.h) that its make_failures() returns,
+//   `FailureModelInfo failure_<name>()`.
+// models/failure/exponential.cpp is the shortest.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "models/failure/failure_draws.h"
+#include "sim/base/errors.h"
+#include "sim/base/units.h"
+#include "sim/config/config.h"
+#include "sim/nodes/failure_model.h"
+#include "sim/nodes/spot_trace.h"
+
+namespace goodput {
+
+// A file that the options name. Others read it, for this folder knows no formats.
+struct FailureFile {
+  enum class Content : std::uint8_t {
+    kRecording,  // of spot nodes
+    kSlowdowns,  // of workers, as `goodput whatif --json` writes them
+  };
+  Content content = Content::kRecording;
+  std::string_view key{};  // of the options: what a message points at
+  std::string path{};      // as seen from here
+  std::string fallback{};  // read where there is no `path`; empty: none
+  // Of a recording: what its numbers mean, where the options say so, and where time 0 is.
+  std::optional<SpotPolarity> polarity{};
+  std::optional<SpotMeaning> meaning{};
+  SimDuration from{};
+};
+
+// What is in that file. Must outlive the models made of it.
+struct FailureSource {
+  const SpotTrace* trace = nullptr;
+  std::span<const double> slowdowns{};  // above 1
+};
+
+// What a model is made of beside its options.
+struct FailureInputs {
+  FailureSource source{};
+  FailureKey key{};
+  NodeId cluster_nodes = 0;  // of the models that say which nodes there are; 0: none does
+};
+
+class FailureSetup {
+ public:
+  virtual ~FailureSetup() = default;
+  [[nodiscard]] virtual std::unique_ptr<FailureSetup> copy() const = 0;
+
+  // The options, keys of a JSON object, and rules between them (Error::where: a pointer from the object).
+  // Fields refer to this object.
+  [[nodiscard]] virtual config::Fields fields() = 0;
+  [[nodiscard]] virtual Status finish() = 0;
+
+  // The model. Errors, Error::where as above, are about the inputs only.
+  [[nodiscard]] virtual Result<std::unique_ptr<FailureModel>> make(const FailureInputs& inputs) const = 0;
+
+  // Of a model that acts on nodes that others say are there: on how many; 0: on all. Nothing: it says itself
+  // which nodes there are.
+  [[nodiscard]] virtual std::optional<NodeId> nodes_acted_on() const = 0;
+
+  // The file that it needs, if it needs one.
+  [[nodiscard]] virtual std::optional<FailureFile> file() const = 0;
+  // Empties the options that name files: where a file lies moves no number.
+  virtual void clear_paths() = 0;
+};
+
+// The set-up of a model whose options are a struct `Options`. Beside the struct there are
+//   config::Fields config_fields(Options&);
+//   Status config_finish(Options&);
+//   Result<std::unique_ptr<FailureModel>> make_failures(const Options&, const FailureInputs&);
+// and, where the answer is not "nothing",
+//   NodeId nodes_of_others(const Options&);
+//   std::optional<FailureFile> file_of(const Options&);
+//   void forget_paths(Options&);
+template <typename Options>
+class FailureSetupOf final : public FailureSetup {
+ public:
+  [[nodiscard]] std::unique_ptr<FailureSetup> copy() const override {
+    return std::make_unique<FailureSetupOf>(*this);
+  }
+  [[nodiscard]] config::Fields fields() override { return config_fields(options_); }
+  [[nodiscard]] Status finish() override { return config_finish(options_); }
+  [[nodiscard]] Result<std::unique_ptr<FailureModel>> make(const FailureInputs& inputs) const override {
+    return make_failures(options_, inputs);
+  }
+  [[nodiscard]] std::optional<NodeId> nodes_acted_on() const override {
+    if constexpr (requires { nodes_of_others(options_); }) {
+      return nodes_of_others(options_);
+    } else {
+      return std::nullopt;
+    }
+  }
+  [[nodiscard]] std::optional<FailureFile> file() const override {
+    if constexpr (requires { file_of(options_); }) {
+      return file_of(options_);
+    } else {
+      return std::nullopt;
+    }
+  }
+  void clear_paths() override {
+    if constexpr (requires { forget_paths(options_); }) forget_paths(options_);
+  }
+
+ private:
+  Options options_{};
+};
+
+template <typename Options>
+[[nodiscard]] std::unique_ptr<FailureSetup> make_failure_setup() {
+  return std::make_unique<FailureSetupOf<Options>>();
+}
+
+struct FailureModelInfo {
+  std::string_view name;
+  std::string_view summary;                 // one line for `goodput list failures`
+  std::string_view example;                 // the JSON object
+  std::unique_ptr<FailureSetup> (*make)();  // with the defaults: make_failure_setup<Options>
+};
+
+#define GOODPUT_FAILURE_MODEL(name) FailureModelInfo failure_##name();
+#include "models/failure/failure_models.def"
+#undef GOODPUT_FAILURE_MODEL
+
+}  // namespace goodput

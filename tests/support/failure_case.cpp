@@ -1,0 +1,16 @@
+#include "tests/support/failure_case.h"
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace goodput::testing {
+
+std::vector<FailureConfig> failures_from(std::string_view json) {
+  std::vector<FailureConfig> failures;
+  config::Place place;
+  const Status read = failures_value(failures).read(nlohmann::json::parse(json), place);
+  if (!read) throw std::invalid_argument(read.error().message());
+  return failures;
+}
+
+}  // namespace goodput::testing
