@@ -10,6 +10,7 @@
 
 #include "models/cost/cost_inputs.h"
 #include "models/cost/roofline.h"
+#include "models/plan/expert_slots.h"
 #include "models/plan/parallel_plan.h"
 #include "models/shape/model_shape.h"
 #include "sim/base/errors.h"
@@ -43,7 +44,7 @@ Result<TrainingPlan> read_training_plan(const std::string& path);
 // The rules between fields: sizes that must divide, parallelism against GPUs, schedule against shape. One
 // line that names the field ("PLAN /parallel/ep: ..."). Whether it fits into memory is not its business
 // (models/step/memory_model.h).
-Status check_training_plan(const TrainingPlan& plan);
+Status check_training_plan(const TrainingPlan& plan, ExpertSlots slots = {});
 
 // What the plan's cost model is made from (models/cost/cost_models.h).
 [[nodiscard]] CostInputs cost_inputs(const TrainingPlan& plan);
