@@ -29,11 +29,14 @@ def commands():
     for path in sorted(ROOT.glob("configs/plans/*.json")):
         yield f"plan-step {path.stem}", ["plan-step", str(path), "--json", "-"]
         yield f"plan-step {path.stem}, text", ["plan-step", str(path)]
-    yield "plan-step, timeline", ["plan-step", "configs/plans/gpt-s-10.json", "--timeline", "OUT/t.json"]
+    for plan in ("gpt-s-10", "deepseek-v3-1024"):
+        yield f"plan-step, timeline {plan}", ["plan-step", f"configs/plans/{plan}.json", "--timeline", "OUT/t.json"]
     for sample in ("interleaved.json.gz", "slow_worker.csv.gz", "small.csv"):
         path = f"traces/samples/{sample}"
         yield f"whatif {sample}", ["whatif", path, "--json", "-"]
         yield f"whatif {sample}, text", ["whatif", path, "--compat-json", "OUT/c.json"]
+        yield f"whatif {sample}, timelines", ["whatif", path, "--timeline", "OUT/t.json.gz",
+                                              "--ideal-timeline", "OUT/i.json"]
         yield f"trace info {sample}", ["trace", "info", path, "--json", "-"]
         yield f"trace info {sample}, text", ["trace", "info", path]
         for out in ("t.csv", "t.json", "t.log"):

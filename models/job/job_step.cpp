@@ -87,12 +87,13 @@ StepRouting spread_over_layers(const ModelShape& model, const std::vector<Expert
 
 // Every rank has a buffer for each expert, as large as what the hottest one gets of the rank that has most
 // for it; they are sent and multiplied full or not.
-ExpertShare padded_share(const TrainingPlan& plan, const std::vector<std::int64_t>& tokens) {
+ExpertShare padded_share(const TrainingPlan& plan, ExpertSlots slots,
+                         const std::vector<std::int64_t>& tokens) {
   const std::int64_t ranks = std::int64_t{plan.parallel.dp} * plan.parallel.cp * plan.parallel.tp;
   const std::int64_t hottest = *std::max_element(tokens.begin(), tokens.end());
   const std::int64_t capacity = (hottest + ranks - 1) / ranks;
   const double rows = static_cast<double>(capacity) * static_cast<double>(tokens.size());
-  return {rows, rows / BlockScope{plan.model, plan.parallel}.routed_tokens()};
+  return {rows, rows / BlockScope{plan.model, plan.parallel, slots}.routed_tokens()};
 }
 
 Status check_placements(const TrainingPlan& plan, std::span<const ExpertPlacement> placements,
@@ -115,9 +116,9 @@ Status check_placements(const TrainingPlan& plan, std::span<const ExpertPlacemen
   return Ok{};
 }
 
-Result<MemoryReport> memory_of(const TrainingPlan& plan) {
+Result<MemoryReport> memory_of(const TrainingPlan& plan, ExpertSlots slots) {
   GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(plan.parallel.schedule));
-  return estimate_memory(plan, *schedule);
+  return estimate_memory(plan, *schedule, slots);
 }
 
 }  // namespace
@@ -157,7 +158,7 @@ TrainingPlan MoeStepModel::on_nodes(std::int32_t nodes) const {
   return plan;
 }
 
-Result<TrainingPlan> MoeStepModel::expert_parallel_plan(std::int32_t nodes, std::int32_t ep) const {
+Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t nodes, std::int32_t ep) const {
   GOODPUT_TRY_STATUS(check_experts(base_));
   if (ep < 1 || base_.model.moe->experts % ep != 0) {
     return wrong_plan(base_, "/parallel/ep",
@@ -168,14 +169,14 @@ Result<TrainingPlan> MoeStepModel::expert_parallel_plan(std::int32_t nodes, std:
     return Error{"nodes", fmt::format("{} of {} GPUs cannot hold one expert-parallel group of {}", nodes,
                                       base_.cluster.gpus_per_node, ep)};
   }
-  TrainingPlan plan = on_nodes(used);
-  plan.parallel.ep = ep;
-  plan.parallel.expert_slots = plan.model.moe->experts / ep;
-  GOODPUT_TRY_STATUS(check_training_plan(plan));
-  return plan;
+  SlotPlan placed{on_nodes(used), {base_.model.moe->experts / ep}};
+  placed.plan.parallel.ep = ep;
+  GOODPUT_TRY_STATUS(check_training_plan(placed.plan, placed.slots));
+  return placed;
 }
 
-Result<TrainingPlan> MoeStepModel::flexible_plan(std::int32_t nodes, std::int32_t slots_per_node) const {
+Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
+                                                           std::int32_t slots_per_node) const {
   GOODPUT_TRY_STATUS(check_experts(base_));
   if (base_.parallel.zero == 3) {
     return wrong_plan(base_, "/parallel/zero",
@@ -190,11 +191,10 @@ Result<TrainingPlan> MoeStepModel::flexible_plan(std::int32_t nodes, std::int32_
     return Error{"nodes", fmt::format("{} of {} GPUs do not hold whole replicas of {} GPUs", nodes, gpus,
                                       gpus_of_replica(base_.parallel))};
   }
-  TrainingPlan plan = on_nodes(nodes);
-  plan.parallel.ep = nodes * gpus;
-  plan.parallel.expert_slots = slots_per_node / gpus;
-  GOODPUT_TRY_STATUS(check_training_plan(plan));
-  return plan;
+  SlotPlan placed{on_nodes(nodes), {slots_per_node / gpus}};
+  placed.plan.parallel.ep = nodes * gpus;
+  GOODPUT_TRY_STATUS(check_training_plan(placed.plan, placed.slots));
+  return placed;
 }
 
 Status MoeStepModel::check_loads(Loads loads) const {
@@ -230,13 +230,15 @@ Result<StepTime> MoeStepModel::time(const TrainingPlan& plan, const StepRouting&
 
 Result<StepTime> MoeStepModel::expert_parallel(std::int32_t nodes, std::int32_t ep, Loads loads,
                                                const StepSettings& settings) const {
-  GOODPUT_TRY(const TrainingPlan plan, expert_parallel_plan(nodes, ep));
+  GOODPUT_TRY(const SlotPlan placed, expert_parallel_plan(nodes, ep));
+  const auto& [plan, slots] = placed;
   GOODPUT_TRY_STATUS(check_loads(loads));
   std::vector<ExpertShare> shares;
   for (const std::vector<std::int64_t>& layer : scaled_loads(loads, routed_tokens(plan))) {
-    shares.push_back(padded_share(plan, layer));
+    shares.push_back(padded_share(plan, slots, layer));
   }
   StepRouting routing = spread_over_layers(plan.model, shares);
+  routing.slots = slots;
   routing.moe_speedup = settings.moe_speedup;
   return time(plan, routing, settings);
 }
@@ -246,9 +248,10 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
   GOODPUT_TRY_STATUS(check_experts(base_));
   GOODPUT_TRY_STATUS(check_loads(loads));
   GOODPUT_TRY_STATUS(check_placements(base_, placements, moe_layers()));
-  GOODPUT_TRY(const TrainingPlan plan, flexible_plan(placements.front().nodes, placements.front().slots));
+  GOODPUT_TRY(const SlotPlan placed, flexible_plan(placements.front().nodes, placements.front().slots));
+  const auto& [plan, slots] = placed;
   const std::int32_t gpus = plan.cluster.gpus_per_node;
-  const double mean = BlockScope{plan.model, plan.parallel}.routed_tokens();
+  const double mean = BlockScope{plan.model, plan.parallel, slots}.routed_tokens();
   const LayerTokens tokens = scaled_loads(loads, routed_tokens(plan));
   std::vector<ExpertShare> shares;
   std::vector<moe::ExpertHosts> hosts;
@@ -260,6 +263,7 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
   }
   for (std::int32_t extra = 0; extra < plan.model.mtp_layers; ++extra) hosts.push_back(hosts.back());
   StepRouting routing = spread_over_layers(plan.model, shares);
+  routing.slots = slots;
   routing.replicas = busiest_replicas(hosts, gpus);
   routing.moe_speedup = settings.moe_speedup;
   return time(plan, routing, settings);
@@ -289,13 +293,13 @@ Result<StepTime> MoeStepModel::planned(const ParallelPlan& parallel, const StepS
 }
 
 Result<MemoryReport> MoeStepModel::expert_parallel_memory(std::int32_t nodes, std::int32_t ep) const {
-  GOODPUT_TRY(const TrainingPlan plan, expert_parallel_plan(nodes, ep));
-  return memory_of(plan);
+  GOODPUT_TRY(const SlotPlan placed, expert_parallel_plan(nodes, ep));
+  return memory_of(placed.plan, placed.slots);
 }
 
 Result<MemoryReport> MoeStepModel::flexible_memory(std::int32_t nodes, std::int32_t slots_per_node) const {
-  GOODPUT_TRY(const TrainingPlan plan, flexible_plan(nodes, slots_per_node));
-  return memory_of(plan);
+  GOODPUT_TRY(const SlotPlan placed, flexible_plan(nodes, slots_per_node));
+  return memory_of(placed.plan, placed.slots);
 }
 
 }  // namespace goodput

@@ -86,8 +86,13 @@ class MoeStepModel {
   [[nodiscard]] Result<MemoryReport> flexible_memory(std::int32_t nodes, std::int32_t slots_per_node) const;
 
  private:
-  [[nodiscard]] Result<TrainingPlan> expert_parallel_plan(std::int32_t nodes, std::int32_t ep) const;
-  [[nodiscard]] Result<TrainingPlan> flexible_plan(std::int32_t nodes, std::int32_t slots_per_node) const;
+  // On nodes whose GPUs hold whole experts.
+  struct SlotPlan {
+    TrainingPlan plan;
+    ExpertSlots slots;
+  };
+  [[nodiscard]] Result<SlotPlan> expert_parallel_plan(std::int32_t nodes, std::int32_t ep) const;
+  [[nodiscard]] Result<SlotPlan> flexible_plan(std::int32_t nodes, std::int32_t slots_per_node) const;
   [[nodiscard]] TrainingPlan on_nodes(std::int32_t nodes) const;
   [[nodiscard]] std::int64_t replicas_on(std::int32_t nodes) const;
   [[nodiscard]] Status check_loads(std::span<const std::vector<std::int64_t>> loads) const;

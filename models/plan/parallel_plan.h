@@ -56,16 +56,10 @@ struct ParallelPlan {
   std::string schedule = "1f1b";      // a name of models/schedule/schedules.def
   std::vector<std::int32_t> layers_per_stage;  // explicit split, by pipeline position; empty: even
   std::optional<WithinNode> within_node;
-  // Of a GPU, in every layer with experts, for whole experts: then tp does not cut experts up and ep counts
-  // GPUs, inside dp * cp * tp. 0: it holds experts / ep, cut up over tp. Set by models/job/job_step.h, no key
-  // of plan files.
-  std::int32_t expert_slots = 0;
 
   // Of one data-parallel replica. REQUIRES: divisible, which read_training_plan() checks.
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (std::int64_t{dp} * micro_batch); }
   [[nodiscard]] std::int64_t gpus() const { return std::int64_t{dp} * pp * tp * cp; }
-  // GPUs that an expert is cut up over.
-  [[nodiscard]] std::int32_t expert_tp() const { return expert_slots > 0 ? 1 : tp; }
 };
 
 // With within_node applied where the plan's GPUs fit one node.

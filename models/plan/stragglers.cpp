@@ -181,9 +181,9 @@ config::Fields config_fields(TraceSettings& settings) {
            "deviation of the logarithm of what every op takes"}};
 }
 
-config::Fields config_fields(StragglerFile& file) {
-  return {{"stragglers", Need::kOptional, stragglers_value(file.stragglers), "what slows the job"},
-          {"trace", Need::kOptional, config::object(file.trace), "length and noise"}};
+config::Fields config_fields(SynthSettings& settings) {
+  return {{"stragglers", Need::kOptional, stragglers_value(settings.stragglers), "what slows the job"},
+          {"trace", Need::kOptional, config::object(settings.trace), "length and noise"}};
 }
 
 Status check_stragglers(const std::vector<Straggler>& stragglers, const JobShape& job) {

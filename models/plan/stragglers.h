@@ -88,12 +88,13 @@ struct TraceSettings {
 };
 [[nodiscard]] config::Fields config_fields(TraceSettings& settings);
 
-// A file {"stragglers": [...], "trace": {...}}, for --stragglers.
-struct StragglerFile {
+// What `goodput synth` makes a trace of a plan with: {"stragglers": [...], "trace": {...}}, keys of the plan
+// (models/plan/synth_plan.h), or a file of their own.
+struct SynthSettings {
   std::vector<Straggler> stragglers;
   TraceSettings trace;
 };
-[[nodiscard]] config::Fields config_fields(StragglerFile& file);
+[[nodiscard]] config::Fields config_fields(SynthSettings& settings);
 
 struct JobShape {
   std::int32_t dp = 1;

@@ -1,5 +1,9 @@
 #include "models/plan/training_plan.h"
 
+#include <nlohmann/json.hpp>
+
+#include "models/plan/stragglers.h"
+
 namespace goodput {
 namespace {
 
@@ -30,6 +34,20 @@ config::Fields cost_fields(TrainingPlan& plan) {
       {"calibration", Need::kOptional, config::path(plan.calibration),
        "file of measured costs, relative to the plan; absent: the cost model's default"},
   };
+}
+
+// A key of `goodput synth`: errors are found whoever reads the plan.
+template <typename T>
+config::Value checked_only(config::Value (*value_of)(T&)) {
+  T dropped{};
+  config::Value value = value_of(dropped);
+  value.read = [value_of](const nlohmann::json& from, config::Place& place) {
+    T read{};
+    return value_of(read).read(from, place);
+  };
+  value.write = nullptr;
+  value.fields = nullptr;
+  return value;
 }
 
 config::Fields load_fields(ExpertLoad& load) {
@@ -79,9 +97,9 @@ config::Fields config_fields(TrainingPlan& plan) {
       {"cost", Need::kOptional, config::object(group(cost)), "how ops are priced"},
       {"efficiency", Need::kOptional, override_of(plan.roofline), "instead of the cluster's, key by key"},
       {"expert_load", Need::kOptional, config::object(group(load)), "how tokens spread over experts"},
-      {"stragglers", Need::kOptional, stragglers_value(plan.stragglers),
+      {"stragglers", Need::kOptional, checked_only(stragglers_value),
        "what slows workers down, for `goodput synth`"},
-      {"trace", Need::kOptional, config::object(config::access(plan.trace)),
+      {"trace", Need::kOptional, checked_only(config::object<TraceSettings>),
        "length and noise, for `goodput synth`"},
   };
 }

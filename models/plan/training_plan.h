@@ -5,14 +5,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/cost/cost_inputs.h"
 #include "models/cost/roofline.h"
+#include "models/plan/expert_slots.h"
 #include "models/plan/parallel_plan.h"
-#include "models/plan/stragglers.h"
 #include "models/shape/model_shape.h"
 #include "sim/base/errors.h"
 #include "sim/config/config.h"
@@ -36,8 +35,6 @@ struct TrainingPlan {
   std::string cost_model = "roofline";  // a name of models/cost/cost_models.def
   std::string calibration;              // path of the calibration file; empty: the cost model's default
   ExpertLoad expert_load;
-  std::vector<Straggler> stragglers;  // of a trace of the plan (`goodput synth`)
-  std::optional<TraceSettings> trace;
 };
 
 // Reads the plan and the model and cluster files it names, and checks that they fit together
@@ -47,7 +44,7 @@ Result<TrainingPlan> read_training_plan(const std::string& path);
 // The rules between fields: sizes that must divide, parallelism against GPUs, schedule against shape. One
 // line that names the field ("PLAN /parallel/ep: ..."). Whether it fits into memory is not its business
 // (models/step/memory_model.h).
-Status check_training_plan(const TrainingPlan& plan);
+Status check_training_plan(const TrainingPlan& plan, ExpertSlots slots = {});
 
 // What the plan's cost model is made from (models/cost/cost_models.h).
 [[nodiscard]] CostInputs cost_inputs(const TrainingPlan& plan);
@@ -59,7 +56,8 @@ struct ClusterConfig {
 };
 Result<ClusterConfig> read_cluster(const std::string& path);
 
-// The fields of the files, for reading, echoing and describing them (docs/formats.md).
+// The fields of the files, for reading, echoing and describing them (docs/formats.md). Of a plan's file the
+// keys of `goodput synth` are checked only (models/plan/synth_plan.h).
 [[nodiscard]] config::Fields config_fields(TrainingPlan& plan);
 [[nodiscard]] config::Fields config_fields(ClusterConfig& config);
 [[nodiscard]] config::Fields config_fields(RooflineParameters& roofline);

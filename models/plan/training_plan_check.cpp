@@ -52,9 +52,9 @@ Status check_whole_experts(const ParallelPlan& parallel) {
                      std::int64_t{parallel.dp} * parallel.cp * parallel.tp);
 }
 
-Status check_expert_parallelism(const TrainingPlan& plan) {
+Status check_expert_parallelism(const TrainingPlan& plan, ExpertSlots slots) {
   const ParallelPlan& parallel = plan.parallel;
-  if (parallel.expert_slots > 0) return check_whole_experts(parallel);
+  if (slots.are_used()) return check_whole_experts(parallel);
   if (parallel.ep == 1) return Ok{};
   if (!plan.model.moe)
     return Error{"/parallel/ep", fmt::format("is {}, but the model has no experts", parallel.ep)};
@@ -153,10 +153,10 @@ Status check_precision(const TrainingPlan& plan) {
                                               in_quotes(plan.cluster.gpu.name))};
 }
 
-Status check_rules(const TrainingPlan& plan) {
+Status check_rules(const TrainingPlan& plan, ExpertSlots slots) {
   GOODPUT_TRY_STATUS(check_gpus(plan));
   GOODPUT_TRY_STATUS(check_tensor_parallelism(plan));
-  GOODPUT_TRY_STATUS(check_expert_parallelism(plan));
+  GOODPUT_TRY_STATUS(check_expert_parallelism(plan, slots));
   GOODPUT_TRY_STATUS(check_batch(plan.parallel));
   GOODPUT_TRY_STATUS(check_pipeline(plan));
   return check_precision(plan);
@@ -165,11 +165,11 @@ Status check_rules(const TrainingPlan& plan) {
 }  // namespace
 
 Status config_finish(TrainingPlan& plan) {
-  return check_rules(plan);
+  return check_rules(plan, {});
 }
 
-Status check_training_plan(const TrainingPlan& plan) {
-  Status status = check_rules(plan);
+Status check_training_plan(const TrainingPlan& plan, ExpertSlots slots) {
+  Status status = check_rules(plan, slots);
   if (status) return status;
   return config::Place{plan.file, status.error().where, {}}.error(status.error().what);
 }

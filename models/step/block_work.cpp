@@ -230,7 +230,7 @@ struct FfnShape {
 
 FfnShape expert_shape(const BlockScope& scope) {
   return {scope, static_cast<double>(scope.model.moe->expert_ffn), scope.held_experts(),
-          scope.plan.expert_tp()};
+          scope.tp_of_expert()};
 }
 
 void ffn_products_forward(Sequence& kernels, const FfnShape& ffn, double rows) {
@@ -284,11 +284,11 @@ double BlockScope::vocab_rows() const {
 }
 
 double BlockScope::routed_tokens() const {
-  return tokens() * model.moe->top_k / (static_cast<double>(plan.tp) / plan.expert_tp());
+  return tokens() * model.moe->top_k / (static_cast<double>(plan.tp) / tp_of_expert());
 }
 
 double BlockScope::held_experts() const {
-  return plan.expert_slots > 0 ? plan.expert_slots : static_cast<double>(model.moe->experts) / plan.ep;
+  return slots.are_used() ? slots.per_gpu : static_cast<double>(model.moe->experts) / plan.ep;
 }
 
 std::vector<Kernel> attention_forward(const BlockScope& scope) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/plan/expert_slots.h"
 #include "models/plan/parallel_plan.h"
 #include "models/shape/model_shape.h"
 #include "sim/machine/cost_model.h"
@@ -29,6 +30,7 @@ enum class Gradients : std::uint8_t { kAll, kActivations, kWeights };
 struct BlockScope {
   const ModelShape& model;
   const ParallelPlan& plan;
+  ExpertSlots slots{};
 
   // Of the micro-batch on this GPU; where sequence parallelism shards norms and dropouts: fewer.
   [[nodiscard]] double tokens() const;
@@ -40,6 +42,7 @@ struct BlockScope {
   [[nodiscard]] double routed_tokens() const;
   // Routed experts on this GPU, or its parts of them. REQUIRES: model.moe.
   [[nodiscard]] double held_experts() const;
+  [[nodiscard]] std::int32_t tp_of_expert() const { return slots.tp_of_expert(plan); }
 };
 
 // Selective recomputation drops the outputs of gated activations, which are cheap to make again.

@@ -28,28 +28,28 @@ HeldParameters& HeldParameters::operator+=(const HeldParameters& other) {
 
 namespace {
 
-double routed_experts_held(const TrainingPlan& plan, double all) {
+double routed_experts_held(const TrainingPlan& plan, ExpertSlots slots, double all) {
   const ParallelPlan& parallel = plan.parallel;
-  if (parallel.expert_slots == 0) return all / (static_cast<double>(parallel.tp) * parallel.ep);
-  return all > 0 ? all / plan.model.moe->experts * parallel.expert_slots : 0;
+  if (!slots.are_used()) return all / (static_cast<double>(parallel.tp) * parallel.ep);
+  return all > 0 ? all / plan.model.moe->experts * slots.per_gpu : 0;
 }
 
 // GPUs that share out an expert's optimizer state: on average where experts are placed one by one.
-double expert_copies(const TrainingPlan& plan, double copies) {
+double expert_copies(const TrainingPlan& plan, ExpertSlots slots, double copies) {
   const ParallelPlan& parallel = plan.parallel;
-  if (parallel.expert_slots == 0) return copies / parallel.ep;
-  return copies * parallel.tp * parallel.expert_slots / plan.model.moe->experts;
+  if (!slots.are_used()) return copies / parallel.ep;
+  return copies * parallel.tp * slots.per_gpu / plan.model.moe->experts;
 }
 
 }  // namespace
 
-HeldParameters parameters_of(const TrainingPlan& plan, LayerRange range) {
+HeldParameters parameters_of(const TrainingPlan& plan, ExpertSlots slots, LayerRange range) {
   HeldParameters held;
   const double tp = plan.parallel.tp;
   for (std::int32_t layer = range.first; layer < range.first + range.count; ++layer) {
     const LayerParameters parameters = layer_parameters(plan.model, std::min(layer, plan.model.layers - 1));
     held.dense += static_cast<double>(parameters.total() - parameters.routed_experts) / tp;
-    held.experts += routed_experts_held(plan, static_cast<double>(parameters.routed_experts));
+    held.experts += routed_experts_held(plan, slots, static_cast<double>(parameters.routed_experts));
     // Projection and three norms of multi-token prediction; embedding and head are shared with the model.
     if (layer >= plan.model.layers)
       held.dense += 2.0 * plan.model.hidden * plan.model.hidden + 3.0 * plan.model.hidden;
@@ -71,9 +71,9 @@ double embedding_parameters(const TrainingPlan& plan) {
   return (scope.vocab_rows() + plan.model.learned_positions) * plan.model.hidden;
 }
 
-HeldParameters parameters_at(const TrainingPlan& plan, const std::vector<LayerRange>& layers,
-                             std::int32_t position) {
-  HeldParameters held = parameters_of(plan, layers[static_cast<std::size_t>(position)]);
+HeldParameters parameters_at(const TrainingPlan& plan, ExpertSlots slots,
+                             const std::vector<LayerRange>& layers, std::int32_t position) {
+  HeldParameters held = parameters_of(plan, slots, layers[static_cast<std::size_t>(position)]);
   const bool is_last = static_cast<std::size_t>(position) + 1 == layers.size();
   if (position == 0) held.dense += embedding_parameters(plan);
   if (is_last && !(position == 0 && plan.model.tied_head)) {
@@ -82,12 +82,13 @@ HeldParameters parameters_at(const TrainingPlan& plan, const std::vector<LayerRa
   return held;
 }
 
-HeldParameters parameters_on(const TrainingPlan& plan, const PipelineSchedule& schedule, std::int32_t stage) {
+HeldParameters parameters_on(const TrainingPlan& plan, ExpertSlots slots, const PipelineSchedule& schedule,
+                             std::int32_t stage) {
   const ScheduleShape shape = schedule_shape(plan.parallel);
   const auto layers = layers_by_position(plan, schedule.positions(shape));
   HeldParameters held;
   for (std::int32_t chunk = 0; chunk < schedule.chunks(shape); ++chunk) {
-    held += parameters_at(plan, layers, schedule.place(shape, stage, chunk).position);
+    held += parameters_at(plan, slots, layers, schedule.place(shape, stage, chunk).position);
   }
   return held;
 }
@@ -97,10 +98,10 @@ std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& sche
   return plan.dp * plan.cp * (shape.stages * schedule.chunks(shape) / schedule.positions(shape));
 }
 
-double owned_parameters(const TrainingPlan& plan, const PipelineSchedule& schedule,
+double owned_parameters(const TrainingPlan& plan, ExpertSlots slots, const PipelineSchedule& schedule,
                         const HeldParameters& held) {
   const double copies = model_copies(plan.parallel, schedule);
-  return held.dense / copies + held.experts / expert_copies(plan, copies);
+  return held.dense / copies + held.experts / expert_copies(plan, slots, copies);
 }
 
 ScheduleShape schedule_shape(const ParallelPlan& plan) {

@@ -28,20 +28,20 @@ struct HeldParameters {
   HeldParameters& operator+=(const HeldParameters& other);
 };
 
-[[nodiscard]] HeldParameters parameters_of(const TrainingPlan& plan, LayerRange range);
+[[nodiscard]] HeldParameters parameters_of(const TrainingPlan& plan, ExpertSlots slots, LayerRange range);
 // With the embedding at the first position and the output projection at the last.
-[[nodiscard]] HeldParameters parameters_at(const TrainingPlan& plan, const std::vector<LayerRange>& layers,
-                                           std::int32_t position);
+[[nodiscard]] HeldParameters parameters_at(const TrainingPlan& plan, ExpertSlots slots,
+                                           const std::vector<LayerRange>& layers, std::int32_t position);
 // Of all chunks of a stage.
-[[nodiscard]] HeldParameters parameters_on(const TrainingPlan& plan, const PipelineSchedule& schedule,
-                                           std::int32_t stage);
+[[nodiscard]] HeldParameters parameters_on(const TrainingPlan& plan, ExpertSlots slots,
+                                           const PipelineSchedule& schedule, std::int32_t stage);
 
 // GPUs that hold the same dense parameters: dp * cp, twice that where the pipeline runs in both directions
 // and every layer has a copy on another stage.
 [[nodiscard]] std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& schedule);
 // What is left of `held` for one GPU where ZeRO shares it out over all copies.
-[[nodiscard]] double owned_parameters(const TrainingPlan& plan, const PipelineSchedule& schedule,
-                                      const HeldParameters& held);
+[[nodiscard]] double owned_parameters(const TrainingPlan& plan, ExpertSlots slots,
+                                      const PipelineSchedule& schedule, const HeldParameters& held);
 
 // 0 for a model without experts.
 [[nodiscard]] double parameters_of_expert(const ModelShape& model);

@@ -17,13 +17,13 @@ double activation_bytes(const BlockScope& scope) {
 
 }  // namespace
 
-PlanGroups::PlanGroups(const ParallelPlan& plan, std::int32_t gpus_per_node)
+PlanGroups::PlanGroups(const ParallelPlan& plan, std::int32_t gpus_per_node, ExpertSlots slots)
     : tensor(group_of(plan.tp, 1, gpus_per_node)),
       context(group_of(plan.cp, plan.tp, gpus_per_node)),
       data(group_of(plan.dp * plan.cp, plan.tp, gpus_per_node)),
-      expert(group_of(plan.ep, plan.expert_tp(), gpus_per_node)),
-      expert_data(group_of(plan.dp * plan.cp * (plan.tp / plan.expert_tp()) / plan.ep,
-                           std::int64_t{plan.expert_tp()} * plan.ep, gpus_per_node)) {}
+      expert(group_of(plan.ep, slots.tp_of_expert(plan), gpus_per_node)),
+      expert_data(group_of(plan.dp * plan.cp * (plan.tp / slots.tp_of_expert(plan)) / plan.ep,
+                           std::int64_t{slots.tp_of_expert(plan)} * plan.ep, gpus_per_node)) {}
 
 bool LayerWork::has_experts(std::int32_t layer) const {
   return scope_.model.is_moe_layer(std::min(layer, scope_.model.layers - 1));

@@ -50,7 +50,7 @@ struct PlanGroups {
   GpuGroup expert;       // that share out the experts of a layer
   GpuGroup expert_data;  // that hold the same experts
 
-  PlanGroups(const ParallelPlan& plan, std::int32_t gpus_per_node);
+  PlanGroups(const ParallelPlan& plan, std::int32_t gpus_per_node, ExpertSlots slots = {});
 };
 
 // What the experts of one GPU get to do for a micro-batch of every GPU of their group.
@@ -62,8 +62,9 @@ struct ExpertShare {
 // Keeps references to model and plan.
 class LayerWork {
  public:
-  LayerWork(const ModelShape& model, const ParallelPlan& plan, std::int32_t gpus_per_node)
-      : scope_{model, plan}, groups_(plan, gpus_per_node) {}
+  LayerWork(const ModelShape& model, const ParallelPlan& plan, std::int32_t gpus_per_node,
+            ExpertSlots slots = {})
+      : scope_{model, plan, slots}, groups_(plan, gpus_per_node, slots) {}
 
   // In the order in which the parts run. `share` is used where the layer has experts. Layers from
   // model.layers on are those of multi-token prediction, built like the last decoder layer.
@@ -94,11 +95,11 @@ class LayerWork {
   // Of all shared experts together, which are one FFN.
   [[nodiscard]] double shared_hidden_size() const;
   [[nodiscard]] bool exchanges_rows() const {
-    return scope_.plan.sequence_parallel && scope_.plan.expert_tp() > 1 && scope_.plan.ep > 1;
+    return scope_.plan.sequence_parallel && scope_.tp_of_expert() > 1 && scope_.plan.ep > 1;
   }
   // Whether what a layer with experts puts out is a sum over tensor-parallel peers.
   [[nodiscard]] bool sums_up_experts() const {
-    return has_shared_experts() || (scope_.plan.expert_tp() > 1 && !exchanges_rows());
+    return has_shared_experts() || (scope_.tp_of_expert() > 1 && !exchanges_rows());
   }
   [[nodiscard]] CollectiveCall count_exchange() const;
   [[nodiscard]] CollectiveCall routed_all_to_all(const ExpertShare& share, double bytes_per_value) const;

@@ -24,7 +24,8 @@ Bytes whole(double bytes) {
 // What the backward pass of a layer needs of its forward, for one micro-batch on one GPU.
 class LayerActivations {
  public:
-  explicit LayerActivations(const TrainingPlan& plan) : plan_(plan), scope_{plan.model, plan.parallel} {}
+  LayerActivations(const TrainingPlan& plan, ExpertSlots slots)
+      : plan_(plan), scope_{plan.model, plan.parallel, slots} {}
 
   [[nodiscard]] double bytes(std::int32_t layer) const {
     const double input = kBytes16 * scope_.norm_tokens() * plan_.model.hidden;
@@ -68,12 +69,12 @@ class LayerActivations {
     }
     const MoeShape& moe = *model.moe;
     const double routed = scope_.routed_tokens();
-    const bool is_sharded = plan_.parallel.sequence_parallel && plan_.parallel.expert_tp() > 1;
+    const bool is_sharded = plan_.parallel.sequence_parallel && scope_.tp_of_expert() > 1;
     // Dispatched inputs; outputs are weighted and summed up as they come back.
     return norm +
            inner(scope_.tokens(), static_cast<double>(moe.shared_experts) * moe.expert_ffn,
                  plan_.parallel.tp) +
-           inner(routed, moe.expert_ffn, plan_.parallel.expert_tp()) +
+           inner(routed, moe.expert_ffn, scope_.tp_of_expert()) +
            input_bytes() * routed * model.hidden / (is_sharded ? plan_.parallel.tp : 1);
   }
 
@@ -107,16 +108,17 @@ double most_activation_bytes(const std::vector<Pass>& passes, const std::vector<
   return most;
 }
 
-StageMemory memory_of(const TrainingPlan& plan, const PipelineSchedule& schedule, std::int32_t stage) {
+StageMemory memory_of(const TrainingPlan& plan, ExpertSlots slots, const PipelineSchedule& schedule,
+                      std::int32_t stage) {
   const ParallelPlan& parallel = plan.parallel;
   const ScheduleShape shape = schedule_shape(parallel);
   const std::int32_t positions = schedule.positions(shape);
   const auto layers = layers_by_position(plan, positions);
-  const HeldParameters held = parameters_on(plan, schedule, stage);
+  const HeldParameters held = parameters_on(plan, slots, schedule, stage);
   const double all = held.dense + held.experts;
-  const double owned = owned_parameters(plan, schedule, held);
-  const BlockScope scope{plan.model, parallel};
-  const LayerActivations activations(plan);
+  const double owned = owned_parameters(plan, slots, schedule, held);
+  const BlockScope scope{plan.model, parallel, slots};
+  const LayerActivations activations(plan, slots);
   StageMemory memory;
   memory.weights = whole(kBytes16 * (parallel.zero >= 3 ? owned : all));
   // ZeRO-2 reduces once a step: while micro-batches add up every GPU has all of its own. ZeRO-3 does in every
@@ -137,7 +139,7 @@ StageMemory memory_of(const TrainingPlan& plan, const PipelineSchedule& schedule
       bytes += activations.bytes(layer);
       if (parallel.recompute == Recompute::kFull) recomputed = std::max(recomputed, activations.all(layer));
       if (parallel.zero < 3) continue;
-      const HeldParameters own = parameters_of(plan, {layer, 1});
+      const HeldParameters own = parameters_of(plan, slots, {layer, 1});
       gathered =
           std::max(gathered, kBytes16 * (own.dense + own.experts) * (parallel.overlap_param_gather ? 2 : 1));
     }
@@ -169,11 +171,11 @@ std::int32_t most_alive(const std::vector<Pass>& passes) {
   return most;
 }
 
-MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule) {
+MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule, ExpertSlots slots) {
   MemoryReport report;
   report.available = plan.cluster.gpu.memory;
   for (std::int32_t stage = 0; stage < plan.parallel.pp; ++stage) {
-    report.stages.push_back(memory_of(plan, schedule, stage));
+    report.stages.push_back(memory_of(plan, slots, schedule, stage));
     if (report.stages.back().total() > report.stages[report.fullest].total()) {
       report.fullest = static_cast<std::size_t>(stage);
     }

@@ -41,7 +41,8 @@ struct MemoryReport {
 };
 
 // REQUIRES: check_training_plan(plan).
-[[nodiscard]] MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule);
+[[nodiscard]] MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule,
+                                           ExpertSlots slots = {});
 
 // The most passes of any chunk of a stage whose activations are alive at once: forwards begun and not yet
 // given back by a backward (for split backwards: by the weight pass).

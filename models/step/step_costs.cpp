@@ -64,7 +64,7 @@ class Pricer {
         shape_(schedule_shape(plan.parallel)),
         cost_(cost),
         routing_(routing),
-        work_(plan.model, plan.parallel, plan.cluster.gpus_per_node),
+        work_(plan.model, plan.parallel, plan.cluster.gpus_per_node, routing.slots),
         layers_(layers_by_position(plan, schedule.positions(shape_))) {}
 
   StepCosts price() && {
@@ -147,7 +147,7 @@ class Pricer {
         add_parts(*parts, -1, {{}}, [&](const auto&) { return work_.embedding_backward(); });
       }
     }
-    price_data_parallel(chunk, parameters_at(plan_, layers_, position), range);
+    price_data_parallel(chunk, parameters_at(plan_, routing_.slots, layers_, position), range);
     return chunk;
   }
 
@@ -184,7 +184,7 @@ class Pricer {
     add_parts(own, layer, shares, make);
     const SimDuration beside = computation(own);
     const auto add_traffic = [&](LayerPart part, Collective kind, double bytes_each, bool is_hidden) {
-      Transfer transfer = over_copies(kind, bytes_each, parameters_of(plan_, {layer, 1}));
+      Transfer transfer = over_copies(kind, bytes_each, parameters_of(plan_, routing_.slots, {layer, 1}));
       if (is_hidden) shorten(transfer, transfer.time - beside);
       parts.push_back({part, static_cast<std::int16_t>(layer), {transfer.time}, transfer.nic_bytes});
     };
@@ -205,7 +205,7 @@ class Pricer {
     PlanGroups groups = work_.groups();
     groups.data.size = model_copies(plan_.parallel, schedule_);
     groups.expert_data.size =
-        groups.data.size * (plan_.parallel.tp / plan_.parallel.expert_tp()) / plan_.parallel.ep;
+        groups.data.size * (plan_.parallel.tp / work_.scope().tp_of_expert()) / plan_.parallel.ep;
     Transfer transfer = collective({kind, bytes_each * held.dense, groups.data});
     if (routing_.replicas.empty()) {
       transfer += collective({kind, bytes_each * held.experts, groups.expert_data});
@@ -245,7 +245,7 @@ class Pricer {
   void price_data_parallel(ChunkCosts& chunk, HeldParameters held, LayerRange range) {
     const ParallelPlan& plan = plan_.parallel;
     if (plan.zero == 3) {
-      const HeldParameters in_layers = parameters_of(plan_, range);
+      const HeldParameters in_layers = parameters_of(plan_, routing_.slots, range);
       held.dense -= in_layers.dense;
       held.experts -= in_layers.experts;
     }
@@ -289,7 +289,7 @@ class Pricer {
 
   StageCosts price_stage(std::int32_t stage) {
     StageCosts costs;
-    const HeldParameters held = parameters_on(plan_, schedule_, stage);
+    const HeldParameters held = parameters_on(plan_, routing_.slots, schedule_, stage);
     const ParallelPlan& plan = plan_.parallel;
     if (plan.sequence_parallel && plan.tp > 1) {
       const double norms = 2.0 * held.layers * plan_.model.hidden * (plan_.model.biases ? 2 : 1);
@@ -297,7 +297,7 @@ class Pricer {
           collective({Collective::kAllReduce, norms * gradient_bytes(), work_.groups().tensor}).time;
     }
     const double owned =
-        plan.zero >= 1 ? owned_parameters(plan_, schedule_, held) : held.dense + held.experts;
+        plan.zero >= 1 ? owned_parameters(plan_, routing_.slots, schedule_, held) : held.dense + held.experts;
     const std::int32_t tensors = kTensorsPerLayer * held.layers + 2;
     costs.clip = collective({Collective::kAllReduce, 4, everyone()}).time;
     costs.optimizer = memory((2 * gradient_bytes() + kOptimizerBytes) * owned, tensors) +

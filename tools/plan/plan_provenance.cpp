@@ -11,12 +11,13 @@
 #include "sim/config/config.h"
 
 namespace goodput {
+namespace {
 
-Result<Provenance> plan_provenance(const TrainingPlan& plan, Granularity granularity, Tier lowest_tier) {
-  TrainingPlan echoed = plan;
-  echoed.calibration.clear();  // its content counts
+// `echoed`: `plan` as it would be written, but for the calibration file: its content counts.
+Result<Provenance> provenance_of(const TrainingPlan& plan, const nlohmann::ordered_json& echoed,
+                                 Granularity granularity, Tier lowest_tier) {
   Hash hash;
-  hash.add(config::write(config_fields(echoed)).dump());
+  hash.add(echoed.dump());
   hash.add(static_cast<int>(granularity));
   Provenance provenance;
   provenance.lowest_tier = to_string(lowest_tier);
@@ -30,6 +31,20 @@ Result<Provenance> plan_provenance(const TrainingPlan& plan, Granularity granula
   hash.add(content);
   provenance.config_hash = hash.value();
   return provenance;
+}
+
+}  // namespace
+
+Result<Provenance> plan_provenance(const TrainingPlan& plan, Granularity granularity, Tier lowest_tier) {
+  TrainingPlan echoed = plan;
+  echoed.calibration.clear();
+  return provenance_of(plan, config::write(config_fields(echoed)), granularity, lowest_tier);
+}
+
+Result<Provenance> plan_provenance(const SynthPlan& plan, Granularity granularity, Tier lowest_tier) {
+  SynthPlan echoed = plan;
+  echoed.plan.calibration.clear();
+  return provenance_of(plan.plan, config::write(config_fields(echoed)), granularity, lowest_tier);
 }
 
 Result<std::vector<std::string>> plan_files(const TrainingPlan& plan) {

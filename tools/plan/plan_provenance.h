@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/plan/synth_plan.h"
 #include "models/plan/training_plan.h"
 #include "models/step/planned_step.h"
 #include "sim/base/errors.h"
@@ -15,6 +16,7 @@ namespace goodput {
 // Hashes everything that moves a number but the seed, wherever the files lie: the plan with all it names, the
 // granularity, the bytes of the calibration file where one prices the ops.
 Result<Provenance> plan_provenance(const TrainingPlan& plan, Granularity granularity, Tier lowest_tier);
+Result<Provenance> plan_provenance(const SynthPlan& plan, Granularity granularity, Tier lowest_tier);
 
 // All files that a plan rests on: its own, those it names, the calibration.
 Result<std::vector<std::string>> plan_files(const TrainingPlan& plan);

@@ -1,47 +1,53 @@
 #include "tools/plan/planned_timeline.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "sim/engine/timing.h"
-#include "sim/recording/recording.h"
-#include "traces/timeline/step_timeline.h"
+#include "traces/io/chrome_writer.h"
+#include "traces/timeline/op_tracks.h"
 
 namespace goodput {
 namespace {
 
-constexpr double kSecond = 1e9;  // nanoseconds
-
-// All ops in seconds, as if they had been recorded.
-Recording times_of(const PlannedStep& step) {
-  TimingEngine timing(step.graph, step.lanes, {}, TimingEngine::Keep::kAllTimes);
-  timing.propagate(PlannedValues(step));
-  Recording recording;
-  recording.steps = {0};
-  recording.step_origin_s = {0};
-  recording.step_base_s = {timing.spans().front() / kSecond};
-  recording.dp_size = static_cast<std::int32_t>(step.lanes.replicas);
-  StepBlock block{0, step.lanes, {}, {}, {}};
-  for (OpId op = 0; op < step.ops.size(); ++op) {
-    recording.ops.push_back(step.ops[op].op);
-    recording.pp_size = std::max(recording.pp_size, step.ops[op].op.stage + 1);
-    for (const double start : timing.starts(op)) block.start_s.push_back(start / kSecond);
-    for (const double end : timing.ends(op)) block.end_s.push_back(end / kSecond);
+std::vector<ShownOp> shown_ops(const PlannedStep& step) {
+  std::vector<ShownOp> shown;
+  for (const StepOp& op : step.ops) {
+    shown.push_back({op.op, op.label(), op.part != LayerPart::kWhole && op.is_communication()});
   }
-  recording.blocks.push_back(std::move(block));
-  const std::int32_t workers = recording.dp_size * recording.pp_size;
-  for (std::int32_t worker = 0; worker < workers; ++worker) recording.ranks.push_back(worker);
-  return recording;
+  return shown;
+}
+
+// Of one lane, by OpId.
+std::vector<OpTimes> times_in(const TimingEngine& timing, std::size_t ops, std::size_t lane) {
+  std::vector<OpTimes> times;
+  for (OpId op = 0; op < ops; ++op) {
+    times.push_back({std::llround(timing.starts(op)[lane]), std::llround(timing.ends(op)[lane])});
+  }
+  return times;
 }
 
 }  // namespace
 
 Status write_step_timeline(const PlannedStep& step, const std::string& path, std::string_view final_path) {
-  std::vector<SliceLook> looks;
-  for (const StepOp& op : step.ops) {
-    looks.push_back({op.label(), op.part != LayerPart::kWhole && op.is_communication()});
+  TimingEngine timing(step.graph, step.lanes, {}, TimingEngine::Keep::kAllTimes);
+  timing.propagate(PlannedValues(step));
+  GOODPUT_TRY_STATUS(check_timeline_length(timing.spans().front() / 1e9, final_path));
+  std::int32_t stages = 1;
+  for (const StepOp& op : step.ops) stages = std::max(stages, op.op.stage + 1);
+  GOODPUT_TRY(ChromeWriter writer,
+              ChromeWriter::open(path, final_path, ChromeWriter::Precision::kNanoseconds));
+  OpTracks tracks(writer, static_cast<std::int32_t>(step.lanes.replicas), stages, shown_ops(step));
+  // Nobody says which rank a worker would be: they are numbered, stages within lanes.
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(stages));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  for (std::size_t lane = 0; lane < step.lanes.replicas; ++lane) {
+    GOODPUT_TRY_STATUS(tracks.write_lane(lane, 0, ranks, times_in(timing, step.ops.size(), lane)));
+    for (std::int32_t& rank : ranks) rank += stages;
   }
-  return write_planned_timeline(times_of(step), looks, path, final_path);
+  return writer.close();
 }
 
 }  // namespace goodput

@@ -9,7 +9,7 @@
 
 namespace goodput {
 
-// Chrome trace JSON (traces/timeline/step_timeline.h): a process an expert-parallel rank where their loads
+// Chrome trace JSON (traces/timeline/op_tracks.h): a process an expert-parallel rank where their loads
 // differ, else one; threads for computation and each kind of communication of every stage.
 Status write_step_timeline(const PlannedStep& step, const std::string& path, std::string_view final_path);
 

@@ -4,31 +4,31 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "sim/job/time_bucket.h"
-#include "traces/io/byte_sink.h"
+#include "traces/io/chrome_writer.h"
 
 namespace goodput {
 namespace {
 
-constexpr std::size_t kFlushBytes = 1 << 18;
-
-// Viewers read times as float64, which is exact for whole microseconds.
-std::int64_t microseconds(SimTime time) {
-  return time.time_since_epoch().count() / 1000;
+std::int64_t nanoseconds(SimTime time) {
+  return time.time_since_epoch().count();
 }
 
 std::string_view slice_name(TimeBucket bucket) {
   return bucket == TimeBucket::kProductive ? "training" : info(bucket).name;
 }
 
-std::string json_text(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+// By bucket.
+std::vector<ChromeWriter::Label> bucket_labels() {
+  std::vector<ChromeWriter::Label> labels;
+  for (std::size_t bucket = 0; bucket < kTimeBucketCount; ++bucket) {
+    labels.push_back(ChromeWriter::label(slice_name(static_cast<TimeBucket>(bucket))));
+  }
+  return labels;
 }
 
 struct NodeSlice {
@@ -90,56 +90,62 @@ std::vector<NodeSlice> with_idle(const NodeTrack& track) {
 class JobTimelineWriter {
  public:
   JobTimelineWriter(std::span<const RecordedRun> runs, const std::function<std::string(NodeId)>& node_name,
-                    ByteSink sink)
-      : runs_(runs), node_name_(node_name), sink_(std::move(sink)) {}
+                    ChromeWriter writer)
+      : runs_(runs), node_name_(node_name), writer_(std::move(writer)) {}
 
   Status write() {
-    text_ = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
-    for (pid_ = 0; pid_ < runs_.size(); ++pid_) {
-      name_process();
+    for (process_ = 0; process_ < runs_.size(); ++process_) {
+      writer_.name_process(process_, runs_[process_].policy);
       GOODPUT_TRY_STATUS(write_job());
-      for (const auto& [node, track] : tracks_of(runs_[pid_])) GOODPUT_TRY_STATUS(write_node(node, track));
+      for (const auto& [node, track] : tracks_of(runs_[process_])) {
+        GOODPUT_TRY_STATUS(write_node(node, track));
+      }
     }
-    text_ += "\n]}\n";
-    GOODPUT_TRY_STATUS(sink_.write(text_));
-    return sink_.close();
+    return writer_.close();
   }
 
  private:
-  // ---- Threads. Their ids are above all process ids: viewers take thread n of process n for its main one.
-
-  [[nodiscard]] std::size_t job_thread() const { return runs_.size(); }
-  [[nodiscard]] std::size_t thread_of(NodeId node) const {
-    return runs_.size() + 1 + static_cast<std::size_t>(node);
+  // `number`: 0 the job, then the nodes. Ids are above all process ids.
+  ChromeWriter::Thread name_thread(std::size_t number, const std::string& name) {
+    return writer_.name_thread(process_, runs_.size() + number, name, number);
   }
 
   Status write_job() {
-    name_thread(job_thread(), "job");
-    const JobLog& log = runs_[pid_].log;
+    const ChromeWriter::Thread thread = name_thread(0, "job");
+    const JobLog& log = runs_[process_].log;
     for (const JobSpan& span : log.spans) {
-      slice(job_thread(), {span.begin, span.end, span.bucket}, args_of(span, log));
-      GOODPUT_TRY_STATUS(sink_.write_if_full(text_, kFlushBytes));
+      slice(thread, {span.begin, span.end, span.bucket}, args_of(span, log));
+      GOODPUT_TRY_STATUS(writer_.flush_if_full());
     }
     for (const JobInstant& moment : log.instants) {
       if (moment.kind == JobInstant::Kind::kCourse) {
-        instant(job_thread(), moment.time, course_name(moment),
-                fmt::format(R"({{"steps_lost":{}}})", moment.lost_steps));
+        writer_.instant(thread, course_name(moment), nanoseconds(moment.time),
+                        fmt::format(R"("steps_lost":{})", moment.lost_steps));
       } else if (moment.kind == JobInstant::Kind::kEnd) {
-        instant(job_thread(), moment.time, moment.text.empty() ? "end" : moment.text, "{}");
+        writer_.instant(thread, moment.text.empty() ? "end" : moment.text, nanoseconds(moment.time), {});
       }
     }
     return Ok{};
   }
 
   Status write_node(NodeId node, const NodeTrack& track) {
-    name_thread(thread_of(node), node_name_(node));
+    const ChromeWriter::Thread thread = name_thread(1 + static_cast<std::size_t>(node), node_name_(node));
     for (const NodeSlice& one : with_idle(track)) {
-      slice(thread_of(node), one, "{}");
-      GOODPUT_TRY_STATUS(sink_.write_if_full(text_, kFlushBytes));
+      slice(thread, one, {});
+      GOODPUT_TRY_STATUS(writer_.flush_if_full());
     }
-    for (const NodeEvent& happening : track.happenings)
-      instant(thread_of(node), happening.time, happening_name(happening), "{}");
+    for (const NodeEvent& happening : track.happenings) {
+      writer_.instant(thread, happening_name(happening), nanoseconds(happening.time), {});
+    }
     return Ok{};
+  }
+
+  // Those within a microsecond are left out.
+  void slice(const ChromeWriter::Thread& thread, const NodeSlice& of, std::string_view args) {
+    const std::int64_t begin = nanoseconds(of.begin);
+    const std::int64_t end = nanoseconds(of.end);
+    if (end / 1000 == begin / 1000) return;
+    writer_.slice(thread, labels_[index(of.bucket)], begin, end, args);
   }
 
   static std::string course_name(const JobInstant& moment) {
@@ -155,50 +161,17 @@ class JobTimelineWriter {
 
   static std::string args_of(const JobSpan& span, const JobLog& log) {
     const std::size_t nodes = log.node_sets[span.nodes].size();
-    if (span.bucket != TimeBucket::kProductive) return fmt::format(R"({{"nodes":{}}})", nodes);
-    return fmt::format(R"({{"nodes":{},"first_step":{},"steps":{},"step_s":{},"samples":{},"saving_s":{}}})",
+    if (span.bucket != TimeBucket::kProductive) return fmt::format(R"("nodes":{})", nodes);
+    return fmt::format(R"("nodes":{},"first_step":{},"steps":{},"step_s":{},"samples":{},"saving_s":{})",
                        nodes, span.first_step, span.steps, to_seconds(span.step),
                        span.steps * span.samples_per_step, to_seconds(span.saving));
   }
 
-  // ---- Events.
-
-  template <typename... Arguments>
-  void event(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    text_ += is_first_event_ ? "\n" : ",\n";
-    is_first_event_ = false;
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
-  }
-
-  void name_process() {
-    event(R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":{}}}}})", pid_,
-          json_text(runs_[pid_].policy));
-    event(R"({{"name":"process_sort_index","ph":"M","pid":{0},"args":{{"sort_index":{0}}}}})", pid_);
-  }
-  void name_thread(std::size_t thread, const std::string& name) {
-    event(R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":{}}}}})", pid_, thread,
-          json_text(name));
-    event(R"({{"name":"thread_sort_index","ph":"M","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", pid_,
-          thread, thread - job_thread());
-  }
-  void slice(std::size_t thread, const NodeSlice& of, std::string_view args) {
-    const std::int64_t begin = microseconds(of.begin);
-    const std::int64_t end = microseconds(of.end);
-    if (end == begin) return;
-    event(R"({{"name":"{}","ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})", slice_name(of.bucket),
-          pid_, thread, begin, end - begin, args);
-  }
-  void instant(std::size_t thread, SimTime time, const std::string& name, std::string_view args) {
-    event(R"({{"name":{},"ph":"i","s":"t","pid":{},"tid":{},"ts":{},"args":{}}})", json_text(name), pid_,
-          thread, microseconds(time), args);
-  }
-
   std::span<const RecordedRun> runs_;
   const std::function<std::string(NodeId)>& node_name_;
-  ByteSink sink_;
-  std::size_t pid_ = 0;
-  std::string text_;
-  bool is_first_event_ = true;
+  ChromeWriter writer_;
+  std::vector<ChromeWriter::Label> labels_ = bucket_labels();
+  std::size_t process_ = 0;
 };
 
 }  // namespace
@@ -206,8 +179,9 @@ class JobTimelineWriter {
 Status write_job_timeline(std::span<const RecordedRun> runs,
                           const std::function<std::string(NodeId)>& node_name, const std::string& path,
                           std::string_view final_path) {
-  GOODPUT_TRY(ByteSink sink, ByteSink::open(path, final_path, ByteSink::Compression::kFast));
-  return JobTimelineWriter(runs, node_name, std::move(sink)).write();
+  GOODPUT_TRY(ChromeWriter writer,
+              ChromeWriter::open(path, final_path, ChromeWriter::Precision::kMicroseconds));
+  return JobTimelineWriter(runs, node_name, std::move(writer)).write();
 }
 
 }  // namespace goodput

@@ -39,13 +39,14 @@ class SynthCommand final : public Command {
     if (truth_path_.empty()) truth_path_ = out_path_ + ".truth.json";
     GOODPUT_TRY_STATUS(check_options());
     GOODPUT_TRY(const OpTraceFormat format, output_format(out_path_, format_));
-    GOODPUT_TRY(const TrainingPlan plan, read_plan(context));
-    GOODPUT_TRY_STATUS(check_outputs(plan, context));
-    GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(plan)));
-    GOODPUT_TRY(const SyntheticStep step, synthetic_step(plan, *cost, context.options.seed));
-    Result<SyntheticTrace> trace = synthesize(step, plan.stragglers, *plan.trace, context.options.seed);
+    GOODPUT_TRY(const SynthPlan plan, read_plan(context));
+    GOODPUT_TRY_STATUS(check_outputs(plan.plan, context));
+    GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(plan.plan)));
+    GOODPUT_TRY(const SyntheticStep step, synthetic_step(plan.plan, *cost, context.options.seed));
+    const auto& [stragglers, settings] = plan.synth;
+    Result<SyntheticTrace> trace = synthesize(step, stragglers, settings, context.options.seed);
     if (!trace) return in_file(trace.error());
-    const SynthResult result{plan, step, *trace, *plan.trace, out_path_, std::string(format.name)};
+    const SynthResult result{plan, step, *trace, out_path_, std::string(format.name)};
     GOODPUT_TRY_STATUS(write_files(result, format, context));
     context.print(synth_text(result) + "\nGround truth in " + truth_path_ + '\n');
     return ExitCode::kOk;
@@ -74,22 +75,20 @@ class SynthCommand final : public Command {
   }
 
   // With the stragglers and settings that the options say.
-  [[nodiscard]] Result<TrainingPlan> read_plan(const CommandContext& context) const {
-    GOODPUT_TRY(TrainingPlan plan, read_training_plan(plan_path_));
+  [[nodiscard]] Result<SynthPlan> read_plan(const CommandContext& context) const {
+    GOODPUT_TRY(SynthPlan read, read_synth_plan(plan_path_));
     if (!stragglers_path_.empty()) {
-      GOODPUT_TRY(StragglerFile file, config::read<StragglerFile>(stragglers_path_));
-      plan.stragglers = std::move(file.stragglers);
-      plan.trace = file.trace;
+      GOODPUT_TRY(read.synth, config::read<SynthSettings>(stragglers_path_));
     }
-    if (!plan.trace) plan.trace.emplace();
-    if (steps_) plan.trace->steps = static_cast<std::int32_t>(*steps_);
+    if (steps_) read.synth.trace.steps = static_cast<std::int32_t>(*steps_);
+    TrainingPlan& plan = read.plan;
     plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
     GOODPUT_TRY_STATUS(check_training_plan(plan));
     if (std::exchange(plan.parallel.overlap_p2p, false) && plan.parallel.pp > 1) {
       context.note(
           "in NDTimeline's traces a receive waits for the pass before its own: overlap_p2p is left out");
     }
-    return plan;
+    return read;
   }
 
   // A pointer into the stragglers gets the file they stand in.

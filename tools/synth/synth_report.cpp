@@ -25,8 +25,8 @@ std::string worker_key(const SyntheticStep& step, std::size_t worker) {
 
 Json injected_json(const SynthResult& result) {
   Json list = Json::array();
-  for (std::size_t i = 0; i < result.plan.stragglers.size(); ++i) {
-    Straggler straggler = result.plan.stragglers[i];
+  for (std::size_t i = 0; i < result.plan.synth.stragglers.size(); ++i) {
+    Straggler straggler = result.plan.synth.stragglers[i];
     Json injected = config::write(config_fields(straggler));
     injected["description"] = describe(straggler);
     injected["cost"] = result.trace.truth.cost[i];
@@ -60,7 +60,7 @@ Json truth_json(const SynthResult& result) {
 }
 
 JobMetadata metadata(const SynthResult& result) {
-  const ParallelPlan& parallel = result.plan.parallel;
+  const ParallelPlan& parallel = result.plan.plan.parallel;
   JobMetadata job;
   job.trial_name = file_stem(result.path);
   job.dp_size = parallel.dp;
@@ -80,7 +80,7 @@ std::string synth_text(const SynthResult& result) {
   const std::size_t stage = index_of_largest(truth.stage_slowdown);
   std::string text =
       fmt::format("{}: {} ops as {}, {} steps of DP {} x PP {}{}\n\n", result.path, result.trace.rows.size(),
-                  result.format, result.settings.steps, result.step.dp, result.step.pp,
+                  result.format, result.plan.synth.trace.steps, result.step.dp, result.step.pp,
                   result.step.vpp > 1 ? fmt::format(" x VPP {}", result.step.vpp) : "");
   text += fmt::format("  mean step   {:>9.3f} s as recorded\n", truth.recorded_s);
   text += fmt::format("              {:>9.3f} s without launch delays\n", truth.replayed_s);
@@ -92,8 +92,8 @@ std::string synth_text(const SynthResult& result) {
   text += fmt::format("  worst alone {:>9.4f} worker dp:stage {}; {:.4f} stage {}\n",
                       truth.worker_slowdown[worker], worker_key(result.step, worker),
                       truth.stage_slowdown[stage], stage);
-  for (std::size_t i = 0; i < result.plan.stragglers.size(); ++i) {
-    const Straggler& straggler = result.plan.stragglers[i];
+  for (std::size_t i = 0; i < result.plan.synth.stragglers.size(); ++i) {
+    const Straggler& straggler = result.plan.synth.stragglers[i];
     text += fmt::format("{}  {:<18} costs {:>5.1f} % of a step: {}\n", i == 0 ? "\nInjected\n" : "",
                         kind_of(straggler), 100 * truth.cost[i], describe(straggler));
   }
@@ -101,10 +101,10 @@ std::string synth_text(const SynthResult& result) {
 }
 
 void add_synth_json(const SynthResult& result, nlohmann::ordered_json& json) {
-  TrainingPlan plan = result.plan;
+  SynthPlan plan = result.plan;
   json["trace"] = {{"path", result.path}, {"format", result.format}, {"ops", result.trace.rows.size()}};
-  json["steps"] = result.settings.steps;
-  json["jitter"] = result.settings.jitter;
+  json["steps"] = result.plan.synth.trace.steps;
+  json["jitter"] = result.plan.synth.trace.jitter;
   json["job"] = job_json(metadata(result));
   json["truth"] = truth_json(result);
   json["injected"] = injected_json(result);

@@ -5,16 +5,15 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "models/plan/training_plan.h"
+#include "models/plan/synth_plan.h"
 #include "models/synth/synthetic_trace.h"
 
 namespace goodput {
 
 struct SynthResult {
-  const TrainingPlan& plan;  // with the stragglers
+  const SynthPlan& plan;
   const SyntheticStep& step;
   const SyntheticTrace& trace;
-  TraceSettings settings;
   std::string path;
   std::string format;
 };

@@ -186,9 +186,9 @@ TEST_CASE("moe step: one lane of the busiest GPU takes as long as a lane for eve
     TrainingPlan on_gpus = plan;
     on_gpus.parallel.dp = 4;
     on_gpus.parallel.ep = 8;
-    on_gpus.parallel.expert_slots = 3;
     on_gpus.parallel.global_batch = 4;
     StepRouting routing;
+    routing.slots = {3};
     std::vector<moe::ExpertHosts> hosts;
     routing.shares.emplace_back();                 // the first layer has no experts
     for (const std::size_t l : {0UL, 1UL, 1UL}) {  // multi-token prediction does as the last layer
@@ -315,7 +315,7 @@ TEST_CASE("moe step: the testbed's models compute and move what their shapes say
     CHECK(1e-6 * tokens * 2 * h == doctest::Approx(expected.all_to_all_mb).epsilon(0.005));
     CHECK(12 * 6 * expert_mb == doctest::Approx(expected.six_slots_mb).epsilon(0.002));
     CHECK(12 * 4 * expert_mb == doctest::Approx(expected.four_slots_mb).epsilon(0.002));
-    CHECK(2e-6 * parameters_at(plan, {{0, 12}}, 0).dense ==
+    CHECK(2e-6 * parameters_at(plan, {}, {{0, 12}}, 0).dense ==
           doctest::Approx(expected.dense_mb).epsilon(0.005));
   }
 }

@@ -14,7 +14,7 @@ namespace {
 // What reading this file says, without its path; "" when it is fine.
 std::string problem(std::string_view text) {
   const TemporaryFile file("stragglers.json", text);
-  const Result<StragglerFile> read = config::read<StragglerFile>(file.path());
+  const Result<SynthSettings> read = config::read<SynthSettings>(file.path());
   if (read) return "";
   std::string message = read.error().message();
   return message.substr(message.find(".json") + 5);
@@ -37,7 +37,7 @@ TEST_CASE("stragglers: every kind is read and written back as it was") {
     {"kind": "communication-flap", "dp": 0, "stage": 1, "share": 0.125, "factor": 40.0}],
     "trace": {"steps": 50, "jitter": 0.03}})";
   const TemporaryFile file("stragglers.json", text);
-  Result<StragglerFile> read = config::read<StragglerFile>(file.path());
+  Result<SynthSettings> read = config::read<SynthSettings>(file.path());
   REQUIRE_MESSAGE(read, (read ? "" : read.error().message()));
   REQUIRE(read->stragglers.size() == std::size(kStragglerKinds));
   for (std::size_t i = 0; i < read->stragglers.size(); ++i)

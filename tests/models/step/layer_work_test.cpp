@@ -148,8 +148,7 @@ TEST_CASE("layer work: whole experts get the rows of a GPU's own tokens, and not
   const LayerWork cut(plan.model, plan.parallel, 4);
   ParallelPlan placed = plan.parallel;
   placed.ep = 8;
-  placed.expert_slots = 2;
-  const LayerWork whole(plan.model, placed, 4);
+  const LayerWork whole(plan.model, placed, 4, ExpertSlots{2});
   using P = LayerPart;
   const std::vector<PartWork> parts = whole.forward(0, whole.balanced_share());
   CHECK(order(parts) == std::vector{P::kAttention, P::kAttentionTp, P::kRouter, P::kCountExchange,

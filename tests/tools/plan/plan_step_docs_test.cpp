@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/plan/training_plan.h"
+#include "models/plan/synth_plan.h"
 #include "sim/config/config.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
@@ -54,7 +54,7 @@ TEST_CASE("docs: the fields of models, clusters and plans are those of the reade
   check_documented(config::describe(config_fields(model)));
   ClusterConfig cluster;
   check_documented(config::describe(config_fields(cluster)));
-  TrainingPlan plan;
+  SynthPlan plan;
   check_documented(config::describe(config_fields(plan)));
 }
 
