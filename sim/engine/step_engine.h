@@ -13,84 +13,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "sim/base/event_queue.h"
 #include "sim/base/units.h"
-#include "sim/engine/fair_share.h"
+#include "sim/engine/running_ops.h"
+#include "sim/engine/step_events.h"
+#include "sim/engine/step_flows.h"
+#include "sim/engine/step_topology.h"
+#include "sim/engine/step_work.h"
 #include "sim/engine/timing.h"
 #include "sim/ops/op_graph.h"
 
 namespace goodput {
-
-// Dense numbers, 0 .. count-1.
-using WorkerId = std::uint32_t;
-
-// An op in one lane.
-struct OpInstance {
-  OpId op = 0;
-  std::uint32_t lane = 0;
-
-  friend bool operator==(const OpInstance&, const OpInstance&) = default;
-};
-
-// Who executes what: op in lane on worker of_op[op] + lane * per_lane.
-struct Workers {
-  std::vector<WorkerId> of_op;  // empty: one worker a lane
-  std::uint32_t per_lane = 1;
-};
-
-// A transfer that takes bandwidth.
-struct Flow {
-  Bytes size;
-  SimDuration latency{};         // before the first byte moves
-  std::uint32_t first_link = 0;  // in StepWork::routes
-  std::uint32_t link_count = 0;  // different ones; at least one, unless there is nothing to move
-};
-
-inline constexpr FlowId kNoFlow = std::numeric_limits<FlowId>::max();
-
-// What each op takes. "By instance" is op-major: entry op * lanes + lane, without padding.
-struct StepWork {
-  std::vector<SimDuration> durations{};  // by instance; not read where there is a flow
-  std::vector<SimDuration> delays{};     // by instance, or empty: none
-  std::vector<FlowId> flow_of{};         // by instance, kNoFlow or a flow; or empty: no flows
-
-  // Instances that meet may have one flow between them, which starts once and ends them all: a message is the
-  // flow of its send and its receive, a ring collective one over all its links.
-  std::vector<Flow> flows{};
-  std::vector<LinkId> routes{};
-  std::vector<BytesPerSecond> links{};  // capacities
-};
-
-enum class Contention : std::uint8_t {
-  kNone,       // a flow is as fast as alone
-  kFairShare,  // flows share links
-};
-
-// From `at` on, plain ops of the worker that have no flow go at `rate`: 1 is normal, 0.5 half as fast, 0 a
-// stall until the next change.
-struct RateChange {
-  SimTime at;
-  WorkerId worker = 0;
-  double rate = 1;
-};
-
-// From `at` on, nothing starts or ends on the worker. Groups with an op there that has not ended move no more
-// data: none of their other ops ends either, and their flows leave the links. What ends at this very moment
-// has ended. Everything else goes on as long as it can.
-struct WorkerLoss {
-  SimTime at;
-  WorkerId worker = 0;
-};
-
-struct Disturbances {
-  std::vector<RateChange> rates;  // of equal times the last one holds
-  std::vector<WorkerLoss> losses;
-};
 
 struct StepOutcome {
   static constexpr SimTime kNever = SimTime::max();
@@ -118,71 +53,20 @@ class StepEngine {
   const StepOutcome& run(const StepWork& work, const Disturbances& disturbances = {},
                          Contention contention = Contention::kNone);
 
-  [[nodiscard]] std::size_t lanes() const { return lanes_; }
-  [[nodiscard]] std::size_t worker_count() const { return worker_count_; }
+  [[nodiscard]] std::size_t lanes() const { return topology_.lanes(); }
+  [[nodiscard]] std::size_t worker_count() const { return topology_.worker_count(); }
 
  private:
-  // Of events at one moment.
-  enum class Priority : std::uint8_t {
-    kFlowEnd,     // first: it ends ops and leaves bandwidth to flows that start now
-    kOpEnd,       // what ends now has ended, before anything can slow or lose it
-    kOpStart,     // a delay is over: like a start without one, which comes with the end before it
-    kFlowStart,   // a latency is over: so that a loss at this moment finds the flow on its links
-    kRateChange,  // ops that start now have it from their start
-    kLoss,        // last: what could happen by this moment has happened
-  };
-  // An op and its lane, a flow, or the position of a disturbance in its list.
-  struct Subject {
-    std::uint32_t id;
-    std::uint32_t lane;
-  };
-  using Queue = EventQueue<Priority, Subject>;
-
-  // What the hot path wants to know of an op.
-  struct OpFacts {
-    std::uint32_t first_successor;  // in successors_; the end is the next op's
-    std::uint32_t unit;
-    std::uint32_t meeting;  // of lane 0; grouped ops only
-    Sync sync;
-  };
-  struct FlowState {
-    double remaining = 0;  // bytes when it was last looked at
-    double rate = 0;       // bytes per second since
-    SimTime since;
-    SimTime end = StepOutcome::kNever;    // as things stand; an event at another time is out of date
-    SimTime event = StepOutcome::kNever;  // the last one pushed and not yet popped
-    enum class Phase : std::uint8_t { kWaiting, kLatency, kMoving, kOver } phase = Phase::kWaiting;
-  };
-  // An op that computes or moves data while disturbances may hit it.
-  struct Running {
-    OpInstance at;
-    double remaining;  // nanoseconds of work at rate 1 when it was last looked at; compute only
-    SimTime since;
-    SimTime end;  // as things stand; kNever if it is stalled, lost or has a flow
-  };
-
-  [[nodiscard]] std::size_t index(OpInstance at) const { return at.op * lanes_ + at.lane; }
-  [[nodiscard]] std::size_t meeting_of(OpInstance at) const;
-  [[nodiscard]] WorkerId worker_of(OpInstance at) const;
-  [[nodiscard]] FlowId flow_of(OpInstance at) const;
-  [[nodiscard]] bool is_compute(OpInstance at) const;
-  template <typename Function>
-  void for_each_peer(OpInstance at, const Function& function) const;
-
-  [[nodiscard]] bool meets(OpInstance a, OpInstance b) const;
-  [[nodiscard]] std::span<const LinkId> route_of(const Flow& flow) const;
-  [[nodiscard]] std::span<const OpInstance> ops_of(FlowId flow) const;
-
-  void link_successors();
-  void number_meetings();
+  [[nodiscard]] FlowId flow_of(OpInstance at) const {
+    return work_->flow_of.empty() ? kNoFlow : work_->flow_of[topology_.index(at)];
+  }
+  [[nodiscard]] bool is_lost(OpInstance at) const {
+    return is_watched_ && running_.is_lost(topology_.worker_of(at));
+  }
 
   void reset(const StepWork& work, const Disturbances& disturbances, Contention contention);
   void check_work() const;
   void reset_progress();
-  void reset_flows();
-  void check_routes() const;
-  [[nodiscard]] SimDuration compute_alone(const Flow& flow) const;
-  void list_flow_ops();
   void queue_disturbances(const Disturbances& disturbances);
   void start_roots();
   bool advance(const Disturbances& disturbances);
@@ -196,47 +80,24 @@ class StepEngine {
   void transfer(OpInstance at);
   void end_at(OpInstance at, SimTime time);
   void end(OpInstance at);
-
-  void launch_flow(FlowId id);
-  void begin_flow(FlowId id);
-  void reschedule_flows(std::span<const FlowId> connected);
-  void update_rate(FlowState& flow, double rate) const;
   void end_flow(FlowId id);
-  void drop_flow(FlowId id);
 
-  [[nodiscard]] bool is_lost(OpInstance at) const;
-  [[nodiscard]] Running* find_running(OpInstance at);
-  [[nodiscard]] bool stop_running(OpInstance at, SimTime end);
-  void change_rate(const RateChange& change);
-  void schedule_end(Running& running, double rate);
   void lose(WorkerId worker);
   void break_meeting(OpInstance at);
 
-  const OpGraph& graph_;
-  std::size_t lanes_;
-  Workers workers_;
-  std::size_t worker_count_ = 0;
-  std::vector<OpFacts> facts_;  // by op, and one more
-  std::vector<OpId> successors_;
-  std::size_t meeting_count_ = 0;
+  StepTopology topology_;
 
   // Of the run at hand.
   const StepWork* work_ = nullptr;
   Contention contention_ = Contention::kNone;
-  bool watched_ = false;  // there are disturbances: what runs is tracked
+  bool is_watched_ = false;  // there are disturbances: what runs is tracked
   SimTime now_;
   std::size_t ended_ = 0;
-  Queue queue_;
+  StepQueue queue_;
   std::vector<std::uint32_t> predecessors_left_;  // by instance
   std::vector<std::uint32_t> arrivals_left_;      // by meeting
-  FairShare shares_;
-  std::vector<FlowState> flows_;
-  std::vector<SimDuration> alone_;             // by flow: what it takes alone
-  std::vector<std::uint32_t> first_flow_op_;   // by flow, in flow_ops_; one more
-  std::vector<OpInstance> flow_ops_;           // the ops that end with a flow
-  std::vector<std::vector<Running>> running_;  // by worker
-  std::vector<double> rates_;                  // by worker
-  std::vector<char> is_lost_;                  // by worker
+  StepFlows flows_;
+  RunningOps running_;
   StepOutcome outcome_;
 };
 

@@ -6,18 +6,19 @@
 #include <utility>
 
 #include "sim/base/errors.h"
-#include "sim/job/saved_progress.h"
+#include "sim/job/job_books.h"
+#include "sim/job/job_recorder.h"
 
 namespace goodput {
 namespace {
 
-constexpr std::array kLevels = {CheckpointLevel::kMemory, CheckpointLevel::kStorage};
-
+// The clock of one job: what it does and until when, which nodes there are, and when the policy is asked.
+// What comes of it is in its books (JobBooks), and a recorder listens.
 class JobRun {
  public:
   JobRun(const JobGoal& goal, const PriceSchedule& prices, FailureModel& failures, RecoveryPolicy& policy,
          JobLog* log)
-      : goal_(goal), prices_(prices), failures_(failures), policy_(policy), log_(log) {
+      : goal_(goal), prices_(prices), failures_(failures), policy_(policy), recorder_(log) {
     if (goal_.until) until_ = *goal_.until;
     if (const auto known = failures_.end(); known && *known < until_) {
       until_ = *known;
@@ -74,10 +75,11 @@ class JobRun {
 
   [[nodiscard]] SimTime activity_end() const { return activity_ == Activity::kWaiting ? kNoTime : ends_; }
 
-  // Nodes that do nothing, and what all of them cost.
+  // Moves the clock. All nodes that are there are paid for until then, at the price of the hour; those that
+  // take no part in what the job does have been idle.
   void pass_to(SimTime time) {
     const std::int32_t held = members_.count();
-    result_.ledger.idle(time - now_, held - working_);
+    books_.idle(time - now_, held - working_);
     if (!prices_.is_free()) result_.cost_usd += held * prices_.cost(now_, time);
     now_ = time;
   }
@@ -98,7 +100,7 @@ class JobRun {
     change_.clear();
     take_events();
     result_.nodes_lost += static_cast<std::int64_t>(change_.lost.size());
-    log_change();
+    recorder_.nodes_changed(change_, members_, now_);
     const bool must_stop = loses_worker();
     const Response response = policy_.on_change(view(), change_);
     set_wake();
@@ -136,33 +138,41 @@ class JobRun {
 
   void decide() {
     decides_next_ = false;
-    const std::int64_t stood_at = here_.step;
-    saved_.arrive(now_);
-    JobState state{view()};
-    state.step = here_.step;
-    for (const CheckpointLevel level : kLevels)
-      state.checkpoints[static_cast<std::size_t>(level)] = saved_.usable(level).step;
-    state.was_interrupted = was_interrupted_;
-    course_ = policy_.decide(state);
+    books_.arrive(now_);
+    course_ = policy_.decide(state_of_job());
     set_wake();
     ++result_.courses[static_cast<std::size_t>(course_.cause)];
-    resume_from(course_.from);
-    if (course_.saves && !has_phase(TimeBucket::kCheckpointSave))
-      saved_.put(CheckpointLevel::kStorage, here_);
-    log_course(stood_at - here_.step);
+    const std::int64_t lost_steps = books_.go_back_to(course_.from);
+    if (course_.saves && !has_phase(TimeBucket::kCheckpointSave)) books_.save_here();
+    recorder_.course_taken(course_, lost_steps, now_);
     was_interrupted_ = false;
     phase_ = 0;
     working_ = course_.kind == Course::Kind::kTrain ? static_cast<std::int32_t>(course_.nodes.size()) : 0;
     if (course_.kind == Course::Kind::kGiveUp) return stop("the job " + course_.reason);
     if (course_.kind == Course::Kind::kWait) return begin(Activity::kWaiting, kNoTime);
     check_workers();
-    if (here_.step > best_step_) vain_decisions_ = 0;
-    best_step_ = std::max(best_step_, here_.step);
-    if (++vain_decisions_ > kMostVainDecisions) {
+    if (is_vain_decision()) {
       return stop(fmt::format("the job gets no further than step {}: {} recoveries in a row came to nothing",
                               best_step_, kMostVainDecisions));
     }
     next_phase();
+  }
+
+  [[nodiscard]] JobState state_of_job() const {
+    JobState state{view()};
+    state.step = books_.here().step;
+    for (const CheckpointLevel level : {CheckpointLevel::kMemory, CheckpointLevel::kStorage})
+      state.checkpoints[static_cast<std::size_t>(level)] = books_.saved_step(level);
+    state.was_interrupted = was_interrupted_;
+    return state;
+  }
+
+  // Too many of them since the job last got further than ever before.
+  [[nodiscard]] bool is_vain_decision() {
+    const std::int64_t step = books_.here().step;
+    if (step > best_step_) vain_decisions_ = 0;
+    best_step_ = std::max(best_step_, step);
+    return ++vain_decisions_ > kMostVainDecisions;
   }
 
   [[nodiscard]] bool has_phase(TimeBucket bucket) const {
@@ -185,17 +195,6 @@ class JobRun {
                   "a job uses nodes that are not there");
   }
 
-  void resume_from(ResumeFrom from) {
-    if (from == ResumeFrom::kHere) return;
-    const Progress& mark =
-        saved_.usable(from == ResumeFrom::kMemory ? CheckpointLevel::kMemory : CheckpointLevel::kStorage);
-    result_.ledger.waste(here_.productive - mark.productive, here_.node_productive - mark.node_productive);
-    result_.steps_lost += here_.step - mark.step;
-    here_ = mark;
-    if (from == ResumeFrom::kStorage) saved_.drop_memory();
-    saved_.drop_coming();
-  }
-
   void begin(Activity activity, SimTime ends) {
     activity_ = activity;
     began_ = now_;
@@ -211,14 +210,14 @@ class JobRun {
 
   // Trains up to the next step at which something changes: the pace, the policy's mind, the end.
   void train() {
-    const Pace pace = policy_.pace(here_.step);
+    const Pace pace = policy_.pace(books_.here().step);
     GOODPUT_CHECK(pace.step > SimDuration{}, "a step that takes no time");
-    GOODPUT_CHECK(pace.until > here_.step && course_.decide_at_step > here_.step,
+    GOODPUT_CHECK(pace.until > books_.here().step && course_.decide_at_step > books_.here().step,
                   "a policy plans for a step that is over");
     GOODPUT_CHECK(course_.samples_per_step >= 0 && (course_.samples_per_step > 0 || !goal_.samples),
                   "steps without samples");
-    training_ = {here_.step, pace.step, course_.checkpoints};
-    stretch_ = std::min({pace.until, course_.decide_at_step, last_step()}) - here_.step;
+    training_ = {books_.here().step, pace.step, course_.checkpoints};
+    stretch_ = std::min({pace.until, course_.decide_at_step, last_step()}) - books_.here().step;
     begin(Activity::kTraining, kNoTime);
     set_end_of_stretch();
   }
@@ -227,14 +226,15 @@ class JobRun {
   [[nodiscard]] std::int64_t last_step() const {
     std::int64_t last = goal_.steps.value_or(kNoStep);
     if (goal_.samples) {
-      const std::int64_t left = *goal_.samples - here_.samples;
+      const std::int64_t left = *goal_.samples - books_.here().samples;
       const std::int64_t each = course_.samples_per_step;
-      last = std::min(last, here_.step + (left + each - 1) / each);
+      last = std::min(last, books_.here().step + (left + each - 1) / each);
     }
     return last;
   }
   [[nodiscard]] bool is_goal_reached() const {
-    return here_.step >= goal_.steps.value_or(kNoStep) || here_.samples >= goal_.samples.value_or(kNoStep);
+    return books_.here().step >= goal_.steps.value_or(kNoStep) ||
+           books_.here().samples >= goal_.samples.value_or(kNoStep);
   }
 
   void set_end_of_stretch() {
@@ -244,7 +244,7 @@ class JobRun {
     const bool surely_ends = stretch_ < left / longest_step;
     if (!surely_ends && (stretch_ >= left / training_.step || stretch_ > training_.steps_in(left))) {
       ends_ = kNoTime;  // for ever, as far as the clock goes
-    } else if (here_.step + stretch_ == last_step()) {
+    } else if (books_.here().step + stretch_ == last_step()) {
       ends_ = began_ + training_.time_of_last_step(stretch_);
     } else {
       ends_ = began_ + training_.time_of(stretch_);
@@ -255,9 +255,8 @@ class JobRun {
     if (activity_ == Activity::kPhase) {
       const TimeBucket bucket = course_.phases.all()[phase_].bucket;
       spend(bucket);
-      saved_.arrive(now_);
-      if (course_.saves && bucket == TimeBucket::kCheckpointSave)
-        saved_.put(CheckpointLevel::kStorage, here_);
+      books_.arrive(now_);
+      if (course_.saves && bucket == TimeBucket::kCheckpointSave) books_.save_here();
       ++phase_;
       return next_phase();
     }
@@ -265,7 +264,7 @@ class JobRun {
     if (is_goal_reached()) {
       result_.finished = true;
       is_over_ = true;
-    } else if (decides_next_ || here_.step == course_.decide_at_step) {
+    } else if (decides_next_ || books_.here().step == course_.decide_at_step) {
       decide();
     } else {
       train();
@@ -283,8 +282,8 @@ class JobRun {
       spend(TimeBucket::kInfrastructureRecovery);
       result_.waited += now_ - began_;
     }
-    saved_.arrive(now_);
-    saved_.drop_coming();
+    books_.arrive(now_);
+    books_.drop_coming();
   }
   // A step that is done counts, whether its checkpoint is or not.
   void cut_training() {
@@ -293,46 +292,21 @@ class JobRun {
     const std::int64_t done = saved + (rest >= training_.step ? 1 : 0);
     const SimDuration of_step = rest >= training_.step ? SimDuration{} : rest;
     count_steps(done, now_ - began_ - of_step - done * training_.step);
-    result_.ledger.spend(TimeBucket::kWastedProgress, of_step, working_);
+    books_.spend(TimeBucket::kWastedProgress, of_step, working_);
   }
 
+  // The activity up to now, which was no training.
   void spend(TimeBucket bucket) {
-    result_.ledger.spend(bucket, now_ - began_, working_);
-    if (log_ != nullptr && now_ > began_) {
-      JobSpan span;
-      span.bucket = bucket;
-      log_span(span);
-    }
+    books_.spend(bucket, now_ - began_, working_);
+    recorder_.spent(bucket, began_, now_);
   }
 
-  // ---- Steps.
-
+  // The steps that are done of the activity, which was training.
   void count_steps(std::int64_t steps, SimDuration saving) {
-    log_training(steps, saving);
-    result_.ledger.spend(TimeBucket::kProductive, steps * training_.step, working_);
-    result_.ledger.spend(TimeBucket::kCheckpointSave, saving, working_);
-    for (const CheckpointLevel level : kLevels) note_checkpoints(level, steps);
-    saved_.arrive(now_);
-    here_ = after(steps);
+    const TrainedStretch stretch{training_, steps, course_.samples_per_step, working_, began_, now_, saving};
+    recorder_.trained(stretch, books_.here());
+    books_.count(stretch);
     if (steps > 0) vain_events_ = 0;
-  }
-
-  [[nodiscard]] Progress after(std::int64_t steps) const {
-    const SimDuration time = steps * training_.step;
-    return {here_.step + steps, here_.samples + steps * course_.samples_per_step, here_.productive + time,
-            here_.node_productive + NodeTime{time.count()} * working_};
-  }
-
-  // The checkpoints of these steps, from the last one back to one that can be used by now.
-  void note_checkpoints(CheckpointLevel level, std::int64_t steps) {
-    const CheckpointRule& rule = training_.rules[static_cast<std::size_t>(level)];
-    if (rule.interval == 0) return;
-    const std::int64_t last = (here_.step + steps) / rule.interval * rule.interval - here_.step;
-    for (std::int64_t at = last; at > 0; at -= rule.interval) {
-      const SimTime arrives = began_ + training_.time_of(at) + rule.lag;
-      if (arrives <= now_) return saved_.put(level, after(at));
-      saved_.send(level, after(at), arrives);
-    }
   }
 
   // ---- The end.
@@ -361,9 +335,11 @@ class JobRun {
 
   void settle() {
     result_.end = now_;
-    result_.steps = here_.step;
-    result_.samples = here_.samples;
-    result_.metrics = policy_.metrics(here_.step);
+    result_.steps = books_.here().step;
+    result_.samples = books_.here().samples;
+    result_.steps_lost = books_.steps_lost();
+    result_.ledger = books_.ledger();
+    result_.metrics = policy_.metrics(result_.steps);
     const JobLedger& ledger = result_.ledger;
     GOODPUT_CHECK(ledger.total() == now_.time_since_epoch(), "the job's time does not add up");
     GOODPUT_CHECK(ledger.node_total() == members_.node_time(now_), "the nodes' time does not add up");
@@ -371,65 +347,14 @@ class JobRun {
       GOODPUT_CHECK(ledger.time[i] >= SimDuration{} && ledger.node_time[i] >= 0,
                     "less than no time was spent");
     }
-    if (log_ == nullptr) return;
-    JobInstant end{JobInstant::Kind::kEnd, now_};
-    end.text = result_.stopped;
-    log_->instants.push_back(std::move(end));
-  }
-
-  // ---- The log.
-
-  void log_span(JobSpan span) {
-    span.begin = began_;
-    span.end = now_;
-    span.nodes = static_cast<std::uint32_t>(log_->node_sets.size()) - 1;
-    log_->spans.push_back(span);
-  }
-  void log_training(std::int64_t steps, SimDuration saving) {
-    if (log_ == nullptr || now_ == began_) return;
-    JobSpan span;
-    span.first_step = here_.step;
-    span.steps = steps;
-    span.samples = here_.samples;
-    span.samples_per_step = course_.samples_per_step;
-    span.step = training_.step;
-    span.saving = saving;
-    log_span(span);
-  }
-  void log_change() {
-    if (log_ == nullptr) return;
-    const auto add = [this](JobInstant::Kind kind, const std::vector<NodeId>& nodes) {
-      for (const NodeId node : nodes) {
-        JobInstant instant{kind, now_, node};
-        if (kind == JobInstant::Kind::kSpeed) instant.speed = members_.speed(node);
-        log_->instants.push_back(std::move(instant));
-      }
-    };
-    add(JobInstant::Kind::kLost, change_.lost);
-    add(JobInstant::Kind::kJoined, change_.joined);
-    add(JobInstant::Kind::kSpeed, change_.changed_speed);
-    for (const NodeId node : change_.joined) {
-      if (const double speed = members_.speed(node); speed != 1)
-        log_->instants.push_back({JobInstant::Kind::kSpeed, now_, node, speed});
-    }
-  }
-  void log_course(std::int64_t lost_steps) {
-    if (log_ == nullptr) return;
-    const bool waits = course_.kind != Course::Kind::kTrain;
-    log_->node_sets.emplace_back(course_.nodes.begin(), waits ? course_.nodes.begin() : course_.nodes.end());
-    if (course_.cause == Cause::kNone && !waits) return;
-    JobInstant instant{JobInstant::Kind::kCourse, now_};
-    instant.cause = course_.cause;
-    instant.lost_steps = lost_steps;
-    instant.text = course_.reason;
-    log_->instants.push_back(std::move(instant));
+    recorder_.ended(result_.stopped, now_);
   }
 
   const JobGoal& goal_;
   const PriceSchedule& prices_;
   FailureModel& failures_;
   RecoveryPolicy& policy_;
-  JobLog* log_;
+  JobRecorder recorder_;
 
   SimTime now_{};
   SimTime until_ = kNoTime;
@@ -450,8 +375,7 @@ class JobRun {
   bool decides_next_ = false;  // before the next step
   bool was_interrupted_ = false;
 
-  Progress here_;
-  SavedProgress saved_;
+  JobBooks books_;
   std::int64_t best_step_ = 0;
   std::int64_t vain_decisions_ = 0;
   std::int64_t vain_events_ = 0;

@@ -1,0 +1,86 @@
+// The books of a job: the steps that count, the checkpoints that hold them, and where every second of the job
+// and of its nodes went.
+//
+// The job engine (sim/job/job_engine.h) says what happened; nothing is decided here. A step is productive
+// when it is done, and wasted when the job goes back behind it, so what the books show of a run is final only
+// at its end.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/base/units.h"
+#include "sim/job/job_ledger.h"
+#include "sim/job/recovery_policy.h"
+#include "sim/job/saved_progress.h"
+#include "sim/job/steady_training.h"
+
+namespace goodput {
+
+// Steps that were done one after the other, and the checkpoints that were saved between and after them.
+struct TrainedStretch {
+  const SteadyTraining& training;  // from where the job stands on
+  std::int64_t steps = 0;
+  std::int64_t samples_per_step = 0;
+  std::int32_t nodes = 0;  // that worked
+  SimTime began{};
+  SimTime ended{};
+  SimDuration saving{};  // of this time
+};
+
+class JobBooks {
+ public:
+  // Where the job stands: all that was trained and counts.
+  [[nodiscard]] const Progress& here() const { return here_; }
+  [[nodiscard]] const JobLedger& ledger() const { return ledger_; }
+  // Trained, and not counted any more.
+  [[nodiscard]] std::int64_t steps_lost() const { return steps_lost_; }
+  // The step to which a checkpoint that can be used leads back.
+  [[nodiscard]] std::int64_t saved_step(CheckpointLevel level) const { return saved_.usable(level).step; }
+
+  // Time that `nodes` nodes spent on something other than steps that are done.
+  void spend(TimeBucket bucket, SimDuration time, std::int32_t nodes) { ledger_.spend(bucket, time, nodes); }
+  // Nodes that were there and took no part; the job's own time is not theirs to spend.
+  void idle(SimDuration time, std::int32_t nodes) { ledger_.idle(time, nodes); }
+
+  void count(const TrainedStretch& stretch);
+  // Returns the steps that are lost by it.
+  std::int64_t go_back_to(ResumeFrom from);
+
+  // A checkpoint of where the job stands can be used from storage.
+  void save_here() { saved_.put(CheckpointLevel::kStorage, here_); }
+  // Checkpoints that were on their way can be used once their time has come.
+  void arrive(SimTime now) { saved_.arrive(now); }
+  // Those that still are on their way are lost.
+  void drop_coming() { saved_.drop_coming(); }
+
+ private:
+  [[nodiscard]] Progress after(const TrainedStretch& stretch, std::int64_t steps) const;
+  void note_checkpoints(CheckpointLevel level, const TrainedStretch& stretch, std::int64_t last);
+
+  Progress here_;
+  SavedProgress saved_;
+  JobLedger ledger_;
+  std::int64_t steps_lost_ = 0;
+};
+
+// Inline: a job whose pace changes with every step counts every step.
+inline void JobBooks::count(const TrainedStretch& stretch) {
+  ledger_.spend(TimeBucket::kProductive, stretch.steps * stretch.training.step, stretch.nodes);
+  ledger_.spend(TimeBucket::kCheckpointSave, stretch.saving, stretch.nodes);
+  for (const CheckpointLevel level : {CheckpointLevel::kMemory, CheckpointLevel::kStorage}) {
+    const std::int64_t interval = stretch.training.rules[static_cast<std::size_t>(level)].interval;
+    if (interval == 0) continue;
+    const std::int64_t last = (here_.step + stretch.steps) / interval * interval - here_.step;
+    if (last > 0) note_checkpoints(level, stretch, last);
+  }
+  saved_.arrive(stretch.ended);
+  here_ = after(stretch, stretch.steps);
+}
+
+inline Progress JobBooks::after(const TrainedStretch& stretch, std::int64_t steps) const {
+  const SimDuration time = steps * stretch.training.step;
+  return {here_.step + steps, here_.samples + steps * stretch.samples_per_step, here_.productive + time,
+          here_.node_productive + NodeTime{time.count()} * stretch.nodes};
+}
+
+}  // namespace goodput
