@@ -26,9 +26,9 @@ Result<std::unique_ptr<CostModel>> make_cost_model(const CostInputs& inputs) {
     if (info.name == inputs.model) return info.make(inputs);
     known.push_back(info.name);
   }
-  return Error{inputs.where + " /cost/model",
-               fmt::format("no cost model {}{}; known: {}", in_quotes(inputs.model),
-                           did_you_mean(inputs.model, known), fmt::join(known, ", "))};
+  return Error{fmt::format("no cost model {}{}; known: {}", in_quotes(inputs.model),
+                           did_you_mean(inputs.model, known), fmt::join(known, ", ")),
+               {.file = inputs.where, .pointer = "/cost/model"}};
 }
 
 }  // namespace goodput

@@ -98,8 +98,7 @@ class FailureMaker {
       if (scope_of(configs_[i]) != scope) continue;
       auto made = make_one(i);
       if (!made) {
-        const std::string from_list = configs_.size() == 1 ? "" : fmt::format("/{}", i);
-        return Error{from_list + made.error().where, made.error().what};
+        return configs_.size() == 1 ? made.error() : made.error().inside(fmt::format("/{}", i));
       }
       models_[i] = *std::move(made);
     }
@@ -116,11 +115,13 @@ class FailureMaker {
 
   [[nodiscard]] Status check_nodes(const FailureConfig& config) const {
     if (cluster_nodes_ == 0) {
-      return Error{"/nodes", "is missing, and no other failure model says how many nodes there are"};
+      return Error{"is missing, and no other failure model says how many nodes there are",
+                   {.pointer = "/nodes"}};
     }
     if (nodes_given(config) <= cluster_nodes_) return Ok{};
-    return Error{"/nodes", fmt::format("is {}, but the other failure models have {} nodes",
-                                       nodes_given(config), cluster_nodes_)};
+    return Error{
+        fmt::format("is {}, but the other failure models have {} nodes", nodes_given(config), cluster_nodes_),
+        {.pointer = "/nodes"}};
   }
 
   std::span<const FailureConfig> configs_;

@@ -77,16 +77,18 @@ Events first_lost_together(const Events& events, NodeId nodes) {
 Result<Events> listed(const Events& events, const TraceCap& cap, const SpotTrace& trace) {
   if (cap.names.empty()) return first_lost_together(events, cap.nodes);
   if (!trace.has_names()) {
-    return Error{"/names", fmt::format("are given, but the nodes of {} have none; want a \"rule\" of {}",
-                                       trace.file, "first_seen, thin or saturate")};
+    return Error{fmt::format("are given, but the nodes of {} have none; want a \"rule\" of {}", trace.file,
+                             "first_seen, thin or saturate"),
+                 {.pointer = "/names"}};
   }
   const std::vector<std::string_view> known(trace.node_names.begin(), trace.node_names.end());
   NodeFlags chosen(known.size());
   for (std::size_t i = 0; i < cap.names.size(); ++i) {
     const auto found = std::find(known.begin(), known.end(), cap.names[i]);
     if (found == known.end()) {
-      return Error{fmt::format("/names/{}", i), fmt::format("no node {} in {}{}", in_quotes(cap.names[i]),
-                                                            trace.file, did_you_mean(cap.names[i], known))};
+      return Error{fmt::format("no node {} in {}{}", in_quotes(cap.names[i]), trace.file,
+                               did_you_mean(cap.names[i], known)),
+                   {.pointer = fmt::format("/names/{}", i)}};
     }
     chosen[static_cast<std::size_t>(found - known.begin())] = true;
   }

@@ -172,8 +172,8 @@ NodeMapping map_nodes(const MappingCosts& costs, MappingRule rule) {
 Result<MappingRule> parse_mapping_rule(std::string_view name) {
   const auto found = std::ranges::find(kMappingRules, name);
   if (found != kMappingRules.end()) return static_cast<MappingRule>(found - kMappingRules.begin());
-  return Error{"", fmt::format("no node mapping {}{}; known: {}", in_quotes(name),
-                               did_you_mean(name, kMappingRules), fmt::join(kMappingRules, ", "))};
+  return Error{fmt::format("no node mapping {}{}; known: {}", in_quotes(name),
+                           did_you_mean(name, kMappingRules), fmt::join(kMappingRules, ", "))};
 }
 
 }  // namespace goodput

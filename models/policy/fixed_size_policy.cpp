@@ -17,8 +17,9 @@ Status FixedSizeSetup::prepare(const JobModel& job) {
   nodes_used_ =
       nodes_ > 0 ? nodes_ : static_cast<std::int32_t>((job.plan().parallel.gpus() + per_node - 1) / per_node);
   if (speed().usable(nodes_used_) == nodes_used_) return Ok{};
-  return Error{"/nodes", fmt::format("is {}, want what whole replicas of the plan fill: {} or less, of {}",
-                                     nodes_used_, speed().usable(nodes_used_), job.most_nodes())};
+  return Error{fmt::format("is {}, want what whole replicas of the plan fill: {} or less, of {}", nodes_used_,
+                           speed().usable(nodes_used_), job.most_nodes()),
+               {.pointer = "/nodes"}};
 }
 
 }  // namespace goodput

@@ -338,21 +338,22 @@ class LazarusSetup final : public PolicySetup {
   }
 
   [[nodiscard]] Status prepare(const JobModel& job) override {
-    if (!job.has_experts()) return Error{"", "the model has no experts to place; name another policy"};
+    if (!job.has_experts()) return Error{"the model has no experts to place; name another policy"};
     const ModuleBytes bytes = module_bytes(job.modules(), options_.checkpoint.bytes_per_parameter);
     job_ = &job;
     plans_ = std::make_unique<LazarusPlans>(job, options_.placement, options_.step, options_.migration,
                                             bytes.expert_each.front());
     if (plans_->least_nodes() > job.most_nodes()) {
-      return Error{"/slots_per_gpu",
-                   fmt::format("is {}: all experts take {} nodes, and the cluster has {}",
-                               options_.placement.slots_per_gpu, plans_->least_nodes(), job.most_nodes())};
+      return Error{fmt::format("is {}: all experts take {} nodes, and the cluster has {}",
+                               options_.placement.slots_per_gpu, plans_->least_nodes(), job.most_nodes()),
+                   {.pointer = "/slots_per_gpu"}};
     }
     const std::int32_t most = plans_->usable(job.most_nodes());
     if (most == 0) {
-      return Error{"", fmt::format("whole replicas of the plan that hold all experts do not fit the {} nodes "
-                                   "of its cluster",
-                                   job.most_nodes())};
+      return Error{
+          fmt::format("whole replicas of the plan that hold all experts do not fit the {} nodes "
+                      "of its cluster",
+                      job.most_nodes())};
     }
     // One step on all nodes, so that what cannot be timed is known before any run.
     GOODPUT_TRY(const StepTime step, plans_->check(most));

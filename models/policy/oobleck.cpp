@@ -142,15 +142,15 @@ class OobleckSetup final : public RestartSetup {
     const std::int64_t gpus = plan.cluster.gpus_per_node;
     const std::int64_t of_stage = std::int64_t{plan.parallel.tp} * plan.parallel.cp;
     if (gpus % of_stage != 0) {
-      return Error{"", fmt::format("a stage of the plan takes {} GPUs, which do not divide the {} of a node",
-                                   of_stage, gpus)};
+      return Error{fmt::format("a stage of the plan takes {} GPUs, which do not divide the {} of a node",
+                               of_stage, gpus)};
     }
     const std::int64_t replica = plan.parallel.pp * of_stage;
     shortest_ = nodes_per_pipeline_ > 0 ? nodes_per_pipeline_
                                         : static_cast<std::int32_t>((replica + gpus - 1) / gpus);
     if (shortest_ * gpus / of_stage > plan.model.layers) {
-      return Error{"/nodes_per_pipeline",
-                   fmt::format("is {}: more stages than the {} layers", shortest_, plan.model.layers)};
+      return Error{fmt::format("is {}: more stages than the {} layers", shortest_, plan.model.layers),
+                   {.pointer = "/nodes_per_pipeline"}};
     }
     const PipelineLayouts layouts(job, shortest_, step_settings());
     for (std::int32_t nodes = layouts.usable(job.most_nodes()); nodes > 0;

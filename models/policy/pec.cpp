@@ -209,11 +209,12 @@ class PecSetup final : public ExpertParallelSetup {
     GOODPUT_TRY_STATUS(ExpertParallelSetup::prepare(job));
     const std::int32_t experts = job.modules().experts;
     if (options_.k.snapshot > experts)
-      return Error{"/k_snapshot",
-                   fmt::format("is {}, but a layer has {} experts", options_.k.snapshot, experts)};
+      return Error{fmt::format("is {}, but a layer has {} experts", options_.k.snapshot, experts),
+                   {.pointer = "/k_snapshot"}};
     if (options_.k.persist > options_.k.snapshot) {
-      return Error{"/k_persist", fmt::format("is {}, above k_snapshot {}: storage gets what is in memory",
-                                             options_.k.persist, options_.k.snapshot)};
+      return Error{fmt::format("is {}, above k_snapshot {}: storage gets what is in memory",
+                               options_.k.persist, options_.k.snapshot),
+                   {.pointer = "/k_persist"}};
     }
     saves_ = std::make_unique<PartialSaves>(job, options_, settings().checkpoint);
     return saves_->check(speed().usable(job.most_nodes()));

@@ -19,8 +19,8 @@ Result<PolicyInfo> find_policy(std::string_view name) {
     if (policy.name == name) return policy;
     names.push_back(policy.name);
   }
-  return Error{"", fmt::format("no policy {}{}; goodput list policies shows all", in_quotes(name),
-                               did_you_mean(name, names))};
+  return Error{fmt::format("no policy {}{}; goodput list policies shows all", in_quotes(name),
+                           did_you_mean(name, names))};
 }
 
 }  // namespace goodput

@@ -35,7 +35,7 @@ Status RestartSetup::prepare(const JobModel& job) {
   speed_ = make_speed(job);
   const std::int32_t most = speed_->usable(job.most_nodes());
   if (most == 0)
-    return Error{"", fmt::format("the job does not fit the {} nodes of its cluster", job.most_nodes())};
+    return Error{fmt::format("the job does not fit the {} nodes of its cluster", job.most_nodes())};
   // So that what cannot be timed is known before any run.
   GOODPUT_TRY(const StepTime step, speed_->compute(most, 0, 1));
   tier_ = lowest(tier_, step.tier);
@@ -58,11 +58,12 @@ config::Fields ExpertParallelSetup::fields() {
 }
 
 Status ExpertParallelSetup::prepare(const JobModel& job) {
-  if (!job.has_experts()) return Error{"", "the model has no experts to share out; name another policy"};
+  if (!job.has_experts()) return Error{"the model has no experts to share out; name another policy"};
   ep_used_ = ep_ > 0 ? ep_ : job.plan().parallel.ep;
   if (job.plan().model.moe->experts % ep_used_ != 0) {
-    return Error{"/ep", fmt::format("is {}, which does not divide the model's {} experts", ep_used_,
-                                    job.plan().model.moe->experts)};
+    return Error{fmt::format("is {}, which does not divide the model's {} experts", ep_used_,
+                             job.plan().model.moe->experts),
+                 {.pointer = "/ep"}};
   }
   return RestartSetup::prepare(job);
 }

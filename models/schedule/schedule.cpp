@@ -42,9 +42,9 @@ std::vector<Pass> passes_in_order(PassOrder order, const ScheduleShape& shape, s
 
 Status require_one_chunk(const ScheduleShape& shape, std::string_view schedule) {
   if (shape.chunks == 1) return Ok{};
-  return Error{"/parallel/vpp",
-               fmt::format("{} chunks a stage, but schedule {} runs one; use \"interleaved\"", shape.chunks,
-                           in_quotes(schedule))};
+  return Error{fmt::format("{} chunks a stage, but schedule {} runs one; use \"interleaved\"", shape.chunks,
+                           in_quotes(schedule)),
+               {.pointer = "/parallel/vpp"}};
 }
 
 std::span<const ScheduleInfo> schedules() {
@@ -62,8 +62,9 @@ Result<const PipelineSchedule*> find_schedule(std::string_view name) {
     if (info.name == name) return &info.schedule;
     known.push_back(info.name);
   }
-  return Error{"/parallel/schedule", fmt::format("no schedule {}{}; known: {}", in_quotes(name),
-                                                 did_you_mean(name, known), fmt::join(known, ", "))};
+  return Error{fmt::format("no schedule {}{}; known: {}", in_quotes(name), did_you_mean(name, known),
+                           fmt::join(known, ", ")),
+               {.pointer = "/parallel/schedule"}};
 }
 
 }  // namespace goodput

@@ -79,7 +79,7 @@ std::string refusal(const std::string& policy, const std::string& options, const
   auto setup = read_policy(policy, options);
   if (!setup) return setup.error().message();
   const Status status = (*setup)->prepare(job);
-  return status ? "" : status.error().where + ": " + status.error().what;
+  return status ? "" : status.error().where.text() + ": " + status.error().what;
 }
 
 SimDuration time_in(const JobResult& result, TimeBucket bucket) {

@@ -167,7 +167,7 @@ ExitCode run_command_line(const std::vector<CommandInfo>& commands, const std::v
     return ExitCode::kBadInput;
   }
   Result<ExitCode> code = chosen_command(line).run(CommandContext{line.options, out, err, terminal});
-  if (code && !out.flush()) code = Error{"", "cannot write to stdout"};
+  if (code && !out.flush()) code = Error{"cannot write to stdout"};
   if (code) return *code;
   err << "error: " << on_one_line(code.error().message()) << '\n';
   return ExitCode::kBadInput;

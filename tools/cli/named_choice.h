@@ -18,8 +18,8 @@ template <typename Enum>
                                   std::span<const std::string_view> names) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<Enum>(found - names.begin());
-  return Error{"", fmt::format("{} is {}, want one of {}{}", option, in_quotes(name), fmt::join(names, ", "),
-                               did_you_mean(name, names))};
+  return Error{fmt::format("{} is {}, want one of {}{}", option, in_quotes(name), fmt::join(names, ", "),
+                           did_you_mean(name, names))};
 }
 
 }  // namespace goodput

@@ -53,7 +53,7 @@ Result<RoutingQuestion> make_question(const RoutingTrace& trace, const InfoOptio
   if (!options.top) return question;
   if (*options.top < 1 || *options.top > trace.experts()) {
     return Error{
-        "", fmt::format("--top wants a whole number from 1 to {}, the experts of a layer", trace.experts())};
+        fmt::format("--top wants a whole number from 1 to {}, the experts of a layer", trace.experts())};
   }
   question.top = static_cast<std::size_t>(*options.top);
   return question;
@@ -102,8 +102,8 @@ Result<RoutingFormat> find_output_format(const std::string& name) {
     if (format.name == name) return format;
     writable.push_back(format.name);
   }
-  return Error{"", fmt::format("--to: cannot write format {}{}; can write {}", in_quotes(name),
-                               did_you_mean(name, writable), fmt::join(writable, ", "))};
+  return Error{fmt::format("--to: cannot write format {}{}; can write {}", in_quotes(name),
+                           did_you_mean(name, writable), fmt::join(writable, ", "))};
 }
 
 Result<RoutingFormat> output_format(const SynthOptions& options) {
@@ -116,9 +116,9 @@ Result<RoutingFormat> output_format(const SynthOptions& options) {
       extensions.push_back(extension);
     }
   }
-  return Error{options.out_path,
-               fmt::format("cannot tell the output format from the name; end it in one of {} or give --to",
-                           fmt::join(extensions, ", "))};
+  return Error{fmt::format("cannot tell the output format from the name; end it in one of {} or give --to",
+                           fmt::join(extensions, ", ")),
+               {.file = options.out_path}};
 }
 
 template <typename Integer>
@@ -126,7 +126,7 @@ Status replace(Integer& value, const std::optional<std::int64_t>& option, std::s
                std::int64_t most) {
   if (!option) return Ok{};
   if (*option < 1 || *option > most) {
-    return Error{"", fmt::format("{} wants a whole number from 1 to {}", name, most)};
+    return Error{fmt::format("{} wants a whole number from 1 to {}", name, most)};
   }
   value = static_cast<Integer>(*option);
   return Ok{};
@@ -141,7 +141,7 @@ Result<RoutingModel> read_model(const SynthOptions& options) {
   GOODPUT_TRY_STATUS(replace(model.interval, options.interval, "--interval", kMostIterations));
   GOODPUT_TRY_STATUS(replace(model.iterations, options.iterations, "--iterations", kMostIterations));
   if (const Status fits = config_finish(model); !fits) {
-    return Error{options.config_path + " " + fits.error().where, fits.error().what};
+    return fits.error().in_file(options.config_path);
   }
   return model;
 }

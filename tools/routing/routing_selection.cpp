@@ -11,8 +11,8 @@ namespace goodput {
 namespace {
 
 Error no_layers(const RoutingTrace& trace, const std::string& list) {
-  return {"", fmt::format("--layers: no layer {}; the trace has {} layers from {} to {}", list,
-                          trace.layers().size(), trace.layers().front(), trace.layers().back())};
+  return {fmt::format("--layers: no layer {}; the trace has {} layers from {} to {}", list,
+                      trace.layers().size(), trace.layers().front(), trace.layers().back())};
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ Result<std::vector<std::size_t>> find_layers(const RoutingTrace& trace, const st
     return layers;
   }
   Result<std::vector<NumberRange>> ranges = parse_number_ranges(list);
-  if (!ranges) return Error{"", "--layers: " + ranges.error().what};
+  if (!ranges) return Error{"--layers: " + ranges.error().what};
   for (std::size_t l = 0; l < trace.layers().size(); ++l) {
     const std::int64_t layer = trace.layers()[l];
     const auto has_layer = [layer](const NumberRange& range) {

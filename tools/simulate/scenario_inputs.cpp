@@ -38,7 +38,7 @@ Result<SpotTrace> read_trace(const TraceFailures& failures, const std::string& p
 Result<std::vector<double>> read_slowdowns(const std::string& path) {
   constexpr std::string_view kKey = "slowdown_by_worker";
   const auto error = [&](std::string what) {
-    return Error{fmt::format("{} /{}", path, kKey), std::move(what)};
+    return Error{std::move(what), {.file = path, .pointer = fmt::format("/{}", kKey)}};
   };
   GOODPUT_TRY(const nlohmann::json result, config::parse_file(path));
   const auto workers = result.is_object() ? result.find(kKey) : result.end();

@@ -24,7 +24,7 @@ std::int32_t count_moe_layers(const ModelShape& model) {
 }
 
 Error at_routing(const Scenario& scenario, std::string_view key, const std::string& what) {
-  return {fmt::format("{} /routing{}", scenario.file, key), what};
+  return {what, {.file = scenario.file, .pointer = fmt::format("/routing{}", key)}};
 }
 
 // Positions in the trace, one a MoE layer of the job.
@@ -62,8 +62,7 @@ Result<RoutingTrace> synthesized(const std::string& path, const ModelShape& job,
     model.experts = job.moe->experts;
     model.top_k = job.moe->top_k;
   }
-  if (const Status fits = config_finish(model); !fits)
-    return Error{path + " " + fits.error().where, fits.error().what};
+  if (const Status fits = config_finish(model); !fits) return fits.error().in_file(path);
   return synthesize_routing(model, seed);
 }
 

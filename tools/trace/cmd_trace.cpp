@@ -122,8 +122,8 @@ Status check_format_name(const std::string& name) {
   for (const OpTraceFormat& format : op_trace_formats()) known.push_back(format.name);
   for (const SpotFormat& format : spot_formats()) known.push_back(format.name);
   if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return Ok{};
-  return Error{"", fmt::format("--format: unknown format {}{}; known: {}", in_quotes(name),
-                               did_you_mean(name, known), fmt::join(known, ", "))};
+  return Error{fmt::format("--format: unknown format {}{}; known: {}", in_quotes(name),
+                           did_you_mean(name, known), fmt::join(known, ", "))};
 }
 
 Result<ExitCode> run_info(const TraceFiles& files, const SpotWords& spot, const CommandContext& context) {

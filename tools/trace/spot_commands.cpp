@@ -28,8 +28,8 @@ Result<std::optional<Choice>> parse_choice(const std::string& word, std::string_
   if (word.empty()) return std::optional<Choice>();
   const auto found = std::find(names.begin(), names.end(), word);
   if (found != names.end()) return std::optional(static_cast<Choice>(found - names.begin()));
-  return Error{"", fmt::format("{}: {} is none of {}{}", option, in_quotes(word), fmt::join(names, ", "),
-                               did_you_mean(word, names))};
+  return Error{fmt::format("{}: {} is none of {}{}", option, in_quotes(word), fmt::join(names, ", "),
+                           did_you_mean(word, names))};
 }
 
 std::string_view name_of(SpotMeaning meaning) {
@@ -41,10 +41,10 @@ std::string_view name_of(SpotPolarity polarity) {
 
 Result<SpotTrace> read_one(const TraceFiles& files, const SpotWords& words) {
   if (files.paths.size() > 1)
-    return Error{files.paths[1],
-                 fmt::format("{} is a spot trace, which is one file; give one at a time", files.paths[0])};
+    return Error{fmt::format("{} is a spot trace, which is one file; give one at a time", files.paths[0]),
+                 {.file = files.paths[1]}};
   if (!files.metadata_path.empty())
-    return Error{"", fmt::format("--meta: {} is a spot trace, which has no job", files.paths[0])};
+    return Error{fmt::format("--meta: {} is a spot trace, which has no job", files.paths[0])};
   GOODPUT_TRY(SpotOptions options, spot_options(words));
   options.format = files.format;
   return read_spot_trace(files.paths[0], options);
@@ -111,13 +111,13 @@ Result<SpotFormat> output_format(const SpotTrace& trace, const std::string& to, 
     if (!to.empty() || is_known) return format;
   }
   if (to.empty()) {
-    return Error{output,
-                 fmt::format("{} is a spot trace, which is written as .csv or .csv.gz; end the name in "
+    return Error{fmt::format("{} is a spot trace, which is written as .csv or .csv.gz; end the name in "
                              "one of them or give --to {}",
-                             trace.file, fmt::join(writable, "|"))};
+                             trace.file, fmt::join(writable, "|")),
+                 {.file = output}};
   }
-  return Error{"", fmt::format("--to: cannot write a spot trace as {}{}; can write {}", in_quotes(to),
-                               did_you_mean(to, writable), fmt::join(writable, ", "))};
+  return Error{fmt::format("--to: cannot write a spot trace as {}{}; can write {}", in_quotes(to),
+                           did_you_mean(to, writable), fmt::join(writable, ", "))};
 }
 
 Status write_spot_trace(const SpotTrace& trace, const SpotFormat& format, const std::string& path) {

@@ -21,8 +21,8 @@ Result<OpTraceFormat> find_output_format(const std::string& name) {
     if (format.name == name) return format;
     writable.push_back(format.name);
   }
-  return Error{"", fmt::format("--to: cannot write format {}{}; can write {}", in_quotes(name),
-                               did_you_mean(name, writable), fmt::join(writable, ", "))};
+  return Error{fmt::format("--to: cannot write format {}{}; can write {}", in_quotes(name),
+                           did_you_mean(name, writable), fmt::join(writable, ", "))};
 }
 
 Result<OpTraceFormat> format_of_extension(const std::string& path) {
@@ -33,9 +33,9 @@ Result<OpTraceFormat> format_of_extension(const std::string& path) {
       extensions.push_back(extension);
     }
   }
-  return Error{path,
-               fmt::format("cannot tell the output format from the name; end it in one of {} or give --to",
-                           fmt::join(extensions, ", "))};
+  return Error{fmt::format("cannot tell the output format from the name; end it in one of {} or give --to",
+                           fmt::join(extensions, ", ")),
+               {.file = path}};
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ Status derive_lane(OpTrace& trace, std::span<const Place> places, const Pipeline
   const Lane lane{first.step, first.dp_rank, first.stage, counts[index_of(OpType::kForwardCompute)],
                   passes.is_backward.size()};
   if (auto problem = impossible_counts(lane, counts[index_of(OpType::kBackwardCompute)], shape)) {
-    return Error{"", *std::move(problem)};
+    return Error{*std::move(problem)};
   }
   OpCounts next{};
   for (const Place& place : places) {
@@ -249,8 +249,8 @@ Status check_unidentified(const OpTrace& trace) {
   const auto unset = std::ranges::count(trace.seq_id, static_cast<std::int32_t>(kUnset));
   if (static_cast<std::size_t>(unset) == trace.size()) return Ok{};
   return Error{
-      "", fmt::format("{} of {} ops carry a seq_id and the others do not; read files of one kind at a time",
-                      trace.size() - static_cast<std::size_t>(unset), trace.size())};
+      fmt::format("{} of {} ops carry a seq_id and the others do not; read files of one kind at a time",
+                  trace.size() - static_cast<std::size_t>(unset), trace.size())};
 }
 
 }  // namespace
@@ -277,7 +277,7 @@ bool lacks_ids(const OpTrace& trace) {
 Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size) {
   GOODPUT_CHECK(vpp_size >= 1, "vpp_size comes checked");
   if (vpp_size > kMostChunks) {
-    return Error{"", fmt::format("vpp_size is {}, want 1 to {}", vpp_size, kMostChunks)};
+    return Error{fmt::format("vpp_size is {}, want 1 to {}", vpp_size, kMostChunks)};
   }
   GOODPUT_TRY_STATUS(check_unidentified(trace));
   DerivedIds derived;
@@ -293,7 +293,7 @@ Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size) {
     begin = end;
   }
   const Fit fit = best_fit(passes, shape);
-  if (!fits(fit, passes)) return Error{"", no_schedule(fit, passes, shape)};
+  if (!fits(fit, passes)) return Error{no_schedule(fit, passes, shape)};
   move_steps_to_zero(trace, places);
   derived.ops = passes.is_backward.size();
   derived.matched = fit.matched;

@@ -29,20 +29,20 @@ Result<const OpTraceFormat*> find_format(const Formats& formats, std::string_vie
     if (format.name == name) return &format;
     known.push_back(format.name);
   }
-  return Error{"", fmt::format("unknown format {}{}; known: {}", in_quotes(name), did_you_mean(name, known),
-                               names_of(formats))};
+  return Error{fmt::format("unknown format {}{}; known: {}", in_quotes(name), did_you_mean(name, known),
+                           names_of(formats))};
 }
 
 Result<const OpTraceFormat*> detect_format(const Formats& formats, ByteSource& source) {
   constexpr std::size_t kShownBytes = 24;
   GOODPUT_TRY(const std::string_view head, source.peek());
-  if (head.empty()) return Error{source.path(), "is empty"};
+  if (head.empty()) return Error{"is empty", {.file = source.path()}};
   for (const OpTraceFormat& format : formats) {
     if (format.matches(head)) return &format;
   }
-  return Error{source.path(),
-               fmt::format("is no op trace in a known format ({}); it begins with {}", names_of(formats),
-                           in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
+  return Error{fmt::format("is no op trace in a known format ({}); it begins with {}", names_of(formats),
+                           in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes)))),
+               {.file = source.path()}};
 }
 
 // Appends the rows, the format and the notes of one file.
@@ -62,7 +62,7 @@ Status append_file(const Formats& formats, const std::string& path, const std::s
 
 Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
                                      const OpTraceReadOptions& options) {
-  if (paths.empty()) return Error{"", "no trace file given"};
+  if (paths.empty()) return Error{"no trace file given"};
   const Formats formats = op_trace_formats();
   if (!options.format.empty()) {
     GOODPUT_TRY([[maybe_unused]] const OpTraceFormat* known, find_format(formats, options.format));
@@ -78,13 +78,10 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
     const std::uintmax_t size = std::filesystem::file_size(path, ignored);
     if (!ignored) read_before += size;
   }
-  if (reading.trace.size() == 0) return Error{paths.front(), "holds no ops"};
+  if (reading.trace.size() == 0) return Error{"holds no ops", {.file = paths.front()}};
   if (lacks_ids(reading.trace)) {
     Result<DerivedIds> derived = derive_ids(reading.trace, options.vpp_size.value_or(1));
-    if (!derived) {
-      Error error = std::move(derived).error();
-      return Error{error.where.empty() ? paths.front() : error.where, error.what};
-    }
+    if (!derived) return std::move(derived).error().in_file(paths.front());
     reading.notes.push_back(derived->note());
   }
   return reading;

@@ -16,22 +16,22 @@ namespace {
 Result<const RoutingFormat*> detect_format(const std::vector<RoutingFormat>& formats, ByteSource& source) {
   constexpr std::size_t kShownBytes = 24;
   GOODPUT_TRY(const std::string_view head, source.peek());
-  if (head.empty()) return Error{source.path(), "is empty"};
+  if (head.empty()) return Error{"is empty", {.file = source.path()}};
   std::string known;
   for (const RoutingFormat& format : formats) {
     if (format.matches(head)) return &format;
     known.append(known.empty() ? "" : ", ").append(format.name);
   }
   return Error{
-      source.path(),
       fmt::format("is no routing trace in a known format ({}; say `goodput list formats`); it begins with {}",
-                  known, in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
+                  known, in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes)))),
+      {.file = source.path()}};
 }
 
 }  // namespace
 
 Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths) {
-  if (paths.empty()) return Error{"", "no routing trace given"};
+  if (paths.empty()) return Error{"no routing trace given"};
   const std::vector<RoutingFormat> formats = routing_formats();
   const RoutingFormat* first = nullptr;
   RoutingRows rows;
@@ -40,8 +40,9 @@ Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths)
     GOODPUT_TRY(const RoutingFormat* format, detect_format(formats, source));
     if (first == nullptr) first = format;
     if (format != first) {
-      return Error{path, fmt::format("is {}, but {} is {}; files of one trace have one format", format->name,
-                                     paths.front(), first->name)};
+      return Error{fmt::format("is {}, but {} is {}; files of one trace have one format", format->name,
+                               paths.front(), first->name),
+                   {.file = path}};
     }
     rows.begin_file(path);
     GOODPUT_TRY_STATUS(format->append_file(source, rows));

@@ -29,20 +29,20 @@ Result<const SpotFormat*> find_format(const std::vector<SpotFormat>& formats, st
     listed.append(listed.empty() ? "" : ", ").append(format.name);
   }
   return Error{
-      "", fmt::format("unknown format {}{}; known: {}", in_quotes(name), did_you_mean(name, known), listed)};
+      fmt::format("unknown format {}{}; known: {}", in_quotes(name), did_you_mean(name, known), listed)};
 }
 
 Result<const SpotFormat*> detect_format(const std::vector<SpotFormat>& formats, ByteSource& source) {
   constexpr std::size_t kShownBytes = 24;
   GOODPUT_TRY(const std::string_view head, source.peek());
-  if (head.empty()) return Error{source.path(), "is empty"};
+  if (head.empty()) return Error{"is empty", {.file = source.path()}};
   if (const SpotFormat* format = matching(formats, head)) return format;
   std::string known;
   for (const SpotFormat& format : formats) known.append(known.empty() ? "" : ", ").append(format.name);
   return Error{
-      source.path(),
       fmt::format("is no spot trace in a known format ({}; say `goodput list formats`); it begins with {}",
-                  known, in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes))))};
+                  known, in_quotes(head.substr(0, std::min(head.find('\n'), kShownBytes)))),
+      {.file = source.path()}};
 }
 
 Result<SpotMeaning> settle_meaning(const SpotContent& content, const SpotOptions& options,
@@ -50,15 +50,17 @@ Result<SpotMeaning> settle_meaning(const SpotContent& content, const SpotOptions
   const std::optional<SpotMeaning> stated = content.stated_meaning;
   if (stated && options.meaning && *stated != *options.meaning) {
     return Error{
-        path, fmt::format("--meaning {}: the file says \"{}\" itself; leave the option out or mend the file",
-                          name_of(*options.meaning), name_of(*stated))};
+        fmt::format("--meaning {}: the file says \"{}\" itself; leave the option out or mend the file",
+                    name_of(*options.meaning), name_of(*stated)),
+        {.file = path}};
   }
   if (stated) return *stated;
   if (options.meaning) return *options.meaning;
   if (content.assumed_meaning) return *content.assumed_meaning;
-  return Error{path,
-               "does not say whether its nodes were really held (a drop is a preemption) or could have been "
-               "launched (a drop need not be one); say --meaning held|probe"};
+  return Error{
+      "does not say whether its nodes were really held (a drop is a preemption) or could have been "
+      "launched (a drop need not be one); say --meaning held|probe",
+      {.file = path}};
 }
 
 }  // namespace

@@ -300,9 +300,9 @@ Status write_timeline(const Recording& recording, std::span<const SliceLook> loo
   double length_s = 0;
   for (std::size_t step = 0; step < recording.steps.size(); ++step) length_s += 1.1 * clock.step_time_s(step);
   if (!(length_s <= kLongestTimelineS)) {
-    return Error{std::string(final_path),
-                 fmt::format("the steps take {:.4g} s, a timeline holds at most {:g} s; select fewer steps",
-                             length_s, kLongestTimelineS)};
+    return Error{fmt::format("the steps take {:.4g} s, a timeline holds at most {:g} s; select fewer steps",
+                             length_s, kLongestTimelineS),
+                 {.file = std::string(final_path)}};
   }
   GOODPUT_TRY(auto sink, ByteSink::open(path, final_path, ByteSink::Compression::kFast));
   return TimelineWriter(recording, looks, clock, std::move(sink)).write();
