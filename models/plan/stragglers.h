@@ -88,7 +88,7 @@ struct TraceSettings {
 };
 [[nodiscard]] config::Fields config_fields(TraceSettings& settings);
 
-// A file {"stragglers": [...], "trace": {...}}, for --stragglers.
+// A file {"stragglers": [...], "trace": {...}}: what slows a job that has a plan of its own.
 struct StragglerFile {
   std::vector<Straggler> stragglers;
   TraceSettings trace;

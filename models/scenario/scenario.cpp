@@ -84,7 +84,9 @@ json value_of(const std::string& text) {
 }
 
 Error bad_change(const ScenarioChange& change, std::string_view what) {
-  return {fmt::format("--set {}={}: {}", on_one_line(change.pointer), on_one_line(change.value), what)};
+  return Error{
+      fmt::format("{} {}={}: {}", kOption, on_one_line(change.pointer), on_one_line(change.value), what)}
+      .of_option("set");
 }
 
 // Everything but the last name of the pointer has to be there.

@@ -141,7 +141,7 @@ Status check_sources(const PlacementOptions& options) {
 
 Result<std::vector<std::int32_t>> parse_failures(const PlacementOptions& options, std::int32_t nodes) {
   Result<std::vector<NumberRange>> ranges = parse_number_ranges(options.failures);
-  if (!ranges) return Error{"--failures: " + ranges.error().what};
+  if (!ranges) return ranges.error().of_option("failures");
   std::vector<std::int32_t> failures;
   for (const NumberRange& range : *ranges) {
     if (range.first > nodes) {

@@ -25,12 +25,9 @@ Result<SpotTrace> read_trace(const TraceFailures& failures, const std::string& p
                              const std::string& pointer) {
   Result<SpotTrace> trace = read_spot_trace(path, {failures.polarity, failures.meaning, {}});
   if (trace) return trace;
-  Error error = trace.error();
-  for (const std::string_view option : {"polarity", "meaning"}) {
-    if (error.what.find(fmt::format("--{} ", option)) == std::string::npos) continue;
-    error.what += fmt::format("; in a scenario that is {}/{}", pointer, option);
-    break;
-  }
+  Error error = std::move(trace).error();
+  if (!error.option.empty())
+    error.what += fmt::format("; in a scenario that is {}/{}", pointer, error.option);
   return error;
 }
 

@@ -19,7 +19,7 @@ Result<std::vector<std::uint32_t>> select_steps(const std::vector<std::int64_t>&
   std::vector<NumberRange> ranges;
   if (!list.empty()) {
     Result<std::vector<NumberRange>> parsed = parse_number_ranges(list);
-    if (!parsed) return Error{"--steps: " + parsed.error().what};
+    if (!parsed) return std::move(parsed).error().of_option("steps");
     ranges = *std::move(parsed);
   }
   for (const NumberRange& range : ranges) {

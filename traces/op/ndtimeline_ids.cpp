@@ -224,25 +224,26 @@ bool fits(const Fit& fit, const Passes& passes) {
          kLeastMatchedShare * static_cast<double>(passes.is_backward.size());
 }
 
-// A number of chunks under which the trace would fit, for the error message.
-std::string other_vpp_size(const Passes& passes, const PipelineShape& shape) {
+// A number of chunks under which the trace would fit.
+std::optional<std::int64_t> fitting_vpp_size(const Passes& passes, const PipelineShape& shape) {
   for (std::int64_t chunks = 1; chunks <= kMostSuggestedChunks; ++chunks) {
     const PipelineShape other{shape.stages, chunks};
     const bool possible = std::ranges::none_of(passes.lanes, [&](const Lane& lane) {
       return impossible_counts(lane, lane.passes, other).has_value();
     });
-    if (possible && fits(best_fit(passes, other), passes)) {
-      return fmt::format("it would fit with vpp_size {} in --meta", chunks);
-    }
+    if (possible && fits(best_fit(passes, other), passes)) return chunks;
   }
-  return "is it a pipeline schedule of another kind?";
+  return std::nullopt;
 }
 
-std::string no_schedule(const Fit& fit, const Passes& passes, const PipelineShape& shape) {
-  const std::size_t ops = passes.is_backward.size();
-  return fmt::format(
-      "only {} of {} compute ops stand where {} has them, want 99 %; the first that does not, {}; {}",
-      fit.matched, ops, name_of(fit.order, shape), fit.first_mismatch, other_vpp_size(passes, shape));
+Error no_schedule(const Fit& fit, const Passes& passes, const PipelineShape& shape) {
+  const std::string misfit =
+      fmt::format("only {} of {} compute ops stand where {} has them, want 99 %; the first that does not, {}",
+                  fit.matched, passes.is_backward.size(), name_of(fit.order, shape), fit.first_mismatch);
+  const std::optional<std::int64_t> chunks = fitting_vpp_size(passes, shape);
+  if (!chunks) return {misfit + "; is it a pipeline schedule of another kind?"};
+  return Error{fmt::format("{}; it would fit with vpp_size {} in {}", misfit, *chunks, kOption)}.of_option(
+      "meta");
 }
 
 Status check_unidentified(const OpTrace& trace) {
@@ -293,7 +294,7 @@ Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size) {
     begin = end;
   }
   const Fit fit = best_fit(passes, shape);
-  if (!fits(fit, passes)) return Error{no_schedule(fit, passes, shape)};
+  if (!fits(fit, passes)) return no_schedule(fit, passes, shape);
   move_steps_to_zero(trace, places);
   derived.ops = passes.is_backward.size();
   derived.matched = fit.matched;

@@ -251,17 +251,19 @@ Result<SpotPolarity> settle_polarity(const Ticks& ticks, const SpotOptions& opti
                                      const std::string& path) {
   const std::optional<SpotPolarity> stated = ticks.metadata->polarity;
   if (stated && options.polarity && *stated != *options.polarity) {
-    return Error{fmt::format("is \"{}\", but --polarity says {}; leave the option out or mend the file",
-                             name_of(*stated), name_of(*options.polarity)),
-                 {.file = path, .pointer = "/metadata/polarity"}};
+    return Error{fmt::format("is \"{}\", but {} says {}; leave the option out or mend the file",
+                             name_of(*stated), kOption, name_of(*options.polarity)),
+                 {.file = path, .pointer = "/metadata/polarity"},
+                 "polarity"};
   }
   if (stated) return *stated;
   if (options.polarity) return *options.polarity;
   if (highest_of(*ticks.data).value > 1) return SpotPolarity::kAvailable;
-  return Error{
-      "holds no count above 1: 1 means available in published files and preempted in SkyPilot's "
-      "simulator; say --polarity available|preempted",
-      {.file = path, .pointer = "/data"}};
+  return Error{fmt::format("holds no count above 1: 1 means available in published files and preempted in "
+                           "SkyPilot's simulator; say {} available|preempted",
+                           kOption),
+               {.file = path, .pointer = "/data"},
+               "polarity"};
 }
 
 // Counts of preempted nodes need to know of how many.
@@ -273,9 +275,9 @@ Status check_counts(const Ticks& ticks, SpotPolarity polarity, const std::string
     return Error{fmt::format("is {}, more than /metadata/nodes, {}", highest.value, *nodes), where};
   if (nodes || polarity == SpotPolarity::kAvailable || highest.value <= 1) return Ok{};
   return Error{fmt::format("is {} preempted nodes, but of how many? add \"nodes\" to \"metadata\", or "
-                           "leave out --polarity preempted",
-                           highest.value),
-               where};
+                           "leave out {} preempted",
+                           highest.value, kOption),
+               where, "polarity"};
 }
 
 SpotTrace trace_of(const Ticks& ticks, SpotPolarity polarity) {

@@ -107,8 +107,10 @@ void append_spot_price(SpotTrace& trace, SimTime time, double usd_per_node_hour)
 
 Status refuse_preempted(const SpotOptions& options, const std::string& path) {
   if (options.polarity != SpotPolarity::kPreempted) return Ok{};
-  return Error{"--polarity preempted: files of this format say which nodes are available; leave it out",
-               {.file = path}};
+  return Error{
+      fmt::format("{} preempted: files of this format say which nodes are available; leave it out", kOption),
+      {.file = path},
+      "polarity"};
 }
 
 }  // namespace goodput
