@@ -75,7 +75,7 @@ Result<std::string> find_configs() {
     }
     failed.clear();
   }
-  return Error{"", "no configs folder above the program; name one with --configs DIR"};
+  return Error{"no configs folder above the program; name one with --configs DIR"};
 }
 
 // A line each file of configs/FOLDER, by name; the first that cannot be read fails.
@@ -90,9 +90,9 @@ Result<std::vector<Listed>> list_files(std::string configs, const std::string& f
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   }
   if (failed) {
-    return Error{(fs::path(configs) / folder).string(),
-                 fmt::format("{}; --configs wants the folder that holds models, clusters and plans",
-                             failed.message())};
+    return Error{
+        fmt::format("{}; --configs wants the folder that holds models, clusters and plans", failed.message()),
+        {.file = (fs::path(configs) / folder).string()}};
   }
   std::sort(files.begin(), files.end());
   std::vector<Listed> listed;
@@ -172,8 +172,8 @@ Result<Registry> find_registry(std::string_view name) {
     if (registry.name == name) return registry;
   }
   const std::vector<std::string_view> known = registry_names();
-  return Error{"", fmt::format("goodput list: cannot list {}{}; known: {}", in_quotes(name),
-                               did_you_mean(name, known), fmt::join(known, ", "))};
+  return Error{fmt::format("goodput list: cannot list {}{}; known: {}", in_quotes(name),
+                           did_you_mean(name, known), fmt::join(known, ", "))};
 }
 
 class ListCommand final : public Command {

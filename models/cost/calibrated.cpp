@@ -99,8 +99,8 @@ Result<std::string> calibration_path(const CostInputs& inputs) {
   std::string path = (fs::path(inputs.where).parent_path() / kDefaultCalibration).lexically_normal().string();
   std::error_code failed;
   if (fs::exists(path, failed)) return path;
-  return Error{inputs.where + " /cost/calibration",
-               fmt::format("is missing, and there is no default file {}", in_quotes(path))};
+  return Error{fmt::format("is missing, and there is no default file {}", in_quotes(path)),
+               {.file = inputs.where, .pointer = "/cost/calibration"}};
 }
 
 bool is_same_gpu(std::string_view one, std::string_view other) {
@@ -113,10 +113,10 @@ Status check_machine(const Calibration& calibration, const ClusterSpec& cluster)
   if (is_cluster(machine.gpu) ||
       std::any_of(machine.stands_for.begin(), machine.stands_for.end(), is_cluster))
     return Ok{};
-  return Error{"/machine/gpu",
-               fmt::format("is {}, but the cluster has GPU {}; measure that one, or name it in "
+  return Error{fmt::format("is {}, but the cluster has GPU {}; measure that one, or name it in "
                            "\"stands_for\"",
-                           in_quotes(machine.gpu), in_quotes(cluster.gpu.name))};
+                           in_quotes(machine.gpu), in_quotes(cluster.gpu.name)),
+               {.pointer = "/machine/gpu"}};
 }
 
 CalibratedCost::CalibratedCost(const ClusterSpec& cluster, const RooflineParameters& parameters,
@@ -229,7 +229,7 @@ Result<std::unique_ptr<CostModel>> make_calibrated(const CostInputs& inputs) {
   GOODPUT_TRY(const std::string path, calibration_path(inputs));
   GOODPUT_TRY(const Calibration calibration, read_calibration(path));
   if (const Status fits = check_machine(calibration, inputs.cluster); !fits)
-    return config::Place{path, fits.error().where, {}}.error(fits.error().what);
+    return fits.error().in_file(path);
   return std::unique_ptr<CostModel>(
       std::make_unique<CalibratedCost>(inputs.cluster, inputs.roofline, calibration));
 }

@@ -50,16 +50,17 @@ Status check_point(const Measurement& measurement, std::size_t index) {
   const std::string at = fmt::format("/points/{}", index);
   if (key == SizeKey::kNone) {
     if (measurement.points.size() == 1 && point.size() == 0) return Ok{};
-    return Error{"/points",
-                 fmt::format("want one point without a size for op \"{}\"", to_string(measurement.op))};
+    return Error{fmt::format("want one point without a size for op \"{}\"", to_string(measurement.op)),
+                 {.pointer = "/points"}};
   }
   if (size_by(key, point) == 0 || size_by(key, point) != point.size())
-    return Error{at, fmt::format("want \"{}\" for its size and no other, as for every point of op \"{}\"",
-                                 key_name, to_string(measurement.op))};
+    return Error{fmt::format("want \"{}\" for its size and no other, as for every point of op \"{}\"",
+                             key_name, to_string(measurement.op)),
+                 {.pointer = at}};
   if (index > 0 && point.size() <= measurement.points[index - 1].size())
-    return Error{fmt::format("{}/{}", at, key_name),
-                 fmt::format("is {}, want more than the {} before: points ascend", point.size(),
-                             measurement.points[index - 1].size())};
+    return Error{fmt::format("is {}, want more than the {} before: points ascend", point.size(),
+                             measurement.points[index - 1].size()),
+                 {.pointer = fmt::format("{}/{}", at, key_name)}};
   return Ok{};
 }
 
@@ -70,14 +71,16 @@ Status check_params(Measurement& measurement) {
     const std::string_view key = wanted.substr(0, wanted.find(' '));
     wanted.remove_prefix(std::min(wanted.size(), key.size() + 1));
     if (!given.contains(key))
-      return Error{fmt::format("/params/{}", key),
-                   fmt::format("is missing; op \"{}\" wants it", to_string(measurement.op))};
+      return Error{fmt::format("is missing; op \"{}\" wants it", to_string(measurement.op)),
+                   {.pointer = fmt::format("/params/{}", key)}};
   }
   const MeasuredParams& params = measurement.params;
   if (is_network(measurement.op) && params.ranks < 2)
-    return Error{"/params/ranks", "is 1; a collective of one rank is a copy and says nothing of a network"};
+    return Error{"is 1; a collective of one rank is a copy and says nothing of a network",
+                 {.pointer = "/params/ranks"}};
   if (params.per_node > params.ranks)
-    return Error{"/params/per_node", fmt::format("is {}, of only {} ranks", params.per_node, params.ranks)};
+    return Error{fmt::format("is {}, of only {} ranks", params.per_node, params.ranks),
+                 {.pointer = "/params/per_node"}};
   return Ok{};
 }
 
@@ -86,15 +89,17 @@ Status check_params(Measurement& measurement) {
 Status config_finish(MeasuredPoint& point) {
   const double least = std::max(point.min_us, point.p05_us);
   if (least > point.median_us)
-    return Error{"/median_us", fmt::format("is {}, below p05_us or min_us ({})", point.median_us, least)};
+    return Error{fmt::format("is {}, below p05_us or min_us ({})", point.median_us, least),
+                 {.pointer = "/median_us"}};
   if (point.p95_us > 0 && point.p95_us < point.median_us)
-    return Error{"/p95_us", fmt::format("is {}, below median_us ({})", point.p95_us, point.median_us)};
+    return Error{fmt::format("is {}, below median_us ({})", point.p95_us, point.median_us),
+                 {.pointer = "/p95_us"}};
   return Ok{};
 }
 
 Status config_finish(Measurement& measurement) {
   GOODPUT_TRY_STATUS(check_params(measurement));
-  if (measurement.points.empty()) return Error{"/points", "is empty, want at least one point"};
+  if (measurement.points.empty()) return Error{"is empty, want at least one point", {.pointer = "/points"}};
   for (std::size_t index = 0; index < measurement.points.size(); ++index)
     GOODPUT_TRY_STATUS(check_point(measurement, index));
   return Ok{};
@@ -104,9 +109,10 @@ Status config_finish(AssumedNumber& assumed) {
   const std::vector<double>& range = assumed.range;
   if (range.empty()) return Ok{};
   if (range.size() != 2 || range[0] > range[1])
-    return Error{"/range", "want the least and the most it may be, in this order"};
+    return Error{"want the least and the most it may be, in this order", {.pointer = "/range"}};
   if (assumed.value >= range[0] && assumed.value <= range[1]) return Ok{};
-  return Error{"/value", fmt::format("is {}, outside its range {} to {}", assumed.value, range[0], range[1])};
+  return Error{fmt::format("is {}, outside its range {} to {}", assumed.value, range[0], range[1]),
+               {.pointer = "/value"}};
 }
 
 Status config_finish(Calibration& calibration) {
@@ -114,8 +120,8 @@ Status config_finish(Calibration& calibration) {
   for (std::size_t later = 1; later < ops.size(); ++later) {
     for (std::size_t earlier = 0; earlier < later; ++earlier) {
       if (ops[earlier].op == ops[later].op && ops[earlier].params == ops[later].params)
-        return Error{fmt::format("/ops/{}", later),
-                     fmt::format("has op and params of /ops/{}; every table is given once", earlier)};
+        return Error{fmt::format("has op and params of /ops/{}; every table is given once", earlier),
+                     {.pointer = fmt::format("/ops/{}", later)}};
     }
   }
   return Ok{};

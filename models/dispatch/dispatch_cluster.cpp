@@ -117,9 +117,9 @@ Result<std::vector<Tokens>> count_slots(const RoutedSlots& routed) {
     Tokens* row = counts.data() + static_cast<std::size_t>(rank) * width;
     for (const std::int32_t expert : routed.of_rank(rank)) {
       if (expert >= routed.experts) {
-        return Error{fmt::format("routed slots, rank {}", rank),
-                     fmt::format("expert {}, want 0 to {}, or -1 for a slot that is dropped", expert,
-                                 routed.experts - 1)};
+        return Error{
+            fmt::format("routed slots, rank {}: expert {}, want 0 to {}, or -1 for a slot that is dropped",
+                        rank, expert, routed.experts - 1)};
       }
       if (expert >= 0) ++row[expert];
     }
@@ -131,8 +131,8 @@ Result<ClusterDispatch> emulate_cluster(const ExpertHosts& hosts, const RoutedSl
                                         DispatchPolicy policy) {
   const std::size_t slots = static_cast<std::size_t>(routed.ranks) * static_cast<std::size_t>(routed.slots);
   if (routed.expert_of.size() != slots) {
-    return Error{"routed slots", fmt::format("has {} slots, want {} ranks x {}", routed.expert_of.size(),
-                                             routed.ranks, routed.slots)};
+    return Error{fmt::format("routed slots: has {} slots, want {} ranks x {}", routed.expert_of.size(),
+                             routed.ranks, routed.slots)};
   }
   GOODPUT_TRY(const auto counts, count_slots(routed));
   const RoutedTokens tokens{routed.ranks, routed.experts, counts};

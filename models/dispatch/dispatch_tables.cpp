@@ -7,13 +7,13 @@ namespace {
 
 Status check_shape(const ExpertHosts& hosts, const RoutedTokens& routed) {
   if (routed.ranks != hosts.ranks() || routed.experts != hosts.experts()) {
-    return Error{"routed tokens", fmt::format("are of {} ranks x {} experts, the placement is of {} x {}",
-                                              routed.ranks, routed.experts, hosts.ranks(), hosts.experts())};
+    return Error{fmt::format("routed tokens: are of {} ranks x {} experts, the placement is of {} x {}",
+                             routed.ranks, routed.experts, hosts.ranks(), hosts.experts())};
   }
   const std::size_t cells = static_cast<std::size_t>(routed.ranks) * static_cast<std::size_t>(routed.experts);
   if (routed.counts.size() == cells) return Ok{};
-  return Error{"routed tokens", fmt::format("has {} counts, want {} ranks x {} experts", routed.counts.size(),
-                                            routed.ranks, routed.experts)};
+  return Error{fmt::format("routed tokens: has {} counts, want {} ranks x {} experts", routed.counts.size(),
+                           routed.ranks, routed.experts)};
 }
 
 Status check_no_negative(const RoutedTokens& routed) {
@@ -23,8 +23,8 @@ Status check_no_negative(const RoutedTokens& routed) {
   std::size_t cell = 0;
   while (routed.counts[cell] >= 0) ++cell;
   const auto width = static_cast<std::size_t>(routed.experts);
-  return Error{fmt::format("routed tokens, rank {}, expert {}", cell / width, cell % width),
-               fmt::format("{} tokens, want 0 or more", routed.counts[cell])};
+  return Error{fmt::format("routed tokens, rank {}, expert {}: {} tokens, want 0 or more", cell / width,
+                           cell % width, routed.counts[cell])};
 }
 
 Status check_expert(std::int32_t expert, std::int64_t tokens, std::int32_t replicas) {
@@ -32,18 +32,16 @@ Status check_expert(std::int32_t expert, std::int64_t tokens, std::int32_t repli
     case DispatchStatus::kOk:
       return Ok{};
     case DispatchStatus::kExpertLost:
-      return Error{
-          fmt::format("expert {}", expert),
-          fmt::format("expert_lost: {} tokens are routed to it, but no rank hosts it; restore it from a "
-                      "checkpoint or mask it in the router",
-                      tokens)};
+      return Error{fmt::format(
+          "expert {}: expert_lost: {} tokens are routed to it, but no rank hosts it; restore it from a "
+          "checkpoint or mask it in the router",
+          expert, tokens)};
     case DispatchStatus::kTooManyTokens:
       break;
   }
-  return Error{
-      fmt::format("expert {}", expert),
-      fmt::format("{} tokens for {} replicas, want at most {} for {}; dispatch smaller micro-batches", tokens,
-                  replicas, kMostTokens, kMostReplicas)};
+  return Error{fmt::format(
+      "expert {}: {} tokens for {} replicas, want at most {} for {}; dispatch smaller micro-batches", expert,
+      tokens, replicas, kMostTokens, kMostReplicas)};
 }
 
 }  // namespace

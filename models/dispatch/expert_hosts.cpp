@@ -12,12 +12,12 @@ namespace {
 
 Status check_size(std::int32_t ranks, std::int32_t experts, std::int64_t columns, std::size_t given) {
   if (ranks < 1 || experts < 1 || columns < 0) {
-    return Error{"placement",
-                 fmt::format("{} ranks, {} experts and {} columns, want at least one rank and one expert",
-                             ranks, experts, columns)};
+    return Error{
+        fmt::format("placement: {} ranks, {} experts and {} columns, want at least one rank and one expert",
+                    ranks, experts, columns)};
   }
   if (given == static_cast<std::size_t>(ranks) * static_cast<std::size_t>(columns)) return Ok{};
-  return Error{"placement", fmt::format("has {} values, want {} ranks x {}", given, ranks, columns)};
+  return Error{fmt::format("placement: has {} values, want {} ranks x {}", given, ranks, columns)};
 }
 
 }  // namespace
@@ -35,8 +35,8 @@ Result<ExpertHosts> ExpertHosts::from_replicas(std::int32_t ranks, std::int32_t 
       const std::int32_t count = replicas[cell++];
       if (count < 0 || count > kMostReplicas - hosts.replicas_of(expert)) {
         return Error{
-            fmt::format("placement, rank {}, expert {}", rank, expert),
-            fmt::format("{} replicas, want 0 or more, at most {} of an expert", count, kMostReplicas)};
+            fmt::format("placement, rank {}, expert {}: {} replicas, want 0 or more, at most {} of an expert",
+                        rank, expert, count, kMostReplicas)};
       }
       if (count > 0) hosts.add(rank, expert, count);
     }
@@ -50,7 +50,7 @@ Result<ExpertHosts> ExpertHosts::from_slots(std::int32_t ranks, std::int32_t exp
                                             std::span<const std::int32_t> expert_at) {
   GOODPUT_TRY_STATUS(check_size(ranks, experts, slots, expert_at.size()));
   if (expert_at.size() > static_cast<std::size_t>(kMostReplicas)) {
-    return Error{"placement", fmt::format("{} slots, want at most {}", expert_at.size(), kMostReplicas)};
+    return Error{fmt::format("placement: {} slots, want at most {}", expert_at.size(), kMostReplicas)};
   }
   ExpertHosts hosts(ranks, experts);
   std::vector<std::int32_t> sorted(static_cast<std::size_t>(slots));
@@ -63,9 +63,9 @@ Result<ExpertHosts> ExpertHosts::from_slots(std::int32_t ranks, std::int32_t exp
       while (next < sorted.size() && sorted[next] == expert) ++next;
       if (expert == kEmptySlot) continue;
       if (expert < 0 || expert >= experts) {
-        return Error{fmt::format("placement, rank {}", rank),
-                     fmt::format("expert {} in a slot, want 0 to {}, or {} for an empty slot", expert,
-                                 experts - 1, kEmptySlot)};
+        return Error{
+            fmt::format("placement, rank {}: expert {} in a slot, want 0 to {}, or {} for an empty slot",
+                        rank, expert, experts - 1, kEmptySlot)};
       }
       hosts.add(rank, expert, static_cast<std::int32_t>(next - slot));
     }

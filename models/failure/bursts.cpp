@@ -112,10 +112,11 @@ config::Fields config_fields(BurstFailures& failures) {
 Status config_finish(BurstFailures& failures) {
   const bool is_fleet = failures.kind == BurstFailures::Kind::kFleet;
   if (!is_fleet && failures.group_size == 0) {
-    return Error{"/group_size", "is missing, want the nodes of a rack or zone"};
+    return Error{"is missing, want the nodes of a rack or zone", {.pointer = "/group_size"}};
   }
   if (is_fleet && failures.group_size != 0) {
-    return Error{"/group_size", "has no meaning for a fleet, all of which is lost; leave it out"};
+    return Error{"has no meaning for a fleet, all of which is lost; leave it out",
+                 {.pointer = "/group_size"}};
   }
   return Ok{};
 }

@@ -124,15 +124,15 @@ Status config_finish(SlowFailures& failures) {
   const bool has_range = failures.speed_min || failures.speed_max;
   const int ways = int{has_range} + int{!failures.slowdowns.empty()} + int{!failures.whatif.empty()};
   if (ways != 1) {
-    return Error{"", fmt::format("{} how slow nodes get; want speed_min with speed_max, slowdowns, or whatif",
-                                 ways == 0 ? "does not say" : "says in several ways")};
+    return Error{fmt::format("{} how slow nodes get; want speed_min with speed_max, slowdowns, or whatif",
+                             ways == 0 ? "does not say" : "says in several ways")};
   }
   if (!has_range) return Ok{};
-  if (!failures.speed_min) return Error{"/speed_min", "is missing, want it with speed_max"};
-  if (!failures.speed_max) return Error{"/speed_max", "is missing, want it with speed_min"};
+  if (!failures.speed_min) return Error{"is missing, want it with speed_max", {.pointer = "/speed_min"}};
+  if (!failures.speed_max) return Error{"is missing, want it with speed_min", {.pointer = "/speed_max"}};
   if (*failures.speed_min <= *failures.speed_max) return Ok{};
-  return Error{"/speed_min",
-               fmt::format("is {}, above speed_max {}", *failures.speed_min, *failures.speed_max)};
+  return Error{fmt::format("is {}, above speed_max {}", *failures.speed_min, *failures.speed_max),
+               {.pointer = "/speed_min"}};
 }
 
 std::optional<FailureFile> file_of(const SlowFailures& failures) {
@@ -153,7 +153,8 @@ Result<std::unique_ptr<FailureModel>> make_failures(const SlowFailures& failures
   const NodeId nodes = failures.nodes == 0 ? inputs.cluster_nodes : failures.nodes;
   const bool is_measured = !failures.whatif.empty();
   if (is_measured && inputs.source.slowdowns.empty()) {
-    return Error{"/whatif", fmt::format("{} lists no workers under slowdown_by_worker", failures.whatif)};
+    return Error{fmt::format("{} lists no workers under slowdown_by_worker", failures.whatif),
+                 {.pointer = "/whatif"}};
   }
   const std::span<const double> slowdowns = is_measured ? inputs.source.slowdowns : failures.slowdowns;
   return std::unique_ptr<FailureModel>(std::make_unique<SlowNodes>(failures, nodes, slowdowns, inputs.key));

@@ -76,8 +76,7 @@ class FailureMaker {
       if (configs_[i].setup().nodes_acted_on().has_value() != (nodes == Nodes::kOfOthers)) continue;
       auto made = make_one(i);
       if (!made) {
-        const std::string from_list = configs_.size() == 1 ? "" : fmt::format("/{}", i);
-        return Error{from_list + made.error().where, made.error().what};
+        return configs_.size() == 1 ? made.error() : made.error().inside(fmt::format("/{}", i));
       }
       models_[i] = *std::move(made);
     }
@@ -95,11 +94,12 @@ class FailureMaker {
 
   [[nodiscard]] Status check_nodes(NodeId acted_on) const {
     if (cluster_nodes_ == 0) {
-      return Error{"/nodes", "is missing, and no other failure model says how many nodes there are"};
+      return Error{"is missing, and no other failure model says how many nodes there are",
+                   {.pointer = "/nodes"}};
     }
     if (acted_on <= cluster_nodes_) return Ok{};
-    return Error{"/nodes",
-                 fmt::format("is {}, but the other failure models have {} nodes", acted_on, cluster_nodes_)};
+    return Error{fmt::format("is {}, but the other failure models have {} nodes", acted_on, cluster_nodes_),
+                 {.pointer = "/nodes"}};
   }
 
   std::span<const FailureConfig> configs_;

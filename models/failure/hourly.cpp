@@ -147,8 +147,8 @@ config::Fields config_fields(HourlyFailures& failures) {
 
 Status config_finish(HourlyFailures& failures) {
   if (failures.initial_nodes.value_or(0) <= failures.nodes) return Ok{};
-  return Error{"/initial_nodes",
-               fmt::format("is {}, but there are {} nodes", *failures.initial_nodes, failures.nodes)};
+  return Error{fmt::format("is {}, but there are {} nodes", *failures.initial_nodes, failures.nodes),
+               {.pointer = "/initial_nodes"}};
 }
 
 Result<std::unique_ptr<FailureModel>> make_failures(const HourlyFailures& failures,

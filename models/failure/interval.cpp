@@ -106,12 +106,12 @@ config::Fields config_fields(IntervalFailures& failures) {
 Status config_finish(IntervalFailures& failures) {
   for (std::size_t i = 0; i < failures.victims.size(); ++i) {
     if (failures.victims[i] < failures.nodes) continue;
-    return Error{fmt::format("/victims/{}", i), fmt::format("is {}, but there are {} nodes, from 0 on",
-                                                            failures.victims[i], failures.nodes)};
+    return Error{fmt::format("is {}, but there are {} nodes, from 0 on", failures.victims[i], failures.nodes),
+                 {.pointer = fmt::format("/victims/{}", i)}};
   }
   if (failures.floor_nodes <= failures.nodes) return Ok{};
-  return Error{"/floor_nodes",
-               fmt::format("is {}, but there are {} nodes", failures.floor_nodes, failures.nodes)};
+  return Error{fmt::format("is {}, but there are {} nodes", failures.floor_nodes, failures.nodes),
+               {.pointer = "/floor_nodes"}};
 }
 
 Result<std::unique_ptr<FailureModel>> make_failures(const IntervalFailures& failures,

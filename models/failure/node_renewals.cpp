@@ -24,10 +24,11 @@ config::Fields config_fields(NodeLives& lives) {
 
 Status config_finish(NodeLives& lives) {
   if (lives.mtbf_hours && lives.failures_per_1000_node_days) {
-    return Error{"/failures_per_1000_node_days", "says the same as mtbf_hours; give one of them"};
+    return Error{"says the same as mtbf_hours; give one of them",
+                 {.pointer = "/failures_per_1000_node_days"}};
   }
   if (!lives.mtbf_hours && !lives.failures_per_1000_node_days) {
-    return Error{"/mtbf_hours", "is missing, want it or failures_per_1000_node_days"};
+    return Error{"is missing, want it or failures_per_1000_node_days", {.pointer = "/mtbf_hours"}};
   }
   return Ok{};
 }

@@ -53,27 +53,28 @@ Result<TraceSegment> segment_of(const TraceFailures& failures, const SpotTrace& 
   const TraceSegment segment{SimTime{failures.from}, failures.to ? SimTime{*failures.to} : trace.end};
   const std::string ends = fmt::format("but {} ends at {} s", trace.file, to_seconds(trace.end));
   if (segment.begin >= trace.end && segment.begin > SimTime{}) {
-    return Error{"/from_s", fmt::format("is {}, {}", to_seconds(segment.begin), ends)};
+    return Error{fmt::format("is {}, {}", to_seconds(segment.begin), ends), {.pointer = "/from_s"}};
   }
-  if (segment.end > trace.end) return Error{"/to_s", fmt::format("is {}, {}", to_seconds(segment.end), ends)};
+  if (segment.end > trace.end)
+    return Error{fmt::format("is {}, {}", to_seconds(segment.end), ends), {.pointer = "/to_s"}};
   return segment;
 }
 
 // Holes and probes are replayed only by who says so.
 Status check_trace(const TraceFailures& failures, const SpotTrace& trace, const TraceSegment& segment) {
   if (trace.meaning == SpotMeaning::kProbe && failures.probe == TraceFailures::Probe::kRefuse) {
-    return Error{"/probe",
-                 fmt::format("{} recorded what could have been launched, so that a drop need not be "
+    return Error{fmt::format("{} recorded what could have been launched, so that a drop need not be "
                              "a preemption; \"probe\": \"replay\" takes it for one",
-                             trace.file)};
+                             trace.file),
+                 {.pointer = "/probe"}};
   }
   if (failures.holes == TraceFailures::Holes::kHold) return Ok{};
   for (const SpotHole& hole : trace.holes) {
     if (hole.end <= segment.begin || hole.begin >= segment.end) continue;
-    return Error{"/holes",
-                 fmt::format("{} says nothing from {} s to {} s; \"holes\": \"hold\" keeps the nodes "
+    return Error{fmt::format("{} says nothing from {} s to {} s; \"holes\": \"hold\" keeps the nodes "
                              "of before, from_s and to_s choose another part",
-                             trace.file, to_seconds(hole.begin), to_seconds(hole.end))};
+                             trace.file, to_seconds(hole.begin), to_seconds(hole.end)),
+                 {.pointer = "/holes"}};
   }
   return Ok{};
 }
@@ -114,8 +115,8 @@ config::Fields config_fields(TraceFailures& failures) {
 
 Status config_finish(TraceFailures& failures) {
   if (!failures.to || *failures.to > failures.from) return Ok{};
-  return Error{"/to_s", fmt::format("is {}, not after from_s {}", to_seconds(*failures.to),
-                                    to_seconds(failures.from))};
+  return Error{fmt::format("is {}, not after from_s {}", to_seconds(*failures.to), to_seconds(failures.from)),
+               {.pointer = "/to_s"}};
 }
 
 std::optional<FailureFile> file_of(const TraceFailures& failures) {
@@ -142,7 +143,7 @@ Result<std::unique_ptr<FailureModel>> make_failures(const TraceFailures& failure
                                      : events_of_counts(trace, segment, failures.victims, inputs.key);
   if (failures.cap) {
     auto some = capped(events, *failures.cap, trace, inputs.key);
-    if (!some) return Error{"/cap" + some.error().where, some.error().what};
+    if (!some) return some.error().inside("/cap");
     events = *std::move(some);
   }
   const SimTime end{segment.end - segment.begin};

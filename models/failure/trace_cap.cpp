@@ -78,16 +78,18 @@ Events first_lost_together(const Events& events, NodeId nodes) {
 Result<Events> listed(const Events& events, const TraceCap& cap, const SpotTrace& trace) {
   if (cap.names.empty()) return first_lost_together(events, cap.nodes);
   if (!trace.has_names()) {
-    return Error{"/names", fmt::format("are given, but the nodes of {} have none; want a \"rule\" of {}",
-                                       trace.file, "first_seen, thin or saturate")};
+    return Error{fmt::format("are given, but the nodes of {} have none; want a \"rule\" of {}", trace.file,
+                             "first_seen, thin or saturate"),
+                 {.pointer = "/names"}};
   }
   const std::vector<std::string_view> known(trace.node_names.begin(), trace.node_names.end());
   NodeFlags chosen(known.size());
   for (std::size_t i = 0; i < cap.names.size(); ++i) {
     const auto found = std::find(known.begin(), known.end(), cap.names[i]);
     if (found == known.end()) {
-      return Error{fmt::format("/names/{}", i), fmt::format("no node {} in {}{}", in_quotes(cap.names[i]),
-                                                            trace.file, did_you_mean(cap.names[i], known))};
+      return Error{fmt::format("no node {} in {}{}", in_quotes(cap.names[i]), trace.file,
+                               did_you_mean(cap.names[i], known)),
+                   {.pointer = fmt::format("/names/{}", i)}};
     }
     chosen[static_cast<std::size_t>(found - known.begin())] = true;
   }
@@ -187,17 +189,21 @@ config::Fields config_fields(TraceCap& cap) {
 
 Status config_finish(TraceCap& cap) {
   if (cap.rule != TraceCap::Rule::kList && !cap.names.empty()) {
-    return Error{"/names", fmt::format("are for rule \"list\", not for \"{}\"",
-                                       kTraceCapNames[static_cast<std::size_t>(cap.rule)])};
+    return Error{fmt::format("are for rule \"list\", not for \"{}\"",
+                             kTraceCapNames[static_cast<std::size_t>(cap.rule)]),
+                 {.pointer = "/names"}};
   }
-  if (cap.names.empty() && cap.nodes == 0) return Error{"/nodes", "is missing, want how many nodes are left"};
+  if (cap.names.empty() && cap.nodes == 0)
+    return Error{"is missing, want how many nodes are left", {.pointer = "/nodes"}};
   for (std::size_t i = 0; i < cap.names.size(); ++i) {
     const auto here = cap.names.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::find(cap.names.begin(), here, *here) == here) continue;
-    return Error{fmt::format("/names/{}", i), fmt::format("{} is there twice", in_quotes(*here))};
+    return Error{fmt::format("{} is there twice", in_quotes(*here)),
+                 {.pointer = fmt::format("/names/{}", i)}};
   }
   if (cap.names.empty() || cap.nodes == 0 || index(cap.nodes) == cap.names.size()) return Ok{};
-  return Error{"/nodes", fmt::format("is {}, but there are {} names", cap.nodes, cap.names.size())};
+  return Error{fmt::format("is {}, but there are {} names", cap.nodes, cap.names.size()),
+               {.pointer = "/nodes"}};
 }
 
 Result<std::vector<NodeEvent>> capped(const std::vector<NodeEvent>& events, const TraceCap& cap,

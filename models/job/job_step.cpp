@@ -99,18 +99,18 @@ ExpertShare padded_share(const TrainingPlan& plan, ExpertSlots slots,
 Status check_placements(const TrainingPlan& plan, std::span<const ExpertPlacement> placements,
                         std::int32_t layers) {
   if (placements.empty() || placements.size() != index(layers)) {
-    return Error{"placements",
-                 fmt::format("are of {} layers, the model has {} with experts", placements.size(), layers)};
+    return Error{fmt::format("placements: are of {} layers, the model has {} with experts", placements.size(),
+                             layers)};
   }
   for (const ExpertPlacement& placement : placements) {
     const ExpertPlacement& first = placements.front();
     if (placement.nodes != first.nodes || placement.slots != first.slots) {
-      return Error{"placements", fmt::format("have {} nodes x {} slots in one layer and {} x {} in another",
-                                             first.nodes, first.slots, placement.nodes, placement.slots)};
+      return Error{fmt::format("placements: have {} nodes x {} slots in one layer and {} x {} in another",
+                               first.nodes, first.slots, placement.nodes, placement.slots)};
     }
     if (placement.experts != plan.model.moe->experts) {
-      return Error{"placements", fmt::format("are of {} experts, the model has {}", placement.experts,
-                                             plan.model.moe->experts)};
+      return Error{fmt::format("placements: are of {} experts, the model has {}", placement.experts,
+                               plan.model.moe->experts)};
     }
   }
   return Ok{};
@@ -166,8 +166,8 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t n
   }
   const std::int32_t used = usable_nodes(nodes, ep);
   if (used == 0) {
-    return Error{"nodes", fmt::format("{} of {} GPUs cannot hold one expert-parallel group of {}", nodes,
-                                      base_.cluster.gpus_per_node, ep)};
+    return Error{fmt::format("nodes: {} of {} GPUs cannot hold one expert-parallel group of {}", nodes,
+                             base_.cluster.gpus_per_node, ep)};
   }
   SlotPlan placed{on_nodes(used), {base_.model.moe->experts / ep}};
   placed.plan.parallel.ep = ep;
@@ -184,12 +184,12 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
   }
   const std::int32_t gpus = base_.cluster.gpus_per_node;
   if (slots_per_node < 1 || slots_per_node % gpus != 0) {
-    return Error{"placements", fmt::format("{} slots do not spread evenly over the {} GPUs of a node",
-                                           slots_per_node, gpus)};
+    return Error{fmt::format("placements: {} slots do not spread evenly over the {} GPUs of a node",
+                             slots_per_node, gpus)};
   }
   if (nodes < 1 || std::int64_t{nodes} * gpus % gpus_of_replica(base_.parallel) != 0) {
-    return Error{"nodes", fmt::format("{} of {} GPUs do not hold whole replicas of {} GPUs", nodes, gpus,
-                                      gpus_of_replica(base_.parallel))};
+    return Error{fmt::format("nodes: {} of {} GPUs do not hold whole replicas of {} GPUs", nodes, gpus,
+                             gpus_of_replica(base_.parallel))};
   }
   SlotPlan placed{on_nodes(nodes), {slots_per_node / gpus}};
   placed.plan.parallel.ep = nodes * gpus;
@@ -199,13 +199,13 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
 
 Status MoeStepModel::check_loads(Loads loads) const {
   if (loads.size() != index(moe_layers())) {
-    return Error{"loads",
-                 fmt::format("are of {} layers, the model has {} with experts", loads.size(), moe_layers())};
+    return Error{
+        fmt::format("loads: are of {} layers, the model has {} with experts", loads.size(), moe_layers())};
   }
   for (const std::vector<std::int64_t>& layer : loads) {
     if (layer.size() == index(base_.model.moe->experts)) continue;
-    return Error{"loads",
-                 fmt::format("are of {} experts, the model has {}", layer.size(), base_.model.moe->experts)};
+    return Error{
+        fmt::format("loads: are of {} experts, the model has {}", layer.size(), base_.model.moe->experts)};
   }
   return Ok{};
 }
@@ -272,9 +272,9 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
 Result<StepTime> MoeStepModel::dense(std::int32_t nodes, const StepSettings& settings) const {
   const std::int64_t replicas = replicas_on(nodes);
   if (replicas < 1) {
-    return Error{"nodes", fmt::format("{} of {} GPUs cannot hold one replica of {} GPUs", nodes,
-                                      base_.cluster.gpus_per_node,
-                                      gpus_of_replica(base_.parallel) * replicas_together(base_.parallel))};
+    return Error{fmt::format("nodes: {} of {} GPUs cannot hold one replica of {} GPUs", nodes,
+                             base_.cluster.gpus_per_node,
+                             gpus_of_replica(base_.parallel) * replicas_together(base_.parallel))};
   }
   TrainingPlan plan = base_;
   set_replicas(plan, replicas);

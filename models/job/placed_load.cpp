@@ -19,21 +19,19 @@ using moe::Tokens;
 
 Status check_tokens(const ExpertHosts& hosts, std::span<const std::int64_t> tokens) {
   if (tokens.size() != index(hosts.experts())) {
-    return Error{"loads",
-                 fmt::format("are of {} experts, the placement is of {}", tokens.size(), hosts.experts())};
+    return Error{
+        fmt::format("loads: are of {} experts, the placement is of {}", tokens.size(), hosts.experts())};
   }
   for (std::int32_t e = 0; e < hosts.experts(); ++e) {
     switch (moe::expert_status(tokens[index(e)], hosts.replicas_of(e))) {
       case moe::DispatchStatus::kOk:
         break;
       case moe::DispatchStatus::kExpertLost:
-        return Error{
-            fmt::format("expert {}", e),
-            fmt::format("expert_lost: {} tokens are routed to it, but no GPU hosts it", tokens[index(e)])};
+        return Error{fmt::format("expert {}: expert_lost: {} tokens are routed to it, but no GPU hosts it", e,
+                                 tokens[index(e)])};
       case moe::DispatchStatus::kTooManyTokens:
-        return Error{fmt::format("expert {}", e),
-                     fmt::format("{} tokens, want at most {}; take smaller micro-batches", tokens[index(e)],
-                                 moe::kMostTokens)};
+        return Error{fmt::format("expert {}: {} tokens, want at most {}; take smaller micro-batches", e,
+                                 tokens[index(e)], moe::kMostTokens)};
     }
   }
   return Ok{};

@@ -38,16 +38,16 @@ class StageOps {
     if (ops.empty()) return std::optional<OpIndex>{};
     for (const OpIndex op : ops) {
       if (lane_.ops[op].seq_id != 0) {
-        return Error{"", fmt::format("{}: stage {} may have one {} in a step, with seq_id 0",
-                                     lane_.ops[op].name(), stage_, to_string(type))};
+        return Error{fmt::format("{}: stage {} may have one {} in a step, with seq_id 0",
+                                 lane_.ops[op].name(), stage_, to_string(type))};
       }
     }
     return std::optional{ops.front()};
   }
   Result<OpIndex> required(OpType type) const {
     if (of(type).empty()) {
-      return Error{"", fmt::format("stage {} has no {}; every stage must record one in every step", stage_,
-                                   to_string(type))};
+      return Error{fmt::format("stage {} has no {}; every stage must record one in every step", stage_,
+                               to_string(type))};
     }
     GOODPUT_TRY(const std::optional<OpIndex> op, single(type));
     return *op;
@@ -84,15 +84,15 @@ Result<Passes> collect_passes(const TemplateLane& lane, const StageOps& ops, OpT
   Passes passes;
   passes.by_seq = ops.of(type);
   if (passes.by_seq.empty()) {
-    return Error{"", fmt::format("stage {} has no {}", ops.stage(), to_string(type))};
+    return Error{fmt::format("stage {} has no {}", ops.stage(), to_string(type))};
   }
   std::sort(passes.by_seq.begin(), passes.by_seq.end(),
             [&](OpIndex a, OpIndex b) { return lane.ops[a].seq_id < lane.ops[b].seq_id; });
   for (std::size_t i = 0; i < passes.by_seq.size(); ++i) {
     const OpIndex op = passes.by_seq[i];
     if (lane.ops[op].seq_id != static_cast<std::int32_t>(i)) {
-      return Error{"", fmt::format("{}: stage {} has no {} with seq_id {}; seq_ids must count from 0",
-                                   lane.ops[op].name(), ops.stage(), to_string(type), i)};
+      return Error{fmt::format("{}: stage {} has no {} with seq_id {}; seq_ids must count from 0",
+                               lane.ops[op].name(), ops.stage(), to_string(type), i)};
     }
     passes.last_start = std::max(passes.last_start, lane.start_s[op]);
     passes.first_end = std::min(passes.first_end, lane.end_s[op]);
@@ -114,9 +114,9 @@ Result<std::vector<P2pOp>> match_p2p(const TemplateLane& lane, const StageOps& o
   const std::size_t n = passes.by_seq.size();
   const bool is_edge = ops.stage() == 0 || ops.stage() == lane.pp_size - 1;
   if (live != n && !(is_edge && (live == 0 || live == n - 1))) {
-    return Error{"", fmt::format("stage {}: {} {} ops were launched for {} {} ops; each pass needs one{}",
-                                 ops.stage(), live, to_string(kind.type), n, to_string(kind.compute),
-                                 is_edge ? " (the first and last stage may have none, or one fewer)" : "")};
+    return Error{fmt::format("stage {}: {} {} ops were launched for {} {} ops; each pass needs one{}",
+                             ops.stage(), live, to_string(kind.type), n, to_string(kind.compute),
+                             is_edge ? " (the first and last stage may have none, or one fewer)" : "")};
   }
   std::size_t counter = kind.is_recv && live == n - 1 ? 1 : 0;
   const std::int64_t chunks = std::int64_t{lane.vpp_size} * lane.pp_size;
@@ -159,8 +159,8 @@ Result<Gates> pair_by_chunk(const TemplateLane& lane, const std::map<std::int16_
   for (const auto& [mc, collective] : collectives) {
     const auto pass = passes.find(mc);
     if (pass == passes.end()) {
-      return Error{"", fmt::format("{} has mc {}, but stage {} has no {} of that model chunk",
-                                   lane.ops[collective].name(), mc, lane.ops[collective].stage, pass_name)};
+      return Error{fmt::format("{} has mc {}, but stage {} has no {} of that model chunk",
+                               lane.ops[collective].name(), mc, lane.ops[collective].stage, pass_name)};
     }
     pairs.emplace_back(collective, pass->second);
   }
@@ -210,8 +210,8 @@ Result<StageOrder> order_of_stage(const TemplateLane& lane, std::int16_t stage) 
   GOODPUT_TRY(order.embedding, ops.single(OpType::kEmbeddingGradsAllReduce));
   GOODPUT_TRY(order.separate_all_reduce, ops.single(OpType::kSeparateGradsAllReduce));
   if (order.embedding && stage != 0 && stage != lane.pp_size - 1) {
-    return Error{"", fmt::format("{}: embedding gradients are reduced by the first and the last stage only",
-                                 lane.ops[*order.embedding].name())};
+    return Error{fmt::format("{}: embedding gradients are reduced by the first and the last stage only",
+                             lane.ops[*order.embedding].name())};
   }
   GOODPUT_TRY_STATUS(add_gates(lane, ops, order));
   return order;

@@ -82,9 +82,9 @@ class Rules {
     if (stage.embedding) chain.push_back(*stage.embedding);
     if (overlaps_) {
       if (!stage.separate_all_reduce || stage.reduce_scatters.empty()) {
-        return Error{"", fmt::format("stage {} has no {}, which other stages record", ops_[stage.gc].stage,
-                                     stage.separate_all_reduce ? "grads-reduce-scatter"
-                                                               : "separate-grads-all-reduce")};
+        return Error{
+            fmt::format("stage {} has no {}, which other stages record", ops_[stage.gc].stage,
+                        stage.separate_all_reduce ? "grads-reduce-scatter" : "separate-grads-all-reduce")};
       }
       after(stage.layernorm, stage.reduce_scatters.back());
       chain.push_back(*stage.separate_all_reduce);
@@ -135,10 +135,10 @@ class Rules {
     const auto sends = launched(stage, kind.type, peer);
     const auto recvs = launched(peer, kind.peer, stage);
     if (sends.size() != recvs.size()) {
-      return Error{"", fmt::format("stage {} launches {} {} ops, but stage {} {} {} ops; each send needs one "
-                                   "receive",
-                                   stage, sends.size(), to_string(kind.type), peer, recvs.size(),
-                                   to_string(kind.peer))};
+      return Error{
+          fmt::format("stage {} launches {} {} ops, but stage {} {} {} ops; each send needs one "
+                      "receive",
+                      stage, sends.size(), to_string(kind.type), peer, recvs.size(), to_string(kind.peer))};
     }
     for (std::size_t i = 0; i < sends.size(); ++i)
       spec_.groups.push_back({{sends[i], recvs[i]}, Sync::kLane});

@@ -154,17 +154,17 @@ ExpertPlacement place_eplb(const LayerDemand& layer, const SlotGrid& grid, std::
 }
 
 Status check_replicas(std::span<const std::int32_t> replicas, const SlotGrid& grid) {
-  if (replicas.empty()) return Error{"", "no experts: want the replicas of at least one"};
+  if (replicas.empty()) return Error{"no experts: want the replicas of at least one"};
   std::int64_t sum = 0;
   for (std::size_t e = 0; e < replicas.size(); ++e) {
     if (replicas[e] < 1) {
-      return Error{"", fmt::format("expert {} has {} replicas, want at least 1", e, replicas[e])};
+      return Error{fmt::format("expert {} has {} replicas, want at least 1", e, replicas[e])};
     }
     sum += replicas[e];
   }
   if (sum == grid.total()) return Ok{};
-  return Error{"", fmt::format("the replicas add up to {}, but {} nodes x {} slots hold {}", sum, grid.nodes,
-                               grid.slots, grid.total())};
+  return Error{fmt::format("the replicas add up to {}, but {} nodes x {} slots hold {}", sum, grid.nodes,
+                           grid.slots, grid.total())};
 }
 
 }  // namespace goodput

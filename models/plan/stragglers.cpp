@@ -117,8 +117,8 @@ std::optional<Error> unknown_place(const Straggler& straggler, const JobShape& j
   const auto beyond = [](std::string_view field, std::int64_t value, std::int64_t count,
                          std::string_view things) -> std::optional<Error> {
     if (value < count) return std::nullopt;
-    return Error{fmt::format("/{}", field),
-                 fmt::format("is {}, but the job has {} {}, from 0 on", value, count, things)};
+    return Error{fmt::format("is {}, but the job has {} {}, from 0 on", value, count, things),
+                 {.pointer = fmt::format("/{}", field)}};
   };
   const auto worker = [&](std::int32_t dp, std::int32_t stage) {
     auto problem = beyond("dp", dp, job.dp, "data-parallel ranks");
@@ -128,21 +128,22 @@ std::optional<Error> unknown_place(const Straggler& straggler, const JobShape& j
       [&](const SlowWorker& slow) -> std::optional<Error> {
         if (auto problem = worker(slow.dp, slow.stage)) return problem;
         if (slow.from_step > job.steps) {
-          return Error{"/from_step",
-                       fmt::format("is {}, but the trace has steps 1 to {}", slow.from_step, job.steps)};
+          return Error{fmt::format("is {}, but the trace has steps 1 to {}", slow.from_step, job.steps),
+                       {.pointer = "/from_step"}};
         }
         if (slow.to_step == 0 || slow.to_step >= slow.from_step) return std::nullopt;
-        return Error{"/to_step", fmt::format("is {}, before from_step {}", slow.to_step, slow.from_step)};
+        return Error{fmt::format("is {}, before from_step {}", slow.to_step, slow.from_step),
+                     {.pointer = "/to_step"}};
       },
       [&](const StagePartition& partition) -> std::optional<Error> {
         if (auto problem = beyond("stage", partition.stage, job.pp, "stages")) return problem;
         if (job.pp > 1) return std::nullopt;
-        return Error{"", "a job of one stage has no partition that could be uneven"};
+        return Error{"a job of one stage has no partition that could be uneven"};
       },
       [&](const NicFlap& flap) -> std::optional<Error> {
         if (auto problem = worker(flap.dp, flap.stage)) return problem;
         if (job.dp > 1 || job.pp > 1) return std::nullopt;
-        return Error{"", "a job of one worker transfers nothing that could be hit"};
+        return Error{"a job of one worker transfers nothing that could be hit"};
       },
       [](const auto& /*anywhere*/) -> std::optional<Error> { return std::nullopt; }};
   return std::visit(visit, straggler);
@@ -189,7 +190,7 @@ config::Fields config_fields(SynthSettings& settings) {
 Status check_stragglers(const std::vector<Straggler>& stragglers, const JobShape& job) {
   for (std::size_t i = 0; i < stragglers.size(); ++i) {
     if (auto problem = unknown_place(stragglers[i], job)) {
-      return Error{fmt::format("/{}{}", i, problem->where), std::move(problem->what)};
+      return std::move(*problem).inside(fmt::format("/{}", i));
     }
   }
   return Ok{};

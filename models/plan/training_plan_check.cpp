@@ -15,17 +15,17 @@ namespace {
 
 Status must_divide(std::string_view key, std::int64_t divisor, std::string_view whole, std::int64_t value) {
   if (value % divisor == 0) return Ok{};
-  return Error{fmt::format("/parallel/{}", key),
-               fmt::format("is {}, which does not divide {} ({})", divisor, whole, value)};
+  return Error{fmt::format("is {}, which does not divide {} ({})", divisor, whole, value),
+               {.pointer = fmt::format("/parallel/{}", key)}};
 }
 
 Status check_gpus(const TrainingPlan& plan) {
   const ParallelPlan& parallel = plan.parallel;
   const double gpus = static_cast<double>(parallel.dp) * parallel.pp * parallel.tp * parallel.cp;
   if (gpus <= static_cast<double>(plan.cluster.gpus())) return Ok{};
-  return Error{"/parallel",
-               fmt::format("dp {} x pp {} x tp {} x cp {} needs {:.0f} GPUs, the cluster has {}", parallel.dp,
-                           parallel.pp, parallel.tp, parallel.cp, gpus, plan.cluster.gpus())};
+  return Error{fmt::format("dp {} x pp {} x tp {} x cp {} needs {:.0f} GPUs, the cluster has {}", parallel.dp,
+                           parallel.pp, parallel.tp, parallel.cp, gpus, plan.cluster.gpus()),
+               {.pointer = "/parallel"}};
 }
 
 // A rank has whole heads and whole columns of the FFN; key/value heads are copied where there are fewer.
@@ -37,16 +37,16 @@ Status check_tensor_parallelism(const TrainingPlan& plan) {
   GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's ffn", model.ffn));
   if (model.moe) GOODPUT_TRY_STATUS(must_divide("tp", tp, "the model's expert_ffn", model.moe->expert_ffn));
   if (model.latent || model.kv_heads % tp == 0 || tp % model.kv_heads == 0) return Ok{};
-  return Error{"/parallel/tp",
-               fmt::format("is {}, neither a divisor nor a multiple of the model's kv_heads ({})", tp,
-                           model.kv_heads)};
+  return Error{
+      fmt::format("is {}, neither a divisor nor a multiple of the model's kv_heads ({})", tp, model.kv_heads),
+      {.pointer = "/parallel/tp"}};
 }
 
 // Tensor-parallel peers that hold different experts have to hold different tokens.
 Status check_whole_experts(const ParallelPlan& parallel) {
   if (parallel.tp > 1 && !parallel.sequence_parallel) {
-    return Error{"/parallel/sequence_parallel",
-                 fmt::format("is false, but experts that tp {} does not cut up want it", parallel.tp)};
+    return Error{fmt::format("is false, but experts that tp {} does not cut up want it", parallel.tp),
+                 {.pointer = "/parallel/sequence_parallel"}};
   }
   return must_divide("ep", parallel.ep, "dp x cp x tp",
                      std::int64_t{parallel.dp} * parallel.cp * parallel.tp);
@@ -57,7 +57,8 @@ Status check_expert_parallelism(const TrainingPlan& plan, ExpertSlots slots) {
   if (slots.are_used()) return check_whole_experts(parallel);
   if (parallel.ep == 1) return Ok{};
   if (!plan.model.moe)
-    return Error{"/parallel/ep", fmt::format("is {}, but the model has no experts", parallel.ep)};
+    return Error{fmt::format("is {}, but the model has no experts", parallel.ep),
+                 {.pointer = "/parallel/ep"}};
   GOODPUT_TRY_STATUS(must_divide("ep", parallel.ep, "the model's experts", plan.model.moe->experts));
   return must_divide("ep", parallel.ep, "dp x cp", std::int64_t{parallel.dp} * parallel.cp);
 }
@@ -65,9 +66,9 @@ Status check_expert_parallelism(const TrainingPlan& plan, ExpertSlots slots) {
 Status check_batch(const ParallelPlan& parallel) {
   const std::int64_t at_once = std::int64_t{parallel.dp} * parallel.micro_batch;
   if (parallel.global_batch % at_once != 0) {
-    return Error{"/parallel/global_batch",
-                 fmt::format("is {}, want a multiple of dp {} x micro_batch {} = {}", parallel.global_batch,
-                             parallel.dp, parallel.micro_batch, at_once)};
+    return Error{fmt::format("is {}, want a multiple of dp {} x micro_batch {} = {}", parallel.global_batch,
+                             parallel.dp, parallel.micro_batch, at_once),
+                 {.pointer = "/parallel/global_batch"}};
   }
   return must_divide("cp", parallel.cp, "sequence_length", parallel.sequence_length);
 }
@@ -77,21 +78,21 @@ Status check_split(const TrainingPlan& plan, std::int64_t positions) {
   const std::int32_t layers = plan.model.layers;
   if (split.empty()) {
     if (layers % positions == 0) return Ok{};
-    return Error{"/parallel/pp",
-                 fmt::format("{} layers do not spread evenly over {} pipeline positions (pp {} x vpp "
+    return Error{fmt::format("{} layers do not spread evenly over {} pipeline positions (pp {} x vpp "
                              "{}); say how in layers_per_stage",
-                             layers, positions, plan.parallel.pp, plan.parallel.vpp)};
+                             layers, positions, plan.parallel.pp, plan.parallel.vpp),
+                 {.pointer = "/parallel/pp"}};
   }
   if (std::cmp_not_equal(split.size(), positions)) {
     return Error{
-        "/parallel/layers_per_stage",
         fmt::format("has {} entries, want one for each of the {} pipeline positions (pp {} x vpp {})",
-                    split.size(), positions, plan.parallel.pp, plan.parallel.vpp)};
+                    split.size(), positions, plan.parallel.pp, plan.parallel.vpp),
+        {.pointer = "/parallel/layers_per_stage"}};
   }
   const std::int64_t sum = std::accumulate(split.begin(), split.end(), std::int64_t{0});
   if (sum == layers) return Ok{};
-  return Error{"/parallel/layers_per_stage",
-               fmt::format("adds up to {} layers, the model has {}", sum, layers)};
+  return Error{fmt::format("adds up to {} layers, the model has {}", sum, layers),
+               {.pointer = "/parallel/layers_per_stage"}};
 }
 
 // Layers are counted in thousands at most; more positions than that are empty, and cost quadratic time.
@@ -125,18 +126,19 @@ Status check_size(const TrainingPlan& plan, const PipelineSchedule& schedule) {
   const double most = std::min(kMostOps, kMostTimes / ranks);
   if (ops <= most) return Ok{};
   return Error{
-      "/parallel/global_batch",
       fmt::format("is {}, {} micro-batches a replica, which makes a step of some {:.3g} million ops{}; "
                   "goodput takes {:.3g} million: lower it, or raise dp or micro_batch",
                   parallel.global_batch, parallel.micro_batches(), 1e-6 * ops,
-                  ranks > 1 ? fmt::format(" on each of {} expert ranks", ranks) : "", 1e-6 * most)};
+                  ranks > 1 ? fmt::format(" on each of {} expert ranks", ranks) : "", 1e-6 * most),
+      {.pointer = "/parallel/global_batch"}};
 }
 
 Status check_pipeline(const TrainingPlan& plan) {
   const ParallelPlan& parallel = plan.parallel;
   if (std::int64_t{parallel.pp} * parallel.vpp > kMostPositions) {
-    return Error{"/parallel/pp", fmt::format("{} x vpp {} are more than {} pipeline positions", parallel.pp,
-                                             parallel.vpp, kMostPositions)};
+    return Error{fmt::format("{} x vpp {} are more than {} pipeline positions", parallel.pp, parallel.vpp,
+                             kMostPositions),
+                 {.pointer = "/parallel/pp"}};
   }
   GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(parallel.schedule));
   const ScheduleShape shape{.stages = parallel.pp,
@@ -149,8 +151,9 @@ Status check_pipeline(const TrainingPlan& plan) {
 
 Status check_precision(const TrainingPlan& plan) {
   if (plan.parallel.dtype != Dtype::kFp8 || plan.cluster.gpu.fp8) return Ok{};
-  return Error{"/parallel/dtype", fmt::format("is \"fp8\", but GPU {} has none (no fp8_tflops)",
-                                              in_quotes(plan.cluster.gpu.name))};
+  return Error{
+      fmt::format("is \"fp8\", but GPU {} has none (no fp8_tflops)", in_quotes(plan.cluster.gpu.name)),
+      {.pointer = "/parallel/dtype"}};
 }
 
 Status check_rules(const TrainingPlan& plan, ExpertSlots slots) {
@@ -171,7 +174,7 @@ Status config_finish(TrainingPlan& plan) {
 Status check_training_plan(const TrainingPlan& plan, ExpertSlots slots) {
   Status status = check_rules(plan, slots);
   if (status) return status;
-  return config::Place{plan.file, status.error().where, {}}.error(status.error().what);
+  return status.error().in_file(plan.file);
 }
 
 }  // namespace goodput

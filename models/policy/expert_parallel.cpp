@@ -34,11 +34,12 @@ ExpertParallelOptions with_tutel_kernels(ExpertParallelOptions options) {
 }
 
 Result<ExpertParallelJob> expert_parallel_job(const JobModel& job, const ExpertParallelOptions& options) {
-  if (!job.has_experts()) return Error{"", "the model has no experts to share out; name another policy"};
+  if (!job.has_experts()) return Error{"the model has no experts to share out; name another policy"};
   const std::int32_t ep = options.ep > 0 ? options.ep : job.plan().parallel.ep;
   if (job.plan().model.moe->experts % ep != 0) {
-    return Error{"/ep", fmt::format("is {}, which does not divide the model's {} experts", ep,
-                                    job.plan().model.moe->experts)};
+    return Error{
+        fmt::format("is {}, which does not divide the model's {} experts", ep, job.plan().model.moe->experts),
+        {.pointer = "/ep"}};
   }
   auto speed = std::make_unique<ExpertParallelSpeed>(job, ep, options.restart.step);
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(speed)));

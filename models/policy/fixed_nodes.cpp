@@ -15,8 +15,9 @@ Result<std::int32_t> fixed_nodes(std::int32_t nodes, const RestartJob& restarts)
   if (nodes == 0) nodes = static_cast<std::int32_t>((job.plan().parallel.gpus() + per_node - 1) / per_node);
   const std::int32_t usable = restarts.speed->usable(nodes);
   if (usable == nodes) return nodes;
-  return Error{"/nodes", fmt::format("is {}, want what whole replicas of the plan fill: {} or less, of {}",
-                                     nodes, usable, job.most_nodes())};
+  return Error{fmt::format("is {}, want what whole replicas of the plan fill: {} or less, of {}", nodes,
+                           usable, job.most_nodes()),
+               {.pointer = "/nodes"}};
 }
 
 }  // namespace goodput

@@ -349,20 +349,21 @@ std::vector<std::string> lazarus_warnings(const LazarusOptions& options, const J
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& options, const JobModel& job) {
-  if (!job.has_experts()) return Error{"", "the model has no experts to place; name another policy"};
+  if (!job.has_experts()) return Error{"the model has no experts to place; name another policy"};
   const ModuleBytes bytes = module_bytes(job.modules(), options.checkpoint.bytes_per_parameter);
   auto plans = std::make_unique<LazarusPlans>(job, options.placement, options.step, options.migration,
                                               bytes.expert_each.front());
   if (plans->least_nodes() > job.most_nodes()) {
-    return Error{"/slots_per_gpu",
-                 fmt::format("is {}: all experts take {} nodes, and the cluster has {}",
-                             options.placement.slots_per_gpu, plans->least_nodes(), job.most_nodes())};
+    return Error{fmt::format("is {}: all experts take {} nodes, and the cluster has {}",
+                             options.placement.slots_per_gpu, plans->least_nodes(), job.most_nodes()),
+                 {.pointer = "/slots_per_gpu"}};
   }
   const std::int32_t most = plans->usable(job.most_nodes());
   if (most == 0) {
-    return Error{"", fmt::format("whole replicas of the plan that hold all experts do not fit the {} nodes "
-                                 "of its cluster",
-                                 job.most_nodes())};
+    return Error{
+        fmt::format("whole replicas of the plan that hold all experts do not fit the {} nodes "
+                    "of its cluster",
+                    job.most_nodes())};
   }
   // One step on all nodes, so that what cannot be timed is known before any run.
   GOODPUT_TRY(const StepTime step, plans->check(most));

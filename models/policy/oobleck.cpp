@@ -152,16 +152,16 @@ Result<std::int32_t> shortest_pipeline(const OobleckOptions& options, const Trai
   const std::int64_t gpus = plan.cluster.gpus_per_node;
   const std::int64_t of_stage = std::int64_t{plan.parallel.tp} * plan.parallel.cp;
   if (gpus % of_stage != 0) {
-    return Error{"", fmt::format("a stage of the plan takes {} GPUs, which do not divide the {} of a node",
-                                 of_stage, gpus)};
+    return Error{fmt::format("a stage of the plan takes {} GPUs, which do not divide the {} of a node",
+                             of_stage, gpus)};
   }
   const std::int64_t replica = plan.parallel.pp * of_stage;
   const std::int32_t shortest = options.nodes_per_pipeline > 0
                                     ? options.nodes_per_pipeline
                                     : static_cast<std::int32_t>((replica + gpus - 1) / gpus);
   if (shortest * gpus / of_stage > plan.model.layers) {
-    return Error{"/nodes_per_pipeline",
-                 fmt::format("is {}: more stages than the {} layers", shortest, plan.model.layers)};
+    return Error{fmt::format("is {}: more stages than the {} layers", shortest, plan.model.layers),
+                 {.pointer = "/nodes_per_pipeline"}};
   }
   return shortest;
 }

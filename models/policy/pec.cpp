@@ -41,11 +41,12 @@ config::Fields config_fields(PecOptions& options) {
 
 Status check_experts(const PecOptions& options, std::int32_t experts) {
   if (options.k.snapshot > experts)
-    return Error{"/k_snapshot",
-                 fmt::format("is {}, but a layer has {} experts", options.k.snapshot, experts)};
+    return Error{fmt::format("is {}, but a layer has {} experts", options.k.snapshot, experts),
+                 {.pointer = "/k_snapshot"}};
   if (options.k.persist > options.k.snapshot) {
-    return Error{"/k_persist", fmt::format("is {}, above k_snapshot {}: storage gets what is in memory",
-                                           options.k.persist, options.k.snapshot)};
+    return Error{fmt::format("is {}, above k_snapshot {}: storage gets what is in memory", options.k.persist,
+                             options.k.snapshot),
+                 {.pointer = "/k_persist"}};
   }
   return Ok{};
 }

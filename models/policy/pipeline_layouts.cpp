@@ -53,8 +53,8 @@ Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowe
   const ParallelPlan& base = job_->plan().parallel;
   const std::int64_t micro_batches = base.global_batch / base.micro_batch;
   if (micro_batches < pipelines) {
-    return Error{"", fmt::format("the batch has {} micro-batches, fewer than the {} pipelines of {} nodes",
-                                 micro_batches, pipelines, nodes)};
+    return Error{fmt::format("the batch has {} micro-batches, fewer than the {} pipelines of {} nodes",
+                             micro_batches, pipelines, nodes)};
   }
   std::vector<std::int64_t> shares = apportion(speeds, micro_batches - pipelines);
   StepSettings settings = settings_;

@@ -44,7 +44,8 @@ config::Fields config_fields(CheckpointSettings& settings) {
 
 Status config_finish(CheckpointSettings& settings) {
   if (settings.rule != IntervalRule::kFixed && settings.mtbf_hours <= 0) {
-    return Error{"/mtbf_hours", "is not given, and the rule needs it; give it, or interval \"fixed\""};
+    return Error{"is not given, and the rule needs it; give it, or interval \"fixed\"",
+                 {.pointer = "/mtbf_hours"}};
   }
   return Ok{};
 }

@@ -37,7 +37,7 @@ Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& option
                                std::unique_ptr<TrainingSpeed> speed) {
   const std::int32_t most = speed->usable(job.most_nodes());
   if (most == 0)
-    return Error{"", fmt::format("the job does not fit the {} nodes of its cluster", job.most_nodes())};
+    return Error{fmt::format("the job does not fit the {} nodes of its cluster", job.most_nodes())};
   // So that what cannot be timed is known before any run.
   GOODPUT_TRY(const StepTime step, speed->compute(most, 0, 1));
   RestartJob restarts{&job, options, std::move(speed)};

@@ -22,14 +22,15 @@ std::size_t nearest_row(const RoutingTrace& trace, std::int64_t iteration) {
 
 Status check_selection(const RoutingTrace& trace, const RoutingSelection& selection) {
   if (selection.experts < 1 || selection.experts > trace.experts()) {
-    return Error{"routing", fmt::format("has {} experts a layer, the model {}; give it a trace with as many",
-                                        trace.experts(), selection.experts)};
+    return Error{fmt::format("has {} experts a layer, the model {}; give it a trace with as many",
+                             trace.experts(), selection.experts)}
+        .of_option("routing");
   }
-  if (selection.layers.empty()) return Error{"routing", "no layer is selected"};
+  if (selection.layers.empty()) return Error{"no layer is selected"}.of_option("routing");
   for (const std::size_t layer : selection.layers) {
     if (layer < trace.layers().size()) continue;
-    return Error{"routing",
-                 fmt::format("has {} layers, so none at position {}", trace.layers().size(), layer)};
+    return Error{fmt::format("has {} layers, so none at position {}", trace.layers().size(), layer)}
+        .of_option("routing");
   }
   return Ok{};
 }

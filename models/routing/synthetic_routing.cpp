@@ -232,14 +232,15 @@ config::Fields config_fields(RoutingModel& model) {
 
 Status config_finish(RoutingModel& model) {
   if (model.top_k >= model.experts) {
-    return Error{"/top_k", fmt::format("is {}, want fewer than the {} experts", model.top_k, model.experts)};
+    return Error{fmt::format("is {}, want fewer than the {} experts", model.top_k, model.experts),
+                 {.pointer = "/top_k"}};
   }
-  if (model.course.empty()) return Error{"/course", "is empty, want a point at least"};
+  if (model.course.empty()) return Error{"is empty, want a point at least", {.pointer = "/course"}};
   const std::int64_t most_rows = kMostCounts / model.layers / model.experts;
   if (model.iterations > most_rows) {
-    return Error{"/iterations",
-                 fmt::format("is {}, want at most {}: {} layers x {} experts make more than {} counts",
-                             model.iterations, most_rows, model.layers, model.experts, kMostCounts)};
+    return Error{fmt::format("is {}, want at most {}: {} layers x {} experts make more than {} counts",
+                             model.iterations, most_rows, model.layers, model.experts, kMostCounts),
+                 {.pointer = "/iterations"}};
   }
   return Ok{};
 }

@@ -85,7 +85,9 @@ json value_of(const std::string& text) {
 }
 
 Error bad_change(const ScenarioChange& change, std::string_view what) {
-  return {"", fmt::format("--set {}={}: {}", on_one_line(change.pointer), on_one_line(change.value), what)};
+  return Error{
+      fmt::format("{} {}={}: {}", kOption, on_one_line(change.pointer), on_one_line(change.value), what)}
+      .of_option("set");
 }
 
 // Everything but the last name of the pointer has to be there.
@@ -188,7 +190,7 @@ void fit_to_nodes(TrainingPlan& plan, std::int32_t nodes) {
 Status config_finish(Scenario& scenario) {
   if (scenario.nodes > 0) fit_to_nodes(scenario.plan, scenario.nodes);
   const bool has_end = scenario.samples > 0 || scenario.steps > 0 || scenario.duration > SimDuration{};
-  if (!has_end) return Error{"", "has no end: give samples, steps or duration_s"};
+  if (!has_end) return Error{"has no end: give samples, steps or duration_s"};
   return Ok{};
 }
 

@@ -1,7 +1,5 @@
 #include "models/scenario/simulation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <climits>
 #include <memory>
@@ -15,16 +13,15 @@ namespace {
 
 constexpr std::size_t kRound = 1024;  // trials between two reports of progress
 
-// Error::where is a pointer from the policy's options, or a file of the plan's with a pointer.
+// Of an error in the policy's options, or in a file of the plan's.
 Error at_policy(const Scenario& scenario, const ScenarioPolicy& policy, const Error& error) {
   const config::Place place = config::Place{scenario.file, {}, {}}.at("policies").at(policy.name);
-  const bool is_pointer = error.where.find(' ') == std::string::npos;
-  if (!is_pointer) return place.error(error.message());
-  return config::Place{place.file, place.pointer + error.where, {}}.error(error.what);
+  if (!error.where.file.empty()) return place.error(error.message());
+  return error.inside(place.pointer).in_file(place.file);
 }
 
 Error at_failures(const Scenario& scenario, const Error& error) {
-  return {fmt::format("{} /failures{}", scenario.file, error.where), error.what};
+  return error.inside("/failures").in_file(scenario.file);
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare(const Scenario& scenario, const ScenarioPolicy& policy,

@@ -83,20 +83,20 @@ class DualPipe final : public PipelineSchedule {
  public:
   [[nodiscard]] Status check(const ScheduleShape& shape) const override {
     if (shape.chunks != 1) {
-      return Error{"/parallel/vpp",
-                   fmt::format("{} chunks a stage, but schedule \"dualpipe\" sets them itself; use vpp 1",
-                               shape.chunks)};
+      return Error{fmt::format("{} chunks a stage, but schedule \"dualpipe\" sets them itself; use vpp 1",
+                               shape.chunks),
+                   {.pointer = "/parallel/vpp"}};
     }
     if (shape.stages % 2 != 0) {
-      return Error{"/parallel/pp",
-                   fmt::format("{} stages, but schedule \"dualpipe\" needs an even number", shape.stages)};
+      return Error{fmt::format("{} stages, but schedule \"dualpipe\" needs an even number", shape.stages),
+                   {.pointer = "/parallel/pp"}};
     }
     if (shape.micro_batches % 2 != 0 || shape.micro_batches < 2 * shape.stages) {
       return Error{
-          "/parallel/global_batch",
           fmt::format("{} micro-batches a replica, but schedule \"dualpipe\" needs an even number of at "
                       "least {}, twice the stages",
-                      shape.micro_batches, 2 * shape.stages)};
+                      shape.micro_batches, 2 * shape.stages),
+          {.pointer = "/parallel/global_batch"}};
     }
     return Ok{};
   }

@@ -11,17 +11,17 @@ class Interleaved final : public PipelineSchedule {
  public:
   [[nodiscard]] Status check(const ScheduleShape& shape) const override {
     if (shape.chunks > 1 && shape.stages == 1) {
-      return Error{"/parallel/vpp",
-                   fmt::format("{} chunks a stage, but pp is 1; there is nothing to interleave, "
+      return Error{fmt::format("{} chunks a stage, but pp is 1; there is nothing to interleave, "
                                "use vpp 1",
-                               shape.chunks)};
+                               shape.chunks),
+                   {.pointer = "/parallel/vpp"}};
     }
     if (shape.chunks > 1 && shape.micro_batches % shape.stages != 0) {
       return Error{
-          "/parallel/global_batch",
           fmt::format("{} micro-batches a replica are not a multiple of the {} stages, as interleaving "
                       "(vpp {}) needs; change global_batch, micro_batch or dp",
-                      shape.micro_batches, shape.stages, shape.chunks)};
+                      shape.micro_batches, shape.stages, shape.chunks),
+          {.pointer = "/parallel/global_batch"}};
     }
     return Ok{};
   }

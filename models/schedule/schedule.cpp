@@ -36,9 +36,9 @@ std::vector<Pass> passes_in_order(PassOrder order, const ScheduleShape& shape, s
 
 Status require_one_chunk(const ScheduleShape& shape, std::string_view schedule) {
   if (shape.chunks == 1) return Ok{};
-  return Error{"/parallel/vpp",
-               fmt::format("{} chunks a stage, but schedule {} runs one; use \"interleaved\"", shape.chunks,
-                           in_quotes(schedule))};
+  return Error{fmt::format("{} chunks a stage, but schedule {} runs one; use \"interleaved\"", shape.chunks,
+                           in_quotes(schedule)),
+               {.pointer = "/parallel/vpp"}};
 }
 
 std::span<const ScheduleInfo> schedules() {
@@ -52,7 +52,7 @@ std::span<const ScheduleInfo> schedules() {
 
 Result<const PipelineSchedule*> find_schedule(std::string_view name) {
   const auto found = find_named(schedules(), "schedule", name);
-  if (!found) return Error{"/parallel/schedule", found.error().what};
+  if (!found) return Error{found.error().what, {.pointer = "/parallel/schedule"}};
   return &found->schedule;
 }
 

@@ -16,17 +16,20 @@ constexpr std::int64_t kMostWidth = 1'000'000;
 
 Status check_attention(const ModelShape& model) {
   if (model.latent) {
-    if (model.kv_heads != 0) return Error{"/kv_heads", "has no meaning beside \"latent\"; remove it"};
-    if (model.head_dim != 0) return Error{"/head_dim", "has no meaning beside \"latent\"; remove it"};
+    if (model.kv_heads != 0)
+      return Error{"has no meaning beside \"latent\"; remove it", {.pointer = "/kv_heads"}};
+    if (model.head_dim != 0)
+      return Error{"has no meaning beside \"latent\"; remove it", {.pointer = "/head_dim"}};
     return Ok{};
   }
   if (model.head_dim == 0) {
-    return Error{"/head_dim", fmt::format("is missing, and hidden ({}) is no multiple of heads ({})",
-                                          model.hidden, model.heads)};
+    return Error{
+        fmt::format("is missing, and hidden ({}) is no multiple of heads ({})", model.hidden, model.heads),
+        {.pointer = "/head_dim"}};
   }
   if (model.heads % model.kv_heads != 0) {
-    return Error{"/kv_heads",
-                 fmt::format("is {}, want a divisor of heads ({})", model.kv_heads, model.heads)};
+    return Error{fmt::format("is {}, want a divisor of heads ({})", model.kv_heads, model.heads),
+                 {.pointer = "/kv_heads"}};
   }
   return Ok{};
 }
@@ -34,18 +37,17 @@ Status check_attention(const ModelShape& model) {
 Status check_moe(const ModelShape& model) {
   const MoeShape& moe = *model.moe;
   if (moe.top_k > moe.experts)
-    return Error{"/moe/top_k",
-                 fmt::format("is {}, more than there are experts ({})", moe.top_k, moe.experts)};
+    return Error{fmt::format("is {}, more than there are experts ({})", moe.top_k, moe.experts),
+                 {.pointer = "/moe/top_k"}};
   for (std::size_t i = 0; i < moe.layers.size(); ++i) {
     if (moe.layers[i] >= model.layers || (i > 0 && moe.layers[i] <= moe.layers[i - 1])) {
-      return Error{
-          fmt::format("/moe/layers/{}", i),
-          fmt::format("is {}, want layers in ascending order below {}", moe.layers[i], model.layers)};
+      return Error{fmt::format("is {}, want layers in ascending order below {}", moe.layers[i], model.layers),
+                   {.pointer = fmt::format("/moe/layers/{}", i)}};
     }
   }
   if (moe.layers.empty() && moe.first_layer >= model.layers) {
-    return Error{"/moe/first_layer",
-                 fmt::format("is {}, want a layer below {}", moe.first_layer, model.layers)};
+    return Error{fmt::format("is {}, want a layer below {}", moe.first_layer, model.layers),
+                 {.pointer = "/moe/first_layer"}};
   }
   return Ok{};
 }
@@ -158,9 +160,10 @@ Status config_finish(ModelShape& model) {
   }
   GOODPUT_TRY_STATUS(check_attention(model));
   if (model.moe) GOODPUT_TRY_STATUS(check_moe(model));
-  if (model.ffn == 0 && has_dense_layer(model)) return Error{"/ffn", "is missing: a layer has no experts"};
+  if (model.ffn == 0 && has_dense_layer(model))
+    return Error{"is missing: a layer has no experts", {.pointer = "/ffn"}};
   if (parameters_at_most(model) > kMostParameters)
-    return Error{"/layers", "with these widths makes more than 1e16 parameters"};
+    return Error{"with these widths makes more than 1e16 parameters", {.pointer = "/layers"}};
   return Ok{};
 }
 

@@ -19,39 +19,41 @@ constexpr std::size_t kMostStages = 8;
 
 Status check_stages(const SwinShape& swin) {
   if (swin.depths.empty() || swin.depths.size() > kMostStages)
-    return Error{"/depths", fmt::format("has {} stages, want 1 to {}", swin.depths.size(), kMostStages)};
+    return Error{fmt::format("has {} stages, want 1 to {}", swin.depths.size(), kMostStages),
+                 {.pointer = "/depths"}};
   if (swin.heads.size() != swin.depths.size()) {
-    return Error{"/heads", fmt::format("has {} entries, want one for each of the {} stages",
-                                       swin.heads.size(), swin.depths.size())};
+    return Error{fmt::format("has {} entries, want one for each of the {} stages", swin.heads.size(),
+                             swin.depths.size()),
+                 {.pointer = "/heads"}};
   }
   for (std::size_t stage = 0; stage < swin.heads.size(); ++stage) {
     if (swin.width(stage) % swin.heads[stage] == 0) continue;
-    return Error{fmt::format("/heads/{}", stage),
-                 fmt::format("is {}, which does not divide the stage's width ({})", swin.heads[stage],
-                             swin.width(stage))};
+    return Error{fmt::format("is {}, which does not divide the stage's width ({})", swin.heads[stage],
+                             swin.width(stage)),
+                 {.pointer = fmt::format("/heads/{}", stage)}};
   }
   return Ok{};
 }
 
 Status check_moe(const SwinShape& swin, const SwinMoe& moe) {
   if (moe.top_k > moe.experts)
-    return Error{"/moe/top_k",
-                 fmt::format("is {}, more than there are experts ({})", moe.top_k, moe.experts)};
+    return Error{fmt::format("is {}, more than there are experts ({})", moe.top_k, moe.experts),
+                 {.pointer = "/moe/top_k"}};
   const auto stages = static_cast<std::int32_t>(swin.depths.size());
   for (std::size_t i = 0; i < moe.stages.size(); ++i) {
     if (moe.stages[i] < stages && (i == 0 || moe.stages[i] > moe.stages[i - 1])) continue;
-    return Error{fmt::format("/moe/stages/{}", i),
-                 fmt::format("is {}, want stages in ascending order below {}", moe.stages[i], stages)};
+    return Error{fmt::format("is {}, want stages in ascending order below {}", moe.stages[i], stages),
+                 {.pointer = fmt::format("/moe/stages/{}", i)}};
   }
   for (std::size_t i = 0; i < moe.stages.size(); ++i) {
     const std::int32_t depth = swin.depths[static_cast<std::size_t>(moe.stages[i])];
     if (moe.first_block < depth) continue;
-    return Error{fmt::format("/moe/stages/{}", i),
-                 fmt::format("is {}, whose {} blocks end before first_block ({})", moe.stages[i], depth,
-                             moe.first_block)};
+    return Error{fmt::format("is {}, whose {} blocks end before first_block ({})", moe.stages[i], depth,
+                             moe.first_block),
+                 {.pointer = fmt::format("/moe/stages/{}", i)}};
   }
   if (moe.stages.empty())
-    return Error{"/moe/stages", "is empty: leave \"moe\" out where no block has experts"};
+    return Error{"is empty: leave \"moe\" out where no block has experts", {.pointer = "/moe/stages"}};
   return Ok{};
 }
 
@@ -144,7 +146,7 @@ Status config_finish(SwinShape& swin) {
   GOODPUT_TRY_STATUS(check_stages(swin));
   if (swin.moe) GOODPUT_TRY_STATUS(check_moe(swin, *swin.moe));
   if (parameters_at_most(swin) > kMostParameters)
-    return Error{"/depths", "with these widths makes more than 1e16 parameters"};
+    return Error{"with these widths makes more than 1e16 parameters", {.pointer = "/depths"}};
   return Ok{};
 }
 

@@ -411,7 +411,7 @@ Result<OpTrace> write_rows(const SyntheticStep& step, const TimingEngine& times)
     row.mc = of.mc;
     row.mb_id = of.mb_id;
     row.gmc = of.gmc;
-    if (auto problem = trace.append(row)) return Error{"", fmt::format("{}: {}", of.name(), *problem)};
+    if (auto problem = trace.append(row)) return Error{fmt::format("{}: {}", of.name(), *problem)};
     return Ok{};
   };
   for (std::size_t at_step = 0; at_step < shape.steps; ++at_step) {
@@ -467,21 +467,19 @@ Status check_graph(const SyntheticStep& step, const TimingEngine& times) {
   }
   const Result<OpGraph> found = megatron::build_graph(lane);
   if (found && content_of(*found, found->caller_index()) == content_of(step.graph, number)) return Ok{};
-  return Error{
-      "",
-      fmt::format("the ops are too short for recorded times: in float32, {:.3g} s into a step, these do not "
-                  "show in which order ops ran{}",
-                  *std::max_element(lane.end_s.begin(), lane.end_s.end()),
-                  found ? "" : " (" + found.error().what + ")")};
+  return Error{fmt::format(
+      "the ops are too short for recorded times: in float32, {:.3g} s into a step, these do not "
+      "show in which order ops ran{}",
+      *std::max_element(lane.end_s.begin(), lane.end_s.end()), found ? "" : " (" + found.error().what + ")")};
 }
 
 Status check_size(const SyntheticStep& step, const TraceSettings& settings) {
   const double rows = static_cast<double>(step.ops.size()) * step.dp * settings.steps;
   if (rows <= kMostRows) return Ok{};
   return Error{
-      "", fmt::format("{} ops in each of {} steps and {} replicas are {:.3g} rows, more than {:g}; write "
-                      "fewer steps",
-                      step.ops.size(), settings.steps, step.dp, rows, kMostRows)};
+      fmt::format("{} ops in each of {} steps and {} replicas are {:.3g} rows, more than {:g}; write "
+                  "fewer steps",
+                  step.ops.size(), settings.steps, step.dp, rows, kMostRows)};
 }
 
 }  // namespace
@@ -500,18 +498,18 @@ Result<SyntheticStep> synthetic_step(const megatron::PlannedOps& planned,
 
 Result<SyntheticStep> synthetic_step(const TrainingPlan& plan, const CostModel& cost, std::uint64_t seed) {
   const ParallelPlan& parallel = plan.parallel;
-  const auto field = [&](std::string_view key) { return fmt::format("{} /parallel/{}", plan.file, key); };
   GOODPUT_TRY(const PipelineSchedule* schedule, find_schedule(parallel.schedule));
   if (!schedule->is_recordable()) {
-    return Error{field("schedule"),
-                 fmt::format("is \"{}\", whose ops NDTimeline has no names for; a trace needs gpipe, "
+    return Error{fmt::format("is \"{}\", whose ops NDTimeline has no names for; a trace needs gpipe, "
                              "1f1b or interleaved",
-                             parallel.schedule)};
+                             parallel.schedule),
+                 {.file = plan.file, .pointer = "/parallel/schedule"}};
   }
   if (parallel.overlap_p2p && parallel.pp > 1) {
-    return Error{field("overlap_p2p"),
-                 "is true, but in NDTimeline's traces a receive waits for the pass before its "
-                 "own; set it to false"};
+    return Error{
+        "is true, but in NDTimeline's traces a receive waits for the pass before its "
+        "own; set it to false",
+        {.file = plan.file, .pointer = "/parallel/overlap_p2p"}};
   }
   GOODPUT_TRY(PlannedStep planned, build_planned_step(plan, cost, Granularity::kOps, seed));
   SyntheticStep step{{}, std::move(planned.graph), {}};

@@ -3,20 +3,75 @@
 // Exceptions of third-party code are turned into a Result by the function that calls it.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 namespace goodput {
 
-// One thing wrong with the input. `where` is a file with a line or a JSON pointer (empty: the command line),
-// `what` says what is wrong and how to mend it, in one line.
-struct Error {
-  std::string where;
-  std::string what;
+// A part of a file that is counted, not named.
+struct Position {
+  enum class Unit : std::uint8_t { kNone, kLine, kRow, kEvent, kByte };
 
-  [[nodiscard]] std::string message() const { return where.empty() ? what : where + ": " + what; }
+  Unit unit = Unit::kNone;
+  std::uint64_t number = 0;
+  std::uint64_t column = 0;  // of a line, from 1; 0: the line as a whole
+
+  [[nodiscard]] static Position line(std::uint64_t number, std::uint64_t column = 0) {
+    return {Unit::kLine, number, column};
+  }
+  [[nodiscard]] static Position row(std::uint64_t number) { return {Unit::kRow, number, 0}; }
+  [[nodiscard]] static Position event(std::uint64_t number) { return {Unit::kEvent, number, 0}; }
+  [[nodiscard]] static Position byte(std::uint64_t number) { return {Unit::kByte, number, 0}; }
+
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+// Where in the input something is wrong, as far as it is known; nothing of it on the command line.
+struct Where {
+  std::string file{};  // as messages name it
+  Position position{};
+  std::string pointer{};  // JSON pointer (RFC 6901) from the root of `file`; no file: from the object at hand
+
+  [[nodiscard]] bool empty() const;
+  // Of what is known: "FILE", "FILE:LINE", "FILE:LINE:COLUMN", "FILE:row ROW", "FILE: event EVENT",
+  // "FILE: byte BYTE", "FILE /pointer", "/pointer".
+  [[nodiscard]] std::string text() const;
+
+  friend bool operator==(const Where&, const Where&) = default;
+};
+
+// Stands in Error::what for the name of Error::option. It is the control character SUBSTITUTE, which text of
+// users that in_quotes() or on_one_line() went over never has.
+inline constexpr std::string_view kOption = "\x1a";
+
+// How the reader of a message knows an option: its name by key.
+using OptionName = std::string (*)(std::string_view key);
+
+// One thing wrong with the input.
+struct Error {
+  std::string what;  // what is wrong and how to mend it, in one line
+  Where where{};
+  std::string option{};  // key of the setting that caused the error or mends it ("polarity"); empty: none
+
+  // "WHERE: WHAT". An error that has no place but an option stands at the option ("steps: ..."), unless
+  // `what` says where the name of the option goes (kOption).
+  [[nodiscard]] std::string message() const;
+  // The same for readers who know options by other names than their keys.
+  [[nodiscard]] std::string message(OptionName name_of) const;
+
+  // The error of an object that stands at `pointer`, as its owner sees it. One with a file stays what it is.
+  [[nodiscard]] Error inside(std::string_view pointer) &&;
+  [[nodiscard]] Error inside(std::string_view pointer) const&;
+  // The same error in `file`, unless it has a file.
+  [[nodiscard]] Error in_file(std::string_view file) &&;
+  [[nodiscard]] Error in_file(std::string_view file) const&;
+  // The same error of the option `key`, whose value it is about.
+  [[nodiscard]] Error of_option(std::string_view key) &&;
+  [[nodiscard]] Error of_option(std::string_view key) const&;
 };
 
 // Thrown by GOODPUT_CHECK: a number we computed breaks an invariant of ours. Only main() catches it.

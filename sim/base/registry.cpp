@@ -10,8 +10,8 @@
 namespace goodput {
 
 Error unknown_name(std::string_view kind, std::string_view name, std::span<const std::string_view> known) {
-  return Error{"", fmt::format("no {} {}{}; known: {}", kind, in_quotes(name), did_you_mean(name, known),
-                               fmt::join(known, ", "))};
+  return Error{fmt::format("no {} {}{}; known: {}", kind, in_quotes(name), did_you_mean(name, known),
+                           fmt::join(known, ", "))};
 }
 
 Result<std::size_t> index_of_name(std::span<const std::string_view> known, std::string_view kind,

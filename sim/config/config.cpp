@@ -96,7 +96,7 @@ Status read_object(const json& value, Place& place, const ObjectAccess& access) 
   }
   GOODPUT_TRY_STATUS(read_tier(value, place, fields));
   if (const Status finished = access.finish(); !finished) {
-    return Place{place.file, place.pointer + finished.error().where, {}}.error(finished.error().what);
+    return finished.error().inside(place.pointer).in_file(place.file);
   }
   return Ok{};
 }
@@ -165,7 +165,7 @@ void describe_into(std::string& table, const std::string& prefix, const Fields& 
 }  // namespace
 
 Error Place::error(std::string what) const {
-  return {pointer.empty() ? file : file.empty() ? pointer : file + ' ' + pointer, std::move(what)};
+  return {std::move(what), {.file = file, .pointer = pointer}};
 }
 
 Error Place::not_wanted(const json& value, std::string_view wanted) const {

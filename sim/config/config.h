@@ -3,7 +3,7 @@
 // A struct T that can be configured has beside it
 //   std::vector<config::Field> config_fields(T&);  // key, where it goes and its limits, what it means
 //   Status config_finish(T&);                      // optional: derived defaults, rules between fields;
-//                                                  // Error::where is a pointer from T: "/kv_heads"
+//                                                  // errors have a pointer from T: "/kv_heads"
 // A field's default is what the struct holds before. Unknown, missing and repeated keys, wrong types and
 // values out of range are errors "FILE /json/pointer: what"; the first one ends the reading. Every object may
 // also have "source" (text), "sources" ({key: text}) and "tier" (sim/base/tier.h), which say where its

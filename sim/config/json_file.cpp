@@ -36,7 +36,7 @@ class StructureCheck {
     switch (event) {
       case json::parse_event_t::object_start:
       case json::parse_event_t::array_start:
-        if (depth >= kDeepestNesting) problem_ = Error{file_, "is nested too deeply for a config"};
+        if (depth >= kDeepestNesting) problem_ = Error{"is nested too deeply for a config", {.file = file_}};
         open_.push_back({.is_array = event == json::parse_event_t::array_start, .keys = {}, .key = {}});
         break;
       case json::parse_event_t::object_end:
@@ -97,9 +97,9 @@ std::string reason_of(std::string_view message) {
 Error syntax_error(const std::string& file, const std::string& text, const json::parse_error& error) {
   const std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
   const std::string_view before = std::string_view(text).substr(0, at);
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto line = 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
   const std::size_t column = at - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-  return {fmt::format("{}:{}:{}", file, line, column), "is no JSON: " + reason_of(error.what())};
+  return {"is no JSON: " + reason_of(error.what()), {.file = file, .position = Position::line(line, column)}};
 }
 
 struct CloseFile {
@@ -109,19 +109,21 @@ struct CloseFile {
 Result<std::string> text_of(const std::string& file) {
   std::error_code failure;
   const fs::file_status status = fs::status(file, failure);
-  if (!fs::exists(status)) return Error{file, "no such file"};
-  if (fs::is_directory(status)) return Error{file, "is a directory, want a JSON file"};
+  if (!fs::exists(status)) return Error{"no such file", {.file = file}};
+  if (fs::is_directory(status)) return Error{"is a directory, want a JSON file", {.file = file}};
   const std::unique_ptr<std::FILE, CloseFile> stream(std::fopen(file.c_str(), "rb"));
-  if (!stream) return Error{file, fmt::format("cannot be read: {}", std::strerror(errno))};
+  if (!stream) return Error{fmt::format("cannot be read: {}", std::strerror(errno)), {.file = file}};
   std::string text;
   std::array<char, 1 << 16> buffer;
   while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), stream.get())) {
     text.append(buffer.data(), got);
     if (text.size() > kLargestFile) {
-      return Error{file, fmt::format("is larger than {} MiB, too large for a config", kLargestFile >> 20)};
+      return Error{fmt::format("is larger than {} MiB, too large for a config", kLargestFile >> 20),
+                   {.file = file}};
     }
   }
-  if (std::ferror(stream.get())) return Error{file, fmt::format("cannot be read: {}", std::strerror(errno))};
+  if (std::ferror(stream.get()))
+    return Error{fmt::format("cannot be read: {}", std::strerror(errno)), {.file = file}};
   return text;
 }
 
@@ -139,7 +141,7 @@ Result<json> parse_file(const std::string& file) {
   } catch (const json::parse_error& error) {
     return syntax_error(file, text, error);
   } catch (const json::exception& error) {  // 1e999
-    return Error{file, "is no JSON: " + reason_of(error.what())};
+    return Error{"is no JSON: " + reason_of(error.what()), {.file = file}};
   }
 }
 

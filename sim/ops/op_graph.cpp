@@ -114,7 +114,7 @@ Result<OpGraph> OpGraph::build(const OpGraphSpec& spec,
   const bool self_loop =
       std::any_of(edges.begin(), edges.end(), [](const auto& e) { return e.first == e.second; });
   if (components != contraction.units.size() || self_loop) {
-    return Error{"", describe_cycle(find_cycle(graph, component), contraction, name_of)};
+    return Error{describe_cycle(find_cycle(graph, component), contraction, name_of)};
   }
 
   const std::vector<std::uint32_t> level = levelize(graph);

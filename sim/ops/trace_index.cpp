@@ -53,7 +53,6 @@ Result<OpTable> OpTable::build(const OpTrace& trace) {
     const auto worst = std::max_element(last_seq.begin(), last_seq.end()) - last_seq.begin();
     const auto& type = kOpTypes[static_cast<std::size_t>(worst) % kOpTypeCount];
     return Error{
-        "",
         fmt::format("seq_id {} of {} on stage {} in a trace of {} rows: seq_ids must count from 0 in every "
                     "step; number the ops of each step anew",
                     last_seq[static_cast<std::size_t>(worst)], type.name,
@@ -145,11 +144,10 @@ Status check_dense(const OpTrace& trace, const TraceIndex& index) {
   Presence presence(index, trace.size());
   for (std::size_t row = 0; row < trace.size(); ++row) {
     if (presence.mark(index.step_of_row[row], trace.dp_rank[row], index.op_of_row[row])) continue;
-    return Error{
-        "", fmt::format(
-                "{} is recorded twice in step {}, dp_rank {}; keep one row an op (were files given twice, "
-                "or two ranks of one worker recorded?)",
-                index.lane.ops[index.op_of_row[row]].name(), trace.step[row], trace.dp_rank[row])};
+    return Error{fmt::format(
+        "{} is recorded twice in step {}, dp_rank {}; keep one row an op (were files given twice, "
+        "or two ranks of one worker recorded?)",
+        index.lane.ops[index.op_of_row[row]].name(), trace.step[row], trace.dp_rank[row])};
   }
   if (presence.instances() == trace.size()) return Ok{};
   const std::size_t missing = presence.first_missing();
@@ -158,7 +156,6 @@ Status check_dense(const OpTrace& trace, const TraceIndex& index) {
   const auto dp = static_cast<std::size_t>(index.dp_size);
   const std::uint64_t lanes = index.steps.size() * dp;
   return Error{
-      "",
       fmt::format("not dense: {} is missing in step {}, dp_rank {}; {} of {} op instances are missing ({} "
                   "ops x {} lanes), every op must be recorded in every step and dp_rank",
                   index.lane.ops[missing % ops].name(), index.steps[lane / dp], lane % dp,
@@ -221,7 +218,7 @@ std::vector<std::string> index_warnings(const TraceIndex& index) {
 }
 
 Result<TraceIndex> index_trace(const OpTrace& trace) {
-  if (trace.size() == 0) return Error{"", "holds no ops"};
+  if (trace.size() == 0) return Error{"holds no ops"};
   GOODPUT_CHECK(std::find(trace.seq_id.begin(), trace.seq_id.end(), kUnset) == trace.seq_id.end(),
                 "rows without seq_id reached the index");
   TraceIndex index;

@@ -17,7 +17,7 @@ struct Term {
   std::string_view selector;  // the whole, for messages
 
   [[nodiscard]] Error error(std::string_view what) const {
-    return Error{"", fmt::format("selector {}: {}", in_quotes(selector), what)};
+    return Error{fmt::format("selector {}: {}", in_quotes(selector), what)};
   }
 };
 
@@ -109,13 +109,13 @@ Result<InstanceBox> select(const Recording& recording, std::string_view selector
   for (const std::string_view part : split(selector, '&')) {
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
-      return Error{"", fmt::format("selector {}: {} is not key=value, for example stage=3",
-                                   in_quotes(selector), in_quotes(part))};
+      return Error{fmt::format("selector {}: {} is not key=value, for example stage=3", in_quotes(selector),
+                               in_quotes(part))};
     }
     GOODPUT_TRY_STATUS(apply({part.substr(0, equals), part.substr(equals + 1), selector}, recording, box));
   }
   if (is_empty(box.ops) || is_empty(box.steps) || is_empty(box.dp_ranks)) {
-    return Error{"", fmt::format("selector {}: selects no op of this trace", in_quotes(selector))};
+    return Error{fmt::format("selector {}: selects no op of this trace", in_quotes(selector))};
   }
   return box;
 }

@@ -191,7 +191,7 @@ Result<WhatIf> WhatIfEngine::analyse() const {
   result.ideal_finish_s = ideal.finish_s.front();
   result.ideal_span_s = ideal.span_s.front();
   if (!(result.ideal_finish_s > 0)) {
-    return Error{"", "the ideal step takes no time: are the durations in seconds, and not all zero?"};
+    return Error{"the ideal step takes no time: are the durations in seconds, and not all zero?"};
   }
   attribute_blocking(result);
   const std::vector<double> ideal_finish(result.steps.size(), result.ideal_finish_s);

@@ -24,7 +24,8 @@ WorstWorker worst_worker(const Heatmap& heatmap) {
 
 Status check_heatmap_path(std::string_view final_path) {
   if (final_path.ends_with(".svg") || final_path.ends_with(".png")) return Ok{};
-  return Error{std::string(final_path), "a heat map is written as .svg or .png; name the file accordingly"};
+  return Error{"a heat map is written as .svg or .png; name the file accordingly",
+               {.file = std::string(final_path)}};
 }
 
 Status write_heatmap(const Heatmap& heatmap, const std::string& path, std::string_view final_path) {

@@ -90,7 +90,7 @@ Result<std::string> encode(const Canvas& canvas, int width, int height) {
   std::string bytes(PNG_IMAGE_PNG_SIZE_MAX(image), '\0');
   png_alloc_size_t size = bytes.size();
   if (png_image_write_to_memory(&image, bytes.data(), &size, 0, canvas.data(), 0, nullptr) == 0) {
-    return Error{"", fmt::format("cannot draw the heat map as PNG: {}", image.message)};
+    return Error{fmt::format("cannot draw the heat map as PNG: {}", image.message)};
   }
   bytes.resize(size);
   return bytes;
@@ -103,8 +103,8 @@ Result<std::string> heatmap_png(const Heatmap& heatmap) {
   const int width = figure.width * kPixelsPerUnit;
   const int height = figure.height * kPixelsPerUnit;
   if (static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * sizeof(Rgb) > kLargestPicture) {
-    return Error{"", fmt::format("{} x {} workers are too many for a PNG heat map; write .svg", heatmap.dp,
-                                 heatmap.pp)};
+    return Error{
+        fmt::format("{} x {} workers are too many for a PNG heat map; write .svg", heatmap.dp, heatmap.pp)};
   }
   Canvas canvas(width, height);
   for (const FigureBox& box : figure.boxes) {

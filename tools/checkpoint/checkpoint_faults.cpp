@@ -17,7 +17,7 @@ std::optional<Integer> whole_number(std::string_view text) {
 }
 
 Error not_a_fault(std::string_view text, std::string_view problem) {
-  return {"", fmt::format("--faults: {} {}", in_quotes(text), problem)};
+  return {fmt::format("--faults: {} {}", in_quotes(text), problem)};
 }
 
 Result<CheckpointFault> parse_fault(std::string_view text, std::int64_t steps, std::int32_t ranks) {

@@ -82,23 +82,22 @@ Status CheckpointRunOptions::check() const {
     if (!given_[i]) continue;
     const std::string_view wanted = problem(numbers()[i], *given_[i]);
     if (!wanted.empty())
-      return Error{"", fmt::format("--{} is {}, want {}", numbers()[i].name, *given_[i], wanted)};
+      return Error{fmt::format("--{} is {}, want {}", numbers()[i].name, *given_[i], wanted)};
     if (!interval_ && i != kTokens && i != kSkew)
-      return Error{"", fmt::format("--{} describes a run; say how often it saves with --interval STEPS",
-                                   numbers()[i].name)};
+      return Error{fmt::format("--{} describes a run; say how often it saves with --interval STEPS",
+                               numbers()[i].name)};
   }
   if (!interval_ && (!faults_.empty() || dynamic_k_)) {
-    return Error{"", fmt::format("--{} wants a run; say how often it saves with --interval STEPS",
-                                 dynamic_k_ ? "dynamic-k" : "faults")};
+    return Error{fmt::format("--{} wants a run; say how often it saves with --interval STEPS",
+                             dynamic_k_ ? "dynamic-k" : "faults")};
   }
   if (interval_ && (*interval_ < 1 || *interval_ > static_cast<std::int64_t>(kMostNumber)))
-    return Error{"", fmt::format("--interval is {}, want a whole number of steps from 1 to 1e9", *interval_)};
-  if (value(kPltLimit) > 1) return Error{"", "--plt-limit is a share, want a number from 0 to 1"};
-  if (value(kSkew) > 10)
-    return Error{"", fmt::format("--skew is {}, want a number from 0 to 10", value(kSkew))};
+    return Error{fmt::format("--interval is {}, want a whole number of steps from 1 to 1e9", *interval_)};
+  if (value(kPltLimit) > 1) return Error{"--plt-limit is a share, want a number from 0 to 1"};
+  if (value(kSkew) > 10) return Error{fmt::format("--skew is {}, want a number from 0 to 10", value(kSkew))};
   if (value(kForwardBackward) > value(kStep)) {
-    return Error{"", fmt::format("--forward-backward-s is {}, more than the step takes ({}, --step-s)",
-                                 value(kForwardBackward), value(kStep))};
+    return Error{fmt::format("--forward-backward-s is {}, more than the step takes ({}, --step-s)",
+                             value(kForwardBackward), value(kStep))};
   }
   return Ok{};
 }
@@ -107,7 +106,7 @@ Result<CheckpointedRun> CheckpointRunOptions::run(std::int32_t ranks) const {
   CheckpointedRun run;
   run.interval = interval_.value();
   run.steps = static_cast<std::int64_t>(value(kSteps));
-  GOODPUT_TRY(run.mode, choose<SaveMode>("--save", "save mode", save_, kSaveModeNames));
+  GOODPUT_TRY(run.mode, choose<SaveMode>("save", "save mode", save_, kSaveModeNames));
   GOODPUT_TRY(run.faults, parse_faults(faults_, run.steps, ranks));
   run.step = from_seconds(value(kStep));
   run.forward_backward = from_seconds(value(kForwardBackward));

@@ -70,7 +70,7 @@ class CheckpointCommand final : public Command {
     GOODPUT_TRY_STATUS(check_file_roles({model_path_}, {{"--json", context.options.json_path}}));
     GOODPUT_TRY(const AnyModel shape, read_any_model(model_path_));
     Result<CheckpointModel> table = checkpoint_model(shape);
-    if (!table) return Error{model_path_, table.error().what};
+    if (!table) return std::move(table).error().in_file(model_path_);
     GOODPUT_TRY(const PartialCheckpoint checkpoint, partial_checkpoint(*table));
     const ModuleBytes bytes = module_bytes(*table, static_cast<std::int32_t>(bytes_per_parameter_));
     GOODPUT_TRY(const CheckpointReport report, make_report(*table, bytes, checkpoint, context));
@@ -83,24 +83,24 @@ class CheckpointCommand final : public Command {
   // What the options say, of this model.
   [[nodiscard]] Result<PartialCheckpoint> partial_checkpoint(const CheckpointModel& model) const {
     PartialCheckpoint checkpoint;
-    GOODPUT_TRY(checkpoint.sharding, choose<Sharding>("--sharding", "sharding", sharding_, kShardingNames));
+    GOODPUT_TRY(checkpoint.sharding, choose<Sharding>("sharding", "sharding", sharding_, kShardingNames));
     GOODPUT_TRY(checkpoint.selection,
-                choose<ExpertSelection>("--selection", "selection", selection_, kExpertSelectionNames));
+                choose<ExpertSelection>("selection", "selection", selection_, kExpertSelectionNames));
     if (model.experts == 0) GOODPUT_TRY_STATUS(check_without_experts(model));
     GOODPUT_TRY(checkpoint.k.persist, k_of("--pec-k", pec_k_, model.experts, model));
     GOODPUT_TRY(checkpoint.k.snapshot, k_of("--snapshot-k", snapshot_k_, checkpoint.k.persist, model));
     if (checkpoint.k.snapshot < checkpoint.k.persist) {
-      return Error{
-          "", fmt::format("--snapshot-k is {}, but --pec-k {} go from there to storage; want {} to {}",
-                          checkpoint.k.snapshot, checkpoint.k.persist, checkpoint.k.persist, model.experts)};
+      return Error{fmt::format("--snapshot-k is {}, but --pec-k {} go from there to storage; want {} to {}",
+                               checkpoint.k.snapshot, checkpoint.k.persist, checkpoint.k.persist,
+                               model.experts)};
     }
     const std::int64_t ranks = ranks_.value_or(std::max(1, model.experts));
     if (ranks < 1 || ranks > kMostRanks)
-      return Error{"", fmt::format("--ranks is {}, want a whole number from 1 to {}", ranks, kMostRanks)};
+      return Error{fmt::format("--ranks is {}, want a whole number from 1 to {}", ranks, kMostRanks)};
     checkpoint.ranks = static_cast<std::int32_t>(ranks);
     if (bytes_per_parameter_ < 1 || bytes_per_parameter_ > kMostBytesPerParameter) {
-      return Error{"", fmt::format("--bytes-per-param is {}, want a whole number from 1 to {}",
-                                   bytes_per_parameter_, kMostBytesPerParameter)};
+      return Error{fmt::format("--bytes-per-param is {}, want a whole number from 1 to {}",
+                               bytes_per_parameter_, kMostBytesPerParameter)};
     }
     return checkpoint;
   }
@@ -113,8 +113,8 @@ class CheckpointCommand final : public Command {
                                                          {"--skew", options_.has_skew()}};
     for (const auto& [option, is_given] : options) {
       if (is_given)
-        return Error{model_path_,
-                     fmt::format("{} has no experts to choose from; leave {} out", model.name, option)};
+        return Error{fmt::format("{} has no experts to choose from; leave {} out", model.name, option),
+                     {.file = model_path_}};
     }
     return Ok{};
   }
@@ -123,8 +123,8 @@ class CheckpointCommand final : public Command {
                                                  std::int32_t preset, const CheckpointModel& model) {
     if (!given) return preset;
     if (*given < 1 || *given > model.experts) {
-      return Error{"", fmt::format("{} is {}, but an MoE layer of {} has {} experts; want 1 to {}", option,
-                                   *given, model.name, model.experts, model.experts)};
+      return Error{fmt::format("{} is {}, but an MoE layer of {} has {} experts; want 1 to {}", option,
+                               *given, model.name, model.experts, model.experts)};
     }
     return static_cast<std::int32_t>(*given);
   }
@@ -135,8 +135,8 @@ class CheckpointCommand final : public Command {
                                                      const CommandContext& context) const {
     GOODPUT_TRY_STATUS(check_rotation(bytes, checkpoint));
     if (static_cast<double>(options_.tokens()) * model.top_k > 1e9)
-      return Error{"", fmt::format("--tokens is {}, which times top_k {} is above 1e9; lower it",
-                                   options_.tokens(), model.top_k)};
+      return Error{fmt::format("--tokens is {}, which times top_k {} is above 1e9; lower it",
+                               options_.tokens(), model.top_k)};
     const ExpertTokens tokens =
         expert_tokens(model, options_.tokens(), options_.skew(), context.options.seed);
     CheckpointReport report{model,

@@ -142,6 +142,13 @@ Command& chosen_command(const CommandLine& line) {
   throw InternalError("no command was parsed");
 }
 
+// On the command line an option is a flag: "top_k" is --top-k.
+std::string flag_of(std::string_view key) {
+  std::string flag = fmt::format("--{}", key);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
 int default_jobs() {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
@@ -167,9 +174,9 @@ ExitCode run_command_line(const std::vector<CommandInfo>& commands, const std::v
     return ExitCode::kBadInput;
   }
   Result<ExitCode> code = chosen_command(line).run(CommandContext{line.options, out, err, terminal});
-  if (code && !out.flush()) code = Error{"", "cannot write to stdout"};
+  if (code && !out.flush()) code = Error{"cannot write to stdout"};
   if (code) return *code;
-  err << "error: " << on_one_line(code.error().message()) << '\n';
+  err << "error: " << on_one_line(code.error().message(flag_of)) << '\n';
   return ExitCode::kBadInput;
 }
 

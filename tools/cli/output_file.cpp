@@ -74,7 +74,7 @@ class TemporaryFile {
 
   Status rename_to(const std::string& target) {
     if (std::rename(path_.c_str(), target.c_str()) != 0) {
-      return Error{target, fmt::format("cannot write: {}", std::strerror(errno))};
+      return Error{fmt::format("cannot write: {}", std::strerror(errno)), {.file = target}};
     }
     renamed_ = true;
     return Ok{};
@@ -95,9 +95,10 @@ Result<std::string> create_beside(const std::string& target) {
       close(file);
       return path;
     }
-    if (errno != EEXIST) return Error{target, fmt::format("cannot write: {}", std::strerror(errno))};
+    if (errno != EEXIST)
+      return Error{fmt::format("cannot write: {}", std::strerror(errno)), {.file = target}};
   }
-  return Error{target, "cannot write: too many temporary files beside it"};
+  return Error{"cannot write: too many temporary files beside it", {.file = target}};
 }
 
 bool is_same_file(const std::string& a, const std::string& b) {
@@ -114,7 +115,7 @@ bool is_same_file(const std::string& a, const std::string& b) {
 Status write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno != EINTR) return Error{"", fmt::format("cannot write: {}", std::strerror(errno))};
+    if (count < 0 && errno != EINTR) return Error{fmt::format("cannot write: {}", std::strerror(errno))};
     if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
   }
   return Ok{};
@@ -126,7 +127,7 @@ Status write_file_atomically(const std::string& path,
                              const std::function<Status(const std::string&)>& write) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
-  if (std::filesystem::is_directory(status)) return Error{path, "is a directory; name a file"};
+  if (std::filesystem::is_directory(status)) return Error{"is a directory; name a file", {.file = path}};
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return write(path);
   // A symbolic link stays one: the file it points to is what is replaced.
   const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, ignored);
@@ -137,8 +138,8 @@ Status write_file_atomically(const std::string& path,
   held.reset();
   if (Status written = write(temporary.path()); !written) {
     Error error = std::move(written).error();
-    return Error{error.where == temporary.path() ? path : error.where,
-                 error.what};  // people know only `path`
+    if (error.where.file == temporary.path()) error.where.file = path;  // people know only this one
+    return error;
   }
   return temporary.rename_to(target);
 }
@@ -146,11 +147,11 @@ Status write_file_atomically(const std::string& path,
 Status write_text_atomically(const std::string& path, std::string_view text) {
   return write_file_atomically(path, [&](const std::string& temporary) -> Status {
     const int file = open(temporary.c_str(), O_WRONLY | O_CLOEXEC);
-    if (file < 0) return Error{path, fmt::format("cannot write: {}", std::strerror(errno))};
+    if (file < 0) return Error{fmt::format("cannot write: {}", std::strerror(errno)), {.file = path}};
     Status written = write_all(file, text);
     if (close(file) != 0 && written)
-      return Error{path, fmt::format("cannot write: {}", std::strerror(errno))};
-    if (!written) return Error{path, written.error().what};
+      return Error{fmt::format("cannot write: {}", std::strerror(errno)), {.file = path}};
+    if (!written) return written.error().in_file(path);
     return Ok{};
   });
 }
@@ -161,15 +162,14 @@ Status check_file_roles(const std::vector<std::string>& inputs, const std::vecto
     if (output.path.empty()) continue;
     for (const std::string& input : inputs) {
       if (is_same_file(input, output.path)) {
-        return Error{output.path,
-                     fmt::format("is both input and output ({}); name another output file", output.option)};
+        return Error{fmt::format("is both input and output ({}); name another output file", output.option),
+                     {.file = output.path}};
       }
     }
     for (std::size_t k = 0; k < i; ++k) {
       if (outputs[k].path.empty() || !is_same_file(outputs[k].path, output.path)) continue;
-      return Error{
-          output.path == "-" ? "stdout" : output.path,
-          fmt::format("is to take both {} and {}; name two files", outputs[k].option, output.option)};
+      return Error{fmt::format("is to take both {} and {}; name two files", outputs[k].option, output.option),
+                   {.file = output.path == "-" ? "stdout" : output.path}};
     }
   }
   return Ok{};

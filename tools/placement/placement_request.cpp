@@ -27,8 +27,8 @@ Result<std::vector<std::int64_t>> parse_whole_numbers(std::string_view option, c
     const auto [parsed, failed] = std::from_chars(at, comma, number);
     const std::string_view entry(at, static_cast<std::size_t>(comma - at));
     if (failed != std::errc{} || parsed != comma || number < 0) {
-      return Error{"", fmt::format("{}: entry {} is {}, want a whole number of at least 0 and below 2^63",
-                                   option, numbers.size(), in_quotes(entry))};
+      return Error{fmt::format("{}: entry {} is {}, want a whole number of at least 0 and below 2^63", option,
+                               numbers.size(), in_quotes(entry))};
     }
     numbers.push_back(number);
     if (comma == end) return numbers;
@@ -38,7 +38,7 @@ Result<std::vector<std::int64_t>> parse_whole_numbers(std::string_view option, c
 
 Result<std::int32_t> parse_size(std::string_view option, std::int64_t value) {
   if (value >= 1 && value <= kMaxSize) return static_cast<std::int32_t>(value);
-  return Error{"", fmt::format("{} is {}, want a whole number from 1 to {}", option, value, kMaxSize)};
+  return Error{fmt::format("{} is {}, want a whole number from 1 to {}", option, value, kMaxSize)};
 }
 
 std::vector<std::int32_t> first_numbers(std::size_t count) {
@@ -49,7 +49,7 @@ std::vector<std::int32_t> first_numbers(std::size_t count) {
 
 Status check_experts(const PlacementOptions& options, std::size_t experts, std::string_view source) {
   if (!options.experts || *options.experts == static_cast<std::int64_t>(experts)) return Ok{};
-  return Error{"", fmt::format("--experts is {}, but {} has {}", *options.experts, source, experts)};
+  return Error{fmt::format("--experts is {}, but {} has {}", *options.experts, source, experts)};
 }
 
 // ---- Where the layers come from.
@@ -59,7 +59,7 @@ Result<std::vector<RequestedLayer>> given_replicas(const PlacementOptions& optio
   GOODPUT_TRY_STATUS(check_experts(options, numbers.size(), "--replicas"));
   RequestedLayer layer{0, first_numbers(numbers.size()), {}, {}};
   for (const std::int64_t number : numbers) {
-    if (number > kMaxSize) return Error{"", fmt::format("--replicas: {} are more than {}", number, kMaxSize)};
+    if (number > kMaxSize) return Error{fmt::format("--replicas: {} are more than {}", number, kMaxSize)};
     layer.replicas.push_back(static_cast<std::int32_t>(number));
   }
   return std::vector{std::move(layer)};
@@ -73,8 +73,7 @@ Result<std::vector<RequestedLayer>> listed_loads(const PlacementOptions& options
 
 Result<std::vector<RequestedLayer>> even_loads(const PlacementOptions& options) {
   if (!options.experts) {
-    return Error{"",
-                 "say what to place: --loads FILE or LIST, --replicas LIST, or --experts E that are alike"};
+    return Error{"say what to place: --loads FILE or LIST, --replicas LIST, or --experts E that are alike"};
   }
   GOODPUT_TRY(const std::int32_t experts, parse_size("--experts", *options.experts));
   const auto count = static_cast<std::size_t>(experts);
@@ -93,7 +92,7 @@ Result<std::size_t> find_iteration(const RoutingTrace& trace, const PlacementOpt
   }
   const std::int64_t first = trace.iterations().front();
   if (*options.iteration < first) {
-    return Error{"", fmt::format("--iteration is {}, but the trace begins at {}", *options.iteration, first)};
+    return Error{fmt::format("--iteration is {}, but the trace begins at {}", *options.iteration, first)};
   }
   const std::size_t at = trace.index_at(*options.iteration);
   if (trace.iterations()[at] != *options.iteration) {
@@ -110,8 +109,8 @@ Result<std::vector<RequestedLayer>> traced_loads(const PlacementOptions& options
   GOODPUT_TRY(const std::vector<std::size_t> layers, find_layers(trace, options.layers));
   const std::int64_t top = options.top.value_or(trace.experts());
   if (top < 1 || top > trace.experts()) {
-    return Error{"", fmt::format("--top is {}, want a number from 1 to {}, the experts of a layer", top,
-                                 trace.experts())};
+    return Error{
+        fmt::format("--top is {}, want a number from 1 to {}, the experts of a layer", top, trace.experts())};
   }
   GOODPUT_TRY_STATUS(
       check_experts(options, static_cast<std::size_t>(top), options.top ? "--top" : options.loads));
@@ -127,7 +126,7 @@ Result<std::vector<RequestedLayer>> traced_loads(const PlacementOptions& options
 
 Status check_sources(const PlacementOptions& options) {
   if (!options.loads.empty() && !options.replicas.empty()) {
-    return Error{"", "--replicas says what --loads would decide; leave one out"};
+    return Error{"--replicas says what --loads would decide; leave one out"};
   }
   const bool from_trace = !options.loads.empty() && !is_number_list(options.loads);
   if (from_trace) return Ok{};
@@ -135,19 +134,18 @@ Status check_sources(const PlacementOptions& options) {
                                                          {"--layers", !options.layers.empty()},
                                                          {"--top", options.top.has_value()}};
   for (const auto& [option, given] : of_traces) {
-    if (given)
-      return Error{"", fmt::format("{} chooses from a routing trace; name one with --loads", option)};
+    if (given) return Error{fmt::format("{} chooses from a routing trace; name one with --loads", option)};
   }
   return Ok{};
 }
 
 Result<std::vector<std::int32_t>> parse_failures(const PlacementOptions& options, std::int32_t nodes) {
   Result<std::vector<NumberRange>> ranges = parse_number_ranges(options.failures);
-  if (!ranges) return Error{"", "--failures: " + ranges.error().what};
+  if (!ranges) return ranges.error().of_option("failures");
   std::vector<std::int32_t> failures;
   for (const NumberRange& range : *ranges) {
     if (range.first > nodes) {
-      return Error{"", fmt::format("--failures: {} nodes cannot fail of {}", range.first, nodes)};
+      return Error{fmt::format("--failures: {} nodes cannot fail of {}", range.first, nodes)};
     }
     for (std::int64_t k = range.first; k <= std::min<std::int64_t>(range.last, nodes); ++k) {
       failures.push_back(static_cast<std::int32_t>(k));

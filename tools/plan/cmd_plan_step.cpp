@@ -28,7 +28,7 @@ namespace {
 Result<Granularity> find_granularity(const std::string& name) {
   if (name == "layers") return Granularity::kLayers;
   if (name == "ops") return Granularity::kOps;
-  return Error{"", fmt::format("--granularity is {}, want \"layers\" or \"ops\"", in_quotes(name))};
+  return Error{fmt::format("--granularity is {}, want \"layers\" or \"ops\"", in_quotes(name))};
 }
 
 class PlanStepCommand final : public Command {
@@ -77,12 +77,12 @@ class PlanStepCommand final : public Command {
 
  private:
   [[nodiscard]] Status check_options() const {
-    if (timeline_path_ == "-") return Error{"", "--timeline wants a file, not stdout"};
+    if (timeline_path_ == "-") return Error{"--timeline wants a file, not stdout"};
     if (!batch_path_.empty() && !timeline_path_.empty()) {
-      return Error{"", "--timeline shows one step; leave it out with --batch"};
+      return Error{"--timeline shows one step; leave it out with --batch"};
     }
     if (!batch_path_.empty() && contention_) {
-      return Error{"", "--contention looks at one step; leave it out with --batch"};
+      return Error{"--contention looks at one step; leave it out with --batch"};
     }
     return Ok{};
   }

@@ -93,21 +93,21 @@ std::string_view trimmed(std::string_view text) {
 
 using Positions = std::array<std::size_t, kColumns.size()>;
 
-Result<Positions> find_columns(const std::vector<std::string>& header, const std::string& where) {
+Result<Positions> find_columns(const std::vector<std::string>& header, const Where& where) {
   std::vector<std::string_view> names;
   for (const std::string& cell : header) names.push_back(trimmed(cell));
   if (std::find(names.begin(), names.end(), kPredicted) != names.end())
-    return Error{where, fmt::format("has a column {} already; remove it", kPredicted)};
+    return Error{fmt::format("has a column {} already; remove it", kPredicted), where};
   Positions positions{};
   for (std::size_t i = 0; i < kColumns.size(); ++i) {
     const std::string_view wanted = kColumns[i].name;
     const auto found = std::find(names.begin(), names.end(), wanted);
     if (found == names.end()) {
       const std::string hint = did_you_mean(wanted, names);
-      return Error{where, fmt::format("no column {}{}", in_quotes(wanted), hint)};
+      return Error{fmt::format("no column {}{}", in_quotes(wanted), hint), where};
     }
     if (std::find(found + 1, names.end(), wanted) != names.end())
-      return Error{where, fmt::format("column {} is there twice", in_quotes(wanted))};
+      return Error{fmt::format("column {} is there twice", in_quotes(wanted)), where};
     positions[i] = static_cast<std::size_t>(found - names.begin());
   }
   return positions;
@@ -118,7 +118,7 @@ using Values = std::array<std::int32_t, kColumns.size()>;
 Result<Values> read_values(const std::vector<std::string>& cells, const Positions& positions,
                            std::size_t columns) {
   if (cells.size() != columns) {
-    return Error{"", fmt::format("{} cells, but the header has {}", cells.size(), columns)};
+    return Error{fmt::format("{} cells, but the header has {}", cells.size(), columns)};
   }
   Values values{};
   for (std::size_t i = 0; i < kColumns.size(); ++i) {
@@ -128,8 +128,7 @@ Result<Values> read_values(const std::vector<std::string>& cells, const Position
     const auto [end, problem] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     const bool is_number = problem == std::errc{} && end == cell.data() + cell.size();
     if (!is_number || !(value >= 1 && value <= most) || value != std::floor(value)) {
-      return Error{"",
-                   fmt::format("{} is {}, want a whole number from 1 to {}", name, in_quotes(cell), most)};
+      return Error{fmt::format("{} is {}, want a whole number from 1 to {}", name, in_quotes(cell), most)};
     }
     values[i] = static_cast<std::int32_t>(value);
   }
@@ -140,15 +139,14 @@ Status set_model(ModelShape& model, const Values& values) {
   const std::int32_t hidden = values[kHidden];
   const std::int32_t heads = values[kHeads];
   if (!model.latent && hidden % heads != 0)
-    return Error{"", fmt::format("hidden size {} is not divisible by {} attention heads", hidden, heads)};
+    return Error{fmt::format("hidden size {} is not divisible by {} attention heads", hidden, heads)};
   model.hidden = hidden;
   model.ffn = 4 * hidden;
   model.heads = heads;
   model.kv_heads = model.head_dim = 0;  // derived anew
   model.layers = values[kLayers];
   if (model.learned_positions > 0) model.learned_positions = values[kSequence];
-  if (const Status finished = config_finish(model); !finished)
-    return Error{"/model" + finished.error().where, finished.error().what};
+  if (const Status finished = config_finish(model); !finished) return finished.error().inside("/model");
   return Ok{};
 }
 
@@ -162,8 +160,8 @@ Status set_parallel(TrainingPlan& plan, const Values& values) {
   parallel.pp = values[kPp];
   const double gpus = static_cast<double>(parallel.dp) * parallel.pp * parallel.tp * parallel.cp;
   if (gpus != values[kGpus]) {
-    return Error{"", fmt::format("# GPUs is {}, but tensor x data x {}pipeline parallelism is {:.0f}",
-                                 values[kGpus], parallel.cp > 1 ? "context x " : "", gpus)};
+    return Error{fmt::format("# GPUs is {}, but tensor x data x {}pipeline parallelism is {:.0f}",
+                             values[kGpus], parallel.cp > 1 ? "context x " : "", gpus)};
   }
   const std::int32_t per_node = plan.cluster.gpus_per_node;
   plan.cluster.nodes = std::max(plan.cluster.nodes, (values[kGpus] - 1) / per_node + 1);
@@ -207,7 +205,7 @@ class BatchPredictor {
       : base_(base), cost_(cost), granularity_(granularity), seed_(seed) {}
 
   // The header of the rows. Fails on a column that is not there.
-  Status read_header(std::string_view row, const std::string& where) {
+  Status read_header(std::string_view row, const Where& where) {
     const std::vector<std::string> header = split(row);
     GOODPUT_TRY(positions_, find_columns(header, where));
     columns_ = header.size();
@@ -243,7 +241,7 @@ Result<BatchResult> predict_rows(const TrainingPlan& base, const std::string& pa
   if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
   BatchPredictor predictor(base, *cost, granularity, seed);
   const std::string_view header = take_row(rest);
-  GOODPUT_TRY_STATUS(predictor.read_header(header, path + ":1"));
+  GOODPUT_TRY_STATUS(predictor.read_header(header, {.file = path, .position = Position::line(1)}));
   BatchResult result;
   result.csv = fmt::format("{},{}\n", header, kPredicted);
   auto line = 1 + std::count(text.begin(), text.end() - static_cast<std::ptrdiff_t>(rest.size()), '\n');
@@ -260,7 +258,9 @@ Result<BatchResult> predict_rows(const TrainingPlan& base, const std::string& pa
       result.csv += fmt::format("{},\n", row);
       result.rows.push_back({static_cast<std::size_t>(first_line), std::nullopt});
       result.errors.push_back(
-          Error{fmt::format("{}:{}", path, first_line), predicted.error().message()}.message());
+          Error{predicted.error().message(),
+                {.file = path, .position = Position::line(static_cast<std::uint64_t>(first_line))}}
+              .message());
     }
   }
   result.tier = predictor.tier();

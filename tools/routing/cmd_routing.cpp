@@ -53,7 +53,7 @@ Result<RoutingQuestion> make_question(const RoutingTrace& trace, const InfoOptio
   if (!options.top) return question;
   if (*options.top < 1 || *options.top > trace.experts()) {
     return Error{
-        "", fmt::format("--top wants a whole number from 1 to {}, the experts of a layer", trace.experts())};
+        fmt::format("--top wants a whole number from 1 to {}, the experts of a layer", trace.experts())};
   }
   question.top = static_cast<std::size_t>(*options.top);
   return question;
@@ -99,11 +99,11 @@ Result<RoutingFormat> output_format(const SynthOptions& options) {
   const std::string name = options.to.empty() && options.out_path == "-" ? "wide_csv" : options.to;
   if (!name.empty()) {
     Result<RoutingFormat> format = find_writable_format(routing_formats(), "routing trace", name);
-    if (!format) return error_of("--to", format.error());
+    if (!format) return format.error().of_option("to");
     return format;
   }
   Result<RoutingFormat> format = format_of_extension(routing_formats(), options.out_path);
-  if (!format) return Error{format.error().where, format.error().what + " or give --to"};
+  if (!format) return Error{format.error().what + " or give --to", format.error().where};
   return format;
 }
 
@@ -112,7 +112,7 @@ Status replace(Integer& value, const std::optional<std::int64_t>& option, std::s
                std::int64_t most) {
   if (!option) return Ok{};
   if (*option < 1 || *option > most) {
-    return Error{"", fmt::format("{} wants a whole number from 1 to {}", name, most)};
+    return Error{fmt::format("{} wants a whole number from 1 to {}", name, most)};
   }
   value = static_cast<Integer>(*option);
   return Ok{};
@@ -127,7 +127,7 @@ Result<RoutingModel> read_model(const SynthOptions& options) {
   GOODPUT_TRY_STATUS(replace(model.interval, options.interval, "--interval", kMostIterations));
   GOODPUT_TRY_STATUS(replace(model.iterations, options.iterations, "--iterations", kMostIterations));
   if (const Status fits = config_finish(model); !fits) {
-    return Error{options.config_path + " " + fits.error().where, fits.error().what};
+    return fits.error().in_file(options.config_path);
   }
   return model;
 }

@@ -11,8 +11,9 @@ namespace goodput {
 namespace {
 
 Error no_layers(const RoutingTrace& trace, const std::string& list) {
-  return {"", fmt::format("--layers: no layer {}; the trace has {} layers from {} to {}", list,
-                          trace.layers().size(), trace.layers().front(), trace.layers().back())};
+  return Error{fmt::format("no layer {}; the trace has {} layers from {} to {}", list, trace.layers().size(),
+                           trace.layers().front(), trace.layers().back())}
+      .of_option("layers");
 }
 
 }  // namespace
@@ -24,7 +25,7 @@ Result<std::vector<std::size_t>> find_layers(const RoutingTrace& trace, const st
     return layers;
   }
   Result<std::vector<NumberRange>> ranges = parse_number_ranges(list);
-  if (!ranges) return Error{"", "--layers: " + ranges.error().what};
+  if (!ranges) return std::move(ranges).error().of_option("layers");
   for (std::size_t l = 0; l < trace.layers().size(); ++l) {
     const std::int64_t layer = trace.layers()[l];
     const auto has_layer = [layer](const NumberRange& range) {

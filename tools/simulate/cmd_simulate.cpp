@@ -36,8 +36,8 @@ Result<std::vector<ScenarioChange>> parse_changes(const std::vector<std::string>
   for (const std::string& text : texts) {
     const auto equals = text.find('=');
     if (equals == std::string::npos) {
-      return Error{"", fmt::format("--set {}: want POINTER=VALUE, for example --set /failures/every_s=600",
-                                   on_one_line(text))};
+      return Error{fmt::format("--set {}: want POINTER=VALUE, for example --set /failures/every_s=600",
+                               on_one_line(text))};
     }
     changes.push_back({text.substr(0, equals), text.substr(equals + 1)});
   }
@@ -51,8 +51,8 @@ Status select_policies(const std::vector<std::string>& names, Scenario& scenario
   for (const ScenarioPolicy& policy : scenario.policies) known.push_back(policy.name);
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return Error{"", fmt::format("--policy: {} has no policy {}{}; it has {}", scenario.file, in_quotes(name),
-                                 did_you_mean(name, known), fmt::join(known, ", "))};
+    return Error{fmt::format("--policy: {} has no policy {}{}; it has {}", scenario.file, in_quotes(name),
+                             did_you_mean(name, known), fmt::join(known, ", "))};
   }
   std::erase_if(scenario.policies, [&names](const ScenarioPolicy& policy) {
     return std::find(names.begin(), names.end(), policy.name) == names.end();
@@ -98,11 +98,11 @@ class SimulateCommand final : public Command {
 
  private:
   [[nodiscard]] Status check_options() const {
-    if (timeline_path_ == "-") return Error{"", "--timeline wants a file, not stdout"};
+    if (timeline_path_ == "-") return Error{"--timeline wants a file, not stdout"};
     if (throughput_path_.empty() || throughput_path_.ends_with(".csv") || throughput_path_.ends_with(".svg"))
       return Ok{};
-    return Error{"", fmt::format("--throughput {}: want a name that ends in .csv or .svg",
-                                 on_one_line(throughput_path_))};
+    return Error{
+        fmt::format("--throughput {}: want a name that ends in .csv or .svg", on_one_line(throughput_path_))};
   }
 
   // The scenario as the options have it.
@@ -112,8 +112,7 @@ class SimulateCommand final : public Command {
     GOODPUT_TRY_STATUS(select_policies(policies_, scenario));
     if (!trials_) return scenario;
     if (*trials_ < 1 || *trials_ > kMostTrials)
-      return Error{"",
-                   fmt::format("--trials is {}, want a whole number from 1 to {}", *trials_, kMostTrials)};
+      return Error{fmt::format("--trials is {}, want a whole number from 1 to {}", *trials_, kMostTrials)};
     scenario.trials = *trials_;
     return scenario;
   }

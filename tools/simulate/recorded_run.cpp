@@ -21,7 +21,7 @@ SimTime end_of(const JobLog& log) {
 Result<std::vector<NodeEvent>> events_until(SimTime end, const Scenario& scenario,
                                             const SimulationInputs& inputs, std::uint64_t seed) {
   auto failures = make_failure_model(scenario.failures, inputs.failures, seed, /*trial=*/0);
-  if (!failures) return Error{scenario.file + " /failures" + failures.error().where, failures.error().what};
+  if (!failures) return failures.error().inside("/failures").in_file(scenario.file);
   std::vector<NodeEvent> events;
   while (const std::optional<NodeEvent> event = (*failures)->next()) {
     if (event->time >= end && event->time > SimTime{}) break;

@@ -30,13 +30,13 @@ Result<ScenarioFile> choose_file(std::string_view scenario, std::string pointer,
   std::string what = fmt::format("no file {}", in_quotes(first));
   if (!named.empty() && !fallback.empty())
     what += fmt::format(", nor {} to fall back on", in_quotes(fallback));
-  return Error{fmt::format("{} {}", scenario, pointer), std::move(what)};
+  return Error{std::move(what), {.file = std::string(scenario), .pointer = std::move(pointer)}};
 }
 
 Result<std::uint64_t> hash_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string content{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return Error{path, "cannot be read"};
+  if (!file) return Error{"cannot be read", {.file = path}};
   Hash hash;
   hash.add(content);
   return hash.value();

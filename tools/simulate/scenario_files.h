@@ -19,7 +19,7 @@ struct ScenarioFile {
 };
 
 // `named` where there is such a file, else `fallback`; both as seen from here, either may be empty.
-// Error::where is `scenario` with the pointer.
+// Error::where is `pointer` in the file `scenario`.
 Result<ScenarioFile> choose_file(std::string_view scenario, std::string pointer, const std::string& named,
                                  const std::string& fallback);
 

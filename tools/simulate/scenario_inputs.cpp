@@ -24,12 +24,9 @@ std::string pointer_of(const Scenario& scenario, std::size_t model) {
 Result<SpotTrace> read_trace(const FailureFile& file, const std::string& path, const std::string& pointer) {
   Result<SpotTrace> trace = read_spot_trace(path, {file.polarity, file.meaning, {}});
   if (trace) return trace;
-  Error error = trace.error();
-  for (const std::string_view option : {"polarity", "meaning"}) {
-    if (error.what.find(fmt::format("--{} ", option)) == std::string::npos) continue;
-    error.what += fmt::format("; in a scenario that is {}/{}", pointer, option);
-    break;
-  }
+  Error error = std::move(trace).error();
+  if (!error.option.empty())
+    error.what += fmt::format("; in a scenario that is {}/{}", pointer, error.option);
   return error;
 }
 
@@ -37,7 +34,7 @@ Result<SpotTrace> read_trace(const FailureFile& file, const std::string& path, c
 Result<std::vector<double>> read_slowdowns(const std::string& path) {
   constexpr std::string_view kKey = "slowdown_by_worker";
   const auto error = [&](std::string what) {
-    return Error{fmt::format("{} /{}", path, kKey), std::move(what)};
+    return Error{std::move(what), {.file = path, .pointer = fmt::format("/{}", kKey)}};
   };
   GOODPUT_TRY(const nlohmann::json result, config::parse_file(path));
   const auto workers = result.is_object() ? result.find(kKey) : result.end();

@@ -23,8 +23,8 @@ std::int32_t count_moe_layers(const ModelShape& model) {
   return layers;
 }
 
-Error at_routing(const Scenario& scenario, std::string_view key, const std::string& what) {
-  return {fmt::format("{} /routing{}", scenario.file, key), what};
+Error at_routing(const Scenario& scenario, std::string_view key, std::string what) {
+  return {std::move(what), {.file = scenario.file, .pointer = fmt::format("/routing{}", key)}};
 }
 
 // Positions in the trace, one a MoE layer of the job.
@@ -32,11 +32,7 @@ Result<std::vector<std::size_t>> select_layers(const Scenario& scenario, const R
   const auto wanted = static_cast<std::size_t>(count_moe_layers(scenario.plan.model));
   const std::string& list = scenario.routing->layers;
   Result<std::vector<std::size_t>> layers = find_layers(trace, list);
-  if (!layers) {
-    const std::string& what = layers.error().what;
-    constexpr std::string_view kOption = "--layers: ";  // of commands where it is one
-    return at_routing(scenario, "/layers", what.starts_with(kOption) ? what.substr(kOption.size()) : what);
-  }
+  if (!layers) return at_routing(scenario, "/layers", layers.error().what);
   if (list.empty()) layers->resize(std::min(layers->size(), wanted));
   if (layers->size() == wanted) return layers;
   return at_routing(scenario, "/layers",
@@ -62,8 +58,7 @@ Result<RoutingTrace> synthesized(const std::string& path, const ModelShape& job,
     model.experts = job.moe->experts;
     model.top_k = job.moe->top_k;
   }
-  if (const Status fits = config_finish(model); !fits)
-    return Error{path + " " + fits.error().where, fits.error().what};
+  if (const Status fits = config_finish(model); !fits) return fits.error().in_file(path);
   return synthesize_routing(model, seed);
 }
 

@@ -56,10 +56,10 @@ class SynthCommand final : public Command {
   [[nodiscard]] Status check_options() const {
     for (const OutputPath& file : {OutputPath{"--out", out_path_}, OutputPath{"--truth", truth_path_},
                                    OutputPath{"--meta-out", metadata_path_}}) {
-      if (file.path == "-") return Error{"", fmt::format("{} wants a file, not stdout", file.option)};
+      if (file.path == "-") return Error{fmt::format("{} wants a file, not stdout", file.option)};
     }
     if (steps_ && (*steps_ < 1 || *steps_ > 1'000'000)) {
-      return Error{"", "--steps wants a whole number from 1 to 1000000"};
+      return Error{"--steps wants a whole number from 1 to 1000000"};
     }
     return Ok{};
   }
@@ -93,9 +93,8 @@ class SynthCommand final : public Command {
 
   // A pointer into the stragglers gets the file they stand in.
   [[nodiscard]] Error in_file(const Error& error) const {
-    if (error.where.empty()) return {plan_path_, error.what};
-    const std::string& file = stragglers_path_.empty() ? plan_path_ : stragglers_path_;
-    return {file + " /stragglers" + error.where, error.what};
+    if (error.where.empty()) return error.in_file(plan_path_);
+    return error.inside("/stragglers").in_file(stragglers_path_.empty() ? plan_path_ : stragglers_path_);
   }
 
   // Nothing gets its name before everything was written.

@@ -122,7 +122,7 @@ Status check_format_name(const std::string& name) {
   std::vector<std::string_view> known = names_of(op_trace_formats());
   for (const SpotFormat& format : spot_formats()) known.push_back(format.name);
   const Result<std::size_t> found = index_of_name(known, "trace format", name);
-  if (!found) return error_of("--format", found.error());
+  if (!found) return found.error().of_option("format");
   return Ok{};
 }
 

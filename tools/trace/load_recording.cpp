@@ -19,13 +19,13 @@ Result<std::vector<std::uint32_t>> select_steps(const std::vector<std::int64_t>&
   std::vector<NumberRange> ranges;
   if (!list.empty()) {
     Result<std::vector<NumberRange>> parsed = parse_number_ranges(list);
-    if (!parsed) return Error{"", "--steps: " + parsed.error().what};
+    if (!parsed) return std::move(parsed).error().of_option("steps");
     ranges = *std::move(parsed);
   }
   for (const NumberRange& range : ranges) {
     if (range.first == range.last && !std::binary_search(steps.begin(), steps.end(), range.first)) {
-      return Error{"", fmt::format("step {} is not in the trace; it has {} steps from {} to {}", range.first,
-                                   steps.size(), steps.front(), steps.back())};
+      return Error{fmt::format("step {} is not in the trace; it has {} steps from {} to {}", range.first,
+                               steps.size(), steps.front(), steps.back())};
     }
   }
   for (std::uint32_t i = 0; i < steps.size(); ++i) {
@@ -35,17 +35,16 @@ Result<std::vector<std::uint32_t>> select_steps(const std::vector<std::int64_t>&
     if (list.empty() || named) selected.push_back(i);
   }
   if (selected.empty()) {
-    return Error{"", fmt::format("no step of the trace is in {}; it has {} steps from {} to {}", list,
-                                 steps.size(), steps.front(), steps.back())};
+    return Error{fmt::format("no step of the trace is in {}; it has {} steps from {} to {}", list,
+                             steps.size(), steps.front(), steps.back())};
   }
   return selected;
 }
 
 // Errors of the trace as a whole name its files.
 Error in_files(const std::vector<std::string>& paths, Error error) {
-  if (!error.where.empty()) return error;
   const std::string others = paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "";
-  return {paths.front() + others, std::move(error.what)};
+  return std::move(error).in_file(paths.front() + others);
 }
 
 }  // namespace

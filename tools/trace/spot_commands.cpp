@@ -33,10 +33,10 @@ std::string_view name_of(SpotPolarity polarity) {
 
 Result<SpotTrace> read_one(const TraceFiles& files, const SpotWords& words) {
   if (files.paths.size() > 1)
-    return Error{files.paths[1],
-                 fmt::format("{} is a spot trace, which is one file; give one at a time", files.paths[0])};
+    return Error{fmt::format("{} is a spot trace, which is one file; give one at a time", files.paths[0]),
+                 {.file = files.paths[1]}};
   if (!files.metadata_path.empty())
-    return Error{"", fmt::format("--meta: {} is a spot trace, which has no job", files.paths[0])};
+    return Error{fmt::format("--meta: {} is a spot trace, which has no job", files.paths[0])};
   GOODPUT_TRY(SpotOptions options, spot_options(words));
   options.format = files.format;
   return read_spot_trace(files.paths[0], options);
@@ -93,13 +93,14 @@ ordered_json info_json(const SpotTrace& trace, const SpotSummary& summary, const
 Result<SpotFormat> output_format(const SpotTrace& trace, const std::string& to, const std::string& output) {
   const std::string wanted = !to.empty() ? to : trace.has_names() ? "events_csv" : "counts_csv";
   Result<SpotFormat> format = find_writable_format(spot_formats(), "spot trace", wanted);
-  if (!format) return error_of("--to", format.error());
+  if (!format) return format.error().of_option("to");
   const bool is_known = std::any_of(format->extensions.begin(), format->extensions.end(),
                                     [&](std::string_view extension) { return output.ends_with(extension); });
   if (!to.empty() || is_known) return format;
-  return Error{output, fmt::format("{} is a spot trace, which is written as .csv or .csv.gz; end the name in "
-                                   "one of them or give --to {}",
-                                   trace.file, fmt::join(names_of(writable_formats(spot_formats())), "|"))};
+  return Error{fmt::format("{} is a spot trace, which is written as .csv or .csv.gz; end the name in "
+                           "one of them or give --to {}",
+                           trace.file, fmt::join(names_of(writable_formats(spot_formats())), "|")),
+               {.file = output}};
 }
 
 Status write_spot_trace(const SpotTrace& trace, const SpotFormat& format, const std::string& path) {
@@ -122,11 +123,10 @@ Result<SpotOptions> spot_options(const SpotWords& words) {
   SpotOptions options;
   if (!words.polarity.empty()) {
     GOODPUT_TRY(options.polarity,
-                choose<SpotPolarity>("--polarity", "polarity", words.polarity, kSpotPolarityNames));
+                choose<SpotPolarity>("polarity", "polarity", words.polarity, kSpotPolarityNames));
   }
   if (!words.meaning.empty()) {
-    GOODPUT_TRY(options.meaning,
-                choose<SpotMeaning>("--meaning", "meaning", words.meaning, kSpotMeaningNames));
+    GOODPUT_TRY(options.meaning, choose<SpotMeaning>("meaning", "meaning", words.meaning, kSpotMeaningNames));
   }
   return options;
 }

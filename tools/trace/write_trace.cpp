@@ -9,11 +9,11 @@ namespace goodput {
 Result<OpTraceFormat> output_format(const std::string& path, const std::string& name) {
   if (!name.empty()) {
     Result<OpTraceFormat> format = find_writable_format(op_trace_formats(), "op trace", name);
-    if (!format) return error_of("--to", format.error());
+    if (!format) return format.error().of_option("to");
     return format;
   }
   Result<OpTraceFormat> format = format_of_extension(op_trace_formats(), path);
-  if (!format) return Error{format.error().where, format.error().what + " or give --to"};
+  if (!format) return Error{format.error().what + " or give --to", format.error().where};
   return format;
 }
 

@@ -84,7 +84,7 @@ class WhatIfCommand final : public Command {
     const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs)};
     const WhatIfEngine engine(loaded.graph, loaded.recording, options);
     Result<WhatIf> analysed = engine.analyse();
-    if (!analysed) return Error{load_.files.paths.front(), analysed.error().what};
+    if (!analysed) return std::move(analysed).error().in_file(load_.files.paths.front());
     const WhatIf& result = *analysed;
     GOODPUT_TRY(const std::vector<Intervention> interventions,
                 intervene(engine, loaded.recording, result, fix_, keep_));
@@ -100,11 +100,11 @@ class WhatIfCommand final : public Command {
  private:
   [[nodiscard]] Status check_options(const CommandContext& context) const {
     if (!(threshold_ >= 0 && std::isfinite(threshold_))) {
-      return Error{"", "--decompose-threshold wants a number from 0 on, for example 1.03"};
+      return Error{"--decompose-threshold wants a number from 0 on, for example 1.03"};
     }
     for (const OutputPath& file :
          {OutputPath{"--timeline", paths_.timeline}, OutputPath{"--ideal-timeline", paths_.ideal_timeline}}) {
-      if (file.path == "-") return Error{"", fmt::format("{} wants a file, not stdout", file.option)};
+      if (file.path == "-") return Error{fmt::format("{} wants a file, not stdout", file.option)};
     }
     if (!paths_.heatmap.empty()) GOODPUT_TRY_STATUS(check_heatmap_path(paths_.heatmap));
     return check_file_roles(input_files(load_.files), {{"--json", context.options.json_path},

@@ -19,8 +19,8 @@ gzFile as_gz(void* file) {
 }
 
 Error write_error(const std::string& path, int error_number) {
-  return {path,
-          fmt::format("cannot write: {}", error_number == 0 ? "unknown error" : std::strerror(error_number))};
+  return {fmt::format("cannot write: {}", error_number == 0 ? "unknown error" : std::strerror(error_number)),
+          {.file = path}};
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class ByteSource::File {
     do {
       count = ::read(descriptor_, buffer_.data(), kReadBytes);
     } while (count < 0 && errno == EINTR);
-    if (count < 0) return Error{path_, fmt::format("cannot read: {}", std::strerror(errno))};
+    if (count < 0) return Error{fmt::format("cannot read: {}", std::strerror(errno)), {.file = path_}};
     next_ = buffer_.data();
     available_ = static_cast<std::size_t>(count);
     consumed_ += available_;
@@ -93,7 +93,8 @@ class ByteSource::File {
     std::size_t filled = 0;
     while (filled < into.size()) {
       if (available_ == 0) GOODPUT_TRY_STATUS(refill());
-      if (available_ == 0 && in_member_) return Error{path_, "gzip data ends early: the file is truncated"};
+      if (available_ == 0 && in_member_)
+        return Error{"gzip data ends early: the file is truncated", {.file = path_}};
       if (available_ == 0) break;
       if (!in_member_) {
         GOODPUT_TRY_STATUS(begin_member());
@@ -114,7 +115,7 @@ class ByteSource::File {
       return Ok{};
     }
     if (is_padding_ || *next_ != kGzipMagic[0]) {
-      return Error{path_, "gzip data is damaged: what follows its first part is no gzip data"};
+      return Error{"gzip data is damaged: what follows its first part is no gzip data", {.file = path_}};
     }
     inflateReset(&inflater_);
     in_member_ = true;
@@ -133,8 +134,9 @@ class ByteSource::File {
     if (code == Z_STREAM_END)
       in_member_ = false;
     else if (code != Z_OK && code != Z_BUF_ERROR) {
-      return Error{path_, fmt::format("gzip data is damaged: {}",
-                                      inflater_.msg != nullptr ? inflater_.msg : "unknown")};
+      return Error{
+          fmt::format("gzip data is damaged: {}", inflater_.msg != nullptr ? inflater_.msg : "unknown"),
+          {.file = path_}};
     }
     return wanted - inflater_.avail_out;
   }
@@ -158,18 +160,19 @@ ByteSource& ByteSource::operator=(ByteSource&&) noexcept = default;
 ByteSource::~ByteSource() = default;
 
 Result<ByteSource> ByteSource::open(const std::string& path) {
-  if (path.empty()) return Error{"", "a file name is empty"};
+  if (path.empty()) return Error{"a file name is empty"};
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
   if (std::filesystem::is_directory(status)) {
-    return Error{path, fmt::format("is a directory; name its files, for example {}/*",
-                                   path.ends_with('/') ? path.substr(0, path.size() - 1) : path)};
+    return Error{fmt::format("is a directory; name its files, for example {}/*",
+                             path.ends_with('/') ? path.substr(0, path.size() - 1) : path),
+                 {.file = path}};
   }
   if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(path, ignored) == 0) {
-    return Error{path, "is empty"};
+    return Error{"is empty", {.file = path}};
   }
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return Error{path, fmt::format("cannot open: {}", std::strerror(errno))};
+  if (descriptor < 0) return Error{fmt::format("cannot open: {}", std::strerror(errno)), {.file = path}};
   return ByteSource(path, std::make_unique<File>(path, descriptor));
 }
 
@@ -203,7 +206,8 @@ Result<std::string> read_all(ByteSource& source, std::size_t limit_bytes) {
     text.resize(before + count);
     if (is_whole) return text;
   }
-  return Error{source.path(), fmt::format("is larger than {} bytes; is it the right file?", limit_bytes)};
+  return Error{fmt::format("is larger than {} bytes; is it the right file?", limit_bytes),
+               {.file = source.path()}};
 }
 
 }  // namespace goodput

@@ -14,8 +14,8 @@ Result<std::string_view> LineBlocks::next(std::size_t line) {
   const std::string_view text(buffer_.data(), filled_);
   used_ = text.rfind('\n') + 1;  // 0 when there is none
   if (used_ == 0 && !text.empty()) {
-    return Error{fmt::format("{}:{}", source_.path(), line),
-                 fmt::format("the line is longer than {} bytes; is it the right file?", block_bytes_)};
+    return Error{fmt::format("the line is longer than {} bytes; is it the right file?", block_bytes_),
+                 {.file = source_.path(), .position = Position::line(line)}};
   }
   return text.substr(0, used_);
 }
@@ -39,7 +39,7 @@ std::string_view take_line(std::string_view& block) {
 }
 
 Error at_line(Error error, const std::string& path, std::size_t line) {
-  if (error.where.empty()) error.where = fmt::format("{}:{}", path, line);
+  if (error.where.empty()) error.where = {.file = path, .position = Position::line(line)};
   return error;
 }
 

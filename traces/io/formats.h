@@ -35,7 +35,7 @@ template <typename Format>
                                        std::string_view name, ByteSource& source) {
   if (!name.empty()) return find_named(formats, std::string(kind) + " format", name);
   GOODPUT_TRY(const std::string_view head, source.peek());
-  if (head.empty()) return Error{source.path(), "is empty"};
+  if (head.empty()) return Error{"is empty", {.file = source.path()}};
   if (const Format* found = matching_format(formats, head)) return *found;
   return no_known_format(kind, names_of(formats), source.path(), head);
 }

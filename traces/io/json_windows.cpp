@@ -84,11 +84,12 @@ JsonEventWindows::JsonEventWindows(ByteSource& source, const JsonWindowLimits& l
       buffer_(1 + limits.event_bytes + 1 + limits.window_bytes + kJsonPadding) {}
 
 Error JsonEventWindows::error_at(std::size_t index, std::string_view what) const {
-  return {source_.path(), fmt::format("byte {}: {}", buffer_offset_ + index - 1, what)};
+  return {std::string(what),
+          {.file = source_.path(), .position = Position::byte(buffer_offset_ + index - 1)}};
 }
 
 Error JsonEventWindows::event_error(std::string_view what) const {
-  return {source_.path(), fmt::format("event {}: {}", next_event_, what)};
+  return {std::string(what), {.file = source_.path(), .position = Position::event(next_event_)}};
 }
 
 // Moves what is not yet delivered to the front and reads another piece of the file behind it.
@@ -178,7 +179,7 @@ Status JsonEventWindows::find_events() {
     if (behind == '}') break;
     GOODPUT_TRY_STATUS(expect(','));
   }
-  return Error{source_.path(), "is a JSON object without \"traceEvents\"; is it a Chrome trace?"};
+  return Error{"is a JSON object without \"traceEvents\"; is it a Chrome trace?", {.file = source_.path()}};
 }
 
 // The characters between the quotes as they stand. Of a long key only as many as tell it from ours.

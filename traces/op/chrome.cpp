@@ -73,7 +73,7 @@ std::optional<std::string> take(ChromeEvent event, OpTrace& trace, ChromeReading
 }
 
 Error event_error(const std::string& path, std::uint64_t number, std::string_view what) {
-  return {path, fmt::format("event {}: {}", number, what)};
+  return {std::string(what), {.file = path, .position = Position::event(number)}};
 }
 
 Status append_events(const std::string& path, const dom::array& events, std::uint64_t first, OpTrace& trace,
@@ -128,10 +128,10 @@ Result<FileNotes> append_chrome_file(ByteSource& source, OpTrace& trace) {
                                 reading.ignored_metrics));
   }
   if (reading.ops > 0) return notes;
-  return Error{source.path(),
-               fmt::format("holds no ops: {} events of another phase than \"X\", {} of metrics that are "
+  return Error{fmt::format("holds no ops: {} events of another phase than \"X\", {} of metrics that are "
                            "no ops of a step",
-                           reading.not_ops, reading.ignored_metrics)};
+                           reading.not_ops, reading.ignored_metrics),
+               {.file = source.path()}};
 }
 
 }  // namespace

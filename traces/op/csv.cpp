@@ -118,9 +118,9 @@ void round_times_to_float32(OpTrace& trace, std::size_t first_row) {
   }
 }
 
-Result<RowParser> parse_header(std::string_view line, const std::string& where) {
+Result<RowParser> parse_header(std::string_view line, const Where& where) {
   const auto names = split_csv(without_byte_order_mark(line));
-  if (!names) return Error{where, std::string(kUnclosedQuote)};
+  if (!names) return Error{std::string(kUnclosedQuote), where};
   GOODPUT_TRY(const OpTableLayout layout, find_op_columns(*names, where));
   return RowParser(layout, names->size());
 }
@@ -135,10 +135,11 @@ Result<FileNotes> append_csv(ByteSource& source, OpTrace& trace) {
     for (; !block.empty(); ++line_number) {
       const std::string_view line = take_line(block);
       if (!parser) {
-        GOODPUT_TRY(parser, parse_header(line, fmt::format("{}:{}", source.path(), line_number)));
+        GOODPUT_TRY(parser,
+                    parse_header(line, {.file = source.path(), .position = Position::line(line_number)}));
       } else if (!line.empty()) {
         if (auto problem = parser->append(line, trace)) {
-          return Error{fmt::format("{}:{}", source.path(), line_number), *std::move(problem)};
+          return Error{*std::move(problem), {.file = source.path(), .position = Position::line(line_number)}};
         }
       }
     }

@@ -57,12 +57,13 @@ bool has_known_key(const YAML::Node& root) {
 }
 
 Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& path) {
-  if (!root.IsMap()) return Error{path, "is no mapping of keys to values; want dp_size: 4 and the like"};
+  if (!root.IsMap())
+    return Error{"is no mapping of keys to values; want dp_size: 4 and the like", {.file = path}};
   JobMetadataFields fields;
   if (!has_known_key(root)) {
     return Error{
-        path,
-        "has none of the keys trial_name, run_id, dp_size, dsp_size, pp_size, tp_size, vpp_size, world_size"};
+        "has none of the keys trial_name, run_id, dp_size, dsp_size, pp_size, tp_size, vpp_size, world_size",
+        {.file = path}};
   }
   if (const YAML::Node name = root["trial_name"]; name && name.IsScalar()) fields.trial_name = name.Scalar();
   for (const SizeField& size : kSizeFields) {
@@ -72,9 +73,9 @@ Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& p
     if (!node.IsScalar() || !YAML::convert<std::int64_t>::decode(node, value) || value < size.least ||
         value > kLargestSize) {
       return Error{
-          fmt::format("{} /{}", path, size.key),
           fmt::format("is {}, want an integer from {} to {}",
-                      node.IsScalar() ? in_quotes(node.Scalar()) : "no number", size.least, kLargestSize)};
+                      node.IsScalar() ? in_quotes(node.Scalar()) : "no number", size.least, kLargestSize),
+          {.file = path, .pointer = fmt::format("/{}", size.key)}};
     }
     fields.*size.field = value;
   }
@@ -115,12 +116,12 @@ std::int64_t smallest_gap(std::vector<std::int32_t> ranks) {
 Result<JobMetadataFields> read_job_metadata(const std::string& path) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   GOODPUT_TRY(const std::string text, read_all(source, kLargestFile));
-  if (is_nested_too_deeply(text)) return Error{path, "is nested too deeply for job metadata"};
+  if (is_nested_too_deeply(text)) return Error{"is nested too deeply for job metadata", {.file = path}};
   try {
     return fields_of(YAML::Load(text), path);
   } catch (const YAML::Exception& error) {
-    return Error{fmt::format("{}:{}", path, error.mark.line + 1),
-                 fmt::format("is neither YAML nor JSON: {}", error.msg)};
+    return Error{fmt::format("is neither YAML nor JSON: {}", error.msg),
+                 {.file = path, .position = Position::line(static_cast<std::uint64_t>(error.mark.line) + 1)}};
   }
 }
 

@@ -182,7 +182,7 @@ Status derive_lane(OpTrace& trace, std::span<const Place> places, const Pipeline
   const Lane lane{first.step, first.dp_rank, first.stage, counts[index_of(OpType::kForwardCompute)],
                   passes.is_backward.size()};
   if (auto problem = impossible_counts(lane, counts[index_of(OpType::kBackwardCompute)], shape)) {
-    return Error{"", *std::move(problem)};
+    return Error{*std::move(problem)};
   }
   OpCounts next{};
   for (const Place& place : places) {
@@ -224,33 +224,34 @@ bool fits(const Fit& fit, const Passes& passes) {
          kLeastMatchedShare * static_cast<double>(passes.is_backward.size());
 }
 
-// A number of chunks under which the trace would fit, for the error message.
-std::string other_vpp_size(const Passes& passes, const PipelineShape& shape) {
+// A number of chunks under which the trace would fit.
+std::optional<std::int64_t> fitting_vpp_size(const Passes& passes, const PipelineShape& shape) {
   for (std::int64_t chunks = 1; chunks <= kMostSuggestedChunks; ++chunks) {
     const PipelineShape other{shape.stages, chunks};
     const bool possible = std::ranges::none_of(passes.lanes, [&](const Lane& lane) {
       return impossible_counts(lane, lane.passes, other).has_value();
     });
-    if (possible && fits(best_fit(passes, other), passes)) {
-      return fmt::format("it would fit with vpp_size {} in --meta", chunks);
-    }
+    if (possible && fits(best_fit(passes, other), passes)) return chunks;
   }
-  return "is it a pipeline schedule of another kind?";
+  return std::nullopt;
 }
 
-std::string no_schedule(const Fit& fit, const Passes& passes, const PipelineShape& shape) {
-  const std::size_t ops = passes.is_backward.size();
-  return fmt::format(
-      "only {} of {} compute ops stand where {} has them, want 99 %; the first that does not, {}; {}",
-      fit.matched, ops, name_of(fit.order, shape), fit.first_mismatch, other_vpp_size(passes, shape));
+Error no_schedule(const Fit& fit, const Passes& passes, const PipelineShape& shape) {
+  const std::string misfit =
+      fmt::format("only {} of {} compute ops stand where {} has them, want 99 %; the first that does not, {}",
+                  fit.matched, passes.is_backward.size(), name_of(fit.order, shape), fit.first_mismatch);
+  const std::optional<std::int64_t> chunks = fitting_vpp_size(passes, shape);
+  if (!chunks) return {misfit + "; is it a pipeline schedule of another kind?"};
+  return Error{fmt::format("{}; it would fit with vpp_size {} in {}", misfit, *chunks, kOption)}.of_option(
+      "meta");
 }
 
 Status check_unidentified(const OpTrace& trace) {
   const auto unset = std::ranges::count(trace.seq_id, static_cast<std::int32_t>(kUnset));
   if (static_cast<std::size_t>(unset) == trace.size()) return Ok{};
   return Error{
-      "", fmt::format("{} of {} ops carry a seq_id and the others do not; read files of one kind at a time",
-                      trace.size() - static_cast<std::size_t>(unset), trace.size())};
+      fmt::format("{} of {} ops carry a seq_id and the others do not; read files of one kind at a time",
+                  trace.size() - static_cast<std::size_t>(unset), trace.size())};
 }
 
 }  // namespace
@@ -277,7 +278,7 @@ bool lacks_ids(const OpTrace& trace) {
 Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size) {
   GOODPUT_CHECK(vpp_size >= 1, "vpp_size comes checked");
   if (vpp_size > kMostChunks) {
-    return Error{"", fmt::format("vpp_size is {}, want 1 to {}", vpp_size, kMostChunks)};
+    return Error{fmt::format("vpp_size is {}, want 1 to {}", vpp_size, kMostChunks)};
   }
   GOODPUT_TRY_STATUS(check_unidentified(trace));
   DerivedIds derived;
@@ -293,7 +294,7 @@ Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size) {
     begin = end;
   }
   const Fit fit = best_fit(passes, shape);
-  if (!fits(fit, passes)) return Error{"", no_schedule(fit, passes, shape)};
+  if (!fits(fit, passes)) return no_schedule(fit, passes, shape);
   move_steps_to_zero(trace, places);
   derived.ops = passes.is_backward.size();
   derived.matched = fit.matched;

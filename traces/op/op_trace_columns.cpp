@@ -26,19 +26,19 @@ std::string nearest_other(std::string_view missing, std::span<const std::string_
   return "; want " + all;
 }
 
-Error missing_column(OpColumn column, std::span<const std::string_view> names, const std::string& where) {
+Error missing_column(OpColumn column, std::span<const std::string_view> names, const Where& where) {
   std::string what = fmt::format("no column {}", in_quotes(name_of(column)));
   if (std::find(std::begin(kIdColumns), std::end(kIdColumns), column) != std::end(kIdColumns)) {
     what += " (seq_id, mc and mb_id are there together, or all absent and derived)";
   }
   if (column == OpColumn::kGmc)
     what += " (the global model chunk: mc * pipeline stages + stage, -1 where mc is -1)";
-  return Error{where, what + nearest_other(name_of(column), names)};
+  return Error{what + nearest_other(name_of(column), names), where};
 }
 
 }  // namespace
 
-Result<OpTableLayout> find_op_columns(std::span<const std::string_view> names, const std::string& where) {
+Result<OpTableLayout> find_op_columns(std::span<const std::string_view> names, const Where& where) {
   OpTableLayout layout;
   layout.position.fill(OpTableLayout::kAbsent);
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -46,7 +46,7 @@ Result<OpTableLayout> find_op_columns(std::span<const std::string_view> names, c
     if (ours == kOpColumnNames.end()) continue;
     int& position = layout.position[static_cast<std::size_t>(ours - kOpColumnNames.begin())];
     if (position != OpTableLayout::kAbsent)
-      return Error{where, fmt::format("two columns {}", in_quotes(names[i]))};
+      return Error{fmt::format("two columns {}", in_quotes(names[i])), where};
     position = static_cast<int>(i);
   }
   const bool no_ids = std::all_of(std::begin(kIdColumns), std::end(kIdColumns),

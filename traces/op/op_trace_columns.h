@@ -55,7 +55,7 @@ struct OpTableLayout {
 
 // Finds our columns among `names`; others are ignored. Without any of seq_id, mc and mb_id the ids are to be
 // derived, and gmc is ignored. `where` is the place for an error: the header line, the file.
-Result<OpTableLayout> find_op_columns(std::span<const std::string_view> names, const std::string& where);
+Result<OpTableLayout> find_op_columns(std::span<const std::string_view> names, const Where& where);
 
 // Whether a table with these column names is meant as an op trace, be it with a misspelt column or two.
 [[nodiscard]] bool looks_like_op_table(std::span<const std::string_view> names);

@@ -15,7 +15,7 @@ namespace goodput {
 using FileNotes = std::vector<std::string>;
 
 struct OpTraceFormat {
-  std::string_view name;                     // for --format and --to
+  std::string_view name;                     // by which it is asked for
   std::string_view summary;                  // one line for `goodput list formats`
   std::vector<std::string_view> extensions;  // for writing, with the dot; empty: cannot be written
 

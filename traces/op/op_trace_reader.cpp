@@ -29,7 +29,7 @@ Status append_file(const std::string& path, const std::string& format_name,
 
 Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
                                      const OpTraceReadOptions& options) {
-  if (paths.empty()) return Error{"", "no trace file given"};
+  if (paths.empty()) return Error{"no trace file given"};
   if (!options.format.empty()) {
     GOODPUT_TRY([[maybe_unused]] const OpTraceFormat known,
                 find_named(op_trace_formats(), "op trace format", options.format));
@@ -45,13 +45,10 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
     const std::uintmax_t size = std::filesystem::file_size(path, ignored);
     if (!ignored) read_before += size;
   }
-  if (reading.trace.size() == 0) return Error{paths.front(), "holds no ops"};
+  if (reading.trace.size() == 0) return Error{"holds no ops", {.file = paths.front()}};
   if (lacks_ids(reading.trace)) {
     Result<DerivedIds> derived = derive_ids(reading.trace, options.vpp_size.value_or(1));
-    if (!derived) {
-      Error error = std::move(derived).error();
-      return Error{error.where.empty() ? paths.front() : error.where, error.what};
-    }
+    if (!derived) return std::move(derived).error().in_file(paths.front());
     reading.notes.push_back(derived->note());
   }
   return reading;

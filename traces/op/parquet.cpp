@@ -26,7 +26,8 @@ Status write_parquet(const OpTrace& trace, const std::string& path, std::string_
 #else
 
 Error built_without(const std::string& path) {
-  return {path, "this goodput was built without Parquet; run ./goodput-setup and build again, or use CSV"};
+  return {"this goodput was built without Parquet; run ./goodput-setup and build again, or use CSV",
+          {.file = path}};
 }
 
 Result<FileNotes> append_parquet(ByteSource& source, OpTrace&) {

@@ -46,7 +46,7 @@ struct Place {
   std::size_t first_row;  // of this file in the trace
 
   [[nodiscard]] Error at(std::size_t row, std::string what) const {
-    return {fmt::format("{}:row {}", path, row - first_row + 1), std::move(what)};
+    return {std::move(what), {.file = path, .position = Position::row(row - first_row + 1)}};
   }
 };
 
@@ -85,7 +85,8 @@ Status check_type(const FileColumn& column, const std::string& path) {
   const bool is_time = column.column == OpColumn::kStart || column.column == OpColumn::kDuration;
   const auto refuse = [&](std::string_view wanted) {
     return Error{
-        path, fmt::format("column {} is {}, want {}", name_of(column.column), describe(descriptor), wanted)};
+        fmt::format("column {} is {}, want {}", name_of(column.column), describe(descriptor), wanted),
+        {.file = path}};
   };
   if (column.column == OpColumn::kOptype) return is_string(descriptor) ? Status{Ok{}} : refuse("strings");
   if (is_time) return is_floating(descriptor) ? Status{Ok{}} : refuse("float or double (seconds)");
@@ -98,14 +99,14 @@ Result<std::vector<FileColumn>> find_columns(const parquet::SchemaDescriptor& sc
   const parquet::schema::GroupNode& root = *schema.group_node();
   std::vector<std::string_view> names;
   for (int i = 0; i < root.field_count(); ++i) names.push_back(root.field(i)->name());
-  GOODPUT_TRY(const OpTableLayout layout, find_op_columns(names, path));
+  GOODPUT_TRY(const OpTableLayout layout, find_op_columns(names, {.file = path}));
   std::vector<FileColumn> columns;
   for (std::size_t i = 0; i < kOpColumnCount; ++i) {
     const auto column = static_cast<OpColumn>(i);
     if (layout.at(column) == OpTableLayout::kAbsent) continue;
     const parquet::schema::Node& node = *root.field(layout.at(column));
     if (!node.is_primitive() || node.is_repeated()) {
-      return Error{path, fmt::format("column {} is nested, want plain values", name_of(column))};
+      return Error{fmt::format("column {} is nested, want plain values", name_of(column)), {.file = path}};
     }
     const int leaf = schema.ColumnIndex(node);
     columns.push_back({column, leaf, schema.Column(leaf)});
@@ -338,7 +339,8 @@ Result<std::int64_t> count_rows(const parquet::FileMetaData& metadata, const std
   for (int i = 0; i < metadata.num_row_groups(); ++i) {
     const std::int64_t group_rows = metadata.RowGroup(i)->num_rows();
     if (group_rows < 0 || group_rows > bytes * kMostRowsPerByte - rows) {
-      return Error{path, fmt::format("claims {} rows in {} bytes: the file is damaged", group_rows, bytes)};
+      return Error{fmt::format("claims {} rows in {} bytes: the file is damaged", group_rows, bytes),
+                   {.file = path}};
     }
     rows += group_rows;
   }
@@ -383,7 +385,8 @@ std::string one_line(std::string text) {
 Status append_parquet_file(const std::string& path, OpTrace& trace) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) {
-    return Error{path, "Parquet is read from its end, which a pipe does not have; write it to a file first"};
+    return Error{"Parquet is read from its end, which a pipe does not have; write it to a file first",
+                 {.file = path}};
   }
   try {
     arrow::CappedMemoryPool pool(arrow::system_memory_pool(), kMostArrowBytes);
@@ -391,7 +394,7 @@ Status append_parquet_file(const std::string& path, OpTrace& trace) {
         parquet::ParquetFileReader::OpenFile(path, /*memory_map=*/false, reader_properties(pool));
     return append_rows(*file, path, trace);
   } catch (const std::exception& error) {
-    return Error{path, fmt::format("cannot read as Parquet: {}", one_line(error.what()))};
+    return Error{fmt::format("cannot read as Parquet: {}", one_line(error.what())), {.file = path}};
   }
 }
 

@@ -158,10 +158,10 @@ arrow::Status write_rows(const OpTrace& trace, const std::string& path) {
 Status write_parquet_file(const OpTrace& trace, const std::string& path) {
   try {
     const arrow::Status status = write_rows(trace, path);
-    if (!status.ok()) return Error{path, fmt::format("cannot write: {}", status.message())};
+    if (!status.ok()) return Error{fmt::format("cannot write: {}", status.message()), {.file = path}};
     return Ok{};
   } catch (const std::exception& error) {
-    return Error{path, fmt::format("cannot write: {}", error.what())};
+    return Error{fmt::format("cannot write: {}", error.what()), {.file = path}};
   }
 }
 

@@ -36,8 +36,8 @@ class LineReader {
       GOODPUT_TRY(const bool more, read_more());
       if (!more) break;
       if (buffer_.size() > kLongestLine + kReadBytes) {
-        return Error{fmt::format("{}:{}", source_.path(), number_ + 1),
-                     fmt::format("the line is longer than {} MiB", kLongestLine >> 20)};
+        return Error{fmt::format("the line is longer than {} MiB", kLongestLine >> 20),
+                     {.file = source_.path(), .position = Position::line(number_ + 1)}};
       }
     }
     if (newline == std::string::npos && begin_ == buffer_.size()) return std::optional<std::string_view>();
@@ -205,7 +205,7 @@ Result<RawLogReading> append_raw_log(ByteSource& source, OpTrace& trace) {
     GOODPUT_TRY(const std::optional<std::string_view> line, lines.next());
     if (!line) return reading;
     if (const auto problem = append_line(*line, trace, reading)) {
-      return Error{fmt::format("{}:{}", source.path(), lines.number()), *problem};
+      return Error{*problem, {.file = source.path(), .position = Position::line(lines.number())}};
     }
   }
 }

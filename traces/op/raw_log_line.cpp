@@ -26,8 +26,8 @@ struct StepRange {
 };
 
 Error broken(const PythonCursor& cursor, std::string_view wanted) {
-  if (cursor.rest().empty()) return {"", fmt::format("the record is cut short where {} should be", wanted)};
-  return {"", fmt::format("the record has {} where {} should be", in_quotes(cursor.rest()), wanted)};
+  if (cursor.rest().empty()) return {fmt::format("the record is cut short where {} should be", wanted)};
+  return {fmt::format("the record has {} where {} should be", in_quotes(cursor.rest()), wanted)};
 }
 
 Status expect(PythonCursor& cursor, std::string_view literal) {
@@ -93,7 +93,7 @@ Result<std::int64_t> read_integer(PythonCursor& cursor) {
   const auto value = cursor.integer();
   if (!value) return broken(cursor, "an integer");
   if (*value > kLargest || *value < -kLargest) {
-    return Error{"", fmt::format("the record has {}, beyond 2^53", *value)};
+    return Error{fmt::format("the record has {}, beyond 2^53", *value)};
   }
   return *value;
 }
@@ -106,7 +106,7 @@ Result<StepRange> read_step_range(PythonCursor& cursor) {
   GOODPUT_TRY(range.end, read_integer(cursor));
   if (cursor.accept(", ")) {
     GOODPUT_TRY(range.stride, read_integer(cursor));
-    if (range.stride == 0) return Error{"", "the record has a step_range of stride 0"};
+    if (range.stride == 0) return Error{"the record has a step_range of stride 0"};
   }
   GOODPUT_TRY_STATUS(expect(cursor, ")"));
   return range;
@@ -135,9 +135,9 @@ Result<std::vector<std::int64_t>> assign_steps(const std::vector<TagStep>& tags,
   const std::int64_t length = length_of(range);
   if (length == 0 || ops % length != 0) {
     return Error{
-        "", fmt::format("the {} ops of {} do not divide evenly over the {} steps of {}; record the step in "
-                        "every op's tag",
-                        ops, in_quotes(metric), length, to_string(range))};
+        fmt::format("the {} ops of {} do not divide evenly over the {} steps of {}; record the step in "
+                    "every op's tag",
+                    ops, in_quotes(metric), length, to_string(range))};
   }
   const std::int64_t ops_per_step = ops / length;
   for (std::int64_t i = 0; i < ops; ++i) steps.push_back(range.begin + i / ops_per_step * range.stride);
@@ -167,9 +167,9 @@ Status read_topology(PythonCursor& cursor, RawLogRecord& record) {
   } while (cursor.accept(", "));
   GOODPUT_TRY_STATUS(expect(cursor, ")"));
   if (!rank || !dp_rank || !stage) {
-    return Error{"", fmt::format("TopoInfo has no integer \"{}\"", !rank      ? "rank"
-                                                                   : !dp_rank ? "dp_rank"
-                                                                              : "pp_rank")};
+    return Error{fmt::format("TopoInfo has no integer \"{}\"", !rank      ? "rank"
+                                                               : !dp_rank ? "dp_rank"
+                                                                          : "pp_rank")};
   }
   record.rank = *rank;
   record.dp_rank = *dp_rank;
@@ -179,8 +179,8 @@ Status read_topology(PythonCursor& cursor, RawLogRecord& record) {
 
 Status check_lengths(const RawLogRecord& record, std::size_t tags) {
   if (record.starts_s.size() == record.durations_s.size() && tags == record.durations_s.size()) return Ok{};
-  return Error{"", fmt::format("the record has {} durations, {} starts and {} tags, want as many of each",
-                               record.durations_s.size(), record.starts_s.size(), tags)};
+  return Error{fmt::format("the record has {} durations, {} starts and {} tags, want as many of each",
+                           record.durations_s.size(), record.starts_s.size(), tags)};
 }
 
 bool begins_with_date(std::string_view before) {

@@ -120,8 +120,8 @@ class LongRows {
       tokens.resize(expert + 1, kUnseen);
     }
     if (tokens[expert] != kUnseen) {
-      return Error{"", fmt::format("{}, expert {} is there twice; remove one of the two rows",
-                                   to_string(row.key), row.expert)};
+      return Error{fmt::format("{}, expert {} is there twice; remove one of the two rows", to_string(row.key),
+                               row.expert)};
     }
     tokens[expert] = row.tokens;
     return Ok{};

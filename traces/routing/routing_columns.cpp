@@ -56,8 +56,7 @@ Error unknown_column(std::string_view name, std::span<const RoutingColumn> known
     if (!is_load) names.push_back(kNames[static_cast<std::size_t>(column)]);
     listed.append(listed.empty() ? "" : ", ").append(is_load ? "e0, e1, ..." : names.back());
   }
-  return {"",
-          fmt::format("unknown column {}{}; known: {}", in_quotes(name), did_you_mean(name, names), listed)};
+  return {fmt::format("unknown column {}{}; known: {}", in_quotes(name), did_you_mean(name, names), listed)};
 }
 
 // `names`: the columns there are, by their own names.
@@ -65,7 +64,7 @@ Status check_required(const std::set<std::string>& names, std::span<const Routin
   for (const RoutingColumn column : known) {
     const std::string name = name_of({column});
     if (column == RoutingColumn::kLoad || is_optional(column) || names.contains(name)) continue;
-    return Error{"", fmt::format("no column \"{}\"", name)};
+    return Error{fmt::format("no column \"{}\"", name)};
   }
   return Ok{};
 }
@@ -73,8 +72,8 @@ Status check_required(const std::set<std::string>& names, std::span<const Routin
 Status check_experts(const std::set<std::string>& names, std::size_t experts) {
   for (std::size_t expert = 0; expert < experts; ++expert) {
     if (names.contains(name_of({RoutingColumn::kLoad, expert}))) continue;
-    return Error{"", fmt::format("no column \"e{}\"; {} columns of experts are e0 to e{}", expert, experts,
-                                 experts - 1)};
+    return Error{
+        fmt::format("no column \"e{}\"; {} columns of experts are e0 to e{}", expert, experts, experts - 1)};
   }
   return Ok{};
 }
@@ -94,7 +93,7 @@ std::vector<RoutingField> known_routing_columns(std::string_view head) {
 Result<std::vector<RoutingField>> parse_routing_header(std::string_view line,
                                                        std::span<const RoutingColumn> known) {
   const auto names = split_csv(without_byte_order_mark(line));
-  if (!names) return Error{"", std::string(kUnclosedQuote)};
+  if (!names) return Error{std::string(kUnclosedQuote)};
   std::vector<RoutingField> fields;
   std::set<std::string> distinct;
   std::size_t experts = 0;
@@ -104,7 +103,7 @@ Result<std::vector<RoutingField>> parse_routing_header(std::string_view line,
       return unknown_column(name, known);
     }
     if (!distinct.insert(name_of(*field)).second) {
-      return Error{"", fmt::format("two columns \"{}\"", name_of(*field))};
+      return Error{fmt::format("two columns \"{}\"", name_of(*field))};
     }
     fields.push_back(*field);
     if (field->column == RoutingColumn::kLoad) ++experts;
@@ -121,9 +120,9 @@ Result<std::int64_t> take_number(CsvFields& fields, const RoutingField& field, s
     return *plain;
   }
   const auto text = fields.take();
-  if (!text) return Error{"", std::string(kUnclosedQuote)};
+  if (!text) return Error{std::string(kUnclosedQuote)};
   const auto refuse = [&](std::string_view wish) {
-    return Error{"", fmt::format("{} is {}, {}", name_of(field), in_quotes(*text), wish)};
+    return Error{fmt::format("{} is {}, {}", name_of(field), in_quotes(*text), wish)};
   };
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
@@ -143,8 +142,8 @@ Result<std::int64_t> take_number(CsvFields& fields, const RoutingField& field, s
 
 Error wrong_field_count(std::string_view line, std::size_t columns) {
   const auto fields = split_csv(line);
-  if (!fields) return {"", std::string(kUnclosedQuote)};
-  return {"", fmt::format("{} fields, but the header names {} columns", fields->size(), columns)};
+  if (!fields) return {std::string(kUnclosedQuote)};
+  return {fmt::format("{} fields, but the header names {} columns", fields->size(), columns)};
 }
 
 }  // namespace goodput

@@ -14,7 +14,7 @@
 namespace goodput {
 
 struct RoutingFormat {
-  std::string_view name;                     // for --to
+  std::string_view name;                     // by which it is asked for
   std::string_view summary;                  // one line for `goodput list formats`
   std::vector<std::string_view> extensions;  // that mean this format when written, with the dot
 

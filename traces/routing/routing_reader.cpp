@@ -12,7 +12,7 @@
 
 namespace goodput {
 Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths) {
-  if (paths.empty()) return Error{"", "no routing trace given"};
+  if (paths.empty()) return Error{"no routing trace given"};
   std::string_view first;
   RoutingRows rows;
   for (const std::string& path : paths) {
@@ -20,8 +20,9 @@ Result<RoutingReading> read_routing_files(const std::vector<std::string>& paths)
     GOODPUT_TRY(const RoutingFormat format, format_of(routing_formats(), "routing trace", {}, source));
     if (first.empty()) first = format.name;
     if (format.name != first) {
-      return Error{path, fmt::format("is {}, but {} is {}; files of one trace have one format", format.name,
-                                     paths.front(), first)};
+      return Error{fmt::format("is {}, but {} is {}; files of one trace have one format", format.name,
+                               paths.front(), first),
+                   {.file = path}};
     }
     rows.begin_file(path);
     GOODPUT_TRY_STATUS(format.append_file(source, rows));

@@ -44,8 +44,8 @@ std::string to_string(const RoutingRowKey& key) {
 }
 
 Error RoutingRows::too_large() {
-  return {"", fmt::format(
-                  "the trace has more than {} counts; read fewer iterations, or sum ranks and micro-batches "
+  return {
+      fmt::format("the trace has more than {} counts; read fewer iterations, or sum ranks and micro-batches "
                   "beforehand",
                   kMostRoutingCounts)};
 }
@@ -56,7 +56,7 @@ Status RoutingRows::expect_experts(std::size_t experts, std::size_t line) {
     expected_by_ = fmt::format("{}:{}", files_.back(), line);
   }
   if (experts == expected_experts_) return Ok{};
-  return Error{"", fmt::format("{} experts, but {} has {}", experts, expected_by_, expected_experts_)};
+  return Error{fmt::format("{} experts, but {} has {}", experts, expected_by_, expected_experts_)};
 }
 
 Result<std::span<std::int64_t>> RoutingRows::add(const RoutingRowKey& key, std::size_t line,
@@ -75,7 +75,7 @@ Result<std::span<std::int64_t>> RoutingRows::add(const RoutingRowKey& key, std::
 }
 
 Result<RoutingReading> RoutingRows::finish() && {
-  if (rows_.empty()) return Error{files_.empty() ? "" : files_.front(), "holds no rows"};
+  if (rows_.empty()) return Error{"holds no rows", {.file = files_.empty() ? "" : files_.front()}};
   const auto by_key = [](const Row& a, const Row& b) { return a.key < b.key; };
   // In most files they are in order.
   if (!std::is_sorted(rows_.begin(), rows_.end(), by_key))
@@ -110,16 +110,17 @@ Result<RoutingReading> RoutingRows::finish() && {
   return reading;
 }
 
-std::string RoutingRows::place(const Row& row) const {
-  return fmt::format("{}:{}", files_[row.file], row.line);
+Where RoutingRows::place(const Row& row) const {
+  return {.file = files_[row.file], .position = Position::line(row.line)};
 }
 
 Status RoutingRows::check_no_duplicates() const {
   for (std::size_t i = 1; i < rows_.size(); ++i) {
     const Row& first = rows_[i - 1];
     if (first.key != rows_[i].key) continue;
-    return Error{place(rows_[i]), fmt::format("{} is already in {}; remove one of them",
-                                              to_string(rows_[i].key), place(first))};
+    return Error{
+        fmt::format("{} is already in {}; remove one of them", to_string(rows_[i].key), place(first).text()),
+        place(rows_[i])};
   }
   return Ok{};
 }
@@ -143,13 +144,13 @@ Status RoutingRows::check_layers(std::span<const Group> first, std::span<const G
   if (i == first.size() && i == other.size()) return Ok{};
   const std::int64_t iteration = iteration_of(other.front());
   if (i == first.size() || (i < other.size() && layer_of(other[i]) < layer_of(first[i]))) {
-    return Error{place(other[i].front()),
-                 fmt::format("iteration {} has layer {}, but iteration {} has not", iteration,
-                             layer_of(other[i]), iteration_of(first.front()))};
+    return Error{fmt::format("iteration {} has layer {}, but iteration {} has not", iteration,
+                             layer_of(other[i]), iteration_of(first.front())),
+                 place(other[i].front())};
   }
-  return Error{place(other.front().front()),
-               fmt::format("iteration {} has no layer {}, but iteration {} has", iteration,
-                           layer_of(first[i]), iteration_of(first.front()))};
+  return Error{fmt::format("iteration {} has no layer {}, but iteration {} has", iteration,
+                           layer_of(first[i]), iteration_of(first.front())),
+               place(other.front().front())};
 }
 
 // Of two layers or iterations: the same ranks and micro-batches.
@@ -162,19 +163,19 @@ Status RoutingRows::check_parts(Group first, Group other) const {
   const RoutingRowKey& there = first.front().key;
   if (i == first.size() || (i < other.size() && part(other[i]) < part(first[i]))) {
     return Error{
-        place(other[i]),
         fmt::format("iteration {}, layer {} has a {}, but iteration {}, layer {} has not", here.iteration,
-                    here.layer, name_of(part(other[i])), there.iteration, there.layer)};
+                    here.layer, name_of(part(other[i])), there.iteration, there.layer),
+        place(other[i])};
   }
-  return Error{place(other.front()),
-               fmt::format("iteration {}, layer {} has no {}, but iteration {}, layer {} has", here.iteration,
-                           here.layer, name_of(part(first[i])), there.iteration, there.layer)};
+  return Error{fmt::format("iteration {}, layer {} has no {}, but iteration {}, layer {} has", here.iteration,
+                           here.layer, name_of(part(first[i])), there.iteration, there.layer),
+               place(other.front())};
 }
 
 // Dense: groups x experts.
 Result<std::vector<std::int64_t>> RoutingRows::sum(const std::vector<Group>& groups,
                                                    std::size_t experts) const {
-  if (groups.size() > kMostRoutingCounts / experts) return Error{files_.front(), too_large().what};
+  if (groups.size() > kMostRoutingCounts / experts) return too_large().in_file(files_.front());
   std::vector<std::int64_t> loads(groups.size() * experts);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const auto into = std::span(loads).subspan(g * experts, experts);
@@ -182,8 +183,9 @@ Result<std::vector<std::int64_t>> RoutingRows::sum(const std::vector<Group>& gro
     for (const Row& row : groups[g]) {
       for (std::size_t e = 0; e < row.counts.size(); ++e) {
         if (__builtin_add_overflow(total, row.counts[e], &total)) {
-          return Error{place(row), fmt::format("the counts of iteration {}, layer {} add up to 2^63 or more",
-                                               row.key.iteration, row.key.layer)};
+          return Error{fmt::format("the counts of iteration {}, layer {} add up to 2^63 or more",
+                                   row.key.iteration, row.key.layer),
+                       place(row)};
         }
         into[e] += row.counts[e];
       }

@@ -70,7 +70,7 @@ class RoutingRows {
   // The rows of one layer at one iteration, by rank and micro-batch.
   using Group = std::span<const Row>;
 
-  [[nodiscard]] std::string place(const Row& row) const;
+  [[nodiscard]] Where place(const Row& row) const;
   [[nodiscard]] Status check_no_duplicates() const;
   [[nodiscard]] std::vector<Group> groups() const;
   [[nodiscard]] Status check_layers(std::span<const Group> first, std::span<const Group> other) const;

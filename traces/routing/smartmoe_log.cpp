@@ -83,7 +83,7 @@ Result<LogName> parse_name(const std::string& path) {
   const auto iteration = take_number_after("table_iter", text);
   const auto rank = take_number_after("_rank", text);
   if (!iteration || !rank || (text != ".log" && text != ".log.gz")) {
-    return Error{path, "its name must say iteration and rank: table_iter<I>_rank<R>.log"};
+    return Error{"its name must say iteration and rank: table_iter<I>_rank<R>.log", {.file = path}};
   }
   return LogName{*iteration, *rank};
 }
@@ -124,14 +124,14 @@ class LogLines {
     } while (cursor.accept(','));
     if (!cursor.accept(']')) return malformed(cursor, "want , or ]");
     if (counts_.size() <= static_cast<std::size_t>(kMostRoutingExperts)) return Ok{};
-    return Error{"", fmt::format("{} experts; want at most {}", counts_.size(), kMostRoutingExperts)};
+    return Error{fmt::format("{} experts; want at most {}", counts_.size(), kMostRoutingExperts)};
   }
 
   static Error malformed(const Cursor& cursor, std::string_view wish) {
     constexpr std::size_t kShownBytes = 24;
-    if (cursor.at_end()) return {"", fmt::format("the line ends early: {}", wish)};
-    return {"", fmt::format("cannot read it from {} on: {}", in_quotes(cursor.rest().substr(0, kShownBytes)),
-                            wish)};
+    if (cursor.at_end()) return {fmt::format("the line ends early: {}", wish)};
+    return {
+        fmt::format("cannot read it from {} on: {}", in_quotes(cursor.rest().substr(0, kShownBytes)), wish)};
   }
 
   LogName name_;

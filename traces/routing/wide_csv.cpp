@@ -32,9 +32,9 @@ class WideRows {
     GOODPUT_TRY(fields_, parse_routing_header(line, kWideColumns));
     const auto experts = std::count_if(fields_.begin(), fields_.end(),
                                        [](const RoutingField& field) { return is_load(field); });
-    if (experts == 0) return Error{"", "no column \"e0\"; want a column e0, e1, ... an expert"};
+    if (experts == 0) return Error{"no column \"e0\"; want a column e0, e1, ... an expert"};
     if (experts > kMostRoutingExperts) {
-      return Error{"", fmt::format("{} experts; want at most {}", experts, kMostRoutingExperts)};
+      return Error{fmt::format("{} experts; want at most {}", experts, kMostRoutingExperts)};
     }
     loads_.resize(static_cast<std::size_t>(experts));
     run_length_.resize(fields_.size());

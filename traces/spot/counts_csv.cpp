@@ -45,7 +45,7 @@ std::optional<Column> count_column(const std::vector<std::size_t>& columns) {
 Result<std::vector<std::size_t>> parse_counts_header(std::string_view line) {
   GOODPUT_TRY(auto columns, parse_spot_header(line, kCountsColumns));
   if (has(columns, kTime) && count_column(columns)) return columns;
-  return Error{"", "want the columns t_s and one of count, held, probe; optionally usd_per_node_hour"};
+  return Error{"want the columns t_s and one of count, held, probe; optionally usd_per_node_hour"};
 }
 
 // Observations at a constant pace: at least 3 of 4 gaps are within a tenth of the middle one. Zero: no such
@@ -81,7 +81,7 @@ class CountRows {
       GOODPUT_TRY(const std::int32_t count, parse_spot_count(fields[column_], kCountsColumns[column_]));
       append_spot_count(trace_, time, count);
     } else if (rows_.empty()) {
-      return Error{"", "the first row has no count; begin the recording where something is known"};
+      return Error{"the first row has no count; begin the recording where something is known"};
     }
     if (last_repeats_) lists_observations_ = true;
     last_repeats_ = is_known && !rows_.empty() && rows_.back().is_known &&
@@ -104,16 +104,17 @@ class CountRows {
 
   [[nodiscard]] Status check_time(SimTime time, std::string_view text) const {
     if (rows_.empty() && time != SimTime{}) {
-      return Error{"", fmt::format("the first row is at {} s, want 0: t_s counts from the start of the "
-                                   "recording",
-                                   text)};
+      return Error{
+          fmt::format("the first row is at {} s, want 0: t_s counts from the start of the "
+                      "recording",
+                      text)};
     }
     if (!rows_.empty() && time <= rows_.back().time) {
       std::string last;
       append_spot_seconds(last, rows_.back().time);
-      return Error{"", fmt::format("{} s comes after {} s; sort the rows by time, one a time", text, last)};
+      return Error{fmt::format("{} s comes after {} s; sort the rows by time, one a time", text, last)};
     }
-    if (rows_.size() == kMostSpotRows) return Error{"", fmt::format("more than {} rows", kMostSpotRows)};
+    if (rows_.size() == kMostSpotRows) return Error{fmt::format("more than {} rows", kMostSpotRows)};
     return Ok{};
   }
 
@@ -168,7 +169,8 @@ Result<SpotContent> read_counts_csv(ByteSource& source, const SpotOptions& optio
     return rows->add(fields);
   };
   GOODPUT_TRY_STATUS(for_each_line(source, kSpotBlockBytes, take));
-  if (!rows || rows->empty()) return Error{source.path(), "has no rows; was the recording cut off?"};
+  if (!rows || rows->empty())
+    return Error{"has no rows; was the recording cut off?", {.file = source.path()}};
   return SpotContent{.trace = std::move(*rows).finish(),
                      .stated_meaning = meaning_of(*count_column(columns))};
 }

@@ -29,7 +29,7 @@ bool is_events_csv(std::string_view head) {
 
 Result<std::vector<std::size_t>> parse_events_header(std::string_view line) {
   GOODPUT_TRY(auto columns, parse_spot_header(line, kEventColumns));
-  if (columns.size() != kEventColumns.size()) return Error{"", "want the columns t_s, event and node"};
+  if (columns.size() != kEventColumns.size()) return Error{"want the columns t_s, event and node"};
   return columns;
 }
 
@@ -61,9 +61,10 @@ void append_name(std::string& text, std::string_view name) {
 
 Status write_events_csv(const SpotTrace& trace, const std::string& path, std::string_view final_path) {
   if (!trace.has_names()) {
-    return Error{trace.file,
-                 "counts nodes and does not tell which: cannot be written as events_csv; write "
-                 "counts_csv"};
+    return Error{
+        "counts nodes and does not tell which: cannot be written as events_csv; write "
+        "counts_csv",
+        {.file = trace.file}};
   }
   GOODPUT_TRY(ByteSink file, ByteSink::open(path, final_path));
   std::string text = fmt::format("{}\n", fmt::join(kEventColumns, ","));

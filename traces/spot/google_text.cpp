@@ -51,15 +51,14 @@ std::optional<std::array<int, 3>> split_numbers(std::string_view text, char sepa
 Result<std::chrono::seconds> parse_timestamp(std::string_view date, std::string_view clock) {
   using std::chrono::days;
   const auto ymd = split_numbers(date, '-', {4, 2, 2});
-  if (!ymd) return Error{"", fmt::format("the date is {}, want YYYY-MM-DD", in_quotes(date))};
+  if (!ymd) return Error{fmt::format("the date is {}, want YYYY-MM-DD", in_quotes(date))};
   const std::chrono::year_month_day day{std::chrono::year{(*ymd)[0]},
                                         std::chrono::month{static_cast<unsigned>((*ymd)[1])},
                                         std::chrono::day{static_cast<unsigned>((*ymd)[2])}};
-  if (!day.ok()) return Error{"", fmt::format("the date is {}, a day that no calendar has", in_quotes(date))};
+  if (!day.ok()) return Error{fmt::format("the date is {}, a day that no calendar has", in_quotes(date))};
   const auto hms = split_numbers(clock, ':', {2, 2, 2});
   if (!hms || (*hms)[0] > 23 || (*hms)[1] > 59 || (*hms)[2] > 59)
-    return Error{"",
-                 fmt::format("the time is {}, want HH:MM:SS from 00:00:00 to 23:59:59", in_quotes(clock))};
+    return Error{fmt::format("the time is {}, want HH:MM:SS from 00:00:00 to 23:59:59", in_quotes(clock))};
   return std::chrono::sys_days{day}.time_since_epoch() + std::chrono::hours{(*hms)[0]} +
          std::chrono::minutes{(*hms)[1]} + std::chrono::seconds{(*hms)[2]};
 }
@@ -75,8 +74,8 @@ class GoogleRows {
     GOODPUT_TRY(const std::int32_t count, parse_spot_count(fields[2], "the count"));
     if (!origin_) origin_ = stamp;
     if (stamp - *origin_ > kLongest || *origin_ - stamp > kLongest) {
-      return Error{"", fmt::format("{} is more than 100 years from the first row; is the year right?",
-                                   in_quotes(fields[0]))};
+      return Error{fmt::format("{} is more than 100 years from the first row; is the year right?",
+                               in_quotes(fields[0]))};
     }
     return add(SimTime{stamp - *origin_}, count);
   }
@@ -90,7 +89,7 @@ class GoogleRows {
     const bool is_change = trace_.counts.empty() || trace_.counts.back().count != count;
     if (!is_change) return Ok{};
     if (!trace_.counts.empty() && time < trace_.counts.back().time) {
-      return Error{"", "a new count is seen before the time of the last change: sort the blocks of rows"};
+      return Error{"a new count is seen before the time of the last change: sort the blocks of rows"};
     }
     append_spot_count(trace_, time, count);
     return Ok{};
@@ -109,11 +108,11 @@ Result<SpotContent> read_google_text(ByteSource& source, const SpotOptions& opti
   GOODPUT_TRY_STATUS(refuse_preempted(options, source.path()));
   GoogleRows rows;
   const auto take = [&](std::string_view line, std::size_t number) -> Status {
-    if (number > kMostSpotRows) return Error{"", fmt::format("more than {} rows", kMostSpotRows)};
+    if (number > kMostSpotRows) return Error{fmt::format("more than {} rows", kMostSpotRows)};
     return rows.take(number == 1 ? without_byte_order_mark(line) : line);
   };
   GOODPUT_TRY_STATUS(for_each_line(source, kSpotBlockBytes, take));
-  if (rows.empty()) return Error{source.path(), "has no rows"};
+  if (rows.empty()) return Error{"has no rows", {.file = source.path()}};
   return SpotContent{.trace = std::move(rows).finish(), .assumed_meaning = SpotMeaning::kHeld};
 }
 

@@ -84,19 +84,19 @@ class SkypilotFile {
       GOODPUT_TRY_STATUS(take(key, value));
     }
     if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
-      return Error{path_, "something stands behind the closing '}'; remove it"};
+      return Error{"something stands behind the closing '}'; remove it", {.file = path_}};
     GOODPUT_TRY_STATUS(check());
     return std::move(ticks_);
   }
 
  private:
   [[nodiscard]] Error no_json(simdjson::error_code code) const {
-    return {path_,
-            fmt::format("is truncated or no JSON of the form {{\"metadata\": {{...}}, \"data\": [...]}}: {}",
-                        simdjson::error_message(code))};
+    return {fmt::format("is truncated or no JSON of the form {{\"metadata\": {{...}}, \"data\": [...]}}: {}",
+                        simdjson::error_message(code)),
+            {.file = path_}};
   }
   [[nodiscard]] Error error_at(std::string_view pointer, std::string_view what) const {
-    return {fmt::format("{} {}", path_, pointer), std::string(what)};
+    return {std::string(what), {.file = path_, .pointer = std::string(pointer)}};
   }
   [[nodiscard]] Error twice(std::string_view key) const {
     return error_at(fmt::format("/{}", key), "is there twice; remove one");
@@ -132,7 +132,7 @@ class SkypilotFile {
       ondemand::value element;
       if (const auto code = item.get(element)) return no_json(code);
       auto parsed = value_of(element, key == "data" ? "the count" : "the price");
-      if (!parsed) return error_at(fmt::format("{}/{}", pointer, tick), parsed.error().what);
+      if (!parsed) return parsed.error().inside(fmt::format("{}/{}", pointer, tick)).in_file(path_);
       if (runs.empty() || runs.back().value != *parsed) runs.push_back({tick, *parsed});
       if (++tick > kMostSpotRows)
         return error_at(pointer, fmt::format("has more than {} ticks", kMostSpotRows));
@@ -142,7 +142,7 @@ class SkypilotFile {
 
   static Error no_number(ondemand::value& element, std::string_view what, std::string_view wish) {
     const std::string_view token = without_space_behind(element.raw_json_token());
-    return {"", fmt::format("{} is {}, want {}", what, in_quotes(token), wish)};
+    return {fmt::format("{} is {}, want {}", what, in_quotes(token), wish)};
   }
 
   // Whole numbers, also written with a fraction of zeros.
@@ -177,7 +177,7 @@ class SkypilotFile {
       ondemand::value member;
       if (const auto code = field.value().get(member)) return no_json(code);
       const Status read = read_member(key, member, metadata);
-      if (!read) return error_at(fmt::format("/metadata/{}", key), read.error().what);
+      if (!read) return read.error().inside(fmt::format("/metadata/{}", key)).in_file(path_);
     }
     return Ok{};
   }
@@ -187,7 +187,7 @@ class SkypilotFile {
       GOODPUT_TRY(metadata.gap, gap_of(value));
     } else if (key == "nodes") {
       GOODPUT_TRY(const std::int32_t nodes, count_of(value, "it"));
-      if (nodes < 1) return Error{"", "want at least 1 node"};
+      if (nodes < 1) return Error{"want at least 1 node"};
       metadata.nodes = nodes;
     } else if (key == "polarity") {
       GOODPUT_TRY(const std::size_t place, choice_of(value, kSpotPolarityNames));
@@ -213,7 +213,7 @@ class SkypilotFile {
     const bool is_text = value.get_string().get(text) == simdjson::SUCCESS;
     const auto found = is_text ? std::find(names.begin(), names.end(), text) : names.end();
     if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-    return Error{"", fmt::format("want \"{}\" or \"{}\"", names[0], names[1])};
+    return Error{fmt::format("want \"{}\" or \"{}\"", names[0], names[1])};
   }
 
   Status check() const {
@@ -251,29 +251,33 @@ Result<SpotPolarity> settle_polarity(const Ticks& ticks, const SpotOptions& opti
                                      const std::string& path) {
   const std::optional<SpotPolarity> stated = ticks.metadata->polarity;
   if (stated && options.polarity && *stated != *options.polarity) {
-    return Error{path + " /metadata/polarity",
-                 fmt::format("is \"{}\", but --polarity says {}; leave the option out or mend the file",
-                             name_of(*stated), name_of(*options.polarity))};
+    return Error{fmt::format("is \"{}\", but {} says {}; leave the option out or mend the file",
+                             name_of(*stated), kOption, name_of(*options.polarity)),
+                 {.file = path, .pointer = "/metadata/polarity"},
+                 "polarity"};
   }
   if (stated) return *stated;
   if (options.polarity) return *options.polarity;
   if (highest_of(*ticks.data).value > 1) return SpotPolarity::kAvailable;
-  return Error{path + " /data",
-               "holds no count above 1: 1 means available in published files and preempted in SkyPilot's "
-               "simulator; say --polarity available|preempted"};
+  return Error{fmt::format("holds no count above 1: 1 means available in published files and preempted in "
+                           "SkyPilot's simulator; say {} available|preempted",
+                           kOption),
+               {.file = path, .pointer = "/data"},
+               "polarity"};
 }
 
 // Counts of preempted nodes need to know of how many.
 Status check_counts(const Ticks& ticks, SpotPolarity polarity, const std::string& path) {
   const auto highest = highest_of(*ticks.data);
-  const std::string where = fmt::format("{} /data/{}", path, highest.tick);
+  const Where where{.file = path, .pointer = fmt::format("/data/{}", highest.tick)};
   const std::optional<std::int32_t> nodes = ticks.metadata->nodes;
   if (nodes && highest.value > *nodes)
-    return Error{where, fmt::format("is {}, more than /metadata/nodes, {}", highest.value, *nodes)};
+    return Error{fmt::format("is {}, more than /metadata/nodes, {}", highest.value, *nodes), where};
   if (nodes || polarity == SpotPolarity::kAvailable || highest.value <= 1) return Ok{};
-  return Error{where, fmt::format("is {} preempted nodes, but of how many? add \"nodes\" to \"metadata\", or "
-                                  "leave out --polarity preempted",
-                                  highest.value)};
+  return Error{fmt::format("is {} preempted nodes, but of how many? add \"nodes\" to \"metadata\", or "
+                           "leave out {} preempted",
+                           highest.value, kOption),
+               where, "polarity"};
 }
 
 SpotTrace trace_of(const Ticks& ticks, SpotPolarity polarity) {

@@ -19,17 +19,17 @@ std::vector<std::string_view> spot_header(std::string_view head) {
 Result<std::vector<std::size_t>> parse_spot_header(std::string_view line,
                                                    std::span<const std::string_view> known) {
   const auto names = split_csv(without_byte_order_mark(line));
-  if (!names) return Error{"", std::string(kUnclosedQuote)};
+  if (!names) return Error{std::string(kUnclosedQuote)};
   std::vector<std::size_t> columns;
   for (const std::string_view name : *names) {
     const auto found = std::find(known.begin(), known.end(), name);
     const auto place = static_cast<std::size_t>(found - known.begin());
     if (found == known.end()) {
-      return Error{"", fmt::format("unknown column {}{}; known: {}", in_quotes(name),
-                                   did_you_mean(name, known), fmt::join(known, ", "))};
+      return Error{fmt::format("unknown column {}{}; known: {}", in_quotes(name), did_you_mean(name, known),
+                               fmt::join(known, ", "))};
     }
     if (std::find(columns.begin(), columns.end(), place) != columns.end())
-      return Error{"", fmt::format("column {} is there twice", in_quotes(name))};
+      return Error{fmt::format("column {} is there twice", in_quotes(name))};
     columns.push_back(place);
   }
   return columns;
@@ -41,11 +41,11 @@ Status split_spot_row(std::string_view line, std::span<const std::size_t> column
   std::size_t taken = 0;
   for (; !left.exhausted(); ++taken) {
     const auto field = left.take();
-    if (!field) return Error{"", std::string(kUnclosedQuote)};
+    if (!field) return Error{std::string(kUnclosedQuote)};
     if (taken < columns.size()) fields[columns[taken]] = *field;
   }
   if (taken == columns.size()) return Ok{};
-  return Error{"", fmt::format("{} field{}, but want {}", taken, taken == 1 ? "" : "s", columns.size())};
+  return Error{fmt::format("{} field{}, but want {}", taken, taken == 1 ? "" : "s", columns.size())};
 }
 
 }  // namespace goodput

@@ -25,7 +25,7 @@ bool is_digits(std::string_view text) {
 }
 
 Error no_time(std::string_view text, std::string_view column, std::string_view why) {
-  return {"", fmt::format("{} is {}, {}", column, in_quotes(text), why)};
+  return {fmt::format("{} is {}, {}", column, in_quotes(text), why)};
 }
 
 // The digits behind the point as nanoseconds; `unit` shrinks tenfold a digit.
@@ -33,7 +33,7 @@ Result<std::int64_t> parse_fraction(std::string_view digits, std::int64_t unit) 
   std::int64_t nanoseconds = 0;
   for (const char digit : digits) {
     unit /= 10;
-    if (unit == 0 && digit != '0') return Error{"", "finer than a nanosecond; round it"};
+    if (unit == 0 && digit != '0') return Error{"finer than a nanosecond; round it"};
     nanoseconds += unit * (digit - '0');
   }
   return nanoseconds;
@@ -62,28 +62,26 @@ Result<SimTime> parse_spot_time(std::string_view text, SimDuration unit, std::st
 
 Result<std::int32_t> check_spot_count(std::int64_t count, std::string_view column) {
   if (count >= 0 && count <= kMostSpotNodes) return static_cast<std::int32_t>(count);
-  return Error{"",
-               fmt::format("{} is {}, want a number of nodes from 0 to {}", column, count, kMostSpotNodes)};
+  return Error{fmt::format("{} is {}, want a number of nodes from 0 to {}", column, count, kMostSpotNodes)};
 }
 
 Result<std::int32_t> parse_spot_count(std::string_view text, std::string_view column) {
   std::int64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error == std::errc{} && end == text.data() + text.size()) return check_spot_count(count, column);
-  return Error{"", fmt::format("{} is {}, want a number of nodes from 0 to {}", column, in_quotes(text),
-                               kMostSpotNodes)};
+  return Error{
+      fmt::format("{} is {}, want a number of nodes from 0 to {}", column, in_quotes(text), kMostSpotNodes)};
 }
 
 Result<double> check_spot_price(double price, std::string_view column) {
   if (price >= 0 && price <= kMostSpotPrice) return price;
-  return Error{"",
-               fmt::format("{} is {}, want USD a node and hour from 0 to {}", column, price, kMostSpotPrice)};
+  return Error{fmt::format("{} is {}, want USD a node and hour from 0 to {}", column, price, kMostSpotPrice)};
 }
 
 Result<double> parse_spot_price(std::string_view text, std::string_view column) {
   if (const auto decimal = parse_decimal(text)) return check_spot_price(decimal->value, column);
-  return Error{"", fmt::format("{} is {}, want USD a node and hour from 0 to {}", column, in_quotes(text),
-                               kMostSpotPrice)};
+  return Error{fmt::format("{} is {}, want USD a node and hour from 0 to {}", column, in_quotes(text),
+                           kMostSpotPrice)};
 }
 
 void append_spot_seconds(std::string& text, SimTime time) {
@@ -109,8 +107,10 @@ void append_spot_price(SpotTrace& trace, SimTime time, double usd_per_node_hour)
 
 Status refuse_preempted(const SpotOptions& options, const std::string& path) {
   if (options.polarity != SpotPolarity::kPreempted) return Ok{};
-  return Error{path,
-               "--polarity preempted: files of this format say which nodes are available; leave it out"};
+  return Error{
+      fmt::format("{} preempted: files of this format say which nodes are available; leave it out", kOption),
+      {.file = path},
+      "polarity"};
 }
 
 }  // namespace goodput

@@ -15,8 +15,8 @@ namespace goodput {
 
 // What a user knows about a file that cannot be told from its content.
 struct SpotOptions {
-  std::optional<SpotPolarity> polarity{};  // --polarity
-  std::optional<SpotMeaning> meaning{};    // --meaning
+  std::optional<SpotPolarity> polarity{};  // option "polarity"
+  std::optional<SpotMeaning> meaning{};    // option "meaning"
   std::string format{};                    // a name of spot_formats(); empty: from the content
 };
 
@@ -28,7 +28,7 @@ struct SpotContent {
 };
 
 struct SpotFormat {
-  std::string_view name;                     // for --format and --to
+  std::string_view name;                     // by which it is asked for
   std::string_view summary;                  // one line for `goodput list formats`
   std::vector<std::string_view> extensions;  // that mean this format when written, with the dot
 

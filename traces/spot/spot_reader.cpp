@@ -17,16 +17,20 @@ Result<SpotMeaning> settle_meaning(const SpotContent& content, const SpotOptions
                                    const std::string& path) {
   const std::optional<SpotMeaning> stated = content.stated_meaning;
   if (stated && options.meaning && *stated != *options.meaning) {
-    return Error{
-        path, fmt::format("--meaning {}: the file says \"{}\" itself; leave the option out or mend the file",
-                          name_of(*options.meaning), name_of(*stated))};
+    return Error{fmt::format("{} {}: the file says \"{}\" itself; leave the option out or mend the file",
+                             kOption, name_of(*options.meaning), name_of(*stated)),
+                 {.file = path},
+                 "meaning"};
   }
   if (stated) return *stated;
   if (options.meaning) return *options.meaning;
   if (content.assumed_meaning) return *content.assumed_meaning;
-  return Error{path,
-               "does not say whether its nodes were really held (a drop is a preemption) or could have been "
-               "launched (a drop need not be one); say --meaning held|probe"};
+  return Error{
+      fmt::format("does not say whether its nodes were really held (a drop is a preemption) or could have "
+                  "been launched (a drop need not be one); say {} held|probe",
+                  kOption),
+      {.file = path},
+      "meaning"};
 }
 
 }  // namespace

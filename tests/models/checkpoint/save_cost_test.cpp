@@ -230,7 +230,7 @@ TEST_CASE("a run that storage cannot follow is refused, with the interval that i
   const Result<RunCosts> costs = run_costs(small_model(), partial(1), kEven, run);
   REQUIRE(!costs);
   CHECK(costs.error().message() ==
-        "--interval is 6, but with K = 1 it takes 7.000 s to get a checkpoint to storage: want 7 steps at "
+        "interval is 6, but with K = 1 it takes 7.000 s to get a checkpoint to storage: want 7 steps at "
         "least, "
         "faster storage or smaller shards");
   CHECK(run_costs(small_model(), partial(1, Sharding::kAdps), kEven, run));  // 4 s
@@ -254,7 +254,7 @@ TEST_CASE("a run or a rotation of more than can be looked at is refused") {
   const Result<RunCosts> costs = run_costs(small_model(), partial(1), kEven, run);
   REQUIRE(!costs);
   CHECK(costs.error().message() ==
-        "--interval is 1, which makes 1e+09 checkpoints of 4 experts up to the last fault; raise it");
+        "interval is 1, which makes 1e+09 checkpoints of 4 experts up to the last fault; raise it");
 
   ModuleBytes modules = small_model();
   modules.experts = 65'536;

@@ -121,14 +121,13 @@ TEST_CASE("scenario: a change that cannot be made is named as it was given") {
   const auto change = [](const std::string& pointer, const std::string& value) {
     return problem(good_scenario(), {{pointer, value}});
   };
-  CHECK(change("trials", "3") == "--set trials=3: a JSON pointer begins with a slash: /failures/p");
-  CHECK(
-      change("/failure/p", "3") ==
-      "--set /failure/p=3: the scenario has no object \"/failure\"; set it as a whole first: /failure={...}");
+  CHECK(change("trials", "3") == "set trials=3: a JSON pointer begins with a slash: /failures/p");
+  CHECK(change("/failure/p", "3") ==
+        "set /failure/p=3: the scenario has no object \"/failure\"; set it as a whole first: /failure={...}");
   CHECK(change("/trials/x", "3") ==
-        "--set /trials/x=3: the scenario has no object \"/trials\"; set it as a whole first: /trials={...}");
+        "set /trials/x=3: the scenario has no object \"/trials\"; set it as a whole first: /trials={...}");
   CHECK(change("/fail~ures", "3") ==
-        "--set /fail~ures=3: is no JSON pointer, or points nowhere in the scenario");
+        "set /fail~ures=3: is no JSON pointer, or points nowhere in the scenario");
   CHECK(change("/trials", "many") == " /trials: is \"many\", want an integer from 1 to 10000000");
   CHECK(change("/policies/ds/epp", "3").starts_with(" /policies/ds/epp: unknown key; did you mean \"ep\"?"));
 }

@@ -1,5 +1,6 @@
 // Units, random streams, hashes, suggestions: the small things everything stands on.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <cmath>
@@ -111,8 +112,43 @@ TEST_CASE("did you mean: quoted names stay on one line and short") {
 }
 
 TEST_CASE("errors: a message names the place when there is one") {
-  CHECK(Error{"trace.csv:3", "no number"}.message() == "trace.csv:3: no number");
-  CHECK(Error{"", "no number"}.message() == "no number");
+  CHECK(Error{"no number", {.file = "trace.csv", .position = Position::line(3)}}.message() ==
+        "trace.csv:3: no number");
+  CHECK(Error{"no number"}.message() == "no number");
+}
+
+TEST_CASE("errors: a place is told as far as it is known") {
+  const auto in_file = [](Position position) { return Where{.file = "t", .position = position}.text(); };
+  CHECK(Where{}.text().empty());
+  CHECK(Where{}.empty());
+  CHECK_FALSE(Where{.pointer = "/a"}.empty());
+  CHECK(in_file({}) == "t");
+  CHECK(in_file(Position::line(3)) == "t:3");
+  CHECK(in_file(Position::line(3, 7)) == "t:3:7");
+  CHECK(in_file(Position::row(0)) == "t:row 0");
+  CHECK(in_file(Position::event(5)) == "t: event 5");
+  CHECK(in_file(Position::byte(9)) == "t: byte 9");
+  CHECK(Where{.file = "t", .pointer = "/a/b"}.text() == "t /a/b");
+  CHECK(Where{.pointer = "/a/b"}.text() == "/a/b");
+}
+
+TEST_CASE("errors: an owner says where the object stands, until there is a file") {
+  const Error error = Error{"is 0", {.pointer = "/heads"}}.inside("/model").in_file("plan.json");
+  CHECK(error.where == Where{.file = "plan.json", .pointer = "/model/heads"});
+  CHECK(error.inside("/plan").in_file("scenario.json").where == error.where);
+  CHECK(Error{"is 0"}.inside("/model").message() == "/model: is 0");
+  CHECK(Error{"is 0"}.in_file("plan.json").message() == "plan.json: is 0");
+}
+
+TEST_CASE("errors: an option has the name that who asks knows it by") {
+  const auto flag = [](std::string_view key) { return "--" + std::string(key); };
+  const Error steps = Error{"runs backwards"}.of_option("steps");
+  CHECK(steps.message() == "steps: runs backwards");
+  CHECK(steps.message(flag) == "--steps: runs backwards");
+  CHECK(steps.in_file("t").message(flag) == "t: runs backwards");
+  const Error mends = Error{fmt::format("is ambiguous; say {} up|down", kOption)}.of_option("polarity");
+  CHECK(mends.message() == "is ambiguous; say polarity up|down");
+  CHECK(mends.in_file("t").message(flag) == "t: is ambiguous; say --polarity up|down");
 }
 
 TEST_CASE("errors: a failed check says where and what") {

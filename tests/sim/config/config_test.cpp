@@ -72,7 +72,7 @@ config::Fields config_fields(Cart& cart) {
 Status config_finish(Cart& cart) {
   if (cart.name.empty()) cart.name = "cart";
   if (cart.gears.size() > 1 && cart.gears[1] < cart.gears[0])
-    return Error{"/gears/1", "is smaller than its neighbour"};
+    return Error{"is smaller than its neighbour", {.pointer = "/gears/1"}};
   return Ok{};
 }
 

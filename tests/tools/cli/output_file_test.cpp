@@ -36,7 +36,7 @@ TEST_CASE("output file: a failed writer leaves the old file and no temporary") {
   const TemporaryFile target("out.txt", "old");
   const Status status = write_file_atomically(target.path(), [](const std::string& path) -> Status {
     std::ofstream(path) << "half";
-    return Error{path, "disk full"};
+    return Error{"disk full", {.file = path}};
   });
   REQUIRE_FALSE(status);
   CHECK(status.error().message() == target.path() + ": disk full");  // not the temporary's name

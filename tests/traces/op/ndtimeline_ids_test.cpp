@@ -183,7 +183,7 @@ TEST_CASE("derived ids: a wrong vpp_size is refused and the right one named") {
   OpTrace trace = pipeline({"FFFFFBFBFBFBBBBB", "FFFBFBFBFBFBFBBB"});
   const auto derived = derive_ids(trace, 1);
   REQUIRE(!derived);
-  CHECK(derived.error().message().ends_with("it would fit with vpp_size 2 in --meta"));
+  CHECK(derived.error().message().ends_with("it would fit with vpp_size 2 in meta"));
 }
 
 TEST_CASE("derived ids: one op in a hundred may be out of place") {

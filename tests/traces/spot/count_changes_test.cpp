@@ -32,13 +32,13 @@ TEST_CASE("spot counts: whether nodes were held is asked, unless the column says
   const std::string question =
       ": does not say whether its nodes were really held (a drop is a preemption) or could have been "
       "launched "
-      "(a drop need not be one); say --meaning held|probe";
+      "(a drop need not be one); say meaning held|probe";
   CHECK(spot_error("t_s,count\n0,4\n") == question);
   CHECK(read_spot("t_s,count\n0,4\n", {.meaning = SpotMeaning::kProbe}).meaning == SpotMeaning::kProbe);
   CHECK(read_spot("t_s,held\n0,4\n").meaning == SpotMeaning::kHeld);
   CHECK(read_spot("t_s,probe\n0,4\n").meaning == SpotMeaning::kProbe);
   CHECK(spot_error("t_s,probe\n0,4\n", held()) ==
-        ": --meaning held: the file says \"probe\" itself; leave the option out or mend the file");
+        ": meaning held: the file says \"probe\" itself; leave the option out or mend the file");
 }
 
 TEST_CASE("spot counts: prices change where they are written") {

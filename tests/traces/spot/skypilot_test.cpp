@@ -47,7 +47,7 @@ TEST_CASE("skypilot: a null is a hole") {
 TEST_CASE("skypilot: zeros and ones do not tell their polarity, it is asked") {
   const std::string question =
       " /data: holds no count above 1: 1 means available in published files and preempted in SkyPilot's "
-      "simulator; say --polarity available|preempted";
+      "simulator; say polarity available|preempted";
   CHECK(spot_error(file_of("[0, 1, 1]"), held()) == question);
   CHECK(spot_error(file_of("[0, 0]"), held()) == question);
   CHECK(read_spot(file_of("[0, 1, 1]"), kAvailable).counts == Counts{{at_s(0), 0}, {at_s(300), 1}});
@@ -59,7 +59,7 @@ TEST_CASE("skypilot: zeros and ones do not tell their polarity, it is asked") {
 TEST_CASE("skypilot: counts of preempted nodes need to know of how many") {
   CHECK(spot_error(file_of("[0, 3]"), kPreempted) ==
         " /data/1: is 3 preempted nodes, but of how many? add \"nodes\" to \"metadata\", or leave out "
-        "--polarity preempted");
+        "polarity preempted");
   const std::string nodes = R"(, "nodes": 4)";
   CHECK(read_spot(file_of("[0, 3]", nodes), kPreempted).counts == Counts{{at_s(0), 4}, {at_s(300), 1}});
   CHECK(spot_error(file_of("[0, 5]", nodes), kPreempted) == " /data/1: is 5, more than /metadata/nodes, 4");
@@ -71,13 +71,13 @@ TEST_CASE("skypilot: metadata may settle polarity and meaning, and no option con
   CHECK(trace.counts == Counts{{at_s(0), 1}, {at_s(300), 0}});
   CHECK(trace.meaning == SpotMeaning::kProbe);
   CHECK(spot_error(file_of("[0, 1]", stated), kAvailable) ==
-        " /metadata/polarity: is \"preempted\", but --polarity says available; leave the option out or mend "
+        " /metadata/polarity: is \"preempted\", but polarity says available; leave the option out or mend "
         "the file");
   CHECK(spot_error(file_of("[0, 1]", stated), held()) ==
-        ": --meaning held: the file says \"probe\" itself; leave the option out or mend the file");
+        ": meaning held: the file says \"probe\" itself; leave the option out or mend the file");
   CHECK(spot_error(file_of("[1]", R"(, "polarity": 1)")) ==
         " /metadata/polarity: want \"available\" or \"preempted\"");
-  CHECK(spot_error(file_of("[4]")).ends_with("say --meaning held|probe"));
+  CHECK(spot_error(file_of("[4]")).ends_with("say meaning held|probe"));
 }
 
 TEST_CASE("skypilot: bad counts are named by their place") {

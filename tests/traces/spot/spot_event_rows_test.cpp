@@ -152,7 +152,7 @@ TEST_CASE("spot events: a polarity makes no sense, another meaning is taken") {
   const std::string text = kHeader + "0,add,a\n";
   CHECK(read_spot(text, {.polarity = SpotPolarity::kAvailable}).polarity == SpotPolarity::kAvailable);
   CHECK(spot_error(text, {.polarity = SpotPolarity::kPreempted}) ==
-        ": --polarity preempted: files of this format say which nodes are available; leave it out");
+        ": polarity preempted: files of this format say which nodes are available; leave it out");
   CHECK(read_spot(text, {.meaning = SpotMeaning::kProbe}).meaning == SpotMeaning::kProbe);
 }
 
