@@ -8,12 +8,13 @@ namespace goodput {
 #include "tools/commands.def"
 #undef GOODPUT_COMMAND
 
-std::vector<CommandInfo> builtin_commands() {
-  return registry_of("command", std::vector<CommandInfo>{
+std::span<const CommandInfo> builtin_commands() {
+  static const Registry<CommandInfo> all = {
 #define GOODPUT_COMMAND(name) command_##name(),
 #include "tools/commands.def"
 #undef GOODPUT_COMMAND
-                                });
+  };
+  return all.infos();
 }
 
 }  // namespace goodput

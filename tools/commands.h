@@ -1,12 +1,12 @@
 // Every command there is (tools/commands.def).
 #pragma once
 
-#include <vector>
+#include <span>
 
 #include "tools/cli/command.h"
 
 namespace goodput {
 
-[[nodiscard]] std::vector<CommandInfo> builtin_commands();
+[[nodiscard]] std::span<const CommandInfo> builtin_commands();
 
 }  // namespace goodput

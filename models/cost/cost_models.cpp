@@ -7,12 +7,12 @@
 namespace goodput {
 
 std::span<const CostModelInfo> cost_models() {
-  static const auto registered = registry_of("cost model", std::vector<CostModelInfo>{
+  static const Registry<CostModelInfo> all = {
 #define GOODPUT_COST_MODEL(name) cost_model_##name(),
 #include "models/cost/cost_models.def"
 #undef GOODPUT_COST_MODEL
-                                                           });
-  return registered;
+  };
+  return all.infos();
 }
 
 Result<std::unique_ptr<CostModel>> make_cost_model(const CostInputs& inputs) {

@@ -112,12 +112,12 @@ class FailureMaker {
 }  // namespace
 
 std::span<const FailureModelInfo> failure_models() {
-  static const auto registered = registry_of("failure model", std::vector<FailureModelInfo>{
+  static const Registry<FailureModelInfo> all = {
 #define GOODPUT_FAILURE_MODEL(name) failure_##name(),
 #include "models/failure/failure_models.def"
 #undef GOODPUT_FAILURE_MODEL
-                                                              });
-  return registered;
+  };
+  return all.infos();
 }
 
 config::Fields config_fields(FailureConfig& failures) {

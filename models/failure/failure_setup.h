@@ -6,7 +6,8 @@
 //   a struct of its options, and beside it the functions that FailureSetupOf names,
 //   a FailureModel (sim/nodes/failure_model.h) that its make_failures() returns,
 //   `FailureModelInfo failure_<name>()`.
-// models/failure/exponential.cpp is the shortest.
+// Scenarios, `goodput list failures` and the table of options in docs/formats.md (which a test compares) then
+// have it. models/failure/exponential.cpp is the shortest.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +55,7 @@ struct FailureInputs {
   NodeId cluster_nodes = 0;  // of the models that say which nodes there are; 0: none does
 };
 
+// The options of one failure model, whichever it is, and what can be asked of them.
 class FailureSetup {
  public:
   virtual ~FailureSetup() = default;
@@ -71,7 +73,7 @@ class FailureSetup {
   // which nodes there are.
   [[nodiscard]] virtual std::optional<NodeId> nodes_acted_on() const = 0;
 
-  // The file that it needs, if it needs one.
+  // The file that it needs, if it needs one; FailureInputs::source has what is in it.
   [[nodiscard]] virtual std::optional<FailureFile> file() const = 0;
   // Empties the options that name files: where a file lies moves no number.
   virtual void clear_paths() = 0;

@@ -4,12 +4,12 @@
 namespace goodput {
 
 std::span<const PolicyInfo> recovery_policies() {
-  static const auto registered = registry_of("policy", std::vector<PolicyInfo>{
+  static const Registry<PolicyInfo> all = {
 #define GOODPUT_POLICY(name) policy_##name(),
 #include "models/policy/policies.def"
 #undef GOODPUT_POLICY
-                                                       });
-  return registered;
+  };
+  return all.infos();
 }
 
 Result<PolicyInfo> find_policy(std::string_view name) {

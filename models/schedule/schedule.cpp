@@ -42,12 +42,12 @@ Status require_one_chunk(const ScheduleShape& shape, std::string_view schedule) 
 }
 
 std::span<const ScheduleInfo> schedules() {
-  static const auto registered = registry_of("schedule", std::vector<ScheduleInfo>{
+  static const Registry<ScheduleInfo> all = {
 #define GOODPUT_SCHEDULE(name) schedule_##name(),
 #include "models/schedule/schedules.def"
 #undef GOODPUT_SCHEDULE
-                                                         });
-  return registered;
+  };
+  return all.infos();
 }
 
 Result<const PipelineSchedule*> find_schedule(std::string_view name) {

@@ -21,11 +21,11 @@ Result<std::size_t> index_of_name(std::span<const std::string_view> known, std::
   return static_cast<std::size_t>(found - known.begin());
 }
 
-void check_names(std::string_view kind, std::span<const std::string_view> names) {
+void check_names(std::span<const std::string_view> names) {
   for (auto name = names.begin(); name != names.end(); ++name) {
-    GOODPUT_CHECK(!name->empty(), fmt::format("a {} has no name", kind));
+    GOODPUT_CHECK(!name->empty(), "an entry has no name");
     GOODPUT_CHECK(std::find(names.begin(), name, *name) == name,
-                  fmt::format("two entries are {} \"{}\"", kind, *name));
+                  fmt::format("two entries are called {}", in_quotes(*name)));
   }
 }
 

@@ -9,9 +9,10 @@
 //     ScheduleInfo schedule_zb_h1() { return {"zb-h1", "zero-bubble H1: ...", schedule}; }
 // Nothing else knows it by name. The kind itself has, once for all its things,
 //   the struct of the info and a declaration of every `<kind>_<name>()`, in its header,
-//   a function with all infos, in the order of the .def: registry_of().
+//   a function that returns all infos: those of a Registry.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -45,13 +46,18 @@ template <typename Info>
 }
 
 // Fails as our bug where a name is empty or there twice.
-void check_names(std::string_view kind, std::span<const std::string_view> names);
+void check_names(std::span<const std::string_view> names);
 
-// The infos of a kind, checked.
+// The infos of all things of a kind, in the order of its .def; names are checked.
 template <typename Info>
-[[nodiscard]] std::vector<Info> registry_of(std::string_view kind, std::vector<Info> infos) {
-  check_names(kind, names_of(infos));
-  return infos;
-}
+class Registry {
+ public:
+  Registry(std::initializer_list<Info> infos) : infos_(infos) { check_names(names_of(infos_)); }
+
+  [[nodiscard]] std::span<const Info> infos() const { return infos_; }
+
+ private:
+  std::vector<Info> infos_;
+};
 
 }  // namespace goodput

@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -20,18 +23,44 @@ namespace goodput {
 namespace {
 
 using nlohmann::json;
+namespace fs = std::filesystem;
 
-const std::vector<std::string> kRegistries = {"formats",  "schedules", "cost-models", "policies",
-                                              "failures", "models",    "clusters",    "plans"};
+const std::vector<std::string> kKinds = {"formats",   "schedules",    "cost-models", "policies",
+                                         "failures",  "models",       "clusters",    "plans",
+                                         "scenarios", "calibrations", "commands"};
 
-json listed(const std::string& what) {
+json listed(const std::string& what, const std::string& configs = GOODPUT_CONFIGS) {
   std::ostringstream out;
   std::ostringstream err;
-  const ExitCode code = run_command_line(
-      builtin_commands(), {"list", what, "--configs", GOODPUT_CONFIGS, "--json", "-"}, out, err);
+  const ExitCode code =
+      run_command_line(builtin_commands(), {"list", what, "--configs", configs, "--json", "-"}, out, err);
   REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
   return json::parse(out.str()).at(what);
 }
+
+std::string message_of(const std::string& what, const std::string& configs) {
+  std::ostringstream out;
+  std::ostringstream err;
+  (void)run_command_line(builtin_commands(), {"list", what, "--configs", configs}, out, err);
+  CHECK(out.str().empty());
+  return err.str();
+}
+
+// A folder that is gone with this object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(fs::temp_directory_path() / ("goodput-list-" + std::to_string(getpid()))) {
+    fs::create_directories(path_);
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
 
 std::set<std::string> names(const std::string& what) {
   std::set<std::string> found;
@@ -42,7 +71,7 @@ std::set<std::string> names(const std::string& what) {
 }  // namespace
 
 TEST_CASE("list: every entry has a name of its own and a summary of one line") {
-  for (const std::string& what : kRegistries) {
+  for (const std::string& what : kKinds) {
     const json items = listed(what);
     CHECK(!items.empty());
     CHECK(names(what).size() == items.size());
@@ -91,6 +120,40 @@ TEST_CASE("list: every model, cluster and format goes by the name that is listed
         op_trace_formats().size() + routing_formats().size() + spot_formats().size());
   for (const char* name : {"gpt3-175b", "llama3-405b", "mixtral-8x7b", "deepseek-v3"})
     CHECK(names("models").contains(name));
+}
+
+TEST_CASE("list: a scenario says what a planner looks for, a calibration what was measured") {
+  const auto summary_of = [](const std::string& what, const std::string& name) {
+    for (const json& item : listed(what)) {
+      if (item.at("name") == name) return item.at("summary").get<std::string>();
+    }
+    return std::string("none");
+  };
+  CHECK(summary_of("scenarios", "controlled-5min-gpt-s") ==
+        "GPT-S on 10 x 1 RTX 3090, 30.0 min; failures: interval; policies: lazarus, ds, ds_ft; 20 trials");
+  CHECK(summary_of("calibrations", "h200-public") ==
+        "8 x NVIDIA H200 (also for H100): 3 all_reduce, 3 all_gather, 3 reduce_scatter, 3 all_to_all, 9 gemm "
+        "tables; ai-dynamo/aiconfigurator, commit 095f58a51, systems/data/h200_sxm; made by "
+        "tests/bench/make_calibration.py");
+  CHECK(names("scenarios").size() >= 22);
+}
+
+TEST_CASE("list: a kind without a folder is empty, and says so; a wrong folder is an error") {
+  const TemporaryFolder configs;
+  const std::string suites = (configs.path() / "suites").string();
+  CHECK(
+      message_of("suites", configs.path().string()) ==
+      "error: " + suites +
+          ": No such file or directory; --configs wants the folder that holds models, clusters and plans\n");
+  fs::create_directory(configs.path() / "models");
+  CHECK(listed("suites", configs.path().string()) == json::array());
+  CHECK(message_of("suites", configs.path().string()) ==
+        "note: no suites: there is no folder " + suites + "\n");
+  fs::create_directory(suites);
+  CHECK(message_of("suites", configs.path().string()) == "note: no suites in " + suites + "\n");
+  std::ofstream(suites + "/smoke.json") << R"({"source": "runs of today"})";
+  CHECK(listed("suites", configs.path().string()) ==
+        json::array({{{"name", "smoke"}, {"summary", "runs of today"}}}));
 }
 
 }  // namespace goodput

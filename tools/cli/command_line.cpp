@@ -119,7 +119,7 @@ struct CommandLine {
   std::vector<std::unique_ptr<Command>> commands;  // one a CommandInfo
 };
 
-void declare_commands(CommandLine& line, const std::vector<CommandInfo>& infos) {
+void declare_commands(CommandLine& line, std::span<const CommandInfo> infos) {
   line.app.set_version_flag("--version", fmt::format("goodput {} ({})", GOODPUT_VERSION, GOODPUT_REVISION));
   line.app.require_subcommand(1);
   add_global_options(line.app, line.options);  // before the command too
@@ -155,7 +155,7 @@ int default_jobs() {
 
 }  // namespace
 
-ExitCode run_command_line(const std::vector<CommandInfo>& commands, const std::vector<std::string>& arguments,
+ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vector<std::string>& arguments,
                           std::ostream& out, std::ostream& err, Terminal terminal) {
   CommandLine line;
   line.options.jobs = default_jobs();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace goodput {
 
 // Runs the one of `commands` that `arguments` (without the program's name) ask for. Exceptions of our own
 // bugs pass through.
-[[nodiscard]] ExitCode run_command_line(const std::vector<CommandInfo>& commands,
+[[nodiscard]] ExitCode run_command_line(std::span<const CommandInfo> commands,
                                         const std::vector<std::string>& arguments, std::ostream& out,
                                         std::ostream& err, Terminal terminal = {});
 

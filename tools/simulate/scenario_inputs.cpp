@@ -80,13 +80,10 @@ Status read_failure_files(const Scenario& scenario, ScenarioInputs& inputs) {
     const std::string pointer = pointer_of(scenario, i);
     GOODPUT_TRY(ScenarioFile file, choose_file(scenario.file, fmt::format("{}/{}", pointer, wanted->key),
                                                wanted->path, wanted->fallback));
-    switch (wanted->content) {
-      case FailureFile::Content::kRecording:
-        GOODPUT_TRY(inputs.traces[i], read_trace(*wanted, file.used, pointer));
-        break;
-      case FailureFile::Content::kSlowdowns:
-        GOODPUT_TRY(inputs.slowdowns[i], read_slowdowns(file.used));
-        break;
+    if (wanted->content == FailureFile::Content::kRecording) {
+      GOODPUT_TRY(inputs.traces[i], read_trace(*wanted, file.used, pointer));
+    } else {
+      GOODPUT_TRY(inputs.slowdowns[i], read_slowdowns(file.used));
     }
     inputs.files.push_back(std::move(file));
   }

@@ -25,6 +25,9 @@ Result<Scenario> resolved(Scenario scenario);
 // bytes of the files that were read for it.
 Result<Provenance> simulate_provenance(const SimulateReport& report);
 
+// When the job ends: "1000 steps or at most 2.00 h".
+[[nodiscard]] std::string goal_text(const Scenario& scenario);
+
 [[nodiscard]] std::string simulate_text(const SimulateReport& report);
 
 // Adds the members of goodput.simulate/1 (docs/formats.md).

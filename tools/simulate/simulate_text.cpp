@@ -49,6 +49,8 @@ std::string with_error(const Estimate& estimate) {
 
 // ---- What was run.
 
+}  // namespace
+
 std::string goal_text(const Scenario& scenario) {
   std::vector<std::string> goals;
   if (scenario.samples > 0) goals.push_back(count_text(static_cast<double>(scenario.samples)) + " samples");
@@ -57,6 +59,8 @@ std::string goal_text(const Scenario& scenario) {
     goals.push_back((goals.empty() ? "" : "at most ") + duration_text(to_seconds(scenario.duration)));
   return fmt::format("{}", fmt::join(goals, " or "));
 }
+
+namespace {
 
 std::string header(const SimulateReport& report) {
   const Scenario& scenario = report.scenario;

@@ -5,12 +5,12 @@
 namespace goodput {
 
 std::span<const OpTraceFormat> op_trace_formats() {
-  static const auto registered = registry_of("op trace format", std::vector<OpTraceFormat>{
+  static const Registry<OpTraceFormat> all = {
 #define GOODPUT_OP_TRACE_FORMAT(name) op_trace_format_##name(),
 #include "traces/op/op_trace_formats.def"
 #undef GOODPUT_OP_TRACE_FORMAT
-                                                                });
-  return registered;
+  };
+  return all.infos();
 }
 
 }  // namespace goodput

@@ -5,12 +5,12 @@
 namespace goodput {
 
 std::span<const SpotFormat> spot_formats() {
-  static const auto registered = registry_of("spot trace format", std::vector<SpotFormat>{
+  static const Registry<SpotFormat> all = {
 #define GOODPUT_SPOT_FORMAT(name) spot_format_##name(),
 #include "traces/spot/spot_formats.def"
 #undef GOODPUT_SPOT_FORMAT
-                                                                  });
-  return registered;
+  };
+  return all.infos();
 }
 
 }  // namespace goodput

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sim/base/registry.h"
 #include "tests/models/failure/failure_stream.h"
 
 namespace goodput::testing {
@@ -34,7 +35,47 @@ NodeEvents without_speeds(const NodeEvents& events) {
   return some;
 }
 
-const std::string_view kKnown = "trace, exponential, weibull, hourly, interval, bursts, fail_slow";
+// A model of our own, whose file would be all that follows: nodes that are there and stay.
+struct CalmNodes {
+  NodeId nodes = 3;
+};
+
+class CalmModel final : public FailureModel {
+ public:
+  explicit CalmModel(NodeId nodes) : nodes_(nodes) {}
+  [[nodiscard]] NodeId nodes() const override { return nodes_; }
+  [[nodiscard]] std::optional<NodeEvent> next() override {
+    if (joined_ == nodes_) return std::nullopt;
+    return NodeEvent{SimTime{}, Kind::kAdd, joined_++, 1};
+  }
+
+ private:
+  NodeId nodes_;
+  NodeId joined_ = 0;
+};
+
+config::Fields config_fields(CalmNodes& calm) {
+  return {{"nodes", config::Need::kOptional, config::integer(calm.nodes, 1, kMostNodes), "all of them"}};
+}
+
+Status config_finish(CalmNodes& calm) {
+  return calm.nodes == 13 ? Status(Error{"/nodes", "is unlucky"}) : Ok{};
+}
+
+Result<std::unique_ptr<FailureModel>> make_failures(const CalmNodes& calm, const FailureInputs& /*inputs*/) {
+  return std::unique_ptr<FailureModel>(std::make_unique<CalmModel>(calm.nodes));
+}
+
+FailureModelInfo failure_calm() {
+  return {.name = "calm",
+          .summary = "nothing is ever lost",
+          .example = R"({"model": "calm", "nodes": 4})",
+          .make = make_failure_setup<CalmNodes>};
+}
+
+std::string known() {
+  return fmt::format("{}", fmt::join(names_of(failure_models()), ", "));
+}
 
 }  // namespace
 
@@ -112,6 +153,23 @@ TEST_CASE("failures: a config is a value, whose paths can be left out") {
   CHECK(!(*configs)[2].setup().file());
 }
 
+TEST_CASE("failures: a model is options, three functions and a stream of events; the rest follows") {
+  FailureConfig calm(failure_calm());
+  CHECK(config::write(config_fields(calm)).dump() == R"({"model":"calm","nodes":3})");
+  CHECK(!calm.setup().nodes_acted_on());
+  CHECK(!calm.setup().file());
+  calm.setup().clear_paths();
+  const auto read = [&calm](std::string_view text) {
+    config::Place place;
+    return config::object(calm).read(nlohmann::json::parse(text), place);
+  };
+  CHECK(read(R"({"model": "calm", "nodes": 13})").error().message() == "/nodes: is unlucky");
+  REQUIRE(read(failure_calm().example));
+  const auto model = make_failure_model({&calm, 1}, {}, 1, 0);
+  REQUIRE(model);
+  CHECK(shown(check_stream(**model, at_s(1e9))) == "0 +0 +1 +2 +3");
+}
+
 TEST_CASE("failures: another model in the list does not shift the draws of the first") {
   const std::string first =
       R"({"model": "exponential", "nodes": 8, "mtbf_hours": 50, "repair_s": 600, "repair": "exponential"})";
@@ -143,14 +201,14 @@ TEST_CASE("failures: what is wrong is named with its place") {
         "folder/job.json /failures: is no object, want a failure model: {\"model\": ..., ...}");
   CHECK(problem_of("[]") == "folder/job.json /failures: is empty, want at least one failure model");
   CHECK(problem_of("{}") ==
-        fmt::format("folder/job.json /failures/model: is missing, want one of {}", kKnown));
+        fmt::format("folder/job.json /failures/model: is missing, want one of {}", known()));
   CHECK(problem_of(R"([{"model": 1}])") ==
-        fmt::format("folder/job.json /failures/0/model: is 1, want one of {}", kKnown));
+        fmt::format("folder/job.json /failures/0/model: is 1, want one of {}", known()));
   CHECK(
       problem_of(R"({"model": "weibul"})") ==
       fmt::format("folder/job.json /failures/model: no failure model \"weibul\"; did you mean \"weibull\"?; "
                   "known: {}",
-                  kKnown));
+                  known()));
   CHECK(problem_of(R"({"model": "exponential", "nodes": 4, "mtbf_hour": 5})") ==
         "folder/job.json /failures/mtbf_hour: unknown key; did you mean \"mtbf_hours\"?");
 }

@@ -12,13 +12,14 @@ struct FruitInfo {
   int weight_g;
 };
 
-std::vector<FruitInfo> fruits() {
-  return registry_of("fruit", std::vector<FruitInfo>{{"apple", 180}, {"sour-cherry", 5}});
+std::span<const FruitInfo> fruits() {
+  static const Registry<FruitInfo> all = {{"apple", 180}, {"sour-cherry", 5}};
+  return all.infos();
 }
 
-std::string bug_of(const std::vector<FruitInfo>& infos) {
+std::string bug_of(std::initializer_list<FruitInfo> infos) {
   try {
-    (void)registry_of("fruit", infos);
+    const Registry<FruitInfo> all = infos;
   } catch (const InternalError& error) {
     return error.what();
   }
@@ -28,17 +29,15 @@ std::string bug_of(const std::vector<FruitInfo>& infos) {
 }  // namespace
 
 TEST_CASE("registry: a thing is found by its name, in the order it was registered") {
-  const std::vector<FruitInfo> all = fruits();
-  CHECK(names_of(all) == std::vector<std::string_view>{"apple", "sour-cherry"});
-  const auto found = find_named<FruitInfo>(all, "fruit", "sour-cherry");
+  CHECK(names_of(fruits()) == std::vector<std::string_view>{"apple", "sour-cherry"});
+  const auto found = find_named(fruits(), "fruit", "sour-cherry");
   REQUIRE(found);
   CHECK(found->weight_g == 5);
 }
 
 TEST_CASE("registry: an unknown name says what there is, and what may have been meant") {
-  const std::vector<FruitInfo> all = fruits();
-  const auto message = [&](std::string_view name) {
-    return find_named<FruitInfo>(all, "fruit", name).error().message();
+  const auto message = [](std::string_view name) {
+    return find_named(fruits(), "fruit", name).error().message();
   };
   CHECK(message("quince") == "no fruit \"quince\"; known: apple, sour-cherry");
   CHECK(message("aple") == "no fruit \"aple\"; did you mean \"apple\"?; known: apple, sour-cherry");
@@ -57,9 +56,9 @@ TEST_CASE("registry: names of an enum's values are found the same way") {
 }
 
 TEST_CASE("registry: a name that is there twice, or missing, is our bug") {
-  CHECK(bug_of({{"apple", 1}, {"pear", 2}, {"apple", 3}}).find("two entries are fruit \"apple\"") !=
+  CHECK(bug_of({{"apple", 1}, {"pear", 2}, {"apple", 3}}).find("two entries are called \"apple\"") !=
         std::string::npos);
-  CHECK(bug_of({{"", 1}}).find("a fruit has no name") != std::string::npos);
+  CHECK(bug_of({{"", 1}}).find("an entry has no name") != std::string::npos);
   CHECK(bug_of({{"apple", 1}, {"pear", 2}}).empty());
 }
 

@@ -1,0 +1,149 @@
+#include "tools/shipped_configs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <variant>
+
+#include "models/checkpoint/checkpoint_modules.h"
+#include "models/cost/calibration.h"
+#include "models/plan/training_plan.h"
+#include "models/scenario/scenario.h"
+#include "models/shape/model_file.h"
+#include "sim/config/json_file.h"
+#include "sim/machine/cluster.h"
+#include "tools/simulate/simulate_report.h"
+
+namespace goodput {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Installed, or built inside the repository: above the program.
+Result<std::string> find_configs() {
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  for (fs::path above = program.parent_path(); !failed && above.has_relative_path();
+       above = above.parent_path()) {
+    for (const char* folder : {"configs", "share/goodput/configs"}) {
+      if (fs::is_directory(above / folder / "models", failed)) return (above / folder).string();
+    }
+    failed.clear();
+  }
+  return Error{"no configs folder above the program; name one with --configs DIR"};
+}
+
+std::string billions(std::int64_t parameters) {
+  return fmt::format("{:.3g} B", 1e-9 * static_cast<double>(parameters));
+}
+
+std::string describe(const ModelShape& model) {
+  const ModelParameters parameters = model_parameters(model);
+  std::string text =
+      fmt::format("{}: {} layers, {} parameters", model.name, model.layers, billions(parameters.total));
+  if (model.moe)
+    text += fmt::format(" ({} activated), {} experts", billions(parameters.activated), model.moe->experts);
+  return text;
+}
+
+std::string describe(const SwinModel& model) {
+  const CheckpointModel modules = checkpoint_model(model);
+  std::string text = fmt::format("{}: {} blocks in {} stages, {} parameters", model.name, model.swin.blocks(),
+                                 model.swin.depths.size(), billions(modules.parameters()));
+  if (modules.experts > 0) text += fmt::format(", {} experts", modules.experts);
+  return text + " (checkpoint only)";
+}
+
+Result<std::string> describe_model(const std::string& file) {
+  GOODPUT_TRY(const AnyModel model, read_any_model(file));
+  return std::visit([](const auto& shape) { return describe(shape); }, model);
+}
+
+Result<std::string> describe_cluster(const std::string& file) {
+  GOODPUT_TRY(const ClusterConfig config, read_cluster(file));
+  const ClusterSpec& cluster = config.cluster;
+  return fmt::format("{}: {} x {} {}", cluster.name, cluster.nodes, cluster.gpus_per_node, cluster.gpu.name);
+}
+
+Result<std::string> describe_plan(const std::string& file) {
+  GOODPUT_TRY(const TrainingPlan plan, read_training_plan(file));
+  return fmt::format("{} on {} x {}", plan.model.name, plan.parallel.gpus(), plan.cluster.gpu.name);
+}
+
+// The job, what happens to its nodes, who competes, how often.
+Result<std::string> describe_scenario(const std::string& file) {
+  GOODPUT_TRY(const Scenario scenario, read_scenario(file, {}));
+  std::vector<std::string_view> failures;
+  for (const FailureConfig& config : scenario.failures) failures.push_back(config.model().name);
+  std::vector<std::string_view> policies;
+  for (const ScenarioPolicy& policy : scenario.policies) policies.push_back(policy.name);
+  const ClusterSpec& cluster = scenario.plan.cluster;
+  return fmt::format("{} on {} x {} {}, {}; failures: {}; policies: {}; {} trial{}", scenario.plan.model.name,
+                     cluster.nodes, cluster.gpus_per_node, cluster.gpu.name, goal_text(scenario),
+                     fmt::join(failures, " and "), fmt::join(policies, ", "), scenario.trials,
+                     scenario.trials == 1 ? "" : "s");
+}
+
+// The device, what was measured on it, who says so.
+Result<std::string> describe_calibration(const std::string& file) {
+  GOODPUT_TRY(const Calibration calibration, read_calibration(file));
+  const MeasuredMachine& machine = calibration.machine;
+  std::string text = fmt::format("{} x {}", machine.gpus, machine.gpu);
+  if (!machine.stands_for.empty()) text += fmt::format(" (also for {})", fmt::join(machine.stands_for, ", "));
+  std::array<std::size_t, kMeasuredOpNames.size()> tables{};
+  for (const Measurement& measured : calibration.ops) ++tables[static_cast<std::size_t>(measured.op)];
+  std::vector<std::string> ops;
+  for (std::size_t op = 0; op < tables.size(); ++op) {
+    if (tables[op] > 0) ops.push_back(fmt::format("{} {}", tables[op], kMeasuredOpNames[op]));
+  }
+  text += ops.empty() ? ": nothing measured" : fmt::format(": {} tables", fmt::join(ops, ", "));
+  return calibration.source.empty() ? text : text + "; " + calibration.source;
+}
+
+// What a suite holds is not read here: where its expectations come from, if it says so.
+Result<std::string> describe_suite(const std::string& file) {
+  GOODPUT_TRY(const nlohmann::json suite, config::parse_file(file));
+  const auto source = suite.is_object() ? suite.find("source") : suite.end();
+  return suite.is_object() && source != suite.end() && source->is_string() ? source->get<std::string>() : "";
+}
+
+}  // namespace
+
+std::vector<ConfigKind> config_kinds() {
+  return {{"models", "models", describe_model}, {"clusters", "clusters", describe_cluster},
+          {"plans", "plans", describe_plan},    {"scenarios", "scenarios", describe_scenario},
+          {"suites", "suites", describe_suite}, {"calibrations", "calibration", describe_calibration}};
+}
+
+Result<Listing> list_configs(const ConfigKind& kind, std::string configs) {
+  if (configs.empty()) {
+    GOODPUT_TRY(configs, find_configs());
+  }
+  const fs::path folder = fs::path(configs) / kind.folder;
+  std::error_code failed;
+  if (!fs::exists(folder, failed) && fs::is_directory(fs::path(configs) / "models", failed))
+    return Listing{{}, fmt::format("no {}: there is no folder {}", kind.name, folder.string())};
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  }
+  if (failed) {
+    return Error{
+        fmt::format("{}; --configs wants the folder that holds models, clusters and plans", failed.message()),
+        {.file = folder.string()}};
+  }
+  std::sort(files.begin(), files.end());
+  Listing listing;
+  for (const fs::path& file : files) {
+    GOODPUT_TRY(std::string summary, kind.describe(file.string()));
+    listing.items.push_back({file.stem().string(), std::move(summary)});
+  }
+  if (files.empty()) listing.note = fmt::format("no {} in {}", kind.name, folder.string());
+  return listing;
+}
+
+}  // namespace goodput
