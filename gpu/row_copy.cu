@@ -93,6 +93,14 @@ __device__ std::int64_t target_of_lane(const std::int32_t* map, std::int64_t ite
   return kKind == CopyKind::kGather ? item : std::int64_t{__ldg(map + item * top_k + lane_id())};
 }
 
+// For one load each; all lanes may wait for them when it returns.
+__device__ void init_barriers(std::uint64_t* barriers) {
+  if (lane_id() == 0) {
+    for (int stage = 0; stage < kStages; ++stage) barrier_init(barriers + stage, 1);
+  }
+  __syncwarp();
+}
+
 // Lane 0 loads, lane j < top_k stores the j-th copy. Shared memory: kBulkWarps x kStages pieces, then
 // barriers.
 template <CopyKind kKind>
@@ -122,10 +130,7 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize)
       loading.advance(pieces, step);
     };
 
-    if (lane_id() == 0) {
-      for (int stage = 0; stage < kStages; ++stage) barrier_init(barriers + stage, 1);
-    }
-    __syncwarp();
+    init_barriers(barriers);
     for (int stage = 0; stage < kStages; ++stage) load_next(stage);
 
     std::int64_t target = -1;

@@ -11,7 +11,11 @@
 namespace goodput {
 namespace {
 
-// What a thread block computes, and how close to the best rate a GPU full of such blocks comes.
+// What a thread block computes, and how close to the best rate a GPU full of such blocks comes. The sizes are
+// among those that NVIDIA's "Matrix Multiplication Background User's Guide" lists for cuBLAS (section 2.3),
+// from the most to the least efficient. The efficiencies are assumed: for each byte it reads, a 128 x 64 tile
+// does two thirds of the work of a 128 x 128 one and a 64 x 64 tile half, and caches make up for some of
+// that.
 struct Tile {
   double rows;
   double columns;
@@ -19,7 +23,8 @@ struct Tile {
 };
 constexpr std::array<Tile, 6> kTiles = {
     {{256, 128, 1}, {128, 256, 1}, {128, 128, 1}, {128, 64, 0.8}, {64, 128, 0.8}, {64, 64, 0.6}}};
-// Two bounds near each other add up a little: (a^q + b^q)^(1/q).
+// Two bounds near each other add up a little: (a^q + b^q)^(1/q). The q is assumed: two equal bounds make 1.19
+// times one of them.
 constexpr double kBlend = 4;
 
 double blended_max(double a, double b) {

@@ -2,51 +2,17 @@
 // router, embedding and output head; forwards and backwards.
 //
 // Matrix multiplications follow from the shapes. Memory traffic of norms, activations, dropouts and residuals
-// counts what the fused kernels of Megatron-LM read and write, two bytes an activation.
+// counts what the fused kernels of Megatron-LM read and write, two bytes an activation. A block a file:
+// attention_work.cpp, ffn_work.cpp, moe_work.cpp, vocabulary_work.cpp; each factor of theirs says where it
+// comes from.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "models/plan/expert_slots.h"
-#include "models/plan/parallel_plan.h"
-#include "models/shape/model_shape.h"
+#include "models/step/block_scope.h"
 #include "sim/machine/cost_model.h"
 
 namespace goodput {
-
-inline constexpr double kBytes16 = 2;  // of a number in 16 bits
-
-// Which gradients a backward pass makes.
-enum class Gradients : std::uint8_t { kAll, kActivations, kWeights };
-[[nodiscard]] constexpr bool has_activations(Gradients gradients) {
-  return gradients != Gradients::kWeights;
-}
-[[nodiscard]] constexpr bool has_weights(Gradients gradients) {
-  return gradients != Gradients::kActivations;
-}
-
-// What the blocks of one GPU see.
-struct BlockScope {
-  const ModelShape& model;
-  const ParallelPlan& plan;
-  ExpertSlots slots{};
-
-  // Of the micro-batch on this GPU; where sequence parallelism shards norms and dropouts: fewer.
-  [[nodiscard]] double tokens() const;
-  [[nodiscard]] double norm_tokens() const;
-  // Of the vocabulary, on this GPU, padded as Megatron does.
-  [[nodiscard]] double vocab_rows() const;
-  // Copies of tokens for a GPU's experts where all get as many: those of its tensor-parallel peers, too,
-  // where these hold the other parts of its experts. REQUIRES: model.moe.
-  [[nodiscard]] double routed_tokens() const;
-  // Routed experts on this GPU, or its parts of them. REQUIRES: model.moe.
-  [[nodiscard]] double held_experts() const;
-  [[nodiscard]] std::int32_t tp_of_expert() const { return slots.tp_of_expert(plan); }
-};
-
-// Selective recomputation drops the outputs of gated activations, which are cheap to make again.
-[[nodiscard]] bool recomputes_activation(const BlockScope& scope);
 
 [[nodiscard]] std::vector<Kernel> attention_forward(const BlockScope& scope);
 [[nodiscard]] std::vector<Kernel> attention_backward(const BlockScope& scope, Gradients gradients);

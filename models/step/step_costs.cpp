@@ -10,7 +10,13 @@ namespace {
 // Adam in mixed precision, a parameter: reads and writes master weight and two moments, writes the 16-bit
 // weight. The gradient is read twice besides, the first time for the norm.
 constexpr double kOptimizerBytes = 26;
-constexpr std::int32_t kTensorsPerLayer = 12;
+// The optimizer updates a tensor at a time. A layer of GPT in Megatron-LM (v2.6,
+// megatron/model/transformer.py) has two norms and four linear layers (queries with keys and values,
+// attention's output, up, down), each with a weight and a bias.
+constexpr std::int32_t kTensorsPerLayer = 2 * (2 + 4);
+// Beside the layers, on a stage: assumed for all stages, though only the first (embedding of words and of
+// positions) and the last (weight and bias of the final norm) have them.
+constexpr std::int32_t kOtherTensors = 2;
 
 SimDuration sum(const std::vector<PartCost>& parts) {
   SimDuration total{};
@@ -298,7 +304,7 @@ class Pricer {
     }
     const double owned =
         plan.zero >= 1 ? owned_parameters(plan_, routing_.slots, schedule_, held) : held.dense + held.experts;
-    const std::int32_t tensors = kTensorsPerLayer * held.layers + 2;
+    const std::int32_t tensors = kTensorsPerLayer * held.layers + kOtherTensors;
     costs.clip = collective({Collective::kAllReduce, 4, everyone()}).time;
     costs.optimizer = memory((2 * gradient_bytes() + kOptimizerBytes) * owned, tensors) +
                       from_seconds(1e-6 * plan_.roofline.step_us);

@@ -103,7 +103,7 @@ Result<RoutingFormat> output_format(const SynthOptions& options) {
     return format;
   }
   Result<RoutingFormat> format = format_of_extension(routing_formats(), options.out_path);
-  if (!format) return Error{format.error().where, {.file = format.error().what + " or give --to"}};
+  if (!format) return Error{format.error().what + " or give --to", format.error().where};
   return format;
 }
 

@@ -13,7 +13,7 @@ Result<OpTraceFormat> output_format(const std::string& path, const std::string& 
     return format;
   }
   Result<OpTraceFormat> format = format_of_extension(op_trace_formats(), path);
-  if (!format) return Error{format.error().where, {.file = format.error().what + " or give --to"}};
+  if (!format) return Error{format.error().what + " or give --to", format.error().where};
   return format;
 }
 

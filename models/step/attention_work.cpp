@@ -1,0 +1,210 @@
+// Attention: projections, scores or the fused kernel, output projection.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "models/step/block_work.h"
+#include "models/step/elementwise_traffic.h"
+#include "models/step/kernel_sequence.h"
+
+namespace goodput {
+namespace {
+
+// ---- What kernels read and write, in bytes an element: 16 bits for every number, but where it says 32.
+
+// The score matrices, where attention is not one fused kernel: Megatron-LM v2.6,
+// megatron/model/fused_softmax.py, FusedScaleMaskSoftmax. Its fused kernel scales, masks and takes the
+// softmax at once.
+constexpr double kFusedSoftmaxForward = 2 * kBytes16;   // reads scores, writes probabilities
+constexpr double kFusedSoftmaxBackward = 3 * kBytes16;  // reads probabilities and their gradient, writes one
+// Its is_kernel_available(); later versions take rows of up to 4096 (megatron/core/fusions/fused_softmax.py).
+constexpr double kLongestFusedRow = 2048;
+constexpr std::int64_t kFusedMatrices = 4;  // score matrices have to come in multiples
+
+// Else forward_torch_softmax(): a kernel each.
+constexpr double kBytes32 = 4;
+constexpr double kConversion = kBytes16 + kBytes32;
+constexpr double kPlainSoftmaxForward = kConversion     // to 32 bits
+                                        + 2 * kBytes32  // scale
+                                        + 2 * kBytes32  // mask
+                                        + 2 * kBytes32  // softmax
+                                        + kConversion;  // and back
+// These five; three that make a causal mask anew (core v0.12, megatron/core/transformer/utils.py,
+// get_default_causal_mask()); and, assumed, five that bring it into shape. They only count where they are
+// short.
+constexpr std::int32_t kPlainSoftmaxForwardKernels = 13;
+// Assumed: 24 bytes are sure, and if scale and mask each read and wrote all of a matrix in 32 bits, it would
+// be 40.
+constexpr double kPlainSoftmaxBackward = kConversion      // to 32 bits
+                                         + 3 * kBytes32   // softmax
+                                         + 6              // scale and mask, in part in place
+                                         + kConversion;   // and back
+constexpr std::int32_t kPlainSoftmaxBackwardKernels = 8;  // assumed
+
+// Around the scores: Megatron-LM v2.6, megatron/model/transformer.py, ParallelAttention.
+constexpr double kHeads =
+    2 * kBytes16;  // context into rows of tokens (permute, contiguous); or rotary position
+constexpr double kJoinedGradients =
+    6 * kBytes16;  // of queries, keys and values: read three, write three as one
+constexpr double kBiasGradients = 3 * kBytes16;  // of their biases: reads the three
+
+// FlashAttention-2 (Dao, 2023), section 4.1: backwards five products instead of two, for the scores are made
+// again.
+constexpr double kFusedBackwardFlops = 2.5;  // of the forward pass
+// Assumed: twice its traffic, for every tensor has a gradient, of which it reads or writes one.
+constexpr double kFusedBackwardBytes = 2;
+
+// ---- Shapes.
+
+// The projections and the heads of one GPU.
+struct AttentionShape {
+  std::vector<Linear> in;
+  Linear out;
+  double heads = 0;      // on this GPU
+  double key_dim = 0;    // of a head, of queries and keys
+  double value_dim = 0;  // of a head
+  double kv_heads = 0;   // on this GPU
+
+  explicit AttentionShape(const BlockScope& scope) {
+    const ModelShape& model = scope.model;
+    const double tp = scope.plan.tp;
+    const double hidden = model.hidden;
+    heads = model.heads / tp;
+    if (model.latent) {
+      const LatentAttention& latent = *model.latent;
+      key_dim = latent.nope_dim + latent.rope_dim;
+      value_dim = latent.value_dim;
+      kv_heads = heads;
+      if (latent.q_rank > 0) {
+        in = {{hidden, static_cast<double>(latent.q_rank)},
+              {static_cast<double>(latent.q_rank), heads * key_dim}};
+      } else {
+        in = {{hidden, heads * key_dim}};
+      }
+      in.push_back({hidden, static_cast<double>(latent.kv_rank + latent.rope_dim)});
+      in.push_back({static_cast<double>(latent.kv_rank), heads * (latent.nope_dim + value_dim)});
+    } else {
+      key_dim = value_dim = model.head_dim;
+      kv_heads = std::max(1.0, model.kv_heads / tp);
+      in = {{hidden, (heads + 2 * kv_heads) * key_dim}};
+    }
+    out = {heads * value_dim, hidden};
+  }
+
+  // Of queries, keys, values and outputs of a token.
+  [[nodiscard]] double activation_bytes() const {
+    return kBytes16 * (heads * (key_dim + value_dim) + kv_heads * (key_dim + value_dim));
+  }
+};
+
+struct Scores {
+  double rows = 0;    // queries of this GPU, by head
+  double length = 0;  // keys a query meets
+  double sequences = 0;
+  double elements = 0;  // of the score matrix
+
+  Scores(const BlockScope& scope, const AttentionShape& shape) {
+    length = static_cast<double>(scope.plan.sequence_length);
+    sequences = scope.plan.micro_batch * shape.heads;
+    rows = length / scope.plan.cp;
+    elements = sequences * rows * length;
+  }
+
+  [[nodiscard]] bool has_fused_softmax() const {
+    return whole_extent(sequences) % kFusedMatrices == 0 && length <= kLongestFusedRow;
+  }
+};
+
+// ---- Kernels.
+
+// Half of the scores are masked: a fused kernel leaves them out, plain products do not. So the two products
+// of a fused one, of two FLOPs a score and dimension, come to one each.
+void scores_forward(KernelSequence& kernels, const BlockScope& scope, const AttentionShape& shape) {
+  const Scores scores(scope, shape);
+  if (scope.plan.fused_attention) {
+    kernels.fused_attention(scores.elements * (shape.key_dim + shape.value_dim),
+                            scope.tokens() * shape.activation_bytes());
+    return;
+  }
+  kernels.product(Precision::kBf16, scores.rows, scores.length, shape.key_dim, scores.sequences);
+  if (scores.has_fused_softmax()) {
+    kernels.memory(kFusedSoftmaxForward * scores.elements);
+  } else {
+    kernels.memory(kPlainSoftmaxForward * scores.elements, kPlainSoftmaxForwardKernels);
+  }
+  kernels.memory(kDropoutBytes * scores.elements);
+  kernels.product(Precision::kBf16, scores.rows, shape.value_dim, scores.length, scores.sequences);
+}
+
+void scores_backward(KernelSequence& kernels, const BlockScope& scope, const AttentionShape& shape) {
+  const Scores scores(scope, shape);
+  if (scope.plan.fused_attention) {
+    kernels.fused_attention(kFusedBackwardFlops * scores.elements * (shape.key_dim + shape.value_dim),
+                            kFusedBackwardBytes * scope.tokens() * shape.activation_bytes());
+    return;
+  }
+  kernels.product(Precision::kBf16, scores.rows, scores.length, shape.value_dim, scores.sequences);
+  kernels.product(Precision::kBf16, scores.length, shape.value_dim, scores.rows, scores.sequences);
+  kernels.product(Precision::kBf16, scores.rows, shape.key_dim, scores.length, scores.sequences);
+  kernels.product(Precision::kBf16, scores.length, shape.key_dim, scores.rows, scores.sequences);
+  kernels.memory(kDropoutBytes * scores.elements);
+  if (scores.has_fused_softmax()) {
+    kernels.memory(kFusedSoftmaxBackward * scores.elements);
+  } else {
+    kernels.memory(kPlainSoftmaxBackward * scores.elements, kPlainSoftmaxBackwardKernels);
+  }
+}
+
+// What is cheap to make again for the memory it frees: score matrices, and the up-projections of latents.
+void recompute_selectively(KernelSequence& kernels, const BlockScope& scope, const AttentionShape& shape) {
+  if (scope.plan.recompute != Recompute::kSelective) return;
+  if (!scope.plan.fused_attention) scores_forward(kernels, scope, shape);
+  for (const Linear& linear : shape.in) {
+    if (linear.in < scope.model.hidden) kernels.forward(linear, scope.tokens());
+  }
+}
+
+}  // namespace
+
+std::vector<Kernel> attention_forward(const BlockScope& scope) {
+  const AttentionShape shape(scope);
+  KernelSequence kernels(scope);
+  norm_forward(kernels, scope);
+  for (const Linear& linear : shape.in) kernels.forward(linear, scope.tokens());
+  scores_forward(kernels, scope, shape);
+  kernels.memory(kHeads * scope.tokens() * shape.out.in);
+  kernels.forward(shape.out, scope.tokens());
+  residual_forward(kernels, scope);
+  return std::move(kernels).take();
+}
+
+std::vector<Kernel> attention_backward(const BlockScope& scope, Gradients gradients) {
+  const AttentionShape shape(scope);
+  KernelSequence kernels(scope);
+  if (has_activations(gradients)) residual_backward(kernels, scope);
+  kernels.backward(shape.out, scope.tokens(), gradients);
+  if (has_activations(gradients)) {
+    recompute_selectively(kernels, scope, shape);
+    scores_backward(kernels, scope, shape);
+    const double heads = scope.tokens() * shape.out.in;
+    kernels.memory(kHeads * heads);
+    kernels.memory(kJoinedGradients * heads);
+    if (scope.model.biases) kernels.memory(kBiasGradients * heads);
+  }
+  for (auto linear = shape.in.rbegin(); linear != shape.in.rend(); ++linear) {
+    kernels.backward(*linear, scope.tokens(), gradients);
+  }
+  if (has_activations(gradients)) norm_backward(kernels, scope);
+  return std::move(kernels).take();
+}
+
+std::vector<Kernel> attention_input_weight_gradient(const BlockScope& scope) {
+  KernelSequence kernels(scope);
+  for (const Linear& linear : AttentionShape(scope).in) {
+    kernels.weight_gradient(linear, scope.tokens());
+  }
+  return std::move(kernels).take();
+}
+
+}  // namespace goodput

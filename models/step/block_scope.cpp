@@ -1,0 +1,33 @@
+#include "models/step/block_scope.h"
+
+#include <cmath>
+
+namespace goodput {
+
+bool recomputes_activation(const BlockScope& scope) {
+  return scope.plan.recompute == Recompute::kSelective && scope.model.gated_ffn;
+}
+
+double BlockScope::tokens() const {
+  return static_cast<double>(plan.micro_batch) * static_cast<double>(plan.sequence_length) / plan.cp;
+}
+
+double BlockScope::norm_tokens() const {
+  return plan.sequence_parallel ? tokens() / plan.tp : tokens();
+}
+
+double BlockScope::vocab_rows() const {
+  if (plan.pad_vocab_to == 0) return std::floor(static_cast<double>(model.vocab) / plan.tp);
+  const double multiple = static_cast<double>(plan.pad_vocab_to) * plan.tp;
+  return std::ceil(model.vocab / multiple) * multiple / plan.tp;
+}
+
+double BlockScope::routed_tokens() const {
+  return tokens() * model.moe->top_k / (static_cast<double>(plan.tp) / tp_of_expert());
+}
+
+double BlockScope::held_experts() const {
+  return slots.are_used() ? slots.per_gpu : static_cast<double>(model.moe->experts) / plan.ep;
+}
+
+}  // namespace goodput

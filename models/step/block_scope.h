@@ -1,0 +1,45 @@
+// What the blocks of a decoder on one GPU see of a micro-batch, of the model and of the plan.
+#pragma once
+
+#include <cstdint>
+
+#include "models/plan/expert_slots.h"
+#include "models/plan/parallel_plan.h"
+#include "models/shape/model_shape.h"
+
+namespace goodput {
+
+inline constexpr double kBytes16 = 2;  // of a number in 16 bits
+
+// Which gradients a backward pass makes.
+enum class Gradients : std::uint8_t { kAll, kActivations, kWeights };
+[[nodiscard]] constexpr bool has_activations(Gradients gradients) {
+  return gradients != Gradients::kWeights;
+}
+[[nodiscard]] constexpr bool has_weights(Gradients gradients) {
+  return gradients != Gradients::kActivations;
+}
+
+// What the blocks of one GPU see.
+struct BlockScope {
+  const ModelShape& model;
+  const ParallelPlan& plan;
+  ExpertSlots slots{};
+
+  // Of the micro-batch on this GPU; where sequence parallelism shards norms and dropouts: fewer.
+  [[nodiscard]] double tokens() const;
+  [[nodiscard]] double norm_tokens() const;
+  // Of the vocabulary, on this GPU, padded as Megatron does.
+  [[nodiscard]] double vocab_rows() const;
+  // Copies of tokens for a GPU's experts where all get as many: those of its tensor-parallel peers, too,
+  // where these hold the other parts of its experts. REQUIRES: model.moe.
+  [[nodiscard]] double routed_tokens() const;
+  // Routed experts on this GPU, or its parts of them. REQUIRES: model.moe.
+  [[nodiscard]] double held_experts() const;
+  [[nodiscard]] std::int32_t tp_of_expert() const { return slots.tp_of_expert(plan); }
+};
+
+// Selective recomputation drops the outputs of gated activations, which are cheap to make again.
+[[nodiscard]] bool recomputes_activation(const BlockScope& scope);
+
+}  // namespace goodput
