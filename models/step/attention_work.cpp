@@ -31,8 +31,7 @@ constexpr double kPlainSoftmaxForward = kConversion     // to 32 bits
                                         + 2 * kBytes32  // softmax
                                         + kConversion;  // and back
 // These five; three that make a causal mask anew (core v0.12, megatron/core/transformer/utils.py,
-// get_default_causal_mask()); and, assumed, five that bring it into shape. They only count where they are
-// short.
+// get_default_causal_mask()); and, assumed, five that bring it into shape.
 constexpr std::int32_t kPlainSoftmaxForwardKernels = 13;
 // Assumed: 24 bytes are sure, and if scale and mask each read and wrote all of a matrix in 32 bits, it would
 // be 40.
@@ -43,10 +42,10 @@ constexpr double kPlainSoftmaxBackward = kConversion      // to 32 bits
 constexpr std::int32_t kPlainSoftmaxBackwardKernels = 8;  // assumed
 
 // Around the scores: Megatron-LM v2.6, megatron/model/transformer.py, ParallelAttention.
-constexpr double kHeads =
-    2 * kBytes16;  // context into rows of tokens (permute, contiguous); or rotary position
-constexpr double kJoinedGradients =
-    6 * kBytes16;  // of queries, keys and values: read three, write three as one
+// Heads side by side into rows of tokens (permute and contiguous), or the rotary position of as many numbers.
+constexpr double kHeadsToRows = 2 * kBytes16;
+// Gradients of queries, keys and values: reads three tensors, writes three as one.
+constexpr double kJoinedGradients = 6 * kBytes16;
 constexpr double kBiasGradients = 3 * kBytes16;  // of their biases: reads the three
 
 // FlashAttention-2 (Dao, 2023), section 4.1: backwards five products instead of two, for the scores are made
@@ -173,7 +172,7 @@ std::vector<Kernel> attention_forward(const BlockScope& scope) {
   norm_forward(kernels, scope);
   for (const Linear& linear : shape.in) kernels.forward(linear, scope.tokens());
   scores_forward(kernels, scope, shape);
-  kernels.memory(kHeads * scope.tokens() * shape.out.in);
+  kernels.memory(kHeadsToRows * scope.tokens() * shape.out.in);
   kernels.forward(shape.out, scope.tokens());
   residual_forward(kernels, scope);
   return std::move(kernels).take();
@@ -188,7 +187,7 @@ std::vector<Kernel> attention_backward(const BlockScope& scope, Gradients gradie
     recompute_selectively(kernels, scope, shape);
     scores_backward(kernels, scope, shape);
     const double heads = scope.tokens() * shape.out.in;
-    kernels.memory(kHeads * heads);
+    kernels.memory(kHeadsToRows * heads);
     kernels.memory(kJoinedGradients * heads);
     if (scope.model.biases) kernels.memory(kBiasGradients * heads);
   }
