@@ -1,22 +1,16 @@
 #include "models/migration/node_mapping.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <limits>
 #include <span>
 #include <utility>
 
 #include "sim/base/index.h"
-#include "sim/base/text.h"
 
 namespace goodput {
 namespace {
 
-constexpr std::array<std::string_view, 2> kMappingRules = {"greedy", "optimal"};  // in the enum's order
 constexpr std::int32_t kFree = -1;
 constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 2;
 
@@ -167,13 +161,6 @@ NodeMapping optimal_mapping(const MappingCosts& costs) {
 
 NodeMapping map_nodes(const MappingCosts& costs, MappingRule rule) {
   return rule == MappingRule::kGreedy ? greedy_mapping(costs) : optimal_mapping(costs);
-}
-
-Result<MappingRule> parse_mapping_rule(std::string_view name) {
-  const auto found = std::ranges::find(kMappingRules, name);
-  if (found != kMappingRules.end()) return static_cast<MappingRule>(found - kMappingRules.begin());
-  return Error{"", fmt::format("no node mapping {}{}; known: {}", in_quotes(name),
-                               did_you_mean(name, kMappingRules), fmt::join(kMappingRules, ", "))};
 }
 
 }  // namespace goodput

@@ -164,8 +164,4 @@ Status config_finish(ModelShape& model) {
   return Ok{};
 }
 
-Result<ModelShape> read_model(const std::string& path) {
-  return config::read<ModelShape>(path);
-}
-
 }  // namespace goodput

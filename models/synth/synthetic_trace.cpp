@@ -486,18 +486,6 @@ Status check_size(const SyntheticStep& step, const TraceSettings& settings) {
 
 }  // namespace
 
-Result<SyntheticStep> synthetic_step(const megatron::PlannedOps& planned,
-                                     const std::vector<double>& value_s) {
-  GOODPUT_TRY(const OpGraphSpec spec, megatron::connect(planned.ops, planned.stages));
-  GOODPUT_TRY(OpGraph graph, OpGraph::build(spec, [&](std::uint32_t op) { return planned.ops[op].name(); }));
-  SyntheticStep step{{}, std::move(graph), {}};
-  for (const std::uint32_t op : step.graph.caller_index()) {
-    step.ops.push_back(planned.ops[op]);
-    step.value_s.push_back(value_s[op]);
-  }
-  return step;
-}
-
 Result<SyntheticStep> synthetic_step(const TrainingPlan& plan, const CostModel& cost, std::uint64_t seed) {
   const ParallelPlan& parallel = plan.parallel;
   const auto field = [&](std::string_view key) { return fmt::format("{} /parallel/{}", plan.file, key); };

@@ -119,7 +119,6 @@ class StepEngine {
                          Contention contention = Contention::kNone);
 
   [[nodiscard]] std::size_t lanes() const { return lanes_; }
-  [[nodiscard]] std::size_t worker_count() const { return worker_count_; }
 
  private:
   // Of events at one moment.
