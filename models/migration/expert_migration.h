@@ -8,13 +8,11 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "models/migration/expert_transfer.h"
 #include "models/migration/held_experts.h"
 #include "models/migration/node_mapping.h"
-#include "sim/base/tier.h"
 #include "sim/base/units.h"
 #include "sim/config/config.h"
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "sim/base/errors.h"
 #include "sim/base/index.h"
 
 namespace goodput {

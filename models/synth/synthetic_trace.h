@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "models/megatron/schedule_order.h"
 #include "models/plan/stragglers.h"
 #include "models/plan/training_plan.h"
 #include "sim/base/errors.h"
