@@ -40,13 +40,6 @@ double young_interval_s(const FailureCosts& costs) {
   return std::sqrt(2 * costs.save_s * costs.mtbf_s);
 }
 
-// Daly (2006), for saves that are short against the time between failures; 0 where it would be less.
-double daly_first_order_interval_s(const FailureCosts& costs) {
-  if (!has_failures(costs)) return kNever;
-  const double cycle = std::sqrt(2 * costs.save_s * (costs.mtbf_s + costs.restart_s));
-  return std::max(0.0, cycle - costs.save_s);
-}
-
 // Daly (2006): the perturbation solution of the exact optimum.
 double daly_interval_s(const FailureCosts& costs) {
   if (!has_failures(costs)) return kNever;
@@ -68,20 +61,6 @@ double optimal_interval_s(const FailureCosts& costs) {
     if (!(next < x)) return x * costs.mtbf_s;  // as near as numbers get
     x = next;
   }
-}
-
-// Daly (2006): M e^(R/M) (e^((t+d)/M) - 1) for every interval t of the work.
-double expected_time_s(const FailureCosts& costs, double interval_s, double work_s) {
-  GOODPUT_CHECK(interval_s > 0 && work_s >= 0, "checkpoints without work in between");
-  if (work_s == 0) return 0;
-  const double intervals = work_s / interval_s;
-  if (!has_failures(costs)) return work_s + intervals * costs.save_s;
-  const double cycle = std::expm1((interval_s + costs.save_s) / costs.mtbf_s);
-  return costs.mtbf_s * std::exp(costs.restart_s / costs.mtbf_s) * cycle * intervals;
-}
-
-double checkpoint_efficiency(const FailureCosts& costs, double interval_s) {
-  return interval_s / expected_time_s(costs, interval_s, interval_s);
 }
 
 std::int64_t interval_steps(IntervalRule rule, const FailureCosts& costs, double step_s) {

@@ -30,17 +30,10 @@ struct FailureCosts {
 };
 
 // Seconds of training between checkpoints; infinite where there are no failures.
-[[nodiscard]] double young_interval_s(const FailureCosts& costs);             // sqrt(2dM)
-[[nodiscard]] double daly_first_order_interval_s(const FailureCosts& costs);  // sqrt(2d(M+R)) - d, or 0
-[[nodiscard]] double daly_interval_s(const FailureCosts& costs);  // higher order; M from d = 2M on
+[[nodiscard]] double young_interval_s(const FailureCosts& costs);  // sqrt(2dM)
+[[nodiscard]] double daly_interval_s(const FailureCosts& costs);   // higher order; M from d = 2M on
 // The interval of the highest efficiency, to rounding. The restart time does not matter to it.
 [[nodiscard]] double optimal_interval_s(const FailureCosts& costs);
-
-// Wall-clock seconds that `work_s` of training take on average, saved every `interval_s`; infinite where that
-// is beyond all numbers. REQUIRES: interval_s > 0.
-[[nodiscard]] double expected_time_s(const FailureCosts& costs, double interval_s, double work_s);
-// Training over wall-clock time, on average: 0 to 1.
-[[nodiscard]] double checkpoint_efficiency(const FailureCosts& costs, double interval_s);
 
 // No interval is longer: a trillion steps.
 inline constexpr std::int64_t kMostIntervalSteps = 1'000'000'000'000;

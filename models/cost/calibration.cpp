@@ -131,11 +131,4 @@ Result<Calibration> read_calibration(const std::string& path) {
   return config::read<Calibration>(path);
 }
 
-std::string write_calibration(const Calibration& calibration) {
-  Calibration copy = calibration;
-  nlohmann::ordered_json written = config::write(config_fields(copy));
-  if (!written.contains("ops")) written["ops"] = nlohmann::ordered_json::array();
-  return written.dump(1) + '\n';
-}
-
 }  // namespace goodput

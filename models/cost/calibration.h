@@ -142,7 +142,6 @@ struct Calibration {
 
 // Strict; errors name file and JSON pointer. A file without ops is fine: a run that was cut short.
 Result<Calibration> read_calibration(const std::string& path);
-[[nodiscard]] std::string write_calibration(const Calibration& calibration);
 
 // The fields of the file, for reading, writing and describing it.
 [[nodiscard]] config::Fields config_fields(Calibration& calibration);

@@ -25,27 +25,6 @@ Status check_size(std::int32_t ranks, std::int32_t experts, std::int64_t columns
 ExpertHosts::ExpertHosts(std::int32_t ranks, std::int32_t experts)
     : ranks_(ranks), experts_(experts), rank_begin_{0}, replicas_(static_cast<std::size_t>(experts), 0) {}
 
-Result<ExpertHosts> ExpertHosts::from_replicas(std::int32_t ranks, std::int32_t experts,
-                                               std::span<const std::int32_t> replicas) {
-  GOODPUT_TRY_STATUS(check_size(ranks, experts, experts, replicas.size()));
-  ExpertHosts hosts(ranks, experts);
-  std::size_t cell = 0;
-  for (std::int32_t rank = 0; rank < ranks; ++rank) {
-    for (std::int32_t expert = 0; expert < experts; ++expert) {
-      const std::int32_t count = replicas[cell++];
-      if (count < 0 || count > kMostReplicas - hosts.replicas_of(expert)) {
-        return Error{
-            fmt::format("placement, rank {}, expert {}: {} replicas, want 0 or more, at most {} of an expert",
-                        rank, expert, count, kMostReplicas)};
-      }
-      if (count > 0) hosts.add(rank, expert, count);
-    }
-    hosts.end_rank();
-  }
-  hosts.index_by_expert();
-  return hosts;
-}
-
 Result<ExpertHosts> ExpertHosts::from_slots(std::int32_t ranks, std::int32_t experts, std::int32_t slots,
                                             std::span<const std::int32_t> expert_at) {
   GOODPUT_TRY_STATUS(check_size(ranks, experts, slots, expert_at.size()));

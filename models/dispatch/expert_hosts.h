@@ -23,9 +23,6 @@ inline constexpr std::int32_t kEmptySlot = -1;
 // Ranks that host nothing, and experts that nobody hosts, are allowed.
 class ExpertHosts {
  public:
-  // `replicas` is ranks x experts: how many replicas of the expert the rank hosts.
-  static Result<ExpertHosts> from_replicas(std::int32_t ranks, std::int32_t experts,
-                                           std::span<const std::int32_t> replicas);
   // `expert_at` is ranks x slots: the expert in every slot of the rank, or kEmptySlot. In any order.
   static Result<ExpertHosts> from_slots(std::int32_t ranks, std::int32_t experts, std::int32_t slots,
                                         std::span<const std::int32_t> expert_at);

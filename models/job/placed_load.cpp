@@ -232,14 +232,6 @@ Result<std::vector<GpuLoad>> placed_loads(const ExpertHosts& hosts, std::int32_t
   return Dispatcher(hosts, peers, tokens).dispatch();
 }
 
-std::vector<ExpertShare> placed_shares(std::span<const GpuLoad> loads, std::int32_t gpus_per_node,
-                                       double mean) {
-  const double imbalance = imbalance_of(loads, gpus_per_node, mean);
-  std::vector<ExpertShare> shares;
-  for (const GpuLoad& load : loads) shares.push_back({static_cast<double>(load.computed), imbalance});
-  return shares;
-}
-
 ExpertShare busiest_share(std::span<const GpuLoad> loads, std::int32_t gpus_per_node, double mean) {
   std::int64_t most = 0;
   for (const GpuLoad& load : loads) most = std::max(most, load.computed);

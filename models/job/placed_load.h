@@ -32,12 +32,9 @@ struct GpuLoad {
 Result<std::vector<GpuLoad>> placed_loads(const moe::ExpertHosts& hosts, std::int32_t gpus_per_node,
                                           std::span<const std::int64_t> tokens);
 
-// One for every rank: its own tokens, and the traffic of the GPU that sends or receives most. `mean`: tokens
-// that a GPU routes.
-[[nodiscard]] std::vector<ExpertShare> placed_shares(std::span<const GpuLoad> loads,
-                                                     std::int32_t gpus_per_node, double mean);
-// Of the rank that computes most. All ranks meet before and after the experts of every layer, so that each
-// layer takes as long as with placed_shares().
+// Of the rank that computes most, with the traffic of the GPU that sends or receives most; `mean`: tokens
+// that a GPU routes. All ranks meet before and after the experts of every layer, so that each layer takes as
+// long as if every rank had a share of its own.
 [[nodiscard]] ExpertShare busiest_share(std::span<const GpuLoad> loads, std::int32_t gpus_per_node,
                                         double mean);
 

@@ -8,13 +8,11 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "models/migration/expert_transfer.h"
 #include "models/migration/held_experts.h"
 #include "models/migration/node_mapping.h"
-#include "sim/base/tier.h"
 #include "sim/base/units.h"
 #include "sim/config/config.h"
 
@@ -34,29 +32,15 @@ struct Migration {
 [[nodiscard]] Migration migrate(const PlacedExperts& placed, std::span<const std::int32_t> live_ids,
                                 std::vector<ExpertPlacement> plan, MappingRule rule);
 
-// What a reconfiguration takes. kMigrationParameters says where the defaults come from.
+// What a reconfiguration takes, by Lazarus (arXiv 2407.04656); the last two are read off its Table 2.
 struct MigrationTiming {
-  SimDuration detect = from_seconds(15);
-  SimDuration regroup = from_seconds(10);
-  SimDuration plan = from_seconds(0.1);
-  SimDuration transfer_setup = from_seconds(2);
-  BytesPerSecond node{0.7e9};  // that a node sends, and receives
+  SimDuration detect = from_seconds(15);         // failures show as NCCL time-outs, 10 to 20 s: the middle
+  SimDuration regroup = from_seconds(10);        // new process groups take 5 to 15 s: the middle
+  SimDuration plan = from_seconds(0.1);          // a plan is ready in less than 100 ms
+  SimDuration transfer_setup = from_seconds(2);  // what 11 experts take, however small
+  BytesPerSecond node{0.7e9};                    // that a node sends, and receives: 0.5 to 1 GB/s
 };
 [[nodiscard]] config::Fields config_fields(MigrationTiming& timing);
-
-struct ParameterOrigin {
-  std::string_view key;
-  std::string_view unit;
-  Tier tier = Tier::kAssumed;
-  std::string_view source;
-};
-
-inline constexpr ParameterOrigin kMigrationParameters[] = {
-    {"detect_s", "s", Tier::kLiterature, "Lazarus: failures show as NCCL time-outs, 10 to 20 s; the middle"},
-    {"regroup_s", "s", Tier::kLiterature, "Lazarus: new process groups take 5 to 15 s; the middle"},
-    {"plan_s", "s", Tier::kLiterature, "Lazarus: a plan is ready in less than 100 ms"},
-    {"transfer_setup_s", "s", Tier::kModel, "read off Lazarus, Table 2: what 11 experts take"},
-    {"node_gb_per_s", "GB/s", Tier::kModel, "read off Lazarus, Table 2: 0.5 to 1 GB/s"}};
 
 struct MigrationTime {
   SimDuration detect{};

@@ -1,19 +1,17 @@
 #include "models/migration/node_mapping.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <limits>
 #include <span>
 #include <utility>
 
+#include "sim/base/errors.h"
 #include "sim/base/index.h"
-#include "sim/base/registry.h"
 
 namespace goodput {
 namespace {
 
-constexpr std::array<std::string_view, 2> kMappingRules = {"greedy", "optimal"};  // in the enum's order
 constexpr std::int32_t kFree = -1;
 constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 2;
 
@@ -164,11 +162,6 @@ NodeMapping optimal_mapping(const MappingCosts& costs) {
 
 NodeMapping map_nodes(const MappingCosts& costs, MappingRule rule) {
   return rule == MappingRule::kGreedy ? greedy_mapping(costs) : optimal_mapping(costs);
-}
-
-Result<MappingRule> parse_mapping_rule(std::string_view name) {
-  GOODPUT_TRY(const std::size_t rule, index_of_name(kMappingRules, "node mapping", name));
-  return static_cast<MappingRule>(rule);
 }
 
 }  // namespace goodput

@@ -3,11 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "models/migration/held_experts.h"
-#include "sim/base/errors.h"
 
 namespace goodput {
 
@@ -45,8 +43,5 @@ enum class MappingRule : std::uint8_t {
 [[nodiscard]] NodeMapping optimal_mapping(const MappingCosts& costs);
 
 [[nodiscard]] NodeMapping map_nodes(const MappingCosts& costs, MappingRule rule);
-
-// greedy, optimal.
-[[nodiscard]] Result<MappingRule> parse_mapping_rule(std::string_view name);
 
 }  // namespace goodput

@@ -56,10 +56,6 @@ void FailureLattice::add(Fatal& fatal, std::uint32_t node_set) const {
   for (std::size_t w = high; w < fatal.words_.size(); w = (w + 1) | high) fatal.words_[w] |= low;
 }
 
-void FailureLattice::add(Fatal& fatal, const Fatal& others) const {
-  for (std::size_t w = 0; w < fatal.words_.size(); ++w) fatal.words_[w] |= others.words_[w];
-}
-
 FailureLattice::Counts FailureLattice::survived(const Fatal& fatal) const {
   std::array<std::int64_t, kMaxNodes + 1 + kInWord> counts{};
   count_survived(fatal.words_.data(), fatal.words_.size(), with_failures_.data(), counts.data());

@@ -33,7 +33,6 @@ class FailureLattice {
 
   // An expert stands on these nodes only: whatever contains them all is fatal.
   void add(Fatal& fatal, std::uint32_t node_set) const;
-  void add(Fatal& fatal, const Fatal& others) const;
 
   [[nodiscard]] Counts survived(const Fatal& fatal) const;
 

@@ -167,8 +167,4 @@ Status config_finish(ModelShape& model) {
   return Ok{};
 }
 
-Result<ModelShape> read_model(const std::string& path) {
-  return config::read<ModelShape>(path);
-}
-
 }  // namespace goodput

@@ -351,14 +351,6 @@ bool StepOp::is_communication() const {
   }
 }
 
-std::vector<OpId> PlannedStep::ops_of(OpType type) const {
-  std::vector<OpId> found;
-  for (OpId op = 0; op < ops.size(); ++op) {
-    if (ops[op].op.type == type) found.push_back(op);
-  }
-  return found;
-}
-
 Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel& cost,
                                        Granularity granularity, const StepRouting& routing) {
   GOODPUT_TRY(const PipelineSchedule* schedule, find_schedule(plan.parallel.schedule));

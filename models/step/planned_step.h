@@ -45,7 +45,6 @@ struct PlannedStep {
   [[nodiscard]] std::span<const double> row(OpId op) const {
     return std::span(values_ns).subspan(row_of[op] * lanes.stride(), lanes.stride());
   }
-  [[nodiscard]] std::vector<OpId> ops_of(OpType type) const;
 };
 
 // Fails, naming the plan's field, on what its schedule cannot run. REQUIRES: check_training_plan(plan), and

@@ -2,41 +2,26 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
 #include <utility>
 
-#include "models/megatron/megatron_rules.h"
 #include "models/step/planned_step.h"
 
 namespace goodput {
 
-Result<SyntheticStep> synthetic_step(const megatron::PlannedOps& planned,
-                                     const std::vector<double>& value_s) {
-  GOODPUT_TRY(const OpGraphSpec spec, megatron::connect(planned.ops, planned.stages));
-  GOODPUT_TRY(OpGraph graph, OpGraph::build(spec, [&](std::uint32_t op) { return planned.ops[op].name(); }));
-  SyntheticStep step{{}, std::move(graph), {}};
-  for (const std::uint32_t op : step.graph.caller_index()) {
-    step.ops.push_back(planned.ops[op]);
-    step.value_s.push_back(value_s[op]);
-  }
-  return step;
-}
-
 Result<SyntheticStep> synthetic_step(const TrainingPlan& plan, const CostModel& cost, std::uint64_t seed) {
   const ParallelPlan& parallel = plan.parallel;
-  const auto field = [&](std::string_view key) { return fmt::format("{} /parallel/{}", plan.file, key); };
   GOODPUT_TRY(const PipelineSchedule* schedule, find_schedule(parallel.schedule));
   if (!schedule->is_recordable()) {
     return Error{fmt::format("is \"{}\", whose ops NDTimeline has no names for; a trace needs gpipe, "
                              "1f1b or interleaved",
                              parallel.schedule),
-                 {.file = field("schedule")}};
+                 {.file = plan.file, .pointer = "/parallel/schedule"}};
   }
   if (parallel.overlap_p2p && parallel.pp > 1) {
     return Error{
         "is true, but in NDTimeline's traces a receive waits for the pass before its "
         "own; set it to false",
-        {.file = field("overlap_p2p")}};
+        {.file = plan.file, .pointer = "/parallel/overlap_p2p"}};
   }
   GOODPUT_TRY(PlannedStep planned, build_planned_step(plan, cost, Granularity::kOps, seed));
   SyntheticStep step{{}, std::move(planned.graph), {}};

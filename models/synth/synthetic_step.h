@@ -32,8 +32,4 @@ struct SyntheticStep {
 // REQUIRES: check_training_plan(plan).
 Result<SyntheticStep> synthetic_step(const TrainingPlan& plan, const CostModel& cost, std::uint64_t seed);
 
-// The same from ops in order, with one cost an op (by index into planned.ops). The sizes are the caller's to
-// set.
-Result<SyntheticStep> synthetic_step(const megatron::PlannedOps& planned, const std::vector<double>& value_s);
-
 }  // namespace goodput

@@ -46,7 +46,7 @@ struct Value {
   std::string wanted;  // "an integer from 1 to 8"
   std::function<Status(const nlohmann::json&, Place&)> read;
   std::function<void(nlohmann::ordered_json&)> write;  // into a null; none: never written
-  std::function<Fields()> fields;                      // of an object, for describe()
+  std::function<Fields()> fields;                      // of an object, for tables in docs
 };
 
 enum class Need : std::uint8_t { kRequired, kOptional };
@@ -146,9 +146,6 @@ template <typename T>
 
 [[nodiscard]] Status read_file(const std::string& file, const ObjectAccess& access);
 [[nodiscard]] nlohmann::ordered_json write(const Fields& fields);
-// A markdown table of the fields: key (pointers for those of nested objects), limits, default, meaning. Fills
-// in optional objects.
-[[nodiscard]] std::string describe(const Fields& fields);
 
 template <typename T>
 [[nodiscard]] Result<T> read(const std::string& file) {

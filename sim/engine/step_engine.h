@@ -54,7 +54,6 @@ class StepEngine {
                          Contention contention = Contention::kNone);
 
   [[nodiscard]] std::size_t lanes() const { return topology_.lanes(); }
-  [[nodiscard]] std::size_t worker_count() const { return topology_.worker_count(); }
 
  private:
   [[nodiscard]] FlowId flow_of(OpInstance at) const {

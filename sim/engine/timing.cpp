@@ -192,42 +192,4 @@ std::vector<TimingEngine::PathElement> TimingEngine::critical_path(std::size_t s
   return path;
 }
 
-std::vector<double> TimingEngine::compute_slack(const OpValues& values) const {
-  GOODPUT_CHECK(keep_ == Keep::kAllTimes, "slack needs all times");
-  const std::size_t n = shape_.stride();
-  std::vector<double> required(graph_.size() * n);  // latest end that does not move the step's end
-  const std::vector<double> step_end = over_replicas(last_end_, shape_, std::max<double>);
-  for (OpId op = 0; op < graph_.size(); ++op) {
-    for (std::size_t lane = 0; lane < shape_.lanes(); ++lane)
-      required[op * n + lane] = step_end[lane % shape_.steps];
-  }
-  std::vector<double> scratch(n);
-  std::vector<double> required_start(n);
-  for (auto unit = graph_.units().rbegin(); unit != graph_.units().rend(); ++unit) {
-    std::fill(required_start.begin(), required_start.end(), kInfinity);
-    for (OpId op = unit->first; op < unit->first + unit->count; ++op) {
-      const lanes::Values value = values.value(op, scratch);
-      for (std::size_t lane = 0; lane < shape_.lanes(); ++lane) {
-        required_start[lane] = std::min(required_start[lane], required[op * n + lane] - at(value, lane));
-      }
-    }
-    if (unit->sync == Sync::kReplicas) {
-      const std::vector<double> by_step = over_replicas(required_start, shape_, std::min<double>);
-      for (std::size_t lane = 0; lane < shape_.lanes(); ++lane)
-        required_start[lane] = by_step[lane % shape_.steps];
-    }
-    for (OpId op = unit->first; op < unit->first + unit->count; ++op) {
-      const lanes::Values delay = values.delay(op, scratch);
-      for (const OpId before : graph_.predecessors(op)) {
-        for (std::size_t lane = 0; lane < shape_.lanes(); ++lane) {
-          double& bound = required[before * n + lane];
-          bound = std::min(bound, required_start[lane] - at(delay, lane));
-        }
-      }
-    }
-  }
-  for (std::size_t i = 0; i < required.size(); ++i) required[i] -= ends_[i];
-  return required;
-}
-
 }  // namespace goodput

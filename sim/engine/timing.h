@@ -1,5 +1,5 @@
 // Longest-path timing of an OpGraph over many lanes at once: when every op starts and ends, what the step
-// takes, how much slack an op has, and which ops make the step as long as it is.
+// takes, and which ops make the step as long as it is.
 //
 // A lane is one execution of the graph. The lanes of one training step, one per data-parallel replica, meet
 // at the ops with Sync::kReplicas; steps never interact. Per lane, with origin 0:
@@ -81,10 +81,6 @@ class TimingEngine {
   // stays with the op and replica it is at, else it takes the lowest.
   // REQUIRES: kAllTimes, and propagate(values) was the last pass.
   [[nodiscard]] std::vector<PathElement> critical_path(std::size_t step, const OpValues& values) const;
-
-  // How much longer each op may take before its step ends later: rows of stride() entries, op-major. Zero on
-  // the critical path. REQUIRES: kAllTimes, and propagate(values) was the last pass.
-  [[nodiscard]] std::vector<double> compute_slack(const OpValues& values) const;
 
   [[nodiscard]] LaneShape shape() const { return shape_; }
 

@@ -65,10 +65,6 @@ std::size_t RoutingTrace::index_at(std::int64_t step) const {
   return later == iterations_.begin() ? 0 : static_cast<std::size_t>(later - iterations_.begin()) - 1;
 }
 
-std::optional<std::size_t> RoutingTrace::find_iteration(std::int64_t iteration) const {
-  return find_number(iterations_, iteration);
-}
-
 std::optional<std::size_t> RoutingTrace::find_layer(std::int64_t layer) const {
   return find_number(layers_, layer);
 }

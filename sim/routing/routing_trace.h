@@ -37,7 +37,6 @@ class RoutingTrace {
   [[nodiscard]] std::size_t index_at(std::int64_t step) const;
 
   // Position of exactly this number; nothing when it was not recorded.
-  [[nodiscard]] std::optional<std::size_t> find_iteration(std::int64_t iteration) const;
   [[nodiscard]] std::optional<std::size_t> find_layer(std::int64_t layer) const;
 
   friend bool operator==(const RoutingTrace&, const RoutingTrace&) = default;

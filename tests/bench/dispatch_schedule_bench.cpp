@@ -26,7 +26,7 @@ RoutedCluster sparse() {
 RoutedCluster dense() {
   RoutedCluster cluster = sparse();
   const std::vector<std::int32_t> ones(cluster.counts.size(), 1);
-  cluster.hosts = *moe::ExpertHosts::from_replicas(cluster.hosts.ranks(), cluster.hosts.experts(), ones);
+  cluster.hosts = *testing::hosts_of_replicas(cluster.hosts.ranks(), cluster.hosts.experts(), ones);
   return cluster;
 }
 

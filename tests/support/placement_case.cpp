@@ -35,11 +35,11 @@ std::optional<LayerLoads> published_loads(std::int64_t iteration, std::size_t ex
   if (!std::filesystem::exists(path)) return std::nullopt;
   const Result<RoutingTrace> trace = read_routing_trace(path.string());
   GOODPUT_CHECK(trace.has_value(), "the published trace can be read");
-  const auto at = trace->find_iteration(iteration);
-  GOODPUT_CHECK(at.has_value(), "the iteration was recorded");
+  const std::size_t at = trace->index_at(iteration);
+  GOODPUT_CHECK(trace->iterations()[at] == iteration, "the iteration was recorded");
   LayerLoads loads;
   for (std::size_t layer = 0; layer < kPublishedLayers; ++layer) {
-    loads.push_back(most_loaded(trace->loads(*at, layer), experts));
+    loads.push_back(most_loaded(trace->loads(at, layer), experts));
   }
   return loads;
 }

@@ -86,6 +86,23 @@ std::vector<std::int32_t> random_replicas(RandomStream& random, std::int32_t ran
   return replicas;
 }
 
+Result<moe::ExpertHosts> hosts_of_replicas(std::int32_t ranks, std::int32_t experts,
+                                           std::span<const std::int32_t> replicas) {
+  const auto width = static_cast<std::size_t>(experts);
+  std::size_t slots = 0;  // of the fullest rank
+  for (std::size_t row = 0; row < replicas.size(); row += width) {
+    const auto of_rank = replicas.subspan(row, width);
+    slots = std::max(slots, std::accumulate(of_rank.begin(), of_rank.end(), std::size_t{0}));
+  }
+  std::vector<std::int32_t> expert_at;
+  for (std::size_t cell = 0; cell < replicas.size(); ++cell) {
+    const auto expert = static_cast<std::int32_t>(cell % width);
+    expert_at.insert(expert_at.end(), static_cast<std::size_t>(replicas[cell]), expert);
+    if (cell % width + 1 == width) expert_at.resize((cell / width + 1) * slots, moe::kEmptySlot);
+  }
+  return moe::ExpertHosts::from_slots(ranks, experts, static_cast<std::int32_t>(slots), expert_at);
+}
+
 RoutedCluster nasty_cluster(const NastyCluster& spec, RandomStream& random) {
   const std::int32_t ranks = up_to(random, spec.most_ranks);
   const std::int32_t experts = up_to(random, spec.most_experts);
@@ -93,7 +110,7 @@ RoutedCluster nasty_cluster(const NastyCluster& spec, RandomStream& random) {
   std::vector<std::int32_t> replicas =
       random_replicas(random, ranks, experts, random.below(3) == 0 ? 1 : random.uniform());
   fail_ranks(replicas, width, random.below(2) == 0 ? 0 : random.uniform(), random);
-  auto hosts = moe::ExpertHosts::from_replicas(ranks, experts, replicas);
+  auto hosts = hosts_of_replicas(ranks, experts, replicas);
 
   // Half of the clusters have 0 to 3 tokens a cell; a third have tokens everywhere.
   const std::int32_t most = random.below(2) == 0 ? up_to(random, 3) : up_to(random, spec.most_tokens);

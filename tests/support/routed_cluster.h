@@ -51,6 +51,10 @@ struct NastyCluster {
 [[nodiscard]] std::vector<std::int32_t> random_replicas(RandomStream& random, std::int32_t ranks,
                                                         std::int32_t experts, double hosted);
 
+// The hosts of `replicas`, ranks x experts.
+[[nodiscard]] Result<moe::ExpertHosts> hosts_of_replicas(std::int32_t ranks, std::int32_t experts,
+                                                         std::span<const std::int32_t> replicas);
+
 // Takes all replicas from about a `share` of the ranks.
 void fail_ranks(std::span<std::int32_t> replicas, std::size_t experts, double share, RandomStream& random);
 

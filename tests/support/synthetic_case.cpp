@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/megatron/megatron_rules.h"
+#include "models/megatron/schedule_order.h"
 #include "models/schedule/schedule.h"
 #include "sim/base/random.h"
 #include "tests/support/analysed_trace.h"
@@ -66,6 +68,19 @@ Straggler random_straggler(std::string_view kind, const SyntheticCase& job, Rand
     return LaunchDelays{LaunchDelays::Ops::kFirst, job.shape.forward_s * spread(random, 0.1, 10)};
   }
   return NicFlap{dp, stage, spread(random, 0.02, 0.12), spread(random, 8, 400)};
+}
+
+// Costs by index into planned.ops. The sizes are the caller's to set.
+Result<SyntheticStep> synthetic_step(const megatron::PlannedOps& planned,
+                                     const std::vector<double>& value_s) {
+  GOODPUT_TRY(const OpGraphSpec spec, megatron::connect(planned.ops, planned.stages));
+  GOODPUT_TRY(OpGraph graph, OpGraph::build(spec, [&](std::uint32_t op) { return planned.ops[op].name(); }));
+  SyntheticStep step{{}, std::move(graph), {}};
+  for (const std::uint32_t op : step.graph.caller_index()) {
+    step.ops.push_back(planned.ops[op]);
+    step.value_s.push_back(value_s[op]);
+  }
+  return step;
 }
 
 }  // namespace

@@ -156,7 +156,6 @@ class ByteSource::File {
 ByteSource::ByteSource(std::string path, std::unique_ptr<File> file)
     : path_(std::move(path)), file_(std::move(file)) {}
 ByteSource::ByteSource(ByteSource&&) noexcept = default;
-ByteSource& ByteSource::operator=(ByteSource&&) noexcept = default;
 ByteSource::~ByteSource() = default;
 
 Result<ByteSource> ByteSource::open(const std::string& path) {

@@ -17,7 +17,6 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // of UTF-8
 class ByteSource {
  public:
   ByteSource(ByteSource&&) noexcept;
-  ByteSource& operator=(ByteSource&&) noexcept;
   ~ByteSource();
 
   // Refuses what is not readable: missing, a directory, no permission, empty.

@@ -209,7 +209,7 @@ TEST_CASE("checkpoint modules: SwinV2-MoE has 157 M parameters, without experts 
 TEST_CASE("checkpoint modules: a file of models is a Swin transformer where it says so") {
   CHECK(std::holds_alternative<SwinModel>(shipped("swinv2-moe")));
   CHECK(std::holds_alternative<ModelShape>(shipped("gpt-s")));
-  const Result<ModelShape> decoder = read_model(model_file("swinv2-moe"));
+  const Result<ModelShape> decoder = config::read<ModelShape>(model_file("swinv2-moe"));
   REQUIRE(!decoder);
   CHECK(decoder.error().message() ==
         model_file("swinv2-moe") +

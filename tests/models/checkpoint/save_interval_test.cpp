@@ -10,6 +10,7 @@
 #include "sim/base/random.h"
 #include "sim/job/job_engine.h"
 #include "sim/nodes/failure_model.h"
+#include "tests/support/daly_time.h"
 #include "tests/support/restart_policy.h"
 
 namespace goodput {

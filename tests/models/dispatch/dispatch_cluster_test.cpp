@@ -38,7 +38,7 @@ SlotCluster slot_cluster(const Shape& shape, double failed, RandomStream& random
   std::vector<std::int32_t> replicas =
       testing::random_replicas(random, shape.ranks, shape.experts, std::min(1.0, 4.0 / shape.experts));
   testing::fail_ranks(replicas, static_cast<std::size_t>(shape.experts), failed, random);
-  auto hosts = ExpertHosts::from_replicas(shape.ranks, shape.experts, replicas);
+  auto hosts = testing::hosts_of_replicas(shape.ranks, shape.experts, replicas);
   REQUIRE(hosts);
   std::vector<std::int32_t> expert_of = testing::random_slots(
       random, shape.ranks, shape.experts, shape.tokens, shape.top_k, failed > 0 ? 0.05 : 0);

@@ -194,7 +194,12 @@ TEST_CASE("moe step: one lane of the busiest GPU takes as long as a lane for eve
     for (const std::size_t l : {0UL, 1UL, 1UL}) {  // multi-token prediction does as the last layer
       hosts.push_back(*hosts_of(placements[l], 2));
       const auto tokens = apportion(loads[l], 4 * 1024 * 2);
-      routing.shares.push_back(placed_shares(*placed_loads(hosts.back(), 2, tokens), 2, 1024));
+      const std::vector<GpuLoad> gpu_loads = *placed_loads(hosts.back(), 2, tokens);
+      routing.shares.emplace_back();
+      for (const GpuLoad& load : gpu_loads) {  // its own tokens, and the traffic of the busiest
+        routing.shares.back().push_back(
+            {static_cast<double>(load.computed), busiest_share(gpu_loads, 2, 1024).imbalance});
+      }
     }
     routing.replicas = busiest_replicas(hosts, 2);
     const auto by_gpu = build_planned_step(on_gpus, cost, Granularity::kLayers, routing);

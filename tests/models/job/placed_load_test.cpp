@@ -106,7 +106,7 @@ TEST_CASE("placed load: agrees with the dispatcher's tables on random clusters")
     const std::int32_t ranks = gpus * (1 + static_cast<std::int32_t>(random.below(4)));
     const std::int32_t experts = 1 + static_cast<std::int32_t>(random.below(6));
     const auto hosts =
-        ExpertHosts::from_replicas(ranks, experts, testing::random_replicas(random, ranks, experts, 0.3));
+        testing::hosts_of_replicas(ranks, experts, testing::random_replicas(random, ranks, experts, 0.3));
     REQUIRE(hosts);
     Tokens tokens;
     for (std::int32_t e = 0; e < experts; ++e)

@@ -220,11 +220,8 @@ TEST_CASE("migration: time is detection, regrouping, planning and the busiest no
   CHECK(migration_time(Migration{}, Bytes{100'000'000}, timing).total() == 20500ms);
 }
 
-TEST_CASE("migration: the defaults stay within the 20 to 40 s of the paper and name their origins") {
-  MigrationTiming timing;
-  const config::Fields fields = config_fields(timing);
-  REQUIRE(fields.size() == std::size(kMigrationParameters));
-  for (std::size_t i = 0; i < fields.size(); ++i) CHECK(fields[i].key == kMigrationParameters[i].key);
+TEST_CASE("migration: the defaults stay within the 20 to 40 s of the paper") {
+  const MigrationTiming timing;
   CHECK(migration_time(Migration{}, Bytes{1}, timing).total() >= 20s);
   CHECK(migration_time(Migration{}, Bytes{1}, timing).total() <= 40s);
 }

@@ -57,7 +57,7 @@ std::vector<std::int64_t> top_loads(std::span<const std::int64_t> loads, std::si
 // Eq. 1 with f = 2, all layers at iteration 201.
 std::vector<ExpertPlacement> planned(const RoutingTrace& trace, std::size_t experts, std::int32_t nodes,
                                      Place place) {
-  const std::size_t iteration = trace.find_iteration(201).value();
+  const std::size_t iteration = trace.index_at(201);
   std::vector<ExpertPlacement> layers;
   for (std::size_t layer = 0; layer < kLayers; ++layer) {
     const std::vector<std::int64_t> loads = top_loads(trace.loads(iteration, layer), experts);

@@ -164,11 +164,4 @@ TEST_CASE("node mapping: nodes that joined hold nothing, those that died are not
   CHECK(greedy_mapping(costs).cost == 1);
 }
 
-TEST_CASE("node mapping: rules have names") {
-  CHECK(parse_mapping_rule("greedy").value() == MappingRule::kGreedy);
-  CHECK(parse_mapping_rule("optimal").value() == MappingRule::kOptimal);
-  CHECK(parse_mapping_rule("optimum").error().message() ==
-        "no node mapping \"optimum\"; did you mean \"optimal\"?; known: greedy, optimal");
-}
-
 }  // namespace goodput

@@ -48,17 +48,6 @@ TEST_CASE("failure lattice: survived sets are those counted one by one") {
   }
 }
 
-TEST_CASE("failure lattice: what is fatal to several layers is what is fatal to any") {
-  const FailureLattice lattice(8);
-  FailureLattice::Fatal one = lattice.none();
-  lattice.add(one, 0b1100'0000U);
-  FailureLattice::Fatal other = lattice.none();
-  lattice.add(other, 0b0000'0011U);
-  lattice.add(one, other);
-  const std::uint32_t sets[] = {0b1100'0000U, 0b0000'0011U};
-  CHECK(first_counts(lattice, one) == reference::survived_sets(sets, 8));
-}
-
 TEST_CASE("failure lattice: an expert without nodes makes everything fatal") {
   const FailureLattice lattice(7);
   FailureLattice::Fatal fatal = lattice.none();

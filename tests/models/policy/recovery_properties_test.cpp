@@ -14,6 +14,7 @@
 #include "models/checkpoint/save_interval.h"
 #include "models/failure/failure_models.h"
 #include "sim/base/random.h"
+#include "tests/support/daly_time.h"
 #include "tests/support/failure_case.h"
 #include "tests/support/policy_case.h"
 

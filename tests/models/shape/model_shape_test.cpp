@@ -11,7 +11,7 @@ namespace goodput {
 namespace {
 
 ModelShape shipped(const std::string& name) {
-  return read_model(std::string(GOODPUT_CONFIGS "/models/") + name + ".json").value();
+  return config::read<ModelShape>(std::string(GOODPUT_CONFIGS "/models/") + name + ".json").value();
 }
 
 std::int64_t total(const std::string& name) {
@@ -20,7 +20,7 @@ std::int64_t total(const std::string& name) {
 
 std::string problem(std::string_view text) {
   const TemporaryFile file("model.json", text);
-  const auto model = read_model(file.path());
+  const auto model = config::read<ModelShape>(file.path());
   return model ? "" : without_path(model.error().message(), file);
 }
 

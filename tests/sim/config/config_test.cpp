@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/config_table.h"
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput {

@@ -167,7 +167,8 @@ RandomStep random_step(std::uint64_t seed) {
 }
 
 void add_random_disturbances(RandomStep& step, RandomStream& random) {
-  const std::size_t workers = StepEngine(step.graph, {1, step.lanes}, step.workers).worker_count();
+  const WorkerId last = *std::max_element(step.workers.of_op.begin(), step.workers.of_op.end());
+  const std::size_t workers = last + (step.lanes - 1) * step.workers.per_lane + 1;
   for (std::uint64_t n = random.below(6); n > 0; --n) {
     const double rate = random.uniform() < 0.2 ? 0 : random.uniform(0, 2);
     step.disturbances.rates.push_back({at(static_cast<std::int64_t>(random.below(3000))),

@@ -47,8 +47,6 @@ TEST_CASE("routing trace: exact numbers are found, others are not") {
   const RoutingTrace trace = small_trace();
   CHECK(trace.find_layer(5) == 1);
   CHECK(trace.find_layer(3) == std::nullopt);
-  CHECK(trace.find_iteration(11) == 1);
-  CHECK(trace.find_iteration(12) == std::nullopt);
 }
 
 TEST_CASE("routing trace: what breaks its invariants is our bug") {

@@ -10,6 +10,7 @@
 
 #include "models/shape/swin_shape.h"
 #include "sim/config/config.h"
+#include "tests/support/config_table.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
 

@@ -11,6 +11,7 @@
 
 #include "models/plan/synth_plan.h"
 #include "sim/config/config.h"
+#include "tests/support/config_table.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"

@@ -74,10 +74,10 @@ TEST_CASE("smartmoe: the raw logs of an iteration add up to the aggregated rows 
   CHECK(raw->ranks == 16);
   CHECK(raw->micro_batches == 4);
   CHECK(raw->trace.iterations() == std::vector<std::int64_t>{201});
-  const auto iteration = trace->find_iteration(201);
-  REQUIRE(iteration);
+  const std::size_t iteration = trace->index_at(201);
+  REQUIRE(trace->iterations()[iteration] == 201);
   for (std::size_t l = 0; l < kLayers; ++l) {
-    const auto expected = trace->loads(*iteration, l);
+    const auto expected = trace->loads(iteration, l);
     const auto actual = raw->trace.loads(0, l);
     CHECK(std::equal(expected.begin(), expected.end(), actual.begin(), actual.end()));
   }
@@ -121,7 +121,8 @@ TEST_CASE("smartmoe: the synthetic routing has the recorded skew and drift" *
     return sum / kSeeds;
   };
   for (const std::int64_t iteration : {1, 11, 51, 101, 201, 501, 1001, 2001, 3001, 4001, 5001}) {
-    const std::size_t i = *trace->find_iteration(iteration);
+    const std::size_t i = trace->index_at(iteration);
+    REQUIRE(trace->iterations()[i] == iteration);
     const double expected = mean_padding(*trace, i);
     const double actual = mean_of_seeds([&](const RoutingTrace& one) { return mean_padding(one, i); });
     INFO("padding factor at " << iteration << ": " << actual << ", recorded " << expected);

@@ -17,6 +17,7 @@
 #include "models/scenario/scenario.h"
 #include "sim/config/config.h"
 #include "sim/job/time_bucket.h"
+#include "tests/support/config_table.h"
 #include "tests/tools/simulate/small_scenario.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
