@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "models/megatron/megatron_rules.h"
+#include "models/schedule/schedule.h"
 #include "models/step/planned_step.h"
 #include "sim/base/float32.h"
 #include "sim/base/statistics.h"
