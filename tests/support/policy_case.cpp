@@ -76,7 +76,7 @@ std::string refusal(const std::string& policy, const std::string& options, const
   auto setup = read_policy(policy, options);
   if (!setup) return setup.error().message();
   const auto prepared = (*setup)->prepare(job);
-  return prepared ? "" : prepared.error().where + ": " + prepared.error().what;
+  return prepared ? "" : prepared.error().where.text() + ": " + prepared.error().what;
 }
 
 SimDuration time_in(const JobResult& result, TimeBucket bucket) {

@@ -59,7 +59,7 @@ config::Fields config_fields(CalmNodes& calm) {
 }
 
 Status config_finish(CalmNodes& calm) {
-  return calm.nodes == 13 ? Status(Error{"/nodes", "is unlucky"}) : Ok{};
+  return calm.nodes == 13 ? Status(Error{"is unlucky", {.pointer = "/nodes"}}) : Ok{};
 }
 
 Result<std::unique_ptr<FailureModel>> make_failures(const CalmNodes& calm, const FailureInputs& /*inputs*/) {
