@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "models/schedule/schedule.h"
 #include "models/step/planned_step.h"
 
 namespace goodput {
