@@ -19,7 +19,7 @@ bool is_capturing(cudaStream_t stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
-void check(const DispatchShape& shape, const ExpertPlacement& placement, std::int32_t rank) {
+void check(const DispatchShape& shape, const HostTables& placement, std::int32_t rank) {
   check_shape(shape);
   if (placement.ranks != shape.ranks || placement.experts != shape.experts) {
     throw std::invalid_argument("dispatch: a placement of " + std::to_string(placement.ranks) + " ranks x " +
@@ -39,7 +39,7 @@ std::size_t size(std::int64_t value) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(const DispatchShape& shape, const ExpertPlacement& placement, std::int32_t rank,
+Dispatcher::Dispatcher(const DispatchShape& shape, const HostTables& placement, std::int32_t rank,
                        CopyPath path)
     : shape_((check(shape, placement, rank), shape)), path_(path), device_(copy_device()) {
   const std::int32_t ranks = shape.ranks;

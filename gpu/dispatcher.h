@@ -38,7 +38,7 @@
 #include "gpu/combine.h"
 #include "gpu/device_memory.h"
 #include "gpu/dispatch_shape.h"
-#include "gpu/expert_placement.h"
+#include "gpu/host_tables.h"
 #include "gpu/report.h"
 #include "gpu/row_copy.h"
 #include "gpu/schedule.h"
@@ -67,7 +67,7 @@ class Dispatcher {
  public:
   // Allocates all it needs on the current device. A new placement needs a new dispatcher. Throws
   // std::invalid_argument (check_shape; `placement` or `rank` of another size) and CudaError.
-  Dispatcher(const DispatchShape& shape, const ExpertPlacement& placement, std::int32_t rank,
+  Dispatcher(const DispatchShape& shape, const HostTables& placement, std::int32_t rank,
              CopyPath path = CopyPath::kAuto);
 
   [[nodiscard]] const DispatchShape& shape() const { return shape_; }

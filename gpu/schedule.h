@@ -9,13 +9,13 @@
 
 #include <cstdint>
 
-#include "gpu/expert_placement.h"
+#include "gpu/host_tables.h"
 #include "gpu/report.h"
 #include "models/dispatch/dispatch.h"
 
 namespace goodput::gpu {
 
-// ExpertPlacement in device memory, seen from one rank.
+// HostTables in device memory, seen from one rank.
 struct PlacementView {
   std::int32_t ranks;
   std::int32_t experts;

@@ -44,8 +44,7 @@ class DeviceCluster {
  public:
   DeviceCluster(const DispatchCase& dispatch, const Cluster& cluster)
       : shape_(dispatch.shape), cluster_(cluster), transport_(shape_.ranks) {
-    const ExpertPlacement placement =
-        make_placement(shape_.ranks, shape_.experts, cluster.placement.replicas);
+    const HostTables placement = make_placement(shape_.ranks, shape_.experts, cluster.placement.replicas);
     for (std::int32_t rank = 0; rank < shape_.ranks; ++rank) {
       dispatchers_.emplace_back(shape_, placement, rank, dispatch.path);
       expert_of_.push_back(upload(cluster.expert_of[size(rank)]));

@@ -26,7 +26,7 @@ std::string refuses_not(const std::string& text, const Call& call) {
   return throws_not<std::invalid_argument>(text, call);
 }
 
-ExpertPlacement one_each(std::int32_t ranks, std::int32_t experts) {
+HostTables one_each(std::int32_t ranks, std::int32_t experts) {
   return make_placement(
       ranks, experts,
       std::vector<std::int32_t>(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(experts), 1));
@@ -145,7 +145,7 @@ struct RankRun {
   std::vector<std::int32_t> positions;
 };
 
-RankRun run_rank(const DispatchShape& shape, const ExpertPlacement& placement,
+RankRun run_rank(const DispatchShape& shape, const HostTables& placement,
                  const std::vector<std::int32_t>& expert_of, std::vector<moe::Tokens> all_counts) {
   const Stream stream;
   const auto d_expert_of = upload(expert_of);
@@ -188,7 +188,7 @@ std::string wrong_first_bad_slot() {
 
 // Expert 1 is hosted by nobody: its tokens go nowhere, the others are served.
 std::string wrong_lost_expert() {
-  const ExpertPlacement placement = make_placement(2, 2, {1, 0, 1, 0});
+  const HostTables placement = make_placement(2, 2, {1, 0, 1, 0});
   const RankRun run = run_rank({2, 2, 1, 4, 8}, placement, {1, 0, 1, 0}, {0, 0, 0, 0});
   if (message_of(run.counts) != "expert 1 is lost: tokens are routed to it and no rank hosts it") {
     return "the message is: " + message_of(run.counts);

@@ -48,7 +48,7 @@ double ExpertCopies::recover(std::optional<std::int32_t> failed, std::int32_t ra
   return lost;
 }
 
-SavedExperts ExpertCopies::select(const UnsavedTokens& unsaved, std::int32_t k, std::int64_t checkpoint,
+SavedExperts ExpertCopies::select(const ExpertTokens& unsaved, std::int32_t k, std::int64_t checkpoint,
                                   ExpertSelection selection, std::int32_t ranks) {
   if (selection == ExpertSelection::kLoadAware) return select_load_aware(unsaved, k, ranks);
   return select_sequential(unsaved.size(), static_cast<std::int32_t>(unsaved.front().size()), k, checkpoint);

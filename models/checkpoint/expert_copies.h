@@ -1,4 +1,5 @@
-// What the copies of every expert lack, as training, partial checkpoints and faults go by.
+// How many tokens' updates the copies of every expert lack, as training goes on, partial checkpoints save
+// some of the experts, and faults bring older copies back.
 //
 // An expert has up to three states: the live one, its copy in CPU memory (of the last checkpoint that copied
 // it there) and its copy in storage. A copy lacks the tokens that the expert has seen since.
@@ -8,11 +9,9 @@
 #include <optional>
 
 #include "models/checkpoint/partial_checkpoint.h"
+#include "models/shape/expert_tokens.h"
 
 namespace goodput {
-
-// Tokens a step: [layer][expert]; top_k counts a token so often.
-using ExpertTokens = std::vector<std::vector<std::int64_t>>;
 
 // Experts of every MoE layer; 0 of a model that has none.
 struct PecLevels {
@@ -39,12 +38,12 @@ class ExpertCopies {
   double recover(std::optional<std::int32_t> failed, std::int32_t ranks);
 
  private:
-  [[nodiscard]] static SavedExperts select(const UnsavedTokens& unsaved, std::int32_t k,
+  [[nodiscard]] static SavedExperts select(const ExpertTokens& unsaved, std::int32_t k,
                                            std::int64_t checkpoint, ExpertSelection selection,
                                            std::int32_t ranks);
 
-  UnsavedTokens memory_;   // that the copies there lack
-  UnsavedTokens storage_;  // at least as many: it is filled from memory
+  ExpertTokens memory_;   // that the copies there lack
+  ExpertTokens storage_;  // at least as many: it is filled from memory
 };
 
 }  // namespace goodput

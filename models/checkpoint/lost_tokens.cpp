@@ -114,7 +114,7 @@ PecLoss replay_losses(const ExpertTokens& tokens, const PecSchedule& schedule,
 }
 
 CheckpointSeries load_aware_series(ExpertTokens tokens, std::int32_t k, std::int32_t ranks) {
-  UnsavedTokens none = tokens;
+  ExpertTokens none = tokens;
   for (auto& layer : none) std::fill(layer.begin(), layer.end(), 0);
   return
       [tokens = std::move(tokens), unsaved = std::move(none), k, ranks](std::int64_t /*checkpoint*/) mutable {

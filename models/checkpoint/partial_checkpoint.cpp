@@ -84,7 +84,7 @@ std::int64_t load_aware_capacity(std::size_t layers, std::int32_t experts, std::
   return ceil_div(static_cast<std::int64_t>(layers) * k, std::min(ranks, experts));
 }
 
-SavedExperts select_load_aware(const UnsavedTokens& unsaved, std::int32_t k, std::int32_t ranks) {
+SavedExperts select_load_aware(const ExpertTokens& unsaved, std::int32_t k, std::int32_t ranks) {
   const std::size_t layers = unsaved.size();
   if (layers == 0) return {};
   const auto experts = static_cast<std::int32_t>(unsaved.front().size());

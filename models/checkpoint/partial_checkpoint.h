@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/checkpoint/checkpoint_modules.h"
+#include "models/shape/expert_tokens.h"
 #include "sim/base/units.h"
 
 namespace goodput {
@@ -36,17 +37,13 @@ inline constexpr std::string_view kExpertSelectionNames[] = {"sequential", "load
 // After so many checkpoints the same experts are saved again: experts / gcd(experts, k); 1 without experts.
 [[nodiscard]] std::int32_t rotation_length(std::int32_t experts, std::int32_t k);
 
-// Tokens that went through an expert since it was saved: [layer][expert].
-using UnsavedTokens = std::vector<std::vector<std::int64_t>>;
-
 // Experts that a rank saves at most: ceil(layers * k / ranks that hold experts).
 [[nodiscard]] std::int64_t load_aware_capacity(std::size_t layers, std::int32_t experts, std::int32_t k,
                                                std::int32_t ranks);
 // From the last layer to the first: the k experts with most unsaved tokens (of equals the lower id) whose
 // rank still has capacity. A layer may save fewer than k, where the ranks with capacity hold no more of its
 // experts; k = experts saves all.
-[[nodiscard]] SavedExperts select_load_aware(const UnsavedTokens& unsaved, std::int32_t k,
-                                             std::int32_t ranks);
+[[nodiscard]] SavedExperts select_load_aware(const ExpertTokens& unsaved, std::int32_t k, std::int32_t ranks);
 
 // Who writes the modules that all ranks hold, in the order of kShardingNames. Every expert is written by its
 // owner.

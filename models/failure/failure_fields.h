@@ -1,4 +1,4 @@
-// Kinds of config values that failure models have and sim/config/config.h has not.
+// Options that only failure models have: values that may be missing, durations in seconds, lists.
 #pragma once
 
 #include <optional>

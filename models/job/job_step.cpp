@@ -252,7 +252,7 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
   const auto& [plan, slots] = placed;
   const std::int32_t gpus = plan.cluster.gpus_per_node;
   const double mean = BlockScope{plan.model, plan.parallel, slots}.routed_tokens();
-  const LayerTokens tokens = scaled_loads(loads, routed_tokens(plan));
+  const ExpertTokens tokens = scaled_loads(loads, routed_tokens(plan));
   std::vector<ExpertShare> shares;
   std::vector<moe::ExpertHosts> hosts;
   for (std::size_t layer = 0; layer < placements.size(); ++layer) {

@@ -39,7 +39,7 @@ struct StepTime {
 
 struct StepSettings {
   SimDuration step_overhead{};  // once a step, on top of all ops and of the plan's efficiency.step_us
-  double moe_speedup = 1;      // of experts and all-to-alls over what the cost model says: faster kernels
+  double moe_speedup = 1;       // of experts and all-to-alls over what the cost model says: faster kernels
   // Of the slowest node that takes part, 1: all are healthy. Its kernels take 1 / that as long, and all GPUs
   // wait for it in every layer, as if it were the busiest, too. Links are as fast as ever.
   double slowest_speed = 1;
@@ -69,7 +69,7 @@ class MoeStepModel {
                                                  const StepSettings& settings = {}) const;
 
   // A placement a MoE layer, of as many nodes and slots, with the slots of a node in the order of its GPUs
-  // (in_order_of_gpus, models/placement/gpu_balance.h). Fails on an expert with tokens and no replica.
+  // (in_order_of_gpus, models/placement/gpu_slots.h). Fails on an expert with tokens and no replica.
   [[nodiscard]] Result<StepTime> flexible(std::span<const ExpertPlacement> placements,
                                           std::span<const std::vector<std::int64_t>> loads,
                                           const StepSettings& settings = {}) const;

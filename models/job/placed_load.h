@@ -1,4 +1,5 @@
-// What every GPU of a placement gets to do with the tokens of a layer, and with the gradients of its experts.
+// How many tokens each GPU computes, sends and receives in a layer whose experts are placed so, and in which
+// groups the gradients of its experts are added up.
 //
 // Tokens go where the dispatcher sends them (models/dispatch/dispatch.h), where all GPUs route as many to an
 // expert (tokens_of_rank). GPU g of node n is rank n * gpus_per_node + g.
@@ -16,7 +17,7 @@
 namespace goodput {
 
 // The slots of every node in the order of its GPUs, as in_order_of_gpus() leaves them
-// (models/placement/gpu_balance.h). REQUIRES: gpus_per_node divides the slots. Fails on an expert the layer
+// (models/placement/gpu_slots.h). REQUIRES: gpus_per_node divides the slots. Fails on an expert the layer
 // does not have.
 Result<moe::ExpertHosts> hosts_of(const ExpertPlacement& placement, std::int32_t gpus_per_node);
 

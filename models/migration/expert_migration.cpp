@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kMostSeconds = 3600;
 
-void name_nodes(TransferPlan& plan, std::span<const std::int32_t> ids) {
+void name_nodes(ExpertMoves& plan, std::span<const std::int32_t> ids) {
   const auto id_of = [ids](std::int32_t node) { return ids[static_cast<std::size_t>(node)]; };
   for (ExpertTransfer& transfer : plan.transfers) {
     transfer.from = id_of(transfer.from);
@@ -33,11 +33,11 @@ bool ascend_strictly(std::span<const std::int32_t> ids) {
 
 }  // namespace
 
-Migration migrate(const PlacedExperts& placed, std::span<const std::int32_t> live_ids,
+Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> live_ids,
                   std::vector<ExpertPlacement> plan, MappingRule rule) {
   GOODPUT_CHECK(ascend_strictly(live_ids), "ids of live nodes ascend");
-  const HeldExperts held(placed, live_ids);
-  const HeldExperts wanted(plan);
+  const NodeExperts held(placed, live_ids);
+  const NodeExperts wanted(plan);
   const NodeMapping mapping = map_nodes(newly_assigned_experts(held, wanted), rule);
 
   Migration migration;

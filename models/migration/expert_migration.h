@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "models/migration/expert_transfer.h"
-#include "models/migration/held_experts.h"
+#include "models/migration/node_experts.h"
 #include "models/migration/node_mapping.h"
 #include "sim/base/units.h"
 #include "sim/config/config.h"
@@ -19,8 +19,8 @@
 namespace goodput {
 
 struct Migration {
-  PlacedExperts placed{};                // afterwards: the plan, its nodes named
-  TransferPlan moves{};                  // nodes are ids
+  ClusterPlacement placed{};             // afterwards: the plan, its nodes named
+  ExpertMoves moves{};                   // nodes are ids
   TransferPeaks peaks{};                 // of moves.transfers
   std::int64_t newly_assigned = 0;       // experts: transferred or restored
   std::vector<std::int32_t> idle_ids{};  // live nodes for which the plan has no place
@@ -29,7 +29,7 @@ struct Migration {
 // `live_ids`: all nodes that can be used, ascending; those not in placed.node_ids have joined. `plan`: every
 // layer on the same, at most live_ids.size(), nodes without names. The result depends on ids by their order
 // only.
-[[nodiscard]] Migration migrate(const PlacedExperts& placed, std::span<const std::int32_t> live_ids,
+[[nodiscard]] Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> live_ids,
                                 std::vector<ExpertPlacement> plan, MappingRule rule);
 
 // What a reconfiguration takes, by Lazarus (arXiv 2407.04656); the last two are read off its Table 2.

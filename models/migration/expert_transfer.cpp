@@ -18,7 +18,7 @@ void for_each_bit(std::uint64_t word, std::size_t first, const Visit& visit) {
 // The nodes that hold each expert of one layer, ascending.
 class LayerOwners {
  public:
-  LayerOwners(const HeldExperts& held, std::int32_t layer)
+  LayerOwners(const NodeExperts& held, std::int32_t layer)
       : first_(static_cast<std::size_t>(held.experts()[static_cast<std::size_t>(layer)]) + 1) {
     for_each_held(held, layer, [this](std::int32_t /*node*/, std::size_t e) { ++first_[e + 1]; });
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
@@ -34,7 +34,7 @@ class LayerOwners {
 
  private:
   template <typename Visit>
-  static void for_each_held(const HeldExperts& held, std::int32_t layer, const Visit& visit) {
+  static void for_each_held(const NodeExperts& held, std::int32_t layer, const Visit& visit) {
     for (std::int32_t node = 0; node < held.nodes(); ++node) {
       const std::span<const std::uint64_t> words = held.layer(node, layer);
       for (std::size_t w = 0; w < words.size(); ++w) {
@@ -54,7 +54,7 @@ struct Request {
 
 // What the receiver is to hold of the layer and does not.
 template <typename Visit>
-void for_each_missing(const HeldExperts& held, const HeldExperts& plan, std::int32_t layer,
+void for_each_missing(const NodeExperts& held, const NodeExperts& plan, std::int32_t layer,
                       std::span<const std::int32_t> physical_of, const Visit& visit) {
   for (std::int32_t q = 0; q < plan.nodes(); ++q) {
     const std::int32_t to = physical_of[static_cast<std::size_t>(q)];
@@ -82,11 +82,11 @@ void choose_senders(std::vector<Request>& requests, std::int32_t nodes) {
 
 }  // namespace
 
-TransferPlan plan_transfers(const HeldExperts& held, const HeldExperts& plan,
-                            std::span<const std::int32_t> physical_of) {
+ExpertMoves plan_transfers(const NodeExperts& held, const NodeExperts& plan,
+                           std::span<const std::int32_t> physical_of) {
   GOODPUT_CHECK(plan.experts() == held.experts(), "the plan is for the layers that are held");
   GOODPUT_CHECK(physical_of.size() == static_cast<std::size_t>(plan.nodes()), "a node for every place");
-  TransferPlan result;
+  ExpertMoves result;
   std::vector<LayerOwners> owners;
   std::vector<Request> requests;
   for (std::int32_t layer = 0; layer < held.layers(); ++layer) owners.emplace_back(held, layer);

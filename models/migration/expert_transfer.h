@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "models/migration/held_experts.h"
+#include "models/migration/node_experts.h"
 
 namespace goodput {
 
@@ -29,7 +29,7 @@ struct ExpertRestore {
 };
 
 // Both lists ascend; together they are what newly_assigned_experts() counted.
-struct TransferPlan {
+struct ExpertMoves {
   std::vector<ExpertTransfer> transfers{};
   std::vector<ExpertRestore> from_checkpoint{};  // not empty: this state cannot be had from the nodes alone
 };
@@ -38,8 +38,8 @@ struct TransferPlan {
 // from a node that held it before. Requests with the fewest owners choose first (then by layer, expert,
 // receiver), each the owner with the least to send so far, then the lowest: the busiest sender has little
 // more than it must (docs/validation.md).
-[[nodiscard]] TransferPlan plan_transfers(const HeldExperts& held, const HeldExperts& plan,
-                                          std::span<const std::int32_t> physical_of);
+[[nodiscard]] ExpertMoves plan_transfers(const NodeExperts& held, const NodeExperts& plan,
+                                         std::span<const std::int32_t> physical_of);
 
 // Experts that the busiest nodes send and receive.
 struct TransferPeaks {

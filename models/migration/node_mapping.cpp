@@ -123,7 +123,7 @@ class AugmentingAssignment {
 
 }  // namespace
 
-MappingCosts newly_assigned_experts(const HeldExperts& held, const HeldExperts& plan) {
+MappingCosts newly_assigned_experts(const NodeExperts& held, const NodeExperts& plan) {
   GOODPUT_CHECK(plan.nodes() <= held.nodes(), "the plan has no more nodes than are alive");
   GOODPUT_CHECK(plan.experts() == held.experts(), "the plan is for the layers that are held");
   MappingCosts result{held.nodes(), plan.nodes(), {}};

@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
-#include "models/migration/held_experts.h"
+#include "models/migration/node_experts.h"
 
 namespace goodput {
 
@@ -22,7 +23,7 @@ struct MappingCosts {
 
 // The experts, summed over layers, that q has in the plan and p does not hold yet. How many replicas of an
 // expert a node has does not matter: weights are fetched once and copied within the node.
-[[nodiscard]] MappingCosts newly_assigned_experts(const HeldExperts& held, const HeldExperts& plan);
+[[nodiscard]] MappingCosts newly_assigned_experts(const NodeExperts& held, const NodeExperts& plan);
 
 struct NodeMapping {
   std::vector<std::int32_t> physical_of{};  // by node of the plan; all distinct
@@ -33,6 +34,7 @@ enum class MappingRule : std::uint8_t {
   kGreedy,   // Lazarus (arXiv 2407.04656)
   kOptimal,  // never costs more
 };
+inline constexpr std::string_view kMappingRuleNames[] = {"greedy", "optimal"};
 
 // Takes the cheapest pair whose nodes are both free, again and again; of equally cheap ones that with the
 // lowest physical node, then with the lowest node of the plan. O(n^2 log n).

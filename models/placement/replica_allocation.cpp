@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "sim/base/index.h"
-#include "sim/base/registry.h"
 
 namespace goodput {
 namespace {
@@ -93,7 +92,7 @@ void give_to_busiest(std::span<const std::int64_t> ascending, std::int64_t spare
 }
 
 // Survival of nested groups rests on the first expert of each group of `slots` experts
-// (models/placement/placement_plans.h): everybody gets what Eq. 1 gives the first of its group, the rest goes
+// (models/placement/placement_rules.h): everybody gets what Eq. 1 gives the first of its group, the rest goes
 // where the load is.
 std::vector<std::int32_t> balanced_replicas(std::span<const std::int64_t> ascending, const SlotGrid& grid,
                                             std::int32_t least) {
@@ -151,12 +150,6 @@ std::vector<std::int32_t> experts_by_replicas(std::span<const std::int32_t> repl
     return !loads.empty() && loads[index(a)] < loads[index(b)];
   });
   return order;
-}
-
-Result<Allocation> parse_allocation(std::string_view name) {
-  static constexpr std::array<std::string_view, 3> kNames = {"eq1", "eplb", "balanced"};
-  GOODPUT_TRY(const std::size_t allocation, index_of_name(kNames, "allocation", name));
-  return static_cast<Allocation>(allocation);
 }
 
 }  // namespace goodput

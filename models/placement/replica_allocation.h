@@ -19,6 +19,7 @@ enum class Allocation {
   kEplb,     // DeepSeek's EPLB: every spare replica to the expert with the highest load a replica
   kBalanced  // EPLB's rule, on top of what Eq. 1 gives the experts that decide survival
 };
+inline constexpr std::string_view kAllocationNames[] = {"eq1", "eplb", "balanced"};
 
 struct SlotGrid {
   std::int32_t nodes = 0;
@@ -42,8 +43,5 @@ struct ReplicaCounts {
 // then by (replicas, id).
 [[nodiscard]] std::vector<std::int32_t> experts_by_replicas(std::span<const std::int32_t> replicas,
                                                             std::span<const std::int64_t> loads);
-
-// eq1, eplb, balanced.
-[[nodiscard]] Result<Allocation> parse_allocation(std::string_view name);
 
 }  // namespace goodput

@@ -2,7 +2,7 @@
 // replica when k of the N nodes fail, every set of k being equally likely.
 //
 // One placement survives by chance as another does; layers fail together, which is why they share one order
-// of nodes (models/placement/placement_plans.h).
+// of nodes (models/placement/placement_rules.h).
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 
 namespace goodput {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/placement/expert_placement.h"
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 
 namespace goodput {
 

@@ -1,4 +1,5 @@
-// Layers that fail together on a small cluster, fitted to each other.
+// The layers of one model on a small cluster: they fail together, so which node is which is chosen for all of
+// them at once.
 #pragma once
 
 #include <span>

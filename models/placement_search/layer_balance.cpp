@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "models/placement_search/failure_lattice.h"
-#include "models/placement_search/free_slot_balance.h"
+#include "models/placement_search/free_slot_moves.h"
 #include "models/placement_search/joint_layers.h"
 
 namespace goodput {
@@ -37,26 +37,26 @@ std::int32_t gpus_balanced(const ExpertPlacement& layer, std::int32_t gpus_per_n
   return layer.expert_at.size() <= kMaxShiftedSlots ? gpus_per_node : 1;
 }
 
-double busiest_gpu(const BalancedLayer& layer) {
-  return placement_balance(layer.placement, layer.layer, layer.gpus).gpu_max_over_mean;
+double busiest_gpu(const LayerOnGpus& layer) {
+  return load_imbalance(layer.placement, layer.layer, layer.gpus).gpu_max_over_mean;
 }
 
-BalancedLayer swapped(std::span<const ExpertPlacement> layers, std::size_t l, const BalancedLayer& start,
-                      const SearchEffort& effort) {
+LayerOnGpus swapped(std::span<const ExpertPlacement> layers, std::size_t l, const LayerOnGpus& start,
+                    const SearchEffort& effort) {
   RandomStream random(effort.seed, "balanced layer", l);
   const Annealing annealing = annealing_for(layers[l], effort.moves);
   if (!is_small(layers)) return swap_free_slots(start, annealing, random);
   const FailureLattice lattice(layers[l].nodes);
-  return anneal_balance(start, keeping_survival(layers, l, lattice), annealing, random);
+  return swap_checked_slots(start, keeping_survival(layers, l, lattice), annealing, random);
 }
 
-BalancedLayer shifted(std::span<const ExpertPlacement> layers, std::size_t l, const BalancedLayer& start,
-                      std::int32_t min_replicas, const SearchEffort& effort) {
+LayerOnGpus shifted(std::span<const ExpertPlacement> layers, std::size_t l, const LayerOnGpus& start,
+                    std::int32_t min_replicas, const SearchEffort& effort) {
   RandomStream random(effort.seed, "shifted replicas", l);
   const Annealing annealing{2 * effort.moves, kHot, kCold};
   if (!is_small(layers)) return shift_free_slots(start, min_replicas, annealing, random);
   const FailureLattice lattice(layers[l].nodes);
-  return anneal_replicas(start, min_replicas, keeping_survival(layers, l, lattice), annealing, random);
+  return shift_checked_slots(start, min_replicas, keeping_survival(layers, l, lattice), annealing, random);
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ void balance_layers(std::vector<ExpertPlacement>& layers, std::span<const LayerD
                     std::int32_t gpus_per_node, const SearchEffort& effort) {
   for (std::size_t l = 0; l < layers.size(); ++l) {
     if (demands[l].loads.empty()) continue;
-    const BalancedLayer start{demands[l], layers[l], gpus_balanced(layers[l], gpus_per_node)};
-    BalancedLayer layer = swapped(layers, l, start, effort);
+    const LayerOnGpus start{demands[l], layers[l], gpus_balanced(layers[l], gpus_per_node)};
+    LayerOnGpus layer = swapped(layers, l, start, effort);
     report_layer(effort);
     if (start.gpus == 1 || busiest_gpu(layer) < busiest_gpu(start)) layers[l] = std::move(layer.placement);
   }
@@ -77,8 +77,8 @@ void shift_replicas(std::vector<ExpertPlacement>& layers, std::vector<LayerDeman
   if (layers.front().expert_at.size() > kMaxShiftedSlots) return;
   const SlotGrid grid{layers.front().nodes, layers.front().slots};
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    const BalancedLayer start{demands[l], layers[l], gpus_per_node};
-    BalancedLayer layer = shifted(layers, l, start, min_replicas, effort);
+    const LayerOnGpus start{demands[l], layers[l], gpus_per_node};
+    LayerOnGpus layer = shifted(layers, l, start, min_replicas, effort);
     report_layer(effort);
     if (busiest_gpu(layer) >= busiest_gpu(start)) continue;
     // The small walk has seen to it; the large one knows of maximum rank overlap only.

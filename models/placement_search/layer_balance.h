@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/placement_search/best_plan.h"
-#include "models/placement_search/small_cluster_balance.h"
+#include "models/placement_search/checked_slot_moves.h"
 
 namespace goodput {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "models/placement/expert_placement.h"
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 #include "models/placement_search/best_plan.h"
 
 namespace goodput {

@@ -6,9 +6,8 @@
 #include <array>
 #include <utility>
 
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "models/placement_search/layer_balance.h"
-#include "sim/base/registry.h"
 
 namespace goodput {
 namespace {
@@ -32,25 +31,25 @@ Status check_layers(std::span<const std::vector<std::int64_t>> loads) {
   return Ok{};
 }
 
-std::vector<ExpertPlacement> place_by(PlacementPlan plan, std::span<const LayerDemand> layers,
+std::vector<ExpertPlacement> place_by(PlacementRule rule, std::span<const LayerDemand> layers,
                                       const ExpertNodes& nodes, const SearchEffort& effort) {
-  if (plan == PlacementPlan::kBest) return place_best(layers, nodes.grid(), effort, nodes.gpus);
+  if (rule == PlacementRule::kBest) return place_best(layers, nodes.grid(), effort, nodes.gpus);
   std::vector<ExpertPlacement> placements;
   for (const LayerDemand& layer : layers) {
-    switch (plan) {
-      case PlacementPlan::kMro:
+    switch (rule) {
+      case PlacementRule::kMro:
         placements.push_back(place_mro(layer, nodes.grid()));
         break;
-      case PlacementPlan::kSpread:
+      case PlacementRule::kSpread:
         placements.push_back(place_spread(layer, nodes.grid()));
         break;
-      case PlacementPlan::kCompact:
+      case PlacementRule::kCompact:
         placements.push_back(place_compact(layer, nodes.grid()));
         break;
-      case PlacementPlan::kEplb:
+      case PlacementRule::kEplb:
         placements.push_back(place_eplb(layer, nodes.grid(), nodes.gpus));
         break;
-      case PlacementPlan::kBest:
+      case PlacementRule::kBest:
         break;
     }
   }
@@ -67,7 +66,7 @@ Result<PlacedLayers> allocate_and_place(std::span<const std::vector<std::int64_t
     placed.min_replicas = counts.min_replicas;
     layers.push_back({std::move(counts.replicas), of_layer});
   }
-  std::vector<ExpertPlacement> placements = place_by(choice.plan, layers, nodes, choice.effort);
+  std::vector<ExpertPlacement> placements = place_by(choice.rule, layers, nodes, choice.effort);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     placed.layers.push_back({std::move(layers[l]), std::move(placements[l])});
   }
@@ -84,7 +83,7 @@ void shift(PlacedLayers& placed, const ExpertNodes& nodes, const PlacementChoice
 }
 
 double busiest(const PlacedLayer& placed, const ExpertNodes& nodes) {
-  return placement_balance(placed.placement, placed.layer, nodes.gpus).gpu_max_over_mean;
+  return load_imbalance(placed.placement, placed.layer, nodes.gpus).gpu_max_over_mean;
 }
 
 // How uneven the layer is that does worst against the other placement: below 1, every layer is more even.
@@ -120,13 +119,13 @@ Result<PlacedLayers> place_balanced(std::span<const std::vector<std::int64_t>> l
   shift(placed, nodes, choice);
   PlacementChoice lazarus = choice;
   lazarus.allocation = Allocation::kEq1;
-  lazarus.plan = PlacementPlan::kMro;
+  lazarus.rule = PlacementRule::kMro;
   GOODPUT_TRY(const PlacedLayers baseline, allocate_and_place(loads, nodes, lazarus));
   const bool survives = survives_as_often(placed, baseline);
   double ratio = worst_ratio(placed, baseline, nodes);
   if (survives && ratio < 1) return placed;
 
-  lazarus.plan = PlacementPlan::kBest;
+  lazarus.rule = PlacementRule::kBest;
   GOODPUT_TRY(PlacedLayers from_eq1, allocate_and_place(loads, nodes, lazarus));
   shift(from_eq1, nodes, choice);
   PlacedLayers from_mro = baseline;
@@ -147,24 +146,18 @@ Result<PlacedLayers> place_balanced(std::span<const std::vector<std::int64_t>> l
 
 }  // namespace
 
-Result<PlacementPlan> parse_placement_plan(std::string_view name) {
-  static constexpr std::array<std::string_view, 5> kNames = {"mro", "best", "spread", "compact", "eplb"};
-  GOODPUT_TRY(const std::size_t plan, index_of_name(kNames, "placement plan", name));
-  return static_cast<PlacementPlan>(plan);
-}
-
 Result<PlacedLayers> place_experts(std::span<const std::vector<std::int64_t>> loads, const ExpertNodes& nodes,
                                    const PlacementChoice& choice) {
   GOODPUT_TRY_STATUS(check_nodes(nodes));
   GOODPUT_TRY_STATUS(check_layers(loads));
-  if (choice.allocation != Allocation::kBalanced || choice.plan != PlacementPlan::kBest) {
+  if (choice.allocation != Allocation::kBalanced || choice.rule != PlacementRule::kBest) {
     return allocate_and_place(loads, nodes, choice);
   }
   return place_balanced(loads, nodes, choice);
 }
 
 Result<PlacedLayers> place_replicas(std::span<const LayerDemand> layers, const ExpertNodes& nodes,
-                                    PlacementPlan plan, const SearchEffort& effort) {
+                                    PlacementRule rule, const SearchEffort& effort) {
   GOODPUT_TRY_STATUS(check_nodes(nodes));
   if (layers.empty()) return Error{"no layers to place"};
   PlacedLayers placed;
@@ -178,7 +171,7 @@ Result<PlacedLayers> place_replicas(std::span<const LayerDemand> layers, const E
     placed.min_replicas = placed.layers.empty() ? least : std::min(placed.min_replicas, least);
     placed.layers.push_back({layer, {}});
   }
-  std::vector<ExpertPlacement> placements = place_by(plan, layers, nodes, effort);
+  std::vector<ExpertPlacement> placements = place_by(rule, layers, nodes, effort);
   for (std::size_t l = 0; l < layers.size(); ++l) placed.layers[l].placement = std::move(placements[l]);
   return placed;
 }

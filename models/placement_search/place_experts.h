@@ -7,17 +7,22 @@
 #include <vector>
 
 #include "models/placement/expert_placement.h"
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 #include "models/placement/replica_allocation.h"
 #include "models/placement_search/best_plan.h"
 #include "sim/base/errors.h"
 
 namespace goodput {
 
-enum class PlacementPlan { kMro, kBest, kSpread, kCompact, kEplb };
-
-// mro, best, spread, compact, eplb.
-[[nodiscard]] Result<PlacementPlan> parse_placement_plan(std::string_view name);
+// How a placement is found.
+enum class PlacementRule {
+  kMro,      // maximum rank overlap (Lazarus)
+  kBest,     // survives most, by search; then the most balanced
+  kSpread,   // replica after replica on the next node
+  kCompact,  // node after node is filled
+  kEplb      // DeepSeek's: load alone counts
+};
+inline constexpr std::string_view kPlacementRuleNames[] = {"mro", "best", "spread", "compact", "eplb"};
 
 // The nodes that hold the experts: alike, and failing as a whole.
 struct ExpertNodes {
@@ -29,7 +34,7 @@ struct ExpertNodes {
 
 struct PlacementChoice {
   Allocation allocation = Allocation::kBalanced;
-  PlacementPlan plan = PlacementPlan::kBest;
+  PlacementRule rule = PlacementRule::kBest;
   std::int32_t min_replicas = 2;
   SearchEffort effort{};
 };
@@ -53,7 +58,7 @@ struct PlacedLayers {
 
 // The same with replicas given. Errors: those of check_replicas; GPUs that do not divide the slots.
 [[nodiscard]] Result<PlacedLayers> place_replicas(std::span<const LayerDemand> layers,
-                                                  const ExpertNodes& nodes, PlacementPlan plan,
+                                                  const ExpertNodes& nodes, PlacementRule rule,
                                                   const SearchEffort& effort);
 
 [[nodiscard]] std::vector<LayerDemand> demands_of(std::span<const PlacedLayer> layers);

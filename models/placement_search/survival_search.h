@@ -9,7 +9,7 @@
 
 #include "models/placement/expert_placement.h"
 #include "models/placement/node_sets.h"
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 #include "models/placement_search/annealing.h"
 #include "models/placement_search/failure_lattice.h"
 #include "sim/base/random.h"

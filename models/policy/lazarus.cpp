@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "models/policy/lazarus_plans.h"
+#include "models/policy/lazarus_placements.h"
 #include "models/policy/node_choice.h"
 #include "models/policy/policy.h"
 #include "models/policy/policy_options.h"
@@ -16,12 +16,8 @@
 namespace goodput {
 namespace {
 
-constexpr std::string_view kAllocationNames[] = {"eq1", "eplb", "balanced"};
-constexpr std::string_view kPlanNames[] = {"mro", "best", "spread", "compact", "eplb"};
-constexpr std::string_view kMappingNames[] = {"greedy", "optimal"};
-
 struct LazarusOptions {
-  LazarusPlacement placement{};
+  LazarusRules rules{};
   MigrationTiming migration{};
   StepSettings step{};
   RestartTiming restart{};
@@ -32,10 +28,10 @@ struct LazarusOptions {
   Tier tier = Tier::kAssumed;
 };
 
-// Nodes that hold a plan's experts.
+// Nodes that hold the experts of a placement.
 struct Holders {
-  LazarusPlans::PlanId plan = 0;
-  std::vector<NodeId> nodes{};  // by place of the plan
+  LazarusPlacements::PlacementId placement = 0;
+  std::vector<NodeId> nodes{};  // by place of the placement
   std::vector<bool> is_left{};  // by place: whether its node still holds what it held
 
   [[nodiscard]] bool is_whole() const {
@@ -61,10 +57,10 @@ struct Holders {
 
 class LazarusPolicy final : public RecoveryPolicy {
  public:
-  LazarusPolicy(const JobModel& job, const LazarusOptions& options, LazarusPlans& plans)
+  LazarusPolicy(const JobModel& job, const LazarusOptions& options, LazarusPlacements& placements)
       : job_(&job),
         options_(&options),
-        plans_(&plans),
+        placements_(&placements),
         choice_(options.slow_nodes),
         bytes_(checkpoint_bytes(job, options.checkpoint)) {}
 
@@ -107,7 +103,7 @@ class LazarusPolicy final : public RecoveryPolicy {
 
   [[nodiscard]] Pace pace(std::int64_t step) override {
     const std::size_t window = job_->routing().window_at(step);
-    return {plans_->step(plan_, window, slowest_).step, job_->routing().window_end(window)};
+    return {placements_->step(placement_, window, slowest_).step, job_->routing().window_end(window)};
   }
 
   [[nodiscard]] std::vector<PolicyMetric> metrics(std::int64_t /*steps*/) const override {
@@ -119,7 +115,7 @@ class LazarusPolicy final : public RecoveryPolicy {
 
  private:
   [[nodiscard]] std::int32_t usable(const JobView& job) const {
-    return plans_->usable(choice_.available(*job.members));
+    return placements_->usable(choice_.available(*job.members));
   }
   [[nodiscard]] bool could_grow(const JobView& job) const {
     return !is_waiting_ && usable(job) > static_cast<std::int32_t>(used_.size());
@@ -149,7 +145,7 @@ class LazarusPolicy final : public RecoveryPolicy {
   [[nodiscard]] bool holds_every_expert(const Holders& held) {
     const auto left = std::count(held.is_left.begin(), held.is_left.end(), true);
     const auto others = static_cast<std::int32_t>(std::ssize(held.nodes) - left);
-    return plans_->move(held.plan, held.is_left, others, held.plan).is_possible;
+    return placements_->move(held.placement, held.is_left, others, held.placement).is_possible;
   }
 
   Course wait() {
@@ -160,8 +156,8 @@ class LazarusPolicy final : public RecoveryPolicy {
     Course course;
     course.kind = Course::Kind::kWait;
     course.from = ResumeFrom::kStorage;
-    std::int32_t least = plans_->least_nodes();
-    while (plans_->usable(least) == 0) ++least;
+    std::int32_t least = placements_->least_nodes();
+    while (placements_->usable(least) == 0) ++least;
     course.reason = nodes_needed(options_->slow_nodes, least);
     return course;
   }
@@ -188,10 +184,10 @@ class LazarusPolicy final : public RecoveryPolicy {
     return train(job, Cause::kRestart, ResumeFrom::kStorage, phases);
   }
 
-  // Everybody loads what the plan gives to its place.
+  // Everybody loads what the placement gives to its place.
   void take_any(const JobState& job, std::int32_t nodes, ResumeFrom from) {
     Holders next;
-    next.plan = plans_->plan(nodes, job_->routing().window_at(job.step_from(from)));
+    next.placement = placements_->placement(nodes, job_->routing().window_at(job.step_from(from)));
     choice_.choose(*job.members, nodes, {}, next.nodes);
     next.is_left.assign(next.nodes.size(), true);
     next_ = std::move(next);
@@ -201,9 +197,10 @@ class LazarusPolicy final : public RecoveryPolicy {
   Course rebalance(const JobState& job) {
     const std::int64_t every = options_->rebalance_steps;
     const bool is_due = every > 0 && job.step % every == 0;
-    const auto to =
-        is_due ? plans_->plan(plans_->nodes(held_.plan), job_->routing().window_at(job.step)) : held_.plan;
-    const LazarusPlans::Move& move = plans_->move(held_.plan, held_.is_left, 0, to);
+    const auto to = is_due ? placements_->placement(placements_->nodes(held_.placement),
+                                                    job_->routing().window_at(job.step))
+                           : held_.placement;
+    const LazarusPlacements::Move& move = placements_->move(held_.placement, held_.is_left, 0, to);
     take_places(to, move, {});
     Phases phases;
     if (move.experts == 0) return train(job, Cause::kNone, ResumeFrom::kHere, phases);
@@ -218,9 +215,9 @@ class LazarusPolicy final : public RecoveryPolicy {
     std::vector<NodeId> joined;
     std::copy_if(used_.begin(), used_.end(), std::back_inserter(joined),
                  [this](NodeId node) { return !held_.has(node); });
-    const auto to = plans_->plan(nodes, job_->routing().window_at(job.step));
-    const LazarusPlans::Move& move =
-        plans_->move(held_.plan, held_.is_left, static_cast<std::int32_t>(joined.size()), to);
+    const auto to = placements_->placement(nodes, job_->routing().window_at(job.step));
+    const LazarusPlacements::Move& move =
+        placements_->move(held_.placement, held_.is_left, static_cast<std::int32_t>(joined.size()), to);
     if (!move.is_possible) return restart(job, nodes);
     const bool grows = held_.is_whole() && !has_lost_;
     Phases phases;
@@ -234,7 +231,7 @@ class LazarusPolicy final : public RecoveryPolicy {
     return train(job, grows ? Cause::kScaleUp : Cause::kReconfiguration, ResumeFrom::kHere, phases);
   }
 
-  void take_places(LazarusPlans::PlanId to, const LazarusPlans::Move& move,
+  void take_places(LazarusPlacements::PlacementId to, const LazarusPlacements::Move& move,
                    const std::vector<NodeId>& joined) {
     Holders next{to, {}, std::vector<bool>(move.node_of_place.size(), true)};
     for (const std::int32_t id : move.node_of_place) {
@@ -248,13 +245,13 @@ class LazarusPolicy final : public RecoveryPolicy {
 
   // With next_, as soon as the phases are over.
   Course train(const JobState& job, Cause cause, ResumeFrom from, const Phases& phases) {
-    plan_ = next_->plan;
+    placement_ = next_->placement;
     used_ = next_->nodes;
     std::sort(used_.begin(), used_.end());
     slowest_ = job.members->slowest(used_);
     if (cause != Cause::kNone && cause != Cause::kRebalancing) wake_at_ = kNoTime;
     const std::int64_t step = job.step_from(from);
-    const StepTime& time = plans_->step(plan_, job_->routing().window_at(step), slowest_);
+    const StepTime& time = placements_->step(placement_, job_->routing().window_at(step), slowest_);
     Course course;
     course.cause = cause;
     course.from = from;
@@ -273,23 +270,23 @@ class LazarusPolicy final : public RecoveryPolicy {
     return options_->restart.detect + options_->restart.startup + bytes_ / options_->checkpoint.read;
   }
 
-  // The first one behind `step` by which loads are others than those of the plan.
+  // The first one behind `step` by which loads are others than those of the placement.
   [[nodiscard]] std::int64_t next_rebalancing(std::int64_t step) const {
     const std::int64_t every = options_->rebalance_steps;
-    const std::int64_t change = job_->routing().window_end(plans_->window(plan_));
+    const std::int64_t change = job_->routing().window_end(placements_->window(placement_));
     if (every == 0 || change > kNoStep - every) return kNoStep;
     return (std::max(step, change - 1) / every + 1) * every;
   }
 
   const JobModel* job_;
   const LazarusOptions* options_;
-  LazarusPlans* plans_;
+  LazarusPlacements* placements_;
   NodeChoice choice_;
   Bytes bytes_;  // of a whole checkpoint
 
   Holders held_;                 // who holds the state
   std::optional<Holders> next_;  // who will, once the phases are over
-  LazarusPlans::PlanId plan_ = 0;
+  LazarusPlacements::PlacementId placement_ = 0;
   std::vector<NodeId> used_;  // ascending
   double slowest_ = 1;
   bool has_begun_ = false;
@@ -308,17 +305,17 @@ class LazarusPolicy final : public RecoveryPolicy {
 
 config::Fields config_fields(LazarusOptions& options) {
   using config::Need;
-  LazarusPlacement& placement = options.placement;
+  LazarusRules& rules = options.rules;
   return {
-      {"slots_per_gpu", Need::kOptional, config::integer(placement.slots_per_gpu, 1, 1024),
+      {"slots_per_gpu", Need::kOptional, config::integer(rules.slots_per_gpu, 1, 1024),
        "experts that a GPU holds, of each layer"},
-      {"allocation", Need::kOptional, config::choice(placement.allocation, kAllocationNames),
+      {"allocation", Need::kOptional, config::choice(rules.allocation, kAllocationNames),
        "how many replicas: Lazarus' Eq. 1, DeepSeek's EPLB, or balanced (goodput placement)"},
-      {"plan", Need::kOptional, config::choice(placement.plan, kPlanNames),
+      {"plan", Need::kOptional, config::choice(rules.rule, kPlacementRuleNames),
        "where they go (goodput placement)"},
-      {"min_replicas", Need::kOptional, config::integer(placement.min_replicas, 1, 1024),
+      {"min_replicas", Need::kOptional, config::integer(rules.min_replicas, 1, 1024),
        "of every expert, where slots allow"},
-      {"mapping", Need::kOptional, config::choice(placement.mapping, kMappingNames),
+      {"mapping", Need::kOptional, config::choice(rules.mapping, kMappingRuleNames),
        "which node takes which place of a new plan"},
       {"rebalance_steps", Need::kOptional, config::integer(options.rebalance_steps, 0, 1'000'000),
        "experts move to follow their loads; 0: never"},
@@ -338,7 +335,7 @@ config::Fields config_fields(LazarusOptions& options) {
 
 std::vector<std::string> lazarus_warnings(const LazarusOptions& options, const JobModel& job,
                                           std::int32_t most_nodes) {
-  const std::int32_t slots = options.placement.slots_per_gpu * job.plan().cluster.gpus_per_node;
+  const std::int32_t slots = options.rules.slots_per_gpu * job.plan().cluster.gpus_per_node;
   const auto memory = job.steps().flexible_memory(most_nodes, slots);
   std::vector<std::string> warnings;
   if (memory && !memory->fits()) warnings.push_back(memory->verdict());
@@ -351,14 +348,14 @@ std::vector<std::string> lazarus_warnings(const LazarusOptions& options, const J
 Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& options, const JobModel& job) {
   if (!job.has_experts()) return Error{"the model has no experts to place; name another policy"};
   const ModuleBytes bytes = module_bytes(job.modules(), options.checkpoint.bytes_per_parameter);
-  auto plans = std::make_unique<LazarusPlans>(job, options.placement, options.step, options.migration,
-                                              bytes.expert_each.front());
-  if (plans->least_nodes() > job.most_nodes()) {
+  auto placements = std::make_unique<LazarusPlacements>(job, options.rules, options.step, options.migration,
+                                                        bytes.expert_each.front());
+  if (placements->least_nodes() > job.most_nodes()) {
     return Error{fmt::format("is {}: all experts take {} nodes, and the cluster has {}",
-                             options.placement.slots_per_gpu, plans->least_nodes(), job.most_nodes()),
+                             options.rules.slots_per_gpu, placements->least_nodes(), job.most_nodes()),
                  {.pointer = "/slots_per_gpu"}};
   }
-  const std::int32_t most = plans->usable(job.most_nodes());
+  const std::int32_t most = placements->usable(job.most_nodes());
   if (most == 0) {
     return Error{
         fmt::format("whole replicas of the plan that hold all experts do not fit the {} nodes "
@@ -366,11 +363,12 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
                     job.most_nodes())};
   }
   // One step on all nodes, so that what cannot be timed is known before any run.
-  GOODPUT_TRY(const StepTime step, plans->check(most));
-  return prepared_policy(lowest(options.tier, step.tier), lazarus_warnings(options, job, most),
-                         [&job, options, plans = std::move(plans)]() -> std::unique_ptr<RecoveryPolicy> {
-                           return std::make_unique<LazarusPolicy>(job, options, *plans);
-                         });
+  GOODPUT_TRY(const StepTime step, placements->check(most));
+  return prepared_policy(
+      lowest(options.tier, step.tier), lazarus_warnings(options, job, most),
+      [&job, options, placements = std::move(placements)]() -> std::unique_ptr<RecoveryPolicy> {
+        return std::make_unique<LazarusPolicy>(job, options, *placements);
+      });
 }
 
 }  // namespace

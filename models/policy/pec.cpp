@@ -198,9 +198,9 @@ class PartialCheckpoints final : public CheckpointStore {
   }
 
   // By layer and expert; layers of multi-token prediction do as the last of the others.
-  [[nodiscard]] LayerTokens tokens_at(std::int64_t step) const {
+  [[nodiscard]] ExpertTokens tokens_at(std::int64_t step) const {
     const JobRouting& routing = job_->routing();
-    LayerTokens tokens = scaled_loads(routing.loads(routing.window_at(step)), tokens_of_step());
+    ExpertTokens tokens = scaled_loads(routing.loads(routing.window_at(step)), tokens_of_step());
     while (tokens.size() < job_->modules().expert_layers.size()) tokens.push_back(tokens.back());
     return tokens;
   }

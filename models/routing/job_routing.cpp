@@ -54,7 +54,7 @@ Result<JobRouting> JobRouting::from_trace(const RoutingTrace& trace, const Routi
   const auto experts = selected_experts(trace, selection);
   JobRouting routing;
   for (std::size_t row = 0; row < trace.iterations().size(); ++row) {
-    LayerTokens tokens(selection.layers.size());
+    ExpertTokens tokens(selection.layers.size());
     for (std::size_t l = 0; l < tokens.size(); ++l) {
       const auto loads = trace.loads(row, selection.layers[l]);
       for (const std::int32_t e : experts[l]) tokens[l].push_back(loads[index(e)]);
@@ -89,8 +89,8 @@ std::span<const std::vector<std::int64_t>> JobRouting::loads(std::size_t window)
   return loads_[window];
 }
 
-LayerTokens scaled_loads(std::span<const std::vector<std::int64_t>> loads, std::int64_t tokens) {
-  LayerTokens scaled;
+ExpertTokens scaled_loads(std::span<const std::vector<std::int64_t>> loads, std::int64_t tokens) {
+  ExpertTokens scaled;
   scaled.reserve(loads.size());
   for (const std::vector<std::int64_t>& layer : loads) scaled.push_back(apportion(layer, tokens));
   return scaled;

@@ -9,13 +9,11 @@
 #include <span>
 #include <vector>
 
+#include "models/shape/expert_tokens.h"
 #include "sim/base/errors.h"
 #include "sim/routing/routing_trace.h"
 
 namespace goodput {
-
-// Tokens by MoE layer and expert; each token counts once an expert it goes to.
-using LayerTokens = std::vector<std::vector<std::int64_t>>;
 
 // What of a recording stands for a model with perhaps fewer layers and experts.
 struct RoutingSelection {
@@ -46,11 +44,12 @@ class JobRouting {
   JobRouting() = default;
 
   std::vector<std::int64_t> first_step_;  // by window; that of the first is not looked at
-  std::vector<LayerTokens> loads_;        // by window
+  std::vector<ExpertTokens> loads_;       // by window
 };
 
 // Every layer scaled to `tokens` by largest remainder (sim/base/apportion.h).
-[[nodiscard]] LayerTokens scaled_loads(std::span<const std::vector<std::int64_t>> loads, std::int64_t tokens);
+[[nodiscard]] ExpertTokens scaled_loads(std::span<const std::vector<std::int64_t>> loads,
+                                        std::int64_t tokens);
 
 // What one of `ranks` gets where tokens are split evenly: those left over go to the lowest ranks. (In a real
 // job the share of the hottest expert differs by 0.1 to 5 % from rank to rank.)

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "models/step/held_parameters.h"
+#include "models/step/gpu_parameters.h"
 #include "models/step/layer_work.h"
 
 namespace goodput {
@@ -114,7 +114,7 @@ StageMemory memory_of(const TrainingPlan& plan, ExpertSlots slots, const Pipelin
   const ScheduleShape shape = schedule_shape(parallel);
   const std::int32_t positions = schedule.positions(shape);
   const auto layers = layers_by_position(plan, positions);
-  const HeldParameters held = parameters_on(plan, slots, schedule, stage);
+  const GpuParameters held = parameters_on(plan, slots, schedule, stage);
   const double all = held.dense + held.experts;
   const double owned = owned_parameters(plan, slots, schedule, held);
   const BlockScope scope{plan.model, parallel, slots};
@@ -139,7 +139,7 @@ StageMemory memory_of(const TrainingPlan& plan, ExpertSlots slots, const Pipelin
       bytes += activations.bytes(layer);
       if (parallel.recompute == Recompute::kFull) recomputed = std::max(recomputed, activations.all(layer));
       if (parallel.zero < 3) continue;
-      const HeldParameters own = parameters_of(plan, slots, {layer, 1});
+      const GpuParameters own = parameters_of(plan, slots, {layer, 1});
       gathered =
           std::max(gathered, kBytes16 * (own.dense + own.experts) * (parallel.overlap_param_gather ? 2 : 1));
     }

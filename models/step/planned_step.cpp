@@ -12,7 +12,7 @@
 #include "models/megatron/megatron_rules.h"
 #include "models/megatron/schedule_order.h"
 #include "models/schedule/schedule.h"
-#include "models/step/held_parameters.h"
+#include "models/step/gpu_parameters.h"
 #include "models/step/step_costs.h"
 
 namespace goodput {

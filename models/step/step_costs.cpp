@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/step/held_parameters.h"
+#include "models/step/gpu_parameters.h"
 
 namespace goodput {
 namespace {
@@ -207,7 +207,7 @@ class Pricer {
   }
 
   // Between all GPUs that hold the same parameters, dense ones and experts.
-  Transfer over_copies(Collective kind, double bytes_each, const HeldParameters& held) {
+  Transfer over_copies(Collective kind, double bytes_each, const GpuParameters& held) {
     PlanGroups groups = work_.groups();
     groups.data.size = model_copies(plan_.parallel, schedule_);
     groups.expert_data.size =
@@ -248,10 +248,10 @@ class Pricer {
   }
 
   // Once a step. With ZeRO-3 only what is in no layer is left: embedding and head.
-  void price_data_parallel(ChunkCosts& chunk, HeldParameters held, LayerRange range) {
+  void price_data_parallel(ChunkCosts& chunk, GpuParameters held, LayerRange range) {
     const ParallelPlan& plan = plan_.parallel;
     if (plan.zero == 3) {
-      const HeldParameters in_layers = parameters_of(plan_, routing_.slots, range);
+      const GpuParameters in_layers = parameters_of(plan_, routing_.slots, range);
       held.dense -= in_layers.dense;
       held.experts -= in_layers.experts;
     }
@@ -295,7 +295,7 @@ class Pricer {
 
   StageCosts price_stage(std::int32_t stage) {
     StageCosts costs;
-    const HeldParameters held = parameters_on(plan_, routing_.slots, schedule_, stage);
+    const GpuParameters held = parameters_on(plan_, routing_.slots, schedule_, stage);
     const ParallelPlan& plan = plan_.parallel;
     if (plan.sequence_parallel && plan.tp > 1) {
       const double norms = 2.0 * held.layers * plan_.model.hidden * (plan_.model.biases ? 2 : 1);

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "models/schedule/schedule.h"
-#include "models/step/held_parameters.h"
+#include "models/step/gpu_parameters.h"
 #include "models/step/layer_work.h"
 
 namespace goodput {

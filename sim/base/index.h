@@ -1,4 +1,4 @@
-// Our ids count in int32, containers in size_t.
+// Turns an id into the index of a container: ids (nodes, experts, ops) are int32, sizes are size_t.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@
 #include "models/cost/cost_models.h"
 #include "models/job/job_step.h"
 #include "models/job/placed_load.h"
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "models/placement_search/place_experts.h"
 #include "models/routing/job_routing.h"
 #include "sim/base/apportion.h"
@@ -35,7 +35,7 @@ class Job {
   [[nodiscard]] std::vector<ExpertPlacement> placed(const ExpertNodes& nodes) const {
     PlacementChoice choice;
     choice.allocation = Allocation::kEq1;
-    choice.plan = PlacementPlan::kMro;
+    choice.rule = PlacementRule::kMro;
     const auto layers = place_experts(loads_, nodes, choice);
     GOODPUT_CHECK(layers.has_value(), "experts fit into the slots");
     std::vector<ExpertPlacement> placements;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "models/migration/expert_migration.h"
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 #include "models/placement/replica_allocation.h"
 #include "sim/base/random.h"
 
@@ -60,7 +60,7 @@ struct Case {
 
   std::int32_t left;
   Loads loads = zipf_loads();
-  PlacedExperts placed{place(loads, left + 1), {}};
+  ClusterPlacement placed{place(loads, left + 1), {}};
   std::vector<ExpertPlacement> plan = place(loads, left);
   std::vector<std::int32_t> live{};
 };
@@ -70,7 +70,7 @@ MappingRule rule_of(std::int64_t number) {
 }
 
 MappingCosts costs_of(const Case& nodes) {
-  return newly_assigned_experts(HeldExperts(nodes.placed, nodes.live), HeldExperts(nodes.plan));
+  return newly_assigned_experts(NodeExperts(nodes.placed, nodes.live), NodeExperts(nodes.plan));
 }
 
 void place_layers(benchmark::State& state) {
@@ -92,12 +92,12 @@ void map_places(benchmark::State& state) {
 
 void find_transfers(benchmark::State& state) {
   const Case nodes(state.range(0));
-  const HeldExperts held(nodes.placed, nodes.live);
-  const HeldExperts plan(nodes.plan);
+  const NodeExperts held(nodes.placed, nodes.live);
+  const NodeExperts plan(nodes.plan);
   const NodeMapping mapping = greedy_mapping(newly_assigned_experts(held, plan));
   TransferPeaks peaks;
   for (auto _ : state) {
-    const TransferPlan found = plan_transfers(held, plan, mapping.physical_of);
+    const ExpertMoves found = plan_transfers(held, plan, mapping.physical_of);
     peaks = transfer_peaks(found.transfers, held.nodes());
     benchmark::DoNotOptimize(peaks);
   }

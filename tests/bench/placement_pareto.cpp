@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "models/placement/survival.h"
 #include "models/placement_search/place_experts.h"
 #include "tests/support/placement_case.h"
@@ -18,14 +18,14 @@ namespace {
 struct Row {
   std::string_view name;
   Allocation allocation;
-  PlacementPlan plan;
+  PlacementRule plan;
 };
-constexpr Row kRows[] = {{"eq1 + mro", Allocation::kEq1, PlacementPlan::kMro},
-                         {"eplb + eplb", Allocation::kEplb, PlacementPlan::kEplb},
-                         {"eplb + mro", Allocation::kEplb, PlacementPlan::kMro},
-                         {"balanced + mro", Allocation::kBalanced, PlacementPlan::kMro},
-                         {"eq1 + best", Allocation::kEq1, PlacementPlan::kBest},
-                         {"balanced + best (default)", Allocation::kBalanced, PlacementPlan::kBest}};
+constexpr Row kRows[] = {{"eq1 + mro", Allocation::kEq1, PlacementRule::kMro},
+                         {"eplb + eplb", Allocation::kEplb, PlacementRule::kEplb},
+                         {"eplb + mro", Allocation::kEplb, PlacementRule::kMro},
+                         {"balanced + mro", Allocation::kBalanced, PlacementRule::kMro},
+                         {"eq1 + best", Allocation::kEq1, PlacementRule::kBest},
+                         {"balanced + best (default)", Allocation::kBalanced, PlacementRule::kBest}};
 constexpr std::int32_t kFailures = 6;
 
 struct Unevenness {
@@ -37,7 +37,7 @@ struct Unevenness {
 Unevenness unevenness(const PlacedLayers& placed, std::int32_t gpus) {
   Unevenness over;
   for (const PlacedLayer& layer : placed.layers) {
-    const double uneven = placement_balance(layer.placement, layer.layer, gpus).gpu_max_over_mean;
+    const double uneven = load_imbalance(layer.placement, layer.layer, gpus).gpu_max_over_mean;
     over.mean += uneven / static_cast<double>(placed.layers.size());
     over.most = std::max(over.most, uneven);
   }

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 #include "models/placement_search/best_plan.h"
 #include "models/placement_search/layer_search.h"
 #include "tests/reference/placement_enumeration.h"

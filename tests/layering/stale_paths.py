@@ -14,8 +14,9 @@ FOLDERS = ("sim", "models", "traces", "tools", "gpu", "tests", "docs", "configs"
 READ = (".h", ".cpp", ".def", ".cu", ".cuh", ".md", ".txt", ".py", ".json", ".cmake")
 # The word goes on to its last dot: traces/samples/slow_worker.csv.gz.
 PATH = re.compile(r"(?<![\w/.-])((?:" + "|".join(FOLDERS) + r")/[\w./-]*\.(?:h|cpp|def|cu|cuh|md|py|txt|json|csv|gz|cmake))(?![\w*])")
-# Files that readers of the docs are to write.
+# Files that readers of the docs are to write; and those that a page has them make, which its test does.
 EXAMPLE = re.compile(r"/(mine|x)\.json$")
+MADE = re.compile(r"Make\s+`([^`]+)`:$", re.MULTILINE)
 
 
 def stale_paths(root):
@@ -24,10 +25,12 @@ def stale_paths(root):
     for folder in (*FOLDERS, "."):
         files = (root / folder).glob("*" if folder == "." else "**/*")
         for file in sorted(file for file in files if file.suffix in READ and not re.search(r"_test\.\w+$", file.name)):
-            for number, line in enumerate(file.read_text().splitlines(), 1):
+            text = file.read_text()
+            made = set(MADE.findall(text))
+            for number, line in enumerate(text.splitlines(), 1):
                 for path in PATH.findall(line):
                     count += 1
-                    if not (root / path).exists() and not EXAMPLE.search(path):
+                    if path not in made and not (root / path).exists() and not EXAMPLE.search(path):
                         stale.append((str(file.relative_to(root)), number, path))
     return stale, count
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/placement/expert_placement.h"
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 #include "sim/base/random.h"
 #include "tests/reference/placement_enumeration.h"
 

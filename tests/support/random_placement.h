@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/migration/held_experts.h"
+#include "models/migration/node_experts.h"
 #include "sim/base/random.h"
 
 namespace goodput::testing {
@@ -15,7 +15,7 @@ namespace goodput::testing {
 
 // Experts of nodes of which some died, others joined; a plan with as many or fewer nodes than are alive.
 struct ReplacementCase {
-  PlacedExperts placed;
+  ClusterPlacement placed;
   std::vector<std::int32_t> live_ids;  // ascending
   std::vector<ExpertPlacement> plan;
 };

@@ -23,7 +23,7 @@ std::uint64_t hash_of(const PlacementRequest& request) {
   hash.add(request.nodes.slots);
   hash.add(request.nodes.gpus);
   hash.add(static_cast<int>(request.choice.allocation));
-  hash.add(static_cast<int>(request.choice.plan));
+  hash.add(static_cast<int>(request.choice.rule));
   hash.add(request.choice.min_replicas);
   for (const std::int32_t k : request.failures) hash.add(k);
   for (const RequestedLayer& layer : request.layers) {

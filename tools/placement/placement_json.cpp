@@ -20,7 +20,7 @@ Json rows_json(const ExpertPlacement& placement, const std::vector<std::int32_t>
   return rows;
 }
 
-Json balance_json(const std::optional<Balance>& balance) {
+Json imbalance_json(const std::optional<LoadImbalance>& balance) {
   if (!balance) return nullptr;
   return {{"node_max_over_mean", balance->node_max_over_mean},
           {"gpu_max_over_mean", balance->gpu_max_over_mean}};
@@ -40,7 +40,7 @@ void add_slots(const PlacementReport& report, std::size_t l, Json& json) {
 Json layer_json(const PlacementReport& report, std::size_t l) {
   Json json = {{"layer", report.request.layers[l].layer}, {"experts", report.request.layers[l].experts}};
   add_slots(report, l, json);
-  json["balance"] = balance_json(report.balance[l]);
+  json["balance"] = imbalance_json(report.balance[l]);
   return json;
 }
 
@@ -69,7 +69,7 @@ void add_placement_json(const PlacementReport& report, Json& json) {
   json["method"] = sampled ? "monte_carlo" : "exact";
   json["ci"] = sampled ? std::move(intervals) : Json(nullptr);
   json["optimal"] = report.proven ? "proven" : "best_found";
-  json["balance"] = balance_json(worst_balance(report));
+  json["balance"] = imbalance_json(worst_imbalance(report));
   json["min_replicas_used"] = report.placed.min_replicas;
 }
 

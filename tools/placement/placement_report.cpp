@@ -15,7 +15,7 @@ constexpr std::int32_t kMaxProvenNodes = 4096;  // proving takes time in the squ
 Result<PlacedLayers> place(const PlacementRequest& request) {
   if (!request.layers.front().replicas.empty()) {
     const std::vector<LayerDemand> layers = {{request.layers.front().replicas, {}}};
-    return place_replicas(layers, request.nodes, request.choice.plan, request.choice.effort);
+    return place_replicas(layers, request.nodes, request.choice.rule, request.choice.effort);
   }
   std::vector<std::vector<std::int64_t>> loads;
   for (const RequestedLayer& layer : request.layers) loads.push_back(layer.loads);
@@ -55,7 +55,7 @@ Result<PlacementReport> place_as_requested(PlacementRequest request, std::uint64
     report.balance.push_back(
         layer.layer.loads.empty()
             ? std::nullopt
-            : std::optional(placement_balance(layer.placement, layer.layer, request.nodes.gpus)));
+            : std::optional(load_imbalance(layer.placement, layer.layer, request.nodes.gpus)));
   }
   const bool given = !request.layers.front().replicas.empty();
   if (!given && placed.min_replicas < request.choice.min_replicas) {
@@ -70,11 +70,11 @@ Result<PlacementReport> place_as_requested(PlacementRequest request, std::uint64
   return report;
 }
 
-std::optional<Balance> worst_balance(const PlacementReport& report) {
-  std::optional<Balance> worst;
-  for (const std::optional<Balance>& balance : report.balance) {
+std::optional<LoadImbalance> worst_imbalance(const PlacementReport& report) {
+  std::optional<LoadImbalance> worst;
+  for (const std::optional<LoadImbalance>& balance : report.balance) {
     if (!balance) continue;
-    if (!worst) worst = Balance{};
+    if (!worst) worst = LoadImbalance{};
     worst->node_max_over_mean = std::max(worst->node_max_over_mean, balance->node_max_over_mean);
     worst->gpu_max_over_mean = std::max(worst->gpu_max_over_mean, balance->gpu_max_over_mean);
   }

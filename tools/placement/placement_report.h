@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "models/placement/survival.h"
 #include "models/placement_search/place_experts.h"
 #include "sim/base/errors.h"
@@ -17,10 +17,10 @@ namespace goodput {
 struct PlacementReport {
   PlacementRequest request{};
   PlacedLayers placed{};
-  std::vector<Survival> survival{};               // of all layers together, by request.failures
-  std::vector<double> bound{};                    // of any placement of these replicas, by number of failures
-  bool proven = false;                            // no placement of these replicas survives more
-  std::vector<std::optional<Balance>> balance{};  // by layer; none without loads
+  std::vector<Survival> survival{};  // of all layers together, by request.failures
+  std::vector<double> bound{};       // of any placement of these replicas, by number of failures
+  bool proven = false;               // no placement of these replicas survives more
+  std::vector<std::optional<LoadImbalance>> balance{};  // by layer; none without loads
 };
 
 [[nodiscard]] Result<PlacementReport> place_as_requested(PlacementRequest request, std::uint64_t seed);
@@ -31,6 +31,6 @@ struct PlacementReport {
 void add_placement_json(const PlacementReport& report, nlohmann::ordered_json& json);
 
 // The busiest layer's; none without loads.
-[[nodiscard]] std::optional<Balance> worst_balance(const PlacementReport& report);
+[[nodiscard]] std::optional<LoadImbalance> worst_imbalance(const PlacementReport& report);
 
 }  // namespace goodput

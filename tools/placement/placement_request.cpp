@@ -9,6 +9,7 @@
 
 #include "sim/base/number_ranges.h"
 #include "sim/base/text.h"
+#include "tools/cli/named_choice.h"
 #include "tools/routing/routing_selection.h"
 #include "traces/routing/routing_reader.h"
 
@@ -164,8 +165,10 @@ bool is_number_list(const std::string& loads) {
 
 Result<PlacementRequest> read_placement_request(const PlacementOptions& options) {
   PlacementRequest request;
-  GOODPUT_TRY(request.choice.allocation, parse_allocation(options.allocation));
-  GOODPUT_TRY(request.choice.plan, parse_placement_plan(options.plan));
+  GOODPUT_TRY(request.choice.allocation,
+              choose<Allocation>("allocation", "allocation", options.allocation, kAllocationNames));
+  GOODPUT_TRY(request.choice.rule,
+              choose<PlacementRule>("plan", "placement plan", options.plan, kPlacementRuleNames));
   GOODPUT_TRY(request.nodes.nodes, parse_size("--nodes", options.nodes));
   GOODPUT_TRY(request.nodes.slots, parse_size("--slots", options.slots));
   GOODPUT_TRY(request.nodes.gpus, parse_size("--gpus-per-node", options.gpus_per_node));

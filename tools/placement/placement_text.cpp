@@ -57,7 +57,7 @@ std::string describe_layers(const PlacementReport& report) {
   for (std::size_t l = 0; l < std::min(report.placed.layers.size(), kMaxLayers); ++l) {
     text += fmt::format("{:>7}  {:<24}", report.request.layers[l].layer,
                         count_replicas(report.placed.layers[l].layer.replicas));
-    const std::optional<Balance>& balance = report.balance[l];
+    const std::optional<LoadImbalance>& balance = report.balance[l];
     text += balance ? fmt::format(" {:>13.3f} {:>13.3f}\n", balance->node_max_over_mean,
                                   balance->gpu_max_over_mean)
                     : "             -             -\n";

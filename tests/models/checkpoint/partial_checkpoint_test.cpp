@@ -40,8 +40,8 @@ ModuleBytes random_modules(RandomStream& random) {
   return modules;
 }
 
-UnsavedTokens random_tokens(RandomStream& random, const ModuleBytes& modules) {
-  UnsavedTokens tokens(modules.expert_each.size());
+ExpertTokens random_tokens(RandomStream& random, const ModuleBytes& modules) {
+  ExpertTokens tokens(modules.expert_each.size());
   for (auto& layer : tokens) {
     for (std::int32_t expert = 0; expert < modules.experts; ++expert) layer.push_back(draw(random, 0, 20));
   }
@@ -161,7 +161,7 @@ TEST_CASE("pec: a rank never saves more than the load-aware capacity, and no lay
     const std::int32_t k = draw(random, 1, modules.experts);
     const std::int32_t ranks = draw(random, 1, 20);
     const std::size_t layers = modules.expert_each.size();
-    const UnsavedTokens tokens = random_tokens(random, modules);
+    const ExpertTokens tokens = random_tokens(random, modules);
     const SavedExperts saved = select_load_aware(tokens, k, ranks);
     std::vector<std::int64_t> by_rank(static_cast<std::size_t>(ranks));
     for (std::size_t layer = 0; layer < layers; ++layer) {

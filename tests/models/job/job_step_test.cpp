@@ -11,11 +11,11 @@
 #include "models/cost/cost_models.h"
 #include "models/cost/roofline.h"
 #include "models/job/placed_load.h"
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "models/placement_search/place_experts.h"
 #include "models/routing/job_routing.h"
 #include "models/schedule/schedule.h"
-#include "models/step/held_parameters.h"
+#include "models/step/gpu_parameters.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
 #include "sim/base/apportion.h"
@@ -104,7 +104,7 @@ TrainingPlan read_plan(const std::string& name) {
 std::vector<ExpertPlacement> placed(const LayerLoads& loads, const ExpertNodes& nodes) {
   PlacementChoice choice;
   choice.allocation = Allocation::kEq1;
-  choice.plan = PlacementPlan::kMro;
+  choice.rule = PlacementRule::kMro;
   const auto layers = place_experts(loads, nodes, choice);
   REQUIRE_MESSAGE(layers, (layers ? "" : layers.error().message()));
   std::vector<ExpertPlacement> placements;
@@ -215,7 +215,8 @@ TEST_CASE("moe step: settings scale what they say") {
   const MoeStepModel model(plan, cost);
   const LayerLoads loads = {{3, 1}};
   const StepTime plain = timed(model.expert_parallel(2, 2, loads));
-  const StepTime constant = timed(model.expert_parallel(2, 2, loads, {.step_overhead = std::chrono::milliseconds{125}}));
+  const StepTime constant =
+      timed(model.expert_parallel(2, 2, loads, {.step_overhead = std::chrono::milliseconds{125}}));
   CHECK(constant.step == plain.step + std::chrono::milliseconds(125));
   CHECK(constant.forward_backward == plain.forward_backward);
   // Twice as fast: half of the experts' and the all-to-alls' time goes.

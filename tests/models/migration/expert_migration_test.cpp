@@ -27,7 +27,7 @@ ExpertPlacement one_layer(std::int32_t experts, std::int32_t slots, Nodes expert
   return {experts, nodes, slots, std::move(expert_at)};
 }
 
-Holdings holdings_of(const PlacedExperts& placed) {
+Holdings holdings_of(const ClusterPlacement& placed) {
   Holdings holdings;
   for (std::size_t layer = 0; layer < placed.layers.size(); ++layer) {
     for (std::size_t n = 0; n < placed.node_ids.size(); ++n) {
@@ -45,7 +45,7 @@ Holdings only_live(Holdings holdings, const Nodes& live) {
 }
 
 // By number of failures: the sets of failed nodes, as bits over places[], that every expert outlives.
-Nodes survived_by_failures(const PlacedExperts& placed, const Nodes& places) {
+Nodes survived_by_failures(const ClusterPlacement& placed, const Nodes& places) {
   const Holdings holdings = holdings_of(placed);
   std::map<LayerExpert, std::uint32_t> nodes_of;
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -106,7 +106,7 @@ class FairestSenders {
   std::set<std::int32_t> visited_{};
 };
 
-std::int64_t fairest_busiest(const Holdings& held, const TransferPlan& plan) {
+std::int64_t fairest_busiest(const Holdings& held, const ExpertMoves& plan) {
   std::vector<Nodes> owners;
   for (const ExpertTransfer& transfer : plan.transfers) {
     owners.emplace_back();
@@ -158,7 +158,7 @@ void check_nodes(const ReplacementCase& random, const Migration& migration) {
 TEST_CASE("migration: an expert is fetched from the owner that has least to send") {
   // Three nodes of 2 slots held {0,1}, {0,1}, {2,3}; node 7 joins and is to hold {0,1}. Both owners can send
   // both; each sends one. Requests of as many owners go by expert: 0 from the lowest node.
-  const PlacedExperts placed{{one_layer(4, 2, {0, 1, 0, 1, 2, 3})}, {1, 3, 5}};
+  const ClusterPlacement placed{{one_layer(4, 2, {0, 1, 0, 1, 2, 3})}, {1, 3, 5}};
   const Migration migration =
       migrate(placed, Nodes{1, 3, 5, 7}, {one_layer(4, 2, {0, 1, 0, 1, 0, 1, 2, 3})}, MappingRule::kGreedy);
   CHECK(migration.moves.transfers == std::vector<ExpertTransfer>{{0, 0, 1, 7}, {0, 1, 3, 7}});
@@ -173,7 +173,7 @@ TEST_CASE("migration: an expert is fetched from the owner that has least to send
 TEST_CASE("migration: who can ask only one node asks first") {
   // Expert 0 is on both old nodes, 1 on node 0 only. By expert alone, 0 would go to node 0, which must
   // send 1.
-  const PlacedExperts placed{{one_layer(2, 2, {0, 1, 0, 0})}, {0, 1}};
+  const ClusterPlacement placed{{one_layer(2, 2, {0, 1, 0, 0})}, {0, 1}};
   const Migration migration =
       migrate(placed, Nodes{0, 1, 2}, {one_layer(2, 2, {0, 1, 0, 0, 0, 1})}, MappingRule::kOptimal);
   CHECK(migration.moves.transfers == std::vector<ExpertTransfer>{{0, 0, 1, 2}, {0, 1, 0, 2}});
@@ -181,7 +181,7 @@ TEST_CASE("migration: who can ask only one node asks first") {
 
 TEST_CASE("migration: an expert that no live node holds is to be restored, not sent") {
   // Node 0 died and with it expert 0; both survivors get a replica of it.
-  const PlacedExperts placed{{one_layer(3, 2, {0, 1, 1, 2, 1, 2})}, {0, 1, 2}};
+  const ClusterPlacement placed{{one_layer(3, 2, {0, 1, 1, 2, 1, 2})}, {0, 1, 2}};
   const Migration migration =
       migrate(placed, Nodes{1, 2}, {one_layer(3, 2, {0, 1, 0, 2})}, MappingRule::kGreedy);
   CHECK(migration.moves.transfers.empty());
@@ -191,7 +191,7 @@ TEST_CASE("migration: an expert that no live node holds is to be restored, not s
 }
 
 TEST_CASE("migration: live nodes without a place are idle") {
-  const PlacedExperts placed{{one_layer(2, 1, {0, 1})}, {4, 6}};
+  const ClusterPlacement placed{{one_layer(2, 1, {0, 1})}, {4, 6}};
   const Migration migration =
       migrate(placed, Nodes{4, 5, 6}, {one_layer(2, 1, {1, 0})}, MappingRule::kGreedy);
   CHECK(migration.placed.node_ids == Nodes{6, 4});
@@ -270,7 +270,7 @@ TEST_CASE("migration: one order of nodes for all layers leaves survival as the p
     INFO("seed " << seed);
     const ReplacementCase random = random_replacement(seed);
     const Migration migration = migrate(random.placed, random.live_ids, random.plan, MappingRule::kGreedy);
-    PlacedExperts anonymous{random.plan, {}};
+    ClusterPlacement anonymous{random.plan, {}};
     for (std::int32_t n = 0; n < random.plan.front().nodes; ++n) anonymous.node_ids.push_back(n);
     CHECK(survived_by_failures(migration.placed, sorted(migration.placed.node_ids)) ==
           survived_by_failures(anonymous, anonymous.node_ids));

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "models/migration/expert_migration.h"
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 #include "models/placement/replica_allocation.h"
 #include "traces/routing/routing_reader.h"
 
@@ -68,8 +68,8 @@ std::vector<ExpertPlacement> planned(const RoutingTrace& trace, std::size_t expe
   return layers;
 }
 
-PlacedExperts placed_on_ten(std::vector<ExpertPlacement> layers) {
-  PlacedExperts placed{std::move(layers), Nodes(kNodes)};
+ClusterPlacement placed_on_ten(std::vector<ExpertPlacement> layers) {
+  ClusterPlacement placed{std::move(layers), Nodes(kNodes)};
   std::iota(placed.node_ids.begin(), placed.node_ids.end(), 0);
   return placed;
 }
@@ -123,7 +123,7 @@ struct Spread {
 // Over all failures that the experts outlive, with the same loads before and after.
 Spread spread_of(const RoutingTrace& trace, std::size_t experts, int lost, MappingRule rule,
                  Place place = place_mro) {
-  const PlacedExperts placed = placed_on_ten(planned(trace, experts, kNodes, place));
+  const ClusterPlacement placed = placed_on_ten(planned(trace, experts, kNodes, place));
   const std::vector<ExpertPlacement> plan = planned(trace, experts, kNodes - lost, place);
   Spread spread;
   for (const Nodes& live : survivors(lost)) {
@@ -168,11 +168,11 @@ int survived_fours(std::span<const ExpertPlacement> layers, std::span<const Node
 }
 
 // The same after every layer was mapped by itself.
-int survived_fours_layer_by_layer(const PlacedExperts& placed, const Nodes& live,
+int survived_fours_layer_by_layer(const ClusterPlacement& placed, const Nodes& live,
                                   std::span<const ExpertPlacement> plan) {
   std::vector<Nodes> ids;
   for (std::size_t layer = 0; layer < plan.size(); ++layer) {
-    const PlacedExperts one{{placed.layers[layer]}, placed.node_ids};
+    const ClusterPlacement one{{placed.layers[layer]}, placed.node_ids};
     ids.push_back(migrate(one, live, {plan[layer]}, MappingRule::kOptimal).placed.node_ids);
   }
   return survived_fours(plan, ids);
@@ -228,7 +228,7 @@ TEST_CASE("migration: layers mapped by themselves no longer fail together, and s
   const auto trace = published_trace();
   if (!trace) return;
   // GPT-L loses two nodes; then four of the other eight, 70 sets.
-  const PlacedExperts placed = placed_on_ten(planned(*trace, 16, kNodes, place_mro));
+  const ClusterPlacement placed = placed_on_ten(planned(*trace, 16, kNodes, place_mro));
   const std::vector<ExpertPlacement> plan = planned(*trace, 16, kNodes - 2, place_mro);
   int least = 70;
   int sum = 0;

@@ -149,16 +149,16 @@ TEST_CASE("node mapping: a pair costs the distinct experts that the node does no
   //   missing on node 0: {3}, none; on node 1: none, {67}
   const std::vector<ExpertPlacement> old = {placement(3, 3, {0, 1, 1, 1, 2, 2}), placement(70, 1, {67, 3})};
   const std::vector<ExpertPlacement> plan = {placement(3, 3, {0, 2, 2, 1, 1, 2}), placement(70, 1, {3, 67})};
-  const MappingCosts costs = newly_assigned_experts(HeldExperts(old), HeldExperts(plan));
+  const MappingCosts costs = newly_assigned_experts(NodeExperts(old), NodeExperts(plan));
   CHECK(costs.costs == Nodes{1 + 1, 1 + 0, 1 + 0, 0 + 1});
 }
 
 TEST_CASE("node mapping: nodes that joined hold nothing, those that died are not asked") {
   // Nodes 10, 20 and 30 held experts {0}, {1} and {2}; 20 died, 25 and 40 joined.
-  const PlacedExperts placed{{placement(3, 1, {0, 1, 2})}, {10, 20, 30}};
-  const HeldExperts held(placed, Nodes{10, 25, 30, 40});
+  const ClusterPlacement placed{{placement(3, 1, {0, 1, 2})}, {10, 20, 30}};
+  const NodeExperts held(placed, Nodes{10, 25, 30, 40});
   const std::vector<ExpertPlacement> plan = {placement(3, 1, {2, 0, 1})};
-  const MappingCosts costs = newly_assigned_experts(held, HeldExperts(plan));
+  const MappingCosts costs = newly_assigned_experts(held, NodeExperts(plan));
   CHECK(costs.costs == Nodes{1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1});
   CHECK(greedy_mapping(costs).physical_of == Nodes{2, 0, 1});
   CHECK(greedy_mapping(costs).cost == 1);

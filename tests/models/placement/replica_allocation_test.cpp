@@ -252,13 +252,4 @@ TEST_CASE("allocation: what cannot be allocated is said") {
   CHECK(problem({huge, huge - 1}, {1, 2}, 1).empty());
 }
 
-TEST_CASE("allocation: names are those of the command line") {
-  CHECK(parse_allocation("eq1").value() == Allocation::kEq1);
-  CHECK(parse_allocation("eplb").value() == Allocation::kEplb);
-  CHECK(parse_allocation("balanced").value() == Allocation::kBalanced);
-  CHECK(parse_allocation("ballanced").error().message() ==
-        "no allocation \"ballanced\"; did you mean \"balanced\"?; known: eq1, eplb, balanced");
-  CHECK(parse_allocation("x").error().message() == "no allocation \"x\"; known: eq1, eplb, balanced");
-}
-
 }  // namespace goodput

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 #include "sim/base/errors.h"
 #include "tests/support/placement_case.h"
 #include "tests/support/random_placement.h"

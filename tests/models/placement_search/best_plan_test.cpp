@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "models/placement/survival.h"
 #include "sim/base/random.h"
 #include "tests/reference/placement_enumeration.h"
@@ -290,8 +290,8 @@ TEST_CASE(
     for (const std::int32_t e : best.expert_at) ++replicas[static_cast<std::size_t>(e)];
     CHECK(replicas == layer.replicas);
     if (!is_untruncated(layer, grid)) continue;
-    CHECK(placement_balance(best, layer, 1).node_max_over_mean <=
-          placement_balance(place_mro(layer, grid), layer, 1).node_max_over_mean + kRounding);
+    CHECK(load_imbalance(best, layer, 1).node_max_over_mean <=
+          load_imbalance(place_mro(layer, grid), layer, 1).node_max_over_mean + kRounding);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "models/placement/survival.h"
 #include "tests/support/placement_case.h"
 
@@ -18,7 +18,7 @@ using testing::LayerLoads;
 
 constexpr std::int32_t kFailures = 6;  // survival is compared from 1 to so many
 
-PlacementChoice choice(Allocation allocation, PlacementPlan plan, std::uint64_t seed = 0) {
+PlacementChoice choice(Allocation allocation, PlacementRule plan, std::uint64_t seed = 0) {
   PlacementChoice made{allocation, plan, 2, {}};
   made.effort.seed = seed;
   return made;
@@ -34,7 +34,7 @@ PlacedLayers placed(const LayerLoads& loads, const ExpertNodes& nodes, const Pla
 std::vector<double> unevenness(const PlacedLayers& placed, std::int32_t gpus) {
   std::vector<double> all;
   for (const PlacedLayer& layer : placed.layers) {
-    all.push_back(placement_balance(layer.placement, layer.layer, gpus).gpu_max_over_mean);
+    all.push_back(load_imbalance(layer.placement, layer.layer, gpus).gpu_max_over_mean);
   }
   return all;
 }
@@ -51,8 +51,8 @@ void check_is_placement(const PlacedLayers& placed, const ExpertNodes& nodes) {
 
 // Survival nowhere lower, and every layer strictly more even, by which the busiest layer is too.
 void check_dominates(const LayerLoads& loads, const ExpertNodes& nodes, std::uint64_t seed = 0) {
-  const PlacedLayers best = placed(loads, nodes, choice(Allocation::kBalanced, PlacementPlan::kBest, seed));
-  const PlacedLayers mro = placed(loads, nodes, choice(Allocation::kEq1, PlacementPlan::kMro));
+  const PlacedLayers best = placed(loads, nodes, choice(Allocation::kBalanced, PlacementRule::kBest, seed));
+  const PlacedLayers mro = placed(loads, nodes, choice(Allocation::kEq1, PlacementRule::kMro));
   check_is_placement(best, nodes);
   const auto ours = survival(deciding_sets(placements_of(best.layers)), 1, kFailures);
   const auto theirs = survival(deciding_sets(placements_of(mro.layers)), 1, kFailures);
@@ -157,12 +157,12 @@ TEST_CASE("placed layers: every plan places the replicas of every allocation") {
   const LayerLoads loads = testing::zipf_loads({2, 7, 1, 3});
   const ExpertNodes nodes{6, 4, 2};
   for (const Allocation allocation : {Allocation::kEq1, Allocation::kEplb, Allocation::kBalanced}) {
-    for (const PlacementPlan plan : {PlacementPlan::kMro, PlacementPlan::kBest, PlacementPlan::kSpread,
-                                     PlacementPlan::kCompact, PlacementPlan::kEplb}) {
+    for (const PlacementRule plan : {PlacementRule::kMro, PlacementRule::kBest, PlacementRule::kSpread,
+                                     PlacementRule::kCompact, PlacementRule::kEplb}) {
       const PlacedLayers layers = placed(loads, nodes, choice(allocation, plan));
       CHECK(layers.min_replicas == 2);
       check_is_placement(layers, nodes);
-      if (allocation == Allocation::kBalanced && plan == PlacementPlan::kBest) continue;  // shifts replicas
+      if (allocation == Allocation::kBalanced && plan == PlacementRule::kBest) continue;  // shifts replicas
       for (std::size_t l = 0; l < loads.size(); ++l) {
         CHECK(layers.layers[l].layer.replicas ==
               allocate_replicas(allocation, loads[l], nodes.grid(), 2).value().replicas);
@@ -173,7 +173,7 @@ TEST_CASE("placed layers: every plan places the replicas of every allocation") {
 
 TEST_CASE("placed layers: given replicas stay, and the fewest of them are reported") {
   const std::vector<LayerDemand> layers = {{{3, 4, 5}, {}}, {{2, 2, 8}, {1, 2, 3}}};
-  for (const PlacementPlan plan : {PlacementPlan::kMro, PlacementPlan::kBest, PlacementPlan::kSpread}) {
+  for (const PlacementRule plan : {PlacementRule::kMro, PlacementRule::kBest, PlacementRule::kSpread}) {
     const Result<PlacedLayers> kept = place_replicas(layers, {6, 2, 2}, plan, {});
     REQUIRE(kept);
     CHECK(kept->min_replicas == 2);
@@ -182,7 +182,7 @@ TEST_CASE("placed layers: given replicas stay, and the fewest of them are report
     check_is_placement(*kept, {6, 2, 2});
   }
   const ExpertPlacement spread =
-      place_replicas(layers, {6, 2, 2}, PlacementPlan::kSpread, {})->layers[0].placement;
+      place_replicas(layers, {6, 2, 2}, PlacementRule::kSpread, {})->layers[0].placement;
   CHECK(spread == place_spread(layers[0], {6, 2}));
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("placed layers: nodes and loads that cannot be are said") {
 TEST_CASE("placed layers: no layers, or layers of different sizes, are said") {
   CHECK(problem({}, {2, 2, 1}) == "no layers to place");
   CHECK(problem({{1, 2}, {1, 2, 3}}, {4, 2, 1}) == "layers with 2 and with 3 experts; want as many in all");
-  CHECK(place_replicas({}, {2, 2, 1}, PlacementPlan::kBest, {}).error().message() == "no layers to place");
+  CHECK(place_replicas({}, {2, 2, 1}, PlacementRule::kBest, {}).error().message() == "no layers to place");
 }
 
 // Found by trying at random: joint survival fell below the baseline's, or a layer became less even.
@@ -226,7 +226,7 @@ TEST_CASE("placed layers: the default is never below Eq. 1 with maximum rank ove
       {{{68184, 34645, 26815, 46858, 133000, 41624, 30110, 29056, 24927, 24343, 23405, 38429}}, {17, 2, 1}}};
   for (const Case& known : cases) {
     const PlacedLayers best = placed(known.loads, known.nodes);
-    const PlacedLayers mro = placed(known.loads, known.nodes, choice(Allocation::kEq1, PlacementPlan::kMro));
+    const PlacedLayers mro = placed(known.loads, known.nodes, choice(Allocation::kEq1, PlacementRule::kMro));
     check_is_placement(best, known.nodes);
     CHECK(survives_as_often(placements_of(best.layers), placements_of(mro.layers)));
     const auto uneven = unevenness(best, known.nodes.gpus);
@@ -245,7 +245,7 @@ TEST_CASE("placed layers: where every slot is forced, experts change roles to ba
   std::vector<std::int64_t> loads;
   for (int rank = 1; rank <= 32; ++rank) loads.push_back(1'000'000 / rank);
   const PlacedLayers best = placed({loads}, {16, 4, 1});
-  const PlacedLayers mro = placed({loads}, {16, 4, 1}, choice(Allocation::kEq1, PlacementPlan::kMro));
+  const PlacedLayers mro = placed({loads}, {16, 4, 1}, choice(Allocation::kEq1, PlacementRule::kMro));
   CHECK(unevenness(mro, 1).front() == doctest::Approx(4.107).epsilon(1e-3));
   CHECK(unevenness(best, 1).front() == doctest::Approx(2.162).epsilon(1e-3));
   CHECK(survives_as_often(placements_of(best.layers), placements_of(mro.layers)));
@@ -253,7 +253,7 @@ TEST_CASE("placed layers: where every slot is forced, experts change roles to ba
 
 TEST_CASE("placed layers: replicas that cannot be are said") {
   const auto refused = [](const LayerDemand& layer, const ExpertNodes& nodes) {
-    const auto layers = place_replicas({&layer, 1}, nodes, PlacementPlan::kBest, {});
+    const auto layers = place_replicas({&layer, 1}, nodes, PlacementRule::kBest, {});
     return layers ? "" : layers.error().message();
   };
   CHECK(refused({{2, 3}, {}}, {3, 2, 1}) == "the replicas add up to 5, but 3 nodes x 2 slots hold 6");
@@ -262,19 +262,6 @@ TEST_CASE("placed layers: replicas that cannot be are said") {
   CHECK(refused({{3, 3}, {1, 2, 3}}, {3, 2, 1}) ==
         "a layer has the loads of 3 experts and the replicas of 2");
   CHECK(refused({{3, 3}, {}}, {2, 3, 2}) == "3 slots do not divide evenly over the 2 GPUs of a node");
-}
-
-TEST_CASE("placed layers: plans are named as on the command line") {
-  const std::pair<std::string_view, PlacementPlan> names[] = {{"mro", PlacementPlan::kMro},
-                                                              {"best", PlacementPlan::kBest},
-                                                              {"spread", PlacementPlan::kSpread},
-                                                              {"compact", PlacementPlan::kCompact},
-                                                              {"eplb", PlacementPlan::kEplb}};
-  for (const auto& [name, plan] : names) CHECK(parse_placement_plan(name).value() == plan);
-  CHECK(parse_placement_plan("spred").error().message() ==
-        "no placement plan \"spred\"; did you mean \"spread\"?; known: mro, best, spread, compact, eplb");
-  CHECK(parse_placement_plan("").error().message() ==
-        "no placement plan \"\"; known: mro, best, spread, compact, eplb");
 }
 
 }  // namespace goodput

@@ -124,7 +124,7 @@ TEST_CASE("job routing: of the published trace it gives the loads that placement
   REQUIRE(recorded);
   const JobRouting routing = routing_of(*recorded, {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 16, 201});
   const auto found = routing.loads(routing.window_at(205));
-  CHECK(LayerTokens(found.begin(), found.end()) == *loads);
+  CHECK(ExpertTokens(found.begin(), found.end()) == *loads);
   CHECK(routing.window_end(routing.window_at(205)) == 211);
 }
 

@@ -1,12 +1,13 @@
-// How evenly a placement spreads the tokens: every replica of an expert serves the same number of them
-// (models/dispatch/dispatch.h), so a node or GPU carries the sum over its slots of load / replicas.
+// Which GPU of a node gets which of its slots, and how evenly that spreads the tokens. Every replica of an
+// expert serves the same number of them (models/dispatch/dispatch.h), so a node or GPU carries the sum over
+// its slots of load / replicas.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "models/placement/expert_placement.h"
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 
 namespace goodput {
 
@@ -24,12 +25,13 @@ namespace goodput {
 [[nodiscard]] ExpertPlacement in_order_of_gpus(const ExpertPlacement& placement, const LayerDemand& layer,
                                                std::int32_t gpus_per_node);
 
-struct Balance {
+// The largest load over the mean; 1 is even.
+struct LoadImbalance {
   double node_max_over_mean = 1;
   double gpu_max_over_mean = 1;
 };
 // 1 for a layer without tokens.
-[[nodiscard]] Balance placement_balance(const ExpertPlacement& placement, const LayerDemand& layer,
-                                        std::int32_t gpus_per_node);
+[[nodiscard]] LoadImbalance load_imbalance(const ExpertPlacement& placement, const LayerDemand& layer,
+                                           std::int32_t gpus_per_node);
 
 }  // namespace goodput

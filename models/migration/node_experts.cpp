@@ -1,4 +1,4 @@
-#include "models/migration/held_experts.h"
+#include "models/migration/node_experts.h"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ std::vector<std::int32_t> experts_of(std::span<const ExpertPlacement> layers) {
 
 }  // namespace
 
-HeldExperts::HeldExperts(std::span<const ExpertPlacement> layers)
+NodeExperts::NodeExperts(std::span<const ExpertPlacement> layers)
     : nodes_(layers.empty() ? 0 : layers.front().nodes),
       experts_(experts_of(layers)),
       first_word_(first_words(layers)),
@@ -34,7 +34,7 @@ HeldExperts::HeldExperts(std::span<const ExpertPlacement> layers)
   }
 }
 
-HeldExperts::HeldExperts(const PlacedExperts& placed, std::span<const std::int32_t> ids)
+NodeExperts::NodeExperts(const ClusterPlacement& placed, std::span<const std::int32_t> ids)
     : nodes_(static_cast<std::int32_t>(ids.size())),
       experts_(experts_of(placed.layers)),
       first_word_(first_words(placed.layers)),
@@ -49,7 +49,7 @@ HeldExperts::HeldExperts(const PlacedExperts& placed, std::span<const std::int32
   }
 }
 
-void HeldExperts::add(const ExpertPlacement& placement, std::size_t layer, std::int32_t from,
+void NodeExperts::add(const ExpertPlacement& placement, std::size_t layer, std::int32_t from,
                       std::int32_t to) {
   GOODPUT_CHECK(from < placement.nodes, "every node with an id is in every layer's placement");
   std::uint64_t* const words =

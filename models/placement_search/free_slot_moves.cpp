@@ -1,4 +1,4 @@
-#include "models/placement_search/free_slot_balance.h"
+#include "models/placement_search/free_slot_moves.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "models/placement/node_sets.h"
 #include "sim/base/index.h"
 
@@ -96,7 +96,7 @@ double power(double load) {
 // expert plays it changes when two experts change roles.
 class FreeSlotWalk {
  public:
-  FreeSlotWalk(const BalancedLayer& start, std::int32_t min_replicas)
+  FreeSlotWalk(const LayerOnGpus& start, std::int32_t min_replicas)
       : ordered_(in_order_of_gpus(start.placement, start.layer, start.gpus)),
         slots_(index(start.placement.slots / start.gpus)),
         gpus_(index(start.placement.nodes) * index(start.gpus)),
@@ -183,8 +183,8 @@ class FreeSlotWalk {
   }
 
   // The best on the way.
-  [[nodiscard]] BalancedLayer best(const BalancedLayer& start) const {
-    BalancedLayer result = start;
+  [[nodiscard]] LayerOnGpus best(const LayerOnGpus& start) const {
+    LayerOnGpus result = start;
     std::vector<std::int32_t> expert_at;
     for (const std::int32_t role : best_role_at_) expert_at.push_back(best_expert_of_[index(role)]);
     result.placement = with_slots(start.placement, std::move(expert_at));
@@ -254,7 +254,7 @@ class FreeSlotWalk {
 
 }  // namespace
 
-BalancedLayer swap_free_slots(const BalancedLayer& start, const Annealing& annealing, RandomStream& random) {
+LayerOnGpus swap_free_slots(const LayerOnGpus& start, const Annealing& annealing, RandomStream& random) {
   FreeSlotWalk walk(start, 1);
   Cooling cooling(annealing);
   for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) {
@@ -267,8 +267,8 @@ BalancedLayer swap_free_slots(const BalancedLayer& start, const Annealing& annea
   return walk.best(start);
 }
 
-BalancedLayer shift_free_slots(const BalancedLayer& start, std::int32_t min_replicas,
-                               const Annealing& annealing, RandomStream& random) {
+LayerOnGpus shift_free_slots(const LayerOnGpus& start, std::int32_t min_replicas, const Annealing& annealing,
+                             RandomStream& random) {
   FreeSlotWalk walk(start, min_replicas);
   Cooling cooling(annealing);
   for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) {

@@ -1,10 +1,10 @@
-#include "models/placement_search/small_cluster_balance.h"
+#include "models/placement_search/checked_slot_moves.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "sim/base/index.h"
 
 namespace goodput {
@@ -47,7 +47,7 @@ class GpuLoads {
 // One walk of an annealing: the placement and its loads, and the best it met.
 class BalanceWalk {
  public:
-  BalanceWalk(const BalancedLayer& start, std::int32_t min_replicas, const LatticeGoal& goal)
+  BalanceWalk(const LayerOnGpus& start, std::int32_t min_replicas, const LatticeGoal& goal)
       : min_replicas_(min_replicas),
         goal_(goal),
         layer_(start.layer),
@@ -114,7 +114,7 @@ class BalanceWalk {
     keep_best();
   }
 
-  [[nodiscard]] BalancedLayer best() && {
+  [[nodiscard]] LayerOnGpus best() && {
     best_.placement = with_slots(best_.placement, std::move(best_.placement.expert_at));
     return std::move(best_);
   }
@@ -181,14 +181,14 @@ class BalanceWalk {
   const std::size_t unit_;  // slots of a GPU
   SlotState state_;
   GpuLoads loads_;
-  BalancedLayer best_;
+  LayerOnGpus best_;
   double least_;
 };
 
 }  // namespace
 
-BalancedLayer anneal_balance(const BalancedLayer& start, const LatticeGoal& goal, const Annealing& annealing,
-                             RandomStream& random) {
+LayerOnGpus swap_checked_slots(const LayerOnGpus& start, const LatticeGoal& goal, const Annealing& annealing,
+                               RandomStream& random) {
   BalanceWalk walk(start, 1, goal);
   Cooling cooling(annealing);
   for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) {
@@ -201,8 +201,8 @@ BalancedLayer anneal_balance(const BalancedLayer& start, const LatticeGoal& goal
   return std::move(walk).best();
 }
 
-BalancedLayer anneal_replicas(const BalancedLayer& start, std::int32_t min_replicas, const LatticeGoal& goal,
-                              const Annealing& annealing, RandomStream& random) {
+LayerOnGpus shift_checked_slots(const LayerOnGpus& start, std::int32_t min_replicas, const LatticeGoal& goal,
+                                const Annealing& annealing, RandomStream& random) {
   BalanceWalk walk(start, min_replicas, goal);
   Cooling cooling(annealing);
   for (std::int64_t move = 0; move < annealing.moves; ++move, cooling.cool()) {

@@ -1,4 +1,4 @@
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 
 #include <fmt/format.h>
 

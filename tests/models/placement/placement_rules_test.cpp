@@ -1,5 +1,5 @@
 // The placement plans that are made in one go, by hand and by their definitions, and how evenly they load.
-#include "models/placement/placement_plans.h"
+#include "models/placement/placement_rules.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "sim/base/errors.h"
 #include "sim/base/random.h"
 #include "tests/support/placement_case.h"
@@ -185,16 +185,16 @@ TEST_CASE("placement: the load of a node is that of its replicas") {
   const LayerDemand layer{{1, 2, 3}, {10, 6, 6}};
   const ExpertPlacement placement{3, 3, 2, {0, 1, 1, 2, 2, 2}};
   CHECK(node_loads(placement, layer) == std::vector<double>{13, 5, 4});
-  CHECK(placement_balance(placement, layer, 1).node_max_over_mean == Approx(13 * 3 / 22.0));
-  CHECK(placement_balance(placement, layer, 1).gpu_max_over_mean == Approx(13 * 3 / 22.0));
+  CHECK(load_imbalance(placement, layer, 1).node_max_over_mean == Approx(13 * 3 / 22.0));
+  CHECK(load_imbalance(placement, layer, 1).gpu_max_over_mean == Approx(13 * 3 / 22.0));
   // A GPU a slot: 10 of a mean of 22 / 6.
-  CHECK(placement_balance(placement, layer, 2).node_max_over_mean == Approx(13 * 3 / 22.0));
-  CHECK(placement_balance(placement, layer, 2).gpu_max_over_mean == Approx(10 * 6 / 22.0));
+  CHECK(load_imbalance(placement, layer, 2).node_max_over_mean == Approx(13 * 3 / 22.0));
+  CHECK(load_imbalance(placement, layer, 2).gpu_max_over_mean == Approx(10 * 6 / 22.0));
 }
 
 TEST_CASE("placement: a layer without tokens is even") {
   const LayerDemand idle{{1, 3}, {0, 0}};
-  const Balance balance = placement_balance(place_mro(idle, {2, 2}), idle, 2);
+  const LoadImbalance balance = load_imbalance(place_mro(idle, {2, 2}), idle, 2);
   CHECK((balance.node_max_over_mean == 1 && balance.gpu_max_over_mean == 1));
 }
 

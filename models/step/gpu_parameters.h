@@ -20,28 +20,28 @@ struct LayerRange {
 [[nodiscard]] std::vector<LayerRange> layers_by_position(const TrainingPlan& plan, std::int32_t positions);
 
 // Numbers of parameters on one GPU.
-struct HeldParameters {
+struct GpuParameters {
   double dense = 0;    // replicated over data and context parallelism
   double experts = 0;  // replicated over the GPUs with the same experts
   std::int32_t layers = 0;
 
-  HeldParameters& operator+=(const HeldParameters& other);
+  GpuParameters& operator+=(const GpuParameters& other);
 };
 
-[[nodiscard]] HeldParameters parameters_of(const TrainingPlan& plan, ExpertSlots slots, LayerRange range);
+[[nodiscard]] GpuParameters parameters_of(const TrainingPlan& plan, ExpertSlots slots, LayerRange range);
 // With the embedding at the first position and the output projection at the last.
-[[nodiscard]] HeldParameters parameters_at(const TrainingPlan& plan, ExpertSlots slots,
-                                           const std::vector<LayerRange>& layers, std::int32_t position);
+[[nodiscard]] GpuParameters parameters_at(const TrainingPlan& plan, ExpertSlots slots,
+                                          const std::vector<LayerRange>& layers, std::int32_t position);
 // Of all chunks of a stage.
-[[nodiscard]] HeldParameters parameters_on(const TrainingPlan& plan, ExpertSlots slots,
-                                           const PipelineSchedule& schedule, std::int32_t stage);
+[[nodiscard]] GpuParameters parameters_on(const TrainingPlan& plan, ExpertSlots slots,
+                                          const PipelineSchedule& schedule, std::int32_t stage);
 
 // GPUs that hold the same dense parameters: dp * cp, twice that where the pipeline runs in both directions
 // and every layer has a copy on another stage.
 [[nodiscard]] std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& schedule);
 // What is left of `held` for one GPU where ZeRO shares it out over all copies.
 [[nodiscard]] double owned_parameters(const TrainingPlan& plan, ExpertSlots slots,
-                                      const PipelineSchedule& schedule, const HeldParameters& held);
+                                      const PipelineSchedule& schedule, const GpuParameters& held);
 
 // 0 for a model without experts.
 [[nodiscard]] double parameters_of_expert(const ModelShape& model);

@@ -1,4 +1,4 @@
-#include "gpu/expert_placement.h"
+#include "gpu/host_tables.h"
 
 #include <stdexcept>
 #include <string>
@@ -23,14 +23,14 @@ std::string place(std::int32_t rank, std::int32_t expert) {
 
 }  // namespace
 
-ExpertPlacement make_placement(std::int32_t ranks, std::int32_t experts,
-                               const std::vector<std::int32_t>& replicas) {
+HostTables make_placement(std::int32_t ranks, std::int32_t experts,
+                          const std::vector<std::int32_t>& replicas) {
   check(ranks, experts, replicas);
   const auto at = [&](std::int32_t rank, std::int32_t expert) {
     return replicas[static_cast<std::size_t>(rank) * static_cast<std::size_t>(experts) +
                     static_cast<std::size_t>(expert)];
   };
-  ExpertPlacement placement{ranks, experts, {}, {0}, {}, {0}};
+  HostTables placement{ranks, experts, {}, {0}, {}, {0}};
   for (std::int32_t expert = 0; expert < experts; ++expert) {
     std::int64_t before = 0;
     for (std::int32_t rank = 0; rank < ranks; ++rank) {

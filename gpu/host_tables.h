@@ -11,16 +11,16 @@ struct alignas(16) ExpertHost {
   std::int32_t rank;
   std::int32_t replicas;  // > 0
   std::int32_t before;    // replicas of the expert on lower ranks
-  std::int32_t entry;     // its place in ExpertPlacement::entries
+  std::int32_t entry;     // its place in HostTables::entries
 };
 
 // The same, listed by rank, then expert: the order of a send buffer.
 struct alignas(8) PlacementEntry {
   std::int32_t expert;
-  std::int32_t host;  // its place in ExpertPlacement::hosts
+  std::int32_t host;  // its place in HostTables::hosts
 };
 
-struct ExpertPlacement {
+struct HostTables {
   std::int32_t ranks;
   std::int32_t experts;
   std::vector<ExpertHost> hosts;
@@ -37,7 +37,7 @@ struct ExpertPlacement {
 // `replicas` is ranks x experts, by rank. Ranks that host nothing, and experts that nobody hosts, are
 // allowed. Throws std::invalid_argument: a wrong size, a negative number, or an expert with more than
 // moe::kMostReplicas replicas.
-ExpertPlacement make_placement(std::int32_t ranks, std::int32_t experts,
-                               const std::vector<std::int32_t>& replicas);
+HostTables make_placement(std::int32_t ranks, std::int32_t experts,
+                          const std::vector<std::int32_t>& replicas);
 
 }  // namespace goodput::gpu

@@ -17,21 +17,21 @@
 
 namespace goodput {
 
-struct LazarusPlacement {
+struct LazarusRules {
   std::int32_t slots_per_gpu = 6;
   Allocation allocation = Allocation::kEq1;
-  PlacementPlan plan = PlacementPlan::kMro;
+  PlacementRule rule = PlacementRule::kMro;
   std::int32_t min_replicas = 2;
   MappingRule mapping = MappingRule::kGreedy;
 };
 
-class LazarusPlans {
+class LazarusPlacements {
  public:
-  using PlanId = std::int32_t;
+  using PlacementId = std::int32_t;
 
   // Keeps a reference to `job`. REQUIRES: a model with experts.
-  LazarusPlans(const JobModel& job, const LazarusPlacement& placement, const StepSettings& settings,
-               const MigrationTiming& timing, Bytes expert);
+  LazarusPlacements(const JobModel& job, const LazarusRules& rules, const StepSettings& settings,
+                    const MigrationTiming& timing, Bytes expert);
 
   // The fewest nodes that hold every expert.
   [[nodiscard]] std::int32_t least_nodes() const;
@@ -43,26 +43,28 @@ class LazarusPlans {
   [[nodiscard]] Result<StepTime> check(std::int32_t nodes) const;
 
   // For the loads of a routing window. REQUIRES: usable(nodes) == nodes > 0, and check() does not fail.
-  [[nodiscard]] PlanId plan(std::int32_t nodes, std::size_t window);
-  [[nodiscard]] std::int32_t nodes(PlanId plan) const { return plans_[static_cast<std::size_t>(plan)].nodes; }
-  [[nodiscard]] std::size_t window(PlanId plan) const {
-    return plans_[static_cast<std::size_t>(plan)].window;
+  [[nodiscard]] PlacementId placement(std::int32_t nodes, std::size_t window);
+  [[nodiscard]] std::int32_t nodes(PlacementId placement) const {
+    return placements_[static_cast<std::size_t>(placement)].nodes;
+  }
+  [[nodiscard]] std::size_t window(PlacementId placement) const {
+    return placements_[static_cast<std::size_t>(placement)].window;
   }
 
-  [[nodiscard]] const StepTime& step(PlanId plan, std::size_t window, double slowest);
+  [[nodiscard]] const StepTime& step(PlacementId placement, std::size_t window, double slowest);
 
-  // From one plan to another. Nodes are called after the places they had: 0 .. n-1; those that joined are n,
-  // n+1, ...
+  // From one placement to another. Nodes are called after the places they had: 0 .. n-1; those that joined
+  // are n, n+1, ...
   struct Move {
-    bool is_possible = false;                   // every expert is still held by some node
-    std::vector<std::int32_t> node_of_place{};  // of the new plan
+    bool is_possible = false;                   // some node still holds every expert
+    std::vector<std::int32_t> node_of_place{};  // of the new placement
     std::int64_t experts = 0;                   // transferred
     MigrationTime time{};
   };
   // `is_left`: by place of `from`, whether its node still holds what it held.
   // REQUIRES: nodes left and joined are at least nodes(to).
-  [[nodiscard]] const Move& move(PlanId from, const std::vector<bool>& is_left, std::int32_t joined,
-                                 PlanId to);
+  [[nodiscard]] const Move& move(PlacementId from, const std::vector<bool>& is_left, std::int32_t joined,
+                                 PlacementId to);
 
  private:
   struct Placed {
@@ -77,15 +79,15 @@ class LazarusPlans {
                              const Placed& to) const;
 
   const JobModel* job_;
-  LazarusPlacement placement_;
+  LazarusRules rules_;
   StepSettings settings_;
   MigrationTiming timing_;
   Bytes expert_;  // of one layer
-  std::vector<Placed> plans_;
-  std::map<std::pair<std::int32_t, std::size_t>, PlanId> plan_of_;  // nodes, window
+  std::vector<Placed> placements_;
+  std::map<std::pair<std::int32_t, std::size_t>, PlacementId> placement_of_;  // nodes, window
   std::map<std::vector<std::uint64_t>, Move> moves_;
   StepTime slow_;  // of slow_key_: it is asked for again as long as a node is slow
-  std::tuple<PlanId, std::size_t, double> slow_key_{-1, 0, 1};
+  std::tuple<PlacementId, std::size_t, double> slow_key_{-1, 0, 1};
 };
 
 }  // namespace goodput

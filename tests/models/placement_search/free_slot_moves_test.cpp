@@ -1,12 +1,12 @@
 // Balancing by the replicas that survival does not rest on.
-#include "models/placement_search/free_slot_balance.h"
+#include "models/placement_search/free_slot_moves.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 #include "models/placement_search/best_plan.h"
 #include "tests/support/placement_case.h"
 
@@ -22,7 +22,7 @@ std::vector<std::int32_t> representatives(std::vector<std::int32_t> replicas, st
   return first;
 }
 
-BalancedLayer random_layer(RandomStream& random) {
+LayerOnGpus random_layer(RandomStream& random) {
   const SlotGrid grid{static_cast<std::int32_t>(3 + random.below(20)),
                       static_cast<std::int32_t>(1 + random.below(6))};
   const auto experts = static_cast<std::int32_t>(1 + random.below(static_cast<std::uint64_t>(grid.total())));
@@ -34,7 +34,7 @@ BalancedLayer random_layer(RandomStream& random) {
   return {layer, placement, gpus};
 }
 
-double unevenness(const BalancedLayer& layer) {
+double unevenness(const LayerOnGpus& layer) {
   double sum = 0;
   for (const double load :
        node_loads(in_order_of_gpus(layer.placement, layer.layer, layer.gpus), layer.layer)) {
@@ -49,15 +49,15 @@ TEST_CASE("free slots: swaps keep replicas, shifts keep representatives, and nei
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
     RandomStream random(seed, "free slots test");
-    const BalancedLayer start = random_layer(random);
+    const LayerOnGpus start = random_layer(random);
     const Annealing annealing{300, 1e-1, 1e-5};
-    const BalancedLayer swapped = swap_free_slots(start, annealing, random);
-    const BalancedLayer shifted = shift_free_slots(start, 1, annealing, random);
+    const LayerOnGpus swapped = swap_free_slots(start, annealing, random);
+    const LayerOnGpus shifted = shift_free_slots(start, 1, annealing, random);
     CHECK(swapped.layer.replicas == start.layer.replicas);
     CHECK(representatives(shifted.layer.replicas, start.placement.slots) ==
           representatives(start.layer.replicas, start.placement.slots));
     const SlotGrid grid{start.placement.nodes, start.placement.slots};
-    for (const BalancedLayer* layer : {&swapped, &shifted}) {
+    for (const LayerOnGpus* layer : {&swapped, &shifted}) {
       CHECK(check_replicas(layer->layer.replicas, grid));
       std::vector<std::int32_t> held(layer->layer.replicas.size());
       for (const std::int32_t e : layer->placement.expert_at) ++held[static_cast<std::size_t>(e)];
@@ -70,12 +70,11 @@ TEST_CASE("free slots: swaps keep replicas, shifts keep representatives, and nei
 
 TEST_CASE("free slots: the load of one busy node goes to idle ones") {
   // Expert 0 on nodes 0 and 1 decides; its third and fourth replica on node 0 are free and heavy.
-  const BalancedLayer start{{{4, 4}, {400, 40}}, {2, 2, 4, {0, 0, 0, 1, 0, 1, 1, 1}}, 1};
+  const LayerOnGpus start{{{4, 4}, {400, 40}}, {2, 2, 4, {0, 0, 0, 1, 0, 1, 1, 1}}, 1};
   RandomStream random(1, "free slots test");
-  const BalancedLayer swapped = swap_free_slots(start, {500, 1e-1, 1e-5}, random);
-  CHECK(placement_balance(start.placement, start.layer, 1).node_max_over_mean ==
-        doctest::Approx(310.0 / 220));
-  CHECK(placement_balance(swapped.placement, swapped.layer, 1).node_max_over_mean == doctest::Approx(1));
+  const LayerOnGpus swapped = swap_free_slots(start, {500, 1e-1, 1e-5}, random);
+  CHECK(load_imbalance(start.placement, start.layer, 1).node_max_over_mean == doctest::Approx(310.0 / 220));
+  CHECK(load_imbalance(swapped.placement, swapped.layer, 1).node_max_over_mean == doctest::Approx(1));
 }
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-#include "models/placement/gpu_balance.h"
+#include "models/placement/gpu_slots.h"
 
 #include <algorithm>
 #include <numeric>
@@ -125,8 +125,8 @@ ExpertPlacement in_order_of_gpus(const ExpertPlacement& placement, const LayerDe
   return ordered;
 }
 
-Balance placement_balance(const ExpertPlacement& placement, const LayerDemand& layer,
-                          std::int32_t gpus_per_node) {
+LoadImbalance load_imbalance(const ExpertPlacement& placement, const LayerDemand& layer,
+                             std::int32_t gpus_per_node) {
   const double node = max_over_mean(node_loads(placement, layer));
   if (gpus_per_node == 1) return {node, node};
   return {node, max_over_mean(node_loads(split_over_gpus(placement, layer, gpus_per_node), layer))};

@@ -1,4 +1,4 @@
-#include "models/step/held_parameters.h"
+#include "models/step/gpu_parameters.h"
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ std::vector<LayerRange> layers_by_position(const TrainingPlan& plan, std::int32_
   return ranges;
 }
 
-HeldParameters& HeldParameters::operator+=(const HeldParameters& other) {
+GpuParameters& GpuParameters::operator+=(const GpuParameters& other) {
   dense += other.dense;
   experts += other.experts;
   layers += other.layers;
@@ -43,8 +43,8 @@ double expert_copies(const TrainingPlan& plan, ExpertSlots slots, double copies)
 
 }  // namespace
 
-HeldParameters parameters_of(const TrainingPlan& plan, ExpertSlots slots, LayerRange range) {
-  HeldParameters held;
+GpuParameters parameters_of(const TrainingPlan& plan, ExpertSlots slots, LayerRange range) {
+  GpuParameters held;
   const double tp = plan.parallel.tp;
   for (std::int32_t layer = range.first; layer < range.first + range.count; ++layer) {
     const LayerParameters parameters = layer_parameters(plan.model, std::min(layer, plan.model.layers - 1));
@@ -71,9 +71,9 @@ double embedding_parameters(const TrainingPlan& plan) {
   return (scope.vocab_rows() + plan.model.learned_positions) * plan.model.hidden;
 }
 
-HeldParameters parameters_at(const TrainingPlan& plan, ExpertSlots slots,
-                             const std::vector<LayerRange>& layers, std::int32_t position) {
-  HeldParameters held = parameters_of(plan, slots, layers[static_cast<std::size_t>(position)]);
+GpuParameters parameters_at(const TrainingPlan& plan, ExpertSlots slots,
+                            const std::vector<LayerRange>& layers, std::int32_t position) {
+  GpuParameters held = parameters_of(plan, slots, layers[static_cast<std::size_t>(position)]);
   const bool is_last = static_cast<std::size_t>(position) + 1 == layers.size();
   if (position == 0) held.dense += embedding_parameters(plan);
   if (is_last && !(position == 0 && plan.model.tied_head)) {
@@ -82,11 +82,11 @@ HeldParameters parameters_at(const TrainingPlan& plan, ExpertSlots slots,
   return held;
 }
 
-HeldParameters parameters_on(const TrainingPlan& plan, ExpertSlots slots, const PipelineSchedule& schedule,
-                             std::int32_t stage) {
+GpuParameters parameters_on(const TrainingPlan& plan, ExpertSlots slots, const PipelineSchedule& schedule,
+                            std::int32_t stage) {
   const ScheduleShape shape = schedule_shape(plan.parallel);
   const auto layers = layers_by_position(plan, schedule.positions(shape));
-  HeldParameters held;
+  GpuParameters held;
   for (std::int32_t chunk = 0; chunk < schedule.chunks(shape); ++chunk) {
     held += parameters_at(plan, slots, layers, schedule.place(shape, stage, chunk).position);
   }
@@ -99,7 +99,7 @@ std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& sche
 }
 
 double owned_parameters(const TrainingPlan& plan, ExpertSlots slots, const PipelineSchedule& schedule,
-                        const HeldParameters& held) {
+                        const GpuParameters& held) {
   const double copies = model_copies(plan.parallel, schedule);
   return held.dense / copies + held.experts / expert_copies(plan, slots, copies);
 }

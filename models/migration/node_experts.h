@@ -12,23 +12,23 @@ namespace goodput {
 
 // What all MoE layers have where: node n of every layer's placement is the cluster's node node_ids[n]. One
 // order of nodes for all layers, or they would not survive failures together.
-struct PlacedExperts {
+struct ClusterPlacement {
   std::vector<ExpertPlacement> layers{};
   std::vector<std::int32_t> node_ids{};  // distinct; in any order
 
-  friend bool operator==(const PlacedExperts&, const PlacedExperts&) = default;
+  friend bool operator==(const ClusterPlacement&, const ClusterPlacement&) = default;
 };
 
-inline constexpr std::size_t kWordBits = 64;  // of HeldExperts' words
+inline constexpr std::size_t kWordBits = 64;  // of NodeExperts' words
 
 // The experts of every (node, layer) as a bit set: replicas of one expert on one node are one bit.
-class HeldExperts {
+class NodeExperts {
  public:
   // What the nodes of the plan would hold. REQUIRES: layers with the same number of nodes, valid experts.
-  explicit HeldExperts(std::span<const ExpertPlacement> layers);
+  explicit NodeExperts(std::span<const ExpertPlacement> layers);
 
   // What the nodes with these ids hold; those that are not among placed.node_ids hold nothing.
-  HeldExperts(const PlacedExperts& placed, std::span<const std::int32_t> ids);
+  NodeExperts(const ClusterPlacement& placed, std::span<const std::int32_t> ids);
 
   [[nodiscard]] std::int32_t nodes() const { return nodes_; }
   [[nodiscard]] std::int32_t layers() const { return static_cast<std::int32_t>(experts_.size()); }
