@@ -72,10 +72,10 @@ class PlantedViolations(unittest.TestCase):
                                                  "sim/config", "sim/machine")])
 
     def test_a_type_that_comes_through_another_header(self):
-        self.plant("models/policy/ds.cpp", "const goodput::ModelShape* shape = nullptr;\n")
+        self.plant("models/scenario/simulation.cpp", "const goodput::ModelShape* shape = nullptr;\n")
         self.assertEqual(len(self.errors()), 1)
-        self.assertRegex(self.errors()[0], r"^models/policy/ds\.cpp: uses ModelShape through models/policy/ds\.cpp -> "
-                                           r".* -> models/shape/model_shape\.h: models/policy may include only itself")
+        self.assertRegex(self.errors()[0], r"^models/scenario/simulation\.cpp: uses ModelShape through models/scenario/simulation\.cpp -> "
+                                           r".* -> models/shape/model_shape\.h: models/scenario may include only itself")
 
     def test_a_type_that_nothing_included_has(self):
         self.plant("models/cost/measured_curve.cpp", "const goodput::Calibration* calibration = nullptr;\n")

@@ -1,19 +1,18 @@
 """Finds what of production nothing but tests uses.
 
-    unused_symbols.py --allowed unused_symbols.txt [--build FOLDER] REPOSITORY OBJECT...
+    unused_symbols.py --allowed unused_symbols.txt [--inlined] REPOSITORY OBJECT...
 
 Two checks, a line for everything that is found, then it fails:
 
 - Functions and variables with external linkage, in the OBJECTs of the program, that main() and what runs before it do not
   lead to. What leads where is read from the relocations: within an object as between objects, so that sources that are
-  compiled together hide nothing. This is what `ld --gc-sections` does, without a section a function. Only objects of -O0
-  will do: an inlined call leaves no trace, nor does one whose result the compiler knows. What has internal linkage counts
-  as used: the compiler warns of it once its last user goes.
+  compiled together hide nothing. This is what `ld --gc-sections` does, without a section a function. What has internal
+  linkage counts as used: the compiler warns of it once its last user goes. An inlined call leaves no trace: objects of -O0
+  are exact. With --inlined, of others, a function counts as used that production names more often than to declare and define it.
 - Functions and constants of headers whose name production has once, where they are defined: inline ones, which leave no
   symbol when nobody uses them.
 
---build first builds the target goodput_uninlined in this folder, which makes such objects. --allowed has a line for every
-exception: a header whose names need no user yet, then why.
+--allowed has a line for every exception: a header whose names need no user yet, then why.
 """
 
 import argparse
@@ -146,6 +145,8 @@ COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:[^"\\\n]|\\
 FUNCTION = re.compile(r"\b([a-z]\w*)\([^()]*(?:\([^()]*\)[^()]*)*\)(?: const)?(?: noexcept)?(?: override)? (?:\{|:)")
 CONSTANT = re.compile(r"^(?:inline )?constexpr [^=;{(]*?\b(k[A-Z]\w*)\b", re.MULTILINE)
 WORD = re.compile(r"[A-Za-z_]\w*")
+DECLARED_AND_DEFINED = 2  # how often a function is named that nobody calls
+PASTED = re.compile(r"\b(\w+_)##")  # what macros make names of: policy_##name
 NO_NAMES = {"if", "for", "while", "switch", "catch", "return", "sizeof", "requires"}
 
 
@@ -159,12 +160,17 @@ def sources_of(root):
     }
 
 
-def unused_names(sources):
-    """(path, name): what headers define and no other place names."""
+def counts_of_words(sources):
     count = defaultdict(int)
     for text in sources.values():
         for word in WORD.findall(text):
             count[word] += 1
+    return count
+
+
+def unused_names(sources):
+    """(path, name): what headers define and no other place names."""
+    count = counts_of_words(sources)
     return [
         (path, name)
         for path, text in sources.items()
@@ -181,14 +187,20 @@ def names_in(symbol):
     return {word.lstrip("~") for word in words[-2:] if word.lower() != word or word == words[-1]}
 
 
+def is_named_by_users(name, count, pasted):
+    return count[name] > DECLARED_AND_DEFINED or name.startswith(pasted)
+
+
 def read_allowed(path):
     """The headers of the list."""
     lines = [line.partition("#")[0].split(None, 1) for line in Path(path).read_text().splitlines()]
     return {line[0] for line in lines if line}
 
 
-def findings(root, allowed, objects):
+def findings(root, allowed, objects, inlined=False):
     sources = sources_of(root)
+    count = counts_of_words(sources)
+    pasted = tuple({prefix for text in sources.values() for prefix in PASTED.findall(text)})
     words = {header: set(WORD.findall(sources.get(header, ""))) for header in allowed}
     errors = [f"{header}: excepted, but there is no such header" for header in allowed if header not in sources]
     excepted = set()
@@ -199,7 +211,8 @@ def findings(root, allowed, objects):
         return bool(headers)
 
     for symbol in unused_symbols(objects):
-        if not is_allowed(names_in(symbol)):
+        is_inlined = inlined and all(is_named_by_users(name, count, pasted) for name in names_in(symbol))
+        if not is_allowed(names_in(symbol)) and not is_inlined:
             errors.append(f"{symbol}: only tests use it, or nobody")
     for path, name in unused_names(sources):
         if path in allowed:
@@ -213,13 +226,11 @@ def findings(root, allowed, objects):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--allowed", required=True)
-    parser.add_argument("--build")
+    parser.add_argument("--inlined", action="store_true")
     parser.add_argument("repository")
     parser.add_argument("objects", nargs="+", type=Path)
     options = parser.parse_args()
-    if options.build:
-        subprocess.run(["cmake", "--build", options.build, "--target", "goodput_uninlined"], check=True)
-    errors = findings(Path(options.repository), read_allowed(options.allowed), options.objects)
+    errors = findings(Path(options.repository), read_allowed(options.allowed), options.objects, options.inlined)
     print("\n".join(errors) if errors else "every symbol has a user in production")
     return 1 if errors else 0
 

@@ -81,6 +81,14 @@ class PlantedSymbols(unittest.TestCase):
             unused_symbols.findings(self.root, {"sim/a.h", "sim/b.h"}, [self.object]),
         )
 
+    def test_of_inlined_objects_a_function_that_is_named_once_more_counts_as_used(self):
+        def functions(inlined):
+            errors = unused_symbols.findings(self.root, set(), [self.object], inlined)
+            return [error.split(":  ")[0].partition(": only")[0] for error in errors if "()" in error]
+
+        self.assertEqual(functions(False), ["goodput::Shape::corners() const", "goodput::of_unused()", "goodput::unused()"])
+        self.assertEqual(functions(True), ["goodput::Shape::corners() const", "goodput::unused()"])
+
     def test_the_names_of_a_symbol(self):
         self.assertEqual(unused_symbols.names_in("goodput::moe::apportion(std::vector<int>&)"), {"apportion"})
         self.assertEqual(unused_symbols.names_in("goodput::StepEngine::run(int) const"), {"StepEngine", "run"})
