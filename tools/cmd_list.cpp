@@ -78,7 +78,7 @@ class ListCommand final : public Command {
 
   Result<ExitCode> run(const CommandContext& context) override {
     const std::vector<ListKind> kinds = list_kinds();
-    GOODPUT_TRY(const ListKind kind, find_named<ListKind>(kinds, "list", what_));
+    GOODPUT_TRY(const ListKind kind, find_named<ListKind>(kinds, "kind of thing to list", what_));
     GOODPUT_TRY(const Listing listing, kind.list(configs_));
     nlohmann::ordered_json result = begin_json_result("list", context, {});
     result[what_] = nlohmann::ordered_json::array();

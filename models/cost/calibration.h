@@ -35,6 +35,8 @@ inline constexpr std::array kMeasuredOpNames = {
 }
 
 enum class MeasuredType : std::uint8_t { kUnstated, kFp32, kBf16, kFp16, kFp8, kInt8 };
+// Of those behind kUnstated.
+inline constexpr std::string_view kMeasuredTypeNames[] = {"fp32", "bf16", "fp16", "fp8", "int8"};
 
 struct MeasuredParams {
   std::int64_t ranks = 0;

@@ -116,10 +116,9 @@ Status check_tier(const json& op, const Place& place) {
 }
 
 Value type(MeasuredType& value) {
-  static constexpr std::array<std::string_view, 5> kNames = {"fp32", "bf16", "fp16", "fp8", "int8"};
   const auto get = [&value] { return static_cast<std::size_t>(value) - 1; };
   const auto set = [&value](std::size_t index) { value = static_cast<MeasuredType>(index + 1); };
-  return unless(value, MeasuredType::kUnstated, config::choice(get, set, kNames));
+  return unless(value, MeasuredType::kUnstated, config::choice(get, set, kMeasuredTypeNames));
 }
 
 Value no_wrong_results() {

@@ -12,10 +12,10 @@ namespace goodput {
 namespace {
 
 // What a thread block computes, and how close to the best rate a GPU full of such blocks comes. The sizes are
-// among those that NVIDIA's "Matrix Multiplication Background User's Guide" lists for cuBLAS (section 2.3),
-// from the most to the least efficient. The efficiencies are assumed: for each byte it reads, a 128 x 64 tile
-// does two thirds of the work of a 128 x 128 one and a 64 x 64 tile half, and caches make up for some of
-// that.
+// among those that NVIDIA's "Matrix Multiplication Background User's Guide" lists for cuBLAS ("Typical Tile
+// Dimensions in cuBLAS and Performance"), from the most to the least efficient. The efficiencies are assumed:
+// for each byte it reads, a 128 x 64 tile does two thirds of the work of a 128 x 128 one and a 64 x 64 tile
+// half, and caches make up for some of that.
 struct Tile {
   double rows;
   double columns;

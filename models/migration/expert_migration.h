@@ -1,5 +1,6 @@
 // Reconfiguration of MoE training after nodes died or joined (Lazarus, arXiv 2407.04656): which
-// physical node takes which place in the new plan, which experts move, and how long training stands still.
+// physical node takes which place in the new placement, which experts move, and how long training stands
+// still.
 //
 // The old placement and the set of live nodes decide; what the dead held is gone, and who joined holds
 // nothing. A node that died and is back has lost what it held: it needs a new id, unless there was a
@@ -19,11 +20,11 @@
 namespace goodput {
 
 struct Migration {
-  ClusterPlacement placed{};             // afterwards: the plan, its nodes named
+  ClusterPlacement placed{};             // afterwards: the new placement, its nodes named
   ExpertMoves moves{};                   // nodes are ids
   TransferPeaks peaks{};                 // of moves.transfers
   std::int64_t newly_assigned = 0;       // experts: transferred or restored
-  std::vector<std::int32_t> idle_ids{};  // live nodes for which the plan has no place
+  std::vector<std::int32_t> idle_ids{};  // live nodes for which the new placement has no place
 };
 
 // `live_ids`: all nodes that can be used, ascending; those not in placed.node_ids have joined. `plan`: every

@@ -1,4 +1,4 @@
-// Who sends which expert to whom, so that every node holds what a new plan wants of it.
+// Who sends which expert to whom, so that every node holds what a new placement wants of it.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +34,10 @@ struct ExpertMoves {
   std::vector<ExpertRestore> from_checkpoint{};  // not empty: this state cannot be had from the nodes alone
 };
 
-// `physical_of` says which node of `held` takes each place of the plan. Every missing expert is fetched once,
-// from a node that held it before. Requests with the fewest owners choose first (then by layer, expert,
-// receiver), each the owner with the least to send so far, then the lowest: the busiest sender has little
-// more than it must (docs/validation.md).
+// `physical_of` says which node of `held` takes each place of the new placement. Every missing expert is
+// fetched once, from a node that held it before. Requests with the fewest owners choose first (then by layer,
+// expert, receiver), each the owner with the least to send so far, then the lowest: the busiest sender has
+// little more than it must (docs/validation.md).
 [[nodiscard]] ExpertMoves plan_transfers(const NodeExperts& held, const NodeExperts& plan,
                                          std::span<const std::int32_t> physical_of);
 

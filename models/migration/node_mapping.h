@@ -1,4 +1,4 @@
-// Which physical node takes which place in a new plan: an assignment problem over the pairs' costs.
+// Which physical node takes which place in a new placement: an assignment problem over the pairs' costs.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace goodput {
 
-// What it costs that physical node p becomes node q of the plan.
+// What it costs that physical node p becomes node q of the new placement.
 struct MappingCosts {
   std::int32_t physical = 0;
   std::int32_t plan = 0;              // at most `physical`; who is left over stays idle
@@ -21,12 +21,12 @@ struct MappingCosts {
   }
 };
 
-// The experts, summed over layers, that q has in the plan and p does not hold yet. How many replicas of an
-// expert a node has does not matter: weights are fetched once and copied within the node.
+// The experts, summed over layers, that q has in the new placement and p does not hold yet. How many replicas
+// of an expert a node has does not matter: weights are fetched once and copied within the node.
 [[nodiscard]] MappingCosts newly_assigned_experts(const NodeExperts& held, const NodeExperts& plan);
 
 struct NodeMapping {
-  std::vector<std::int32_t> physical_of{};  // by node of the plan; all distinct
+  std::vector<std::int32_t> physical_of{};  // by node of the new placement; all distinct
   std::int64_t cost = 0;                    // the sum over its pairs
 };
 
@@ -37,7 +37,7 @@ enum class MappingRule : std::uint8_t {
 inline constexpr std::string_view kMappingRuleNames[] = {"greedy", "optimal"};
 
 // Takes the cheapest pair whose nodes are both free, again and again; of equally cheap ones that with the
-// lowest physical node, then with the lowest node of the plan. O(n^2 log n).
+// lowest physical node, then with the lowest node of the new placement. O(n^2 log n).
 [[nodiscard]] NodeMapping greedy_mapping(const MappingCosts& costs);
 
 // The least sum of costs, by shortest augmenting paths (Kuhn's Hungarian method as improved by Jonker and

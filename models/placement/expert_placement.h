@@ -9,7 +9,7 @@
 namespace goodput {
 
 // Every slot holds one replica. A node may hold several replicas of one expert; how a node's slots are cut up
-// among its GPUs is another matter (split_over_gpus in models/placement/placement_rules.h).
+// among its GPUs is another matter (split_over_gpus in models/placement/gpu_slots.h).
 struct ExpertPlacement {
   std::int32_t experts = 0;
   std::int32_t nodes = 0;

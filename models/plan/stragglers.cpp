@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,7 +19,6 @@ using config::Need;
 constexpr std::int64_t kMostSteps = 1'000'000;
 constexpr double kMostSeconds = 60;  // of longer ones float32 times would lose the ops
 constexpr config::Range kFactor = config::between(0.01, 1e4);
-constexpr std::array<std::string_view, 2> kLaunchedOps = {"first", "all"};
 
 template <typename... Visitors>
 struct Overloaded : Visitors... {
@@ -55,14 +53,15 @@ Fields fields_of(SequenceLengths& lengths) {
 Fields fields_of(GcPauses& pauses) {
   return {{"every_steps", Need::kOptional, config::integer(pauses.every_steps, 1, kMostSteps),
            "steps from one pause of a worker to its next"},
-          {"pause_s", Need::kRequired, config::number(pauses.pause_s, config::between(0, kMostSeconds)),
-           "mean length"}};
+          {"pause_s", Need::kRequired,
+           config::number(pauses.pause, config::between(0, kMostSeconds), from_seconds(1)), "mean length"}};
 }
 
 Fields fields_of(LaunchDelays& delays) {
-  return {{"ops", Need::kOptional, config::choice(delays.ops, kLaunchedOps),
+  return {{"ops", Need::kOptional, config::choice(delays.ops, LaunchDelays::kOpsNames),
            "first: the first forward pass of stage 0 (data loading)"},
-          {"mean_s", Need::kRequired, config::number(delays.mean_s, config::between(0, kMostSeconds)),
+          {"mean_s", Need::kRequired,
+           config::number(delays.mean, config::between(0, kMostSeconds), from_seconds(1)),
            "of an exponential distribution"}};
 }
 
@@ -231,13 +230,13 @@ std::string describe(const Straggler& straggler) {
             lengths.median_tokens, lengths.sigma, lengths.attention_share);
       },
       [](const GcPauses& pauses) {
-        return fmt::format("every worker pauses {:g} s, once in {} steps", pauses.pause_s,
+        return fmt::format("every worker pauses {:g} s, once in {} steps", to_seconds(pauses.pause),
                            pauses.every_steps);
       },
       [](const LaunchDelays& delays) {
         return fmt::format("{} start {:g} s late in the mean",
                            delays.ops == LaunchDelays::Ops::kFirst ? "the first passes" : "all ops",
-                           delays.mean_s);
+                           to_seconds(delays.mean));
       },
       [](const NicFlap& flap) {
         return fmt::format("{:g} of the transfers of dp {} stage {} take {:g}x as long", flap.share, flap.dp,

@@ -11,6 +11,7 @@
 
 #include "sim/base/errors.h"
 #include "sim/base/random.h"
+#include "sim/base/units.h"
 #include "sim/config/config.h"
 
 namespace goodput {
@@ -46,8 +47,8 @@ struct SequenceLengths {
 // Python's garbage collector stops a worker now and then, each at steps of its own, inside a forward pass
 // (the backward pass does not run Python).
 struct GcPauses {
-  std::int32_t every_steps = 10;  // a worker
-  double pause_s = 0.3;           // the mean; each is within 20 % of it
+  std::int32_t every_steps = 10;          // a worker
+  SimDuration pause = from_seconds(0.3);  // the mean; each is within 20 % of it
 };
 
 // Ops start late, by an exponentially distributed time.
@@ -56,8 +57,9 @@ struct LaunchDelays {
     kFirst,  // the first forward pass of the first stage: data loading
     kAll,    // of every worker
   };
+  static constexpr std::string_view kOpsNames[] = {"first", "all"};
   Ops ops = Ops::kFirst;
-  double mean_s = 0.1;
+  SimDuration mean = from_seconds(0.1);
 };
 
 // The network card of a worker: some of its transfers take `factor` times as long, for both ends. Where a

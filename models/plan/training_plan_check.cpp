@@ -1,5 +1,5 @@
-// The rules between the fields of a plan. Error::where is a JSON pointer until check_training_plan() puts the
-// file before it.
+// The rules between the fields of a plan. Errors have a pointer from the plan, until check_training_plan()
+// gives them the file.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -9,8 +9,7 @@ namespace {
 Result<std::unique_ptr<PreparedPolicy>> prepare_checkpoint(const RestartOptions& options,
                                                            const JobModel& job) {
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options));
-  return prepared_policy(restarts.options.tier, {},
-                         [restarts = std::move(restarts)] { return restarting(restarts, {}); });
+  return restarting_policy(std::move(restarts), {}, [](const RestartJob&) { return RestartParts{}; });
 }
 
 }  // namespace

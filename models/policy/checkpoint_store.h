@@ -34,10 +34,12 @@ class CheckpointStore {
   [[nodiscard]] virtual SimDuration planned_save(std::int32_t nodes) const = 0;
 
   // What happens to the nodes, for stores whose copies are in them.
-  virtual void note_trained() {}                         // with the nodes in use, up to now
-  virtual void note_loss(const NodeChange& /*lost*/) {}  // in use or not; before anything is decided
+  virtual void note_trained() {}  // with the nodes in use, up to now
+  // Nodes in use or not; after note_trained() where training went on, before anything is decided.
+  virtual void note_loss(const NodeChange& /*lost*/) {}
   virtual void note_stop(const Stop& /*stop*/) {}
-  // The nodes in use, ascending, are to train on from that step.
+  // The nodes in use, ascending, are to train from that step on: told at every decision, also when they are
+  // the same nodes as before.
   virtual void note_training(std::int64_t /*step*/, const CheckpointRules& /*rules*/,
                              std::span<const NodeId> /*used*/) {}
 

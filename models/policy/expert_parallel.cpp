@@ -53,8 +53,8 @@ Result<ExpertParallelJob> expert_parallel_job(const JobModel& job, const ExpertP
 Result<std::unique_ptr<PreparedPolicy>> prepare_expert_parallel(const ExpertParallelOptions& options,
                                                                 const JobModel& job) {
   GOODPUT_TRY(ExpertParallelJob groups, expert_parallel_job(job, options));
-  return prepared_policy(groups.restarts.options.tier, std::move(groups.warnings),
-                         [restarts = std::move(groups.restarts)] { return restarting(restarts, {}); });
+  return restarting_policy(std::move(groups.restarts), std::move(groups.warnings),
+                           [](const RestartJob&) { return RestartParts{}; });
 }
 
 }  // namespace goodput

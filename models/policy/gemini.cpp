@@ -81,7 +81,7 @@ class MemoryCheckpoints final : public CheckpointStore {
   // Nodes that stay keep their places; others fill those that became free.
   void note_training(std::int64_t /*step*/, const CheckpointRules& /*rules*/,
                      std::span<const NodeId> used) override {
-    if (std::equal(used.begin(), used.end(), used_.begin(), used_.end())) return;
+    if (std::equal(used.begin(), used.end(), used_.begin(), used_.end())) return;  // the same nodes go on
     used_.assign(used.begin(), used.end());
     std::vector<NodeId> others;
     for (const NodeId node : used) {
@@ -111,9 +111,8 @@ class MemoryCheckpoints final : public CheckpointStore {
 Result<std::unique_ptr<PreparedPolicy>> prepare_gemini(const GeminiOptions& options, const JobModel& job) {
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart));
   GOODPUT_TRY(const std::int32_t nodes, fixed_nodes(options.nodes, restarts));
-  return prepared_policy(restarts.options.tier, {}, [restarts = std::move(restarts), nodes, options] {
-    return restarting(
-        restarts, {.fixed_nodes = nodes, .store = std::make_unique<MemoryCheckpoints>(restarts, options)});
+  return restarting_policy(std::move(restarts), {}, [nodes, options](const RestartJob& of) {
+    return RestartParts{.fixed_nodes = nodes, .store = std::make_unique<MemoryCheckpoints>(of, options)};
   });
 }
 

@@ -24,10 +24,9 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_hot_spare(const HotSpareOptions&
                                                           const JobModel& job) {
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart));
   GOODPUT_TRY(const std::int32_t nodes, fixed_nodes(options.nodes, restarts));
-  return prepared_policy(restarts.options.tier, {},
-                         [restarts = std::move(restarts), nodes, swap = options.swap] {
-                           return restarting(restarts, {.fixed_nodes = nodes, .swap = swap});
-                         });
+  return restarting_policy(std::move(restarts), {}, [nodes, swap = options.swap](const RestartJob&) {
+    return RestartParts{.fixed_nodes = nodes, .swap = swap};
+  });
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class LazarusPlacements {
   // From one placement to another. Nodes are called after the places they had: 0 .. n-1; those that joined
   // are n, n+1, ...
   struct Move {
-    bool is_possible = false;                   // some node still holds every expert
+    bool is_possible = false;                   // every expert still has a node that holds it
     std::vector<std::int32_t> node_of_place{};  // of the new placement
     std::int64_t experts = 0;                   // transferred
     MigrationTime time{};

@@ -176,10 +176,9 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& op
   auto speed = std::make_unique<PipelineSpeed>(layouts);
   PipelineSpeed& pipelines = *speed;
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(speed)));
-  return prepared_policy(
-      restarts.options.tier, {}, [restarts = std::move(restarts), &pipelines, migration = options.migration] {
-        return restarting(restarts,
-                          {.regrouping = std::make_unique<Pipelines>(restarts, pipelines, migration)});
+  return restarting_policy(
+      std::move(restarts), {}, [&pipelines, migration = options.migration](const RestartJob& of) {
+        return RestartParts{.regrouping = std::make_unique<Pipelines>(of, pipelines, migration)};
       });
 }
 

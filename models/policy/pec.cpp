@@ -228,11 +228,11 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_pec(const PecOptions& options, c
   GOODPUT_TRY_STATUS(check_experts(options, job.modules().experts));
   auto saves = std::make_unique<PartialSaves>(job, options);
   GOODPUT_TRY_STATUS(saves->check(groups.restarts.speed->usable(job.most_nodes())));
-  return prepared_policy(groups.restarts.options.tier, std::move(groups.warnings),
-                         [restarts = std::move(groups.restarts), options, saves = std::move(saves)] {
-                           return restarting(restarts, {.store = std::make_unique<PartialCheckpoints>(
-                                                            restarts, options, *saves)});
-                         });
+  return restarting_policy(
+      std::move(groups.restarts), std::move(groups.warnings),
+      [options, saves = std::move(saves)](const RestartJob& of) {
+        return RestartParts{.store = std::make_unique<PartialCheckpoints>(of, options, *saves)};
+      });
 }
 
 }  // namespace

@@ -52,8 +52,8 @@ class PolicySetup {
   // The options: for reading, echoing and describing. They refer to this object.
   [[nodiscard]] virtual config::Fields fields() = 0;
 
-  // Fails where the options make no sense for this job, with a place that is a pointer from the options, or
-  // empty. `job` must outlive the result; this object need not.
+  // Fails where the options make no sense for this job, with a place that is a pointer from the options, in a
+  // file of the plan's, or empty. `job` must outlive the result; this object need not.
   [[nodiscard]] virtual Result<std::unique_ptr<PreparedPolicy>> prepare(const JobModel& job) const = 0;
 };
 
@@ -75,7 +75,8 @@ struct PolicyInfo {
 
 // ---- For the files of policies.
 
-// `starter`: () -> std::unique_ptr<RecoveryPolicy>. It owns what is kept for all runs.
+// `starter`: () -> std::unique_ptr<RecoveryPolicy>. It owns what is kept for all runs; the policies it
+// returns may refer to that.
 template <typename StartRun>
 [[nodiscard]] std::unique_ptr<PreparedPolicy> prepared_policy(Tier tier, std::vector<std::string> warnings,
                                                               StartRun starter) {

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "models/policy/checkpoint_store.h"
+#include "models/policy/policy.h"
 #include "models/policy/regrouping.h"
 #include "models/policy/restart_options.h"
 #include "sim/job/recovery_policy.h"
@@ -79,9 +82,18 @@ class RestartPolicy final : public RecoveryPolicy {
   SimTime wake_at_ = kNoTime;
 };
 
-// The policy of one setting of `parts`: how a prepared policy starts its runs. REQUIRES: `job` stays.
-[[nodiscard]] inline std::unique_ptr<RecoveryPolicy> restarting(const RestartJob& job, RestartParts parts) {
-  return std::make_unique<RestartPolicy>(job, std::move(parts));
+// The prepared policy of such runs. `make_parts`: (const RestartJob&) -> RestartParts, for every run anew;
+// parts may refer to the job and to what `make_parts` has captured, which the prepared policy keeps.
+template <typename MakeParts>
+[[nodiscard]] std::unique_ptr<PreparedPolicy> restarting_policy(RestartJob job,
+                                                                std::vector<std::string> warnings,
+                                                                MakeParts make_parts) {
+  const Tier tier = job.options.tier;
+  return prepared_policy(
+      tier, std::move(warnings),
+      [job = std::move(job), make_parts = std::move(make_parts)]() -> std::unique_ptr<RecoveryPolicy> {
+        return std::make_unique<RestartPolicy>(job, make_parts(job));
+      });
 }
 
 }  // namespace goodput

@@ -130,11 +130,11 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOp
       module_bytes(job.modules(), options.groups.restart.checkpoint.bytes_per_parameter);
   const Shards shards{groups.nodes_of_group,
                       Bytes{bytes.one_expert().value * bytes.experts / groups.nodes_of_group}};
-  return prepared_policy(groups.restarts.options.tier, std::move(groups.warnings),
-                         [restarts = std::move(groups.restarts), migration = options.migration, shards] {
-                           return restarting(restarts, {.regrouping = std::make_unique<ShardGroups>(
-                                                            restarts, migration, shards)});
-                         });
+  return restarting_policy(
+      std::move(groups.restarts), std::move(groups.warnings),
+      [migration = options.migration, shards](const RestartJob& of) {
+        return RestartParts{.regrouping = std::make_unique<ShardGroups>(of, migration, shards)};
+      });
 }
 
 }  // namespace goodput

@@ -76,20 +76,21 @@ class Injection {
         const auto every = static_cast<std::uint64_t>(pauses.every_steps);
         for (std::size_t step = random.below(every); step < shape_.steps; step += every) {
           const OpId op = forwards[random.below(forwards.size())];
-          table_.values(op)[shape_.lane(step, replica)] += pauses.pause_s * random.uniform(0.8, 1.2);
+          table_.values(op)[shape_.lane(step, replica)] +=
+              to_seconds(pauses.pause) * random.uniform(0.8, 1.2);
         }
       }
     }
   }
 
   void operator()(const LaunchDelays& delays) {
-    if (!(delays.mean_s > 0)) return;
+    if (delays.mean == SimDuration{}) return;
     const bool is_first = delays.ops == LaunchDelays::Ops::kFirst;
     for_each_lane([&](std::size_t lane, RandomStream& random) {
       for (OpId op = 0; op < step_.ops.size(); ++op) {
         const TraceOp& at = step_.ops[op];
         if (is_first && !(at.type == OpType::kForwardCompute && at.stage == 0 && at.seq_id == 0)) continue;
-        table_.delays(op)[lane] += random.exponential(1 / delays.mean_s);
+        table_.delays(op)[lane] += random.exponential(1 / to_seconds(delays.mean));
       }
     });
   }

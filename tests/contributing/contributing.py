@@ -45,11 +45,13 @@ def changes(repository):
             raise SystemExit(f"{PAGE}: a block of {language} that no file is named for: {text.splitlines()[0]}")
         name = where["make"] or where["end"] or where["into"]
         if where["make"]:
-            if name in files or (repository / name).exists():
+            if name in files or (repository / name).exists() and (repository / name).read_text() != text:
                 raise SystemExit(f"{PAGE}: makes {name}, which is there already")
             files[name] = text
             continue
         now = files.get(name) or (repository / name).read_text()
+        if text in now:  # somebody tries the examples in the repository itself
+            continue
         if where["end"]:
             files[name] = now + text
         else:

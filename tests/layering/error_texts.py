@@ -40,6 +40,8 @@ def errors_of(text, path):
 def check(root):
     errors = []
     for top in (*LIBRARIES, "tools"):
+        if not any((root / top).rglob("*.cpp")):
+            errors.append(f"{top}: no sources there")
         for path in sorted((root / top).rglob("*")):
             if path.suffix in (".h", ".cpp", ".def"):
                 errors += errors_of(path.read_text(), path.relative_to(root))

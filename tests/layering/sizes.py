@@ -123,7 +123,8 @@ def check(root):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repository", type=Path)
-    errors = check(parser.parse_args().repository)
+    root = parser.parse_args().repository
+    errors = [f"{top}: no sources there" for top in ROOTS if not any((root / top).rglob("*.h"))] + check(root)
     print("\n".join(errors) or "every file and function is short enough")
     sys.exit(1 if errors else 0)
 

@@ -3,7 +3,8 @@
     stale_paths.py REPOSITORY
 
 A path is a word that begins with a folder of the root and ends with a suffix we use: models/cost/collectives.h. Prints
-a line for everything that is found, then fails. Tests are left out: they make up files.
+a line for everything that is found, then fails. *_test files are left out, for they make up files; links that are
+relative to a page are not looked at.
 """
 
 import re
@@ -40,4 +41,4 @@ if __name__ == "__main__":
     for where, at, what in found:
         print(f"{where}:{at}: there is no {what}")
     print(f"{checked} paths checked")
-    sys.exit(1 if found else 0)
+    sys.exit(1 if found or checked == 0 else 0)

@@ -133,6 +133,8 @@ def unused_symbols(paths):
     program = Program()
     for path in paths:
         program.add(path.read_bytes())
+    if "main" not in program.defined:
+        raise SystemExit("unused_symbols.py: no main() in these objects: are they those of the program?")
     unreached = program.unreached()
     readable = demangled(name for name in program.defined if not name.startswith("_ZT"))
     used = {text for name, text in readable.items() if name not in unreached}
@@ -145,6 +147,7 @@ COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:[^"\\\n]|\\
 FUNCTION = re.compile(r"\b([a-z]\w*)\([^()]*(?:\([^()]*\)[^()]*)*\)(?: const)?(?: noexcept)?(?: override)? (?:\{|:)")
 CONSTANT = re.compile(r"^(?:inline )?constexpr [^=;{(]*?\b(k[A-Z]\w*)\b", re.MULTILINE)
 WORD = re.compile(r"[A-Za-z_]\w*")
+DECLARED = re.compile(r"\b(\w+)(?=\s*[({:])|\b(?:constexpr|extern)\s[^=;({]*?\b(k\w+)")
 DECLARED_AND_DEFINED = 2  # how often a function is named that nobody calls
 PASTED = re.compile(r"\b(\w+_)##")  # what macros make names of: policy_##name
 NO_NAMES = {"if", "for", "while", "switch", "catch", "return", "sizeof", "requires"}
@@ -187,6 +190,11 @@ def names_in(symbol):
     return {word.lstrip("~") for word in words[-2:] if word.lower() != word or word == words[-1]}
 
 
+def declared_in(text):
+    """Types, functions and constants of a header."""
+    return {name for names in DECLARED.findall(text) for name in names if name}
+
+
 def is_named_by_users(name, count, pasted):
     return count[name] > DECLARED_AND_DEFINED or name.startswith(pasted)
 
@@ -201,7 +209,7 @@ def findings(root, allowed, objects, inlined=False):
     sources = sources_of(root)
     count = counts_of_words(sources)
     pasted = tuple({prefix for text in sources.values() for prefix in PASTED.findall(text)})
-    words = {header: set(WORD.findall(sources.get(header, ""))) for header in allowed}
+    words = {header: declared_in(sources.get(header, "")) for header in allowed}
     errors = [f"{header}: excepted, but there is no such header" for header in allowed if header not in sources]
     excepted = set()
 

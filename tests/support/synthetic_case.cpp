@@ -61,11 +61,13 @@ Straggler random_straggler(std::string_view kind, const SyntheticCase& job, Rand
     return SequenceLengths{spread(random, 100, 4000), random.uniform(0.8, 2), random.uniform(0.1, 0.8)};
   }
   if (kind == "gc-pauses")
-    return GcPauses{between(random, 2, 10), job.shape.forward_s * spread(random, 0.5, 30)};
+    return GcPauses{between(random, 2, 10), from_seconds(job.shape.forward_s * spread(random, 0.5, 30))};
   if (kind == "launch-delay") {
     if (random.below(2) == 0)
-      return LaunchDelays{LaunchDelays::Ops::kAll, job.shape.forward_s * spread(random, 1e-3, 0.2)};
-    return LaunchDelays{LaunchDelays::Ops::kFirst, job.shape.forward_s * spread(random, 0.1, 10)};
+      return LaunchDelays{LaunchDelays::Ops::kAll,
+                          from_seconds(job.shape.forward_s * spread(random, 1e-3, 0.2))};
+    return LaunchDelays{LaunchDelays::Ops::kFirst,
+                        from_seconds(job.shape.forward_s * spread(random, 0.1, 10))};
   }
   return NicFlap{dp, stage, spread(random, 0.02, 0.12), spread(random, 8, 400)};
 }

@@ -168,7 +168,7 @@ Result<PlacementRequest> read_placement_request(const PlacementOptions& options)
   GOODPUT_TRY(request.choice.allocation,
               choose<Allocation>("allocation", "allocation", options.allocation, kAllocationNames));
   GOODPUT_TRY(request.choice.rule,
-              choose<PlacementRule>("plan", "placement plan", options.plan, kPlacementRuleNames));
+              choose<PlacementRule>("plan", "placement rule", options.plan, kPlacementRuleNames));
   GOODPUT_TRY(request.nodes.nodes, parse_size("--nodes", options.nodes));
   GOODPUT_TRY(request.nodes.slots, parse_size("--slots", options.slots));
   GOODPUT_TRY(request.nodes.gpus, parse_size("--gpus-per-node", options.gpus_per_node));

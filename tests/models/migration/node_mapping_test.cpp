@@ -164,4 +164,10 @@ TEST_CASE("node mapping: nodes that joined hold nothing, those that died are not
   CHECK(greedy_mapping(costs).cost == 1);
 }
 
+TEST_CASE("node mapping: names of rules are in the order of the enumerators") {
+  CHECK(std::size(kMappingRuleNames) == 2);
+  CHECK(kMappingRuleNames[static_cast<std::size_t>(MappingRule::kGreedy)] == "greedy");
+  CHECK(kMappingRuleNames[static_cast<std::size_t>(MappingRule::kOptimal)] == "optimal");
+}
+
 }  // namespace goodput

@@ -252,4 +252,14 @@ TEST_CASE("allocation: what cannot be allocated is said") {
   CHECK(problem({huge, huge - 1}, {1, 2}, 1).empty());
 }
 
+TEST_CASE("allocation: names are in the order of the enumerators") {
+  const auto name_of = [](Allocation allocation) {
+    return kAllocationNames[static_cast<std::size_t>(allocation)];
+  };
+  CHECK(std::size(kAllocationNames) == 3);
+  CHECK(name_of(Allocation::kEq1) == "eq1");
+  CHECK(name_of(Allocation::kEplb) == "eplb");
+  CHECK(name_of(Allocation::kBalanced) == "balanced");
+}
+
 }  // namespace goodput

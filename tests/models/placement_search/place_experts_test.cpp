@@ -157,12 +157,12 @@ TEST_CASE("placed layers: every plan places the replicas of every allocation") {
   const LayerLoads loads = testing::zipf_loads({2, 7, 1, 3});
   const ExpertNodes nodes{6, 4, 2};
   for (const Allocation allocation : {Allocation::kEq1, Allocation::kEplb, Allocation::kBalanced}) {
-    for (const PlacementRule plan : {PlacementRule::kMro, PlacementRule::kBest, PlacementRule::kSpread,
+    for (const PlacementRule rule : {PlacementRule::kMro, PlacementRule::kBest, PlacementRule::kSpread,
                                      PlacementRule::kCompact, PlacementRule::kEplb}) {
-      const PlacedLayers layers = placed(loads, nodes, choice(allocation, plan));
+      const PlacedLayers layers = placed(loads, nodes, choice(allocation, rule));
       CHECK(layers.min_replicas == 2);
       check_is_placement(layers, nodes);
-      if (allocation == Allocation::kBalanced && plan == PlacementRule::kBest) continue;  // shifts replicas
+      if (allocation == Allocation::kBalanced && rule == PlacementRule::kBest) continue;  // shifts replicas
       for (std::size_t l = 0; l < loads.size(); ++l) {
         CHECK(layers.layers[l].layer.replicas ==
               allocate_replicas(allocation, loads[l], nodes.grid(), 2).value().replicas);
@@ -173,8 +173,8 @@ TEST_CASE("placed layers: every plan places the replicas of every allocation") {
 
 TEST_CASE("placed layers: given replicas stay, and the fewest of them are reported") {
   const std::vector<LayerDemand> layers = {{{3, 4, 5}, {}}, {{2, 2, 8}, {1, 2, 3}}};
-  for (const PlacementRule plan : {PlacementRule::kMro, PlacementRule::kBest, PlacementRule::kSpread}) {
-    const Result<PlacedLayers> kept = place_replicas(layers, {6, 2, 2}, plan, {});
+  for (const PlacementRule rule : {PlacementRule::kMro, PlacementRule::kBest, PlacementRule::kSpread}) {
+    const Result<PlacedLayers> kept = place_replicas(layers, {6, 2, 2}, rule, {});
     REQUIRE(kept);
     CHECK(kept->min_replicas == 2);
     CHECK(kept->layers[0].layer.replicas == layers[0].replicas);
@@ -262,6 +262,16 @@ TEST_CASE("placed layers: replicas that cannot be are said") {
   CHECK(refused({{3, 3}, {1, 2, 3}}, {3, 2, 1}) ==
         "a layer has the loads of 3 experts and the replicas of 2");
   CHECK(refused({{3, 3}, {}}, {2, 3, 2}) == "3 slots do not divide evenly over the 2 GPUs of a node");
+}
+
+TEST_CASE("placed layers: names of rules are in the order of the enumerators") {
+  const auto name_of = [](PlacementRule rule) { return kPlacementRuleNames[static_cast<std::size_t>(rule)]; };
+  CHECK(std::size(kPlacementRuleNames) == 5);
+  CHECK(name_of(PlacementRule::kMro) == "mro");
+  CHECK(name_of(PlacementRule::kBest) == "best");
+  CHECK(name_of(PlacementRule::kSpread) == "spread");
+  CHECK(name_of(PlacementRule::kCompact) == "compact");
+  CHECK(name_of(PlacementRule::kEplb) == "eplb");
 }
 
 }  // namespace goodput

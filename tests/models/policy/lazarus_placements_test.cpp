@@ -20,7 +20,7 @@ LazarusPlacements placements_of(const JobModel& job, std::int32_t slots = 6,
 
 }  // namespace
 
-TEST_CASE("lazarus plans: as many nodes as hold every expert, in whole replicas") {
+TEST_CASE("lazarus placements: as many nodes as hold every expert, in whole replicas") {
   const JobPointer job = gpt_s();
   const LazarusPlacements six = placements_of(*job);
   CHECK(six.least_nodes() == 2);  // 8 experts, 6 slots
@@ -40,7 +40,7 @@ TEST_CASE("lazarus plans: as many nodes as hold every expert, in whole replicas"
   CHECK_FALSE(placements_of(*pairs).check(7).has_value());
 }
 
-TEST_CASE("lazarus plans: a plan is made once for a number of nodes and a window") {
+TEST_CASE("lazarus placements: a plan is made once for a number of nodes and a window") {
   const JobPointer job = gpt_s();
   LazarusPlacements placements = placements_of(*job);
   const auto ten = placements.placement(10, 0);
@@ -56,7 +56,7 @@ TEST_CASE("lazarus plans: a plan is made once for a number of nodes and a window
   CHECK(placements.check(10)->step == healthy.step);
 }
 
-TEST_CASE("lazarus plans: from a placement to itself nothing moves and everybody stays") {
+TEST_CASE("lazarus placements: from a placement to itself nothing moves and everybody stays") {
   const JobPointer job = gpt_s();
   LazarusPlacements placements = placements_of(*job);
   const auto ten = placements.placement(10, 0);
@@ -69,7 +69,7 @@ TEST_CASE("lazarus plans: from a placement to itself nothing moves and everybody
   CHECK(move.time.transfer == SimDuration{});
 }
 
-TEST_CASE("lazarus plans: newcomers fetch what their place holds, the dead are nobody") {
+TEST_CASE("lazarus placements: newcomers fetch what their place holds, the dead are nobody") {
   const JobPointer job = gpt_s();
   LazarusPlacements placements = placements_of(*job);
   const auto ten = placements.placement(10, 0);
@@ -91,7 +91,7 @@ TEST_CASE("lazarus plans: newcomers fetch what their place holds, the dead are n
   CHECK_FALSE(takes_part(without, 4));
 }
 
-TEST_CASE("lazarus plans: an expert that nobody holds any more cannot be moved") {
+TEST_CASE("lazarus placements: an expert that nobody holds any more cannot be moved") {
   const JobPointer job = gpt_s(8);
   LazarusPlacements placements = placements_of(*job, 1);
   const auto eight = placements.placement(8, 0);

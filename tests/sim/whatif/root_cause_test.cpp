@@ -158,7 +158,7 @@ TEST_CASE("root cause: replicas whose batches differ by chance are no faulty wor
 TEST_CASE(
     "root cause: pauses are counted where forward passes stand still and their backward passes do not") {
   // 16 workers, once in 5 of 10 steps: 2 each.
-  const auto causes = causes_of({GcPauses{5, 0.3}});
+  const auto causes = causes_of({GcPauses{5, from_seconds(0.3)}});
   CHECK(likely_names(causes) == Names{"gc-pauses"});
   CHECK(causes[3].evidence ==
         "32 long forward passes on 16 of 16 workers in 10 of 10 steps, 0.302 s too long in the mean");
@@ -188,7 +188,7 @@ TEST_CASE("root cause: without micro-batches nothing is said of lengths and paus
 }
 
 TEST_CASE("root cause: late launches are named when they cost 3 % or more") {
-  const auto causes = causes_of({LaunchDelays{LaunchDelays::Ops::kFirst, 0.2}});
+  const auto causes = causes_of({LaunchDelays{LaunchDelays::Ops::kFirst, from_seconds(0.2)}});
   CHECK(likely_names(causes) == Names{"launch-delay"});
 }
 
@@ -237,8 +237,8 @@ TEST_CASE("root cause: a slow link is named with both its ends") {
 }
 
 TEST_CASE("root cause: the number of threads changes nothing") {
-  const AnalysedTrace trace =
-      testing::analysed(job({GcPauses{5, 0.2}, NicFlap{1, 1, 0.1, 80}}).synthesize(Truth::kSlowdown).rows);
+  const AnalysedTrace trace = testing::analysed(
+      job({GcPauses{5, from_seconds(0.2)}, NicFlap{1, 1, 0.1, 80}}).synthesize(Truth::kSlowdown).rows);
   const WhatIf result = testing::value_or_throw(WhatIfEngine(trace.graph, trace.recording, {}).analyse());
   const auto one = find_root_causes(trace.graph, trace.recording, result, {1.03, 1});
   const auto four = find_root_causes(trace.graph, trace.recording, result, {1.03, 4});

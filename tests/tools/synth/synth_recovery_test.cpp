@@ -183,8 +183,8 @@ TEST_CASE("synth recovery: plans of all shapes, priced by a cost model, give the
     REQUIRE(cost);
     const Result<SyntheticStep> step = synthetic_step(plan, **cost, seed);
     if (!step) continue;
-    SyntheticTrace trace =
-        value_or_throw(synthesize(*step, {SequenceLengths{}, GcPauses{3, 0.01}}, {4, 0.01}, seed));
+    SyntheticTrace trace = value_or_throw(
+        synthesize(*step, {SequenceLengths{}, GcPauses{3, from_seconds(0.01)}}, {4, 0.01}, seed));
     const AnalysedTrace analysed = testing::analysed(std::move(trace.rows));
     recovery.add(trace.truth, analyse(analysed));
   }

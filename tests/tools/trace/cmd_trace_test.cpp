@@ -215,7 +215,8 @@ TEST_CASE("command line: one line says what is wrong and suggests") {
         "error: goodput trace info: unknown option \"--fromat\"; did you mean \"--format\"?");
   CHECK(error_of({"list", "formats", "x"}) == "error: goodput list: unexpected argument \"x\"");
   CHECK(error_of({"list", "format"}) ==
-        "error: no list \"format\"; did you mean \"formats\"?; known: formats, schedules, cost-models, "
+        "error: no kind of thing to list \"format\"; did you mean \"formats\"?; known: formats, schedules, "
+        "cost-models, "
         "policies, failures, models, clusters, plans, scenarios, suites, calibrations, commands");
   CHECK(error_of({"list", "formats", "--jobs", "0"}) ==
         "error: goodput list: --jobs: Value 0 not in range 1 to 4096; see goodput list --help");
