@@ -12,7 +12,7 @@
 #include "sim/base/errors.h"
 #include "sim/base/random.h"
 #include "sim/job/job_engine.h"
-#include "tests/support/restart_policy.h"
+#include "tests/support/plain_restarts.h"
 #include "tests/support/scripted_failures.h"
 
 namespace goodput::testing {
@@ -24,8 +24,8 @@ using std::chrono::seconds;
 
 constexpr seconds kMonth = hours{720};
 
-RestartPlan second_steps() {
-  RestartPlan plan;
+PlainRestartTimes second_steps() {
+  PlainRestartTimes plan;
   plan.step = seconds{1};
   plan.checkpoints[0] = {10, milliseconds{100}, {}};
   plan.checkpoints[1] = {100, seconds{1}, seconds{20}};
@@ -44,14 +44,14 @@ NodeEvents churn(NodeId nodes, NodeId churning, SimDuration every, std::int64_t 
 }
 
 struct Case {
-  RestartPlan plan{};
+  PlainRestartTimes plan{};
   NodeEvents events{};
   SimDuration length{};
 };
 
 JobResult run(const Case& of, JobLog* log = nullptr) {
   ScriptedFailures failures(of.events);
-  RestartPolicy policy(of.plan);
+  PlainRestarts policy(of.plan);
   JobGoal goal;
   goal.until = SimTime{of.length};
   return run_job(goal, {}, failures, policy, log);

@@ -8,7 +8,7 @@
 
 #include "sim/job/job_engine.h"
 #include "tests/support/function_policy.h"
-#include "tests/support/restart_policy.h"
+#include "tests/support/plain_restarts.h"
 #include "tests/support/scripted_failures.h"
 
 namespace goodput::testing {
@@ -34,22 +34,22 @@ inline JobGoal samples(std::int64_t count) {
   return goal;
 }
 
-inline RestartPlan ten_second_steps() {
-  RestartPlan plan;
+inline PlainRestartTimes ten_second_steps() {
+  PlainRestartTimes plan;
   plan.step = seconds{10};
   return plan;
 }
 // ... and a checkpoint in storage after every `interval`-th.
-inline RestartPlan saving_every(std::int64_t interval, SimDuration stall, SimDuration lag = {}) {
-  RestartPlan plan = ten_second_steps();
+inline PlainRestartTimes saving_every(std::int64_t interval, SimDuration stall, SimDuration lag = {}) {
+  PlainRestartTimes plan = ten_second_steps();
   plan.checkpoints[1] = {interval, stall, lag};
   return plan;
 }
 
-inline JobResult run(const RestartPlan& plan, const JobGoal& goal, const NodeEvents& events,
+inline JobResult run(const PlainRestartTimes& plan, const JobGoal& goal, const NodeEvents& events,
                      JobLog* log = nullptr) {
   ScriptedFailures failures(events);
-  RestartPolicy policy(plan);
+  PlainRestarts policy(plan);
   return run_job(goal, {}, failures, policy, log);
 }
 inline JobResult run(FunctionPolicy& policy, const JobGoal& goal, const NodeEvents& events,

@@ -11,7 +11,7 @@
 #include "sim/job/job_engine.h"
 #include "sim/nodes/failure_model.h"
 #include "tests/support/daly_time.h"
-#include "tests/support/restart_policy.h"
+#include "tests/support/plain_restarts.h"
 
 namespace goodput {
 namespace {
@@ -70,12 +70,12 @@ constexpr std::int64_t kIntervals = 20;
 
 // Of so many intervals of 100 steps.
 double simulated_time_s(const FailureCosts& costs, double interval_s, std::uint64_t trial) {
-  testing::RestartPlan plan;
+  testing::PlainRestartTimes plan;
   plan.step = from_seconds(interval_s / 100);
   plan.checkpoints[1] = {100, from_seconds(costs.save_s), {}};
   plan.restart = from_seconds(costs.restart_s);
   ExponentialFailures failures(costs.mtbf_s, trial);
-  testing::RestartPolicy policy(plan);
+  testing::PlainRestarts policy(plan);
   JobGoal goal;
   goal.steps = 100 * kIntervals;
   return run_job(goal, {}, failures, policy).wall_s();

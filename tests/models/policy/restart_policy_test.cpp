@@ -69,7 +69,7 @@ TEST_CASE("restart policy: a store is told of losses, stops and starts, in turn"
   std::vector<std::string> told;
   RestartParts parts;
   parts.store = std::make_unique<ListeningStore>(told);
-  goodput::RestartPolicy policy(four.restarts, std::move(parts));
+  RestartPolicy policy(four.restarts, std::move(parts));
   NodeEvents events = held(4);
   events.push_back(lost(std::chrono::hours{1}, 2));
   ScriptedFailures failures(events);
@@ -91,8 +91,7 @@ TEST_CASE("restart policy: a store is told of losses, stops and starts, in turn"
 
 TEST_CASE("restart policy: a fixed number of nodes waits for the last of them; spares start sooner") {
   const FourNodes four;
-  goodput::RestartPolicy policy(four.restarts,
-                                {.fixed_nodes = 3, .swap = SimDuration{std::chrono::seconds{5}}});
+  RestartPolicy policy(four.restarts, {.fixed_nodes = 3, .swap = SimDuration{std::chrono::seconds{5}}});
   NodeEvents events = held(4);
   events.push_back(lost(std::chrono::hours{1}, 0));                               // node 3 takes its place
   events.push_back(lost(std::chrono::hours{2}, 1));                               // two are left

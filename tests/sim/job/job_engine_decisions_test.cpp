@@ -60,7 +60,7 @@ TEST_CASE("job engine: a decision for the end of the step waits for the end of t
 }
 
 TEST_CASE("job engine: phases interrupted by another loss begin anew, and cost what they took") {
-  RestartPlan plan = saving_every(1, {});
+  PlainRestartTimes plan = saving_every(1, {});
   plan.restart = seconds{20};
   plan.restore = seconds{10};
   const JobResult result =

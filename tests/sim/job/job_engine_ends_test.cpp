@@ -23,7 +23,7 @@ TEST_CASE("job engine: a goal in steps is reached with the last step, and its ch
 }
 
 TEST_CASE("job engine: a goal in samples is reached with the step that exceeds it") {
-  RestartPlan plan = saving_every(5, seconds{3});
+  PlainRestartTimes plan = saving_every(5, seconds{3});
   plan.samples_per_step = 30;
   const JobResult result = run(plan, samples(601), held(2));
   // 21 steps, four saves.
@@ -44,7 +44,7 @@ TEST_CASE("job engine: samples are counted by the step that trained them") {
 }
 
 TEST_CASE("job engine: a goal reached within the save of its last step is reached before it") {
-  RestartPlan plan = saving_every(4, seconds{30});
+  PlainRestartTimes plan = saving_every(4, seconds{30});
   JobGoal goal = until(seconds{50});
   goal.samples = 4;
   const JobResult result = run(plan, goal, held(2));
@@ -64,7 +64,7 @@ TEST_CASE("job engine: a goal reached at the very end of the time is reached") {
 }
 
 TEST_CASE("job engine: a goal of nothing is reached when training could begin") {
-  RestartPlan plan = ten_second_steps();
+  PlainRestartTimes plan = ten_second_steps();
   plan.start = seconds{7};
   const JobResult result = run(plan, steps(0), held(2));
   CHECK(result.finished);
@@ -73,7 +73,7 @@ TEST_CASE("job engine: a goal of nothing is reached when training could begin") 
 
 TEST_CASE("job engine: a run ends where the trace of its nodes ends, and says so") {
   ScriptedFailures failures(held(2), at(seconds{45}));
-  RestartPolicy policy(ten_second_steps());
+  PlainRestarts policy(ten_second_steps());
   const JobResult result = run_job(until(seconds{60}), {}, failures, policy);
   CHECK(result.end == at(seconds{45}));
   CHECK(result.stopped == "the trace of the nodes ends here");
@@ -83,13 +83,13 @@ TEST_CASE("job engine: a run ends where the trace of its nodes ends, and says so
 
 TEST_CASE("job engine: a run that ends when it was meant to does not blame the trace") {
   ScriptedFailures failures(held(2), at(seconds{45}));
-  RestartPolicy policy(ten_second_steps());
+  PlainRestarts policy(ten_second_steps());
   CHECK(run_job(until(seconds{45}), {}, failures, policy).stopped.empty());
 }
 
 TEST_CASE(
     "job engine: a job that waits when nothing will happen any more stops, with all time accounted for") {
-  RestartPlan plan = ten_second_steps();
+  PlainRestartTimes plan = ten_second_steps();
   plan.least_nodes = 4;
   const NodeEvents events = held(4, {lost(seconds{30}, 0), lost(seconds{40}, 1), joined(seconds{50}, 0)});
   const JobResult result = run(plan, steps(100), events);
@@ -173,7 +173,7 @@ TEST_CASE("job engine: a million changes that do not concern the job are no reas
 TEST_CASE("job engine: a plan of many steps ends when it does, however rare and long its saves are") {
   // 5 million steps of a second and a save of an hour every million: 292 years would not do for as many
   // saves.
-  RestartPlan plan = saving_every(1'000'000, hours{1});
+  PlainRestartTimes plan = saving_every(1'000'000, hours{1});
   plan.step = seconds{1};
   const JobResult result = run(plan, steps(5'000'000), held(1));
   CHECK(result.finished);
@@ -190,7 +190,7 @@ TEST_CASE("job engine: a run without an end is refused") {
 }
 
 TEST_CASE("job engine: the spans of the log tile the time, and their parts add up to the ledger") {
-  RestartPlan plan = saving_every(2, seconds{1});
+  PlainRestartTimes plan = saving_every(2, seconds{1});
   plan.start = seconds{7};
   plan.restart = seconds{9};
   plan.least_nodes = 2;
@@ -217,7 +217,7 @@ TEST_CASE("job engine: the spans of the log tile the time, and their parts add u
 }
 
 TEST_CASE("job engine: the log says what happened, when, to which nodes, and what it cost") {
-  RestartPlan plan = saving_every(2, seconds{1});
+  PlainRestartTimes plan = saving_every(2, seconds{1});
   plan.restart = seconds{9};
   JobLog log;
   const JobResult result = run(plan, until(seconds{100}), held(2, {lost(seconds{55}, 1)}), &log);

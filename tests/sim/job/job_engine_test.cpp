@@ -50,7 +50,7 @@ TEST_CASE("job engine: what is finished at the very moment of a loss counts") {
 }
 
 TEST_CASE("job engine: a restart goes back to the last checkpoint and trains the steps since again") {
-  RestartPlan plan = saving_every(3, seconds{2});
+  PlainRestartTimes plan = saving_every(3, seconds{2});
   plan.restart = seconds{20};
   plan.restore = seconds{5};
   const JobResult result = run(plan, until(seconds{200}), held(2, {lost(seconds{95}, 0)}));
@@ -85,7 +85,7 @@ TEST_CASE(
 }
 
 TEST_CASE("job engine: nodes that are lost at the same moment are one loss") {
-  RestartPlan plan = saving_every(1, {});
+  PlainRestartTimes plan = saving_every(1, {});
   plan.restart = seconds{10};
   const NodeEvents events = held(4, {lost(seconds{20}, 1), lost(seconds{20}, 3), joined(seconds{20}, 1)});
   const JobResult result = run(plan, until(seconds{60}), events);
@@ -96,7 +96,7 @@ TEST_CASE("job engine: nodes that are lost at the same moment are one loss") {
 }
 
 TEST_CASE("job engine: the loss of a node that the job does not use costs it nothing") {
-  RestartPlan plan = ten_second_steps();
+  PlainRestartTimes plan = ten_second_steps();
   plan.most_nodes = 2;
   const JobResult result = run(plan, until(seconds{100}), held(3, {lost(seconds{45}, 2)}));
   CHECK(result.steps == 10);
@@ -112,7 +112,7 @@ TEST_CASE("job engine: a policy that trains on with a lost node is stopped") {
 }
 
 TEST_CASE("job engine: below its minimum the job waits, and the nodes that are left are idle") {
-  RestartPlan plan = saving_every(1, {});
+  PlainRestartTimes plan = saving_every(1, {});
   plan.least_nodes = 2;
   plan.restart = seconds{10};
   const NodeEvents events = held(2, {lost(seconds{25}, 0), joined(seconds{70}, 5)});
@@ -128,7 +128,7 @@ TEST_CASE("job engine: below its minimum the job waits, and the nodes that are l
 }
 
 TEST_CASE("job engine: the loss of all 16 nodes for four days is waited for") {
-  RestartPlan plan = saving_every(1, {});
+  PlainRestartTimes plan = saving_every(1, {});
   NodeEvents events = held(16);
   for (NodeId node = 0; node < 16; ++node) events.push_back(lost(seconds{100}, node));
   for (NodeId node = 0; node < 16; ++node) events.push_back(joined(seconds{100} + days{4}, node));
@@ -157,7 +157,7 @@ TEST_CASE("job engine: a run of no time has a goodput of nothing") {
 }
 
 TEST_CASE("job engine: every node-second is in one bucket") {
-  RestartPlan plan = saving_every(2, seconds{1});
+  PlainRestartTimes plan = saving_every(2, seconds{1});
   plan.most_nodes = 3;
   plan.start = seconds{7};
   plan.restart = seconds{9};
@@ -171,16 +171,16 @@ TEST_CASE("job engine: every node-second is in one bucket") {
 TEST_CASE("job engine: all nodes that are held are paid for, at the price of the moment") {
   // 2 nodes for an hour at 1 USD, for half an hour at 3; then 1 node for half an hour at 3.
   const std::vector<SpotPrice> prices = {{at(hours{0}), 1}, {at(hours{1}), 3}};
-  RestartPlan plan = ten_second_steps();
+  PlainRestartTimes plan = ten_second_steps();
   plan.most_nodes = 1;
   ScriptedFailures failures(held(2, {lost(seconds{5400}, 1)}));
-  RestartPolicy policy(plan);
+  PlainRestarts policy(plan);
   const JobResult result = run_job(until(hours{2}), PriceSchedule(prices), failures, policy);
   CHECK(result.cost_usd == doctest::Approx(2 * 1 + 2 * 1.5 + 1.5).epsilon(1e-14));
 }
 
 TEST_CASE("job engine: two runs in one process, one within the other, do not disturb each other") {
-  RestartPlan plan = saving_every(2, seconds{1});
+  PlainRestartTimes plan = saving_every(2, seconds{1});
   plan.restart = seconds{9};
   const NodeEvents events = held(2, {lost(seconds{55}, 1)});
   const JobResult alone = run(plan, until(seconds{100}), events);

@@ -14,7 +14,7 @@
 
 namespace goodput::testing {
 
-struct RestartPlan {
+struct PlainRestartTimes {
   SimDuration step{};
   std::int64_t samples_per_step = 1;
   CheckpointRules checkpoints{};
@@ -27,9 +27,9 @@ struct RestartPlan {
   Response to_joins = Response::kIgnore;
 };
 
-class RestartPolicy final : public RecoveryPolicy {
+class PlainRestarts final : public RecoveryPolicy {
  public:
-  explicit RestartPolicy(const RestartPlan& plan) : plan_(plan) {}
+  explicit PlainRestarts(const PlainRestartTimes& plan) : plan_(plan) {}
 
   [[nodiscard]] Response on_change(const JobView& job, const NodeChange& change) override {
     if (is_waiting_)
@@ -73,7 +73,7 @@ class RestartPolicy final : public RecoveryPolicy {
   [[nodiscard]] Pace pace(std::int64_t) override { return {plan_.step}; }
 
  private:
-  RestartPlan plan_;
+  PlainRestartTimes plan_;
   std::vector<NodeId> nodes_;
   bool is_waiting_ = false;
   bool has_started_ = false;
