@@ -47,7 +47,6 @@ std::string Error::message(OptionName name_of) const {
     else if (place.empty())
       place = name_of(option);
   }
-  GOODPUT_CHECK(said.find(kOption) == std::string::npos, "an error names an option that it does not have");
   return place.empty() ? said : place + ": " + said;
 }
 

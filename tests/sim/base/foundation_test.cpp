@@ -188,4 +188,10 @@ TEST_CASE("parallel: an exception of a thread reaches the caller") {
                   InternalError);
 }
 
+TEST_CASE("errors: a file's name may have any character, that which stands for an option too") {
+  // Whoever shows the message escapes it.
+  const Error error{fmt::format("is wide_csv, but a{}b is long_csv", kOption), {.file = "l.csv"}};
+  CHECK(error.message() == fmt::format("l.csv: is wide_csv, but a{}b is long_csv", kOption));
+}
+
 }  // namespace goodput
