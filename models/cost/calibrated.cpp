@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -15,10 +14,8 @@
 namespace goodput {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Seen from the folder of the plan, as the folders of models and clusters are.
-constexpr std::string_view kDefaultCalibration = "../calibration/h200-public.json";
+constexpr std::string_view kDefaultCalibration = "h200-public";
 // A launch time that moves a sequence by less has no say in its tier.
 constexpr double kMatters = 0.01;
 
@@ -94,13 +91,15 @@ GpuRatings ratings_of(const MeasuredMachine& machine, const GpuSpec& otherwise) 
 
 }  // namespace
 
-Result<std::string> calibration_path(const CostInputs& inputs) {
-  if (!inputs.calibration.empty()) return inputs.calibration;
-  std::string path = (fs::path(inputs.where).parent_path() / kDefaultCalibration).lexically_normal().string();
-  std::error_code failed;
-  if (fs::exists(path, failed)) return path;
-  return Error{fmt::format("is missing, and there is no default file {}", in_quotes(path)),
-               {.file = inputs.where, .pointer = "/cost/calibration"}};
+Result<config::Source> find_calibration(const CostInputs& inputs) {
+  const bool is_given = !inputs.calibration.empty();
+  if (is_given && !config::is_name(inputs.calibration)) return config::Source{inputs.calibration, {}};
+  const std::string_view name = is_given ? std::string_view(inputs.calibration) : kDefaultCalibration;
+  Result<config::Source> found = config::find_from(inputs.file, inputs.library, kCalibrationFiles, name);
+  if (found) return found;
+  const std::string_view missing = is_given ? "" : "is missing, and the default cannot be used: ";
+  return Error{fmt::format("{}{}", missing, found.error().what),
+               {.file = inputs.file, .pointer = inputs.pointer + "/cost/calibration"}};
 }
 
 bool is_same_gpu(std::string_view one, std::string_view other) {
@@ -226,10 +225,10 @@ Cost CalibratedCost::collective(const CollectiveCall& call) const {
 namespace {
 
 Result<std::unique_ptr<CostModel>> make_calibrated(const CostInputs& inputs) {
-  GOODPUT_TRY(const std::string path, calibration_path(inputs));
-  GOODPUT_TRY(const Calibration calibration, read_calibration(path));
+  GOODPUT_TRY(const config::Source source, find_calibration(inputs));
+  GOODPUT_TRY(const Calibration calibration, read_calibration(source.file));
   if (const Status fits = check_machine(calibration, inputs.cluster); !fits)
-    return fits.error().in_file(path);
+    return fits.error().in_file(source.file);
   return std::unique_ptr<CostModel>(
       std::make_unique<CalibratedCost>(inputs.cluster, inputs.roofline, calibration));
 }

@@ -31,8 +31,8 @@
 
 namespace goodput {
 
-// The file that `inputs` name, else the default one, which must exist.
-Result<std::string> calibration_path(const CostInputs& inputs);
+// The file that `inputs` name, else the default one.
+Result<config::Source> find_calibration(const CostInputs& inputs);
 
 class CalibratedCost final : public CostModel {
  public:

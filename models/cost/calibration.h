@@ -19,6 +19,8 @@
 
 namespace goodput {
 
+inline constexpr config::Kind kCalibrationFiles{"calibration", "calibration"};
+
 enum class MeasuredOp : std::uint8_t {
 #define GOODPUT_MEASURED_OP(enumerator, name, size, params) enumerator,
 #include "models/cost/measured_ops.def"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/cost/roofline.h"
+#include "sim/config/library.h"
 #include "sim/machine/cluster.h"
 
 namespace goodput {
@@ -12,8 +13,10 @@ struct CostInputs {
   std::string model;            // a name of models/cost/cost_models.def
   ClusterSpec cluster;          // that is to be priced
   RooflineParameters roofline;  // what software reaches of it
-  std::string calibration;      // path of the calibration file; empty: the default one
-  std::string where;            // the file that says all this: for messages, and to find the default
+  std::string calibration;      // path or name of the calibration; empty: the default one
+  std::string file;             // that says all this: for messages, and names are looked up from there
+  std::string pointer;          // of the plan in it
+  config::Library library;      // where names are looked up besides
 };
 
 }  // namespace goodput

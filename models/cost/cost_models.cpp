@@ -17,7 +17,8 @@ std::span<const CostModelInfo> cost_models() {
 
 Result<std::unique_ptr<CostModel>> make_cost_model(const CostInputs& inputs) {
   const auto found = find_named(cost_models(), "cost model", inputs.model);
-  if (!found) return Error{found.error().what, {.file = inputs.where, .pointer = "/cost/model"}};
+  if (!found)
+    return Error{found.error().what, {.file = inputs.file, .pointer = inputs.pointer + "/cost/model"}};
   return found->make(inputs);
 }
 

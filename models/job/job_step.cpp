@@ -36,7 +36,7 @@ class SlowedKernels final : public CostModel {
 };
 
 Error wrong_plan(const TrainingPlan& plan, std::string_view field, std::string what) {
-  return config::Place{plan.file, std::string(field), {}}.error(std::move(what));
+  return plan.error(field, std::move(what));
 }
 
 Status check_experts(const TrainingPlan& plan) {

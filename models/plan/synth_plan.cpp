@@ -19,11 +19,12 @@ Status config_finish(SynthPlan& plan) {
   return config_finish(plan.plan);
 }
 
-Result<SynthPlan> read_synth_plan(const std::string& path) {
+Result<SynthPlan> read_synth_plan(const std::string& path, const config::Library& library) {
   SynthPlan plan;
   plan.plan.file = path;
-  plan.plan.files = {path};
-  GOODPUT_TRY_STATUS(config::read_file(path, config::access(plan)));
+  plan.plan.sources = {{path, {}}};
+  plan.plan.library = library;
+  GOODPUT_TRY_STATUS(config::read_file(path, config::access(plan), library));
   return plan;
 }
 

@@ -17,7 +17,7 @@ struct SynthPlan {
 };
 
 // As read_training_plan().
-Result<SynthPlan> read_synth_plan(const std::string& path);
+Result<SynthPlan> read_synth_plan(const std::string& path, const config::Library& library = {});
 
 [[nodiscard]] config::Fields config_fields(SynthPlan& plan);
 [[nodiscard]] Status config_finish(SynthPlan& plan);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/cost/calibration.h"
 #include "models/plan/stragglers.h"
 
 namespace goodput {
@@ -31,8 +32,8 @@ config::Value override_of(RooflineParameters& roofline) {
 config::Fields cost_fields(TrainingPlan& plan) {
   return {
       {"model", Need::kOptional, config::text(plan.cost_model), "who prices the ops"},
-      {"calibration", Need::kOptional, config::path(plan.calibration),
-       "file of measured costs, relative to the plan; absent: the cost model's default"},
+      {"calibration", Need::kOptional, config::path_or_name(plan.calibration, kCalibrationFiles),
+       "measured costs: a path, relative to the plan, or a name; absent: the cost model's default"},
   };
 }
 
@@ -89,9 +90,9 @@ config::Fields config_fields(TrainingPlan& plan) {
   const auto cost = [&plan] { return cost_fields(plan); };
   const auto load = [&plan] { return load_fields(plan.expert_load); };
   return {
-      {"model", Need::kRequired, config::object_or_name(config::access(plan.model), "models", plan.files),
-       "what is trained"},
-      {"cluster", Need::kRequired, config::object_or_name(group(cluster), "clusters", plan.files),
+      {"model", Need::kRequired,
+       config::object_or_name(config::access(plan.model), kModelFiles, plan.sources), "what is trained"},
+      {"cluster", Need::kRequired, config::object_or_name(group(cluster), kClusterFiles, plan.sources),
        "on which machines"},
       {"parallel", Need::kRequired, config::object(plan.parallel), "how it is cut up"},
       {"cost", Need::kOptional, config::object(group(cost)), "how ops are priced"},
@@ -105,18 +106,24 @@ config::Fields config_fields(TrainingPlan& plan) {
 }
 
 CostInputs cost_inputs(const TrainingPlan& plan) {
-  return {plan.cost_model, plan.cluster, plan.roofline, plan.calibration, plan.file};
+  return {plan.cost_model, plan.cluster, plan.roofline, plan.calibration,
+          plan.file,       plan.pointer, plan.library};
 }
 
 Result<ClusterConfig> read_cluster(const std::string& path) {
   return config::read<ClusterConfig>(path);
 }
 
-Result<TrainingPlan> read_training_plan(const std::string& path) {
+Error TrainingPlan::error(std::string_view at, std::string what) const {
+  return {std::move(what), {.file = file, .pointer = pointer + std::string(at)}};
+}
+
+Result<TrainingPlan> read_training_plan(const std::string& path, const config::Library& library) {
   TrainingPlan plan;
   plan.file = path;
-  plan.files = {path};
-  GOODPUT_TRY_STATUS(config::read_file(path, config::access(plan)));
+  plan.sources = {{path, {}}};
+  plan.library = library;
+  GOODPUT_TRY_STATUS(config::read_file(path, config::access(plan), library));
   return plan;
 }
 

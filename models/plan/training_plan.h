@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/cost/cost_inputs.h"
@@ -19,6 +20,8 @@
 
 namespace goodput {
 
+inline constexpr config::Kind kPlanFiles{"plans", "plan"};
+
 // How tokens spread over the experts of a layer: expert ranks by popularity, share ~ 1 / rank^skew (Zipf), in
 // an order drawn per layer from the seed. 0: balanced.
 struct ExpertLoad {
@@ -26,20 +29,25 @@ struct ExpertLoad {
 };
 
 struct TrainingPlan {
-  std::string file;                // for messages; empty: not from a file
-  std::vector<std::string> files;  // that were read for it
+  std::string file;                     // for messages; empty: not from a file
+  std::string pointer;                  // where in the file it stands; empty: it is all of it
+  std::vector<config::Source> sources;  // files that were read for it
+  config::Library library;              // where it looks for files by name
   ModelShape model;
   ParallelPlan parallel;
   ClusterSpec cluster;
   RooflineParameters roofline;          // the cluster's "efficiency", or the plan's own
   std::string cost_model = "roofline";  // a name of models/cost/cost_models.def
-  std::string calibration;              // path of the calibration file; empty: the cost model's default
+  std::string calibration;              // path or name of a calibration; empty: the cost model's default
   ExpertLoad expert_load;
+
+  // Of the value at `at` ("/parallel/ep").
+  [[nodiscard]] Error error(std::string_view at, std::string what) const;
 };
 
 // Reads the plan and the model and cluster files it names, and checks that they fit together
 // (check_training_plan).
-Result<TrainingPlan> read_training_plan(const std::string& path);
+Result<TrainingPlan> read_training_plan(const std::string& path, const config::Library& library = {});
 
 // The rules between fields: sizes that must divide, parallelism against GPUs, schedule against shape. One
 // line that names the field ("PLAN /parallel/ep: ..."). Whether it fits into memory is not its business

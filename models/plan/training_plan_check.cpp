@@ -174,7 +174,7 @@ Status config_finish(TrainingPlan& plan) {
 Status check_training_plan(const TrainingPlan& plan, ExpertSlots slots) {
   Status status = check_rules(plan, slots);
   if (status) return status;
-  return status.error().in_file(plan.file);
+  return status.error().inside(plan.pointer).in_file(plan.file);
 }
 
 }  // namespace goodput

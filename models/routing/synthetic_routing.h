@@ -25,6 +25,8 @@
 
 namespace goodput {
 
+inline constexpr config::Kind kRoutingModelFiles{"routing", "routing model"};
+
 // From here on. Between two points the logarithm of `spread` is linear in that of the iteration; `drift`
 // holds up to the next point. The first point holds before, the last one behind.
 struct RoutingCoursePoint {

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "models/routing/synthetic_routing.h"
 #include "sim/base/text.h"
 #include "sim/config/json_file.h"
 
@@ -128,8 +129,8 @@ JobGoal Scenario::goal() const {
 
 config::Fields config_fields(RoutingSource& routing) {
   return {{"file", Need::kOptional, config::path(routing.file), "a recorded routing trace"},
-          {"model", Need::kOptional, config::path(routing.model),
-           "a file like those of configs/routing: routing is synthesized, if there is no `file`"},
+          {"model", Need::kOptional, config::path_or_name(routing.model, kRoutingModelFiles),
+           "statistics, a path or a name: routing is synthesized, if there is no `file`"},
           {"layers", Need::kOptional, config::text(routing.layers),
            "of the trace, one for each MoE layer of the model: 0-11; none: its first ones"},
           {"top_at_iteration", Need::kOptional, config::integer(routing.top_at_iteration, 0, kMostSteps),
@@ -144,7 +145,7 @@ config::Fields config_fields(Scenario& scenario) {
                      [&scenario](double usd) { scenario.usd_per_node_hour = usd; }, config::between(0, 1e6));
   return {
       {"plan", Need::kRequired,
-       config::object_or_name(config::access(scenario.plan), "plans", scenario.files),
+       config::object_or_name(config::access(scenario.plan), kPlanFiles, scenario.sources),
        "model, machines, and how the one is cut up over the others"},
       {"nodes", Need::kOptional, config::integer(scenario.nodes, 0),
        "the most the job uses, with fewer replicas where the plan has more; 0: as the plan's cluster"},
@@ -194,15 +195,19 @@ Status config_finish(Scenario& scenario) {
   return Ok{};
 }
 
-Result<Scenario> read_scenario(const std::string& path, const std::vector<ScenarioChange>& changes) {
+Result<Scenario> read_scenario(const std::string& path, const std::vector<ScenarioChange>& changes,
+                               const config::Library& library) {
   GOODPUT_TRY(json text, config::parse_file(path));
   for (const ScenarioChange& change : changes) GOODPUT_TRY_STATUS(apply_change(change, text));
   Scenario scenario;
   scenario.file = path;
-  scenario.files = {path};
-  config::Place place{path, {}, {}};
+  scenario.sources = {{path, {}}};
+  scenario.plan.library = library;
+  config::Place place{path, {}, {}, &library};
   GOODPUT_TRY_STATUS(config::object(scenario).read(text, place));
-  scenario.plan.file = scenario.files.size() > 1 ? scenario.files[1] : path + " /plan";
+  const bool is_inline = scenario.sources.size() == 1;
+  scenario.plan.file = scenario.sources.back().file;
+  if (is_inline) scenario.plan.pointer = "/plan";
   GOODPUT_TRY_STATUS(check_training_plan(scenario.plan));
   for (const ScenarioPolicy& policy : scenario.policies) {
     GOODPUT_TRY(const std::unique_ptr<PolicySetup> unused, make_policy(scenario, policy));

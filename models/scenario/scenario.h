@@ -20,11 +20,13 @@
 
 namespace goodput {
 
+inline constexpr config::Kind kScenarioFiles{"scenarios", "scenario"};
+
 // Where the routing of the job's MoE layers comes from.
 struct RoutingSource {
-  std::string file{};                   // a recorded trace; empty: `model`
-  std::string model{};                  // configs/routing/*.json, synthesized; also where there is no `file`
-  std::string layers{};                 // of the recording, one a MoE layer: "0-11"; empty: the first ones
+  std::string file{};    // a recorded trace; empty: `model`
+  std::string model{};   // configs/routing/*.json, path or name; synthesized, also where there is no `file`
+  std::string layers{};  // of the recording, one a MoE layer: "0-11"; empty: the first ones
   std::int64_t top_at_iteration = 201;  // its busiest experts at this iteration stand for the model's
   double skew = 0;  // without file and model: shares ~ 1 / rank^skew, for ever; 0: balanced
 };
@@ -38,7 +40,7 @@ struct ScenarioPolicy {
 
 struct Scenario {
   std::string file{};
-  std::vector<std::string> files{};  // that it was read from
+  std::vector<config::Source> sources{};  // files that it was read from
   TrainingPlan plan{};
   std::int32_t nodes = 0;  // the most the job uses; 0: those of the plan's cluster
   std::optional<RoutingSource> routing{};
@@ -62,7 +64,8 @@ struct ScenarioChange {
 };
 
 // Reads a scenario with some values changed, and checks all that can be without its traces.
-Result<Scenario> read_scenario(const std::string& path, const std::vector<ScenarioChange>& changes);
+Result<Scenario> read_scenario(const std::string& path, const std::vector<ScenarioChange>& changes,
+                               const config::Library& library = {});
 
 // The options of a policy, read, not yet prepared. Errors name file and pointer.
 Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const ScenarioPolicy& policy);

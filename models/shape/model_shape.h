@@ -11,6 +11,8 @@
 
 namespace goodput {
 
+inline constexpr config::Kind kModelFiles{"models", "model"};
+
 // Multi-head latent attention (DeepSeek-V2): queries and keys/values pass through low-rank projections.
 struct LatentAttention {
   std::int32_t q_rank = 0;  // 0: queries are projected directly

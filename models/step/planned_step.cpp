@@ -307,7 +307,7 @@ megatron::StepFeatures features_of(const TrainingPlan& plan, const PipelineSched
 }
 
 Error too_slow(const TrainingPlan& plan) {
-  return config::Place{plan.file, "/cluster", {}}.error("is so slow that a step could take 104 days");
+  return plan.error("/cluster", "is so slow that a step could take 104 days");
 }
 
 // Every time is a whole number of nanoseconds, and their sum has to be one, too.
@@ -318,8 +318,7 @@ Status check_times(const TrainingPlan& plan, const PlannedStep& step) {
     total += *std::max_element(row.begin(), row.end());
   }
   if (!(total <= 1e9 * kLongestStepS)) return too_slow(plan);
-  if (total == 0)
-    return config::Place{plan.file, "/cluster", {}}.error("is so fast that no op takes a nanosecond");
+  if (total == 0) return plan.error("/cluster", "is so fast that no op takes a nanosecond");
   return Ok{};
 }
 

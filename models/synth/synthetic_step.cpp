@@ -13,16 +13,15 @@ Result<SyntheticStep> synthetic_step(const TrainingPlan& plan, const CostModel& 
   const ParallelPlan& parallel = plan.parallel;
   GOODPUT_TRY(const PipelineSchedule* schedule, find_schedule(parallel.schedule));
   if (!schedule->is_recordable()) {
-    return Error{fmt::format("is \"{}\", whose ops NDTimeline has no names for; a trace needs gpipe, "
-                             "1f1b or interleaved",
-                             parallel.schedule),
-                 {.file = plan.file, .pointer = "/parallel/schedule"}};
+    return plan.error("/parallel/schedule",
+                      fmt::format("is \"{}\", whose ops NDTimeline has no names for; a trace needs gpipe, "
+                                  "1f1b or interleaved",
+                                  parallel.schedule));
   }
   if (parallel.overlap_p2p && parallel.pp > 1) {
-    return Error{
-        "is true, but in NDTimeline's traces a receive waits for the pass before its "
-        "own; set it to false",
-        {.file = plan.file, .pointer = "/parallel/overlap_p2p"}};
+    return plan.error("/parallel/overlap_p2p",
+                      "is true, but in NDTimeline's traces a receive waits for the pass before its "
+                      "own; set it to false");
   }
   GOODPUT_TRY(PlannedStep planned, build_planned_step(plan, cost, Granularity::kOps, seed));
   SyntheticStep step{{}, std::move(planned.graph), {}};

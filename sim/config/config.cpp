@@ -101,37 +101,24 @@ Status read_object(const json& value, Place& place, const ObjectAccess& access) 
   return Ok{};
 }
 
-// ---- Names of files.
+// ---- Files that a config names.
 
-Error no_such_name(const Place& place, const std::string& name, const fs::path& folder) {
-  std::vector<std::string> there;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == ".json") there.push_back(entry.path().stem().string());
+Result<Source> source_named(const std::string& name, const Place& place, const Kind& kind) {
+  if (is_name(name)) {
+    Result<Source> found = find_from(place.file, place.library ? *place.library : Library{}, kind, name);
+    if (!found) return place.error(found.error().what);
+    return found;
   }
-  std::sort(there.begin(), there.end());
-  const std::vector<std::string_view> names(there.begin(), there.end());
-  return place.error(fmt::format("no file {}{}", in_quotes((folder / (name + ".json")).string()),
-                                 did_you_mean(name, names)));
+  const fs::path file = fs::path(place.file).parent_path() / name;
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return place.error(fmt::format("no file {}", in_quotes(file.string())));
+  return Source{file.string(), {}};
 }
 
-Result<std::string> file_named(const std::string& name, const Place& place, const std::string& folder) {
-  const fs::path base = fs::path(place.file).parent_path();
-  std::error_code ignored;
-  if (name.ends_with(".json")) {
-    const fs::path file = base / name;
-    if (!fs::exists(file, ignored)) return place.error(fmt::format("no file {}", in_quotes(file.string())));
-    return file.string();
-  }
-  const fs::path siblings = (base / ".." / folder).lexically_normal();
-  const fs::path file = siblings / (name + ".json");
-  if (!fs::exists(file, ignored)) return no_such_name(place, name, siblings);
-  return file.string();
-}
-
-Status read_file_into(const std::string& file, const ObjectAccess& access, std::optional<Tier>& tier) {
+Status read_file_into(const std::string& file, const ObjectAccess& access, std::optional<Tier>& tier,
+                      const Library* library) {
   GOODPUT_TRY(const json value, parse_file(file));
-  Place place{file, {}, {}};
+  Place place{file, {}, {}, library};
   GOODPUT_TRY_STATUS(read_object(value, place, access));
   tier = place.tier;
   return Ok{};
@@ -159,7 +146,7 @@ Error Place::not_wanted(const json& value, std::string_view wanted) const {
 Place Place::at(std::string_view key) const {
   std::string below = pointer + '/';
   for (const char c : key) below += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  return {file, std::move(below), {}};
+  return {file, std::move(below), {}, library};
 }
 
 Field tier(Tier& value) {
@@ -174,23 +161,35 @@ Value object(const ObjectAccess& access) {
   return {"an object", read, write, access.fields};
 }
 
-Value object_or_name(const ObjectAccess& access, const std::string& folder, std::vector<std::string>& files) {
+Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<Source>& sources) {
   Value value = object(access);
-  value.wanted = fmt::format("a file of {}/ or an object", folder);
+  value.wanted = fmt::format("a file of {}/ or an object", kind.folder);
   value.fields = nullptr;  // described where the files are
-  value.read = [access, folder, &files, wanted = value.wanted](const json& from, Place& place) -> Status {
+  value.read = [access, kind, &sources, wanted = value.wanted](const json& from, Place& place) -> Status {
     if (from.is_object()) return read_object(from, place, access);
     if (!from.is_string()) return place.not_wanted(from, wanted);
-    GOODPUT_TRY(const std::string file, file_named(from.get<std::string>(), place, folder));
-    files.push_back(file);
-    return read_file_into(file, access, place.tier);
+    GOODPUT_TRY(const Source source, source_named(from.get<std::string>(), place, kind));
+    sources.push_back(source);
+    return read_file_into(source.file, access, place.tier, place.library);
   };
   return value;
 }
 
-Status read_file(const std::string& file, const ObjectAccess& access) {
+Value path_or_name(std::string& value, const Kind& kind) {
+  Value result = path(value);
+  result.wanted = fmt::format("a file of {}/", kind.folder);
+  result.read = [&value, read = std::move(result.read), wanted = result.wanted](const json& from,
+                                                                                Place& place) -> Status {
+    if (!from.is_string()) return place.not_wanted(from, wanted);
+    value = from.get<std::string>();
+    return is_name(value) ? Ok{} : read(from, place);
+  };
+  return result;
+}
+
+Status read_file(const std::string& file, const ObjectAccess& access, const Library& library) {
   std::optional<Tier> unclaimed;
-  return read_file_into(file, access, unclaimed);
+  return read_file_into(file, access, unclaimed, &library);
 }
 
 ordered_json write(const Fields& fields) {

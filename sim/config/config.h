@@ -23,6 +23,7 @@
 #include "sim/base/errors.h"
 #include "sim/base/tier.h"
 #include "sim/base/units.h"
+#include "sim/config/library.h"
 
 namespace goodput::config {
 
@@ -31,6 +32,7 @@ struct Place {
   std::string file;
   std::string pointer;
   std::optional<Tier> tier;
+  const Library* library = nullptr;  // where names are looked up besides; none: only beside the file
 
   [[nodiscard]] Error error(std::string what) const;
   // "is VALUE, want WANTED"
@@ -136,21 +138,25 @@ template <typename T>
   return object(access(value));
 }
 
-// An object, or the name of a file that has it: "x" is ../FOLDER/x.json and "y/x.json" is y/x.json, both seen
-// from the file that says so.
-// The name of a file that was read goes to `files`.
-[[nodiscard]] Value object_or_name(const ObjectAccess& access, const std::string& folder,
-                                   std::vector<std::string>& files);
+// An object, or the file that has it: "y/x.json" is seen from the file that says so, a name is looked up
+// (find_from). The file that was read goes to `sources`.
+[[nodiscard]] Value object_or_name(const ObjectAccess& access, const Kind& kind,
+                                   std::vector<Source>& sources);
+
+// "y/x.json", seen from the file that says so, or a name, left as it is.
+[[nodiscard]] Value path_or_name(std::string& value, const Kind& kind);
 
 // ---- Whole files.
 
-[[nodiscard]] Status read_file(const std::string& file, const ObjectAccess& access);
+// `library`: where names that it has are looked up.
+[[nodiscard]] Status read_file(const std::string& file, const ObjectAccess& access,
+                               const Library& library = {});
 [[nodiscard]] nlohmann::ordered_json write(const Fields& fields);
 
 template <typename T>
-[[nodiscard]] Result<T> read(const std::string& file) {
+[[nodiscard]] Result<T> read(const std::string& file, const Library& library = {}) {
   T value{};
-  GOODPUT_TRY_STATUS(read_file(file, access(value)));
+  GOODPUT_TRY_STATUS(read_file(file, access(value), library));
   return value;
 }
 

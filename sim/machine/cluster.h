@@ -14,6 +14,8 @@
 
 namespace goodput {
 
+inline constexpr config::Kind kClusterFiles{"clusters", "cluster"};
+
 struct GpuSpec {
   std::string name;
   FlopsPerSecond bf16;                // dense tensor-core rate for 16-bit inputs

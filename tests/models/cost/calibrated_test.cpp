@@ -201,7 +201,7 @@ TEST_CASE(
   CHECK(cost.kernels(std::array{gemm(4096, 4096, 7168)}).tier == Tier::kAssumed);
 }
 
-TEST_CASE("calibrated: the default file stands beside the plans; without it or with a wrong one it says so") {
+TEST_CASE("calibrated: the default goes by its name; without it or with a wrong one it says so") {
   TrainingPlan plan;
   const auto [cluster, parameters] = h200();
   plan.cluster = cluster;
@@ -211,8 +211,13 @@ TEST_CASE("calibrated: the default file stands beside the plans; without it or w
   const TemporaryFile lonely("plan.json", "{}");
   plan.file = lonely.path();
   const std::string message = make_cost_model(cost_inputs(plan)).error().message();
-  CHECK(
-      message.starts_with(lonely.path() + " /cost/calibration: is missing, and there is no default file \""));
+  CHECK(message.starts_with(lonely.path() +
+                            " /cost/calibration: is missing, and the default cannot be used: no "
+                            "calibration \"h200-public\"; looked in "));
+  plan.library.folders = {GOODPUT_CONFIGS};
+  CHECK(make_cost_model(cost_inputs(plan)));
+  plan.calibration = "h200-public";
+  CHECK(make_cost_model(cost_inputs(plan)));
   const TemporaryFile wrong("c.json",
                             R"({"schema": "goodput.calibration/1", "machine": {"gpu": "A9"}, "ops": []})");
   plan.calibration = wrong.path();

@@ -59,7 +59,7 @@ TEST_CASE("scenario: what is not given has its default") {
   CHECK(scenario.start == JobStart::kCold);
   CHECK_FALSE(scenario.usd_per_node_hour);
   CHECK_FALSE(scenario.routing);
-  CHECK(scenario.files.size() >= 2);
+  CHECK(scenario.sources.size() == 2);  // its own, its plan's
   CHECK(scenario.failures.size() == 1);
   CHECK(scenario.goal().until == SimTime{std::chrono::hours{1}});
   CHECK_FALSE(scenario.goal().steps);

@@ -38,8 +38,10 @@ struct Cart {
   std::optional<FlopsPerSecond> boost;
   Bytes memory{};
   Tier tier = Tier::kAssumed;
-  std::vector<std::string> files{};  // that were read
+  std::vector<config::Source> sources{};  // that were read
 };
+
+constexpr config::Kind kWheelFiles{"wheels", "wheel"};
 
 config::Fields config_fields(Wheel& wheel) {
   return {
@@ -59,8 +61,8 @@ config::Fields config_fields(Cart& cart) {
       {"manual", Need::kOptional, config::path(cart.manual), "to read"},
       {"gears", Need::kOptional, config::integers(cart.gears, 1, 99), "teeth"},
       {"spare", Need::kOptional, config::object(cart.spare), "a fifth wheel"},
-      {"wheel", Need::kOptional, config::object_or_name(config::access(cart.wheel), "wheels", cart.files),
-       "each of four"},
+      {"wheel", Need::kOptional,
+       config::object_or_name(config::access(cart.wheel), kWheelFiles, cart.sources), "each of four"},
       {"speed_tflops", Need::kOptional, config::number(cart.speed, config::between(0, 100), 1e12),
        "of its computer"},
       {"boost_tflops", Need::kOptional, config::number(cart.boost, config::above(0), 1e12), "downhill"},
@@ -263,7 +265,7 @@ TEST_CASE("config: a named object is in the folder beside, or at the path given"
 
 TEST_CASE("config: a name without a file suggests the nearest; errors in the file name that file") {
   CHECK(Garage(R"({"seats": 1, "wheel": "bgi"})", "{}").problem() ==
-        "G/carts/cart.json /wheel: no file \"G/wheels/bgi.json\"; did you mean \"big\"?");
+        "G/carts/cart.json /wheel: no wheel \"bgi\"; did you mean \"big\"?; looked in G/wheels");
   CHECK(Garage(R"({"seats": 1, "wheel": "x.json"})", "{}").problem() ==
         "G/carts/cart.json /wheel: no file \"G/carts/x.json\"");
   CHECK(Garage(R"({"seats": 1, "wheel": "big"})", R"({"radius": -1})").problem() ==
