@@ -16,6 +16,7 @@
 #include "models/schedule/schedule.h"
 #include "sim/base/registry.h"
 #include "tools/cli/command.h"
+#include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
 #include "tools/commands.h"
 #include "tools/shipped_configs.h"
@@ -26,21 +27,21 @@
 namespace goodput {
 namespace {
 
-// What can be listed, and how: `configs` is the folder of config files, empty: the one above the program.
+// What can be listed, and how.
 struct ListKind {
   std::string_view name;
-  std::function<Result<Listing>(const std::string& configs)> list;
+  std::function<Result<Listing>(const CommandContext& context)> list;
 };
 
 template <typename Infos>
 void add_infos(const Infos& infos, std::vector<Listed>& items) {
-  for (const auto& info : infos) items.push_back({std::string(info.name), std::string(info.summary)});
+  for (const auto& info : infos) items.push_back({std::string(info.name), std::string(info.summary), {}});
 }
 
 // Of one or several registries (sim/base/registry.h).
 template <typename... Registries>
 ListKind built_in(std::string_view name, Registries... registries) {
-  return {name, [=](const std::string& /*configs*/) -> Result<Listing> {
+  return {name, [=](const CommandContext& /*context*/) -> Result<Listing> {
             Listing listing;
             (add_infos(registries(), listing.items), ...);
             return listing;
@@ -57,7 +58,10 @@ std::vector<ListKind> list_kinds() {
       built_in("failures", failure_models),
   };
   for (const ConfigKind& kind : config_kinds()) {
-    kinds.push_back({kind.name, [kind](const std::string& configs) { return list_configs(kind, configs); }});
+    kinds.push_back({kind.name, [kind](const CommandContext& context) -> Result<Listing> {
+                       GOODPUT_TRY(const config::Library library, config_library(context));
+                       return list_configs(kind, library);
+                     }});
   }
   kinds.push_back(built_in("commands", builtin_commands));
   check_names(names_of(kinds));
@@ -70,23 +74,22 @@ class ListCommand final : public Command {
     options
         .add("what", what_, "WHAT", fmt::format("What to list: {}", fmt::join(names_of(list_kinds()), ", ")))
         .required();
-    options.add(
-        "--configs", configs_, "DIR",
-        "Where models, clusters, plans, scenarios, suites and calibration lie (default: the configs folder "
-        "above the program)");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
     const std::vector<ListKind> kinds = list_kinds();
     GOODPUT_TRY(const ListKind kind, find_named<ListKind>(kinds, "kind of thing to list", what_));
-    GOODPUT_TRY(const Listing listing, kind.list(configs_));
+    GOODPUT_TRY(const Listing listing, kind.list(context));
     nlohmann::ordered_json result = begin_json_result("list", context, {});
     result[what_] = nlohmann::ordered_json::array();
     std::size_t width = 10;
     for (const Listed& item : listing.items) width = std::max(width, item.name.size());
     for (const Listed& item : listing.items) {
       context.print(fmt::format("{:<{}} {}\n", item.name, width, item.summary));
-      result[what_].push_back({{"name", item.name}, {"summary", item.summary}});
+      nlohmann::ordered_json entry = {{"name", item.name}, {"summary", item.summary}};
+      if (!item.source.file.empty()) entry["file"] = item.source.file;
+      result[what_].push_back(std::move(entry));
+      note_shadowed({&item.source, 1}, context);
     }
     if (!listing.note.empty()) context.note(listing.note);
     GOODPUT_TRY_STATUS(write_json_result(result, context));
@@ -95,7 +98,6 @@ class ListCommand final : public Command {
 
  private:
   std::string what_;
-  std::string configs_;
 };
 
 }  // namespace

@@ -16,15 +16,18 @@
 
 namespace {
 
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 // https://no-color.org: a non-empty NO_COLOR turns colours off.
 goodput::Terminal this_terminal() {
   goodput::Terminal terminal;
   terminal.shows_progress = isatty(STDERR_FILENO) != 0;
   if (isatty(STDOUT_FILENO) == 0) return terminal;
-  const char* no_colour = std::getenv("NO_COLOR");
-  terminal.colour = no_colour == nullptr || *no_colour == '\0';
-  const char* colour_term = std::getenv("COLORTERM");
-  const std::string_view depth = colour_term == nullptr ? "" : colour_term;
+  terminal.colour = environment("NO_COLOR").empty();
+  const std::string_view depth = environment("COLORTERM");
   terminal.true_colour = depth == "truecolor" || depth == "24bit";
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) terminal.width = size.ws_col;
@@ -40,7 +43,7 @@ int main(int argc, char** argv) {
     goodput::remove_unfinished_files_on_interrupt();
     return exit_status(goodput::run_command_line(goodput::builtin_commands(),
                                                  {argv + (argc > 0 ? 1 : 0), argv + argc}, std::cout,
-                                                 std::cerr, this_terminal()));
+                                                 std::cerr, this_terminal(), environment("GOODPUT_CONFIGS")));
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: not enough memory for this input\n");
     return exit_status(ExitCode::kBadInput);

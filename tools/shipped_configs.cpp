@@ -3,15 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <variant>
 
 #include "models/checkpoint/checkpoint_modules.h"
 #include "models/cost/calibration.h"
 #include "models/plan/training_plan.h"
+#include "models/routing/synthetic_routing.h"
 #include "models/scenario/scenario.h"
 #include "models/shape/model_file.h"
 #include "sim/config/json_file.h"
@@ -23,19 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Installed, or built inside the repository: above the program.
-Result<std::string> find_configs() {
-  std::error_code failed;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  for (fs::path above = program.parent_path(); !failed && above.has_relative_path();
-       above = above.parent_path()) {
-    for (const char* folder : {"configs", "share/goodput/configs"}) {
-      if (fs::is_directory(above / folder / "models", failed)) return (above / folder).string();
-    }
-    failed.clear();
-  }
-  return Error{"no configs folder above the program; name one with --configs DIR"};
-}
+// Nothing is read of them yet.
+constexpr config::Kind kSuiteFiles{"suites", "suite"};
 
 std::string billions(std::int64_t parameters) {
   return fmt::format("{:.3g} B", 1e-9 * static_cast<double>(parameters));
@@ -58,25 +48,25 @@ std::string describe(const SwinModel& model) {
   return text + " (checkpoint only)";
 }
 
-Result<std::string> describe_model(const std::string& file) {
+Result<std::string> describe_model(const std::string& file, const config::Library& /*library*/) {
   GOODPUT_TRY(const AnyModel model, read_any_model(file));
   return std::visit([](const auto& shape) { return describe(shape); }, model);
 }
 
-Result<std::string> describe_cluster(const std::string& file) {
+Result<std::string> describe_cluster(const std::string& file, const config::Library& /*library*/) {
   GOODPUT_TRY(const ClusterConfig config, read_cluster(file));
   const ClusterSpec& cluster = config.cluster;
   return fmt::format("{}: {} x {} {}", cluster.name, cluster.nodes, cluster.gpus_per_node, cluster.gpu.name);
 }
 
-Result<std::string> describe_plan(const std::string& file) {
-  GOODPUT_TRY(const TrainingPlan plan, read_training_plan(file));
+Result<std::string> describe_plan(const std::string& file, const config::Library& library) {
+  GOODPUT_TRY(const TrainingPlan plan, read_training_plan(file, library));
   return fmt::format("{} on {} x {}", plan.model.name, plan.parallel.gpus(), plan.cluster.gpu.name);
 }
 
 // The job, what happens to its nodes, who competes, how often.
-Result<std::string> describe_scenario(const std::string& file) {
-  GOODPUT_TRY(const Scenario scenario, read_scenario(file, {}));
+Result<std::string> describe_scenario(const std::string& file, const config::Library& library) {
+  GOODPUT_TRY(const Scenario scenario, read_scenario(file, {}, library));
   std::vector<std::string_view> failures;
   for (const FailureConfig& config : scenario.failures) failures.push_back(config.model().name);
   std::vector<std::string_view> policies;
@@ -89,7 +79,7 @@ Result<std::string> describe_scenario(const std::string& file) {
 }
 
 // The device, what was measured on it, who says so.
-Result<std::string> describe_calibration(const std::string& file) {
+Result<std::string> describe_calibration(const std::string& file, const config::Library& /*library*/) {
   GOODPUT_TRY(const Calibration calibration, read_calibration(file));
   const MeasuredMachine& machine = calibration.machine;
   std::string text = fmt::format("{} x {}", machine.gpus, machine.gpu);
@@ -105,44 +95,51 @@ Result<std::string> describe_calibration(const std::string& file) {
 }
 
 // What a suite holds is not read here: where its expectations come from, if it says so.
-Result<std::string> describe_suite(const std::string& file) {
+Result<std::string> describe_suite(const std::string& file, const config::Library& /*library*/) {
   GOODPUT_TRY(const nlohmann::json suite, config::parse_file(file));
   const auto source = suite.is_object() ? suite.find("source") : suite.end();
   return suite.is_object() && source != suite.end() && source->is_string() ? source->get<std::string>() : "";
 }
 
+Result<std::string> describe_routing(const std::string& file, const config::Library& /*library*/) {
+  GOODPUT_TRY(const RoutingModel model, config::read<RoutingModel>(file));
+  return fmt::format("{} layers x {} experts, top {}, {} iterations from {} on, one in {}", model.layers,
+                     model.experts, model.top_k, model.iterations, model.first_iteration, model.interval);
+}
+
+// What the library has, sorted.
+std::set<std::string> names_of(const config::Kind& kind, const config::Library& library) {
+  std::set<std::string> names;
+  std::error_code ignored;
+  for (const std::string& folder : library.folders) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(folder) / kind.folder, ignored)) {
+      if (entry.path().extension() == ".json") names.insert(entry.path().stem().string());
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 std::vector<ConfigKind> config_kinds() {
-  return {{"models", "models", describe_model}, {"clusters", "clusters", describe_cluster},
-          {"plans", "plans", describe_plan},    {"scenarios", "scenarios", describe_scenario},
-          {"suites", "suites", describe_suite}, {"calibrations", "calibration", describe_calibration}};
+  return {{"models", kModelFiles, describe_model},
+          {"clusters", kClusterFiles, describe_cluster},
+          {"plans", kPlanFiles, describe_plan},
+          {"scenarios", kScenarioFiles, describe_scenario},
+          {"routing-models", kRoutingModelFiles, describe_routing},
+          {"suites", kSuiteFiles, describe_suite},
+          {"calibrations", kCalibrationFiles, describe_calibration}};
 }
 
-Result<Listing> list_configs(const ConfigKind& kind, std::string configs) {
-  if (configs.empty()) {
-    GOODPUT_TRY(configs, find_configs());
-  }
-  const fs::path folder = fs::path(configs) / kind.folder;
-  std::error_code failed;
-  if (!fs::exists(folder, failed) && fs::is_directory(fs::path(configs) / "models", failed))
-    return Listing{{}, fmt::format("no {}: there is no folder {}", kind.name, folder.string())};
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  }
-  if (failed) {
-    return Error{
-        fmt::format("{}; --configs wants the folder that holds models, clusters and plans", failed.message()),
-        {.file = folder.string()}};
-  }
-  std::sort(files.begin(), files.end());
+Result<Listing> list_configs(const ConfigKind& kind, const config::Library& library) {
   Listing listing;
-  for (const fs::path& file : files) {
-    GOODPUT_TRY(std::string summary, kind.describe(file.string()));
-    listing.items.push_back({file.stem().string(), std::move(summary)});
+  for (const std::string& name : names_of(kind.kind, library)) {
+    GOODPUT_TRY(const config::Source source, config::find(library, kind.kind, name));
+    GOODPUT_TRY(std::string summary, kind.describe(source.file, library));
+    listing.items.push_back({name, std::move(summary), source});
   }
-  if (files.empty()) listing.note = fmt::format("no {} in {}", kind.name, folder.string());
+  if (listing.items.empty())
+    listing.note = fmt::format("no {} in {}", kind.name, fmt::join(library.folders, ", "));
   return listing;
 }
 

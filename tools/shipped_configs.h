@@ -1,4 +1,4 @@
-// The config files that lie beside the program, for `goodput list`: a line each.
+// The config files that go by a name, for `goodput list`: a line each.
 #pragma once
 
 #include <string>
@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/config/library.h"
 
 namespace goodput {
 
 struct Listed {
   std::string name;
   std::string summary;
+  config::Source source{};  // of a config
 };
 
 struct Listing {
@@ -19,16 +21,15 @@ struct Listing {
   std::string note{};  // why there are none, where that is to be known
 };
 
-// A kind of config files: those of one folder.
+// A kind of config files as `goodput list` calls it.
 struct ConfigKind {
-  std::string_view name;    // for `goodput list`
-  std::string_view folder;  // of the folder with all configs
-  Result<std::string> (*describe)(const std::string& file);
+  std::string_view name;
+  config::Kind kind;
+  Result<std::string> (*describe)(const std::string& file, const config::Library& library);
 };
 [[nodiscard]] std::vector<ConfigKind> config_kinds();
 
-// The files of this kind, by name; the first that cannot be read fails. `configs`: the folder with all
-// configs; empty: the one above the program. It needs to have models, not every other kind.
-Result<Listing> list_configs(const ConfigKind& kind, std::string configs);
+// The library's files of this kind, by name, each as it would be found; the first that cannot be read fails.
+Result<Listing> list_configs(const ConfigKind& kind, const config::Library& library);
 
 }  // namespace goodput

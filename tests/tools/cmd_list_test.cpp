@@ -25,9 +25,9 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kKinds = {"formats",   "schedules",    "cost-models", "policies",
-                                         "failures",  "models",       "clusters",    "plans",
-                                         "scenarios", "calibrations", "commands"};
+const std::vector<std::string> kKinds = {"formats",   "schedules",      "cost-models",  "policies",
+                                         "failures",  "models",         "clusters",     "plans",
+                                         "scenarios", "routing-models", "calibrations", "commands"};
 
 json listed(const std::string& what, const std::string& configs = GOODPUT_CONFIGS) {
   std::ostringstream out;
@@ -138,22 +138,20 @@ TEST_CASE("list: a scenario says what a planner looks for, a calibration what wa
   CHECK(names("scenarios").size() >= 22);
 }
 
-TEST_CASE("list: a kind without a folder is empty, and says so; a wrong folder is an error") {
+TEST_CASE("list: a kind of which there is none says where it looked; a wrong folder is an error") {
   const TemporaryFolder configs;
-  const std::string suites = (configs.path() / "suites").string();
-  CHECK(
-      message_of("suites", configs.path().string()) ==
-      "error: " + suites +
-          ": No such file or directory; --configs wants the folder that holds models, clusters and plans\n");
-  fs::create_directory(configs.path() / "models");
-  CHECK(listed("suites", configs.path().string()) == json::array());
-  CHECK(message_of("suites", configs.path().string()) ==
-        "note: no suites: there is no folder " + suites + "\n");
-  fs::create_directory(suites);
-  CHECK(message_of("suites", configs.path().string()) == "note: no suites in " + suites + "\n");
-  std::ofstream(suites + "/smoke.json") << R"({"source": "runs of today"})";
-  CHECK(listed("suites", configs.path().string()) ==
-        json::array({{{"name", "smoke"}, {"summary", "runs of today"}}}));
+  const std::string folder = configs.path().string();
+  CHECK(message_of("suites", folder) == "error: --configs: \"" + folder +
+                                            "\" has no configs in it; want a folder that holds models, "
+                                            "clusters, plans, scenarios, calibration, "
+                                            "routing, suites\n");
+  fs::create_directory(configs.path() / "suites");
+  CHECK(listed("suites", folder) == json::array());
+  CHECK(message_of("suites", folder).starts_with("note: no suites in " + folder + ", "));
+  const std::string file = (configs.path() / "suites" / "smoke.json").string();
+  std::ofstream(file) << R"({"source": "runs of today"})";
+  CHECK(listed("suites", folder) ==
+        json::array({{{"name", "smoke"}, {"summary", "runs of today"}, {"file", file}}}));
 }
 
 }  // namespace goodput

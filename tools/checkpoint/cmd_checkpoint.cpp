@@ -14,6 +14,7 @@
 #include "tools/checkpoint/checkpoint_options.h"
 #include "tools/checkpoint/checkpoint_report.h"
 #include "tools/cli/command.h"
+#include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
@@ -67,6 +68,8 @@ class CheckpointCommand final : public Command {
 
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY_STATUS(options_.check());
+    GOODPUT_TRY(const config::Library library, config_library(context));
+    GOODPUT_TRY(model_path_, config_file(model_path_, kModelFiles, library, context));
     GOODPUT_TRY_STATUS(check_file_roles({model_path_}, {{"--json", context.options.json_path}}));
     GOODPUT_TRY(const AnyModel shape, read_any_model(model_path_));
     Result<CheckpointModel> table = checkpoint_model(shape);
@@ -156,6 +159,7 @@ class CheckpointCommand final : public Command {
   [[nodiscard]] Status write_json(const CheckpointReport& report, const CommandContext& context) const {
     Provenance provenance;
     provenance.config_hash = hash_of(report, options_);
+    provenance.config_files = {model_path_};
     provenance.lowest_tier = to_string(report.tier());
     nlohmann::ordered_json json = begin_json_result("checkpoint", context, provenance);
     add_checkpoint_json(report, json);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/errors.h"
 #include "tools/cli/options.h"
@@ -32,6 +33,7 @@ struct GlobalOptions {
       false;  // --quiet: no text for people, neither results nor notes; errors and asked-for data remain
   std::uint64_t seed = 0;  // --seed: of everything random
   int jobs = 0;            // --jobs: threads, at least 1 when a command runs; results do not depend on it
+  std::vector<std::string> configs{};  // --configs: folders of config files, before all others
 
   [[nodiscard]] bool json_on_stdout() const { return json_path == "-"; }
 };
@@ -50,6 +52,7 @@ struct CommandContext {
   std::ostream& out;  // stdout: results
   std::ostream& err;  // stderr: messages
   Terminal terminal = {};
+  std::string config_folders = {};  // GOODPUT_CONFIGS: more of them, separated by colons
 
   // Results for people: to `out`, unless quiet or JSON has taken stdout.
   void print(std::string_view text) const;

@@ -24,6 +24,13 @@ std::string is_seed(const std::string& text) {
   return fmt::format("wants an integer from 0 to 2^64-1, not {}", in_quotes(text));
 }
 
+std::string is_number_of_jobs(const std::string& text) {
+  constexpr std::int64_t kMost = 4096;
+  const auto jobs = parse_integer(text);
+  if (jobs && *jobs >= 1 && *jobs <= kMost) return {};
+  return fmt::format("wants a whole number from 1 to {}, not {}", kMost, in_quotes(text));
+}
+
 // An option with an empty value is a script whose variable is not set, not an option left out.
 std::string is_not_empty(const std::string& text) {
   return text.empty() ? "wants a value, not the empty string" : "";
@@ -38,7 +45,6 @@ void refuse_empty_values(CLI::App& app) {
 }
 
 void add_global_options(CLI::App& app, GlobalOptions& options) {
-  constexpr int kMostJobs = 4096;
   const std::string group = "Global options";
   app.add_option("--json", options.json_path,
                  "Write the result as JSON; - for stdout, then nothing else goes there")
@@ -51,8 +57,14 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
       ->option_text("N")
       ->group(group);
   app.add_option("--jobs", options.jobs, "Threads to use (default: one a core); no result depends on it")
-      ->check(CLI::Range(1, kMostJobs))
+      ->check(is_number_of_jobs)
       ->option_text("N")
+      ->group(group);
+  app.add_option("--configs", options.configs,
+                 "Look here first for what goes by a name: a folder with models, clusters, plans, ... in it; "
+                 "then in GOODPUT_CONFIGS, then in the shipped one; repeated: in turn")
+      ->option_text("DIR")
+      ->allow_extra_args(false)
       ->group(group);
 }
 
@@ -156,7 +168,8 @@ int default_jobs() {
 }  // namespace
 
 ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vector<std::string>& arguments,
-                          std::ostream& out, std::ostream& err, Terminal terminal) {
+                          std::ostream& out, std::ostream& err, Terminal terminal,
+                          std::string_view config_folders) {
   CommandLine line;
   line.options.jobs = default_jobs();
   declare_commands(line, commands);
@@ -173,7 +186,8 @@ ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vect
     err << "error: " << on_one_line(explain(error, line.app)) << '\n';
     return ExitCode::kBadInput;
   }
-  Result<ExitCode> code = chosen_command(line).run(CommandContext{line.options, out, err, terminal});
+  Result<ExitCode> code =
+      chosen_command(line).run(CommandContext{line.options, out, err, terminal, std::string(config_folders)});
   if (code && !out.flush()) code = Error{"cannot write to stdout"};
   if (code) return *code;
   err << "error: " << on_one_line(code.error().message(flag_of)) << '\n';

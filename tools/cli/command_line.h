@@ -4,16 +4,18 @@
 #include <iosfwd>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/cli/command.h"
 
 namespace goodput {
 
-// Runs the one of `commands` that `arguments` (without the program's name) ask for. Exceptions of our own
-// bugs pass through.
+// Runs the one of `commands` that `arguments` (without the program's name) ask for. `config_folders`: of
+// GOODPUT_CONFIGS. Exceptions of our own bugs pass through.
 [[nodiscard]] ExitCode run_command_line(std::span<const CommandInfo> commands,
                                         const std::vector<std::string>& arguments, std::ostream& out,
-                                        std::ostream& err, Terminal terminal = {});
+                                        std::ostream& err, Terminal terminal = {},
+                                        std::string_view config_folders = {});
 
 }  // namespace goodput

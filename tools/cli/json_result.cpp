@@ -16,14 +16,16 @@ nlohmann::ordered_json begin_json_result(std::string_view name, const CommandCon
     return text ? nlohmann::ordered_json(*text) : nlohmann::ordered_json(nullptr);
   };
   const auto& hash = provenance.config_hash;
-  return {{"schema", fmt::format("goodput.{}/1", name)},
-          {"version", GOODPUT_VERSION},
-          {"revision", GOODPUT_REVISION},
-          {"seed", context.options.seed},
-          {"config_hash",
-           hash ? nlohmann::ordered_json(fmt::format("{:016x}", *hash)) : nlohmann::ordered_json(nullptr)},
-          {"calibration", text_or_null(provenance.calibration)},
-          {"lowest_tier", text_or_null(provenance.lowest_tier)}};
+  nlohmann::ordered_json json = {{"schema", fmt::format("goodput.{}/1", name)},
+                                 {"version", GOODPUT_VERSION},
+                                 {"revision", GOODPUT_REVISION},
+                                 {"seed", context.options.seed},
+                                 {"config_hash", hash ? nlohmann::ordered_json(fmt::format("{:016x}", *hash))
+                                                      : nlohmann::ordered_json(nullptr)},
+                                 {"calibration", text_or_null(provenance.calibration)},
+                                 {"lowest_tier", text_or_null(provenance.lowest_tier)}};
+  if (!provenance.config_files.empty()) json["config_files"] = provenance.config_files;
+  return json;
 }
 
 void append_member(nlohmann::ordered_json& object, std::string name, nlohmann::ordered_json value) {

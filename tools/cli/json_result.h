@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/errors.h"
 #include "tools/cli/command.h"
@@ -16,10 +17,11 @@ struct Provenance {
   std::optional<std::uint64_t> config_hash;  // of the input and the options that move a number
   std::optional<std::string> calibration;    // the calibration file, when one was used
   std::optional<std::string> lowest_tier;    // measured > literature > datasheet > model > assumed
+  std::vector<std::string> config_files{};   // that were read, the one the command was told of first
 };
 
-// {"schema": "goodput.<name>/1", "version", "revision", "seed", "config_hash", "calibration", "lowest_tier"};
-// the command adds the rest.
+// {"schema": "goodput.<name>/1", "version", "revision", "seed", "config_hash", "calibration", "lowest_tier"}
+// and, where there are any, "config_files"; the command adds the rest.
 [[nodiscard]] nlohmann::ordered_json begin_json_result(std::string_view name, const CommandContext& context,
                                                        const Provenance& provenance);
 

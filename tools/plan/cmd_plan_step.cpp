@@ -15,6 +15,7 @@
 #include "models/step/step_report.h"
 #include "sim/base/text.h"
 #include "tools/cli/command.h"
+#include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/plan/plan_provenance.h"
@@ -49,7 +50,10 @@ class PlanStepCommand final : public Command {
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY(const Granularity granularity, find_granularity(granularity_));
     GOODPUT_TRY_STATUS(check_options());
-    GOODPUT_TRY(TrainingPlan plan, read_training_plan(plan_path_));
+    GOODPUT_TRY(const config::Library library, config_library(context));
+    GOODPUT_TRY(const std::string file, config_file(plan_path_, kPlanFiles, library, context));
+    GOODPUT_TRY(TrainingPlan plan, read_training_plan(file, library));
+    note_shadowed(plan.sources, context);
     GOODPUT_TRY_STATUS(check_outputs(plan, context));
     if (!batch_path_.empty()) return run_batch(plan, granularity, context);
     plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
@@ -89,7 +93,8 @@ class PlanStepCommand final : public Command {
 
   // No output may be a file that the plan was read from.
   [[nodiscard]] Status check_outputs(const TrainingPlan& plan, const CommandContext& context) const {
-    GOODPUT_TRY(std::vector<std::string> inputs, plan_files(plan));
+    GOODPUT_TRY(const std::vector<config::Source> sources, plan_sources(plan));
+    std::vector<std::string> inputs = files_of(sources);
     inputs.push_back(batch_path_);
     return check_file_roles(inputs, {{"--json", context.options.json_path}, {"--timeline", timeline_path_}});
   }

@@ -9,6 +9,7 @@
 #include "models/cost/calibrated.h"
 #include "sim/base/hash.h"
 #include "sim/config/config.h"
+#include "tools/cli/config_files.h"
 
 namespace goodput {
 namespace {
@@ -21,12 +22,13 @@ Result<Provenance> provenance_of(const TrainingPlan& plan, const nlohmann::order
   hash.add(static_cast<int>(granularity));
   Provenance provenance;
   provenance.lowest_tier = to_string(lowest_tier);
+  GOODPUT_TRY(const std::vector<config::Source> sources, plan_sources(plan));
+  provenance.config_files = files_of(sources);
   std::string content;
   if (plan.cost_model == "calibrated") {
-    GOODPUT_TRY(std::string path, calibration_path(cost_inputs(plan)));
-    std::ifstream file(path, std::ios::binary);
+    provenance.calibration = provenance.config_files.back();
+    std::ifstream file(*provenance.calibration, std::ios::binary);
     content.assign(std::istreambuf_iterator<char>(file), {});
-    provenance.calibration = std::move(path);
   }
   hash.add(content);
   provenance.config_hash = hash.value();
@@ -47,13 +49,13 @@ Result<Provenance> plan_provenance(const SynthPlan& plan, Granularity granularit
   return provenance_of(plan.plan, config::write(config_fields(echoed)), granularity, lowest_tier);
 }
 
-Result<std::vector<std::string>> plan_files(const TrainingPlan& plan) {
-  std::vector<std::string> files = plan.files;
+Result<std::vector<config::Source>> plan_sources(const TrainingPlan& plan) {
+  std::vector<config::Source> sources = plan.sources;
   if (plan.cost_model == "calibrated") {
-    GOODPUT_TRY(std::string path, calibration_path(cost_inputs(plan)));
-    files.push_back(std::move(path));
+    GOODPUT_TRY(config::Source calibration, find_calibration(cost_inputs(plan)));
+    sources.push_back(std::move(calibration));
   }
-  return files;
+  return sources;
 }
 
 }  // namespace goodput

@@ -18,7 +18,8 @@ namespace goodput {
 Result<Provenance> plan_provenance(const TrainingPlan& plan, Granularity granularity, Tier lowest_tier);
 Result<Provenance> plan_provenance(const SynthPlan& plan, Granularity granularity, Tier lowest_tier);
 
-// All files that a plan rests on: its own, those it names, the calibration.
-Result<std::vector<std::string>> plan_files(const TrainingPlan& plan);
+// All files that a plan rests on: its own, those it names, and last, where one prices the ops, the
+// calibration.
+Result<std::vector<config::Source>> plan_sources(const TrainingPlan& plan);
 
 }  // namespace goodput

@@ -11,6 +11,7 @@
 #include "models/routing/synthetic_routing.h"
 #include "sim/base/hash.h"
 #include "tools/cli/command.h"
+#include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
@@ -132,21 +133,24 @@ Result<RoutingModel> read_model(const SynthOptions& options) {
   return model;
 }
 
-Status write_synth_json(RoutingModel model, const RoutingTrace& trace, const nlohmann::ordered_json& output,
-                        const CommandContext& context) {
+Status write_synth_json(const std::string& file, RoutingModel model, const RoutingTrace& trace,
+                        const nlohmann::ordered_json& output, const CommandContext& context) {
   if (context.options.json_path.empty()) return Ok{};
   nlohmann::ordered_json config = config::write(config_fields(model));
   Hash hash;
   hash.add(config.dump());
-  nlohmann::ordered_json json = begin_json_result("routing_synth", context, {hash.value(), {}, "model"});
+  nlohmann::ordered_json json =
+      begin_json_result("routing_synth", context, {hash.value(), {}, "model", {file}});
   json["output"] = output;
   json["trace_hash"] = fmt::format("{:016x}", hash_of(trace));
   json["config"] = std::move(config);
   return write_json_result(json, context);
 }
 
-Result<ExitCode> run_synth(const SynthOptions& options, const CommandContext& context) {
+Result<ExitCode> run_synth(SynthOptions options, const CommandContext& context) {
   const std::string& out = options.out_path;
+  GOODPUT_TRY(const config::Library library, config_library(context));
+  GOODPUT_TRY(options.config_path, config_file(options.config_path, kRoutingModelFiles, library, context));
   GOODPUT_TRY(const RoutingFormat format, output_format(options));
   GOODPUT_TRY_STATUS(
       check_file_roles({options.config_path}, {{"--out", out}, {"--json", context.options.json_path}}));
@@ -155,7 +159,8 @@ Result<ExitCode> run_synth(const SynthOptions& options, const CommandContext& co
   // The trace gets its name when everything was written.
   const auto write = [&](const std::string& file) -> Status {
     GOODPUT_TRY_STATUS(format.write(trace, file, out));
-    return write_synth_json(model, trace, {{"path", out}, {"format", format.name}}, context);
+    return write_synth_json(options.config_path, model, trace, {{"path", out}, {"format", format.name}},
+                            context);
   };
   GOODPUT_TRY_STATUS(out == "-" ? write(std::string(kStdoutPath)) : write_file_atomically(out, write));
   if (out != "-") {

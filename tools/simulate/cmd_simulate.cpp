@@ -15,6 +15,7 @@
 #include "models/scenario/simulation.h"
 #include "sim/base/text.h"
 #include "tools/cli/command.h"
+#include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/progress_bar.h"
@@ -83,7 +84,7 @@ class SimulateCommand final : public Command {
 
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY_STATUS(check_options());
-    GOODPUT_TRY(const Scenario scenario, read());
+    GOODPUT_TRY(const Scenario scenario, read(context));
     GOODPUT_TRY(const ScenarioInputs inputs, read_scenario_inputs(scenario, context.options.seed));
     GOODPUT_TRY_STATUS(check_outputs(scenario, inputs, context));
     for (const std::string& note : inputs.notes()) context.note(note);
@@ -106,9 +107,13 @@ class SimulateCommand final : public Command {
   }
 
   // The scenario as the options have it.
-  [[nodiscard]] Result<Scenario> read() const {
+  [[nodiscard]] Result<Scenario> read(const CommandContext& context) const {
     GOODPUT_TRY(const std::vector<ScenarioChange> changes, parse_changes(changes_));
-    GOODPUT_TRY(Scenario scenario, read_scenario(scenario_path_, changes));
+    GOODPUT_TRY(const config::Library library, config_library(context));
+    GOODPUT_TRY(const std::string file, config_file(scenario_path_, kScenarioFiles, library, context));
+    GOODPUT_TRY(Scenario scenario, read_scenario(file, changes, library));
+    note_shadowed(scenario.sources, context);
+    note_shadowed(scenario.plan.sources, context);
     GOODPUT_TRY_STATUS(select_policies(policies_, scenario));
     if (!trials_) return scenario;
     if (*trials_ < 1 || *trials_ > kMostTrials)
@@ -120,8 +125,8 @@ class SimulateCommand final : public Command {
   // No output may be a file that anything was read from.
   [[nodiscard]] Status check_outputs(const Scenario& scenario, const ScenarioInputs& inputs,
                                      const CommandContext& context) const {
-    GOODPUT_TRY(std::vector<std::string> files, plan_files(scenario.plan));
-    files.insert(files.end(), scenario.files.begin(), scenario.files.end());
+    GOODPUT_TRY(const std::vector<config::Source> sources, scenario_sources(scenario));
+    std::vector<std::string> files = files_of(sources);
     for (const ScenarioFile& file : inputs.files) files.push_back(file.used);
     return check_file_roles(files, {{"--json", context.options.json_path},
                                     {"--timeline", timeline_path_},

@@ -50,6 +50,16 @@ Result<JobRouting> select(const Scenario& scenario, const RoutingTrace& trace) {
   return routing;
 }
 
+// Empty: the scenario names none.
+Result<std::string> routing_model_file(const Scenario& scenario) {
+  const std::string& model = scenario.routing->model;
+  if (!config::is_name(model)) return model;
+  const Result<config::Source> found =
+      config::find_from(scenario.file, scenario.plan.library, kRoutingModelFiles, model);
+  if (!found) return at_routing(scenario, "/model", found.error().what);
+  return found->file;
+}
+
 // With as many layers and experts as the job has, at least.
 Result<RoutingTrace> synthesized(const std::string& path, const ModelShape& job, std::uint64_t seed) {
   GOODPUT_TRY(RoutingModel model, config::read<RoutingModel>(path));
@@ -95,7 +105,8 @@ Result<ScenarioRouting> read_scenario_routing(const Scenario& scenario, std::uin
     return ScenarioRouting{std::move(routing)};
   }
   const char* const key = source.file.empty() ? "/routing/model" : "/routing/file";
-  GOODPUT_TRY(ScenarioFile file, choose_file(scenario.file, key, source.file, source.model));
+  GOODPUT_TRY(const std::string statistics, routing_model_file(scenario));
+  GOODPUT_TRY(ScenarioFile file, choose_file(scenario.file, key, source.file, statistics));
   const bool is_recorded = !source.file.empty() && !file.is_fallback();
   GOODPUT_TRY(const RoutingTrace trace,
               is_recorded ? read_routing_trace(file.used) : synthesized(file.used, model, seed));

@@ -18,6 +18,9 @@ struct SimulateReport {
   const Simulation& simulation;
 };
 
+// All config files that a scenario rests on: its own, those it and its plan name.
+Result<std::vector<config::Source>> scenario_sources(const Scenario& scenario);
+
 // The scenario with all options of its policies filled in.
 Result<Scenario> resolved(Scenario scenario);
 

@@ -11,6 +11,7 @@
 #include "models/cost/cost_models.h"
 #include "models/synth/synthetic_trace.h"
 #include "tools/cli/command.h"
+#include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/plan/plan_provenance.h"
@@ -66,7 +67,8 @@ class SynthCommand final : public Command {
 
   // No output may be a file that the trace is made from.
   [[nodiscard]] Status check_outputs(const TrainingPlan& plan, const CommandContext& context) const {
-    GOODPUT_TRY(std::vector<std::string> inputs, plan_files(plan));
+    GOODPUT_TRY(const std::vector<config::Source> sources, plan_sources(plan));
+    std::vector<std::string> inputs = files_of(sources);
     inputs.push_back(stragglers_path_);
     return check_file_roles(inputs, {{"--out", out_path_},
                                      {"--truth", truth_path_},
@@ -76,7 +78,10 @@ class SynthCommand final : public Command {
 
   // With the stragglers and settings that the options say.
   [[nodiscard]] Result<SynthPlan> read_plan(const CommandContext& context) const {
-    GOODPUT_TRY(SynthPlan read, read_synth_plan(plan_path_));
+    GOODPUT_TRY(const config::Library library, config_library(context));
+    GOODPUT_TRY(const std::string file, config_file(plan_path_, kPlanFiles, library, context));
+    GOODPUT_TRY(SynthPlan read, read_synth_plan(file, library));
+    note_shadowed(read.plan.sources, context);
     if (!stragglers_path_.empty()) {
       GOODPUT_TRY(read.synth, config::read<SynthSettings>(stragglers_path_));
     }
