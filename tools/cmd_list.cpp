@@ -71,12 +71,13 @@ std::vector<ListKind> list_kinds() {
 class ListCommand final : public Command {
  public:
   void configure(Options& options) override {
-    options
-        .add("what", what_, "WHAT", fmt::format("What to list: {}", fmt::join(names_of(list_kinds()), ", ")))
-        .required();
+    const std::vector<ListKind> kinds = list_kinds();
+    options.add("what", what_, "WHAT", fmt::format("What to list: {}", fmt::join(names_of(kinds), ", ")))
+        .one_of(names_of(kinds));
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
+    if (what_.empty()) return show_help(context);
     const std::vector<ListKind> kinds = list_kinds();
     GOODPUT_TRY(const ListKind kind, find_named<ListKind>(kinds, "kind of thing to list", what_));
     GOODPUT_TRY(const Listing listing, kind.list(context));
@@ -97,6 +98,15 @@ class ListCommand final : public Command {
   }
 
  private:
+  static Result<ExitCode> show_help(const CommandContext& context) {
+    if (!context.options.json_path.empty())
+      return Error{"--json wants something to list: see goodput list", {}};
+    for (const CommandHelp& command : context.program().commands) {
+      if (command.word() == "list") context.print(help_text(command, context.terminal.width));
+    }
+    return ExitCode::kOk;
+  }
+
   std::string what_;
 };
 

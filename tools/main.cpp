@@ -24,9 +24,10 @@ std::string_view environment(const char* name) {
 // https://no-color.org: a non-empty NO_COLOR turns colours off.
 goodput::Terminal this_terminal() {
   goodput::Terminal terminal;
-  terminal.shows_progress = isatty(STDERR_FILENO) != 0;
+  const bool is_dumb = environment("TERM") == "dumb";
+  terminal.shows_progress = isatty(STDERR_FILENO) != 0 && !is_dumb;
   if (isatty(STDOUT_FILENO) == 0) return terminal;
-  terminal.colour = environment("NO_COLOR").empty();
+  terminal.colour = environment("NO_COLOR").empty() && !is_dumb;
   const std::string_view depth = environment("COLORTERM");
   terminal.true_colour = depth == "truecolor" || depth == "24bit";
   winsize size{};

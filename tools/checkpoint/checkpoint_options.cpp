@@ -61,6 +61,7 @@ void CheckpointRunOptions::configure(Options& options) {
   options
       .add("--save", save_, "MODE",
            "\"sync\": training waits for storage; \"async\" (default): saving runs beside it")
+      .one_of(kSaveModeNames)
       .in_group(group);
   options
       .add_flag("--dynamic-k", dynamic_k_,

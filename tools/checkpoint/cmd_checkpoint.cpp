@@ -50,17 +50,22 @@ std::uint64_t hash_of(const CheckpointReport& report, const CheckpointRunOptions
 class CheckpointCommand final : public Command {
  public:
   void configure(Options& options) override {
-    options.add("model", model_path_, "MODEL.json", "A model (configs/models)").required();
+    options.add("model", model_path_, "MODEL", "A model: a name that goodput list models prints, or a file")
+        .listed("models")
+        .required();
     options.add("--pec-k", pec_k_, "K", "Experts of every MoE layer that a checkpoint saves (default: all)");
     options.add("--snapshot-k", snapshot_k_, "K",
                 "Experts that it copies to CPU memory, of which --pec-k go to storage (default: as many)");
-    options.add("--selection", selection_, "NAME",
-                "Which: \"sequential\" (default), in turn; \"load-aware\", those with most unsaved tokens");
+    options
+        .add("--selection", selection_, "NAME",
+             "Which: \"sequential\" (default), in turn; \"load-aware\", those with most unsaved tokens")
+        .one_of(kExpertSelectionNames);
     options.add("--ranks", ranks_, "R", "Ranks that share the experts (default: one an expert)");
-    options.add(
-        "--sharding", sharding_, "NAME",
-        "Who writes all else: \"none\" (default), every rank; \"edps\", dealt out once; \"adps\", for "
-        "every checkpoint, around its experts");
+    options
+        .add("--sharding", sharding_, "NAME",
+             "Who writes all else: \"none\" (default), every rank; \"edps\", dealt out once; \"adps\", for "
+             "every checkpoint, around its experts")
+        .one_of(kShardingNames);
     options.add("--bytes-per-param", bytes_per_parameter_, "B",
                 "12 (default): fp32 weights and Adam; 14: with fp16 weights beside");
     options_.configure(options);
@@ -183,8 +188,8 @@ CommandInfo command_checkpoint() {
       .name = "checkpoint",
       .summary = "how large a model's checkpoints are, whole, partial and sharded, and what they cost a run",
       .example =
-          "goodput checkpoint configs/models/gpt2-moe-small.json --pec-k 1 --sharding adps\n"
-          "  goodput checkpoint configs/models/gpt-s.json --bytes-per-param 14 --pec-k 2 --interval 50 "
+          "goodput checkpoint gpt2-moe-small --pec-k 1 --sharding adps\n"
+          "goodput checkpoint gpt-s --bytes-per-param 14 --pec-k 2 --interval 50 "
           "--faults 1200,3400:5",
       .make = make_command<CheckpointCommand>};
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "tools/cli/command_help.h"
 #include "tools/cli/options.h"
 
 namespace goodput {
@@ -23,6 +25,18 @@ enum class ExitCode : int {
   kOurBug = 2,
   kRegression = 3,    // a check ran and found one
   kInterrupted = 130  // by SIGINT, SIGTERM or SIGHUP
+};
+
+struct ExitCodeMeaning {
+  ExitCode code;
+  std::string_view meaning;
+};
+inline constexpr ExitCodeMeaning kExitCodes[] = {
+    {ExitCode::kOk, "All is well."},
+    {ExitCode::kBadInput, "Bad input: one line on stderr says what is wrong, where, and how to mend it."},
+    {ExitCode::kOurBug, "A bug of goodput: please report it."},
+    {ExitCode::kRegression, "A check ran and found a regression."},
+    {ExitCode::kInterrupted, "Interrupted by SIGINT, SIGTERM or SIGHUP; no half-written file is left."},
 };
 
 // Options that every command has.
@@ -52,7 +66,8 @@ struct CommandContext {
   std::ostream& out;  // stdout: results
   std::ostream& err;  // stderr: messages
   Terminal terminal = {};
-  std::string config_folders = {};  // GOODPUT_CONFIGS: more of them, separated by colons
+  std::string config_folders = {};            // GOODPUT_CONFIGS: more of them, separated by colons
+  std::function<CommandHelp()> program = {};  // what the whole command line can say
 
   // Results for people: to `out`, unless quiet or JSON has taken stdout.
   void print(std::string_view text) const;
@@ -77,7 +92,7 @@ class Command {
 struct CommandInfo {
   std::string_view name;
   std::string_view summary;  // one line for `goodput --help`
-  std::string_view example;  // shown below the options by `goodput NAME --help`
+  std::string_view example;  // command lines, shown below the options by `goodput NAME --help`
   std::unique_ptr<Command> (*make)();
 };
 

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <thread>
 
 #include "goodput_revision.h"
 #include "sim/base/text.h"
+#include "tools/cli/describe_command.h"
+#include "tools/cli/standard_input.h"
 
 namespace goodput {
 namespace {
@@ -44,45 +47,40 @@ void refuse_empty_values(CLI::App& app) {
     refuse_empty_values(*subcommand);
 }
 
-void add_global_options(CLI::App& app, GlobalOptions& options) {
+void add_global_options(CLI::App& app, DeclaredOptions& declared, GlobalOptions& options) {
   const std::string group = "Global options";
-  app.add_option("--json", options.json_path,
-                 "Write the result as JSON; - for stdout, then nothing else goes there")
-      ->option_text("FILE")
-      ->group(group);
-  app.add_flag("--quiet", options.quiet, "No text for people; errors remain")->group(group);
-  app.add_option("--seed", options.seed, "Seed of everything random (default 0)")
-      ->check(is_seed)
-      ->check(CLI::NonNegativeNumber)
-      ->option_text("N")
-      ->group(group);
-  app.add_option("--jobs", options.jobs, "Threads to use (default: one a core); no result depends on it")
-      ->check(is_number_of_jobs)
-      ->option_text("N")
-      ->group(group);
-  app.add_option("--configs", options.configs,
-                 "Look here first for what goes by a name: a folder with models, clusters, plans, ... in it; "
-                 "then in GOODPUT_CONFIGS, then in the shipped one; repeated: in turn")
-      ->option_text("DIR")
-      ->allow_extra_args(false)
-      ->group(group);
+  Options add(app, declared);
+  add.add("--json", options.json_path, "FILE",
+          "Write the result as JSON; - for stdout, then nothing else goes there")
+      .output()
+      .in_group(group);
+  add.add_flag("--quiet", options.quiet, "No text for people; errors remain").in_group(group);
+  add.add("--seed", options.seed, "N", "Seed of everything random (default 0)")
+      .check(is_seed)
+      .in_group(group);
+  add.add("--jobs", options.jobs, "N", "Threads to use (default: one a core); no result depends on it")
+      .check(is_number_of_jobs)
+      .in_group(group);
+  add.add("--configs", options.configs, "DIR",
+          "Look here first for models, clusters, plans, ... by name, then in GOODPUT_CONFIGS, then in what "
+          "came "
+          "with goodput; repeated: in turn")
+      .folder()
+      .one_value_each()
+      .in_group(group);
 }
 
 // The global options belong to what is run: the sub-commands of `app` when it has any, else `app`.
-void add_global_options_to_leaves(CLI::App& app, GlobalOptions& options) {
+void add_global_options_to_leaves(CLI::App& app, DeclaredOptions& declared, GlobalOptions& options) {
   const std::vector<CLI::App*> subcommands = app.get_subcommands([](CLI::App*) { return true; });
-  for (CLI::App* subcommand : subcommands) add_global_options_to_leaves(*subcommand, options);
-  if (subcommands.empty()) add_global_options(app, options);
+  for (CLI::App* subcommand : subcommands) add_global_options_to_leaves(*subcommand, declared, options);
+  if (subcommands.empty()) add_global_options(app, declared, options);
 }
 
 // The innermost command that the command line names.
 const CLI::App& innermost(const CLI::App& app) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
   return parsed.empty() ? app : innermost(*parsed.front());
-}
-
-std::string full_name(const CLI::App& app) {
-  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
 }
 
 std::string suggest(std::string_view name, const std::vector<std::string>& candidates) {
@@ -126,22 +124,25 @@ std::string explain(const CLI::ParseError& error, const CLI::App& root) {
 }
 
 struct CommandLine {
-  CLI::App app{"What stragglers and failures cost a large training job", "goodput"};
+  CLI::App app{"what stragglers and failures cost a large training job", "goodput"};
   GlobalOptions options;
+  DeclaredOptions declared;
   std::vector<std::unique_ptr<Command>> commands;  // one a CommandInfo
 };
 
 void declare_commands(CommandLine& line, std::span<const CommandInfo> infos) {
-  line.app.set_version_flag("--version", fmt::format("goodput {} ({})", GOODPUT_VERSION, GOODPUT_REVISION));
+  line.app.set_help_flag("-h,--help", "Show this help");
+  line.app.set_version_flag("-V,--version", fmt::format("goodput {} ({})", GOODPUT_VERSION, GOODPUT_REVISION),
+                            "Show version and revision");
   line.app.require_subcommand(1);
-  add_global_options(line.app, line.options);  // before the command too
+  add_global_options(line.app, line.declared, line.options);  // before the command too
   for (const CommandInfo& info : infos) {
     CLI::App* app = line.app.add_subcommand(std::string(info.name), std::string(info.summary));
-    app->footer(fmt::format("Example:\n  {}\n", info.example));
+    app->footer(std::string(info.example));
     line.commands.push_back(info.make());
-    Options options(*app);
+    Options options(*app, line.declared);
     line.commands.back()->configure(options);
-    add_global_options_to_leaves(*app, line.options);
+    add_global_options_to_leaves(*app, line.declared, line.options);
   }
   refuse_empty_values(line.app);
 }
@@ -165,6 +166,36 @@ int default_jobs() {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
+// Nothing but the name of a command that has commands.
+bool is_bare_group(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const std::string name = full_name(app);
+  const auto words = static_cast<std::size_t>(std::count(name.begin(), name.end(), ' '));
+  return arguments.size() == words && !app.get_subcommands([](const CLI::App*) { return true; }).empty();
+}
+
+// Parses; a code: all is said and done.
+std::optional<ExitCode> parse(CommandLine& line, const std::vector<std::string>& arguments,
+                              const CommandContext& context) {
+  const auto show_help = [&] {
+    context.out << help_text(describe_command(innermost(line.app), line.declared), context.terminal.width);
+    return ExitCode::kOk;
+  };
+  try {
+    line.app.parse(
+        std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes the last first
+  } catch (const CLI::CallForVersion& version) {
+    context.out << version.what() << '\n';
+    return ExitCode::kOk;
+  } catch (const CLI::CallForHelp&) {
+    return show_help();
+  } catch (const CLI::ParseError& error) {
+    if (is_bare_group(innermost(line.app), arguments)) return show_help();
+    context.err << "error: " << on_one_line(explain(error, line.app)) << '\n';
+    return ExitCode::kBadInput;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vector<std::string>& arguments,
@@ -173,21 +204,13 @@ ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vect
   CommandLine line;
   line.options.jobs = default_jobs();
   declare_commands(line, commands);
-  try {
-    line.app.parse(
-        std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes the last first
-  } catch (const CLI::CallForVersion& version) {
-    out << version.what() << '\n';
-    return ExitCode::kOk;
-  } catch (const CLI::CallForHelp&) {
-    out << line.app.help();
-    return ExitCode::kOk;
-  } catch (const CLI::ParseError& error) {
-    err << "error: " << on_one_line(explain(error, line.app)) << '\n';
-    return ExitCode::kBadInput;
-  }
-  Result<ExitCode> code =
-      chosen_command(line).run(CommandContext{line.options, out, err, terminal, std::string(config_folders)});
+  CommandContext context{{}, out, err, terminal, std::string(config_folders), [&line] {
+                           return describe_command(line.app, line.declared);
+                         }};
+  if (const auto done = parse(line, arguments, context)) return *done;
+  context.options = line.options;
+  const Status has_stdin = take_stdin(line.declared);
+  Result<ExitCode> code = has_stdin ? chosen_command(line).run(context) : has_stdin.error();
   if (code && !out.flush()) code = Error{"cannot write to stdout"};
   if (code) return *code;
   err << "error: " << on_one_line(code.error().message(flag_of)) << '\n';

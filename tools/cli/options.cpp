@@ -3,27 +3,63 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <type_traits>
 
 namespace goodput {
 
 Option& Option::required() {
-  option_->required();
+  declared_->option->required();
   return *this;
 }
 
 Option& Option::one_value_each() {
-  option_->allow_extra_args(false);
+  declared_->option->allow_extra_args(false);
   return *this;
 }
 
 Option& Option::at_least(int values) {
-  option_->expected(values, CLI::detail::expected_max_vector_size);
+  declared_->option->expected(values, CLI::detail::expected_max_vector_size);
   return *this;
 }
 
 Option& Option::in_group(const std::string& name) {
-  option_->group(name);
+  declared_->option->group(name);
+  return *this;
+}
+
+Option& Option::check(std::string (*problem)(const std::string&)) {
+  declared_->option->check(problem);
+  return *this;
+}
+
+Option& Option::input() {
+  declared_->is_input = true;
+  return output();
+}
+
+Option& Option::inputs_but_last() {
+  declared_->is_last_output = true;
+  return input();
+}
+
+Option& Option::output() {
+  declared_->kind = {ValueKind::Of::kFile, {}, {}};
+  return *this;
+}
+
+Option& Option::folder() {
+  declared_->kind = {ValueKind::Of::kFolder, {}, {}};
+  return *this;
+}
+
+Option& Option::one_of(std::span<const std::string_view> names) {
+  declared_->kind = {ValueKind::Of::kChoice, {names.begin(), names.end()}, {}};
+  return *this;
+}
+
+Option& Option::listed(std::string_view what) {
+  declared_->is_input = true;
+  declared_->kind = {ValueKind::Of::kListed, {}, std::string(what)};
   return *this;
 }
 
@@ -31,14 +67,20 @@ template <typename T>
 Option Options::add(const std::string& name, T& value, const std::string& value_name,
                     const std::string& help) {
   CLI::Option* option = app_->add_option(name, value, help);
-  option->option_text(value_name);
-  return Option(*option);
+  DeclaredOption& declared = declared_->emplace_back();
+  declared.option = option;
+  declared.value_name = value_name;
+  if constexpr (std::is_same_v<T, std::string>) declared.text = &value;
+  if constexpr (std::is_same_v<T, std::vector<std::string>>) declared.texts = &value;
+  return Option(declared);
 }
 
 template Option Options::add(const std::string&, std::string&, const std::string&, const std::string&);
 template Option Options::add(const std::string&, std::vector<std::string>&, const std::string&,
                              const std::string&);
 template Option Options::add(const std::string&, std::int64_t&, const std::string&, const std::string&);
+template Option Options::add(const std::string&, std::uint64_t&, const std::string&, const std::string&);
+template Option Options::add(const std::string&, int&, const std::string&, const std::string&);
 template Option Options::add(const std::string&, double&, const std::string&, const std::string&);
 template Option Options::add(const std::string&, std::optional<std::int64_t>&, const std::string&,
                              const std::string&);
@@ -46,12 +88,14 @@ template Option Options::add(const std::string&, std::optional<double>&, const s
                              const std::string&);
 
 Option Options::add_flag(const std::string& name, bool& value, const std::string& help) {
-  return Option(*app_->add_flag(name, value, help));
+  DeclaredOption& declared = declared_->emplace_back();
+  declared.option = app_->add_flag(name, value, help);
+  return Option(declared);
 }
 
 Options Options::add_subcommand(const std::string& name, const std::string& summary) {
   app_->require_subcommand(1);
-  return Options(*app_->add_subcommand(name, summary));
+  return {*app_->add_subcommand(name, summary), *declared_};
 }
 
 bool Options::are_chosen() const {

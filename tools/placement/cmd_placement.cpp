@@ -44,8 +44,10 @@ class PlacementCommand final : public Command {
                 "Experts of a layer; alike, unless --loads or --replicas is given");
     options.add("--gpus-per-node", options_.gpus_per_node, "G",
                 "GPUs that share the slots of a node (default 1)");
-    options.add("--loads", options_.loads, "FILE|LIST",
-                "Tokens of each expert: a list such as 400,300,20 or a routing trace (CSV, SmartMoE logs)");
+    options
+        .add("--loads", options_.loads, "FILE|LIST",
+             "Tokens of each expert: a list such as 400,300,20 or a routing trace (CSV, SmartMoE logs)")
+        .input();
     options.add(
         "--iteration", options_.iteration, "I",
         "Of a routing trace: what was recorded at this iteration or last before it (default: the end)");
@@ -57,10 +59,14 @@ class PlacementCommand final : public Command {
                 "Replicas of each expert, instead of loads and an allocation");
     options.add("--min-replicas", options_.min_replicas, "F",
                 "Replicas that every expert gets (default 2; lowered where they do not fit)");
-    options.add("--allocation", options_.allocation, "NAME",
-                "How many replicas: balanced (default), eq1 (Lazarus) or eplb (DeepSeek)");
-    options.add("--plan", options_.plan, "NAME",
-                "Where they go: best (default), mro (Lazarus), spread, compact or eplb (DeepSeek)");
+    options
+        .add("--allocation", options_.allocation, "NAME",
+             "How many replicas: balanced (default), eq1 (Lazarus) or eplb (DeepSeek)")
+        .one_of(kAllocationNames);
+    options
+        .add("--plan", options_.plan, "NAME",
+             "Where they go: best (default), mro (Lazarus), spread, compact or eplb (DeepSeek)")
+        .one_of(kPlacementRuleNames);
     options.add("--failures", options_.failures, "LIST", "How many nodes fail at once (default 1-6)");
   }
 
@@ -95,7 +101,7 @@ CommandInfo command_placement() {
           .summary = "where the experts of an MoE model go, and how many lost nodes that survives",
           .example =
               "goodput placement --nodes 10 --slots 6 --loads 400,300,120,90,50,40,30,20\n"
-              "  goodput placement --nodes 10 --slots 6 --loads routing.csv.gz --iteration 201 --layers 0-11 "
+              "goodput placement --nodes 10 --slots 6 --loads routing.csv.gz --iteration 201 --layers 0-11 "
               "--top 16",
           .make = make_command<PlacementCommand>};
 }

@@ -26,25 +26,33 @@
 namespace goodput {
 namespace {
 
+constexpr std::string_view kGranularityNames[] = {"layers", "ops"};
+
 Result<Granularity> find_granularity(const std::string& name) {
-  if (name == "layers") return Granularity::kLayers;
-  if (name == "ops") return Granularity::kOps;
+  if (name == kGranularityNames[0]) return Granularity::kLayers;
+  if (name == kGranularityNames[1]) return Granularity::kOps;
   return Error{fmt::format("--granularity is {}, want \"layers\" or \"ops\"", in_quotes(name))};
 }
 
 class PlanStepCommand final : public Command {
  public:
   void configure(Options& options) override {
-    options.add("plan", plan_path_, "PLAN.json", "A plan: model, parallelism and cluster (configs/plans)")
+    options.add("plan", plan_path_, "PLAN", "A plan: a name that goodput list plans prints, or a file")
+        .listed("plans")
         .required();
-    options.add("--batch", batch_path_, "ROWS.csv",
-                "Predict every row of a CSV of sizes and parallelism; prints it with predicted_ms appended");
-    options.add("--granularity", granularity_, "NAME",
-                "Look at passes layer by layer (\"layers\", default) or as a whole (\"ops\")");
+    options
+        .add("--batch", batch_path_, "ROWS.csv",
+             "Predict every row of a CSV of sizes and parallelism; prints it with predicted_ms appended")
+        .input();
+    options
+        .add("--granularity", granularity_, "NAME",
+             "Look at passes layer by layer (\"layers\", default) or as a whole (\"ops\")")
+        .one_of(kGranularityNames);
     options.add_flag("--contention", contention_,
                      "Also run the step event by event, with transfers at the same time sharing NICs");
-    options.add("--timeline", timeline_path_, "FILE.json.gz",
-                "Write the step as a Chrome trace, for Perfetto");
+    options
+        .add("--timeline", timeline_path_, "FILE.json.gz", "Write the step as a Chrome trace, for Perfetto")
+        .output();
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
@@ -138,8 +146,8 @@ CommandInfo command_plan_step() {
   return {.name = "plan-step",
           .summary = "what one training step of a plan takes, and where the time goes",
           .example =
-              "goodput plan-step configs/plans/gpt3-175b-1024-a100.json\n"
-              "  goodput plan-step configs/plans/megatron_a100.json --batch rows.csv > predicted.csv",
+              "goodput plan-step gpt3-175b-1024-a100\n"
+              "goodput plan-step megatron_a100 --batch rows.csv > predicted.csv",
           .make = make_command<PlanStepCommand>};
 }
 

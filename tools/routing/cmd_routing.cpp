@@ -177,6 +177,7 @@ class RoutingCommand final : public Command {
         options.add_subcommand("info", "How unevenly experts are loaded, and how fast that changes");
     info_options_
         ->add("files", info_.paths, "FILE...", "Routing traces, together one (see goodput list formats)")
+        .input()
         .required();
     info_options_->add("--layers", info_.layers, "LIST", "These layers only, for example 0-11");
     info_options_->add("--iteration", info_.iteration, "I",
@@ -193,13 +194,16 @@ class RoutingCommand final : public Command {
  private:
   void configure_synth(Options& options) {
     options
-        .add("config", synth_.config_path, "CONFIG.json",
-             "Statistics, such as configs/routing/smartmoe-like.json")
+        .add("config", synth_.config_path, "MODEL",
+             "Its statistics: a name that goodput list routing-models prints, or a file")
+        .listed("routing-models")
         .required();
     options
         .add("--out", synth_.out_path, "FILE", "The trace; format from its extension (-: stdout, wide_csv)")
+        .output()
         .required();
-    options.add("--to", synth_.to, "NAME", "Format of the trace (see goodput list formats)");
+    options.add("--to", synth_.to, "NAME", "Format of the trace (see goodput list formats)")
+        .one_of(names_of(routing_formats()));
     options.add("--iterations", synth_.iterations, "N", "Recorded iterations (default: the config's)");
     options.add("--interval", synth_.interval, "N", "Iterations from one recorded to the next");
     options.add("--layers", synth_.layers, "N", "MoE layers");
@@ -219,7 +223,7 @@ CommandInfo command_routing() {
       .summary = "how unevenly a router loads its experts, and how fast that changes; traces with such loads",
       .example =
           "goodput routing info loads.csv.gz --layers 0-11 --top 8 --iteration 201\n"
-          "  goodput routing synth configs/routing/smartmoe-like.json --out loads.csv.gz --seed 1",
+          "goodput routing synth smartmoe-like --out loads.csv.gz --seed 1",
       .make = make_command<RoutingCommand>};
 }
 

@@ -65,8 +65,10 @@ class SimulateCommand final : public Command {
  public:
   void configure(Options& options) override {
     options
-        .add("scenario", scenario_path_, "SCENARIO.json",
-             "A scenario: a job, its nodes and what happens to them, policies (configs/scenarios)")
+        .add("scenario", scenario_path_, "SCENARIO",
+             "A job, its nodes and what happens to them, policies: a name that goodput list scenarios "
+             "prints, or a file")
+        .listed("scenarios")
         .required();
     options.add("--policy", policies_, "NAME", "Run this policy of the scenario; repeated: all of these")
         .one_value_each();
@@ -76,10 +78,14 @@ class SimulateCommand final : public Command {
         .add("--set", changes_, "POINTER=VALUE",
              "Change a value of the scenario, for example /failures/every_s=600; repeated: in turn")
         .one_value_each();
-    options.add("--timeline", timeline_path_, "FILE.json.gz",
-                "Write the first trial of every policy as a Chrome trace, for Perfetto");
-    options.add("--throughput", throughput_path_, "FILE.csv|svg",
-                "Write the samples trained over time, of the first trial: a table or a chart");
+    options
+        .add("--timeline", timeline_path_, "FILE.json.gz",
+             "Write the first trial of every policy as a Chrome trace, for Perfetto")
+        .output();
+    options
+        .add("--throughput", throughput_path_, "FILE.csv|svg",
+             "Write the samples trained over time, of the first trial: a table or a chart")
+        .output();
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
@@ -185,8 +191,8 @@ CommandInfo command_simulate() {
   return {.name = "simulate",
           .summary = "how far a job gets while nodes fail, by recovery policy, and where its time goes",
           .example =
-              "goodput simulate configs/scenarios/controlled-5min-gpt-s.json\n"
-              "  goodput simulate configs/scenarios/spot-p3-gpt-l.json --policy lazarus --trials 100 --set "
+              "goodput simulate controlled-5min-gpt-s\n"
+              "goodput simulate spot-p3-gpt-l --policy lazarus --trials 100 --set "
               "/failures/to_s=2400",
           .make = make_command<SimulateCommand>};
 }

@@ -10,6 +10,7 @@
 
 #include "models/cost/cost_models.h"
 #include "models/synth/synthetic_trace.h"
+#include "sim/base/registry.h"
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
@@ -25,14 +26,21 @@ class SynthCommand final : public Command {
  public:
   void configure(Options& options) override {
     options
-        .add("plan", plan_path_, "PLAN.json", "A plan (configs/plans); may have \"stragglers\" and \"trace\"")
+        .add("plan", plan_path_, "PLAN",
+             "A plan: a name that goodput list plans prints, or a file, which may have \"stragglers\" and "
+             "\"trace\"")
+        .listed("plans")
         .required();
-    options.add("--out", out_path_, "TRACE", "The trace; format from its extension").required();
-    options.add("--to", format_, "NAME", "Format of the trace (see goodput list formats)");
-    options.add("--truth", truth_path_, "FILE", "The ground truth as JSON (default: TRACE.truth.json)");
-    options.add("--meta-out", metadata_path_, "FILE", "Job metadata as YAML, for whatif --meta");
-    options.add("--stragglers", stragglers_path_, "FILE.json",
-                "Take \"stragglers\" and \"trace\" from here, not from the plan");
+    options.add("--out", out_path_, "TRACE", "The trace; format from its extension").output().required();
+    options.add("--to", format_, "NAME", "Format of the trace (see goodput list formats)")
+        .one_of(names_of(op_trace_formats()));
+    options.add("--truth", truth_path_, "FILE", "The ground truth as JSON (default: TRACE.truth.json)")
+        .output();
+    options.add("--meta-out", metadata_path_, "FILE", "Job metadata as YAML, for whatif --meta").output();
+    options
+        .add("--stragglers", stragglers_path_, "FILE.json",
+             "Take \"stragglers\" and \"trace\" from here, not from the plan")
+        .input();
     options.add("--steps", steps_, "N", "Training steps (default: the plan's, or 10)");
   }
 
@@ -145,8 +153,8 @@ CommandInfo command_synth() {
   return {.name = "synth",
           .summary = "a trace of a job that never ran, with known stragglers, and the truth about it",
           .example =
-              "goodput synth plan.json --out trace.parquet --steps 20 --seed 1\n"
-              "  goodput whatif trace.parquet",
+              "goodput synth llama3-70b-h100 --out trace.parquet --steps 20 --seed 1\n"
+              "goodput whatif trace.parquet",
           .make = make_command<SynthCommand>};
 }
 

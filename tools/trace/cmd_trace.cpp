@@ -25,11 +25,21 @@
 namespace goodput {
 namespace {
 
+// Of op traces and of spot traces.
+std::vector<std::string_view> trace_format_names() {
+  std::vector<std::string_view> names = names_of(op_trace_formats());
+  for (const SpotFormat& format : spot_formats()) names.push_back(format.name);
+  return names;
+}
+
 void add_input_options(Options& options, TraceFiles& files) {
-  options.add("--format", files.format, "NAME",
-              "Format of the input (default: from its content; see goodput list formats)");
-  options.add("--meta", files.metadata_path, "FILE",
-              "Job metadata: vpp_size for traces without micro-batch ids");
+  options
+      .add("--format", files.format, "NAME",
+           "Format of the input (default: from its content; see goodput list formats)")
+      .one_of(trace_format_names());
+  options
+      .add("--meta", files.metadata_path, "FILE", "Job metadata: vpp_size for traces without micro-batch ids")
+      .input();
 }
 
 Result<OpTraceReading> read(const TraceFiles& files, const CommandContext& context) {
@@ -116,12 +126,10 @@ nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading
   return json;
 }
 
-// Of op traces and of spot traces. Nothing said is fine.
+// Nothing said is fine.
 Status check_format_name(const std::string& name) {
   if (name.empty()) return Ok{};
-  std::vector<std::string_view> known = names_of(op_trace_formats());
-  for (const SpotFormat& format : spot_formats()) known.push_back(format.name);
-  const Result<std::size_t> found = index_of_name(known, "trace format", name);
+  const Result<std::size_t> found = index_of_name(trace_format_names(), "trace format", name);
   if (!found) return found.error().of_option("format");
   return Ok{};
 }
@@ -174,6 +182,7 @@ class TraceCommand final : public Command {
   void configure(Options& options) override {
     info_options_ = options.add_subcommand("info", "What the files, together one trace, hold");
     info_options_->add("files", info_.paths, "FILE...", "Trace files, one a host; or one spot trace")
+        .input()
         .required();
     add_input_options(*info_options_, info_);
     add_spot_options(*info_options_, info_spot_);
@@ -181,9 +190,11 @@ class TraceCommand final : public Command {
     convert
         .add("files", convert_.files.paths, "IN... OUT",
              "Trace files to read, and the file to write (-: stdout)")
+        .inputs_but_last()
         .required()
         .at_least(2);
-    convert.add("--to", convert_.to, "NAME", "Format of OUT (default: from its extension)");
+    convert.add("--to", convert_.to, "NAME", "Format of OUT (default: from its extension)")
+        .one_of(trace_format_names());
     add_input_options(convert, convert_.files);
     add_spot_options(convert, convert_.spot);
   }
@@ -207,7 +218,7 @@ CommandInfo command_trace() {
           .summary = "what a trace file holds; convert between formats",
           .example =
               "goodput trace info trace.parquet\n"
-              "  goodput trace convert trace.csv.gz trace.parquet",
+              "goodput trace convert trace.csv.gz trace.parquet",
           .make = make_command<TraceCommand>};
 }
 

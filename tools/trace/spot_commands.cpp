@@ -112,11 +112,14 @@ Status write_spot_trace(const SpotTrace& trace, const SpotFormat& format, const 
 }  // namespace
 
 void add_spot_options(Options& options, SpotWords& words) {
-  options.add("--polarity", words.polarity, "NAME",
-              "Spot trace: what its numbers count, available or preempted nodes, where it does not show");
-  options.add(
-      "--meaning", words.meaning, "NAME",
-      "Spot trace: held (nodes a user had) or probe (could have been launched), where it is not said");
+  options
+      .add("--polarity", words.polarity, "NAME",
+           "Spot trace: what its numbers count, available or preempted nodes, where it does not show")
+      .one_of(kSpotPolarityNames);
+  options
+      .add("--meaning", words.meaning, "NAME",
+           "Spot trace: held (nodes a user had) or probe (could have been launched), where it is not said")
+      .one_of(kSpotMeaningNames);
 }
 
 Result<SpotOptions> spot_options(const SpotWords& words) {

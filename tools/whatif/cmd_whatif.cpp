@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/registry.h"
 #include "sim/whatif/whatif.h"
 #include "tools/chart/heatmap.h"
 #include "tools/cli/command.h"
@@ -16,6 +17,7 @@
 #include "tools/trace/load_recording.h"
 #include "tools/whatif/whatif_compat.h"
 #include "tools/whatif/whatif_report.h"
+#include "traces/op/op_trace_format.h"
 #include "traces/timeline/step_timeline.h"
 
 namespace goodput {
@@ -50,11 +52,16 @@ class WhatIfCommand final : public Command {
     options
         .add("trace", load_.files.paths, "TRACE...",
              "Trace files of one job (one a host, or one for all); format from content")
+        .input()
         .required();
-    options.add("--meta", load_.files.metadata_path, "FILE",
-                "Job metadata, YAML or JSON (default: inferred from the rows)");
-    options.add("--format", load_.files.format, "NAME",
-                "Format of the traces (default: from content; see goodput list formats)");
+    options
+        .add("--meta", load_.files.metadata_path, "FILE",
+             "Job metadata, YAML or JSON (default: inferred from the rows)")
+        .input();
+    options
+        .add("--format", load_.files.format, "NAME",
+             "Format of the traces (default: from content; see goodput list formats)")
+        .one_of(names_of(op_trace_formats()));
     options.add("--steps", load_.steps, "LIST", "Analyse these steps only, for example 12,20-23");
     options.add("--decompose-threshold", threshold_, "X",
                 fmt::format("Attribute late launches from this launch slowdown on; --compat-json leaves out "
@@ -69,13 +76,19 @@ class WhatIfCommand final : public Command {
         .add("--keep", keep_, "SELECTOR",
              "Predict the step time with all ops ideal but these; repeated: any of them")
         .one_value_each();
-    options.add("--heatmap", paths_.heatmap, "FILE", "Draw the workers' slowdowns, as .svg or .png");
-    options.add("--timeline", paths_.timeline, "FILE.json.gz",
-                "Write the recorded steps as a Chrome trace, for Perfetto");
-    options.add("--ideal-timeline", paths_.ideal_timeline, "FILE.json.gz",
-                "The same for the steps without stragglers");
-    options.add("--compat-json", paths_.compat_json, "FILE",
-                "Write the result with the reference artifact's keys; - for stdout");
+    options.add("--heatmap", paths_.heatmap, "FILE", "Draw the workers' slowdowns, as .svg or .png").output();
+    options
+        .add("--timeline", paths_.timeline, "FILE.json.gz",
+             "Write the recorded steps as a Chrome trace, for Perfetto")
+        .output();
+    options
+        .add("--ideal-timeline", paths_.ideal_timeline, "FILE.json.gz",
+             "The same for the steps without stragglers")
+        .output();
+    options
+        .add("--compat-json", paths_.compat_json, "FILE",
+             "Write the result with the reference artifact's keys; - for stdout")
+        .output();
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
@@ -150,7 +163,7 @@ CommandInfo command_whatif() {
           .summary = "what stragglers cost a recorded job, and whose fault it is",
           .example =
               "goodput whatif trace.parquet --meta meta.yaml\n"
-              "  goodput whatif host*.csv.gz --fix 'worker=2:3' --heatmap slow.svg --json result.json",
+              "goodput whatif host*.csv.gz --fix 'worker=2:3' --heatmap slow.svg --json result.json",
           .make = make_command<WhatIfCommand>};
 }
 
