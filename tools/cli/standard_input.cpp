@@ -1,5 +1,6 @@
 #include "tools/cli/standard_input.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -75,7 +76,9 @@ Status take_stdin(DeclaredOptions& declared) {
     if (option.is_input) marks += replace_marks(option);
   }
   if (marks > 1) return Error{"- (stdin) is given for two inputs; stdin can be only one", {}};
-  if (marks == 0 || is_whole_file()) return Ok{};
+  if (marks == 0) return Ok{};
+  if (fcntl(STDIN_FILENO, F_GETFD) < 0) return Error{"- (stdin) is given, but stdin is closed", {}};
+  if (is_whole_file()) return Ok{};
   return keep_stdin();
 }
 
