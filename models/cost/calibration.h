@@ -1,5 +1,5 @@
 // What was measured on a machine: goodput.calibration/1, the only thing that passes from the GPU part to the
-// simulator (docs/formats.md).
+// simulator (docs/formats/calibration.md).
 //
 // A number that was not stated is 0, a text empty. Times are GPU times of one op, in microseconds as in the
 // file; sizes of collectives are those of CollectiveCall::bytes.

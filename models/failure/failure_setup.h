@@ -6,8 +6,8 @@
 //   a struct of its options, and beside it the functions that FailureSetupOf names,
 //   a FailureModel (sim/nodes/failure_model.h) that its make_failures() returns,
 //   `FailureModelInfo failure_<name>()`.
-// Scenarios, `goodput list failures` and the table of options in docs/formats.md (which a test compares) then
-// have it. models/failure/exponential.cpp is the shortest.
+// Scenarios, `goodput list failures` and the table of options in docs/formats/scenarios.md (which a test
+// compares) then have it. models/failure/exponential.cpp is the shortest.
 #pragma once
 
 #include <cstdint>

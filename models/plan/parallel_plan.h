@@ -65,7 +65,7 @@ struct ParallelPlan {
 // With within_node applied where the plan's GPUs fit one node.
 [[nodiscard]] ParallelPlan settled(ParallelPlan plan, std::int32_t gpus_per_node);
 
-// The "parallel" object of configs/plans/*.json (docs/formats.md).
+// The "parallel" object of configs/plans/*.json (docs/formats/plans.md).
 [[nodiscard]] config::Fields config_fields(ParallelPlan& plan);
 [[nodiscard]] config::Fields config_fields(WithinNode& settings);
 

@@ -77,7 +77,7 @@ using Straggler = std::variant<SlowWorker, StagePartition, SequenceLengths, GcPa
   return kStragglerKinds[straggler.index()];
 }
 
-// Keys of the straggler's JSON object besides "kind" (docs/formats.md).
+// Keys of the straggler's JSON object besides "kind" (docs/formats/stragglers.md).
 [[nodiscard]] config::Fields config_fields(Straggler& straggler);
 
 // An array of objects, each with a "kind" of kStragglerKinds.

@@ -1,7 +1,7 @@
 // One training step nobody need have run: a model, how it is cut up, the machines, and who prices the ops.
 //
-// configs/plans/*.json (format: docs/formats.md). Strict: unknown keys and values out of range are errors
-// that name file and JSON pointer.
+// configs/plans/*.json (format: docs/formats/plans.md). Strict: unknown keys and values out of range are
+// errors that name file and JSON pointer.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +64,8 @@ struct ClusterConfig {
 };
 Result<ClusterConfig> read_cluster(const std::string& path);
 
-// The fields of the files, for reading, echoing and describing them (docs/formats.md). Of a plan's file the
-// keys of `goodput synth` are checked only (models/plan/synth_plan.h).
+// The fields of the files, for reading, echoing and describing them (docs/formats/plans.md, clusters.md). Of
+// a plan's file the keys of `goodput synth` are checked only (models/plan/synth_plan.h).
 [[nodiscard]] config::Fields config_fields(TrainingPlan& plan);
 [[nodiscard]] config::Fields config_fields(ClusterConfig& config);
 [[nodiscard]] config::Fields config_fields(RooflineParameters& roofline);

@@ -1,7 +1,7 @@
 // An experiment: a job, the nodes it may have and what happens to them, and the policies that compete.
 //
-// configs/scenarios/*.json (format: docs/formats.md). Strict: unknown keys and values out of range are errors
-// that name file and JSON pointer.
+// configs/scenarios/*.json (format: docs/formats/scenarios.md). Strict: unknown keys and values out of range
+// are errors that name file and JSON pointer.
 #pragma once
 
 #include <cstdint>

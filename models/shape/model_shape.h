@@ -82,7 +82,7 @@ struct ModelParameters {
 
 inline constexpr double kMostParameters = 1e16;  // of any model: keeps every count of ours inside 63 bits
 
-// configs/models/*.json (docs/formats.md).
+// configs/models/*.json (docs/formats/models.md).
 [[nodiscard]] config::Fields config_fields(ModelShape& model);
 [[nodiscard]] config::Fields config_fields(LatentAttention& latent);
 [[nodiscard]] config::Fields config_fields(MoeShape& moe);

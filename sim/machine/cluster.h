@@ -57,7 +57,7 @@ struct ClusterSpec {
   [[nodiscard]] double gpus_per_nic() const { return gpus_per_node / nics_per_node; }
 };
 
-// configs/clusters/*.json (docs/formats.md).
+// configs/clusters/*.json (docs/formats/clusters.md).
 [[nodiscard]] config::Fields config_fields(ClusterSpec& cluster);
 [[nodiscard]] config::Fields config_fields(GpuSpec& gpu);
 [[nodiscard]] config::Fields config_fields(StorageSpec& storage);

@@ -27,7 +27,7 @@ struct PlacementReport {
 
 [[nodiscard]] std::string placement_text(const PlacementReport& report);
 
-// Adds the members that docs/formats.md lists.
+// Adds the members that docs/formats/placement.md lists.
 void add_placement_json(const PlacementReport& report, nlohmann::ordered_json& json);
 
 // The busiest layer's; none without loads.

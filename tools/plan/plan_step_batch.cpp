@@ -30,7 +30,7 @@ enum Column : std::uint8_t {  // into kColumns
 };
 struct ColumnInfo {
   std::string_view name;
-  std::int32_t most;  // what a plan may say (docs/formats.md)
+  std::int32_t most;  // what a plan may say (docs/formats/plans.md)
 };
 constexpr std::array<ColumnInfo, 10> kColumns = {{
     {"# GPUs", 1'000'000'000},

@@ -19,7 +19,7 @@ struct PlanStepResult {
 
 [[nodiscard]] std::string plan_step_text(const PlanStepResult& result);
 
-// Adds the members of goodput.plan-step/1 (docs/formats.md).
+// Adds the members of goodput.plan-step/1 (docs/formats/plan-step.md).
 void add_plan_step_json(const PlanStepResult& result, nlohmann::ordered_json& json);
 
 }  // namespace goodput

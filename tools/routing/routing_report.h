@@ -18,7 +18,7 @@ struct RoutingReport {
 
 [[nodiscard]] std::string routing_text(const RoutingReport& report);
 
-// Adds the keys of docs/formats.md, "routing info --json".
+// Adds the keys of docs/formats/routing.md, "routing info --json".
 void add_routing_json(const RoutingReport& report, nlohmann::ordered_json& json);
 
 }  // namespace goodput

@@ -33,7 +33,7 @@ Result<Provenance> simulate_provenance(const SimulateReport& report);
 
 [[nodiscard]] std::string simulate_text(const SimulateReport& report);
 
-// Adds the members of goodput.simulate/1 (docs/formats.md).
+// Adds the members of goodput.simulate/1 (docs/formats/simulate.md).
 void add_simulate_json(const SimulateReport& report, nlohmann::ordered_json& json);
 
 }  // namespace goodput

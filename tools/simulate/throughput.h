@@ -28,7 +28,8 @@ struct ThroughputPoint {
 // A point for every change; the last one is the end.
 [[nodiscard]] std::vector<ThroughputPoint> throughput_of(const RecordedRun& run);
 
-// CSV with a header: t_s,policy,nodes_held,nodes_used,samples,samples_per_s,bucket (docs/formats.md).
+// CSV with a header: t_s,policy,nodes_held,nodes_used,samples,samples_per_s,bucket
+// (docs/formats/simulate.md).
 [[nodiscard]] std::string throughput_csv(std::span<const RecordedRun> runs);
 
 // Samples over time, a line a policy, above the nodes that are held.

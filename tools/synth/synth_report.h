@@ -20,7 +20,7 @@ struct SynthResult {
 
 [[nodiscard]] std::string synth_text(const SynthResult& result);
 
-// Adds the members of goodput.synth-truth/1 (docs/formats.md).
+// Adds the members of goodput.synth-truth/1 (docs/formats/synth-truth.md).
 void add_synth_json(const SynthResult& result, nlohmann::ordered_json& json);
 
 // Job metadata as whatif's --meta reads it.

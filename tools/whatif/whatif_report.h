@@ -41,7 +41,7 @@ struct WhatIfReport {
 // Of the rows and of every option that moves a number.
 [[nodiscard]] std::uint64_t config_hash(const WhatIfReport& report);
 
-// Appends the keys of `goodput.whatif/1` (docs/formats.md).
+// Appends the keys of `goodput.whatif/1` (docs/formats/whatif.md).
 void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json);
 
 // The exact slowdown of every worker.

@@ -1,4 +1,4 @@
-// What README.md and docs/formats.md say of plans and plan-step is what the program does.
+// What README.md and docs/formats say of plans and plan-step is what the program does.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -42,25 +42,24 @@ std::string_view between(std::string_view text, std::string_view begin, std::str
   return text.substr(0, text.find(end));
 }
 
-// `table` must stand there word for word: after a change, paste it in.
-void check_documented(const std::string& table) {
-  CHECK_MESSAGE(page("docs/formats.md").find(table) != std::string::npos, "docs/formats.md wants the table\n",
-                table);
+// `table` must stand in the page word for word: after a change, paste it in.
+void check_documented(const std::string& name, const std::string& table) {
+  CHECK_MESSAGE(page(name).find(table) != std::string::npos, name, " wants the table\n", table);
 }
 
 }  // namespace
 
 TEST_CASE("docs: the fields of models, clusters and plans are those of the readers") {
   ModelShape model;
-  check_documented(config::describe(config_fields(model)));
+  check_documented("docs/formats/models.md", config::describe(config_fields(model)));
   ClusterConfig cluster;
-  check_documented(config::describe(config_fields(cluster)));
+  check_documented("docs/formats/clusters.md", config::describe(config_fields(cluster)));
   SynthPlan plan;
-  check_documented(config::describe(config_fields(plan)));
+  check_documented("docs/formats/plans.md", config::describe(config_fields(plan)));
 }
 
 TEST_CASE("docs: every key of goodput.plan-step/1 is explained") {
-  const std::string text = page("docs/formats.md");
+  const std::string text = page("docs/formats/plan-step.md");
   const std::string_view section = between(text, "## goodput.plan-step/1", "\n## ");
   const json result = json::parse(
       output_of({"plan-step", GOODPUT_CONFIGS "/plans/megatron_a100.json", "--quiet", "--json", "-"}));

@@ -1,4 +1,4 @@
-// What docs/formats.md says of scenarios and simulate is what the program does.
+// What docs/formats says of scenarios and simulate is what the program does.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -28,14 +28,17 @@ namespace {
 
 using nlohmann::json;
 
-std::string formats_page() {
-  std::ifstream file(GOODPUT_CONFIGS "/../docs/formats.md");
+constexpr const char* kScenarios = "docs/formats/scenarios.md";
+constexpr const char* kSimulate = "docs/formats/simulate.md";
+
+std::string page(const std::string& name) {
+  std::ifstream file(GOODPUT_CONFIGS "/../" + name);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// `table` must stand there word for word: after a change, paste it in.
-void check_documented(const std::string& table) {
-  CHECK_MESSAGE(formats_page().find(table) != std::string::npos, "docs/formats.md wants the table\n", table);
+// `table` must stand in the page word for word: after a change, paste it in.
+void check_documented(const std::string& name, const std::string& table) {
+  CHECK_MESSAGE(page(name).find(table) != std::string::npos, name, " wants the table\n", table);
 }
 
 // Policies that an option has one default for.
@@ -105,27 +108,27 @@ std::string policy_options_table() {
 
 TEST_CASE("docs: the fields of scenarios and of every failure model are those of the readers") {
   Scenario scenario;
-  check_documented(config::describe(config_fields(scenario)));
+  check_documented(kScenarios, config::describe(config_fields(scenario)));
   for (const FailureModelInfo& model : failure_models()) {
     const std::unique_ptr<FailureSetup> setup = model.make();
     const std::string table = config::describe(setup->fields());
-    check_documented(fmt::format("`{}`: {}.\n\n{}", model.name, model.summary, table));
+    check_documented(kScenarios, fmt::format("`{}`: {}.\n\n{}", model.name, model.summary, table));
   }
 }
 
 TEST_CASE("docs: the options of every policy are those it reads") {
-  check_documented(policy_options_table());
+  check_documented(kScenarios, policy_options_table());
   for (const PolicyInfo& policy : recovery_policies())
-    check_documented(fmt::format("| `{}` | {} |\n", policy.name, policy.summary));
+    check_documented(kScenarios, fmt::format("| `{}` | {} |\n", policy.name, policy.summary));
 }
 
 TEST_CASE("docs: every kind of time is explained") {
   for (const TimeBucketInfo& bucket : kTimeBuckets)
-    check_documented(fmt::format("| `{}` | {} |\n", bucket.name, bucket.meaning));
+    check_documented(kSimulate, fmt::format("| `{}` | {} |\n", bucket.name, bucket.meaning));
 }
 
 TEST_CASE("docs: every key of goodput.simulate/1 is explained") {
-  const std::string text = formats_page();
+  const std::string text = page(kSimulate);
   const std::size_t begin = text.find("## goodput.simulate/1");
   REQUIRE(begin != std::string::npos);
   const std::string section = text.substr(begin, text.find("\n## ", begin) - begin);
