@@ -110,7 +110,7 @@ std::string unexpected_argument(const CLI::App& app, const std::string& argument
 
 // One line that says what is wrong with the command line. A misspelt word is named before what it left
 // missing.
-std::string explain(const CLI::ParseError& error, const CLI::App& root) {
+std::string explain(const CLI::ParseError& error, const CLI::App& root, const DeclaredOptions& declared) {
   const CLI::App& app = innermost(root);
   const std::vector<std::string> extras = root.remaining(true);
   const auto option =
@@ -119,6 +119,9 @@ std::string explain(const CLI::ParseError& error, const CLI::App& root) {
   if (!extras.empty()) return unexpected_argument(app, extras.front());
   std::string what = error.what();
   if (what == "A subcommand is required") what = "a command is required";
+  for (const DeclaredOption& one : declared) {  // CLI11 calls an argument by a name that nobody sees
+    if (what == one.option->get_name() + " is required") what = one.value_name + " is required";
+  }
   std::replace(what.begin(), what.end(), '\n', ' ');
   return fmt::format("{}: {}; see {} --help", full_name(app), what, full_name(app));
 }
@@ -190,7 +193,7 @@ std::optional<ExitCode> parse(CommandLine& line, const std::vector<std::string>&
     return show_help();
   } catch (const CLI::ParseError& error) {
     if (is_bare_group(innermost(line.app), arguments)) return show_help();
-    context.err << "error: " << on_one_line(explain(error, line.app)) << '\n';
+    context.err << "error: " << on_one_line(explain(error, line.app, line.declared)) << '\n';
     return ExitCode::kBadInput;
   }
   return std::nullopt;

@@ -203,23 +203,22 @@ TEST_CASE("trace convert: errors leave the output as it was") {
 }
 
 TEST_CASE("command line: one line says what is wrong and suggests") {
-  CHECK(error_of({}) == "error: goodput: a command is required; see goodput --help");
+  CHECK(error_of({"--quiet"}) == "error: goodput: a command is required; see goodput --help");
   CHECK(error_of({"trase"}) == "error: goodput: unknown command \"trase\"; did you mean \"trace\"?");
   CHECK(error_of({"zzz"}) == "error: goodput: unknown command \"zzz\"; see goodput --help");
-  CHECK(error_of({"trace"}) == "error: goodput trace: a command is required; see goodput trace --help");
   CHECK(error_of({"trace", "inof"}) ==
         "error: goodput trace: unknown command \"inof\"; did you mean \"info\"?");
   CHECK(error_of({"trace", "info"}) ==
-        "error: goodput trace info: files is required; see goodput trace info --help");
+        "error: goodput trace info: FILE... is required; see goodput trace info --help");
   CHECK(error_of({"trace", "info", "x", "--fromat=csv"}) ==
         "error: goodput trace info: unknown option \"--fromat\"; did you mean \"--format\"?");
   CHECK(error_of({"list", "formats", "x"}) == "error: goodput list: unexpected argument \"x\"");
   CHECK(error_of({"list", "format"}) ==
         "error: no kind of thing to list \"format\"; did you mean \"formats\"?; known: formats, schedules, "
         "cost-models, "
-        "policies, failures, models, clusters, plans, scenarios, suites, calibrations, commands");
+        "policies, failures, models, clusters, plans, scenarios, routing-models, suites, calibrations, commands");
   CHECK(error_of({"list", "formats", "--jobs", "0"}) ==
-        "error: goodput list: --jobs: Value 0 not in range 1 to 4096; see goodput list --help");
+        "error: goodput list: --jobs: wants a whole number from 1 to 4096, not \"0\"; see goodput list --help");
   CHECK(error_of({"list", "formats", "--seed", "-1"}).starts_with("error: goodput list: --seed: "));
 }
 
@@ -229,7 +228,26 @@ TEST_CASE("command line: help shows the example and version the revision") {
   CHECK(help.out.find("goodput trace convert trace.csv.gz trace.parquet") != std::string::npos);
   CHECK(help.out.find("--json FILE") != std::string::npos);
   CHECK(run({"--version"}).out.starts_with("goodput 0."));
+  CHECK(run({"-V"}).out == run({"--version"}).out);
 }
+
+TEST_CASE("command line: the name alone of what has commands shows its help, as help does") {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"trace"}, {"routing"}, {"list"}}) {
+    const Run alone = run(words);
+    CHECK(alone.code == ExitCode::kOk);
+    CHECK(alone.err.empty());
+    std::vector<std::string> asked = {"help"};
+    asked.insert(asked.end(), words.begin(), words.end());
+    CHECK(alone.out == run(asked).out);
+    asked.assign(words.begin(), words.end());
+    asked.emplace_back("--help");
+    CHECK(alone.out == run(asked).out);
+  }
+  CHECK(error_of({"help", "trase"}).starts_with("error: no command \"trase\"; did you mean \"trace\"?; known: "));
+  CHECK(error_of({"help", "list", "x"}) == "error: goodput list has no commands; see goodput list --help");
+  CHECK(error_of({"help", "--man", "list"}) == "error: --man is of all commands; leave out the command");
+  CHECK(error_of({"completion", "tcsh"}).starts_with("error: no shell \"tcsh\""));
+  CHECK(error_of({"list", "--json", "-"}) == "error: --json wants something to list: see goodput list");}
 
 TEST_CASE("list: formats in text and JSON") {
   CHECK(run({"list", "formats"}).out.starts_with("parquet      Apache Parquet"));
