@@ -1,4 +1,4 @@
-// What README.md and docs/formats say of plans and plan-step is what the program does.
+// What docs/formats says of plans and plan-step is what the program does.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -12,7 +12,6 @@
 #include "models/plan/synth_plan.h"
 #include "sim/config/config.h"
 #include "tests/support/config_table.h"
-#include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
 
@@ -71,30 +70,6 @@ TEST_CASE("docs: every key of goodput.plan-step/1 is explained") {
   }
   for (const auto& item : result.at("memory").items())
     CHECK_MESSAGE(section.find(item.key()) != std::string_view::npos, item.key());
-}
-
-TEST_CASE("docs: README.md shows what plan-step prints") {
-  const std::string text = page("README.md");
-  const std::string out = output_of({"plan-step", GOODPUT_CONFIGS "/plans/gpt3-175b-1024-a100.json"});
-  std::istringstream shown(std::string(
-      between(text, "$ goodput plan-step configs/plans/gpt3-175b-1024-a100.json\n", "\nA plan of your own")));
-  int lines = 0;
-  for (std::string line; std::getline(shown, line);) {
-    if (line.empty() || line == "    ...") continue;
-    REQUIRE(line.starts_with("    "));
-    CHECK_MESSAGE(out.find(line.substr(4) + '\n') != std::string::npos, line);
-    ++lines;
-  }
-  CHECK(lines > 8);
-}
-
-TEST_CASE("docs: the plan in README.md can be computed") {
-  const std::string text = page("README.md");
-  json plan = json::parse(between(text, "As\n`configs/plans/mine.json`:\n", "\n`--timeline"));
-  for (const std::string key : {"model", "cluster"})
-    plan[key] = GOODPUT_CONFIGS "/" + key + "s/" + plan[key].get<std::string>() + ".json";
-  const TemporaryFile file("mine.json", plan.dump());
-  CHECK(output_of({"plan-step", file.path()}).find("  step ") != std::string::npos);
 }
 
 }  // namespace goodput
