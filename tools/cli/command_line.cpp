@@ -48,7 +48,7 @@ void refuse_empty_values(CLI::App& app) {
 }
 
 void add_global_options(CLI::App& app, DeclaredOptions& declared, GlobalOptions& options) {
-  const std::string group = "Global options";
+  const std::string group(kGlobalGroup);
   Options add(app, declared);
   add.add("--json", options.json_path, "FILE",
           "Write the result as JSON; - for stdout, then nothing else goes there")
@@ -62,9 +62,8 @@ void add_global_options(CLI::App& app, DeclaredOptions& declared, GlobalOptions&
       .check(is_number_of_jobs)
       .in_group(group);
   add.add("--configs", options.configs, "DIR",
-          "Look here first for models, clusters, plans, ... by name, then in GOODPUT_CONFIGS, then in what "
-          "came "
-          "with goodput; repeated: in turn")
+          "Look here first for models, clusters, plans, ... by name, then in GOODPUT_CONFIGS, then in "
+          "what came with goodput; repeated: in turn")
       .folder()
       .one_value_each()
       .in_group(group);
