@@ -93,6 +93,8 @@ std::string unknown_option(const CLI::App& app, const std::string& argument) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
   }
+  if (std::find(known.begin(), known.end(), name) != known.end())
+    return fmt::format("{}: {} stands before the command; give it behind", full_name(app), name);
   return fmt::format("{}: unknown option {}{}", full_name(app), in_quotes(name), suggest(name, known));
 }
 

@@ -25,7 +25,8 @@ _goodput_describe() {
 constexpr std::string_view kBashTail = R"bash(
 # Sets words: those up to the cursor as goodput will see them. Readline cuts at = and : too.
 _goodput_split() {
-  local rest=${COMP_LINE:0:COMP_POINT} word next
+  local line=${COMP_LINE:-${COMP_WORDS[*]:0:COMP_CWORD + 1}}  # a caller that is not readline may set the words only
+  local rest=${line:0:${COMP_POINT:-${#line}}} word next
   words=()
   for word in "${COMP_WORDS[@]:0:COMP_CWORD + 1}"; do
     next=${rest#"${rest%%[![:space:]]*}"}
