@@ -122,7 +122,8 @@ std::string explain(const CLI::ParseError& error, const CLI::App& root, const De
   if (what == "A subcommand is required") what = "a command is required";
   for (const DeclaredOption& one : declared) {  // CLI11 calls an argument by a name that nobody sees
     const bool is_argument = !one.option->nonpositional();
-    if (is_argument && what == one.option->get_name() + " is required") what = one.value_name + " is required";
+    if (is_argument && what == one.option->get_name() + " is required")
+      what = one.value_name + " is required";
   }
   std::replace(what.begin(), what.end(), '\n', ' ');
   return fmt::format("{}: {}; see {} --help", full_name(app), what, full_name(app));
