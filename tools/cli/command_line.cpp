@@ -48,7 +48,7 @@ void refuse_empty_values(CLI::App& app) {
 }
 
 void add_global_options(CLI::App& app, DeclaredOptions& declared, GlobalOptions& options) {
-  const std::string group = "Global options";
+  const std::string group(kGlobalGroup);
   Options add(app, declared);
   add.add("--json", options.json_path, "FILE",
           "Write the result as JSON; - for stdout, then nothing else goes there")
@@ -62,9 +62,8 @@ void add_global_options(CLI::App& app, DeclaredOptions& declared, GlobalOptions&
       .check(is_number_of_jobs)
       .in_group(group);
   add.add("--configs", options.configs, "DIR",
-          "Look here first for models, clusters, plans, ... by name, then in GOODPUT_CONFIGS, then in what "
-          "came "
-          "with goodput; repeated: in turn")
+          "Look here first for models, clusters, plans, ... by name, then in GOODPUT_CONFIGS, then in "
+          "what came with goodput; repeated: in turn")
       .folder()
       .one_value_each()
       .in_group(group);
@@ -94,6 +93,8 @@ std::string unknown_option(const CLI::App& app, const std::string& argument) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
   }
+  if (std::find(known.begin(), known.end(), name) != known.end())
+    return fmt::format("{}: {} stands before the command; give it behind", full_name(app), name);
   return fmt::format("{}: unknown option {}{}", full_name(app), in_quotes(name), suggest(name, known));
 }
 
@@ -120,7 +121,9 @@ std::string explain(const CLI::ParseError& error, const CLI::App& root, const De
   std::string what = error.what();
   if (what == "A subcommand is required") what = "a command is required";
   for (const DeclaredOption& one : declared) {  // CLI11 calls an argument by a name that nobody sees
-    if (what == one.option->get_name() + " is required") what = one.value_name + " is required";
+    const bool is_argument = !one.option->nonpositional();
+    if (is_argument && what == one.option->get_name() + " is required")
+      what = one.value_name + " is required";
   }
   std::replace(what.begin(), what.end(), '\n', ' ');
   return fmt::format("{}: {}; see {} --help", full_name(app), what, full_name(app));

@@ -2,12 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <string_view>
 
 namespace goodput {
 namespace {
-
-constexpr std::string_view kGlobalGroup = "Global options";
 
 OptionHelp describe_option(const CLI::Option& option, const DeclaredOptions& all) {
   OptionHelp help;

@@ -67,11 +67,16 @@ std::string tag_of(const OptionHelp& option) {
 
 std::string paragraphs(std::span<const OptionHelp> options) {
   std::string text;
-  for (const OptionHelp& option : options) {
-    if (option.names != std::vector<std::string>{"-h", "--help"})
-      text += paragraph(tag_of(option), option.text);
-  }
+  for (const OptionHelp& option : options) text += paragraph(tag_of(option), option.text);
   return text;
+}
+
+// --help is said once, of all.
+std::vector<OptionHelp> without_help(std::vector<OptionHelp> options) {
+  std::erase_if(options, [](const OptionHelp& option) {
+    return option.names == std::vector<std::string>{"-h", "--help"};
+  });
+  return options;
 }
 
 std::string paragraphs(std::span<const Described> table) {
@@ -95,7 +100,7 @@ std::string command_sections(const CommandHelp& command) {
       text += command_sections(one);
     } else {
       text += fmt::format(".SS {}\n{}\n", plain(usage(one)), plain(one.summary));
-      text += paragraphs(one.arguments) + paragraphs(one.options);
+      text += paragraphs(one.arguments) + paragraphs(without_help(one.options));
     }
     if (!one.example.empty()) text += block(one.example);
   }

@@ -32,12 +32,16 @@ Said say(std::vector<std::string> arguments) {
   return {code, out.str(), err.str()};
 }
 
+// But for the names of files, of which one is temporary.
 json result_of(const json& scenario, std::vector<std::string> options = {}) {
   const TemporaryFile file("scenario.json", scenario.dump());
   options.insert(options.begin(), {file.path(), "--quiet", "--json", "-"});
   const Said said = say(options);
   REQUIRE_MESSAGE(said.code == ExitCode::kOk, said.err);
-  return json::parse(said.out);
+  json result = json::parse(said.out);
+  CHECK(result.at("config_files").at(0) == file.path());
+  result.erase("config_files");
+  return result;
 }
 
 json every_policy() {

@@ -216,9 +216,11 @@ TEST_CASE("command line: one line says what is wrong and suggests") {
   CHECK(error_of({"list", "format"}) ==
         "error: no kind of thing to list \"format\"; did you mean \"formats\"?; known: formats, schedules, "
         "cost-models, "
-        "policies, failures, models, clusters, plans, scenarios, routing-models, suites, calibrations, commands");
-  CHECK(error_of({"list", "formats", "--jobs", "0"}) ==
-        "error: goodput list: --jobs: wants a whole number from 1 to 4096, not \"0\"; see goodput list --help");
+        "policies, failures, models, clusters, plans, scenarios, routing-models, suites, calibrations, "
+        "commands");
+  CHECK(
+      error_of({"list", "formats", "--jobs", "0"}) ==
+      "error: goodput list: --jobs: wants a whole number from 1 to 4096, not \"0\"; see goodput list --help");
   CHECK(error_of({"list", "formats", "--seed", "-1"}).starts_with("error: goodput list: --seed: "));
 }
 
@@ -232,7 +234,8 @@ TEST_CASE("command line: help shows the example and version the revision") {
 }
 
 TEST_CASE("command line: the name alone of what has commands shows its help, as help does") {
-  for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"trace"}, {"routing"}, {"list"}}) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{}, {"trace"}, {"routing"}, {"list"}}) {
     const Run alone = run(words);
     CHECK(alone.code == ExitCode::kOk);
     CHECK(alone.err.empty());
@@ -243,11 +246,13 @@ TEST_CASE("command line: the name alone of what has commands shows its help, as 
     asked.emplace_back("--help");
     CHECK(alone.out == run(asked).out);
   }
-  CHECK(error_of({"help", "trase"}).starts_with("error: no command \"trase\"; did you mean \"trace\"?; known: "));
+  CHECK(error_of({"help", "trase"})
+            .starts_with("error: no command \"trase\"; did you mean \"trace\"?; known: "));
   CHECK(error_of({"help", "list", "x"}) == "error: goodput list has no commands; see goodput list --help");
   CHECK(error_of({"help", "--man", "list"}) == "error: --man is of all commands; leave out the command");
   CHECK(error_of({"completion", "tcsh"}).starts_with("error: no shell \"tcsh\""));
-  CHECK(error_of({"list", "--json", "-"}) == "error: --json wants something to list: see goodput list");}
+  CHECK(error_of({"list", "--json", "-"}) == "error: --json wants something to list: see goodput list");
+}
 
 TEST_CASE("list: formats in text and JSON") {
   CHECK(run({"list", "formats"}).out.starts_with("parquet      Apache Parquet"));
