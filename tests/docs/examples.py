@@ -6,12 +6,13 @@
 A block that begins with `$ ` (indented by four columns, or fenced as `console`) is commands and what they print, stdout and
 stderr together. A command goes on in lines right below it that begin with `> `, and with a here-document to its end; one
 that fails has to show an `error: ` line. A line `...` stands for any lines. Other blocks are fenced as what they are (DATA),
-or are commands that no test runs: those are listed below (NOT_RUN), and so is what looks after them instead.
+or are commands that no test runs: those are listed below (NOT_RUN), and so is what looks after them instead. There are no
+commands elsewhere (STRAY).
 
 Every page has a shell and an empty folder of its own, and goodput on the PATH as a package installs it: program, configs and
 samples below /usr, which the test puts elsewhere. Pages of docs/formats find the samples as traces/samples.
 
-Code spans that begin with `goodput` or one of its commands name commands and flags that `goodput help` knows.
+Code spans that begin with `goodput`, with one of its commands or with a flag name what `goodput help` knows.
 
 --renew writes what came out into the pages; review the difference before committing it.
 """
@@ -27,8 +28,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs")
+PAGES = ("*.md", "docs")
 DATA = ("cpp", "json", "text")
+STRAY = re.compile(r"\s*(\$ |~~~)|\s+```")
 SAMPLES_AT_HAND = "docs/formats/"
 
 # Page -> what runs its `console` blocks.
@@ -47,6 +49,10 @@ NOT_RUN = {
     r"(compute-sanitizer .* )?build/gpu/\w+( \S+)*": "needs a GPU; gpu_test and dispatch_bench run emulated (tests/simt)",
 }
 
+# Flags of other programs that pages name without the program.
+OTHER_FLAGS = {"--prefix": "goodput-setup", "--full": "run-tests", "--regolden": "tests/run_scenario.py",
+               "--renew": "tests/docs/examples.py"}
+
 
 @dataclass
 class Block:
@@ -56,7 +62,7 @@ class Block:
     fence: int = 0  # the columns of an indented block
 
     def is_transcript(self):
-        return self.kind in ("indented", "console") and self.lines[0].startswith("$ ")
+        return self.kind in ("indented", "console") and self.lines[:1] and self.lines[0].startswith("$ ")
 
 
 @dataclass
@@ -151,8 +157,8 @@ class Place:
         shutil.copytree(repository / "configs", self.share / "configs")
         shutil.copytree(repository / "traces/samples", self.share / "traces/samples")
         kept = {name: value for name, value in os.environ.items() if name.startswith(("ASAN", "UBSAN", "LSAN", "ARROW"))}
-        self.environment = kept | {"PATH": f"{root}/usr/bin:/usr/local/bin:/usr/bin:/bin", "HOME": f"{root}/home", "LC_ALL": "C.UTF-8",
-                                   "TZ": "UTC", "TERM": "dumb"}
+        self.environment = kept | {"PATH": f"{root}/usr/bin:/usr/local/bin:/usr/bin:/bin", "HOME": f"{root}/home",
+                                   "LC_ALL": "C.UTF-8", "TZ": "UTC", "TERM": "dumb"}
 
     def run(self, commands, page):
         folder = self.root / "home" / page.replace("/", "-")
@@ -169,7 +175,7 @@ class Place:
                 walk(inner, (*words, inner["name"].split()[-1]))
 
         flags = {}
-        printed = subprocess.run(["goodput", "help", "--json", "-"], env=self.environment, text=True, stdout=subprocess.PIPE, check=True)
+        printed = subprocess.run(["goodput", "help", "--json", "-"], env=self.environment, stdout=subprocess.PIPE, check=True)
         tree = json.loads(printed.stdout)["command"]
         walk(tree, ())
         flags[()] |= {name for option in tree["global_options"] for name in option["names"]}
@@ -204,6 +210,9 @@ class Checker:
                 problem = self.why_not_run(block)
             if problem:
                 self.wrong.append(f"{name}:{block.first + 1}: {problem}")
+        inside = {number for block in blocks(text) for number in range(block.first, block.first + len(block.lines))}
+        self.wrong += [f"{name}:{number + 1}: {line}\nis no block of its own, so that nothing runs it"
+                       for number, line in enumerate(text.splitlines()) if number not in inside and STRAY.match(line)]
         self.check_transcripts(page, name, text, transcripts)
         self.check_spans(name, text)
 
@@ -221,21 +230,24 @@ class Checker:
         todo = [(block, step) for block in transcripts for step in steps(block)]
         for block, step in todo:
             if listed(step.command):
-                self.wrong.append(f"{name}:{block.first + step.first}: $ {step.command}\nis listed in NOT_RUN: show it without `$ `")
+                self.wrong.append(f"{name}:{block.first + step.first}: $ {step.command}\n"
+                                  "is listed in NOT_RUN: show it without `$ `")
                 return
         kept = [(block, step) for block, step in todo if not any(f".{feature}" in step.command for feature in self.without)]
         self.left_out += len(todo) - len(kept)
         self.run += len(kept)
         lines = text.splitlines()
         results = self.place.run([step.command for _, step in kept], name) if kept else []
-        for (block, step), (printed, status) in reversed(list(zip(kept, results))):
+        problems = []
+        for (block, step), (printed, status) in reversed(list(zip(kept, results))):  # so that lines keep their numbers
             printed = printed.rstrip("\n").splitlines()
             first = block.first + step.first
             if not agrees(step.shown, printed):
-                self.wrong.append(f"{name}:{first}: $ {step.command}\nprints\n" + "\n".join(printed) + "\n")
+                problems.append(f"{name}:{first}: $ {step.command}\nprints\n" + "\n".join(printed) + "\n")
                 lines[first:first + len(step.shown)] = [" " * block.fence + line if line else "" for line in printed]
             elif status and not any("error: " in line for line in step.shown):
-                self.wrong.append(f"{name}:{first}: $ {step.command}\nends with {status}, and shows no error")
+                problems.append(f"{name}:{first}: $ {step.command}\nends with {status}, and shows no error")
+        self.wrong += reversed(problems)
         if self.renew:
             page.write_text("\n".join(lines) + "\n")
 
@@ -252,24 +264,32 @@ class Checker:
                     self.wrong.append(f"{name}: `{span}`: {problem}")
 
     def unknown(self, words, is_named):
-        """What of the words behind `goodput` it does not know; without that word, what begins with a command is looked at."""
+        """What of the words behind `goodput` it does not know; without that word, of a command and what follows, or a flag."""
         at = max(count for count in range(len(words) + 1) if tuple(words[:count]) in self.flags)
         command, rest = tuple(words[:at]), words[at:]
         if not command and not is_named:
-            return None
+            return self.unknown_flag(words)
         self.spans += 1
         called = " ".join(("goodput", *command))
         has_commands = any(other[:-1] == command for other in self.flags if other)
         if has_commands and rest and re.match(r"[a-z]", rest[0]):
             return f"{called} has no {rest[0]}"
-        flags = {re.split(r"[=\]\[,]", word.lstrip("["))[0] for word in rest if re.match(r"\[?--?[A-Za-z]", word)}
-        unknown = sorted(flags - self.flags[command] - self.flags[()])
+        unknown = sorted(flags_in(rest) - self.flags[command] - self.flags[()])
         return f"{called} has no {', '.join(unknown)}" if unknown else None
+
+    def unknown_flag(self, words):
+        """Of a span that is a flag, and maybe its value: whether nothing has it."""
+        flags = flags_in(words[:1])
+        self.spans += len(flags)
+        return f"no command has {flags.pop()}" if flags - set().union(OTHER_FLAGS, *self.flags.values()) else None
+
+
+def flags_in(words):
+    return {re.split(r"[=\]\[,]", word.lstrip("["))[0] for word in words if re.match(r"\[?(--[a-z]|-[A-Za-z]$)", word)}
 
 
 def pages_of(root, names):
-    for name in names:
-        path = root / name
+    for path in (path for name in names for path in sorted(root.glob(name))):
         for page in sorted(path.rglob("*.md")) if path.is_dir() else [path]:
             yield page, str(page.relative_to(root))
 
@@ -290,9 +310,10 @@ def main():
             checker.check(page, name)
     if not arguments.pages:
         checker.wrong += [f"NOT_RUN: no page has {pattern}" for pattern in NOT_RUN if pattern not in checker.listed]
-    print("\n".join(checker.wrong))
-    print(f"{checker.pages} pages: {checker.run} commands run, {checker.left_out} left out, {checker.spans} code spans checked, "
-          f"{len(checker.listed)} kinds of commands listed as not run")
+    for problem in checker.wrong:
+        print(problem)
+    print(f"{checker.pages} pages: {checker.run} commands run, {checker.left_out} left out, "
+          f"{checker.spans} code spans checked, {len(checker.listed)} kinds of commands listed as not run")
     return 1 if checker.wrong or not checker.run or not checker.spans else 0
 
 

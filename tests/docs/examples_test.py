@@ -137,6 +137,11 @@ class NotRun(Planted):
         self.assertEqual(self.wrong("```json\n{}\n```\n\n```text\na -> b\n```\n"), [])
         self.assertEqual(self.wrong("Text\n    that goes on.\n"), [])
 
+    def test_no_commands_outside_of_blocks(self):
+        for text in ("Text\n    $ exit\n", "Text\n$ exit\n", "- a\n\n  ```console\n  true\n  ```\n", "~~~\ntrue\n~~~\n"):
+            self.assertIn("no block of its own", self.wrong(text)[0])
+        self.assertIn("nor listed", self.wrong("- a\n\n      $ true\n")[0])
+
     def test_no_commands_in_data(self):
         self.assertIn("commands in it", self.wrong("```text\na\n$ echo a\n```\n")[0])
         self.assertIn("commands in it", self.wrong("```text\ngoodput list\n```\n")[0])
@@ -158,17 +163,24 @@ class NotRun(Planted):
 
 class Spans(Planted):
     def test_commands_that_are(self):
-        for span in ("goodput", "goodput list", "goodput list models", "goodput whatif TRACE --fix 'stage=3' --json=-", "goodput COMMAND",
-                     "goodput trace info FILE --meaning", "goodput --version", "goodput whatif [--fix SELECTOR]", "goodput trace\ninfo FILE",
-                     "zcat a | goodput whatif - -f x | head -3", "source <(goodput list)", "goodput.list/1", "whatif --fix", "trace --json", "wc --lines"):
+        for span in ("goodput", "goodput list", "goodput list models", "goodput whatif TRACE --fix 'stage=3' --json=-",
+                     "goodput COMMAND", "goodput trace info FILE --meaning", "goodput --version", "goodput trace\ninfo FILE",
+                     "goodput whatif [--fix SELECTOR]", "zcat a | goodput whatif - -f x | head -3", "source <(goodput list)",
+                     "goodput.list/1", "whatif --fix", "trace --json", "wc --lines", "--fix SELECTOR", "--regolden", "-DX=y", "-1"):
             self.assertEqual(self.wrong(f"Text `{span}`.\n"), [], span)
 
     def test_commands_that_are_not(self):
-        for span, why in (("goodput lost", "goodput has no lost"), ("goodput trace inform FILE", "goodput trace has no inform"),
-                          ("goodput whatif --fixed a", "goodput whatif has no --fixed"), ("whatif --fixed", "goodput whatif has no --fixed"),
-                          ("goodput list --fix", "goodput list has no --fix"), ("goodput trace convert IN OUT --meaning held", "has no --meaning"),
-                          ("goodput list -x", "goodput list has no -x"), ("goodput list [--only=X]", "has no --only"),
-                          ("zcat a | goodput whatever -", "goodput has no whatever"), ("goodput trace\nconvert --from x", "has no --from")):
+        for span, why in (("goodput lost", "goodput has no lost"),
+                          ("goodput trace inform FILE", "goodput trace has no inform"),
+                          ("goodput whatif --fixed a", "goodput whatif has no --fixed"),
+                          ("whatif --fixed", "goodput whatif has no --fixed"),
+                          ("goodput list --fix", "goodput list has no --fix"),
+                          ("goodput trace convert IN OUT --meaning held", "goodput trace convert has no --meaning"),
+                          ("goodput trace\nconvert --from x", "goodput trace convert has no --from"),
+                          ("goodput list -x", "goodput list has no -x"),
+                          ("goodput list [--only=X]", "goodput list has no --only"),
+                          ("zcat a | goodput whatever -", "goodput has no whatever"),
+                          ("--fixed 3", "no command has --fixed"), ("-x", "no command has -x")):
             found = self.wrong(f"Text `{span}` and\n\n    $ true\n")
             self.assertEqual(len(found), 1, span)
             self.assertIn(why, found[0])
