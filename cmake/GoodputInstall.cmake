@@ -15,6 +15,14 @@ set(man_page man/man1/goodput.1)
 set(completion_bash bash-completion/completions/goodput)
 set(completion_zsh zsh/site-functions/_goodput)
 set(completion_fish fish/vendor_completions.d/goodput.fish)
+# What goodput-setup linked gives way: written through, an installation would be of links into the clone.
+install(CODE "foreach(file ${CMAKE_INSTALL_BINDIR}/goodput ${man_page} ${completion_bash} ${completion_zsh} ${completion_fish})
+  foreach(name \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/\${file} \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/\${file})
+    if(IS_SYMLINK \${name})
+      file(REMOVE \${name})
+    endif()
+  endforeach()
+endforeach()")
 foreach(file ${man_page} ${completion_bash} ${completion_zsh} ${completion_fish})
   cmake_path(GET file PARENT_PATH folder)
   file(MAKE_DIRECTORY ${generated}/${folder})
@@ -27,6 +35,9 @@ if(NOT GOODPUT_SANITIZE)
     COMMAND $<TARGET_FILE:goodput> completion zsh > ${completion_zsh}
     COMMAND $<TARGET_FILE:goodput> completion fish > ${completion_fish})
 endif()
+
+# Debian's zsh looks for what packages bring elsewhere.
+install(FILES ${generated}/${completion_zsh} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
 
 install(TARGETS goodput)
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/goodput)

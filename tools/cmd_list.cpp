@@ -15,6 +15,7 @@
 #include "models/policy/policy.h"
 #include "models/schedule/schedule.h"
 #include "sim/base/registry.h"
+#include "sim/base/text.h"
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
@@ -60,6 +61,12 @@ std::vector<ListKind> list_kinds() {
   for (const ConfigKind& kind : config_kinds()) {
     kinds.push_back({kind.name, [kind](const CommandContext& context) -> Result<Listing> {
                        GOODPUT_TRY(const config::Library library, config_library(context));
+                       if (library.folders.empty()) {
+                         return Error{
+                             "no configs came with this program: there is no share/goodput/configs above it; "
+                             "name a folder with --configs",
+                             {}};
+                       }
                        return list_configs(kind, library);
                      }});
   }
@@ -86,7 +93,7 @@ class ListCommand final : public Command {
     std::size_t width = 10;
     for (const Listed& item : listing.items) width = std::max(width, item.name.size());
     for (const Listed& item : listing.items) {
-      context.print(fmt::format("{:<{}} {}\n", item.name, width, item.summary));
+      context.print(fmt::format("{:<{}} {}\n", on_one_line(item.name), width, item.summary));
       nlohmann::ordered_json entry = {{"name", item.name}, {"summary", item.summary}};
       if (!item.source.file.empty()) entry["file"] = item.source.file;
       result[what_].push_back(std::move(entry));
@@ -94,7 +101,9 @@ class ListCommand final : public Command {
     }
     if (!listing.note.empty()) context.note(listing.note);
     GOODPUT_TRY_STATUS(write_json_result(result, context));
-    return ExitCode::kOk;
+    for (const Error& error : listing.errors)
+      context.err << "error: " << on_one_line(error.message()) << '\n';
+    return listing.errors.empty() ? ExitCode::kOk : ExitCode::kBadInput;
   }
 
  private:

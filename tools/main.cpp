@@ -2,6 +2,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -21,17 +23,21 @@ std::string_view environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+constexpr std::size_t kNarrowest = 40;  // what is drawn takes as much
+
 // https://no-color.org: a non-empty NO_COLOR turns colours off.
 goodput::Terminal this_terminal() {
   goodput::Terminal terminal;
-  const bool is_dumb = environment("TERM") == "dumb";
+  const std::string_view name = environment("TERM");
+  const bool is_dumb = name.empty() || name == "dumb";
   terminal.shows_progress = isatty(STDERR_FILENO) != 0 && !is_dumb;
   if (isatty(STDOUT_FILENO) == 0) return terminal;
   terminal.colour = environment("NO_COLOR").empty() && !is_dumb;
   const std::string_view depth = environment("COLORTERM");
   terminal.true_colour = depth == "truecolor" || depth == "24bit";
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) terminal.width = size.ws_col;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    terminal.width = std::max<std::size_t>(size.ws_col, kNarrowest);
   return terminal;
 }
 

@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <variant>
 
 #include "models/checkpoint/checkpoint_modules.h"
@@ -21,8 +19,6 @@
 
 namespace goodput {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Nothing is read of them yet.
 constexpr config::Kind kSuiteFiles{"suites", "suite"};
@@ -107,18 +103,6 @@ Result<std::string> describe_routing(const std::string& file, const config::Libr
                      model.experts, model.top_k, model.iterations, model.first_iteration, model.interval);
 }
 
-// What the library has, sorted.
-std::set<std::string> names_of(const config::Kind& kind, const config::Library& library) {
-  std::set<std::string> names;
-  std::error_code ignored;
-  for (const std::string& folder : library.folders) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(folder) / kind.folder, ignored)) {
-      if (entry.path().extension() == ".json") names.insert(entry.path().stem().string());
-    }
-  }
-  return names;
-}
-
 }  // namespace
 
 std::vector<ConfigKind> config_kinds() {
@@ -133,12 +117,15 @@ std::vector<ConfigKind> config_kinds() {
 
 Result<Listing> list_configs(const ConfigKind& kind, const config::Library& library) {
   Listing listing;
-  for (const std::string& name : names_of(kind.kind, library)) {
-    GOODPUT_TRY(const config::Source source, config::find(library, kind.kind, name));
-    GOODPUT_TRY(std::string summary, kind.describe(source.file, library));
-    listing.items.push_back({name, std::move(summary), source});
+  for (const std::string& name : config::names_of(library, kind.kind)) {
+    Result<config::Source> source = config::find(library, kind.kind, name);
+    Result<std::string> summary = source ? kind.describe(source->file, library) : source.error();
+    if (summary)
+      listing.items.push_back({name, *std::move(summary), *std::move(source)});
+    else
+      listing.errors.push_back(std::move(summary).error());
   }
-  if (listing.items.empty())
+  if (listing.items.empty() && listing.errors.empty())
     listing.note = fmt::format("no {} in {}", kind.name, fmt::join(library.folders, ", "));
   return listing;
 }

@@ -18,7 +18,8 @@ struct Listed {
 
 struct Listing {
   std::vector<Listed> items{};
-  std::string note{};  // why there are none, where that is to be known
+  std::vector<Error> errors{};  // of files that cannot be read
+  std::string note{};           // why there are none, where that is to be known
 };
 
 // A kind of config files as `goodput list` calls it.
@@ -29,7 +30,7 @@ struct ConfigKind {
 };
 [[nodiscard]] std::vector<ConfigKind> config_kinds();
 
-// The library's files of this kind, by name, each as it would be found; the first that cannot be read fails.
+// The library's files of this kind, by name, each as it would be found.
 Result<Listing> list_configs(const ConfigKind& kind, const config::Library& library);
 
 }  // namespace goodput

@@ -14,7 +14,7 @@
 namespace goodput {
 namespace {
 
-// Seen from the folder of the plan, as the folders of models and clusters are.
+// By name.
 constexpr std::string_view kDefaultCalibration = "h200-public";
 // A launch time that moves a sequence by less has no say in its tier.
 constexpr double kMatters = 0.01;
@@ -96,7 +96,7 @@ Result<config::Source> find_calibration(const CostInputs& inputs) {
   if (is_given && !config::is_name(inputs.calibration)) return config::Source{inputs.calibration, {}};
   const std::string_view name = is_given ? std::string_view(inputs.calibration) : kDefaultCalibration;
   Result<config::Source> found = config::find_from(inputs.file, inputs.library, kCalibrationFiles, name);
-  if (found) return found;
+  if (found || !found.error().where.file.empty()) return found;
   const std::string_view missing = is_given ? "" : "is missing, and the default cannot be used: ";
   return Error{fmt::format("{}{}", missing, found.error().what),
                {.file = inputs.file, .pointer = inputs.pointer + "/cost/calibration"}};

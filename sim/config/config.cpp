@@ -106,10 +106,10 @@ Status read_object(const json& value, Place& place, const ObjectAccess& access) 
 Result<Source> source_named(const std::string& name, const Place& place, const Kind& kind) {
   if (is_name(name)) {
     Result<Source> found = find_from(place.file, place.library ? *place.library : Library{}, kind, name);
-    if (!found) return place.error(found.error().what);
+    if (!found && found.error().where.file.empty()) return place.error(found.error().what);
     return found;
   }
-  const fs::path file = fs::path(place.file).parent_path() / name;
+  const fs::path file = folder_of(place.file) / name;
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return place.error(fmt::format("no file {}", in_quotes(file.string())));
   return Source{file.string(), {}};

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -59,8 +58,7 @@ Value text_value(std::string& value, bool is_path) {
   const auto read = [&value, is_path](const json& from, const Place& place) -> Status {
     if (!from.is_string()) return place.not_wanted(from, is_path ? "the path of a file" : "text");
     value = from.get<std::string>();
-    if (is_path)
-      value = (std::filesystem::path(place.file).parent_path() / value).lexically_normal().string();
+    if (is_path) value = (folder_of(place.file) / value).lexically_normal().string();
     return Ok{};
   };
   const auto write = [&value, is_path](ordered_json& into) {

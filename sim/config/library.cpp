@@ -19,18 +19,21 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".json";
 
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == kSuffix) names.push_back(entry.path().stem().string());
-  }
-  return names;
+fs::path file_of(const std::string& folder, const Kind& kind, std::string_view name) {
+  return (folder == "." ? fs::path() : fs::path(folder)) / kind.folder /
+         (std::string(name) + std::string(kSuffix));
 }
 
 std::string content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// REQUIRES: both are regular files. One that cannot be read is like no other.
+bool say_the_same(const fs::path& one, const fs::path& other) {
+  std::error_code failed;
+  if (fs::equivalent(one, other, failed)) return true;
+  return fs::file_size(one, failed) == fs::file_size(other, failed) && content(one) == content(other);
 }
 
 // `; did you mean "X"?`, or where no name is that near, the three that come nearest: first those of which it
@@ -49,21 +52,44 @@ std::string nearest_names(std::string_view name, const std::set<std::string>& kn
 }
 
 Error not_found(const Library& library, const Kind& kind, std::string_view name) {
-  std::set<std::string> known;
   std::vector<std::string> looked_in;
   std::error_code ignored;
   for (const std::string& folder : library.folders) {
     const fs::path path = fs::path(folder) / kind.folder;
-    const std::vector<std::string> names = names_in(path);
-    known.insert(names.begin(), names.end());
     looked_in.push_back(path.string() + (fs::is_directory(path, ignored) ? "" : " (no such folder)"));
   }
   const std::string where = looked_in.empty() ? "; there is no folder to look in"
                                               : fmt::format("; looked in {}", fmt::join(looked_in, ", "));
-  return Error{fmt::format("no {} {}{}{}", kind.noun, in_quotes(name), nearest_names(name, known), where)};
+  return Error{fmt::format("no {} {}{}{}", kind.noun, in_quotes(name),
+                           nearest_names(name, names_of(library, kind)), where)};
+}
+
+// FOLDER of FOLDER/plans/mine.json, also where plans is a link.
+fs::path own_folder(const std::string& file) {
+  const fs::path folder = folder_of(file);
+  std::error_code failed;
+  if (!fs::is_symlink(folder, failed)) return (folder / "..").lexically_normal();
+  return fs::canonical(folder, failed).parent_path();
 }
 
 }  // namespace
+
+fs::path folder_of(const std::string& file) {
+  return file == kStdinFile ? fs::path() : fs::path(file).parent_path();
+}
+
+std::set<std::string> names_of(const Library& library, const Kind& kind) {
+  std::set<std::string> names;
+  std::error_code ignored;
+  for (const std::string& folder : library.folders) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(folder) / kind.folder, ignored)) {
+      const bool is_hidden = entry.path().filename().string().starts_with('.');
+      if (!is_hidden && entry.path().extension() == kSuffix && entry.is_regular_file(ignored))
+        names.insert(entry.path().stem().string());
+    }
+  }
+  return names;
+}
 
 bool is_name(std::string_view text) {
   return !text.empty() && text != "-" && text.find('/') == std::string_view::npos && !text.ends_with(kSuffix);
@@ -73,12 +99,16 @@ Result<Source> find(const Library& library, const Kind& kind, std::string_view n
   Source source;
   std::error_code ignored;
   for (const std::string& folder : library.folders) {
-    const fs::path file = fs::path(folder) / kind.folder / (std::string(name) + std::string(kSuffix));
-    if (!fs::exists(file, ignored)) continue;
-    if (source.file.empty())
-      source.file = file.string();
-    else if (content(source.file) != content(file))
-      source.shadowed.push_back(file.string());
+    const fs::path file = file_of(folder, kind, name);
+    if (fs::is_regular_file(file, ignored)) {
+      if (source.file.empty())
+        source.file = file.string();
+      else if (!say_the_same(source.file, file))
+        source.shadowed.push_back(file.string());
+    } else if (source.file.empty() && fs::exists(fs::symlink_status(file, ignored))) {
+      return Error{fmt::format("is no file that could be the {} {}", kind.noun, in_quotes(name)),
+                   {.file = file.string()}};
+    }
   }
   if (source.file.empty()) return not_found(library, kind, name);
   return source;
@@ -86,18 +116,18 @@ Result<Source> find(const Library& library, const Kind& kind, std::string_view n
 
 Result<Source> find_from(const std::string& from, const Library& library, const Kind& kind,
                          std::string_view name) {
-  const fs::path own = (fs::path(from).parent_path() / "..").lexically_normal();
+  if (from == kStdinFile) return find(library, kind, name);
+  const fs::path own = own_folder(from);
   Library seen = library;
   std::error_code ignored;
-  for (std::string& folder : seen.folders) {
-    if (!fs::equivalent(folder, own, ignored)) continue;
-    folder = own.string();
-    return find(seen, kind, name);
-  }
-  seen.folders.insert(seen.folders.begin(), own.string());
-  GOODPUT_TRY(Source source, find(seen, kind, name));
-  if (source.file.starts_with(fs::path(own / kind.folder).string())) source.shadowed.clear();
-  return source;
+  const auto same = std::find_if(seen.folders.begin(), seen.folders.end(), [&](const std::string& folder) {
+    return fs::equivalent(folder, own, ignored);
+  });
+  if (same != seen.folders.end())
+    *same = own.string();
+  else
+    seen.folders.insert(seen.folders.begin(), own.string());
+  return find(seen, kind, name);
 }
 
 }  // namespace goodput::config

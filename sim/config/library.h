@@ -1,6 +1,8 @@
 // Config files by name: a model "x" is the file x.json of models/ in the first folder that has one.
 #pragma once
 
+#include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,14 +27,23 @@ struct Source {
   std::vector<std::string> shadowed{};  // of the same name in later folders of the library, and not the same
 };
 
+// The file that stands for stdin: it stands in no folder.
+inline constexpr const char* kStdinFile = "/dev/stdin";
+
+// What relative paths in the config `file` are seen from: its folder; for stdin, the current one.
+[[nodiscard]] std::filesystem::path folder_of(const std::string& file);
+
 // Has the form of a name: no "/", no ".json" at its end, not "-".
 [[nodiscard]] bool is_name(std::string_view text);
 
-// Fails with the nearest names and where it looked.
+// All names that the library has: of files, not of folders or pipes, that do not begin with a dot.
+[[nodiscard]] std::set<std::string> names_of(const Library& library, const Kind& kind);
+
+// Fails with the nearest names and where it looked, or where the first that goes by the name is no file.
 [[nodiscard]] Result<Source> find(const Library& library, const Kind& kind, std::string_view name);
 
 // As seen from the config file `from`: the folder it stands in, as in FOLDER/plans/mine.json, comes first,
-// unless it is one of the library's. A file beside `from` shadows nothing.
+// unless it is one of the library's.
 [[nodiscard]] Result<Source> find_from(const std::string& from, const Library& library, const Kind& kind,
                                        std::string_view name);
 

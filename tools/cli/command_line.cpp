@@ -111,7 +111,7 @@ std::string unexpected_argument(const CLI::App& app, const std::string& argument
 
 // One line that says what is wrong with the command line. A misspelt word is named before what it left
 // missing.
-std::string explain(const CLI::ParseError& error, const CLI::App& root, const DeclaredOptions& declared) {
+std::string explain(const CLI::ParseError& error, const CLI::App& root) {
   const CLI::App& app = innermost(root);
   const std::vector<std::string> extras = root.remaining(true);
   const auto option =
@@ -120,11 +120,6 @@ std::string explain(const CLI::ParseError& error, const CLI::App& root, const De
   if (!extras.empty()) return unexpected_argument(app, extras.front());
   std::string what = error.what();
   if (what == "A subcommand is required") what = "a command is required";
-  for (const DeclaredOption& one : declared) {  // CLI11 calls an argument by a name that nobody sees
-    const bool is_argument = !one.option->nonpositional();
-    if (is_argument && what == one.option->get_name() + " is required")
-      what = one.value_name + " is required";
-  }
   std::replace(what.begin(), what.end(), '\n', ' ');
   return fmt::format("{}: {}; see {} --help", full_name(app), what, full_name(app));
 }
@@ -132,6 +127,7 @@ std::string explain(const CLI::ParseError& error, const CLI::App& root, const De
 struct CommandLine {
   CLI::App app{"what stragglers and failures cost a large training job", "goodput"};
   GlobalOptions options;
+  GlobalOptions before;  // those that stand before the command
   DeclaredOptions declared;
   std::vector<std::unique_ptr<Command>> commands;  // one a CommandInfo
 };
@@ -141,7 +137,7 @@ void declare_commands(CommandLine& line, std::span<const CommandInfo> infos) {
   line.app.set_version_flag("-V,--version", fmt::format("goodput {} ({})", GOODPUT_VERSION, GOODPUT_REVISION),
                             "Show version and revision");
   line.app.require_subcommand(1);
-  add_global_options(line.app, line.declared, line.options);  // before the command too
+  add_global_options(line.app, line.declared, line.before);
   for (const CommandInfo& info : infos) {
     CLI::App* app = line.app.add_subcommand(std::string(info.name), std::string(info.summary));
     app->footer(std::string(info.example));
@@ -179,6 +175,22 @@ bool is_bare_group(const CLI::App& app, const std::vector<std::string>& argument
   return arguments.size() == words && !app.get_subcommands([](const CLI::App*) { return true; }).empty();
 }
 
+// What stands before the command means what it means behind it.
+Status join_options(CommandLine& line) {
+  const CLI::App& command = innermost(line.app);
+  for (const char* name : {"--json", "--seed", "--jobs"}) {
+    if (line.app.count(name) > 0 && command.count(name) > 0)
+      return Error{fmt::format("{} is given twice, before the command and behind it", name), {}};
+  }
+  const GlobalOptions& before = line.before;
+  if (line.app.count("--json") > 0) line.options.json_path = before.json_path;
+  if (line.app.count("--seed") > 0) line.options.seed = before.seed;
+  if (line.app.count("--jobs") > 0) line.options.jobs = before.jobs;
+  line.options.quiet = line.options.quiet || before.quiet;
+  line.options.configs.insert(line.options.configs.begin(), before.configs.begin(), before.configs.end());
+  return Ok{};
+}
+
 // Parses; a code: all is said and done.
 std::optional<ExitCode> parse(CommandLine& line, const std::vector<std::string>& arguments,
                               const CommandContext& context) {
@@ -196,10 +208,17 @@ std::optional<ExitCode> parse(CommandLine& line, const std::vector<std::string>&
     return show_help();
   } catch (const CLI::ParseError& error) {
     if (is_bare_group(innermost(line.app), arguments)) return show_help();
-    context.err << "error: " << on_one_line(explain(error, line.app, line.declared)) << '\n';
+    context.err << "error: " << on_one_line(explain(error, line.app)) << '\n';
     return ExitCode::kBadInput;
   }
   return std::nullopt;
+}
+
+Result<ExitCode> run_chosen(CommandLine& line, CommandContext& context) {
+  GOODPUT_TRY_STATUS(join_options(line));
+  context.options = line.options;
+  GOODPUT_TRY_STATUS(take_stdin(line.declared));
+  return chosen_command(line).run(context);
 }
 
 }  // namespace
@@ -213,10 +232,8 @@ ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vect
   CommandContext context{{}, out, err, terminal, std::string(config_folders), [&line] {
                            return describe_command(line.app, line.declared);
                          }};
-  if (const auto done = parse(line, arguments, context)) return *done;
-  context.options = line.options;
-  const Status has_stdin = take_stdin(line.declared);
-  Result<ExitCode> code = has_stdin ? chosen_command(line).run(context) : has_stdin.error();
+  const std::optional<ExitCode> done = parse(line, arguments, context);
+  Result<ExitCode> code = done ? Result<ExitCode>(*done) : run_chosen(line, context);
   if (code && !out.flush()) code = Error{"cannot write to stdout"};
   if (code) return *code;
   err << "error: " << on_one_line(code.error().message(flag_of)) << '\n';

@@ -41,9 +41,10 @@ std::optional<std::string> shipped_configs() {
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
   for (fs::path above = program.parent_path(); !failed && above.has_relative_path();
        above = above.parent_path()) {
-    for (const char* folder : {"share/goodput/configs", "configs"}) {
-      if (fs::is_directory(above / folder / "models", failed)) return (above / folder).string();
-    }
+    const fs::path installed = above / "share/goodput/configs";
+    if (fs::is_directory(installed / "models", failed)) return installed.string();
+    const bool is_clone = fs::exists(above / "goodput-setup", failed);
+    if (is_clone && fs::is_directory(above / "configs/models", failed)) return (above / "configs").string();
     failed.clear();
   }
   return std::nullopt;
@@ -77,13 +78,14 @@ Result<config::Library> config_library(const CommandContext& context) {
 Result<std::string> config_file(const std::string& argument, const config::Kind& kind,
                                 const config::Library& library, const CommandContext& context) {
   std::error_code ignored;
-  const bool is_here = fs::exists(argument, ignored);
+  const bool is_here = fs::exists(argument, ignored) && !fs::is_directory(argument, ignored);
   if (!config::is_name(argument)) {
-    if (is_here) return argument;
+    if (fs::exists(argument, ignored)) return argument;
     return Error{"no such file" + meant_name(argument, kind, library), {.file = argument}};
   }
   const Result<config::Source> found = config::find(library, kind, argument);
   if (!found) return is_here ? Result<std::string>(argument) : found.error();
+  if (is_here) context.note(fmt::format("read {}, not the file {} here", found->file, in_quotes(argument)));
   note_shadowed({&*found, 1}, context);
   return found->file;
 }

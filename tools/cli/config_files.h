@@ -11,9 +11,9 @@
 
 namespace goodput {
 
-// The folders of --configs, then those of GOODPUT_CONFIGS, then the one that came with the program: `configs`
-// or `share/goodput/configs` above it. Fails on a folder that is given and holds no configs, or when there is
-// none.
+// The folders of --configs, then those of GOODPUT_CONFIGS, then the one that came with the program, if it is
+// found: share/goodput/configs above it, or configs of the clone it was built in. Fails on a folder that is
+// given and holds no configs.
 [[nodiscard]] Result<config::Library> config_library(const CommandContext& context);
 
 // What `argument` means. A name is looked up; one that is unknown may still be a file here. What is looked up

@@ -93,7 +93,6 @@ std::string usage(const CommandHelp& command) {
 }
 
 std::string help_text(const CommandHelp& command, std::size_t width) {
-  const std::string indent(command.name.size() + 2, ' ');
   std::string text = wrapped(command.name + ": " + command.summary, 0, 2, width) + "\n\n";
   text += wrapped("Usage: " + usage(command), 0, 7, width) + '\n';
   std::vector<Row> commands;

@@ -66,7 +66,11 @@ Option& Option::listed(std::string_view what) {
 template <typename T>
 Option Options::add(const std::string& name, T& value, const std::string& value_name,
                     const std::string& help) {
-  CLI::Option* option = app_->add_option(name, value, help);
+  // CLI11 calls an argument by its name in messages: FILE, not what the code calls it.
+  const bool is_argument = !name.starts_with('-');
+  const std::string shown = is_argument ? value_name.substr(0, value_name.find_first_of(". ")) : name;
+  CLI::Option* option = app_->add_option(shown, value, help);
+  if (!is_argument) option->type_name(value_name);
   DeclaredOption& declared = declared_->emplace_back();
   declared.option = option;
   declared.value_name = value_name;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+
+#include "sim/config/library.h"
 
 namespace goodput {
 namespace {
@@ -20,11 +23,11 @@ Error failed(std::string_view what) {
   return Error{fmt::format("stdin cannot be {}: {}", what, std::strerror(errno)), {}};
 }
 
-// A file can be opened anew; what is no file, or was read in part, cannot.
+// A file can be opened anew; what is no file, was read in part or may not be opened, cannot.
 bool is_whole_file() {
   struct stat status {};
-  return fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) &&
-         lseek(STDIN_FILENO, 0, SEEK_CUR) == 0;
+  if (fstat(STDIN_FILENO, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  return lseek(STDIN_FILENO, 0, SEEK_CUR) == 0 && access(config::kStdinFile, R_OK) == 0;
 }
 
 Status copy_stdin(int to) {
@@ -33,6 +36,11 @@ Status copy_stdin(int to) {
     const ssize_t got = read(STDIN_FILENO, buffer.data(), buffer.size());
     if (got == 0) return Ok{};
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {  // a pipe that somebody else made non-blocking
+      pollfd ready{STDIN_FILENO, POLLIN, 0};
+      poll(&ready, 1, -1);
+      continue;
+    }
     if (got < 0) return failed("read");
     for (ssize_t done = 0; done < got;) {
       const ssize_t put = write(to, buffer.data() + done, static_cast<std::size_t>(got - done));
@@ -58,7 +66,7 @@ int replace_marks(DeclaredOption& option) {
   int marks = 0;
   const auto replace = [&marks](std::string& text) {
     if (text != kMark) return;
-    text = kStdinPath;
+    text = config::kStdinFile;
     ++marks;
   };
   if (option.text != nullptr) replace(*option.text);

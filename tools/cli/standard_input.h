@@ -8,12 +8,9 @@
 
 namespace goodput {
 
-// What stdin is called from then on, in messages and results too.
-inline constexpr const char* kStdinPath = "/dev/stdin";
-
-// Puts kStdinPath for `-` in every input, and lets stdin be read more than once from its beginning, as
-// readers that look at a file's first bytes do: a pipe is read to its end, into memory. Fails when `-` is
-// given twice, or stdin cannot be read.
+// Puts config::kStdinFile for `-` in every input, by which messages and results call it, and lets stdin be
+// read more than once from its beginning, as readers that look at a file's first bytes do: a pipe is read to
+// its end, into memory. Fails when `-` is given twice, or stdin cannot be read.
 Status take_stdin(DeclaredOptions& declared);
 
 }  // namespace goodput

@@ -23,7 +23,7 @@ class CompletionCommand final : public Command {
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY(const Shell shell, find_named<Shell>(kShells, "shell", shell_));
     const std::string script = shell.completion(context.program());
-    context.print(script);
+    if (!context.options.json_on_stdout()) context.out << script;
     nlohmann::ordered_json json = begin_json_result("completion", context, {});
     json["shell"] = shell.name;
     json["script"] = script;

@@ -1,7 +1,6 @@
 // `goodput help [COMMAND...]`: what --help shows, the manual page, or all of it as data.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -69,7 +68,10 @@ class HelpCommand final : public Command {
     const CommandHelp program = context.program();
     if (man_ && !words_.empty()) return Error{"--man is of all commands; leave out the command", {}};
     GOODPUT_TRY(const CommandHelp command, find_command(program, words_));
-    context.print(man_ ? man_page(program, GOODPUT_VERSION) : help_text(command, context.terminal.width));
+    if (man_ && !context.options.json_path.empty())
+      return Error{"--man prints a page for man; leave out --json", {}};
+    if (!context.options.json_on_stdout())
+      context.out << (man_ ? man_page(program, GOODPUT_VERSION) : help_text(command, context.terminal.width));
     ordered_json json = begin_json_result("help", context, {});
     json["command"] = command_json(command);
     GOODPUT_TRY_STATUS(write_json_result(json, context));

@@ -17,6 +17,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/plan/plan_step_batch.h"
@@ -26,13 +27,7 @@
 namespace goodput {
 namespace {
 
-constexpr std::string_view kGranularityNames[] = {"layers", "ops"};
-
-Result<Granularity> find_granularity(const std::string& name) {
-  if (name == kGranularityNames[0]) return Granularity::kLayers;
-  if (name == kGranularityNames[1]) return Granularity::kOps;
-  return Error{fmt::format("--granularity is {}, want \"layers\" or \"ops\"", in_quotes(name))};
-}
+constexpr std::string_view kGranularityNames[] = {"ops", "layers"};
 
 class PlanStepCommand final : public Command {
  public:
@@ -56,13 +51,13 @@ class PlanStepCommand final : public Command {
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
-    GOODPUT_TRY(const Granularity granularity, find_granularity(granularity_));
+    GOODPUT_TRY(const Granularity granularity,
+                choose<Granularity>("granularity", "granularity", granularity_, kGranularityNames));
     GOODPUT_TRY_STATUS(check_options());
     GOODPUT_TRY(const config::Library library, config_library(context));
     GOODPUT_TRY(const std::string file, config_file(plan_path_, kPlanFiles, library, context));
     GOODPUT_TRY(TrainingPlan plan, read_training_plan(file, library));
-    note_shadowed(plan.sources, context);
-    GOODPUT_TRY_STATUS(check_outputs(plan, context));
+    GOODPUT_TRY_STATUS(check_files(plan, context));
     if (!batch_path_.empty()) return run_batch(plan, granularity, context);
     plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
     GOODPUT_TRY_STATUS(check_training_plan(plan));
@@ -99,9 +94,10 @@ class PlanStepCommand final : public Command {
     return Ok{};
   }
 
-  // No output may be a file that the plan was read from.
-  [[nodiscard]] Status check_outputs(const TrainingPlan& plan, const CommandContext& context) const {
+  // Says what was read in place of something else; no output may be a file that the plan was read from.
+  [[nodiscard]] Status check_files(const TrainingPlan& plan, const CommandContext& context) const {
     GOODPUT_TRY(const std::vector<config::Source> sources, plan_sources(plan));
+    note_shadowed(sources, context);
     std::vector<std::string> inputs = files_of(sources);
     inputs.push_back(batch_path_);
     return check_file_roles(inputs, {{"--json", context.options.json_path}, {"--timeline", timeline_path_}});

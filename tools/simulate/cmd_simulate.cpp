@@ -92,7 +92,7 @@ class SimulateCommand final : public Command {
     GOODPUT_TRY_STATUS(check_options());
     GOODPUT_TRY(const Scenario scenario, read(context));
     GOODPUT_TRY(const ScenarioInputs inputs, read_scenario_inputs(scenario, context.options.seed));
-    GOODPUT_TRY_STATUS(check_outputs(scenario, inputs, context));
+    GOODPUT_TRY_STATUS(check_files(scenario, inputs, context));
     for (const std::string& note : inputs.notes()) context.note(note);
     GOODPUT_TRY(const Simulation simulation, simulate_trials(scenario, inputs, context));
     GOODPUT_TRY(const Scenario echoed, resolved(scenario));
@@ -118,8 +118,6 @@ class SimulateCommand final : public Command {
     GOODPUT_TRY(const config::Library library, config_library(context));
     GOODPUT_TRY(const std::string file, config_file(scenario_path_, kScenarioFiles, library, context));
     GOODPUT_TRY(Scenario scenario, read_scenario(file, changes, library));
-    note_shadowed(scenario.sources, context);
-    note_shadowed(scenario.plan.sources, context);
     GOODPUT_TRY_STATUS(select_policies(policies_, scenario));
     if (!trials_) return scenario;
     if (*trials_ < 1 || *trials_ > kMostTrials)
@@ -128,10 +126,11 @@ class SimulateCommand final : public Command {
     return scenario;
   }
 
-  // No output may be a file that anything was read from.
-  [[nodiscard]] Status check_outputs(const Scenario& scenario, const ScenarioInputs& inputs,
-                                     const CommandContext& context) const {
-    GOODPUT_TRY(const std::vector<config::Source> sources, scenario_sources(scenario));
+  // Says what was read in place of something else; no output may be a file that anything was read from.
+  [[nodiscard]] Status check_files(const Scenario& scenario, const ScenarioInputs& inputs,
+                                   const CommandContext& context) const {
+    GOODPUT_TRY(const std::vector<config::Source> sources, scenario_sources(scenario, inputs));
+    note_shadowed(sources, context);
     std::vector<std::string> files = files_of(sources);
     for (const ScenarioFile& file : inputs.files) files.push_back(file.used);
     return check_file_roles(files, {{"--json", context.options.json_path},

@@ -133,6 +133,7 @@ Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint6
   GOODPUT_TRY_STATUS(read_failure_files(scenario, inputs));
   GOODPUT_TRY(ScenarioRouting routing, read_scenario_routing(scenario, seed));
   if (routing.file) inputs.files.push_back(*std::move(routing.file));
+  inputs.routing_model = std::move(routing.model);
   inputs.prices = prices_of(scenario, inputs.traces);
   GOODPUT_TRY(inputs.content_hash, hash_of(inputs.files));
   GOODPUT_TRY(inputs.job, JobModel::make(scenario.plan, std::move(routing.routing), scenario.start));

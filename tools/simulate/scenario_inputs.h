@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "models/scenario/scenario.h"
 #include "models/scenario/simulation.h"
 #include "sim/base/errors.h"
+#include "sim/config/library.h"
 #include "sim/nodes/price_schedule.h"
 #include "sim/nodes/spot_trace.h"
 #include "tools/simulate/scenario_files.h"
@@ -21,8 +23,9 @@ struct ScenarioInputs {
   std::vector<SpotTrace> traces;               // by failure model; empty where it replays none
   std::vector<std::vector<double>> slowdowns;  // likewise
   PriceSchedule prices;
-  std::vector<ScenarioFile> files;  // that were read, beside the scenario's own and the plan's
-  std::uint64_t content_hash = 0;   // of what is in `files`
+  std::vector<ScenarioFile> files;              // that were read, beside the scenario's own and the plan's
+  std::optional<config::Source> routing_model;  // among them: the config that routing was synthesized from
+  std::uint64_t content_hash = 0;               // of what is in `files`
 
   // Refers to this object.
   [[nodiscard]] SimulationInputs view() const;

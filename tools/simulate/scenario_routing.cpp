@@ -50,14 +50,14 @@ Result<JobRouting> select(const Scenario& scenario, const RoutingTrace& trace) {
   return routing;
 }
 
-// Empty: the scenario names none.
-Result<std::string> routing_model_file(const Scenario& scenario) {
+// No file: the scenario names none.
+Result<config::Source> find_routing_model(const Scenario& scenario) {
   const std::string& model = scenario.routing->model;
-  if (!config::is_name(model)) return model;
-  const Result<config::Source> found =
+  if (!config::is_name(model)) return config::Source{model, {}};
+  Result<config::Source> found =
       config::find_from(scenario.file, scenario.plan.library, kRoutingModelFiles, model);
-  if (!found) return at_routing(scenario, "/model", found.error().what);
-  return found->file;
+  if (!found && found.error().where.file.empty()) return at_routing(scenario, "/model", found.error().what);
+  return found;
 }
 
 // With as many layers and experts as the job has, at least.
@@ -105,13 +105,14 @@ Result<ScenarioRouting> read_scenario_routing(const Scenario& scenario, std::uin
     return ScenarioRouting{std::move(routing)};
   }
   const char* const key = source.file.empty() ? "/routing/model" : "/routing/file";
-  GOODPUT_TRY(const std::string statistics, routing_model_file(scenario));
-  GOODPUT_TRY(ScenarioFile file, choose_file(scenario.file, key, source.file, statistics));
+  GOODPUT_TRY(const config::Source model_file, find_routing_model(scenario));
+  GOODPUT_TRY(ScenarioFile file, choose_file(scenario.file, key, source.file, model_file.file));
   const bool is_recorded = !source.file.empty() && !file.is_fallback();
   GOODPUT_TRY(const RoutingTrace trace,
               is_recorded ? read_routing_trace(file.used) : synthesized(file.used, model, seed));
   GOODPUT_TRY(JobRouting routing, select(scenario, trace));
-  return ScenarioRouting{std::move(routing), std::move(file)};
+  return ScenarioRouting{std::move(routing), std::move(file),
+                         is_recorded ? std::nullopt : std::optional(model_file)};
 }
 
 }  // namespace goodput

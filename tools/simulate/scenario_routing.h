@@ -7,13 +7,15 @@
 #include "models/routing/job_routing.h"
 #include "models/scenario/scenario.h"
 #include "sim/base/errors.h"
+#include "sim/config/library.h"
 #include "tools/simulate/scenario_files.h"
 
 namespace goodput {
 
 struct ScenarioRouting {
   JobRouting routing;
-  std::optional<ScenarioFile> file{};  // that was read for it
+  std::optional<ScenarioFile> file{};     // that was read for it
+  std::optional<config::Source> model{};  // if that is a config it was synthesized from
 };
 
 // `seed` draws what is synthesized, and which experts are popular where there is only a skew. A model of

@@ -112,17 +112,18 @@ Result<Scenario> resolved(Scenario scenario) {
   return scenario;
 }
 
-Result<std::vector<config::Source>> scenario_sources(const Scenario& scenario) {
+Result<std::vector<config::Source>> scenario_sources(const Scenario& scenario, const ScenarioInputs& inputs) {
   std::vector<config::Source> sources = scenario.sources;
   GOODPUT_TRY(const std::vector<config::Source> of_plan, plan_sources(scenario.plan));
   sources.insert(sources.end(), of_plan.begin(), of_plan.end());
+  if (inputs.routing_model) sources.push_back(*inputs.routing_model);
   return sources;
 }
 
 Result<Provenance> simulate_provenance(const SimulateReport& report) {
   GOODPUT_TRY(Provenance provenance,
               plan_provenance(report.scenario.plan, Granularity::kLayers, report.simulation.lowest_tier));
-  GOODPUT_TRY(const std::vector<config::Source> sources, scenario_sources(report.scenario));
+  GOODPUT_TRY(const std::vector<config::Source> sources, scenario_sources(report.scenario, report.inputs));
   provenance.config_files = files_of(sources);
   Scenario scenario = without_paths(report.scenario);
   Hash hash;

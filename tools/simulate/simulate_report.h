@@ -19,7 +19,7 @@ struct SimulateReport {
 };
 
 // All config files that a scenario rests on: its own, those it and its plan name.
-Result<std::vector<config::Source>> scenario_sources(const Scenario& scenario);
+Result<std::vector<config::Source>> scenario_sources(const Scenario& scenario, const ScenarioInputs& inputs);
 
 // The scenario with all options of its policies filled in.
 Result<Scenario> resolved(Scenario scenario);

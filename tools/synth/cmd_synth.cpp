@@ -49,7 +49,7 @@ class SynthCommand final : public Command {
     GOODPUT_TRY_STATUS(check_options());
     GOODPUT_TRY(const OpTraceFormat format, output_format(out_path_, format_));
     GOODPUT_TRY(const SynthPlan plan, read_plan(context));
-    GOODPUT_TRY_STATUS(check_outputs(plan.plan, context));
+    GOODPUT_TRY_STATUS(check_files(plan.plan, context));
     GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(plan.plan)));
     GOODPUT_TRY(const SyntheticStep step, synthetic_step(plan.plan, *cost, context.options.seed));
     const auto& [stragglers, settings] = plan.synth;
@@ -73,15 +73,14 @@ class SynthCommand final : public Command {
     return Ok{};
   }
 
-  // No output may be a file that the trace is made from.
-  [[nodiscard]] Status check_outputs(const TrainingPlan& plan, const CommandContext& context) const {
+  // Says what was read in place of something else; no output may be a file that the trace is made from.
+  [[nodiscard]] Status check_files(const TrainingPlan& plan, const CommandContext& context) const {
     GOODPUT_TRY(const std::vector<config::Source> sources, plan_sources(plan));
-    std::vector<std::string> inputs = files_of(sources);
-    inputs.push_back(stragglers_path_);
-    return check_file_roles(inputs, {{"--out", out_path_},
-                                     {"--truth", truth_path_},
-                                     {"--meta-out", metadata_path_},
-                                     {"--json", context.options.json_path}});
+    note_shadowed(sources, context);
+    return check_file_roles(files_of(sources), {{"--out", out_path_},
+                                                {"--truth", truth_path_},
+                                                {"--meta-out", metadata_path_},
+                                                {"--json", context.options.json_path}});
   }
 
   // With the stragglers and settings that the options say.
@@ -89,9 +88,9 @@ class SynthCommand final : public Command {
     GOODPUT_TRY(const config::Library library, config_library(context));
     GOODPUT_TRY(const std::string file, config_file(plan_path_, kPlanFiles, library, context));
     GOODPUT_TRY(SynthPlan read, read_synth_plan(file, library));
-    note_shadowed(read.plan.sources, context);
     if (!stragglers_path_.empty()) {
       GOODPUT_TRY(read.synth, config::read<SynthSettings>(stragglers_path_));
+      read.plan.sources.push_back({stragglers_path_, {}});
     }
     if (steps_) read.synth.trace.steps = static_cast<std::int32_t>(*steps_);
     TrainingPlan& plan = read.plan;

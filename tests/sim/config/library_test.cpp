@@ -90,7 +90,7 @@ TEST_CASE("library: a name that is nowhere gets the nearest one, and where it wa
   CHECK(find({}, kWheels, "big").error().message() == "no wheel \"big\"; there is no folder to look in");
 }
 
-TEST_CASE("library: a config file sees its own folder first, and that shadows nothing") {
+TEST_CASE("library: a config file sees its own folder first") {
   const Folders folders;
   folders.put("own", "big", "1");
   folders.put("shipped", "big", "2");
@@ -98,7 +98,8 @@ TEST_CASE("library: a config file sees its own folder first, and that shadows no
   const std::string cart = (folders.root() / "own" / "carts" / "cart.json").string();
   const Source big = find_from(cart, folders.library(), kWheels, "big").value();
   CHECK(folders.shown(big.file) == "T/own/wheels/big.json");
-  CHECK(big.shadowed.empty());
+  REQUIRE(big.shadowed.size() == 1);
+  CHECK(folders.shown(big.shadowed[0]) == "T/shipped/wheels/big.json");
   CHECK(folders.shown(find_from(cart, folders.library(), kWheels, "small")->file) ==
         "T/shipped/wheels/small.json");
 }
@@ -112,6 +113,49 @@ TEST_CASE("library: for a file of one of its folders the library's order holds")
   const Source big = find_from(cart, folders.library(), kWheels, "big").value();
   CHECK(folders.shown(big.file) == "T/mine/wheels/big.json");
   CHECK(big.shadowed.size() == 1);
+}
+
+TEST_CASE("library: a folder of plans that is a link sees what lies beside where it leads") {
+  const Folders folders;
+  folders.put("own", "big", "1");
+  folders.put("shipped", "big", "2");
+  fs::create_directories(folders.root() / "own" / "carts");
+  fs::create_directories(folders.root() / "elsewhere");
+  fs::create_directory_symlink(folders.root() / "own" / "carts", folders.root() / "elsewhere" / "carts");
+  const std::string cart = (folders.root() / "elsewhere" / "carts" / "cart.json").string();
+  const Source big = find_from(cart, folders.library(), kWheels, "big").value();
+  CHECK(fs::equivalent(big.file, folders.root() / "own" / "wheels" / "big.json"));
+}
+
+TEST_CASE("library: stdin stands in no folder") {
+  const Folders folders;
+  folders.put("shipped", "big", "2");
+  CHECK(folders.shown(find_from(kStdinFile, folders.library(), kWheels, "big")->file) ==
+        "T/shipped/wheels/big.json");
+  CHECK(
+      folders.shown(find_from(kStdinFile, folders.library(), kWheels, "bgi").error().message()) ==
+      "no wheel \"bgi\"; did you mean \"big\"?; looked in T/mine/wheels (no such folder), T/shipped/wheels");
+  CHECK(folder_of(kStdinFile).empty());
+  CHECK(folder_of("a/b.json") == "a");
+}
+
+TEST_CASE("library: what is no file, or hidden, has no name; where a file is wanted it is an error") {
+  const Folders folders;
+  folders.put("mine", "bus", "1");
+  folders.put("mine", ".#bus", "1");
+  folders.put("shipped", "van", "2");
+  const fs::path wheels = folders.root() / "mine" / "wheels";
+  fs::create_directory(wheels / "folder.json");
+  fs::create_symlink("/nonexistent", wheels / "van.json");
+  fs::create_symlink("loop.json", wheels / "loop.json");
+  CHECK(names_of(folders.library(), kWheels) == std::set<std::string>{"bus", "van"});
+  CHECK(folders.found("folder") ==
+        "T/mine/wheels/folder.json: is no file that could be the wheel \"folder\"");
+  CHECK(folders.found("van") == "T/mine/wheels/van.json: is no file that could be the wheel \"van\"");
+  CHECK(folders.found("loop") == "T/mine/wheels/loop.json: is no file that could be the wheel \"loop\"");
+  folders.put("mine", "mini", "3");
+  fs::create_directories(folders.root() / "shipped" / "wheels" / "mini.json");
+  CHECK(find(folders.library(), kWheels, "mini")->shadowed.empty());
 }
 
 }  // namespace goodput::config
