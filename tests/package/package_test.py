@@ -128,6 +128,9 @@ def installed(package, root, has_parquet):
         if has_parquet:
             check_parquet(place)
         check("goodput whatif" in place.shell("man goodput"), "man goodput")
+        zsh = place.shell("apt-get install -y -qq zsh >/dev/null 2>&1; "
+                          "zsh -fc 'autoload -Uz compinit; compinit -u -D; print $_comps[goodput]'")
+        check(zsh.strip().endswith("_goodput"), f"completion is found by zsh: {zsh}")
         loaded = place.shell("source /usr/share/bash-completion/bash_completion; _completion_loader goodput; complete -p goodput")
         check("goodput" in loaded, "completion is loaded by bash-completion")
     finally:

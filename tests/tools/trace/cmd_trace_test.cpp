@@ -209,7 +209,7 @@ TEST_CASE("command line: one line says what is wrong and suggests") {
   CHECK(error_of({"trace", "inof"}) ==
         "error: goodput trace: unknown command \"inof\"; did you mean \"info\"?");
   CHECK(error_of({"trace", "info"}) ==
-        "error: goodput trace info: FILE... is required; see goodput trace info --help");
+        "error: goodput trace info: FILE is required; see goodput trace info --help");
   CHECK(error_of({"trace", "info", "x", "--fromat=csv"}) ==
         "error: goodput trace info: unknown option \"--fromat\"; did you mean \"--format\"?");
   CHECK(error_of({"list", "formats", "x"}) == "error: goodput list: unexpected argument \"x\"");
