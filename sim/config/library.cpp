@@ -40,7 +40,7 @@ bool say_the_same(const fs::path& one, const fs::path& other) {
 // is a part, then those that begin alike.
 std::string nearest_names(std::string_view name, const std::set<std::string>& known) {
   std::vector<std::string_view> names(known.begin(), known.end());
-  if (const std::string meant = did_you_mean(name, names); !meant.empty() || names.empty()) return meant;
+  if (std::string meant = did_you_mean(name, names); !meant.empty() || names.empty()) return meant;
   const auto distance = [&](std::string_view candidate) {
     const auto differs = std::mismatch(name.begin(), name.end(), candidate.begin(), candidate.end()).first;
     return std::pair{candidate.find(name) == std::string_view::npos, name.end() - differs};

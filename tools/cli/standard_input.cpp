@@ -55,7 +55,7 @@ Status copy_stdin(int to) {
 Status keep_stdin() {
   const int memory = memfd_create("stdin", MFD_CLOEXEC);
   if (memory < 0) return failed("kept");
-  const Status copied = copy_stdin(memory);
+  Status copied = copy_stdin(memory);
   if (copied && dup2(memory, STDIN_FILENO) < 0) return failed("kept");
   close(memory);
   return copied;

@@ -57,7 +57,7 @@ std::string paragraph(const std::string& tag, std::string_view text) {
 }
 
 std::string tag_of(const OptionHelp& option) {
-  const std::string value = fmt::format("\\fI{}\\fR", plain(option.value));
+  std::string value = fmt::format("\\fI{}\\fR", plain(option.value));
   if (option.names.empty()) return value;
   std::vector<std::string> names;
   for (const std::string& name : option.names) names.push_back(bold(name));
