@@ -37,6 +37,14 @@ struct Recording {
   std::int32_t vpp_size = 1;
   std::vector<std::int32_t> ranks;  // global rank of worker (dp, stage), at dp * pp_size + stage
   bool float32_times = false;
+
+  // Where the workers stand, as far as it is known: hosts first, then what hosts have in common.
+  struct PlaceKind {
+    std::string name;                    // "host", "switch", "rack"
+    std::vector<std::string> of_worker;  // in the order of `ranks`; empty: unknown for this worker
+  };
+  std::vector<PlaceKind> places;
+
   std::vector<StepBlock> blocks;
   std::vector<double> step_origin_s;  // by step: the earliest recorded start
   std::vector<double> step_base_s;    // by step: the recorded step time, last end - first start

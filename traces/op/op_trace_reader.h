@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/ops/cleaning_finding.h"
 #include "sim/ops/op_trace.h"
 
 namespace goodput {
@@ -22,8 +24,10 @@ struct OpTraceReadOptions {
 
 struct OpTraceReading {
   OpTrace trace;
-  std::vector<std::string> formats;  // one a file
-  std::vector<std::string> notes;    // what a user should know: derived ids, ignored events and ranks
+  std::vector<std::string> formats;       // one a file
+  std::vector<std::string> notes;         // what a user should know: derived ids, ignored events and ranks
+  std::vector<CleaningFinding> findings;  // one a rule: what could not be used as it stood
+  std::map<std::int64_t, std::string> hosts;  // by rank, where the files name them
 };
 
 // The rows of all files together are one trace (one file a host). Files whose rows carry no seq_id, mc and
