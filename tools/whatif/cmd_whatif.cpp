@@ -99,10 +99,10 @@ class WhatIfCommand final : public Command {
     Result<WhatIf> analysed = engine.analyse();
     if (!analysed) return std::move(analysed).error().in_file(load_.files.paths.front());
     const WhatIf& result = *analysed;
-    GOODPUT_TRY(const std::vector<Intervention> interventions,
-                intervene(engine, loaded.recording, result, fix_, keep_));
-    const std::vector<RootCause> causes =
-        find_root_causes(loaded.graph, loaded.recording, result, {threshold_, options.jobs});
+    const AnalysedJob job{loaded.graph, loaded.recording, result, options.jobs};
+    const Patterns patterns = find_patterns(job);
+    GOODPUT_TRY(const std::vector<Intervention> interventions, intervene(engine, job, patterns, fix_, keep_));
+    const std::vector<RootCause> causes = find_root_causes(job, patterns, threshold_);
     const WhatIfReport report{loaded, result, causes, interventions, threshold_};
     GOODPUT_TRY_STATUS(write_files(report, engine, context));
     GOODPUT_TRY_STATUS(write_json(report, context));

@@ -1,4 +1,7 @@
 #include "sim/base/statistics.h"
+#include "sim/causes/fix.h"
+#include "sim/causes/remedy.h"
+#include "sim/recording/instance_set.h"
 #include "tools/whatif/whatif_report.h"
 
 namespace goodput {
@@ -15,23 +18,19 @@ Result<InstanceSet> select_union(const Recording& recording, const std::vector<s
 
 }  // namespace
 
-Result<std::vector<Intervention>> intervene(const WhatIfEngine& engine, const Recording& recording,
-                                            const WhatIf& result, const std::vector<std::string>& fix,
+Result<std::vector<Intervention>> intervene(const WhatIfEngine& engine, const AnalysedJob& job,
+                                            const Patterns& patterns, const std::vector<std::string>& fix,
                                             const std::vector<std::string>& keep) {
   std::vector<Intervention> interventions;
-  const double recorded_s = mean(result.nodelay.span_s);
-  const auto add = [&](const StepTimes& times, std::vector<std::string> fixed,
-                       std::vector<std::string> kept) {
-    const double jct_s = mean(times.span_s);
-    interventions.push_back({std::move(fixed), std::move(kept), jct_s, recorded_s / jct_s});
-  };
   if (!fix.empty()) {
-    GOODPUT_TRY(const InstanceSet ideal, select_union(recording, fix));
-    add(engine.simulate_without(ideal), fix, {});
+    GOODPUT_TRY(Remedy remedy, remedy_of(job, patterns, fix));
+    const Gain gain = gain_of(job, std::move(remedy));
+    interventions.push_back({fix, {}, gain.step_s, gain.gain});
   }
   if (!keep.empty()) {
-    GOODPUT_TRY(const InstanceSet recorded, select_union(recording, keep));
-    add(engine.simulate(recorded), {}, keep);
+    GOODPUT_TRY(const InstanceSet recorded, select_union(job.recording, keep));
+    const double jct_s = mean(engine.simulate(recorded).span_s);
+    interventions.push_back({{}, keep, jct_s, mean(job.result.nodelay.span_s) / jct_s});
   }
   return interventions;
 }

@@ -65,17 +65,46 @@ Json ideal_json(const IdealValues& ideal) {
   return values;
 }
 
+Json time_json(const Recording& recording, const TimePattern& time) {
+  constexpr const char* kNames[] = {"steady", "window", "growth"};
+  if (time.kind == TimePattern::Kind::kSteady) return {{"pattern", kNames[0]}};
+  Json json{{"pattern", kNames[static_cast<std::size_t>(time.kind)]},
+            {"from_step", recording.steps[time.first]},
+            {"to_step", recording.steps[time.last]},
+            {"from", time.low},
+            {"to", time.high}};
+  if (time.kind == TimePattern::Kind::kWindow)
+    json["onset_95"] = {recording.steps[time.onset_low], recording.steps[time.onset_high]};
+  return json;
+}
+
+Json slow_workers_json(const Recording& recording, const std::vector<RootCause::SlowWorker>& workers) {
+  Json list = Json::array();
+  for (const auto& [worker, pace] : workers) {
+    list.push_back(
+        {{"worker", worker_key(recording, worker)}, {"rank", recording.ranks[worker]}, {"pace", pace}});
+    for (const Recording::PlaceKind& kind : recording.places) {
+      if (!kind.of_worker[worker].empty()) list.back()[kind.name] = kind.of_worker[worker];
+    }
+  }
+  return list;
+}
+
 Json causes_json(const Recording& recording, const std::vector<RootCause>& causes) {
   Json list = Json::array();
   for (const RootCause& cause : causes) {
     list.push_back({{"cause", cause.name},
                     {"likely", cause.likely},
+                    {"gain", or_null(cause.gain)},
+                    {"fix", cause.fix},
+                    {"not_likely_because", cause.likely ? Json(nullptr) : Json(cause.reason)},
                     {"value", or_null(cause.value)},
                     {"threshold", cause.threshold},
                     {"criterion", cause.criterion},
                     {"evidence", cause.evidence},
-                    {"worker", cause.worker ? Json(worker_key(recording, *cause.worker)) : Json(nullptr)},
-                    {"stage", cause.stage ? Json(*cause.stage) : Json(nullptr)}});
+                    {"workers", slow_workers_json(recording, cause.workers)},
+                    {"stage", cause.stage ? Json(*cause.stage) : Json(nullptr)},
+                    {"time", cause.time ? time_json(recording, *cause.time) : Json(nullptr)}});
   }
   return list;
 }

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/whatif/root_cause.h"
+#include "sim/causes/patterns.h"
+#include "sim/causes/remedy.h"
+#include "sim/causes/root_cause.h"
 #include "sim/whatif/whatif.h"
 #include "tools/chart/heatmap.h"
 #include "tools/cli/command.h"
@@ -18,13 +20,13 @@ struct Intervention {
   std::vector<std::string> fix;   // selectors of what is ideal,
   std::vector<std::string> keep;  // or of what stays as recorded
   double jct_s = 0;               // mean step time (span)
-  double speedup = 1;             // over the replay without launch delays
+  double speedup = 1;  // over the replay without launch delays; of a fix of those: over the recording
 };
 
-// Replays the recording with the union of `fix` ideal, and (separately) with all but the union of `keep`
-// ideal. Empty lists give no intervention. Fails on bad selectors.
-Result<std::vector<Intervention>> intervene(const WhatIfEngine& engine, const Recording& recording,
-                                            const WhatIf& result, const std::vector<std::string>& fix,
+// Replays the recording with all of `fix` (sim/causes/fix.h), and (separately) with all but the union of
+// `keep` ideal. Empty lists give no intervention. Fails on bad selectors.
+Result<std::vector<Intervention>> intervene(const WhatIfEngine& engine, const AnalysedJob& job,
+                                            const Patterns& patterns, const std::vector<std::string>& fix,
                                             const std::vector<std::string>& keep);
 
 struct WhatIfReport {

@@ -52,6 +52,10 @@ void write_headline(Page& page, const WhatIfReport& report) {
             recording.ops.size() * static_cast<std::size_t>(recording.dp_size), recording.dp_size,
             recording.pp_size, recording.vpp_size > 1 ? fmt::format(" x VPP {}", recording.vpp_size) : "");
   page.blank();
+  const double launch_share = 1 - mean(result.nodelay.span_s) / mean(result.base_s);
+  if (launch_share > std::max(result.waste(), 1 - 1 / kSlowdownWorthExplaining)) {
+    page.line("Late launches cost this job {:.1f} % of its time.", 100 * launch_share);
+  }
   if (result.slowdown < kSlowdownWorthExplaining) {
     page.line("Stragglers cost this job next to nothing: slowdown S = {:.3f}.", result.slowdown);
   } else {
@@ -100,6 +104,8 @@ void write_attribution(Page& page, const WhatIfReport& report) {
   write_contributors(page, "op type", result.blocking.by_optype.slowdown, result.blocking.by_optype.labels);
   write_contributors(page, "stage", result.blocking.by_stage.slowdown,
                      prefixed("stage ", result.blocking.by_stage.labels));
+  write_contributors(page, "dp rank", result.blocking.by_dp_rank.slowdown,
+                     prefixed("dp ", result.blocking.by_dp_rank.labels));
   write_contributors(page, "worker", result.worker_slowdown, workers);
   if (result.launch) {
     page.blank();
@@ -112,28 +118,65 @@ void write_attribution(Page& page, const WhatIfReport& report) {
   }
 }
 
-void write_meaning(Page& page, const WhatIfReport& report) {
-  const WhatIf& result = report.result;
-  page.line("What it means");
-  for (const RootCause& cause : report.causes) {
-    page.line("  {} {:<18} {:>7} (likely from {:.2f})  {}", cause.likely ? "->" : "  ", cause.name,
-              cause.value ? fmt::format("{:.3f}", *cause.value) : "n/a", cause.threshold, cause.evidence);
+// "; from step 12 to 14", "; grows from 1.01 to 1.49 over 20 steps"; nothing where it is always the same.
+std::string when(const RootCause& cause, const Recording& recording) {
+  if (!cause.time || cause.time->kind == TimePattern::Kind::kSteady) return "";
+  const TimePattern& time = *cause.time;
+  if (time.kind == TimePattern::Kind::kGrowth) {
+    return fmt::format("; grows from {:.2f} to {:.2f} over {} steps", time.low, time.high,
+                       time.last - time.first + 1);
   }
-  const double fixed = result.slowest_workers_share.without_s;
-  const double staged = result.slowest_stage_share.without_s;
-  const double now = result.slowest_workers_share.recorded_s;
-  page.line("  making {} ideal: {:.3f} s a step ({:.2f}x faster); stage {}: {:.3f} s ({:.2f}x)",
-            result.slowest_workers.size() == 1
-                ? "the slowest worker"
-                : fmt::format("the {} slowest workers", result.slowest_workers.size()),
-            fixed, now / fixed, result.slowest_stage, staged, now / staged);
+  const std::int64_t first = recording.steps[time.first];
+  const std::int64_t last = recording.steps[time.last];
+  std::string text =
+      time.last + 1 < recording.steps.size()
+          ? fmt::format("; {:.2f} from step {} to {}, else {:.2f}", time.high, first, last, time.low)
+          : fmt::format("; {:.2f} from step {} on, {:.2f} before", time.high, first, time.low);
+  const std::int64_t low = recording.steps[time.onset_low];
+  const std::int64_t high = recording.steps[time.onset_high];
+  if (low != high) text += fmt::format(" (onset, 95 %: {} to {})", low, high);
+  return text;
+}
+
+std::string gain_text(const RootCause& cause) {
+  return cause.gain ? fmt::format("{:.3f}x", *cause.gain) : "n/a";
+}
+
+std::string fix_options(const RootCause& cause) {
+  constexpr std::size_t kShown = 6;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, cause.fix.size()); ++i)
+    text += fmt::format("{}--fix '{}'", i > 0 ? " " : "", cause.fix[i]);
+  if (cause.fix.size() > kShown) text += fmt::format(" and {} more (--json)", cause.fix.size() - kShown);
+  return text;
+}
+
+void write_meaning(Page& page, const WhatIfReport& report) {
+  page.line(
+      "What it means: causes by what their fix gains (step time as it is, over step time with the fix)");
+  for (const RootCause& cause : report.causes) {
+    if (cause.likely) {
+      page.line("  -> {:<18} {:>7}  {}{}", cause.name, gain_text(cause), cause.evidence,
+                when(cause, report.loaded.recording));
+    } else {
+      page.line("     {:<18} {:>7}  not likely because {}", cause.name, gain_text(cause), cause.reason);
+    }
+  }
 }
 
 // What to do about a likely cause.
 std::string advice(const RootCause& cause, const Recording& recording) {
-  if (cause.name == "worker-fault") {
-    return fmt::format("check the machine of {}: clocks, memory errors, links; drain it if it stays slow",
-                       worker_name(recording, *cause.worker));
+  if (cause.name == "worker-fault" || cause.name == "slow-replica") {
+    const std::string whose =
+        cause.workers.size() == 1
+            ? fmt::format("the machine of {}", worker_name(recording, cause.workers.front().worker))
+            : fmt::format("the machines of {} workers", cause.workers.size());
+    return fmt::format("check {}: clocks, memory errors, links; drain what stays slow", whose);
+  }
+  if (cause.name.starts_with("slow-")) {
+    return fmt::format(
+        "check what the workers of a {} share: power, cooling, clocks, links; drain it if it stays slow",
+        cause.name.substr(5));
   }
   if (cause.name == "stage-partition") {
     return fmt::format("move layers off stage {}: it takes longer than the others in every step",
@@ -158,6 +201,7 @@ void write_next_steps(Page& page, const WhatIfReport& report) {
   for (const RootCause& cause : report.causes) {
     if (!cause.likely) continue;
     page.line("  - {}", advice(cause, report.loaded.recording));
+    page.line("    {:.3f}x: {}", *cause.gain, fix_options(cause));
     any = true;
   }
   const auto& by_type = report.result.blocking.by_optype;
@@ -166,10 +210,6 @@ void write_next_steps(Page& page, const WhatIfReport& report) {
     page.line("  - no single cause explains the loss; {} costs most ({:.3f}x alone)", by_type.labels[top],
               by_type.slowdown[top]);
   }
-  const std::size_t worker = largest(report.result.worker_slowdown, 1).front();
-  const auto [dp_rank, stage] = report.loaded.recording.worker(worker);
-  page.line("  - what a fix buys: --fix 'worker={}:{}', --fix 'stage={}', --fix 'optype={}'", dp_rank, stage,
-            report.result.slowest_stage, by_type.labels[top]);
   page.line(
       "  - the steps themselves, in Perfetto: --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
 }

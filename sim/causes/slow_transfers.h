@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "sim/causes/remedy.h"
 #include "sim/ops/op_graph.h"
 #include "sim/recording/recording.h"
-#include "sim/whatif/root_cause_replay.h"
 
 namespace goodput {
 

@@ -1,4 +1,4 @@
-#include "sim/whatif/root_cause_transfers.h"
+#include "sim/causes/slow_transfers.h"
 
 #include <algorithm>
 #include <array>

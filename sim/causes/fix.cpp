@@ -1,0 +1,106 @@
+#include "sim/causes/fix.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/base/statistics.h"
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::string_view kCauseKey = "cause=";
+
+double factor_to(double even, double recorded) {
+  return recorded > 0 ? even / recorded : 1;
+}
+
+Result<Remedy> even_partition(const AnalysedJob& job, const Patterns& patterns) {
+  if (job.recording.pp_size == 1) return Error{"the job has one stage, there is nothing to spread"};
+  const Pace& pace = patterns.pace;
+  Remedy remedy;
+  for (std::size_t stage = 0; stage < pace.stage.size(); ++stage) {
+    remedy.stages.push_back({factor_to(mean(pace.forward_s), pace.forward_s[stage]),
+                             factor_to(mean(pace.backward_s), pace.backward_s[stage])});
+  }
+  return remedy;
+}
+
+Result<Remedy> balanced_micro_batches(const AnalysedJob& /*job*/, const Patterns& patterns) {
+  if (!patterns.micro_batches) {
+    return Error{"the trace has no micro-batches to compare (mb_id), or passes that never vary"};
+  }
+  Remedy remedy;
+  remedy.micro_batches = patterns.micro_batches->balance;
+  return remedy;
+}
+
+Result<Remedy> without_pauses(const AnalysedJob& /*job*/, const Patterns& patterns) {
+  if (patterns.pairs.empty()) return Error{"the trace has no micro-batches to compare (mb_id)"};
+  Remedy remedy;
+  for (const Pause& pause : patterns.pauses) remedy.patches.push_back(pause.expected);
+  return remedy;
+}
+
+Result<Remedy> launches_at_once(const AnalysedJob& /*job*/, const Patterns& /*patterns*/) {
+  Remedy remedy;
+  remedy.launches_at_once = true;
+  return remedy;
+}
+
+struct CauseRemedy {
+  std::string_view name;
+  Result<Remedy> (*make)(const AnalysedJob&, const Patterns&);
+};
+constexpr CauseRemedy kRemedies[] = {{"launch-delay", launches_at_once},
+                                     {"stage-partition", even_partition},
+                                     {"sequence-length", balanced_micro_batches},
+                                     {"gc-pauses", without_pauses}};
+constexpr std::array<std::string_view, std::size(kRemedies)> kRemedyNames = {
+    kRemedies[0].name, kRemedies[1].name, kRemedies[2].name, kRemedies[3].name};
+
+Result<Remedy> remedy_of_one(const AnalysedJob& job, const Patterns& patterns, const std::string& selector) {
+  if (!selector.starts_with(kCauseKey)) {
+    Remedy remedy;
+    GOODPUT_TRY(InstanceBox box, select(job.recording, selector));
+    remedy.ideal.boxes.push_back(std::move(box));
+    return remedy;
+  }
+  const std::string_view name = std::string_view(selector).substr(kCauseKey.size());
+  const auto* known =
+      std::ranges::find_if(kRemedies, [&](const CauseRemedy& remedy) { return remedy.name == name; });
+  if (known == std::end(kRemedies)) {
+    return Error{
+        fmt::format("selector {}: no remedy for {}{}; there are: {}; a cause stands alone, the "
+                    "others are fixed by their ops",
+                    in_quotes(selector), in_quotes(name), did_you_mean(name, kRemedyNames),
+                    fmt::join(kRemedyNames, ", "))};
+  }
+  Result<Remedy> remedy = known->make(job, patterns);
+  if (!remedy) return Error{fmt::format("selector {}: {}", in_quotes(selector), remedy.error().what)};
+  return remedy;
+}
+
+}  // namespace
+
+std::span<const std::string_view> remedied_causes() {
+  return kRemedyNames;
+}
+
+Result<Remedy> remedy_of(const AnalysedJob& job, const Patterns& patterns,
+                         const std::vector<std::string>& selectors) {
+  Remedy all;
+  std::vector<std::string> distinct;
+  for (const std::string& selector : selectors) {
+    if (std::ranges::find(distinct, selector) != distinct.end()) continue;
+    distinct.push_back(selector);
+    GOODPUT_TRY(const Remedy one, remedy_of_one(job, patterns, selector));
+    all = united(std::move(all), one);
+  }
+  return all;
+}
+
+}  // namespace goodput

@@ -1,0 +1,75 @@
+// How long passes take, of every worker, stage and replica, against their peers.
+//
+// Modelled as stage x replica-in-a-step x worker-in-a-step: the partition moves all replicas alike, lengths
+// of sequences move all stages of a replica alike, and what remains is the worker's own. Pauses of forward
+// passes are left out.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "sim/causes/passes.h"
+#include "sim/recording/recording.h"
+
+namespace goodput {
+
+// A number for each stage in each lane of the whole recording.
+class LaneStages {
+ public:
+  explicit LaneStages(const Recording& recording)
+      : steps_(recording.steps.size()),
+        replicas_(static_cast<std::size_t>(recording.dp_size)),
+        stages_(static_cast<std::size_t>(recording.pp_size)),
+        values_(steps_ * replicas_ * stages_) {}
+
+  [[nodiscard]] double& at(std::size_t step, std::size_t replica, std::size_t stage) {
+    return values_[(stage * replicas_ + replica) * steps_ + step];
+  }
+  [[nodiscard]] std::span<double> lanes_of(std::size_t stage) {
+    return std::span(values_).subspan(stage * replicas_ * steps_, replicas_ * steps_);
+  }
+  [[nodiscard]] std::span<const double> steps_of(std::size_t replica, std::size_t stage) const {
+    return std::span(values_).subspan((stage * replicas_ + replica) * steps_, steps_);
+  }
+  [[nodiscard]] std::size_t steps() const { return steps_; }
+  [[nodiscard]] std::size_t replicas() const { return replicas_; }
+  [[nodiscard]] std::size_t stages() const { return stages_; }
+
+ private:
+  std::size_t steps_;
+  std::size_t replicas_;
+  std::size_t stages_;
+  std::vector<double> values_;
+};
+
+// One of several peers, 1 = as fast as they.
+struct PeerPace {
+  double mean = 1;    // over the steps
+  double margin = 0;  // what is no more than noise: five standard errors of the mean
+  [[nodiscard]] bool is_slow(double least) const { return mean - 1 >= least && mean - 1 >= margin; }
+};
+
+struct Pace {
+  // By stage, of the middle lane: forward and backward passes of a step together, and both over the middle
+  // stage's.
+  std::vector<double> forward_s;
+  std::vector<double> backward_s;
+  std::vector<double> stage;
+
+  std::vector<PeerPace> worker;   // by dp * pp + stage
+  std::vector<PeerPace> replica;  // by dp; of one stage: 1, a replica then is a worker
+  double worker_noise = 0;        // of one step: standard deviation
+  double replica_noise = 0;
+
+  LaneStages own;                    // what of a lane and stage is the worker's own
+  std::vector<double> replica_step;  // at dp * steps + step: what all its stages have in common, over the
+                                     // middle lane
+
+  [[nodiscard]] std::size_t slowest_stage() const;
+  [[nodiscard]] std::size_t slowest_worker() const;
+};
+
+[[nodiscard]] Pace measure_pace(const Recording& recording, const std::vector<Pause>& pauses);
+
+}  // namespace goodput

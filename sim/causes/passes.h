@@ -1,0 +1,32 @@
+// The passes of a recording in pairs, and where a forward pass stood still.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/causes/remedy.h"
+#include "sim/recording/recording.h"
+
+namespace goodput {
+
+// The forward and backward pass of the same micro-batch and model chunk on one stage.
+struct PassPair {
+  OpId forward = 0;
+  OpId backward = 0;
+  std::int16_t stage = 0;
+  std::int16_t mc = kUnset;
+};
+
+// By (stage, chunk). Empty without micro-batch ids.
+[[nodiscard]] std::vector<PassPair> pair_passes(const Recording& recording);
+
+// A forward pass that took much longer than its backward pass lets expect.
+struct Pause {
+  Patch expected;  // the pass as expected
+  double excess_s = 0;
+  std::size_t worker = 0;  // dp * pp + stage
+  std::size_t step = 0;    // index into Recording::steps
+};
+[[nodiscard]] std::vector<Pause> find_pauses(const Recording& recording, const std::vector<PassPair>& pairs);
+
+}  // namespace goodput

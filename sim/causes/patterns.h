@@ -1,0 +1,25 @@
+// What a recording shows about causes, worked out once for all who ask.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/causes/micro_batches.h"
+#include "sim/causes/pace.h"
+#include "sim/causes/passes.h"
+#include "sim/causes/remedy.h"
+#include "sim/causes/slow_transfers.h"
+
+namespace goodput {
+
+struct Patterns {
+  std::vector<PassPair> pairs;
+  std::vector<Pause> pauses;
+  Pace pace;
+  std::optional<MicroBatchWork> micro_batches;
+  std::optional<SlowTransfers> transfers;
+};
+
+[[nodiscard]] Patterns find_patterns(const AnalysedJob& job);
+
+}  // namespace goodput

@@ -1,0 +1,333 @@
+#include "sim/causes/root_cause.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "sim/causes/fix.h"
+#include "sim/causes/slow_workers.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kSlowWorker = 1.02;  // pace against peers
+constexpr double kSlowStage = 1.03;   // against the middle stage
+constexpr double kLikelyCorrelation = 0.8;
+constexpr double kIsolated = 0.3;  // of a worker's passes: more than a few are no exceptions
+constexpr double kConcentrated = 0.6;
+constexpr double kFewestPauses = 2;
+constexpr double kWorthDating = 0.01;  // of a pace: smaller changes are not dated
+
+bool is_message(OpType type) {
+  return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
+         type == OpType::kBackwardRecv;
+}
+
+// Finds the causes of one recording.
+class CauseFinder {
+ public:
+  CauseFinder(const AnalysedJob& job, const Patterns& patterns, double launch_threshold)
+      : job_(job), recording_(job.recording), patterns_(patterns), launch_threshold_(launch_threshold) {}
+
+  [[nodiscard]] std::vector<RootCause> find() {
+    for (RootCause& cause : slow_workers()) add(std::move(cause));
+    add(stage_partition());
+    add(sequence_length());
+    add(gc_pauses());
+    add(launch_delay());
+    add(communication_flap());
+    std::stable_sort(causes_.begin(), causes_.end(), [](const RootCause& a, const RootCause& b) {
+      return std::pair(!a.likely, -a.gain.value_or(0)) < std::pair(!b.likely, -b.gain.value_or(0));
+    });
+    return std::move(causes_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t stages() const { return static_cast<std::size_t>(recording_.pp_size); }
+
+  // Values the fix, and judges: a pattern whose fix gains something is likely.
+  void add(RootCause cause) {
+    if (!cause.fix.empty()) {
+      const Result<Remedy> remedy = remedy_of(job_, patterns_, cause.fix);
+      GOODPUT_CHECK(remedy, "the fix of a cause is no selector");
+      cause.gain = gain_of(job_, *remedy).gain;
+    }
+    if (cause.reason.empty() && job_.result.slowdown < kSlowdownWorthExplaining &&
+        cause.name != "launch-delay")
+      cause.reason = fmt::format("stragglers cost next to nothing (S = {:.3f})", job_.result.slowdown);
+    if (cause.reason.empty() && cause.gain && *cause.gain < kSlowdownWorthExplaining)
+      cause.reason =
+          fmt::format("its fix gains {:.3f}x, less than {:.2f}x", *cause.gain, kSlowdownWorthExplaining);
+    cause.likely = cause.reason.empty();
+    causes_.push_back(std::move(cause));
+  }
+
+  // Groups of slow workers, or else the slowest one.
+  [[nodiscard]] std::vector<RootCause> slow_workers() const {
+    const SlowWorkers slow = find_slow_workers(job_, patterns_.pace);
+    std::vector<RootCause> causes;
+    for (const SlowGroup& group : slow.groups) causes.push_back(slow_group(group));
+    if (!causes.empty()) return causes;
+    SlowGroup slowest{"worker", {patterns_.pace.slowest_worker()}, {}, {}};
+    const auto [dp_rank, stage] = recording_.worker(slowest.workers.front());
+    slowest.fix = {fmt::format("worker={}:{}", dp_rank, stage)};
+    if (recording_.dp_size == 1 && stages() > 1) {
+      causes.push_back(slow_worker_or_stage());
+      return causes;
+    }
+    causes.push_back(slow_group(slowest));
+    if (causes.front().reason.empty())
+      causes.front().reason =
+          "no worker is slower than its peers beyond noise, or fixing it gains less than 1 %";
+    return causes;
+  }
+
+  // Of one replica nothing says whether a stage is slow because of its machine or because of its layers.
+  [[nodiscard]] RootCause slow_worker_or_stage() const {
+    const std::size_t stage = patterns_.pace.slowest_stage();
+    RootCause cause = slow_group({"worker", {stage}, {}, {fmt::format("worker=0:{}", stage)}});
+    cause.value = patterns_.pace.stage[stage];
+    cause.threshold = kSlowStage;
+    cause.workers = {{stage, *cause.value}};
+    cause.evidence = fmt::format(
+        "the passes of stage {} take {:.2f}x those of the middle stage; with one replica a "
+        "slow worker looks like a large stage",
+        stage, *cause.value);
+    cause.reason = *cause.value < kSlowStage ? "no stage is slower than the middle one by 3 %" : "";
+    return cause;
+  }
+
+  [[nodiscard]] RootCause slow_group(const SlowGroup& group) const {
+    RootCause cause;
+    cause.name = group.kind == "worker" ? "worker-fault" : "slow-" + group.kind;
+    cause.fix = group.fix;
+    cause.criterion = "the slowest worker's passes over those of its peers, mean over the steps";
+    cause.threshold = kSlowWorker;
+    for (const std::size_t worker : group.workers) cause.workers.push_back({worker, pace_of(worker)});
+    std::ranges::stable_sort(cause.workers, std::greater<>(), &RootCause::SlowWorker::pace);
+    const double slowest = cause.workers.front().pace;
+    cause.value = slowest;
+    cause.evidence = evidence_of(group, cause);
+    cause.time = time_of(group.workers);
+    if (slowest < kSlowWorker)
+      cause.reason = fmt::format("the slowest worker takes {:.3f}x as long as its peers, less than {:.2f}x",
+                                 slowest, kSlowWorker);
+    return cause;
+  }
+
+  // Against peers, noise or not.
+  [[nodiscard]] double pace_of(std::size_t worker) const {
+    return std::max(slowness(recording_, patterns_.pace, worker), patterns_.pace.worker[worker].mean);
+  }
+
+  [[nodiscard]] std::string evidence_of(const SlowGroup& group, const RootCause& cause) const {
+    constexpr std::size_t kNamed = 8;
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < std::min(kNamed, cause.workers.size()); ++i) {
+      parts.push_back(
+          fmt::format("{} {:.2f}x", worker_name(recording_, cause.workers[i].worker), cause.workers[i].pace));
+    }
+    if (cause.workers.size() > kNamed) parts.push_back(fmt::format("{} more", cause.workers.size() - kNamed));
+    const std::string whole =
+        group.names.empty() ? "" : fmt::format("all workers of {}: ", fmt::join(group.names, ", "));
+    return fmt::format("{}passes against those of peers: {}", whole, fmt::join(parts, ", "));
+  }
+
+  // Of the workers' mean pace.
+  [[nodiscard]] TimePattern time_of(const std::vector<std::size_t>& workers) const {
+    const Pace& pace = patterns_.pace;
+    std::vector<double> series(recording_.steps.size(), 0.0);
+    for (const std::size_t worker : workers) {
+      const auto [dp_rank, stage] = recording_.worker(worker);
+      const bool with_replica =
+          slowness(recording_, pace, worker) != pace.worker[worker].mean && pace.replica[dp_rank].is_slow(0);
+      for (std::size_t step = 0; step < series.size(); ++step) {
+        const double replica = with_replica ? pace.replica_step[dp_rank * series.size() + step] : 1;
+        series[step] +=
+            pace.own.steps_of(dp_rank, stage)[step] * replica / static_cast<double>(workers.size());
+      }
+    }
+    const double noise = std::max(pace.worker_noise, pace.replica_noise);
+    return find_time_pattern(series, noise / std::sqrt(static_cast<double>(workers.size())), kWorthDating);
+  }
+
+  // A stage that is slow in all replicas, against the middle one.
+  [[nodiscard]] RootCause stage_partition() const {
+    const std::size_t stage = patterns_.pace.slowest_stage();
+    RootCause cause;
+    cause.name = "stage-partition";
+    cause.criterion =
+        "the slowest stage's passes over those of the middle one, median over replicas and steps";
+    cause.threshold = kSlowStage;
+    cause.stage = stage;
+    if (stages() == 1) {
+      cause.reason = cause.evidence = "there is one stage";
+      return cause;
+    }
+    cause.fix = {"cause=stage-partition"};
+    cause.value = patterns_.pace.stage[stage];
+    cause.evidence = fmt::format(
+        "the passes of stage {} take {:.2f}x those of the middle stage; stage {} alone slows "
+        "the job {:.3f}x",
+        stage, *cause.value, job_.result.slowest_stage,
+        job_.result.blocking.by_stage.slowdown[job_.result.slowest_stage]);
+    if (*cause.value < kSlowStage)
+      cause.reason = fmt::format("no stage takes {:.2f}x as long as the middle one", kSlowStage);
+    return cause;
+  }
+
+  [[nodiscard]] RootCause sequence_length() const {
+    RootCause cause;
+    cause.name = "sequence-length";
+    cause.criterion = "correlation of forward and backward durations of the same micro-batch";
+    cause.threshold = kLikelyCorrelation;
+    const auto& work = patterns_.micro_batches;
+    if (!work) {
+      cause.reason = cause.evidence = "no micro-batches to compare, or passes that never vary";
+      return cause;
+    }
+    cause.fix = {"cause=sequence-length"};
+    cause.value = work->correlation;
+    cause.evidence =
+        fmt::format("{} micro-batches, which vary by {:.1f} %", work->count, 100 * work->variation);
+    if (work->correlation < kLikelyCorrelation)
+      cause.reason = fmt::format(
+          "forward and backward passes of a micro-batch do not vary together: correlation "
+          "{:.2f}, less than {:.1f}",
+          work->correlation, kLikelyCorrelation);
+    return cause;
+  }
+
+  // Forward passes that stood still, here and there.
+  [[nodiscard]] RootCause gc_pauses() const {
+    RootCause cause;
+    cause.name = "gc-pauses";
+    cause.criterion = "forward passes that are much longer than their backward passes let expect";
+    cause.threshold = kFewestPauses;
+    if (patterns_.pairs.empty()) {
+      cause.reason = cause.evidence = "no micro-batches to compare";
+      return cause;
+    }
+    cause.fix = {"cause=gc-pauses"};
+    cause.value = static_cast<double>(patterns_.pauses.size());
+    if (patterns_.pauses.empty()) {
+      cause.reason = cause.evidence = "no forward pass is much longer than its backward pass lets expect";
+      return cause;
+    }
+    std::set<std::size_t> workers;
+    std::set<std::size_t> steps;
+    double excess_s = 0;
+    for (const Pause& pause : patterns_.pauses) {
+      workers.insert(pause.worker);
+      steps.insert(pause.step);
+      excess_s += pause.excess_s;
+    }
+    cause.evidence = fmt::format(
+        "{} long forward passes on {} of {} workers in {} of {} steps, {:.3g} s too long in the mean",
+        patterns_.pauses.size(), workers.size(), recording_.ranks.size(), steps.size(),
+        recording_.steps.size(), excess_s / static_cast<double>(patterns_.pauses.size()));
+    const double among = static_cast<double>(patterns_.pauses.size()) / passes_of(workers.size());
+    if (workers.size() < std::min<std::size_t>(2, recording_.ranks.size()) ||
+        steps.size() < std::min<std::size_t>(2, recording_.steps.size())) {
+      cause.reason = "it does not move between workers and steps";
+    } else if (among > kIsolated) {
+      cause.reason = fmt::format("{:.0f} % of the forward passes are no exceptions", 100 * among);
+    }
+    return cause;
+  }
+
+  // Forward passes of some workers in all steps.
+  [[nodiscard]] double passes_of(std::size_t workers) const {
+    return static_cast<double>(patterns_.pairs.size() * recording_.steps.size() * workers) /
+           static_cast<double>(stages());
+  }
+
+  [[nodiscard]] RootCause launch_delay() const {
+    RootCause cause;
+    cause.name = "launch-delay";
+    cause.criterion = "launch slowdown: recorded over replayed without launch delays";
+    cause.fix = {"cause=launch-delay"};
+    cause.value = job_.result.launch_slowdown;
+    cause.threshold = launch_threshold_;
+    cause.evidence = fmt::format("late launches cost {:.1f} % of a step",
+                                 std::max(0.0, 100 * (1 - 1 / job_.result.launch_slowdown)));
+    cause.time = find_time_pattern(job_.result.launch_step_slowdown, kWorthDating, kWorthDating);
+    if (job_.result.launch_slowdown < launch_threshold_)
+      cause.reason = fmt::format("a launch slowdown of {:.3f} is less than {:.2f}",
+                                 job_.result.launch_slowdown, launch_threshold_);
+    return cause;
+  }
+
+  [[nodiscard]] RootCause communication_flap() const {
+    RootCause cause;
+    cause.name = "communication-flap";
+    cause.criterion = "share of the time that slow transfers lose which one place has";
+    cause.threshold = kConcentrated;
+    const auto& slow = patterns_.transfers;
+    if (!slow) {
+      cause.reason = cause.evidence = "no transfer takes several times the median of its kind";
+      return cause;
+    }
+    cause.fix = selectors_of(*slow);
+    cause.value = slow->share_of_excess;
+    cause.stage = slow->stage;
+    if (slow->dp_rank) cause.workers = {{*slow->dp_rank * stages() + slow->stage, slow->worst_factor}};
+    cause.evidence = fmt::format(
+        "{} of {} transfers of {} took up to {:.3g}x the median, {:.3g} s too long in the mean, "
+        "{:.0f} % of all such time",
+        slow->count, slow->transfers, place_of(*slow), slow->worst_factor,
+        slow->excess_s / static_cast<double>(slow->count), 100 * slow->share_of_excess);
+    if (slow->share_of_excess < kConcentrated)
+      cause.reason =
+          fmt::format("slow transfers are no matter of one place, which has {:.0f} % of the time they lose",
+                      100 * slow->share_of_excess);
+    return cause;
+  }
+
+  // Messages by their workers, collectives in all replicas of their stage.
+  [[nodiscard]] std::vector<std::string> selectors_of(const SlowTransfers& slow) const {
+    std::map<std::string, std::set<OpType>> types;
+    for (const Patch& patch : slow.patches) {
+      const TraceOp& op = recording_.ops[patch.op];
+      const std::size_t dp_rank = patch.lane / recording_.blocks[patch.block].shape.steps;
+      types[is_message(op.type) ? fmt::format("worker={}:{}", dp_rank, op.stage)
+                                : fmt::format("stage={}", op.stage)]
+          .insert(op.type);
+    }
+    std::vector<std::string> selectors;
+    for (const auto& [place, of_place] : types) {
+      std::vector<std::string_view> names;
+      for (const OpType type : of_place) names.push_back(to_string(type));
+      selectors.push_back(fmt::format("{}&optype={}", place, fmt::join(names, ",")));
+    }
+    return selectors;
+  }
+
+  [[nodiscard]] std::string place_of(const SlowTransfers& slow) const {
+    if (!slow.dp_rank) return fmt::format("stage {} between its replicas", slow.stage);
+    const std::string worker = worker_name(recording_, *slow.dp_rank * stages() + slow.stage);
+    return slow.peer_stage ? fmt::format("{}, all to or from stage {},", worker, *slow.peer_stage) : worker;
+  }
+
+  const AnalysedJob& job_;
+  const Recording& recording_;
+  const Patterns& patterns_;
+  double launch_threshold_;
+  std::vector<RootCause> causes_;
+};
+
+}  // namespace
+
+std::vector<RootCause> find_root_causes(const AnalysedJob& job, const Patterns& patterns,
+                                        double launch_threshold) {
+  return CauseFinder(job, patterns, launch_threshold).find();
+}
+
+}  // namespace goodput

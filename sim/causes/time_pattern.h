@@ -1,0 +1,36 @@
+// How something changes over the steps of a recording: always the same, in some steps only, or growing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace goodput {
+
+struct TimePattern {
+  enum class Kind : std::uint8_t {
+    kSteady,
+    kWindow,  // from one step to another
+    kGrowth,  // more from step to step
+  };
+  Kind kind = Kind::kSteady;
+  // Indices of steps: where the window or the growth begins and ends, both inclusive. A window that reaches
+  // the last step has not ended.
+  std::size_t first = 0;
+  std::size_t last = 0;
+  // With 95 % confidence the onset lies in these steps (the likelihood of no other falls short of the best
+  // by more than exp(1.92), half the 95 % quantile of chi-square with one degree of freedom).
+  std::size_t onset_low = 0;
+  std::size_t onset_high = 0;
+  double low = 1;   // outside the window; at the beginning of the growth
+  double high = 1;  // inside the window; at its end
+};
+
+// Of one value a step, each with a standard deviation of at least `noise`: least squares of a constant, of a
+// window and of a line, the better ones preferred by the Bayesian information criterion with a margin of 10
+// ("very strong": Kass & Raftery 1995). Windows and growths of less than `least` (a difference of values) are
+// steady. O(steps^2), of more than 2000 steps in groups. REQUIRES: values.
+[[nodiscard]] TimePattern find_time_pattern(const std::vector<double>& values, double noise, double least);
+
+}  // namespace goodput
