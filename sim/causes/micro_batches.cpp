@@ -105,12 +105,14 @@ struct PairMoments {
 MicroBatchFactors balance(const Recording& recording, const RelativeTimes& forwards,
                           const RelativeTimes& backwards, std::size_t micro_batches, const Pace& pace) {
   const bool is_one = micro_batches == 1;
+  // What is slow in all steps is slow for another reason.
   const auto lane_work = [&](std::size_t step, std::size_t dp) {
     if (is_one) return 1.0;  // the forwards and backwards say it
     const bool has_replicas = pace.own.stages() > 1;
     const double now =
         has_replicas ? pace.replica_step[dp * recording.steps.size() + step] : pace.own.steps_of(dp, 0)[step];
-    return now / (has_replicas ? pace.replica[dp].mean : pace.worker[dp].mean);
+    const PeerPace& peer = has_replicas ? pace.replica[dp] : pace.worker[dp];
+    return peer.is_slow(0) ? now / peer.mean : now;
   };
   MicroBatchFactors factors;
   for (std::size_t i = 0; i < recording.blocks.size(); ++i) {

@@ -13,18 +13,25 @@ constexpr double kNoiseDeviations = 5;
 constexpr double kDeviationOfMedian = 1.4826;        // standard deviation over median absolute deviation
 constexpr double kDeviationOfNinetieth = 1 / 1.645;  // over the 90 % quantile of the absolute deviation
 
-// The middle, of two middle ones the lower: stragglers only make values larger.
+double take_at(std::vector<double>& values, std::size_t index) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(index);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+// The middle, of two middle ones the lower.
 double take_lower_median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return take_at(values, (values.size() - 1) / 2);
+}
+
+// What peers take that are not slow: stragglers only make values larger, and up to three quarters of the
+// peers may straggle.
+double take_lower_quartile(std::vector<double>& values) {
+  return take_at(values, (values.size() - 1) / 4);
 }
 
 double take_quantile(std::vector<double>& values, double quantile) {
-  const auto at =
-      values.begin() + static_cast<std::ptrdiff_t>(quantile * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
+  return take_at(values, static_cast<std::size_t>(quantile * static_cast<double>(values.size() - 1)));
 }
 
 // Forward or backward passes of every stage and lane together, without pauses.
@@ -50,34 +57,68 @@ LaneStages sum_passes(const Recording& recording, OpType type, const std::vector
   return sums;
 }
 
-double middle_lane(LaneStages& sums, std::size_t stage) {
-  std::vector<double> lanes(sums.lanes_of(stage).begin(), sums.lanes_of(stage).end());
-  return take_lower_median(lanes);
+// Of the workers of a stage that are not slow, in the mean over the steps; of one in its middle step.
+double common_of(const LaneStages& values, std::size_t stage) {
+  std::vector<double> workers;
+  for (std::size_t dp = 0; dp < values.replicas(); ++dp) {
+    const auto series = values.steps_of(dp, stage);
+    std::vector<double> steps(series.begin(), series.end());
+    workers.push_back(values.replicas() == 1 ? take_lower_median(steps) : mean(steps));
+  }
+  return take_lower_quartile(workers);
 }
 
-void divide_stages(LaneStages& pace) {
-  for (std::size_t stage = 0; stage < pace.stages(); ++stage) {
-    const double common = middle_lane(pace, stage);
+void divide_stages(LaneStages& values) {
+  for (std::size_t stage = 0; stage < values.stages(); ++stage) {
+    const double common = common_of(values, stage);
     if (!(common > 0)) continue;
-    for (double& value : pace.lanes_of(stage)) value /= common;
+    for (double& value : values.lanes_of(stage)) value /= common;
   }
 }
 
-// What all stages of a lane have in common, at dp * steps + step; it is gone from `pace`.
-std::vector<double> divide_replicas(LaneStages& pace) {
-  std::vector<double> common(pace.replicas() * pace.steps(), 1.0);
-  if (pace.stages() == 1) return common;  // what a lane has in common is what its worker has
-  std::vector<double> stages(pace.stages());
-  for (std::size_t dp = 0; dp < pace.replicas(); ++dp) {
-    for (std::size_t step = 0; step < pace.steps(); ++step) {
-      for (std::size_t stage = 0; stage < stages.size(); ++stage) stages[stage] = pace.at(step, dp, stage);
-      const double middle = take_lower_median(stages);
-      if (!(middle > 0)) continue;
-      common[dp * pace.steps() + step] = middle;
-      for (std::size_t stage = 0; stage < stages.size(); ++stage) pace.at(step, dp, stage) /= middle;
+// What most stages of a lane have in common, at dp * steps + step.
+std::vector<double> replicas_of(LaneStages values) {
+  divide_stages(values);
+  std::vector<double> common(values.replicas() * values.steps(), 1.0);
+  if (values.stages() == 1) return common;  // what a lane has in common is what its worker has
+  std::vector<double> stages(values.stages());
+  for (std::size_t dp = 0; dp < values.replicas(); ++dp) {
+    for (std::size_t step = 0; step < values.steps(); ++step) {
+      for (std::size_t stage = 0; stage < stages.size(); ++stage) stages[stage] = values.at(step, dp, stage);
+      const double usual = take_lower_median(stages);
+      if (usual > 0) common[dp * values.steps() + step] = usual;
     }
   }
   return common;
+}
+
+void divide_replicas(LaneStages& values, const std::vector<double>& common) {
+  for (std::size_t stage = 0; stage < values.stages(); ++stage) {
+    const auto lanes = values.lanes_of(stage);
+    for (std::size_t lane = 0; lane < common.size(); ++lane) lanes[lane] /= common[lane];
+  }
+}
+
+// Splits what passes take into stages and replicas, each against the other, as median polish does (Tukey
+// 1977), until neither changes much: slow workers make the first stages that are divided out uneven.
+std::vector<double> split_replicas(const LaneStages& passes) {
+  constexpr int kRounds = 4;
+  std::vector<double> all(passes.replicas() * passes.steps(), 1.0);
+  for (int round = 0; round < kRounds; ++round) {
+    LaneStages rest = passes;
+    divide_replicas(rest, all);
+    const std::vector<double> more = replicas_of(std::move(rest));
+    for (std::size_t lane = 0; lane < all.size(); ++lane) all[lane] *= more[lane];
+  }
+  // Against the replicas that are not slow.
+  std::vector<double> means;
+  for (std::size_t dp = 0; dp < passes.replicas(); ++dp) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(dp * passes.steps());
+    means.push_back(mean({first, first + static_cast<std::ptrdiff_t>(passes.steps())}));
+  }
+  const double usual = take_lower_quartile(means);
+  for (double& lane : all) lane /= usual;
+  return all;
 }
 
 // The standard deviation of one step's value, from how it changes between steps: of slowness that lasts only
@@ -107,10 +148,11 @@ std::size_t largest(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
 }
 
+// REQUIRES: what replicas have in common is gone from both.
 void measure_stages(LaneStages& forwards, LaneStages& backwards, Pace& pace) {
   for (std::size_t stage = 0; stage < forwards.stages(); ++stage) {
-    pace.forward_s.push_back(middle_lane(forwards, stage));
-    pace.backward_s.push_back(middle_lane(backwards, stage));
+    pace.forward_s.push_back(common_of(forwards, stage));
+    pace.backward_s.push_back(common_of(backwards, stage));
     pace.stage.push_back(pace.forward_s.back() + pace.backward_s.back());
   }
   std::vector<double> sorted = pace.stage;
@@ -148,14 +190,14 @@ Pace measure_pace(const Recording& recording, const std::vector<Pause>& pauses) 
   LaneStages forwards = sum_passes(recording, OpType::kForwardCompute, pauses);
   LaneStages backwards = sum_passes(recording, OpType::kBackwardCompute, pauses);
   Pace pace{{}, {}, {}, {}, {}, 0, 0, LaneStages(recording), {}};
-  measure_stages(forwards, backwards, pace);
   for (std::size_t stage = 0; stage < forwards.stages(); ++stage) {
     std::ranges::transform(forwards.lanes_of(stage), backwards.lanes_of(stage),
                            pace.own.lanes_of(stage).begin(), std::plus<>());
   }
+  pace.replica_step = split_replicas(pace.own);
+  for (LaneStages* values : {&pace.own, &forwards, &backwards}) divide_replicas(*values, pace.replica_step);
   divide_stages(pace.own);
-  pace.replica_step = divide_replicas(pace.own);
-  divide_stages(pace.own);
+  measure_stages(forwards, backwards, pace);
   measure_peers(pace);
   return pace;
 }

@@ -22,7 +22,6 @@ constexpr double kSlowStage = 1.03;   // against the middle stage
 constexpr double kLikelyCorrelation = 0.8;
 constexpr double kIsolated = 0.3;  // of a worker's passes: more than a few are no exceptions
 constexpr double kConcentrated = 0.6;
-constexpr double kFewestPauses = 2;
 constexpr double kWorthDating = 0.01;  // of a pace: smaller changes are not dated
 
 bool is_message(OpType type) {
@@ -37,7 +36,7 @@ class CauseFinder {
       : job_(job), recording_(job.recording), patterns_(patterns), launch_threshold_(launch_threshold) {}
 
   [[nodiscard]] std::vector<RootCause> find() {
-    for (RootCause& cause : slow_workers()) add(std::move(cause));
+    add(slow_workers());
     add(stage_partition());
     add(sequence_length());
     add(gc_pauses());
@@ -69,30 +68,23 @@ class CauseFinder {
     causes_.push_back(std::move(cause));
   }
 
-  // Groups of slow workers, or else the slowest one.
-  [[nodiscard]] std::vector<RootCause> slow_workers() const {
-    const SlowWorkers slow = find_slow_workers(job_, patterns_.pace);
-    std::vector<RootCause> causes;
-    for (const SlowGroup& group : slow.groups) causes.push_back(slow_group(group));
-    if (!causes.empty()) return causes;
-    SlowGroup slowest{"worker", {patterns_.pace.slowest_worker()}, {}, {}};
-    const auto [dp_rank, stage] = recording_.worker(slowest.workers.front());
-    slowest.fix = {fmt::format("worker={}:{}", dp_rank, stage)};
-    if (recording_.dp_size == 1 && stages() > 1) {
-      causes.push_back(slow_worker_or_stage());
-      return causes;
-    }
-    causes.push_back(slow_group(slowest));
-    if (causes.front().reason.empty())
-      causes.front().reason =
-          "no worker is slower than its peers beyond noise, or fixing it gains less than 1 %";
-    return causes;
+  // All that are slow, or else the slowest one.
+  [[nodiscard]] RootCause slow_workers() const {
+    const std::vector<SlowGroup> groups = find_slow_workers(job_, patterns_.pace);
+    if (!groups.empty()) return slow_groups(groups);
+    if (recording_.dp_size == 1 && stages() > 1) return slow_worker_or_stage();
+    const std::size_t worker = patterns_.pace.slowest_worker();
+    const auto [dp_rank, stage] = recording_.worker(worker);
+    RootCause cause = slow_groups({{"worker", "", {worker}, {fmt::format("worker={}:{}", dp_rank, stage)}}});
+    if (cause.reason.empty())
+      cause.reason = "no worker is slower than its peers beyond noise, or fixing it gains less than 1 %";
+    return cause;
   }
 
   // Of one replica nothing says whether a stage is slow because of its machine or because of its layers.
   [[nodiscard]] RootCause slow_worker_or_stage() const {
     const std::size_t stage = patterns_.pace.slowest_stage();
-    RootCause cause = slow_group({"worker", {stage}, {}, {fmt::format("worker=0:{}", stage)}});
+    RootCause cause = slow_groups({{"worker", "", {stage}, {fmt::format("worker=0:{}", stage)}}});
     cause.value = patterns_.pace.stage[stage];
     cause.threshold = kSlowStage;
     cause.workers = {{stage, *cause.value}};
@@ -104,18 +96,25 @@ class CauseFinder {
     return cause;
   }
 
-  [[nodiscard]] RootCause slow_group(const SlowGroup& group) const {
+  [[nodiscard]] RootCause slow_groups(const std::vector<SlowGroup>& groups) const {
     RootCause cause;
-    cause.name = group.kind == "worker" ? "worker-fault" : "slow-" + group.kind;
-    cause.fix = group.fix;
+    const bool are_alike = std::ranges::all_of(
+        groups, [&](const SlowGroup& group) { return group.kind == groups.front().kind; });
+    const std::string& kind = groups.front().kind;
+    cause.name = !are_alike || kind == "worker" ? "worker-fault" : "slow-" + kind;
     cause.criterion = "the slowest worker's passes over those of its peers, mean over the steps";
     cause.threshold = kSlowWorker;
-    for (const std::size_t worker : group.workers) cause.workers.push_back({worker, pace_of(worker)});
+    std::vector<std::size_t> workers;
+    for (const SlowGroup& group : groups) {
+      cause.fix.insert(cause.fix.end(), group.fix.begin(), group.fix.end());
+      workers.insert(workers.end(), group.workers.begin(), group.workers.end());
+    }
+    for (const std::size_t worker : workers) cause.workers.push_back({worker, pace_of(worker)});
     std::ranges::stable_sort(cause.workers, std::greater<>(), &RootCause::SlowWorker::pace);
     const double slowest = cause.workers.front().pace;
     cause.value = slowest;
-    cause.evidence = evidence_of(group, cause);
-    cause.time = time_of(group.workers);
+    cause.evidence = fmt::format("passes against those of peers: {}", paces_of(groups));
+    cause.time = time_of(workers);
     if (slowest < kSlowWorker)
       cause.reason = fmt::format("the slowest worker takes {:.3f}x as long as its peers, less than {:.2f}x",
                                  slowest, kSlowWorker);
@@ -127,17 +126,21 @@ class CauseFinder {
     return std::max(slowness(recording_, patterns_.pace, worker), patterns_.pace.worker[worker].mean);
   }
 
-  [[nodiscard]] std::string evidence_of(const SlowGroup& group, const RootCause& cause) const {
+  // "dp 2 stage 3 (rank 140) 1.80x, all of host n7 1.21x", the first ones.
+  [[nodiscard]] std::string paces_of(const std::vector<SlowGroup>& groups) const {
     constexpr std::size_t kNamed = 8;
     std::vector<std::string> parts;
-    for (std::size_t i = 0; i < std::min(kNamed, cause.workers.size()); ++i) {
-      parts.push_back(
-          fmt::format("{} {:.2f}x", worker_name(recording_, cause.workers[i].worker), cause.workers[i].pace));
+    for (std::size_t i = 0; i < std::min(kNamed, groups.size()); ++i) {
+      const SlowGroup& group = groups[i];
+      double sum = 0;
+      for (const std::size_t worker : group.workers) sum += pace_of(worker);
+      const std::string who = group.kind == "worker"    ? worker_name(recording_, group.workers.front())
+                              : group.kind == "replica" ? fmt::format("all of {}", group.name)
+                                                        : fmt::format("all of {} {}", group.kind, group.name);
+      parts.push_back(fmt::format("{} {:.2f}x", who, sum / static_cast<double>(group.workers.size())));
     }
-    if (cause.workers.size() > kNamed) parts.push_back(fmt::format("{} more", cause.workers.size() - kNamed));
-    const std::string whole =
-        group.names.empty() ? "" : fmt::format("all workers of {}: ", fmt::join(group.names, ", "));
-    return fmt::format("{}passes against those of peers: {}", whole, fmt::join(parts, ", "));
+    if (groups.size() > kNamed) parts.push_back(fmt::format("{} more", groups.size() - kNamed));
+    return fmt::format("{}", fmt::join(parts, ", "));
   }
 
   // Of the workers' mean pace.
@@ -210,7 +213,7 @@ class CauseFinder {
     RootCause cause;
     cause.name = "gc-pauses";
     cause.criterion = "forward passes that are much longer than their backward passes let expect";
-    cause.threshold = kFewestPauses;
+    cause.threshold = 1;
     if (patterns_.pairs.empty()) {
       cause.reason = cause.evidence = "no micro-batches to compare";
       return cause;
@@ -234,12 +237,8 @@ class CauseFinder {
         patterns_.pauses.size(), workers.size(), recording_.ranks.size(), steps.size(),
         recording_.steps.size(), excess_s / static_cast<double>(patterns_.pauses.size()));
     const double among = static_cast<double>(patterns_.pauses.size()) / passes_of(workers.size());
-    if (workers.size() < std::min<std::size_t>(2, recording_.ranks.size()) ||
-        steps.size() < std::min<std::size_t>(2, recording_.steps.size())) {
-      cause.reason = "it does not move between workers and steps";
-    } else if (among > kIsolated) {
+    if (among > kIsolated)
       cause.reason = fmt::format("{:.0f} % of the forward passes are no exceptions", 100 * among);
-    }
     return cause;
   }
 

@@ -16,7 +16,6 @@ namespace {
 constexpr double kFaintWorker = 0.01;   // slower than peers
 constexpr double kFaintReplica = 0.02;  // its steps differ by the lengths of their sequences as well
 constexpr double kNecessary = 0.01;     // of the step: what a worker's repair must gain beside the others'
-constexpr double kAlone = 0.8;          // of the joint gain: enough to be named apart
 constexpr std::size_t kMostSuspects = 64;
 
 using Workers = std::vector<std::size_t>;
@@ -43,54 +42,41 @@ Workers find_suspects(const Recording& recording, const Pace& pace) {
   return suspects;
 }
 
-// Those without whose repair the step is longer.
-Workers keep_necessary(const AnalysedJob& job, Workers suspects) {
-  if (suspects.empty()) return suspects;
-  double fixed_s = gain_of(job, repair_of(job.recording, suspects)).step_s;
-  for (std::size_t i = suspects.size(); i-- > 0;) {
-    Workers others = suspects;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    const double without_s = gain_of(job, repair_of(job.recording, others)).step_s;
-    if (without_s - fixed_s >= kNecessary * fixed_s) continue;
-    suspects = std::move(others);
-    fixed_s = without_s;
-  }
-  std::sort(suspects.begin(), suspects.end());
-  return suspects;
+template <typename T>
+void append(std::vector<T>& to, const std::vector<T>& more) {
+  to.insert(to.end(), more.begin(), more.end());
 }
 
-SlowGroup group_of_workers(const Recording& recording, const Workers& workers) {
-  SlowGroup group{"worker", workers, {}, {}};
-  for (const std::size_t worker : workers) {
-    const auto [dp_rank, stage] = recording.worker(worker);
-    group.fix.push_back(fmt::format("worker={}:{}", dp_rank, stage));
-  }
-  return group;
+Workers workers_of(const std::vector<SlowGroup>& groups) {
+  Workers workers;
+  for (const SlowGroup& group : groups) append(workers, group.workers);
+  return workers;
 }
 
-// Takes the workers of every name that has several, all of them in `left`, out of `left`.
+std::string selector_of(const Recording& recording, std::size_t worker) {
+  const auto [dp_rank, stage] = recording.worker(worker);
+  return fmt::format("worker={}:{}", dp_rank, stage);
+}
+
+// Moves the workers of every name that has several, all of them in `left`, into a group a name.
 void take_whole(const Recording& recording, const std::string& kind,
-                const std::vector<std::string>& of_worker, Workers& left, std::vector<SlowGroup>& groups) {
+                const std::vector<std::string>& of_worker, std::set<std::size_t>& left,
+                std::vector<SlowGroup>& groups) {
   std::map<std::string, Workers> members;
   for (std::size_t worker = 0; worker < of_worker.size(); ++worker) {
     if (!of_worker[worker].empty()) members[of_worker[worker]].push_back(worker);
   }
-  Workers whole;
-  std::vector<std::string> names;
   for (const auto& [name, workers] : members) {
-    if (workers.size() < 2 || !std::includes(left.begin(), left.end(), workers.begin(), workers.end()))
-      continue;
-    whole.insert(whole.end(), workers.begin(), workers.end());
-    names.push_back(name);
+    const bool are_left =
+        std::ranges::all_of(workers, [&](std::size_t worker) { return left.contains(worker); });
+    if (workers.size() < 2 || !are_left) continue;
+    SlowGroup group{kind, name, workers, {}};
+    for (const std::size_t worker : workers) {
+      group.fix.push_back(selector_of(recording, worker));
+      left.erase(worker);
+    }
+    groups.push_back(std::move(group));
   }
-  if (whole.empty()) return;
-  std::sort(whole.begin(), whole.end());
-  Workers others;
-  std::set_difference(left.begin(), left.end(), whole.begin(), whole.end(), std::back_inserter(others));
-  left = std::move(others);
-  groups.push_back(group_of_workers(recording, whole));
-  groups.back().kind = kind;
-  groups.back().names = std::move(names);
 }
 
 std::vector<std::string> replica_names(const Recording& recording) {
@@ -100,31 +86,43 @@ std::vector<std::string> replica_names(const Recording& recording) {
   return names;
 }
 
-std::vector<SlowGroup> group(const Recording& recording, Workers left) {
+// Whole places, the largest first, whole replicas of several stages, and single workers.
+std::vector<SlowGroup> group(const Recording& recording, const Workers& suspects) {
+  std::set<std::size_t> left(suspects.begin(), suspects.end());
   std::vector<SlowGroup> groups;
   for (auto kind = recording.places.rbegin(); kind != recording.places.rend(); ++kind)
     take_whole(recording, kind->name, kind->of_worker, left, groups);
   if (recording.pp_size > 1) {
+    const std::size_t first = groups.size();
     take_whole(recording, "replica", replica_names(recording), left, groups);
-    if (!groups.empty() && groups.back().kind == "replica") groups.back().fix = groups.back().names;
+    for (std::size_t i = first; i < groups.size(); ++i) groups[i].fix = {groups[i].name};
   }
-  if (!left.empty()) groups.push_back(group_of_workers(recording, left));
+  for (const std::size_t worker : left)
+    groups.push_back({"worker", "", {worker}, {selector_of(recording, worker)}});
   return groups;
 }
 
-// Groups that gain next to nothing one by one are one.
-std::vector<SlowGroup> joined_unless_apart(const AnalysedJob& job, std::vector<SlowGroup> groups,
-                                           const Workers& all) {
-  if (groups.size() < 2) return groups;
-  const double joint = gain_of(job, repair_of(job.recording, all)).gain - 1;
-  const bool any_alone = std::any_of(groups.begin(), groups.end(), [&](const SlowGroup& group) {
-    return gain_of(job, repair_of(job.recording, group.workers)).gain - 1 >= kAlone * joint;
-  });
-  if (any_alone) return groups;
-  SlowGroup together{"worker", all, {}, {}};
-  for (const SlowGroup& group : groups)
-    together.fix.insert(together.fix.end(), group.fix.begin(), group.fix.end());
-  return {together};
+// Drops the groups without whose repair the step is hardly longer, the least slow first; what all of them
+// together cost stays below kNecessary.
+std::vector<SlowGroup> keep_necessary(const AnalysedJob& job, const Pace& pace,
+                                      std::vector<SlowGroup> groups) {
+  const auto slowest = [&](const SlowGroup& group) {
+    double most = 0;
+    for (const std::size_t worker : group.workers)
+      most = std::max(most, slowness(job.recording, pace, worker));
+    return most;
+  };
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&](const SlowGroup& a, const SlowGroup& b) { return slowest(a) > slowest(b); });
+  if (groups.empty()) return groups;
+  const double fixed_s = gain_of(job, repair_of(job.recording, workers_of(groups))).step_s;
+  for (std::size_t i = groups.size(); i-- > 0;) {
+    std::vector<SlowGroup> others = groups;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    const double without_s = gain_of(job, repair_of(job.recording, workers_of(others))).step_s;
+    if (without_s - fixed_s < kNecessary * fixed_s) groups = std::move(others);
+  }
+  return groups;
 }
 
 }  // namespace
@@ -137,13 +135,8 @@ double slowness(const Recording& recording, const Pace& pace, std::size_t worker
   return own.is_slow(kFaintWorker) ? own.mean : 1;
 }
 
-SlowWorkers find_slow_workers(const AnalysedJob& job, const Pace& pace) {
-  SlowWorkers slow;
-  Workers suspects = find_suspects(job.recording, pace);
-  const Workers necessary = keep_necessary(job, suspects);
-  slow.suspects = std::move(suspects);
-  slow.groups = joined_unless_apart(job, group(job.recording, necessary), necessary);
-  return slow;
+std::vector<SlowGroup> find_slow_workers(const AnalysedJob& job, const Pace& pace) {
+  return keep_necessary(job, pace, group(job.recording, find_suspects(job.recording, pace)));
 }
 
 }  // namespace goodput

@@ -11,23 +11,18 @@
 
 namespace goodput {
 
-// Slow workers that have one thing in common, or nothing but that they are slow.
+// A slow worker, or all workers of a replica or a place.
 struct SlowGroup {
   std::string kind;                  // "worker", "replica", or a kind of Recording::places
-  std::vector<std::size_t> workers;  // dp * pp + stage, ascending
-  std::vector<std::string> names;    // of the replicas or places; empty for workers
+  std::string name;                  // of the place or replica; empty for a worker
+  std::vector<std::size_t> workers;  // dp * pp + stage
   std::vector<std::string> fix;      // selectors of all their ops
 };
 
-struct SlowWorkers {
-  std::vector<std::size_t> suspects;  // ascending: slower than peers, beyond noise
-  std::vector<SlowGroup> groups;      // of those without whose repair the step is at least 1 % longer
-};
-
-// Begins with all suspects fixed (their ops ideal) and drops, the least slow first, whoever's removal makes
-// the step less than 1 % longer. Of what remains, whole places (the largest first), then whole replicas of
-// several stages are groups of their own, unless only all together gain: then they are one group.
-[[nodiscard]] SlowWorkers find_slow_workers(const AnalysedJob& job, const Pace& pace);
+// All suspects are fixed at once (their ops ideal): whole places (the largest first), whole replicas of
+// several stages, single workers. The least slow first, those are dropped whose removal makes the step less
+// than 1 % longer, all of them together. The slowest comes first.
+[[nodiscard]] std::vector<SlowGroup> find_slow_workers(const AnalysedJob& job, const Pace& pace);
 
 // How slow a worker is against its peers: its own pace times that of its replica, where either is beyond
 // noise.

@@ -72,6 +72,12 @@ Straggler random_straggler(std::string_view kind, const SyntheticCase& job, Rand
   return NicFlap{dp, stage, spread(random, 0.02, 0.12), spread(random, 8, 400)};
 }
 
+// All workers of a replica are slow alike.
+void add_slow_replica(SyntheticCase& job, RandomStream& random) {
+  SlowWorker slow{between(random, 0, job.shape.dp - 1), 0, 1 + spread(random, 0.05, 1.5)};
+  for (; slow.stage < job.shape.pp; ++slow.stage) job.stragglers.emplace_back(slow);
+}
+
 // Costs by index into planned.ops. The sizes are the caller's to set.
 Result<SyntheticStep> synthetic_step(const megatron::PlannedOps& planned,
                                      const std::vector<double>& value_s) {
@@ -137,7 +143,13 @@ SyntheticCase random_case(std::uint64_t seed, const std::vector<std::string_view
   if (job.shape.vpp == 1 && random.below(4) == 0) job.shape.schedule = "gpipe";
   job.settings.steps = between(random, 5, 12);
   job.settings.jitter = spread(random, 0.002, 0.03);
-  for (const std::string_view kind : kinds) job.stragglers.push_back(random_straggler(kind, job, random));
+  for (const std::string_view kind : kinds) {
+    if (kind == "slow-replica") {
+      add_slow_replica(job, random);
+    } else {
+      job.stragglers.push_back(random_straggler(kind, job, random));
+    }
+  }
   return job;
 }
 

@@ -35,7 +35,7 @@ struct SyntheticCase {
 };
 
 // A random shape (pp 1 to 8, vpp 1 to 3) with one random straggler of each kind, from faint to heavy.
-// `kinds`: of kStragglerKinds.
+// `kinds`: of kStragglerKinds, or "slow-replica" for all workers of one; a kind may come several times.
 [[nodiscard]] SyntheticCase random_case(std::uint64_t seed, const std::vector<std::string_view>& kinds,
                                         std::int32_t least_dp);
 
