@@ -145,20 +145,15 @@ class CauseFinder {
 
   // Of the workers' mean pace.
   [[nodiscard]] TimePattern time_of(const std::vector<std::size_t>& workers) const {
-    const Pace& pace = patterns_.pace;
     std::vector<double> series(recording_.steps.size(), 0.0);
+    const auto count = static_cast<double>(workers.size());
     for (const std::size_t worker : workers) {
       const auto [dp_rank, stage] = recording_.worker(worker);
-      const bool with_replica =
-          slowness(recording_, pace, worker) != pace.worker[worker].mean && pace.replica[dp_rank].is_slow(0);
-      for (std::size_t step = 0; step < series.size(); ++step) {
-        const double replica = with_replica ? pace.replica_step[dp_rank * series.size() + step] : 1;
-        series[step] +=
-            pace.own.steps_of(dp_rank, stage)[step] * replica / static_cast<double>(workers.size());
-      }
+      const std::vector<double> pace = pace_by_step(patterns_.pace, dp_rank, stage);
+      for (std::size_t step = 0; step < series.size(); ++step) series[step] += pace[step] / count;
     }
-    const double noise = std::max(pace.worker_noise, pace.replica_noise);
-    return find_time_pattern(series, noise / std::sqrt(static_cast<double>(workers.size())), kWorthDating);
+    const double noise = std::max(patterns_.pace.worker_noise, patterns_.pace.replica_noise);
+    return find_time_pattern(series, noise / std::sqrt(count), kWorthDating);
   }
 
   // A stage that is slow in all replicas, against the middle one.

@@ -128,11 +128,19 @@ std::vector<SlowGroup> keep_necessary(const AnalysedJob& job, const Pace& pace,
 }  // namespace
 
 double slowness(const Recording& recording, const Pace& pace, std::size_t worker) {
-  const PeerPace& own = pace.worker[worker];
-  const PeerPace& replica = pace.replica[recording.worker(worker).dp_rank];
-  const bool is_replica_slow = replica.is_slow(kFaintReplica);
-  if (is_replica_slow) return own.mean * replica.mean;
-  return own.is_slow(kFaintWorker) ? own.mean : 1;
+  const auto [dp_rank, stage] = recording.worker(worker);
+  if (!pace.replica[dp_rank].is_slow(kFaintReplica))
+    return pace.worker[worker].is_slow(kFaintWorker) ? pace.worker[worker].mean : 1;
+  return mean(pace_by_step(pace, dp_rank, stage));
+}
+
+std::vector<double> pace_by_step(const Pace& pace, std::size_t dp_rank, std::size_t stage) {
+  const auto own = pace.own.steps_of(dp_rank, stage);
+  std::vector<double> series(own.begin(), own.end());
+  if (!pace.replica[dp_rank].is_slow(kFaintReplica)) return series;
+  for (std::size_t step = 0; step < series.size(); ++step)
+    series[step] *= pace.replica_step[dp_rank * series.size() + step];
+  return series;
 }
 
 std::vector<SlowGroup> find_slow_workers(const AnalysedJob& job, const Pace& pace) {

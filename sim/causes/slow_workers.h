@@ -24,8 +24,11 @@ struct SlowGroup {
 // than 1 % longer, all of them together. The slowest comes first.
 [[nodiscard]] std::vector<SlowGroup> find_slow_workers(const AnalysedJob& job, const Pace& pace);
 
-// How slow a worker is against its peers: its own pace times that of its replica, where either is beyond
-// noise.
+// What a worker takes against its peers, by step: its own, times that of its replica where that is slow
+// beyond noise.
+[[nodiscard]] std::vector<double> pace_by_step(const Pace& pace, std::size_t dp_rank, std::size_t stage);
+
+// Its mean; 1 where that is no more than noise.
 [[nodiscard]] double slowness(const Recording& recording, const Pace& pace, std::size_t worker);
 
 }  // namespace goodput

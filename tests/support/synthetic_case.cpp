@@ -125,6 +125,14 @@ SyntheticTrace SyntheticCase::synthesize(Truth truth) const {
   return value_or_throw(goodput::synthesize(even_step(shape), stragglers, settings, seed, truth));
 }
 
+void add_stragglers(std::string_view kind, SyntheticCase& job, RandomStream& random) {
+  if (kind == "slow-replica") {
+    add_slow_replica(job, random);
+  } else {
+    job.stragglers.push_back(random_straggler(kind, job, random));
+  }
+}
+
 SyntheticCase random_case(std::uint64_t seed, const std::vector<std::string_view>& kinds,
                           std::int32_t least_dp) {
   RandomStream random(seed, "synthetic case");
@@ -143,13 +151,7 @@ SyntheticCase random_case(std::uint64_t seed, const std::vector<std::string_view
   if (job.shape.vpp == 1 && random.below(4) == 0) job.shape.schedule = "gpipe";
   job.settings.steps = between(random, 5, 12);
   job.settings.jitter = spread(random, 0.002, 0.03);
-  for (const std::string_view kind : kinds) {
-    if (kind == "slow-replica") {
-      add_slow_replica(job, random);
-    } else {
-      job.stragglers.push_back(random_straggler(kind, job, random));
-    }
-  }
+  for (const std::string_view kind : kinds) add_stragglers(kind, job, random);
   return job;
 }
 
