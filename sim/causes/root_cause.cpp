@@ -152,7 +152,10 @@ class CauseFinder {
       const std::vector<double> pace = pace_by_step(patterns_.pace, dp_rank, stage);
       for (std::size_t step = 0; step < series.size(); ++step) series[step] += pace[step] / count;
     }
-    const double noise = std::max(patterns_.pace.worker_noise, patterns_.pace.replica_noise);
+    const bool with_replica = std::ranges::any_of(workers, [&](std::size_t worker) {
+      return is_replica_slow(patterns_.pace, recording_.worker(worker).dp_rank);
+    });
+    const double noise = with_replica ? patterns_.pace.replica_noise : patterns_.pace.worker_noise;
     return find_time_pattern(series, noise / std::sqrt(count), kWorthDating);
   }
 

@@ -127,9 +127,13 @@ std::vector<SlowGroup> keep_necessary(const AnalysedJob& job, const Pace& pace,
 
 }  // namespace
 
+bool is_replica_slow(const Pace& pace, std::size_t dp_rank) {
+  return pace.replica[dp_rank].is_slow(kFaintReplica);
+}
+
 double slowness(const Recording& recording, const Pace& pace, std::size_t worker) {
   const auto [dp_rank, stage] = recording.worker(worker);
-  if (!pace.replica[dp_rank].is_slow(kFaintReplica))
+  if (!is_replica_slow(pace, dp_rank))
     return pace.worker[worker].is_slow(kFaintWorker) ? pace.worker[worker].mean : 1;
   return mean(pace_by_step(pace, dp_rank, stage));
 }
@@ -137,7 +141,7 @@ double slowness(const Recording& recording, const Pace& pace, std::size_t worker
 std::vector<double> pace_by_step(const Pace& pace, std::size_t dp_rank, std::size_t stage) {
   const auto own = pace.own.steps_of(dp_rank, stage);
   std::vector<double> series(own.begin(), own.end());
-  if (!pace.replica[dp_rank].is_slow(kFaintReplica)) return series;
+  if (!is_replica_slow(pace, dp_rank)) return series;
   for (std::size_t step = 0; step < series.size(); ++step)
     series[step] *= pace.replica_step[dp_rank * series.size() + step];
   return series;

@@ -24,6 +24,9 @@ struct SlowGroup {
 // than 1 % longer, all of them together. The slowest comes first.
 [[nodiscard]] std::vector<SlowGroup> find_slow_workers(const AnalysedJob& job, const Pace& pace);
 
+// Whether most stages of a replica are slow, beyond noise.
+[[nodiscard]] bool is_replica_slow(const Pace& pace, std::size_t dp_rank);
+
 // What a worker takes against its peers, by step: its own, times that of its replica where that is slow
 // beyond noise.
 [[nodiscard]] std::vector<double> pace_by_step(const Pace& pace, std::size_t dp_rank, std::size_t stage);
