@@ -1,4 +1,4 @@
-// The fixes that --fix names: boxes of ops that become ideal, and remedies of causes that no box expresses.
+// Fixes by name: boxes of ops that become ideal, and remedies of causes that no box expresses.
 //
 //   cause=launch-delay     every op starts when what it waits for has ended
 //   cause=stage-partition  the passes of all stages take the same time: those of each stage are scaled to the

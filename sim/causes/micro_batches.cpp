@@ -100,46 +100,70 @@ struct PairMoments {
   }
 };
 
-// What makes the work of all micro-batches of a step the same: `work` is a lane's part of the step times the
-// micro-batch's part of the lane.
+// What a lane has to do against the other lanes. What is slow in all steps is slow for another reason.
+double work_of_lane(const Pace& pace, std::size_t dp_rank, std::size_t step) {
+  const bool has_stages = pace.own.stages() > 1;
+  const PeerPace& peer = has_stages ? pace.replica[dp_rank] : pace.worker[dp_rank];
+  const double now =
+      has_stages ? pace.replica_step[dp_rank * pace.own.steps() + step] : pace.own.steps_of(dp_rank, 0)[step];
+  return peer.is_slow(0) ? now / peer.mean : now;
+}
+
+// Work of the micro-batches of one step of a block to the factors that make it the same.
+void even_out(std::vector<double>& rows, const LaneShape& shape, std::size_t step) {
+  const std::size_t micro_batches = rows.size() / shape.stride();
+  double sum = 0;
+  const auto for_each = [&](auto visit) {
+    for (std::size_t dp = 0; dp < shape.replicas; ++dp) {
+      for (std::size_t mb = 0; mb < micro_batches; ++mb)
+        visit(rows[mb * shape.stride() + shape.lane(step, dp)]);
+    }
+  };
+  for_each([&](double work) { sum += work; });
+  const double even = sum / static_cast<double>(shape.replicas * micro_batches);
+  for_each([&](double& work) { work = work > 0 ? even / work : 1; });
+}
+
+// The work of a micro-batch is its lane's part of the step times its part of the lane.
 MicroBatchFactors balance(const Recording& recording, const RelativeTimes& forwards,
                           const RelativeTimes& backwards, std::size_t micro_batches, const Pace& pace) {
-  const bool is_one = micro_batches == 1;
-  // What is slow in all steps is slow for another reason.
-  const auto lane_work = [&](std::size_t step, std::size_t dp) {
-    if (is_one) return 1.0;  // the forwards and backwards say it
-    const bool has_replicas = pace.own.stages() > 1;
-    const double now =
-        has_replicas ? pace.replica_step[dp * recording.steps.size() + step] : pace.own.steps_of(dp, 0)[step];
-    const PeerPace& peer = has_replicas ? pace.replica[dp] : pace.worker[dp];
-    return peer.is_slow(0) ? now / peer.mean : now;
-  };
   MicroBatchFactors factors;
   for (std::size_t i = 0; i < recording.blocks.size(); ++i) {
     const StepBlock& block = recording.blocks[i];
     std::vector<double> rows(micro_batches * block.shape.stride(), 1.0);
     for (std::size_t step = 0; step < block.shape.steps; ++step) {
-      double sum = 0;
       for (std::size_t dp = 0; dp < block.shape.replicas; ++dp) {
         const std::size_t lane = block.shape.lane(step, dp);
+        // Of one micro-batch its passes say it, against those of other steps.
+        const double of_lane = micro_batches == 1 ? 1 : work_of_lane(pace, dp, block.first_step + step);
         for (std::size_t mb = 0; mb < micro_batches; ++mb) {
-          const double work = lane_work(block.first_step + step, dp) *
-                              (forwards.at(i, mb, lane) + backwards.at(i, mb, lane)) / 2;
-          rows[mb * block.shape.stride() + lane] = work;
-          sum += work;
+          rows[mb * block.shape.stride() + lane] =
+              of_lane * (forwards.at(i, mb, lane) + backwards.at(i, mb, lane)) / 2;
         }
       }
-      const double even = sum / static_cast<double>(block.shape.replicas * micro_batches);
-      for (std::size_t dp = 0; dp < block.shape.replicas; ++dp) {
-        for (std::size_t mb = 0; mb < micro_batches; ++mb) {
-          double& factor = rows[mb * block.shape.stride() + block.shape.lane(step, dp)];
-          factor = factor > 0 ? even / factor : 1;
-        }
-      }
+      even_out(rows, block.shape, step);
     }
     factors.of_block.push_back(std::move(rows));
   }
   return factors;
+}
+
+// The passes of a stage and chunk, one a micro-batch.
+struct ChunkPasses {
+  std::vector<OpId> forwards;
+  std::vector<OpId> backwards;
+};
+
+std::vector<ChunkPasses> passes_by_chunk(const std::vector<PassPair>& pairs) {
+  std::map<std::pair<std::int16_t, std::int16_t>, ChunkPasses> chunks;
+  for (const PassPair& pair : pairs) {
+    ChunkPasses& chunk = chunks[{pair.stage, pair.mc}];
+    chunk.forwards.push_back(pair.forward);
+    chunk.backwards.push_back(pair.backward);
+  }
+  std::vector<ChunkPasses> result;
+  for (auto& [place, chunk] : chunks) result.push_back(std::move(chunk));
+  return result;
 }
 
 }  // namespace
@@ -147,24 +171,19 @@ MicroBatchFactors balance(const Recording& recording, const RelativeTimes& forwa
 std::optional<MicroBatchWork> measure_micro_batches(const Recording& recording,
                                                     const std::vector<PassPair>& pairs,
                                                     const std::vector<Pause>& pauses, const Pace& pace) {
-  if (pairs.empty()) return std::nullopt;
-  std::map<std::pair<std::int16_t, std::int16_t>, std::pair<std::vector<OpId>, std::vector<OpId>>> chunks;
+  const std::vector<ChunkPasses> chunks = passes_by_chunk(pairs);
   std::size_t micro_batches = 0;
-  for (const PassPair& pair : pairs) {
-    auto& [forwards, backwards] = chunks[{pair.stage, pair.mc}];
-    forwards.push_back(pair.forward);
-    backwards.push_back(pair.backward);
+  for (const PassPair& pair : pairs)
     micro_batches = std::max(micro_batches, static_cast<std::size_t>(recording.ops[pair.forward].mb_id) + 1);
-  }
-  // Every chunk works on every micro-batch, or the passes of chunks cannot be added up.
-  for (const auto& [chunk, passes] : chunks) {
-    if (passes.first.size() != micro_batches) return std::nullopt;
-  }
+  // Every chunk works on every micro-batch, or passes of chunks could not be added up.
+  const bool are_whole = std::ranges::all_of(
+      chunks, [&](const ChunkPasses& chunk) { return chunk.forwards.size() == micro_batches; });
+  if (chunks.empty() || !are_whole) return std::nullopt;
   RelativeTimes forwards(recording, pauses, micro_batches);
   RelativeTimes backwards(recording, pauses, micro_batches);
-  for (const auto& [chunk, passes] : chunks) {
-    forwards.add(passes.first);
-    backwards.add(passes.second);
+  for (const ChunkPasses& chunk : chunks) {
+    forwards.add(chunk.forwards);
+    backwards.add(chunk.backwards);
   }
   PairMoments moments;
   for (std::size_t i = 0; i < recording.blocks.size(); ++i) {

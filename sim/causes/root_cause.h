@@ -21,7 +21,7 @@ struct RootCause {
   std::string name;
   bool likely = false;
   std::string reason;            // why it is not likely; empty where it is
-  std::vector<std::string> fix;  // what --fix takes to undo it
+  std::vector<std::string> fix;  // selectors that undo it (sim/causes/fix.h)
   std::optional<double> gain;    // the step over the step with the fix; absent where nothing can be fixed
   std::string_view criterion;    // what `value` is
   std::optional<double> value;   // of the pattern; absent where the trace cannot tell

@@ -178,10 +178,6 @@ StepTimes WhatIfEngine::simulate(const InstanceSet& recorded) const {
   return run({{Replay::kMixed, recorded}}, TimingEngine::Keep::kStepTimes).front();
 }
 
-StepTimes WhatIfEngine::simulate_without(const InstanceSet& ideal) const {
-  return run({{Replay::kMixedOutside, ideal}}, TimingEngine::Keep::kStepTimes).front();
-}
-
 Result<WhatIf> WhatIfEngine::analyse() const {
   WhatIf result;
   result.steps = recording_.steps;

@@ -99,9 +99,6 @@ class WhatIfEngine {
   // Step times when the instances in `recorded` take as long as recorded and all others their ideal value.
   [[nodiscard]] StepTimes simulate(const InstanceSet& recorded) const;
 
-  // Step times when the instances in `ideal` take their ideal value and all others are as recorded.
-  [[nodiscard]] StepTimes simulate_without(const InstanceSet& ideal) const;
-
   // Start and end of every op, by OpId, when all take their ideal value: the same in every lane.
   struct OpTimes {
     std::vector<double> start_s;

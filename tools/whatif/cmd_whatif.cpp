@@ -1,5 +1,6 @@
 // `goodput whatif TRACE...`: straggler analysis of a recorded training job.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/registry.h"
+#include "sim/causes/fix.h"
 #include "sim/whatif/whatif.h"
 #include "tools/chart/heatmap.h"
 #include "tools/cli/command.h"
@@ -69,8 +71,11 @@ class WhatIfCommand final : public Command {
                             threshold_));
     options
         .add("--fix", fix_, "SELECTOR",
-             "Predict the step time with these ops ideal, for example 'stage=3' or 'worker=2:3&step=10-20'; "
-             "repeated: any of them. Keys: optype, stage, dp, worker, step, mb")
+             fmt::format(
+                 "Predict the step time with these ops ideal, for example 'stage=3' or "
+                 "'worker=2:3&step=10-20', or without a cause (cause={}); repeated: all of them. Keys: "
+                 "optype, stage, dp, worker, step, mb",
+                 fmt::join(remedied_causes(), ", ")))
         .one_value_each();
     options
         .add("--keep", keep_, "SELECTOR",
