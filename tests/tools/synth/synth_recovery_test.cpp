@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "models/cost/cost_models.h"
-#include "sim/whatif/root_cause.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/random_plan.h"
 #include "tests/support/synthetic_case.h"
