@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "sim/base/statistics.h"
 #include "sim/recording/op_labels.h"
@@ -29,16 +30,17 @@ Remedy repair_of(const Recording& recording, const Workers& workers) {
   return remedy;
 }
 
-// Slowest first, at most kMostSuspects.
+// The slowest, at most kMostSuspects.
 Workers find_suspects(const Recording& recording, const Pace& pace) {
-  Workers suspects;
+  std::vector<std::pair<double, std::size_t>> slow;
   for (std::size_t worker = 0; worker < pace.worker.size(); ++worker) {
-    if (slowness(recording, pace, worker) - 1 >= kFaintWorker) suspects.push_back(worker);
+    const double slower = slowness(recording, pace, worker) - 1;
+    if (slower >= kFaintWorker) slow.emplace_back(-slower, worker);
   }
-  std::stable_sort(suspects.begin(), suspects.end(), [&](std::size_t a, std::size_t b) {
-    return slowness(recording, pace, a) > slowness(recording, pace, b);
-  });
-  suspects.resize(std::min(suspects.size(), kMostSuspects));
+  std::ranges::sort(slow);
+  slow.resize(std::min(slow.size(), kMostSuspects));
+  Workers suspects;
+  for (const auto& [slower, worker] : slow) suspects.push_back(worker);
   return suspects;
 }
 
