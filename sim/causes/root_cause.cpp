@@ -87,7 +87,7 @@ class CauseFinder {
     RootCause cause = slow_groups({{"worker", "", {stage}, {fmt::format("worker=0:{}", stage)}}});
     cause.value = patterns_.pace.stage[stage];
     cause.threshold = kSlowStage;
-    cause.workers = {{stage, *cause.value}};
+    cause.workers.front().pace = *cause.value;
     cause.evidence = fmt::format(
         "the passes of stage {} take {:.2f}x those of the middle stage; with one replica a "
         "slow worker looks like a large stage",
@@ -104,17 +104,17 @@ class CauseFinder {
     cause.name = !are_alike || kind == "worker" ? "worker-fault" : "slow-" + kind;
     cause.criterion = "the slowest worker's passes over those of its peers, mean over the steps";
     cause.threshold = kSlowWorker;
-    std::vector<std::size_t> workers;
+    std::vector<std::string> parts;
     for (const SlowGroup& group : groups) {
+      const TimePattern time = time_of(group.workers);
       cause.fix.insert(cause.fix.end(), group.fix.begin(), group.fix.end());
-      workers.insert(workers.end(), group.workers.begin(), group.workers.end());
+      for (const std::size_t worker : group.workers) cause.workers.push_back({worker, pace_of(worker), time});
+      parts.push_back(describe_group(group, time));
     }
-    for (const std::size_t worker : workers) cause.workers.push_back({worker, pace_of(worker)});
     std::ranges::stable_sort(cause.workers, std::greater<>(), &RootCause::SlowWorker::pace);
     const double slowest = cause.workers.front().pace;
     cause.value = slowest;
-    cause.evidence = fmt::format("passes against those of peers: {}", paces_of(groups));
-    cause.time = time_of(workers);
+    cause.evidence = "passes against those of peers: " + first_ones(parts);
     if (slowest < kSlowWorker)
       cause.reason = fmt::format("the slowest worker takes {:.3f}x as long as its peers, less than {:.2f}x",
                                  slowest, kSlowWorker);
@@ -126,21 +126,23 @@ class CauseFinder {
     return std::max(slowness(recording_, patterns_.pace, worker), patterns_.pace.worker[worker].mean);
   }
 
-  // "dp 2 stage 3 (rank 140) 1.80x, all of host n7 1.21x", the first ones.
-  [[nodiscard]] std::string paces_of(const std::vector<SlowGroup>& groups) const {
+  // "dp 2 stage 3 (rank 140) 1.80x", "all of host n7 1.21x (1.60 from step 12 on, 1.00 before)".
+  [[nodiscard]] std::string describe_group(const SlowGroup& group, const TimePattern& time) const {
+    double sum = 0;
+    for (const std::size_t worker : group.workers) sum += pace_of(worker);
+    std::string text = fmt::format("all of {} {}", group.kind, group.name);
+    if (group.kind == "worker") text = worker_name(recording_, group.workers.front());
+    if (group.kind == "replica") text = fmt::format("all of {}", group.name);
+    const std::string when = describe(time, recording_.steps);
+    return fmt::format("{} {:.2f}x{}", text, sum / static_cast<double>(group.workers.size()),
+                       when.empty() ? "" : " (" + when + ")");
+  }
+
+  static std::string first_ones(const std::vector<std::string>& parts) {
     constexpr std::size_t kNamed = 8;
-    std::vector<std::string> parts;
-    for (std::size_t i = 0; i < std::min(kNamed, groups.size()); ++i) {
-      const SlowGroup& group = groups[i];
-      double sum = 0;
-      for (const std::size_t worker : group.workers) sum += pace_of(worker);
-      const std::string who = group.kind == "worker"    ? worker_name(recording_, group.workers.front())
-                              : group.kind == "replica" ? fmt::format("all of {}", group.name)
-                                                        : fmt::format("all of {} {}", group.kind, group.name);
-      parts.push_back(fmt::format("{} {:.2f}x", who, sum / static_cast<double>(group.workers.size())));
-    }
-    if (groups.size() > kNamed) parts.push_back(fmt::format("{} more", groups.size() - kNamed));
-    return fmt::format("{}", fmt::join(parts, ", "));
+    const auto named = static_cast<std::ptrdiff_t>(std::min(kNamed, parts.size()));
+    const std::string text = fmt::format("{}", fmt::join(parts.begin(), parts.begin() + named, ", "));
+    return parts.size() <= kNamed ? text : fmt::format("{}, {} more", text, parts.size() - kNamed);
   }
 
   // Of the workers' mean pace.
@@ -256,6 +258,8 @@ class CauseFinder {
     cause.evidence = fmt::format("late launches cost {:.1f} % of a step",
                                  std::max(0.0, 100 * (1 - 1 / job_.result.launch_slowdown)));
     cause.time = find_time_pattern(job_.result.launch_step_slowdown, kWorthDating, kWorthDating);
+    if (const std::string when = describe(*cause.time, recording_.steps); !when.empty())
+      cause.evidence += fmt::format(" (launch slowdown {})", when);
     if (job_.result.launch_slowdown < launch_threshold_)
       cause.reason = fmt::format("a launch slowdown of {:.3f} is less than {:.2f}",
                                  job_.result.launch_slowdown, launch_threshold_);
@@ -275,7 +279,7 @@ class CauseFinder {
     cause.fix = selectors_of(*slow);
     cause.value = slow->share_of_excess;
     cause.stage = slow->stage;
-    if (slow->dp_rank) cause.workers = {{*slow->dp_rank * stages() + slow->stage, slow->worst_factor}};
+    if (slow->dp_rank) cause.workers = {{*slow->dp_rank * stages() + slow->stage, slow->worst_factor, {}}};
     cause.evidence = fmt::format(
         "{} of {} transfers of {} took up to {:.3g}x the median, {:.3g} s too long in the mean, "
         "{:.0f} % of all such time",

@@ -33,10 +33,11 @@ struct RootCause {
   struct SlowWorker {
     std::size_t worker = 0;
     double pace = 1;
+    TimePattern time = {};  // of the worker, or of the replica or place that is slow
   };
   std::vector<SlowWorker> workers = {};
   std::optional<std::size_t> stage = std::nullopt;
-  std::optional<TimePattern> time = std::nullopt;  // where the steps tell
+  std::optional<TimePattern> time = std::nullopt;  // of launch delays
 };
 
 // Below this slowdown there is nothing to explain, and a fix that gains less is not worth naming.

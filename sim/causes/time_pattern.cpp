@@ -1,5 +1,7 @@
 #include "sim/causes/time_pattern.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -169,6 +171,26 @@ TimePattern find_time_pattern(const std::vector<double>& values, double noise, d
   pattern.onset_low *= group;
   pattern.onset_high = std::min(values.size() - 1, (pattern.onset_high + 1) * group - 1);
   return pattern;
+}
+
+std::string describe(const TimePattern& pattern, const std::vector<std::int64_t>& steps) {
+  if (pattern.kind == TimePattern::Kind::kSteady) return "";
+  if (pattern.kind == TimePattern::Kind::kGrowth) {
+    return fmt::format("grows from {:.2f} to {:.2f} over {} steps", pattern.low, pattern.high,
+                       pattern.last - pattern.first + 1);
+  }
+  const std::int64_t first = steps[pattern.first];
+  const std::int64_t last = steps[pattern.last];
+  std::string text;
+  if (pattern.last + 1 == steps.size()) {
+    text = fmt::format("{:.2f} from step {} on, {:.2f} before", pattern.high, first, pattern.low);
+  } else if (first == last) {
+    text = fmt::format("{:.2f} in step {}, else {:.2f}", pattern.high, first, pattern.low);
+  } else {
+    text = fmt::format("{:.2f} from step {} to {}, else {:.2f}", pattern.high, first, last, pattern.low);
+  }
+  if (pattern.onset_low == pattern.onset_high) return text;
+  return fmt::format("{} (onset, 95 %: {} to {})", text, steps[pattern.onset_low], steps[pattern.onset_high]);
 }
 
 }  // namespace goodput

@@ -80,9 +80,11 @@ Json time_json(const Recording& recording, const TimePattern& time) {
 
 Json slow_workers_json(const Recording& recording, const std::vector<RootCause::SlowWorker>& workers) {
   Json list = Json::array();
-  for (const auto& [worker, pace] : workers) {
-    list.push_back(
-        {{"worker", worker_key(recording, worker)}, {"rank", recording.ranks[worker]}, {"pace", pace}});
+  for (const auto& [worker, pace, time] : workers) {
+    list.push_back({{"worker", worker_key(recording, worker)},
+                    {"rank", recording.ranks[worker]},
+                    {"pace", pace},
+                    {"time", time_json(recording, time)}});
     for (const Recording::PlaceKind& kind : recording.places) {
       if (!kind.of_worker[worker].empty()) list.back()[kind.name] = kind.of_worker[worker];
     }

@@ -118,26 +118,6 @@ void write_attribution(Page& page, const WhatIfReport& report) {
   }
 }
 
-// "; from step 12 to 14", "; grows from 1.01 to 1.49 over 20 steps"; nothing where it is always the same.
-std::string when(const RootCause& cause, const Recording& recording) {
-  if (!cause.time || cause.time->kind == TimePattern::Kind::kSteady) return "";
-  const TimePattern& time = *cause.time;
-  if (time.kind == TimePattern::Kind::kGrowth) {
-    return fmt::format("; grows from {:.2f} to {:.2f} over {} steps", time.low, time.high,
-                       time.last - time.first + 1);
-  }
-  const std::int64_t first = recording.steps[time.first];
-  const std::int64_t last = recording.steps[time.last];
-  std::string text =
-      time.last + 1 < recording.steps.size()
-          ? fmt::format("; {:.2f} from step {} to {}, else {:.2f}", time.high, first, last, time.low)
-          : fmt::format("; {:.2f} from step {} on, {:.2f} before", time.high, first, time.low);
-  const std::int64_t low = recording.steps[time.onset_low];
-  const std::int64_t high = recording.steps[time.onset_high];
-  if (low != high) text += fmt::format(" (onset, 95 %: {} to {})", low, high);
-  return text;
-}
-
 std::string gain_text(const RootCause& cause) {
   return cause.gain ? fmt::format("{:.3f}x", *cause.gain) : "n/a";
 }
@@ -156,8 +136,7 @@ void write_meaning(Page& page, const WhatIfReport& report) {
       "What it means: causes by what their fix gains (step time as it is, over step time with the fix)");
   for (const RootCause& cause : report.causes) {
     if (cause.likely) {
-      page.line("  -> {:<18} {:>7}  {}{}", cause.name, gain_text(cause), cause.evidence,
-                when(cause, report.loaded.recording));
+      page.line("  -> {:<18} {:>7}  {}", cause.name, gain_text(cause), cause.evidence);
     } else {
       page.line("     {:<18} {:>7}  not likely because {}", cause.name, gain_text(cause), cause.reason);
     }
