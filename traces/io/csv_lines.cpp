@@ -10,7 +10,8 @@ Result<std::string_view> LineBlocks::next(std::size_t line) {
   GOODPUT_TRY(const std::size_t count, source_.read({buffer_.data() + filled_, block_bytes_ - filled_}));
   const bool at_end = count < block_bytes_ - filled_;
   filled_ += count;
-  if (at_end && filled_ > 0 && buffer_[filled_ - 1] != '\n') buffer_[filled_++] = '\n';
+  ends_open_ = at_end && filled_ > 0 && buffer_[filled_ - 1] != '\n';
+  if (ends_open_) buffer_[filled_++] = '\n';
   const std::string_view text(buffer_.data(), filled_);
   used_ = text.rfind('\n') + 1;  // 0 when there is none
   if (used_ == 0 && !text.empty()) {
@@ -54,9 +55,9 @@ std::optional<std::string_view> CsvFields::take_quoted() {
   return field;
 }
 
-std::optional<std::vector<std::string_view>> split_csv(std::string_view line) {
+std::optional<std::vector<std::string_view>> split_csv(std::string_view line, char separator) {
   std::vector<std::string_view> fields;
-  for (CsvFields left(line); !left.exhausted();) {
+  for (CsvFields left(line, separator); !left.exhausted();) {
     const auto field = left.take();
     if (!field) return std::nullopt;
     fields.push_back(*field);

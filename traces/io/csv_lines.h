@@ -29,12 +29,17 @@ class LineBlocks {
   // The next block; empty at the end. Valid until the next call. `line` is the number of its first line.
   Result<std::string_view> next(std::size_t line);
 
+  // Whether the block that next() returned last ends with the last line of the file, which has no end of its
+  // own.
+  [[nodiscard]] bool ends_open() const { return ends_open_; }
+
  private:
   ByteSource& source_;
   std::size_t block_bytes_;
   std::vector<char> buffer_;
   std::size_t filled_ = 0;
   std::size_t used_ = 0;
+  bool ends_open_ = false;
 };
 
 [[nodiscard]] std::string_view without_line_end(std::string_view line);
@@ -64,7 +69,8 @@ Status for_each_line(ByteSource& source, std::size_t block_bytes, OnLine on_line
 // Takes the fields of a line one by one. The line must be followed by a character that belongs to no number.
 class CsvFields {
  public:
-  explicit CsvFields(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
+  explicit CsvFields(std::string_view line, char separator = ',')
+      : at_(line.data()), end_(line.data() + line.size()), separator_(separator) {}
 
   [[nodiscard]] bool exhausted() const { return at_ == nullptr; }
 
@@ -72,7 +78,7 @@ class CsvFields {
   // REQUIRES: !exhausted().
   std::optional<std::string_view> take() {
     if (at_ != end_ && *at_ == '"') return take_quoted();
-    const void* comma = std::memchr(at_, ',', static_cast<std::size_t>(end_ - at_));
+    const void* comma = std::memchr(at_, separator_, static_cast<std::size_t>(end_ - at_));
     return take_until(comma == nullptr ? end_ : static_cast<const char*>(comma));
   }
 
@@ -124,7 +130,7 @@ class CsvFields {
   }
 
  private:
-  [[nodiscard]] bool is_field_end(const char* at) const { return at == end_ || *at == ','; }
+  [[nodiscard]] bool is_field_end(const char* at) const { return at == end_ || *at == separator_; }
 
   std::string_view take_until(const char* field_end) {
     const std::string_view field(at_, static_cast<std::size_t>(field_end - at_));
@@ -136,9 +142,11 @@ class CsvFields {
 
   const char* at_;
   const char* end_;
+  char separator_;
 };
 
 // All fields of a line; nothing when quotes are not closed.
-[[nodiscard]] std::optional<std::vector<std::string_view>> split_csv(std::string_view line);
+[[nodiscard]] std::optional<std::vector<std::string_view>> split_csv(std::string_view line,
+                                                                     char separator = ',');
 
 }  // namespace goodput

@@ -2,6 +2,8 @@
 // memory.
 #ifdef GOODPUT_HAVE_PARQUET
 
+#include <arrow/buffer.h>
+#include <arrow/io/memory.h>
 #include <arrow/memory_pool.h>
 #include <fmt/format.h>
 #include <parquet/column_reader.h>
@@ -12,10 +14,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <set>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "sim/base/text.h"
@@ -45,9 +52,21 @@ struct Place {
   const std::string& path;
   std::size_t first_row;  // of this file in the trace
 
+  [[nodiscard]] Position position(std::size_t row) const { return Position::row(row - first_row + 1); }
   [[nodiscard]] Error at(std::size_t row, std::string what) const {
-    return {std::move(what), {.file = path, .position = Position::row(row - first_row + 1)}};
+    return {std::move(what), {.file = path, .position = position(row)}};
   }
+};
+
+// The rows of a file, as far as they are read, and those among them that are to be left out.
+struct RowsToCome {
+  OpTrace& trace;
+  TraceIntake& intake;
+  std::set<std::size_t> damaged{};  // rows of the trace
+  std::set<std::size_t> unknown{};  // counted already
+  std::size_t ignored_metrics = 0;  // rows of the unknown
+
+  explicit RowsToCome(TraceIntake& of) : trace(of.trace()), intake(of) {}
 };
 
 bool is_integer(const parquet::ColumnDescriptor& column) {
@@ -90,7 +109,7 @@ Status check_type(const FileColumn& column, const std::string& path) {
   };
   if (column.column == OpColumn::kOptype) return is_string(descriptor) ? Status{Ok{}} : refuse("strings");
   if (is_time) return is_floating(descriptor) ? Status{Ok{}} : refuse("float or double (seconds)");
-  return is_integer(descriptor) ? Status{Ok{}} : refuse("integers");
+  return is_integer(descriptor) || is_floating(descriptor) ? Status{Ok{}} : refuse("integers");
 }
 
 // Our columns among the top-level columns of the file.
@@ -115,10 +134,30 @@ Result<std::vector<FileColumn>> find_columns(const parquet::SchemaDescriptor& sc
   return columns;
 }
 
-// Reads all values of a column chunk and hands them to `take(values)` in batches; fails on a null.
-template <typename ParquetType, typename Take>
+// Calls `take(values, row)` for the runs of values and `take_null(row)` for the nulls between them.
+template <typename Value, typename Take, typename TakeNull>
+Status take_runs(std::span<const Value> values, std::span<const std::int16_t> levels, std::size_t row,
+                 Take take, TakeNull take_null) {
+  for (std::size_t i = 0; i < levels.size();) {
+    if (levels[i] == 0) {
+      GOODPUT_TRY_STATUS(take_null(row + i));
+      ++i;
+      continue;
+    }
+    std::size_t end = i;
+    while (end < levels.size() && levels[end] != 0) ++end;
+    GOODPUT_TRY_STATUS(take(values.first(end - i), row + i));
+    values = values.subspan(end - i);
+    i = end;
+  }
+  return Ok{};
+}
+
+// Reads all values of a column chunk and hands them to `take(values, row)` in batches, nulls to
+// `take_null(row)`.
+template <typename ParquetType, typename Take, typename TakeNull>
 Status read_chunk(parquet::ColumnReader& untyped, const FileColumn& column, std::int64_t rows,
-                  std::size_t row, const Place& place, Take take) {
+                  std::size_t row, const Place& place, Take take, TakeNull take_null) {
   auto& reader = static_cast<parquet::TypedColumnReader<ParquetType>&>(untyped);
   std::vector<typename ParquetType::c_type> values(kBatchRows);
   const bool nullable = column.descriptor->max_definition_level() > 0;
@@ -127,19 +166,29 @@ Status read_chunk(parquet::ColumnReader& untyped, const FileColumn& column, std:
     std::int64_t value_count = 0;
     const std::int64_t count = reader.ReadBatch(
         std::min(rows, kBatchRows), nullable ? levels.data() : nullptr, nullptr, values.data(), &value_count);
-    if (nullable && value_count < count) {
-      const auto null = std::find(levels.begin(), levels.begin() + count, 0) - levels.begin();
-      return place.at(row + static_cast<std::size_t>(null),
-                      fmt::format("{} is null", name_of(column.column)));
-    }
-    if (count <= 0 || value_count != count) {
+    if (count <= 0 || value_count > count || (!nullable && value_count != count)) {
       return place.at(row, fmt::format("column {} ends early: the file is damaged", name_of(column.column)));
     }
-    GOODPUT_TRY_STATUS(take(std::span(values.data(), static_cast<std::size_t>(count)), row));
+    const std::span<const typename ParquetType::c_type> read(values.data(),
+                                                             static_cast<std::size_t>(value_count));
+    if (value_count < count) {
+      const std::span<const std::int16_t> defined(levels.data(), static_cast<std::size_t>(count));
+      if (std::ranges::count(defined, 0) != count - value_count) {
+        return place.at(row,
+                        fmt::format("column {} ends early: the file is damaged", name_of(column.column)));
+      }
+      GOODPUT_TRY_STATUS(take_runs(read, defined, row, take, take_null));
+    } else {
+      GOODPUT_TRY_STATUS(take(read, row));
+    }
     row += static_cast<std::size_t>(count);
     rows -= count;
   }
   return Ok{};
+}
+
+Error null_value(const FileColumn& column, std::size_t row, const Place& place) {
+  return place.at(row, fmt::format("{} is null", name_of(column.column)));
 }
 
 // What OpTrace says about a row that is fine but for this integer.
@@ -184,18 +233,22 @@ Status take_integers(std::span<const Value> values, std::vector<Target>& target,
   return bad_integer(column, static_cast<std::int64_t>(*bad), bad_row, place);
 }
 
-// What OpTrace says about a row that is fine but for this time.
-std::optional<std::string> problem_with_time(double value, OpColumn column) {
+// A row that is fine but for this time.
+OpRow row_of_time(double value, OpColumn column) {
   OpRow probe;
   (column == OpColumn::kStart ? probe.start_s : probe.duration_s) = value;
-  return problem_with(probe);
+  return probe;
+}
+
+std::optional<std::string> problem_with_time(double value, OpColumn column) {
+  return problem_with(row_of_time(value, column));
 }
 
 // Appends `values` to `target`. When neither extreme is out of range and no value is NaN, none is out of
-// range.
+// range. Rows of damaged times are noted, unless strict.
 template <typename Value>
 Status take_times(std::span<const Value> values, std::vector<double>& target, const FileColumn& column,
-                  std::size_t row, const Place& place) {
+                  std::size_t row, const Place& place, RowsToCome& rows) {
   double low = 0;
   double high = 0;
   bool any_nan = false;
@@ -206,8 +259,11 @@ Status take_times(std::span<const Value> values, std::vector<double>& target, co
   }
   if (any_nan || problem_with_time(low, column.column) || problem_with_time(high, column.column)) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      auto problem = problem_with_time(static_cast<double>(values[i]), column.column);
-      if (problem) return place.at(row + i, *std::move(problem));
+      const OpRow probe = row_of_time(static_cast<double>(values[i]), column.column);
+      auto problem = problem_with(probe);
+      if (problem && (rows.intake.is_strict() || !is_damaged(probe)))
+        return place.at(row + i, *std::move(problem));
+      if (problem) rows.damaged.insert(row + i);
     }
   }
   target.insert(target.end(), values.begin(), values.end());
@@ -235,90 +291,159 @@ class OpTypeNames {
   std::array<Known, 64> known_{};
 };
 
-Status take_optypes(std::span<const parquet::ByteArray> values, std::vector<OpType>& target, std::size_t row,
-                    const Place& place) {
+// What is wrong with a name that is no op type; nothing when its row is to be left out.
+std::optional<std::string> settle_unknown(std::string_view name, std::size_t row, RowsToCome& rows) {
+  if (rows.intake.is_strict()) return unknown_op_type(name);
+  if (is_ignored_metric(name)) {
+    ++rows.ignored_metrics;
+  } else if (!rows.intake.skips(name)) {
+    return unknown_metric(name);
+  }
+  rows.unknown.insert(rows.unknown.end(), row);
+  return std::nullopt;
+}
+
+Status take_optypes(std::span<const parquet::ByteArray> values, std::size_t row, const Place& place,
+                    RowsToCome& rows) {
   OpTypeNames names;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto type = names.find(values[i]);
     if (!type) {
-      return place.at(row + i,
-                      unknown_op_type({reinterpret_cast<const char*>(values[i].ptr), values[i].len}));
+      auto problem =
+          settle_unknown({reinterpret_cast<const char*>(values[i].ptr), values[i].len}, row + i, rows);
+      if (problem) return place.at(row + i, *std::move(problem));
     }
-    target.push_back(*type);
+    rows.trace.optype.push_back(type.value_or(OpType{}));
+  }
+  return Ok{};
+}
+
+// What becomes of a null among integers.
+template <typename Target>
+Status take_null_integer(std::vector<Target>& target, const FileColumn& column, std::size_t row,
+                         const Place& place, TraceIntake& intake) {
+  const OpColumn id = column.column;
+  if (id != OpColumn::kMc && id != OpColumn::kMbId && id != OpColumn::kGmc)
+    return null_value(column, row, place);
+  intake.note_absent_chunks();
+  target.push_back(static_cast<Target>(kUnset));
+  return Ok{};
+}
+
+// Integers that are stored as floating-point numbers, as tables with nulls often are; NaN is a null.
+template <typename Value, typename Target>
+Status take_whole_numbers(std::span<const Value> values, std::vector<Target>& target,
+                          const FileColumn& column, std::size_t row, const Place& place,
+                          TraceIntake& intake) {
+  constexpr double kExact = 9007199254740992;  // 2^53
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto value = static_cast<double>(values[i]);
+    if (std::isnan(value)) {
+      GOODPUT_TRY_STATUS(take_null_integer(target, column, row + i, place, intake));
+      continue;
+    }
+    if (!(std::abs(value) < kExact) || std::trunc(value) != value) {
+      return place.at(row + i, fmt::format("{} is {}, want an integer", name_of(column.column), value));
+    }
+    const auto whole = static_cast<std::int64_t>(value);
+    GOODPUT_TRY_STATUS(
+        take_integers(std::span<const std::int64_t>(&whole, 1), target, column, row + i, place));
   }
   return Ok{};
 }
 
 // Reads a chunk of integers stored as `ParquetType` that mean `Value`s (the same, or its unsigned twin).
 template <typename ParquetType, typename Value, typename Target>
-Status read_integers_as(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t rows,
-                        std::vector<Target>& target, const Place& place) {
+Status read_integers_as(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t count,
+                        std::vector<Target>& target, const Place& place, TraceIntake& intake) {
   return read_chunk<ParquetType>(
-      reader, column, rows, target.size(), place, [&](auto values, std::size_t row) {
-        // Signed and unsigned types of a size may alias.
-        const std::span<const Value> meant(reinterpret_cast<const Value*>(values.data()), values.size());
-        return take_integers(meant, target, column, row, place);
-      });
+      reader, column, count, target.size(), place,
+      [&](auto values, std::size_t row) {
+        if constexpr (std::is_floating_point_v<Value>) {
+          return take_whole_numbers(values, target, column, row, place, intake);
+        } else {
+          // Signed and unsigned types of a size may alias.
+          const std::span<const Value> meant(reinterpret_cast<const Value*>(values.data()), values.size());
+          return take_integers(meant, target, column, row, place);
+        }
+      },
+      [&](std::size_t row) { return take_null_integer(target, column, row, place, intake); });
 }
 
 template <typename Target>
-Status read_integers(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t rows,
-                     std::vector<Target>& target, const Place& place) {
-  const bool narrow = column.descriptor->physical_type() == parquet::Type::INT32;
-  using parquet::Int32Type;
-  using parquet::Int64Type;
-  if (is_unsigned(*column.descriptor)) {
-    return narrow ? read_integers_as<Int32Type, std::uint32_t>(reader, column, rows, target, place)
-                  : read_integers_as<Int64Type, std::uint64_t>(reader, column, rows, target, place);
+Status read_integers(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t count,
+                     std::vector<Target>& target, const Place& place, TraceIntake& intake) {
+  const auto read = [&]<typename ParquetType, typename Value>() {
+    return read_integers_as<ParquetType, Value>(reader, column, count, target, place, intake);
+  };
+  const bool is_without_sign = is_unsigned(*column.descriptor);
+  switch (column.descriptor->physical_type()) {
+    case parquet::Type::FLOAT:
+      return read.template operator()<parquet::FloatType, float>();
+    case parquet::Type::DOUBLE:
+      return read.template operator()<parquet::DoubleType, double>();
+    case parquet::Type::INT32:
+      return is_without_sign ? read.template operator()<parquet::Int32Type, std::uint32_t>()
+                             : read.template operator()<parquet::Int32Type, std::int32_t>();
+    default:
+      return is_without_sign ? read.template operator()<parquet::Int64Type, std::uint64_t>()
+                             : read.template operator()<parquet::Int64Type, std::int64_t>();
   }
-  return narrow ? read_integers_as<Int32Type, std::int32_t>(reader, column, rows, target, place)
-                : read_integers_as<Int64Type, std::int64_t>(reader, column, rows, target, place);
 }
 
-Status read_times(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t rows,
-                  std::vector<double>& target, const Place& place) {
+Status read_times(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t count,
+                  std::vector<double>& target, const Place& place, RowsToCome& rows) {
   const auto take = [&](auto values, std::size_t row) {
     return take_times(std::span<const typename decltype(values)::value_type>(values), target, column, row,
-                      place);
+                      place, rows);
+  };
+  const auto take_null = [&](std::size_t row) -> Status {
+    if (rows.intake.is_strict()) return null_value(column, row, place);
+    rows.damaged.insert(row);
+    target.push_back(std::numeric_limits<double>::quiet_NaN());
+    return Ok{};
   };
   return column.descriptor->physical_type() == parquet::Type::FLOAT
-             ? read_chunk<parquet::FloatType>(reader, column, rows, target.size(), place, take)
-             : read_chunk<parquet::DoubleType>(reader, column, rows, target.size(), place, take);
+             ? read_chunk<parquet::FloatType>(reader, column, count, target.size(), place, take, take_null)
+             : read_chunk<parquet::DoubleType>(reader, column, count, target.size(), place, take, take_null);
 }
 
-Status read_optypes(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t rows,
-                    OpTrace& trace, const Place& place) {
-  return read_chunk<parquet::ByteArrayType>(reader, column, rows, trace.optype.size(), place,
-                                            [&](std::span<const parquet::ByteArray> values, std::size_t row) {
-                                              return take_optypes(values, trace.optype, row, place);
-                                            });
+Status read_optypes(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t count,
+                    const Place& place, RowsToCome& rows) {
+  return read_chunk<parquet::ByteArrayType>(
+      reader, column, count, rows.trace.optype.size(), place,
+      [&](std::span<const parquet::ByteArray> values, std::size_t row) {
+        return take_optypes(values, row, place, rows);
+      },
+      [&](std::size_t row) -> Status { return null_value(column, row, place); });
 }
 
-Status read_column(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t rows, OpTrace& trace,
-                   const Place& place) {
+Status read_column(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t count,
+                   const Place& place, RowsToCome& rows) {
+  OpTrace& trace = rows.trace;
   switch (column.column) {
     case OpColumn::kDpRank:
-      return read_integers(reader, column, rows, trace.dp_rank, place);
+      return read_integers(reader, column, count, trace.dp_rank, place, rows.intake);
     case OpColumn::kStage:
-      return read_integers(reader, column, rows, trace.stage, place);
+      return read_integers(reader, column, count, trace.stage, place, rows.intake);
     case OpColumn::kRank:
-      return read_integers(reader, column, rows, trace.rank, place);
+      return read_integers(reader, column, count, trace.rank, place, rows.intake);
     case OpColumn::kStep:
-      return read_integers(reader, column, rows, trace.step, place);
+      return read_integers(reader, column, count, trace.step, place, rows.intake);
     case OpColumn::kOptype:
-      return read_optypes(reader, column, rows, trace, place);
+      return read_optypes(reader, column, count, place, rows);
     case OpColumn::kStart:
-      return read_times(reader, column, rows, trace.start_s, place);
+      return read_times(reader, column, count, trace.start_s, place, rows);
     case OpColumn::kDuration:
-      return read_times(reader, column, rows, trace.duration_s, place);
+      return read_times(reader, column, count, trace.duration_s, place, rows);
     case OpColumn::kSeqId:
-      return read_integers(reader, column, rows, trace.seq_id, place);
+      return read_integers(reader, column, count, trace.seq_id, place, rows.intake);
     case OpColumn::kMc:
-      return read_integers(reader, column, rows, trace.mc, place);
+      return read_integers(reader, column, count, trace.mc, place, rows.intake);
     case OpColumn::kMbId:
-      return read_integers(reader, column, rows, trace.mb_id, place);
+      return read_integers(reader, column, count, trace.mb_id, place, rows.intake);
     case OpColumn::kGmc:
-      return read_integers(reader, column, rows, trace.gmc, place);
+      return read_integers(reader, column, count, trace.gmc, place, rows.intake);
   }
   return Ok{};
 }
@@ -333,8 +458,8 @@ void fill_absent_ids(OpTrace& trace) {
 }
 
 // The number of rows in the file, made plausible: a damaged footer may claim any.
-Result<std::int64_t> count_rows(const parquet::FileMetaData& metadata, const std::string& path) {
-  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
+Result<std::int64_t> count_rows(const parquet::FileMetaData& metadata, std::int64_t bytes,
+                                const std::string& path) {
   std::int64_t rows = 0;
   for (int i = 0; i < metadata.num_row_groups(); ++i) {
     const std::int64_t group_rows = metadata.RowGroup(i)->num_rows();
@@ -356,23 +481,57 @@ parquet::ReaderProperties reader_properties(arrow::MemoryPool& pool) {
   return properties;
 }
 
-Status append_rows(parquet::ParquetFileReader& file, const std::string& path, OpTrace& trace) {
+// Takes the rows out that are to be left out, and counts those that are not counted yet, and the negative
+// durations.
+void settle_rows(RowsToCome& rows, const Place& place) {
+  OpTrace& trace = rows.trace;
+  for (const std::size_t row : rows.damaged) {
+    if (rows.unknown.contains(row)) continue;
+    OpRow probe;
+    probe.start_s = trace.start_s[row];
+    probe.duration_s = trace.duration_s[row];
+    rows.intake.count_at(CleaningRule::kDamagedRows, place.position(row),
+                         problem_with(probe).value_or("is damaged"), trace.step[row]);
+  }
+  rows.unknown.merge(rows.damaged);
+  auto next = rows.unknown.begin();
+  std::vector<bool> kept(trace.size() - place.first_row, true);
+  for (; next != rows.unknown.end(); ++next) kept[*next - place.first_row] = false;
+  for (std::size_t row = place.first_row; row < trace.size(); ++row) {
+    if (trace.duration_s[row] < 0 && kept[row - place.first_row])
+      rows.intake.count(CleaningRule::kNegativeDurations, 1, trace.step[row]);
+  }
+  if (!rows.unknown.empty()) keep_rows(trace, place.first_row, kept);
+}
+
+Result<FileNotes> append_rows(parquet::ParquetFileReader& file, std::int64_t bytes, const std::string& path,
+                              TraceIntake& intake) {
   const parquet::FileMetaData& metadata = *file.metadata();
   GOODPUT_TRY(const std::vector<FileColumn> columns, find_columns(*metadata.schema(), path));
-  GOODPUT_TRY(const std::int64_t rows, count_rows(metadata, path));
+  GOODPUT_TRY(const std::int64_t row_count, count_rows(metadata, bytes, path));
+  RowsToCome rows(intake);
   // A row of a real trace takes a byte and more; beyond, the columns grow as they are read.
-  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
-  trace.reserve(trace.size() + static_cast<std::size_t>(std::min(rows, bytes)));
-  const Place place{path, trace.size()};
+  rows.trace.reserve(rows.trace.size() + static_cast<std::size_t>(std::min(row_count, bytes)));
+  const Place place{path, rows.trace.size()};
   for (int i = 0; i < metadata.num_row_groups(); ++i) {
     const auto group = file.RowGroup(i);
     for (const FileColumn& column : columns) {
       const auto reader = group->Column(column.leaf);
-      GOODPUT_TRY_STATUS(read_column(*reader, column, group->metadata()->num_rows(), trace, place));
+      GOODPUT_TRY_STATUS(read_column(*reader, column, group->metadata()->num_rows(), place, rows));
     }
   }
-  fill_absent_ids(trace);
-  return Ok{};
+  const auto has = [&](OpColumn wanted) {
+    return std::ranges::find(columns, wanted, &FileColumn::column) != columns.end();
+  };
+  if (has(OpColumn::kSeqId) && !has(OpColumn::kGmc)) intake.note_absent_chunks();
+  fill_absent_ids(rows.trace);
+  settle_rows(rows, place);
+  FileNotes notes;
+  if (rows.ignored_metrics > 0) {
+    notes.push_back(
+        fmt::format("{}: left out {} rows of metrics that are no ops of a step", path, rows.ignored_metrics));
+  }
+  return notes;
 }
 
 std::string one_line(std::string text) {
@@ -380,22 +539,38 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// `open(properties)` opens the file.
+template <typename Open>
+Result<FileNotes> append_opened(const std::string& path, std::int64_t bytes, TraceIntake& intake, Open open) {
+  try {
+    arrow::CappedMemoryPool pool(arrow::system_memory_pool(), kMostArrowBytes);
+    const std::unique_ptr<parquet::ParquetFileReader> file = open(reader_properties(pool));
+    return append_rows(*file, bytes, path, intake);
+  } catch (const std::exception& error) {
+    return Error{fmt::format("cannot read as Parquet: {}", one_line(error.what())), {.file = path}};
+  }
+}
+
 }  // namespace
 
-Status append_parquet_file(const std::string& path, OpTrace& trace) {
+Result<FileNotes> append_parquet_file(const std::string& path, TraceIntake& intake) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) {
     return Error{"Parquet is read from its end, which a pipe does not have; write it to a file first",
                  {.file = path}};
   }
-  try {
-    arrow::CappedMemoryPool pool(arrow::system_memory_pool(), kMostArrowBytes);
-    const auto file =
-        parquet::ParquetFileReader::OpenFile(path, /*memory_map=*/false, reader_properties(pool));
-    return append_rows(*file, path, trace);
-  } catch (const std::exception& error) {
-    return Error{fmt::format("cannot read as Parquet: {}", one_line(error.what())), {.file = path}};
-  }
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, ignored));
+  return append_opened(path, bytes, intake, [&](const parquet::ReaderProperties& properties) {
+    return parquet::ParquetFileReader::OpenFile(path, /*memory_map=*/false, properties);
+  });
+}
+
+Result<FileNotes> append_parquet_bytes(std::string bytes, const std::string& path, TraceIntake& intake) {
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  const auto buffer = arrow::Buffer::FromString(std::move(bytes));
+  return append_opened(path, size, intake, [&](const parquet::ReaderProperties& properties) {
+    return parquet::ParquetFileReader::Open(std::make_shared<arrow::io::BufferReader>(buffer), properties);
+  });
 }
 
 }  // namespace goodput
