@@ -16,9 +16,9 @@ const std::string kRow = "1,2,6,16,forward-compute,2.6883304,0.5,3,0,4,2\n";
 
 Result<OpTrace> read_csv(const std::string& path) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
-  OpTrace trace;
-  GOODPUT_TRY_STATUS(op_trace_format_csv().append_file(source, trace));
-  return trace;
+  TraceIntake intake(TraceIntake::Mode::kStrict);
+  GOODPUT_TRY_STATUS(op_trace_format_csv().append_file(source, intake));
+  return std::move(intake).take_trace();
 }
 
 OpTrace csv_trace(const std::string& text) {
@@ -98,9 +98,11 @@ TEST_CASE("csv: a header alone is a trace without rows") {
 
 TEST_CASE("csv: rows are appended to those that are there, whose times stay as they are") {
   const TemporaryFile file("t.csv", kHeader + kRow);
-  OpTrace trace = csv_trace(kHeader + "1,2,6,16,gc,0.12345678901,0.5,0,-1,0,-1\n");
+  TraceIntake intake(TraceIntake::Mode::kStrict);
+  intake.trace() = csv_trace(kHeader + "1,2,6,16,gc,0.12345678901,0.5,0,-1,0,-1\n");
   auto source = ByteSource::open(file.path());
-  REQUIRE(op_trace_format_csv().append_file(*source, trace));
+  REQUIRE(op_trace_format_csv().append_file(*source, intake));
+  const OpTrace& trace = intake.trace();
   CHECK(trace.start_s[0] == 0.12345678901);
   CHECK(trace.start_s[1] == static_cast<double>(2.6883304F));
 }

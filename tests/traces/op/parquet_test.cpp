@@ -19,9 +19,9 @@ namespace {
 
 Result<OpTrace> read_parquet(const std::string& path) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
-  OpTrace trace;
-  GOODPUT_TRY_STATUS(op_trace_format_parquet().append_file(source, trace));
-  return trace;
+  TraceIntake intake(TraceIntake::Mode::kStrict);
+  GOODPUT_TRY_STATUS(op_trace_format_parquet().append_file(source, intake));
+  return std::move(intake).take_trace();
 }
 
 std::string parquet_bytes(const OpTrace& trace) {
@@ -246,8 +246,8 @@ TEST_CASE("parquet: truncated and foreign files are errors of one line") {
 
 TEST_CASE("parquet: a pipe is refused, because Parquet is read from its end") {
   ByteSource source = *ByteSource::open("/dev/zero");
-  OpTrace trace;
-  const Result<FileNotes> status = op_trace_format_parquet().append_file(source, trace);
+  TraceIntake intake;
+  const Result<FileNotes> status = op_trace_format_parquet().append_file(source, intake);
   REQUIRE_FALSE(status);
   CHECK(status.error().message() ==
         "/dev/zero: Parquet is read from its end, which a pipe does not have; write it to a file first");
@@ -296,9 +296,10 @@ TEST_CASE("parquet: the published traces hold the same rows as their CSV") {
       MESSAGE("skipped: no shared data");
       return;
     }
-    OpTrace from_csv;
+    TraceIntake intake;
     auto source = ByteSource::open(folder + "/trace.csv.gz");
-    REQUIRE(op_trace_format_csv().append_file(*source, from_csv));
+    REQUIRE(op_trace_format_csv().append_file(*source, intake));
+    const OpTrace& from_csv = intake.trace();
     const auto from_parquet = read_parquet(folder + "/trace.parquet");
     REQUIRE(from_parquet);
     check_equal(*from_parquet, from_csv);
@@ -321,7 +322,8 @@ TEST_CASE("parquet: a build without it says how to get it") {
   const std::string expected =
       file.path() +
       ": this goodput was built without Parquet; run ./goodput-setup and build again, or use CSV";
-  const Result<FileNotes> read = op_trace_format_parquet().append_file(*source, trace);
+  TraceIntake intake;
+  const Result<FileNotes> read = op_trace_format_parquet().append_file(*source, intake);
   REQUIRE_FALSE(read);
   CHECK(read.error().message() == expected);
   const Status written = op_trace_format_parquet().write(trace, file.path(), file.path());
