@@ -3,6 +3,20 @@
 #include <fmt/format.h>
 
 namespace goodput {
+namespace {
+
+template <char kSeparator>
+std::optional<std::vector<std::string_view>> all_fields(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (SeparatedFields<kSeparator> left(line); !left.exhausted();) {
+    const auto field = left.take();
+    if (!field) return std::nullopt;
+    fields.push_back(*field);
+  }
+  return fields;
+}
+
+}  // namespace
 
 Result<std::string_view> LineBlocks::next(std::size_t line) {
   filled_ -= used_;
@@ -44,25 +58,10 @@ Error at_line(Error error, const std::string& path, std::size_t line) {
   return error;
 }
 
-// Doubled quotes inside stay doubled: no name of ours has any.
-std::optional<std::string_view> CsvFields::take_quoted() {
-  const char* at = at_ + 1;
-  while (at != end_ && (*at != '"' || (at + 1 != end_ && at[1] == '"'))) at += *at == '"' ? 2 : 1;
-  if (at == end_ || !is_field_end(at + 1)) return std::nullopt;
-  std::string_view field = take_until(at + 1);
-  field.remove_prefix(1);
-  field.remove_suffix(1);
-  return field;
-}
-
 std::optional<std::vector<std::string_view>> split_csv(std::string_view line, char separator) {
-  std::vector<std::string_view> fields;
-  for (CsvFields left(line, separator); !left.exhausted();) {
-    const auto field = left.take();
-    if (!field) return std::nullopt;
-    fields.push_back(*field);
-  }
-  return fields;
+  if (separator == ';') return all_fields<';'>(line);
+  if (separator == '\t') return all_fields<'\t'>(line);
+  return all_fields<','>(line);
 }
 
 }  // namespace goodput

@@ -237,8 +237,24 @@ Status JsonEventWindows::close() {
   return Ok{};
 }
 
+// Where the event under scan ends as far as it is scanned: white space behind it is not part of it.
+std::size_t JsonEventWindows::event_end() const {
+  std::size_t end = scanned_;
+  if (!scan_.is_whole()) return end;
+  while (end > event_begin_ && kind_of(buffer_[end - 1]) == Kind::kSpace) --end;
+  return end;
+}
+
+// Blank lines between an event and its comma need no room.
+void JsonEventWindows::drop_blanks_behind_event() {
+  const std::size_t blanks = scanned_ - event_end();
+  scanned_ -= blanks;
+  end_ -= blanks;
+  buffer_offset_ += blanks;
+}
+
 Status JsonEventWindows::check_event() const {
-  if (scanned_ - event_begin_ > limits_.event_bytes) {
+  if (event_end() - event_begin_ > limits_.event_bytes) {
     return event_error(fmt::format("is longer than {}", mebibytes_or_bytes(limits_.event_bytes)));
   }
   if (scan_.depth > limits_.depth) {
@@ -290,7 +306,7 @@ std::optional<JsonWindow> JsonEventWindows::end_unclosed() {
   place_ = Place::kDone;
   is_unclosed_ = true;
   if (!scan_.started) return std::nullopt;
-  has_cut_event_ = scan_.depth > 0 || scan_.in_string;
+  has_cut_event_ = !scan_.is_whole();
   if (has_cut_event_) return std::nullopt;
   ++next_event_;
   return cut(end_);
@@ -321,6 +337,7 @@ Result<std::optional<JsonWindow>> JsonEventWindows::next() {
                                        : "the file ends before it, without a closing ']': it is truncated");
     }
     begin_ = scan_.started ? event_begin_ : scanned_;
+    drop_blanks_behind_event();
     GOODPUT_TRY_STATUS(refill());
   }
   if (failure_) return *failure_;

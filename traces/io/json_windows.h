@@ -37,6 +37,9 @@ struct JsonScan {
   bool escaped = false;  // the next character of the string is escaped
   bool started = false;  // a character other than white space was seen
 
+  // Whether an element has begun and no bracket or string of it is open.
+  [[nodiscard]] bool is_whole() const { return started && depth <= 0 && !in_string; }
+
   // Goes on to the first character of [at, end) that ends the element it is in: a comma or a closing bracket
   // at depth 0, or an opening one deeper than `max_depth`. Returns `end` when there is none.
   const char* advance(const char* at, const char* end, int max_depth);
@@ -74,6 +77,8 @@ class JsonEventWindows {
   Result<std::string> key();
   Status skip_value();
   Status close();
+  [[nodiscard]] std::size_t event_end() const;
+  void drop_blanks_behind_event();
   [[nodiscard]] Status check_event() const;
   [[nodiscard]] Status check_end(char stop) const;
   std::size_t scan_events();

@@ -98,13 +98,9 @@ class RowParser {
   }
 
   Problem append(std::string_view line, std::size_t number) {
-    CsvFields fields(line, separator_);
-    for (const std::size_t column : columns_) {
-      if (fields.exhausted()) return wrong_field_count(line);
-      if (auto problem = take(fields, column)) return problem;
-    }
-    if (!fields.exhausted()) return wrong_field_count(line);
-    return intake_.append(row_, Position::line(number));
+    if (separator_ == ';') return append_fields<';'>(line, number);
+    if (separator_ == '\t') return append_fields<'\t'>(line, number);
+    return append_fields<','>(line, number);
   }
 
   // The step in a line of which perhaps only the beginning is there.
@@ -122,13 +118,27 @@ class RowParser {
     return !fields || fields->size() < columns_.size() || fields->back() == "-";
   }
 
+  [[nodiscard]] bool ends_in_separator(std::string_view line) const { return line.ends_with(separator_); }
+
   [[nodiscard]] bool times_are_float32() const { return times_are_float32_; }
   void also(bool times_are_float32) { times_are_float32_ = times_are_float32_ && times_are_float32; }
 
  private:
   static constexpr std::size_t kIgnored = kOpColumnCount;
 
-  Problem take(CsvFields& fields, std::size_t column) {
+  template <char kSeparator>
+  Problem append_fields(std::string_view line, std::size_t number) {
+    SeparatedFields<kSeparator> fields(line);
+    for (const std::size_t column : columns_) {
+      if (fields.exhausted()) return wrong_field_count(line);
+      if (auto problem = take(fields, column)) return problem;
+    }
+    if (!fields.exhausted()) return wrong_field_count(line);
+    return intake_.append(row_, Position::line(number));
+  }
+
+  template <typename Fields>
+  Problem take(Fields& fields, std::size_t column) {
     if (column == kIgnored) return fields.take() ? Problem{} : unclosed_quote();
     if (column == goodput::index_of(OpColumn::kOptype)) return take_optype(fields);
     if (column == goodput::index_of(OpColumn::kStart)) return take_time(fields, column, row_.start_s);
@@ -136,12 +146,33 @@ class RowParser {
     return take_integer(fields, column, row_.*kOpRowIntegers[column]);
   }
 
-  Problem take_integer(CsvFields& fields, std::size_t column, std::int64_t& value) {
-    if (const auto plain = fields.take_plain_integer()) {
-      value = *plain;
-      return {};
-    }
+  template <typename Fields>
+  Problem take_integer(Fields& fields, std::size_t column, std::int64_t& value) {
+    const auto plain = fields.take_plain_integer();
+    if (!plain) return take_unusual_integer(fields.take(), column, value);
+    value = *plain;
+    return {};
+  }
+
+  template <typename Fields>
+  Problem take_time(Fields& fields, std::size_t column, double& value) {
+    const std::optional<Decimal> decimal = fields.take_plain_decimal();
+    if (!decimal) return take_unusual_time(fields.take(), column, value);
+    value = decimal->value;
+    times_are_float32_ = times_are_float32_ && is_written_float32(*decimal);
+    return {};
+  }
+
+  template <typename Fields>
+  Problem take_optype(Fields& fields) {
     const auto field = fields.take();
+    if (field && *field == to_string(row_.optype)) return {};  // as in the line before
+    return take_other_optype(field);
+  }
+
+  // The slow ways are functions of their own, for the fast ones to be inlined.
+  [[gnu::noinline]] Problem take_unusual_integer(std::optional<std::string_view> field, std::size_t column,
+                                                 std::int64_t& value) {
     if (!field) return unclosed_quote();
     const auto [end, error] = std::from_chars(field->data(), field->data() + field->size(), value);
     if (error == std::errc::result_out_of_range) {
@@ -160,31 +191,24 @@ class RowParser {
     return fmt::format("{} is {}, want an integer", kOpColumnNames[column], in_quotes(*field));
   }
 
-  Problem take_time(CsvFields& fields, std::size_t column, double& value) {
-    std::optional<Decimal> decimal = fields.take_plain_decimal();
-    if (!decimal) {
-      const auto field = fields.take();
-      if (!field) return unclosed_quote();
-      decimal = parse_number(*field, separator_);
-      if (!decimal && !intake_.is_strict() && is_absent(without_spaces(*field))) {
-        value = std::numeric_limits<double>::quiet_NaN();
-        return {};
-      }
-      if (!decimal) return fmt::format("{} is {}, want seconds", kOpColumnNames[column], in_quotes(*field));
-      if (!std::isfinite(decimal->value)) {
-        value = decimal->value;
-        return {};
-      }
+  [[gnu::noinline]] Problem take_unusual_time(std::optional<std::string_view> field, std::size_t column,
+                                              double& value) {
+    if (!field) return unclosed_quote();
+    const auto decimal = parse_number(*field, separator_);
+    if (decimal) {
+      value = decimal->value;
+      if (std::isfinite(value)) times_are_float32_ = times_are_float32_ && is_written_float32(*decimal);
+      return {};
     }
-    value = decimal->value;
-    times_are_float32_ = times_are_float32_ && is_written_float32(*decimal);
+    if (intake_.is_strict() || !is_absent(without_spaces(*field))) {
+      return fmt::format("{} is {}, want seconds", kOpColumnNames[column], in_quotes(*field));
+    }
+    value = std::numeric_limits<double>::quiet_NaN();
     return {};
   }
 
-  Problem take_optype(CsvFields& fields) {
-    const auto field = fields.take();
+  [[gnu::noinline]] Problem take_other_optype(std::optional<std::string_view> field) {
     if (!field) return unclosed_quote();
-    if (*field == to_string(row_.optype)) return {};  // as in the line before
     const auto optype = find_metric(without_spaces(*field));
     if (!optype) return intake_.is_strict() ? unknown_op_type(*field) : std::string();  // settled by the line
     row_.optype = *optype;
@@ -204,14 +228,9 @@ class RowParser {
                                                          std::size_t followers) const {
     const auto at =
         static_cast<std::size_t>(std::ranges::find(columns_, goodput::index_of(column)) - columns_.begin());
-    std::size_t index = 0;
-    std::optional<std::string_view> found;
-    for (CsvFields left(line, separator_); !left.exhausted() && index <= at + followers; ++index) {
-      const auto field = left.take();
-      if (!field) return std::nullopt;
-      if (index == at) found = without_spaces(*field);
-    }
-    return index > at + followers ? found : std::nullopt;
+    const auto fields = split_csv(line, separator_);
+    if (!fields || fields->size() <= at + followers) return std::nullopt;
+    return without_spaces((*fields)[at]);
   }
 
   TraceIntake& intake_;
@@ -243,7 +262,7 @@ class CsvReader {
         const std::string_view line = take_line(block);
         const bool is_open = block.empty() && blocks_.ends_open();
         if (line.empty()) continue;
-        if (parser_ && !(is_open && !source_.truncation().empty())) {
+        if (parser_ && !(is_open && is_surely_cut(line))) {
           auto problem = parser_->append(line, number);
           if (!problem) continue;
           GOODPUT_TRY_STATUS(settle(line, number, is_open, *std::move(problem)));
@@ -262,10 +281,17 @@ class CsvReader {
   }
 
  private:
-  // The header, or what is left of a line where compressed data ends.
+  // Whether the last line, which has no end of its own, is not to be trusted even if it reads well.
+  [[nodiscard]] bool is_surely_cut(std::string_view line) const {
+    return !intake_.is_strict() && (!source_.truncation().empty() || parser_->ends_in_separator(line));
+  }
+
+  // The header, or what is left of the last line.
   Status take_other(std::string_view line, std::size_t number) {
     if (parser_) {
-      intake_.count_at(CleaningRule::kCutRecords, Position::line(number), source_.truncation(),
+      const std::string truncation = source_.truncation();
+      intake_.count_at(CleaningRule::kCutRecords, Position::line(number),
+                       truncation.empty() ? "the file ends inside the line" : truncation,
                        parser_->step_in(line));
       return Ok{};
     }

@@ -25,9 +25,11 @@ Status append_file(const std::string& path, const std::string& format_name,
   intake.begin_file(path);
   GOODPUT_TRY(const OpTraceFormat format, format_of(op_trace_formats(), "op trace", format_name, source));
   const std::size_t rows_before = intake.trace().size();
+  const std::size_t cut_before = intake.count_of(CleaningRule::kCutRecords);
   GOODPUT_TRY(FileNotes notes, format.append_file(source, intake));
   if (intake.trace().size() == rows_before) GOODPUT_TRY_STATUS(intake.check_known_share());
-  if (const std::string truncation = source.truncation(); !truncation.empty()) {
+  const std::string truncation = source.truncation();
+  if (!truncation.empty() && intake.count_of(CleaningRule::kCutRecords) == cut_before) {
     intake.count_at(CleaningRule::kCutRecords, {}, truncation);
   }
   reading.formats.emplace_back(format.name);

@@ -30,10 +30,14 @@ bool is_damaged(const OpRow& row) {
   return !problem_with(rest);
 }
 
-std::optional<std::string> TraceIntake::settle(const OpRow& row, const Position& at, std::string problem) {
-  if (is_strict() || !is_damaged(row)) return problem;
-  count_at(CleaningRule::kDamagedRows, at, problem, row.step);
-  return std::nullopt;
+// Of a row that has a problem or a negative duration: clears a problem that is no reason to refuse it.
+void TraceIntake::settle(const OpRow& row, const Position& at, std::optional<std::string>& problem) {
+  if (!problem) {
+    count(CleaningRule::kNegativeDurations, 1, row.step);
+  } else if (!is_strict() && is_damaged(row)) {
+    count_at(CleaningRule::kDamagedRows, at, *problem, row.step);
+    problem.reset();
+  }
 }
 
 void TraceIntake::count(CleaningRule rule, std::size_t count, std::optional<std::int64_t> step) {
@@ -84,13 +88,14 @@ std::string TraceIntake::unknown_names() const {
   return text;
 }
 
+std::size_t TraceIntake::count_of(CleaningRule rule) const {
+  const auto found = found_.find(rule);
+  return found == found_.end() ? 0 : found->second.count;
+}
+
 Status TraceIntake::check_known_share() const {
-  const auto rows_of = [&](CleaningRule rule) {
-    const auto found = found_.find(rule);
-    return found == found_.end() ? 0 : found->second.count;
-  };
-  const std::size_t unknown = rows_of(CleaningRule::kUnknownOps);
-  const std::size_t known = trace_.size() + rows_of(CleaningRule::kDamagedRows);
+  const std::size_t unknown = count_of(CleaningRule::kUnknownOps);
+  const std::size_t known = trace_.size() + count_of(CleaningRule::kDamagedRows);
   if (unknown <= known) return Ok{};
   return Error{fmt::format("only {} of {} ops are of known types, want at least half; unknown: {}", known,
                            known + unknown, unknown_names())};

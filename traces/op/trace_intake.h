@@ -38,9 +38,9 @@ class TraceIntake {
   // Adds a row. A damaged one is left out and counted, unless strict. Returns what is wrong with a row that
   // is to be refused; nothing is added then.
   [[nodiscard]] std::optional<std::string> append(const OpRow& row, const Position& at) {
-    if (auto problem = trace_.append(row)) return settle(row, at, *std::move(problem));
-    if (row.duration_s < 0) count(CleaningRule::kNegativeDurations, 1, row.step);
-    return std::nullopt;
+    std::optional<std::string> problem = trace_.append(row);
+    if (problem || row.duration_s < 0) settle(row, at, problem);
+    return problem;
   }
 
   // Takes note of `count` more finds of a rule, in `step` where that is known.
@@ -48,6 +48,7 @@ class TraceIntake {
   // The same of one, whose place and `what` are kept if they are the first of the rule.
   void count_at(CleaningRule rule, const Position& at, std::string_view what,
                 std::optional<std::int64_t> step = std::nullopt);
+  [[nodiscard]] std::size_t count_of(CleaningRule rule) const;
   // Whether a row of an op type that is not known is to be left out; it is counted then. Not so when strict,
   // and when the name is that of an op whose absence would change the answers.
   [[nodiscard]] bool skips(std::string_view name);
@@ -74,7 +75,7 @@ class TraceIntake {
     std::string first;  // place and message
   };
 
-  std::optional<std::string> settle(const OpRow& row, const Position& at, std::string problem);
+  void settle(const OpRow& row, const Position& at, std::optional<std::string>& problem);
   [[nodiscard]] std::string unknown_names() const;
 
   Mode mode_;

@@ -241,8 +241,8 @@ TEST_CASE("chrome reader: values that are no JSON are named") {
 }
 
 TEST_CASE("chrome reader: values out of range and unknown metrics are named with their event") {
-  CHECK(chrome_error("[" + event() + ", " + event_with(R"("dur": 250)", R"("dur": -1)").substr(1)) ==
-        ": event 2: duration is -1e-06, want seconds from 0 to 9.2e+09");
+  CHECK(chrome_error("[" + event() + ", " + event_with(R"("dur": 250)", R"("dur": -10000)").substr(1)) ==
+        ": event 2: duration is -0.01, want seconds from 0 to 9.2e+09");
   CHECK(chrome_error(event_with(R"("pid": 1)", R"("pid": -1)")) ==
         ": event 1: dp_rank is -1, want 0 to 2147483646");
   CHECK(chrome_error(event_with("forward-compute", "forward-computer")) ==
