@@ -1,4 +1,3 @@
-// release-too: fast
 // Chrome traces as other tools write them, and what is left of them after a crash.
 #include <fmt/format.h>
 

@@ -1,4 +1,3 @@
-// release-too: fast
 // Raw logs of jobs that crashed, and the hosts that files name.
 #include <fmt/format.h>
 

@@ -1,4 +1,3 @@
-// release-too: fast
 // CSV and Parquet as other tools write them.
 #include <doctest/doctest.h>
 #include <zlib.h>

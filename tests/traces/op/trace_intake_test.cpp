@@ -1,4 +1,3 @@
-// release-too: fast
 #include "traces/op/trace_intake.h"
 
 #include <doctest/doctest.h>
