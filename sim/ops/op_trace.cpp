@@ -44,7 +44,7 @@ std::optional<std::string> problem_with(const OpRow& row) {
   if (!(std::abs(row.start_s) <= kLargestTime)) {
     return fmt::format("start_ts is {}, want seconds within +-{:g}", row.start_s, kLargestTime);
   }
-  if (!(row.duration_s >= 0 && row.duration_s <= kLargestTime)) {
+  if (!(row.duration_s > kLowestDuration && row.duration_s <= kLargestTime)) {
     return fmt::format("duration is {}, want seconds from 0 to {:g}", row.duration_s, kLargestTime);
   }
   return std::nullopt;
@@ -53,6 +53,16 @@ std::optional<std::string> problem_with(const OpRow& row) {
 OpRow OpTrace::row(std::size_t i) const {
   return {dp_rank[i],    stage[i],  rank[i], step[i],  optype[i], start_s[i],
           duration_s[i], seq_id[i], mc[i],   mb_id[i], gmc[i]};
+}
+
+void keep_rows(OpTrace& trace, std::size_t first, const std::vector<bool>& kept) {
+  for_each_column(trace, [&](auto& column) {
+    std::size_t next = first;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (kept[i]) column[next++] = column[first + i];
+    }
+    column.resize(next);
+  });
 }
 
 bool times_are_float32(const OpTrace& trace) {

@@ -15,6 +15,10 @@ namespace goodput {
 // none, and the seq_id of a row whose position in its step is still to be derived.
 inline constexpr std::int64_t kUnset = -1;
 
+// Float noise and small steps of a clock make durations of some -1e-6 s; they stay as they are. What is
+// recorded as this or less is no duration.
+inline constexpr double kLowestDuration = -0.01;
+
 // One recorded op, with room for whatever a file may claim; OpTrace::append() refuses what makes no sense.
 struct OpRow {
   std::int64_t dp_rank = 0;  // data-parallel rank, from 0
@@ -22,10 +26,10 @@ struct OpRow {
   std::int64_t rank = 0;     // global rank of the recorded worker; one worker a (dp_rank, stage)
   std::int64_t step = 0;     // training step; steps need not be contiguous
   OpType optype = OpType::kForwardCompute;
-  double start_s = 0;        // seconds from an origin that is common to the rows of a step; may be negative
-  double duration_s = 0;     // seconds, >= 0; for communication it includes waiting for the peers
-  std::int64_t seq_id = 0;   // index among the ops of this type, step and worker
-  std::int64_t mc = kUnset;  // model chunk inside the stage (virtual pipeline)
+  double start_s = 0;       // seconds from an origin that is common to the rows of a step; may be negative
+  double duration_s = 0;    // seconds, > kLowestDuration; for communication it includes waiting for the peers
+  std::int64_t seq_id = 0;  // index among the ops of this type, step and worker
+  std::int64_t mc = kUnset;     // model chunk inside the stage (virtual pipeline)
   std::int64_t mb_id = kUnset;  // micro-batch
   std::int64_t gmc = kUnset;    // global model chunk, mc * pp + stage
 };
@@ -68,11 +72,15 @@ void for_each_column(Trace& trace, Visit visit) {
   visit(trace.gmc);
 }
 
+// Takes out the rows first + i for which kept[i] is false; the others stay in order.
+// REQUIRES: first + kept.size() == trace.size().
+void keep_rows(OpTrace& trace, std::size_t first, const std::vector<bool>& kept);
+
 // Whether every start and duration is a float32 value, as NDTimeline records them.
 [[nodiscard]] bool times_are_float32(const OpTrace& trace);
 
-// What is wrong with the row (a value out of range, a time that is not finite, a negative duration), if
-// anything.
+// What is wrong with the row (a value out of range, a time that is not finite, a duration of kLowestDuration
+// or less), if anything.
 [[nodiscard]] std::optional<std::string> problem_with(const OpRow& row);
 
 // Of the rows, whatever their order.

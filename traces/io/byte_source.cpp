@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,67 +10,62 @@
 #include <filesystem>
 #include <vector>
 
+#include "traces/io/decompressor.h"
+
 namespace goodput {
 namespace {
 
 constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
-constexpr unsigned char kGzipMagic[] = {0x1f, 0x8b};
+constexpr std::size_t kMostBlankBytes = std::size_t{1} << 28;
+constexpr std::string_view kBlanks = " \t\r\n\v\f";
 
 }  // namespace
 
-// An open file and, for gzip, the inflater behind it. zlib's own gzread() drops whatever follows a gzip
-// member and is none, and with it rows.
+// An open file and, where it is compressed, the decompressor behind it.
 class ByteSource::File {
  public:
   File(std::string path, int descriptor)
-      : path_(std::move(path)), descriptor_(descriptor), buffer_(kReadBytes + 1) {}
-  ~File() {
-    if (is_gzip_) inflateEnd(&inflater_);
-    close(descriptor_);
-  }
+      : path_(std::move(path)), descriptor_(descriptor), buffer_(kReadBytes) {}
+  ~File() { close(descriptor_); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
   // Fills `into` from the front; less only at the end.
   Result<std::size_t> read(std::span<char> into) {
     if (consumed_ == 0) GOODPUT_TRY_STATUS(begin());
-    return is_gzip_ ? read_gzip(into) : read_plain(into);
+    return decompressor_ != nullptr ? read_compressed(into) : read_plain(into);
   }
   [[nodiscard]] std::size_t consumed_bytes() const { return consumed_ - available_; }
+  [[nodiscard]] bool is_compressed() const { return decompressor_ != nullptr; }
+  void accept_truncation() { accepts_truncation_ = true; }
+  [[nodiscard]] std::string truncation() const {
+    return is_truncated_ ? fmt::format("{} data ends early", decompressor_->name()) : std::string();
+  }
 
  private:
-  // Reads the next piece of the file into the buffer; nothing available afterwards: the end.
+  // Reads the next piece of the file behind what is available; nothing more afterwards: the end.
   Status refill() {
+    if (available_ > 0) std::memmove(buffer_.data(), next_, available_);
+    next_ = buffer_.data();
     ssize_t count = 0;
     do {
-      count = ::read(descriptor_, buffer_.data(), kReadBytes);
+      count = ::read(descriptor_, buffer_.data() + available_, kReadBytes - available_);
     } while (count < 0 && errno == EINTR);
     if (count < 0) return Error{fmt::format("cannot read: {}", std::strerror(errno)), {.file = path_}};
-    next_ = buffer_.data();
-    available_ = static_cast<std::size_t>(count);
-    consumed_ += available_;
+    available_ += static_cast<std::size_t>(count);
+    consumed_ += static_cast<std::size_t>(count);
     return Ok{};
   }
 
-  // A pipe may hand out its first byte alone; two tell what the file is.
-  Status refill_behind_first() {
-    const unsigned char first = *next_;
-    GOODPUT_TRY_STATUS(refill());
-    std::memmove(buffer_.data() + 1, buffer_.data(), available_);
-    buffer_[0] = first;
-    ++available_;
-    return Ok{};
-  }
-
+  // A pipe may hand out its first bytes one by one.
   Status begin() {
-    GOODPUT_TRY_STATUS(refill());
-    if (available_ == 1) GOODPUT_TRY_STATUS(refill_behind_first());
-    is_gzip_ = available_ >= 2 && std::equal(std::begin(kGzipMagic), std::end(kGzipMagic), next_);
-    if (!is_gzip_) return Ok{};
-    constexpr int kGzipWindow = 15 + 16;
-    GOODPUT_CHECK(inflateInit2(&inflater_, kGzipWindow) == Z_OK, "zlib does not start");
-    in_member_ = true;
+    for (std::size_t before = 0; available_ < kCompressionMagicBytes; before = available_) {
+      GOODPUT_TRY_STATUS(refill());
+      if (available_ == before) break;
+    }
+    decompressor_ = decompressor_for({next_, available_});
+    in_part_ = decompressor_ != nullptr;
     return Ok{};
   }
 
@@ -89,68 +83,68 @@ class ByteSource::File {
     return filled;
   }
 
-  Result<std::size_t> read_gzip(std::span<char> into) {
+  Result<std::size_t> read_compressed(std::span<char> into) {
     std::size_t filled = 0;
-    while (filled < into.size()) {
+    while (filled < into.size() && !is_truncated_) {
       if (available_ == 0) GOODPUT_TRY_STATUS(refill());
-      if (available_ == 0 && in_member_)
-        return Error{"gzip data ends early: the file is truncated", {.file = path_}};
-      if (available_ == 0) break;
-      if (!in_member_) {
-        GOODPUT_TRY_STATUS(begin_member());
-        continue;
+      if (in_part_) {
+        GOODPUT_TRY(const std::size_t count, decompress_into(into.subspan(filled)));
+        filled += count;
+      } else if (available_ == 0) {
+        break;
+      } else {
+        GOODPUT_TRY_STATUS(begin_part());
       }
-      GOODPUT_TRY(const std::size_t count, inflate_into(into.subspan(filled)));
-      filled += count;
     }
     return filled;
   }
 
-  // Behind a member stands another one, or zeros that pad a tape block.
-  Status begin_member() {
+  // Behind a part stands another one, or zeros that pad a tape block.
+  Status begin_part() {
     if (*next_ == 0) {
       ++next_;
       --available_;
       is_padding_ = true;
       return Ok{};
     }
-    if (is_padding_ || *next_ != kGzipMagic[0]) {
-      return Error{"gzip data is damaged: what follows its first part is no gzip data", {.file = path_}};
+    if (is_padding_ || !decompressor_->begins_part(*next_)) {
+      return Error{fmt::format("{0} data is damaged: what follows its first part is no {0} data",
+                               decompressor_->name()),
+                   {.file = path_}};
     }
-    inflateReset(&inflater_);
-    in_member_ = true;
+    decompressor_->restart();
+    in_part_ = true;
     return Ok{};
   }
 
-  Result<std::size_t> inflate_into(std::span<char> into) {
-    const std::size_t wanted = std::min<std::size_t>(into.size(), std::size_t{1} << 30);
-    inflater_.next_in = next_;
-    inflater_.avail_in = static_cast<unsigned>(available_);
-    inflater_.next_out = reinterpret_cast<unsigned char*>(into.data());
-    inflater_.avail_out = static_cast<unsigned>(wanted);
-    const int code = inflate(&inflater_, Z_NO_FLUSH);
-    next_ = inflater_.next_in;
-    available_ = inflater_.avail_in;
-    if (code == Z_STREAM_END)
-      in_member_ = false;
-    else if (code != Z_OK && code != Z_BUF_ERROR) {
-      return Error{
-          fmt::format("gzip data is damaged: {}", inflater_.msg != nullptr ? inflater_.msg : "unknown"),
-          {.file = path_}};
+  Result<std::size_t> decompress_into(std::span<char> into) {
+    const bool at_end = available_ == 0;
+    auto progress = decompressor_->run({next_, available_}, into);
+    if (!progress) return std::move(progress).error().in_file(path_);
+    next_ += progress->read;
+    available_ -= progress->read;
+    in_part_ = !progress->part_ended;
+    if (at_end && progress->written == 0 && in_part_) {
+      if (!accepts_truncation_) {
+        return Error{fmt::format("{} data ends early: the file is truncated", decompressor_->name()),
+                     {.file = path_}};
+      }
+      is_truncated_ = true;
     }
-    return wanted - inflater_.avail_out;
+    return progress->written;
   }
 
   std::string path_;
   int descriptor_;
   std::vector<unsigned char> buffer_;
-  unsigned char* next_ = nullptr;  // in the buffer
-  std::size_t available_ = 0;      // from there
-  std::size_t consumed_ = 0;       // read from the file
-  z_stream inflater_{};
-  bool is_gzip_ = false;
-  bool in_member_ = false;
+  unsigned char* next_ = nullptr;               // in the buffer
+  std::size_t available_ = 0;                   // from there
+  std::size_t consumed_ = 0;                    // read from the file
+  std::unique_ptr<Decompressor> decompressor_;  // null: not compressed
+  bool in_part_ = false;
   bool is_padding_ = false;
+  bool accepts_truncation_ = false;
+  bool is_truncated_ = false;
 };
 
 ByteSource::ByteSource(std::string path, std::unique_ptr<File> file)
@@ -175,14 +169,30 @@ Result<ByteSource> ByteSource::open(const std::string& path) {
   return ByteSource(path, std::make_unique<File>(path, descriptor));
 }
 
+// Blank lines before the first that is none say nothing about what the file is.
 Result<std::string_view> ByteSource::peek() {
-  if (!peeked_) {
-    head_.resize(kHeadBytes);
-    GOODPUT_TRY(const std::size_t count, file_->read(head_));
-    head_.resize(count);
-    peeked_ = true;
+  std::size_t blanks = std::min(head_.find_first_not_of(kBlanks), head_.size());
+  while (!peeked_) {
+    const std::size_t before = head_.size();
+    head_.resize(before + kHeadBytes);
+    GOODPUT_TRY(const std::size_t count, file_->read(std::span(head_).subspan(before)));
+    head_.resize(before + count);
+    blanks = std::min(head_.find_first_not_of(kBlanks, blanks), head_.size());
+    peeked_ = head_.size() - blanks >= kHeadBytes || count < kHeadBytes || blanks > kMostBlankBytes;
   }
-  return std::string_view(head_);
+  return std::string_view(head_).substr(blanks);
+}
+
+void ByteSource::accept_truncation() {
+  file_->accept_truncation();
+}
+
+std::string ByteSource::truncation() const {
+  return file_->truncation();
+}
+
+bool ByteSource::is_compressed() const {
+  return file_->is_compressed();
 }
 
 Result<std::size_t> ByteSource::read(std::span<char> into) {

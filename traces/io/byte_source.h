@@ -1,4 +1,5 @@
-// A file read front to back, gunzipped on the way when it is gzip (also several members in one file).
+// A file read front to back, decompressed on the way when it is gzip or zstd (also several of either in one
+// file).
 #pragma once
 
 #include <cstddef>
@@ -22,12 +23,21 @@ class ByteSource {
   // Refuses what is not readable: missing, a directory, no permission, empty.
   static Result<ByteSource> open(const std::string& path);
 
-  // Up to the first 64 KiB, without consuming them. Fails on a damaged gzip header.
+  // Up to 64 KiB and more from the first character that is no white space, without consuming anything. Fails
+  // on a damaged gzip header.
   Result<std::string_view> peek();
 
   // Fills `into` from the front and returns how much was read: less than asked only at the end of the file.
-  // Fails when gzip data is truncated or damaged.
+  // Fails when compressed data is damaged, or truncated unless that is accepted.
   Result<std::size_t> read(std::span<char> into);
+
+  // Compressed data that ends early ends the file where it does.
+  void accept_truncation();
+  // "gzip data ends early" once that was met and accepted; else empty.
+  [[nodiscard]] std::string truncation() const;
+
+  // Of what was peeked at or read.
+  [[nodiscard]] bool is_compressed() const;
 
   [[nodiscard]] const std::string& path() const { return path_; }
 

@@ -3,6 +3,20 @@
 #include <fmt/format.h>
 
 namespace goodput {
+namespace {
+
+template <char kSeparator>
+std::optional<std::vector<std::string_view>> all_fields(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (SeparatedFields<kSeparator> left(line); !left.exhausted();) {
+    const auto field = left.take();
+    if (!field) return std::nullopt;
+    fields.push_back(*field);
+  }
+  return fields;
+}
+
+}  // namespace
 
 Result<std::string_view> LineBlocks::next(std::size_t line) {
   filled_ -= used_;
@@ -10,7 +24,8 @@ Result<std::string_view> LineBlocks::next(std::size_t line) {
   GOODPUT_TRY(const std::size_t count, source_.read({buffer_.data() + filled_, block_bytes_ - filled_}));
   const bool at_end = count < block_bytes_ - filled_;
   filled_ += count;
-  if (at_end && filled_ > 0 && buffer_[filled_ - 1] != '\n') buffer_[filled_++] = '\n';
+  ends_open_ = at_end && filled_ > 0 && buffer_[filled_ - 1] != '\n';
+  if (ends_open_) buffer_[filled_++] = '\n';
   const std::string_view text(buffer_.data(), filled_);
   used_ = text.rfind('\n') + 1;  // 0 when there is none
   if (used_ == 0 && !text.empty()) {
@@ -43,25 +58,10 @@ Error at_line(Error error, const std::string& path, std::size_t line) {
   return error;
 }
 
-// Doubled quotes inside stay doubled: no name of ours has any.
-std::optional<std::string_view> CsvFields::take_quoted() {
-  const char* at = at_ + 1;
-  while (at != end_ && (*at != '"' || (at + 1 != end_ && at[1] == '"'))) at += *at == '"' ? 2 : 1;
-  if (at == end_ || !is_field_end(at + 1)) return std::nullopt;
-  std::string_view field = take_until(at + 1);
-  field.remove_prefix(1);
-  field.remove_suffix(1);
-  return field;
-}
-
-std::optional<std::vector<std::string_view>> split_csv(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (CsvFields left(line); !left.exhausted();) {
-    const auto field = left.take();
-    if (!field) return std::nullopt;
-    fields.push_back(*field);
-  }
-  return fields;
+std::optional<std::vector<std::string_view>> split_csv(std::string_view line, char separator) {
+  if (separator == ';') return all_fields<';'>(line);
+  if (separator == '\t') return all_fields<'\t'>(line);
+  return all_fields<','>(line);
 }
 
 }  // namespace goodput

@@ -29,12 +29,17 @@ class LineBlocks {
   // The next block; empty at the end. Valid until the next call. `line` is the number of its first line.
   Result<std::string_view> next(std::size_t line);
 
+  // Whether the block that next() returned last ends with the last line of the file, which has no end of its
+  // own.
+  [[nodiscard]] bool ends_open() const { return ends_open_; }
+
  private:
   ByteSource& source_;
   std::size_t block_bytes_;
   std::vector<char> buffer_;
   std::size_t filled_ = 0;
   std::size_t used_ = 0;
+  bool ends_open_ = false;
 };
 
 [[nodiscard]] std::string_view without_line_end(std::string_view line);
@@ -62,9 +67,10 @@ Status for_each_line(ByteSource& source, std::size_t block_bytes, OnLine on_line
 }
 
 // Takes the fields of a line one by one. The line must be followed by a character that belongs to no number.
-class CsvFields {
+template <char kSeparator>
+class SeparatedFields {
  public:
-  explicit CsvFields(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
+  explicit SeparatedFields(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
 
   [[nodiscard]] bool exhausted() const { return at_ == nullptr; }
 
@@ -72,7 +78,7 @@ class CsvFields {
   // REQUIRES: !exhausted().
   std::optional<std::string_view> take() {
     if (at_ != end_ && *at_ == '"') return take_quoted();
-    const void* comma = std::memchr(at_, ',', static_cast<std::size_t>(end_ - at_));
+    const void* comma = std::memchr(at_, kSeparator, static_cast<std::size_t>(end_ - at_));
     return take_until(comma == nullptr ? end_ : static_cast<const char*>(comma));
   }
 
@@ -124,7 +130,7 @@ class CsvFields {
   }
 
  private:
-  [[nodiscard]] bool is_field_end(const char* at) const { return at == end_ || *at == ','; }
+  [[nodiscard]] bool is_field_end(const char* at) const { return at == end_ || *at == kSeparator; }
 
   std::string_view take_until(const char* field_end) {
     const std::string_view field(at_, static_cast<std::size_t>(field_end - at_));
@@ -132,13 +138,25 @@ class CsvFields {
     return field;
   }
 
-  std::optional<std::string_view> take_quoted();
+  // Doubled quotes inside stay doubled: no name of ours has any.
+  std::optional<std::string_view> take_quoted() {
+    const char* at = at_ + 1;
+    while (at != end_ && (*at != '"' || (at + 1 != end_ && at[1] == '"'))) at += *at == '"' ? 2 : 1;
+    if (at == end_ || !is_field_end(at + 1)) return std::nullopt;
+    std::string_view field = take_until(at + 1);
+    field.remove_prefix(1);
+    field.remove_suffix(1);
+    return field;
+  }
 
   const char* at_;
   const char* end_;
 };
 
-// All fields of a line; nothing when quotes are not closed.
-[[nodiscard]] std::optional<std::vector<std::string_view>> split_csv(std::string_view line);
+using CsvFields = SeparatedFields<','>;
+
+// All fields of a line; nothing when quotes are not closed. `separator`: a comma, a semicolon or a tab.
+[[nodiscard]] std::optional<std::vector<std::string_view>> split_csv(std::string_view line,
+                                                                     char separator = ',');
 
 }  // namespace goodput

@@ -81,7 +81,7 @@ const char* JsonScan::advance(const char* at, const char* end, int max_depth) {
 JsonEventWindows::JsonEventWindows(ByteSource& source, const JsonWindowLimits& limits)
     : source_(source),
       limits_(limits),
-      buffer_(1 + limits.event_bytes + 1 + limits.window_bytes + kJsonPadding) {}
+      buffer_(1 + limits.event_bytes + 1 + limits.window_bytes + 1 + kJsonPadding) {}
 
 Error JsonEventWindows::error_at(std::size_t index, std::string_view what) const {
   return {std::string(what),
@@ -98,9 +98,10 @@ Status JsonEventWindows::refill() {
   std::memmove(buffer_.data() + 1, buffer_.data() + begin_, end_ - begin_);
   buffer_offset_ += shift;
   begin_ = 1;
+  event_begin_ -= std::min(shift, event_begin_ - 1);
   scanned_ -= shift;
   end_ -= shift;
-  const std::size_t room = buffer_.size() - kJsonPadding - end_;
+  const std::size_t room = buffer_.size() - kJsonPadding - 1 - end_;  // 1: cut(end_) writes there
   const std::size_t wanted = std::min(room, limits_.window_bytes);
   GOODPUT_CHECK(wanted > 0, "no room to read the next piece of an event");
   GOODPUT_TRY(const std::size_t count, source_.read(std::span(buffer_).subspan(end_, wanted)));
@@ -236,8 +237,24 @@ Status JsonEventWindows::close() {
   return Ok{};
 }
 
-Status JsonEventWindows::check_event(std::size_t begin, std::size_t end) const {
-  if (end - begin > limits_.event_bytes) {
+// Where the event under scan ends as far as it is scanned: white space behind it is not part of it.
+std::size_t JsonEventWindows::event_end() const {
+  std::size_t end = scanned_;
+  if (!scan_.is_whole()) return end;
+  while (end > event_begin_ && kind_of(buffer_[end - 1]) == Kind::kSpace) --end;
+  return end;
+}
+
+// Blank lines between an event and its comma need no room.
+void JsonEventWindows::drop_blanks_behind_event() {
+  const std::size_t blanks = scanned_ - event_end();
+  scanned_ -= blanks;
+  end_ -= blanks;
+  buffer_offset_ += blanks;
+}
+
+Status JsonEventWindows::check_event() const {
+  if (event_end() - event_begin_ > limits_.event_bytes) {
     return event_error(fmt::format("is longer than {}", mebibytes_or_bytes(limits_.event_bytes)));
   }
   if (scan_.depth > limits_.depth) {
@@ -259,12 +276,12 @@ Status JsonEventWindows::check_end(char stop) const {
 // depend on the windows.
 std::size_t JsonEventWindows::scan_events() {
   const char* data = buffer_.data();
-  std::size_t event_begin = begin_;
   std::size_t last = 0;
   while (place_ == Place::kEvents) {
+    if (!scan_.started) skip_blanks();
     const char* stop = scan_.advance(data + scanned_, data + end_, limits_.depth);
     scanned_ = static_cast<std::size_t>(stop - data);
-    Status checked = check_event(event_begin, scanned_);
+    Status checked = check_event();
     if (checked && scanned_ == end_) break;
     if (checked) checked = check_end(*stop);
     if (!checked) {
@@ -274,10 +291,25 @@ std::size_t JsonEventWindows::scan_events() {
     if (*stop == ']') place_ = Place::kBehindEvents;
     if (scan_.started) ++next_event_;
     last = scanned_++;
-    event_begin = scanned_;
     scan_ = {};
   }
   return last;
+}
+
+void JsonEventWindows::skip_blanks() {
+  while (scanned_ < end_ && kind_of(buffer_[scanned_]) == Kind::kSpace) ++scanned_;
+  event_begin_ = scanned_;
+}
+
+// What is left where the file ends before the `]`: one more event, if it is whole.
+std::optional<JsonWindow> JsonEventWindows::end_unclosed() {
+  place_ = Place::kDone;
+  is_unclosed_ = true;
+  if (!scan_.started) return std::nullopt;
+  has_cut_event_ = !scan_.is_whole();
+  if (has_cut_event_) return std::nullopt;
+  ++next_event_;
+  return cut(end_);
 }
 
 // Makes the events from begin_ to `end` an array of their own, over the bracket or comma on either side.
@@ -299,15 +331,21 @@ Result<std::optional<JsonWindow>> JsonEventWindows::next() {
   while (place_ == Place::kEvents && !failure_) {
     if (const std::size_t end = scan_events(); end != 0) return std::optional(cut(end));
     if (failure_) break;
+    if (at_end_ && limits_.accept_unclosed) return end_unclosed();
     if (at_end_) {
       return event_error(scan_.started ? "the file ends inside it: it is truncated"
                                        : "the file ends before it, without a closing ']': it is truncated");
     }
-    if (!scan_.started) begin_ = scanned_;
+    begin_ = scan_.started ? event_begin_ : scanned_;
+    drop_blanks_behind_event();
     GOODPUT_TRY_STATUS(refill());
   }
   if (failure_) return *failure_;
-  if (place_ == Place::kBehindEvents) GOODPUT_TRY_STATUS(close());
+  if (place_ == Place::kBehindEvents) {
+    auto closed = close();
+    is_unclosed_ = !closed && limits_.accept_unclosed && at_end_ && scanned_ == end_;
+    if (!closed && !is_unclosed_) return std::move(closed).error();
+  }
   place_ = Place::kDone;
   return std::optional<JsonWindow>();
 }

@@ -21,6 +21,7 @@ struct JsonWindowLimits {
   std::size_t window_bytes = std::size_t{1} << 20;  // read from the file at a time, >= 1
   std::size_t event_bytes = std::size_t{1} << 20;   // longest event
   int depth = 64;                                   // deepest nesting inside an event
+  bool accept_unclosed = false;                     // a file may end without its closing brackets
 };
 
 struct JsonWindow {
@@ -35,6 +36,9 @@ struct JsonScan {
   bool in_string = false;
   bool escaped = false;  // the next character of the string is escaped
   bool started = false;  // a character other than white space was seen
+
+  // Whether an element has begun and no bracket or string of it is open.
+  [[nodiscard]] bool is_whole() const { return started && depth <= 0 && !in_string; }
 
   // Goes on to the first character of [at, end) that ends the element it is in: a comma or a closing bracket
   // at depth 0, or an opening one deeper than `max_depth`. Returns `end` when there is none.
@@ -51,6 +55,13 @@ class JsonEventWindows {
   // The next window, valid until the next call; nothing after the last one.
   Result<std::optional<JsonWindow>> next();
 
+  // After the last window: whether closing brackets were missing, and whether the last event was cut (and is
+  // in no window).
+  [[nodiscard]] bool is_unclosed() const { return is_unclosed_; }
+  [[nodiscard]] bool has_cut_event() const { return has_cut_event_; }
+  // The number of the event behind the last one delivered.
+  [[nodiscard]] std::uint64_t next_event() const { return next_event_; }
+
  private:
   enum class Place { kStart, kEvents, kBehindEvents, kDone };
 
@@ -66,16 +77,21 @@ class JsonEventWindows {
   Result<std::string> key();
   Status skip_value();
   Status close();
-  [[nodiscard]] Status check_event(std::size_t begin, std::size_t end) const;
+  [[nodiscard]] std::size_t event_end() const;
+  void drop_blanks_behind_event();
+  [[nodiscard]] Status check_event() const;
   [[nodiscard]] Status check_end(char stop) const;
   std::size_t scan_events();
+  void skip_blanks();
   JsonWindow cut(std::size_t end);
+  std::optional<JsonWindow> end_unclosed();
 
   ByteSource& source_;
   JsonWindowLimits limits_;
   std::vector<char> buffer_;  // [begin_, end_) is read and not yet delivered; begin_ >= 1
   std::size_t begin_ = 1;
-  std::size_t scanned_ = 1;  // the scan stands here, begin_ <= scanned_ <= end_
+  std::size_t event_begin_ = 1;  // of the event under scan, white space before it left out
+  std::size_t scanned_ = 1;      // the scan stands here, begin_ <= event_begin_ <= scanned_ <= end_
   std::size_t end_ = 1;
   std::uint64_t buffer_offset_ = 0;  // offset in the file of buffer_[1]
   std::uint64_t next_event_ = 1;     // number of the event under scan
@@ -85,6 +101,8 @@ class JsonEventWindows {
   Place place_ = Place::kStart;
   bool in_object_ = false;
   bool at_end_ = false;  // the file has been read to its end
+  bool is_unclosed_ = false;
+  bool has_cut_event_ = false;
 };
 
 }  // namespace goodput

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "sim/base/text.h"
 #include "traces/io/byte_sink.h"
 #include "traces/op/chrome_event.h"
+#include "traces/op/chrome_spans.h"
+#include "traces/op/ndtimeline_names.h"
 #include "traces/op/op_trace_format.h"
 
 namespace goodput {
@@ -62,53 +66,180 @@ std::string describe_failure(dom::parser& parser, std::string_view event, simdjs
   return fmt::format("is not JSON: {}", simdjson::error_message(code));
 }
 
-std::optional<std::string> take(ChromeEvent event, OpTrace& trace, ChromeReading& reading) {
-  if (auto* problem = std::get_if<std::string>(&event)) return std::move(*problem);
-  if (const auto* skipped = std::get_if<SkippedEvent>(&event)) {
-    ++(*skipped == SkippedEvent::kNotAnOp ? reading.not_ops : reading.ignored_metrics);
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool is_no_number(std::string_view word) {
+  constexpr std::string_view kNames[] = {"nan", "inf", "infinity"};
+  if (word.starts_with('-') || word.starts_with('+')) word.remove_prefix(1);
+  return std::ranges::any_of(
+      kNames, [&](std::string_view name) { return std::ranges::equal(name, word, {}, {}, lower); });
+}
+
+// The event with null for the NaN and Infinity of JSON writers that know them (Python's).
+std::string with_null_for_nan(std::string_view event) {
+  std::string text;
+  while (!event.empty()) {
+    const bool is_string = event.front() == '"';
+    const std::size_t word = std::min(event.find_first_of(kPunctuation), event.size());
+    const std::string_view token =
+        is_string ? leading_string(event) : event.substr(0, std::max<std::size_t>(word, 1));
+    text += !is_string && is_no_number(token) ? "null" : token;
+    event.remove_prefix(token.size());
+  }
+  return text;
+}
+
+// Reads one file.
+class ChromeReader {
+ public:
+  ChromeReader(ByteSource& source, TraceIntake& intake, const JsonWindowLimits& limits)
+      : source_(source), intake_(intake), windows_(source, limits), mode_(mode_of(intake)) {}
+
+  Result<ChromeReading> read() {
+    dom::parser parser;
+    while (true) {
+      GOODPUT_TRY(const std::optional<JsonWindow> window, windows_.next());
+      if (!window) break;
+      dom::array events;
+      // The window has the padding that simdjson asks for: no copy.
+      const auto code = parser.parse(window->text.data(), window->text.size(), false).get(events);
+      GOODPUT_TRY_STATUS(code == simdjson::SUCCESS ? take_all(events, window->first)
+                                                   : take_one_by_one(*window));
+    }
+    GOODPUT_TRY_STATUS(settle_end());
+    return reading_;
+  }
+
+ private:
+  using Problem = std::optional<std::string>;
+
+  static TraceIntake::Mode mode_of(const TraceIntake& intake) {
+    return intake.is_strict() ? TraceIntake::Mode::kStrict : TraceIntake::Mode::kClean;
+  }
+
+  [[nodiscard]] Error event_error(std::uint64_t number, std::string_view what) const {
+    return {std::string(what), {.file = source_.path(), .position = Position::event(number)}};
+  }
+
+  Status take_all(const dom::array& events, std::uint64_t first) {
+    std::uint64_t number = first;
+    for (const dom::element event : events) {
+      if (const auto problem = take(event, number)) return event_error(number, *problem);
+      ++number;
+    }
+    return Ok{};
+  }
+
+  // Of a window that is not all JSON: up to the first event that is wrong in any way.
+  Status take_one_by_one(const JsonWindow& window) {
+    dom::parser parser;
+    bool any_mended = false;
+    const char* at = window.text.data() + 1;
+    const char* const end = window.text.data() + window.text.size();
+    for (std::uint64_t number = window.first; at < end; ++number) {
+      JsonScan scan;
+      const char* const stop = scan.advance(at, end, static_cast<int>(window.text.size()));
+      const std::string_view text(at, static_cast<std::size_t>(stop - at));
+      dom::element event;
+      auto code = parser.parse(text.data(), text.size()).get(event);
+      if (code != simdjson::SUCCESS && !intake_.is_strict()) {
+        code = parser.parse(with_null_for_nan(text)).get(event);
+        any_mended = true;
+      }
+      if (code != simdjson::SUCCESS) return event_error(number, describe_failure(parser, text, code));
+      if (const auto problem = take(event, number)) return event_error(number, *problem);
+      at = stop + 1;
+    }
+    if (any_mended) return Ok{};
+    return event_error(window.first, "is not JSON, or one of those that follow");
+  }
+
+  // What is wrong with the event, if anything.
+  Problem take(const dom::element& element, std::uint64_t number) {
+    return settle(read_chrome_event(element, mode_), element, number);
+  }
+
+  Problem settle(ChromeEvent event, const dom::element& element, std::uint64_t number) {
+    if (const auto* op = std::get_if<OpEvent>(&event)) {
+      ++reading_.ops;
+      if (op->lacks_chunks) intake_.note_absent_chunks();
+      return intake_.append(op->row, Position::event(number));
+    }
+    if (auto* problem = std::get_if<std::string>(&event)) return std::move(*problem);
+    if (const auto* unknown = std::get_if<UnknownEvent>(&event)) {
+      return intake_.skips(unknown->name) ? Problem{} : unknown_metric(unknown->name);
+    }
+    if (const auto* edge = std::get_if<SpanEdge>(&event)) {
+      return edge->begins ? begin(*edge, element, number) : end(*edge, element, number);
+    }
+    const bool is_metric = std::get<SkippedEvent>(event) == SkippedEvent::kIgnoredMetric;
+    ++(is_metric ? reading_.ignored_metrics : reading_.not_ops);
     return std::nullopt;
   }
-  ++reading.ops;
-  return trace.append(std::get<OpRow>(event));
-}
 
-Error event_error(const std::string& path, std::uint64_t number, std::string_view what) {
-  return {std::string(what), {.file = path, .position = Position::event(number)}};
-}
-
-Status append_events(const std::string& path, const dom::array& events, std::uint64_t first, OpTrace& trace,
-                     ChromeReading& reading) {
-  std::uint64_t number = first;
-  for (const dom::element event : events) {
-    if (const auto problem = take(read_chrome_event(event), trace, reading)) {
-      return event_error(path, number, *problem);
+  Problem begin(const SpanEdge& edge, const dom::element& element, std::uint64_t number) {
+    OpenSpan span{std::string(edge.name), {}, edge.at_us, number};
+    if (find_metric(edge.name)) {
+      span.begin_event = simdjson::to_string(element);
+    } else if (is_ignored_metric(edge.name)) {
+      ++reading_.ignored_metrics;
+    } else if (intake_.is_strict()) {
+      ++reading_.not_ops;
+    } else if (!intake_.skips(edge.name)) {
+      return unknown_metric(edge.name);
     }
-    ++number;
+    spans_.begin(edge.lane, std::move(span));
+    return std::nullopt;
   }
-  return Ok{};
-}
 
-// Reads a window that is not all JSON event by event, for the first that is wrong in any way.
-Error first_failure(const std::string& path, const JsonWindow& window, OpTrace& trace,
-                    ChromeReading& reading) {
-  dom::parser parser;
-  const char* at = window.text.data() + 1;
-  const char* const end = window.text.data() + window.text.size();
-  for (std::uint64_t number = window.first; at < end; ++number) {
-    JsonScan scan;
-    const char* const stop = scan.advance(at, end, static_cast<int>(window.text.size()));
-    const std::string_view text(at, static_cast<std::size_t>(stop - at));
-    dom::element event;
-    if (const auto code = parser.parse(text.data(), text.size()).get(event); code != simdjson::SUCCESS) {
-      return event_error(path, number, describe_failure(parser, text, code));
+  Problem end(const SpanEdge& edge, const dom::element& element, std::uint64_t number) {
+    const auto span = spans_.end(edge.lane, edge.name, edge.at_us);
+    if (!span) {
+      if (!edge.name.empty() && !find_metric(edge.name)) return std::nullopt;
+      constexpr std::string_view kWhat = "ends an op that never began";
+      if (intake_.is_strict()) return std::string(kWhat);
+      intake_.count_at(CleaningRule::kCutRecords, Position::event(number), kWhat,
+                       step_of_chrome_event(element));
+      return std::nullopt;
     }
-    if (const auto problem = take(read_chrome_event(event), trace, reading)) {
-      return event_error(path, number, *problem);
-    }
-    at = stop + 1;
+    if (span->begin_event.empty()) return std::nullopt;
+    dom::element first;
+    const bool is_json = span_parser_.parse(span->begin_event).get(first) == simdjson::SUCCESS;
+    GOODPUT_CHECK(is_json, "an event that was JSON is none");
+    return settle(read_chrome_pair(first, element, edge.at_us, mode_), element, span->number);
   }
-  return event_error(path, window.first, "is not JSON, or one of those that follow");
-}
+
+  // What the end of the file leaves undone.
+  Status settle_end() {
+    if (windows_.is_unclosed()) {
+      intake_.count_at(CleaningRule::kUnclosedFiles, {}, "the file ends without its closing bracket");
+    }
+    if (windows_.has_cut_event()) {
+      intake_.count_at(CleaningRule::kCutRecords, Position::event(windows_.next_event()),
+                       "the file ends inside it");
+    }
+    for (const OpenSpan& span : std::move(spans_).take_open()) {
+      if (span.begin_event.empty()) continue;
+      constexpr std::string_view kWhat = "begins an op that never ends";
+      if (intake_.is_strict()) return event_error(span.number, kWhat);
+      dom::element event;
+      const bool is_json = span_parser_.parse(span.begin_event).get(event) == simdjson::SUCCESS;
+      intake_.count_at(CleaningRule::kCutRecords, Position::event(span.number), kWhat,
+                       is_json ? step_of_chrome_event(event) : std::nullopt);
+    }
+    return Ok{};
+  }
+
+  ByteSource& source_;
+  TraceIntake& intake_;
+  JsonEventWindows windows_;
+  TraceIntake::Mode mode_;
+  ChromeReading reading_;
+  OpenSpans spans_;
+  dom::parser span_parser_;
+};
 
 bool chrome_matches(std::string_view head) {
   if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
@@ -120,14 +251,17 @@ bool chrome_matches(std::string_view head) {
   return head.empty() || head.front() == (is_array ? '{' : '"') || head.front() == (is_array ? ']' : '}');
 }
 
-Result<FileNotes> append_chrome_file(ByteSource& source, OpTrace& trace) {
-  GOODPUT_TRY(const ChromeReading reading, append_chrome_events(source, trace));
+Result<FileNotes> append_chrome_file(ByteSource& source, TraceIntake& intake) {
+  JsonWindowLimits limits;
+  limits.accept_unclosed = !intake.is_strict();
+  GOODPUT_TRY(const ChromeReading reading, append_chrome_events(source, intake, limits));
   FileNotes notes;
   if (reading.ignored_metrics > 0) {
     notes.push_back(fmt::format("{}: left out {} events of metrics that are no ops of a step", source.path(),
                                 reading.ignored_metrics));
   }
   if (reading.ops > 0) return notes;
+  GOODPUT_TRY_STATUS(intake.check_known_share());
   return Error{fmt::format("holds no ops: {} events of another phase than \"X\", {} of metrics that are "
                            "no ops of a step",
                            reading.not_ops, reading.ignored_metrics),
@@ -136,20 +270,9 @@ Result<FileNotes> append_chrome_file(ByteSource& source, OpTrace& trace) {
 
 }  // namespace
 
-Result<ChromeReading> append_chrome_events(ByteSource& source, OpTrace& trace,
+Result<ChromeReading> append_chrome_events(ByteSource& source, TraceIntake& intake,
                                            const JsonWindowLimits& limits) {
-  dom::parser parser;
-  JsonEventWindows windows(source, limits);
-  ChromeReading reading;
-  while (true) {
-    GOODPUT_TRY(const std::optional<JsonWindow> window, windows.next());
-    if (!window) return reading;
-    dom::array events;
-    // The window has the padding that simdjson asks for: no copy.
-    const auto code = parser.parse(window->text.data(), window->text.size(), false).get(events);
-    if (code != simdjson::SUCCESS) return first_failure(source.path(), *window, trace, reading);
-    GOODPUT_TRY_STATUS(append_events(source.path(), events, window->first, trace, reading));
-  }
+  return ChromeReader(source, intake, limits).read();
 }
 
 Status write_chrome_events(const OpTrace& trace, const std::string& path, std::string_view final_path) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -46,7 +47,7 @@ constexpr int stream_of(OpType type) {
 using Value = std::optional<dom::element>;
 
 struct EventFields {
-  Value name, phase, pid, tid, ts, dur, args;
+  Value name, phase, pid, tid, ts, dur, args, category, id, id2;
 };
 
 struct ArgFields {
@@ -60,9 +61,10 @@ struct Key {
 };
 
 constexpr Key<EventFields> kEventKeys[] = {
-    {"name", &EventFields::name}, {"ph", &EventFields::phase}, {"pid", &EventFields::pid},
-    {"tid", &EventFields::tid},   {"ts", &EventFields::ts},    {"dur", &EventFields::dur},
-    {"args", &EventFields::args},
+    {"name", &EventFields::name}, {"ph", &EventFields::phase},     {"pid", &EventFields::pid},
+    {"tid", &EventFields::tid},   {"ts", &EventFields::ts},        {"dur", &EventFields::dur},
+    {"args", &EventFields::args}, {"cat", &EventFields::category}, {"id", &EventFields::id},
+    {"id2", &EventFields::id2},
 };
 
 constexpr Key<ArgFields> kArgKeys[] = {
@@ -109,7 +111,11 @@ std::string_view kind_name(const dom::element& value) {
 // Reads fields until the first that is not as it should be; keeps what is wrong with that one.
 class FieldReader {
  public:
+  explicit FieldReader(TraceIntake::Mode mode) : is_strict_(mode == TraceIntake::Mode::kStrict) {}
+
   [[nodiscard]] const std::string& problem() const { return problem_; }
+  // Whether a field that may be absent was.
+  [[nodiscard]] bool any_unset() const { return any_unset_; }
 
   std::string_view text(const Value& value, std::string_view name) {
     std::string_view result;
@@ -119,12 +125,22 @@ class FieldReader {
 
   std::int64_t integer(const Value& value, std::string_view name) {
     std::int64_t result = 0;
-    if (present(value, name) && value->get(result) != simdjson::SUCCESS) fail(name, *value, "an integer");
-    return result;
+    if (!present(value, name) || value->get(result) == simdjson::SUCCESS) return result;
+    const double whole = whole_number(*value);
+    if (std::isnan(whole)) fail(name, *value, "an integer");
+    return std::isnan(whole) ? 0 : static_cast<std::int64_t>(whole);
   }
 
   std::int64_t integer_or_unset(const Value& value, std::string_view name) {
-    return value ? integer(value, name) : kUnset;
+    if (value && !value->is_null()) return integer(value, name);
+    any_unset_ = true;
+    return kUnset;
+  }
+
+  // A time that may be damaged.
+  double time(const Value& value, std::string_view name) {
+    if (!is_strict_ && (!value || value->is_null())) return std::numeric_limits<double>::quiet_NaN();
+    return number(value, name);
   }
 
   double number(const Value& value, std::string_view name) {
@@ -150,20 +166,46 @@ class FieldReader {
     problem_ = fmt::format("\"{}\" is {}, want {}", name, kind_name(value), wanted);
   }
 
+  // 3.0; NaN for what is no integer.
+  static double whole_number(const dom::element& value) {
+    constexpr double kExact = 9007199254740992;  // 2^53
+    double number = 0;
+    const bool is_whole = value.type() == dom::element_type::DOUBLE &&
+                          value.get(number) == simdjson::SUCCESS && std::abs(number) < kExact &&
+                          std::trunc(number) == number;
+    return is_whole ? number : std::numeric_limits<double>::quiet_NaN();
+  }
+
+  bool is_strict_;
+  bool any_unset_ = false;
   std::string problem_;
 };
 
 // Our own converter writes the seconds as well where microseconds cannot give them back.
 double seconds(FieldReader& reader, const Value& exact, std::string_view exact_name,
                const Value& microseconds, std::string_view name) {
-  if (exact) return reader.number(exact, exact_name);
-  return reader.number(microseconds, name) / kMicrosecondsPerSecond;
+  if (exact) return reader.time(exact, exact_name);
+  return reader.time(microseconds, name) / kMicrosecondsPerSecond;
 }
 
-ChromeEvent read_op(const EventFields& event, FieldReader& reader, OpType type) {
-  const dom::object args = reader.object(event.args, "args");
-  if (!reader.problem().empty()) return reader.problem();
-  const auto fields = find_fields(args, kArgKeys);
+ArgFields arguments(const EventFields& event) {
+  dom::object args;
+  const bool any = event.args && event.args->get(args) == simdjson::SUCCESS;
+  return any ? find_fields(args, kArgKeys) : ArgFields{};
+}
+
+// The fields of `second` where `first` has none.
+template <typename Fields, std::size_t kCount>
+Fields merged(Fields first, const Fields& second, const Key<Fields> (&keys)[kCount]) {
+  for (const auto& key : keys) {
+    if (!(first.*key.field)) first.*key.field = second.*key.field;
+  }
+  return first;
+}
+
+// `end_us`: when the op ends, if that is another event's to say.
+ChromeEvent read_op(const EventFields& event, const ArgFields& fields, FieldReader& reader, OpType type,
+                    std::optional<double> end_us = std::nullopt) {
   OpRow row;
   row.optype = type;
   row.dp_rank = reader.integer(event.pid, "pid");
@@ -172,13 +214,43 @@ ChromeEvent read_op(const EventFields& event, FieldReader& reader, OpType type) 
   row.rank = fields.rank ? reader.integer(fields.rank, "args.rank")
                          : reader.integer(event.tid, "tid") / kStreamsPerRank;
   row.start_s = seconds(reader, fields.start_s, "args.start_s", event.ts, "ts");
-  row.duration_s = seconds(reader, fields.duration_s, "args.duration_s", event.dur, "dur");
-  row.seq_id = reader.integer_or_unset(fields.seq_id, "args.seq_id");
+  if (end_us && !fields.duration_s) {
+    row.duration_s = (*end_us - reader.number(event.ts, "ts")) / kMicrosecondsPerSecond;
+  } else {
+    row.duration_s = seconds(reader, fields.duration_s, "args.duration_s", event.dur, "dur");
+  }
+  row.seq_id = fields.seq_id ? reader.integer(fields.seq_id, "args.seq_id") : kUnset;
   row.mc = reader.integer_or_unset(fields.mc, "args.mc");
   row.mb_id = reader.integer_or_unset(fields.mb_id, "args.mb_id");
   row.gmc = reader.integer_or_unset(fields.gmc, "args.gmc");
   if (!reader.problem().empty()) return reader.problem();
-  return row;
+  return OpEvent{row, reader.any_unset() && row.seq_id != kUnset};
+}
+
+std::string text_of(const Value& value) {
+  return value ? simdjson::to_string(*value) : std::string();
+}
+
+// Which phases come in pairs: by thread, or by id whatever the thread.
+std::optional<SpanEdge> edge_of(std::string_view phase, const EventFields& event) {
+  if (phase == "B" || phase == "E") {
+    return SpanEdge{phase == "B", fmt::format("{} {}", text_of(event.pid), text_of(event.tid)), {}, 0};
+  }
+  if (phase == "b" || phase == "e") {
+    return SpanEdge{phase == "b",
+                    fmt::format("{} {} {} {}", text_of(event.category), text_of(event.id), text_of(event.id2),
+                                text_of(event.pid)),
+                    {},
+                    0};
+  }
+  return std::nullopt;
+}
+
+ChromeEvent read_edge(SpanEdge edge, const EventFields& event, FieldReader& reader) {
+  if (edge.begins || event.name) edge.name = reader.text(event.name, "name");
+  edge.at_us = reader.number(event.ts, "ts");
+  if (!reader.problem().empty()) return reader.problem();
+  return edge;
 }
 
 struct Microseconds {
@@ -202,19 +274,50 @@ Microseconds microseconds(double seconds) {
 
 }  // namespace
 
-ChromeEvent read_chrome_event(const dom::element& event) {
+ChromeEvent read_chrome_event(const dom::element& event, TraceIntake::Mode mode) {
   dom::object object;
   if (event.get(object) != simdjson::SUCCESS) return fmt::format("is {}, want an object", kind_name(event));
   const auto fields = find_fields(object, kEventKeys);
-  FieldReader reader;
+  FieldReader reader(mode);
   const std::string_view phase = reader.text(fields.phase, "ph");
   if (!reader.problem().empty()) return reader.problem();
-  if (phase != "X") return SkippedEvent::kNotAnOp;
+  if (phase != "X") {
+    auto edge = edge_of(phase, fields);
+    return edge ? read_edge(*std::move(edge), fields, reader) : SkippedEvent::kNotAnOp;
+  }
   const std::string_view name = reader.text(fields.name, "name");
   if (!reader.problem().empty()) return reader.problem();
-  if (const auto type = find_metric(name)) return read_op(fields, reader, *type);
+  if (const auto type = find_metric(name)) {
+    const dom::object args = reader.object(fields.args, "args");
+    if (!reader.problem().empty()) return reader.problem();
+    return read_op(fields, find_fields(args, kArgKeys), reader, *type);
+  }
   if (is_ignored_metric(name)) return SkippedEvent::kIgnoredMetric;
-  return unknown_metric(name);
+  return UnknownEvent{name};
+}
+
+ChromeEvent read_chrome_pair(const dom::element& begin, const dom::element& end, double at_us,
+                             TraceIntake::Mode mode) {
+  dom::object first;
+  dom::object second;
+  const bool are_objects = begin.get(first) == simdjson::SUCCESS && end.get(second) == simdjson::SUCCESS;
+  GOODPUT_CHECK(are_objects, "events of a pair are objects");
+  const auto fields = find_fields(first, kEventKeys);
+  const auto end_fields = find_fields(second, kEventKeys);
+  FieldReader reader(mode);
+  const auto type = find_metric(reader.text(fields.name, "name"));
+  GOODPUT_CHECK(type.has_value(), "a pair that is kept is an op");
+  const ArgFields args = merged(arguments(fields), arguments(end_fields), kArgKeys);
+  return read_op(merged(fields, end_fields, kEventKeys), args, reader, *type, at_us);
+}
+
+std::optional<std::int64_t> step_of_chrome_event(const dom::element& event) {
+  dom::object object;
+  if (event.get(object) != simdjson::SUCCESS) return std::nullopt;
+  const auto args = arguments(find_fields(object, kEventKeys));
+  FieldReader reader(TraceIntake::Mode::kClean);
+  const std::int64_t step = reader.integer(args.step, "args.step");
+  return reader.problem().empty() ? std::optional(step) : std::nullopt;
 }
 
 void append_chrome_event(const OpRow& row, std::string& text) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -50,8 +51,16 @@ struct Lane {
 };
 
 struct Passes {
-  std::vector<Lane> lanes;
+  std::vector<Lane> lanes;  // by step
   std::vector<bool> is_backward;
+  std::set<std::int64_t> gaps;         // steps in which passes are missing
+  std::optional<std::string> problem;  // with the first lane that cannot be
+
+  [[nodiscard]] std::size_t ops() const {
+    std::size_t ops = 0;
+    for (const Lane& lane : lanes) ops += 2 * static_cast<std::size_t>(lane.passes);
+    return ops;
+  }
 };
 
 struct Fit {
@@ -59,16 +68,6 @@ struct Fit {
   std::size_t matched = 0;
   std::string first_mismatch;
 };
-
-void keep_rows(OpTrace& trace, const std::vector<bool>& kept) {
-  for_each_column(trace, [&](auto& column) {
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < column.size(); ++i) {
-      if (kept[i]) column[next++] = column[i];
-    }
-    column.resize(next);
-  });
-}
 
 // Tensor-parallel peers run the same ops. Returns how many rows went.
 std::size_t drop_tensor_parallel_peers(OpTrace& trace) {
@@ -82,7 +81,7 @@ std::size_t drop_tensor_parallel_peers(OpTrace& trace) {
     kept[i] = trace.rank[i] == lowest.at({trace.dp_rank[i], trace.stage[i]});
   }
   const auto dropped = static_cast<std::size_t>(std::ranges::count(kept, false));
-  if (dropped > 0) keep_rows(trace, kept);
+  if (dropped > 0) keep_rows(trace, 0, kept);
   return dropped;
 }
 
@@ -175,14 +174,15 @@ bool has_uneven_buckets(const OpCounts& counts, const PipelineShape& shape) {
 }
 
 // Sets the identities of one worker's ops in one step and notes the order of its passes.
-Status derive_lane(OpTrace& trace, std::span<const Place> places, const PipelineShape& shape, Passes& passes,
-                   DerivedIds& derived) {
+void derive_lane(OpTrace& trace, std::span<const Place> places, const PipelineShape& shape, Passes& passes,
+                 DerivedIds& derived) {
   const OpCounts counts = count_ops(trace, places);
   const Place& first = places.front();
   const Lane lane{first.step, first.dp_rank, first.stage, counts[index_of(OpType::kForwardCompute)],
                   passes.is_backward.size()};
   if (auto problem = impossible_counts(lane, counts[index_of(OpType::kBackwardCompute)], shape)) {
-    return Error{*std::move(problem)};
+    passes.gaps.insert(lane.step);
+    if (!passes.problem) passes.problem = std::move(problem);
   }
   OpCounts next{};
   for (const Place& place : places) {
@@ -192,7 +192,17 @@ Status derive_lane(OpTrace& trace, std::span<const Place> places, const Pipeline
   }
   passes.lanes.push_back(lane);
   derived.uneven_buckets += has_uneven_buckets(counts, shape) ? 1 : 0;
-  return Ok{};
+}
+
+// Leaves the lanes of steps in which passes are missing out of the comparison with the schedule.
+void leave_gaps_out(Passes& passes) {
+  for (std::size_t i = 1; i < passes.lanes.size(); ++i) {
+    const Lane& before = passes.lanes[i - 1];
+    const Lane& lane = passes.lanes[i];
+    if (lane.step == before.step && lane.passes != before.passes) passes.gaps.insert(lane.step);
+  }
+  const auto has_gap = [&](const Lane& lane) { return passes.gaps.contains(lane.step); };
+  if (passes.problem || !std::ranges::all_of(passes.lanes, has_gap)) std::erase_if(passes.lanes, has_gap);
 }
 
 // Counts the passes that stand where `order` has them.
@@ -220,8 +230,7 @@ Fit best_fit(const Passes& passes, const PipelineShape& shape) {
 }
 
 bool fits(const Fit& fit, const Passes& passes) {
-  return static_cast<double>(fit.matched) >=
-         kLeastMatchedShare * static_cast<double>(passes.is_backward.size());
+  return static_cast<double>(fit.matched) >= kLeastMatchedShare * static_cast<double>(passes.ops());
 }
 
 // A number of chunks under which the trace would fit.
@@ -239,7 +248,7 @@ std::optional<std::int64_t> fitting_vpp_size(const Passes& passes, const Pipelin
 Error no_schedule(const Fit& fit, const Passes& passes, const PipelineShape& shape) {
   const std::string misfit =
       fmt::format("only {} of {} compute ops stand where {} has them, want 99 %; the first that does not, {}",
-                  fit.matched, passes.is_backward.size(), name_of(fit.order, shape), fit.first_mismatch);
+                  fit.matched, passes.ops(), name_of(fit.order, shape), fit.first_mismatch);
   const std::optional<std::int64_t> chunks = fitting_vpp_size(passes, shape);
   if (!chunks) return {misfit + "; is it a pipeline schedule of another kind?"};
   return Error{fmt::format("{}; it would fit with vpp_size {} in {}", misfit, *chunks, kOption)}.of_option(
@@ -261,6 +270,7 @@ std::string DerivedIds::note() const {
       "seq_id, mc and mb_id derived from the recorded order: {} of {} compute ops stand where "
       "{} has them",
       matched, ops, schedule);
+  if (gaps > 0) text += fmt::format("; {} steps in which passes are missing say nothing about it", gaps);
   if (dropped_tp_rows > 0)
     text += fmt::format("; {} rows of tensor-parallel peers left out", dropped_tp_rows);
   if (uneven_buckets > 0) {
@@ -275,7 +285,7 @@ bool lacks_ids(const OpTrace& trace) {
   return std::ranges::find(trace.seq_id, static_cast<std::int32_t>(kUnset)) != trace.seq_id.end();
 }
 
-Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size) {
+Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size, IdGaps gaps) {
   GOODPUT_CHECK(vpp_size >= 1, "vpp_size comes checked");
   if (vpp_size > kMostChunks) {
     return Error{fmt::format("vpp_size is {}, want 1 to {}", vpp_size, kMostChunks)};
@@ -290,13 +300,17 @@ Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size) {
   for (auto begin = places.begin(); begin != places.end();) {
     const auto end =
         std::find_if(begin, places.end(), [&](const Place& place) { return place.lane() != begin->lane(); });
-    GOODPUT_TRY_STATUS(derive_lane(trace, {begin, end}, shape, passes, derived));
+    derive_lane(trace, {begin, end}, shape, passes, derived);
+    if (passes.problem && gaps == IdGaps::kRefused) return Error{*passes.problem};
     begin = end;
   }
+  if (gaps == IdGaps::kLeftToOthers) leave_gaps_out(passes);
+  if (passes.problem && passes.lanes.empty()) return Error{*passes.problem};
   const Fit fit = best_fit(passes, shape);
   if (!fits(fit, passes)) return no_schedule(fit, passes, shape);
   move_steps_to_zero(trace, places);
-  derived.ops = passes.is_backward.size();
+  derived.ops = passes.ops();
+  derived.gaps = passes.gaps.size();
   derived.matched = fit.matched;
   derived.schedule = name_of(fit.order, shape);
   return derived;

@@ -134,14 +134,22 @@ bool is_ignored_metric(std::string_view name) {
   return std::ranges::any_of(kIgnored, [name](std::string_view known) { return same_metric(known, name); });
 }
 
+bool is_unsupported_metric(std::string_view name) {
+  return find_named(kUnsupported, name) != std::end(kUnsupported);
+}
+
+std::string suggest_metric(std::string_view name) {
+  static constexpr auto kNames = all_spellings();
+  std::string plain(name.substr(0, kLongestName + 1));
+  std::ranges::transform(plain, plain.begin(), normalised);
+  return did_you_mean(plain, kNames);
+}
+
 std::string unknown_metric(std::string_view name) {
   if (const auto found = find_named(kUnsupported, name); found != std::end(kUnsupported)) {
     return fmt::format("metric {} {}", in_quotes(name), found->why);
   }
-  std::string plain(name.substr(0, kLongestName + 1));
-  std::ranges::transform(plain, plain.begin(), normalised);
-  static constexpr auto kNames = all_spellings();
-  const std::string suggestion = did_you_mean(plain, kNames);
+  const std::string suggestion = suggest_metric(name);
   return fmt::format("metric {} is unknown{}", in_quotes(name),
                      suggestion.empty() ? "; it is no NDTimeline metric of a training step" : suggestion);
 }

@@ -16,6 +16,13 @@ namespace goodput {
 // skip it.
 [[nodiscard]] bool is_ignored_metric(std::string_view name);
 
+// Whether the metric is an op of a step that the dependency model cannot place. Left out, it would change the
+// answers: readers refuse it.
+[[nodiscard]] bool is_unsupported_metric(std::string_view name);
+
+// `; did you mean "X"?` for the nearest known name, else the empty string.
+[[nodiscard]] std::string suggest_metric(std::string_view name);
+
 // The error text for a name that is neither: why it cannot be used, or the nearest known one.
 [[nodiscard]] std::string unknown_metric(std::string_view name);
 

@@ -11,8 +11,40 @@ namespace {
 
 constexpr OpColumn kIdColumns[] = {OpColumn::kSeqId, OpColumn::kMc, OpColumn::kMbId};
 
+std::string_view trimmed(std::string_view name) {
+  constexpr std::string_view kSpace = " \t";
+  name.remove_prefix(std::min(name.find_first_not_of(kSpace), name.size()));
+  return name.substr(0, name.find_last_not_of(kSpace) + 1);
+}
+
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// Whatever the case and the spaces around it.
+bool is_spelling_of(std::string_view ours, std::string_view name) {
+  return std::ranges::equal(ours, trimmed(name), {}, {}, lower);
+}
+
 bool is_ours(std::string_view name) {
-  return std::find(kOpColumnNames.begin(), kOpColumnNames.end(), name) != kOpColumnNames.end();
+  return std::ranges::any_of(kOpColumnNames,
+                             [&](std::string_view ours) { return is_spelling_of(ours, name); });
+}
+
+// Where `ours` stands, as it is written or else in another case. Fails when it is there twice.
+Result<int> find_column(std::string_view ours, std::span<const std::string_view> names, const Where& where) {
+  int found = OpTableLayout::kAbsent;
+  bool is_exact = false;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool exact = names[i] == ours;
+    if (!exact && (is_exact || !is_spelling_of(ours, names[i]))) continue;
+    if (found != OpTableLayout::kAbsent && exact == is_exact) {
+      return Error{fmt::format("two columns {}", in_quotes(names[i])), where};
+    }
+    found = static_cast<int>(i);
+    is_exact = exact;
+  }
+  return found;
 }
 
 // The column that was meant to be `missing`, as the end of a sentence.
@@ -31,8 +63,6 @@ Error missing_column(OpColumn column, std::span<const std::string_view> names, c
   if (std::find(std::begin(kIdColumns), std::end(kIdColumns), column) != std::end(kIdColumns)) {
     what += " (seq_id, mc and mb_id are there together, or all absent and derived)";
   }
-  if (column == OpColumn::kGmc)
-    what += " (the global model chunk: mc * pipeline stages + stage, -1 where mc is -1)";
   return Error{what + nearest_other(name_of(column), names), where};
 }
 
@@ -40,20 +70,15 @@ Error missing_column(OpColumn column, std::span<const std::string_view> names, c
 
 Result<OpTableLayout> find_op_columns(std::span<const std::string_view> names, const Where& where) {
   OpTableLayout layout;
-  layout.position.fill(OpTableLayout::kAbsent);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto ours = std::find(kOpColumnNames.begin(), kOpColumnNames.end(), names[i]);
-    if (ours == kOpColumnNames.end()) continue;
-    int& position = layout.position[static_cast<std::size_t>(ours - kOpColumnNames.begin())];
-    if (position != OpTableLayout::kAbsent)
-      return Error{fmt::format("two columns {}", in_quotes(names[i])), where};
-    position = static_cast<int>(i);
+  for (std::size_t i = 0; i < kOpColumnCount; ++i) {
+    GOODPUT_TRY(layout.position[i], find_column(kOpColumnNames[i], names, where));
   }
   const bool no_ids = std::all_of(std::begin(kIdColumns), std::end(kIdColumns),
                                   [&](OpColumn id) { return layout.at(id) == OpTableLayout::kAbsent; });
   if (no_ids) layout.position[index_of(OpColumn::kGmc)] = OpTableLayout::kAbsent;
   for (std::size_t i = 0; i < kOpColumnCount; ++i) {
-    const bool may_be_absent = no_ids && i >= index_of(OpColumn::kSeqId);
+    const bool may_be_absent =
+        static_cast<OpColumn>(i) == OpColumn::kGmc || (no_ids && i >= index_of(OpColumn::kSeqId));
     if (layout.position[i] == OpTableLayout::kAbsent && !may_be_absent) {
       return missing_column(static_cast<OpColumn>(i), names, where);
     }

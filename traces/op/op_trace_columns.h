@@ -47,14 +47,14 @@ inline constexpr std::array<std::int64_t OpRow::*, kOpColumnCount> kOpRowInteger
 // Which of a table's columns holds which column of ours.
 struct OpTableLayout {
   static constexpr int kAbsent = -1;
-  std::array<int, kOpColumnCount>
-      position{};  // kAbsent: only seq_id, mc, mb_id and gmc, and only all together
+  std::array<int, kOpColumnCount> position{};  // kAbsent: gmc, or seq_id, mc, mb_id and gmc together
   [[nodiscard]] int at(OpColumn column) const { return position[index_of(column)]; }
   [[nodiscard]] bool has_ids() const { return at(OpColumn::kSeqId) != kAbsent; }
 };
 
-// Finds our columns among `names`; others are ignored. Without any of seq_id, mc and mb_id the ids are to be
-// derived, and gmc is ignored. `where` is the place for an error: the header line, the file.
+// Finds our columns among `names`, in upper or lower case; others are ignored. Without any of seq_id, mc and
+// mb_id the ids are to be derived, and gmc is ignored; gmc alone may be absent too. `where` is the place for
+// an error: the header line, the file.
 Result<OpTableLayout> find_op_columns(std::span<const std::string_view> names, const Where& where);
 
 // Whether a table with these column names is meant as an op trace, be it with a misspelt column or two.

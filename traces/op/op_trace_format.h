@@ -9,6 +9,7 @@
 #include "sim/base/errors.h"
 #include "sim/ops/op_trace.h"
 #include "traces/io/byte_source.h"
+#include "traces/op/trace_intake.h"
 
 namespace goodput {
 
@@ -19,13 +20,14 @@ struct OpTraceFormat {
   std::string_view summary;                  // one line for `goodput list formats`
   std::vector<std::string_view> extensions;  // for writing, with the dot; empty: cannot be written
 
-  // Whether a file that begins like this (the first 64 KiB, gunzipped) is of this format.
+  // Whether a file that begins like this (64 KiB and more, decompressed, from the first character that is no
+  // white space) is of this format.
   bool (*matches)(std::string_view head);
 
-  // Appends the rows of one file to `trace`, in file order. Rows without a place in their step get seq_id
-  // kUnset. Returns what of the file was left out, in a sentence each. On failure `trace` is left in an
+  // Adds the rows of one file, in file order. Rows without a place in their step get seq_id kUnset. Returns
+  // what of the file was left out and is no finding, in a sentence each. On failure the intake is left in an
   // unspecified but valid state.
-  Result<FileNotes> (*append_file)(ByteSource& source, OpTrace& trace);
+  Result<FileNotes> (*append_file)(ByteSource& source, TraceIntake& intake);
 
   // Writes `trace` to a file at `path` (which the caller moves into place). Gzip when `final_path` ends in
   // .gz.

@@ -7,21 +7,49 @@
 #include "sim/base/registry.h"
 #include "traces/io/byte_source.h"
 #include "traces/io/formats.h"
+#include "traces/op/absent_chunks.h"
+#include "traces/op/file_ranks.h"
 #include "traces/op/ndtimeline_ids.h"
 #include "traces/op/op_trace_format.h"
+#include "traces/op/trace_intake.h"
 
 namespace goodput {
 namespace {
 
-// Appends the rows, the format and the notes of one file.
+// Adds the rows of one file, and its format and notes to `reading`.
 Status append_file(const std::string& path, const std::string& format_name,
-                   const ByteSource::OnProgress& on_progress, OpTraceReading& reading) {
+                   const ByteSource::OnProgress& on_progress, TraceIntake& intake, OpTraceReading& reading) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   source.report_progress(on_progress);
+  if (!intake.is_strict()) source.accept_truncation();
+  intake.begin_file(path);
   GOODPUT_TRY(const OpTraceFormat format, format_of(op_trace_formats(), "op trace", format_name, source));
-  GOODPUT_TRY(FileNotes notes, format.append_file(source, reading.trace));
+  const std::size_t rows_before = intake.trace().size();
+  const std::size_t cut_before = intake.count_of(CleaningRule::kCutRecords);
+  GOODPUT_TRY(FileNotes notes, format.append_file(source, intake));
+  if (intake.trace().size() == rows_before) GOODPUT_TRY_STATUS(intake.check_known_share());
+  const std::string truncation = source.truncation();
+  if (!truncation.empty() && intake.count_of(CleaningRule::kCutRecords) == cut_before) {
+    intake.count_at(CleaningRule::kCutRecords, {}, truncation);
+  }
   reading.formats.emplace_back(format.name);
   std::move(notes.begin(), notes.end(), std::back_inserter(reading.notes));
+  return Ok{};
+}
+
+// Identities, for rows that lack them or part of them.
+Status complete_ids(const std::string& path, const OpTraceReadOptions& options, bool has_absent_chunks,
+                    OpTraceReading& reading) {
+  const int vpp_size = options.vpp_size.value_or(1);
+  if (lacks_ids(reading.trace)) {
+    const auto gaps = options.strict ? IdGaps::kRefused : IdGaps::kLeftToOthers;
+    Result<DerivedIds> derived = derive_ids(reading.trace, vpp_size, gaps);
+    if (!derived) return std::move(derived).error().in_file(path);
+    reading.notes.push_back(derived->note());
+  } else if (has_absent_chunks) {
+    if (auto note = fill_absent_chunks(reading.trace, vpp_size); !note.empty())
+      reading.notes.push_back(std::move(note));
+  }
   return Ok{};
 }
 
@@ -35,22 +63,26 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
                 find_named(op_trace_formats(), "op trace format", options.format));
   }
   OpTraceReading reading;
+  TraceIntake intake(options.strict ? TraceIntake::Mode::kStrict : TraceIntake::Mode::kClean);
+  FileRanks ranks(paths);
   std::uint64_t read_before = 0;
   for (const std::string& path : paths) {
     const auto on_progress = [&](std::size_t bytes) {
       if (options.on_progress) options.on_progress(read_before + bytes);
     };
-    GOODPUT_TRY_STATUS(append_file(path, options.format, on_progress, reading));
+    GOODPUT_TRY_STATUS(append_file(path, options.format, on_progress, intake, reading));
+    ranks.end_file(intake.trace());
     std::error_code ignored;
     const std::uintmax_t size = std::filesystem::file_size(path, ignored);
     if (!ignored) read_before += size;
   }
+  if (auto known = intake.check_known_share(); !known) return std::move(known).error().in_file(paths.front());
+  reading.findings = intake.findings();
+  reading.hosts = intake.hosts().empty() ? ranks.hosts() : intake.hosts();
+  const bool has_absent_chunks = intake.has_absent_chunks();
+  reading.trace = std::move(intake).take_trace();
   if (reading.trace.size() == 0) return Error{"holds no ops", {.file = paths.front()}};
-  if (lacks_ids(reading.trace)) {
-    Result<DerivedIds> derived = derive_ids(reading.trace, options.vpp_size.value_or(1));
-    if (!derived) return std::move(derived).error().in_file(paths.front());
-    reading.notes.push_back(derived->note());
-  }
+  GOODPUT_TRY_STATUS(complete_ids(paths.front(), options, has_absent_chunks, reading));
   return reading;
 }
 

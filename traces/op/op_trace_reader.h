@@ -17,6 +17,7 @@ namespace goodput {
 struct OpTraceReadOptions {
   std::string format;           // a name of op_trace_formats(); empty: from each file's content
   std::optional<int> vpp_size;  // for traces without model chunks; absent: 1
+  bool strict = false;          // rows that say nothing are errors, instead of findings
 
   // Called now and then with the bytes read so far of all files together.
   std::function<void(std::uint64_t)> on_progress;
@@ -27,11 +28,14 @@ struct OpTraceReading {
   std::vector<std::string> formats;       // one a file
   std::vector<std::string> notes;         // what a user should know: derived ids, ignored events and ranks
   std::vector<CleaningFinding> findings;  // one a rule: what could not be used as it stood
-  std::map<std::int64_t, std::string> hosts;  // by rank, where the files name them
+  // By rank: the ip that logs name; else, of several files without a rank in common, the name of the file.
+  std::map<std::int64_t, std::string> hosts;
 };
 
-// The rows of all files together are one trace (one file a host). Files whose rows carry no seq_id, mc and
-// mb_id get them from the recorded order (traces/op/ndtimeline_ids.h).
+// The rows of all files together are one trace (one file a host). Rows of damaged times and unknown types,
+// and records that are cut short, are left out; fails when less than half of the rows are of known types.
+// Files whose rows carry no seq_id, mc and mb_id get them from the recorded order
+// (traces/op/ndtimeline_ids.h).
 Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
                                      const OpTraceReadOptions& options);
 

@@ -1,5 +1,6 @@
 // Op traces as Parquet, through Apache Arrow.
 #include <string>
+#include <utility>
 
 #include "traces/op/op_trace_format.h"
 #include "traces/op/parquet_file.h"
@@ -13,10 +14,18 @@ bool is_parquet(std::string_view head) {
 
 #ifdef GOODPUT_HAVE_PARQUET
 
-// Parquet is read from its end: the file is opened anew, and the source only says which.
-Result<FileNotes> append_parquet(ByteSource& source, OpTrace& trace) {
-  GOODPUT_TRY_STATUS(append_parquet_file(source.path(), trace));
-  return FileNotes{};
+// Parquet is read from its end: the file is opened anew, and the source only says which, unless it has to be
+// decompressed.
+Result<FileNotes> append_parquet(ByteSource& source, TraceIntake& intake) {
+  GOODPUT_TRY([[maybe_unused]] const std::string_view head, source.peek());
+  if (!source.is_compressed()) return append_parquet_file(source.path(), intake);
+  constexpr std::size_t kMostBytes = std::size_t{1} << 36;
+  GOODPUT_TRY(std::string bytes, read_all(source, kMostBytes));
+  if (const std::string truncation = source.truncation(); !truncation.empty()) {
+    return Error{truncation + ": the file is truncated, and Parquet is read from its end",
+                 {.file = source.path()}};
+  }
+  return append_parquet_bytes(std::move(bytes), source.path(), intake);
 }
 
 Status write_parquet(const OpTrace& trace, const std::string& path, std::string_view) {
@@ -30,7 +39,7 @@ Error built_without(const std::string& path) {
           {.file = path}};
 }
 
-Result<FileNotes> append_parquet(ByteSource& source, OpTrace&) {
+Result<FileNotes> append_parquet(ByteSource& source, TraceIntake&) {
   return built_without(source.path());
 }
 

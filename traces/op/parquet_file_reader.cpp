@@ -2,6 +2,8 @@
 // memory.
 #ifdef GOODPUT_HAVE_PARQUET
 
+#include <arrow/buffer.h>
+#include <arrow/io/memory.h>
 #include <arrow/memory_pool.h>
 #include <fmt/format.h>
 #include <parquet/column_reader.h>
@@ -11,44 +13,26 @@
 #include <parquet/types.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <filesystem>
-#include <limits>
-#include <optional>
+#include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "sim/base/text.h"
-#include "traces/op/ndtimeline_names.h"
 #include "traces/op/op_trace_columns.h"
+#include "traces/op/parquet_column.h"
 #include "traces/op/parquet_file.h"
 
 namespace goodput {
 namespace {
 
-constexpr std::int64_t kBatchRows = 1 << 15;
 constexpr std::int64_t kBufferBytes = 1 << 18;       // of a column's compressed bytes
 constexpr std::int64_t kMostArrowBytes = 1LL << 29;  // for pages: no sane file needs as much
 constexpr std::int64_t kMostRowsPerByte =
     1000;  // compresses better than any trace; a damaged footer says more
 constexpr std::int32_t kMostFooterItems = 1 << 20;  // row groups, columns
-
-// A column of the file as it is to be read.
-struct FileColumn {
-  OpColumn column;
-  int leaf;  // its number in the file
-  const parquet::ColumnDescriptor* descriptor;
-};
-
-// Where we are, for errors.
-struct Place {
-  const std::string& path;
-  std::size_t first_row;  // of this file in the trace
-
-  [[nodiscard]] Error at(std::size_t row, std::string what) const {
-    return {std::move(what), {.file = path, .position = Position::row(row - first_row + 1)}};
-  }
-};
 
 bool is_integer(const parquet::ColumnDescriptor& column) {
   const auto physical = column.physical_type();
@@ -68,19 +52,13 @@ bool is_string(const parquet::ColumnDescriptor& column) {
          (logical == nullptr || logical->is_none() || logical->is_string() || logical->is_enum());
 }
 
-bool is_unsigned(const parquet::ColumnDescriptor& column) {
-  const auto& logical = column.logical_type();
-  return logical != nullptr && logical->is_int() &&
-         !static_cast<const parquet::IntLogicalType&>(*logical).is_signed();
-}
-
 std::string describe(const parquet::ColumnDescriptor& column) {
   const auto& logical = column.logical_type();
   const bool plain = logical == nullptr || logical->is_none();
   return plain ? parquet::TypeToString(column.physical_type()) : logical->ToString();
 }
 
-Status check_type(const FileColumn& column, const std::string& path) {
+Status check_type(const ParquetColumn& column, const std::string& path) {
   const parquet::ColumnDescriptor& descriptor = *column.descriptor;
   const bool is_time = column.column == OpColumn::kStart || column.column == OpColumn::kDuration;
   const auto refuse = [&](std::string_view wanted) {
@@ -90,17 +68,17 @@ Status check_type(const FileColumn& column, const std::string& path) {
   };
   if (column.column == OpColumn::kOptype) return is_string(descriptor) ? Status{Ok{}} : refuse("strings");
   if (is_time) return is_floating(descriptor) ? Status{Ok{}} : refuse("float or double (seconds)");
-  return is_integer(descriptor) ? Status{Ok{}} : refuse("integers");
+  return is_integer(descriptor) || is_floating(descriptor) ? Status{Ok{}} : refuse("integers");
 }
 
 // Our columns among the top-level columns of the file.
-Result<std::vector<FileColumn>> find_columns(const parquet::SchemaDescriptor& schema,
-                                             const std::string& path) {
+Result<std::vector<ParquetColumn>> find_columns(const parquet::SchemaDescriptor& schema,
+                                                const std::string& path) {
   const parquet::schema::GroupNode& root = *schema.group_node();
   std::vector<std::string_view> names;
   for (int i = 0; i < root.field_count(); ++i) names.push_back(root.field(i)->name());
   GOODPUT_TRY(const OpTableLayout layout, find_op_columns(names, {.file = path}));
-  std::vector<FileColumn> columns;
+  std::vector<ParquetColumn> columns;
   for (std::size_t i = 0; i < kOpColumnCount; ++i) {
     const auto column = static_cast<OpColumn>(i);
     if (layout.at(column) == OpTableLayout::kAbsent) continue;
@@ -115,214 +93,6 @@ Result<std::vector<FileColumn>> find_columns(const parquet::SchemaDescriptor& sc
   return columns;
 }
 
-// Reads all values of a column chunk and hands them to `take(values)` in batches; fails on a null.
-template <typename ParquetType, typename Take>
-Status read_chunk(parquet::ColumnReader& untyped, const FileColumn& column, std::int64_t rows,
-                  std::size_t row, const Place& place, Take take) {
-  auto& reader = static_cast<parquet::TypedColumnReader<ParquetType>&>(untyped);
-  std::vector<typename ParquetType::c_type> values(kBatchRows);
-  const bool nullable = column.descriptor->max_definition_level() > 0;
-  std::vector<std::int16_t> levels(nullable ? kBatchRows : 0);
-  while (rows > 0) {
-    std::int64_t value_count = 0;
-    const std::int64_t count = reader.ReadBatch(
-        std::min(rows, kBatchRows), nullable ? levels.data() : nullptr, nullptr, values.data(), &value_count);
-    if (nullable && value_count < count) {
-      const auto null = std::find(levels.begin(), levels.begin() + count, 0) - levels.begin();
-      return place.at(row + static_cast<std::size_t>(null),
-                      fmt::format("{} is null", name_of(column.column)));
-    }
-    if (count <= 0 || value_count != count) {
-      return place.at(row, fmt::format("column {} ends early: the file is damaged", name_of(column.column)));
-    }
-    GOODPUT_TRY_STATUS(take(std::span(values.data(), static_cast<std::size_t>(count)), row));
-    row += static_cast<std::size_t>(count);
-    rows -= count;
-  }
-  return Ok{};
-}
-
-// What OpTrace says about a row that is fine but for this integer.
-Error bad_integer(const FileColumn& column, std::int64_t value, std::size_t row, const Place& place) {
-  OpRow probe;
-  probe.*kOpRowIntegers[index_of(column.column)] = value;
-  return place.at(row, problem_with(probe).value_or("is damaged"));
-}
-
-std::int64_t lowest_of(OpColumn column) {
-  OpRow probe;
-  probe.*kOpRowIntegers[index_of(column)] = kUnset;
-  return problem_with(probe) ? 0 : kUnset;
-}
-
-// Narrows `values` into `target`. One loop converts and gathers the extremes; only when they are out of range
-// another looks for the culprit.
-template <typename Value, typename Target>
-Status take_integers(std::span<const Value> values, std::vector<Target>& target, const FileColumn& column,
-                     std::size_t row, const Place& place) {
-  const std::int64_t low =
-      column.column == OpColumn::kStep ? std::numeric_limits<std::int64_t>::min() : lowest_of(column.column);
-  // One below the largest number, as in OpTrace::append(), but for steps, which are not counted from 0.
-  constexpr bool kIsStep = sizeof(Target) == sizeof(std::int64_t);
-  constexpr auto kHigh = std::uint64_t{std::numeric_limits<Target>::max()} - (kIsStep ? 0 : 1);
-  const auto in_range = [&](Value value) {
-    return std::cmp_greater_equal(value, low) && std::cmp_less_equal(value, kHigh);
-  };
-  bool all_in_range = true;
-  const std::size_t old_size = target.size();
-  target.resize(old_size + values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    all_in_range &= in_range(values[i]);
-    target[old_size + i] = static_cast<Target>(values[i]);
-  }
-  if (all_in_range) return Ok{};
-  const auto bad = std::find_if_not(values.begin(), values.end(), in_range);
-  const std::size_t bad_row = row + static_cast<std::size_t>(bad - values.begin());
-  if (std::cmp_greater(*bad, std::numeric_limits<std::int64_t>::max())) {
-    return place.at(bad_row, fmt::format("{} is {}, which is too large", name_of(column.column), *bad));
-  }
-  return bad_integer(column, static_cast<std::int64_t>(*bad), bad_row, place);
-}
-
-// What OpTrace says about a row that is fine but for this time.
-std::optional<std::string> problem_with_time(double value, OpColumn column) {
-  OpRow probe;
-  (column == OpColumn::kStart ? probe.start_s : probe.duration_s) = value;
-  return problem_with(probe);
-}
-
-// Appends `values` to `target`. When neither extreme is out of range and no value is NaN, none is out of
-// range.
-template <typename Value>
-Status take_times(std::span<const Value> values, std::vector<double>& target, const FileColumn& column,
-                  std::size_t row, const Place& place) {
-  double low = 0;
-  double high = 0;
-  bool any_nan = false;
-  for (const Value value : values) {
-    low = value < low ? value : low;
-    high = value > high ? value : high;
-    any_nan |= value != value;
-  }
-  if (any_nan || problem_with_time(low, column.column) || problem_with_time(high, column.column)) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      auto problem = problem_with_time(static_cast<double>(values[i]), column.column);
-      if (problem) return place.at(row + i, *std::move(problem));
-    }
-  }
-  target.insert(target.end(), values.begin(), values.end());
-  return Ok{};
-}
-
-// The strings of a batch point into a dictionary or a page: equal pointers mean equal names until the next
-// batch.
-class OpTypeNames {
- public:
-  std::optional<OpType> find(const parquet::ByteArray& name) {
-    Known& known = known_[(reinterpret_cast<std::uintptr_t>(name.ptr) >> 2) % known_.size()];
-    if (known.data == name.ptr && known.size == name.len) return known.type;
-    const auto type = find_metric({reinterpret_cast<const char*>(name.ptr), name.len});
-    if (type) known = {name.ptr, name.len, *type};
-    return type;
-  }
-
- private:
-  struct Known {
-    const std::uint8_t* data = nullptr;
-    std::uint32_t size = 0;
-    OpType type{};
-  };
-  std::array<Known, 64> known_{};
-};
-
-Status take_optypes(std::span<const parquet::ByteArray> values, std::vector<OpType>& target, std::size_t row,
-                    const Place& place) {
-  OpTypeNames names;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto type = names.find(values[i]);
-    if (!type) {
-      return place.at(row + i,
-                      unknown_op_type({reinterpret_cast<const char*>(values[i].ptr), values[i].len}));
-    }
-    target.push_back(*type);
-  }
-  return Ok{};
-}
-
-// Reads a chunk of integers stored as `ParquetType` that mean `Value`s (the same, or its unsigned twin).
-template <typename ParquetType, typename Value, typename Target>
-Status read_integers_as(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t rows,
-                        std::vector<Target>& target, const Place& place) {
-  return read_chunk<ParquetType>(
-      reader, column, rows, target.size(), place, [&](auto values, std::size_t row) {
-        // Signed and unsigned types of a size may alias.
-        const std::span<const Value> meant(reinterpret_cast<const Value*>(values.data()), values.size());
-        return take_integers(meant, target, column, row, place);
-      });
-}
-
-template <typename Target>
-Status read_integers(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t rows,
-                     std::vector<Target>& target, const Place& place) {
-  const bool narrow = column.descriptor->physical_type() == parquet::Type::INT32;
-  using parquet::Int32Type;
-  using parquet::Int64Type;
-  if (is_unsigned(*column.descriptor)) {
-    return narrow ? read_integers_as<Int32Type, std::uint32_t>(reader, column, rows, target, place)
-                  : read_integers_as<Int64Type, std::uint64_t>(reader, column, rows, target, place);
-  }
-  return narrow ? read_integers_as<Int32Type, std::int32_t>(reader, column, rows, target, place)
-                : read_integers_as<Int64Type, std::int64_t>(reader, column, rows, target, place);
-}
-
-Status read_times(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t rows,
-                  std::vector<double>& target, const Place& place) {
-  const auto take = [&](auto values, std::size_t row) {
-    return take_times(std::span<const typename decltype(values)::value_type>(values), target, column, row,
-                      place);
-  };
-  return column.descriptor->physical_type() == parquet::Type::FLOAT
-             ? read_chunk<parquet::FloatType>(reader, column, rows, target.size(), place, take)
-             : read_chunk<parquet::DoubleType>(reader, column, rows, target.size(), place, take);
-}
-
-Status read_optypes(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t rows,
-                    OpTrace& trace, const Place& place) {
-  return read_chunk<parquet::ByteArrayType>(reader, column, rows, trace.optype.size(), place,
-                                            [&](std::span<const parquet::ByteArray> values, std::size_t row) {
-                                              return take_optypes(values, trace.optype, row, place);
-                                            });
-}
-
-Status read_column(parquet::ColumnReader& reader, const FileColumn& column, std::int64_t rows, OpTrace& trace,
-                   const Place& place) {
-  switch (column.column) {
-    case OpColumn::kDpRank:
-      return read_integers(reader, column, rows, trace.dp_rank, place);
-    case OpColumn::kStage:
-      return read_integers(reader, column, rows, trace.stage, place);
-    case OpColumn::kRank:
-      return read_integers(reader, column, rows, trace.rank, place);
-    case OpColumn::kStep:
-      return read_integers(reader, column, rows, trace.step, place);
-    case OpColumn::kOptype:
-      return read_optypes(reader, column, rows, trace, place);
-    case OpColumn::kStart:
-      return read_times(reader, column, rows, trace.start_s, place);
-    case OpColumn::kDuration:
-      return read_times(reader, column, rows, trace.duration_s, place);
-    case OpColumn::kSeqId:
-      return read_integers(reader, column, rows, trace.seq_id, place);
-    case OpColumn::kMc:
-      return read_integers(reader, column, rows, trace.mc, place);
-    case OpColumn::kMbId:
-      return read_integers(reader, column, rows, trace.mb_id, place);
-    case OpColumn::kGmc:
-      return read_integers(reader, column, rows, trace.gmc, place);
-  }
-  return Ok{};
-}
-
 // The columns that the file does not have.
 void fill_absent_ids(OpTrace& trace) {
   const std::size_t rows = trace.step.size();
@@ -333,8 +103,8 @@ void fill_absent_ids(OpTrace& trace) {
 }
 
 // The number of rows in the file, made plausible: a damaged footer may claim any.
-Result<std::int64_t> count_rows(const parquet::FileMetaData& metadata, const std::string& path) {
-  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
+Result<std::int64_t> count_rows(const parquet::FileMetaData& metadata, std::int64_t bytes,
+                                const std::string& path) {
   std::int64_t rows = 0;
   for (int i = 0; i < metadata.num_row_groups(); ++i) {
     const std::int64_t group_rows = metadata.RowGroup(i)->num_rows();
@@ -356,23 +126,57 @@ parquet::ReaderProperties reader_properties(arrow::MemoryPool& pool) {
   return properties;
 }
 
-Status append_rows(parquet::ParquetFileReader& file, const std::string& path, OpTrace& trace) {
+// Takes the rows out that are to be left out, and counts those that are not counted yet, and the negative
+// durations.
+void settle_rows(ParquetRows& rows, const ParquetPlace& place) {
+  OpTrace& trace = rows.trace;
+  for (const std::size_t row : rows.damaged) {
+    if (rows.unknown.contains(row)) continue;
+    OpRow probe;
+    probe.start_s = trace.start_s[row];
+    probe.duration_s = trace.duration_s[row];
+    rows.intake.count_at(CleaningRule::kDamagedRows, place.position(row),
+                         problem_with(probe).value_or("is damaged"), trace.step[row]);
+  }
+  rows.unknown.merge(rows.damaged);
+  auto next = rows.unknown.begin();
+  std::vector<bool> kept(trace.size() - place.first_row, true);
+  for (; next != rows.unknown.end(); ++next) kept[*next - place.first_row] = false;
+  for (std::size_t row = place.first_row; row < trace.size(); ++row) {
+    if (trace.duration_s[row] < 0 && kept[row - place.first_row])
+      rows.intake.count(CleaningRule::kNegativeDurations, 1, trace.step[row]);
+  }
+  if (!rows.unknown.empty()) keep_rows(trace, place.first_row, kept);
+}
+
+Result<FileNotes> append_rows(parquet::ParquetFileReader& file, std::int64_t bytes, const std::string& path,
+                              TraceIntake& intake) {
   const parquet::FileMetaData& metadata = *file.metadata();
-  GOODPUT_TRY(const std::vector<FileColumn> columns, find_columns(*metadata.schema(), path));
-  GOODPUT_TRY(const std::int64_t rows, count_rows(metadata, path));
+  GOODPUT_TRY(const std::vector<ParquetColumn> columns, find_columns(*metadata.schema(), path));
+  GOODPUT_TRY(const std::int64_t row_count, count_rows(metadata, bytes, path));
+  ParquetRows rows(intake);
   // A row of a real trace takes a byte and more; beyond, the columns grow as they are read.
-  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
-  trace.reserve(trace.size() + static_cast<std::size_t>(std::min(rows, bytes)));
-  const Place place{path, trace.size()};
+  rows.trace.reserve(rows.trace.size() + static_cast<std::size_t>(std::min(row_count, bytes)));
+  const ParquetPlace place{path, rows.trace.size()};
   for (int i = 0; i < metadata.num_row_groups(); ++i) {
     const auto group = file.RowGroup(i);
-    for (const FileColumn& column : columns) {
+    for (const ParquetColumn& column : columns) {
       const auto reader = group->Column(column.leaf);
-      GOODPUT_TRY_STATUS(read_column(*reader, column, group->metadata()->num_rows(), trace, place));
+      GOODPUT_TRY_STATUS(read_parquet_column(*reader, column, group->metadata()->num_rows(), place, rows));
     }
   }
-  fill_absent_ids(trace);
-  return Ok{};
+  const auto has = [&](OpColumn wanted) {
+    return std::ranges::find(columns, wanted, &ParquetColumn::column) != columns.end();
+  };
+  if (has(OpColumn::kSeqId) && !has(OpColumn::kGmc)) intake.note_absent_chunks();
+  fill_absent_ids(rows.trace);
+  settle_rows(rows, place);
+  FileNotes notes;
+  if (rows.ignored_metrics > 0) {
+    notes.push_back(
+        fmt::format("{}: left out {} rows of metrics that are no ops of a step", path, rows.ignored_metrics));
+  }
+  return notes;
 }
 
 std::string one_line(std::string text) {
@@ -380,22 +184,38 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// `open(properties)` opens the file.
+template <typename Open>
+Result<FileNotes> append_opened(const std::string& path, std::int64_t bytes, TraceIntake& intake, Open open) {
+  try {
+    arrow::CappedMemoryPool pool(arrow::system_memory_pool(), kMostArrowBytes);
+    const std::unique_ptr<parquet::ParquetFileReader> file = open(reader_properties(pool));
+    return append_rows(*file, bytes, path, intake);
+  } catch (const std::exception& error) {
+    return Error{fmt::format("cannot read as Parquet: {}", one_line(error.what())), {.file = path}};
+  }
+}
+
 }  // namespace
 
-Status append_parquet_file(const std::string& path, OpTrace& trace) {
+Result<FileNotes> append_parquet_file(const std::string& path, TraceIntake& intake) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) {
     return Error{"Parquet is read from its end, which a pipe does not have; write it to a file first",
                  {.file = path}};
   }
-  try {
-    arrow::CappedMemoryPool pool(arrow::system_memory_pool(), kMostArrowBytes);
-    const auto file =
-        parquet::ParquetFileReader::OpenFile(path, /*memory_map=*/false, reader_properties(pool));
-    return append_rows(*file, path, trace);
-  } catch (const std::exception& error) {
-    return Error{fmt::format("cannot read as Parquet: {}", one_line(error.what())), {.file = path}};
-  }
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, ignored));
+  return append_opened(path, bytes, intake, [&](const parquet::ReaderProperties& properties) {
+    return parquet::ParquetFileReader::OpenFile(path, /*memory_map=*/false, properties);
+  });
+}
+
+Result<FileNotes> append_parquet_bytes(std::string bytes, const std::string& path, TraceIntake& intake) {
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  const auto buffer = arrow::Buffer::FromString(std::move(bytes));
+  return append_opened(path, size, intake, [&](const parquet::ReaderProperties& properties) {
+    return parquet::ParquetFileReader::Open(std::make_shared<arrow::io::BufferReader>(buffer), properties);
+  });
 }
 
 }  // namespace goodput

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 constexpr std::size_t kLongestLine = std::size_t{16} << 20;
+constexpr std::string_view kBlanks = " \t";
 
 // The lines of a file without their ends, one after the other.
 class LineReader {
@@ -69,10 +70,10 @@ class LineReader {
   std::size_t number_ = 0;
 };
 
-std::optional<std::string> append_ops(const RawLogRecord& record, OpType type, OpTrace& trace,
-                                      RawLogReading& reading) {
+std::optional<std::string> append_ops(const RawLogRecord& record, OpType type, const Position& at,
+                                      TraceIntake& intake, RawLogReading& reading) {
   for (std::size_t i = 0; i < record.durations_s.size(); ++i) {
-    if (record.steps[i] < 0) {
+    if (record.steps[i] < 0 && !record.keeps_negative_steps) {
       ++reading.before_training;
       continue;
     }
@@ -85,30 +86,51 @@ std::optional<std::string> append_ops(const RawLogRecord& record, OpType type, O
     row.start_s = record.starts_s[i];
     row.duration_s = record.durations_s[i];
     row.seq_id = kUnset;
-    if (const auto problem = trace.append(row)) {
+    if (const auto problem = intake.append(row, at)) {
       return fmt::format("op {} of {}: {}", i + 1, in_quotes(record.metric), *problem);
     }
     ++reading.ops;
   }
+  intake.note_host(record.rank, record.host);
   return std::nullopt;
 }
 
-// What is wrong with the line, if anything.
-std::optional<std::string> append_line(std::string_view line, OpTrace& trace, RawLogReading& reading) {
-  const auto text = find_raw_log_record(line);
-  if (!text) {
-    if (!line.empty()) ++reading.foreign_lines;
-    return std::nullopt;
-  }
-  if (is_ignored_metric(metric_of_record(*text))) {
+// What is wrong with the record, if anything.
+std::optional<std::string> append_record(std::string_view text, const Position& at, TraceIntake& intake,
+                                         RawLogReading& reading) {
+  if (is_ignored_metric(metric_of_record(text))) {
     ++reading.ignored_metrics;
     return std::nullopt;
   }
-  const auto record = parse_raw_log_record(*text);
+  const auto record = parse_raw_log_record(text);
   if (!record) return record.error().what;
   const auto type = find_metric(record->metric);
-  if (!type) return unknown_metric(record->metric);
-  return append_ops(*record, *type, trace, reading);
+  if (type) return append_ops(*record, *type, at, intake, reading);
+  if (intake.is_strict()) return unknown_metric(record->metric);
+  for (std::size_t i = 0; i < record->durations_s.size(); ++i) {
+    if (!intake.skips(record->metric)) return unknown_metric(record->metric);
+  }
+  return std::nullopt;
+}
+
+// What is wrong with the line, if anything. A cut record is left out, unless strict.
+std::optional<std::string> append_line(std::string_view line, const Position& at, TraceIntake& intake,
+                                       RawLogReading& reading) {
+  auto text = find_raw_log_record(line);
+  if (!text) {
+    if (line.find_first_not_of(kBlanks) != std::string_view::npos) ++reading.foreign_lines;
+    return std::nullopt;
+  }
+  while (true) {
+    auto problem = append_record(*text, at, intake, reading);
+    if (!problem || intake.is_strict()) return problem;
+    const auto cut = find_cut(*text);
+    if (!cut) return problem;
+    intake.count_at(CleaningRule::kCutRecords, at, *problem);
+    for (const std::int64_t step : cut->steps) intake.count(CleaningRule::kCutRecords, 0, step);
+    if (cut->behind.empty()) return std::nullopt;
+    text = cut->behind;
+  }
 }
 
 bool raw_log_matches(std::string_view head) {
@@ -121,8 +143,8 @@ bool raw_log_matches(std::string_view head) {
 }
 
 // A file without ops is fine: the newest of rotated files may hold no more than a marker.
-Result<FileNotes> append_raw_log_file(ByteSource& source, OpTrace& trace) {
-  GOODPUT_TRY(const RawLogReading reading, append_raw_log(source, trace));
+Result<FileNotes> append_raw_log_file(ByteSource& source, TraceIntake& intake) {
+  GOODPUT_TRY(const RawLogReading reading, append_raw_log(source, intake));
   FileNotes notes;
   const auto left_out = [&](std::size_t count, std::string_view what) {
     if (count > 0) notes.push_back(fmt::format("{}: left out {} {}", source.path(), count, what));
@@ -149,8 +171,8 @@ struct World {
 };
 
 // The record of the ops first .. last-1: of one type, step and worker.
-void append_record(const OpTrace& trace, std::size_t first, std::size_t last, const World& world,
-                   std::string& text) {
+void write_record(const OpTrace& trace, std::size_t first, std::size_t last, const World& world,
+                  std::string& text) {
   const auto out = std::back_inserter(text);
   const auto list = [&](const std::vector<double>& values) {
     for (std::size_t i = first; i < last; ++i) fmt::format_to(out, "{}{}", i > first ? ", " : "", values[i]);
@@ -163,8 +185,9 @@ void append_record(const OpTrace& trace, std::size_t first, std::size_t last, co
   text += "], recent_since_start_raw_parts: [";
   list(trace.start_s);
   text += "], tags: [";
+  const std::string_view key = trace.step[first] < 0 ? kNegativeStepKey : "step";
   for (std::size_t i = first; i < last; ++i)
-    fmt::format_to(out, "{}{{'step': {}}}", i > first ? ", " : "", trace.step[i]);
+    fmt::format_to(out, "{}{{'{}': {}}}", i > first ? ", " : "", key, trace.step[i]);
   fmt::format_to(
       out,
       "], step_range: range({}, {}), world_info: WorldInfo: TopoInfo(rank={}, dp_rank={}, ddp_rank=0, "
@@ -187,7 +210,7 @@ Status write_raw_log(const OpTrace& trace, const std::string& path, std::string_
   std::string text;
   for (std::size_t first = 0, last = 0; first < trace.size(); first = last) {
     while (last < trace.size() && belongs(first, last)) ++last;
-    append_record(trace, first, last, world, text);
+    write_record(trace, first, last, world, text);
     if (text.size() < kFlushBytes) continue;
     GOODPUT_TRY_STATUS(sink.write(text));
     text.clear();
@@ -198,14 +221,15 @@ Status write_raw_log(const OpTrace& trace, const std::string& path, std::string_
 
 }  // namespace
 
-Result<RawLogReading> append_raw_log(ByteSource& source, OpTrace& trace) {
+Result<RawLogReading> append_raw_log(ByteSource& source, TraceIntake& intake) {
   LineReader lines(source);
   RawLogReading reading;
   while (true) {
     GOODPUT_TRY(const std::optional<std::string_view> line, lines.next());
     if (!line) return reading;
-    if (const auto problem = append_line(*line, trace, reading)) {
-      return Error{*problem, {.file = source.path(), .position = Position::line(lines.number())}};
+    const Position at = Position::line(lines.number());
+    if (const auto problem = append_line(*line, at, intake, reading)) {
+      return Error{*problem, {.file = source.path(), .position = at}};
     }
   }
 }

@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "sim/base/errors.h"
-#include "sim/ops/op_trace.h"
 #include "traces/io/byte_source.h"
+#include "traces/op/trace_intake.h"
 
 namespace goodput {
 
@@ -13,10 +13,12 @@ struct RawLogReading {
   std::size_t ops = 0;              // rows appended
   std::size_t foreign_lines = 0;    // lines of other loggers, blank ones not counted
   std::size_t ignored_metrics = 0;  // lines of metrics that are no ops of a step
-  std::size_t before_training = 0;  // ops of a negative step, which NDTimeline's own tools drop as well
+  std::size_t before_training =
+      0;  // ops of a negative step of NDTimeline's, which its own tools drop as well
 };
 
-// Appends the rows of one file. On failure `trace` is left in an unspecified but valid state.
-Result<RawLogReading> append_raw_log(ByteSource& source, OpTrace& trace);
+// Adds the rows of one file, and the hosts of ranks. On failure the intake is left in an unspecified but
+// valid state.
+Result<RawLogReading> append_raw_log(ByteSource& source, TraceIntake& intake);
 
 }  // namespace goodput

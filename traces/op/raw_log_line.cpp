@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "sim/base/text.h"
@@ -15,7 +16,10 @@ constexpr std::string_view kBegin = "metric_name: ";
 constexpr std::string_view kBehindName = ", elapsed: ";
 
 // Under which a tag may carry the op's step; the first is NDTimeline's own.
-constexpr std::string_view kStepKeys[] = {"_inner_global_step", "inner_global_step", "global_step", "step"};
+constexpr std::string_view kStepKeys[] = {"_inner_global_step", "inner_global_step", "global_step", "step",
+                                          kNegativeStepKey};
+constexpr std::string_view kTopology = "TopoInfo(";
+constexpr std::string_view kRange = "step_range: range(";
 
 using TagStep = std::optional<std::int64_t>;
 
@@ -146,10 +150,10 @@ Result<std::vector<std::int64_t>> assign_steps(const std::vector<TagStep>& tags,
 
 // `... TopoInfo(rank=3, dp_rank=0, ip='10.0.0.1', ...) ...`
 Status read_topology(PythonCursor& cursor, RawLogRecord& record) {
-  const std::size_t begin = cursor.rest().find("TopoInfo(");
+  const std::size_t begin = cursor.rest().find(kTopology);
   if (begin == std::string_view::npos) return broken(cursor, "\"TopoInfo(\"");
   cursor.accept(cursor.rest().substr(0, begin));
-  cursor.accept("TopoInfo(");
+  cursor.accept(kTopology);
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> dp_rank;
   std::optional<std::int64_t> stage;
@@ -163,6 +167,8 @@ Status read_topology(PythonCursor& cursor, RawLogRecord& record) {
       dp_rank = cursor.integer();
     else if (*key == "pp_rank")
       stage = cursor.integer();
+    else if (*key == "ip")
+      record.host = cursor.string().value_or("");
     if (!cursor.skip_to(",)")) return broken(cursor, "a value and ')'");
   } while (cursor.accept(", "));
   GOODPUT_TRY_STATUS(expect(cursor, ")"));
@@ -185,6 +191,28 @@ Status check_lengths(const RawLogRecord& record, std::size_t tags) {
 
 bool begins_with_date(std::string_view before) {
   return before.empty() || (before.front() >= '0' && before.front() <= '9' && before.ends_with(" - "));
+}
+
+// The integers behind `key`, of which the last may be cut.
+void gather_steps(std::string_view text, std::string_view key, std::set<std::int64_t>& steps) {
+  for (std::size_t at = 0; (at = text.find(key, at)) != std::string_view::npos;) {
+    at += key.size();
+    PythonCursor cursor(text.substr(at));
+    const auto step = cursor.integer();
+    if (step && !cursor.rest().empty()) steps.insert(*step);
+  }
+}
+
+void gather_range(std::string_view text, std::set<std::int64_t>& steps) {
+  constexpr std::int64_t kMostSteps = 1000;
+  const std::size_t at = text.find(kRange);
+  if (at == std::string_view::npos) return;
+  PythonCursor cursor(text.substr(at + kRange.size() - std::string_view("range(").size()));
+  const Result<StepRange> range = read_step_range(cursor);
+  if (!range) return;
+  for (std::int64_t i = 0; i < std::min(length_of(*range), kMostSteps); ++i) {
+    steps.insert(range->begin + i * range->stride);
+  }
 }
 
 }  // namespace
@@ -224,7 +252,24 @@ Result<RawLogRecord> parse_raw_log_record(std::string_view text) {
   if (!tags.empty()) {
     GOODPUT_TRY(record.steps, assign_steps(tags, range, record.metric));
   }
+  const bool any_negative = std::ranges::any_of(record.steps, [](std::int64_t step) { return step < 0; });
+  record.keeps_negative_steps = any_negative && text.find(kNegativeStepKey) != std::string_view::npos;
   return record;
+}
+
+std::optional<CutRecord> find_cut(std::string_view record) {
+  const std::size_t next = record.find(kBegin, kBegin.size());
+  const std::string_view text = record.substr(0, next);
+  const std::size_t topology = text.find(kTopology);
+  if (topology != std::string_view::npos && text.find(')', topology) != std::string_view::npos)
+    return std::nullopt;
+  CutRecord cut;
+  if (next != std::string_view::npos) cut.behind = record.substr(next);
+  std::set<std::int64_t> steps;
+  for (const std::string_view key : kStepKeys) gather_steps(text, fmt::format("'{}': ", key), steps);
+  if (steps.empty()) gather_range(text, steps);
+  cut.steps.assign(steps.begin(), steps.end());
+  return cut;
 }
 
 }  // namespace goodput

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <fstream>
 #include <string>
@@ -115,6 +116,62 @@ TEST_CASE("byte source: truncated and damaged gzip data are errors") {
   const auto damaged_text = read_all(*damaged_source, 200'000);
   REQUIRE_FALSE(damaged_text);
   CHECK(damaged_text.error().what.starts_with("gzip data is damaged: "));
+}
+
+std::string zstd_compressed(const std::string& text) {
+  std::string out(ZSTD_compressBound(text.size()), '\0');
+  const std::size_t size = ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3);
+  REQUIRE(ZSTD_isError(size) == 0);
+  return out.substr(0, size);
+}
+
+TEST_CASE("byte source: zstd is decompressed, several frames and those to skip too") {
+  const std::string text = noise(300'000);
+  CHECK(read_whole(zstd_compressed(text), 400'000) == text);
+  const std::string to_skip = std::string("\x50\x2a\x4d\x18\x03\0\0\0", 8) + "abc";
+  CHECK(read_whole(zstd_compressed("one,") + to_skip + zstd_compressed("two"), 100) == "one,two");
+}
+
+TEST_CASE("byte source: truncated and damaged zstd data are errors") {
+  const std::string whole = zstd_compressed(noise(300'000));
+  const auto error_of = [](const std::string& bytes) {
+    const TemporaryFile file("t.zst", bytes);
+    auto source = ByteSource::open(file.path());
+    REQUIRE(source);
+    const auto text = read_all(*source, 400'000);
+    REQUIRE_FALSE(text);
+    return without_path(text.error().message(), file);
+  };
+  CHECK(error_of(whole.substr(0, whole.size() - 100)) == ": zstd data ends early: the file is truncated");
+  CHECK(error_of(whole + "x") == ": zstd data is damaged: what follows its first part is no zstd data");
+  std::string damaged = whole;
+  damaged[6] ^= 0x7f;
+  CHECK(error_of(damaged).starts_with(": zstd data is damaged: "));
+}
+
+TEST_CASE("byte source: where truncation is accepted, what stands before it is read") {
+  const std::string text = noise(300'000);
+  for (const std::string& whole : {gzipped(text), zstd_compressed(text)}) {
+    const TemporaryFile file("t", whole.substr(0, whole.size() / 2));
+    auto source = ByteSource::open(file.path());
+    REQUIRE(source);
+    source->accept_truncation();
+    const auto read = read_all(*source, 400'000);
+    REQUIRE(read);
+    CHECK(read->size() > 100'000);
+    CHECK(text.starts_with(*read));
+    CHECK(source->is_compressed());
+    CHECK(source->truncation().ends_with(" data ends early"));
+  }
+}
+
+TEST_CASE("byte source: peeking shows what follows white space, which is read all the same") {
+  const std::string text = std::string(200'000, '\n') + "x y\n";
+  const TemporaryFile file("t", text);
+  auto source = ByteSource::open(file.path());
+  REQUIRE(source);
+  CHECK(*source->peek() == "x y\n");
+  CHECK(*read_all(*source, 400'000) == text);
 }
 
 TEST_CASE("byte source: a file larger than the limit is refused") {

@@ -233,11 +233,11 @@ TEST_CASE("derived ids: an empty trace stays empty") {
 }
 
 OpTrace published_trace(const std::string& path) {
-  OpTrace trace;
+  TraceIntake intake;
   auto source = ByteSource::open(path);
   REQUIRE(source);
-  REQUIRE(op_trace_format_csv().append_file(*source, trace));
-  return trace;
+  REQUIRE(op_trace_format_csv().append_file(*source, intake));
+  return std::move(intake).take_trace();
 }
 
 TEST_CASE("derived ids: stripped off the published traces they come back as they were") {

@@ -24,7 +24,9 @@ LogRead read_log(std::string_view text) {
   LogRead result;
   auto source = ByteSource::open(file.path());
   REQUIRE(source);
-  const auto reading = append_raw_log(*source, result.trace);
+  TraceIntake intake(TraceIntake::Mode::kStrict);
+  const auto reading = append_raw_log(*source, intake);
+  result.trace = std::move(intake).take_trace();
   if (reading)
     result.reading = *reading;
   else
@@ -248,8 +250,9 @@ TEST_CASE("raw log: what is written is read back, but for the ids that a raw log
   REQUIRE(op_trace_format_raw_log().write(trace, file.path(), file.path()));
   auto source = ByteSource::open(file.path());
   REQUIRE(source);
-  OpTrace read;
-  REQUIRE(op_trace_format_raw_log().append_file(*source, read));
+  TraceIntake intake;
+  REQUIRE(op_trace_format_raw_log().append_file(*source, intake));
+  const OpTrace& read = intake.trace();
   for (auto* ids : {&trace.seq_id, &trace.mb_id, &trace.gmc}) std::fill(ids->begin(), ids->end(), kUnset);
   std::fill(trace.mc.begin(), trace.mc.end(), kUnset);
   CHECK(hash_rows(read) == hash_rows(trace));
@@ -260,10 +263,10 @@ TEST_CASE("raw log reader: a rotated file without ops adds none") {
   const TemporaryFile file("a.log", "hello\n" + Line{.metric = "special"}.text());
   auto source = ByteSource::open(file.path());
   REQUIRE(source);
-  OpTrace trace;
-  const Result<FileNotes> notes = op_trace_format_raw_log().append_file(*source, trace);
+  TraceIntake intake;
+  const Result<FileNotes> notes = op_trace_format_raw_log().append_file(*source, intake);
   REQUIRE(notes);
-  CHECK(trace.size() == 0);
+  CHECK(intake.trace().size() == 0);
   CHECK(*notes == FileNotes{file.path() + ": left out 1 lines of other loggers",
                             file.path() + ": left out 1 lines of metrics that are no ops of a step"});
 }

@@ -1,0 +1,218 @@
+// Chrome traces as other tools write them, and what is left of them after a crash.
+#include <fmt/format.h>
+
+#include <random>
+
+#include "tests/traces/op/dirty_trace.h"
+#include "tests/traces/op/random_trace.h"
+#include "traces/op/chrome_spans.h"
+
+namespace goodput {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// "X" or, with `phase` for both letters of a pair, two events in the place of one.
+std::string args_of(std::int64_t step, std::int64_t seq_id) {
+  return fmt::format(R"("args":{{"rank":3,"step":{},"pp":2,"seq_id":{},"mc":0,"mb_id":1,"gmc":2}})", step,
+                     seq_id);
+}
+
+std::string whole(std::string_view name, double ts, double dur, std::int64_t seq_id = 0,
+                  std::int64_t step = 7) {
+  return fmt::format(R"({{"name":"{}","ph":"X","pid":1,"tid":30,"ts":{},"dur":{},{}}})", name, ts, dur,
+                     args_of(step, seq_id));
+}
+
+std::string edge(std::string_view phase, std::string_view name, double ts, std::string_view more = "") {
+  const std::string named = name.empty() ? "" : fmt::format(R"("name":"{}",)", name);
+  return fmt::format(R"({{{}"ph":"{}","pid":1,"tid":30,"ts":{}{}{}}})", named, phase, ts,
+                     more.empty() ? "" : ",", more);
+}
+
+OpTraceReading chrome(const std::string& text) {
+  return reading_of(text, "t.json");
+}
+
+TEST_CASE("chrome: wherever a file is cut, the whole events before that are kept") {
+  std::string text = "[\n";
+  std::vector<std::size_t> ends;  // of the events
+  for (int i = 0; i < 5; ++i) {
+    text += whole("gc", i, 1, i) + (i < 4 ? ",\n" : "");
+    ends.push_back(i < 4 ? text.size() - 2 : text.size());
+  }
+  for (std::size_t size = ends[0]; size <= text.size(); ++size) {
+    CAPTURE(size);
+    const OpTraceReading reading = chrome(text.substr(0, size));
+    const auto events =
+        static_cast<std::size_t>(std::ranges::count_if(ends, [&](std::size_t end) { return end <= size; }));
+    CHECK(reading.trace.size() == events);
+    const bool is_cut = size > ends[events - 1] + 2;
+    Lines expected;
+    if (is_cut)
+      expected.push_back(
+          fmt::format("cut-records 1 [] t.json: event {}: the file ends inside it", events + 1));
+    expected.push_back("unclosed-files 1 [] t.json: the file ends without its closing bracket");
+    CHECK(summaries(reading) == expected);
+    CHECK_FALSE(read_text(text.substr(0, size), true, "t.json"));
+  }
+  CHECK(chrome(text + "]").findings.empty());
+}
+
+TEST_CASE("chrome: an object may lack its closing brackets too") {
+  const std::string text = R"({"displayTimeUnit":"ms","traceEvents":[)" + whole("gc", 0, 1);
+  for (const char* tail : {"", ",", "]", "],", "],\"other", "],\"other\":[1,"}) {
+    CAPTURE(tail);
+    const OpTraceReading reading = chrome(text + tail);
+    CHECK(reading.trace.size() == 1);
+    CHECK(summaries(reading) ==
+          Lines{"unclosed-files 1 [] t.json: the file ends without its closing bracket"});
+  }
+  CHECK(error_of(text + "] x", false, "t.json").ends_with("is \"x\", want ','"));
+}
+
+TEST_CASE("chrome: begin and end events of a thread are ops, nested ones and such without a name too") {
+  const std::string args = args_of(7, 0);
+  const std::string text = "[" + edge("B", "forward-compute", 1e6, args) + "," + edge("B", "gc", 2e6, args) +
+                           "," + edge("B", "my-span", 2.1e6) + "," + edge("E", "", 2.2e6) + "," +
+                           edge("E", "", 2.5e6) + "," + edge("E", "forward-compute", 4e6) + "," +
+                           whole("optimizer", 4e6, 10) + "]";
+  const OpTraceReading reading = chrome(text);
+  CHECK(reading.trace.optype ==
+        std::vector<OpType>{OpType::kGc, OpType::kForwardCompute, OpType::kOptimizer});
+  CHECK(reading.trace.start_s == std::vector<double>{2, 1, 4});
+  CHECK(reading.trace.duration_s == std::vector<double>{0.5, 3, 1e-5});
+  CHECK(reading.trace.stage[0] == 2);
+  CHECK(summaries(reading) == Lines{"unknown-ops 1 [] \"my-span\" 1"});
+}
+
+TEST_CASE("chrome: async pairs match by category, id and name") {
+  const auto with_id = [](int id, const std::string& more = "") {
+    return fmt::format(R"("cat":"comm","id":"0x{}"{}{})", id, more.empty() ? "" : ",", more);
+  };
+  const std::string text = "[" + edge("b", "forward-send", 1e6, with_id(1, args_of(7, 0))) + "," +
+                           edge("b", "forward-recv", 2e6, with_id(1, args_of(7, 0))) + "," +
+                           edge("b", "forward-send", 3e6, with_id(2, args_of(7, 1))) + "," +
+                           edge("e", "forward-send", 5e6, with_id(1)) + "," +
+                           edge("e", "forward-recv", 6e6, with_id(1)) + "," +
+                           edge("e", "forward-send", 9e6, with_id(2)) + "]";
+  const OpTraceReading reading = chrome(text);
+  CHECK(reading.trace.optype ==
+        std::vector<OpType>{OpType::kForwardSend, OpType::kForwardRecv, OpType::kForwardSend});
+  CHECK(reading.trace.duration_s == std::vector<double>{4, 4, 6});
+  CHECK(reading.trace.seq_id == std::vector<std::int32_t>{0, 0, 1});
+  CHECK(reading.findings.empty());
+}
+
+TEST_CASE("chrome: what an event of a pair does not say the other may") {
+  const OpTraceReading reading =
+      chrome("[" + edge("B", "gc", 1e6) + "," + edge("E", "gc", 2e6, args_of(9, 4)) + "]");
+  CHECK(reading.trace.step[0] == 9);
+  CHECK(reading.trace.seq_id[0] == 4);
+}
+
+TEST_CASE("chrome: pairs that lack one of their events are counted, with their step") {
+  const std::string text = "[" + edge("E", "gc", 1, args_of(6, 0)) + "," +
+                           edge("B", "optimizer", 2, args_of(7, 0)) + "," + edge("E", "my-span", 3) + "," +
+                           whole("gc", 5, 1) + "]";
+  CHECK(summaries(chrome(text)) == Lines{"cut-records 2 [6 7] t.json: event 1: ends an op that never began"});
+  CHECK(error_of("[" + whole("gc", 5, 1) + "," + edge("B", "gc", 2, args_of(7, 0)) + "]", true, "t.json") ==
+        "t.json: event 2: begins an op that never ends");
+  CHECK(error_of("[" + whole("gc", 5, 1) + "," + edge("E", "gc", 2, args_of(7, 0)) + "]", true, "t.json") ==
+        "t.json: event 2: ends an op that never began");
+}
+
+TEST_CASE("chrome: ops as pairs are the ops as whole events, in the order of their ends") {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    // Back to back on one thread, some of no duration.
+    std::string pairs;
+    std::string events;
+    double at = 0;
+    for (int i = 0; i < 200; ++i) {
+      const double dur = random() % 4 == 0 ? 0 : static_cast<double>(random() % 1000);
+      const std::string_view name = random() % 2 == 0 ? "gc" : "optimizer";
+      pairs += (i > 0 ? "," : "") + edge("B", name, at, args_of(7, i)) + "," + edge("E", name, at + dur);
+      events += (i > 0 ? "," : "") + whole(name, at, dur, i);
+      at += dur;
+    }
+    check_equal(chrome("[" + pairs + "]").trace, chrome("[" + events + "]").trace);
+  }
+}
+
+TEST_CASE("open spans: an end meets the begin before it, not one of the same time") {
+  OpenSpans spans;
+  spans.begin("t", {"gc", "", 0, 1});
+  spans.begin("t", {"gc", "", 5, 2});  // the next op begins when the first ends, and is written first
+  CHECK(spans.end("t", "gc", 5)->number == 1);
+  CHECK(spans.end("t", "gc", 5)->number == 2);
+  CHECK_FALSE(spans.end("t", "gc", 6));
+  CHECK_FALSE(spans.end("other", "gc", 6));
+  spans.begin("b", {"x", "", 0, 4});
+  spans.begin("a", {"x", "", 0, 3});
+  const auto open = std::move(spans).take_open();
+  REQUIRE(open.size() == 2);
+  CHECK(open[0].number == 3);
+}
+
+TEST_CASE("chrome: NaN, Infinity and null for a time damage the row; null mc, mb_id and gmc are unset") {
+  for (const char* none : {"NaN", "Infinity", "-Infinity", "null", "-nan"}) {
+    CAPTURE(none);
+    std::string damaged = whole("gc", 1, 1, 0, 8);
+    damaged.replace(damaged.find("\"dur\":1") + 6, 1, none);
+    const std::string text = "[" + whole("gc", 0, 1) + "," + damaged + "," + whole("gc", 2, 1) + "]";
+    const OpTraceReading reading = chrome(text);
+    CHECK(reading.trace.size() == 2);
+    CHECK(summaries(reading) ==
+          Lines{"damaged-rows 1 [8] t.json: event 2: duration is nan, want seconds from 0 to "
+                "9.2e+09"});
+    CHECK_FALSE(read_text(text, true, "t.json"));
+  }
+  std::string unset = whole("forward-compute", 0, 1, 4);
+  for (const char* key : {"mc", "mb_id", "gmc"}) {
+    const std::size_t at = unset.find("\"" + std::string(key) + "\":") + std::string(key).size() + 3;
+    unset.replace(at, 1, at % 2 == 0 ? "null" : "NaN");
+  }
+  const OpTraceReading reading = chrome("[" + unset + "]");
+  CHECK(reading.trace.mc[0] == 0);
+  CHECK(reading.trace.mb_id[0] == 4);
+  CHECK(reading.trace.gmc[0] == 2);
+}
+
+TEST_CASE("chrome: integers may be written as 3.0") {
+  std::string text = whole("gc", 0, 1);
+  text.replace(text.find("\"step\":7"), 8, "\"step\":7.0");
+  CHECK(chrome("[" + text + "]").trace.step[0] == 7);
+  text.replace(text.find("7.0"), 3, "7.5");
+  CHECK(error_of("[" + text + "]", false, "t.json") ==
+        "t.json: event 1: \"args.step\" is a number with a fraction or an exponent, want an integer");
+}
+
+TEST_CASE("chrome: events of a profiler are unknown ops whatever their args, and most may not be") {
+  const std::string kernel =
+      R"({"ph":"X","cat":"kernel","name":"ampere_sgemm","pid":0,"tid":7,"ts":1,"dur":2,)"
+      R"("args":{"grid":[1,2,3],"device":0}})";
+  const OpTraceReading reading = chrome("[" + whole("gc", 0, 1) + "," + kernel + "]");
+  CHECK(reading.trace.size() == 1);
+  CHECK(summaries(reading) == Lines{"unknown-ops 1 [] \"ampere_sgemm\" 1"});
+  CHECK(error_of("[" + kernel + "," + whole("gc", 0, 1) + "," + kernel + "]", false, "t.json") ==
+        "t.json: only 1 of 3 ops are of known types, want at least half; unknown: \"ampere_sgemm\" 2");
+  CHECK(error_of("[" + whole("gc", 0, 1) + "," + whole("forward-send-forward-recv", 0, 1) + "]", false,
+                 "t.json")
+            .starts_with("t.json: event 2: metric \"forward-send-forward-recv\" moves several tensors"));
+}
+
+TEST_CASE("chrome: megabytes of blank lines are nothing, wherever they stand") {
+  const std::string blanks(std::size_t{3} << 20, '\n');
+  const std::string one = whole("gc", 0, 1);
+  const OpTrace expected = chrome("[" + one + "," + one + "]").trace;
+  check_equal(chrome(blanks + "[" + one + "," + one + "]").trace, expected);
+  check_equal(chrome("[" + blanks + one + "," + one + "]").trace, expected);
+  check_equal(chrome("[" + one + "," + blanks + one + "]").trace, expected);
+  check_equal(chrome("[" + one + blanks + "," + one + blanks + "]").trace, expected);
+  check_equal(chrome("[" + one + "," + one + "]" + blanks).trace, expected);
+}
+
+}  // namespace
+}  // namespace goodput

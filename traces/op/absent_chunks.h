@@ -1,0 +1,16 @@
+// Model chunks and micro-batches that a trace with seq_id leaves out.
+#pragma once
+
+#include <string>
+
+#include "sim/ops/op_trace.h"
+
+namespace goodput {
+
+// Sets what follows from the rest, in place: gmc = mc * stages + stage of passes; and where no stage has more
+// than one chunk (no mc above 0, and `vpp_size` 1), mc 0 of passes, params-all-gathers and
+// grads-reduce-scatters and mb_id = seq_id of passes. What is set already stays. Returns what was done, for
+// people; empty: nothing. REQUIRES: no seq_id is kUnset.
+[[nodiscard]] std::string fill_absent_chunks(OpTrace& trace, int vpp_size);
+
+}  // namespace goodput
