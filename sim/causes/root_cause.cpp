@@ -51,9 +51,9 @@ class CauseFinder {
  private:
   [[nodiscard]] std::size_t stages() const { return static_cast<std::size_t>(recording_.pp_size); }
 
-  // Values the fix, and judges: a pattern whose fix gains something is likely.
+  // Values the fix if nobody did, and judges: a pattern whose fix gains something is likely.
   void add(RootCause cause) {
-    if (!cause.fix.empty()) {
+    if (!cause.fix.empty() && !cause.gain) {
       const Result<Remedy> remedy = remedy_of(job_, patterns_, cause.fix);
       GOODPUT_CHECK(remedy, "the fix of a cause is no selector");
       cause.gain = gain_of(job_, *remedy).gain;
@@ -70,8 +70,12 @@ class CauseFinder {
 
   // All that are slow, or else the slowest one.
   [[nodiscard]] RootCause slow_workers() const {
-    const std::vector<SlowGroup> groups = find_slow_workers(job_, patterns_.pace);
-    if (!groups.empty()) return slow_groups(groups);
+    const SlowWorkers slow = find_slow_workers(job_, patterns_.pace);
+    if (!slow.groups.empty()) {
+      RootCause cause = slow_groups(slow.groups);
+      cause.gain = slow.gain;
+      return cause;
+    }
     if (recording_.dp_size == 1 && stages() > 1) return slow_worker_or_stage();
     const std::size_t worker = patterns_.pace.slowest_worker();
     const auto [dp_rank, stage] = recording_.worker(worker);

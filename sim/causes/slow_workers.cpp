@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -104,27 +105,31 @@ std::vector<SlowGroup> group(const Recording& recording, const Workers& suspects
   return groups;
 }
 
-// Drops the groups without whose repair the step is hardly longer, the least slow first; what all of them
-// together cost stays below kNecessary.
-std::vector<SlowGroup> keep_necessary(const AnalysedJob& job, const Pace& pace,
-                                      std::vector<SlowGroup> groups) {
+void sort_slowest_first(const AnalysedJob& job, const Pace& pace, std::vector<SlowGroup>& groups) {
   const auto slowest = [&](const SlowGroup& group) {
     double most = 0;
     for (const std::size_t worker : group.workers)
       most = std::max(most, slowness(job.recording, pace, worker));
     return most;
   };
-  std::stable_sort(groups.begin(), groups.end(),
-                   [&](const SlowGroup& a, const SlowGroup& b) { return slowest(a) > slowest(b); });
-  if (groups.empty()) return groups;
-  const double fixed_s = gain_of(job, repair_of(job.recording, workers_of(groups))).step_s;
+  std::ranges::stable_sort(groups, std::greater<>(), slowest);
+}
+
+// Drops the groups without whose repair the step is hardly longer, the last first; what all of them together
+// cost stays below kNecessary.
+SlowWorkers keep_necessary(const AnalysedJob& job, std::vector<SlowGroup> groups) {
+  if (groups.empty()) return {};
+  Gain gain = gain_of(job, repair_of(job.recording, workers_of(groups)));
+  const double fixed_s = gain.step_s;
   for (std::size_t i = groups.size(); i-- > 0;) {
     std::vector<SlowGroup> others = groups;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    const double without_s = gain_of(job, repair_of(job.recording, workers_of(others))).step_s;
-    if (without_s - fixed_s < kNecessary * fixed_s) groups = std::move(others);
+    const Gain without = gain_of(job, repair_of(job.recording, workers_of(others)));
+    if (without.step_s - fixed_s >= kNecessary * fixed_s) continue;
+    groups = std::move(others);
+    gain = without;
   }
-  return groups;
+  return {std::move(groups), gain.gain};
 }
 
 }  // namespace
@@ -149,8 +154,10 @@ std::vector<double> pace_by_step(const Pace& pace, std::size_t dp_rank, std::siz
   return series;
 }
 
-std::vector<SlowGroup> find_slow_workers(const AnalysedJob& job, const Pace& pace) {
-  return keep_necessary(job, pace, group(job.recording, find_suspects(job.recording, pace)));
+SlowWorkers find_slow_workers(const AnalysedJob& job, const Pace& pace) {
+  std::vector<SlowGroup> groups = group(job.recording, find_suspects(job.recording, pace));
+  sort_slowest_first(job, pace, groups);
+  return keep_necessary(job, std::move(groups));
 }
 
 }  // namespace goodput

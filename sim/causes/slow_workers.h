@@ -19,10 +19,16 @@ struct SlowGroup {
   std::vector<std::string> fix;      // selectors of all their ops
 };
 
+// Those that have to be fixed together, the slowest first, and what fixing all of them gains.
+struct SlowWorkers {
+  std::vector<SlowGroup> groups;
+  double gain = 1;
+};
+
 // All suspects are fixed at once (their ops ideal): whole places (the largest first), whole replicas of
 // several stages, single workers. The least slow first, those are dropped whose removal makes the step less
-// than 1 % longer, all of them together. The slowest comes first.
-[[nodiscard]] std::vector<SlowGroup> find_slow_workers(const AnalysedJob& job, const Pace& pace);
+// than 1 % longer, all of them together.
+[[nodiscard]] SlowWorkers find_slow_workers(const AnalysedJob& job, const Pace& pace);
 
 // Whether most stages of a replica are slow, beyond noise.
 [[nodiscard]] bool is_replica_slow(const Pace& pace, std::size_t dp_rank);
