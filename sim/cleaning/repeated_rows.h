@@ -22,9 +22,9 @@ std::size_t drop_repeated_rows(const OpTrace& trace, StepInstances& step);
 [[nodiscard]] bool starts_are_relative(const OpTrace& trace, const std::vector<StepInstances>& steps);
 
 // The last complete run of a step that was run several times, by start: rows are cut in runs at the longest
-// idle time before an op repeats. Complete is what has the ops `want` in every replica; without `want` what is
-// dense. Where no run is, the latest of several ranks at a place stands for it. None when nothing is complete
-// or the runs overlap. REQUIRES: starts from one origin.
+// idle time before an op repeats. Complete is what has the ops `want` in every replica; without `want` what
+// is dense. Where no run is, the latest of several ranks at a place stands for it. None when nothing is
+// complete or the runs overlap. REQUIRES: starts from one origin.
 [[nodiscard]] std::optional<std::vector<OpInstance>> last_complete_run(const OpTrace& trace,
                                                                        const StepInstances& step,
                                                                        const std::vector<OpKey>* want);

@@ -20,15 +20,15 @@ enum class StepState : std::uint8_t {
 
 struct StepFacts {
   bool is_asked_for = true;
-  bool is_damaged = false;          // whatever its shape
-  std::optional<StepShape> shape;   // none: not dense
+  bool is_damaged = false;         // whatever its shape
+  std::optional<StepShape> shape;  // none: not dense
 };
 
 struct StepChoice {
-  std::optional<StepShape> shape;        // of the kept steps; none: no step is whole
-  std::vector<StepState> states;         // by step
+  std::optional<StepShape> shape;  // of the kept steps; none: no step is whole
+  std::vector<StepState> states;   // by step
   std::size_t kept = 0;
-  std::size_t damaged = 0;               // and missing, where the kept ones are
+  std::size_t damaged = 0;                   // and missing, where the kept ones are
   std::optional<std::size_t> template_step;  // the first whole step of the shape, asked for or not
 };
 

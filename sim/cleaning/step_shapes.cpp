@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "sim/base/hash.h"
 
@@ -51,21 +53,42 @@ bool is_part_of(const std::vector<OpKey>& part, const std::vector<OpKey>& whole)
   return part.size() < whole.size() && std::includes(whole.begin(), whole.end(), part.begin(), part.end());
 }
 
-// Sets by kind: those of a kind differ in batch from its first.
-std::vector<std::vector<std::uint32_t>> group_by_kind(const OpSets& sets, const std::vector<char>& whole) {
-  std::vector<std::vector<std::uint32_t>> kinds;
-  for (std::uint32_t set = 0; set < sets.size(); ++set) {
-    if (whole[set] == 0) continue;
-    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const auto& members) {
-      return differ_in_batch(sets.at(members.front()), sets.at(set));
-    });
-    if (kind == kinds.end()) {
-      kinds.push_back({set});
-    } else {
-      kind->push_back(set);
+// What sets that differ in batch have in common: collectives, and passes of every stage over those of stage
+// 0.
+using SetKind = std::pair<std::vector<OpKey>, std::vector<std::int64_t>>;
+
+SetKind kind_of(const std::vector<OpKey>& ops) {
+  std::vector<std::int64_t> passes;
+  const std::vector<StageCounts> counts = count_by_stage(ops);
+  for (const StageCounts& stage : counts) {
+    for (const OpType type : {OpType::kForwardCompute, OpType::kBackwardCompute}) {
+      passes.push_back(stage[index_of(type)] - counts[0][index_of(OpType::kForwardCompute)]);
     }
   }
-  return kinds;
+  return {without_micro_batches(ops), std::move(passes)};
+}
+
+// Leaves whole only the sets of the kind with the most steps; of equals the one that comes up last.
+void keep_largest_kind(const OpSets& sets, const std::vector<std::size_t>& steps_of,
+                       std::vector<char>& whole) {
+  struct Kind {
+    std::vector<std::uint32_t> sets;
+    std::size_t steps = 0;
+  };
+  std::map<SetKind, Kind> kinds;
+  for (std::uint32_t set = 0; set < sets.size(); ++set) {
+    if (whole[set] == 0) continue;
+    Kind& kind = kinds[kind_of(sets.at(set))];
+    kind.sets.push_back(set);
+    kind.steps += steps_of[set];
+  }
+  const auto is_less = [](const auto& a, const auto& b) {
+    return std::pair(a.second.steps, a.second.sets.back()) < std::pair(b.second.steps, b.second.sets.back());
+  };
+  const auto largest = std::max_element(kinds.begin(), kinds.end(), is_less);
+  std::fill(whole.begin(), whole.end(), 0);
+  if (largest == kinds.end()) return;
+  for (const std::uint32_t set : largest->second.sets) whole[set] = 1;
 }
 
 }  // namespace
@@ -131,6 +154,8 @@ std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::siz
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return steps_of[a] > steps_of[b]; });
+  constexpr std::size_t kMostCompared = 1000;
+  order.resize(std::min(order.size(), kMostCompared));
   const std::vector<char> well_formed = whole;
   for (std::uint32_t set = 0; set < sets.size(); ++set) {
     const bool is_part = std::any_of(order.begin(), order.end(), [&](std::uint32_t other) {
@@ -139,20 +164,7 @@ std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::siz
     });
     if (is_part) whole[set] = 0;
   }
-  const auto kinds = group_by_kind(sets, whole);
-  const auto steps_in = [&](const std::vector<std::uint32_t>& kind) {
-    std::size_t steps = 0;
-    for (const std::uint32_t set : kind) steps += steps_of[set];
-    return steps;
-  };
-  const std::vector<std::uint32_t>* largest = nullptr;
-  for (const auto& kind : kinds) {
-    if (largest == nullptr || steps_in(kind) >= steps_in(*largest)) largest = &kind;
-  }
-  for (const auto& kind : kinds) {
-    if (&kind == largest) continue;
-    for (const std::uint32_t set : kind) whole[set] = 0;
-  }
+  keep_largest_kind(sets, steps_of, whole);
   return whole;
 }
 
