@@ -18,6 +18,9 @@ struct OpTraceReadOptions {
   std::string format;           // a name of op_trace_formats(); empty: from each file's content
   std::optional<int> vpp_size;  // for traces without model chunks; absent: 1
 
+  double seconds_per_unit =
+      1;  // of start_ts and duration in tables (CSV, Parquet); others have their own unit
+
   // Called now and then with the bytes read so far of all files together.
   std::function<void(std::uint64_t)> on_progress;
 };
@@ -30,8 +33,9 @@ struct OpTraceReading {
   std::map<std::int64_t, std::string> hosts;  // by rank, where the files name them
 };
 
-// The rows of all files together are one trace (one file a host). Files whose rows carry no seq_id, mc and
-// mb_id get them from the recorded order (traces/op/ndtimeline_ids.h).
+// The rows of all files together are one trace (one file a host). A unit other than seconds is refused for
+// files that are no tables, with the option "time-unit". Files whose rows carry no seq_id, mc and mb_id get
+// them from the recorded order (traces/op/ndtimeline_ids.h).
 Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
                                      const OpTraceReadOptions& options);
 
