@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 namespace goodput {
@@ -17,6 +18,18 @@ std::string as_written(std::span<const NumberRange> ranges) {
   return text;
 }
 
+// Ascending, each once.
+std::vector<std::int64_t> recorded_steps(const OpTrace& trace, const std::vector<CleaningFinding>& findings) {
+  std::set<std::int64_t> steps;
+  for (std::size_t row = 0; row < trace.size(); ++row) {
+    if (row == 0 || trace.step[row] != trace.step[row - 1]) steps.insert(trace.step[row]);
+  }
+  for (const CleaningFinding& finding : findings) {
+    if (finding.rule == CleaningRule::kDamagedRows) steps.insert(finding.steps.begin(), finding.steps.end());
+  }
+  return {steps.begin(), steps.end()};
+}
+
 }  // namespace
 
 bool is_asked_for(std::int64_t step, std::span<const NumberRange> ranges) {
@@ -25,7 +38,10 @@ bool is_asked_for(std::int64_t step, std::span<const NumberRange> ranges) {
          });
 }
 
-Status check_asked_for(const std::vector<std::int64_t>& recorded, std::span<const NumberRange> ranges) {
+Status check_asked_for(const OpTrace& trace, const std::vector<CleaningFinding>& findings,
+                       std::span<const NumberRange> ranges) {
+  if (ranges.empty()) return Ok{};
+  const std::vector<std::int64_t> recorded = recorded_steps(trace, findings);
   for (const NumberRange& range : ranges) {
     if (range.first == range.last && !std::binary_search(recorded.begin(), recorded.end(), range.first)) {
       return Error{fmt::format("step {} is not in the trace; it has {} steps from {} to {}", range.first,

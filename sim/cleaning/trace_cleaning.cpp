@@ -95,7 +95,6 @@ Result<std::vector<std::int64_t>> keep_whole_steps(OpTrace& trace, const Cleanin
                                                    const std::vector<std::int64_t>& damaged) {
   const StepSurvey survey = survey_steps(trace, options.steps, findings, damaged);
   for (const StepInstances& step : survey.steps) clean.recorded_steps.push_back(step.step);
-  GOODPUT_TRY_STATUS(check_asked_for(clean.recorded_steps, options.steps));
   GOODPUT_TRY_STATUS(check_choice(survey, options));
   std::vector<std::int64_t> kept;
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
@@ -151,7 +150,6 @@ Result<CleanTrace> clean_trace(OpTrace trace, std::vector<CleaningFinding> findi
   std::vector<std::int64_t> kept;
   if (index && damaged.empty()) {
     clean.recorded_steps = index->steps;
-    GOODPUT_TRY_STATUS(check_asked_for(index->steps, options.steps));
     std::copy_if(index->steps.begin(), index->steps.end(), std::back_inserter(kept),
                  [&](std::int64_t step) { return is_asked_for(step, options.steps); });
   } else {

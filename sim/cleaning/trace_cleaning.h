@@ -37,9 +37,10 @@ struct CleanTrace {
 // another number of micro-batches or replicas, are left out. With steps asked for, only these have to be
 // whole; the first whole step of the trace stays besides, for the template lane.
 //
-// Fails when fewer than half of the steps remain, when a step named singly is absent or left out, when a
-// worker or stage is absent in every step or a rank at two places, on implausible times, and, strictly, with
-// what index_trace() says. REQUIRES: every row has a seq_id.
+// Fails when fewer than half of the steps remain, when a step named singly is left out, when a worker or
+// stage is absent in every step or a rank at two places, on implausible times, and, strictly, with what
+// index_trace() says. REQUIRES: every row has a seq_id; some step is asked for
+// (sim/cleaning/step_selection.h).
 Result<CleanTrace> clean_trace(OpTrace trace, std::vector<CleaningFinding> findings_of_readers,
                                const CleaningOptions& options);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "sim/base/text.h"
 #include "sim/cleaning/step_list.h"
@@ -12,12 +13,15 @@ namespace goodput {
 
 std::string cleaning_text(std::span<const CleaningFinding> findings) {
   if (findings.empty()) return "";
-  std::string text = "Not as it should be in the trace\n";
+  constexpr std::string_view kHeading = "found in the trace";
+  std::size_t width = kHeading.size();
+  for (const CleaningFinding& finding : findings) width = std::max(width, info(finding.rule).found.size());
+  std::string text = fmt::format("{:<{}} {:>8}  {}\n", kHeading, width + 2, "count", "done");
   for (const CleaningFinding& finding : findings) {
     const CleaningRuleInfo& rule = info(finding.rule);
-    const std::string steps = finding.steps.empty() ? "" : fmt::format("; {}", named_steps(finding.steps));
-    text += fmt::format("  {:>8} {}: {}{}\n", finding.count, rule.found, rule.done, steps);
-    if (!finding.detail.empty()) text += fmt::format("           ({})\n", on_one_line(finding.detail));
+    const std::string steps = finding.steps.empty() ? "" : fmt::format(" ({})", named_steps(finding.steps));
+    text += fmt::format("  {:<{}} {:>8}  {}{}\n", rule.found, width, finding.count, rule.done, steps);
+    if (!finding.detail.empty()) text += fmt::format("    {}\n", on_one_line(finding.detail));
   }
   return text;
 }

@@ -7,6 +7,7 @@
 
 #include "models/megatron/megatron_rules.h"
 #include "sim/base/number_ranges.h"
+#include "sim/cleaning/step_selection.h"
 #include "sim/cleaning/trace_cleaning.h"
 
 namespace goodput {
@@ -31,6 +32,7 @@ Result<LoadedRecording> load_recording(const LoadOptions& options, const Command
   GOODPUT_TRY(TraceWithMetadata files, read_trace(options.files, context));
   OpTraceReading& reading = files.reading;
   GOODPUT_TRY(const std::vector<NumberRange> steps, parse_steps(options.steps));
+  GOODPUT_TRY_STATUS(check_asked_for(reading.trace, reading.findings, steps));
   Result<CleanTrace> cleaned =
       clean_trace(std::move(reading.trace), std::move(reading.findings), {options.files.strict, steps});
   if (!cleaned) return in_files(options.files.paths, std::move(cleaned).error());
