@@ -149,20 +149,20 @@ std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::siz
   std::vector<char> whole(sets.size(), 0);
   for (std::uint32_t set = 0; set < sets.size(); ++set) whole[set] = counts_from_zero(sets.at(set)) ? 1 : 0;
   if (std::find(whole.begin(), whole.end(), 1) == whole.end()) std::fill(whole.begin(), whole.end(), 1);
-  // Those of many steps first: they are what parts are mostly part of.
+  // Large ones first, for what is part of a set that is not whole itself may be whole.
   std::vector<std::uint32_t> order(sets.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return steps_of[a] > steps_of[b]; });
+                   [&](std::uint32_t a, std::uint32_t b) { return sets.at(a).size() > sets.at(b).size(); });
   constexpr std::size_t kMostCompared = 1000;
-  order.resize(std::min(order.size(), kMostCompared));
-  const std::vector<char> well_formed = whole;
-  for (std::uint32_t set = 0; set < sets.size(); ++set) {
-    const bool is_part = std::any_of(order.begin(), order.end(), [&](std::uint32_t other) {
-      return well_formed[other] != 0 && is_part_of(sets.at(set), sets.at(other)) &&
-             !differ_in_batch(sets.at(set), sets.at(other));
+  std::vector<std::uint32_t> accepted;
+  for (const std::uint32_t set : order) {
+    if (whole[set] == 0) continue;
+    const bool is_part = std::any_of(accepted.begin(), accepted.end(), [&](std::uint32_t other) {
+      return is_part_of(sets.at(set), sets.at(other)) && !differ_in_batch(sets.at(set), sets.at(other));
     });
     if (is_part) whole[set] = 0;
+    if (!is_part && accepted.size() < kMostCompared) accepted.push_back(set);
   }
   keep_largest_kind(sets, steps_of, whole);
   return whole;
