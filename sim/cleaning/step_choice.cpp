@@ -88,7 +88,12 @@ StepChoice choose_steps(const std::vector<StepFacts>& steps, const OpSets& sets)
                                                : StepState::kMissing);
   }
   const std::vector<Run> runs = find_runs(steps, choice.states, sets);
-  if (runs.empty()) return choice;
+  if (runs.empty()) {
+    choice.damaged =
+        static_cast<std::size_t>(std::count_if(choice.states.begin(), choice.states.end(),
+                                               [](StepState state) { return state != StepState::kIgnored; }));
+    return choice;
+  }
   std::size_t chosen = 0;
   for (std::size_t i = 1; i < runs.size(); ++i) {
     if (runs[i].steps >= runs[chosen].steps) chosen = i;
