@@ -45,7 +45,7 @@ void add_cleaning_options(Options& options, TraceFiles& files) {
                    "Refuse a trace of which rows would be dropped or steps left out");
   options
       .add("--time-unit", files.time_unit, "UNIT",
-           "Unit of start_ts and duration in CSV and Parquet: s, ms, us or ns (default s)")
+           "Unit of times in CSV and Parquet: s, ms, us or ns (default s)")
       .one_of(names_of(kTimeUnits));
 }
 
