@@ -13,6 +13,7 @@ namespace goodput {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kMostCompared = 64;  // rows of one op and step that differ
 
 bool equal_rows(const OpTrace& trace, std::size_t a, std::size_t b) {
   bool equal = true;
@@ -125,7 +126,7 @@ std::size_t drop_repeated_rows(const OpTrace& trace, StepInstances& step) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (kept == 0 || !same_op(rows[first], rows[i])) first = kept;
     bool repeats = false;
-    for (std::size_t k = first; k < kept && !repeats; ++k)
+    for (std::size_t k = std::max(first, kept - std::min(kept, kMostCompared)); k < kept && !repeats; ++k)
       repeats = equal_rows(trace, rows[k].row, rows[i].row);
     if (!repeats) rows[kept++] = rows[i];
   }
