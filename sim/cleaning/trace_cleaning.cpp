@@ -137,7 +137,7 @@ std::vector<std::uint32_t> select(const TraceIndex& index, const std::vector<std
 
 }  // namespace
 
-Result<CleanTrace> clean_trace(OpTrace trace, std::vector<CleaningFinding> findings_of_readers,
+Result<CleanTrace> clean_trace(OpTrace trace, const std::vector<CleaningFinding>& findings_of_readers,
                                const CleaningOptions& options) {
   if (trace.size() == 0) return Error{"holds no ops"};
   if (options.strict) GOODPUT_TRY_STATUS(refuse_strictly(findings_of_readers));

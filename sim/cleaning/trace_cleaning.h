@@ -41,7 +41,7 @@ struct CleanTrace {
 // stage is absent in every step or a rank at two places, on implausible times, and, strictly, with what
 // index_trace() says. REQUIRES: every row has a seq_id; some step is asked for
 // (sim/cleaning/step_selection.h).
-Result<CleanTrace> clean_trace(OpTrace trace, std::vector<CleaningFinding> findings_of_readers,
+Result<CleanTrace> clean_trace(OpTrace trace, const std::vector<CleaningFinding>& findings_of_readers,
                                const CleaningOptions& options);
 
 }  // namespace goodput

@@ -34,7 +34,7 @@ Result<LoadedRecording> load_recording(const LoadOptions& options, const Command
   GOODPUT_TRY(const std::vector<NumberRange> steps, parse_steps(options.steps));
   GOODPUT_TRY_STATUS(check_asked_for(reading.trace, reading.findings, steps));
   Result<CleanTrace> cleaned =
-      clean_trace(std::move(reading.trace), std::move(reading.findings), {options.files.strict, steps});
+      clean_trace(std::move(reading.trace), reading.findings, {options.files.strict, steps});
   if (!cleaned) return in_files(options.files.paths, std::move(cleaned).error());
   CleanTrace& clean = *cleaned;
   const Status whole = check_recorded_sizes(files.metadata, clean.recorded_dp_size, clean.recorded_pp_size);
