@@ -164,6 +164,33 @@ class Rules {
   OpGraphSpec spec_;
 };
 
+// The ops of a kind that were launched.
+std::size_t launched(const StageOrder& stage, OpType type) {
+  std::size_t count = 0;
+  for (const P2pStream& stream : stage.p2p) {
+    if (kP2pKinds[stream.kind].type != type) continue;
+    for (const P2pOp& op : stream.ops) count += op.compute ? 1 : 0;
+  }
+  return count;
+}
+
+// Jobs that record messages without a peer do so at both ends of the pipeline. Where only the last recorded
+// stage has a message for every pass, there was a stage after it.
+Status check_last_stage(const std::vector<StageOrder>& stages) {
+  const StageOrder& first = stages.front();
+  const StageOrder& last = stages.back();
+  if (launched(first, OpType::kForwardRecv) + launched(first, OpType::kBackwardSend) > 0) return Ok{};
+  for (const OpType type : {OpType::kForwardSend, OpType::kBackwardRecv}) {
+    const std::size_t messages = launched(last, type);
+    if (messages == 0 || 2 * messages < last.compute.size()) continue;
+    return Error{
+        fmt::format("stage {}, the last recorded, launches {} {} ops, but there is no stage for them: the "
+                    "stages after it are missing; give their files too",
+                    stages.size() - 1, messages, to_string(type))};
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 Result<OpGraphSpec> connect(std::span<const TraceOp> ops, const std::vector<StageOrder>& stages) {
@@ -172,6 +199,7 @@ Result<OpGraphSpec> connect(std::span<const TraceOp> ops, const std::vector<Stag
 
 Result<OpGraph> build_graph(const TemplateLane& lane) {
   GOODPUT_TRY(const std::vector<StageOrder> stages, order_from_recording(lane));
+  GOODPUT_TRY_STATUS(check_last_stage(stages));
   GOODPUT_TRY(const OpGraphSpec spec, connect(lane.ops, stages));
   return OpGraph::build(spec, [&](std::uint32_t op) { return lane.ops[op].name(); });
 }

@@ -172,14 +172,19 @@ void fill_template(const OpTrace& trace, TraceIndex& index) {
   index.ranks.assign(static_cast<std::size_t>(index.dp_size) * static_cast<std::size_t>(lane.pp_size),
                      kNoRank);
   index.has_more_ranks.assign(index.ranks.size(), 0);
+  std::vector<std::uint32_t> step_of_rank(index.ranks.size(), 0);
   for (std::size_t row = 0; row < trace.size(); ++row) {
     const std::size_t worker =
         static_cast<std::size_t>(trace.dp_rank[row]) * static_cast<std::size_t>(lane.pp_size) +
         static_cast<std::size_t>(trace.stage[row]);
     std::int32_t& rank = index.ranks[worker];
+    const std::uint32_t step = index.step_of_row[row];
     if (rank != kNoRank && rank != trace.rank[row]) index.has_more_ranks[worker] = 1;
-    rank = std::min(rank, trace.rank[row]);
-    if (index.step_of_row[row] != 0 || trace.dp_rank[row] != 0) continue;
+    if (step >= step_of_rank[worker]) {
+      rank = step > step_of_rank[worker] ? trace.rank[row] : std::min(rank, trace.rank[row]);
+      step_of_rank[worker] = step;
+    }
+    if (step != 0 || trace.dp_rank[row] != 0) continue;
     const std::uint32_t op = index.op_of_row[row];
     lane.ops[op].mc = trace.mc[row];
     lane.ops[op].mb_id = trace.mb_id[row];
@@ -205,14 +210,6 @@ std::vector<std::string> index_warnings(const TraceIndex& index) {
         "{} has gmc {}, but mc {} of {} stages is gmc {}; pipeline peers are found by the recorded gmc",
         op.name(), op.gmc, op.mc, index.lane.pp_size, expected));
     break;  // one says it
-  }
-  const auto several = std::find(index.has_more_ranks.begin(), index.has_more_ranks.end(), 1);
-  if (several != index.has_more_ranks.end()) {
-    const auto worker = static_cast<std::size_t>(several - index.has_more_ranks.begin());
-    const auto stages = static_cast<std::size_t>(index.lane.pp_size);
-    warnings.push_back(fmt::format(
-        "the worker at dp_rank {}, stage {} is recorded under several ranks; using the lowest, {}",
-        worker / stages, worker % stages, index.ranks[worker]));
   }
   return warnings;
 }

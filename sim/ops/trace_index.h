@@ -39,8 +39,10 @@ struct TraceIndex {
   TemplateLane lane;
   std::vector<std::int64_t> steps;  // ascending
   std::int32_t dp_size = 1;
-  std::vector<std::int32_t> ranks;         // global rank of worker (dp, stage), at dp * pp_size + stage
-  std::vector<char> has_more_ranks;        // by worker: recorded under further, higher ranks
+  // Global rank of worker (dp, stage), at dp * pp_size + stage: that of its latest step, the lowest of
+  // several.
+  std::vector<std::int32_t> ranks;
+  std::vector<char> has_more_ranks;        // by worker: recorded under further ranks
   bool float32_times = false;              // every start and duration is a float32 value
   std::vector<std::uint32_t> op_of_row;    // index into lane.ops
   std::vector<std::uint32_t> step_of_row;  // index into steps
@@ -55,7 +57,7 @@ struct TraceIndex {
 }
 
 // One sentence a contradiction inside the rows that the analysis survives: passes whose gmc is not mc * pp +
-// stage, workers recorded under several ranks.
+// stage.
 [[nodiscard]] std::vector<std::string> index_warnings(const TraceIndex& index);
 
 // Fails on an empty trace, a duplicated op, and a trace that is not dense (naming the first missing op and

@@ -157,13 +157,6 @@ Command& chosen_command(const CommandLine& line) {
   throw InternalError("no command was parsed");
 }
 
-// On the command line an option is a flag: "top_k" is --top-k.
-std::string flag_of(std::string_view key) {
-  std::string flag = fmt::format("--{}", key);
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
-
 int default_jobs() {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
@@ -222,6 +215,12 @@ Result<ExitCode> run_chosen(CommandLine& line, CommandContext& context) {
 }
 
 }  // namespace
+
+std::string flag_of(std::string_view key) {
+  std::string flag = fmt::format("--{}", key);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
 
 ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vector<std::string>& arguments,
                           std::ostream& out, std::ostream& err, Terminal terminal,

@@ -10,10 +10,15 @@
 #include <vector>
 
 #include "sim/base/registry.h"
+#include "sim/base/text.h"
+#include "sim/cleaning/findings.h"
+#include "sim/cleaning/trace_cleaning.h"
 #include "tools/cli/command.h"
+#include "tools/cli/command_line.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
+#include "tools/trace/cleaning_report.h"
 #include "tools/trace/read_trace.h"
 #include "tools/trace/spot_commands.h"
 #include "tools/trace/trace_summary.h"
@@ -40,11 +45,13 @@ void add_input_options(Options& options, TraceFiles& files) {
   options
       .add("--meta", files.metadata_path, "FILE", "Job metadata: vpp_size for traces without micro-batch ids")
       .input();
+  add_cleaning_options(options, files);
 }
 
 Result<OpTraceReading> read(const TraceFiles& files, const CommandContext& context) {
   GOODPUT_TRY(TraceWithMetadata trace, read_trace(files, context));
   for (const std::string& note : trace.reading.notes) context.note(note);
+  if (files.strict) GOODPUT_TRY_STATUS(refuse_strictly(trace.reading.findings));
   return std::move(trace.reading);
 }
 
@@ -97,10 +104,38 @@ std::string describe(const TraceSummary& summary, const std::vector<std::string>
   return text;
 }
 
+// What `whatif` would do with a trace.
+struct WhatIfUse {
+  std::uint64_t rows_hash = 0;
+  std::vector<CleaningFinding> findings;
+  std::string refusal;  // empty: it takes it, as far as the rows tell
+};
+
+// Consumes the rows and the findings. Fails on what --strict refuses.
+Result<WhatIfUse> use_for_whatif(OpTraceReading& reading, const TraceFiles& files) {
+  WhatIfUse use;
+  use.rows_hash = hash_rows(reading.trace);
+  Result<CleanTrace> clean = clean_trace(std::move(reading.trace), reading.findings, {files.strict, {}});
+  if (clean) {
+    use.findings = std::move(clean->findings);
+    return use;
+  }
+  if (files.strict) return std::move(clean).error().in_file(files.paths.front());
+  use.findings = reading.findings;
+  use.refusal = clean.error().message(flag_of);
+  return use;
+}
+
+std::string describe(const WhatIfUse& use) {
+  std::string text;
+  if (!use.findings.empty()) text += "\n" + cleaning_text(use.findings);
+  if (!use.refusal.empty()) text += fmt::format("\nwhatif refuses it: {}\n", on_one_line(use.refusal));
+  return text;
+}
+
 nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading& reading,
-                               const CommandContext& context) {
-  nlohmann::ordered_json json =
-      begin_json_result("trace_info", context, {hash_rows(reading.trace), {}, "measured"});
+                               const WhatIfUse& use, const CommandContext& context) {
+  nlohmann::ordered_json json = begin_json_result("trace_info", context, {use.rows_hash, {}, "measured"});
   json["formats"] = reading.formats;
   json["notes"] = reading.notes;
   json["float32_times"] = summary.float32_times;
@@ -117,6 +152,8 @@ nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading
       {"min", summary.shortest_step_s}, {"median", summary.median_step_s}, {"max", summary.longest_step_s}};
   json["dense"] = summary.not_dense.empty();
   json["not_dense_reason"] = summary.not_dense.empty() ? nullptr : nlohmann::ordered_json(summary.not_dense);
+  json["cleaning"] = cleaning_json(use.findings);
+  json["refused_reason"] = use.refusal.empty() ? nullptr : nlohmann::ordered_json(use.refusal);
   json["optypes"] = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < kOpTypeCount; ++i) {
     const OpTypeTotals& totals = summary.by_type[i];
@@ -138,11 +175,12 @@ Result<ExitCode> run_info(const TraceFiles& files, const SpotWords& spot, const 
   GOODPUT_TRY_STATUS(check_format_name(files.format));
   if (mean_spot_trace(files, spot)) return run_spot_info(files, spot, context);
   GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {{"--json", context.options.json_path}}));
-  GOODPUT_TRY(const OpTraceReading reading, read(files, context));
+  GOODPUT_TRY(OpTraceReading reading, read(files, context));
   const TraceSummary summary = summarize(reading.trace);
-  context.print(describe(summary, reading.formats));
+  GOODPUT_TRY(const WhatIfUse use, use_for_whatif(reading, files));
+  context.print(describe(summary, reading.formats) + describe(use));
   if (context.options.json_path.empty()) return ExitCode::kOk;
-  GOODPUT_TRY_STATUS(write_json_result(to_json(summary, reading, context), context));
+  GOODPUT_TRY_STATUS(write_json_result(to_json(summary, reading, use, context), context));
   return ExitCode::kOk;
 }
 

@@ -7,38 +7,17 @@
 
 #include "models/megatron/megatron_rules.h"
 #include "sim/base/number_ranges.h"
+#include "sim/cleaning/step_selection.h"
+#include "sim/cleaning/trace_cleaning.h"
 
 namespace goodput {
 namespace {
 
-// Which of the trace's steps a list such as 12,20-23 names. A range takes what exists; a single step must
-// exist.
-Result<std::vector<std::uint32_t>> select_steps(const std::vector<std::int64_t>& steps,
-                                                const std::string& list) {
-  std::vector<std::uint32_t> selected;
-  std::vector<NumberRange> ranges;
-  if (!list.empty()) {
-    Result<std::vector<NumberRange>> parsed = parse_number_ranges(list);
-    if (!parsed) return std::move(parsed).error().of_option("steps");
-    ranges = *std::move(parsed);
-  }
-  for (const NumberRange& range : ranges) {
-    if (range.first == range.last && !std::binary_search(steps.begin(), steps.end(), range.first)) {
-      return Error{fmt::format("step {} is not in the trace; it has {} steps from {} to {}", range.first,
-                               steps.size(), steps.front(), steps.back())};
-    }
-  }
-  for (std::uint32_t i = 0; i < steps.size(); ++i) {
-    const bool named = std::any_of(ranges.begin(), ranges.end(), [&](const NumberRange& range) {
-      return range.first <= steps[i] && steps[i] <= range.last;
-    });
-    if (list.empty() || named) selected.push_back(i);
-  }
-  if (selected.empty()) {
-    return Error{fmt::format("no step of the trace is in {}; it has {} steps from {} to {}", list,
-                             steps.size(), steps.front(), steps.back())};
-  }
-  return selected;
+Result<std::vector<NumberRange>> parse_steps(const std::string& list) {
+  if (list.empty()) return std::vector<NumberRange>{};
+  Result<std::vector<NumberRange>> parsed = parse_number_ranges(list);
+  if (!parsed) return std::move(parsed).error().of_option("steps");
+  return parsed;
 }
 
 // Errors of the trace as a whole name its files.
@@ -52,21 +31,33 @@ Error in_files(const std::vector<std::string>& paths, Error error) {
 Result<LoadedRecording> load_recording(const LoadOptions& options, const CommandContext& context) {
   GOODPUT_TRY(TraceWithMetadata files, read_trace(options.files, context));
   OpTraceReading& reading = files.reading;
-  Result<TraceIndex> index = index_trace(reading.trace);
-  if (!index) return in_files(options.files.paths, std::move(index).error());
-  const JobMetadata job = complete_metadata(files.metadata, *index, file_stem(options.files.paths.front()));
-  for (std::string& warning : metadata_warnings(job, *index)) reading.notes.push_back(std::move(warning));
-  for (std::string& warning : index_warnings(*index)) reading.notes.push_back(std::move(warning));
+  GOODPUT_TRY(const std::vector<NumberRange> steps, parse_steps(options.steps));
+  GOODPUT_TRY_STATUS(check_asked_for(reading.trace, reading.findings, steps));
+  Result<CleanTrace> cleaned =
+      clean_trace(std::move(reading.trace), reading.findings, {options.files.strict, steps});
+  if (!cleaned) return in_files(options.files.paths, std::move(cleaned).error());
+  CleanTrace& clean = *cleaned;
+  const Status whole = check_recorded_sizes(files.metadata, clean.recorded_dp_size, clean.recorded_pp_size);
+  if (!whole) return whole.error().in_file(options.files.metadata_path);
+  const JobMetadata job =
+      complete_metadata(files.metadata, clean.index, file_stem(options.files.paths.front()));
+  for (std::string& warning : metadata_warnings(job, clean.index))
+    reading.notes.push_back(std::move(warning));
+  for (std::string& warning : index_warnings(clean.index)) reading.notes.push_back(std::move(warning));
   // Printed now: if the analysis fails below, they may say why.
   for (const std::string& note : reading.notes) context.note(note);
-  GOODPUT_TRY(const std::vector<std::uint32_t> selected, select_steps(index->steps, options.steps));
-  Result<OpGraph> graph = megatron::build_graph(index->lane);
+  Result<OpGraph> graph = megatron::build_graph(clean.index.lane);
   if (!graph) return in_files(options.files.paths, std::move(graph).error());
 
-  LoadedRecording loaded{
-      *std::move(graph),       {}, job, reading.trace.size(), index->steps.size(), std::move(reading.formats),
-      std::move(reading.notes)};
-  loaded.recording = arrange(std::move(reading.trace), *std::move(index), loaded.graph, selected);
+  LoadedRecording loaded{*std::move(graph),
+                         {},
+                         job,
+                         clean.recorded_rows,
+                         clean.recorded_steps.size(),
+                         std::move(reading.formats),
+                         std::move(reading.notes),
+                         std::move(clean.findings)};
+  loaded.recording = arrange(std::move(clean.trace), std::move(clean.index), loaded.graph, clean.selected);
   return loaded;
 }
 

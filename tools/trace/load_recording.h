@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/ops/cleaning_finding.h"
 #include "sim/ops/op_graph.h"
 #include "sim/recording/recording.h"
 #include "tools/trace/read_trace.h"
@@ -22,13 +23,14 @@ struct LoadedRecording {
   OpGraph graph;
   Recording recording;
   JobMetadata job;
-  std::size_t ops = 0;               // rows in the files, all steps
-  std::size_t steps = 0;             // steps in the files
-  std::vector<std::string> formats;  // one a file
-  std::vector<std::string> notes;    // for the user: derived ids, contradictions
+  std::size_t ops = 0;                    // rows in the files, all steps
+  std::size_t steps = 0;                  // steps in the files
+  std::vector<std::string> formats;       // one a file
+  std::vector<std::string> notes;         // for the user: derived ids, contradictions
+  std::vector<CleaningFinding> cleaning;  // one a rule that found something
 };
 
-// Prints the notes.
+// Reads, cleans (sim/cleaning/trace_cleaning.h) and arranges. Prints the notes.
 Result<LoadedRecording> load_recording(const LoadOptions& options, const CommandContext& context);
 
 }  // namespace goodput

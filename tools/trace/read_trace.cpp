@@ -1,8 +1,11 @@
 #include "tools/trace/read_trace.h"
 
+#include <array>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
+#include "sim/base/registry.h"
 #include "tools/cli/progress_bar.h"
 
 namespace goodput {
@@ -20,7 +23,31 @@ std::uint64_t total_size(const std::vector<std::string>& paths) {
   return total;
 }
 
+struct TimeUnit {
+  std::string_view name;
+  double seconds;
+};
+constexpr std::array kTimeUnits = {TimeUnit{"s", 1}, TimeUnit{"ms", 1e-3}, TimeUnit{"us", 1e-6},
+                                   TimeUnit{"ns", 1e-9}};
+
+Result<double> seconds_of_unit(const std::string& name) {
+  if (name.empty()) return 1.0;
+  const std::vector<std::string_view> names = names_of(kTimeUnits);
+  const Result<std::size_t> found = index_of_name(names, "time unit", name);
+  if (!found) return found.error().of_option("time-unit");
+  return kTimeUnits[*found].seconds;
+}
+
 }  // namespace
+
+void add_cleaning_options(Options& options, TraceFiles& files) {
+  options.add_flag("--strict", files.strict,
+                   "Refuse a trace of which rows would be dropped or steps left out");
+  options
+      .add("--time-unit", files.time_unit, "UNIT",
+           "Unit of times in CSV and Parquet: s, ms, us or ns (default s)")
+      .one_of(names_of(kTimeUnits));
+}
 
 std::vector<std::string> input_files(const TraceFiles& files) {
   std::vector<std::string> all = files.paths;
@@ -34,7 +61,9 @@ Result<TraceWithMetadata> read_trace(const TraceFiles& files, const CommandConte
     GOODPUT_TRY(result.metadata, read_job_metadata(files.metadata_path));
   }
   OpTraceReadOptions options;
+  GOODPUT_TRY(options.seconds_per_unit, seconds_of_unit(files.time_unit));
   options.format = files.format;
+  options.strict = files.strict;
   if (result.metadata.vpp_size) options.vpp_size = static_cast<int>(*result.metadata.vpp_size);
   const bool shows = context.terminal.shows_progress && !context.options.quiet;
   ProgressBar bar(context.err, shows ? ProgressBar::Show::kWhenSlow : ProgressBar::Show::kNever, "reading",

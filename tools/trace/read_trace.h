@@ -6,6 +6,7 @@
 
 #include "sim/base/errors.h"
 #include "tools/cli/command.h"
+#include "tools/cli/options.h"
 #include "traces/op/job_metadata.h"
 #include "traces/op/op_trace_reader.h"
 
@@ -15,7 +16,12 @@ struct TraceFiles {
   std::vector<std::string> paths;
   std::string format;         // a name of op_trace_formats(); empty: from each file's content
   std::string metadata_path;  // job metadata; empty: none
+  bool strict = false;        // refuse what would be dropped or left out
+  std::string time_unit;      // of tables: s, ms, us or ns; empty: s
 };
+
+// The options that say how production traces are cleaned.
+void add_cleaning_options(Options& options, TraceFiles& files);
 
 // All of them: what no output may overwrite.
 [[nodiscard]] std::vector<std::string> input_files(const TraceFiles& files);

@@ -65,6 +65,7 @@ class WhatIfCommand final : public Command {
              "Format of the traces (default: from content; see goodput list formats)")
         .one_of(names_of(op_trace_formats()));
     options.add("--steps", load_.steps, "LIST", "Analyse these steps only, for example 12,20-23");
+    add_cleaning_options(options, load_.files);
     options.add("--decompose-threshold", threshold_, "X",
                 fmt::format("Attribute late launches from this launch slowdown on; --compat-json leaves out "
                             "every attribution below it (default {})",

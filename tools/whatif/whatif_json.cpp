@@ -5,6 +5,7 @@
 #include "sim/base/hash.h"
 #include "sim/base/statistics.h"
 #include "tools/cli/json_result.h"
+#include "tools/trace/cleaning_report.h"
 #include "tools/trace/job_json.h"
 #include "tools/whatif/whatif_report.h"
 
@@ -160,6 +161,7 @@ void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json) {
   json["decompose_threshold"] = report.decompose_threshold;
   json["job"] = job_json(report.loaded.job);
   json["trace"] = trace_json(report.loaded);
+  json["cleaning"] = cleaning_json(report.loaded.cleaning);
   json["slowdown"] = result.slowdown;
   json["waste"] = result.waste();
   json["recorded_step_s"] = mean(result.base_s);

@@ -7,6 +7,7 @@
 
 #include "sim/base/statistics.h"
 #include "tools/chart/heatmap.h"
+#include "tools/trace/cleaning_report.h"
 #include "tools/whatif/whatif_report.h"
 
 namespace goodput {
@@ -222,6 +223,10 @@ std::string whatif_text(const WhatIfReport& report, const Terminal& terminal) {
   Page page;
   write_headline(page, report);
   page.blank();
+  if (!report.loaded.cleaning.empty()) {
+    page.append(cleaning_text(report.loaded.cleaning));
+    page.blank();
+  }
   write_attribution(page, report);
   page.blank();
   HeatmapTextOptions options;

@@ -271,7 +271,8 @@ class CsvReader {
         }
       }
     }
-    if (parser_ && parser_->times_are_float32()) round_times_to_float32(intake_.trace(), first_row_);
+    if (parser_ && parser_->times_are_float32() && intake_.seconds_per_unit() == 1)
+      round_times_to_float32(intake_.trace(), first_row_);
     FileNotes notes;
     if (ignored_metrics_ > 0) {
       notes.push_back(fmt::format("{}: left out {} rows of metrics that are no ops of a step", source_.path(),

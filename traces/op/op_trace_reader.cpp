@@ -1,5 +1,7 @@
 #include "traces/op/op_trace_reader.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <iterator>
 #include <utility>
@@ -16,6 +18,15 @@
 namespace goodput {
 namespace {
 
+// Formats other than tables have a unit of their own.
+Status check_time_unit(const OpTraceFormat& format, const TraceIntake& intake, const std::string& path) {
+  if (intake.seconds_per_unit() == 1 || format.name == "csv" || format.name == "parquet") return Ok{};
+  return Error{fmt::format("is {}, which has a unit of its own; {} is for tables (csv, parquet)", format.name,
+                           kOption),
+               {.file = path},
+               "time-unit"};
+}
+
 // Adds the rows of one file, and its format and notes to `reading`.
 Status append_file(const std::string& path, const std::string& format_name,
                    const ByteSource::OnProgress& on_progress, TraceIntake& intake, OpTraceReading& reading) {
@@ -24,6 +35,7 @@ Status append_file(const std::string& path, const std::string& format_name,
   if (!intake.is_strict()) source.accept_truncation();
   intake.begin_file(path);
   GOODPUT_TRY(const OpTraceFormat format, format_of(op_trace_formats(), "op trace", format_name, source));
+  GOODPUT_TRY_STATUS(check_time_unit(format, intake, path));
   const std::size_t rows_before = intake.trace().size();
   const std::size_t cut_before = intake.count_of(CleaningRule::kCutRecords);
   GOODPUT_TRY(FileNotes notes, format.append_file(source, intake));
@@ -63,7 +75,8 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
                 find_named(op_trace_formats(), "op trace format", options.format));
   }
   OpTraceReading reading;
-  TraceIntake intake(options.strict ? TraceIntake::Mode::kStrict : TraceIntake::Mode::kClean);
+  TraceIntake intake(options.strict ? TraceIntake::Mode::kStrict : TraceIntake::Mode::kClean,
+                     options.seconds_per_unit);
   FileRanks ranks(paths);
   std::uint64_t read_before = 0;
   for (const std::string& path : paths) {

@@ -167,6 +167,18 @@ Status take_times(std::span<const Value> values, std::vector<double>& target, co
   return Ok{};
 }
 
+// The same of values in another unit.
+template <typename Value>
+Status take_scaled_times(std::span<const Value> values, std::vector<double>& target,
+                         const ParquetColumn& column, std::size_t row, const ParquetPlace& place,
+                         ParquetRows& rows) {
+  const double unit = rows.intake.seconds_per_unit();
+  if (unit == 1) return take_times(values, target, column, row, place, rows);
+  std::vector<double> seconds(values.begin(), values.end());
+  for (double& value : seconds) value *= unit;
+  return take_times(std::span<const double>(seconds), target, column, row, place, rows);
+}
+
 // The strings of a batch point into a dictionary or a page: equal pointers mean equal names until the next
 // batch.
 class OpTypeNames {
@@ -291,8 +303,8 @@ Status read_integers(parquet::ColumnReader& reader, const ParquetColumn& column,
 Status read_times(parquet::ColumnReader& reader, const ParquetColumn& column, std::int64_t count,
                   std::vector<double>& target, const ParquetPlace& place, ParquetRows& rows) {
   const auto take = [&](auto values, std::size_t row) {
-    return take_times(std::span<const typename decltype(values)::value_type>(values), target, column, row,
-                      place, rows);
+    return take_scaled_times(std::span<const typename decltype(values)::value_type>(values), target, column,
+                             row, place, rows);
   };
   const auto take_null = [&](std::size_t row) -> Status {
     if (rows.intake.is_strict()) return null_value(column, row, place);

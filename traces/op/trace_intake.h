@@ -26,9 +26,12 @@ class TraceIntake {
     kStrict,  // they are errors, which the reader that meets them reports
   };
 
-  explicit TraceIntake(Mode mode = Mode::kClean) : mode_(mode) {}
+  // `seconds_per_unit`: of the times of the rows that are appended.
+  explicit TraceIntake(Mode mode = Mode::kClean, double seconds_per_unit = 1)
+      : mode_(mode), seconds_per_unit_(seconds_per_unit) {}
 
   [[nodiscard]] bool is_strict() const { return mode_ == Mode::kStrict; }
+  [[nodiscard]] double seconds_per_unit() const { return seconds_per_unit_; }
   [[nodiscard]] OpTrace& trace() { return trace_; }
   [[nodiscard]] const OpTrace& trace() const { return trace_; }
 
@@ -37,7 +40,11 @@ class TraceIntake {
 
   // Adds a row. A damaged one is left out and counted, unless strict. Returns what is wrong with a row that
   // is to be refused; nothing is added then.
-  [[nodiscard]] std::optional<std::string> append(const OpRow& row, const Position& at) {
+  [[nodiscard]] std::optional<std::string> append(OpRow row, const Position& at) {
+    if (seconds_per_unit_ != 1) {
+      row.start_s *= seconds_per_unit_;
+      row.duration_s *= seconds_per_unit_;
+    }
     std::optional<std::string> problem = trace_.append(row);
     if (problem || row.duration_s < 0) settle(row, at, problem);
     return problem;
@@ -79,6 +86,7 @@ class TraceIntake {
   [[nodiscard]] std::string unknown_names() const;
 
   Mode mode_;
+  double seconds_per_unit_;
   OpTrace trace_;
   std::string path_;
   std::map<CleaningRule, Found> found_;

@@ -307,6 +307,16 @@ TEST_CASE("megatron: what the rules do not cover is refused by name") {
         "stage may have none, or one fewer)");
 }
 
+TEST_CASE("megatron: messages of the last stage that the first has none of show that stages are missing") {
+  CHECK(error_of(one_stage().add(OpType::kForwardSend, 0, 0, 1, 2)) ==
+        "stage 0, the last recorded, launches 1 forward-send ops, but there is no stage for them: the stages "
+        "after "
+        "it are missing; give their files too");
+  // Recorded at both ends, they have no peer.
+  const Lane both = one_stage().add(OpType::kForwardSend, 0, 0, 1, 2).add(OpType::kForwardRecv, 0, 0, 0, 0);
+  CHECK(graph_of(both).size() == 8);
+}
+
 TEST_CASE("megatron: embedding gradients in the middle of the pipeline are refused") {
   Lane lane(3);
   for (const int stage : {0, 1, 2}) {

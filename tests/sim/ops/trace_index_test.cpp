@@ -63,19 +63,29 @@ TEST_CASE("trace index: ends are float32 in a float32 recording and float64 othe
   CHECK(wide->lane.end_s[0] == 1.0 + 0x1p-24);
 }
 
-TEST_CASE("trace index: contradictions that the analysis survives are sentences") {
+TEST_CASE("trace index: a contradiction that the analysis survives is a sentence") {
   OpRow first = row(1, 0, kForward, 0);
   first.mc = 1;
   first.gmc = 3;  // 1 * 1 stage + 0 = 1
-  OpRow second = row(2, 0, kForward, 0);
-  second.rank = 7;
-  const auto index = index_trace(trace_of({first, second}));
+  const auto index = index_trace(trace_of({first}));
   REQUIRE(index);
   CHECK(index_warnings(*index) ==
         std::vector<std::string>{
             "forward-compute_0_0 has gmc 3, but mc 1 of 1 stages is gmc 1; pipeline peers are found by the "
-            "recorded gmc",
-            "the worker at dp_rank 0, stage 0 is recorded under several ranks; using the lowest, 0"});
+            "recorded gmc"});
+}
+
+TEST_CASE("trace index: of several ranks a worker has that of its latest step, of several there the lowest") {
+  std::vector<OpRow> rows = {row(3, 0, kForward, 0), row(1, 0, kForward, 0), row(3, 0, kForward, 1),
+                             row(1, 0, kForward, 1)};
+  rows[0].rank = 9;
+  rows[1].rank = 4;
+  rows[2].rank = 8;
+  rows[3].rank = 4;
+  const auto index = index_trace(trace_of(rows));
+  REQUIRE(index);
+  CHECK(index->ranks == std::vector<std::int32_t>{8});
+  CHECK(index->has_more_ranks == std::vector<char>{1});
 }
 
 TEST_CASE("trace index: an empty trace is refused") {

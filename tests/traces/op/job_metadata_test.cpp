@@ -60,6 +60,22 @@ TEST_CASE("job metadata: contradictions with the rows are named, both sides") {
             "metadata says world_size 10, but dp_size x dsp_size x pp_size x tp_size is 8"});
 }
 
+TEST_CASE("job metadata: replicas and stages that were not recorded are refused, fewer are not") {
+  JobMetadataFields fields;
+  CHECK(check_recorded_sizes(fields, 2, 2));
+  fields.dp_size = 1;
+  fields.pp_size = 2;
+  CHECK(check_recorded_sizes(fields, 2, 2));
+  fields.pp_size = 3;
+  CHECK(check_recorded_sizes(fields, 2, 2).error().message() ==
+        "/pp_size: says 3, the trace shows 2: stage 2 is missing; give all files of the job, or correct it");
+  fields.dp_size = 8;
+  CHECK(check_recorded_sizes(fields, 2, 2).error().message() ==
+        "/dp_size: says 8, the trace shows 2: dp_ranks 2 to 7 are missing; give all files of the job, or "
+        "correct "
+        "it");
+}
+
 TEST_CASE("job metadata: mistakes are named with the place") {
   CHECK(metadata_error("dp_size: 0") == " /dp_size: is \"0\", want an integer from 1 to 2147483647");
   CHECK(metadata_error("dp_size: [4]") == " /dp_size: is no number, want an integer from 1 to 2147483647");

@@ -1,0 +1,46 @@
+// What the steps of a trace are made of: sets of ops, how many replicas, and which of them are whole.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/cleaning/op_instances.h"
+
+namespace goodput {
+
+// Sets of ops, each kept once.
+class OpSets {
+ public:
+  // Index of the set. REQUIRES: ops ascending, each once.
+  std::uint32_t intern(std::vector<OpKey> ops);
+
+  [[nodiscard]] const std::vector<OpKey>& at(std::uint32_t set) const { return sets_[set]; }
+  [[nodiscard]] std::size_t size() const { return sets_.size(); }
+
+ private:
+  std::vector<std::vector<OpKey>> sets_;
+  std::map<std::uint64_t, std::vector<std::uint32_t>> by_hash_;
+};
+
+struct StepShape {
+  std::int32_t replicas = 0;
+  std::uint32_t op_set = 0;  // of the OpSets
+  friend bool operator==(const StepShape&, const StepShape&) = default;
+};
+
+// None when the step is not dense: lanes that differ, an op twice, dp ranks that do not count from 0.
+[[nodiscard]] std::optional<StepShape> shape_of(std::span<const OpInstance> rows, OpSets& sets);
+
+// Whether the two differ only in how many micro-batches there are: the same stages and collectives, and the
+// same number of forward and backward passes fewer on every stage, with no more pipeline ops fewer than that.
+[[nodiscard]] bool differ_in_batch(const std::vector<OpKey>& a, const std::vector<OpKey>& b);
+
+// By op set: whether steps of it are whole. `steps_of` counts the steps of each. A set is not whole that is
+// part of another one which is no other batch, whose seq_ids or stages do not count from 0 where other sets'
+// do, or which is neither (ops differ) and fewer steps have than have the largest kind.
+[[nodiscard]] std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::size_t>& steps_of);
+
+}  // namespace goodput

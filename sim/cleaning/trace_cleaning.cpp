@@ -1,0 +1,170 @@
+#include "sim/cleaning/trace_cleaning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "sim/cleaning/findings.h"
+#include "sim/cleaning/step_list.h"
+#include "sim/cleaning/step_selection.h"
+#include "sim/cleaning/step_survey.h"
+#include "sim/cleaning/time_scale.h"
+#include "sim/cleaning/whole_job.h"
+
+namespace goodput {
+namespace {
+
+std::vector<std::int64_t> damaged_steps(const std::vector<CleaningFinding>& findings) {
+  std::set<std::int64_t> steps;
+  for (const CleaningFinding& finding : findings) {
+    if (finding.rule == CleaningRule::kDamagedRows) steps.insert(finding.steps.begin(), finding.steps.end());
+  }
+  return {steps.begin(), steps.end()};
+}
+
+void note_recorded_sizes(const OpTrace& trace, CleanTrace& clean) {
+  clean.recorded_rows = trace.size();
+  clean.recorded_dp_size = std::int64_t{*std::max_element(trace.dp_rank.begin(), trace.dp_rank.end())} + 1;
+  clean.recorded_pp_size = std::int64_t{*std::max_element(trace.stage.begin(), trace.stage.end())} + 1;
+}
+
+// Keeps the rows with a mark, in their order.
+void keep_rows(OpTrace& trace, const std::vector<char>& marked) {
+  for_each_column(trace, [&](auto& column) {
+    std::size_t kept = 0;
+    for (std::size_t row = 0; row < marked.size(); ++row) {
+      if (marked[row] != 0) column[kept++] = column[row];
+    }
+    column.resize(kept);
+  });
+}
+
+// Why so few steps are left, and what can be done.
+Error too_few_steps(const StepSurvey& survey) {
+  const StepChoice& choice = survey.choice;
+  if (const auto absent = absent_workers(survey.steps)) {
+    return Error{
+        fmt::format("of workers there is not one row: {}; give their files too, one a host", *absent)};
+  }
+  std::string reason;
+  std::vector<std::int64_t> kept;
+  for (std::size_t i = 0; i < survey.steps.size(); ++i) {
+    if (choice.states[i] == StepState::kKept) kept.push_back(survey.steps[i].step);
+    const bool is_damaged =
+        choice.states[i] == StepState::kDamaged || choice.states[i] == StepState::kMissing;
+    if (is_damaged && reason.empty()) reason = survey.problems[i];
+  }
+  const std::string counted = fmt::format("{} of {} steps are whole, want at least half: {}", choice.kept,
+                                          choice.kept + choice.damaged, reason);
+  if (kept.empty()) return Error{counted};
+  return Error{
+      fmt::format("{}; to analyse only whole steps name them with {}: {}", counted, kOption, step_list(kept)),
+      {},
+      "steps"};
+}
+
+Status check_choice(const StepSurvey& survey, const CleaningOptions& options) {
+  const StepChoice& choice = survey.choice;
+  for (const NumberRange& range : options.steps) {
+    if (range.first != range.last) continue;
+    for (std::size_t i = 0; i < survey.steps.size(); ++i) {
+      if (survey.steps[i].step != range.first || choice.states[i] == StepState::kKept) continue;
+      return Error{fmt::format("step {} cannot be analysed: {}", range.first, survey.problems[i])};
+    }
+  }
+  if (!choice.shape || choice.kept < choice.damaged) return too_few_steps(survey);
+  return Ok{};
+}
+
+// Rows of the kept steps and of the template, marked.
+std::vector<char> rows_to_keep(const StepSurvey& survey, std::size_t rows) {
+  std::vector<char> marked(rows, 0);
+  for (std::size_t i = 0; i < survey.steps.size(); ++i) {
+    if (survey.choice.states[i] != StepState::kKept && survey.choice.template_step != i) continue;
+    for (const OpInstance& at : survey.steps[i].rows) marked[at.row] = 1;
+  }
+  return marked;
+}
+
+// Looks at every step and leaves in `trace` what can be analysed. The numbers of the kept steps.
+Result<std::vector<std::int64_t>> keep_whole_steps(OpTrace& trace, const CleaningOptions& options,
+                                                   Findings& findings, CleanTrace& clean,
+                                                   const std::vector<std::int64_t>& damaged) {
+  const StepSurvey survey = survey_steps(trace, options.steps, findings, damaged);
+  for (const StepInstances& step : survey.steps) clean.recorded_steps.push_back(step.step);
+  GOODPUT_TRY_STATUS(check_choice(survey, options));
+  std::vector<std::int64_t> kept;
+  for (std::size_t i = 0; i < survey.steps.size(); ++i) {
+    if (survey.choice.states[i] == StepState::kKept) kept.push_back(survey.steps[i].step);
+  }
+  keep_rows(trace, rows_to_keep(survey, trace.size()));
+  return kept;
+}
+
+// Workers recorded under several ranks: the index took the one of the latest step.
+void find_replaced_workers(const OpTrace& trace, const TraceIndex& index, Findings& findings) {
+  const auto workers =
+      static_cast<std::size_t>(std::count(index.has_more_ranks.begin(), index.has_more_ranks.end(), 1));
+  if (workers == 0) return;
+  const auto stages = static_cast<std::size_t>(index.pp_size());
+  std::set<std::int64_t> steps;
+  for (std::size_t row = 0; row < trace.size(); ++row) {
+    const std::size_t worker =
+        static_cast<std::size_t>(trace.dp_rank[row]) * stages + static_cast<std::size_t>(trace.stage[row]);
+    if (index.has_more_ranks[worker] != 0 && trace.rank[row] != index.ranks[worker])
+      steps.insert(trace.step[row]);
+  }
+  const auto first = static_cast<std::size_t>(
+      std::find(index.has_more_ranks.begin(), index.has_more_ranks.end(), 1) - index.has_more_ranks.begin());
+  const std::string detail =
+      fmt::format("dp_rank {}, stage {}: now rank {}", first / stages, first % stages, index.ranks[first]);
+  std::size_t counted = workers;
+  for (const std::int64_t step : steps) {
+    findings.add(CleaningRule::kReplacedWorkers, std::exchange(counted, 0), step, detail);
+  }
+}
+
+std::vector<std::uint32_t> select(const TraceIndex& index, const std::vector<std::int64_t>& kept) {
+  std::vector<std::uint32_t> selected;
+  for (std::uint32_t i = 0; i < index.steps.size(); ++i) {
+    if (std::binary_search(kept.begin(), kept.end(), index.steps[i])) selected.push_back(i);
+  }
+  return selected;
+}
+
+}  // namespace
+
+Result<CleanTrace> clean_trace(OpTrace trace, const std::vector<CleaningFinding>& findings_of_readers,
+                               const CleaningOptions& options) {
+  if (trace.size() == 0) return Error{"holds no ops"};
+  if (options.strict) GOODPUT_TRY_STATUS(refuse_strictly(findings_of_readers));
+  CleanTrace clean;
+  note_recorded_sizes(trace, clean);
+  const std::vector<std::int64_t> damaged = damaged_steps(findings_of_readers);
+  Findings findings(findings_of_readers);
+  Result<TraceIndex> index = index_trace(trace);
+  if (!index && options.strict) return std::move(index).error();
+  std::vector<std::int64_t> kept;
+  if (index && damaged.empty()) {
+    clean.recorded_steps = index->steps;
+    std::copy_if(index->steps.begin(), index->steps.end(), std::back_inserter(kept),
+                 [&](std::int64_t step) { return is_asked_for(step, options.steps); });
+  } else {
+    GOODPUT_TRY(kept, keep_whole_steps(trace, options, findings, clean, damaged));
+    index = index_trace(trace);
+    if (!index) return std::move(index).error();
+  }
+  GOODPUT_TRY_STATUS(check_whole_job(*index));
+  GOODPUT_TRY_STATUS(check_time_scale(trace, *index));
+  find_replaced_workers(trace, *index, findings);
+  clean.selected = select(*index, kept);
+  clean.findings = std::move(findings).take();
+  clean.index = *std::move(index);
+  clean.trace = std::move(trace);
+  return clean;
+}
+
+}  // namespace goodput
