@@ -8,13 +8,13 @@
 namespace goodput {
 namespace {
 
+constexpr double kLeastJumpS = 5e-4;
 constexpr double kSureJump = 6;   // of its noise
 constexpr double kSureSlope = 4;  // of its noise
-constexpr std::size_t kLeastStepsOfSlope = 5;
 
 bool differ(const ClockDifference& x, const ClockDifference& y) {
   const double apart = std::abs(x.seconds - y.seconds);
-  return apart > std::max(kClockWorthAligningS, kSureJump * std::hypot(x.noise_s, y.noise_s));
+  return apart > std::max(kLeastJumpS, kSureJump * std::hypot(x.noise_s, y.noise_s));
 }
 
 // Steps first .. first + level.size() - 1.
@@ -99,20 +99,23 @@ const ClockPiece& ClockCourse::piece_of(std::size_t step) const {
   return *(after - 1);
 }
 
-double steady_slope(std::span<const double> values, std::span<const double> x) {
-  if (values.size() < kLeastStepsOfSlope) return 0;
+double steady_slope(std::span<const double> values, std::span<const double> x, const SlopeLimits& limits) {
+  if (values.size() < limits.least_steps) return 0;
   const std::size_t apart = std::max<std::size_t>(1, values.size() / 8);
   std::vector<double> slopes;
   for (std::size_t i = apart; i < values.size(); ++i) {
     if (x[i] > x[i - apart]) slopes.push_back((values[i] - values[i - apart]) / (x[i] - x[i - apart]));
   }
-  return slopes.empty() ? 0.0 : take_median(slopes);
+  const double slope = slopes.empty() ? 0.0 : take_median(slopes);
+  return std::abs(slope) <= limits.steepest ? slope : 0.0;
 }
 
-ClockCourse fit_course(std::span<const ClockDifference> series, std::span<const double> x, double slope) {
+ClockCourse fit_course(std::span<const ClockDifference> series, std::span<const double> x, double slope,
+                       const SlopeLimits& limits) {
   ClockCourse course;
   std::vector<Piece> pieces = cut(without_slope(series, x, slope));
-  if (series.size() >= kLeastStepsOfSlope) course.slope = common_slope(series, x, pieces);
+  if (series.size() >= limits.least_steps) course.slope = common_slope(series, x, pieces);
+  if (std::abs(course.slope) > limits.steepest) course.slope = 0;
   const std::vector<ClockDifference> level = without_slope(series, x, course.slope);
   for (const Piece& piece : pieces) {
     const ClockDifference middle = piece_of(level, piece.first, piece.end).middle;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -29,13 +30,21 @@ struct ClockCourse {
   }
 };
 
-// The slope of most of `values` over x, whatever a few jumps do: the median over points an eighth of the
-// series apart. 0 for fewer than five.
-[[nodiscard]] double steady_slope(std::span<const double> values, std::span<const double> x);
+// What a slope may be.
+struct SlopeLimits {
+  std::size_t least_steps = 5;
+  double steepest = std::numeric_limits<double>::infinity();
+};
 
-// A jump is a change by more than 5 ms and six times the noise of what is before and after it. `series` by
-// step; `slope`: about what it is; a slope that stays within its own noise becomes 0.
+// The slope of most of `values` over x, whatever a few jumps do: the median over points an eighth of the
+// series apart. 0 for fewer than the least steps, and where it is too steep.
+[[nodiscard]] double steady_slope(std::span<const double> values, std::span<const double> x,
+                                  const SlopeLimits& limits);
+
+// A piece differs from its neighbours by more than 0.5 ms and six times the noise of both. `series` by
+// step; `slope`: about what it is; a slope that stays within its own noise, or
+// outside the limits, becomes 0.
 [[nodiscard]] ClockCourse fit_course(std::span<const ClockDifference> series, std::span<const double> x,
-                                     double slope);
+                                     double slope, const SlopeLimits& limits);
 
 }  // namespace goodput

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sim/base/statistics.h"
+
 namespace goodput {
 namespace {
 
@@ -34,7 +36,37 @@ void thin_out(std::vector<T>& items) {
   items.resize(kMostSamples);
 }
 
-// Two stages of a replica, by messages of one kind or the embedding: ops of the lower stage and of the upper.
+// How much noisier a kind of op is than expected: |sample - middle| / noise of its samples.
+class NoiseScale {
+ public:
+  void add(std::span<const ClockDifference> samples, const ClockDifference& middle) {
+    if (samples.size() < 2) return;
+    const auto n = static_cast<double>(samples.size());
+    const double correction = std::sqrt(n / (n - 1));
+    const std::size_t first = deviations_.size() < kPlenty ? 0 : sets_++ % samples.size();
+    const std::size_t end = deviations_.size() < kPlenty ? samples.size() : first + 1;
+    for (std::size_t i = first; i < end; ++i)
+      deviations_.push_back(correction * std::abs(samples[i].seconds - middle.seconds) / samples[i].noise_s);
+  }
+
+  // Of few samples not below 1.
+  [[nodiscard]] double take() {
+    if (deviations_.size() >= kEnough) return std::max(kLeastScale, 1.4826 * take_median(deviations_));
+    double square = 0;
+    for (const double deviation : deviations_) square += deviation * deviation;
+    return deviations_.empty() ? 1.0
+                               : std::max(1.0, std::sqrt(square / static_cast<double>(deviations_.size())));
+  }
+
+ private:
+  static constexpr std::size_t kEnough = 20;
+  static constexpr std::size_t kPlenty = 1000;  // from here on one a set
+  static constexpr double kLeastScale = 0.1;
+  std::vector<double> deviations_;
+  std::size_t sets_ = 0;
+};
+
+// Two stages of a replica, by messages of one kind: ops of the lower stage and of the upper.
 struct Link {
   std::size_t lower = 0;
   std::size_t upper = 0;
@@ -46,9 +78,9 @@ struct Matches {
   std::vector<std::vector<OpId>> rounds;  // by stage: collectives over the replicas
 };
 
-bool ends_together(OpType type) {
+bool is_message(OpType type) {
   return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
-         type == OpType::kBackwardRecv || type == OpType::kEmbeddingGradsAllReduce;
+         type == OpType::kBackwardRecv;
 }
 
 Matches find_matches(const Recording& recording, const OpGraph& graph) {
@@ -62,7 +94,7 @@ Matches find_matches(const Recording& recording, const OpGraph& graph) {
         (first.type == OpType::kParamsAllGather || first.type == OpType::kGradsReduceScatter)) {
       matches.rounds[stage].push_back(unit.first);
     }
-    if (unit.sync != Sync::kLane || unit.count != 2 || !ends_together(first.type)) continue;
+    if (unit.sync != Sync::kLane || unit.count != 2 || !is_message(first.type)) continue;
     const auto other = static_cast<std::size_t>(recording.ops[unit.first + 1].stage);
     if (other == stage) continue;
     OpId lower = unit.first;
@@ -117,6 +149,7 @@ class Measurement {
         first += replicas_;
       }
     }
+    scale_noise_of_pairs();
   }
 
   [[nodiscard]] ClockNetwork take() { return std::move(network_); }
@@ -168,7 +201,9 @@ class Measurement {
               std::min(block.end_s[lower] - block.start_s[lower], block.end_s[upper] - block.start_s[upper]);
           samples_[i] = {block.end_s[lower] - block.end_s[upper], noise_of(transfer)};
         }
-        add(block.first_step + step, first_pair + replica, take_middle(samples_));
+        const ClockDifference middle = take_middle(samples_);
+        noise_of_messages_.add(samples_, middle);
+        add(block.first_step + step, first_pair + replica, middle);
       }
     }
   }
@@ -195,8 +230,17 @@ class Measurement {
     }
     for (std::size_t replica = 0; replica < replicas_; ++replica) {
       const auto own = std::span(samples_).subspan(replica * rounds.size(), rounds.size());
-      add(block.first_step + step, first_pair + replica, take_middle(own));
+      const ClockDifference its = take_middle(own);
+      noise_of_rounds_.add(own, its);
+      add(block.first_step + step, first_pair + replica, its);
     }
+  }
+
+  void scale_noise_of_pairs() {
+    const double messages = noise_of_messages_.take();
+    const double rounds = noise_of_rounds_.take();
+    for (std::size_t i = 0; i < network_.differences.size(); ++i)
+      network_.differences[i].noise_s *= i % network_.pairs.size() < first_of_rounds_ ? messages : rounds;
   }
 
   // No op transfers for longer than the shortest member lasted: the last to start does not wait.
@@ -212,6 +256,8 @@ class Measurement {
   std::size_t first_of_rounds_ = 0;
   std::vector<ClockDifference> samples_;
   std::vector<double> ends_;
+  NoiseScale noise_of_messages_;
+  NoiseScale noise_of_rounds_;
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 // What a recording says about the clocks of its workers: ops that end together, seen by two clocks.
 //
-// A message's send and its receive end together, and so do the ops of a params-all-gather, of a
-// grads-reduce-scatter and of an embedding-grads-all-reduce; optimizer-clip-main-grad does not. The
-// difference of the two recorded ends is the difference of the clocks, and noise that grows with the
-// transfer. How long a worker waited does not matter: slow workers and slow links move both ends alike.
+// A message's send and its receive end together, and so do the ops of a params-all-gather and of a
+// grads-reduce-scatter; those of an optimizer-clip-main-grad do not. The difference of two recorded ends is
+// the difference of the clocks, and noise that grows with the transfer. How long a worker waited does not
+// matter: slow workers and slow links move both ends alike.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ inline constexpr std::uint32_t kMeetingPoint = ~0U;
 // a's clock minus b's, as one step shows it.
 struct ClockDifference {
   double seconds = 0;
-  double noise_s = 0;  // standard deviation, if transfers of the two vary by a twentieth
+  double noise_s = 0;  // standard error, judged by how the ops behind it vary
 };
 
 struct ClockNetwork {

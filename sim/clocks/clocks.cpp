@@ -19,6 +19,10 @@ constexpr double kSureConflict = 6;  // of its noise
 constexpr double kLeastSeriesNoiseS = 5e-5;
 constexpr std::size_t kEnoughChanges = 10;  // to tell the noise of a step's offsets from how they vary
 
+// Crystals are within 100 ppm of each other's rate, mostly; what is steeper than this is a jump.
+constexpr SlopeLimits kDrifts = {.least_steps = 2, .steepest = 3e-4};
+constexpr SlopeLimits kTrends = {};  // over step numbers
+
 // Offsets by clock, then by step.
 using Series = std::vector<std::vector<ClockDifference>>;
 
@@ -78,12 +82,13 @@ std::vector<double> seconds_of(const std::vector<ClockDifference>& series) {
 // The clocks of one component, whose common course is taken out of their series.
 class Component {
  public:
-  Component(const std::vector<std::uint32_t>& clocks, Series& series, std::span<const double> time)
-      : clocks_(clocks), series_(series), time_(time) {
+  Component(const std::vector<std::uint32_t>& clocks, Series& series, std::span<const double> time,
+            const SlopeLimits& limits)
+      : clocks_(clocks), series_(series), time_(time), limits_(limits) {
     const std::vector<double> first = seconds_of(series_[clocks_.front()]);
     for (const std::uint32_t clock : clocks_) {
       for (std::size_t step = 0; step < time_.size(); ++step) series_[clock][step].seconds -= first[step];
-      slopes_.push_back(steady_slope(seconds_of(series_[clock]), time_));
+      slopes_.push_back(steady_slope(seconds_of(series_[clock]), time_, limits_));
     }
     take_out_common_changes();
   }
@@ -102,7 +107,7 @@ class Component {
   void fit(std::vector<Clock>& clocks) const {
     for (std::size_t i = 0; i < clocks_.size(); ++i) {
       Clock& clock = clocks[clocks_[i]];
-      clock.course = fit_course(series_[clocks_[i]], time_, slopes_[i]);
+      clock.course = fit_course(series_[clocks_[i]], time_, slopes_[i], limits_);
       for (const ClockPiece& piece : clock.course.pieces)
         clock.noise_s = std::max(clock.noise_s, piece.noise_s);
     }
@@ -155,6 +160,7 @@ class Component {
   std::vector<std::uint32_t> clocks_;
   Series& series_;
   std::span<const double> time_;
+  SlopeLimits limits_;
   std::vector<double> slopes_;  // in the order of clocks_
 };
 
@@ -202,24 +208,26 @@ void scale_noise(const std::vector<Component>& components, Series& series) {
   }
 }
 
-std::vector<Component> split(const ClockNetwork& network, Series& series, std::span<const double> time) {
+std::vector<Component> split(const ClockNetwork& network, Series& series, const ClockEstimate& estimate) {
   const std::vector<std::uint32_t> root = find_components(network);
   std::vector<std::vector<std::uint32_t>> members(network.nodes);
   for (std::uint32_t clock = 0; clock < network.names.size(); ++clock) members[root[clock]].push_back(clock);
   std::vector<Component> components;
   for (const std::vector<std::uint32_t>& clocks : members) {
-    if (!clocks.empty()) components.emplace_back(clocks, series, time);
+    if (!clocks.empty())
+      components.emplace_back(clocks, series, estimate.time, estimate.is_absolute ? kDrifts : kTrends);
   }
   return components;
 }
 
 void describe(const Recording& recording, ClockEstimate& estimate) {
   for (Clock& clock : estimate.clocks) {
-    if (estimate.is_absolute && estimate.time.size() >= 5) clock.drift = clock.course.slope;
+    if (estimate.is_absolute) clock.drift = clock.course.slope;
     const auto at = [&](std::size_t step) { return clock.course.offset_s(step, estimate.time[step]); };
     for (std::size_t i = 1; i < clock.course.pieces.size(); ++i) {
       const std::size_t step = clock.course.pieces[i].first_step;
-      clock.jumps.push_back({recording.steps[step], at(step - 1), at(step)});
+      const ClockJump jump{recording.steps[step], at(step - 1), at(step)};
+      if (std::abs(jump.to_s - jump.from_s) > kClockWorthAligningS) clock.jumps.push_back(jump);
     }
     for (std::size_t step = 0; step < estimate.time.size(); ++step) {
       const double offset = std::abs(at(step));
@@ -277,7 +285,7 @@ ClockEstimate estimate_clocks(const Recording& recording, const OpGraph& graph) 
   for (const std::string& name : network.names) estimate.clocks.push_back({.name = name, .drift = {}});
   find_times(recording, estimate);
   Series series = solve_steps(network, recording.steps.size());
-  const std::vector<Component> components = split(network, series, estimate.time);
+  const std::vector<Component> components = split(network, series, estimate);
   scale_noise(components, series);
   for (const Component& component : components) component.fit(estimate.clocks);
   describe(recording, estimate);
