@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace goodput {
 namespace {
@@ -20,9 +21,9 @@ double dot(const std::vector<double>& x, const std::vector<double>& y) {
 
 }  // namespace
 
-ClockSolver::ClockSolver(const ClockNetwork& network)
+ClockSolver::ClockSolver(const ClockNetwork& network, std::vector<double> offsets_s)
     : network_(network),
-      offset_s_(network.nodes, 0.0),
+      offset_s_(std::move(offsets_s)),
       weight_(network.pairs.size()),
       diagonal_(network.nodes),
       residual_(network.nodes),

@@ -16,10 +16,10 @@ namespace goodput {
 
 class ClockSolver {
  public:
-  // Keeps a reference: `network` must outlive the solver.
-  explicit ClockSolver(const ClockNetwork& network);
+  // Keeps a reference: `network` must outlive the solver. `offsets_s`: by node, to start from.
+  ClockSolver(const ClockNetwork& network, std::vector<double> offsets_s);
 
-  // By node, seconds. Starts from what the last call found.
+  // By node, seconds. Starts from what the last call found: most steps are like the one before.
   [[nodiscard]] const std::vector<double>& solve(std::span<const ClockDifference> differences);
 
  private:

@@ -9,6 +9,7 @@
 
 #include "sim/base/statistics.h"
 #include "sim/clocks/clock_network.h"
+#include "sim/clocks/clock_refit.h"
 #include "sim/clocks/clock_solver.h"
 
 namespace goodput {
@@ -46,7 +47,7 @@ std::vector<std::uint32_t> find_components(const ClockNetwork& network) {
 // Every step on its own; what the clocks of a component have in common is arbitrary.
 Series solve_steps(const ClockNetwork& network, std::size_t steps) {
   Series series(network.names.size(), std::vector<ClockDifference>(steps));
-  ClockSolver solver(network);
+  ClockSolver solver(network, std::vector<double>(network.nodes, 0.0));
   std::vector<double> precision(network.nodes);
   for (std::size_t step = 0; step < steps; ++step) {
     const auto differences = network.of_step(step);
@@ -79,6 +80,15 @@ std::vector<double> seconds_of(const std::vector<ClockDifference>& series) {
   return seconds;
 }
 
+// The median over the steps, of an even number the lower of the middle two: an offset that it had.
+double usual_offset(const ClockCourse& course, std::span<const double> time) {
+  std::vector<double> offsets;
+  for (std::size_t step = 0; step < time.size(); ++step) offsets.push_back(course.offset_s(step, time[step]));
+  const auto middle = offsets.begin() + static_cast<std::ptrdiff_t>((offsets.size() - 1) / 2);
+  std::nth_element(offsets.begin(), middle, offsets.end());
+  return *middle;
+}
+
 // The clocks of one component, whose common course is taken out of their series.
 class Component {
  public:
@@ -104,14 +114,26 @@ class Component {
     }
   }
 
-  void fit(std::vector<Clock>& clocks) const {
-    for (std::size_t i = 0; i < clocks_.size(); ++i) {
-      Clock& clock = clocks[clocks_[i]];
-      clock.course = fit_course(series_[clocks_[i]], time_, slopes_[i], limits_);
-      for (const ClockPiece& piece : clock.course.pieces)
-        clock.noise_s = std::max(clock.noise_s, piece.noise_s);
+  // By clock.
+  void fit(std::vector<ClockCourse>& courses) const {
+    for (std::size_t i = 0; i < clocks_.size(); ++i)
+      courses[clocks_[i]] = fit_course(series_[clocks_[i]], time_, slopes_[i], limits_);
+  }
+
+  // The median clock becomes the one that is right.
+  void take_reference(std::vector<ClockCourse>& courses) const {
+    std::vector<double> slopes;
+    for (const std::uint32_t clock : clocks_) slopes.push_back(courses[clock].slope);
+    const double slope = take_steady_middle(slopes);
+    std::vector<double> offsets;
+    for (const std::uint32_t clock : clocks_) {
+      courses[clock].slope -= slope;
+      offsets.push_back(usual_offset(courses[clock], time_));
     }
-    take_reference(clocks);
+    const double reference = take_steady_middle(offsets);
+    for (const std::uint32_t clock : clocks_) {
+      for (ClockPiece& piece : courses[clock].pieces) piece.offset_s -= reference;
+    }
   }
 
  private:
@@ -131,29 +153,6 @@ class Component {
     }
     for (const std::uint32_t clock : clocks_) {
       for (std::size_t step = 0; step < time_.size(); ++step) series_[clock][step].seconds -= common[step];
-    }
-  }
-
-  void take_reference(std::vector<Clock>& clocks) const {
-    std::vector<double> slopes;
-    for (const std::uint32_t clock : clocks_) slopes.push_back(clocks[clock].course.slope);
-    const double slope = take_steady_middle(slopes);
-    std::vector<double> offsets;
-    for (const std::uint32_t at : clocks_) {
-      Clock& clock = clocks[at];
-      clock.course.slope -= slope;
-      std::vector<double> own;
-      for (std::size_t step = 0; step < time_.size(); ++step)
-        own.push_back(clock.course.offset_s(step, time_[step]));
-      const auto middle = own.begin() + static_cast<std::ptrdiff_t>((own.size() - 1) / 2);
-      std::nth_element(own.begin(), middle, own.end());
-      clock.offset_s = *middle;
-      offsets.push_back(clock.offset_s);
-    }
-    const double reference = take_steady_middle(offsets);
-    for (const std::uint32_t at : clocks_) {
-      clocks[at].offset_s -= reference;
-      for (ClockPiece& piece : clocks[at].course.pieces) piece.offset_s -= reference;
     }
   }
 
@@ -222,6 +221,9 @@ std::vector<Component> split(const ClockNetwork& network, Series& series, const 
 
 void describe(const Recording& recording, ClockEstimate& estimate) {
   for (Clock& clock : estimate.clocks) {
+    clock.offset_s = usual_offset(clock.course, estimate.time);
+    for (const ClockPiece& piece : clock.course.pieces)
+      clock.noise_s = std::max(clock.noise_s, piece.noise_s);
     if (estimate.is_absolute) clock.drift = clock.course.slope;
     const auto at = [&](std::size_t step) { return clock.course.offset_s(step, estimate.time[step]); };
     for (std::size_t i = 1; i < clock.course.pieces.size(); ++i) {
@@ -282,12 +284,18 @@ ClockEstimate estimate_clocks(const Recording& recording, const OpGraph& graph) 
   const ClockNetwork network = measure_clocks(recording, graph);
   ClockEstimate estimate;
   estimate.clock_of_worker = network.clock_of_worker;
-  for (const std::string& name : network.names) estimate.clocks.push_back({.name = name, .drift = {}});
   find_times(recording, estimate);
   Series series = solve_steps(network, recording.steps.size());
   const std::vector<Component> components = split(network, series, estimate);
   scale_noise(components, series);
-  for (const Component& component : components) component.fit(estimate.clocks);
+  std::vector<ClockCourse> courses(network.names.size());
+  for (const Component& component : components) component.fit(courses);
+  refit_offsets(network, estimate.time, courses);
+  for (const Component& component : components) component.take_reference(courses);
+  for (std::size_t clock = 0; clock < courses.size(); ++clock) {
+    estimate.clocks.push_back(
+        {.name = network.names[clock], .drift = {}, .course = std::move(courses[clock])});
+  }
   describe(recording, estimate);
   find_conflicts(network, estimate);
   return estimate;
