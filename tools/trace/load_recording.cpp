@@ -7,6 +7,7 @@
 
 #include "models/megatron/megatron_rules.h"
 #include "sim/base/number_ranges.h"
+#include "tools/trace/worker_places.h"
 
 namespace goodput {
 namespace {
@@ -63,10 +64,22 @@ Result<LoadedRecording> load_recording(const LoadOptions& options, const Command
   Result<OpGraph> graph = megatron::build_graph(index->lane);
   if (!graph) return in_files(options.files.paths, std::move(graph).error());
 
-  LoadedRecording loaded{
-      *std::move(graph),       {}, job, reading.trace.size(), index->steps.size(), std::move(reading.formats),
-      std::move(reading.notes)};
+  LoadedRecording loaded{*std::move(graph),
+                         {},
+                         job,
+                         reading.trace.size(),
+                         index->steps.size(),
+                         std::move(reading.formats),
+                         std::move(reading.notes),
+                         {}};
   loaded.recording = arrange(std::move(reading.trace), *std::move(index), loaded.graph, selected);
+  loaded.recording.places = worker_places(files.metadata, reading.hosts, loaded.recording.ranks);
+  std::vector<std::string> notes;
+  loaded.clocks = align_clocks(loaded.recording, loaded.graph, options.clocks, notes);
+  for (std::string& note : notes) {
+    context.note(note);
+    loaded.notes.push_back(std::move(note));
+  }
   return loaded;
 }
 

@@ -8,6 +8,7 @@
 #include "sim/base/errors.h"
 #include "sim/ops/op_graph.h"
 #include "sim/recording/recording.h"
+#include "tools/trace/align_clocks.h"
 #include "tools/trace/read_trace.h"
 #include "traces/op/job_metadata.h"
 
@@ -16,6 +17,7 @@ namespace goodput {
 struct LoadOptions {
   TraceFiles files;
   std::string steps;  // list such as 12,20-23; empty: all
+  ClockAlignment clocks = ClockAlignment::kAuto;
 };
 
 struct LoadedRecording {
@@ -26,6 +28,7 @@ struct LoadedRecording {
   std::size_t steps = 0;             // steps in the files
   std::vector<std::string> formats;  // one a file
   std::vector<std::string> notes;    // for the user: derived ids, contradictions
+  RecordedClocks clocks;
 };
 
 // Prints the notes.

@@ -6,6 +6,7 @@
 #include "sim/base/statistics.h"
 #include "tools/cli/json_result.h"
 #include "tools/trace/job_json.h"
+#include "tools/whatif/clock_report.h"
 #include "tools/whatif/whatif_report.h"
 
 namespace goodput {
@@ -129,6 +130,7 @@ void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json) {
   json["decompose_threshold"] = report.decompose_threshold;
   json["job"] = job_json(report.loaded.job);
   json["trace"] = trace_json(report.loaded);
+  add_clock_json(report.loaded, json);
   json["slowdown"] = result.slowdown;
   json["waste"] = result.waste();
   json["recorded_step_s"] = mean(result.base_s);
