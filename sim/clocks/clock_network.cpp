@@ -16,7 +16,10 @@ namespace {
 
 constexpr double kLeastNoiseS = 2e-4;      // single ends of real messages differ by some 0.1 to 0.3 ms
 constexpr double kNoiseOfTransfer = 0.05;  // what both ends of a transfer differ by, of its length
-constexpr std::size_t kMostSamples = 32;   // of one kind of op, pair and step: more say nothing new
+// Of one kind of op, pair and step: more say nothing new, least of all where there are many steps.
+constexpr std::size_t kLeastSamples = 8;
+constexpr std::size_t kMostSamples = 32;
+constexpr std::size_t kSamplesOfAllSteps = 128;
 
 // The mean of two independent differences, by their precision. Of a pair's two directions it cancels what
 // sends end before their receives.
@@ -28,12 +31,12 @@ ClockDifference combined(const ClockDifference& x, const ClockDifference& y) {
           1 / std::sqrt(weight_x + weight_y)};
 }
 
-// At most kMostSamples, evenly over all.
+// At most `most`, evenly over all.
 template <typename T>
-void thin_out(std::vector<T>& items) {
-  if (items.size() <= kMostSamples) return;
-  for (std::size_t i = 0; i < kMostSamples; ++i) items[i] = items[i * items.size() / kMostSamples];
-  items.resize(kMostSamples);
+void thin_out(std::vector<T>& items, std::size_t most) {
+  if (items.size() <= most) return;
+  for (std::size_t i = 0; i < most; ++i) items[i] = items[i * items.size() / most];
+  items.resize(most);
 }
 
 // How much noisier a kind of op is than expected: |sample - middle| / noise of its samples.
@@ -105,11 +108,13 @@ Matches find_matches(const Recording& recording, const OpGraph& graph) {
     link.upper = std::max(stage, other);
     link.ops.emplace_back(lower, upper);
   }
+  const std::size_t most =
+      std::clamp(kSamplesOfAllSteps / recording.steps.size(), kLeastSamples, kMostSamples);
   for (auto& [key, link] : links) {
-    thin_out(link.ops);
+    thin_out(link.ops, most);
     matches.links.push_back(std::move(link));
   }
-  for (std::vector<OpId>& rounds : matches.rounds) thin_out(rounds);
+  for (std::vector<OpId>& rounds : matches.rounds) thin_out(rounds, most);
   return matches;
 }
 

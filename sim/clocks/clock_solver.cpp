@@ -8,10 +8,9 @@ namespace goodput {
 namespace {
 
 constexpr double kHuber = 1.5;
-constexpr int kMostRounds = 50;
-constexpr double kSettledS = 1e-6;      // float32 resolves 4 us in a step of a minute
-constexpr double kLeastEnergy = 1e-12;  // of residuals in units of their noise: a millionth of it
-constexpr double kSmallPart = 1e-18;    // of the energy at first
+constexpr int kMostRounds = 20;
+constexpr double kSettledS = 2e-6;     // a hundredth of the noise of one message
+constexpr double kLeastEnergy = 1e-6;  // of residuals in units of their noise: a thousandth of it
 
 double dot(const std::vector<double>& x, const std::vector<double>& y) {
   double sum = 0;
@@ -70,9 +69,8 @@ double ClockSolver::correct(std::span<const ClockDifference> differences) {
   precondition();
   direction_ = step_;
   double energy = dot(residual_, step_);
-  const double enough = std::max(kLeastEnergy, energy * kSmallPart);
   const std::vector<double> before = offset_s_;
-  for (std::size_t round = 0; round < 2 * network_.nodes && energy > enough; ++round) {
+  for (std::size_t round = 0; round < 2 * network_.nodes && energy > kLeastEnergy; ++round) {
     multiply(direction_, product_);
     const double curvature = dot(direction_, product_);
     if (!(curvature > 0)) break;

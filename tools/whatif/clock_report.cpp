@@ -35,7 +35,7 @@ std::string clock_row(const Clock& clock) {
   std::string row = fmt::format("              {:<20} {:>11}", clock.name, clock_time(clock.offset_s));
   if (clock.drift) row += fmt::format("   {:+.1f} ppm", 1e6 * *clock.drift);
   for (const ClockJump& jump : clock.jumps)
-    row += fmt::format("   {} from step {}", clock_time(jump.to_s), jump.step);
+    row += fmt::format("   {} to {} at step {}", clock_time(jump.from_s), clock_time(jump.to_s), jump.step);
   return row + '\n';
 }
 
@@ -45,7 +45,7 @@ std::string clock_text(const LoadedRecording& loaded) {
   const ClockEstimate& estimate = loaded.clocks.estimate;
   if (estimate.clocks.size() < 2) return {};
   if (!loaded.clocks.are_aligned && !estimate.needs_aligning)
-    return fmt::format("  clocks      agree within {:.1f} ms\n", 1e3 * estimate.largest_s);
+    return fmt::format("  clocks      agree within {:.2g} ms\n", 1e3 * estimate.largest_s);
   const std::vector<const Clock*> off = clocks_off(estimate);
   std::string text =
       fmt::format("  clocks      {} of {} more than 5 ms off, {}\n", off.size(), estimate.clocks.size(),
