@@ -8,9 +8,8 @@ namespace goodput {
 namespace {
 
 constexpr double kHuber = 1.5;
-constexpr int kMostRounds = 20;
 constexpr double kSettledS = 2e-6;     // a hundredth of the noise of one message
-constexpr double kLeastEnergy = 1e-6;  // of residuals in units of their noise: a thousandth of it
+constexpr double kLeastEnergy = 1e-5;  // of residuals in units of their noise, squared
 
 double dot(const std::vector<double>& x, const std::vector<double>& y) {
   double sum = 0;
@@ -91,8 +90,8 @@ double ClockSolver::correct(std::span<const ClockDifference> differences) {
   return largest;
 }
 
-const std::vector<double>& ClockSolver::solve(std::span<const ClockDifference> differences) {
-  for (int round = 0; round < kMostRounds; ++round) {
+const std::vector<double>& ClockSolver::solve(std::span<const ClockDifference> differences, int most_rounds) {
+  for (int round = 0; round < most_rounds; ++round) {
     reweight(differences);
     if (correct(differences) < kSettledS) break;
   }

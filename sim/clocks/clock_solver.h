@@ -16,11 +16,15 @@ namespace goodput {
 
 class ClockSolver {
  public:
+  static constexpr int kMostRounds = 20;
+
   // Keeps a reference: `network` must outlive the solver. `offsets_s`: by node, to start from.
   ClockSolver(const ClockNetwork& network, std::vector<double> offsets_s);
 
-  // By node, seconds. Starts from what the last call found: most steps are like the one before.
-  [[nodiscard]] const std::vector<double>& solve(std::span<const ClockDifference> differences);
+  // By node, seconds. Starts from what the last call found: most steps are like the one before, and settle in
+  // fewer rounds.
+  [[nodiscard]] const std::vector<double>& solve(std::span<const ClockDifference> differences,
+                                                 int most_rounds = kMostRounds);
 
  private:
   void multiply(const std::vector<double>& x, std::vector<double>& product) const;

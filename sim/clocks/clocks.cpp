@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kSureOffset = 5;    // of its noise
 constexpr double kSureConflict = 6;  // of its noise
+constexpr int kRoundsOfStep = 2;     // what they leave is solved for once more when pieces are known
 constexpr double kLeastSeriesNoiseS = 5e-5;
 constexpr std::size_t kEnoughChanges = 10;  // to tell the noise of a step's offsets from how they vary
 
@@ -51,7 +52,8 @@ Series solve_steps(const ClockNetwork& network, std::size_t steps) {
   std::vector<double> precision(network.nodes);
   for (std::size_t step = 0; step < steps; ++step) {
     const auto differences = network.of_step(step);
-    const std::vector<double>& offsets = solver.solve(differences);
+    const std::vector<double>& offsets =
+        solver.solve(differences, step == 0 ? ClockSolver::kMostRounds : kRoundsOfStep);
     std::fill(precision.begin(), precision.end(), 0.0);
     for (std::size_t i = 0; i < differences.size(); ++i) {
       const double own = 1 / (differences[i].noise_s * differences[i].noise_s);
