@@ -276,8 +276,14 @@ void find_conflicts(const ClockNetwork& network, ClockEstimate& estimate) {
     if (network.pairs[i].worker_b != kMeetingPoint) conflict.other = network.pairs[i].worker_b;
     estimate.conflicts.push_back(conflict);
   }
-  std::stable_sort(estimate.conflicts.begin(), estimate.conflicts.end(),
-                   [](const auto& x, const auto& y) { return std::abs(x.apart_s) > std::abs(y.apart_s); });
+  const auto share_a_clock = [&](const ClockConflict& conflict) {
+    return conflict.other &&
+           estimate.clock_of_worker[conflict.worker] == estimate.clock_of_worker[*conflict.other];
+  };
+  std::stable_sort(estimate.conflicts.begin(), estimate.conflicts.end(), [&](const auto& x, const auto& y) {
+    if (share_a_clock(x) != share_a_clock(y)) return share_a_clock(x);
+    return std::abs(x.apart_s) > std::abs(y.apart_s);
+  });
 }
 
 }  // namespace

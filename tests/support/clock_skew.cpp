@@ -28,26 +28,27 @@ OpTrace drifting(OpTrace trace, double origin_s, double step_s,
 }
 
 ClockError random_error(SkewKind kind, double most_s, std::int64_t jump_at, std::uint64_t seed) {
-  const auto draw = [most_s, seed](const char* name, std::uint64_t clock) {
-    return RandomStream(seed, name, clock).uniform(-most_s, most_s);
+  const auto draw = [most_s, seed](const char* name, std::uint64_t replica, std::uint64_t stage) {
+    const double error = RandomStream(seed, name, replica * 1000 + stage).uniform(most_s / 2, most_s);
+    return (replica + stage) % 2 == 0 ? error : -error;
   };
-  return [=](std::int32_t dp_rank, std::int16_t stage, std::int64_t step) {
-    const auto dp = static_cast<std::uint64_t>(dp_rank);
-    const auto at = static_cast<std::uint64_t>(stage);
-    const std::uint64_t worker = dp * 1000 + at;
+  return [=](std::int32_t dp_rank, std::int16_t stage_rank, std::int64_t step) {
+    const auto replica = static_cast<std::uint64_t>(dp_rank);
+    const auto stage = static_cast<std::uint64_t>(stage_rank);
     switch (kind) {
       case SkewKind::kStage:
-        return draw("stage clock", at);
+        return draw("stage clock", 0, stage);
       case SkewKind::kReplica:
-        return draw("replica clock", dp);
+        return draw("replica clock", replica, 0);
       case SkewKind::kHost:
-        return draw("host clock", dp * 1000 + at / 2);
+        return draw("host clock", replica, stage / 2);
       case SkewKind::kJump:
-        return draw(step >= jump_at && worker % 3 == 0 ? "later clock" : "clock", worker);
+        if (step >= jump_at && (replica + 2 * stage) % 3 == 0) return -draw("later clock", replica, stage);
+        break;
       case SkewKind::kWorker:
         break;
     }
-    return draw("clock", worker);
+    return draw("clock", replica, stage);
   };
 }
 

@@ -24,8 +24,9 @@ enum class SkewKind { kStage, kWorker, kReplica, kHost, kJump };
 inline constexpr SkewKind kSkewKinds[] = {SkewKind::kStage, SkewKind::kWorker, SkewKind::kReplica,
                                           SkewKind::kHost, SkewKind::kJump};
 
-// Errors of up to `most_s` either way, drawn from the seed; kHost: pairs of stages of a replica share one;
-// kJump: a third of the workers have another one from step `jump_at` on.
+// Errors between half of `most_s` and all of it, drawn from the seed, of neighbours in opposite directions;
+// kHost: pairs of stages of a replica share one; kJump: every third worker has another one from step
+// `jump_at` on.
 [[nodiscard]] ClockError random_error(SkewKind kind, double most_s, std::int64_t jump_at, std::uint64_t seed);
 
 }  // namespace goodput::testing

@@ -92,7 +92,7 @@ TEST_CASE("clocks: workers of a host have one clock, by its name") {
   CHECK(found.conflicts.empty());
 }
 
-TEST_CASE("clocks: pairs that no offsets explain are named, the worst first") {
+TEST_CASE("clocks: pairs that no offsets explain are named, first those said to share a clock") {
   // Stages 0 and 1 of replica 1 are said to share a host, but stage 1's clock is 80 ms late.
   const auto wrong = [](int dp, int stage, std::int64_t) { return dp == 1 && stage == 1 ? -0.08 : 0.0; };
   AnalysedTrace trace = testing::analysed(testing::skewed(generate_trace(spec()), wrong));
