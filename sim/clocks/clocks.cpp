@@ -19,11 +19,13 @@ constexpr double kSureOffset = 5;    // of its noise
 constexpr double kSureConflict = 6;  // of its noise
 constexpr int kRoundsOfStep = 2;     // what they leave is solved for once more when pieces are known
 constexpr double kLeastSeriesNoiseS = 5e-5;
+constexpr double kDeviationOfMedian = 1.4826;  // standard deviation of normal noise over its median size
+constexpr std::size_t kEnoughOwnChanges = 5;
 constexpr std::size_t kEnoughChanges = 10;  // to tell the noise of a step's offsets from how they vary
 
 // Crystals are within 100 ppm of each other's rate, mostly; what is steeper than this is a jump.
 constexpr SlopeLimits kDrifts = {.least_steps = 2, .steepest = 3e-4};
-constexpr SlopeLimits kTrends = {};  // over step numbers
+constexpr SlopeLimits kTrends = {.least_steps = 10};  // over step numbers
 
 // Offsets by clock, then by step.
 using Series = std::vector<std::vector<ClockDifference>>;
@@ -116,6 +118,19 @@ class Component {
     }
   }
 
+  // No clock is known better than its offsets repeat: one that only noisy collectives tie to the others
+  // wanders with all that messages tie to it.
+  void raise_noise() {
+    if (time_.size() <= kEnoughOwnChanges) return;
+    std::vector<double> changes;
+    for (std::size_t i = 0; i < clocks_.size(); ++i) {
+      changes.clear();
+      for (std::size_t step = 1; step < time_.size(); ++step) changes.push_back(std::abs(change(i, step)));
+      const double own = kDeviationOfMedian / std::sqrt(2.0) * take_median(changes);
+      for (ClockDifference& at : series_[clocks_[i]]) at.noise_s = std::max(at.noise_s, own);
+    }
+  }
+
   // By clock.
   void fit(std::vector<ClockCourse>& courses) const {
     for (std::size_t i = 0; i < clocks_.size(); ++i)
@@ -203,7 +218,7 @@ void scale_noise(const std::vector<Component>& components, Series& series) {
   std::vector<double> changes;
   for (const Component& component : components) component.add_changes(changes);
   if (changes.size() < kEnoughChanges) return;
-  const double scale = 1.4826 * take_median(changes);  // of normal noise: its standard deviation
+  const double scale = kDeviationOfMedian * take_median(changes);
   for (std::vector<ClockDifference>& own : series) {
     for (ClockDifference& at : own) at.noise_s = std::max(scale * at.noise_s, kLeastSeriesNoiseS);
   }
@@ -294,8 +309,9 @@ ClockEstimate estimate_clocks(const Recording& recording, const OpGraph& graph) 
   estimate.clock_of_worker = network.clock_of_worker;
   find_times(recording, estimate);
   Series series = solve_steps(network, recording.steps.size());
-  const std::vector<Component> components = split(network, series, estimate);
+  std::vector<Component> components = split(network, series, estimate);
   scale_noise(components, series);
+  for (Component& component : components) component.raise_noise();
   std::vector<ClockCourse> courses(network.names.size());
   for (const Component& component : components) component.fit(courses);
   refit_offsets(network, estimate.time, courses);

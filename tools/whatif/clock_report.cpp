@@ -45,7 +45,7 @@ std::string clock_text(const LoadedRecording& loaded) {
   const ClockEstimate& estimate = loaded.clocks.estimate;
   if (estimate.clocks.size() < 2) return {};
   if (!loaded.clocks.are_aligned && !estimate.needs_aligning)
-    return fmt::format("  clocks      agree within {:.2g} ms\n", 1e3 * estimate.largest_s);
+    return fmt::format("  clocks      agree within {:.2f} ms\n", std::max(0.01, 1e3 * estimate.largest_s));
   const std::vector<const Clock*> off = clocks_off(estimate);
   std::string text =
       fmt::format("  clocks      {} of {} more than 5 ms off, {}\n", off.size(), estimate.clocks.size(),

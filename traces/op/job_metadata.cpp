@@ -71,12 +71,13 @@ Status read_names(const YAML::Node& root, const char* key, const std::string& pa
   for (const auto& entry : node) {
     const bool is_named = entry.first.IsScalar() && entry.second.IsScalar() && !entry.second.Scalar().empty();
     if (is_named && take(entry.first, printable(entry.second.Scalar()))) continue;
-    return Error{fmt::format("{}: {} is no entry of it; want {}",
-                             entry.first.IsScalar() ? printable(entry.first.Scalar()) : "a list",
-                             entry.second.IsScalar() ? in_quotes(entry.second.Scalar()) : "no name",
-                             key == std::string_view("hosts") ? "a rank and the name of its host, 0: node-a"
-                                                              : "the names of a host and of what it is at"),
-                 at};
+    return Error{
+        fmt::format("has {}: {}; want {}",
+                    entry.first.IsScalar() ? printable(entry.first.Scalar()) : "a list",
+                    entry.second.IsScalar() ? in_quotes(entry.second.Scalar()) : "no name",
+                    key == std::string_view("hosts") ? "a rank and the name of its host, as in 0: node-a"
+                                                     : "a host and a name, as in node-a: leaf-1"),
+        at};
   }
   return Ok{};
 }

@@ -74,15 +74,15 @@ TEST_CASE("job metadata: ranks have hosts, hosts have switches and racks") {
 }
 
 TEST_CASE("job metadata: hosts that are no names of ranks are refused") {
-  const std::string want = " is no entry of it; want a rank and the name of its host, 0: node-a";
+  const std::string want = "; want a rank and the name of its host, as in 0: node-a";
   CHECK(metadata_error("hosts: [a, b]") ==
         " /hosts: is no mapping to names; want {0: node-a, 8: node-b} and the like");
-  CHECK(metadata_error("hosts: {node-a: 0}") == " /hosts: node-a: \"0\"" + want);
-  CHECK(metadata_error("hosts: {-1: a}") == " /hosts: -1: \"a\"" + want);
-  CHECK(metadata_error("hosts: {0: [a, b]}") == " /hosts: 0: no name" + want);
-  CHECK(metadata_error("hosts: {0: ''}") == " /hosts: 0: \"\"" + want);
+  CHECK(metadata_error("hosts: {node-a: 0}") == " /hosts: has node-a: \"0\"" + want);
+  CHECK(metadata_error("hosts: {-1: a}") == " /hosts: has -1: \"a\"" + want);
+  CHECK(metadata_error("hosts: {0: [a, b]}") == " /hosts: has 0: no name" + want);
+  CHECK(metadata_error("hosts: {0: ''}") == " /hosts: has 0: \"\"" + want);
   CHECK(metadata_error("racks: {a: {}}") ==
-        " /racks: a: no name is no entry of it; want the names of a host and of what it is at");
+        " /racks: has a: no name; want a host and a name, as in node-a: leaf-1");
 }
 
 TEST_CASE("job metadata: mistakes are named with the place") {
