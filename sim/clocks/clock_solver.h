@@ -16,7 +16,7 @@ namespace goodput {
 
 class ClockSolver {
  public:
-  static constexpr int kMostRounds = 20;
+  static constexpr int kMostRounds = 8;
 
   // Keeps a reference: `network` must outlive the solver. `offsets_s`: by node, to start from.
   ClockSolver(const ClockNetwork& network, std::vector<double> offsets_s);

@@ -11,7 +11,7 @@ namespace {
 std::string conflict_note(const Recording& recording, const std::vector<ClockConflict>& conflicts) {
   const ClockConflict& worst = conflicts.front();
   const std::string more =
-      conflicts.size() > 1 ? fmt::format("; so do {} more pairs", conflicts.size() - 1) : "";
+      conflicts.size() > 1 ? fmt::format(" (and {} more pairs)", conflicts.size() - 1) : "";
   return fmt::format(
       "clocks contradict each other: {} end the same ops {:.1f} ms apart whatever offsets they have{}; "
       "offsets "
