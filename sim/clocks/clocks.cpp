@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kSureOffset = 5;    // of its noise
 constexpr double kSureConflict = 6;  // of its noise
-constexpr int kRoundsOfStep = 2;     // what they leave is solved for once more when pieces are known
+constexpr int kRoundsOfStep = 1;     // what they leave is solved for once more when pieces are known
 constexpr double kLeastSeriesNoiseS = 5e-5;
 constexpr double kDeviationOfMedian = 1.4826;  // standard deviation of normal noise over its median size
 constexpr std::size_t kEnoughOwnChanges = 5;
