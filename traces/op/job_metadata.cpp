@@ -89,13 +89,14 @@ Status read_places(const YAML::Node& root, const std::string& path, JobMetadataF
     fields.hosts[rank] = std::move(name);
     return true;
   }));
-  for (const auto& [key, names] :
-       {std::pair{"switches", &fields.switches}, std::pair{"racks", &fields.racks}}) {
-    GOODPUT_TRY_STATUS(read_names(root, key, path, [&](const YAML::Node& host, std::string name) {
-      (*names)[printable(host.Scalar())] = std::move(name);
+  const auto read_of_hosts = [&](const char* key, std::map<std::string, std::string>& names) {
+    return read_names(root, key, path, [&names](const YAML::Node& host, std::string name) {
+      names[printable(host.Scalar())] = std::move(name);
       return true;
-    }));
-  }
+    });
+  };
+  GOODPUT_TRY_STATUS(read_of_hosts("switches", fields.switches));
+  GOODPUT_TRY_STATUS(read_of_hosts("racks", fields.racks));
   return Ok{};
 }
 
