@@ -107,7 +107,53 @@ void compute_step_times(const StepBlock& block, Recording& recording) {
   }
 }
 
+// The middle between first start and last end of every worker's ops, by stage and lane.
+std::vector<double> middles(const Recording& recording, const StepBlock& block) {
+  const std::size_t n = block.shape.stride();
+  const std::size_t all = static_cast<std::size_t>(recording.pp_size) * n;
+  std::vector<double> first(all, std::numeric_limits<double>::infinity());
+  std::vector<double> last(all, -std::numeric_limits<double>::infinity());
+  for (OpId op = 0; op < recording.ops.size(); ++op) {
+    const std::size_t at = static_cast<std::size_t>(recording.ops[op].stage) * n;
+    lanes::lower(first.data() + at, block.start_s.data() + op * n, n);
+    lanes::raise(last.data() + at, block.end_s.data() + op * n, n);
+  }
+  for (std::size_t i = 0; i < all; ++i) first[i] = (first[i] + last[i]) / 2;
+  return first;
+}
+
+void shift_block(const Recording& recording, StepBlock& block, std::span<const ClockShift> shifts) {
+  const std::size_t n = block.shape.stride();
+  const auto stages = static_cast<std::size_t>(recording.pp_size);
+  const std::vector<double> middle = middles(recording, block);
+  for (OpId op = 0; op < recording.ops.size(); ++op) {
+    const auto stage = static_cast<std::size_t>(recording.ops[op].stage);
+    for (std::size_t lane = 0; lane < block.shape.lanes(); ++lane) {
+      const std::size_t worker = lane / block.shape.steps * stages + stage;
+      const std::size_t step = block.first_step + lane % block.shape.steps;
+      const ClockShift& shift = shifts[worker * recording.steps.size() + step];
+      for (auto* array : {&block.start_s, &block.end_s}) {
+        double& time = (*array)[op * n + lane];
+        time -= shift.offset_s + shift.drift * (time - middle[stage * n + lane]);
+      }
+    }
+  }
+}
+
 }  // namespace
+
+void shift_clocks(Recording& recording, const OpGraph& graph, std::span<const ClockShift> shifts) {
+  GOODPUT_CHECK(shifts.size() == recording.ranks.size() * recording.steps.size(),
+                "want a shift a worker and step");
+  recording.float32_times = false;
+  recording.step_origin_s.clear();
+  recording.step_base_s.clear();
+  for (StepBlock& block : recording.blocks) {
+    shift_block(recording, block, shifts);
+    compute_transfers(block, graph, false);
+    compute_step_times(block, recording);
+  }
+}
 
 Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
                   std::span<const std::uint32_t> selected) {

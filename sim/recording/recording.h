@@ -70,6 +70,16 @@ struct Recording {
 [[nodiscard]] Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
                                 std::span<const std::uint32_t> selected);
 
+// What a worker's clock shows too much in one step.
+struct ClockShift {
+  double offset_s = 0;  // in the middle of what the worker recorded of the step
+  double drift = 0;     // and from there on, seconds a second
+};
+
+// Takes the shifts, by worker and step (worker * steps.size() + step), off all starts and ends and derives
+// what follows from them anew. The times are no float32 values any more.
+void shift_clocks(Recording& recording, const OpGraph& graph, std::span<const ClockShift> shifts);
+
 // Launch delay of every op of a block, in the layout of its rows: start - latest end of the predecessors, or
 // - the step's first start. At or below -10 ms they become 0.
 [[nodiscard]] std::vector<double> compute_launch_delays(const Recording& recording, const StepBlock& block,

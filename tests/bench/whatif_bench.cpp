@@ -9,6 +9,7 @@
 #include <string>
 
 #include "models/megatron/megatron_rules.h"
+#include "sim/clocks/clocks.h"
 #include "sim/whatif/whatif.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/trace_generator.h"
@@ -73,6 +74,12 @@ void analyse(benchmark::State& state) {
   }
 }
 BENCHMARK(analyse)->Unit(benchmark::kMillisecond);
+
+void clocks(benchmark::State& state) {
+  const AnalysedTrace trace = analysed(read());
+  for (auto _ : state) benchmark::DoNotOptimize(estimate_clocks(trace.recording, trace.graph).largest_s);
+}
+BENCHMARK(clocks)->Unit(benchmark::kMillisecond);
 
 void whole(benchmark::State& state) {
   for (auto _ : state) {

@@ -9,6 +9,7 @@
 #include "sim/base/number_ranges.h"
 #include "sim/cleaning/step_selection.h"
 #include "sim/cleaning/trace_cleaning.h"
+#include "tools/trace/worker_places.h"
 
 namespace goodput {
 namespace {
@@ -56,8 +57,16 @@ Result<LoadedRecording> load_recording(const LoadOptions& options, const Command
                          clean.recorded_steps.size(),
                          std::move(reading.formats),
                          std::move(reading.notes),
-                         std::move(clean.findings)};
+                         std::move(clean.findings),
+                         {}};
   loaded.recording = arrange(std::move(clean.trace), std::move(clean.index), loaded.graph, clean.selected);
+  loaded.recording.places = worker_places(files.metadata, reading.hosts, loaded.recording.ranks);
+  std::vector<std::string> notes;
+  loaded.clocks = align_clocks(loaded.recording, loaded.graph, options.clocks, notes);
+  for (std::string& note : notes) {
+    context.note(note);
+    loaded.notes.push_back(std::move(note));
+  }
   return loaded;
 }
 

@@ -9,6 +9,7 @@
 #include "sim/ops/cleaning_finding.h"
 #include "sim/ops/op_graph.h"
 #include "sim/recording/recording.h"
+#include "tools/trace/align_clocks.h"
 #include "tools/trace/read_trace.h"
 #include "traces/op/job_metadata.h"
 
@@ -17,6 +18,7 @@ namespace goodput {
 struct LoadOptions {
   TraceFiles files;
   std::string steps;  // list such as 12,20-23; empty: all
+  ClockAlignment clocks = ClockAlignment::kAuto;
 };
 
 struct LoadedRecording {
@@ -28,6 +30,7 @@ struct LoadedRecording {
   std::vector<std::string> formats;       // one a file
   std::vector<std::string> notes;         // for the user: derived ids, contradictions
   std::vector<CleaningFinding> cleaning;  // one a rule that found something
+  RecordedClocks clocks;
 };
 
 // Reads, cleans (sim/cleaning/trace_cleaning.h) and arranges. Prints the notes.

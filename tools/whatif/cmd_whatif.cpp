@@ -15,6 +15,7 @@
 #include "tools/chart/heatmap.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
 #include "tools/trace/load_recording.h"
 #include "tools/whatif/whatif_compat.h"
@@ -66,6 +67,12 @@ class WhatIfCommand final : public Command {
         .one_of(names_of(op_trace_formats()));
     options.add("--steps", load_.steps, "LIST", "Analyse these steps only, for example 12,20-23");
     add_cleaning_options(options, load_.files);
+    options
+        .add("--align-clocks", align_clocks_, "auto|on|off",
+             "Take offsets between the workers' clocks off their times; auto: when one is beyond 5 ms "
+             "(default "
+             "auto; --compat-json: off)")
+        .one_of(kClockAlignments);
     options.add("--decompose-threshold", threshold_, "X",
                 fmt::format("Attribute late launches from this launch slowdown on; --compat-json leaves out "
                             "every attribution below it (default {})",
@@ -99,6 +106,7 @@ class WhatIfCommand final : public Command {
 
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY_STATUS(check_options(context));
+    GOODPUT_TRY_STATUS(choose_alignment());
     GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_, context));
     const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs)};
     const WhatIfEngine engine(loaded.graph, loaded.recording, options);
@@ -117,6 +125,21 @@ class WhatIfCommand final : public Command {
   }
 
  private:
+  // What the reference artifact would answer has the clocks as they are.
+  [[nodiscard]] Status choose_alignment() {
+    GOODPUT_TRY(load_.clocks,
+                choose<ClockAlignment>("align-clocks", "choice", align_clocks_, kClockAlignments));
+    if (paths_.compat_json.empty()) return Ok{};
+    if (load_.clocks == ClockAlignment::kOn) {
+      return Error{
+          "--align-clocks on goes with no --compat-json, whose answers are those of the times as recorded; "
+          "run "
+          "them apart"};
+    }
+    load_.clocks = ClockAlignment::kOff;
+    return Ok{};
+  }
+
   [[nodiscard]] Status check_options(const CommandContext& context) const {
     if (!(threshold_ >= 0 && std::isfinite(threshold_))) {
       return Error{"--decompose-threshold wants a number from 0 on, for example 1.03"};
@@ -157,6 +180,7 @@ class WhatIfCommand final : public Command {
 
   LoadOptions load_;
   OutputPaths paths_;
+  std::string align_clocks_ = "auto";
   std::vector<std::string> fix_;
   std::vector<std::string> keep_;
   double threshold_ = WhatIfOptions{}.decompose_threshold;

@@ -7,6 +7,7 @@
 #include "tools/cli/json_result.h"
 #include "tools/trace/cleaning_report.h"
 #include "tools/trace/job_json.h"
+#include "tools/whatif/clock_report.h"
 #include "tools/whatif/whatif_report.h"
 
 namespace goodput {
@@ -162,6 +163,7 @@ void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json) {
   json["job"] = job_json(report.loaded.job);
   json["trace"] = trace_json(report.loaded);
   json["cleaning"] = cleaning_json(report.loaded.cleaning);
+  add_clock_json(report.loaded, json);
   json["slowdown"] = result.slowdown;
   json["waste"] = result.waste();
   json["recorded_step_s"] = mean(result.base_s);

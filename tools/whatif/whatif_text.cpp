@@ -8,6 +8,7 @@
 #include "sim/base/statistics.h"
 #include "tools/chart/heatmap.h"
 #include "tools/trace/cleaning_report.h"
+#include "tools/whatif/clock_report.h"
 #include "tools/whatif/whatif_report.h"
 
 namespace goodput {
@@ -72,6 +73,7 @@ void write_headline(Page& page, const WhatIfReport& report) {
   const std::size_t worst = by_slowdown.front();
   page.line("  per step    S from {:.3f} (step {}) to {:.3f} (step {})", result.step_slowdown[best],
             result.steps[best], result.step_slowdown[worst], result.steps[worst]);
+  page.append(clock_text(report.loaded));
   if (result.discrepancy >= kTrustedDiscrepancy) {
     page.line(
         "  warning: the replay differs from the recording by {:.1f} % (5 % or more): dependencies or launch",

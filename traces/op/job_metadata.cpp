@@ -50,8 +50,58 @@ bool is_nested_too_deeply(std::string_view text) {
   return false;
 }
 
+// Names go into text, JSON and pictures: control characters, and all that is no ASCII in a name that is no
+// UTF-8, become '?'.
+std::string printable(std::string name) {
+  const bool is_utf8 = simdjson::validate_utf8(name);
+  for (char& c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !is_utf8)) c = '?';
+  }
+  return name;
+}
+
+// `{0: node-a, 8: node-b}` under `key`. take(name of the entry, its value) says what is wrong with the first.
+template <typename Take>
+Status read_names(const YAML::Node& root, const char* key, const std::string& path, const Take& take) {
+  const YAML::Node node = root[key];
+  if (!node || node.IsNull()) return Ok{};
+  const Where at{.file = path, .pointer = fmt::format("/{}", key)};
+  if (!node.IsMap()) return Error{"is no mapping to names; want {0: node-a, 8: node-b} and the like", at};
+  for (const auto& entry : node) {
+    const bool is_named = entry.first.IsScalar() && entry.second.IsScalar() && !entry.second.Scalar().empty();
+    if (is_named && take(entry.first, printable(entry.second.Scalar()))) continue;
+    return Error{
+        fmt::format("has {}: {}; want {}",
+                    entry.first.IsScalar() ? printable(entry.first.Scalar()) : "a list",
+                    entry.second.IsScalar() ? in_quotes(entry.second.Scalar()) : "no name",
+                    key == std::string_view("hosts") ? "a rank and the name of its host, as in 0: node-a"
+                                                     : "a host and a name, as in node-a: leaf-1"),
+        at};
+  }
+  return Ok{};
+}
+
+Status read_places(const YAML::Node& root, const std::string& path, JobMetadataFields& fields) {
+  GOODPUT_TRY_STATUS(read_names(root, "hosts", path, [&](const YAML::Node& key, std::string name) {
+    std::int64_t rank = 0;
+    if (!YAML::convert<std::int64_t>::decode(key, rank) || rank < 0 || rank > kLargestSize) return false;
+    fields.hosts[rank] = std::move(name);
+    return true;
+  }));
+  const auto read_of_hosts = [&](const char* key, std::map<std::string, std::string>& names) {
+    return read_names(root, key, path, [&names](const YAML::Node& host, std::string name) {
+      names[printable(host.Scalar())] = std::move(name);
+      return true;
+    });
+  };
+  GOODPUT_TRY_STATUS(read_of_hosts("switches", fields.switches));
+  GOODPUT_TRY_STATUS(read_of_hosts("racks", fields.racks));
+  return Ok{};
+}
+
 bool has_known_key(const YAML::Node& root) {
-  return root["trial_name"] ||
+  return root["trial_name"] || root["hosts"] || root["switches"] || root["racks"] ||
          std::any_of(std::begin(kSizeFields), std::end(kSizeFields),
                      [&](const SizeField& size) { return static_cast<bool>(root[size.key]); });
 }
@@ -79,18 +129,8 @@ Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& p
     }
     fields.*size.field = value;
   }
+  GOODPUT_TRY_STATUS(read_places(root, path, fields));
   return fields;
-}
-
-// Names go into text, JSON and pictures: control characters, and all that is no ASCII in a name that is no
-// UTF-8, become '?'.
-std::string printable(std::string name) {
-  const bool is_utf8 = simdjson::validate_utf8(name);
-  for (char& c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !is_utf8)) c = '?';
-  }
-  return name;
 }
 
 // GPUs of the job; the largest number there is where the sizes are absurd.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,10 @@ struct JobMetadataFields {
   std::optional<std::int64_t> tp_size;     // tensor-parallel workers a stage
   std::optional<std::int64_t> vpp_size;    // model chunks a stage
   std::optional<std::int64_t> world_size;  // GPUs
+
+  std::map<std::int64_t, std::string> hosts;    // by global rank
+  std::map<std::string, std::string> switches;  // by host
+  std::map<std::string, std::string> racks;     // by host
 };
 
 struct JobMetadata {
@@ -35,7 +40,7 @@ struct JobMetadata {
 };
 
 // Other keys are ignored: metadata files carry more than we use. Fails on what is no mapping and on sizes
-// that are no positive integers.
+// that are no positive integers, and on hosts, switches and racks that do not map ranks and hosts to names.
 Result<JobMetadataFields> read_job_metadata(const std::string& path);
 
 // What the file says, completed from the rows: sizes as recorded, tp_size = smallest gap between recorded

@@ -76,6 +76,31 @@ TEST_CASE("job metadata: replicas and stages that were not recorded are refused,
         "it");
 }
 
+TEST_CASE("job metadata: ranks have hosts, hosts have switches and racks") {
+  for (const char* text : {"hosts: {0: a, 8: b}\nswitches:\n  a: leaf-1\n  b: leaf-1\nracks: {b: r7}\n",
+                           R"({"hosts": {"0": "a", "8": "b"}, "switches": {"a": "leaf-1", "b": "leaf-1"},
+                               "racks": {"b": "r7"}})"}) {
+    const TemporaryFile file("meta", text);
+    const auto fields = read_job_metadata(file.path());
+    REQUIRE(fields);
+    CHECK(fields->hosts == std::map<std::int64_t, std::string>{{0, "a"}, {8, "b"}});
+    CHECK(fields->switches == std::map<std::string, std::string>{{"a", "leaf-1"}, {"b", "leaf-1"}});
+    CHECK(fields->racks == std::map<std::string, std::string>{{"b", "r7"}});
+  }
+}
+
+TEST_CASE("job metadata: hosts that are no names of ranks are refused") {
+  const std::string want = "; want a rank and the name of its host, as in 0: node-a";
+  CHECK(metadata_error("hosts: [a, b]") ==
+        " /hosts: is no mapping to names; want {0: node-a, 8: node-b} and the like");
+  CHECK(metadata_error("hosts: {node-a: 0}") == " /hosts: has node-a: \"0\"" + want);
+  CHECK(metadata_error("hosts: {-1: a}") == " /hosts: has -1: \"a\"" + want);
+  CHECK(metadata_error("hosts: {0: [a, b]}") == " /hosts: has 0: no name" + want);
+  CHECK(metadata_error("hosts: {0: ''}") == " /hosts: has 0: \"\"" + want);
+  CHECK(metadata_error("racks: {a: {}}") ==
+        " /racks: has a: no name; want a host and a name, as in node-a: leaf-1");
+}
+
 TEST_CASE("job metadata: mistakes are named with the place") {
   CHECK(metadata_error("dp_size: 0") == " /dp_size: is \"0\", want an integer from 1 to 2147483647");
   CHECK(metadata_error("dp_size: [4]") == " /dp_size: is no number, want an integer from 1 to 2147483647");

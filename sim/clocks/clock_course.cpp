@@ -1,0 +1,127 @@
+#include "sim/clocks/clock_course.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/statistics.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kLeastJumpS = 5e-4;
+constexpr double kSureJump = 6;   // of its noise
+constexpr double kSureSlope = 4;  // of its noise
+
+bool differ(const ClockDifference& x, const ClockDifference& y) {
+  const double apart = std::abs(x.seconds - y.seconds);
+  return apart > std::max(kLeastJumpS, kSureJump * std::hypot(x.noise_s, y.noise_s));
+}
+
+// Steps first .. first + level.size() - 1.
+struct Piece {
+  std::size_t first = 0;
+  std::size_t end = 0;
+  ClockDifference middle;
+};
+
+Piece piece_of(const std::vector<ClockDifference>& level, std::size_t first, std::size_t end) {
+  std::vector<ClockDifference> own(level.begin() + static_cast<std::ptrdiff_t>(first),
+                                   level.begin() + static_cast<std::ptrdiff_t>(end));
+  return {first, end, take_middle(own)};
+}
+
+// Cut wherever two neighbours differ; joined again where the pieces as a whole do not.
+std::vector<Piece> cut(const std::vector<ClockDifference>& level) {
+  std::vector<Piece> pieces;
+  std::size_t first = 0;
+  for (std::size_t step = 1; step <= level.size(); ++step) {
+    if (step < level.size() && !differ(level[step - 1], level[step])) continue;
+    pieces.push_back(piece_of(level, first, step));
+    first = step;
+  }
+  for (bool joined = true; joined;) {
+    joined = false;
+    std::vector<Piece> kept = {pieces.front()};
+    for (std::size_t i = 1; i < pieces.size(); ++i) {
+      if (differ(kept.back().middle, pieces[i].middle)) {
+        kept.push_back(pieces[i]);
+      } else {
+        kept.back() = piece_of(level, kept.back().first, pieces[i].end);
+        joined = true;
+      }
+    }
+    pieces = std::move(kept);
+  }
+  return pieces;
+}
+
+std::vector<ClockDifference> without_slope(std::span<const ClockDifference> series, std::span<const double> x,
+                                           double slope) {
+  std::vector<ClockDifference> level(series.begin(), series.end());
+  for (std::size_t step = 0; step < level.size(); ++step) level[step].seconds -= slope * x[step];
+  return level;
+}
+
+// Least squares with a level of its own for every piece.
+double common_slope(std::span<const ClockDifference> series, std::span<const double> x,
+                    const std::vector<Piece>& pieces) {
+  double product = 0;
+  double square = 0;
+  for (const Piece& piece : pieces) {
+    double weight = 0;
+    double mean_x = 0;
+    double mean = 0;
+    for (std::size_t step = piece.first; step < piece.end; ++step) {
+      const double own = 1 / (series[step].noise_s * series[step].noise_s);
+      weight += own;
+      mean_x += own * x[step];
+      mean += own * series[step].seconds;
+    }
+    mean_x /= weight;
+    mean /= weight;
+    for (std::size_t step = piece.first; step < piece.end; ++step) {
+      const double own = 1 / (series[step].noise_s * series[step].noise_s);
+      product += own * (x[step] - mean_x) * (series[step].seconds - mean);
+      square += own * (x[step] - mean_x) * (x[step] - mean_x);
+    }
+  }
+  if (!(square > 0)) return 0;
+  const double slope = product / square;
+  return std::abs(slope) * std::sqrt(square) > kSureSlope ? slope : 0.0;
+}
+
+}  // namespace
+
+const ClockPiece& ClockCourse::piece_of(std::size_t step) const {
+  const auto after =
+      std::upper_bound(pieces.begin(), pieces.end(), step,
+                       [](std::size_t at, const ClockPiece& piece) { return at < piece.first_step; });
+  return *(after - 1);
+}
+
+double steady_slope(std::span<const double> values, std::span<const double> x, const SlopeLimits& limits) {
+  if (values.size() < limits.least_steps) return 0;
+  const std::size_t apart = std::max<std::size_t>(1, values.size() / 8);
+  std::vector<double> slopes;
+  for (std::size_t i = apart; i < values.size(); ++i) {
+    if (x[i] > x[i - apart]) slopes.push_back((values[i] - values[i - apart]) / (x[i] - x[i - apart]));
+  }
+  const double slope = slopes.empty() ? 0.0 : take_median(slopes);
+  return std::abs(slope) <= limits.steepest ? slope : 0.0;
+}
+
+ClockCourse fit_course(std::span<const ClockDifference> series, std::span<const double> x, double slope,
+                       const SlopeLimits& limits) {
+  ClockCourse course;
+  std::vector<Piece> pieces = cut(without_slope(series, x, slope));
+  if (series.size() >= limits.least_steps) course.slope = common_slope(series, x, pieces);
+  if (std::abs(course.slope) > limits.steepest) course.slope = 0;
+  const std::vector<ClockDifference> level = without_slope(series, x, course.slope);
+  for (const Piece& piece : pieces) {
+    const ClockDifference middle = piece_of(level, piece.first, piece.end).middle;
+    course.pieces.push_back({piece.first, middle.seconds, middle.noise_s});
+  }
+  return course;
+}
+
+}  // namespace goodput

@@ -1,0 +1,302 @@
+#include "sim/clocks/clock_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/base/statistics.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kLeastNoiseS = 2e-4;      // single ends of real messages differ by some 0.1 to 0.3 ms
+constexpr double kNoiseOfTransfer = 0.05;  // what both ends of a transfer differ by, of its length
+// Of one kind of op, pair and step: more say nothing new, least of all where there are many steps.
+constexpr std::size_t kLeastSamples = 8;
+constexpr std::size_t kMostSamples = 32;
+constexpr std::size_t kSamplesOfAllSteps = 128;
+
+// The mean of two independent differences, by their precision. Of a pair's two directions it cancels what
+// sends end before their receives.
+ClockDifference combined(const ClockDifference& x, const ClockDifference& y) {
+  if (x.noise_s == 0) return y;
+  const double weight_x = 1 / (x.noise_s * x.noise_s);
+  const double weight_y = 1 / (y.noise_s * y.noise_s);
+  return {(weight_x * x.seconds + weight_y * y.seconds) / (weight_x + weight_y),
+          1 / std::sqrt(weight_x + weight_y)};
+}
+
+// At most `most`, evenly over all.
+template <typename T>
+void thin_out(std::vector<T>& items, std::size_t most) {
+  if (items.size() <= most) return;
+  for (std::size_t i = 0; i < most; ++i) items[i] = items[i * items.size() / most];
+  items.resize(most);
+}
+
+// How much noisier a kind of op is than expected: |sample - middle| / noise of its samples.
+class NoiseScale {
+ public:
+  void add(std::span<const ClockDifference> samples, const ClockDifference& middle) {
+    if (samples.size() < 2) return;
+    const auto n = static_cast<double>(samples.size());
+    const double correction = std::sqrt(n / (n - 1));
+    const std::size_t first = deviations_.size() < kPlenty ? 0 : sets_++ % samples.size();
+    const std::size_t end = deviations_.size() < kPlenty ? samples.size() : first + 1;
+    for (std::size_t i = first; i < end; ++i)
+      deviations_.push_back(correction * std::abs(samples[i].seconds - middle.seconds) / samples[i].noise_s);
+  }
+
+  // Of few samples not below 1.
+  [[nodiscard]] double take() {
+    if (deviations_.size() >= kEnough) return std::max(kLeastScale, 1.4826 * take_median(deviations_));
+    double square = 0;
+    for (const double deviation : deviations_) square += deviation * deviation;
+    return deviations_.empty() ? 1.0
+                               : std::max(1.0, std::sqrt(square / static_cast<double>(deviations_.size())));
+  }
+
+ private:
+  static constexpr std::size_t kEnough = 20;
+  static constexpr std::size_t kPlenty = 1000;  // from here on one a set
+  static constexpr double kLeastScale = 0.1;
+  std::vector<double> deviations_;
+  std::size_t sets_ = 0;
+};
+
+// Two stages of a replica, by messages of one kind: ops of the lower stage and of the upper.
+struct Link {
+  std::size_t lower = 0;
+  std::size_t upper = 0;
+  std::vector<std::pair<OpId, OpId>> ops;
+};
+
+struct Matches {
+  std::vector<Link> links;
+  std::vector<std::vector<OpId>> rounds;  // by stage: collectives over the replicas
+};
+
+bool is_message(OpType type) {
+  return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
+         type == OpType::kBackwardRecv;
+}
+
+Matches find_matches(const Recording& recording, const OpGraph& graph) {
+  Matches matches;
+  matches.rounds.resize(static_cast<std::size_t>(recording.pp_size));
+  std::map<std::tuple<std::size_t, std::size_t, OpType>, Link> links;
+  for (const OpGraph::Unit& unit : graph.units()) {
+    const TraceOp& first = recording.ops[unit.first];
+    const auto stage = static_cast<std::size_t>(first.stage);
+    if (unit.sync == Sync::kReplicas && recording.dp_size > 1 &&
+        (first.type == OpType::kParamsAllGather || first.type == OpType::kGradsReduceScatter)) {
+      matches.rounds[stage].push_back(unit.first);
+    }
+    if (unit.sync != Sync::kLane || unit.count != 2 || !is_message(first.type)) continue;
+    const auto other = static_cast<std::size_t>(recording.ops[unit.first + 1].stage);
+    if (other == stage) continue;
+    OpId lower = unit.first;
+    OpId upper = unit.first + 1;
+    if (other < stage) std::swap(lower, upper);
+    Link& link = links[{std::min(stage, other), std::max(stage, other), recording.ops[lower].type}];
+    link.lower = std::min(stage, other);
+    link.upper = std::max(stage, other);
+    link.ops.emplace_back(lower, upper);
+  }
+  const std::size_t most =
+      std::clamp(kSamplesOfAllSteps / recording.steps.size(), kLeastSamples, kMostSamples);
+  for (auto& [key, link] : links) {
+    thin_out(link.ops, most);
+    matches.links.push_back(std::move(link));
+  }
+  for (std::vector<OpId>& rounds : matches.rounds) thin_out(rounds, most);
+  return matches;
+}
+
+void name_clocks(const Recording& recording, ClockNetwork& network) {
+  const auto hosts = std::find_if(recording.places.begin(), recording.places.end(),
+                                  [](const Recording::PlaceKind& kind) { return kind.name == "host"; });
+  std::unordered_map<std::string, std::uint32_t> clock_of_host;
+  for (std::size_t worker = 0; worker < recording.ranks.size(); ++worker) {
+    const std::string host = hosts == recording.places.end() ? "" : hosts->of_worker[worker];
+    auto clock = static_cast<std::uint32_t>(network.names.size());
+    if (!host.empty()) clock = clock_of_host.try_emplace(host, clock).first->second;
+    if (clock == network.names.size())
+      network.names.push_back(host.empty() ? fmt::format("rank {}", recording.ranks[worker]) : host);
+    network.clock_of_worker.push_back(clock);
+  }
+}
+
+// The differences of one recording, pair by pair.
+class Measurement {
+ public:
+  Measurement(const Recording& recording, const OpGraph& graph)
+      : recording_(recording),
+        matches_(find_matches(recording, graph)),
+        replicas_(static_cast<std::size_t>(recording.dp_size)) {
+    name_clocks(recording, network_);
+    network_.nodes = network_.names.size() + matches_.rounds.size();
+    list_pairs();
+    network_.differences.resize(network_.pairs.size() * recording.steps.size());
+    for (const StepBlock& block : recording.blocks) {
+      for (std::size_t i = 0; i < matches_.links.size(); ++i)
+        measure_link(block, matches_.links[i], first_of_link_[i]);
+      std::size_t first = first_of_rounds_;
+      for (const std::vector<OpId>& rounds : matches_.rounds) {
+        if (rounds.empty()) continue;
+        for (std::size_t step = 0; step < block.shape.steps; ++step)
+          measure_rounds(block, step, rounds, first);
+        first += replicas_;
+      }
+    }
+    scale_noise_of_pairs();
+  }
+
+  [[nodiscard]] ClockNetwork take() { return std::move(network_); }
+
+ private:
+  [[nodiscard]] std::uint32_t worker(std::size_t replica, std::size_t stage) const {
+    return static_cast<std::uint32_t>(replica * static_cast<std::size_t>(recording_.pp_size) + stage);
+  }
+  [[nodiscard]] std::uint32_t clock(std::uint32_t worker) const { return network_.clock_of_worker[worker]; }
+
+  // Links of the same two stages share their pairs.
+  void list_pairs() {
+    for (std::size_t i = 0; i < matches_.links.size(); ++i) {
+      const Link& link = matches_.links[i];
+      const bool is_new =
+          i == 0 || matches_.links[i - 1].lower != link.lower || matches_.links[i - 1].upper != link.upper;
+      first_of_link_.push_back(is_new ? network_.pairs.size() : first_of_link_.back());
+      for (std::size_t replica = 0; is_new && replica < replicas_; ++replica) {
+        const std::uint32_t lower = worker(replica, link.lower);
+        const std::uint32_t upper = worker(replica, link.upper);
+        network_.pairs.push_back({clock(lower), clock(upper), lower, upper});
+      }
+    }
+    first_of_rounds_ = network_.pairs.size();
+    for (std::size_t stage = 0; stage < matches_.rounds.size(); ++stage) {
+      for (std::size_t replica = 0; !matches_.rounds[stage].empty() && replica < replicas_; ++replica) {
+        const std::uint32_t member = worker(replica, stage);
+        network_.pairs.push_back({clock(member), static_cast<std::uint32_t>(network_.names.size() + stage),
+                                  member, kMeetingPoint});
+      }
+    }
+  }
+
+  void add(std::size_t step, std::size_t pair, const ClockDifference& difference) {
+    ClockDifference& at = network_.differences[step * network_.pairs.size() + pair];
+    at = combined(at, difference);
+  }
+
+  void measure_link(const StepBlock& block, const Link& link, std::size_t first_pair) {
+    const std::size_t n = block.shape.stride();
+    samples_.resize(link.ops.size());
+    for (std::size_t replica = 0; replica < replicas_; ++replica) {
+      for (std::size_t step = 0; step < block.shape.steps; ++step) {
+        const std::size_t lane = block.shape.lane(step, replica);
+        for (std::size_t i = 0; i < link.ops.size(); ++i) {
+          const std::size_t lower = link.ops[i].first * n + lane;
+          const std::size_t upper = link.ops[i].second * n + lane;
+          const double transfer =
+              std::min(block.end_s[lower] - block.start_s[lower], block.end_s[upper] - block.start_s[upper]);
+          samples_[i] = {block.end_s[lower] - block.end_s[upper], noise_of(transfer)};
+        }
+        const ClockDifference middle = take_middle(samples_);
+        noise_of_messages_.add(samples_, middle);
+        add(block.first_step + step, first_pair + replica, middle);
+      }
+    }
+  }
+
+  // Every worker against the middle of all.
+  void measure_rounds(const StepBlock& block, std::size_t step, const std::vector<OpId>& rounds,
+                      std::size_t first_pair) {
+    const std::size_t n = block.shape.stride();
+    samples_.resize(rounds.size() * replicas_);
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+      ends_.clear();
+      double transfer = block.end_s[rounds[i] * n + step] - block.start_s[rounds[i] * n + step];
+      for (std::size_t replica = 0; replica < replicas_; ++replica) {
+        const std::size_t at = rounds[i] * n + block.shape.lane(step, replica);
+        transfer = std::min(transfer, block.end_s[at] - block.start_s[at]);
+        ends_.push_back(block.end_s[at]);
+      }
+      const auto middle = ends_.begin() + static_cast<std::ptrdiff_t>((ends_.size() - 1) / 2);
+      std::nth_element(ends_.begin(), middle, ends_.end());
+      for (std::size_t replica = 0; replica < replicas_; ++replica) {
+        const double end = block.end_s[rounds[i] * n + block.shape.lane(step, replica)];
+        samples_[replica * rounds.size() + i] = {end - *middle, noise_of(transfer)};
+      }
+    }
+    for (std::size_t replica = 0; replica < replicas_; ++replica) {
+      const auto own = std::span(samples_).subspan(replica * rounds.size(), rounds.size());
+      const ClockDifference its = take_middle(own);
+      noise_of_rounds_.add(own, its);
+      add(block.first_step + step, first_pair + replica, its);
+    }
+  }
+
+  void scale_noise_of_pairs() {
+    const double messages = noise_of_messages_.take();
+    const double rounds = noise_of_rounds_.take();
+    for (std::size_t i = 0; i < network_.differences.size(); ++i)
+      network_.differences[i].noise_s *= i % network_.pairs.size() < first_of_rounds_ ? messages : rounds;
+  }
+
+  // No op transfers for longer than the shortest member lasted: the last to start does not wait.
+  [[nodiscard]] static double noise_of(double transfer_s) {
+    return kLeastNoiseS + kNoiseOfTransfer * std::max(0.0, transfer_s);
+  }
+
+  const Recording& recording_;
+  Matches matches_;
+  std::size_t replicas_;
+  ClockNetwork network_;
+  std::vector<std::size_t> first_of_link_;
+  std::size_t first_of_rounds_ = 0;
+  std::vector<ClockDifference> samples_;
+  std::vector<double> ends_;
+  NoiseScale noise_of_messages_;
+  NoiseScale noise_of_rounds_;
+};
+
+}  // namespace
+
+ClockDifference take_middle(std::span<ClockDifference> samples) {
+  std::sort(samples.begin(), samples.end(),
+            [](const ClockDifference& x, const ClockDifference& y) { return x.seconds < y.seconds; });
+  double weight = 0;
+  double precision = 0;
+  for (const ClockDifference& sample : samples) {
+    weight += 1 / sample.noise_s;
+    precision += 1 / (sample.noise_s * sample.noise_s);
+  }
+  const double noise = 1 / std::sqrt(precision);
+  double before = 0;  // weight up to the middle of the last sample
+  double below = samples.front().seconds;
+  double reached = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const double own = 1 / samples[i].noise_s;
+    const double centre = reached + own / 2;
+    if (centre >= weight / 2) {
+      if (i == 0) return {samples[0].seconds, noise};
+      const double part = (weight / 2 - before) / (centre - before);
+      return {below + part * (samples[i].seconds - below), noise};
+    }
+    before = centre;
+    below = samples[i].seconds;
+    reached += own;
+  }
+  return {samples.back().seconds, noise};
+}
+
+ClockNetwork measure_clocks(const Recording& recording, const OpGraph& graph) {
+  return Measurement(recording, graph).take();
+}
+
+}  // namespace goodput

@@ -1,0 +1,83 @@
+// When recordings are aligned, and what is said about it.
+#include "tools/trace/align_clocks.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/analysed_trace.h"
+#include "tests/support/clock_skew.h"
+#include "tests/support/trace_generator.h"
+
+namespace goodput {
+namespace {
+
+using testing::AnalysedTrace;
+
+// One replica of two stages, whose second clock is 50 ms late; without noise, so that figures are exact.
+AnalysedTrace two_clocks(double off_s) {
+  testing::TraceSpec spec;
+  spec.dp = 1;
+  spec.data_parallel_ops = false;
+  spec.jitter = 0;
+  return testing::analysed(testing::skewed(
+      generate_trace(spec), [off_s](int, int stage, std::int64_t) { return stage == 1 ? off_s : 0.0; }));
+}
+
+struct Outcome {
+  bool are_aligned = false;
+  std::vector<std::string> notes;
+};
+
+Outcome outcome(AnalysedTrace trace, ClockAlignment alignment) {
+  Outcome result;
+  result.are_aligned = align_clocks(trace.recording, trace.graph, alignment, result.notes).are_aligned;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("align clocks: beyond 5 ms they are aligned unless kept, below unless asked for") {
+  const std::string aligned = "clocks are up to 50.0 ms off and were aligned; --align-clocks off keeps them";
+  CHECK(outcome(two_clocks(0.05), ClockAlignment::kAuto).notes == std::vector<std::string>{aligned});
+  CHECK(outcome(two_clocks(0.05), ClockAlignment::kOn).are_aligned);
+  CHECK(outcome(two_clocks(2), ClockAlignment::kOff).notes ==
+        std::vector<std::string>{
+            "clocks are up to 2.000 s off and were kept: transfers and launch delays between "
+            "workers are wrong by that"});
+  CHECK_FALSE(outcome(two_clocks(2), ClockAlignment::kOff).are_aligned);
+  CHECK(outcome(two_clocks(0.004), ClockAlignment::kAuto).notes.empty());
+  CHECK_FALSE(outcome(two_clocks(0.004), ClockAlignment::kAuto).are_aligned);
+  CHECK(outcome(two_clocks(0.004), ClockAlignment::kOn).are_aligned);
+}
+
+TEST_CASE(
+    "align clocks: what is kept is the recording bit for bit, what is aligned has the times of right "
+    "clocks") {
+  const AnalysedTrace right = two_clocks(0);
+  AnalysedTrace kept = two_clocks(0);
+  std::vector<std::string> notes;
+  (void)align_clocks(kept.recording, kept.graph, ClockAlignment::kAuto, notes);
+  CHECK(kept.recording.float32_times);
+  AnalysedTrace aligned = two_clocks(-0.5);
+  (void)align_clocks(aligned.recording, aligned.graph, ClockAlignment::kAuto, notes);
+  for (std::size_t i = 0; i < right.recording.blocks.size(); ++i) {
+    const StepBlock& truth = right.recording.blocks[i];
+    CHECK(kept.recording.blocks[i].start_s == truth.start_s);
+    CHECK(kept.recording.blocks[i].value_s == truth.value_s);
+    double worst = 0;
+    for (std::size_t at = 0; at < truth.value_s.size(); ++at)
+      worst = std::max(worst, std::abs(aligned.recording.blocks[i].value_s[at] - truth.value_s[at]));
+    CHECK(worst < 1e-6);  // float32 of 0.5 s
+  }
+}
+
+TEST_CASE("align clocks: pairs that contradict each other are noted") {
+  AnalysedTrace trace = two_clocks(0.05);
+  trace.recording.places = {{"host", {"node-a", "node-a"}}};
+  const Outcome result = outcome(std::move(trace), ClockAlignment::kAuto);
+  CHECK(result.notes == std::vector<std::string>{"clocks contradict each other: dp 0 stage 0 (rank 0) and dp "
+                                                 "0 stage 1 (rank 1) end the same ops 50.0 ms "
+                                                 "apart whatever offsets they have; offsets are uncertain, "
+                                                 "check which hosts the metadata gives them"});
+}
+
+}  // namespace goodput

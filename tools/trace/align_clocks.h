@@ -1,0 +1,37 @@
+// One clock for a recording whose workers' clocks disagree, where that is asked for or needed.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/clocks/clocks.h"
+#include "sim/ops/op_graph.h"
+#include "sim/recording/recording.h"
+
+namespace goodput {
+
+enum class ClockAlignment {
+  kAuto,  // where some clock is more than 5 ms off, and five times the noise of its offset
+  kOn,
+  kOff,
+};
+inline constexpr std::array<std::string_view, 3> kClockAlignments = {"auto", "on", "off"};
+
+struct RecordedClocks {
+  ClockEstimate estimate;
+  bool are_aligned = false;  // the recording has the reference's time
+};
+
+// Adds to `notes` what was done to the times, and pairs that contradict each other.
+[[nodiscard]] RecordedClocks align_clocks(Recording& recording, const OpGraph& graph,
+                                          ClockAlignment alignment, std::vector<std::string>& notes);
+
+// `dp 0 stage 1 (rank 4) and dp 0 stage 2 (rank 8)`
+[[nodiscard]] std::string conflict_name(const Recording& recording, const ClockConflict& conflict);
+
+// `+50.2 ms`, `-2.000 s`
+[[nodiscard]] std::string clock_time(double seconds);
+
+}  // namespace goodput
