@@ -115,6 +115,7 @@ class WhatIfEngine {
     kMixedOutside,  // outside a set recorded, inside ideal
     kLaunch,        // all recorded, inside a set with launch delays
     kLoneReplica,   // the ops of a set's only box recorded, one replica at a time: times by dp * steps + step
+    kLateReplica,   // all recorded, one replica at a time with launch delays: the same
   };
   struct Task;
   class Worker;
