@@ -254,6 +254,22 @@ void WhatIfEngine::attribute_blocking(WhatIf& result) const {
           std::min(result.blocking.by_dp_rank.slowdown[dp], result.blocking.by_stage.slowdown[stage]));
     }
   }
+  if (options_.by_step) result.worker_step_slowdown = by_step_and_worker(stage_alone, result);
+}
+
+// `stage_alone`: by stage, finish times by dp * steps + step.
+std::vector<std::vector<double>> WhatIfEngine::by_step_and_worker(
+    const std::vector<std::vector<double>>& stage_alone, const WhatIf& result) const {
+  const std::size_t steps = recording_.steps.size();
+  std::vector<std::vector<double>> slowdown(steps);
+  for (std::size_t step = 0; step < steps; ++step) {
+    slowdown[step].reserve(recording_.ranks.size());
+    for (std::size_t dp = 0; dp < static_cast<std::size_t>(recording_.dp_size); ++dp) {
+      for (const auto& finish_s : stage_alone)
+        slowdown[step].push_back(finish_s[dp * steps + step] / result.ideal_finish_s);
+    }
+  }
+  return slowdown;
 }
 
 // All families in one go: the launch delays of a block are computed once for it. Few replicas are replayed
