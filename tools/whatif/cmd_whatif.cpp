@@ -41,13 +41,13 @@ struct OutputPaths {
 Status write_timelines(const OutputPaths& paths, const LoadedRecording& loaded, const WhatIfEngine& engine) {
   if (!paths.timeline.empty()) {
     GOODPUT_TRY_STATUS(write_file_atomically(paths.timeline, [&](const std::string& temporary) {
-      return write_recorded_timeline(loaded.recording, temporary, paths.timeline);
+      return write_recorded_timeline(loaded.recording, loaded.graph, temporary, paths.timeline);
     }));
   }
   if (!paths.ideal_timeline.empty()) {
     const WhatIfEngine::OpTimes times = engine.ideal_times();
     GOODPUT_TRY_STATUS(write_file_atomically(paths.ideal_timeline, [&](const std::string& temporary) {
-      return write_ideal_timeline(loaded.recording, times.start_s, times.end_s, temporary,
+      return write_ideal_timeline(loaded.recording, loaded.graph, times.start_s, times.end_s, temporary,
                                   paths.ideal_timeline);
     }));
   }

@@ -33,15 +33,15 @@ ChromeWriter::Label ChromeWriter::label(std::string_view name, std::string_view 
   return {text + R"("ph":"X","pid":)"};
 }
 
-void ChromeWriter::name_process(std::size_t process, std::string_view name) {
+void ChromeWriter::name_process(std::size_t process, std::string_view name, ProcessPlace place) {
   begin_event();
   fmt::format_to(std::back_inserter(text_),
                  R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":{}}}}})", process,
                  json_text(name));
   begin_event();
   fmt::format_to(std::back_inserter(text_),
-                 R"({{"name":"process_sort_index","ph":"M","pid":{0},"args":{{"sort_index":{0}}}}})",
-                 process);
+                 R"({{"name":"process_sort_index","ph":"M","pid":{},"args":{{"sort_index":{}}}}})", process,
+                 place == ProcessPlace::kFirst ? -1 : static_cast<std::int64_t>(process));
 }
 
 ChromeWriter::Thread ChromeWriter::name_thread(std::size_t process, std::size_t thread, std::string_view name,
@@ -81,6 +81,18 @@ void ChromeWriter::instant(const Thread& thread, std::string_view name, std::int
                  thread.text);
   append_time(at_ns);
   append_args(args, {});
+}
+
+void ChromeWriter::flow(const Thread& thread, FlowPhase phase, std::string_view name, std::int64_t id,
+                        std::int64_t at_ns) {
+  const char letter = phase == FlowPhase::kStart ? 's' : phase == FlowPhase::kStep ? 't' : 'f';
+  begin_event();
+  // bp e: binds to the slice around it, not to the next one.
+  fmt::format_to(std::back_inserter(text_),
+                 R"({{"name":{0},"cat":{0},"ph":"{1}","id":{2},"bp":"e","pid":{3},"ts":)", json_text(name),
+                 letter, id, thread.text);
+  append_time(at_ns);
+  text_ += '}';
 }
 
 Status ChromeWriter::flush_if_full() {
