@@ -52,7 +52,7 @@ Status write_step_timeline(const PlannedStep& step, const std::string& path, std
   }
   const auto chain =
       critical_chain(step.graph, times.size(), [&](OpId op, std::size_t lane) { return times[lane][op]; });
-  tracks.write_step(0, {0, std::llround(timing.spans().front())}, chain);
+  tracks.write_step(0, 0, chain);
   return writer.close();
 }
 

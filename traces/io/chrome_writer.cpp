@@ -33,15 +33,15 @@ ChromeWriter::Label ChromeWriter::label(std::string_view name, std::string_view 
   return {text + R"("ph":"X","pid":)"};
 }
 
-void ChromeWriter::name_process(std::size_t process, std::string_view name, ProcessPlace place) {
+void ChromeWriter::name_process(std::size_t process, std::string_view name) {
   begin_event();
   fmt::format_to(std::back_inserter(text_),
                  R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":{}}}}})", process,
                  json_text(name));
   begin_event();
   fmt::format_to(std::back_inserter(text_),
-                 R"({{"name":"process_sort_index","ph":"M","pid":{},"args":{{"sort_index":{}}}}})", process,
-                 place == ProcessPlace::kFirst ? -1 : static_cast<std::int64_t>(process));
+                 R"({{"name":"process_sort_index","ph":"M","pid":{0},"args":{{"sort_index":{0}}}}})",
+                 process);
 }
 
 ChromeWriter::Thread ChromeWriter::name_thread(std::size_t process, std::size_t thread, std::string_view name,
@@ -75,10 +75,10 @@ void ChromeWriter::slice(const Thread& thread, const Label& label, std::int64_t 
 }
 
 void ChromeWriter::instant(const Thread& thread, std::string_view name, std::int64_t at_ns,
-                           std::string_view args) {
+                           std::string_view args, Scope scope) {
   begin_event();
-  fmt::format_to(std::back_inserter(text_), R"({{"name":{},"ph":"i","s":"t","pid":{},"ts":)", json_text(name),
-                 thread.text);
+  fmt::format_to(std::back_inserter(text_), R"({{"name":{},"ph":"i","s":"{}","pid":{},"ts":)",
+                 json_text(name), scope == Scope::kAll ? 'g' : 't', thread.text);
   append_time(at_ns);
   append_args(args, {});
 }

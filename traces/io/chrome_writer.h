@@ -38,9 +38,8 @@ class ChromeWriter {
   // `category`: what a viewer may filter by; none when empty.
   [[nodiscard]] static Label label(std::string_view name, std::string_view category = {});
 
-  // Processes are shown in the order of their ids, and one that is first above all others.
-  enum class ProcessPlace { kById, kFirst };
-  void name_process(std::size_t process, std::string_view name, ProcessPlace place = ProcessPlace::kById);
+  // Processes are shown in the order of their ids.
+  void name_process(std::size_t process, std::string_view name);
   // Threads of a process are shown by ascending `sort_index`.
   Thread name_thread(std::size_t process, std::size_t thread, std::string_view name, std::size_t sort_index);
 
@@ -48,7 +47,9 @@ class ChromeWriter {
   // the members of a JSON object, what a viewer shows of the slice.
   void slice(const Thread& thread, const Label& label, std::int64_t start_ns, std::int64_t end_ns,
              std::string_view args, std::string_view more_args = {});
-  void instant(const Thread& thread, std::string_view name, std::int64_t at_ns, std::string_view args);
+  enum class Scope { kThread, kAll };  // where an instant is drawn: on its thread, or across the timeline
+  void instant(const Thread& thread, std::string_view name, std::int64_t at_ns, std::string_view args,
+               Scope scope = Scope::kThread);
 
   // A point of a flow, inside a slice of the thread. REQUIRES: a flow, which is what has the same name and
   // id, begins with kStart and ends with kEnd; its times rise.

@@ -105,14 +105,12 @@ void OpTracks::write_stream(std::size_t dp_rank, std::size_t stream, std::string
   }
 }
 
-void OpTracks::write_step(std::int64_t step, OpTimes times, std::span<const FlowPoint> path) {
-  if (!step_thread_) {
-    // The thread is not called like its process, and neither like those of the first dp rank.
-    writer_.name_process(dp_size_, "steps", ChromeWriter::ProcessPlace::kFirst);
-    step_thread_ = writer_.name_thread(dp_size_, dp_size_ + 1, "steps", 0);
-  }
-  writer_.slice(*step_thread_, ChromeWriter::label(fmt::format("step {}", step), "step"), times.start_ns,
-                std::max(times.start_ns, times.end_ns), fmt::format(R"("step":{})", step));
+void OpTracks::write_step(std::int64_t step, std::int64_t start_ns, std::span<const FlowPoint> path) {
+  const auto named =
+      std::find_if(threads_.begin(), threads_.end(), [](const auto& threads) { return !threads.empty(); });
+  if (named == threads_.end()) return;
+  writer_.instant(named->front(), fmt::format("step {}", step), start_ns, fmt::format(R"("step":{})", step),
+                  ChromeWriter::Scope::kAll);
   const std::int64_t id = steps_++;
   if (path.size() < 2) return;
   for (const FlowPoint& point : path) {

@@ -1,11 +1,10 @@
 // The ops of training steps as slices of a timeline. A process is a dp rank; a thread is a stage and a stream
 // of it: compute, each kind of pipeline transfer, dp (the collectives), and the communication inside passes.
-// Steps have a process of their own, above the others. Slices of a thread never overlap: where ops of a
+// Slices of a thread never overlap: where ops of a
 // stream do, further threads take them, "stage 0 forward-recv (2)".
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,9 +48,9 @@ class OpTracks {
   Status write_lane(std::size_t dp_rank, std::int64_t step, std::span<const std::int32_t> ranks,
                     std::span<const OpTimes> times);
 
-  // What the lanes of the step just written have in common: a slice on the track of steps, and its critical
-  // path as a flow from slice to slice. `path`: ops by their place in `ops`, in order of time.
-  void write_step(std::int64_t step, OpTimes times, std::span<const FlowPoint> path);
+  // What the lanes of the step just written have in common: a marker where it begins, and its critical path
+  // as a flow from slice to slice. `path`: ops by their place in `ops`, in order of time.
+  void write_step(std::int64_t step, std::int64_t start_ns, std::span<const FlowPoint> path);
 
  private:
   struct Slice {
@@ -76,7 +75,6 @@ class OpTracks {
   std::vector<std::size_t> stream_of_op_;                   // stage and stream, by op
   std::vector<Slice> slices_;                               // of the stream at hand
   std::vector<std::uint32_t> thread_of_op_;                 // by dp rank and op, of the step at hand
-  std::optional<ChromeWriter::Thread> step_thread_;         // once a step was written
   std::int64_t steps_ = 0;                                  // written
 };
 

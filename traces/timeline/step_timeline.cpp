@@ -95,10 +95,8 @@ class StepsWriter {
     const auto path = critical_chain(graph_, block.shape.replicas, [&](OpId op, std::size_t dp_rank) {
       return times_of(op, {&block, step_in_block, place.step, dp_rank});
     });
-    const double step_time_s = clock_.step_time_s(place.step);
-    tracks_.write_step(recording_.steps[place.step], {origin_ns_, origin_ns_ + to_nanoseconds(step_time_s)},
-                       path);
-    origin_ns_ += to_nanoseconds(1.1 * step_time_s);
+    tracks_.write_step(recording_.steps[place.step], origin_ns_, path);
+    origin_ns_ += to_nanoseconds(1.1 * clock_.step_time_s(place.step));
     return Ok{};
   }
 

@@ -1,8 +1,8 @@
 // Timelines of a recording for a trace viewer (ui.perfetto.dev, chrome://tracing): every op as a slice, on
 // the threads of traces/timeline/op_tracks.h.
 //
-// Steps are laid end to end, a tenth of a step apart, each from its own first start; a track says which is
-// which, and a flow shows the critical path of each (traces/timeline/critical_chain.h). Times are whole
+// Steps are laid end to end, a tenth of a step apart, each from its own first start; a marker says where each
+// begins, and a flow shows the critical path of each (traces/timeline/critical_chain.h). Times are whole
 // nanoseconds.
 #pragma once
 
