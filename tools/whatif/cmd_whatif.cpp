@@ -15,6 +15,7 @@
 #include "tools/chart/heatmap.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
 #include "tools/trace/load_recording.h"
 #include "tools/whatif/whatif_by_step.h"
@@ -27,7 +28,7 @@
 namespace goodput {
 namespace {
 
-constexpr std::array<std::string_view, 2> kHeatmapAxes = {"dp-down", "dp-across"};
+constexpr std::array<std::string_view, 2> kHeatmapAxes = {"dp-down", "dp-across"};  // of the enum
 
 struct OutputPaths {
   std::string compat_json;
@@ -154,6 +155,7 @@ class WhatIfCommand final : public Command {
       return Error{"--per-step adds to the JSON result; add --json FILE, or write --per-step-table FILE"};
     }
     if (!paths_.per_step_table.empty()) GOODPUT_TRY_STATUS(check_worker_table_path(paths_.per_step_table));
+    GOODPUT_TRY_STATUS(axes());
     return check_file_roles(input_files(load_.files), {{"--json", context.options.json_path},
                                                        {"--compat-json", paths_.compat_json},
                                                        {"--timeline", paths_.timeline},
@@ -163,14 +165,14 @@ class WhatIfCommand final : public Command {
                                                        {"--per-step-table", paths_.per_step_table}});
   }
 
-  [[nodiscard]] HeatmapAxes axes() const {
-    return heatmap_axes_ == kHeatmapAxes[1] ? HeatmapAxes::kReplicasAcross : HeatmapAxes::kReplicasDown;
+  [[nodiscard]] Result<HeatmapAxes> axes() const {
+    return choose<HeatmapAxes>("heatmap-axes", "heat map axes", heatmap_axes_, kHeatmapAxes);
   }
 
   [[nodiscard]] Status write_by_step(const WhatIfReport& report) const {
     if (!paths_.heatmap_step.empty()) {
       GOODPUT_TRY(HeatmapStrip strip, step_heatmaps(report, heatmap_steps_));
-      strip.axes = axes();
+      GOODPUT_TRY(strip.axes, axes());
       GOODPUT_TRY_STATUS(write_file_atomically(paths_.heatmap_step, [&](const std::string& temporary) {
         return write_heatmap(strip, temporary, paths_.heatmap_step);
       }));
@@ -185,9 +187,9 @@ class WhatIfCommand final : public Command {
                                    const CommandContext& context) const {
     GOODPUT_TRY_STATUS(write_timelines(paths_, report.loaded, engine));
     if (!paths_.heatmap.empty()) {
+      Heatmap heatmap = worker_heatmap(report);
+      GOODPUT_TRY(heatmap.axes, axes());
       GOODPUT_TRY_STATUS(write_file_atomically(paths_.heatmap, [&](const std::string& temporary) {
-        Heatmap heatmap = worker_heatmap(report);
-        heatmap.axes = axes();
         return write_heatmap(heatmap, temporary, paths_.heatmap);
       }));
     }

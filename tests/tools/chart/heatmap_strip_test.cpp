@@ -84,15 +84,14 @@ TEST_CASE("heat map strip: maps, titles and numbers lie inside, and no map on an
         const Figure figure = lay_out(strip);
         INFO(panels << " of " << size.first << " x " << size.second);
         std::set<std::pair<int, int>> corners;
+        std::size_t outside = 0;
         for (const FigureBox& box : figure.boxes) {
-          REQUIRE(box.width > 0);
-          REQUIRE(box.height > 0);
-          REQUIRE(box.x >= 0);
-          REQUIRE(box.y >= 0);
-          REQUIRE(box.x + box.width <= figure.width);
-          REQUIRE(box.y + box.height <= figure.height);
+          const bool is_inside = box.width > 0 && box.height > 0 && box.x >= 0 && box.y >= 0 &&
+                                 box.x + box.width <= figure.width && box.y + box.height <= figure.height;
+          outside += is_inside ? 0 : 1;
           if (!box.tip.empty()) corners.emplace(box.x, box.y);
         }
+        CHECK(outside == 0);
         CHECK(corners.size() == panels * size.first * size.second);
         for (const FigureText& text : figure.texts) {
           if (text.direction == FigureText::Direction::kUp) continue;
