@@ -171,7 +171,8 @@ class WhatIfCommand final : public Command {
 
   [[nodiscard]] Status write_by_step(const WhatIfReport& report) const {
     if (!paths_.heatmap_step.empty()) {
-      GOODPUT_TRY(HeatmapStrip strip, step_heatmaps(report, heatmap_steps_));
+      GOODPUT_TRY(HeatmapStrip strip, step_heatmaps(report.loaded.recording, report.result,
+                                                    report.loaded.job.trial_name, heatmap_steps_));
       GOODPUT_TRY(strip.axes, axes());
       GOODPUT_TRY_STATUS(write_file_atomically(paths_.heatmap_step, [&](const std::string& temporary) {
         return write_heatmap(strip, temporary, paths_.heatmap_step);
@@ -179,7 +180,8 @@ class WhatIfCommand final : public Command {
     }
     if (paths_.per_step_table.empty()) return Ok{};
     return write_file_atomically(paths_.per_step_table, [&](const std::string& temporary) {
-      return write_slowdowns_by_step(report, temporary, paths_.per_step_table);
+      return write_slowdowns_by_step(report.loaded.recording, report.result, temporary,
+                                     paths_.per_step_table);
     });
   }
 
@@ -204,7 +206,7 @@ class WhatIfCommand final : public Command {
     if (context.options.json_path.empty()) return Ok{};
     nlohmann::ordered_json json = begin_json_result("whatif", context, {config_hash(report), {}, "measured"});
     add_whatif_json(report, json);
-    if (per_step_) add_slowdowns_by_step(report, json["per_step"]);
+    if (per_step_) add_slowdowns_by_step(report.loaded.recording, report.result, json["per_step"]);
     return write_json_result(json, context);
   }
 

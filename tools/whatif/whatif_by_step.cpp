@@ -55,9 +55,8 @@ Result<std::vector<std::size_t>> chosen_steps(const std::vector<std::int64_t>& s
 
 }  // namespace
 
-void add_slowdowns_by_step(const WhatIfReport& report, nlohmann::ordered_json& per_step) {
-  const WhatIf& result = report.result;
-  const Recording& recording = report.loaded.recording;
+void add_slowdowns_by_step(const Recording& recording, const WhatIf& result,
+                           nlohmann::ordered_json& per_step) {
   std::vector<std::string> workers;
   for (std::size_t worker = 0; worker < recording.ranks.size(); ++worker) {
     const auto [dp_rank, stage] = recording.worker(worker);
@@ -73,10 +72,8 @@ void add_slowdowns_by_step(const WhatIfReport& report, nlohmann::ordered_json& p
   }
 }
 
-Status write_slowdowns_by_step(const WhatIfReport& report, const std::string& path,
+Status write_slowdowns_by_step(const Recording& recording, const WhatIf& result, const std::string& path,
                                std::string_view final_path) {
-  const WhatIf& result = report.result;
-  const Recording& recording = report.loaded.recording;
   const WorkerTable table{result.steps,
                           static_cast<std::size_t>(recording.pp_size),
                           recording.ranks,
@@ -87,13 +84,11 @@ Status write_slowdowns_by_step(const WhatIfReport& report, const std::string& pa
   return write_worker_table(table, path, final_path);
 }
 
-Result<HeatmapStrip> step_heatmaps(const WhatIfReport& report, const std::string& list) {
-  const WhatIf& result = report.result;
-  const Recording& recording = report.loaded.recording;
+Result<HeatmapStrip> step_heatmaps(const Recording& recording, const WhatIf& result, const std::string& job,
+                                   const std::string& list) {
   GOODPUT_TRY(const std::vector<std::size_t> chosen, chosen_steps(result.steps, list));
   HeatmapStrip strip;
-  strip.title =
-      fmt::format("{}: slowdown that each worker alone causes, by step", report.loaded.job.trial_name);
+  strip.title = fmt::format("{}: slowdown that each worker alone causes, by step", job);
   strip.subtitle = fmt::format("{} of {} steps; all steps together: S = {:.3f}", chosen.size(),
                                result.steps.size(), result.slowdown);
   strip.dp = static_cast<std::size_t>(recording.dp_size);

@@ -76,7 +76,7 @@ TEST_CASE("heat map strip: two steps of two workers, as SVG") {
 
 TEST_CASE("heat map strip: maps, titles and numbers lie inside, and no map on another, from 1 to 40 steps") {
   for (const HeatmapAxes axes : {HeatmapAxes::kReplicasDown, HeatmapAxes::kReplicasAcross}) {
-    for (const std::size_t panels : {1, 4, 40}) {
+    for (const std::size_t panels : {1U, 4U, 40U}) {
       for (const auto& size :
            {std::pair<std::size_t, std::size_t>{1, 1}, {2, 16}, {16, 4}, {64, 8}, {512, 8}}) {
         HeatmapStrip strip = strip_of(panels, size.first, size.second);
