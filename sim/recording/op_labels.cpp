@@ -1,6 +1,7 @@
 #include "sim/recording/op_labels.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -69,6 +70,19 @@ InstanceBox box_of_worker(const Recording& recording, std::size_t dp_rank, std::
   InstanceBox box = box_of_stage(recording, stage);
   keep_replica(box, dp_rank);
   return box;
+}
+
+InstanceSet set_of_workers(const Recording& recording, std::span<const std::size_t> workers) {
+  std::map<std::size_t, InstanceBox> by_stage;
+  for (const std::size_t worker : workers) {
+    const auto [dp_rank, stage] = recording.worker(worker);
+    const auto [entry, is_new] = by_stage.try_emplace(stage);
+    if (is_new) entry->second = box_of_worker(recording, dp_rank, stage);
+    entry->second.dp_ranks[dp_rank] = 1;
+  }
+  InstanceSet set;
+  for (auto& [stage, box] : by_stage) set.boxes.push_back(std::move(box));
+  return set;
 }
 
 std::vector<std::string> names(const std::vector<OpLabel>& labels) {

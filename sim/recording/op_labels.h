@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ enum class FirstOps : std::uint8_t {
 
 // All instances of one pipeline stage in one replica.
 [[nodiscard]] InstanceBox box_of_worker(const Recording& recording, std::size_t dp_rank, std::size_t stage);
+
+// All instances of some workers (dp * pp_size + stage): a box a stage, however many workers there are.
+[[nodiscard]] InstanceSet set_of_workers(const Recording& recording, std::span<const std::size_t> workers);
 
 [[nodiscard]] std::vector<std::string> names(const std::vector<OpLabel>& labels);
 

@@ -10,6 +10,7 @@
 #include "sim/base/parallel.h"
 #include "sim/base/statistics.h"
 #include "sim/recording/op_labels.h"
+#include "sim/whatif/late_replica.h"
 #include "sim/whatif/replay_values.h"
 
 namespace goodput {
@@ -55,6 +56,13 @@ std::vector<double> part(const std::vector<double>& values, std::size_t index, s
   return {begin, begin + static_cast<std::ptrdiff_t>(size)};
 }
 
+std::vector<std::vector<double>> parts(const std::vector<double>& values, std::size_t count,
+                                       std::size_t size) {
+  std::vector<std::vector<double>> result;
+  for (std::size_t i = 0; i < count; ++i) result.push_back(part(values, i, size));
+  return result;
+}
+
 }  // namespace
 
 std::optional<double> Share::of_loss(double part_s) const {
@@ -86,6 +94,9 @@ class WhatIfEngine::Worker {
   void replay(const Task& task, const StepBlock& block, StepTimes& times) {
     if (task.replay == Replay::kLoneReplica)
       replay_lone(task, block, times);
+    else if (task.replay == Replay::kLateReplica)
+      store_by_replica(late_replica_finishes(owner_.graph_, block, launch_delays(block), owner_.optimizers_),
+                       block, times);
     else
       replay_all(task, block, times);
   }
@@ -101,7 +112,11 @@ class WhatIfEngine::Worker {
   void replay_lone(const Task& task, const StepBlock& block, StepTimes& times) {
     TimingEngine& timing = engine(lone_engine_, LoneReplicaReplay::shape(block));
     timing.propagate(LoneReplicaReplay(owner_.recording_, block, owner_.ideal_, task.set.boxes.front().ops));
-    const std::vector<double> finish = timing.finish_times();
+    store_by_replica(timing.finish_times(), block, times);
+  }
+
+  // `finish`: by lane of the block.
+  void store_by_replica(const std::vector<double>& finish, const StepBlock& block, StepTimes& times) const {
     for (std::size_t lane = 0; lane < finish.size(); ++lane) {
       const std::size_t dp = lane / block.shape.steps;
       const std::size_t step = block.first_step + lane % block.shape.steps;
@@ -142,8 +157,8 @@ std::vector<StepTimes> WhatIfEngine::run(const std::vector<Task>& tasks, TimingE
   const std::size_t spans = keep == TimingEngine::Keep::kFinishTimes ? 0 : steps;
   std::vector<StepTimes> results;
   for (const Task& task : tasks) {
-    const bool is_lone = task.replay == Replay::kLoneReplica;
-    const std::size_t finishes = is_lone ? steps * static_cast<std::size_t>(recording_.dp_size) : steps;
+    const bool by_replica = task.replay == Replay::kLoneReplica || task.replay == Replay::kLateReplica;
+    const std::size_t finishes = by_replica ? steps * static_cast<std::size_t>(recording_.dp_size) : steps;
     results.push_back({std::vector<double>(finishes), std::vector<double>(spans)});
   }
   parallel_chunks(options_.jobs, recording_.blocks.size() * tasks.size(),
@@ -224,9 +239,8 @@ void WhatIfEngine::attribute_blocking(WhatIf& result) const {
 
   const OpLabel everything{"", InstanceBox::all(recording_)};
   const std::vector<double> alone = finish_times(Replay::kLoneReplica, {everything}).front();
-  std::vector<std::vector<double>> by_replica;
-  for (std::size_t dp = 0; dp < replicas; ++dp) by_replica.push_back(part(alone, dp, steps));
-  result.blocking.by_dp_rank = attribute(numbers(recording_.dp_size), by_replica, ideal_finish);
+  result.blocking.by_dp_rank =
+      attribute(numbers(recording_.dp_size), parts(alone, replicas, steps), ideal_finish);
 
   const auto stage_alone = finish_times(Replay::kLoneReplica, stages);
   for (std::size_t dp = 0; dp < replicas; ++dp) {
@@ -236,11 +250,31 @@ void WhatIfEngine::attribute_blocking(WhatIf& result) const {
           std::min(result.blocking.by_dp_rank.slowdown[dp], result.blocking.by_stage.slowdown[stage]));
     }
   }
+  if (options_.by_step) result.worker_step_slowdown = by_step_and_worker(stage_alone, result);
 }
 
-// All families in one go: the launch delays of a block are computed once for it.
+// `stage_alone`: by stage, finish times by dp * steps + step.
+std::vector<std::vector<double>> WhatIfEngine::by_step_and_worker(
+    const std::vector<std::vector<double>>& stage_alone, const WhatIf& result) const {
+  const std::size_t steps = recording_.steps.size();
+  std::vector<std::vector<double>> slowdown(steps);
+  for (std::size_t step = 0; step < steps; ++step) {
+    slowdown[step].reserve(recording_.ranks.size());
+    for (std::size_t dp = 0; dp < static_cast<std::size_t>(recording_.dp_size); ++dp) {
+      for (const auto& finish_s : stage_alone)
+        slowdown[step].push_back(finish_s[dp * steps + step] / result.ideal_finish_s);
+    }
+  }
+  return slowdown;
+}
+
+// All families in one go: the launch delays of a block are computed once for it. Few replicas are replayed
+// one by one, of many only those that can matter (sim/whatif/late_replica.h).
 Family WhatIfEngine::attribute_launch(const WhatIf& result) const {
-  const std::vector<OpLabel> families[] = {dp_labels(recording_), stage_labels(recording_),
+  const auto replicas = static_cast<std::size_t>(recording_.dp_size);
+  const bool by_rivals = has_rivals_worth_finding(graph_, replicas);
+  const std::vector<OpLabel> families[] = {by_rivals ? std::vector<OpLabel>{} : dp_labels(recording_),
+                                           stage_labels(recording_),
                                            optype_labels(recording_, FirstOps::kApart)};
   std::vector<OpLabel> all;
   for (const auto& family : families) all.insert(all.end(), family.begin(), family.end());
@@ -255,6 +289,12 @@ Family WhatIfEngine::attribute_launch(const WhatIf& result) const {
   family.by_dp_rank = attribution(families[0]);
   family.by_stage = attribution(families[1]);
   family.by_optype = attribution(families[2]);
+  if (by_rivals) {
+    const std::vector<double> late =
+        run({{Replay::kLateReplica, {}}}, TimingEngine::Keep::kFinishTimes).front().finish_s;
+    family.by_dp_rank = attribute(numbers(recording_.dp_size), parts(late, replicas, recording_.steps.size()),
+                                  result.nodelay.finish_s);
+  }
   return family;
 }
 
@@ -273,10 +313,7 @@ void WhatIfEngine::explain_by_workers(WhatIf& result) const {
   result.slowest_workers = workers;
 
   std::vector<InstanceSet> sets(3);
-  for (const std::size_t worker : workers) {
-    const auto [dp_rank, stage] = recording_.worker(worker);
-    sets[0].boxes.push_back(box_of_worker(recording_, dp_rank, stage));
-  }
+  sets[0] = set_of_workers(recording_, workers);
   const auto& by_stage = result.blocking.by_stage.slowdown;
   result.slowest_stage =
       static_cast<std::size_t>(std::max_element(by_stage.begin(), by_stage.end()) - by_stage.begin());

@@ -22,6 +22,7 @@ namespace goodput {
 struct WhatIfOptions {
   double decompose_threshold = 1.03;  // the launch family is attributed only at or above this slowdown
   unsigned jobs = 1;                  // threads; the result does not depend on it
+  bool by_step = false;               // keep WhatIf::worker_step_slowdown: a number a worker and step
 };
 
 // Two readings of a simulated step, by step.
@@ -76,7 +77,8 @@ struct WhatIf {
   std::optional<Family> launch;  // what late launches of each part cost; at or above the threshold only
 
   // By worker, at dp * pp_size + stage.
-  std::vector<double> worker_slowdown;        // exact: this worker recorded, all others ideal
+  std::vector<double> worker_slowdown;                    // exact: this worker recorded, all others ideal
+  std::vector<std::vector<double>> worker_step_slowdown;  // [step][worker], when asked for
   std::vector<double> worker_slowdown_bound;  // the reference's stand-in: min(by dp rank, by stage)
   std::vector<std::size_t> slowest_workers;   // the 3 % with the largest bound
   Share slowest_workers_share;                // M_W
@@ -112,6 +114,7 @@ class WhatIfEngine {
     kMixedOutside,  // outside a set recorded, inside ideal
     kLaunch,        // all recorded, inside a set with launch delays
     kLoneReplica,   // the ops of a set's only box recorded, one replica at a time: times by dp * steps + step
+    kLateReplica,   // all recorded, one replica at a time with launch delays: the same
   };
   struct Task;
   class Worker;
@@ -121,6 +124,8 @@ class WhatIfEngine {
   [[nodiscard]] std::vector<std::vector<double>> finish_times(Replay replay,
                                                               const std::vector<OpLabel>& labels) const;
   void attribute_blocking(WhatIf& result) const;
+  [[nodiscard]] std::vector<std::vector<double>> by_step_and_worker(
+      const std::vector<std::vector<double>>& stage_alone, const WhatIf& result) const;
   [[nodiscard]] Family attribute_launch(const WhatIf& result) const;
   void explain_by_workers(WhatIf& result) const;
   [[nodiscard]] std::vector<Share> shares_of(const std::vector<InstanceSet>& sets,

@@ -23,6 +23,8 @@ FLAG = re.compile(r"(?<![\w-])(--[a-z][\w-]*|-[a-zA-Z])(?![\w-])")
 # What stands where completions run. A file that is called like a command is no command.
 FILES = ("trace", "whatif", "rows.csv", "rows two.csv", "forms/of.csv", "forms.csv")
 
+HEAT_OPTIONS = "--help --heatmap --heatmap-step --heatmap-steps --heatmap-axes"
+
 # Configs of the user's, each in a folder for --configs.
 PLANS = ("mine/plans/zz-mine.json", "my own/plans/zz-own.json", "odd/plans/zz-$(touch${IFS}run)`touch${IFS}run`.json")
 
@@ -172,8 +174,8 @@ class Completes:
             self.expect(command["name"] + " -", flags(command["options"]) | flags(command["global_options"]))
 
     def test_options(self):
-        self.expect("goodput whatif --he", "--help --heatmap")
-        self.expect("goodput whatif rows.csv --he", "--help --heatmap")
+        self.expect("goodput whatif --he", HEAT_OPTIONS)
+        self.expect("goodput whatif rows.csv --he", HEAT_OPTIONS)
         self.expect("goodput trace info --po", "--polarity")
         self.expect("goodput trace info --format csv rows.csv --po", "--polarity")
         self.expect("goodput --quiet trace info --po", "--polarity")
@@ -241,7 +243,7 @@ class Completes:
     def test_a_file_that_is_called_like_a_command(self):
         self.expect("goodput --json trace wh", "whatif")
         self.expect_files("goodput whatif trace r", {"rows.csv", "rows two.csv"})
-        self.expect("goodput whatif trace --he", "--help --heatmap")
+        self.expect("goodput whatif trace --he", HEAT_OPTIONS)
         self.expect("goodput whatif trace --polar", "")
 
     def test_help_of_commands(self):
@@ -308,7 +310,7 @@ class ZshTest(Completes, unittest.TestCase):
         for line, completed in (
                 ("goodput wh", "goodput whatif "),
                 ("goodput checkpoint --sharding=a", "goodput checkpoint --sharding=adps "),
-                ("goodput whatif --heat", "goodput whatif --heatmap="),
+                ("goodput whatif --dec", "goodput whatif --decompose-threshold="),
                 ("goodput whatif rows\\ ", "goodput whatif rows\\ two.csv "),
                 ("goodput plan-step --configs ~/mine zz", "goodput plan-step --configs ~/mine zz-mine "),
                 ("goodput plan-step --configs my\\ own zz", "goodput plan-step --configs my\\ own zz-own "),
@@ -341,8 +343,8 @@ class FishTest(Completes, unittest.TestCase):
         for line in ("goodput tr", "goodput help tr"):
             self.shell.complete(line)
             self.assertEqual(self.shell.described, {"trace": "what a trace file holds; convert between formats"})
-        self.shell.complete("goodput whatif --heat")
-        self.assertEqual(self.shell.described, {"--heatmap": "Draw the workers' slowdowns, as .svg or .png"})
+        self.shell.complete("goodput whatif --heatmap")
+        self.assertEqual(self.shell.described.get("--heatmap"), "Draw the workers' slowdowns, as .svg or .png")
         self.shell.complete("goodput plan-step llama3-8b")
         self.assertEqual(self.shell.described, {"llama3-8b-h100": "Llama 3 8B on 8 x H100 SXM5 80GB"})
 

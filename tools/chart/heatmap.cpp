@@ -1,5 +1,7 @@
 #include "tools/chart/heatmap.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "traces/io/byte_sink.h"
@@ -28,14 +30,36 @@ Status check_heatmap_path(std::string_view final_path) {
                {.file = std::string(final_path)}};
 }
 
-Status write_heatmap(const Heatmap& heatmap, const std::string& path, std::string_view final_path) {
+namespace {
+
+template <typename Picture>
+Status write_picture(const Picture& of, const std::string& path, std::string_view final_path) {
   GOODPUT_TRY_STATUS(check_heatmap_path(final_path));
   Result<std::string> picture =
-      final_path.ends_with(".svg") ? Result<std::string>(heatmap_svg(heatmap)) : heatmap_png(heatmap);
+      final_path.ends_with(".svg") ? Result<std::string>(heatmap_svg(of)) : heatmap_png(of);
   GOODPUT_TRY(const std::string bytes, std::move(picture));
   GOODPUT_TRY(auto sink, ByteSink::open(path, final_path));
   GOODPUT_TRY_STATUS(sink.write(bytes));
   return sink.close();
+}
+
+}  // namespace
+
+Status write_heatmap(const Heatmap& heatmap, const std::string& path, std::string_view final_path) {
+  return write_picture(heatmap, path, final_path);
+}
+
+Status write_heatmap(const HeatmapStrip& strip, const std::string& path, std::string_view final_path) {
+  constexpr std::size_t kMostCells = 500'000;  // some 60 MB of SVG
+  const std::size_t cells = strip.panels.size() * strip.dp * strip.pp;
+  if (cells > kMostCells) {
+    return Error{
+        fmt::format("{} heat maps of {} x {} workers are too many cells to look at ({}, at most {}); "
+                    "draw fewer steps",
+                    strip.panels.size(), strip.dp, strip.pp, cells, kMostCells),
+        {.file = std::string(final_path)}};
+  }
+  return write_picture(strip, path, final_path);
 }
 
 }  // namespace goodput

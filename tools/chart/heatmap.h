@@ -1,4 +1,4 @@
-// A heat map of worker slowdowns: data-parallel ranks down, pipeline stages across.
+// Heat maps of worker slowdowns: data-parallel ranks down and pipeline stages across, or the other way round.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,39 @@
 
 namespace goodput {
 
+// Which way data-parallel ranks run; stages run the other way. Pictures only: text has ranks down.
+enum class HeatmapAxes {
+  kReplicasDown,
+  kReplicasAcross,
+};
+
 struct Heatmap {
   std::string title;
   std::string subtitle;  // a second, smaller line; may be empty
   std::size_t dp = 1;
   std::size_t pp = 1;
   std::vector<double> slowdown;  // of worker (dp rank, stage) at dp_rank * pp + stage; NaN: not known
+  std::vector<std::string> worker_notes{};  // shown after a worker's place when pointed at; may be empty
+  HeatmapAxes axes = HeatmapAxes::kReplicasDown;
 
   [[nodiscard]] double at(std::size_t dp_rank, std::size_t stage) const {
     return slowdown[dp_rank * pp + stage];
   }
+};
+
+// Small heat maps of the same workers, one a step, with one scale of colours.
+struct HeatmapStrip {
+  struct Panel {
+    std::string title;
+    std::vector<double> slowdown;  // as of Heatmap
+  };
+  std::string title;
+  std::string subtitle;
+  std::size_t dp = 1;
+  std::size_t pp = 1;
+  std::vector<std::string> worker_notes{};
+  HeatmapAxes axes = HeatmapAxes::kReplicasDown;
+  std::vector<Panel> panels{};
 };
 
 // The worker that is slowed down most, the first of several; nothing known: worker 0.
@@ -48,14 +71,18 @@ struct HeatmapTextOptions {
 
 // A whole <svg> element, without ids or scripts: it may be a file or part of a page.
 [[nodiscard]] std::string heatmap_svg(const Heatmap& heatmap);
+[[nodiscard]] std::string heatmap_svg(const HeatmapStrip& strip);
 
 // The same picture in twice as many pixels, as the bytes of a PNG file.
 [[nodiscard]] Result<std::string> heatmap_png(const Heatmap& heatmap);
+[[nodiscard]] Result<std::string> heatmap_png(const HeatmapStrip& strip);
 
 // Whether a heat map can be written under this name: .svg or .png.
 [[nodiscard]] Status check_heatmap_path(std::string_view final_path);
 
 // Writes to `path` what `final_path`, the name it is going to have, asks for.
 Status write_heatmap(const Heatmap& heatmap, const std::string& path, std::string_view final_path);
+// Fails also when there are more cells than a viewer can show.
+Status write_heatmap(const HeatmapStrip& strip, const std::string& path, std::string_view final_path);
 
 }  // namespace goodput

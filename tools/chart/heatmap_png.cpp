@@ -96,15 +96,12 @@ Result<std::string> encode(const Canvas& canvas, int width, int height) {
   return bytes;
 }
 
-}  // namespace
-
-Result<std::string> heatmap_png(const Heatmap& heatmap) {
-  const Figure figure = lay_out(heatmap);
+// `what`: is too large, if it is.
+Result<std::string> png_of(const Figure& figure, const std::string& what) {
   const int width = figure.width * kPixelsPerUnit;
   const int height = figure.height * kPixelsPerUnit;
   if (static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * sizeof(Rgb) > kLargestPicture) {
-    return Error{
-        fmt::format("{} x {} workers are too many for a PNG heat map; write .svg", heatmap.dp, heatmap.pp)};
+    return Error{fmt::format("{} are too many for a PNG heat map; write .svg", what)};
   }
   Canvas canvas(width, height);
   for (const FigureBox& box : figure.boxes) {
@@ -113,6 +110,17 @@ Result<std::string> heatmap_png(const Heatmap& heatmap) {
   }
   for (const FigureText& text : figure.texts) canvas.write(text);
   return encode(canvas, width, height);
+}
+
+}  // namespace
+
+Result<std::string> heatmap_png(const Heatmap& heatmap) {
+  return png_of(lay_out(heatmap), fmt::format("{} x {} workers", heatmap.dp, heatmap.pp));
+}
+
+Result<std::string> heatmap_png(const HeatmapStrip& strip) {
+  return png_of(lay_out(strip),
+                fmt::format("{} times {} x {} workers", strip.panels.size(), strip.dp, strip.pp));
 }
 
 }  // namespace goodput

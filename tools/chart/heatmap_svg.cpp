@@ -69,19 +69,26 @@ void append_text(const FigureText& text, std::string& svg) {
   svg += '\n';
 }
 
-}  // namespace
-
-std::string heatmap_svg(const Heatmap& heatmap) {
-  const Figure figure = lay_out(heatmap);
+std::string svg_of(const Figure& figure, std::string_view title) {
   std::string svg = fmt::format(
       R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img">)"
       "\n<title>{2}</title>\n<g shape-rendering=\"crispEdges\">\n",
-      figure.width, figure.height, escaped(heatmap.title));
+      figure.width, figure.height, escaped(title));
   for (const FigureBox& box : figure.boxes) append_box(box, svg);
   // Numbers in cells let the pointer through to the cell and its tip.
   svg += "</g>\n<g font-family=\"Helvetica, Arial, sans-serif\" pointer-events=\"none\">\n";
   for (const FigureText& text : figure.texts) append_text(text, svg);
   return svg + "</g>\n</svg>\n";
+}
+
+}  // namespace
+
+std::string heatmap_svg(const Heatmap& heatmap) {
+  return svg_of(lay_out(heatmap), heatmap.title);
+}
+
+std::string heatmap_svg(const HeatmapStrip& strip) {
+  return svg_of(lay_out(strip), strip.title);
 }
 
 }  // namespace goodput

@@ -7,6 +7,7 @@
 
 #include "sim/engine/timing.h"
 #include "traces/io/chrome_writer.h"
+#include "traces/timeline/critical_chain.h"
 #include "traces/timeline/op_tracks.h"
 
 namespace goodput {
@@ -43,10 +44,15 @@ Status write_step_timeline(const PlannedStep& step, const std::string& path, std
   // Nobody says which rank a worker would be: they are numbered, stages within lanes.
   std::vector<std::int32_t> ranks(static_cast<std::size_t>(stages));
   std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<std::vector<OpTimes>> times;  // by lane
   for (std::size_t lane = 0; lane < step.lanes.replicas; ++lane) {
-    GOODPUT_TRY_STATUS(tracks.write_lane(lane, 0, ranks, times_in(timing, step.ops.size(), lane)));
+    times.push_back(times_in(timing, step.ops.size(), lane));
+    GOODPUT_TRY_STATUS(tracks.write_lane(lane, 0, ranks, times.back()));
     for (std::int32_t& rank : ranks) rank += stages;
   }
+  const auto chain =
+      critical_chain(step.graph, times.size(), [&](OpId op, std::size_t lane) { return times[lane][op]; });
+  tracks.write_step(0, 0, chain);
   return writer.close();
 }
 

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/registry.h"
@@ -18,31 +20,37 @@
 #include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
 #include "tools/trace/load_recording.h"
+#include "tools/whatif/whatif_by_step.h"
 #include "tools/whatif/whatif_compat.h"
 #include "tools/whatif/whatif_report.h"
 #include "traces/op/op_trace_format.h"
+#include "traces/op/worker_table.h"
 #include "traces/timeline/step_timeline.h"
 
 namespace goodput {
 namespace {
+
+constexpr std::array<std::string_view, 2> kHeatmapAxes = {"dp-down", "dp-across"};  // of the enum
 
 struct OutputPaths {
   std::string compat_json;
   std::string timeline;
   std::string ideal_timeline;
   std::string heatmap;
+  std::string heatmap_step;
+  std::string per_step_table;
 };
 
 Status write_timelines(const OutputPaths& paths, const LoadedRecording& loaded, const WhatIfEngine& engine) {
   if (!paths.timeline.empty()) {
     GOODPUT_TRY_STATUS(write_file_atomically(paths.timeline, [&](const std::string& temporary) {
-      return write_recorded_timeline(loaded.recording, temporary, paths.timeline);
+      return write_recorded_timeline(loaded.recording, loaded.graph, temporary, paths.timeline);
     }));
   }
   if (!paths.ideal_timeline.empty()) {
     const WhatIfEngine::OpTimes times = engine.ideal_times();
     GOODPUT_TRY_STATUS(write_file_atomically(paths.ideal_timeline, [&](const std::string& temporary) {
-      return write_ideal_timeline(loaded.recording, times.start_s, times.end_s, temporary,
+      return write_ideal_timeline(loaded.recording, loaded.graph, times.start_s, times.end_s, temporary,
                                   paths.ideal_timeline);
     }));
   }
@@ -91,6 +99,21 @@ class WhatIfCommand final : public Command {
         .one_value_each();
     options.add("--heatmap", paths_.heatmap, "FILE", "Draw the workers' slowdowns, as .svg or .png").output();
     options
+        .add("--heatmap-step", paths_.heatmap_step, "FILE",
+             "Draw the workers' slowdowns in every step side by side, as .svg or .png")
+        .output();
+    options.add("--heatmap-steps", heatmap_steps_, "LIST",
+                "Draw these steps in --heatmap-step, for example 12,20-23 (default: all, at most 40)");
+    options
+        .add("--heatmap-axes", heatmap_axes_, "AXES",
+             "dp-down: data-parallel ranks down, stages across (default); dp-across: the other way round")
+        .one_of(kHeatmapAxes);
+    options.add_flag("--per-step", per_step_, "Add every worker's slowdown in every step to --json");
+    options
+        .add("--per-step-table", paths_.per_step_table, "FILE",
+             "The same as a table, a row a step and worker, as .csv, .csv.gz or .parquet: for large jobs")
+        .output();
+    options
         .add("--timeline", paths_.timeline, "FILE.json.gz",
              "Write the recorded steps as a Chrome trace, for Perfetto")
         .output();
@@ -108,7 +131,8 @@ class WhatIfCommand final : public Command {
     GOODPUT_TRY_STATUS(check_options(context));
     GOODPUT_TRY_STATUS(choose_alignment());
     GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_, context));
-    const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs)};
+    const bool by_step = per_step_ || !paths_.per_step_table.empty() || !paths_.heatmap_step.empty();
+    const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs), by_step};
     const WhatIfEngine engine(loaded.graph, loaded.recording, options);
     Result<WhatIf> analysed = engine.analyse();
     if (!analysed) return std::move(analysed).error().in_file(load_.files.paths.front());
@@ -118,6 +142,7 @@ class WhatIfCommand final : public Command {
     GOODPUT_TRY(const std::vector<Intervention> interventions, intervene(engine, job, patterns, fix_, keep_));
     const std::vector<RootCause> causes = find_root_causes(job, patterns, threshold_);
     const WhatIfReport report{loaded, result, causes, interventions, threshold_};
+    GOODPUT_TRY_STATUS(write_by_step(report));
     GOODPUT_TRY_STATUS(write_files(report, engine, context));
     GOODPUT_TRY_STATUS(write_json(report, context));
     if (paths_.compat_json != "-") context.print(whatif_text(report, context.terminal));
@@ -148,20 +173,54 @@ class WhatIfCommand final : public Command {
          {OutputPath{"--timeline", paths_.timeline}, OutputPath{"--ideal-timeline", paths_.ideal_timeline}}) {
       if (file.path == "-") return Error{fmt::format("{} wants a file, not stdout", file.option)};
     }
-    if (!paths_.heatmap.empty()) GOODPUT_TRY_STATUS(check_heatmap_path(paths_.heatmap));
+    for (const std::string& path : {paths_.heatmap, paths_.heatmap_step}) {
+      if (!path.empty()) GOODPUT_TRY_STATUS(check_heatmap_path(path));
+    }
+    if (!heatmap_steps_.empty() && paths_.heatmap_step.empty()) {
+      return Error{"--heatmap-steps says which steps --heatmap-step draws; add --heatmap-step FILE.svg"};
+    }
+    if (per_step_ && context.options.json_path.empty()) {
+      return Error{"--per-step adds to the JSON result; add --json FILE, or write --per-step-table FILE"};
+    }
+    if (!paths_.per_step_table.empty()) GOODPUT_TRY_STATUS(check_worker_table_path(paths_.per_step_table));
+    GOODPUT_TRY_STATUS(axes());
     return check_file_roles(input_files(load_.files), {{"--json", context.options.json_path},
                                                        {"--compat-json", paths_.compat_json},
                                                        {"--timeline", paths_.timeline},
                                                        {"--ideal-timeline", paths_.ideal_timeline},
-                                                       {"--heatmap", paths_.heatmap}});
+                                                       {"--heatmap", paths_.heatmap},
+                                                       {"--heatmap-step", paths_.heatmap_step},
+                                                       {"--per-step-table", paths_.per_step_table}});
+  }
+
+  [[nodiscard]] Result<HeatmapAxes> axes() const {
+    return choose<HeatmapAxes>("heatmap-axes", "heat map axes", heatmap_axes_, kHeatmapAxes);
+  }
+
+  [[nodiscard]] Status write_by_step(const WhatIfReport& report) const {
+    if (!paths_.heatmap_step.empty()) {
+      GOODPUT_TRY(HeatmapStrip strip, step_heatmaps(report.loaded.recording, report.result,
+                                                    report.loaded.job.trial_name, heatmap_steps_));
+      GOODPUT_TRY(strip.axes, axes());
+      GOODPUT_TRY_STATUS(write_file_atomically(paths_.heatmap_step, [&](const std::string& temporary) {
+        return write_heatmap(strip, temporary, paths_.heatmap_step);
+      }));
+    }
+    if (paths_.per_step_table.empty()) return Ok{};
+    return write_file_atomically(paths_.per_step_table, [&](const std::string& temporary) {
+      return write_slowdowns_by_step(report.loaded.recording, report.result, temporary,
+                                     paths_.per_step_table);
+    });
   }
 
   [[nodiscard]] Status write_files(const WhatIfReport& report, const WhatIfEngine& engine,
                                    const CommandContext& context) const {
     GOODPUT_TRY_STATUS(write_timelines(paths_, report.loaded, engine));
     if (!paths_.heatmap.empty()) {
+      Heatmap heatmap = worker_heatmap(report);
+      GOODPUT_TRY(heatmap.axes, axes());
       GOODPUT_TRY_STATUS(write_file_atomically(paths_.heatmap, [&](const std::string& temporary) {
-        return write_heatmap(worker_heatmap(report), temporary, paths_.heatmap);
+        return write_heatmap(heatmap, temporary, paths_.heatmap);
       }));
     }
     if (paths_.compat_json.empty()) return Ok{};
@@ -175,6 +234,7 @@ class WhatIfCommand final : public Command {
     if (context.options.json_path.empty()) return Ok{};
     nlohmann::ordered_json json = begin_json_result("whatif", context, {config_hash(report), {}, "measured"});
     add_whatif_json(report, json);
+    if (per_step_) add_slowdowns_by_step(report.loaded.recording, report.result, json["per_step"]);
     return write_json_result(json, context);
   }
 
@@ -183,6 +243,9 @@ class WhatIfCommand final : public Command {
   std::string align_clocks_ = "auto";
   std::vector<std::string> fix_;
   std::vector<std::string> keep_;
+  std::string heatmap_steps_;
+  std::string heatmap_axes_{kHeatmapAxes[0]};
+  bool per_step_ = false;
   double threshold_ = WhatIfOptions{}.decompose_threshold;
 };
 

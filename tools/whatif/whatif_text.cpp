@@ -9,6 +9,7 @@
 #include "tools/chart/heatmap.h"
 #include "tools/trace/cleaning_report.h"
 #include "tools/whatif/clock_report.h"
+#include "tools/whatif/whatif_by_step.h"
 #include "tools/whatif/whatif_report.h"
 
 namespace goodput {
@@ -218,6 +219,7 @@ Heatmap worker_heatmap(const WhatIfReport& report) {
   heatmap.dp = static_cast<std::size_t>(recording.dp_size);
   heatmap.pp = static_cast<std::size_t>(recording.pp_size);
   heatmap.slowdown = report.result.worker_slowdown;
+  heatmap.worker_notes = worker_notes(recording);
   return heatmap;
 }
 

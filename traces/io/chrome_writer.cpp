@@ -75,12 +75,24 @@ void ChromeWriter::slice(const Thread& thread, const Label& label, std::int64_t 
 }
 
 void ChromeWriter::instant(const Thread& thread, std::string_view name, std::int64_t at_ns,
-                           std::string_view args) {
+                           std::string_view args, Scope scope) {
   begin_event();
-  fmt::format_to(std::back_inserter(text_), R"({{"name":{},"ph":"i","s":"t","pid":{},"ts":)", json_text(name),
-                 thread.text);
+  fmt::format_to(std::back_inserter(text_), R"({{"name":{},"ph":"i","s":"{}","pid":{},"ts":)",
+                 json_text(name), scope == Scope::kAll ? 'g' : 't', thread.text);
   append_time(at_ns);
   append_args(args, {});
+}
+
+void ChromeWriter::flow(const Thread& thread, FlowPhase phase, std::string_view name, std::int64_t id,
+                        std::int64_t at_ns) {
+  const char letter = phase == FlowPhase::kStart ? 's' : phase == FlowPhase::kStep ? 't' : 'f';
+  begin_event();
+  // bp e: binds to the slice around it, not to the next one.
+  fmt::format_to(std::back_inserter(text_),
+                 R"({{"name":{0},"cat":{0},"ph":"{1}","id":{2},"bp":"e","pid":{3},"ts":)", json_text(name),
+                 letter, id, thread.text);
+  append_time(at_ns);
+  text_ += '}';
 }
 
 Status ChromeWriter::flush_if_full() {

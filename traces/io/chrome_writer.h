@@ -1,6 +1,7 @@
 // Timelines for trace viewers (ui.perfetto.dev, chrome://tracing): processes, their threads, and on these
-// slices, which last, and instants. "Trace Event Format" of the Chromium project, as JSON: events of the
-// phases X, i and M. Events go to the file in blocks as they come: a timeline need not fit into memory.
+// slices, which last, instants, and flows from slice to slice. "Trace Event Format" of the Chromium project,
+// as JSON: events of the phases X, i, s, t, f and M. Events go to the file in blocks as they come: a timeline
+// need not fit into memory.
 //
 // Thread ids should lie above all process ids: viewers take thread n of process n for its main thread, and
 // some do not tell thread 0 from thread 1.
@@ -46,7 +47,15 @@ class ChromeWriter {
   // the members of a JSON object, what a viewer shows of the slice.
   void slice(const Thread& thread, const Label& label, std::int64_t start_ns, std::int64_t end_ns,
              std::string_view args, std::string_view more_args = {});
-  void instant(const Thread& thread, std::string_view name, std::int64_t at_ns, std::string_view args);
+  enum class Scope { kThread, kAll };  // where an instant is drawn: on its thread, or across the timeline
+  void instant(const Thread& thread, std::string_view name, std::int64_t at_ns, std::string_view args,
+               Scope scope = Scope::kThread);
+
+  // A point of a flow, inside a slice of the thread. REQUIRES: a flow, which is what has the same name and
+  // id, begins with kStart and ends with kEnd; its times rise.
+  enum class FlowPhase { kStart, kStep, kEnd };
+  void flow(const Thread& thread, FlowPhase phase, std::string_view name, std::int64_t id,
+            std::int64_t at_ns);
 
   // To be called now and then: writes what has come together, once that is a block.
   Status flush_if_full();

@@ -54,7 +54,8 @@ bool rounds_past_its_end(std::int64_t start_ns, std::int64_t end_ns) {
 
 std::string args_of(const TraceOp& op) {
   const std::string mb = op.mb_id == kUnset ? "null" : fmt::to_string(op.mb_id);
-  return fmt::format(R"(,"stage":{},"mb_id":{},"seq_id":{})", op.stage, mb, op.seq_id);
+  const std::string mc = op.mc == kUnset ? "null" : fmt::to_string(op.mc);
+  return fmt::format(R"(,"stage":{},"mb_id":{},"seq_id":{},"mc":{})", op.stage, mb, op.seq_id, mc);
 }
 
 }  // namespace
@@ -66,13 +67,14 @@ OpTracks::OpTracks(ChromeWriter& writer, std::int32_t dp_size, std::int32_t pp_s
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const auto& [op, name, is_within_pass] = ops[i];
     const Stream stream = is_within_pass ? Stream::kWithinPass : stream_of(op.type);
-    ops_of_stream_[static_cast<std::size_t>(op.stage) * kStreams + static_cast<std::size_t>(stream)]
-        .push_back(i);
+    stream_of_op_.push_back(static_cast<std::size_t>(op.stage) * kStreams + static_cast<std::size_t>(stream));
+    ops_of_stream_[stream_of_op_.back()].push_back(i);
     labels_.push_back(ChromeWriter::label(name, to_string(op.type)));
     args_.push_back(args_of(op));
   }
   for (const auto& of_stream : ops_of_stream_) most_threads_ = std::max(most_threads_, of_stream.size());
   threads_.resize(dp_size_ * ops_of_stream_.size());
+  thread_of_op_.resize(dp_size_ * ops.size());
   for (std::size_t dp_rank = 0; dp_rank < dp_size_; ++dp_rank) {
     writer_.name_process(dp_rank, fmt::format("dp rank {}", dp_rank));
   }
@@ -97,8 +99,27 @@ void OpTracks::write_stream(std::size_t dp_rank, std::size_t stream, std::string
   auto& threads = threads_[dp_rank * ops_of_stream_.size() + stream];
   for (const Slice& slice : slices_) {
     if (slice.thread == threads.size()) threads.push_back(name_thread(dp_rank, stream, slice.thread));
+    thread_of_op_[dp_rank * labels_.size() + slice.op] = static_cast<std::uint32_t>(slice.thread);
     writer_.slice(threads[slice.thread], labels_[slice.op], slice.start_ns, slice.end_ns, args,
                   args_[slice.op]);
+  }
+}
+
+void OpTracks::write_step(std::int64_t step, std::int64_t start_ns, std::span<const FlowPoint> path) {
+  const auto named =
+      std::find_if(threads_.begin(), threads_.end(), [](const auto& threads) { return !threads.empty(); });
+  if (named == threads_.end()) return;
+  writer_.instant(named->front(), fmt::format("step {}", step), start_ns, fmt::format(R"("step":{})", step),
+                  ChromeWriter::Scope::kAll);
+  const std::int64_t id = steps_++;
+  if (path.size() < 2) return;
+  for (const FlowPoint& point : path) {
+    const auto& threads = threads_[point.dp_rank * ops_of_stream_.size() + stream_of_op_[point.op]];
+    const auto phase = &point == &path.front()  ? ChromeWriter::FlowPhase::kStart
+                       : &point == &path.back() ? ChromeWriter::FlowPhase::kEnd
+                                                : ChromeWriter::FlowPhase::kStep;
+    writer_.flow(threads[thread_of_op_[point.dp_rank * labels_.size() + point.op]], phase, "critical path",
+                 id, point.at_ns);
   }
 }
 

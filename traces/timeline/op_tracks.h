@@ -1,7 +1,7 @@
 // The ops of training steps as slices of a timeline. A process is a dp rank; a thread is a stage and a stream
 // of it: compute, each kind of pipeline transfer, dp (the collectives), and the communication inside passes.
-// Slices of a thread never overlap: where ops of a stream do, further threads take them, "stage 0
-// forward-recv (2)".
+// Slices of a thread never overlap: where ops of a
+// stream do, further threads take them, "stage 0 forward-recv (2)".
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/ops/op_graph.h"
 #include "sim/ops/trace_index.h"
 #include "traces/io/chrome_writer.h"
 
@@ -30,6 +31,13 @@ struct OpTimes {
   std::int64_t end_ns = 0;
 };
 
+// A point in time within an instance of an op.
+struct FlowPoint {
+  OpId op = 0;
+  std::size_t dp_rank = 0;
+  std::int64_t at_ns = 0;
+};
+
 class OpTracks {
  public:
   // Names the processes. Keeps a reference: `writer` must outlive the tracks, and count nanoseconds.
@@ -39,6 +47,10 @@ class OpTracks {
   // REQUIRES: as many as stages and ops.
   Status write_lane(std::size_t dp_rank, std::int64_t step, std::span<const std::int32_t> ranks,
                     std::span<const OpTimes> times);
+
+  // What the lanes of the step just written have in common: a marker where it begins, and its critical path
+  // as a flow from slice to slice. `path`: ops by their place in `ops`, in order of time.
+  void write_step(std::int64_t step, std::int64_t start_ns, std::span<const FlowPoint> path);
 
  private:
   struct Slice {
@@ -60,7 +72,10 @@ class OpTracks {
   std::vector<ChromeWriter::Label> labels_;                 // by op
   std::vector<std::string> args_;                           // by op: what does not depend on step and rank
   std::vector<std::vector<ChromeWriter::Thread>> threads_;  // by dp rank, stage and stream: named so far
+  std::vector<std::size_t> stream_of_op_;                   // stage and stream, by op
   std::vector<Slice> slices_;                               // of the stream at hand
+  std::vector<std::uint32_t> thread_of_op_;                 // by dp rank and op, of the step at hand
+  std::int64_t steps_ = 0;                                  // written
 };
 
 // Fails when viewers, which read microseconds as float64, could not tell nanoseconds apart (104 days).

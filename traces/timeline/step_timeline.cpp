@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "traces/io/chrome_writer.h"
+#include "traces/timeline/critical_chain.h"
 #include "traces/timeline/op_tracks.h"
 
 namespace goodput {
@@ -72,8 +73,8 @@ class IdealClock final : public StepClock {
 
 class StepsWriter {
  public:
-  StepsWriter(const Recording& recording, const StepClock& clock, OpTracks& tracks)
-      : recording_(recording), clock_(clock), tracks_(tracks), times_(recording.ops.size()) {}
+  StepsWriter(const Recording& recording, const OpGraph& graph, const StepClock& clock, OpTracks& tracks)
+      : recording_(recording), graph_(graph), clock_(clock), tracks_(tracks), times_(recording.ops.size()) {}
 
   Status write() {
     for (const StepBlock& block : recording_.blocks) {
@@ -87,51 +88,59 @@ class StepsWriter {
     const auto stages = static_cast<std::size_t>(recording_.pp_size);
     LanePlace place = {&block, step_in_block, block.first_step + step_in_block, 0};
     for (; place.dp_rank < block.shape.replicas; ++place.dp_rank) {
-      for (OpId op = 0; op < times_.size(); ++op) {
-        const auto [start_s, end_s] = clock_.times(op, place);
-        times_[op] = {origin_ns_ + to_nanoseconds(start_s), origin_ns_ + to_nanoseconds(end_s)};
-      }
+      for (OpId op = 0; op < times_.size(); ++op) times_[op] = times_of(op, place);
       const auto ranks = std::span(recording_.ranks).subspan(place.dp_rank * stages, stages);
       GOODPUT_TRY_STATUS(tracks_.write_lane(place.dp_rank, recording_.steps[place.step], ranks, times_));
     }
+    const auto path = critical_chain(graph_, block.shape.replicas, [&](OpId op, std::size_t dp_rank) {
+      return times_of(op, {&block, step_in_block, place.step, dp_rank});
+    });
+    tracks_.write_step(recording_.steps[place.step], origin_ns_, path);
     origin_ns_ += to_nanoseconds(1.1 * clock_.step_time_s(place.step));
     return Ok{};
   }
 
+  [[nodiscard]] OpTimes times_of(OpId op, const LanePlace& place) const {
+    const auto [start_s, end_s] = clock_.times(op, place);
+    return {origin_ns_ + to_nanoseconds(start_s), origin_ns_ + to_nanoseconds(end_s)};
+  }
+
   const Recording& recording_;
+  const OpGraph& graph_;
   const StepClock& clock_;
   OpTracks& tracks_;
   std::vector<OpTimes> times_;  // by OpId, of the lane at hand
   std::int64_t origin_ns_ = 0;  // of the step at hand
 };
 
-Status write_timeline(const Recording& recording, const StepClock& clock, const std::string& path,
-                      std::string_view final_path) {
+Status write_timeline(const Recording& recording, const OpGraph& graph, const StepClock& clock,
+                      const std::string& path, std::string_view final_path) {
   double length_s = 0;
   for (std::size_t step = 0; step < recording.steps.size(); ++step) length_s += 1.1 * clock.step_time_s(step);
+  GOODPUT_CHECK(graph.size() == recording.ops.size(), "the graph is of another trace");
   GOODPUT_TRY_STATUS(check_timeline_length(length_s, final_path));
   std::vector<ShownOp> shown;
   for (const TraceOp& op : recording.ops) shown.push_back({op, std::string(to_string(op.type)), false});
   GOODPUT_TRY(ChromeWriter writer,
               ChromeWriter::open(path, final_path, ChromeWriter::Precision::kNanoseconds));
   OpTracks tracks(writer, recording.dp_size, recording.pp_size, shown);
-  GOODPUT_TRY_STATUS(StepsWriter(recording, clock, tracks).write());
+  GOODPUT_TRY_STATUS(StepsWriter(recording, graph, clock, tracks).write());
   return writer.close();
 }
 
 }  // namespace
 
-Status write_recorded_timeline(const Recording& recording, const std::string& path,
+Status write_recorded_timeline(const Recording& recording, const OpGraph& graph, const std::string& path,
                                std::string_view final_path) {
-  return write_timeline(recording, RecordedClock(recording), path, final_path);
+  return write_timeline(recording, graph, RecordedClock(recording), path, final_path);
 }
 
-Status write_ideal_timeline(const Recording& recording, std::span<const double> start_s,
+Status write_ideal_timeline(const Recording& recording, const OpGraph& graph, std::span<const double> start_s,
                             std::span<const double> end_s, const std::string& path,
                             std::string_view final_path) {
   GOODPUT_CHECK(start_s.size() == recording.ops.size() && end_s.size() == recording.ops.size(),
                 "an ideal timeline needs one start and one end an op");
-  return write_timeline(recording, IdealClock(start_s, end_s), path, final_path);
+  return write_timeline(recording, graph, IdealClock(start_s, end_s), path, final_path);
 }
 
 }  // namespace goodput

@@ -11,6 +11,7 @@
 #include "sim/base/random.h"
 #include "sim/base/statistics.h"
 #include "sim/causes/remedy.h"
+#include "sim/recording/op_labels.h"
 #include "tests/reference/reference_whatif.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/production_answers.h"
@@ -157,6 +158,54 @@ TEST_CASE("whatif: the exact slowdown of every worker is that of replaying all r
     for (const auto& [worker, slowdown] : reference::exact_worker_slowdowns(trace, reference_options(spec))) {
       const auto at = static_cast<std::size_t>(worker.first * got.recording.pp_size + worker.second);
       REQUIRE(std::abs(result.worker_slowdown.at(at) - slowdown) <= kRelative * slowdown);
+    }
+  }
+}
+
+TEST_CASE("whatif: every worker's slowdown in every step is that of replaying all replicas of the step") {
+  std::size_t compared = 0;
+  for (std::uint64_t seed = 1; seed <= kCases / 4; ++seed) {
+    TraceSpec spec = random_spec(seed);
+    spec.steps = 3;
+    CAPTURE(to_string(spec));
+    const OpTrace trace = generate_trace(spec);
+    const AnalysedTrace got = analysed(trace);
+    WhatIfOptions by_step;
+    by_step.by_step = true;
+    const WhatIf result = value_or_throw(WhatIfEngine(got.graph, got.recording, by_step).analyse());
+    REQUIRE(result.worker_step_slowdown.size() == 3);
+    const auto workers = got.recording.ranks.size();
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      double sum = 0;
+      const auto [dp, stage] = got.recording.worker(worker);
+      const InstanceSet alone{{box_of_worker(got.recording, dp, stage)}};
+      const StepTimes replayed = WhatIfEngine(got.graph, got.recording, {}).simulate(alone);
+      for (std::size_t step = 0; step < 3; ++step) {
+        const double want = replayed.finish_s[step] / result.ideal_finish_s;
+        REQUIRE(std::abs(result.worker_step_slowdown[step].at(worker) - want) <= kRelative * want);
+        sum += result.worker_step_slowdown[step][worker];
+        ++compared;
+      }
+      REQUIRE(std::abs(sum / 3 - result.worker_slowdown[worker]) <=
+              kRelative * result.worker_slowdown[worker]);
+    }
+  }
+  MESSAGE(compared << " slowdowns of a worker in a step");
+}
+
+TEST_CASE("whatif: a worker's slowdown in a step agrees with the reference on traces of one step") {
+  for (std::uint64_t seed = 1; seed <= kCases / 4; ++seed) {
+    TraceSpec spec = random_spec(seed);
+    spec.steps = 1;
+    CAPTURE(to_string(spec));
+    const OpTrace trace = generate_trace(spec);
+    const AnalysedTrace got = analysed(trace);
+    WhatIfOptions by_step;
+    by_step.by_step = true;
+    const WhatIf result = value_or_throw(WhatIfEngine(got.graph, got.recording, by_step).analyse());
+    for (const auto& [worker, slowdown] : reference::exact_worker_slowdowns(trace, reference_options(spec))) {
+      const auto at = static_cast<std::size_t>(worker.first * got.recording.pp_size + worker.second);
+      REQUIRE(std::abs(result.worker_step_slowdown.front().at(at) - slowdown) <= kRelative * slowdown);
     }
   }
 }

@@ -14,6 +14,7 @@
 #include "models/megatron/megatron_rules.h"
 #include "sim/base/random.h"
 #include "tests/support/trace_generator.h"
+#include "traces/timeline/critical_chain.h"
 
 namespace goodput {
 namespace {
@@ -39,16 +40,42 @@ std::string written(Write write, const std::string& name = "timeline.json") {
   return bytes;
 }
 
-json recorded_events(const Recording& recording) {
-  const std::string text =
-      written([&](const std::string& path) { return write_recorded_timeline(recording, path, path); });
+// Ops that know nothing of each other, in their order.
+OpGraph loose_ops(const Recording& recording) {
+  OpGraphSpec spec;
+  spec.op_count = recording.ops.size();
+  auto graph = OpGraph::build(spec, [](std::uint32_t op) { return std::to_string(op); });
+  REQUIRE(graph.has_value());
+  return *std::move(graph);
+}
+
+bool is_message(const json& slice) {
+  const std::string name = slice.at("name");
+  return name.ends_with("-send") || name.ends_with("-recv");
+}
+
+struct Arranged {
+  OpGraph graph;
+  Recording recording;
+};
+
+json recorded_events(const Arranged& arranged) {
+  const std::string text = written([&](const std::string& path) {
+    return write_recorded_timeline(arranged.recording, arranged.graph, path, path);
+  });
   return json::parse(text).at("traceEvents");
+}
+
+json recorded_events(const Recording& recording) {
+  return recorded_events(Arranged{loose_ops(recording), recording});
 }
 
 json ideal_events(const Recording& recording, const std::vector<double>& start_s,
                   const std::vector<double>& end_s) {
-  const std::string text = written(
-      [&](const std::string& path) { return write_ideal_timeline(recording, start_s, end_s, path, path); });
+  const OpGraph graph = loose_ops(recording);
+  const std::string text = written([&](const std::string& path) {
+    return write_ideal_timeline(recording, graph, start_s, end_s, path, path);
+  });
   return json::parse(text).at("traceEvents");
 }
 
@@ -122,14 +149,15 @@ TraceOp op_of(OpType type, std::int32_t seq_id, std::int32_t mb_id = kUnset) {
 }
 
 // REQUIRES: a trace without data-parallel sharding.
-Recording arranged(const OpTrace& trace) {
+Arranged arranged(const OpTrace& trace) {
   auto index = index_trace(trace);
   REQUIRE(index.has_value());
-  const auto graph = megatron::build_graph(index->lane);
+  auto graph = megatron::build_graph(index->lane);
   REQUIRE_MESSAGE(graph.has_value(), graph.error().message());
   std::vector<std::uint32_t> all(index->steps.size());
   for (std::uint32_t i = 0; i < all.size(); ++i) all[i] = i;
-  return arrange(trace, *std::move(index), *graph, all);
+  Recording recording = arrange(trace, *std::move(index), *graph, all);
+  return {*std::move(graph), std::move(recording)};
 }
 
 }  // namespace
@@ -142,16 +170,17 @@ TEST_CASE("timeline: a slice says what ran where, when and for how long") {
   REQUIRE(slices.size() == 2);
   CHECK(slices[0] == json::parse(R"({"name": "forward-compute", "cat": "forward-compute", "ph": "X", "pid": 0,
       "tid": 1, "ts": 0.0, "dur": 1.5,
-      "args": {"rank": 8, "step": 10, "stage": 0, "mb_id": 5, "seq_id": 3}})"));
+      "args": {"rank": 8, "step": 10, "stage": 0, "mb_id": 5, "seq_id": 3, "mc": null}})"));
   CHECK(slices[1] == json::parse(R"({"name": "gc", "cat": "gc", "ph": "X", "pid": 0,
       "tid": 1, "ts": 1.5, "dur": 0.5,
-      "args": {"rank": 8, "step": 10, "stage": 0, "mb_id": null, "seq_id": 0}})"));
+      "args": {"rank": 8, "step": 10, "stage": 0, "mb_id": null, "seq_id": 0, "mc": null}})"));
 }
 
 TEST_CASE("timeline: times are fixed decimals of whole nanoseconds") {
   const Recording recording = one_worker({op_of(OpType::kForwardCompute, 0)}, {{{1.0, 3.000000020}}});
-  const std::string text =
-      written([&](const std::string& path) { return write_recorded_timeline(recording, path, path); });
+  const std::string text = written([&](const std::string& path) {
+    return write_recorded_timeline(recording, loose_ops(recording), path, path);
+  });
   CHECK(text.find(R"("ts":0.000,"dur":2000000.020,)") != std::string::npos);
 }
 
@@ -290,8 +319,10 @@ TEST_CASE("timeline: of generated traces every op is drawn once, and none overla
 }
 
 TEST_CASE("timeline: a name in .gz gives the same text gzipped, and the same bytes every time") {
-  const Recording recording = arranged(testing::generate_trace({}));
-  const auto write = [&](const std::string& path) { return write_recorded_timeline(recording, path, path); };
+  const Arranged trace = arranged(testing::generate_trace({}));
+  const auto write = [&](const std::string& path) {
+    return write_recorded_timeline(trace.recording, trace.graph, path, path);
+  };
   const std::string plain = written(write);
   const std::string gzipped = written(write, "timeline.json.gz");
   CHECK(plain.starts_with("{\"displayTimeUnit\""));
@@ -302,10 +333,106 @@ TEST_CASE("timeline: a name in .gz gives the same text gzipped, and the same byt
 
 TEST_CASE("timeline: steps that are too long for nanoseconds are refused") {
   const Recording recording = one_worker({op_of(OpType::kForwardCompute, 0)}, {{{0, 9e9}}});
-  const Status status = write_recorded_timeline(recording, "unused", "out.json.gz");
+  const Status status = write_recorded_timeline(recording, loose_ops(recording), "unused", "out.json.gz");
   REQUIRE_FALSE(status.has_value());
   CHECK(status.error().message() ==
         "out.json.gz: the steps take 9.9e+09 s, a timeline holds at most 9e+06 s; select fewer steps");
+}
+
+TEST_CASE("timeline: a marker across the timeline says where each step begins") {
+  const Recording recording =
+      one_worker({op_of(OpType::kForwardCompute, 0)}, {{{-1.0, 1.0}}, {{50.0, 53.0}}});
+  std::vector<json> markers;
+  for (const json& event : recorded_events(recording)) {
+    if (event.at("ph") == "i") markers.push_back(event);
+  }
+  REQUIRE(markers.size() == 2);
+  CHECK(markers[0] == json::parse(R"({"name": "step 10", "ph": "i", "s": "g", "pid": 0, "tid": 1, "ts": 0.0,
+      "args": {"step": 10}})"));
+  CHECK(markers[1].at("name") == "step 11");
+  CHECK(markers[1].at("ts") == 2.2e6);
+}
+
+TEST_CASE("timeline: a slice carries the model chunk") {
+  TraceOp op = op_of(OpType::kForwardCompute, 0);
+  op.mc = 3;
+  CHECK(slices_of(recorded_events(one_worker({op}, {{{0, 1}}})))[0].at("args").at("mc") == 3);
+}
+
+TEST_CASE(
+    "critical chain: it goes back over the member that started last and the predecessor that ended last") {
+  // Two ops feed a group over two replicas, which an op follows; times in us.
+  //   dp 0:  a 0..3   b 0..5   g 5..12   z 12..14
+  //   dp 1:  a 0..9   b 0..2   g 9..12   z 12..13      g meets at 9: because of a of dp 1
+  OpGraphSpec spec;
+  spec.op_count = 4;
+  spec.edges = {{0, 2}, {1, 2}, {2, 3}};
+  spec.groups = {{{2}, Sync::kReplicas}};
+  const auto graph = OpGraph::build(spec, [](std::uint32_t op) { return std::to_string(op); });
+  REQUIRE(graph.has_value());
+  const OpTimes times[2][4] = {{{0, 3000}, {0, 5000}, {5000, 12000}, {12000, 14000}},
+                               {{0, 9000}, {0, 2000}, {9000, 12000}, {12000, 13000}}};
+  const auto chain =
+      critical_chain(*graph, 2, [&](OpId op, std::size_t dp_rank) { return times[dp_rank][op]; });
+  std::string text;
+  for (const FlowPoint& point : chain) {
+    text += std::to_string(point.op) + "@" + std::to_string(point.dp_rank) + " " +
+            std::to_string(point.at_ns) + "; ";
+  }
+  CHECK(text == "0@1 0; 2@1 9000; 2@0 9001; 3@0 12000; ");
+}
+
+TEST_CASE("timeline: the critical path of every step is one flow inside slices, to the op that ends last") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    testing::TraceSpec spec = testing::random_spec(seed);
+    // Else ops start before ops end that the analysis takes for their predecessors: by clock or rounding, and
+    // where it knows of no better one.
+    spec.clock_skew_s = 0;
+    spec.float32 = false;
+    spec.noops_at_tolerance = false;
+    spec.overlap_dp = false;
+    INFO(to_string(spec));
+    const json events = recorded_events(arranged(generate_trace(spec)));
+    std::map<std::pair<int, int>, std::vector<json>> slices;
+    std::map<int, double> last_end;  // by step
+    for (const json& slice : slices_of(events)) {
+      slices[{slice.at("pid"), slice.at("tid")}].push_back(slice);
+      double& last = last_end[slice.at("args").at("step")];
+      last = std::max(last, slice.at("ts").get<double>() + slice.at("dur").get<double>());
+    }
+    std::map<int, std::vector<json>> flows;
+    for (const json& event : events) {
+      const std::string phase = event.at("ph");
+      if (phase == "s" || phase == "t" || phase == "f") flows[event.at("id")].push_back(event);
+    }
+    CHECK(flows.size() == last_end.size());
+    for (const auto& [id, flow] : flows) {
+      REQUIRE(flow.size() >= 2);
+      json before;
+      for (std::size_t i = 0; i < flow.size(); ++i) {
+        CHECK(flow[i].at("ph") == (i == 0 ? "s" : i + 1 == flow.size() ? "f" : "t"));
+        const double at = flow[i].at("ts");
+        const auto& of_thread = slices.at({flow[i].at("pid"), flow[i].at("tid")});
+        const auto around = std::find_if(of_thread.begin(), of_thread.end(), [&](const json& slice) {
+          const double start = slice.at("ts");
+          return start <= at && at < start + slice.at("dur").get<double>();
+        });
+        REQUIRE(around != of_thread.end());
+        // A hop leads from where a slice ends to where the next starts, or within a group from its last
+        // member to another, both under way.
+        if (i > 0 && before.at("name") != around->at("name")) {
+          const double end = before.at("ts").get<double>() + before.at("dur").get<double>();
+          const double start = around->at("ts");
+          const bool is_pair = is_message(before) && is_message(*around) && at <= end;
+          CHECK_MESSAGE((is_pair || end <= start + 0.002), before.dump()
+                                                               << " " << around->dump() << " at " << at);
+        }
+        before = *around;
+      }
+      const double end = before.at("ts").get<double>() + before.at("dur").get<double>();
+      CHECK(end >= last_end.at(before.at("args").at("step")) - 0.002);
+    }
+  }
 }
 
 }  // namespace goodput
