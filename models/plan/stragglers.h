@@ -16,7 +16,7 @@
 
 namespace goodput {
 
-// The causes as sim/whatif/root_cause.h names them, in the order of the alternatives of Straggler.
+// The causes as sim/causes/root_cause.h names them, in the order of the alternatives of Straggler.
 inline constexpr std::string_view kStragglerKinds[] = {
     "worker-fault", "stage-partition", "sequence-length", "gc-pauses", "launch-delay", "communication-flap"};
 

@@ -60,6 +60,35 @@ Status write_timelines(const OutputPaths& paths, const LoadedRecording& loaded, 
 class WhatIfCommand final : public Command {
  public:
   void configure(Options& options) override {
+    add_inputs(options);
+    add_questions(options);
+    add_outputs(options);
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    GOODPUT_TRY_STATUS(check_options(context));
+    GOODPUT_TRY_STATUS(choose_alignment());
+    GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_, context));
+    const bool by_step = per_step_ || !paths_.per_step_table.empty() || !paths_.heatmap_step.empty();
+    const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs), by_step};
+    const WhatIfEngine engine(loaded.graph, loaded.recording, options);
+    Result<WhatIf> analysed = engine.analyse();
+    if (!analysed) return std::move(analysed).error().in_file(load_.files.paths.front());
+    const WhatIf& result = *analysed;
+    const AnalysedJob job{loaded.graph, loaded.recording, result, options.jobs};
+    const Patterns patterns = find_patterns(job);
+    GOODPUT_TRY(const std::vector<Intervention> interventions, intervene(engine, job, patterns, fix_, keep_));
+    const std::vector<RootCause> causes = find_root_causes(job, patterns, threshold_);
+    const WhatIfReport report{loaded, result, causes, interventions, threshold_};
+    GOODPUT_TRY_STATUS(write_by_step(report));
+    GOODPUT_TRY_STATUS(write_files(report, engine, context));
+    GOODPUT_TRY_STATUS(write_json(report, context));
+    if (paths_.compat_json != "-") context.print(whatif_text(report, context.terminal));
+    return ExitCode::kOk;
+  }
+
+ private:
+  void add_inputs(Options& options) {
     options
         .add("trace", load_.files.paths, "TRACE...",
              "Trace files of one job (one a host, or one for all); format from content")
@@ -78,9 +107,11 @@ class WhatIfCommand final : public Command {
     options
         .add("--align-clocks", align_clocks_, "auto|on|off",
              "Take offsets between the workers' clocks off their times; auto: when one is beyond 5 ms "
-             "(default "
-             "auto; --compat-json: off)")
+             "(default auto; --compat-json: off)")
         .one_of(kClockAlignments);
+  }
+
+  void add_questions(Options& options) {
     options.add("--decompose-threshold", threshold_, "X",
                 fmt::format("Attribute late launches from this launch slowdown on; --compat-json leaves out "
                             "every attribution below it (default {})",
@@ -97,6 +128,9 @@ class WhatIfCommand final : public Command {
         .add("--keep", keep_, "SELECTOR",
              "Predict the step time with all ops ideal but these; repeated: any of them")
         .one_value_each();
+  }
+
+  void add_outputs(Options& options) {
     options.add("--heatmap", paths_.heatmap, "FILE", "Draw the workers' slowdowns, as .svg or .png").output();
     options
         .add("--heatmap-step", paths_.heatmap_step, "FILE",
@@ -127,29 +161,6 @@ class WhatIfCommand final : public Command {
         .output();
   }
 
-  Result<ExitCode> run(const CommandContext& context) override {
-    GOODPUT_TRY_STATUS(check_options(context));
-    GOODPUT_TRY_STATUS(choose_alignment());
-    GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_, context));
-    const bool by_step = per_step_ || !paths_.per_step_table.empty() || !paths_.heatmap_step.empty();
-    const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs), by_step};
-    const WhatIfEngine engine(loaded.graph, loaded.recording, options);
-    Result<WhatIf> analysed = engine.analyse();
-    if (!analysed) return std::move(analysed).error().in_file(load_.files.paths.front());
-    const WhatIf& result = *analysed;
-    const AnalysedJob job{loaded.graph, loaded.recording, result, options.jobs};
-    const Patterns patterns = find_patterns(job);
-    GOODPUT_TRY(const std::vector<Intervention> interventions, intervene(engine, job, patterns, fix_, keep_));
-    const std::vector<RootCause> causes = find_root_causes(job, patterns, threshold_);
-    const WhatIfReport report{loaded, result, causes, interventions, threshold_};
-    GOODPUT_TRY_STATUS(write_by_step(report));
-    GOODPUT_TRY_STATUS(write_files(report, engine, context));
-    GOODPUT_TRY_STATUS(write_json(report, context));
-    if (paths_.compat_json != "-") context.print(whatif_text(report, context.terminal));
-    return ExitCode::kOk;
-  }
-
- private:
   // What the reference artifact would answer has the clocks as they are.
   [[nodiscard]] Status choose_alignment() {
     GOODPUT_TRY(load_.clocks,
