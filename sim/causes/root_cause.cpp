@@ -61,11 +61,16 @@ class CauseFinder {
     if (cause.reason.empty() && job_.result.slowdown < kSlowdownWorthExplaining &&
         cause.name != "launch-delay")
       cause.reason = fmt::format("stragglers cost next to nothing (S = {:.3f})", job_.result.slowdown);
-    if (cause.reason.empty() && cause.gain && *cause.gain < kSlowdownWorthExplaining)
-      cause.reason =
-          fmt::format("its fix gains {:.3f}x, less than {:.2f}x", *cause.gain, kSlowdownWorthExplaining);
+    if (cause.reason.empty() && cause.gain) cause.reason = reason_against(*cause.gain);
     cause.likely = cause.reason.empty();
     causes_.push_back(std::move(cause));
+  }
+
+  // Empty when the fix is worth naming.
+  static std::string reason_against(double gain) {
+    if (gain >= kSlowdownWorthExplaining) return "";
+    if (gain < 1) return "its fix alone makes the step longer";
+    return fmt::format("its fix gains less than {:.2f}x", kSlowdownWorthExplaining);
   }
 
   // All that are slow, or else the slowest one.

@@ -19,7 +19,7 @@ using testing::TraceSpec;
 
 // Twelve steps of 4 replicas x 4 stages; messages of 0.5 ms and collectives of 15 and 30 ms, which vary by 2
 // %: ends of a collective differ by some 0.6 ms, the medians of 24 of them by 0.2 ms.
-constexpr double kNoiseS = 1e-3;
+constexpr double kClockNoiseS = 1e-3;
 TraceSpec spec() {
   TraceSpec job;
   job.dp = 4;
@@ -64,16 +64,16 @@ TEST_CASE("clocks: random offsets of all workers come out, up to what they have 
       const double shown = found.clocks[worker].offset_s - found.clocks[0].offset_s;
       worst = std::max(worst, std::abs(shown - (truth(worker) - truth(0))));
     }
-    CHECK(worst < kNoiseS);
+    CHECK(worst < kClockNoiseS);
   }
 }
 
 TEST_CASE("clocks: of most clocks that agree the reference is one, also where the first worker's is wrong") {
   const ClockEstimate found = estimate(testing::skewed(
       generate_trace(spec()), [](int dp, int stage, std::int64_t) { return dp + stage == 0 ? 0.5 : 0.0; }));
-  CHECK(std::abs(found.clocks[0].offset_s - 0.5) < kNoiseS);
+  CHECK(std::abs(found.clocks[0].offset_s - 0.5) < kClockNoiseS);
   for (std::size_t clock = 1; clock < found.clocks.size(); ++clock)
-    CHECK(std::abs(found.clocks[clock].offset_s) < kNoiseS);
+    CHECK(std::abs(found.clocks[clock].offset_s) < kClockNoiseS);
   CHECK(found.clocks[0].name == "rank 0");
   CHECK_FALSE(found.clocks[0].drift);  // step-relative times
 }
@@ -88,7 +88,7 @@ TEST_CASE("clocks: workers of a host have one clock, by its name") {
   const ClockEstimate found = estimate(trace);
   REQUIRE(found.clocks.size() == 4);
   CHECK(found.clocks[2].name == "node-2");
-  CHECK(std::abs(found.clocks[2].offset_s + 0.05) < kNoiseS);
+  CHECK(std::abs(found.clocks[2].offset_s + 0.05) < kClockNoiseS);
   CHECK(found.conflicts.empty());
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("clocks: pairs that no offsets explain are named, first those said to 
   CHECK(worst.worker == worker_at(1, 0));
   REQUIRE(worst.other);
   CHECK(*worst.other == worker_at(1, 1));
-  CHECK(std::abs(worst.apart_s - 0.08) < kNoiseS);
+  CHECK(std::abs(worst.apart_s - 0.08) < kClockNoiseS);
 }
 
 TEST_CASE("clocks: a jump is dated, before and after it every offset is its own") {
@@ -119,8 +119,8 @@ TEST_CASE("clocks: a jump is dated, before and after it every offset is its own"
       CHECK(found.clocks[clock].jumps.size() == (clock == worker_at(3, 2) ? 1 : 0));
     const ClockJump& jump = found.clocks[worker_at(3, 2)].jumps.at(0);
     CHECK(jump.step == at);
-    CHECK(std::abs(jump.from_s) < kNoiseS);
-    CHECK(std::abs(jump.to_s - 0.05) < kNoiseS);
+    CHECK(std::abs(jump.from_s) < kClockNoiseS);
+    CHECK(std::abs(jump.to_s - 0.05) < kClockNoiseS);
   }
 }
 

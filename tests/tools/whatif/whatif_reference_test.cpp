@@ -235,8 +235,9 @@ TEST_CASE("whatif: an intervention agrees with the reference, whatever its selec
         reference::step_time_with(trace, options, [&](const auto& op) { return !is_chosen(op); });
     REQUIRE(std::abs(mean(engine.simulate(chosen).span_s) - keep) <= kRelative * keep);
     const WhatIf result = value_or_throw(engine.analyse());
-    REQUIRE(std::abs(gain_of({got.graph, got.recording, result}, {.ideal = chosen}).step_s - fix) <=
-            kRelative * fix);
+    Remedy remedy;
+    remedy.ideal = chosen;
+    REQUIRE(std::abs(gain_of({got.graph, got.recording, result}, remedy).step_s - fix) <= kRelative * fix);
   }
 }
 
