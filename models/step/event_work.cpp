@@ -13,11 +13,6 @@ std::uint32_t stages_of(const PlannedStep& step) {
   return static_cast<std::uint32_t>(last) + 1;
 }
 
-bool is_p2p(OpType type) {
-  return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
-         type == OpType::kBackwardRecv;
-}
-
 // Turns what goes through NICs into flows.
 class FlowMaker {
  public:
@@ -48,16 +43,16 @@ class FlowMaker {
   // A message leaves the sender's NIC and enters the receiver's; of a collective every GPU sends and
   // receives.
   void add_flows(const OpGraph::Unit& unit) {
-    const bool is_message = is_p2p(step_.ops[unit.first].op.type) && unit.count == 2;
+    const bool is_pair = is_message(step_.ops[unit.first].op.type) && unit.count == 2;
     for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
       for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
-        if (is_message && op != unit.first) {
+        if (is_pair && op != unit.first) {
           work_.flow_of[op * lanes_ + lane] = work_.flow_of[unit.first * lanes_ + lane];
           continue;
         }
-        const OpId receiver = is_message ? unit.first + 1 : op;
+        const OpId receiver = is_pair ? unit.first + 1 : op;
         const bool first_sends = step_.ops[op].op.type == OpType::kForwardSend ||
-                                 step_.ops[op].op.type == OpType::kBackwardSend || !is_message;
+                                 step_.ops[op].op.type == OpType::kBackwardSend || !is_pair;
         add_flow(op, lane, first_sends ? op : receiver, first_sends ? receiver : op);
       }
     }

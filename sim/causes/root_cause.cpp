@@ -24,11 +24,6 @@ constexpr double kIsolated = 0.3;  // of a worker's passes: more than a few are 
 constexpr double kConcentrated = 0.6;
 constexpr double kWorthDating = 0.01;  // of a pace: smaller changes are not dated
 
-bool is_message(OpType type) {
-  return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
-         type == OpType::kBackwardRecv;
-}
-
 // Finds the causes of one recording.
 class CauseFinder {
  public:

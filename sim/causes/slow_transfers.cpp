@@ -15,11 +15,6 @@ constexpr double kFarAboveMedian = 4;
 constexpr double kWorthALook = 3;  // over the median of a sample
 constexpr std::size_t kSample = 2000;
 
-bool is_message(OpType type) {
-  return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
-         type == OpType::kBackwardRecv;
-}
-
 bool is_replica_collective(OpType type) {
   return type == OpType::kParamsAllGather || type == OpType::kGradsReduceScatter ||
          type == OpType::kSeparateGradsAllReduce;

@@ -14,11 +14,6 @@ namespace {
 // Ops of a stage, by type.
 using StageCounts = std::array<std::int64_t, kOpTypeCount>;
 
-constexpr bool is_p2p(OpType type) {
-  return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
-         type == OpType::kBackwardRecv;
-}
-
 std::vector<StageCounts> count_by_stage(const std::vector<OpKey>& ops) {
   std::vector<StageCounts> counts;
   for (const OpKey op : ops) {
@@ -32,7 +27,7 @@ std::vector<StageCounts> count_by_stage(const std::vector<OpKey>& ops) {
 std::vector<OpKey> without_micro_batches(const std::vector<OpKey>& ops) {
   std::vector<OpKey> rest;
   std::copy_if(ops.begin(), ops.end(), std::back_inserter(rest),
-               [](OpKey op) { return !is_pass_compute(type_of(op)) && !is_p2p(type_of(op)); });
+               [](OpKey op) { return !is_pass_compute(type_of(op)) && !is_message(type_of(op)); });
   return rest;
 }
 
@@ -139,7 +134,7 @@ bool differ_in_batch(const std::vector<OpKey>& a, const std::vector<OpKey>& b) {
     for (std::size_t type = 0; type < kOpTypeCount; ++type) {
       const std::int64_t difference = more[stage][type] - fewer[stage][type];
       if (is_pass_compute(static_cast<OpType>(type)) && difference != passes) return false;
-      if (is_p2p(static_cast<OpType>(type)) && (difference < 0 || difference > passes)) return false;
+      if (is_message(static_cast<OpType>(type)) && (difference < 0 || difference > passes)) return false;
     }
   }
   return without_micro_batches(a) == without_micro_batches(b);

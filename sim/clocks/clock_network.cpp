@@ -81,11 +81,6 @@ struct Matches {
   std::vector<std::vector<OpId>> rounds;  // by stage: collectives over the replicas
 };
 
-bool is_message(OpType type) {
-  return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
-         type == OpType::kBackwardRecv;
-}
-
 Matches find_matches(const Recording& recording, const OpGraph& graph) {
   Matches matches;
   matches.rounds.resize(static_cast<std::size_t>(recording.pp_size));

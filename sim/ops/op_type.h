@@ -58,6 +58,11 @@ inline constexpr OpTypeInfo kBackwardWeightInfo = {"backward-weight", "backward-
   return type == OpType::kForwardCompute || type == OpType::kBackwardCompute ||
          type == OpType::kBackwardWeight;
 }
+// A message between neighbouring stages, either end.
+[[nodiscard]] constexpr bool is_message(OpType type) {
+  return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
+         type == OpType::kBackwardRecv;
+}
 [[nodiscard]] constexpr bool is_pass_compute(OpType type) {
   return type == OpType::kForwardCompute || type == OpType::kBackwardCompute;
 }

@@ -81,7 +81,7 @@ TEST_CASE("worker table: Parquet holds the same rows") {
   {
     const auto file = arrow::io::ReadableFile::Open(path).ValueOrDie();
     auto reader = parquet::arrow::OpenFile(file, arrow::default_memory_pool()).ValueOrDie();
-    REQUIRE(reader->ReadTable(&table).ok());
+    table = reader->ReadTable().ValueOrDie();
   }
   std::filesystem::remove(path);
   REQUIRE(table->num_rows() == 4);
