@@ -106,6 +106,9 @@ void keep_one_recording(OpTrace& trace, IdGaps gaps, DerivedIds& derived) {
   derived.dropped_tp_rows = kept.peer_rows;
   for (const auto& [place, steps] : kept.replaced)
     repeated.replaced[place].insert(steps.begin(), steps.end());
+  if (repeated.copied_rows > 0)
+    derived.findings.push_back(
+        {CleaningRule::kRepeatedRows, repeated.copied_rows, repeated.copied_steps, {}});
   if (!repeated.resolved.empty())
     derived.findings.push_back(steps_found(CleaningRule::kRepeatedSteps, repeated.resolved));
   if (!repeated.unordered.empty())

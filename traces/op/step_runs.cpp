@@ -7,6 +7,7 @@
 #include <optional>
 #include <tuple>
 
+#include "traces/op/row_copies.h"
 #include "traces/op/run_cutting.h"
 
 namespace goodput {
@@ -29,8 +30,8 @@ std::vector<std::size_t> rows_by_step_and_start(const OpTrace& trace) {
 }
 
 // Steps that are one run share their counts in `known`.
-std::vector<RecordedStep> split_into_steps(const OpTrace& trace, const RowWorkers& workers, RunRows rows,
-                                           std::set<PlaceOpCounts>& known) {
+std::vector<RecordedStep> find_steps(const OpTrace& trace, const RowWorkers& workers, RunRows rows,
+                                     std::set<PlaceOpCounts>& known) {
   std::vector<RecordedStep> steps;
   for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     while (end < rows.size() && trace.step[rows[end]] == trace.step[rows[begin]]) ++end;
@@ -43,6 +44,21 @@ std::vector<RecordedStep> split_into_steps(const OpTrace& trace, const RowWorker
   }
   return steps;
 }
+
+// A trace by step, as long as its rows stay.
+struct TraceSteps {
+  RowWorkers workers;
+  std::vector<std::size_t> rows;
+  std::set<PlaceOpCounts> known;
+  std::vector<RecordedStep> steps;
+
+  explicit TraceSteps(const OpTrace& trace)
+      : workers(trace), rows(rows_by_step_and_start(trace)), steps(find_steps(trace, workers, rows, known)) {}
+
+  [[nodiscard]] std::size_t one_run() const {
+    return static_cast<std::size_t>(std::ranges::count(steps, true, &RecordedStep::is_one_run));
+  }
+};
 
 // The last complete run of steps[at], by what the nearest steps that are one run have, the earlier first.
 std::optional<RunRows> last_run(const OpTrace& trace, const RowWorkers& workers,
@@ -73,34 +89,53 @@ void drop_other_runs(const OpTrace& trace, const RecordedStep& step, RunRows run
   }
 }
 
-}  // namespace
+// Looks at steps that are not one run: copies of a whole one make it none. Whether there were any.
+bool drop_copies(OpTrace& trace, const TraceSteps& by_step, RepeatedSteps& repeated) {
+  std::vector<bool> kept(trace.size(), true);
+  for (const RecordedStep& step : by_step.steps) {
+    if (step.is_one_run) continue;
+    const std::vector<std::size_t> copies = find_row_copies(trace, by_step.workers, step.rows);
+    if (copies.empty()) continue;
+    for (const std::size_t row : copies) kept[row] = false;
+    repeated.copied_rows += copies.size();
+    repeated.copied_steps.push_back(step.step);
+  }
+  if (repeated.copied_rows > 0) keep_rows(trace, 0, kept);
+  return repeated.copied_rows > 0;
+}
 
-RepeatedSteps keep_last_runs(OpTrace& trace) {
-  const RowWorkers workers(trace);
-  const std::vector<std::size_t> rows = rows_by_step_and_start(trace);
-  std::set<PlaceOpCounts> known;
-  const std::vector<RecordedStep> steps = split_into_steps(trace, workers, rows, known);
-  RepeatedSteps repeated;
+void drop_runs(OpTrace& trace, const TraceSteps& by_step, RepeatedSteps& repeated) {
   std::vector<const RecordedStep*> unordered;
   std::vector<bool> kept(trace.size(), true);
-  for (std::size_t at = 0; at < steps.size(); ++at) {
-    const RecordedStep& step = steps[at];
+  for (std::size_t at = 0; at < by_step.steps.size(); ++at) {
+    const RecordedStep& step = by_step.steps[at];
     if (step.is_one_run) continue;
-    if (const auto run = last_run(trace, workers, steps, at)) {
+    if (const auto run = last_run(trace, by_step.workers, by_step.steps, at)) {
       repeated.resolved.push_back(step.step);
       drop_other_runs(trace, step, *run, kept, repeated.replaced);
-    } else if (has_single_op_twice(trace, workers, step.rows)) {
+    } else if (has_single_op_twice(trace, by_step.workers, step.rows)) {
       unordered.push_back(&step);
     }
   }
-  const auto one_run = std::ranges::count(steps, true, &RecordedStep::is_one_run);
-  if (unordered.size() <= static_cast<std::size_t>(one_run)) {
+  if (unordered.size() <= by_step.one_run()) {
     for (const RecordedStep* step : unordered) {
       repeated.unordered.push_back(step->step);
       for (const std::size_t row : step->rows) kept[row] = false;
     }
   }
   if (!repeated.resolved.empty() || !repeated.unordered.empty()) keep_rows(trace, 0, kept);
+}
+
+}  // namespace
+
+RepeatedSteps keep_last_runs(OpTrace& trace) {
+  RepeatedSteps repeated;
+  const TraceSteps as_read(trace);
+  if (as_read.one_run() == as_read.steps.size()) return repeated;
+  if (drop_copies(trace, as_read, repeated))
+    drop_runs(trace, TraceSteps(trace), repeated);
+  else
+    drop_runs(trace, as_read, repeated);
   return repeated;
 }
 

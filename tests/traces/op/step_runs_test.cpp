@@ -257,8 +257,9 @@ TEST_CASE("runs of a step: where few steps are one run, overlapping ones are not
   for (const std::int64_t step : {1, 2, 3}) add(damaged, moved(of_step(whole, step), 1e-3));
   for (const Format format : kFormats) {
     const auto reading = read_as(format, damaged);
-    if (reading) CHECK(reading->trace.size() == damaged.size());
-    if (reading) CHECK(reading->findings.empty());
+    if (!reading) continue;  // both runs as one fit no schedule
+    CHECK(reading->trace.size() == damaged.size());
+    CHECK(reading->findings.empty());
   }
 }
 
@@ -334,6 +335,50 @@ TEST_CASE("runs of a step: random jobs, cut anywhere, run again on the same or o
     ++checked;
   }
   CHECK(checked >= 200);
+}
+
+TEST_CASE("copies of rows: a file given twice, or files that overlap in a step or a worker, are read once") {
+  for (const TraceSpec& spec : specs()) {
+    const OpTrace whole = absolute_trace(spec);
+    for (const int times : {1, 2}) {
+      OpTrace damaged = whole;
+      for (int i = 0; i < times; ++i) add(damaged, whole);
+      const auto copies = static_cast<std::size_t>(times) * whole.size();
+      check_reads_as(damaged, whole, {{CleaningRule::kRepeatedRows, copies, {1, 2, 3, 4}}}, spec.vpp);
+    }
+    const OpTrace step = of_step(whole, 2);
+    OpTrace damaged = whole;
+    add(damaged, step);
+    check_reads_as(damaged, whole, {{CleaningRule::kRepeatedRows, step.size(), {2}}}, spec.vpp);
+    const OpTrace worker = filtered(step, [&](const OpRow& row) { return row.rank == step.rank[0]; });
+    damaged = whole;
+    add(damaged, worker);
+    check_reads_as(damaged, whole, {{CleaningRule::kRepeatedRows, worker.size(), {2}}}, spec.vpp);
+  }
+}
+
+TEST_CASE("copies of rows: those of a step that was run again do not hide its runs") {
+  const OpTrace whole = absolute_trace(specs()[0]);
+  const OpTrace run = of_step(whole, 3);
+  OpTrace damaged = moved(run, -3 * length(run));
+  const std::size_t copies = damaged.size() + run.size();
+  add(damaged, OpTrace(damaged));
+  add(damaged, whole);
+  add(damaged, run);
+  check_reads_as(damaged, whole,
+                 {{CleaningRule::kRepeatedRows, copies, {3}}, {CleaningRule::kRepeatedSteps, 1, {3}}});
+}
+
+TEST_CASE("copies of rows: ops that are alike are none") {
+  OpTrace whole = absolute_trace({.steps = 2, .dp_buckets_per_chunk = 2});
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (whole.optype[i] != OpType::kParamsAllGather) continue;
+    whole.start_s[i] = kEpoch + kApart * static_cast<double>(whole.step[i] - 1);
+    whole.duration_s[i] = 0.5;
+  }
+  const OpTraceReading reading = reading_as(Format::kRawLog, whole);
+  CHECK(reading.trace.size() == whole.size());
+  CHECK(reading.findings.empty());
 }
 
 TEST_CASE("ranks of a worker: a node replaced between steps keeps what it recorded") {
