@@ -337,6 +337,38 @@ TEST_CASE("runs of a step: random jobs, cut anywhere, run again on the same or o
   CHECK(checked >= 200);
 }
 
+TEST_CASE(
+    "runs of a step: however short the pause, what is kept is the whole run, or the step stays as it is") {
+  std::mt19937_64 random(21);
+  int resolved = 0;
+  int left = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    TraceSpec spec = testing::random_spec(seed);
+    if (spec.dp * spec.pp > 16) continue;
+    spec.steps = std::max(spec.steps, 3);
+    const OpTrace whole = absolute_trace(spec);
+    if (!read_as(Format::kRawLog, whole, spec.vpp)) continue;
+    const OpTrace run = of_step(whole, whole.step[random() % whole.size()]);
+    const std::size_t rows = 1 + random() % run.size();
+    const OpTrace first = first_rows(run, rows);
+    const double pause = length(run) * static_cast<double>(random() % 100 + 1) / 1000;
+    OpTrace damaged = moved(first, -length(first) - pause);
+    add(damaged, whole);
+    CAPTURE(seed);
+    CAPTURE(testing::to_string(spec));
+    CAPTURE(rows);
+    CAPTURE(pause);
+    const auto reading = read_as(Format::kRawLog, damaged, spec.vpp);
+    if (!reading) continue;  // no whole step is left
+    const bool is_resolved = !reading->findings.empty();
+    (is_resolved ? resolved : left) += 1;
+    if (is_resolved && reading->findings[0].rule == CleaningRule::kRepeatedSteps)
+      check_equal(reading->trace, reading_as(Format::kRawLog, whole, spec.vpp).trace);
+    if (!is_resolved) CHECK(reading->trace.size() == damaged.size());
+  }
+  CHECK(resolved > left);
+}
+
 TEST_CASE("copies of rows: a file given twice, or files that overlap in a step or a worker, are read once") {
   for (const TraceSpec& spec : specs()) {
     const OpTrace whole = absolute_trace(spec);
