@@ -28,8 +28,11 @@ double median_step(const OpTrace& trace, const TraceIndex& index) {
     first[step] = std::min(first[step], trace.start_s[row]);
     last[step] = std::max(last[step], trace.start_s[row] + trace.duration_s[row]);
   }
-  for (std::size_t step = 0; step < first.size(); ++step) last[step] -= first[step];
-  return take_median(last);
+  std::vector<double> spans;
+  for (std::size_t step = 0; step < first.size(); ++step) {
+    if (first[step] <= last[step]) spans.push_back(last[step] - first[step]);
+  }
+  return take_median(spans);
 }
 
 double median_duration(const OpTrace& trace) {

@@ -14,6 +14,8 @@
 
 #include "sim/base/float32.h"
 #include "sim/ops/pass_order.h"
+#include "traces/op/step_runs.h"
+#include "traces/op/worker_ranks.h"
 
 namespace goodput {
 namespace {
@@ -69,20 +71,50 @@ struct Fit {
   std::string first_mismatch;
 };
 
-// Tensor-parallel peers run the same ops. Returns how many rows went.
-std::size_t drop_tensor_parallel_peers(OpTrace& trace) {
-  std::map<std::pair<std::int32_t, std::int16_t>, std::int32_t> lowest;
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const auto [entry, inserted] = lowest.try_emplace({trace.dp_rank[i], trace.stage[i]}, trace.rank[i]);
-    if (!inserted) entry->second = std::min(entry->second, trace.rank[i]);
+CleaningFinding steps_found(CleaningRule rule, const std::vector<std::int64_t>& steps) {
+  return {rule, steps.size(), steps, {}};
+}
+
+// Workers of whose former ranks no row is left.
+std::optional<CleaningFinding> replaced_workers(const OpTrace& trace, const ReplacedRanks& replaced) {
+  std::map<std::pair<std::int32_t, std::int16_t>, std::set<std::int32_t>> ranks;
+  for (std::size_t i = 0; i < trace.size() && !replaced.empty(); ++i) {
+    const std::pair place(trace.dp_rank[i], trace.stage[i]);
+    if (replaced.contains(place)) ranks[place].insert(trace.rank[i]);
   }
-  std::vector<bool> kept(trace.size());
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    kept[i] = trace.rank[i] == lowest.at({trace.dp_rank[i], trace.stage[i]});
+  CleaningFinding found{CleaningRule::kReplacedWorkers, 0, {}, {}};
+  std::set<std::int64_t> steps;
+  for (const auto& [place, of_place] : replaced) {
+    if (!ranks.contains(place) || ranks.at(place).size() > 1) continue;
+    if (++found.count == 1) {
+      found.detail = fmt::format("the worker at dp_rank {}, stage {}; now rank {}", place.first, place.second,
+                                 *ranks.at(place).begin());
+    }
+    steps.insert(of_place.begin(), of_place.end());
   }
-  const auto dropped = static_cast<std::size_t>(std::ranges::count(kept, false));
-  if (dropped > 0) keep_rows(trace, 0, kept);
-  return dropped;
+  if (found.count == 0) return std::nullopt;
+  found.steps.assign(steps.begin(), steps.end());
+  return found;
+}
+
+// Leaves one run a step and one rank a worker and step.
+void keep_one_recording(OpTrace& trace, IdGaps gaps, DerivedIds& derived) {
+  RepeatedSteps repeated;
+  if (gaps == IdGaps::kLeftToOthers) repeated = keep_last_runs(trace);
+  const KeptRanks kept =
+      keep_one_rank(trace, gaps == IdGaps::kLeftToOthers ? OtherTimes::kDropped : OtherTimes::kKept);
+  derived.dropped_tp_rows = kept.peer_rows;
+  for (const auto& [place, steps] : kept.replaced)
+    repeated.replaced[place].insert(steps.begin(), steps.end());
+  if (repeated.copied_rows > 0)
+    derived.findings.push_back(
+        {CleaningRule::kRepeatedRows, repeated.copied_rows, repeated.copied_steps, {}});
+  if (!repeated.resolved.empty())
+    derived.findings.push_back(steps_found(CleaningRule::kRepeatedSteps, repeated.resolved));
+  if (!repeated.unordered.empty())
+    derived.findings.push_back(steps_found(CleaningRule::kUnorderedRepeats, repeated.unordered));
+  if (auto replaced = replaced_workers(trace, repeated.replaced))
+    derived.findings.push_back(*std::move(replaced));
 }
 
 std::vector<Place> recorded_order(const OpTrace& trace) {
@@ -95,14 +127,17 @@ std::vector<Place> recorded_order(const OpTrace& trace) {
   return places;
 }
 
-// Epoch seconds would lose a minute in float32, which the published traces and the analysis use.
-void move_steps_to_zero(OpTrace& trace, const std::vector<Place>& places) {
+// Epoch seconds would lose a minute in float32, which the published traces and the analysis use. What was
+// subtracted, by step.
+std::map<std::int64_t, double> move_steps_to_zero(OpTrace& trace, const std::vector<Place>& places) {
+  std::map<std::int64_t, double> origins;
   for (std::size_t begin = 0; begin < places.size();) {
     std::size_t end = begin;
     double first = places[begin].start_s;
     for (; end < places.size() && places[end].step == places[begin].step; ++end) {
       first = std::min(first, places[end].start_s);
     }
+    origins[places[begin].step] = first;
     for (; begin < end; ++begin) {
       double& start = trace.start_s[places[begin].row];
       double& duration = trace.duration_s[places[begin].row];
@@ -110,6 +145,7 @@ void move_steps_to_zero(OpTrace& trace, const std::vector<Place>& places) {
       duration = round_to_float32(duration);
     }
   }
+  return origins;
 }
 
 using OpCounts = std::array<std::int64_t, kOpTypeCount>;
@@ -292,7 +328,7 @@ Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size, IdGaps gaps) {
   }
   GOODPUT_TRY_STATUS(check_unidentified(trace));
   DerivedIds derived;
-  derived.dropped_tp_rows = drop_tensor_parallel_peers(trace);
+  keep_one_recording(trace, gaps, derived);
   const std::vector<Place> places = recorded_order(trace);
   const std::int64_t last_stage = trace.size() == 0 ? 0 : *std::ranges::max_element(trace.stage);
   const PipelineShape shape{last_stage + 1, vpp_size};
@@ -308,7 +344,7 @@ Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size, IdGaps gaps) {
   if (passes.problem && passes.lanes.empty()) return Error{*passes.problem};
   const Fit fit = best_fit(passes, shape);
   if (!fits(fit, passes)) return no_schedule(fit, passes, shape);
-  move_steps_to_zero(trace, places);
+  derived.step_origin_s = move_steps_to_zero(trace, places);
   derived.ops = passes.ops();
   derived.gaps = passes.gaps.size();
   derived.matched = fit.matched;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <utility>
@@ -58,6 +59,9 @@ Status complete_ids(const std::string& path, const OpTraceReadOptions& options, 
     Result<DerivedIds> derived = derive_ids(reading.trace, vpp_size, gaps);
     if (!derived) return std::move(derived).error().in_file(path);
     reading.notes.push_back(derived->note());
+    reading.step_origin_s = std::move(derived->step_origin_s);
+    std::move(derived->findings.begin(), derived->findings.end(), std::back_inserter(reading.findings));
+    std::ranges::stable_sort(reading.findings, {}, &CleaningFinding::rule);
   } else if (has_absent_chunks) {
     if (auto note = fill_absent_chunks(reading.trace, vpp_size); !note.empty())
       reading.notes.push_back(std::move(note));

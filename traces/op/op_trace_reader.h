@@ -33,6 +33,9 @@ struct OpTraceReading {
   std::vector<CleaningFinding> findings;  // one a rule: what could not be used as it stood
   // By rank: the ip that logs name; else, of several files without a rank in common, the name of the file.
   std::map<std::int64_t, std::string> hosts;
+  // By step, of rows without ids: seconds that were subtracted from its starts, so that its first one is 0.
+  // In files with one origin for all steps it tells when the step began. Empty: starts are as recorded.
+  std::map<std::int64_t, double> step_origin_s;
 };
 
 // The rows of all files together are one trace (one file a host). Rows of damaged times and unknown types,

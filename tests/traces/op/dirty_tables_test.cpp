@@ -139,7 +139,7 @@ TEST_CASE("csv: compressed data that ends early keeps its whole lines") {
   const std::string text = random_csv(1, 20'000);
   const OpTrace whole = reading_of(text).trace;
   for (const std::string& bytes : {gzipped(text), zstd_compressed(text)}) {
-    for (const std::size_t share : {2, 3, 5}) {
+    for (const std::size_t share : {2U, 3U, 5U}) {
       const std::string cut = bytes.substr(0, bytes.size() / share);
       const OpTraceReading reading = reading_of(cut);
       const std::size_t rows = reading.trace.size();
