@@ -180,7 +180,7 @@ class Component {
   std::vector<double> slopes_;  // in the order of clocks_
 };
 
-// The first worker's span in every step: {first start, last end}.
+// The first worker's span in every step: {first start, last end}, as the files have it.
 std::vector<std::pair<double, double>> spans_of_first_worker(const Recording& recording) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   std::vector<std::pair<double, double>> spans(recording.steps.size(), {kNever, -kNever});
@@ -193,6 +193,10 @@ std::vector<std::pair<double, double>> spans_of_first_worker(const Recording& re
         end = std::max(end, block.row(block.end_s, op)[step]);
       }
     }
+  }
+  for (std::size_t step = 0; step < recording.subtracted_s.size(); ++step) {
+    spans[step].first += recording.subtracted_s[step];
+    spans[step].second += recording.subtracted_s[step];
   }
   return spans;
 }

@@ -48,6 +48,8 @@ struct Recording {
   std::vector<StepBlock> blocks;
   std::vector<double> step_origin_s;  // by step: the earliest recorded start
   std::vector<double> step_base_s;    // by step: the recorded step time, last end - first start
+  // By step: what the reader took off all its times; empty: nothing. Only where steps stand to each other.
+  std::vector<double> subtracted_s;
 
   // Of a worker index, dp_rank * pp_size + stage.
   struct Worker {

@@ -61,6 +61,10 @@ Result<LoadedRecording> load_recording(const LoadOptions& options, const Command
                          {}};
   loaded.recording = arrange(std::move(clean.trace), std::move(clean.index), loaded.graph, clean.selected);
   loaded.recording.places = worker_places(files.metadata, reading.hosts, loaded.recording.ranks);
+  if (!reading.step_origin_s.empty()) {
+    for (const std::int64_t step : loaded.recording.steps)
+      loaded.recording.subtracted_s.push_back(reading.step_origin_s.at(step));
+  }
   std::vector<std::string> notes;
   loaded.clocks = align_clocks(loaded.recording, loaded.graph, options.clocks, notes);
   for (std::string& note : notes) {

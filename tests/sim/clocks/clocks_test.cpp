@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "sim/base/random.h"
 #include "tests/support/analysed_trace.h"
@@ -148,6 +149,24 @@ TEST_CASE("clocks: on absolute times drifts are found, of epoch seconds too") {
     }
     CHECK(found.needs_aligning);
   }
+}
+
+TEST_CASE("clocks: of times that a reader moved to zero drifts are found, too, when it says how far") {
+  OpTrace rows = testing::drifting(generate_trace(spec()), 1.7e9, 60,
+                                   [](int dp, int stage) { return dp == 1 && stage < 2 ? 50e-6 : 0.0; });
+  std::map<std::int64_t, double> first;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const auto [at, is_new] = first.try_emplace(rows.step[row], rows.start_s[row]);
+    at->second = std::min(at->second, rows.start_s[row]);
+  }
+  for (std::size_t row = 0; row < rows.size(); ++row) rows.start_s[row] -= first[rows.step[row]];
+  AnalysedTrace trace = testing::analysed(std::move(rows));
+  CHECK_FALSE(estimate(trace).is_absolute);
+  for (const auto& [step, start] : first) trace.recording.subtracted_s.push_back(start);
+  const ClockEstimate found = estimate(trace);
+  CHECK(found.is_absolute);
+  REQUIRE(found.clocks[worker_at(1, 0)].drift);
+  CHECK(std::abs(*found.clocks[worker_at(1, 0)].drift - 50e-6) < 2e-6);
 }
 
 TEST_CASE("clocks: one worker alone has nothing to be compared with") {
