@@ -20,7 +20,7 @@ double factor_to(double even, double recorded) {
 
 Result<Remedy> even_partition(const AnalysedJob& job, const Patterns& patterns) {
   if (job.recording.pp_size == 1) return Error{"the job has one stage, there is nothing to spread"};
-  const Pace& pace = patterns.pace;
+  const PassPace& pace = patterns.pace;
   Remedy remedy;
   for (std::size_t stage = 0; stage < pace.stage.size(); ++stage) {
     remedy.stages.push_back({factor_to(mean(pace.forward_s), pace.forward_s[stage]),

@@ -101,7 +101,7 @@ struct PairMoments {
 };
 
 // What a lane has to do against the other lanes. What is slow in all steps is slow for another reason.
-double work_of_lane(const Pace& pace, std::size_t dp_rank, std::size_t step) {
+double work_of_lane(const PassPace& pace, std::size_t dp_rank, std::size_t step) {
   const bool has_stages = pace.own.stages() > 1;
   const PeerPace& peer = has_stages ? pace.replica[dp_rank] : pace.worker[dp_rank];
   const double now =
@@ -126,7 +126,7 @@ void even_out(std::vector<double>& rows, const LaneShape& shape, std::size_t ste
 
 // The work of a micro-batch is its lane's part of the step times its part of the lane.
 MicroBatchFactors balance(const Recording& recording, const RelativeTimes& forwards,
-                          const RelativeTimes& backwards, std::size_t micro_batches, const Pace& pace) {
+                          const RelativeTimes& backwards, std::size_t micro_batches, const PassPace& pace) {
   MicroBatchFactors factors;
   for (std::size_t i = 0; i < recording.blocks.size(); ++i) {
     const StepBlock& block = recording.blocks[i];
@@ -170,7 +170,7 @@ std::vector<ChunkPasses> passes_by_chunk(const std::vector<PassPair>& pairs) {
 
 std::optional<MicroBatchWork> measure_micro_batches(const Recording& recording,
                                                     const std::vector<PassPair>& pairs,
-                                                    const std::vector<Pause>& pauses, const Pace& pace) {
+                                                    const std::vector<Pause>& pauses, const PassPace& pace) {
   const std::vector<ChunkPasses> chunks = passes_by_chunk(pairs);
   std::size_t micro_batches = 0;
   for (const PassPair& pair : pairs)

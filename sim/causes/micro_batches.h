@@ -28,6 +28,6 @@ struct MicroBatchWork {
 [[nodiscard]] std::optional<MicroBatchWork> measure_micro_batches(const Recording& recording,
                                                                   const std::vector<PassPair>& pairs,
                                                                   const std::vector<Pause>& pauses,
-                                                                  const Pace& pace);
+                                                                  const PassPace& pace);
 
 }  // namespace goodput

@@ -149,7 +149,7 @@ std::size_t largest(const std::vector<double>& values) {
 }
 
 // REQUIRES: what replicas have in common is gone from both.
-void measure_stages(LaneStages& forwards, LaneStages& backwards, Pace& pace) {
+void measure_stages(LaneStages& forwards, LaneStages& backwards, PassPace& pace) {
   for (std::size_t stage = 0; stage < forwards.stages(); ++stage) {
     pace.forward_s.push_back(common_of(forwards, stage));
     pace.backward_s.push_back(common_of(backwards, stage));
@@ -160,7 +160,7 @@ void measure_stages(LaneStages& forwards, LaneStages& backwards, Pace& pace) {
   for (double& stage : pace.stage) stage = middle > 0 ? stage / middle : 1;
 }
 
-void measure_peers(Pace& pace) {
+void measure_peers(PassPace& pace) {
   std::vector<std::span<const double>> workers;
   std::vector<std::span<const double>> replicas;
   for (std::size_t dp = 0; dp < pace.own.replicas(); ++dp) {
@@ -177,19 +177,19 @@ void measure_peers(Pace& pace) {
 
 }  // namespace
 
-std::size_t Pace::slowest_stage() const {
+std::size_t PassPace::slowest_stage() const {
   return largest(stage);
 }
 
-std::size_t Pace::slowest_worker() const {
+std::size_t PassPace::slowest_worker() const {
   const auto slower = [](const PeerPace& a, const PeerPace& b) { return a.mean < b.mean; };
   return static_cast<std::size_t>(std::max_element(worker.begin(), worker.end(), slower) - worker.begin());
 }
 
-Pace measure_pace(const Recording& recording, const std::vector<Pause>& pauses) {
+PassPace measure_pace(const Recording& recording, const std::vector<Pause>& pauses) {
   LaneStages forwards = sum_passes(recording, OpType::kForwardCompute, pauses);
   LaneStages backwards = sum_passes(recording, OpType::kBackwardCompute, pauses);
-  Pace pace{{}, {}, {}, {}, {}, 0, 0, LaneStages(recording), {}};
+  PassPace pace{{}, {}, {}, {}, {}, 0, 0, LaneStages(recording), {}};
   for (std::size_t stage = 0; stage < forwards.stages(); ++stage) {
     std::ranges::transform(forwards.lanes_of(stage), backwards.lanes_of(stage),
                            pace.own.lanes_of(stage).begin(), std::plus<>());

@@ -50,7 +50,7 @@ struct PeerPace {
   [[nodiscard]] bool is_slow(double least) const { return mean - 1 >= least && mean - 1 >= margin; }
 };
 
-struct Pace {
+struct PassPace {
   // By stage, of the middle lane: forward and backward passes of a step together, and both over the middle
   // stage's.
   std::vector<double> forward_s;
@@ -70,6 +70,6 @@ struct Pace {
   [[nodiscard]] std::size_t slowest_worker() const;
 };
 
-[[nodiscard]] Pace measure_pace(const Recording& recording, const std::vector<Pause>& pauses);
+[[nodiscard]] PassPace measure_pace(const Recording& recording, const std::vector<Pause>& pauses);
 
 }  // namespace goodput

@@ -7,7 +7,7 @@ namespace goodput {
 Patterns find_patterns(const AnalysedJob& job) {
   std::vector<PassPair> pairs = pair_passes(job.recording);
   std::vector<Pause> pauses = find_pauses(job.recording, pairs);
-  Pace pace = measure_pace(job.recording, pauses);
+  PassPace pace = measure_pace(job.recording, pauses);
   std::optional<MicroBatchWork> work = measure_micro_batches(job.recording, pairs, pauses, pace);
   return {std::move(pairs), std::move(pauses), std::move(pace), std::move(work),
           find_slow_transfers(job.graph, job.recording)};

@@ -15,7 +15,7 @@ namespace goodput {
 struct Patterns {
   std::vector<PassPair> pairs;
   std::vector<Pause> pauses;
-  Pace pace;
+  PassPace pace;
   std::optional<MicroBatchWork> micro_batches;
   std::optional<SlowTransfers> transfers;
 };

@@ -32,7 +32,7 @@ Remedy repair_of(const Recording& recording, const Workers& workers) {
 }
 
 // The slowest, at most kMostSuspects.
-Workers find_suspects(const Recording& recording, const Pace& pace) {
+Workers find_suspects(const Recording& recording, const PassPace& pace) {
   std::vector<std::pair<double, std::size_t>> slow;
   for (std::size_t worker = 0; worker < pace.worker.size(); ++worker) {
     const double slower = slowness(recording, pace, worker) - 1;
@@ -105,7 +105,7 @@ std::vector<SlowGroup> group(const Recording& recording, const Workers& suspects
   return groups;
 }
 
-void sort_slowest_first(const AnalysedJob& job, const Pace& pace, std::vector<SlowGroup>& groups) {
+void sort_slowest_first(const AnalysedJob& job, const PassPace& pace, std::vector<SlowGroup>& groups) {
   const auto slowest = [&](const SlowGroup& group) {
     double most = 0;
     for (const std::size_t worker : group.workers)
@@ -134,18 +134,18 @@ SlowWorkers keep_necessary(const AnalysedJob& job, std::vector<SlowGroup> groups
 
 }  // namespace
 
-bool is_replica_slow(const Pace& pace, std::size_t dp_rank) {
+bool is_replica_slow(const PassPace& pace, std::size_t dp_rank) {
   return pace.replica[dp_rank].is_slow(kFaintReplica);
 }
 
-double slowness(const Recording& recording, const Pace& pace, std::size_t worker) {
+double slowness(const Recording& recording, const PassPace& pace, std::size_t worker) {
   const auto [dp_rank, stage] = recording.worker(worker);
   if (!is_replica_slow(pace, dp_rank))
     return pace.worker[worker].is_slow(kFaintWorker) ? pace.worker[worker].mean : 1;
   return mean(pace_by_step(pace, dp_rank, stage));
 }
 
-std::vector<double> pace_by_step(const Pace& pace, std::size_t dp_rank, std::size_t stage) {
+std::vector<double> pace_by_step(const PassPace& pace, std::size_t dp_rank, std::size_t stage) {
   const auto own = pace.own.steps_of(dp_rank, stage);
   std::vector<double> series(own.begin(), own.end());
   if (!is_replica_slow(pace, dp_rank)) return series;
@@ -154,7 +154,7 @@ std::vector<double> pace_by_step(const Pace& pace, std::size_t dp_rank, std::siz
   return series;
 }
 
-SlowWorkers find_slow_workers(const AnalysedJob& job, const Pace& pace) {
+SlowWorkers find_slow_workers(const AnalysedJob& job, const PassPace& pace) {
   std::vector<SlowGroup> groups = group(job.recording, find_suspects(job.recording, pace));
   sort_slowest_first(job, pace, groups);
   return keep_necessary(job, std::move(groups));

@@ -28,16 +28,16 @@ struct SlowWorkers {
 // All suspects are fixed at once (their ops ideal): whole places (the largest first), whole replicas of
 // several stages, single workers. The least slow first, those are dropped whose removal makes the step less
 // than 1 % longer, all of them together.
-[[nodiscard]] SlowWorkers find_slow_workers(const AnalysedJob& job, const Pace& pace);
+[[nodiscard]] SlowWorkers find_slow_workers(const AnalysedJob& job, const PassPace& pace);
 
 // Whether most stages of a replica are slow, beyond noise.
-[[nodiscard]] bool is_replica_slow(const Pace& pace, std::size_t dp_rank);
+[[nodiscard]] bool is_replica_slow(const PassPace& pace, std::size_t dp_rank);
 
 // What a worker takes against its peers, by step: its own, times that of its replica where that is slow
 // beyond noise.
-[[nodiscard]] std::vector<double> pace_by_step(const Pace& pace, std::size_t dp_rank, std::size_t stage);
+[[nodiscard]] std::vector<double> pace_by_step(const PassPace& pace, std::size_t dp_rank, std::size_t stage);
 
 // Its mean; 1 where that is no more than noise.
-[[nodiscard]] double slowness(const Recording& recording, const Pace& pace, std::size_t worker);
+[[nodiscard]] double slowness(const Recording& recording, const PassPace& pace, std::size_t worker);
 
 }  // namespace goodput

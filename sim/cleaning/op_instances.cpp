@@ -25,16 +25,16 @@ std::vector<StepInstances> list_instances(const OpTrace& trace) {
     steps[last].rows.push_back({op_key(trace.optype[row], trace.stage[row], trace.seq_id[row]),
                                 trace.dp_rank[row], static_cast<std::uint32_t>(row)});
   }
-  const auto key = [](const OpInstance& at) { return std::tuple(at.dp_rank, at.op, at.row); };
+  const auto key = [](const InstanceRow& at) { return std::tuple(at.dp_rank, at.op, at.row); };
   for (StepInstances& step : steps) {
     std::sort(step.rows.begin(), step.rows.end(),
-              [&](const OpInstance& a, const OpInstance& b) { return key(a) < key(b); });
+              [&](const InstanceRow& a, const InstanceRow& b) { return key(a) < key(b); });
   }
   std::sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
   return steps;
 }
 
-std::size_t end_of_lane(std::span<const OpInstance> rows, std::size_t begin) {
+std::size_t end_of_lane(std::span<const InstanceRow> rows, std::size_t begin) {
   std::size_t end = begin;
   while (end < rows.size() && rows[end].dp_rank == rows[begin].dp_rank) ++end;
   return end;

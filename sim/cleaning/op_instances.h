@@ -29,25 +29,25 @@ using OpKey = std::uint64_t;
 // `<optype>_<seq_id>_<stage>`
 [[nodiscard]] std::string op_name(OpKey op);
 
-struct OpInstance {
+struct InstanceRow {
   OpKey op = 0;
   std::int32_t dp_rank = 0;
   std::uint32_t row = 0;  // of the trace
 };
 
-[[nodiscard]] inline bool same_op(const OpInstance& a, const OpInstance& b) {
+[[nodiscard]] inline bool same_op(const InstanceRow& a, const InstanceRow& b) {
   return a.op == b.op && a.dp_rank == b.dp_rank;
 }
 
 struct StepInstances {
   std::int64_t step = 0;
-  std::vector<OpInstance> rows;  // by (dp_rank, op, row)
+  std::vector<InstanceRow> rows;  // by (dp_rank, op, row)
 };
 
 // By step, ascending.
 [[nodiscard]] std::vector<StepInstances> list_instances(const OpTrace& trace);
 
 // First index from `begin` on whose row is of another dp_rank: the end of a lane.
-[[nodiscard]] std::size_t end_of_lane(std::span<const OpInstance> rows, std::size_t begin);
+[[nodiscard]] std::size_t end_of_lane(std::span<const InstanceRow> rows, std::size_t begin);
 
 }  // namespace goodput

@@ -21,14 +21,14 @@ bool equal_rows(const OpTrace& trace, std::size_t a, std::size_t b) {
   return equal;
 }
 
-void sort_by_op(std::vector<OpInstance>& rows) {
-  std::sort(rows.begin(), rows.end(), [](const OpInstance& a, const OpInstance& b) {
+void sort_by_op(std::vector<InstanceRow>& rows) {
+  std::sort(rows.begin(), rows.end(), [](const InstanceRow& a, const InstanceRow& b) {
     return std::tuple(a.dp_rank, a.op, a.row) < std::tuple(b.dp_rank, b.op, b.row);
   });
 }
 
-std::vector<OpInstance> by_start(const OpTrace& trace, std::vector<OpInstance> rows) {
-  std::sort(rows.begin(), rows.end(), [&](const OpInstance& a, const OpInstance& b) {
+std::vector<InstanceRow> by_start(const OpTrace& trace, std::vector<InstanceRow> rows) {
+  std::sort(rows.begin(), rows.end(), [&](const InstanceRow& a, const InstanceRow& b) {
     return std::tuple(trace.start_s[a.row], a.row) < std::tuple(trace.start_s[b.row], b.row);
   });
   return rows;
@@ -39,7 +39,7 @@ double end_of_row(const OpTrace& trace, std::size_t row) {
 }
 
 // The longest idle time among rows[begin, end] by start: where it ends. None when there is none.
-std::optional<std::size_t> longest_idle(const OpTrace& trace, const std::vector<OpInstance>& rows,
+std::optional<std::size_t> longest_idle(const OpTrace& trace, const std::vector<InstanceRow>& rows,
                                         std::size_t begin, std::size_t end) {
   std::optional<std::size_t> at;
   double longest = 0;
@@ -56,7 +56,7 @@ std::optional<std::size_t> longest_idle(const OpTrace& trace, const std::vector<
 }
 
 // Begins of the runs among rows by start; empty when they overlap.
-std::vector<std::size_t> cut_into_runs(const OpTrace& trace, const std::vector<OpInstance>& rows) {
+std::vector<std::size_t> cut_into_runs(const OpTrace& trace, const std::vector<InstanceRow>& rows) {
   std::vector<std::size_t> begins = {0};
   std::set<std::pair<std::int32_t, OpKey>> seen;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -72,20 +72,20 @@ std::vector<std::size_t> cut_into_runs(const OpTrace& trace, const std::vector<O
   return begins;
 }
 
-bool is_complete(const std::vector<OpInstance>& rows, const std::vector<OpKey>* want) {
+bool is_complete(const std::vector<InstanceRow>& rows, const std::vector<OpKey>* want) {
   OpSets sets;
   const auto shape = shape_of(rows, sets);
   return shape && (want == nullptr || sets.at(shape->op_set) == *want);
 }
 
-std::optional<std::vector<OpInstance>> last_run(const OpTrace& trace, const std::vector<OpInstance>& step,
-                                                const std::vector<OpKey>* want) {
-  const std::vector<OpInstance> rows = by_start(trace, step);
+std::optional<std::vector<InstanceRow>> last_run(const OpTrace& trace, const std::vector<InstanceRow>& step,
+                                                 const std::vector<OpKey>* want) {
+  const std::vector<InstanceRow> rows = by_start(trace, step);
   std::vector<std::size_t> begins = cut_into_runs(trace, rows);
   std::size_t end = rows.size();
   for (; !begins.empty(); begins.pop_back()) {
     const auto first = rows.begin() + static_cast<std::ptrdiff_t>(begins.back());
-    std::vector<OpInstance> run(first, rows.begin() + static_cast<std::ptrdiff_t>(end));
+    std::vector<InstanceRow> run(first, rows.begin() + static_cast<std::ptrdiff_t>(end));
     sort_by_op(run);
     if (is_complete(run, want)) return run;
     end = begins.back();
@@ -94,20 +94,20 @@ std::optional<std::vector<OpInstance>> last_run(const OpTrace& trace, const std:
 }
 
 // Without the rows of ranks that ended before another one began at the same place.
-std::vector<OpInstance> of_latest_ranks(const OpTrace& trace, const std::vector<OpInstance>& rows) {
+std::vector<InstanceRow> of_latest_ranks(const OpTrace& trace, const std::vector<InstanceRow>& rows) {
   using Place = std::pair<std::int32_t, std::int16_t>;
   struct Span {
     double start_s = kInfinity;
     double end_s = -kInfinity;
   };
   std::map<Place, std::map<std::int32_t, Span>> places;
-  for (const OpInstance& at : rows) {
+  for (const InstanceRow& at : rows) {
     Span& span = places[{at.dp_rank, stage_of(at.op)}][trace.rank[at.row]];
     span.start_s = std::min(span.start_s, trace.start_s[at.row]);
     span.end_s = std::max(span.end_s, end_of_row(trace, at.row));
   }
-  std::vector<OpInstance> kept;
-  for (const OpInstance& at : rows) {
+  std::vector<InstanceRow> kept;
+  for (const InstanceRow& at : rows) {
     const auto& ranks = places[{at.dp_rank, stage_of(at.op)}];
     const double end = ranks.at(trace.rank[at.row]).end_s;
     const bool is_replaced =
@@ -120,7 +120,7 @@ std::vector<OpInstance> of_latest_ranks(const OpTrace& trace, const std::vector<
 }  // namespace
 
 std::size_t drop_repeated_rows(const OpTrace& trace, StepInstances& step) {
-  std::vector<OpInstance>& rows = step.rows;
+  std::vector<InstanceRow>& rows = step.rows;
   std::size_t kept = 0;
   std::size_t first = 0;  // among the kept ones, of the op at hand
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -135,7 +135,7 @@ std::size_t drop_repeated_rows(const OpTrace& trace, StepInstances& step) {
   return dropped;
 }
 
-std::optional<OpInstance> first_repeated_op(const StepInstances& step) {
+std::optional<InstanceRow> first_repeated_op(const StepInstances& step) {
   const auto at = std::adjacent_find(step.rows.begin(), step.rows.end(), same_op);
   if (at == step.rows.end()) return std::nullopt;
   return *at;
@@ -149,7 +149,7 @@ bool starts_are_relative(const OpTrace& trace, const std::vector<StepInstances>&
     if (step.rows.empty()) continue;
     double first = kInfinity;
     double end = -kInfinity;
-    for (const OpInstance& at : step.rows) {
+    for (const InstanceRow& at : step.rows) {
       first = std::min(first, trace.start_s[at.row]);
       end = std::max(end, end_of_row(trace, at.row));
     }
@@ -161,10 +161,10 @@ bool starts_are_relative(const OpTrace& trace, const std::vector<StepInstances>&
   return latest - earliest <= take_median(lengths) / 2;
 }
 
-std::optional<std::vector<OpInstance>> last_complete_run(const OpTrace& trace, const StepInstances& step,
-                                                         const std::vector<OpKey>* want) {
+std::optional<std::vector<InstanceRow>> last_complete_run(const OpTrace& trace, const StepInstances& step,
+                                                          const std::vector<OpKey>* want) {
   if (auto run = last_run(trace, step.rows, want)) return run;
-  const std::vector<OpInstance> latest = of_latest_ranks(trace, step.rows);
+  const std::vector<InstanceRow> latest = of_latest_ranks(trace, step.rows);
   if (latest.size() == step.rows.size()) return std::nullopt;
   return last_run(trace, latest, want);
 }

@@ -15,7 +15,7 @@ namespace goodput {
 std::size_t drop_repeated_rows(const OpTrace& trace, StepInstances& step);
 
 // The first row of an op that the step has more than once.
-[[nodiscard]] std::optional<OpInstance> first_repeated_op(const StepInstances& step);
+[[nodiscard]] std::optional<InstanceRow> first_repeated_op(const StepInstances& step);
 
 // Whether starts count from the beginning of each step, not from one origin: the earliest starts of the steps
 // are within half a median step of each other. A single step counts as such.
@@ -25,8 +25,8 @@ std::size_t drop_repeated_rows(const OpTrace& trace, StepInstances& step);
 // idle time before an op repeats. Complete is what has the ops `want` in every replica; without `want` what
 // is dense. Where no run is, the latest of several ranks at a place stands for it. None when nothing is
 // complete or the runs overlap. REQUIRES: starts from one origin.
-[[nodiscard]] std::optional<std::vector<OpInstance>> last_complete_run(const OpTrace& trace,
-                                                                       const StepInstances& step,
-                                                                       const std::vector<OpKey>* want);
+[[nodiscard]] std::optional<std::vector<InstanceRow>> last_complete_run(const OpTrace& trace,
+                                                                        const StepInstances& step,
+                                                                        const std::vector<OpKey>* want);
 
 }  // namespace goodput

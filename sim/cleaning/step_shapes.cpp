@@ -100,14 +100,14 @@ std::uint32_t OpSets::intern(std::vector<OpKey> ops) {
   return alike.back();
 }
 
-std::optional<StepShape> shape_of(std::span<const OpInstance> rows, OpSets& sets) {
+std::optional<StepShape> shape_of(std::span<const InstanceRow> rows, OpSets& sets) {
   std::vector<OpKey> ops;
   std::int32_t replicas = 0;
   for (std::size_t begin = 0; begin < rows.size(); ++replicas) {
     if (rows[begin].dp_rank != replicas) return std::nullopt;
     const std::size_t end = end_of_lane(rows, begin);
     if (replicas == 0) {
-      for (const OpInstance& row : rows.first(end)) {
+      for (const InstanceRow& row : rows.first(end)) {
         if (!ops.empty() && ops.back() == row.op) return std::nullopt;
         ops.push_back(row.op);
       }

@@ -32,7 +32,7 @@ struct StepShape {
 };
 
 // None when the step is not dense: lanes that differ, an op twice, dp ranks that do not count from 0.
-[[nodiscard]] std::optional<StepShape> shape_of(std::span<const OpInstance> rows, OpSets& sets);
+[[nodiscard]] std::optional<StepShape> shape_of(std::span<const InstanceRow> rows, OpSets& sets);
 
 // Whether the two differ only in how many micro-batches there are: the same stages and collectives, and the
 // same number of forward and backward passes fewer on every stage, with no more pipeline ops fewer than that.

@@ -55,7 +55,7 @@ void resolve_repeated_steps(Survey& survey, Findings& findings) {
       if (facts.is_asked_for) findings.add(CleaningRule::kRepeatedSteps, 1, step.step);
       continue;
     }
-    const OpInstance twice = *first_repeated_op(step);
+    const InstanceRow twice = *first_repeated_op(step);
     survey.problems[i] = fmt::format(
         "{} is recorded twice in step {}, dp_rank {}; keep one row an op (were files given twice, or two "
         "ranks of one worker recorded?)",
@@ -90,7 +90,7 @@ std::string what_is_missing(const StepInstances& step, const std::vector<OpKey>&
 std::vector<OpKey> all_ops(const std::vector<StepInstances>& steps) {
   std::set<OpKey> ops;
   for (const StepInstances& step : steps) {
-    for (const OpInstance& at : step.rows) ops.insert(at.op);
+    for (const InstanceRow& at : step.rows) ops.insert(at.op);
   }
   return {ops.begin(), ops.end()};
 }
@@ -98,7 +98,7 @@ std::vector<OpKey> all_ops(const std::vector<StepInstances>& steps) {
 std::string describe_shape(const OpTrace& trace, const StepInstances& step, const StepShape& shape) {
   std::set<std::int32_t> micro_batches;
   std::size_t passes = 0;
-  for (const OpInstance& at : step.rows) {
+  for (const InstanceRow& at : step.rows) {
     if (at.dp_rank != 0 || stage_of(at.op) != 0 || type_of(at.op) != OpType::kForwardCompute) continue;
     ++passes;
     if (trace.mb_id[at.row] != kUnset) micro_batches.insert(trace.mb_id[at.row]);

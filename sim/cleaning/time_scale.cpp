@@ -15,6 +15,8 @@ namespace {
 
 // Starts up to here are resolved to 8 us even in float32.
 constexpr double kWellResolvedS = 128;
+// Of the median op: starts that are coarser move S by a percent and look like clocks that are apart.
+constexpr double kCoarsest = 0.05;
 
 // Of a sample of the rows where there are many in each step: a step does not become a thousand times shorter
 // by it.
@@ -53,7 +55,7 @@ Status check_resolution(const OpTrace& trace) {
   const double resolution =
       static_cast<double>(std::nextafter(narrow, std::numeric_limits<float>::infinity()) - narrow);
   const double duration = median_duration(trace);
-  if (resolution <= duration) return Ok{};
+  if (resolution <= kCoarsest * duration) return Ok{};
   return Error{
       fmt::format("starts of {:.6g} s are float32 values, {:.3g} s apart, but the median op takes {:.3g} s: "
                   "their order is lost; record start_ts in float64 or from the start of each step",

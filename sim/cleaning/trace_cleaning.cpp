@@ -84,7 +84,7 @@ std::vector<char> rows_to_keep(const StepSurvey& survey, std::size_t rows) {
   std::vector<char> marked(rows, 0);
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
     if (survey.choice.states[i] != StepState::kKept && survey.choice.template_step != i) continue;
-    for (const OpInstance& at : survey.steps[i].rows) marked[at.row] = 1;
+    for (const InstanceRow& at : survey.steps[i].rows) marked[at.row] = 1;
   }
   return marked;
 }

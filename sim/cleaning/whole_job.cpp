@@ -86,7 +86,7 @@ std::optional<std::string> absent_workers(const std::vector<StepInstances>& step
   std::int64_t stages = 0;
   std::int64_t replicas = 0;
   for (const StepInstances& step : steps) {
-    for (const OpInstance& at : step.rows) {
+    for (const InstanceRow& at : step.rows) {
       recorded.insert({at.dp_rank, stage_of(at.op)});
       stages = std::max(stages, std::int64_t{stage_of(at.op)} + 1);
       replicas = std::max(replicas, std::int64_t{at.dp_rank} + 1);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
-constexpr std::size_t kMostBlankBytes = std::size_t{1} << 28;
+constexpr std::size_t kMostBlankBytes = std::size_t{1} << 20;
 constexpr std::string_view kBlanks = " \t\r\n\v\f";
 
 }  // namespace
@@ -169,6 +169,18 @@ Result<ByteSource> ByteSource::open(const std::string& path) {
   return ByteSource(path, std::make_unique<File>(path, descriptor));
 }
 
+namespace {
+
+Error too_blank(const std::string& path) {
+  return {fmt::format(
+              "holds more than {} MiB of blank lines in a row: what stood there is lost; leave them out if "
+              "nothing did",
+              kMostBlankBytes >> 20),
+          {.file = path}};
+}
+
+}  // namespace
+
 // Blank lines before the first that is none say nothing about what the file is.
 Result<std::string_view> ByteSource::peek() {
   std::size_t blanks = std::min(head_.find_first_not_of(kBlanks), head_.size());
@@ -178,7 +190,8 @@ Result<std::string_view> ByteSource::peek() {
     GOODPUT_TRY(const std::size_t count, file_->read(std::span(head_).subspan(before)));
     head_.resize(before + count);
     blanks = std::min(head_.find_first_not_of(kBlanks, blanks), head_.size());
-    peeked_ = head_.size() - blanks >= kHeadBytes || count < kHeadBytes || blanks > kMostBlankBytes;
+    if (blanks > kMostBlankBytes) return too_blank(path_);
+    peeked_ = head_.size() - blanks >= kHeadBytes || count < kHeadBytes;
   }
   return std::string_view(head_).substr(blanks);
 }
@@ -201,7 +214,23 @@ Result<std::size_t> ByteSource::read(std::span<char> into) {
   head_used_ += from_head;
   GOODPUT_TRY(const std::size_t from_file, file_->read(into.subspan(from_head)));
   if (on_progress_) on_progress_(file_->consumed_bytes());
+  GOODPUT_TRY_STATUS(watch_blanks(into.first(from_head + from_file)));
   return from_head + from_file;
+}
+
+// In pieces that are no longer than what is refused: a longer run is seen from its ends.
+Status ByteSource::watch_blanks(std::span<const char> text) {
+  while (!text.empty()) {
+    const std::string_view piece(text.data(), std::min(text.size(), kMostBlankBytes));
+    const std::size_t leading = std::min(piece.find_first_not_of(kBlanks), piece.size());
+    if (blank_run_ + leading > kMostBlankBytes) {
+      return too_blank(path_);
+    }
+    const bool is_blank = leading == piece.size();
+    blank_run_ = is_blank ? blank_run_ + leading : piece.size() - 1 - piece.find_last_not_of(kBlanks);
+    text = text.subspan(piece.size());
+  }
+  return Ok{};
 }
 
 Result<std::string> read_all(ByteSource& source, std::size_t limit_bytes) {

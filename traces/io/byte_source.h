@@ -28,6 +28,7 @@ class ByteSource {
   Result<std::string_view> peek();
 
   // Fills `into` from the front and returns how much was read: less than asked only at the end of the file.
+  // Fails behind more than 1 MiB of blanks in a row: an empty stretch of that size is damage.
   // Fails when compressed data is damaged, or truncated unless that is accepted.
   Result<std::size_t> read(std::span<char> into);
 
@@ -47,6 +48,7 @@ class ByteSource {
 
  private:
   class File;
+  Status watch_blanks(std::span<const char> text);
   ByteSource(std::string path, std::unique_ptr<File> file);
 
   std::string path_;
@@ -54,6 +56,7 @@ class ByteSource {
   std::string head_;  // peeked, not yet read
   std::size_t head_used_ = 0;
   bool peeked_ = false;
+  std::size_t blank_run_ = 0;  // blanks up to here, in a row
   OnProgress on_progress_;
 };
 

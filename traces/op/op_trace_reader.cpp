@@ -62,10 +62,16 @@ Status complete_ids(const std::string& path, const OpTraceReadOptions& options, 
     reading.step_origin_s = std::move(derived->step_origin_s);
     std::move(derived->findings.begin(), derived->findings.end(), std::back_inserter(reading.findings));
     std::ranges::stable_sort(reading.findings, {}, &CleaningFinding::rule);
-  } else if (has_absent_chunks) {
-    if (auto note = fill_absent_chunks(reading.trace, vpp_size); !note.empty())
-      reading.notes.push_back(std::move(note));
+    return Ok{};
   }
+  if (lacks_chunks(reading.trace)) {
+    Result<std::string> note = recover_chunks(reading.trace, options.vpp_size);
+    if (!note) return std::move(note).error().in_file(path);
+    if (!note->empty()) reading.notes.push_back(*std::move(note));
+  }
+  if (!has_absent_chunks) return Ok{};
+  if (auto note = fill_absent_chunks(reading.trace, vpp_size); !note.empty())
+    reading.notes.push_back(std::move(note));
   return Ok{};
 }
 

@@ -32,8 +32,8 @@ std::vector<OpKey> without(std::vector<OpKey> ops, OpKey op) {
   return ops;
 }
 
-std::vector<OpInstance> lanes(const std::vector<OpKey>& ops, std::int32_t replicas) {
-  std::vector<OpInstance> rows;
+std::vector<InstanceRow> lanes(const std::vector<OpKey>& ops, std::int32_t replicas) {
+  std::vector<InstanceRow> rows;
   for (std::int32_t dp = 0; dp < replicas; ++dp) {
     for (const OpKey op : ops) rows.push_back({op, dp, static_cast<std::uint32_t>(rows.size())});
   }
@@ -74,14 +74,14 @@ TEST_CASE("cleaning: a step is dense when its lanes, from 0 on, hold the same op
   CHECK(shape_of(lanes(job(2), 3), sets) == StepShape{3, 0});
   CHECK(shape_of(lanes(job(3), 1), sets) == StepShape{1, 1});
   CHECK(shape_of(lanes(job(2), 1), sets) == StepShape{1, 0});
-  std::vector<OpInstance> rows = lanes(job(2), 2);
+  std::vector<InstanceRow> rows = lanes(job(2), 2);
   rows.pop_back();
   CHECK_FALSE(shape_of(rows, sets));
   rows = lanes(job(2), 2);
   rows.insert(rows.begin(), rows.front());
   CHECK_FALSE(shape_of(rows, sets));
   rows = lanes(job(2), 2);
-  for (OpInstance& row : rows) row.dp_rank *= 2;
+  for (InstanceRow& row : rows) row.dp_rank *= 2;
   CHECK_FALSE(shape_of(rows, sets));
   CHECK_FALSE(shape_of({}, sets));
 }

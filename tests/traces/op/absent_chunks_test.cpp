@@ -1,0 +1,53 @@
+// Model chunks that a trace does not say, from the order of its passes.
+#include "traces/op/absent_chunks.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/support/analysed_trace.h"
+#include "tests/support/synthetic_case.h"
+
+namespace goodput {
+namespace {
+
+OpTrace trace_of_chunks(std::int32_t vpp) {
+  const testing::SyntheticCase job{{.dp = 2, .pp = 4, .vpp = vpp, .micro_batches = 8}, {}, {3, 0.01}, 1};
+  return job.synthesize(Truth::kSlowdown).rows;
+}
+
+OpTrace without_chunks(OpTrace trace) {
+  std::ranges::fill(trace.mc, static_cast<std::int16_t>(kUnset));
+  std::ranges::fill(trace.mb_id, static_cast<std::int32_t>(kUnset));
+  std::ranges::fill(trace.gmc, static_cast<std::int32_t>(kUnset));
+  return trace;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "absent chunks: several chunks come back from the order of the passes, when their number is known") {
+  const OpTrace whole = trace_of_chunks(2);
+  OpTrace bare = without_chunks(whole);
+  REQUIRE(lacks_chunks(bare));
+  CHECK(testing::value_or_throw(recover_chunks(bare, 2)) ==
+        "mc, mb_id and gmc derived from the order of the passes, 2 chunks a stage");
+  CHECK(bare.mc == whole.mc);
+  CHECK(bare.mb_id == whole.mb_id);
+  CHECK(bare.gmc == whole.gmc);
+  CHECK(bare.start_s == whole.start_s);
+}
+
+TEST_CASE("absent chunks: an order of several chunks is not taken for one chunk") {
+  OpTrace bare = without_chunks(trace_of_chunks(2));
+  CHECK(recover_chunks(bare, std::nullopt).error().what ==
+        "mc is absent from all rows, but the passes are in the order of 2 chunks a stage; give vpp_size 2 in "
+        "the "
+        "metadata");
+  OpTrace one = without_chunks(trace_of_chunks(1));
+  CHECK(testing::value_or_throw(recover_chunks(one, std::nullopt)).empty());
+  CHECK(lacks_chunks(one));
+}
+
+}  // namespace goodput
