@@ -64,6 +64,9 @@ constexpr std::array<std::string_view, std::size(kRemedies)> kRemedyNames = {
 
 Result<Remedy> remedy_of_one(const AnalysedJob& job, const Patterns& patterns, const std::string& selector) {
   if (!selector.starts_with(kCauseKey)) {
+    if (selector.find("&cause=") != std::string::npos)
+      return Error{fmt::format("selector {}: a cause stands alone, give it as a selector of its own",
+                               in_quotes(selector))};
     Remedy remedy;
     GOODPUT_TRY(InstanceBox box, select(job.recording, selector));
     remedy.ideal.boxes.push_back(std::move(box));

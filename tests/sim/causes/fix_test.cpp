@@ -108,6 +108,8 @@ TEST_CASE("fix: a remedy that is not known, or has nothing to go by, is refused"
         "their ops");
   CHECK(job.refusal({"cause=stage-partition"}) ==
         "selector \"cause=stage-partition\": the job has one stage, there is nothing to spread");
+  CHECK(job.refusal({"stage=0&cause=gc-pauses"}) ==
+        "selector \"stage=0&cause=gc-pauses\": a cause stands alone, give it as a selector of its own");
   CHECK(job.refusal({"dp=9"}) == "selector \"dp=9\": selects no op of this trace");
   SUBCASE("without micro-batches") {
     OpTrace rows = job_with({}, 0.01).synthesize(Truth::kSlowdown).rows;
