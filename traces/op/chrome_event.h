@@ -37,6 +37,7 @@ struct SpanEdge {
   std::string lane;  // of events that pair
   std::string_view name;
   double at_us = 0;
+  std::optional<std::int64_t> step;  // if it says one
 };
 
 // What an event turned out to be: an op, something to skip, half an op, or what is wrong with it.
@@ -50,9 +51,6 @@ using ChromeEvent = std::variant<OpEvent, SkippedEvent, UnknownEvent, SpanEdge, 
 [[nodiscard]] ChromeEvent read_chrome_pair(const simdjson::dom::element& begin,
                                            const simdjson::dom::element& end, double at_us,
                                            TraceIntake::Mode mode);
-
-// The step of an op's event, if it says one.
-[[nodiscard]] std::optional<std::int64_t> step_of_chrome_event(const simdjson::dom::element& event);
 
 // The event of a row as one line of JSON, without a line end. Reading it gives the row back, bit for bit.
 void append_chrome_event(const OpRow& row, std::string& text);
