@@ -200,6 +200,7 @@ class ChromeReader {
   Problem end(const SpanEdge& edge, const dom::element& element, std::uint64_t number) {
     SpanEnd end{simdjson::to_string(element), edge.at_us, number, edge.step};
     SettledSpans settled = spans_.end(edge.lane, edge.name, std::move(end));
+    if (settled.is_ambiguous && ambiguous_++ == 0) first_ambiguous_ = settled.ended.front().number;
     if (settled.is_end) return settle(std::move(settled));
     if (!edge.name.empty() && !find_metric(edge.name)) return std::nullopt;
     constexpr std::string_view kWhat = "ends an op that never began";
@@ -242,6 +243,14 @@ class ChromeReader {
                        "the file ends inside it");
     }
     if (const auto problem = settle(std::move(spans_).finish())) return event_error(0, *problem);
+    if (ambiguous_ > 0) {
+      return event_error(
+          first_ambiguous_,
+          fmt::format("{} ops enclose or overlap others of their thread, and end events without "
+                      "\"name\" do not tell which; write \"name\" into them, or events of \"ph\" "
+                      "\"X\"",
+                      ambiguous_));
+    }
     return Ok{};
   }
 
@@ -253,6 +262,8 @@ class ChromeReader {
   OpenSpans spans_;
   dom::parser begin_parser_;
   dom::parser end_parser_;
+  std::size_t ambiguous_ = 0;  // ops that may as well end elsewhere
+  std::uint64_t first_ambiguous_ = 0;
   std::optional<std::uint64_t> failed_;  // the event of a pair that is wrong, not the one at hand
 };
 

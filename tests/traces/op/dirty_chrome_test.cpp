@@ -198,6 +198,27 @@ TEST_CASE("chrome: a lost end of an op costs its step, not the pairs after it") 
   }
 }
 
+TEST_CASE("chrome: ends without names that may be those of overlapping ops are refused, lost ones are not") {
+  const auto begin = [](const char* name, double ts) { return edge("B", name, ts, args_of(7, 0)); };
+  const std::string overlapping = begin("forward-send", 0) + "," + begin("backward-recv", 1);
+  const std::string gc = begin("gc", 10) + "," + edge("E", "gc", 11);
+  const std::string last = edge("B", "forward-send", 20, args_of(8, 0)) + "," + edge("E", "", 21);
+  CHECK(
+      error_of("[" + overlapping + "," + edge("E", "", 5) + "," + edge("E", "", 6) + "," + gc + "]", false,
+               "t.json") ==
+      "t.json: event 1: 1 ops enclose or overlap others of their thread, and end events without \"name\" do "
+      "not tell which; write \"name\" into them, or events of \"ph\" \"X\"");
+  // With names they overlap.
+  CHECK(chrome("[" + overlapping + "," + edge("E", "forward-send", 5e6) + "," +
+               edge("E", "backward-recv", 6e6) + "," + gc + "]")
+            .trace.size() == 3);
+  // One end is lost: of two ops of one step, or of one of the step before.
+  CHECK(summaries(chrome("[" + overlapping + "," + edge("E", "", 5) + "," + gc + "," + last + "]")) ==
+        Lines{"cut-records 1 [7] t.json: event 1: begins an op that never ends"});
+  CHECK(summaries(chrome("[" + gc + "," + begin("backward-recv", 12) + "," + last + "]")) ==
+        Lines{"cut-records 1 [7] t.json: event 3: begins an op that never ends"});
+}
+
 TEST_CASE("chrome: NaN, Infinity and null for a time damage the row; null mc, mb_id and gmc are unset") {
   for (const char* none : {"NaN", "Infinity", "-Infinity", "null", "-nan"}) {
     CAPTURE(none);
