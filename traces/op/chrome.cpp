@@ -170,7 +170,7 @@ class ChromeReader {
     }
     if (auto* problem = std::get_if<std::string>(&event)) return std::move(*problem);
     if (const auto* unknown = std::get_if<UnknownEvent>(&event)) {
-      return intake_.skips(unknown->name) ? Problem{} : unknown_metric(unknown->name);
+      return intake_.skips(unknown->name, unknown->step) ? Problem{} : unknown_metric(unknown->name);
     }
     if (const auto* edge = std::get_if<SpanEdge>(&event)) {
       return edge->begins ? begin(*edge, element, number) : end(*edge, element, number);
@@ -191,7 +191,7 @@ class ChromeReader {
       ++reading_.ignored_metrics;
     } else if (intake_.is_strict()) {
       ++reading_.not_ops;
-    } else if (!intake_.skips(edge.name)) {
+    } else if (!intake_.skips(edge.name, edge.step)) {
       return unknown_metric(edge.name);
     }
     return settle(spans_.begin(edge.lane, std::move(span)));

@@ -302,7 +302,7 @@ ChromeEvent read_chrome_event(const dom::element& event, TraceIntake::Mode mode)
     return read_op(fields, find_fields(args, kArgKeys), reader, *type);
   }
   if (is_ignored_metric(name)) return SkippedEvent::kIgnoredMetric;
-  return UnknownEvent{name};
+  return UnknownEvent{name, step_of(fields)};
 }
 
 ChromeEvent read_chrome_pair(const dom::element& begin, const dom::element& end, double at_us,

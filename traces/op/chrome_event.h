@@ -29,6 +29,7 @@ struct OpEvent {
 // An event of a name that is no metric of ours. The name lives as long as the event.
 struct UnknownEvent {
   std::string_view name;
+  std::optional<std::int64_t> step;  // if it says one
 };
 
 // One of a pair of events. `name` lives as long as the event; an end may have none.

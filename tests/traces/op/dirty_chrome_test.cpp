@@ -74,16 +74,16 @@ TEST_CASE("chrome: an object may lack its closing brackets too") {
 TEST_CASE("chrome: begin and end events of a thread are ops, nested ones and such without a name too") {
   const std::string args = args_of(7, 0);
   const std::string text = "[" + edge("B", "forward-compute", 1e6, args) + "," + edge("B", "gc", 2e6, args) +
-                           "," + edge("B", "my-span", 2.1e6) + "," + edge("E", "", 2.2e6) + "," +
-                           edge("E", "", 2.5e6) + "," + edge("E", "forward-compute", 4e6) + "," +
-                           whole("optimizer", 4e6, 10) + "]";
+                           "," + edge("B", "my-span", 2.1e6, R"("args":{"step":7})") + "," +
+                           edge("E", "", 2.2e6) + "," + edge("E", "", 2.5e6) + "," +
+                           edge("E", "forward-compute", 4e6) + "," + whole("optimizer", 4e6, 10) + "]";
   const OpTraceReading reading = chrome(text);
   CHECK(reading.trace.optype ==
         std::vector<OpType>{OpType::kGc, OpType::kForwardCompute, OpType::kOptimizer});
   CHECK(reading.trace.start_s == std::vector<double>{2, 1, 4});
   CHECK(reading.trace.duration_s == std::vector<double>{0.5, 3, 1e-5});
   CHECK(reading.trace.stage[0] == 2);
-  CHECK(summaries(reading) == Lines{"unknown-ops 1 [] \"my-span\" 1"});
+  CHECK(summaries(reading) == Lines{"unknown-ops 1 [7] \"my-span\" 1"});
 }
 
 TEST_CASE("chrome: async pairs match by category, id and name") {
