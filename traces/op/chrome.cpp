@@ -205,6 +205,7 @@ class ChromeReader {
     if (!edge.name.empty() && !find_metric(edge.name)) return std::nullopt;
     constexpr std::string_view kWhat = "ends an op that never began";
     if (intake_.is_strict()) return std::string(kWhat);
+    ++reading_.early_ends;
     intake_.count_at(CleaningRule::kCutRecords, Position::event(number), kWhat, edge.step);
     return std::nullopt;
   }
@@ -288,6 +289,12 @@ Result<FileNotes> append_chrome_file(ByteSource& source, TraceIntake& intake) {
   }
   if (reading.ops > 0) return notes;
   GOODPUT_TRY_STATUS(intake.check_known_share());
+  if (reading.early_ends > 0) {
+    return Error{
+        fmt::format("holds no whole op: {} events end ops that have not begun; sort the events by \"ts\"",
+                    reading.early_ends),
+        {.file = source.path()}};
+  }
   return Error{fmt::format("holds no ops: {} events of another phase than \"X\", {} of metrics that are "
                            "no ops of a step",
                            reading.not_ops, reading.ignored_metrics),

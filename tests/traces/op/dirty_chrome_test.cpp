@@ -219,6 +219,13 @@ TEST_CASE("chrome: ends without names that may be those of overlapping ops are r
         Lines{"cut-records 1 [7] t.json: event 3: begins an op that never ends"});
 }
 
+TEST_CASE("chrome: a file in which all ends stand before their begins says so") {
+  const std::string text =
+      "[" + edge("e", "gc", 9, R"("id":1)") + "," + edge("b", "gc", 5, R"("id":1,)" + args_of(7, 0)) + "]";
+  CHECK(error_of(text, false, "t.json") ==
+        "t.json: holds no whole op: 1 events end ops that have not begun; sort the events by \"ts\"");
+}
+
 TEST_CASE("chrome: NaN, Infinity and null for a time damage the row; null mc, mb_id and gmc are unset") {
   for (const char* none : {"NaN", "Infinity", "-Infinity", "null", "-nan"}) {
     CAPTURE(none);
