@@ -120,7 +120,8 @@ class ChromeReader {
   }
 
   [[nodiscard]] Error event_error(std::uint64_t number, std::string_view what) const {
-    return {std::string(what), {.file = source_.path(), .position = Position::event(number)}};
+    return {std::string(what),
+            {.file = source_.path(), .position = Position::event(failed_.value_or(number))}};
   }
 
   Status take_all(const dom::array& events, std::uint64_t first) {
@@ -169,7 +170,7 @@ class ChromeReader {
     }
     if (auto* problem = std::get_if<std::string>(&event)) return std::move(*problem);
     if (const auto* unknown = std::get_if<UnknownEvent>(&event)) {
-      return intake_.skips(unknown->name) ? Problem{} : unknown_metric(unknown->name);
+      return intake_.skips(unknown->name, unknown->step) ? Problem{} : unknown_metric(unknown->name);
     }
     if (const auto* edge = std::get_if<SpanEdge>(&event)) {
       return edge->begins ? begin(*edge, element, number) : end(*edge, element, number);
@@ -180,35 +181,57 @@ class ChromeReader {
   }
 
   Problem begin(const SpanEdge& edge, const dom::element& element, std::uint64_t number) {
-    OpenSpan span{std::string(edge.name), {}, edge.at_us, number};
+    OpenSpan span;
+    span.name = edge.name;
+    span.number = number;
+    span.step = edge.step;
     if (find_metric(edge.name)) {
       span.begin_event = simdjson::to_string(element);
     } else if (is_ignored_metric(edge.name)) {
       ++reading_.ignored_metrics;
     } else if (intake_.is_strict()) {
       ++reading_.not_ops;
-    } else if (!intake_.skips(edge.name)) {
+    } else if (!intake_.skips(edge.name, edge.step)) {
       return unknown_metric(edge.name);
     }
-    spans_.begin(edge.lane, std::move(span));
-    return std::nullopt;
+    return settle(spans_.begin(edge.lane, std::move(span)));
   }
 
   Problem end(const SpanEdge& edge, const dom::element& element, std::uint64_t number) {
-    const auto span = spans_.end(edge.lane, edge.name, edge.at_us);
-    if (!span) {
-      if (!edge.name.empty() && !find_metric(edge.name)) return std::nullopt;
-      constexpr std::string_view kWhat = "ends an op that never began";
-      if (intake_.is_strict()) return std::string(kWhat);
-      intake_.count_at(CleaningRule::kCutRecords, Position::event(number), kWhat,
-                       step_of_chrome_event(element));
-      return std::nullopt;
+    SpanEnd end{simdjson::to_string(element), edge.at_us, number, edge.step};
+    SettledSpans settled = spans_.end(edge.lane, edge.name, std::move(end));
+    if (settled.is_ambiguous && ambiguous_++ == 0) first_ambiguous_ = settled.ended.front().number;
+    if (settled.is_end) return settle(std::move(settled));
+    if (!edge.name.empty() && !find_metric(edge.name)) return std::nullopt;
+    constexpr std::string_view kWhat = "ends an op that never began";
+    if (intake_.is_strict()) return std::string(kWhat);
+    ++reading_.early_ends;
+    intake_.count_at(CleaningRule::kCutRecords, Position::event(number), kWhat, edge.step);
+    return std::nullopt;
+  }
+
+  // The ops of pairs, and those without an end. A problem of another event than the one at hand names it.
+  Problem settle(SettledSpans settled) {
+    for (const OpenSpan& span : settled.cut) {
+      constexpr std::string_view kWhat = "begins an op that never ends";
+      if (intake_.is_strict()) return settled_problem(span, std::string(kWhat));
+      intake_.count_at(CleaningRule::kCutRecords, Position::event(span.number), kWhat, span.step);
     }
-    if (span->begin_event.empty()) return std::nullopt;
-    dom::element first;
-    const bool is_json = span_parser_.parse(span->begin_event).get(first) == simdjson::SUCCESS;
-    GOODPUT_CHECK(is_json, "an event that was JSON is none");
-    return settle(read_chrome_pair(first, element, edge.at_us, mode_), element, span->number);
+    for (const OpenSpan& span : settled.ended) {
+      dom::element begin;
+      dom::element end;
+      const bool is_json = begin_parser_.parse(span.begin_event).get(begin) == simdjson::SUCCESS &&
+                           end_parser_.parse(span.end->event).get(end) == simdjson::SUCCESS;
+      GOODPUT_CHECK(is_json, "an event that was JSON is none");
+      auto problem = settle(read_chrome_pair(begin, end, span.end->at_us, mode_), begin, span.number);
+      if (problem) return settled_problem(span, *std::move(problem));
+    }
+    return std::nullopt;
+  }
+
+  Problem settled_problem(const OpenSpan& span, std::string problem) {
+    failed_ = span.number;
+    return problem;
   }
 
   // What the end of the file leaves undone.
@@ -220,14 +243,14 @@ class ChromeReader {
       intake_.count_at(CleaningRule::kCutRecords, Position::event(windows_.next_event()),
                        "the file ends inside it");
     }
-    for (const OpenSpan& span : std::move(spans_).take_open()) {
-      if (span.begin_event.empty()) continue;
-      constexpr std::string_view kWhat = "begins an op that never ends";
-      if (intake_.is_strict()) return event_error(span.number, kWhat);
-      dom::element event;
-      const bool is_json = span_parser_.parse(span.begin_event).get(event) == simdjson::SUCCESS;
-      intake_.count_at(CleaningRule::kCutRecords, Position::event(span.number), kWhat,
-                       is_json ? step_of_chrome_event(event) : std::nullopt);
+    if (const auto problem = settle(std::move(spans_).finish())) return event_error(0, *problem);
+    if (ambiguous_ > 0) {
+      return event_error(
+          first_ambiguous_,
+          fmt::format("{} ops enclose or overlap others of their thread, and end events without "
+                      "\"name\" do not tell which; write \"name\" into them, or events of \"ph\" "
+                      "\"X\"",
+                      ambiguous_));
     }
     return Ok{};
   }
@@ -238,7 +261,11 @@ class ChromeReader {
   TraceIntake::Mode mode_;
   ChromeReading reading_;
   OpenSpans spans_;
-  dom::parser span_parser_;
+  dom::parser begin_parser_;
+  dom::parser end_parser_;
+  std::size_t ambiguous_ = 0;  // ops that may as well end elsewhere
+  std::uint64_t first_ambiguous_ = 0;
+  std::optional<std::uint64_t> failed_;  // the event of a pair that is wrong, not the one at hand
 };
 
 bool chrome_matches(std::string_view head) {
@@ -262,6 +289,12 @@ Result<FileNotes> append_chrome_file(ByteSource& source, TraceIntake& intake) {
   }
   if (reading.ops > 0) return notes;
   GOODPUT_TRY_STATUS(intake.check_known_share());
+  if (reading.early_ends > 0) {
+    return Error{
+        fmt::format("holds no whole op: {} events end ops that have not begun; sort the events by \"ts\"",
+                    reading.early_ends),
+        {.file = source.path()}};
+  }
   return Error{fmt::format("holds no ops: {} events of another phase than \"X\", {} of metrics that are "
                            "no ops of a step",
                            reading.not_ops, reading.ignored_metrics),

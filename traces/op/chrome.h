@@ -16,6 +16,7 @@ namespace goodput {
 struct ChromeReading {
   std::size_t ops = 0;              // rows
   std::size_t not_ops = 0;          // events of a phase that has no duration
+  std::size_t early_ends = 0;       // events that end ops which have not begun
   std::size_t ignored_metrics = 0;  // events of metrics that are no ops of a step
 };
 

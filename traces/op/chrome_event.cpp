@@ -234,21 +234,30 @@ std::string text_of(const Value& value) {
 // Which phases come in pairs: by thread, or by id whatever the thread.
 std::optional<SpanEdge> edge_of(std::string_view phase, const EventFields& event) {
   if (phase == "B" || phase == "E") {
-    return SpanEdge{phase == "B", fmt::format("{} {}", text_of(event.pid), text_of(event.tid)), {}, 0};
+    return SpanEdge{phase == "B", fmt::format("{} {}", text_of(event.pid), text_of(event.tid)), {}, 0, {}};
   }
   if (phase == "b" || phase == "e") {
     return SpanEdge{phase == "b",
                     fmt::format("{} {} {} {}", text_of(event.category), text_of(event.id), text_of(event.id2),
                                 text_of(event.pid)),
                     {},
-                    0};
+                    0,
+                    {}};
   }
   return std::nullopt;
+}
+
+// The step that an event says, if it does.
+std::optional<std::int64_t> step_of(const EventFields& event) {
+  FieldReader reader(TraceIntake::Mode::kClean);
+  const std::int64_t step = reader.integer(arguments(event).step, "args.step");
+  return reader.problem().empty() ? std::optional(step) : std::nullopt;
 }
 
 ChromeEvent read_edge(SpanEdge edge, const EventFields& event, FieldReader& reader) {
   if (edge.begins || event.name) edge.name = reader.text(event.name, "name");
   edge.at_us = reader.number(event.ts, "ts");
+  edge.step = step_of(event);
   if (!reader.problem().empty()) return reader.problem();
   return edge;
 }
@@ -293,7 +302,7 @@ ChromeEvent read_chrome_event(const dom::element& event, TraceIntake::Mode mode)
     return read_op(fields, find_fields(args, kArgKeys), reader, *type);
   }
   if (is_ignored_metric(name)) return SkippedEvent::kIgnoredMetric;
-  return UnknownEvent{name};
+  return UnknownEvent{name, step_of(fields)};
 }
 
 ChromeEvent read_chrome_pair(const dom::element& begin, const dom::element& end, double at_us,
@@ -309,15 +318,6 @@ ChromeEvent read_chrome_pair(const dom::element& begin, const dom::element& end,
   GOODPUT_CHECK(type.has_value(), "a pair that is kept is an op");
   const ArgFields args = merged(arguments(fields), arguments(end_fields), kArgKeys);
   return read_op(merged(fields, end_fields, kEventKeys), args, reader, *type, at_us);
-}
-
-std::optional<std::int64_t> step_of_chrome_event(const dom::element& event) {
-  dom::object object;
-  if (event.get(object) != simdjson::SUCCESS) return std::nullopt;
-  const auto args = arguments(find_fields(object, kEventKeys));
-  FieldReader reader(TraceIntake::Mode::kClean);
-  const std::int64_t step = reader.integer(args.step, "args.step");
-  return reader.problem().empty() ? std::optional(step) : std::nullopt;
 }
 
 void append_chrome_event(const OpRow& row, std::string& text) {

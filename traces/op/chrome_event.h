@@ -29,6 +29,7 @@ struct OpEvent {
 // An event of a name that is no metric of ours. The name lives as long as the event.
 struct UnknownEvent {
   std::string_view name;
+  std::optional<std::int64_t> step;  // if it says one
 };
 
 // One of a pair of events. `name` lives as long as the event; an end may have none.
@@ -37,6 +38,7 @@ struct SpanEdge {
   std::string lane;  // of events that pair
   std::string_view name;
   double at_us = 0;
+  std::optional<std::int64_t> step;  // if it says one
 };
 
 // What an event turned out to be: an op, something to skip, half an op, or what is wrong with it.
@@ -50,9 +52,6 @@ using ChromeEvent = std::variant<OpEvent, SkippedEvent, UnknownEvent, SpanEdge, 
 [[nodiscard]] ChromeEvent read_chrome_pair(const simdjson::dom::element& begin,
                                            const simdjson::dom::element& end, double at_us,
                                            TraceIntake::Mode mode);
-
-// The step of an op's event, if it says one.
-[[nodiscard]] std::optional<std::int64_t> step_of_chrome_event(const simdjson::dom::element& event);
 
 // The event of a row as one line of JSON, without a line end. Reading it gives the row back, bit for bit.
 void append_chrome_event(const OpRow& row, std::string& text);

@@ -11,28 +11,54 @@
 
 namespace goodput {
 
-struct OpenSpan {
-  std::string name;
-  std::string begin_event;  // as JSON; empty: its end is of no interest either
-  double begin_us = 0;
-  std::uint64_t number = 0;  // of the begin event in the file
+struct SpanEnd {
+  std::string event;  // as JSON
+  double at_us = 0;
+  std::uint64_t number = 0;  // in the file
+  std::optional<std::int64_t> step;
 };
 
-// Spans of one lane (a thread, or an async id) end in the reverse order of their beginning unless their names
-// say otherwise.
+struct OpenSpan {
+  std::string name;
+  std::string begin_event;   // as JSON; empty: no op, and its end is of no interest either
+  std::uint64_t number = 0;  // of the begin event in the file
+  std::optional<std::int64_t> step;
+  std::optional<SpanEnd> end;  // its own unless an earlier one of its name is still to end
+  bool encloses = false;       // an op began in it and ended by an event without a name
+
+  [[nodiscard]] bool is_op() const { return !begin_event.empty(); }
+};
+
+// What an event tells of the spans of its lane.
+struct SettledSpans {
+  bool is_end = true;           // of a span; else the event ends what never began
+  bool is_ambiguous = false;    // the span that ended may not be the one that was meant
+  std::vector<OpenSpan> ended;  // each with its end
+  std::vector<OpenSpan> cut;    // their ends are lost
+};
+
+// Spans by lane (a thread, or an async id).
+//
+// Ops of one name in one lane follow one another, however times were rounded and events of one time are
+// ordered: the first that began ends first. None spans into another step: what is open then has lost its end,
+// and the ends seen since are those of the ops begun last. Ends without a name end what began last; if that
+// is an op in which another ended in this way, the two may as well overlap.
 class OpenSpans {
  public:
-  void begin(const std::string& lane, OpenSpan span);
+  SettledSpans begin(const std::string& lane, OpenSpan span);
+  // `name` may be empty.
+  [[nodiscard]] SettledSpans end(const std::string& lane, std::string_view name, SpanEnd end);
 
-  // The span of that lane which ends at `end_us`: the one begun last, of this name where one is given (of two
-  // of a name, one that began at the same time as it would end gives way to the other). It is open no more.
-  [[nodiscard]] std::optional<OpenSpan> end(const std::string& lane, std::string_view name, double end_us);
-
-  // What never ended, in the order of the begin events.
-  [[nodiscard]] std::vector<OpenSpan> take_open() &&;
+  // What is left at the end of the file, in the order of the begin events.
+  [[nodiscard]] SettledSpans finish() &&;
 
  private:
-  std::unordered_map<std::string, std::vector<OpenSpan>> lanes_;
+  using Lane = std::vector<OpenSpan>;  // in the order of the begin events
+
+  static SettledSpans end_last(Lane& lane, SpanEnd end);
+  static SettledSpans end_named(Lane& lane, std::string_view name, SpanEnd end);
+
+  std::unordered_map<std::string, Lane> lanes_;
 };
 
 }  // namespace goodput

@@ -103,9 +103,9 @@ class RowParser {
     return append_fields<','>(line, number);
   }
 
-  // The step in a line of which perhaps only the beginning is there.
-  [[nodiscard]] std::optional<std::int64_t> step_in(std::string_view line) const {
-    const auto field = field_in(line, OpColumn::kStep, 1);
+  // The step in a line, if at least `followers` fields follow it: 1 where the line may be cut.
+  [[nodiscard]] std::optional<std::int64_t> step_in(std::string_view line, std::size_t followers) const {
+    const auto field = field_in(line, OpColumn::kStep, followers);
     return field ? parse_whole_number(*field, separator_) : std::nullopt;
   }
   // The op type in a line.
@@ -293,7 +293,7 @@ class CsvReader {
       const std::string truncation = source_.truncation();
       intake_.count_at(CleaningRule::kCutRecords, Position::line(number),
                        truncation.empty() ? "the file ends inside the line" : truncation,
-                       parser_->step_in(line));
+                       parser_->step_in(line, 1));
       return Ok{};
     }
     if (without_spaces(line).empty()) return Ok{};
@@ -322,7 +322,7 @@ class CsvReader {
       return take_header(line, number);
     }
     if (!intake_.is_strict() && is_open && parser_->is_cut(line)) {
-      intake_.count_at(CleaningRule::kCutRecords, at, problem, parser_->step_in(line));
+      intake_.count_at(CleaningRule::kCutRecords, at, problem, parser_->step_in(line, 1));
       return Ok{};
     }
     const auto optype = parser_->optype_in(line);
@@ -331,7 +331,7 @@ class CsvReader {
         ++ignored_metrics_;
         return Ok{};
       }
-      if (intake_.skips(*optype)) return Ok{};
+      if (intake_.skips(*optype, parser_->step_in(line, 0))) return Ok{};
       problem = unknown_metric(*optype);
     }
     return Error{std::move(problem), {.file = source_.path(), .position = at}};

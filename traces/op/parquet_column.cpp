@@ -207,6 +207,8 @@ std::optional<std::string> settle_unknown(std::string_view name, std::size_t row
     ++rows.ignored_metrics;
   } else if (!rows.intake.skips(name)) {
     return unknown_metric(name);
+  } else {
+    rows.unknown_types.push_back(row);
   }
   rows.unknown.insert(rows.unknown.end(), row);
   return std::nullopt;

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/base/errors.h"
 #include "traces/op/op_trace_columns.h"
@@ -41,9 +42,10 @@ struct ParquetPlace {
 struct ParquetRows {
   OpTrace& trace;
   TraceIntake& intake;
-  std::set<std::size_t> damaged{};  // rows of the trace
-  std::set<std::size_t> unknown{};  // counted already
-  std::size_t ignored_metrics = 0;  // rows of the unknown
+  std::set<std::size_t> damaged{};           // rows of the trace
+  std::set<std::size_t> unknown{};           // counted already
+  std::vector<std::size_t> unknown_types{};  // of the unknown, whose steps are not counted yet
+  std::size_t ignored_metrics = 0;           // rows of the unknown
 
   explicit ParquetRows(TraceIntake& of) : trace(of.trace()), intake(of) {}
 };

@@ -130,6 +130,8 @@ parquet::ReaderProperties reader_properties(arrow::MemoryPool& pool) {
 // durations.
 void settle_rows(ParquetRows& rows, const ParquetPlace& place) {
   OpTrace& trace = rows.trace;
+  for (const std::size_t row : rows.unknown_types)
+    rows.intake.count(CleaningRule::kUnknownOps, 0, trace.step[row]);
   for (const std::size_t row : rows.damaged) {
     if (rows.unknown.contains(row)) continue;
     OpRow probe;

@@ -107,8 +107,10 @@ std::optional<std::string> append_record(std::string_view text, const Position& 
   const auto type = find_metric(record->metric);
   if (type) return append_ops(*record, *type, at, intake, reading);
   if (intake.is_strict()) return unknown_metric(record->metric);
-  for (std::size_t i = 0; i < record->durations_s.size(); ++i) {
-    if (!intake.skips(record->metric)) return unknown_metric(record->metric);
+  for (const std::int64_t step : record->steps) {
+    const bool is_of_trace = step >= 0 || record->keeps_negative_steps;
+    if (!intake.skips(record->metric, is_of_trace ? std::optional(step) : std::nullopt))
+      return unknown_metric(record->metric);
   }
   return std::nullopt;
 }

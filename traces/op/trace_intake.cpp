@@ -53,9 +53,9 @@ void TraceIntake::count_at(CleaningRule rule, const Position& at, std::string_vi
   if (found.first.empty()) found.first = Error{std::string(what), {.file = path_, .position = at}}.message();
 }
 
-bool TraceIntake::skips(std::string_view name) {
+bool TraceIntake::skips(std::string_view name, std::optional<std::int64_t> step) {
   if (is_strict() || is_unsupported_metric(name)) return false;
-  count(CleaningRule::kUnknownOps, 1);
+  count(CleaningRule::kUnknownOps, 1, step);
   name = name.substr(0, kLongestKeptName);
   if (const auto known = unknown_.find(name); known != unknown_.end())
     ++known->second;

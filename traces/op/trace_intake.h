@@ -56,9 +56,9 @@ class TraceIntake {
   void count_at(CleaningRule rule, const Position& at, std::string_view what,
                 std::optional<std::int64_t> step = std::nullopt);
   [[nodiscard]] std::size_t count_of(CleaningRule rule) const;
-  // Whether a row of an op type that is not known is to be left out; it is counted then. Not so when strict,
-  // and when the name is that of an op whose absence would change the answers.
-  [[nodiscard]] bool skips(std::string_view name);
+  // Whether a row of an op type that is not known is to be left out; it is counted then, in `step` where that
+  // is known. Not so when strict, and when the name is that of an op whose absence would change the answers.
+  [[nodiscard]] bool skips(std::string_view name, std::optional<std::int64_t> step = std::nullopt);
 
   // Rows came without a model chunk, micro-batch or global model chunk: fill_absent_chunks() is worth a try.
   void note_absent_chunks() { has_absent_chunks_ = true; }

@@ -74,16 +74,16 @@ TEST_CASE("chrome: an object may lack its closing brackets too") {
 TEST_CASE("chrome: begin and end events of a thread are ops, nested ones and such without a name too") {
   const std::string args = args_of(7, 0);
   const std::string text = "[" + edge("B", "forward-compute", 1e6, args) + "," + edge("B", "gc", 2e6, args) +
-                           "," + edge("B", "my-span", 2.1e6) + "," + edge("E", "", 2.2e6) + "," +
-                           edge("E", "", 2.5e6) + "," + edge("E", "forward-compute", 4e6) + "," +
-                           whole("optimizer", 4e6, 10) + "]";
+                           "," + edge("B", "my-span", 2.1e6, R"("args":{"step":7})") + "," +
+                           edge("E", "", 2.2e6) + "," + edge("E", "", 2.5e6) + "," +
+                           edge("E", "forward-compute", 4e6) + "," + whole("optimizer", 4e6, 10) + "]";
   const OpTraceReading reading = chrome(text);
   CHECK(reading.trace.optype ==
         std::vector<OpType>{OpType::kGc, OpType::kForwardCompute, OpType::kOptimizer});
   CHECK(reading.trace.start_s == std::vector<double>{2, 1, 4});
   CHECK(reading.trace.duration_s == std::vector<double>{0.5, 3, 1e-5});
   CHECK(reading.trace.stage[0] == 2);
-  CHECK(summaries(reading) == Lines{"unknown-ops 1 [] \"my-span\" 1"});
+  CHECK(summaries(reading) == Lines{"unknown-ops 1 [7] \"my-span\" 1"});
 }
 
 TEST_CASE("chrome: async pairs match by category, id and name") {
@@ -141,19 +141,89 @@ TEST_CASE("chrome: ops as pairs are the ops as whole events, in the order of the
   }
 }
 
-TEST_CASE("open spans: an end meets the begin before it, not one of the same time") {
+// An op of step `step` that begins as event `number`.
+OpenSpan open_span(std::string name, std::uint64_t number, std::optional<std::int64_t> step) {
+  OpenSpan span;
+  span.name = std::move(name);
+  span.begin_event = "{}";
+  span.number = number;
+  span.step = step;
+  return span;
+}
+
+TEST_CASE("open spans: ops of a name and a step end in the order of their begins") {
   OpenSpans spans;
-  spans.begin("t", {"gc", "", 0, 1});
-  spans.begin("t", {"gc", "", 5, 2});  // the next op begins when the first ends, and is written first
-  CHECK(spans.end("t", "gc", 5)->number == 1);
-  CHECK(spans.end("t", "gc", 5)->number == 2);
-  CHECK_FALSE(spans.end("t", "gc", 6));
-  CHECK_FALSE(spans.end("other", "gc", 6));
-  spans.begin("b", {"x", "", 0, 4});
-  spans.begin("a", {"x", "", 0, 3});
-  const auto open = std::move(spans).take_open();
-  REQUIRE(open.size() == 2);
-  CHECK(open[0].number == 3);
+  spans.begin("t", open_span("gc", 1, 7));
+  spans.begin("t", open_span("gc", 2, 7));  // begins when the first ends, and is written before that
+  CHECK(spans.end("t", "gc", {"{}", 5, 3, {}}).ended.empty());
+  const SettledSpans settled = spans.end("t", "gc", {"{}", 9, 4, {}});
+  REQUIRE(settled.ended.size() == 2);
+  CHECK(settled.ended[0].number == 1);
+  CHECK(settled.ended[0].end->at_us == 5);
+  CHECK(settled.ended[1].end->at_us == 9);
+  CHECK_FALSE(spans.end("t", "gc", {"{}", 9, 5, {}}).is_end);
+  CHECK_FALSE(spans.end("other", "gc", {"{}", 9, 6, {}}).is_end);
+}
+
+TEST_CASE("open spans: what is open when its step is over is cut, and later ends are those of later begins") {
+  OpenSpans spans;
+  spans.begin("t", open_span("gc", 1, 7));
+  spans.begin("t", open_span("gc", 2, 7));
+  CHECK(spans.end("t", "gc", {"{}", 5, 3, {}}).ended.empty());
+  SettledSpans settled = spans.begin("t", open_span("gc", 4, 8));
+  REQUIRE(settled.ended.size() == 1);
+  CHECK(settled.ended[0].number == 2);
+  REQUIRE(settled.cut.size() == 1);
+  CHECK(settled.cut[0].number == 1);
+  CHECK_FALSE(spans.end("t", "gc", {"{}", 9, 5, 7}).is_end);  // an end of another step
+  CHECK(spans.begin("t", open_span("gc", 6, std::nullopt)).cut.size() == 1);
+  CHECK(spans.begin("t", open_span("gc", 7, std::nullopt)).cut.size() == 1);
+  spans.begin("a", open_span("gc", 8, 9));
+  settled = std::move(spans).finish();
+  REQUIRE(settled.cut.size() == 2);
+  CHECK(settled.cut[0].number == 7);
+}
+
+TEST_CASE("chrome: a lost end of an op costs its step, not the pairs after it") {
+  // gc of no length, one a step; of step 6 the end is lost.
+  const auto gc = [](double ts, std::int64_t step) { return edge("B", "gc", ts, args_of(step, 0)); };
+  for (const char* name : {"gc", ""}) {
+    CAPTURE(name);
+    const OpTraceReading reading =
+        chrome("[" + gc(1, 5) + "," + edge("E", name, 1) + "," + gc(2, 6) + "," + gc(3, 7) + "," +
+               edge("E", name, 3) + "," + gc(4, 8) + "," + edge("E", name, 4) + "]");
+    CHECK(reading.trace.step == std::vector<std::int64_t>{5, 7, 8});
+    CHECK(reading.trace.duration_s == std::vector<double>{0, 0, 0});
+    CHECK(summaries(reading) == Lines{"cut-records 1 [6] t.json: event 3: begins an op that never ends"});
+  }
+}
+
+TEST_CASE("chrome: ends without names that may be those of overlapping ops are refused, lost ones are not") {
+  const auto begin = [](const char* name, double ts) { return edge("B", name, ts, args_of(7, 0)); };
+  const std::string overlapping = begin("forward-send", 0) + "," + begin("backward-recv", 1);
+  const std::string gc = begin("gc", 10) + "," + edge("E", "gc", 11);
+  const std::string last = edge("B", "forward-send", 20, args_of(8, 0)) + "," + edge("E", "", 21);
+  CHECK(
+      error_of("[" + overlapping + "," + edge("E", "", 5) + "," + edge("E", "", 6) + "," + gc + "]", false,
+               "t.json") ==
+      "t.json: event 1: 1 ops enclose or overlap others of their thread, and end events without \"name\" do "
+      "not tell which; write \"name\" into them, or events of \"ph\" \"X\"");
+  // With names they overlap.
+  CHECK(chrome("[" + overlapping + "," + edge("E", "forward-send", 5e6) + "," +
+               edge("E", "backward-recv", 6e6) + "," + gc + "]")
+            .trace.size() == 3);
+  // One end is lost: of two ops of one step, or of one of the step before.
+  CHECK(summaries(chrome("[" + overlapping + "," + edge("E", "", 5) + "," + gc + "," + last + "]")) ==
+        Lines{"cut-records 1 [7] t.json: event 1: begins an op that never ends"});
+  CHECK(summaries(chrome("[" + gc + "," + begin("backward-recv", 12) + "," + last + "]")) ==
+        Lines{"cut-records 1 [7] t.json: event 3: begins an op that never ends"});
+}
+
+TEST_CASE("chrome: a file in which all ends stand before their begins says so") {
+  const std::string text =
+      "[" + edge("e", "gc", 9, R"("id":1)") + "," + edge("b", "gc", 5, R"("id":1,)" + args_of(7, 0)) + "]";
+  CHECK(error_of(text, false, "t.json") ==
+        "t.json: holds no whole op: 1 events end ops that have not begun; sort the events by \"ts\"");
 }
 
 TEST_CASE("chrome: NaN, Infinity and null for a time damage the row; null mc, mb_id and gmc are unset") {

@@ -74,7 +74,7 @@ TEST_CASE("raw log: damaged ops and unknown metrics are left out") {
   CHECK(reading.trace.size() == 6);
   CHECK(summaries(reading) ==
         Lines{"damaged-rows 1 [5] t.log:7: duration is nan, want seconds from 0 to 9.2e+09",
-              "unknown-ops 1 [] \"forward-computee\" 1 (did you mean \"forward-compute\"?)"});
+              "unknown-ops 1 [5] \"forward-computee\" 1 (did you mean \"forward-compute\"?)"});
 }
 
 TEST_CASE("raw log: negative steps of our own come back, NDTimeline's are left out") {

@@ -273,6 +273,7 @@ TEST_CASE("parquet: rows of damaged times and unknown types are left out, whatev
   CHECK(reading.trace.step == std::vector<std::int64_t>{6, 7});
   REQUIRE(reading.findings.size() == 1);
   CHECK(reading.findings[0].rule == CleaningRule::kUnknownOps);
+  CHECK(reading.findings[0].steps == std::vector<std::int64_t>{5});
   CHECK(reading.findings[0].detail == "\"my-span\" 1");
 }
 

@@ -90,7 +90,7 @@ TEST_CASE("trace intake: rows of unknown types are left out and counted by name,
       reading_of(kOpHeader + typed("gc", 20) + typed("forward-comput", 3) + typed("my-span", 12));
   CHECK(reading.trace.size() == 20);
   CHECK(summaries(reading) ==
-        Lines{"unknown-ops 15 [] \"my-span\" 12, \"forward-comput\" 3 (did you mean \"forward-compute\"?)"});
+        Lines{"unknown-ops 15 [1] \"my-span\" 12, \"forward-comput\" 3 (did you mean \"forward-compute\"?)"});
 }
 
 TEST_CASE("trace intake: of many unknown names five are shown") {
