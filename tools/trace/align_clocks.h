@@ -13,7 +13,9 @@
 namespace goodput {
 
 enum class ClockAlignment {
-  kAuto,  // where some clock is more than 5 ms off, and five times the noise of its offset
+  // Where some clock is more than 5 ms off, and five times the noise of its offset, or drifts, unless
+  // rounding to float32 looks like that.
+  kAuto,
   kOn,
   kOff,
 };

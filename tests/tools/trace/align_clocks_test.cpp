@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/float32.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/clock_skew.h"
 #include "tests/support/trace_generator.h"
@@ -68,6 +72,47 @@ TEST_CASE(
       worst = std::max(worst, std::abs(aligned.recording.blocks[i].value_s[at] - truth.value_s[at]));
     CHECK(worst < 1e-6);  // float32 of 0.5 s
   }
+}
+
+// Two stages, six steps 10 s apart, stage 1's clock 50 ppm fast: 2.5 ms after 50 s.
+AnalysedTrace drifting_clocks(double origin_s, double drift) {
+  testing::TraceSpec spec;
+  spec.dp = 1;
+  spec.data_parallel_ops = false;
+  spec.jitter = 0;
+  spec.steps = 6;
+  return testing::analysed(testing::drifting(generate_trace(spec), origin_s, 10,
+                                             [drift](int, int stage) { return stage == 1 ? drift : 0.0; }));
+}
+
+TEST_CASE("align clocks: drifts are taken off also where offsets stay below 5 ms") {
+  const Outcome result = outcome(drifting_clocks(0, 50e-6), ClockAlignment::kAuto);
+  CHECK(result.are_aligned);
+  REQUIRE(result.notes.size() == 1);
+  CHECK(result.notes[0].starts_with("clocks are drifting by up to 50.0 ppm, up to "));
+  CHECK(result.notes[0].ends_with(" ms off and were aligned; --align-clocks off keeps them"));
+}
+
+TEST_CASE("align clocks: what rounding to float32 looks like is kept unless asked for, and said") {
+  // Float32 values around 2e5 s are 1 / 64 s apart, those around 1e3 s 61 us.
+  AnalysedTrace coarse = drifting_clocks(2e5, 0);
+  coarse.recording.float32_times = true;
+  for (StepBlock& block : coarse.recording.blocks) {
+    for (auto* array : {&block.start_s, &block.end_s}) {
+      for (double& time : *array) time = round_to_float32(time + 0.03);
+    }
+  }
+  AnalysedTrace skewed = two_clocks(0.05);
+  skewed.recording.subtracted_s.assign(skewed.recording.steps.size(), 2e5);
+  const std::string note =
+      "clocks look up to 50.0 ms off and were kept: times are float32, in steps of 15.6 ms, which looks the "
+      "same; write them as float64, or relative to the start of their step, or --align-clocks on";
+  CHECK(outcome(skewed, ClockAlignment::kAuto).notes == std::vector<std::string>{note});
+  CHECK_FALSE(outcome(skewed, ClockAlignment::kAuto).are_aligned);
+  CHECK(outcome(skewed, ClockAlignment::kOn).are_aligned);
+  CHECK_FALSE(outcome(coarse, ClockAlignment::kAuto).are_aligned);
+  skewed.recording.subtracted_s.assign(skewed.recording.steps.size(), 1e3);
+  CHECK(outcome(skewed, ClockAlignment::kAuto).are_aligned);
 }
 
 TEST_CASE("align clocks: pairs that contradict each other are noted") {
