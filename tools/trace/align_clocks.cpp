@@ -5,7 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 #include <utility>
+
+#include "sim/clocks/clock_set.h"
+#include "sim/recording/step_removal.h"
 
 namespace goodput {
 namespace {
@@ -61,6 +66,71 @@ std::string what_was_done(const ClockEstimate& estimate, bool are_aligned, doubl
       "clocks are {} and were kept: transfers and launch delays between workers are wrong by that", far);
 }
 
+// The changes of one step each, ascending.
+std::vector<std::span<const DifferenceChange>> by_step(const std::vector<DifferenceChange>& changes) {
+  std::vector<std::span<const DifferenceChange>> steps;
+  for (std::size_t first = 0; first < changes.size();) {
+    std::size_t end = first;
+    while (end < changes.size() && changes[end].step == changes[first].step) ++end;
+    steps.push_back(std::span(changes).subspan(first, end - first));
+    first = end;
+  }
+  return steps;
+}
+
+// Clocks that were set inside steps; the estimate is of what is left when these steps are.
+class StepsWithSets {
+ public:
+  StepsWithSets(const Recording& recording, const OpGraph& graph)
+      : changes_(find_changes_inside_steps(recording, graph)), steps_(by_step(changes_)) {
+    for (const auto& step : steps_) numbers_.push_back(recording.steps[step.front().step]);
+  }
+
+  void leave_out(Recording& recording) {
+    if (2 * steps_.size() > recording.steps.size()) return;
+    std::vector<std::size_t> indices;
+    for (const auto& step : steps_) indices.push_back(step.front().step);
+    leave_out_steps(recording, indices);
+    are_left_out_ = true;
+  }
+
+  // `step 5 is left out: the clock of rank 1 was set by 500.0 ms inside it`
+  void report(const Recording& recording, RecordedClocks& clocks, std::vector<std::string>& notes) const {
+    if (steps_.empty()) return;
+    const ClockSet set = explain_changes(steps_.front(), recording, clocks.estimate.clock_of_worker);
+    std::string whose = clocks.estimate.clocks[set.clock].name;
+    if (set.other) whose += " or " + clocks.estimate.clocks[*set.other].name;
+    const std::string what =
+        fmt::format("the clock of {} was set by {}", whose, clock_time(std::abs(set.by_s)).substr(1));
+    if (!are_left_out_) {
+      notes.push_back(
+          fmt::format("clocks contradict themselves: {} inside step {}, and clocks were set inside {} of {} "
+                      "steps, too many to leave out; offsets are uncertain, mend the clocks and record again",
+                      what, numbers_.front(), numbers_.size(), recording.steps.size()));
+      return;
+    }
+    const std::string more =
+        numbers_.size() > 1 ? fmt::format(", and {} more steps by such", numbers_.size() - 1) : "";
+    notes.push_back(fmt::format("step {} is left out: {} inside it{}", numbers_.front(), what, more));
+    clocks.left_out = {CleaningRule::kClockSets, numbers_.size(), numbers_,
+                       fmt::format("{} inside step {}", what, numbers_.front())};
+  }
+
+ private:
+  std::vector<DifferenceChange> changes_;
+  std::vector<std::span<const DifferenceChange>> steps_;  // of changes_
+  std::vector<std::int64_t> numbers_;
+  bool are_left_out_ = false;
+};
+
+std::optional<StepsWithSets> leave_out_sets(Recording& recording, const OpGraph& graph,
+                                            ClockAlignment alignment) {
+  if (alignment == ClockAlignment::kOff || spacing_of_times(recording) > kMostSpacingS) return std::nullopt;
+  std::optional<StepsWithSets> sets(std::in_place, recording, graph);
+  sets->leave_out(recording);
+  return sets;
+}
+
 }  // namespace
 
 std::string clock_time(double seconds) {
@@ -76,7 +146,9 @@ std::string conflict_name(const Recording& recording, const ClockConflict& confl
 
 RecordedClocks align_clocks(Recording& recording, const OpGraph& graph, ClockAlignment alignment,
                             std::vector<std::string>& notes) {
+  const std::optional<StepsWithSets> sets = leave_out_sets(recording, graph, alignment);
   RecordedClocks clocks{estimate_clocks(recording, graph)};
+  if (sets) sets->report(recording, clocks, notes);
   const ClockEstimate& estimate = clocks.estimate;
   const bool is_automatic = alignment == ClockAlignment::kAuto && estimate.needs_aligning;
   const double spacing_s = is_automatic ? spacing_of_times(recording) : 0;

@@ -115,6 +115,65 @@ TEST_CASE("align clocks: what rounding to float32 looks like is kept unless aske
   CHECK(outcome(skewed, ClockAlignment::kAuto).are_aligned);
 }
 
+// Stage 1's clock is set by half a second inside each of these steps, where its messages are half over.
+AnalysedTrace set_inside(const std::vector<std::int64_t>& steps) {
+  testing::TraceSpec spec;
+  spec.dp = 1;
+  spec.pp = 3;
+  spec.micro_batches = 8;
+  spec.steps = 6;
+  spec.data_parallel_ops = false;
+  OpTrace rows = generate_trace(spec);
+  for (const std::int64_t step : steps) {
+    double last = 0;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (rows.step[row] == step && rows.stage[row] != 1) last = std::max(last, rows.start_s[row]);
+    }
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const double so_far =
+          0.5 * static_cast<double>(std::find(steps.begin(), steps.end(), step) - steps.begin());
+      const bool later =
+          rows.step[row] > step || (rows.step[row] == step && rows.start_s[row] - so_far > last / 2);
+      if (later && rows.stage[row] == 1) rows.start_s[row] += 0.5;
+    }
+  }
+  return testing::analysed(std::move(rows));
+}
+
+TEST_CASE("align clocks: a step inside which a clock is set is left out, unless clocks are kept") {
+  AnalysedTrace trace = set_inside({3});
+  std::vector<std::string> notes;
+  const RecordedClocks clocks = align_clocks(trace.recording, trace.graph, ClockAlignment::kAuto, notes);
+  REQUIRE(clocks.left_out);
+  CHECK(clocks.left_out->rule == CleaningRule::kClockSets);
+  CHECK(clocks.left_out->count == 1);
+  CHECK(clocks.left_out->steps == std::vector<std::int64_t>{3});
+  CHECK(std::count(trace.recording.steps.begin(), trace.recording.steps.end(), 3) == 0);
+  REQUIRE(notes.size() == 2);
+  CHECK(notes[0].starts_with("step 3 is left out: the clock of rank 1 was set by "));
+  CHECK(notes[0].ends_with(" ms inside it"));
+  CHECK(clocks.are_aligned);
+  AnalysedTrace kept = set_inside({3});
+  const std::size_t steps = kept.recording.steps.size();
+  CHECK_FALSE(align_clocks(kept.recording, kept.graph, ClockAlignment::kOff, notes).left_out);
+  CHECK(kept.recording.steps.size() == steps);
+}
+
+TEST_CASE("align clocks: of several sets the first is described, of too many nothing is left out") {
+  AnalysedTrace two = set_inside({2, 4});
+  std::vector<std::string> notes;
+  const RecordedClocks clocks = align_clocks(two.recording, two.graph, ClockAlignment::kAuto, notes);
+  REQUIRE(clocks.left_out);
+  CHECK(clocks.left_out->steps == std::vector<std::int64_t>{2, 4});
+  CHECK(notes.at(0).ends_with(" inside it, and 1 more steps by such"));
+  AnalysedTrace most = set_inside({1, 2, 3, 4});
+  notes.clear();
+  CHECK_FALSE(align_clocks(most.recording, most.graph, ClockAlignment::kAuto, notes).left_out);
+  CHECK(most.recording.steps.size() == 6);
+  CHECK(notes.at(0).ends_with(
+      "steps, too many to leave out; offsets are uncertain, mend the clocks and record again"));
+}
+
 TEST_CASE("align clocks: pairs that contradict each other are noted") {
   AnalysedTrace trace = two_clocks(0.05);
   trace.recording.places = {{"host", {"node-a", "node-a"}}};
