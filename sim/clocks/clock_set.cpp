@@ -148,11 +148,14 @@ class Search {
     return ends;
   }
 
-  // 0: none that is sure.
+  // 0: none that is sure. A clock set back by more than half a step shows the later part first: of the two
+  // orders one fits the neighbouring steps.
   [[nodiscard]] double change_in(std::size_t block, std::size_t step) const {
-    const Cut lower = best_cut(ends_of(block, step, true));
-    const Cut upper = best_cut(ends_of(block, step, false));
-    const Cut& cut = lower.deviation_s <= upper.deviation_s ? lower : upper;
+    const double by = sure_change(block, step, best_cut(ends_of(block, step, true)));
+    return by != 0 ? by : sure_change(block, step, best_cut(ends_of(block, step, false)));
+  }
+
+  [[nodiscard]] double sure_change(std::size_t block, std::size_t step, const Cut& cut) const {
     const double by = cut.after_s - cut.before_s;
     if (std::abs(by) <= std::max(kClockWorthAligningS, kSureChange * cut.noise_s)) return 0;
     const StepBlock& own = recording_.blocks[block];
