@@ -11,6 +11,8 @@ namespace {
 constexpr double kLeastJumpS = 5e-4;
 constexpr double kSureJump = 6;   // of its noise
 constexpr double kSureSlope = 4;  // of its noise
+// Steps more than a line needs that double the noise of its slope: so few may agree by chance.
+constexpr double kDoubtOfFew = 6;
 
 bool differ(const ClockDifference& x, const ClockDifference& y) {
   const double apart = std::abs(x.seconds - y.seconds);
@@ -62,11 +64,17 @@ std::vector<ClockDifference> without_slope(std::span<const ClockDifference> seri
   return level;
 }
 
+struct Slope {
+  double value = 0;
+  double noise = std::numeric_limits<double>::infinity();
+};
+
 // Least squares with a level of its own for every piece.
-double common_slope(std::span<const ClockDifference> series, std::span<const double> x,
-                    const std::vector<Piece>& pieces) {
+Slope common_slope(std::span<const ClockDifference> series, std::span<const double> x,
+                   const std::vector<Piece>& pieces) {
   double product = 0;
   double square = 0;
+  double variation = 0;
   for (const Piece& piece : pieces) {
     double weight = 0;
     double mean_x = 0;
@@ -83,11 +91,23 @@ double common_slope(std::span<const ClockDifference> series, std::span<const dou
       const double own = 1 / (series[step].noise_s * series[step].noise_s);
       product += own * (x[step] - mean_x) * (series[step].seconds - mean);
       square += own * (x[step] - mean_x) * (x[step] - mean_x);
+      variation += own * (series[step].seconds - mean) * (series[step].seconds - mean);
     }
   }
-  if (!(square > 0)) return 0;
+  if (!(square > 0)) return {};
   const double slope = product / square;
-  return std::abs(slope) * std::sqrt(square) > kSureSlope ? slope : 0.0;
+  const std::size_t known = pieces.size() + 1;
+  if (series.size() <= known) return {slope, 1 / std::sqrt(square)};
+  const auto spare = static_cast<double>(series.size() - known);
+  const double left = std::max(1.0, (variation - slope * product) / spare);
+  return {slope, (1 + kDoubtOfFew / spare) * std::sqrt(left / square)};
+}
+
+bool is_sure(const Slope& slope, std::span<const double> x, const SlopeLimits& limits) {
+  if (std::abs(slope.value) > limits.steepest || std::abs(slope.value) <= kSureSlope * slope.noise)
+    return false;
+  return x.size() >= limits.enough_steps ||
+         std::abs(slope.value) * (x.back() - x.front()) > kClockWorthAligningS;
 }
 
 }  // namespace
@@ -114,8 +134,12 @@ ClockCourse fit_course(std::span<const ClockDifference> series, std::span<const 
                        const SlopeLimits& limits) {
   ClockCourse course;
   std::vector<Piece> pieces = cut(without_slope(series, x, slope));
-  if (series.size() >= limits.least_steps) course.slope = common_slope(series, x, pieces);
-  if (std::abs(course.slope) > limits.steepest) course.slope = 0;
+  if (series.size() >= limits.least_steps) {
+    const Slope found = common_slope(series, x, pieces);
+    course.slope = is_sure(found, x, limits) ? found.value : 0;
+    course.measured_slope = found.value;
+    course.slope_noise = found.noise;
+  }
   const std::vector<ClockDifference> level = without_slope(series, x, course.slope);
   for (const Piece& piece : pieces) {
     const ClockDifference middle = piece_of(level, piece.first, piece.end).middle;

@@ -22,7 +22,10 @@ struct ClockPiece {
 
 struct ClockCourse {
   std::vector<ClockPiece> pieces;
-  double slope = 0;  // seconds a unit of x, the same in all pieces
+  double slope = 0;           // seconds a unit of x, the same in all pieces
+  double measured_slope = 0;  // also where it is not sure, and the slope is 0
+  // Standard error of the slope, judged by the noise of the steps and by what a line leaves of them.
+  double slope_noise = std::numeric_limits<double>::infinity();
 
   [[nodiscard]] const ClockPiece& piece_of(std::size_t step) const;
   [[nodiscard]] double offset_s(std::size_t step, double x) const {
@@ -33,6 +36,9 @@ struct ClockCourse {
 // What a slope may be.
 struct SlopeLimits {
   std::size_t least_steps = 5;
+  // Fewer steps do not show how they vary: their slope must change the offset by kClockWorthAligningS at
+  // least.
+  std::size_t enough_steps = 5;
   double steepest = std::numeric_limits<double>::infinity();
 };
 

@@ -17,7 +17,10 @@ namespace {
 
 constexpr double kSureOffset = 5;    // of its noise
 constexpr double kSureConflict = 6;  // of its noise
-constexpr int kRoundsOfStep = 1;     // what they leave is solved for once more when pieces are known
+constexpr double kSureDrift = 5;     // of its noise
+constexpr double kDriftWorthAligning = 5e-6;
+constexpr double kWayWorthAligningS = 4e-4;  // by how much a drift moves the clock over all steps
+constexpr int kRoundsOfStep = 1;             // what they leave is solved for once more when pieces are known
 constexpr double kLeastSeriesNoiseS = 5e-5;
 constexpr double kDeviationOfMedian = 1.4826;  // standard deviation of normal noise over its median size
 constexpr std::size_t kEnoughOwnChanges = 5;
@@ -128,6 +131,20 @@ class Component {
       for (std::size_t step = 1; step < time_.size(); ++step) changes.push_back(std::abs(change(i, step)));
       const double own = kDeviationOfMedian / std::sqrt(2.0) * take_median(changes);
       for (ClockDifference& at : series_[clocks_[i]]) at.noise_s = std::max(at.noise_s, own);
+    }
+  }
+
+  // Whether a clock drifts is judged against most clocks: the slope that all series share says little, as
+  // their common changes are known no better than single steps.
+  void take_out_common_slope() {
+    std::vector<double> slopes;
+    for (std::size_t i = 0; i < clocks_.size(); ++i)
+      slopes.push_back(fit_course(series_[clocks_[i]], time_, slopes_[i], limits_).measured_slope);
+    const double common = take_steady_middle(slopes);
+    for (std::size_t i = 0; i < clocks_.size(); ++i) {
+      slopes_[i] -= common;
+      for (std::size_t step = 0; step < time_.size(); ++step)
+        series_[clocks_[i]][step].seconds -= common * time_[step];
     }
   }
 
@@ -245,7 +262,14 @@ void describe(const Recording& recording, ClockEstimate& estimate) {
     clock.offset_s = usual_offset(clock.course, estimate.time);
     for (const ClockPiece& piece : clock.course.pieces)
       clock.noise_s = std::max(clock.noise_s, piece.noise_s);
-    if (estimate.is_absolute) clock.drift = clock.course.slope;
+    if (estimate.is_absolute) {
+      clock.drift = clock.course.slope;
+      const double noise = kSureDrift * clock.course.slope_noise;
+      const double way = std::abs(*clock.drift) * (estimate.time.back() - estimate.time.front());
+      clock.is_drifting =
+          way > kWayWorthAligningS && std::abs(*clock.drift) > std::max(kDriftWorthAligning, noise);
+      estimate.needs_aligning = estimate.needs_aligning || clock.is_drifting;
+    }
     const auto at = [&](std::size_t step) { return clock.course.offset_s(step, estimate.time[step]); };
     for (std::size_t i = 1; i < clock.course.pieces.size(); ++i) {
       const std::size_t step = clock.course.pieces[i].first_step;
@@ -315,7 +339,10 @@ ClockEstimate estimate_clocks(const Recording& recording, const OpGraph& graph) 
   Series series = solve_steps(network, recording.steps.size());
   std::vector<Component> components = split(network, series, estimate);
   scale_noise(components, series);
-  for (Component& component : components) component.raise_noise();
+  for (Component& component : components) {
+    component.raise_noise();
+    component.take_out_common_slope();
+  }
   std::vector<ClockCourse> courses(network.names.size());
   for (const Component& component : components) component.fit(courses);
   refit_offsets(network, estimate.time, courses);

@@ -23,6 +23,7 @@ struct Clock {
   std::string name;                // of the host, or `rank 12`
   double offset_s = 0;             // what it shows minus the reference, the median over the steps
   std::optional<double> drift;     // seconds a second; nothing where the times do not tell
+  bool is_drifting = false;        // beyond 5 ppm, five times its noise, and 0.4 ms over all steps
   std::vector<ClockJump> jumps{};  // by more than 5 ms, ascending
   double noise_s = 0;              // standard error of the offset, the worst of its pieces
   ClockCourse course{};            // over the time of a step, in seconds or in step numbers
@@ -42,8 +43,9 @@ struct ClockEstimate {
   std::vector<double> time;                    // by step: what courses run over
   bool is_absolute = false;                    // steps start later and later: drifts can be seen
   double largest_s = 0;                        // the largest offset in any step, drift and jumps included
-  bool needs_aligning = false;                 // some offset is beyond 5 ms, and five times its noise
-  std::vector<ClockConflict> conflicts;        // worst first
+  // Some offset is beyond 5 ms and five times its noise, or some clock drifts.
+  bool needs_aligning = false;
+  std::vector<ClockConflict> conflicts;  // worst first
 };
 
 // Offsets by robust least squares over all pairs of clocks that end ops together (clock_network.h), step by

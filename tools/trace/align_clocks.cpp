@@ -2,11 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
 #include <utility>
+
+#include "sim/clocks/clock_set.h"
+#include "sim/recording/step_removal.h"
 
 namespace goodput {
 namespace {
+
+constexpr double kMostSpacingS = 1e-3;
 
 std::string conflict_note(const Recording& recording, const std::vector<ClockConflict>& conflicts) {
   const ClockConflict& worst = conflicts.front();
@@ -17,6 +26,109 @@ std::string conflict_note(const Recording& recording, const std::vector<ClockCon
       "offsets "
       "are uncertain, check which hosts the metadata gives them",
       conflict_name(recording, worst), 1e3 * std::abs(worst.apart_s), more);
+}
+
+// `up to 50.0 ms off`; `drifting by up to 50.0 ppm, up to 1.8 ms off` where offsets alone are no reason.
+std::string how_far(const ClockEstimate& estimate) {
+  const std::string off = fmt::format("up to {} off", clock_time(estimate.largest_s).substr(1));
+  if (estimate.largest_s > kClockWorthAligningS) return off;
+  double drift = 0;
+  for (const Clock& clock : estimate.clocks) drift = std::max(drift, std::abs(clock.drift.value_or(0)));
+  return fmt::format("drifting by up to {:.1f} ppm, {}", 1e6 * drift, off);
+}
+
+// How far apart the values of a float32 are where the latest op starts, as recorded; 0 of float64 times.
+double spacing_of_times(const Recording& recording) {
+  if (!recording.float32_times) return 0;
+  double latest = 0;
+  for (const StepBlock& block : recording.blocks) {
+    for (std::size_t at = 0; at < block.start_s.size(); ++at) {
+      const std::size_t lane = at % block.shape.stride();
+      if (lane >= block.shape.lanes()) continue;
+      const std::size_t step = block.first_step + lane % block.shape.steps;
+      const double moved = recording.subtracted_s.empty() ? 0.0 : recording.subtracted_s[step];
+      latest = std::max(latest, std::abs(block.start_s[at] + moved));
+    }
+  }
+  const auto time = static_cast<float>(latest);
+  return std::nextafter(time, std::numeric_limits<float>::infinity()) - time;
+}
+
+std::string what_was_done(const ClockEstimate& estimate, bool are_aligned, double spacing_s) {
+  const std::string far = how_far(estimate);
+  if (are_aligned) return fmt::format("clocks are {} and were aligned; --align-clocks off keeps them", far);
+  if (spacing_s > kMostSpacingS)
+    return fmt::format(
+        "clocks look {} and were kept: times are float32, in steps of {:.1f} ms, which looks the same; write "
+        "them as float64, or relative to the start of their step, or --align-clocks on",
+        far, 1e3 * spacing_s);
+  return fmt::format(
+      "clocks are {} and were kept: transfers and launch delays between workers are wrong by that", far);
+}
+
+// The changes of one step each, ascending.
+std::vector<std::span<const DifferenceChange>> by_step(const std::vector<DifferenceChange>& changes) {
+  std::vector<std::span<const DifferenceChange>> steps;
+  for (std::size_t first = 0; first < changes.size();) {
+    std::size_t end = first;
+    while (end < changes.size() && changes[end].step == changes[first].step) ++end;
+    steps.push_back(std::span(changes).subspan(first, end - first));
+    first = end;
+  }
+  return steps;
+}
+
+// Clocks that were set inside steps; the estimate is of what is left when these steps are.
+class StepsWithSets {
+ public:
+  StepsWithSets(const Recording& recording, const OpGraph& graph)
+      : changes_(find_changes_inside_steps(recording, graph)), steps_(by_step(changes_)) {
+    for (const auto& step : steps_) numbers_.push_back(recording.steps[step.front().step]);
+  }
+
+  void leave_out(Recording& recording) {
+    if (2 * steps_.size() > recording.steps.size()) return;
+    std::vector<std::size_t> indices;
+    for (const auto& step : steps_) indices.push_back(step.front().step);
+    leave_out_steps(recording, indices);
+    are_left_out_ = true;
+  }
+
+  // `step 5 is left out: the clock of rank 1 was set by 500.0 ms inside it`
+  void report(const Recording& recording, RecordedClocks& clocks, std::vector<std::string>& notes) const {
+    if (steps_.empty()) return;
+    const ClockSet set = explain_changes(steps_.front(), recording, clocks.estimate.clock_of_worker);
+    std::string whose = clocks.estimate.clocks[set.clock].name;
+    if (set.other) whose += " or " + clocks.estimate.clocks[*set.other].name;
+    const std::string what =
+        fmt::format("the clock of {} was set by {}", whose, clock_time(std::abs(set.by_s)).substr(1));
+    if (!are_left_out_) {
+      notes.push_back(
+          fmt::format("clocks contradict themselves: {} inside step {}, and clocks were set inside {} of {} "
+                      "steps, too many to leave out; offsets are uncertain, mend the clocks and record again",
+                      what, numbers_.front(), numbers_.size(), recording.steps.size()));
+      return;
+    }
+    const std::string more =
+        numbers_.size() > 1 ? fmt::format(", and {} more steps by such", numbers_.size() - 1) : "";
+    notes.push_back(fmt::format("step {} is left out: {} inside it{}", numbers_.front(), what, more));
+    clocks.left_out = {CleaningRule::kClockSets, numbers_.size(), numbers_,
+                       fmt::format("{} inside step {}", what, numbers_.front())};
+  }
+
+ private:
+  std::vector<DifferenceChange> changes_;
+  std::vector<std::span<const DifferenceChange>> steps_;  // of changes_
+  std::vector<std::int64_t> numbers_;
+  bool are_left_out_ = false;
+};
+
+std::optional<StepsWithSets> leave_out_sets(Recording& recording, const OpGraph& graph,
+                                            ClockAlignment alignment) {
+  if (alignment == ClockAlignment::kOff || spacing_of_times(recording) > kMostSpacingS) return std::nullopt;
+  std::optional<StepsWithSets> sets(std::in_place, recording, graph);
+  sets->leave_out(recording);
+  return sets;
 }
 
 }  // namespace
@@ -34,20 +146,16 @@ std::string conflict_name(const Recording& recording, const ClockConflict& confl
 
 RecordedClocks align_clocks(Recording& recording, const OpGraph& graph, ClockAlignment alignment,
                             std::vector<std::string>& notes) {
+  const std::optional<StepsWithSets> sets = leave_out_sets(recording, graph, alignment);
   RecordedClocks clocks{estimate_clocks(recording, graph)};
+  if (sets) sets->report(recording, clocks, notes);
   const ClockEstimate& estimate = clocks.estimate;
-  clocks.are_aligned =
-      alignment == ClockAlignment::kOn || (alignment == ClockAlignment::kAuto && estimate.needs_aligning);
-  if (clocks.are_aligned) {
-    shift_clocks(recording, graph, clock_shifts(estimate, recording));
-    notes.push_back(fmt::format("clocks are up to {} off and were aligned; --align-clocks off keeps them",
-                                clock_time(estimate.largest_s).substr(1)));
-  } else if (estimate.needs_aligning) {
-    notes.push_back(
-        fmt::format("clocks are up to {} off and were kept: transfers and launch delays between workers are "
-                    "wrong by that",
-                    clock_time(estimate.largest_s).substr(1)));
-  }
+  const bool is_automatic = alignment == ClockAlignment::kAuto && estimate.needs_aligning;
+  const double spacing_s = is_automatic ? spacing_of_times(recording) : 0;
+  clocks.are_aligned = alignment == ClockAlignment::kOn || (is_automatic && spacing_s <= kMostSpacingS);
+  if (clocks.are_aligned || estimate.needs_aligning)
+    notes.push_back(what_was_done(estimate, clocks.are_aligned, spacing_s));
+  if (clocks.are_aligned) shift_clocks(recording, graph, clock_shifts(estimate, recording));
   if (!estimate.conflicts.empty()) notes.push_back(conflict_note(recording, estimate.conflicts));
   return clocks;
 }

@@ -2,18 +2,22 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/clocks/clocks.h"
+#include "sim/ops/cleaning_finding.h"
 #include "sim/ops/op_graph.h"
 #include "sim/recording/recording.h"
 
 namespace goodput {
 
 enum class ClockAlignment {
-  kAuto,  // where some clock is more than 5 ms off, and five times the noise of its offset
+  // Where some clock is more than 5 ms off, and five times the noise of its offset, or drifts, unless
+  // rounding to float32 looks like that.
+  kAuto,
   kOn,
   kOff,
 };
@@ -21,10 +25,12 @@ inline constexpr std::array<std::string_view, 3> kClockAlignments = {"auto", "on
 
 struct RecordedClocks {
   ClockEstimate estimate;
-  bool are_aligned = false;  // the recording has the reference's time
+  bool are_aligned = false;                   // the recording has the reference's time
+  std::optional<CleaningFinding> left_out{};  // steps inside which a clock was set
 };
 
-// Adds to `notes` what was done to the times, and pairs that contradict each other.
+// Leaves out steps inside which a clock was set (clock_set.h), unless clocks are kept or that is more than
+// half of the steps. Adds to `notes` what was done to the times, and pairs that contradict each other.
 [[nodiscard]] RecordedClocks align_clocks(Recording& recording, const OpGraph& graph,
                                           ClockAlignment alignment, std::vector<std::string>& notes);
 

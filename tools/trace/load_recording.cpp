@@ -7,6 +7,7 @@
 
 #include "models/megatron/megatron_rules.h"
 #include "sim/base/number_ranges.h"
+#include "sim/cleaning/findings.h"
 #include "sim/cleaning/step_selection.h"
 #include "sim/cleaning/trace_cleaning.h"
 #include "tools/trace/worker_places.h"
@@ -67,6 +68,11 @@ Result<LoadedRecording> load_recording(const LoadOptions& options, const Command
   }
   std::vector<std::string> notes;
   loaded.clocks = align_clocks(loaded.recording, loaded.graph, options.clocks, notes);
+  if (loaded.clocks.left_out) {
+    loaded.cleaning.push_back(*loaded.clocks.left_out);
+    const Status accepted = options.files.strict ? refuse_strictly(loaded.cleaning) : Ok{};
+    if (!accepted) return in_files(options.files.paths, accepted.error());
+  }
   for (std::string& note : notes) {
     context.note(note);
     loaded.notes.push_back(std::move(note));

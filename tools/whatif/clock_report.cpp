@@ -20,11 +20,11 @@ double largest_offset(const Clock& clock) {
   return largest;
 }
 
-// Beyond what is worth aligning, the worst first.
+// Beyond what is worth aligning, offset or drift, the worst offset first.
 std::vector<const Clock*> clocks_off(const ClockEstimate& estimate) {
   std::vector<const Clock*> off;
   for (const Clock& clock : estimate.clocks) {
-    if (largest_offset(clock) > kClockWorthAligningS) off.push_back(&clock);
+    if (clock.is_drifting || largest_offset(clock) > kClockWorthAligningS) off.push_back(&clock);
   }
   std::stable_sort(off.begin(), off.end(),
                    [](const Clock* x, const Clock* y) { return largest_offset(*x) > largest_offset(*y); });
@@ -48,7 +48,8 @@ std::string clock_text(const LoadedRecording& loaded) {
     return fmt::format("  clocks      agree within {:.2f} ms\n", std::max(0.01, 1e3 * estimate.largest_s));
   const std::vector<const Clock*> off = clocks_off(estimate);
   std::string text =
-      fmt::format("  clocks      {} of {} more than 5 ms off, {}\n", off.size(), estimate.clocks.size(),
+      fmt::format("  clocks      {} of {} {}, {}\n", off.size(), estimate.clocks.size(),
+                  estimate.largest_s > kClockWorthAligningS ? "more than 5 ms off" : "drifting",
                   loaded.clocks.are_aligned ? "aligned" : "kept as recorded");
   for (std::size_t i = 0; i < std::min(off.size(), kMostClocks); ++i) text += clock_row(*off[i]);
   if (off.size() > kMostClocks) text += fmt::format("              and {} more\n", off.size() - kMostClocks);

@@ -77,6 +77,33 @@ TEST_CASE("clock course: a step that is only noisier is no jump, one that is sur
   CHECK(fit(steps).pieces.size() == 3);
 }
 
+TEST_CASE("clock course: a slope is no surer than what its line leaves of the steps") {
+  // 8 steps, 5 s apart, in turns 2 ms too low and too high; said to have noise of 0.5 ms.
+  Steps steps;
+  for (int step = 0; step < 8; ++step) {
+    steps.x.push_back(5.0 * step);
+    steps.series.push_back({step % 2 == 0 ? -2e-3 : 2e-3, 5e-4});
+  }
+  // The line's slope is sum (x - mean) y / sum (x - mean)^2 = (4 * 5 * 2e-3) / (25 * 42) = 38 ppm; the noise
+  // of the steps alone would make its noise 5e-4 / sqrt(25 * 42) = 15 ppm, but of 2 ms a step the line leaves
+  // most.
+  const ClockCourse course = fit_course(steps.series, steps.x, 0, kAny);
+  CHECK(course.slope == 0);
+  CHECK(course.slope_noise > 3 * 5e-4 / std::sqrt(25.0 * 42));
+}
+
+TEST_CASE("clock course: a slope of three steps must change the offset by what is worth aligning") {
+  // 1 ms a step of 5 s are 200 ppm, over 10 s 2 ms; steps of 30 s at 100 ppm make 6 ms.
+  const SlopeLimits limits = {.least_steps = 2, .steepest = 3e-4};
+  const auto slope = [&](double step_s, double by_s) {
+    const std::vector<ClockDifference> series = {{0.0, kNoiseS}, {by_s, kNoiseS}, {2 * by_s, kNoiseS}};
+    const std::vector<double> x = {0, step_s, 2 * step_s};
+    return fit_course(series, x, by_s / step_s, limits).slope;
+  };
+  CHECK(slope(5, 1e-3) == 0);
+  CHECK(slope(30, 3e-3) == doctest::Approx(1e-4));
+}
+
 TEST_CASE("clock course: what is steeper than clocks drift is a jump") {
   // 50 ms in 30 s are 1667 ppm.
   const std::vector<ClockDifference> series = {{0.0, kNoiseS}, {0.05, kNoiseS}};

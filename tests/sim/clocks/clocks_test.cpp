@@ -151,6 +151,38 @@ TEST_CASE("clocks: on absolute times drifts are found, of epoch seconds too") {
   }
 }
 
+TEST_CASE("clocks: a drift is worth aligning where offsets stay below 5 ms, if it is sure and 5 ppm") {
+  // 12 steps 6 s apart: 50 ppm are 3.3 ms after 66 s, 3 ppm 0.2 ms.
+  const auto found = [](double drift) {
+    return estimate(testing::drifting(generate_trace(spec()), 1000, 6, [drift](int dp, int stage) {
+      return dp == 1 && stage == 2 ? drift : 0.0;
+    }));
+  };
+  const ClockEstimate fast = found(50e-6);
+  CHECK(fast.largest_s < kClockWorthAligningS);
+  CHECK(fast.needs_aligning);
+  for (std::size_t clock = 0; clock < fast.clocks.size(); ++clock)
+    CHECK(fast.clocks[clock].is_drifting == (clock == worker_at(1, 2)));
+  CHECK(std::abs(*fast.clocks[worker_at(1, 2)].drift - 50e-6) < 15e-6);
+  for (const double little : {0.0, 3e-6}) CHECK_FALSE(found(little).needs_aligning);
+}
+
+TEST_CASE("clocks: drifts of right clocks are 0 or below what is worth aligning, however few the steps") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    TraceSpec job = spec();
+    job.seed = seed;
+    job.steps = 2 + static_cast<int>(seed % 9);
+    CAPTURE(to_string(job));
+    const ClockEstimate found =
+        estimate(testing::drifting(generate_trace(job), 1000, 5, [](int, int) { return 0.0; }));
+    CHECK(found.is_absolute);
+    CHECK_FALSE(found.needs_aligning);
+    for (const Clock& clock : found.clocks) {
+      if (job.steps < 5) CHECK(*clock.drift == 0);
+    }
+  }
+}
+
 TEST_CASE("clocks: of times that a reader moved to zero drifts are found, too, when it says how far") {
   OpTrace rows = testing::drifting(generate_trace(spec()), 1.7e9, 60,
                                    [](int dp, int stage) { return dp == 1 && stage < 2 ? 50e-6 : 0.0; });

@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/float32.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/clock_skew.h"
 #include "tests/support/trace_generator.h"
@@ -68,6 +72,106 @@ TEST_CASE(
       worst = std::max(worst, std::abs(aligned.recording.blocks[i].value_s[at] - truth.value_s[at]));
     CHECK(worst < 1e-6);  // float32 of 0.5 s
   }
+}
+
+// Two stages, six steps 10 s apart, stage 1's clock 50 ppm fast: 2.5 ms after 50 s.
+AnalysedTrace drifting_clocks(double origin_s, double drift) {
+  testing::TraceSpec spec;
+  spec.dp = 1;
+  spec.data_parallel_ops = false;
+  spec.jitter = 0;
+  spec.steps = 6;
+  return testing::analysed(testing::drifting(generate_trace(spec), origin_s, 10,
+                                             [drift](int, int stage) { return stage == 1 ? drift : 0.0; }));
+}
+
+TEST_CASE("align clocks: drifts are taken off also where offsets stay below 5 ms") {
+  const Outcome result = outcome(drifting_clocks(0, 50e-6), ClockAlignment::kAuto);
+  CHECK(result.are_aligned);
+  REQUIRE(result.notes.size() == 1);
+  CHECK(result.notes[0].starts_with("clocks are drifting by up to 50.0 ppm, up to "));
+  CHECK(result.notes[0].ends_with(" ms off and were aligned; --align-clocks off keeps them"));
+}
+
+TEST_CASE("align clocks: what rounding to float32 looks like is kept unless asked for, and said") {
+  // Float32 values around 2e5 s are 1 / 64 s apart, those around 1e3 s 61 us.
+  AnalysedTrace coarse = drifting_clocks(2e5, 0);
+  coarse.recording.float32_times = true;
+  for (StepBlock& block : coarse.recording.blocks) {
+    for (auto* array : {&block.start_s, &block.end_s}) {
+      for (double& time : *array) time = round_to_float32(time + 0.03);
+    }
+  }
+  AnalysedTrace skewed = two_clocks(0.05);
+  skewed.recording.subtracted_s.assign(skewed.recording.steps.size(), 2e5);
+  const std::string note =
+      "clocks look up to 50.0 ms off and were kept: times are float32, in steps of 15.6 ms, which looks the "
+      "same; write them as float64, or relative to the start of their step, or --align-clocks on";
+  CHECK(outcome(skewed, ClockAlignment::kAuto).notes == std::vector<std::string>{note});
+  CHECK_FALSE(outcome(skewed, ClockAlignment::kAuto).are_aligned);
+  CHECK(outcome(skewed, ClockAlignment::kOn).are_aligned);
+  CHECK_FALSE(outcome(coarse, ClockAlignment::kAuto).are_aligned);
+  skewed.recording.subtracted_s.assign(skewed.recording.steps.size(), 1e3);
+  CHECK(outcome(skewed, ClockAlignment::kAuto).are_aligned);
+}
+
+// Stage 1's clock is set by half a second inside each of these steps, where its messages are half over.
+AnalysedTrace set_inside(const std::vector<std::int64_t>& steps) {
+  testing::TraceSpec spec;
+  spec.dp = 1;
+  spec.pp = 3;
+  spec.micro_batches = 8;
+  spec.steps = 6;
+  spec.data_parallel_ops = false;
+  OpTrace rows = generate_trace(spec);
+  for (const std::int64_t step : steps) {
+    double last = 0;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (rows.step[row] == step && rows.stage[row] != 1) last = std::max(last, rows.start_s[row]);
+    }
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const double so_far =
+          0.5 * static_cast<double>(std::find(steps.begin(), steps.end(), step) - steps.begin());
+      const bool later =
+          rows.step[row] > step || (rows.step[row] == step && rows.start_s[row] - so_far > last / 2);
+      if (later && rows.stage[row] == 1) rows.start_s[row] += 0.5;
+    }
+  }
+  return testing::analysed(std::move(rows));
+}
+
+TEST_CASE("align clocks: a step inside which a clock is set is left out, unless clocks are kept") {
+  AnalysedTrace trace = set_inside({3});
+  std::vector<std::string> notes;
+  const RecordedClocks clocks = align_clocks(trace.recording, trace.graph, ClockAlignment::kAuto, notes);
+  REQUIRE(clocks.left_out);
+  CHECK(clocks.left_out->rule == CleaningRule::kClockSets);
+  CHECK(clocks.left_out->count == 1);
+  CHECK(clocks.left_out->steps == std::vector<std::int64_t>{3});
+  CHECK(std::count(trace.recording.steps.begin(), trace.recording.steps.end(), 3) == 0);
+  REQUIRE(notes.size() == 2);
+  CHECK(notes[0].starts_with("step 3 is left out: the clock of rank 1 was set by "));
+  CHECK(notes[0].ends_with(" ms inside it"));
+  CHECK(clocks.are_aligned);
+  AnalysedTrace kept = set_inside({3});
+  const std::size_t steps = kept.recording.steps.size();
+  CHECK_FALSE(align_clocks(kept.recording, kept.graph, ClockAlignment::kOff, notes).left_out);
+  CHECK(kept.recording.steps.size() == steps);
+}
+
+TEST_CASE("align clocks: of several sets the first is described, of too many nothing is left out") {
+  AnalysedTrace two = set_inside({2, 4});
+  std::vector<std::string> notes;
+  const RecordedClocks clocks = align_clocks(two.recording, two.graph, ClockAlignment::kAuto, notes);
+  REQUIRE(clocks.left_out);
+  CHECK(clocks.left_out->steps == std::vector<std::int64_t>{2, 4});
+  CHECK(notes.at(0).ends_with(" inside it, and 1 more steps by such"));
+  AnalysedTrace most = set_inside({1, 2, 3, 4});
+  notes.clear();
+  CHECK_FALSE(align_clocks(most.recording, most.graph, ClockAlignment::kAuto, notes).left_out);
+  CHECK(most.recording.steps.size() == 6);
+  CHECK(notes.at(0).ends_with(
+      "steps, too many to leave out; offsets are uncertain, mend the clocks and record again"));
 }
 
 TEST_CASE("align clocks: pairs that contradict each other are noted") {

@@ -1,0 +1,39 @@
+// Steps inside which a clock was set: no offset fits both what came before and what came after.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/ops/op_graph.h"
+#include "sim/recording/recording.h"
+
+namespace goodput {
+
+// Two workers of a replica whose messages show another difference of their clocks late in a step than early.
+struct DifferenceChange {
+  std::size_t step = 0;  // index into Recording::steps
+  std::uint32_t lower = 0;
+  std::uint32_t upper = 0;  // workers
+  double by_s = 0;          // of lower's clock minus upper's
+};
+
+// By step. What changes is more than 5 ms and eight times the noise of the ends, and stays: the steps before
+// and after, where there are any, have the differences of the earlier and the later part. Linear in messages.
+[[nodiscard]] std::vector<DifferenceChange> find_changes_inside_steps(const Recording& recording,
+                                                                      const OpGraph& graph);
+
+// Whose clock explains most of the changes of one step.
+struct ClockSet {
+  std::uint32_t clock = 0;
+  std::optional<std::uint32_t> other;  // explains as many
+  double by_s = 0;                     // of `clock`
+};
+
+// `clock_of_worker`: in the order of Recording::ranks. REQUIRES: a change.
+[[nodiscard]] ClockSet explain_changes(std::span<const DifferenceChange> of_step, const Recording& recording,
+                                       std::span<const std::uint32_t> clock_of_worker);
+
+}  // namespace goodput
