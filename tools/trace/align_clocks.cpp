@@ -33,7 +33,10 @@ std::string how_far(const ClockEstimate& estimate) {
   const std::string off = fmt::format("up to {} off", clock_time(estimate.largest_s).substr(1));
   if (estimate.largest_s > kClockWorthAligningS) return off;
   double drift = 0;
-  for (const Clock& clock : estimate.clocks) drift = std::max(drift, std::abs(clock.drift.value_or(0)));
+  for (const Clock& clock : estimate.clocks) {
+    if (clock.is_drifting) drift = std::max(drift, std::abs(clock.drift.value_or(0)));
+  }
+  if (drift == 0) return off;
   return fmt::format("drifting by up to {:.1f} ppm, {}", 1e6 * drift, off);
 }
 

@@ -47,10 +47,10 @@ std::string clock_text(const LoadedRecording& loaded) {
   if (!loaded.clocks.are_aligned && !estimate.needs_aligning)
     return fmt::format("  clocks      agree within {:.2f} ms\n", std::max(0.01, 1e3 * estimate.largest_s));
   const std::vector<const Clock*> off = clocks_off(estimate);
-  std::string text =
-      fmt::format("  clocks      {} of {} {}, {}\n", off.size(), estimate.clocks.size(),
-                  estimate.largest_s > kClockWorthAligningS ? "more than 5 ms off" : "drifting",
-                  loaded.clocks.are_aligned ? "aligned" : "kept as recorded");
+  std::string text = fmt::format(
+      "  clocks      {} of {} {}, {}\n", off.size(), estimate.clocks.size(),
+      off.empty() || estimate.largest_s > kClockWorthAligningS ? "more than 5 ms off" : "drifting",
+      loaded.clocks.are_aligned ? "aligned" : "kept as recorded");
   for (std::size_t i = 0; i < std::min(off.size(), kMostClocks); ++i) text += clock_row(*off[i]);
   if (off.size() > kMostClocks) text += fmt::format("              and {} more\n", off.size() - kMostClocks);
   return text;
