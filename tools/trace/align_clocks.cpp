@@ -30,7 +30,7 @@ std::string conflict_note(const Recording& recording, const std::vector<ClockCon
 
 // `up to 50.0 ms off`; `drifting by up to 50.0 ppm, up to 1.8 ms off` where offsets alone are no reason.
 std::string how_far(const ClockEstimate& estimate) {
-  const std::string off = fmt::format("up to {} off", clock_time(estimate.largest_s).substr(1));
+  std::string off = fmt::format("up to {} off", clock_time(estimate.largest_s).substr(1));
   if (estimate.largest_s > kClockWorthAligningS) return off;
   double drift = 0;
   for (const Clock& clock : estimate.clocks) {
