@@ -201,7 +201,7 @@ class ChromeReader {
     SpanEnd end{simdjson::to_string(element), edge.at_us, number, edge.step};
     SettledSpans settled = spans_.end(edge.lane, edge.name, std::move(end));
     if (settled.is_ambiguous && ambiguous_++ == 0) first_ambiguous_ = settled.ended.front().number;
-    if (settled.is_end) return settle(std::move(settled));
+    if (settled.is_end) return settle(settled);
     if (!edge.name.empty() && !find_metric(edge.name)) return std::nullopt;
     constexpr std::string_view kWhat = "ends an op that never began";
     if (intake_.is_strict()) return std::string(kWhat);
@@ -211,7 +211,7 @@ class ChromeReader {
   }
 
   // The ops of pairs, and those without an end. A problem of another event than the one at hand names it.
-  Problem settle(SettledSpans settled) {
+  Problem settle(const SettledSpans& settled) {
     for (const OpenSpan& span : settled.cut) {
       constexpr std::string_view kWhat = "begins an op that never ends";
       if (intake_.is_strict()) return settled_problem(span, std::string(kWhat));
