@@ -31,17 +31,6 @@ void note_recorded_sizes(const OpTrace& trace, CleanTrace& clean) {
   clean.recorded_pp_size = std::int64_t{*std::max_element(trace.stage.begin(), trace.stage.end())} + 1;
 }
 
-// Keeps the rows with a mark, in their order.
-void keep_rows(OpTrace& trace, const std::vector<char>& marked) {
-  for_each_column(trace, [&](auto& column) {
-    std::size_t kept = 0;
-    for (std::size_t row = 0; row < marked.size(); ++row) {
-      if (marked[row] != 0) column[kept++] = column[row];
-    }
-    column.resize(kept);
-  });
-}
-
 // Why so few steps are left, and what can be done.
 Error too_few_steps(const StepSurvey& survey) {
   const StepChoice& choice = survey.choice;
@@ -80,11 +69,11 @@ Status check_choice(const StepSurvey& survey, const CleaningOptions& options) {
 }
 
 // Rows of the kept steps and of the template, marked.
-std::vector<char> rows_to_keep(const StepSurvey& survey, std::size_t rows) {
-  std::vector<char> marked(rows, 0);
+std::vector<bool> rows_to_keep(const StepSurvey& survey, std::size_t rows) {
+  std::vector<bool> marked(rows);
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
     if (survey.choice.states[i] != StepState::kKept && survey.choice.template_step != i) continue;
-    for (const InstanceRow& at : survey.steps[i].rows) marked[at.row] = 1;
+    for (const InstanceRow& at : survey.steps[i].rows) marked[at.row] = true;
   }
   return marked;
 }
@@ -100,7 +89,7 @@ Result<std::vector<std::int64_t>> keep_whole_steps(OpTrace& trace, const Cleanin
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
     if (survey.choice.states[i] == StepState::kKept) kept.push_back(survey.steps[i].step);
   }
-  keep_rows(trace, rows_to_keep(survey, trace.size()));
+  keep_rows(trace, 0, rows_to_keep(survey, trace.size()));
   return kept;
 }
 
