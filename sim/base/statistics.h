@@ -8,6 +8,9 @@
 
 namespace goodput {
 
+// Of normal noise: the standard deviation over the median of its absolute size.
+inline constexpr double kDeviationOfMedian = 1.4826;
+
 // REQUIRES for both: values.
 
 [[nodiscard]] inline double mean(const std::vector<double>& values) {

@@ -10,8 +10,7 @@ namespace goodput {
 namespace {
 
 constexpr double kNoiseDeviations = 5;
-constexpr double kDeviationOfMedian = 1.4826;        // standard deviation over median absolute deviation
-constexpr double kDeviationOfNinetieth = 1 / 1.645;  // over the 90 % quantile of the absolute deviation
+constexpr double kDeviationOfNinetieth = 1 / 1.645;  // of normal noise: over the 90 % quantile of its size
 
 double take_at(std::vector<double>& values, std::size_t index) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(index);

@@ -54,7 +54,8 @@ class NoiseScale {
 
   // Of few samples not below 1.
   [[nodiscard]] double take() {
-    if (deviations_.size() >= kEnough) return std::max(kLeastScale, 1.4826 * take_median(deviations_));
+    if (deviations_.size() >= kEnough)
+      return std::max(kLeastScale, kDeviationOfMedian * take_median(deviations_));
     double square = 0;
     for (const double deviation : deviations_) square += deviation * deviation;
     return deviations_.empty() ? 1.0

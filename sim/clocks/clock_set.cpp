@@ -12,13 +12,12 @@
 namespace goodput {
 namespace {
 
-constexpr double kSureChange = 8;                // of the noise of single ends
-constexpr double kAgreement = 1.0 / 3;           // of the change: how far a neighbouring step may be off
-constexpr double kEndNoiseS = 2e-4;              // of single ends of real messages
-constexpr double kEndNoiseShare = 0.05;          // of their transfer
-constexpr double kDeviationOverMedian = 1.4826;  // of normal noise
-constexpr std::size_t kFewEnds = 8;              // of a neighbouring step: those next to this one
-constexpr std::size_t kMostEnds = 96;            // more, evenly thinned out, do not cut better
+constexpr double kSureChange = 8;        // of the noise of single ends
+constexpr double kAgreement = 1.0 / 3;   // of the change: how far a neighbouring step may be off
+constexpr double kEndNoiseS = 2e-4;      // of single ends of real messages
+constexpr double kEndNoiseShare = 0.05;  // of their transfer
+constexpr std::size_t kFewEnds = 8;      // of a neighbouring step: those next to this one
+constexpr std::size_t kMostEnds = 96;    // more, evenly thinned out, do not cut better
 
 // The messages between two stages.
 struct Channel {
@@ -90,7 +89,7 @@ Cut best_cut(std::span<const SeenEnd> ends) {
     noises.push_back(ends[i].noise_s);
     deviations.push_back(std::abs(ends[i].apart() - (i < best.before ? best.before_s : best.after_s)));
   }
-  best.noise_s = std::max(take_median(noises), kDeviationOverMedian * take_median(deviations));
+  best.noise_s = std::max(take_median(noises), kDeviationOfMedian * take_median(deviations));
   return best;
 }
 

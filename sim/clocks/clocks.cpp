@@ -22,7 +22,6 @@ constexpr double kDriftWorthAligning = 5e-6;
 constexpr double kWayWorthAligningS = 4e-4;  // by how much a drift moves the clock over all steps
 constexpr int kRoundsOfStep = 1;             // what they leave is solved for once more when pieces are known
 constexpr double kLeastSeriesNoiseS = 5e-5;
-constexpr double kDeviationOfMedian = 1.4826;  // standard deviation of normal noise over its median size
 constexpr std::size_t kEnoughOwnChanges = 5;
 constexpr std::size_t kEnoughChanges = 10;  // to tell the noise of a step's offsets from how they vary
 
