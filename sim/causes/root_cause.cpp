@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "sim/causes/fix.h"
@@ -35,7 +34,7 @@ class CauseFinder {
     add(stage_partition());
     add(sequence_length());
     add(gc_pauses());
-    add(launch_delay());
+    add(launch_delay(), Needs::kNothing);
     add(communication_flap());
     std::stable_sort(causes_.begin(), causes_.end(), [](const RootCause& a, const RootCause& b) {
       return std::pair(!a.likely, -a.gain.value_or(0)) < std::pair(!b.likely, -b.gain.value_or(0));
@@ -46,15 +45,18 @@ class CauseFinder {
  private:
   [[nodiscard]] std::size_t stages() const { return static_cast<std::size_t>(recording_.pp_size); }
 
+  // Late launches are no part of S.
+  enum class Needs : std::uint8_t { kSlowdown, kNothing };
+
   // Values the fix if nobody did, and judges: a pattern whose fix gains something is likely.
-  void add(RootCause cause) {
+  void add(RootCause cause, Needs needs = Needs::kSlowdown) {
     if (!cause.fix.empty() && !cause.gain) {
       const Result<Remedy> remedy = remedy_of(job_, patterns_, cause.fix);
       GOODPUT_CHECK(remedy, "the fix of a cause is no selector");
       cause.gain = gain_of(job_, *remedy).gain;
     }
-    if (cause.reason.empty() && job_.result.slowdown < kSlowdownWorthExplaining &&
-        cause.name != "launch-delay")
+    const bool is_slow = job_.result.slowdown >= kSlowdownWorthExplaining;
+    if (cause.reason.empty() && needs == Needs::kSlowdown && !is_slow)
       cause.reason = fmt::format("stragglers cost next to nothing (S = {:.3f})", job_.result.slowdown);
     if (cause.reason.empty() && cause.gain) cause.reason = reason_against(*cause.gain);
     cause.likely = cause.reason.empty();
@@ -77,9 +79,7 @@ class CauseFinder {
       return cause;
     }
     if (recording_.dp_size == 1 && stages() > 1) return slow_worker_or_stage();
-    const std::size_t worker = patterns_.pace.slowest_worker();
-    const auto [dp_rank, stage] = recording_.worker(worker);
-    RootCause cause = slow_groups({{"worker", "", {worker}, {fmt::format("worker={}:{}", dp_rank, stage)}}});
+    RootCause cause = slow_groups({lone_worker(recording_, patterns_.pace.slowest_worker())});
     if (cause.reason.empty())
       cause.reason = "no worker is slower than its peers beyond noise, or fixing it gains less than 1 %";
     return cause;
@@ -88,7 +88,7 @@ class CauseFinder {
   // Of one replica nothing says whether a stage is slow because of its machine or because of its layers.
   [[nodiscard]] RootCause slow_worker_or_stage() const {
     const std::size_t stage = patterns_.pace.slowest_stage();
-    RootCause cause = slow_groups({{"worker", "", {stage}, {fmt::format("worker=0:{}", stage)}}});
+    RootCause cause = slow_groups({lone_worker(recording_, stage)});
     cause.value = patterns_.pace.stage[stage];
     cause.threshold = kSlowStage;
     cause.workers.front().pace = *cause.value;
@@ -171,7 +171,8 @@ class CauseFinder {
     RootCause cause;
     cause.name = "stage-partition";
     cause.criterion =
-        "the slowest stage's passes over those of the middle one, median over replicas and steps";
+        "the slowest stage's passes over those of the middle one, in the replicas that are not slow, mean "
+        "over the steps";
     cause.threshold = kSlowStage;
     cause.stage = stage;
     if (stages() == 1) {

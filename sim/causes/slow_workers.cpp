@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -100,8 +99,7 @@ std::vector<SlowGroup> group(const Recording& recording, const Workers& suspects
     take_whole(recording, "replica", replica_names(recording), left, groups);
     for (std::size_t i = first; i < groups.size(); ++i) groups[i].fix = {groups[i].name};
   }
-  for (const std::size_t worker : left)
-    groups.push_back({"worker", "", {worker}, {selector_of(recording, worker)}});
+  for (const std::size_t worker : left) groups.push_back(lone_worker(recording, worker));
   return groups;
 }
 
@@ -133,6 +131,10 @@ SlowWorkers keep_necessary(const AnalysedJob& job, std::vector<SlowGroup> groups
 }
 
 }  // namespace
+
+SlowGroup lone_worker(const Recording& recording, std::size_t worker) {
+  return {"worker", "", {worker}, {selector_of(recording, worker)}};
+}
 
 bool is_replica_slow(const PassPace& pace, std::size_t dp_rank) {
   return pace.replica[dp_rank].is_slow(kFaintReplica);

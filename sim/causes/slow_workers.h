@@ -30,6 +30,9 @@ struct SlowWorkers {
 // than 1 % longer, all of them together.
 [[nodiscard]] SlowWorkers find_slow_workers(const AnalysedJob& job, const PassPace& pace);
 
+// One worker by itself.
+[[nodiscard]] SlowGroup lone_worker(const Recording& recording, std::size_t worker);
+
 // Whether most stages of a replica are slow, beyond noise.
 [[nodiscard]] bool is_replica_slow(const PassPace& pace, std::size_t dp_rank);
 
