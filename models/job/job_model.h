@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "models/checkpoint/checkpoint_modules.h"
 #include "models/job/job_step.h"
@@ -21,32 +23,49 @@ enum class JobStart : std::uint8_t {
 };
 inline constexpr std::string_view kJobStartNames[] = {"running", "cold"};
 
+struct JobTerms {
+  TrainingPlan plan{};
+  std::int32_t most_nodes = 0;  // that the job uses; 0: those of the plan's cluster
+  Where nodes_where{};          // what says so, for messages: that key of a scenario
+  BatchRule batch = BatchRule::kFixed;
+  JobStart start = JobStart::kCold;
+};
+
 // Fixed once made; policies keep references to it.
 class JobModel {
  public:
-  // `plan` says how many nodes the job has at most: those of its cluster. Errors: those of the cost model.
-  static Result<std::unique_ptr<const JobModel>> make(TrainingPlan plan, JobRouting routing, JobStart start);
+  // Errors: those of the cost model, and of timing the plan's own step.
+  static Result<std::unique_ptr<const JobModel>> make(JobTerms terms, JobRouting routing);
 
   JobModel(const JobModel&) = delete;
   JobModel& operator=(const JobModel&) = delete;
 
-  [[nodiscard]] const TrainingPlan& plan() const { return plan_; }
+  // Its cluster has most_nodes(), which may be fewer than its replicas take.
+  [[nodiscard]] const TrainingPlan& plan() const { return terms_.plan; }
   [[nodiscard]] const JobRouting& routing() const { return routing_; }
   [[nodiscard]] const MoeStepModel& steps() const { return steps_; }
   [[nodiscard]] const CheckpointModel& modules() const { return modules_; }
-  [[nodiscard]] JobStart start() const { return start_; }
-  [[nodiscard]] std::int32_t most_nodes() const { return plan_.cluster.nodes; }
-  [[nodiscard]] bool has_experts() const { return plan_.model.moe.has_value(); }
+  [[nodiscard]] JobStart start() const { return terms_.start; }
+  [[nodiscard]] std::int32_t most_nodes() const { return plan().cluster.nodes; }
+  [[nodiscard]] bool has_experts() const { return plan().model.moe.has_value(); }
+  // That the GPUs of the plan's replicas take.
+  [[nodiscard]] std::int32_t plan_nodes() const;
+
+  // Of the plan as it is written, on all its nodes, which are healthy, with its own routing: what a sample
+  // takes where nothing fails and nothing idles.
+  [[nodiscard]] double ideal_node_seconds_per_sample() const;
+  // most_nodes() are too few, or not what the job can use.
+  [[nodiscard]] Error error_of_nodes(std::string what) const { return {std::move(what), terms_.nodes_where}; }
 
  private:
-  JobModel(TrainingPlan plan, JobRouting routing, JobStart start, std::unique_ptr<CostModel> cost);
+  JobModel(JobTerms terms, JobRouting routing, std::unique_ptr<CostModel> cost);
 
-  TrainingPlan plan_;
+  JobTerms terms_;
   JobRouting routing_;
-  JobStart start_;
   CheckpointModel modules_;
   std::unique_ptr<CostModel> cost_;
   MoeStepModel steps_;
+  StepTime plan_step_{};
 };
 
 }  // namespace goodput

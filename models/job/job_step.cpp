@@ -55,11 +55,19 @@ std::int64_t replicas_together(const ParallelPlan& plan) {
   return std::lcm(std::int64_t{plan.cp}, std::int64_t{plan.ep}) / plan.cp;
 }
 
-// Same micro-batches for every replica.
-void set_replicas(TrainingPlan& plan, std::int64_t replicas) {
-  const std::int64_t micro_batches = plan.parallel.micro_batches();
-  plan.parallel.dp = static_cast<std::int32_t>(replicas);
-  plan.parallel.global_batch = replicas * plan.parallel.micro_batch * micro_batches;
+std::int64_t round_up(std::int64_t count, std::int64_t unit) {
+  return (count + unit - 1) / unit * unit;
+}
+
+// Nodes that whole groups of `ep` GPUs and whole replicas fill, at the least.
+std::int64_t nodes_of_group(const TrainingPlan& plan, std::int32_t ep) {
+  const std::int64_t together = std::lcm(std::int64_t{ep}, gpus_of_replica(plan.parallel));
+  return std::lcm(together, std::int64_t{plan.cluster.gpus_per_node}) / plan.cluster.gpus_per_node;
+}
+
+std::int32_t nodes_of_replicas(const TrainingPlan& plan, std::int64_t replicas) {
+  const std::int64_t gpus = replicas * gpus_of_replica(plan.parallel);
+  return static_cast<std::int32_t>(round_up(gpus, plan.cluster.gpus_per_node) / plan.cluster.gpus_per_node);
 }
 
 void set_nodes(TrainingPlan& plan, std::int32_t nodes) {
@@ -131,30 +139,73 @@ std::int32_t MoeStepModel::moe_layers() const {
   return layers;
 }
 
-std::int32_t MoeStepModel::usable_nodes(std::int32_t nodes, std::int32_t ep) const {
-  const std::int64_t together = std::lcm(std::int64_t{ep}, gpus_of_replica(base_.parallel));
-  const std::int64_t unit =
-      std::lcm(together, std::int64_t{base_.cluster.gpus_per_node}) / base_.cluster.gpus_per_node;
+std::int32_t MoeStepModel::whole_nodes(std::int32_t nodes, std::int32_t ep) const {
+  const std::int64_t unit = nodes_of_group(base_, ep);
   return static_cast<std::int32_t>(nodes / unit * unit);
 }
 
-std::int64_t MoeStepModel::replicas_on(std::int32_t nodes) const {
+std::int32_t MoeStepModel::usable_nodes(std::int32_t nodes, std::int32_t ep) const {
+  return fewest_nodes(whole_nodes(nodes, ep), nodes_of_group(base_, ep));
+}
+
+std::int32_t MoeStepModel::fewest_nodes(std::int32_t nodes, std::int64_t unit) const {
+  const std::int64_t replica = gpus_of_replica(base_.parallel);
+  const std::int64_t per_node = base_.cluster.gpus_per_node;
+  const std::int64_t replicas = nodes * per_node / replica;
+  if (replicas < least_replicas_) return 0;
+  const std::int64_t gpus = batch_.fewest_replicas(replicas) * replica;
+  return static_cast<std::int32_t>(round_up(gpus, unit * per_node) / per_node);
+}
+
+Error MoeStepModel::too_large_batch(std::int32_t nodes) const {
+  return Error{fmt::format("on {} nodes the batch of {} samples makes steps of more micro-batches than can be "
+                           "simulated; {} replicas are enough",
+                           nodes, base_.parallel.global_batch, least_replicas_)};
+}
+
+std::int64_t MoeStepModel::whole_replicas(std::int32_t nodes) const {
   const std::int64_t fit =
       std::int64_t{nodes} * base_.cluster.gpus_per_node / gpus_of_replica(base_.parallel);
   const std::int64_t together = replicas_together(base_.parallel);
   return fit / together * together;
 }
 
+std::int64_t MoeStepModel::used_replicas(std::int32_t nodes) const {
+  const std::int64_t whole = whole_replicas(nodes);
+  if (whole < least_replicas_) return 0;
+  return round_up(batch_.fewest_replicas(whole), replicas_together(base_.parallel));
+}
+
+std::int32_t MoeStepModel::whole_nodes(std::int32_t nodes) const {
+  return nodes_of_replicas(base_, whole_replicas(nodes));
+}
+
 std::int32_t MoeStepModel::usable_nodes(std::int32_t nodes) const {
-  const std::int64_t gpus = replicas_on(nodes) * gpus_of_replica(base_.parallel);
-  const std::int64_t per_node = base_.cluster.gpus_per_node;
-  return static_cast<std::int32_t>((gpus + per_node - 1) / per_node);
+  return nodes_of_replicas(base_, used_replicas(nodes));
+}
+
+std::int64_t MoeStepModel::least_replicas() const {
+  if (batch_.rule() == BatchRule::kPerReplica) return 1;
+  std::int64_t too_few = 0;
+  std::int64_t enough = base_.parallel.dp;  // the plan's own step can be simulated
+  while (too_few + 1 < enough) {
+    const std::int64_t middle = too_few + (enough - too_few) / 2;
+    (check_step_size(with_replicas(middle)) ? enough : too_few) = middle;
+  }
+  return enough;
+}
+
+TrainingPlan MoeStepModel::with_replicas(std::int64_t replicas) const {
+  TrainingPlan plan = base_;
+  plan.parallel.dp = static_cast<std::int32_t>(replicas);
+  plan.parallel.global_batch = replicas * plan.parallel.micro_batch * batch_.micro_batches(replicas);
+  return plan;
 }
 
 TrainingPlan MoeStepModel::on_nodes(std::int32_t nodes) const {
-  TrainingPlan plan = base_;
+  TrainingPlan plan =
+      with_replicas(std::int64_t{nodes} * base_.cluster.gpus_per_node / gpus_of_replica(base_.parallel));
   set_nodes(plan, nodes);
-  set_replicas(plan, std::int64_t{nodes} * plan.cluster.gpus_per_node / gpus_of_replica(plan.parallel));
   return plan;
 }
 
@@ -165,8 +216,9 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t n
                       fmt::format("is {}, which does not divide {} experts", ep, base_.model.moe->experts));
   }
   const std::int32_t used = usable_nodes(nodes, ep);
+  if (used == 0 && whole_nodes(nodes, ep) > 0) return too_large_batch(nodes);
   if (used == 0) {
-    return Error{fmt::format("nodes: {} of {} GPUs cannot hold one expert-parallel group of {}", nodes,
+    return Error{fmt::format("{} nodes of {} GPUs cannot hold one expert-parallel group of {}", nodes,
                              base_.cluster.gpus_per_node, ep)};
   }
   SlotPlan placed{on_nodes(used), {base_.model.moe->experts / ep}};
@@ -188,7 +240,7 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
                              slots_per_node, gpus)};
   }
   if (nodes < 1 || std::int64_t{nodes} * gpus % gpus_of_replica(base_.parallel) != 0) {
-    return Error{fmt::format("nodes: {} of {} GPUs do not hold whole replicas of {} GPUs", nodes, gpus,
+    return Error{fmt::format("{} nodes of {} GPUs do not hold whole replicas of {} GPUs", nodes, gpus,
                              gpus_of_replica(base_.parallel))};
   }
   SlotPlan placed{on_nodes(nodes), {slots_per_node / gpus}};
@@ -224,7 +276,7 @@ Result<StepTime> MoeStepModel::time(const TrainingPlan& plan, const StepRouting&
   const auto whole = [](double nanoseconds) { return SimDuration{static_cast<std::int64_t>(nanoseconds)}; };
   return StepTime{.step = whole(timing.spans().front()) + settings.step_overhead,
                   .forward_backward = whole(timing.finish_times().front()),
-                  .samples = plan.parallel.global_batch,
+                  .samples = batch_.samples(plan.parallel.dp),
                   .tier = step.tier};
 }
 
@@ -270,15 +322,16 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
 }
 
 Result<StepTime> MoeStepModel::dense(std::int32_t nodes, const StepSettings& settings) const {
-  const std::int64_t replicas = replicas_on(nodes);
+  const std::int64_t replicas = used_replicas(nodes);
+  if (replicas < 1 && whole_replicas(nodes) > 0) return too_large_batch(nodes);
   if (replicas < 1) {
-    return Error{fmt::format("nodes: {} of {} GPUs cannot hold one replica of {} GPUs", nodes,
+    return Error{fmt::format("{} nodes of {} GPUs cannot hold one replica of {} GPUs", nodes,
                              base_.cluster.gpus_per_node,
                              gpus_of_replica(base_.parallel) * replicas_together(base_.parallel))};
   }
-  TrainingPlan plan = base_;
-  set_replicas(plan, replicas);
-  return planned(plan.parallel, settings);
+  GOODPUT_TRY(StepTime step, planned(with_replicas(replicas).parallel, settings));
+  step.samples = batch_.samples(replicas);
+  return step;
 }
 
 Result<StepTime> MoeStepModel::planned(const ParallelPlan& parallel, const StepSettings& settings) const {
@@ -289,7 +342,9 @@ Result<StepTime> MoeStepModel::planned(const ParallelPlan& parallel, const StepS
   GOODPUT_TRY_STATUS(check_training_plan(plan));
   StepRouting routing = drawn_routing(plan, 0);
   routing.moe_speedup = settings.moe_speedup;
-  return time(plan, routing, settings);
+  GOODPUT_TRY(StepTime step, time(plan, routing, settings));
+  step.samples = parallel.global_batch;
+  return step;
 }
 
 Result<MemoryReport> MoeStepModel::expert_parallel_memory(std::int32_t nodes, std::int32_t ep) const {

@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "models/job/step_batch.h"
 #include "models/placement/expert_placement.h"
 #include "models/plan/training_plan.h"
 #include "models/step/memory_model.h"
@@ -31,7 +32,7 @@ namespace goodput {
 struct StepTime {
   SimDuration step{};
   SimDuration forward_backward{};  // until the last pass ends: what a checkpoint in the background can use
-  std::int64_t samples = 0;        // sequences trained
+  std::int64_t samples = 0;        // sequences that it counts
   Tier tier = Tier::kModel;        // the lowest it rests on
 
   friend bool operator==(const StepTime&, const StepTime&) = default;
@@ -47,19 +48,25 @@ struct StepSettings {
 
 class MoeStepModel {
  public:
-  // Keeps references: both must outlive it. `base` says model, machines and what a replica does:
-  // micro-batches and their number stay the same whatever the number of replicas. Errors of the methods below
-  // are of one line. REQUIRES: check_training_plan(base).
-  MoeStepModel(const TrainingPlan& base, const CostModel& cost) : base_(base), cost_(cost) {}
+  // Keeps references: both must outlive it. `base` says model, machines and what a replica does; its cluster
+  // may have other numbers of nodes than its replicas take. Errors of the methods below are of one line.
+  // REQUIRES: check_training_plan(base), but for the number of nodes.
+  MoeStepModel(const TrainingPlan& base, const CostModel& cost, BatchRule batch = BatchRule::kPerReplica)
+      : base_(base), cost_(cost), batch_(base.parallel, batch), least_replicas_(least_replicas()) {}
+
+  [[nodiscard]] const StepBatch& batch() const { return batch_; }
 
   // Layers whose experts have a routing and a placement, in order; those of multi-token prediction do as the
   // last of them does.
   [[nodiscard]] std::int32_t moe_layers() const;
 
   // The most of `nodes` nodes that whole groups of `ep` GPUs fill; 0: not one.
+  [[nodiscard]] std::int32_t whole_nodes(std::int32_t nodes, std::int32_t ep) const;
+  // Of those, the fewest that train a step's samples as fast: all of them, unless the batch is fixed.
   [[nodiscard]] std::int32_t usable_nodes(std::int32_t nodes, std::int32_t ep) const;
 
-  // The nodes of those that whole replicas of the plan, as dense() counts them, take up.
+  // The same of whole replicas of the plan, as dense() counts them.
+  [[nodiscard]] std::int32_t whole_nodes(std::int32_t nodes) const;
   [[nodiscard]] std::int32_t usable_nodes(std::int32_t nodes) const;
 
   // On usable_nodes(nodes, ep). `loads` by MoE layer and expert, in any unit (JobRouting::loads). Fails where
@@ -77,7 +84,8 @@ class MoeStepModel {
   // As many of the plan's replicas as fit on the nodes. Fails where not one does.
   [[nodiscard]] Result<StepTime> dense(std::int32_t nodes, const StepSettings& settings = {}) const;
 
-  // The model on these machines cut up in another way: other pipelines. Fails like check_training_plan().
+  // The model on these machines cut up in another way: other pipelines, with a batch of their own. Fails like
+  // check_training_plan().
   [[nodiscard]] Result<StepTime> planned(const ParallelPlan& parallel,
                                          const StepSettings& settings = {}) const;
 
@@ -93,14 +101,24 @@ class MoeStepModel {
   };
   [[nodiscard]] Result<SlotPlan> expert_parallel_plan(std::int32_t nodes, std::int32_t ep) const;
   [[nodiscard]] Result<SlotPlan> flexible_plan(std::int32_t nodes, std::int32_t slots_per_node) const;
+  [[nodiscard]] std::int64_t least_replicas() const;
+  [[nodiscard]] Error too_large_batch(std::int32_t nodes) const;
+  // Of whole units of nodes, those that a fixed batch needs.
+  [[nodiscard]] std::int32_t fewest_nodes(std::int32_t nodes, std::int64_t unit) const;
   [[nodiscard]] TrainingPlan on_nodes(std::int32_t nodes) const;
-  [[nodiscard]] std::int64_t replicas_on(std::int32_t nodes) const;
+  [[nodiscard]] TrainingPlan with_replicas(std::int64_t replicas) const;
+  // That fit: whole expert-parallel groups of them; and those that dense() trains with.
+  [[nodiscard]] std::int64_t whole_replicas(std::int32_t nodes) const;
+  [[nodiscard]] std::int64_t used_replicas(std::int32_t nodes) const;
   [[nodiscard]] Status check_loads(std::span<const std::vector<std::int64_t>> loads) const;
   [[nodiscard]] Result<StepTime> time(const TrainingPlan& plan, const StepRouting& routing,
                                       const StepSettings& settings) const;
 
   const TrainingPlan& base_;
   const CostModel& cost_;
+  StepBatch batch_;
+  // With fewer a fixed batch has so many micro-batches that nobody can simulate a step (check_step_size).
+  std::int64_t least_replicas_;
 };
 
 }  // namespace goodput

@@ -17,6 +17,10 @@ const StepTime& known(const Result<StepTime>& time) {
 DenseSpeed::DenseSpeed(const JobModel& job, const StepSettings& settings)
     : job_(&job), settings_(settings), healthy_(static_cast<std::size_t>(job.most_nodes()) + 1) {}
 
+std::int32_t DenseSpeed::whole(std::int32_t nodes) const {
+  return job_->steps().whole_nodes(std::min(nodes, job_->most_nodes()));
+}
+
 std::int32_t DenseSpeed::usable(std::int32_t nodes) const {
   return job_->steps().usable_nodes(std::min(nodes, job_->most_nodes()));
 }
@@ -39,6 +43,10 @@ const StepTime& DenseSpeed::at(std::int32_t nodes, std::int64_t step, double slo
 
 ExpertParallelSpeed::ExpertParallelSpeed(const JobModel& job, std::int32_t ep, const StepSettings& settings)
     : job_(&job), ep_(ep), settings_(settings), healthy_(static_cast<std::size_t>(job.most_nodes()) + 1) {}
+
+std::int32_t ExpertParallelSpeed::whole(std::int32_t nodes) const {
+  return job_->steps().whole_nodes(std::min(nodes, job_->most_nodes()), ep_);
+}
 
 std::int32_t ExpertParallelSpeed::usable(std::int32_t nodes) const {
   return job_->steps().usable_nodes(std::min(nodes, job_->most_nodes()), ep_);

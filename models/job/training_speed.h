@@ -13,7 +13,9 @@ class TrainingSpeed {
  public:
   virtual ~TrainingSpeed() = default;
 
-  // The most of `nodes` nodes that the job can use; 0: it cannot train on so few.
+  // The most of `nodes` nodes that the job can fill; 0: it cannot train on so few.
+  [[nodiscard]] virtual std::int32_t whole(std::int32_t nodes) const = 0;
+  // Of those, the nodes that it uses: all, unless the batch leaves some with nothing to do.
   [[nodiscard]] virtual std::int32_t usable(std::int32_t nodes) const = 0;
 
   // at(), anew. Fails on what the plan or its cost model cannot do.
@@ -50,6 +52,7 @@ class DenseSpeed final : public TrainingSpeed {
   // Keeps a reference.
   DenseSpeed(const JobModel& job, const StepSettings& settings);
 
+  [[nodiscard]] std::int32_t whole(std::int32_t nodes) const override;
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
   [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                          double slowest) const override;
@@ -69,6 +72,7 @@ class ExpertParallelSpeed final : public TrainingSpeed {
   // Keeps a reference.
   ExpertParallelSpeed(const JobModel& job, std::int32_t ep, const StepSettings& settings);
 
+  [[nodiscard]] std::int32_t whole(std::int32_t nodes) const override;
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
   [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                          double slowest) const override;

@@ -54,6 +54,10 @@ Result<TrainingPlan> read_training_plan(const std::string& path, const config::L
 // (models/step/memory_model.h).
 Status check_training_plan(const TrainingPlan& plan, ExpertSlots slots = {});
 
+// One of these rules by itself: a step of more ops would take minutes and all memory. The pointer is from the
+// plan. REQUIRES: a schedule that there is.
+Status check_step_size(const TrainingPlan& plan);
+
 // What the plan's cost model is made from (models/cost/cost_models.h).
 [[nodiscard]] CostInputs cost_inputs(const TrainingPlan& plan);
 

@@ -109,7 +109,7 @@ double parts_of_layer(const TrainingPlan& plan) {
   return parts;
 }
 
-// A step of more ops would take minutes and all memory. What this counts is no less than what
+// What this counts is no less than what
 // models/step/planned_step.h makes, layer by layer.
 Status check_size(const TrainingPlan& plan, const PipelineSchedule& schedule) {
   const ParallelPlan& parallel = plan.parallel;
@@ -166,6 +166,11 @@ Status check_rules(const TrainingPlan& plan, ExpertSlots slots) {
 }
 
 }  // namespace
+
+Status check_step_size(const TrainingPlan& plan) {
+  GOODPUT_TRY(const PipelineSchedule* const schedule, find_schedule(plan.parallel.schedule));
+  return check_size(plan, *schedule);
+}
 
 Status config_finish(TrainingPlan& plan) {
   return check_rules(plan, {});

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "models/policy/idle_nodes.h"
+
 namespace goodput {
 
 config::Field fixed_nodes_field(std::int32_t& nodes) {
@@ -9,15 +13,18 @@ config::Field fixed_nodes_field(std::int32_t& nodes) {
           "that train; 0: those of the plan's GPUs. All others are spares"};
 }
 
-Result<std::int32_t> fixed_nodes(std::int32_t nodes, const RestartJob& restarts) {
+Result<std::int32_t> fixed_nodes(std::int32_t nodes, RestartJob& restarts) {
   const JobModel& job = *restarts.job;
-  const std::int64_t per_node = job.plan().cluster.gpus_per_node;
-  if (nodes == 0) nodes = static_cast<std::int32_t>((job.plan().parallel.gpus() + per_node - 1) / per_node);
-  const std::int32_t usable = restarts.speed->usable(nodes);
-  if (usable == nodes) return nodes;
-  return Error{fmt::format("is {}, want what whole replicas of the plan fill: {} or less, of {}", nodes,
-                           usable, job.most_nodes()),
-               {.pointer = "/nodes"}};
+  const std::int32_t asked = nodes > 0 ? nodes : std::min(job.plan_nodes(), job.most_nodes());
+  const std::int32_t whole = restarts.speed->whole(asked);
+  if (whole == 0 || (nodes > 0 && whole != nodes)) {
+    return Error{fmt::format("is {}, want what whole replicas of the plan fill: {} or less, of {}", nodes,
+                             whole, job.most_nodes()),
+                 {.pointer = "/nodes"}};
+  }
+  const std::int32_t used = restarts.speed->usable(whole);
+  restarts.warnings = idle_node_warnings(job, whole, used);
+  return used;
 }
 
 }  // namespace goodput

@@ -11,7 +11,8 @@ namespace goodput {
 // 0: as many as the plan's GPUs take.
 [[nodiscard]] config::Field fixed_nodes_field(std::int32_t& nodes);
 
-// How many nodes that is. Fails, with a pointer to the field, where whole replicas do not fill them.
-[[nodiscard]] Result<std::int32_t> fixed_nodes(std::int32_t nodes, const RestartJob& restarts);
+// On how many nodes that job trains: those, but for what a fixed batch leaves idle, which is a warning of the
+// job then. Fails, with a pointer to the field, where whole replicas do not fill them.
+[[nodiscard]] Result<std::int32_t> fixed_nodes(std::int32_t nodes, RestartJob& restarts);
 
 }  // namespace goodput

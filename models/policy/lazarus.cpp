@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/policy/idle_nodes.h"
 #include "models/policy/lazarus_placements.h"
 #include "models/policy/node_choice.h"
 #include "models/policy/policy.h"
@@ -345,6 +346,12 @@ std::vector<std::string> lazarus_warnings(const LazarusOptions& options, const J
   return warnings;
 }
 
+std::vector<std::string> idle_warnings(const JobModel& job, const LazarusPlacements& placements) {
+  return idle_node_warnings(
+      job, [&placements](std::int32_t nodes) { return placements.whole(nodes); },
+      [&placements](std::int32_t nodes) { return placements.usable(nodes); });
+}
+
 Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& options, const JobModel& job) {
   if (!job.has_experts()) return Error{"the model has no experts to place; name another policy"};
   const ModuleBytes bytes = module_bytes(job.modules(), options.checkpoint.bytes_per_parameter);
@@ -357,15 +364,16 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   }
   const std::int32_t most = placements->usable(job.most_nodes());
   if (most == 0) {
-    return Error{
-        fmt::format("whole replicas of the plan that hold all experts do not fit the {} nodes "
-                    "of its cluster",
-                    job.most_nodes())};
+    return job.error_of_nodes(
+        fmt::format("{} nodes do not hold whole replicas of the plan with all experts and its batch",
+                    job.most_nodes()));
   }
   // One step on all nodes, so that what cannot be timed is known before any run.
   GOODPUT_TRY(const StepTime step, placements->check(most));
+  std::vector<std::string> warnings = lazarus_warnings(options, job, most);
+  for (std::string& warning : idle_warnings(job, *placements)) warnings.push_back(std::move(warning));
   return prepared_policy(
-      lowest(options.tier, step.tier), lazarus_warnings(options, job, most),
+      lowest(options.tier, step.tier), std::move(warnings),
       [&job, options, placements = std::move(placements)]() -> std::unique_ptr<RecoveryPolicy> {
         return std::make_unique<LazarusPolicy>(job, options, *placements);
       });

@@ -23,12 +23,24 @@ std::int32_t LazarusPlacements::least_nodes() const {
   return (job_->plan().model.moe->experts + slots - 1) / slots;
 }
 
-std::int32_t LazarusPlacements::usable(std::int32_t nodes) const {
+std::int32_t LazarusPlacements::unit() const {
   const ParallelPlan& plan = job_->plan().parallel;
   const std::int64_t gpus = job_->plan().cluster.gpus_per_node;
-  const std::int64_t together = std::lcm(std::int64_t{plan.pp} * plan.tp * plan.cp, gpus) / gpus;
-  const auto used = static_cast<std::int32_t>(std::min(nodes, job_->most_nodes()) / together * together);
-  return used >= least_nodes() ? used : 0;
+  return static_cast<std::int32_t>(std::lcm(std::int64_t{plan.pp} * plan.tp * plan.cp, gpus) / gpus);
+}
+
+std::int32_t LazarusPlacements::whole(std::int32_t nodes) const {
+  const std::int32_t filled = std::min(nodes, job_->most_nodes()) / unit() * unit();
+  return filled >= least_nodes() ? filled : 0;
+}
+
+// As many at least as hold every expert: some then train, and count, less than they could.
+std::int32_t LazarusPlacements::usable(std::int32_t nodes) const {
+  const std::int32_t filled = whole(nodes);
+  if (filled == 0) return 0;
+  const std::int32_t train = job_->steps().usable_nodes(filled, 1);
+  const std::int32_t hold = (least_nodes() + unit() - 1) / unit() * unit();
+  return train == 0 ? 0 : std::max(train, hold);
 }
 
 Result<LazarusPlacements::Placed> LazarusPlacements::place(std::int32_t nodes, std::size_t window) const {

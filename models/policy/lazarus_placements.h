@@ -35,8 +35,9 @@ class LazarusPlacements {
 
   // The fewest nodes that hold every expert.
   [[nodiscard]] std::int32_t least_nodes() const;
-  // The most of `nodes` nodes that the job can use: whole replicas of the plan; 0: they cannot hold every
-  // expert.
+  // The most of `nodes` nodes that whole replicas of the plan fill; 0: they cannot hold every expert.
+  [[nodiscard]] std::int32_t whole(std::int32_t nodes) const;
+  // Of those, the nodes that the job uses: all, unless its batch leaves some with nothing to do.
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const;
 
   // Fails on what the plan or its cost model cannot do on so many nodes.
@@ -73,6 +74,7 @@ class LazarusPlacements {
     std::vector<ExpertPlacement> layers{};
     std::vector<StepTime> steps{};  // by window; step 0: not known yet
   };
+  [[nodiscard]] std::int32_t unit() const;  // nodes that whole replicas fill
   [[nodiscard]] Result<Placed> place(std::int32_t nodes, std::size_t window) const;
   [[nodiscard]] Result<StepTime> time(const Placed& placed, std::size_t window, double slowest) const;
   [[nodiscard]] Move compute(const Placed& from, const std::vector<bool>& is_left, std::int32_t joined,

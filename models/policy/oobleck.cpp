@@ -37,6 +37,7 @@ class PipelineSpeed final : public TrainingSpeed {
  public:
   explicit PipelineSpeed(PipelineLayouts layouts) : layouts_(std::move(layouts)) {}
 
+  [[nodiscard]] std::int32_t whole(std::int32_t nodes) const override { return layouts_.usable(nodes); }
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override { return layouts_.usable(nodes); }
   [[nodiscard]] const StepTime& at(std::int32_t nodes, std::int64_t /*step*/, double slowest) override {
     return layouts_.at(nodes, slowest).time;
@@ -166,6 +167,21 @@ Result<std::int32_t> shortest_pipeline(const OobleckOptions& options, const Trai
   return shortest;
 }
 
+// What pipelines of any length do not take over from the plan.
+std::vector<std::string> oobleck_warnings(const JobModel& job) {
+  const ParallelPlan& plan = job.plan().parallel;
+  std::vector<std::string> warnings;
+  if (plan.vpp > 1) {
+    warnings.push_back(
+        fmt::format("its pipelines run 1F1B, not the plan's interleaved schedule (vpp {})", plan.vpp));
+  }
+  if (plan.ep > 1)
+    warnings.push_back(fmt::format("its GPUs hold all experts of their layers, not those of ep {}", plan.ep));
+  if (!plan.layers_per_stage.empty())
+    warnings.emplace_back("its pipelines split layers evenly, not by the plan's layers_per_stage");
+  return warnings;
+}
+
 Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& options, const JobModel& job) {
   GOODPUT_TRY(const std::int32_t shortest, shortest_pipeline(options, job.plan()));
   const PipelineLayouts layouts(job, shortest, options.restart.step);
@@ -177,7 +193,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& op
   PipelineSpeed& pipelines = *speed;
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(speed)));
   return restarting_policy(
-      std::move(restarts), {}, [&pipelines, migration = options.migration](const RestartJob& of) {
+      std::move(restarts), oobleck_warnings(job), [&pipelines, migration = options.migration](const RestartJob& of) {
         return RestartParts{.regrouping = std::make_unique<Pipelines>(of, pipelines, migration)};
       });
 }

@@ -10,6 +10,19 @@
 
 namespace goodput {
 
+PipelineLayouts::PipelineLayouts(const JobModel& job, std::int32_t shortest, const StepSettings& settings)
+    : job_(&job), shortest_(shortest), settings_(settings) {
+  const ParallelPlan& plan = job.plan().parallel;
+  const std::int64_t of_replica = std::int64_t{plan.pp} * plan.tp * plan.cp;
+  const std::int64_t fit = std::int64_t{job.most_nodes()} * job.plan().cluster.gpus_per_node / of_replica;
+  samples_ = job.steps().batch().samples(std::clamp<std::int64_t>(fit, 1, plan.dp));
+  micro_batches_ = (samples_ + plan.micro_batch - 1) / plan.micro_batch;
+}
+
+std::int32_t PipelineLayouts::pipelines_of(std::int32_t nodes) const {
+  return static_cast<std::int32_t>(std::min<std::int64_t>(nodes / shortest_, micro_batches_));
+}
+
 std::int32_t PipelineLayouts::stages_of(std::int32_t nodes) const {
   const ParallelPlan& plan = job_->plan().parallel;
   return nodes * job_->plan().cluster.gpus_per_node / (plan.tp * plan.cp);
@@ -19,8 +32,7 @@ std::int32_t PipelineLayouts::usable(std::int32_t nodes) const {
   std::int32_t longest = shortest_;
   while (stages_of(longest + 1) <= job_->plan().model.layers) ++longest;
   const std::int32_t most = std::min(nodes, job_->most_nodes());
-  const std::int32_t pipelines = most / shortest_;
-  return std::min(most, pipelines * longest);
+  return std::min(most, pipelines_of(most) * longest);
 }
 
 // Even, the later stages one fewer.
@@ -31,7 +43,7 @@ std::vector<std::int32_t> PipelineLayouts::layers_by_stage(std::int32_t stages) 
 }
 
 Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowest) const {
-  const std::int32_t pipelines = nodes / shortest_;
+  const std::int32_t pipelines = pipelines_of(nodes);
   PipelineLayout layout;
   layout.lengths.assign(static_cast<std::size_t>(pipelines), nodes / pipelines);
   std::for_each_n(layout.lengths.begin(), nodes % pipelines, [](std::int32_t& length) { ++length; });
@@ -51,12 +63,7 @@ Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowe
     }
   }
   const ParallelPlan& base = job_->plan().parallel;
-  const std::int64_t micro_batches = base.global_batch / base.micro_batch;
-  if (micro_batches < pipelines) {
-    return Error{fmt::format("the batch has {} micro-batches, fewer than the {} pipelines of {} nodes",
-                             micro_batches, pipelines, nodes)};
-  }
-  std::vector<std::int64_t> shares = apportion(speeds, micro_batches - pipelines);
+  std::vector<std::int64_t> shares = apportion(speeds, micro_batches_ - pipelines);
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
   for (std::size_t i = 0; i < shares.size(); ++i) {
@@ -71,7 +78,7 @@ Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowe
     GOODPUT_TRY(const StepTime time, job_->steps().planned(plan, settings));
     if (time.step > layout.time.step) layout.time = time;
   }
-  layout.time.samples = base.global_batch;
+  layout.time.samples = samples_;
   return layout;
 }
 

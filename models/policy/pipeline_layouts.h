@@ -18,31 +18,35 @@ struct LayerSpan {
 struct PipelineLayout {
   std::vector<LayerSpan> layers_of_place{};  // by place: pipeline after pipeline, first stage first
   std::vector<std::int32_t> lengths{};       // nodes of each pipeline
-  StepTime time{};                           // with the plan's whole batch, split by the pipelines' speeds
+  StepTime time{};                           // with the job's whole batch, split by the pipelines' speeds
 };
 
 class PipelineLayouts {
  public:
-  // Keeps a reference. `nodes` of the shortest pipeline; there are as many pipelines as that allows.
-  PipelineLayouts(const JobModel& job, std::int32_t shortest, const StepSettings& settings)
-      : job_(&job), shortest_(shortest), settings_(settings) {}
+  // Keeps a reference. `nodes` of the shortest pipeline; there are as many pipelines as that and the
+  // micro-batches of a step allow.
+  PipelineLayouts(const JobModel& job, std::int32_t shortest, const StepSettings& settings);
 
   // The most that can be used: no pipeline has more stages than the model has layers.
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const;
 
-  // REQUIRES: usable(nodes) == nodes > 0. Fails on what the plan's schedule or cost model cannot do.
+  // REQUIRES: usable(nodes) == nodes > 0. Fails on what the plan's schedule or cost model cannot do. Whatever
+  // the pipelines, the batch is the same.
   [[nodiscard]] Result<PipelineLayout> lay_out(std::int32_t nodes, double slowest) const;
 
   // The same, for healthy nodes found only once. Checks that it does not fail.
   [[nodiscard]] const PipelineLayout& at(std::int32_t nodes, double slowest);
 
  private:
+  [[nodiscard]] std::int32_t pipelines_of(std::int32_t nodes) const;
   [[nodiscard]] std::int32_t stages_of(std::int32_t nodes) const;
   [[nodiscard]] std::vector<std::int32_t> layers_by_stage(std::int32_t stages) const;
 
   const JobModel* job_;
   std::int32_t shortest_;
   StepSettings settings_;
+  std::int64_t samples_;        // of a step
+  std::int64_t micro_batches_;  // of all pipelines together
   std::map<std::int32_t, PipelineLayout> healthy_;
   PipelineLayout slow_;
 };

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "models/policy/idle_nodes.h"
+
 namespace goodput {
 namespace {
 
@@ -36,12 +38,13 @@ config::Fields config_fields(RestartOptions& options) {
 Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& options,
                                std::unique_ptr<TrainingSpeed> speed) {
   const std::int32_t most = speed->usable(job.most_nodes());
-  if (most == 0)
-    return Error{fmt::format("the job does not fit the {} nodes of its cluster", job.most_nodes())};
   // So that what cannot be timed is known before any run.
-  GOODPUT_TRY(const StepTime step, speed->compute(most, 0, 1));
+  const Result<StepTime> timed = speed->compute(most > 0 ? most : job.most_nodes(), 0, 1);
+  if (most == 0) return job.error_of_nodes(timed ? "are too few for the job" : timed.error().what);
+  GOODPUT_TRY(const StepTime step, timed);
   RestartJob restarts{&job, options, std::move(speed)};
   restarts.options.tier = lowest(options.tier, step.tier);
+  restarts.warnings = idle_node_warnings(job, *restarts.speed);
   return restarts;
 }
 

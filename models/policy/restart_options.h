@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/job/job_model.h"
 #include "models/job/training_speed.h"
@@ -36,6 +38,7 @@ struct RestartJob {
   const JobModel* job = nullptr;
   RestartOptions options{};  // `tier` is the lowest that step times rest on, too
   std::unique_ptr<TrainingSpeed> speed{};
+  std::vector<std::string> warnings{};  // nodes that the batch leaves idle
 };
 
 // Fails where the job does not fit its cluster, and where its steps cannot be timed. `job` must outlive it.

@@ -89,6 +89,7 @@ template <typename MakeParts>
                                                                 std::vector<std::string> warnings,
                                                                 MakeParts make_parts) {
   const Tier tier = job.options.tier;
+  warnings.insert(warnings.end(), job.warnings.begin(), job.warnings.end());
   return prepared_policy(
       tier, std::move(warnings),
       [job = std::move(job), make_parts = std::move(make_parts)]() -> std::unique_ptr<RecoveryPolicy> {

@@ -127,6 +127,11 @@ JobGoal Scenario::goal() const {
   return goal;
 }
 
+JobTerms Scenario::terms() const {
+  const Where of_plan{plan.file, {}, plan.pointer + "/cluster/nodes"};
+  return {plan, nodes, nodes > 0 ? Where{file, {}, "/nodes"} : of_plan, batch, start};
+}
+
 config::Fields config_fields(RoutingSource& routing) {
   return {{"file", Need::kOptional, config::path(routing.file), "a recorded routing trace"},
           {"model", Need::kOptional, config::path_or_name(routing.model, kRoutingModelFiles),
@@ -149,6 +154,9 @@ config::Fields config_fields(Scenario& scenario) {
        "model, machines, and how the one is cut up over the others"},
       {"nodes", Need::kOptional, config::integer(scenario.nodes, 0),
        "the most the job uses, with fewer replicas where the plan has more; 0: as the plan's cluster"},
+      {"batch", Need::kOptional, config::choice(scenario.batch, kBatchRuleNames),
+       "samples of a step. fixed: the plan's, whatever the nodes, the same training for all policies; "
+       "per_replica: they grow and shrink with the replicas"},
       {"routing", Need::kOptional, config::object(config::access(scenario.routing)),
        "of tokens to experts; none: balanced"},
       {"failures", Need::kRequired, failures_value(scenario.failures), "what happens to the nodes"},
@@ -169,27 +177,7 @@ config::Fields config_fields(Scenario& scenario) {
       config::tier(scenario.tier)};
 }
 
-namespace {
-
-// Fewer replicas where the plan has more than the nodes can hold: whole expert-parallel groups, the same
-// micro-batches for each.
-void fit_to_nodes(TrainingPlan& plan, std::int32_t nodes) {
-  plan.cluster.nodes = nodes;
-  ParallelPlan& parallel = plan.parallel;
-  const std::int64_t held = plan.cluster.gpus();
-  if (parallel.gpus() <= held) return;
-  std::int64_t dp = held / (parallel.gpus() / parallel.dp);
-  while (dp > 0 && dp * parallel.cp % parallel.ep != 0) --dp;
-  if (dp == 0) return;  // check_training_plan() says what is wrong
-  const std::int64_t micro_batches = parallel.micro_batches();
-  parallel.dp = static_cast<std::int32_t>(dp);
-  parallel.global_batch = dp * parallel.micro_batch * micro_batches;
-}
-
-}  // namespace
-
 Status config_finish(Scenario& scenario) {
-  if (scenario.nodes > 0) fit_to_nodes(scenario.plan, scenario.nodes);
   const bool has_end = scenario.samples > 0 || scenario.steps > 0 || scenario.duration > SimDuration{};
   if (!has_end) return Error{"has no end: give samples, steps or duration_s"};
   return Ok{};
@@ -208,7 +196,6 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<Scenar
   const bool is_inline = scenario.sources.size() == 1;
   scenario.plan.file = scenario.sources.back().file;
   if (is_inline) scenario.plan.pointer = "/plan";
-  GOODPUT_TRY_STATUS(check_training_plan(scenario.plan));
   for (const ScenarioPolicy& policy : scenario.policies) {
     GOODPUT_TRY(const std::unique_ptr<PolicySetup> unused, make_policy(scenario, policy));
     static_cast<void>(unused);

@@ -41,7 +41,7 @@ struct ScenarioPolicy {
 struct Scenario {
   std::string file{};
   std::vector<config::Source> sources{};  // files that it was read from
-  TrainingPlan plan{};
+  TrainingPlan plan{};     // as it is written
   std::int32_t nodes = 0;  // the most the job uses; 0: those of the plan's cluster
   std::optional<RoutingSource> routing{};
   std::vector<FailureConfig> failures{};
@@ -50,11 +50,14 @@ struct Scenario {
   SimDuration duration{};    // it is stopped after so long; 0: it is not
   std::int64_t trials = 1;
   JobStart start = JobStart::kCold;
+  BatchRule batch = BatchRule::kFixed;
   std::optional<double> usd_per_node_hour{};  // none: the prices of the trace, if it has any
   std::vector<ScenarioPolicy> policies{};
   Tier tier = Tier::kMeasured;
 
   [[nodiscard]] JobGoal goal() const;
+  // What the policies are to train.
+  [[nodiscard]] JobTerms terms() const;
 };
 
 // `/failures/p` = `0.15`: replaces a value, or adds one where it is missing.

@@ -32,8 +32,8 @@ TrainingPlan gpt_s_plan(std::int32_t nodes) {
   return plan;
 }
 
-JobPointer job_of(TrainingPlan plan, JobRouting routing, JobStart start) {
-  return value_of(JobModel::make(std::move(plan), std::move(routing), start));
+JobPointer job_of(TrainingPlan plan, JobRouting routing, JobStart start, BatchRule batch) {
+  return value_of(JobModel::make({.plan = std::move(plan), .batch = batch, .start = start}, std::move(routing)));
 }
 
 JobPointer job_of(TrainingPlan plan, JobStart start) {

@@ -24,9 +24,10 @@ namespace goodput::testing {
 [[nodiscard]] TrainingPlan gpt_s_plan(std::int32_t nodes);
 
 using JobPointer = std::unique_ptr<const JobModel>;
-// With balanced routing, or another.
+// With balanced routing, or another. Every replica trains the plan's share of the batch, unless said otherwise.
 [[nodiscard]] JobPointer job_of(TrainingPlan plan, JobStart start = JobStart::kRunning);
-[[nodiscard]] JobPointer job_of(TrainingPlan plan, JobRouting routing, JobStart start);
+[[nodiscard]] JobPointer job_of(TrainingPlan plan, JobRouting routing, JobStart start,
+                                BatchRule batch = BatchRule::kPerReplica);
 [[nodiscard]] JobPointer gpt_s(std::int32_t nodes = 10, JobStart start = JobStart::kRunning);
 
 // Restarts take 15 s to be noticed, 60 s to start up and nothing to read; nothing to write, every 10 steps.

@@ -136,7 +136,7 @@ Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint6
   inputs.routing_model = std::move(routing.model);
   inputs.prices = prices_of(scenario, inputs.traces);
   GOODPUT_TRY(inputs.content_hash, hash_of(inputs.files));
-  GOODPUT_TRY(inputs.job, JobModel::make(scenario.plan, std::move(routing.routing), scenario.start));
+  GOODPUT_TRY(inputs.job, JobModel::make(scenario.terms(), std::move(routing.routing)));
   return inputs;
 }
 

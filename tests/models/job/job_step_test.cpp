@@ -261,7 +261,7 @@ TEST_CASE("moe step: nodes are used in whole groups, and what cannot be done is 
   CHECK(refusal(MoeStepModel(dense, cost).expert_parallel(4, 2, LayerLoads{{1, 1}})) ==
         "/parallel/sequence_parallel: is false, but experts that tp 2 does not cut up want it");
   CHECK(refusal(model.expert_parallel(3, 4, loads)) ==
-        "nodes: 3 of 1 GPUs cannot hold one expert-parallel group of 4");
+        "3 nodes of 1 GPUs cannot hold one expert-parallel group of 4");
   CHECK(refusal(model.expert_parallel(3, 3, loads))
             .ends_with("lazarus-gpt-l.json /parallel/ep: is 3, which does not divide 16 experts"));
   CHECK(refusal(model.expert_parallel(8, 4, LayerLoads(11, loads[0]))) ==
@@ -275,7 +275,7 @@ TEST_CASE("moe step: nodes are used in whole groups, and what cannot be done is 
   placements = placed(loads, {10, 6, 1});
   for (std::int32_t& e : placements[5].expert_at) e = e == 7 ? 8 : e;
   CHECK(refusal(model.flexible(placements, loads)).starts_with("expert 7: expert_lost: "));
-  CHECK(refusal(model.dense(3)) == "nodes: 3 of 1 GPUs cannot hold one replica of 4 GPUs");
+  CHECK(refusal(model.dense(3)) == "3 nodes of 1 GPUs cannot hold one replica of 4 GPUs");
 }
 
 TEST_CASE("moe step: a dense step is the plan's own, with the replicas that fit") {

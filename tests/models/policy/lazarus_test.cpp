@@ -300,7 +300,7 @@ TEST_CASE("lazarus policy: bad options name their place") {
   wide.parallel.global_batch = 4;
   wide.cluster.nodes = 4;
   CHECK(refusal("lazarus", "{}", *job_of(wide)) ==
-        ": whole replicas of the plan that hold all experts do not fit the 4 nodes of its cluster");
+        "4 nodes do not hold whole replicas of the plan with all experts and its batch");
 }
 
 }  // namespace goodput::testing

@@ -76,7 +76,8 @@ TEST_CASE("scenario: goals, nodes and prices are taken over") {
   const Scenario scenario = read(text);
   CHECK(scenario.goal().samples == 1000);
   CHECK(scenario.goal().steps == 50);
-  CHECK(scenario.plan.cluster.nodes == 12);
+  CHECK(scenario.nodes == 12);
+  CHECK(scenario.terms().most_nodes == 12);
   CHECK(scenario.usd_per_node_hour == 2.5);
   CHECK(scenario.start == JobStart::kRunning);
 }

@@ -1,0 +1,116 @@
+// Jobs whose steps always count the plan's samples, whatever the nodes (models/job/step_batch.h).
+#include <doctest/doctest.h>
+
+#include "models/policy/policy.h"
+#include "tests/support/policy_case.h"
+
+namespace goodput::testing {
+namespace {
+
+// 40 samples a step in micro-batches of 4 on nodes of one GPU: one for each of 10, two for each of 5.
+JobPointer fixed_gpt_s(std::int32_t most_nodes = 10) {
+  TrainingPlan plan = gpt_s_plan(10);
+  plan.parallel.ep = 1;
+  plan.cluster.nodes = most_nodes;
+  return job_of(std::move(plan), JobRouting::balanced(12, 8), JobStart::kRunning, BatchRule::kFixed);
+}
+
+JobResult run_on(PolicyCase& job, std::int32_t nodes) {
+  return job.run(steps(10), held(nodes));
+}
+
+double idle_nodes(const JobResult& result) {
+  return node_seconds(result.ledger.node_time[index(kIdle)]) / result.wall_s();
+}
+
+constexpr const char* kFiveOfNine =
+    "of 9 nodes 5 train and 4 idle: in micro-batches of 4 more replicas would not train the 40 samples of a "
+    "step sooner";
+
+}  // namespace
+
+TEST_CASE("fixed batch: every policy counts the plan's samples a step on any number of nodes") {
+  for (const PolicyInfo& info : recovery_policies()) {
+    CAPTURE(info.name);
+    for (const std::int32_t nodes : {5, 8, 9, 10, 16}) {
+      CAPTURE(nodes);
+      const bool is_fixed = info.name == "gemini" || info.name == "hot_spare";
+      PolicyCase job(std::string(info.name), is_fixed ? R"({"nodes": 5})" : "{}", fixed_gpt_s(16));
+      CHECK(run_on(job, nodes).samples == 400);
+    }
+  }
+}
+
+TEST_CASE("fixed batch: a job uses the fewest nodes that are as fast, and the rest idle") {
+  PolicyCase job("checkpoint", round_options(), fixed_gpt_s(20));
+  CHECK(idle_nodes(run_on(job, 20)) == doctest::Approx(10));
+  CHECK(idle_nodes(run_on(job, 10)) == 0);
+  CHECK(idle_nodes(run_on(job, 9)) == doctest::Approx(4));
+  CHECK(job.step(20) == job.step(10));
+  CHECK(job.step(9) == job.step(5));
+  CHECK(job.step(9) > job.step(10) * 3 / 2);  // two micro-batches, and one reduction of gradients
+}
+
+TEST_CASE("fixed batch: nodes that idle are named, on all nodes or on the most where some do") {
+  for (const char* policy : {"checkpoint", "ds", "lazarus"}) {
+    CAPTURE(policy);
+    const PolicyCase all(policy, R"({"checkpoint": {"interval_steps": 10}})", fixed_gpt_s(9));
+    CHECK(all.prepared().warnings() == std::vector<std::string>{kFiveOfNine});
+    const PolicyCase later(policy, R"({"checkpoint": {"interval_steps": 10}})", fixed_gpt_s());
+    CHECK(later.prepared().warnings() == std::vector<std::string>{kFiveOfNine});
+  }
+  const PolicyCase fixed("hot_spare", R"({"nodes": 9})", fixed_gpt_s());
+  CHECK(fixed.prepared().warnings() == std::vector<std::string>{kFiveOfNine});
+  CHECK(PolicyCase("hot_spare", R"({"nodes": 5})", fixed_gpt_s()).prepared().warnings().empty());
+  CHECK(PolicyCase("checkpoint", "{}", gpt_s(9)).prepared().warnings().empty());  // per replica
+}
+
+TEST_CASE("fixed batch: Lazarus keeps as many nodes as hold every expert") {
+  // One slot a GPU: 8 experts take 8 nodes, where 5 would train as fast.
+  PolicyCase job("lazarus", R"({"slots_per_gpu": 1, "checkpoint": {"interval_steps": 10}})", fixed_gpt_s());
+  CHECK(idle_nodes(run_on(job, 9)) == doctest::Approx(1));
+  CHECK(run_on(job, 9).samples == 400);
+}
+
+TEST_CASE("fixed batch: pipelines are no more than the micro-batches that they share") {
+  // 10 micro-batches of 4, and pipelines of one node: of 16 nodes 10 pipelines, six of them of two nodes.
+  PolicyCase job("oobleck", R"({"nodes_per_pipeline": 1})", fixed_gpt_s(16));
+  const JobResult result = run_on(job, 16);
+  CHECK(result.samples == 400);
+  CHECK(idle_nodes(result) == 0);
+}
+
+TEST_CASE("fixed batch: what the pipelines of oobleck do not take over from the plan is said") {
+  TrainingPlan plan = gpt_s_plan(8);
+  plan.parallel.dp = 2;
+  plan.parallel.pp = 4;
+  plan.parallel.vpp = 3;
+  plan.parallel.schedule = "interleaved";
+  plan.parallel.ep = 2;
+  plan.parallel.global_batch = 64;
+  const PolicyCase job("oobleck", "{}", job_of(plan));
+  CHECK(job.prepared().warnings() ==
+        std::vector<std::string>{"its pipelines run 1F1B, not the plan's interleaved schedule (vpp 3)",
+                                 "its GPUs hold all experts of their layers, not those of ep 2"});
+  plan.parallel.vpp = 1;
+  plan.parallel.schedule = "1f1b";
+  plan.parallel.ep = 1;
+  plan.parallel.layers_per_stage = {4, 3, 3, 2};
+  CHECK(PolicyCase("oobleck", "{}", job_of(plan)).prepared().warnings() ==
+        std::vector<std::string>{"its pipelines split layers evenly, not by the plan's layers_per_stage"});
+}
+
+TEST_CASE("fixed batch: a step of so many micro-batches that nobody can simulate it is not tried") {
+  TrainingPlan plan = gpt_s_plan(10);
+  plan.parallel.ep = 1;
+  plan.parallel.micro_batch = 1;
+  plan.parallel.global_batch = 500'000;  // 50,000 micro-batches each on 10 nodes: some 20 million ops on 8
+  const JobPointer job = job_of(plan, JobRouting::balanced(12, 8), JobStart::kRunning, BatchRule::kFixed);
+  CHECK(job->steps().usable_nodes(10) == 10);
+  CHECK(job->steps().usable_nodes(1) == 0);
+  CHECK(job->steps().dense(1).error().message() ==
+        "on 1 nodes the batch of 500000 samples makes steps of more micro-batches than can be simulated; 9 "
+        "replicas are enough");
+}
+
+}  // namespace goodput::testing
