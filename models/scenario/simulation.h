@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/scenario/estimate.h"
 #include "models/scenario/scenario.h"
 #include "sim/job/job_engine.h"
 #include "sim/nodes/price_schedule.h"
@@ -27,12 +28,6 @@ struct SimulationOptions {
   std::int64_t trials = 1;
   unsigned jobs = 1;                              // threads; results do not depend on it
   std::function<void(std::uint64_t)> progress{};  // runs done so far, of trials x policies; from one thread
-};
-
-// Mean over trials, with the 95 % confidence interval of the mean (Student's t); none of a single trial.
-struct Estimate {
-  double mean = 0;
-  std::optional<std::array<double, 2>> interval{};
 };
 
 struct PolicyOutcome {

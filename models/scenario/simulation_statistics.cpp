@@ -1,22 +1,17 @@
 #include "models/scenario/simulation_statistics.h"
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
-#include <cmath>
 #include <functional>
-#include <numeric>
 
 namespace goodput {
 namespace {
-
-constexpr double kConfidence = 0.95;
 
 template <typename Get>
 Estimate over(std::span<const TrialSummary> trials, Get get) {
   std::vector<double> values;
   values.reserve(trials.size());
   for (const TrialSummary& trial : trials) values.push_back(std::invoke(get, trial));
-  return estimate(values);
+  return estimate_mean(values);
 }
 
 Estimate courses(std::span<const TrialSummary> trials, Cause cause) {
@@ -37,7 +32,7 @@ std::optional<Estimate> quotient(std::span<const TrialSummary> a, std::span<cons
     if (divisor == 0) return std::nullopt;
     values.push_back(std::invoke(get, a[i]) / divisor);
   }
-  return estimate(values);
+  return estimate_mean(values);
 }
 
 }  // namespace
@@ -61,23 +56,6 @@ TrialSummary summarize(const JobResult& result) {
   }
   trial.metrics = result.metrics;
   return trial;
-}
-
-Estimate estimate(std::span<const double> values) {
-  GOODPUT_CHECK(!values.empty(), "a mean of nothing");
-  const auto count = static_cast<double>(values.size());
-  Estimate result;
-  result.mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
-  if (values.size() == 1) return result;
-  double squares = 0;
-  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
-  const boost::math::students_t distribution(count - 1);
-  const double quantile = boost::math::quantile(distribution, (1 + kConfidence) / 2);
-  const double half = quantile * std::sqrt(squares / (count - 1) / count);
-  const bool can_be_negative = std::any_of(values.begin(), values.end(), [](double v) { return v < 0; });
-  const double low = result.mean - half;
-  result.interval = {can_be_negative ? low : std::max(0.0, low), result.mean + half};
-  return result;
 }
 
 PolicyOutcome outcome_of(std::span<const TrialSummary> trials) {

@@ -25,10 +25,6 @@ struct TrialSummary {
 };
 [[nodiscard]] TrialSummary summarize(const JobResult& result);
 
-// Mean of the values, its interval from their standard deviation; not below 0 where no value is.
-// REQUIRES: values.
-[[nodiscard]] Estimate estimate(std::span<const double> values);
-
 // All but names, warnings and the tier. REQUIRES: trials, all of one policy.
 [[nodiscard]] PolicyOutcome outcome_of(std::span<const TrialSummary> trials);
 

@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-
-#include "sim/base/errors.h"
+#include <vector>
 
 namespace goodput {
 namespace {
@@ -22,26 +20,6 @@ std::vector<TrialSummary> trials_of(const std::vector<double>& samples) {
 }
 
 }  // namespace
-
-TEST_CASE("simulation statistics: the mean with Student's 95 % interval") {
-  // 1, 2, 3, 4: mean 2.5, standard deviation sqrt(5/3); t of 3 degrees of freedom at 0.975 is 3.182446.
-  const std::vector<double> values = {1, 2, 3, 4};
-  const Estimate result = estimate(values);
-  CHECK(result.mean == 2.5);
-  REQUIRE(result.interval);
-  const double half = 3.182446305284263 * std::sqrt(5.0 / 3 / 4);
-  CHECK((*result.interval)[0] == doctest::Approx(2.5 - half).epsilon(1e-12));
-  CHECK((*result.interval)[1] == doctest::Approx(2.5 + half).epsilon(1e-12));
-}
-
-TEST_CASE("simulation statistics: one value has no interval, equal ones have one of no width") {
-  const std::vector<double> one = {7};
-  CHECK(estimate(one).mean == 7);
-  CHECK_FALSE(estimate(one).interval);
-  const std::vector<double> same = {7, 7, 7};
-  CHECK(*estimate(same).interval == std::array<double, 2>{7, 7});
-  CHECK_THROWS_AS((void)estimate({}), InternalError);
-}
 
 TEST_CASE("simulation statistics: a run is summed up with its buckets in seconds") {
   JobResult run;
