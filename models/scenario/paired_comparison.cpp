@@ -40,7 +40,7 @@ PairedComparison compare_paired(std::span<const double> a, std::span<const doubl
   if (moments.count == 1) return comparison;
   const auto [low, high] = *comparison.difference.interval;
   comparison.decides = low > 0 || high < 0;
-  if (comparison.decides || moments.mean == 0) return comparison;
+  if (comparison.decides) return comparison;
   if (const auto trials = trials_to_decide(moments)) comparison.more_trials = *trials - moments.count;
   return comparison;
 }

@@ -180,7 +180,7 @@ std::optional<Estimate> difference_of_rates(const PairedTrials& pairs) {
 
 class Study {
  public:
-  void add_means(std::string data, double truth, const Draw& draw, const std::vector<int>& counts) {
+  void add_means(const std::string& data, double truth, const Draw& draw, const std::vector<int>& counts) {
     for (const int trials : counts) {
       cases_.push_back({"mean", data, trials, truth, [draw](RandomStream& random, int count) {
                           return std::optional(estimate_mean(sample(draw, random, count)));
@@ -188,7 +188,7 @@ class Study {
     }
   }
 
-  void add_pairs(std::string interval, std::string data, double truth, DrawPairs draw,
+  void add_pairs(const std::string& interval, const std::string& data, double truth, DrawPairs draw,
                  std::optional<Estimate> (*estimate)(const PairedTrials&), const std::vector<int>& counts) {
     for (const int trials : counts) {
       cases_.push_back({interval, data, trials, truth, [draw, estimate](RandomStream& random, int count) {

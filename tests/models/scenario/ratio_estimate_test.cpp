@@ -81,12 +81,15 @@ TEST_CASE("ratio estimates: pairs in exact proportion have an interval of no wid
   CHECK(*constant.interval == std::array{constant.mean, constant.mean});
   CHECK(constant.mean == doctest::Approx(0.3 / 0.7).epsilon(1e-15));
   // Products and means round; and Fieller's interval of three divisors with such scatter would be unbounded.
-  for (Pairs pairs : {random_pairs(1, 40), Pairs{{}, {1.1, 10.3, 100.7}}}) {
-    pairs.a = pairs.b;
-    for (double& value : pairs.a) value *= 1.3;
-    const Estimate proportion = estimate_ratio(pairs.a, pairs.b).value();
-    CHECK(*proportion.interval == std::array{proportion.mean, proportion.mean});
-    CHECK_FALSE(proportion.is_doubtful);
+  for (const std::vector<double>& b : {random_pairs(1, 40).b, {1.1, 10.3, 100.7}}) {
+    for (const double factor : {0.1, 0.7, 1.3, 3.3, 1 / 3.0}) {
+      std::vector<double> a = b;
+      for (double& value : a) value *= factor;
+      const Estimate proportion = estimate_ratio(a, b).value();
+      REQUIRE(proportion.interval);
+      CHECK(*proportion.interval == std::array{proportion.mean, proportion.mean});
+      CHECK_FALSE(proportion.is_doubtful);
+    }
   }
 }
 
@@ -96,6 +99,12 @@ TEST_CASE("ratio estimates: by what may be 0 there is no interval, and doubt") {
   CHECK(ratio.mean == 1);
   CHECK_FALSE(ratio.interval);
   CHECK(ratio.is_doubtful);
+  // Twelve divisors of 3 and -1, mean 1: no skewness, but g = 4.84 * (48 / 11 / 12) / 1 = 1.76.
+  std::vector<double> a(12, 1.0);
+  std::vector<double> b(12, 3.0);
+  for (std::size_t i = 0; i < b.size(); i += 2) b[i] = -1;
+  CHECK_FALSE(estimate_ratio(a, b)->interval);
+  CHECK(estimate_ratio(a, b)->is_doubtful);
   CHECK_FALSE(estimate_ratio(std::vector<double>{3, 1}, std::vector<double>{1, -1}));
   CHECK_FALSE(estimate_ratio(std::vector<double>{0, 0}, std::vector<double>{0, 0}));
 }
@@ -111,6 +120,8 @@ TEST_CASE("ratio estimates: the interval is not below 0 where no value is") {
   const std::vector<double> b = {9, 10, 11};
   CHECK((*estimate_ratio(std::vector<double>{0, 0, 3}, b)->interval)[0] == 0);
   CHECK((*estimate_ratio(std::vector<double>{0, -1e-9, 3}, b)->interval)[0] < -0.1);
+  const std::vector<double> negative = {-9, -10, -11};
+  CHECK((*estimate_ratio(std::vector<double>{0, 0, 3}, negative)->interval)[0] < -0.1);
 }
 
 TEST_CASE("ratio estimates: an offset of both costs few digits") {

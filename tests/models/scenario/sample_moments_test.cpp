@@ -30,6 +30,12 @@ TEST_CASE("sample moments: equal values have no scatter at all, though their sum
   CHECK_FALSE(is_doubtful(moments));
 }
 
+TEST_CASE("sample moments: the mean of many values is right to the last digits, though their sum is not") {
+  std::vector<double> values(1'000'000, 0.1);
+  for (std::size_t i = 0; i < values.size(); i += 2) values[i] = 0.3;
+  CHECK(sample_moments(values).mean == doctest::Approx(0.2).epsilon(1e-15));
+}
+
 TEST_CASE("sample moments: an offset changes the mean alone") {
   // 1e12 plus 0, 1, 5: whole numbers, so that the values are exact.
   const SampleMoments plain = sample_moments(std::vector<double>{0, 1, 5});
