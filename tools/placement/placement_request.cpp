@@ -140,17 +140,24 @@ Status check_sources(const PlacementOptions& options) {
   return Ok{};
 }
 
-Result<std::vector<std::int32_t>> parse_failures(const PlacementOptions& options, std::int32_t nodes) {
+// Where nobody says how many: up to six, of fewer nodes as many as there are.
+Result<std::vector<NumberRange>> failure_ranges(const PlacementOptions& options, std::int32_t nodes) {
+  if (options.failures.empty()) return std::vector{NumberRange{1, std::min(6, nodes)}};
   Result<std::vector<NumberRange>> ranges = parse_number_ranges(options.failures);
   if (!ranges) return ranges.error().of_option("failures");
+  return ranges;
+}
+
+Result<std::vector<std::int32_t>> parse_failures(const PlacementOptions& options, std::int32_t nodes) {
+  GOODPUT_TRY(const std::vector<NumberRange> ranges, failure_ranges(options, nodes));
   std::vector<std::int32_t> failures;
-  for (const NumberRange& range : *ranges) {
-    if (range.first > nodes) {
-      return Error{fmt::format("--failures: {} nodes cannot fail of {}", range.first, nodes)};
+  for (const NumberRange& range : ranges) {
+    for (const std::int64_t k : {range.first, range.last}) {
+      if (k >= 0 && k <= nodes) continue;
+      return Error{
+          fmt::format("--failures: {} nodes cannot fail of {}; want numbers from 0 to {}", k, nodes, nodes)};
     }
-    for (std::int64_t k = range.first; k <= std::min<std::int64_t>(range.last, nodes); ++k) {
-      failures.push_back(static_cast<std::int32_t>(k));
-    }
+    for (std::int64_t k = range.first; k <= range.last; ++k) failures.push_back(static_cast<std::int32_t>(k));
   }
   std::sort(failures.begin(), failures.end());
   failures.erase(std::unique(failures.begin(), failures.end()), failures.end());

@@ -24,7 +24,7 @@ struct PlacementOptions {
   std::int64_t min_replicas = 2;
   std::string allocation = "balanced";
   std::string plan = "best";
-  std::string failures = "1-6";
+  std::string failures{};  // numbers and ranges; empty: 1-6 of the nodes
 };
 
 struct RequestedLayer {
