@@ -32,7 +32,8 @@ class CheckpointRunOptions {
   void configure(Options& options);
 
   [[nodiscard]] bool is_wanted() const { return interval_.has_value(); }
-  // Without --interval every other option would be without effect; each must be in its range.
+  // Without --interval every other option would be without effect, and some are without others; each must be
+  // in its range.
   [[nodiscard]] Status check() const;
   // REQUIRES: is_wanted() and check().
   [[nodiscard]] Result<CheckpointedRun> run(std::int32_t ranks) const;
@@ -68,10 +69,13 @@ class CheckpointRunOptions {
   };
   static const std::array<RunNumber, kNumbers>& numbers();
   [[nodiscard]] double value(Number number) const;
+  [[nodiscard]] std::string_view save_mode() const { return save_.empty() ? "async" : save_; }
+  [[nodiscard]] Status check_numbers() const;
+  [[nodiscard]] Status check_effects() const;  // of options on others
 
   std::optional<std::int64_t> interval_;
   std::string faults_;
-  std::string save_ = "async";
+  std::string save_{};  // empty: not given
   bool dynamic_k_ = false;
   std::array<std::optional<double>, kNumbers> given_{};
 };
