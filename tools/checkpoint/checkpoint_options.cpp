@@ -144,6 +144,11 @@ double CheckpointRunOptions::skew() const {
   return value(kSkew);
 }
 
+std::string_view CheckpointRunOptions::given_tokens() const {
+  if (given_[kTokens]) return "--tokens";
+  return given_[kSkew] ? "--skew" : "";
+}
+
 bool CheckpointRunOptions::has_skew() const {
   return given_[kSkew].has_value();
 }

@@ -41,6 +41,8 @@ class CheckpointRunOptions {
   // Tokens a step, and how unevenly experts get them; for load-aware selection without a run too.
   [[nodiscard]] std::int64_t tokens() const;
   [[nodiscard]] double skew() const;
+  // The option that says how many tokens experts get, if one is given; "" otherwise.
+  [[nodiscard]] std::string_view given_tokens() const;
   [[nodiscard]] bool has_dynamic_k() const { return dynamic_k_; }
   [[nodiscard]] bool has_skew() const;
 
