@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -70,7 +71,24 @@ Status check_batch(const ParallelPlan& parallel) {
                              parallel.dp, parallel.micro_batch, at_once),
                  {.pointer = "/parallel/global_batch"}};
   }
-  return must_divide("cp", parallel.cp, "sequence_length", parallel.sequence_length);
+  GOODPUT_TRY_STATUS(must_divide("cp", parallel.cp, "sequence_length", parallel.sequence_length));
+  const std::int64_t shards = std::int64_t{parallel.cp} * parallel.tp;
+  if (!parallel.sequence_parallel || parallel.sequence_length % shards == 0) return Ok{};
+  return Error{fmt::format("is {}, want a multiple of cp {} x tp {} = {} (sequence_parallel)",
+                           parallel.sequence_length, parallel.cp, parallel.tp, shards),
+               {.pointer = "/parallel/sequence_length"}};
+}
+
+// The most that 64 bits count: tokens of a step, each once an expert it goes to.
+Status check_tokens(const TrainingPlan& plan) {
+  const ParallelPlan& parallel = plan.parallel;
+  const std::int64_t copies = parallel.global_batch * (plan.model.moe ? plan.model.moe->top_k : 1);
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max() / copies;
+  if (parallel.sequence_length <= most) return Ok{};
+  return Error{
+      fmt::format("is {}, which times global_batch {} and the model's top_k is beyond 2^63; want at most {}",
+                  parallel.sequence_length, parallel.global_batch, most),
+      {.pointer = "/parallel/sequence_length"}};
 }
 
 Status check_split(const TrainingPlan& plan, std::int64_t positions) {
@@ -161,6 +179,7 @@ Status check_rules(const TrainingPlan& plan, ExpertSlots slots) {
   GOODPUT_TRY_STATUS(check_tensor_parallelism(plan));
   GOODPUT_TRY_STATUS(check_expert_parallelism(plan, slots));
   GOODPUT_TRY_STATUS(check_batch(plan.parallel));
+  GOODPUT_TRY_STATUS(check_tokens(plan));
   GOODPUT_TRY_STATUS(check_pipeline(plan));
   return check_precision(plan);
 }

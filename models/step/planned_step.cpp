@@ -322,6 +322,49 @@ Status check_times(const TrainingPlan& plan, const PlannedStep& step) {
   return Ok{};
 }
 
+Result<PlannedStep> build_step(const TrainingPlan& plan, const CostModel& cost, Granularity granularity,
+                               const StepRouting& routing) {
+  GOODPUT_TRY(const PipelineSchedule* schedule, find_schedule(plan.parallel.schedule));
+  const ScheduleShape shape = schedule_shape(plan.parallel);
+  GOODPUT_TRY_STATUS(schedule->check(shape));
+  const PlannedOps planned = megatron::order_from_schedule(*schedule, shape, features_of(plan, *schedule));
+  GOODPUT_TRY(const OpGraphSpec spec, megatron::connect(planned.ops, planned.stages));
+  const StepCosts costs = compute_step_costs(plan, *schedule, cost, routing);
+  if (!(costs.priced_s <= kLongestStepS)) return too_slow(plan);
+  GOODPUT_TRY(PlannedStep step,
+              StepBuilder(planned, costs, schedule->positions(shape), granularity).build(spec));
+  GOODPUT_TRY_STATUS(check_times(plan, step));
+  return step;
+}
+
+// Whether a step with sequences of that many tokens can be built; experts get their share of them.
+bool can_build(TrainingPlan plan, std::int64_t sequence_length, const CostModel& cost, StepRouting routing) {
+  const double share =
+      static_cast<double>(sequence_length) / static_cast<double>(plan.parallel.sequence_length);
+  plan.parallel.sequence_length = sequence_length;
+  for (std::vector<ExpertShare>& layer : routing.shares) {
+    for (ExpertShare& of_rank : layer) of_rank.tokens *= share;
+  }
+  return build_step(plan, cost, Granularity::kOps, routing).has_value();
+}
+
+// The longest sequences, shorter than the plan's, with which a step can be built, all else being as it is: to
+// the token, or what a few tries find where steps are of very many passes. 0: the plan's are not at fault.
+std::int64_t longest_sequences(const TrainingPlan& plan, const CostModel& cost, const StepRouting& routing) {
+  constexpr std::int64_t kPassesTried = 400'000;
+  const ParallelPlan& parallel = plan.parallel;
+  const std::int64_t unit = std::int64_t{parallel.cp} * (parallel.sequence_parallel ? parallel.tp : 1);
+  const std::int64_t passes = parallel.micro_batches() * parallel.pp * parallel.vpp;
+  std::int64_t works = 1;
+  std::int64_t fails = parallel.sequence_length / unit;
+  if (fails == works || !can_build(plan, unit, cost, routing)) return 0;
+  for (std::int64_t tries = kPassesTried / passes; tries > 0 && fails - works > 1; --tries) {
+    const std::int64_t between = works + (fails - works) / 2;
+    (can_build(plan, between * unit, cost, routing) ? works : fails) = between;
+  }
+  return works * unit;
+}
+
 }  // namespace
 
 std::string StepOp::name() const {
@@ -352,17 +395,15 @@ bool StepOp::is_communication() const {
 
 Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel& cost,
                                        Granularity granularity, const StepRouting& routing) {
-  GOODPUT_TRY(const PipelineSchedule* schedule, find_schedule(plan.parallel.schedule));
-  const ScheduleShape shape = schedule_shape(plan.parallel);
-  GOODPUT_TRY_STATUS(schedule->check(shape));
-  const PlannedOps planned = megatron::order_from_schedule(*schedule, shape, features_of(plan, *schedule));
-  GOODPUT_TRY(const OpGraphSpec spec, megatron::connect(planned.ops, planned.stages));
-  const StepCosts costs = compute_step_costs(plan, *schedule, cost, routing);
-  if (!(costs.priced_s <= kLongestStepS)) return too_slow(plan);
-  GOODPUT_TRY(PlannedStep step,
-              StepBuilder(planned, costs, schedule->positions(shape), granularity).build(spec));
-  GOODPUT_TRY_STATUS(check_times(plan, step));
-  return step;
+  Result<PlannedStep> step = build_step(plan, cost, granularity, routing);
+  if (step) return step;
+  const std::int64_t longest = longest_sequences(plan, cost, routing);
+  if (longest == 0) return step;
+  return plan.error(
+      "/parallel/sequence_length",
+      fmt::format("is {}, in micro-batches of {}, with which a step could take 104 days; want at "
+                  "most {}",
+                  plan.parallel.sequence_length, plan.parallel.micro_batch, longest));
 }
 
 Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel& cost,

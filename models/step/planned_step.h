@@ -47,8 +47,9 @@ struct PlannedStep {
   }
 };
 
-// Fails, naming the plan's field, on what its schedule cannot run. REQUIRES: check_training_plan(plan), and
-// what compute_step_costs() does of `routing`.
+// Fails, naming the plan's field, on what its schedule cannot run, and on ops that add up to more than
+// kLongestStepS: then with the longest sequences that do not, if there are such. REQUIRES:
+// check_training_plan(plan), and what compute_step_costs() does of `routing`.
 Result<PlannedStep> build_planned_step(const TrainingPlan& plan, const CostModel& cost,
                                        Granularity granularity, const StepRouting& routing);
 // With drawn_routing(plan, seed).

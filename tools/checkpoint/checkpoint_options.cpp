@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "sim/base/units.h"
 #include "tools/cli/named_choice.h"
@@ -78,7 +79,7 @@ void CheckpointRunOptions::configure(Options& options) {
   }
 }
 
-Status CheckpointRunOptions::check() const {
+Status CheckpointRunOptions::check_numbers() const {
   for (std::size_t i = 0; i < kNumbers; ++i) {
     if (!given_[i]) continue;
     const std::string_view wanted = problem(numbers()[i], *given_[i]);
@@ -88,10 +89,26 @@ Status CheckpointRunOptions::check() const {
       return Error{fmt::format("--{} describes a run; say how often it saves with --interval STEPS",
                                numbers()[i].name)};
   }
-  if (!interval_ && (!faults_.empty() || dynamic_k_)) {
-    return Error{fmt::format("--{} wants a run; say how often it saves with --interval STEPS",
-                             dynamic_k_ ? "dynamic-k" : "faults")};
+  return Ok{};
+}
+
+Status CheckpointRunOptions::check_effects() const {
+  const std::pair<std::string_view, bool> of_runs[] = {
+      {"dynamic-k", dynamic_k_}, {"faults", !faults_.empty()}, {"save", !save_.empty()}};
+  for (const auto& [option, is_given] : of_runs) {
+    if (is_given && !interval_)
+      return Error{fmt::format("--{} wants a run; say how often it saves with --interval STEPS", option)};
   }
+  if (save_mode() == kSaveModeNames[static_cast<std::size_t>(SaveMode::kSync)] && given_[kForwardBackward])
+    return Error{"--forward-backward-s hides snapshots of --save async; leave it out with --save sync"};
+  if (given_[kPltLimit] && !dynamic_k_)
+    return Error{"--plt-limit is what --dynamic-k goes by; give that too, or leave it out"};
+  return Ok{};
+}
+
+Status CheckpointRunOptions::check() const {
+  GOODPUT_TRY_STATUS(check_numbers());
+  GOODPUT_TRY_STATUS(check_effects());
   if (interval_ && (*interval_ < 1 || *interval_ > static_cast<std::int64_t>(kMostNumber)))
     return Error{fmt::format("--interval is {}, want a whole number of steps from 1 to 1e9", *interval_)};
   if (value(kPltLimit) > 1) return Error{"--plt-limit is a share, want a number from 0 to 1"};
@@ -107,7 +124,7 @@ Result<CheckpointedRun> CheckpointRunOptions::run(std::int32_t ranks) const {
   CheckpointedRun run;
   run.interval = interval_.value();
   run.steps = static_cast<std::int64_t>(value(kSteps));
-  GOODPUT_TRY(run.mode, choose<SaveMode>("save", "save mode", save_, kSaveModeNames));
+  GOODPUT_TRY(run.mode, choose<SaveMode>("save", "save mode", save_mode(), kSaveModeNames));
   GOODPUT_TRY(run.faults, parse_faults(faults_, run.steps, ranks));
   run.step = from_seconds(value(kStep));
   run.forward_backward = from_seconds(value(kForwardBackward));
@@ -127,6 +144,11 @@ double CheckpointRunOptions::skew() const {
   return value(kSkew);
 }
 
+std::string_view CheckpointRunOptions::given_tokens() const {
+  if (given_[kTokens]) return "--tokens";
+  return given_[kSkew] ? "--skew" : "";
+}
+
 bool CheckpointRunOptions::has_skew() const {
   return given_[kSkew].has_value();
 }
@@ -143,7 +165,7 @@ std::vector<CheckpointRunOptions::Assumption> CheckpointRunOptions::assumptions(
 void CheckpointRunOptions::add_to(Hash& hash) const {
   hash.add(interval_.value_or(0));
   hash.add(faults_);
-  hash.add(save_);
+  hash.add(save_mode());
   hash.add(static_cast<int>(dynamic_k_));
   for (std::size_t i = 0; i < kNumbers; ++i) hash.add(value(static_cast<Number>(i)));
 }

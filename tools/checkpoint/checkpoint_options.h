@@ -32,7 +32,8 @@ class CheckpointRunOptions {
   void configure(Options& options);
 
   [[nodiscard]] bool is_wanted() const { return interval_.has_value(); }
-  // Without --interval every other option would be without effect; each must be in its range.
+  // Without --interval every other option would be without effect, and some are without others; each must be
+  // in its range.
   [[nodiscard]] Status check() const;
   // REQUIRES: is_wanted() and check().
   [[nodiscard]] Result<CheckpointedRun> run(std::int32_t ranks) const;
@@ -40,6 +41,8 @@ class CheckpointRunOptions {
   // Tokens a step, and how unevenly experts get them; for load-aware selection without a run too.
   [[nodiscard]] std::int64_t tokens() const;
   [[nodiscard]] double skew() const;
+  // The option that says how many tokens experts get, if one is given; "" otherwise.
+  [[nodiscard]] std::string_view given_tokens() const;
   [[nodiscard]] bool has_dynamic_k() const { return dynamic_k_; }
   [[nodiscard]] bool has_skew() const;
 
@@ -68,10 +71,13 @@ class CheckpointRunOptions {
   };
   static const std::array<RunNumber, kNumbers>& numbers();
   [[nodiscard]] double value(Number number) const;
+  [[nodiscard]] std::string_view save_mode() const { return save_.empty() ? "async" : save_; }
+  [[nodiscard]] Status check_numbers() const;
+  [[nodiscard]] Status check_effects() const;  // of options on others
 
   std::optional<std::int64_t> interval_;
   std::string faults_;
-  std::string save_ = "async";
+  std::string save_{};  // empty: not given
   bool dynamic_k_ = false;
   std::array<std::optional<double>, kNumbers> given_{};
 };

@@ -95,6 +95,7 @@ class CheckpointCommand final : public Command {
     GOODPUT_TRY(checkpoint.selection,
                 choose<ExpertSelection>("selection", "selection", selection_, kExpertSelectionNames));
     if (model.experts == 0) GOODPUT_TRY_STATUS(check_without_experts(model));
+    if (!options_.is_wanted()) GOODPUT_TRY_STATUS(check_without_run(checkpoint.selection));
     GOODPUT_TRY(checkpoint.k.persist, k_of("--pec-k", pec_k_, model.experts, model));
     GOODPUT_TRY(checkpoint.k.snapshot, k_of("--snapshot-k", snapshot_k_, checkpoint.k.persist, model));
     if (checkpoint.k.snapshot < checkpoint.k.persist) {
@@ -125,6 +126,17 @@ class CheckpointCommand final : public Command {
                      {.file = model_path_}};
     }
     return Ok{};
+  }
+
+  // What only a run makes a difference to.
+  [[nodiscard]] Status check_without_run(ExpertSelection selection) const {
+    if (snapshot_k_)
+      return Error{"--snapshot-k describes a run; say how often it saves with --interval STEPS"};
+    const std::string_view tokens = options_.given_tokens();
+    if (tokens.empty() || selection == ExpertSelection::kLoadAware) return Ok{};
+    return Error{fmt::format(
+        "{} describes a run, or a load-aware selection; add --interval STEPS or --selection load-aware",
+        tokens)};
   }
 
   [[nodiscard]] static Result<std::int32_t> k_of(std::string_view option, std::optional<std::int64_t> given,

@@ -112,6 +112,19 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return resolved(a) == resolved(b);
 }
 
+// Replacing a symbolic link that leads nowhere would lose the link, and what it stands for is not known.
+Status check_link(const std::string& path) {
+  std::error_code failed;
+  if (!std::filesystem::is_symlink(std::filesystem::symlink_status(path, failed))) return Ok{};
+  const std::filesystem::file_status status = std::filesystem::status(path, failed);
+  if (std::filesystem::exists(status)) return Ok{};
+  if (status.type() != std::filesystem::file_type::not_found)
+    return Error{fmt::format("cannot write: {}", failed.message()), {.file = path}};
+  return Error{fmt::format("is a symbolic link to {}, which is not there; name a file",
+                           std::filesystem::read_symlink(path, failed).string()),
+               {.file = path}};
+}
+
 Status write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(file, text.data(), text.size());
@@ -125,6 +138,7 @@ Status write_all(int file, std::string_view text) {
 
 Status write_file_atomically(const std::string& path,
                              const std::function<Status(const std::string&)>& write) {
+  GOODPUT_TRY_STATUS(check_link(path));
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (std::filesystem::is_directory(status)) return Error{"is a directory; name a file", {.file = path}};
@@ -160,6 +174,7 @@ Status check_file_roles(const std::vector<std::string>& inputs, const std::vecto
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const OutputPath& output = outputs[i];
     if (output.path.empty()) continue;
+    if (output.path != "-") GOODPUT_TRY_STATUS(check_link(output.path));
     for (const std::string& input : inputs) {
       if (is_same_file(input, output.path)) {
         return Error{fmt::format("is both input and output ({}); name another output file", output.option),

@@ -13,7 +13,7 @@ namespace goodput {
 // Calls `write` with the path of a temporary file in the folder of `path`, then renames that file to `path`.
 // When `write` fails, throws, or the process is interrupted (below), the temporary is removed and `path` is
 // as it was. What is no file (a pipe, /dev/null) is written in place; a symbolic link stays, what it points
-// to is replaced.
+// to is replaced, and one that leads nowhere is an error.
 // `-` for stdout is the caller's business.
 Status write_file_atomically(const std::string& path, const std::function<Status(const std::string&)>& write);
 
@@ -27,7 +27,8 @@ struct OutputPath {
 };
 
 // Refuses what would lose data: an output that is also an input, two outputs to one file, two results on
-// stdout. Files count as the same through links too; what is no regular file (/dev/null) may be named twice.
+// stdout, an output whose symbolic link leads nowhere. Files count as the same through links too; what is no
+// regular file (/dev/null) may be named twice.
 Status check_file_roles(const std::vector<std::string>& inputs, const std::vector<OutputPath>& outputs);
 
 // From now on SIGINT, SIGTERM and SIGHUP remove the temporary files that exist and end the process with code

@@ -67,7 +67,8 @@ class PlacementCommand final : public Command {
         .add("--plan", options_.plan, "NAME",
              "Where they go: best (default), mro (Lazarus), spread, compact or eplb (DeepSeek)")
         .one_of(kPlacementRuleNames);
-    options.add("--failures", options_.failures, "LIST", "How many nodes fail at once (default 1-6)");
+    options.add("--failures", options_.failures, "LIST",
+                "How many nodes fail at once (default: 1-6, or up to N)");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {

@@ -126,8 +126,12 @@ Result<std::vector<RequestedLayer>> traced_loads(const PlacementOptions& options
 }
 
 Status check_sources(const PlacementOptions& options) {
-  if (!options.loads.empty() && !options.replicas.empty()) {
-    return Error{"--replicas says what --loads would decide; leave one out"};
+  const std::pair<std::string_view, bool> decided[] = {{"--loads", !options.loads.empty()},
+                                                       {"--allocation", !options.allocation.empty()},
+                                                       {"--min-replicas", options.min_replicas.has_value()}};
+  for (const auto& [option, given] : decided) {
+    if (given && !options.replicas.empty())
+      return Error{fmt::format("--replicas says what {} would decide; leave one out", option)};
   }
   const bool from_trace = !options.loads.empty() && !is_number_list(options.loads);
   if (from_trace) return Ok{};
@@ -140,17 +144,24 @@ Status check_sources(const PlacementOptions& options) {
   return Ok{};
 }
 
-Result<std::vector<std::int32_t>> parse_failures(const PlacementOptions& options, std::int32_t nodes) {
+// Where nobody says how many: up to six, of fewer nodes as many as there are.
+Result<std::vector<NumberRange>> failure_ranges(const PlacementOptions& options, std::int32_t nodes) {
+  if (options.failures.empty()) return std::vector{NumberRange{1, std::min(6, nodes)}};
   Result<std::vector<NumberRange>> ranges = parse_number_ranges(options.failures);
   if (!ranges) return ranges.error().of_option("failures");
+  return ranges;
+}
+
+Result<std::vector<std::int32_t>> parse_failures(const PlacementOptions& options, std::int32_t nodes) {
+  GOODPUT_TRY(const std::vector<NumberRange> ranges, failure_ranges(options, nodes));
   std::vector<std::int32_t> failures;
-  for (const NumberRange& range : *ranges) {
-    if (range.first > nodes) {
-      return Error{fmt::format("--failures: {} nodes cannot fail of {}", range.first, nodes)};
+  for (const NumberRange& range : ranges) {
+    for (const std::int64_t k : {range.first, range.last}) {
+      if (k >= 0 && k <= nodes) continue;
+      return Error{
+          fmt::format("--failures: {} nodes cannot fail of {}; want numbers from 0 to {}", k, nodes, nodes)};
     }
-    for (std::int64_t k = range.first; k <= std::min<std::int64_t>(range.last, nodes); ++k) {
-      failures.push_back(static_cast<std::int32_t>(k));
-    }
+    for (std::int64_t k = range.first; k <= range.last; ++k) failures.push_back(static_cast<std::int32_t>(k));
   }
   std::sort(failures.begin(), failures.end());
   failures.erase(std::unique(failures.begin(), failures.end()), failures.end());
@@ -165,14 +176,18 @@ bool is_number_list(const std::string& loads) {
 
 Result<PlacementRequest> read_placement_request(const PlacementOptions& options) {
   PlacementRequest request;
-  GOODPUT_TRY(request.choice.allocation,
-              choose<Allocation>("allocation", "allocation", options.allocation, kAllocationNames));
+  if (!options.allocation.empty()) {
+    GOODPUT_TRY(request.choice.allocation,
+                choose<Allocation>("allocation", "allocation", options.allocation, kAllocationNames));
+  }
   GOODPUT_TRY(request.choice.rule,
               choose<PlacementRule>("plan", "placement rule", options.plan, kPlacementRuleNames));
   GOODPUT_TRY(request.nodes.nodes, parse_size("--nodes", options.nodes));
   GOODPUT_TRY(request.nodes.slots, parse_size("--slots", options.slots));
   GOODPUT_TRY(request.nodes.gpus, parse_size("--gpus-per-node", options.gpus_per_node));
-  GOODPUT_TRY(request.choice.min_replicas, parse_size("--min-replicas", options.min_replicas));
+  if (options.min_replicas) {
+    GOODPUT_TRY(request.choice.min_replicas, parse_size("--min-replicas", *options.min_replicas));
+  }
   GOODPUT_TRY(request.failures, parse_failures(options, request.nodes.nodes));
   GOODPUT_TRY_STATUS(check_sources(options));
   if (!options.replicas.empty()) {

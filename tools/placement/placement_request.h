@@ -21,10 +21,10 @@ struct PlacementOptions {
   std::optional<std::int64_t> iteration{};
   std::string layers{};
   std::optional<std::int64_t> top{};
-  std::int64_t min_replicas = 2;
-  std::string allocation = "balanced";
+  std::optional<std::int64_t> min_replicas{};  // of every expert; none: 2
+  std::string allocation{};                    // a name; empty: balanced
   std::string plan = "best";
-  std::string failures = "1-6";
+  std::string failures{};  // numbers and ranges; empty: 1-6 of the nodes
 };
 
 struct RequestedLayer {

@@ -37,6 +37,8 @@ Result<SpotTrace> read_one(const TraceFiles& files, const SpotWords& words) {
                  {.file = files.paths[1]}};
   if (!files.metadata_path.empty())
     return Error{fmt::format("--meta: {} is a spot trace, which has no job", files.paths[0])};
+  if (!files.time_unit.empty())
+    return Error{fmt::format("--time-unit: {} is a spot trace, whose format has a unit", files.paths[0])};
   GOODPUT_TRY(SpotOptions options, spot_options(words));
   options.format = files.format;
   return read_spot_trace(files.paths[0], options);

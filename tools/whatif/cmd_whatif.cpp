@@ -190,6 +190,9 @@ class WhatIfCommand final : public Command {
     if (!heatmap_steps_.empty() && paths_.heatmap_step.empty()) {
       return Error{"--heatmap-steps says which steps --heatmap-step draws; add --heatmap-step FILE.svg"};
     }
+    if (!heatmap_axes_.empty() && paths_.heatmap.empty() && paths_.heatmap_step.empty()) {
+      return Error{"--heatmap-axes says how heat maps are drawn; add --heatmap or --heatmap-step FILE.svg"};
+    }
     if (per_step_ && context.options.json_path.empty()) {
       return Error{"--per-step adds to the JSON result; add --json FILE, or write --per-step-table FILE"};
     }
@@ -205,7 +208,8 @@ class WhatIfCommand final : public Command {
   }
 
   [[nodiscard]] Result<HeatmapAxes> axes() const {
-    return choose<HeatmapAxes>("heatmap-axes", "heat map axes", heatmap_axes_, kHeatmapAxes);
+    const std::string_view name = heatmap_axes_.empty() ? kHeatmapAxes[0] : heatmap_axes_;
+    return choose<HeatmapAxes>("heatmap-axes", "heat map axes", name, kHeatmapAxes);
   }
 
   [[nodiscard]] Status write_by_step(const WhatIfReport& report) const {
@@ -255,7 +259,7 @@ class WhatIfCommand final : public Command {
   std::vector<std::string> fix_;
   std::vector<std::string> keep_;
   std::string heatmap_steps_;
-  std::string heatmap_axes_{kHeatmapAxes[0]};
+  std::string heatmap_axes_;  // empty: the first of kHeatmapAxes
   bool per_step_ = false;
   double threshold_ = WhatIfOptions{}.decompose_threshold;
 };

@@ -208,6 +208,40 @@ TEST_CASE("plan: sizes that must divide are named") {
         "/parallel/cp: is 2, which does not divide sequence_length (1023)");
 }
 
+TEST_CASE("plan: sequence parallelism cuts what context parallelism leaves of a sequence into whole tokens") {
+  const auto with = [](std::int32_t cp, std::int64_t sequence_length, bool is_on) {
+    return problem([=](TrainingPlan& p) {
+      p.parallel.cp = cp;
+      p.parallel.sequence_length = sequence_length;
+      p.parallel.sequence_parallel = is_on;
+    });
+  };
+  CHECK(with(1, 1001, true) ==
+        "/parallel/sequence_length: is 1001, want a multiple of cp 1 x tp 2 = 2 (sequence_parallel)");
+  CHECK(with(2, 1002, true) ==
+        "/parallel/sequence_length: is 1002, want a multiple of cp 2 x tp 2 = 4 (sequence_parallel)");
+  CHECK(with(2, 1004, true).empty());
+  CHECK(with(1, 1001, false).empty());
+}
+
+TEST_CASE("plan: tokens of a step, each once an expert it goes to, are counted in 64 bits") {
+  // 1e9 sequences x 1e9 tokens are 1e18; 9 times that is below 2^63 = 9.22e18, 10 times beyond.
+  const auto with = [](std::int32_t top_k, std::int64_t sequence_length) {
+    return problem([=](TrainingPlan& p) {
+      p.model.moe = MoeShape{.experts = 16, .top_k = top_k, .expert_ffn = 64};
+      p.parallel.micro_batch = 250'000'000;
+      p.parallel.global_batch = 1'000'000'000;
+      p.parallel.sequence_length = sequence_length;
+    });
+  };
+  CHECK(with(9, 1'000'000'000).empty());
+  CHECK(with(10, 1'000'000'000) ==
+        "/parallel/sequence_length: is 1000000000, which times global_batch 1000000000 and the model's top_k "
+        "is "
+        "beyond 2^63; want at most 922337203");
+  CHECK(with(10, 922'337'203).empty());
+}
+
 TEST_CASE("plan: tensor parallelism may span nodes") {
   CHECK(problem([](TrainingPlan& p) {
           p.parallel.dp = 1, p.parallel.pp = 1, p.parallel.tp = 16;

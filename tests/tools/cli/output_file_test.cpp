@@ -90,6 +90,25 @@ TEST_CASE("output file: a symbolic link stays, what it points to is replaced") {
   CHECK(target.content() == "new");
 }
 
+TEST_CASE("output file: a symbolic link that leads nowhere is refused, before and when it is written") {
+  const TemporaryFile beside("out.txt", "old");
+  const fs::path folder = folder_of(beside);
+  const std::string dangling = folder / "dangling";
+  fs::create_symlink("nowhere.json", dangling);
+  const std::string loop = folder / "loop";
+  fs::create_symlink("loop", loop);
+  const auto message = [](const Status& status) { return status ? "accepted" : status.error().message(); };
+  const std::string refused =
+      dangling + ": is a symbolic link to nowhere.json, which is not there; name a file";
+  CHECK(message(write_text_atomically(dangling, "x")) == refused);
+  CHECK(message(check_file_roles({}, {{"--json", dangling}})) == refused);
+  const std::string endless = loop + ": cannot write: Too many levels of symbolic links";
+  CHECK(message(write_text_atomically(loop, "x")) == endless);
+  CHECK(message(check_file_roles({}, {{"--json", loop}})) == endless);
+  CHECK(fs::is_symlink(dangling));
+  CHECK(files_in(folder) == 3);
+}
+
 TEST_CASE("output file: a device is written in place") {
   REQUIRE(write_text_atomically("/dev/null", "x"));
   CHECK(fs::is_character_file("/dev/null"));

@@ -1,0 +1,191 @@
+// What published failure rates cost a training job: the simulated share of productive time against published
+// figures and against Daly's exact efficiency. Nothing is fitted. The table of docs/validation.md, "Public
+// reliability figures".
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/failure/failure_models.h"
+#include "tests/support/daly_time.h"
+#include "tests/support/failure_case.h"
+#include "tests/support/policy_case.h"
+
+namespace goodput::testing {
+namespace {
+
+// Kokolis et al., arXiv 2410.21680: failures per 1000 node-days of two clusters, nodes of 8 GPUs.
+constexpr double kRsc1 = 6.5;
+constexpr double kRsc2 = 2.34;
+// The Llama 3 Herd of Models, arXiv 2407.21783, section 3.3.4: 419 unexpected interruptions in 54 days on
+// 16,384 GPUs, 2048 nodes.
+constexpr double kLlama3 = 1000 * 419 / (54 * 2048.);
+constexpr double kMinute = 60;
+
+struct PublishedShare {
+  double least = 0;
+  double most = 1;
+};
+// As many digits as are printed.
+constexpr PublishedShare kAbout90 = {0.85, 0.95};
+constexpr PublishedShare kAbout70 = {0.65, 0.75};
+constexpr PublishedShare kAbout93 = {0.925, 0.935};
+constexpr PublishedShare kAbove90 = {0.9, 1};
+constexpr PublishedShare kNone = {0, 1};
+
+struct Setting {
+  const char* name;
+  std::int32_t gpus;
+  double failures_per_1000_node_days;
+  double interval_s;  // of training between checkpoints
+  double save_s;
+  double restart_s;  // from a failure until training goes on
+  PublishedShare published;
+};
+
+constexpr Setting kQuarterOfRsc1 = {
+    "RSC-1, a quarter of the GPUs", 4096, kRsc1, 60 * kMinute, 0, 5 * kMinute, kAbove90};
+constexpr Setting kSettings[] = {
+    kQuarterOfRsc1,
+    {"RSC-1, every 60 min", 16'000, kRsc1, 60 * kMinute, 0, 5 * kMinute, kAbout70},
+    {"RSC-1, every 5 min", 16'000, kRsc1, 5 * kMinute, 0, 5 * kMinute, kAbout93},
+    {"RSC-1, half of the GPUs", 7936, kRsc1, 30 * kMinute, 0, 5 * kMinute, kAbout90},
+    {"RSC-2's rate, 100,000 GPUs", 100'000, kRsc2, 2 * kMinute, 0, 2 * kMinute, kAbout90},
+    {"Llama 3, restart 5 min", 16'384, kLlama3, 10 * kMinute, 0, 5 * kMinute, kAbove90},
+    {"Llama 3, restart 10 min", 16'384, kLlama3, 10 * kMinute, 0, 10 * kMinute, kAbove90},
+    {"RSC-1's rate, 131,072 GPUs", 131'072, kRsc1, 2 * kMinute, 15, 2 * kMinute, kNone},
+};
+
+// Where the places of lost nodes are taken from.
+enum class Replacement : std::uint8_t {
+  kAtOnce,  // policy checkpoint: repairs take no time
+  kSpares   // policy hot_spare: repairs take an hour, and more nodes are held than train
+};
+constexpr NodeId kSpares = 16;
+
+// Replicas of one GPU pair each, a micro-batch a step: a dense job with steps of about a second, which makes
+// intervals what they are to be within half of that.
+TrainingPlan dense_plan(std::int32_t gpus) {
+  Result<TrainingPlan> read =
+      read_training_plan(std::filesystem::path(GOODPUT_CONFIGS) / "plans/llama3-8b-h100.json");
+  REQUIRE(read);
+  TrainingPlan plan = *std::move(read);
+  REQUIRE(gpus % plan.cluster.gpus_per_node == 0);
+  plan.cluster.nodes = gpus / plan.cluster.gpus_per_node;
+  plan.parallel.dp = gpus / plan.parallel.cp;
+  plan.parallel.global_batch = plan.parallel.dp;
+  return plan;
+}
+
+// A setting as a job of a fixed number of nodes.
+class PublicCase {
+ public:
+  PublicCase(const Setting& setting, Replacement replacement)
+      : nodes_(setting.gpus / 8),
+        replacement_(replacement),
+        costs_{86400 * 1000 / (setting.failures_per_1000_node_days * nodes_), setting.save_s,
+               setting.restart_s},
+        failures_(failures_from(
+            fmt::format(R"({{"model": "exponential", "nodes": {}, "failures_per_1000_node_days": {},
+                             "repair_s": {}}})",
+                        has_spares() ? nodes_ + kSpares : nodes_, setting.failures_per_1000_node_days,
+                        has_spares() ? 3600 : 0))) {
+    const double step = to_seconds(saving_every(1).step(nodes_));
+    interval_ = std::llround(setting.interval_s / step);
+    interval_s_ = step * static_cast<double>(interval_);
+  }
+
+  // Reading a checkpoint takes no time, and writing one none or `save_s`.
+  [[nodiscard]] PolicyCase saving_every(std::int64_t interval) const {
+    JobPointer job = job_of(dense_plan(8 * nodes_));
+    const double gigabytes = 1e-9 * static_cast<double>(module_bytes(job->modules(), 14).total().value);
+    const double write = costs_.save_s > 0 ? gigabytes / costs_.save_s : 1e12;
+    return {has_spares() ? "hot_spare" : "checkpoint",
+            fmt::format(R"({{"restart": {{"detect_s": {}, "startup_s": 0}}, {}
+                             "checkpoint": {{"interval_steps": {}, "mode": "sync", "write_gb_per_s": {},
+                                             "read_gb_per_s": 1e12}}}})",
+                        costs_.restart_s, has_spares() ? R"("swap_s": 0,)" : "", interval, write),
+            std::move(job)};
+  }
+  [[nodiscard]] const FailureCosts& costs() const { return costs_; }
+  [[nodiscard]] const std::vector<FailureConfig>& failures() const { return failures_; }
+  [[nodiscard]] std::int64_t interval() const { return interval_; }
+  [[nodiscard]] double interval_s() const { return interval_s_; }
+
+ private:
+  [[nodiscard]] bool has_spares() const { return replacement_ == Replacement::kSpares; }
+
+  std::int32_t nodes_;
+  Replacement replacement_;
+  FailureCosts costs_;
+  std::vector<FailureConfig> failures_;
+  std::int64_t interval_ = 0;  // steps
+  double interval_s_ = 0;
+};
+
+struct MeasuredShare {
+  double share = 0;
+  double standard_error = 0;
+};
+
+constexpr int kTrials = 64;
+constexpr double kFailuresOfTrial = 200;
+
+// Productive over wall-clock time of whole intervals. Nothing is saved after the last one: that save is
+// added, without what failures would do to it (5 s of 160,000). By the mean time of the trials: the mean of
+// their shares is another number.
+MeasuredShare simulate(const PublicCase& job) {
+  PolicyCase policy = job.saving_every(job.interval());
+  const std::int64_t intervals = std::llround(kFailuresOfTrial * job.costs().mtbf_s / job.interval_s());
+  const double work = job.interval_s() * static_cast<double>(intervals);
+  double sum = 0, squares = 0;
+  for (std::uint64_t trial = 0; trial < kTrials; ++trial) {
+    auto failures = make_failure_model(job.failures(), {}, 1, trial);
+    REQUIRE(failures);
+    const JobResult result = policy.run(steps(job.interval() * intervals), **failures);
+    REQUIRE(result.finished);
+    REQUIRE(result.waited == SimDuration{});  // for nodes
+    const double wall = result.wall_s() + job.costs().save_s;
+    sum += wall;
+    squares += wall * wall;
+  }
+  const double mean = sum / kTrials;
+  const double variance = (squares - sum * mean) / (kTrials - 1);
+  return {work / mean, work / mean * std::sqrt(variance / kTrials) / mean};
+}
+
+// Simulated as Daly says, to 3 standard errors, and both as published.
+void check_published(const Setting& setting, Replacement replacement) {
+  CAPTURE(setting.name);
+  const PublicCase job(setting, replacement);
+  CHECK(job.interval_s() == doctest::Approx(setting.interval_s).epsilon(0.01));
+  const double daly = checkpoint_efficiency(job.costs(), job.interval_s());
+  const MeasuredShare measured = simulate(job);
+  CHECK(std::abs(measured.share - daly) < 3 * measured.standard_error);
+  CHECK(measured.standard_error < 0.003);
+  for (const double share : {daly, measured.share}) {
+    CHECK(share >= setting.published.least);
+    CHECK(share < setting.published.most);
+  }
+  MESSAGE(fmt::format("{}: M {:.0f} s, {} steps are {:.1f} s, Daly {:.4f}, simulated {:.4f} +- {:.4f}",
+                      setting.name, job.costs().mtbf_s, job.interval(), job.interval_s(), daly,
+                      measured.share, measured.standard_error));
+}
+
+}  // namespace
+
+TEST_CASE("checkpoint policy: published failure rates cost a job what is published, and what Daly says" *
+          doctest::test_suite("release-only")) {
+  for (const Setting& setting : kSettings) check_published(setting, Replacement::kAtOnce);
+}
+
+TEST_CASE("hot_spare policy: with spares enough a job loses what it would if repairs took no time" *
+          doctest::test_suite("release-only")) {
+  check_published(kQuarterOfRsc1, Replacement::kSpares);
+}
+
+}  // namespace goodput::testing
