@@ -71,7 +71,9 @@ class CheckpointRunOptions {
   };
   static const std::array<RunNumber, kNumbers>& numbers();
   [[nodiscard]] double value(Number number) const;
-  [[nodiscard]] std::string_view save_mode() const { return save_.empty() ? "async" : save_; }
+  [[nodiscard]] std::string_view save_mode() const {
+    return save_.empty() ? std::string_view("async") : std::string_view(save_);
+  }
   [[nodiscard]] Status check_numbers() const;
   [[nodiscard]] Status check_effects() const;  // of options on others
 
