@@ -132,7 +132,7 @@ struct MeasuredShare {
   double standard_error = 0;
 };
 
-constexpr int kTrials = 64;
+constexpr int kRunsOfSetting = 64;
 constexpr double kFailuresOfTrial = 200;
 
 // Productive over wall-clock time of whole intervals. Nothing is saved after the last one: that save is
@@ -143,7 +143,7 @@ MeasuredShare simulate(const PublicCase& job) {
   const std::int64_t intervals = std::llround(kFailuresOfTrial * job.costs().mtbf_s / job.interval_s());
   const double work = job.interval_s() * static_cast<double>(intervals);
   double sum = 0, squares = 0;
-  for (std::uint64_t trial = 0; trial < kTrials; ++trial) {
+  for (std::uint64_t trial = 0; trial < kRunsOfSetting; ++trial) {
     auto failures = make_failure_model(job.failures(), {}, 1, trial);
     REQUIRE(failures);
     const JobResult result = policy.run(steps(job.interval() * intervals), **failures);
@@ -153,9 +153,9 @@ MeasuredShare simulate(const PublicCase& job) {
     sum += wall;
     squares += wall * wall;
   }
-  const double mean = sum / kTrials;
-  const double variance = (squares - sum * mean) / (kTrials - 1);
-  return {work / mean, work / mean * std::sqrt(variance / kTrials) / mean};
+  const double mean = sum / kRunsOfSetting;
+  const double variance = (squares - sum * mean) / (kRunsOfSetting - 1);
+  return {work / mean, work / mean * std::sqrt(variance / kRunsOfSetting) / mean};
 }
 
 // Simulated as Daly says, to 3 standard errors, and both as published.
