@@ -158,9 +158,10 @@ std::int32_t MoeStepModel::fewest_nodes(std::int32_t nodes, std::int64_t unit) c
 }
 
 Error MoeStepModel::too_large_batch(std::int32_t nodes) const {
-  return Error{fmt::format("on {} nodes the batch of {} samples makes steps of more micro-batches than can be "
-                           "simulated; {} replicas are enough",
-                           nodes, base_.parallel.global_batch, least_replicas_)};
+  return Error{
+      fmt::format("on {} nodes the batch of {} samples makes steps of more micro-batches than can be "
+                  "simulated; {} replicas are enough",
+                  nodes, base_.parallel.global_batch, least_replicas_)};
 }
 
 std::int64_t MoeStepModel::whole_replicas(std::int32_t nodes) const {

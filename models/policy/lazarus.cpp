@@ -364,9 +364,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   }
   const std::int32_t most = placements->usable(job.most_nodes());
   if (most == 0) {
-    return job.error_of_nodes(
-        fmt::format("{} nodes do not hold whole replicas of the plan with all experts and its batch",
-                    job.most_nodes()));
+    return job.error_of_nodes(fmt::format(
+        "{} nodes do not hold whole replicas of the plan with all experts and its batch", job.most_nodes()));
   }
   // One step on all nodes, so that what cannot be timed is known before any run.
   GOODPUT_TRY(const StepTime step, placements->check(most));

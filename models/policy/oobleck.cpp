@@ -193,7 +193,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& op
   PipelineSpeed& pipelines = *speed;
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(speed)));
   return restarting_policy(
-      std::move(restarts), oobleck_warnings(job), [&pipelines, migration = options.migration](const RestartJob& of) {
+      std::move(restarts), oobleck_warnings(job),
+      [&pipelines, migration = options.migration](const RestartJob& of) {
         return RestartParts{.regrouping = std::make_unique<Pipelines>(of, pipelines, migration)};
       });
 }

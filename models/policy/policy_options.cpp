@@ -1,6 +1,7 @@
 #include "models/policy/policy_options.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace goodput {
 namespace {
@@ -66,8 +67,9 @@ CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const SaveTim
                              to_seconds(restart)};
     rule.interval = interval_steps(settings.rule, costs, to_seconds(step.step));
   }
-  if (rule.interval > 0)
-    rule.interval = std::max(rule.interval, least_interval(settings.mode, times, step.step));
+  if (rule.interval == 0) return rule;
+  const std::int64_t least = least_interval(settings.mode, times, step.step);
+  if (rule.interval < least) rule.asked = std::exchange(rule.interval, least);
   return rule;
 }
 

@@ -50,7 +50,7 @@ struct CheckpointSettings {
 [[nodiscard]] SaveTimes whole_save_times(const CheckpointSettings& settings, Bytes bytes, std::int32_t nodes);
 
 // What saving that takes so long does to training. `restart`: until training goes on after a loss. An
-// interval that storage cannot keep up with is stretched.
+// interval that storage cannot keep up with is stretched, and what was asked for is kept.
 [[nodiscard]] CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const SaveTimes& times,
                                              const StepTime& step, SimDuration restart);
 

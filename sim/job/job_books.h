@@ -34,6 +34,8 @@ class JobBooks {
   [[nodiscard]] const JobLedger& ledger() const { return ledger_; }
   // Trained, and not counted any more.
   [[nodiscard]] std::int64_t steps_lost() const { return steps_lost_; }
+  // Checkpoints that were asked for, and that storage could not keep up with.
+  [[nodiscard]] std::int64_t saves_skipped() const { return saves_skipped_; }
   // The step to which a checkpoint that can be used leads back.
   [[nodiscard]] std::int64_t saved_step(CheckpointLevel level) const { return saved_.usable(level).step; }
 
@@ -61,6 +63,7 @@ class JobBooks {
   SavedProgress saved_;
   JobLedger ledger_;
   std::int64_t steps_lost_ = 0;
+  std::int64_t saves_skipped_ = 0;
 };
 
 // Inline: a job whose pace changes with every step counts every step.
@@ -73,6 +76,7 @@ inline void JobBooks::count(const TrainedStretch& stretch) {
     const std::int64_t last = (here_.step + stretch.steps) / interval * interval - here_.step;
     if (last > 0) note_checkpoints(level, stretch, last);
   }
+  saves_skipped_ += stretch.training.skipped(stretch.steps);
   saved_.arrive(stretch.ended);
   here_ = after(stretch, stretch.steps);
 }

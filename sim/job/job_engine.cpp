@@ -335,9 +335,15 @@ class JobRun {
 
   void settle() {
     result_.end = now_;
+    if (result_.finished) {
+      result_.horizon = now_;
+    } else if (until_ != kNoTime) {
+      result_.horizon = until_;
+    }
     result_.steps = books_.here().step;
     result_.samples = books_.here().samples;
     result_.steps_lost = books_.steps_lost();
+    result_.saves_skipped = books_.saves_skipped();
     result_.ledger = books_.ledger();
     result_.metrics = policy_.metrics(result_.steps);
     const JobLedger& ledger = result_.ledger;
@@ -390,7 +396,7 @@ double JobResult::goodput() const {
   return to_seconds(ledger.time[index(TimeBucket::kProductive)]) / wall_s();
 }
 
-double JobResult::ettr() const {
+double JobResult::running_goodput() const {
   const SimDuration session = end.time_since_epoch() - waited;
   if (session == SimDuration{}) return 0;
   return to_seconds(ledger.time[index(TimeBucket::kProductive)]) / to_seconds(session);

@@ -35,6 +35,9 @@ struct JobResult {
   bool finished = false;  // reached its samples or steps
   std::string stopped{};  // why it ended otherwise; empty: at JobGoal::until
   SimTime end{};
+  // Until when its samples are to be judged: the end if it is finished, else the end of the run, even where
+  // it stopped before. None: it stopped for good in a run that has no end.
+  std::optional<SimTime> horizon{};
   std::int64_t steps = 0;  // that count
   std::int64_t samples = 0;
   JobLedger ledger{};
@@ -43,13 +46,14 @@ struct JobResult {
   std::array<std::int64_t, kCauses> courses{};  // by Cause
   std::int64_t steps_lost = 0;                  // trained, and not counted in the end
   std::int64_t nodes_lost = 0;                  // while the job ran
+  std::int64_t saves_skipped = 0;               // checkpoints that storage could not keep up with
   std::vector<PolicyMetric> metrics{};
 
   [[nodiscard]] double wall_s() const { return to_seconds(end); }
   // Productive time over wall-clock time; 0 for a run of no time.
   [[nodiscard]] double goodput() const;
-  // The same without the time for which it waited for nodes: effective training time ratio.
-  [[nodiscard]] double ettr() const;
+  // The same without the time for which it waited for nodes.
+  [[nodiscard]] double running_goodput() const;
   [[nodiscard]] std::int64_t count(Cause cause) const { return courses[static_cast<std::size_t>(cause)]; }
 };
 

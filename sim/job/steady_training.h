@@ -2,6 +2,7 @@
 // fixed intervals: in closed form, whatever the number of steps.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -22,6 +23,7 @@ struct CheckpointRule {
   std::int64_t interval = 0;  // steps; 0: never
   SimDuration stall{};        // training stands still
   SimDuration lag{};          // after the stall, until the checkpoint can be used
+  std::int64_t asked = 0;     // the interval that was wanted, where storage cannot keep up with it; 0: it can
 };
 
 // By level. Of two intervals storage's is a multiple of memory's.
@@ -41,6 +43,13 @@ struct SteadyTraining {
   [[nodiscard]] std::int64_t steps_in(SimDuration elapsed) const;
   // Checkpoints among so many steps.
   [[nodiscard]] std::int64_t saves(CheckpointLevel level, std::int64_t steps) const;
+  // Checkpoints in storage that were asked for among so many steps, and are not among saves().
+  [[nodiscard]] std::int64_t skipped(std::int64_t steps) const {
+    const std::int64_t asked = rules[static_cast<std::size_t>(CheckpointLevel::kStorage)].asked;
+    if (asked == 0) return 0;
+    const std::int64_t wanted = (first_step + steps) / asked - first_step / asked;
+    return std::max<std::int64_t>(0, wanted - saves(CheckpointLevel::kStorage, steps));
+  }
 };
 
 }  // namespace goodput

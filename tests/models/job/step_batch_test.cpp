@@ -74,7 +74,9 @@ TEST_CASE("step batch: the fewest replicas need no more micro-batches, and one f
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     CAPTURE(seed);
     RandomStream random(seed, "step batch");
-    const auto below = [&random](std::uint64_t most) { return static_cast<std::int32_t>(random.below(most)); };
+    const auto below = [&random](std::uint64_t most) {
+      return static_cast<std::int32_t>(random.below(most));
+    };
     const std::int32_t pp = 2 * (1 + below(4));
     const char* const schedule = seed % 3 == 0 ? "interleaved" : seed % 3 == 1 ? "dualpipe" : "1f1b";
     ParallelPlan plan = pipelined(schedule, pp, seed % 3 == 0 ? 2 : 1, 1 + below(40), 0);

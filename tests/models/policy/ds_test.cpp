@@ -91,7 +91,8 @@ TEST_CASE("ds policy: bad options name their place") {
         "s.json /policies/ds/moe_speedup: is 0, want a number from 0.01 to 100");
   CHECK(refusal("tutel", "{}", *job_of(small_plan())) ==
         ": the model has no experts to share out; name another policy");
-  CHECK(refusal("ds", R"({"ep": 8})", *gpt_s(6)) == "6 nodes of 1 GPUs cannot hold one expert-parallel group of 8");
+  CHECK(refusal("ds", R"({"ep": 8})", *gpt_s(6)) ==
+        ": 6 nodes of 1 GPUs cannot hold one expert-parallel group of 8");
 }
 
 TEST_CASE("ds policy: experts with pipeline stages are refused, not timed wrongly") {

@@ -293,14 +293,15 @@ TEST_CASE("lazarus policy: bad options name their place") {
   CHECK(refusal("lazarus", "{}", *job_of(dense)) ==
         ": the model has no experts to place; name another policy");
   TrainingPlan wide = gpt_s_plan(8);
-  wide.parallel.tp = 8;
+  wide.parallel.tp = 6;
+  wide.parallel.sequence_length = 1020;
   wide.parallel.sequence_parallel = true;
   wide.parallel.dp = 1;
   wide.parallel.ep = 1;
   wide.parallel.global_batch = 4;
   wide.cluster.nodes = 4;
   CHECK(refusal("lazarus", "{}", *job_of(wide)) ==
-        "4 nodes do not hold whole replicas of the plan with all experts and its batch");
+        ": 4 nodes do not hold whole replicas of the plan with all experts and its batch");
 }
 
 }  // namespace goodput::testing

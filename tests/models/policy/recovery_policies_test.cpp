@@ -138,8 +138,8 @@ TEST_CASE("recovery policies: with moderate failures every policy gets on") {
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       const JobResult result = job.run(until(hours{24}), *model_of(failures, seed));
       CHECK(result.goodput() > 0.5);
-      CHECK(result.ettr() >= result.goodput());
-      CHECK(result.ettr() <= 1);
+      CHECK(result.running_goodput() >= result.goodput());
+      CHECK(result.running_goodput() <= 1);
     }
   }
 }
@@ -161,7 +161,7 @@ TEST_CASE(
     CHECK(result.count(Cause::kRestart) == 2);
     CHECK(result.waited == hours{97});
     CHECK(result.steps > 0);
-    CHECK(result.ettr() > 0.5);
+    CHECK(result.running_goodput() > 0.5);
   }
 }
 
