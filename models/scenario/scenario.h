@@ -41,8 +41,8 @@ struct ScenarioPolicy {
 struct Scenario {
   std::string file{};
   std::vector<config::Source> sources{};  // files that it was read from
-  TrainingPlan plan{};     // as it is written
-  std::int32_t nodes = 0;  // the most the job uses; 0: those of the plan's cluster
+  TrainingPlan plan{};                    // as it is written
+  std::int32_t nodes = 0;                 // the most the job uses; 0: those of the plan's cluster
   std::optional<RoutingSource> routing{};
   std::vector<FailureConfig> failures{};
   std::int64_t samples = 0;  // the job ends with so many; 0: no such goal
@@ -56,6 +56,7 @@ struct Scenario {
   Tier tier = Tier::kMeasured;
 
   [[nodiscard]] JobGoal goal() const;
+  [[nodiscard]] std::int32_t most_nodes() const { return nodes > 0 ? nodes : plan.cluster.nodes; }
   // What the policies are to train.
   [[nodiscard]] JobTerms terms() const;
 };

@@ -40,17 +40,8 @@ Result<JobResult> run_trial(const Scenario& scenario, const SimulationInputs& in
   return run_job(scenario.goal(), inputs.prices, **failures, *policy, log);
 }
 
-// A thread's own: every policy with what it has found out so far.
+// A thread's own: every policy with what it has found out so far; none of those that cannot run the job.
 using Policies = std::vector<std::unique_ptr<PreparedPolicy>>;
-
-Result<Policies> prepare_all(const Scenario& scenario, const JobModel& job) {
-  Policies policies;
-  for (const ScenarioPolicy& policy : scenario.policies) {
-    GOODPUT_TRY(std::unique_ptr<PreparedPolicy> prepared, prepare(scenario, policy, job));
-    policies.push_back(std::move(prepared));
-  }
-  return policies;
-}
 
 // Trials x policies, split over threads.
 class Runs {
@@ -59,16 +50,15 @@ class Runs {
       : scenario_(scenario),
         inputs_(inputs),
         options_(options),
-        results_(scenario.policies.size(),
-                 std::vector<TrialSummary>(static_cast<std::size_t>(options.trials))) {}
+        scale_{inputs.job->ideal_node_seconds_per_sample(), !inputs.prices.is_free()},
+        refused_(scenario.policies.size()),
+        results_(scenario.policies.size()) {}
 
   Status run() {
     const auto useful = static_cast<unsigned>(std::min<std::int64_t>(options_.trials, UINT_MAX));
     const unsigned threads = std::clamp(options_.jobs, 1U, useful);
-    for (unsigned thread = 0; thread < threads; ++thread) {
-      GOODPUT_TRY(Policies policies, prepare_all(scenario_, *inputs_.job));
-      policies_.push_back(std::move(policies));
-    }
+    GOODPUT_TRY_STATUS(prepare_first());
+    while (policies_.size() < threads) policies_.push_back(prepare_again());
     const auto trials = static_cast<std::size_t>(options_.trials);
     const std::size_t round = std::max<std::size_t>(1, std::min(kRound, (trials + 19) / 20));
     for (std::size_t begin = 0; begin < trials; begin += round * threads) {
@@ -79,14 +69,50 @@ class Runs {
     return Ok{};
   }
 
-  [[nodiscard]] const std::vector<TrialSummary>& of_policy(std::size_t policy) const {
-    return results_[policy];
-  }
+  // Why the policy cannot run the job; empty: it can.
+  [[nodiscard]] const std::string& refusal(std::size_t policy) const { return refused_[policy]; }
+  // REQUIRES: it can.
   [[nodiscard]] const PreparedPolicy& prepared(std::size_t policy) const {
     return *policies_.front()[policy];
   }
+  [[nodiscard]] std::vector<std::vector<TrialSummary>> take_trials() { return std::move(results_); }
 
  private:
+  // Fails if no policy can run the job.
+  Status prepare_first() {
+    Policies policies;
+    std::optional<Error> first_error;
+    for (std::size_t i = 0; i < scenario_.policies.size(); ++i) {
+      auto prepared = prepare(scenario_, scenario_.policies[i], *inputs_.job);
+      if (prepared) {
+        policies.push_back(*std::move(prepared));
+        results_[i].resize(static_cast<std::size_t>(options_.trials));
+      } else {
+        refused_[i] = prepared.error().message();
+        if (!first_error) first_error = std::move(prepared).error();
+        policies.push_back(nullptr);
+      }
+    }
+    const bool all_refused =
+        std::none_of(policies.begin(), policies.end(), [](const auto& one) { return !!one; });
+    if (all_refused) return *std::move(first_error);
+    policies_.push_back(std::move(policies));
+    return Ok{};
+  }
+  Policies prepare_again() {
+    Policies policies;
+    for (std::size_t i = 0; i < scenario_.policies.size(); ++i) {
+      if (!refused_[i].empty()) {
+        policies.push_back(nullptr);
+        continue;
+      }
+      auto prepared = prepare(scenario_, scenario_.policies[i], *inputs_.job);
+      GOODPUT_CHECK(prepared.has_value(), "a policy can be set up once, and not again");
+      policies.push_back(*std::move(prepared));
+    }
+    return policies;
+  }
+
   Status run_round(std::size_t begin, std::size_t end) {
     const auto threads = static_cast<unsigned>(policies_.size());
     std::vector<std::optional<Error>> errors(end - begin);
@@ -104,9 +130,10 @@ class Runs {
 
   std::optional<Error> run_one(std::size_t trial, Policies& policies) {
     for (std::size_t policy = 0; policy < policies.size(); ++policy) {
+      if (!policies[policy]) continue;
       auto result = run_trial(scenario_, inputs_, *policies[policy], options_.seed, trial, nullptr);
       if (!result) return std::move(result).error();
-      results_[policy][trial] = summarize(*result);
+      results_[policy][trial] = summarize(*result, scale_);
     }
     return std::nullopt;
   }
@@ -114,9 +141,23 @@ class Runs {
   const Scenario& scenario_;
   const SimulationInputs& inputs_;
   const SimulationOptions& options_;
+  TrialScale scale_;
+  std::vector<std::string> refused_;                // by policy
   std::vector<Policies> policies_;                  // by thread
   std::vector<std::vector<TrialSummary>> results_;  // by policy, then trial
 };
+
+PolicyOutcome outcome_in(const Runs& runs, std::size_t policy, std::span<const TrialSummary> trials) {
+  PolicyOutcome outcome;
+  if (!runs.refusal(policy).empty()) {
+    outcome.refused = runs.refusal(policy);
+    return outcome;
+  }
+  outcome = outcome_of(trials);
+  outcome.warnings = runs.prepared(policy).warnings();
+  outcome.tier = runs.prepared(policy).tier();
+  return outcome;
+}
 
 }  // namespace
 
@@ -127,18 +168,18 @@ Result<Simulation> simulate(const Scenario& scenario, const SimulationInputs& in
   GOODPUT_TRY_STATUS(runs.run());
   Simulation simulation;
   simulation.lowest_tier = scenario.tier;
+  simulation.trials = runs.take_trials();
   for (std::size_t i = 0; i < scenario.policies.size(); ++i) {
-    PolicyOutcome outcome = outcome_of(runs.of_policy(i));
+    PolicyOutcome outcome = outcome_in(runs, i, simulation.trials[i]);
     outcome.name = scenario.policies[i].name;
     outcome.policy = scenario.policies[i].policy;
-    outcome.warnings = runs.prepared(i).warnings();
-    outcome.tier = runs.prepared(i).tier();
-    simulation.lowest_tier = lowest(simulation.lowest_tier, outcome.tier);
+    if (outcome.refused.empty()) simulation.lowest_tier = lowest(simulation.lowest_tier, outcome.tier);
     simulation.policies.push_back(std::move(outcome));
   }
-  for (std::size_t i = 0; i < scenario.policies.size(); ++i) {
-    for (std::size_t j = i + 1; j < scenario.policies.size(); ++j) {
-      PolicyRatio ratio = ratio_of(runs.of_policy(i), runs.of_policy(j));
+  for (std::size_t i = 0; i < simulation.policies.size(); ++i) {
+    for (std::size_t j = i + 1; j < simulation.policies.size(); ++j) {
+      if (simulation.trials[i].empty() || simulation.trials[j].empty()) continue;
+      PolicyRatio ratio = ratio_of(simulation.trials[i], simulation.trials[j]);
       ratio.name = scenario.policies[i].name + "/" + scenario.policies[j].name;
       simulation.ratios.push_back(std::move(ratio));
     }

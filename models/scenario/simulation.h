@@ -11,6 +11,7 @@
 
 #include "models/scenario/estimate.h"
 #include "models/scenario/scenario.h"
+#include "models/scenario/trial_metrics.h"
 #include "sim/job/job_engine.h"
 #include "sim/nodes/price_schedule.h"
 
@@ -33,33 +34,49 @@ struct SimulationOptions {
 struct PolicyOutcome {
   std::string name{};
   std::string policy{};
+  std::string refused{};  // why it cannot run this job; empty: it can. Else there is nothing but names here
   std::int64_t trials = 0;
   std::int64_t finished = 0;                      // trials that reached the goal
+  Estimate p_finished{};                          // the probability of that
   std::map<std::string, std::int64_t> stopped{};  // why others ended before their time, and how often
-  Estimate steps{}, samples{}, wall_s{}, goodput{}, ettr{}, cost_usd{};
-  std::optional<Estimate> jct_s{};  // where every trial finished
-  Estimate reconfigurations{}, restarts{}, scale_ups{}, rebalancings{}, nodes_lost{}, steps_lost{};
-  std::array<Estimate, kTimeBucketCount> time_s{};       // of the job
+  std::array<std::optional<Estimate>, kTrialMetrics.size()> estimates{};  // by TrialMetric
+  std::optional<double> least_jct_s{};              // where not every trial finished: the mean is above this
+  std::array<Estimate, kTimeBucketCount> time_s{};  // of the job
   std::array<Estimate, kTimeBucketCount> node_time_s{};  // of the nodes
   std::map<std::string, Estimate> metrics{};             // of the policy's own
-  std::vector<std::string> warnings{};                   // what does not fit
+  std::vector<std::string> warnings{};  // what does not fit, what is other than one may think
   Tier tier = Tier::kAssumed;
+
+  // None where it has no value: no trial to speak of, not every one finished, nothing has a price.
+  [[nodiscard]] const std::optional<Estimate>& estimate(TrialMetric metric) const {
+    return estimates[static_cast<std::size_t>(metric)];
+  }
+  // REQUIRES: a value.
+  [[nodiscard]] double mean(TrialMetric metric) const { return estimate(metric).value().mean; }
 };
 
-// Of two policies, trial by trial, because both faced the same failures. A ratio of nothing has no value.
+// Of the means of two policies that faced the same failures, trial by trial. None where one has no value, and
+// never one of runs that finished to runs that were cut short: then samples an hour compare, and JCTs have a
+// bound.
 struct PolicyRatio {
   std::string name{};  // "lazarus/ds"
   std::optional<Estimate> samples{};
-  std::optional<Estimate> jct_s{};  // where every trial of both finished
+  std::optional<Estimate> samples_per_hour{};
+  std::optional<Estimate> jct_s{};    // where every trial of both finished
+  std::optional<double> jct_above{};  // where every trial of the second finished, and not of the first
+  std::optional<double> jct_below{};  // the other way round
+  std::optional<Estimate> cost{};     // of a sample
 };
 
 struct Simulation {
-  std::vector<PolicyOutcome> policies{};  // in the order of the scenario
-  std::vector<PolicyRatio> ratios{};      // of every policy to every later one
+  std::vector<PolicyOutcome> policies{};            // in the order of the scenario
+  std::vector<PolicyRatio> ratios{};                // of every policy that runs to every later one
+  std::vector<std::vector<TrialSummary>> trials{};  // by policy; none of one that cannot run
   Tier lowest_tier = Tier::kMeasured;
 };
 
-// Errors: of a policy's options, of failures that cannot be.
+// A policy that cannot run the job is an outcome that says why, as long as another one can. Errors: of a
+// policy's options, of failures that cannot be.
 Result<Simulation> simulate(const Scenario& scenario, const SimulationInputs& inputs,
                             const SimulationOptions& options);
 

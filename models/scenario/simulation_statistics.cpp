@@ -2,82 +2,61 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
+
+#include "models/scenario/ratio_estimate.h"
 
 namespace goodput {
 namespace {
 
+using Trials = std::span<const TrialSummary>;
+
 template <typename Get>
-Estimate over(std::span<const TrialSummary> trials, Get get) {
+Estimate over(Trials trials, Get get) {
   std::vector<double> values;
   values.reserve(trials.size());
   for (const TrialSummary& trial : trials) values.push_back(std::invoke(get, trial));
   return estimate_mean(values);
 }
 
-Estimate courses(std::span<const TrialSummary> trials, Cause cause) {
-  return over(trials,
-              [cause](const TrialSummary& trial) { return trial.courses[static_cast<std::size_t>(cause)]; });
-}
-
-bool all_finished(std::span<const TrialSummary> trials) {
+bool all_finished(Trials trials) {
   return std::all_of(trials.begin(), trials.end(), [](const TrialSummary& trial) { return trial.finished; });
 }
+bool none_finished(Trials trials) {
+  return std::none_of(trials.begin(), trials.end(), [](const TrialSummary& trial) { return trial.finished; });
+}
 
-// Trial by trial; none where a divisor is 0.
-template <typename Get>
-std::optional<Estimate> quotient(std::span<const TrialSummary> a, std::span<const TrialSummary> b, Get get) {
-  std::vector<double> values;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double divisor = std::invoke(get, b[i]);
-    if (divisor == 0) return std::nullopt;
-    values.push_back(std::invoke(get, a[i]) / divisor);
+// A run that is cut short would have taken longer than the time there was for it. None where somebody
+// stopped for good, and nobody knows when the run would have ended.
+std::optional<double> least_jct(Trials trials) {
+  double sum = 0;
+  for (const TrialSummary& trial : trials) {
+    if (!trial.horizon_s) return std::nullopt;
+    sum += *trial.horizon_s;
   }
-  return estimate_mean(values);
+  return sum / static_cast<double>(trials.size());
+}
+
+std::optional<Estimate> ratio_of_metric(TrialMetric metric, Trials a, Trials b) {
+  const auto numerators = values_of(metric, a);
+  const auto divisors = values_of(metric, b);
+  if (!numerators || !divisors) return std::nullopt;
+  return estimate_ratio(*numerators, *divisors);
 }
 
 }  // namespace
 
-TrialSummary summarize(const JobResult& result) {
-  TrialSummary trial;
-  trial.finished = result.finished;
-  trial.stopped = result.stopped;
-  trial.steps = static_cast<double>(result.steps);
-  trial.samples = static_cast<double>(result.samples);
-  trial.wall_s = result.wall_s();
-  trial.goodput = result.goodput();
-  trial.ettr = result.ettr();
-  trial.cost_usd = result.cost_usd;
-  trial.nodes_lost = static_cast<double>(result.nodes_lost);
-  trial.steps_lost = static_cast<double>(result.steps_lost);
-  for (std::size_t i = 0; i < kCauses; ++i) trial.courses[i] = static_cast<double>(result.courses[i]);
-  for (std::size_t i = 0; i < kTimeBucketCount; ++i) {
-    trial.time_s[i] = to_seconds(result.ledger.time[i]);
-    trial.node_time_s[i] = node_seconds(result.ledger.node_time[i]);
-  }
-  trial.metrics = result.metrics;
-  return trial;
-}
-
-PolicyOutcome outcome_of(std::span<const TrialSummary> trials) {
+PolicyOutcome outcome_of(Trials trials) {
   PolicyOutcome outcome;
   outcome.trials = static_cast<std::int64_t>(trials.size());
   for (const TrialSummary& trial : trials) {
     outcome.finished += static_cast<std::int64_t>(trial.finished);
     if (!trial.stopped.empty()) ++outcome.stopped[trial.stopped];
   }
-  outcome.steps = over(trials, &TrialSummary::steps);
-  outcome.samples = over(trials, &TrialSummary::samples);
-  outcome.wall_s = over(trials, &TrialSummary::wall_s);
-  outcome.goodput = over(trials, &TrialSummary::goodput);
-  outcome.ettr = over(trials, &TrialSummary::ettr);
-  outcome.cost_usd = over(trials, &TrialSummary::cost_usd);
-  if (all_finished(trials)) outcome.jct_s = outcome.wall_s;
-  outcome.reconfigurations = courses(trials, Cause::kReconfiguration);
-  outcome.restarts = courses(trials, Cause::kRestart);
-  outcome.scale_ups = courses(trials, Cause::kScaleUp);
-  outcome.rebalancings = courses(trials, Cause::kRebalancing);
-  outcome.nodes_lost = over(trials, &TrialSummary::nodes_lost);
-  outcome.steps_lost = over(trials, &TrialSummary::steps_lost);
+  outcome.p_finished = estimate_share(outcome.finished, outcome.trials);
+  if (!all_finished(trials)) outcome.least_jct_s = least_jct(trials);
+  for (std::size_t i = 0; i < kTrialMetrics.size(); ++i)
+    outcome.estimates[i] = estimate_of(static_cast<TrialMetric>(i), trials);
   for (std::size_t i = 0; i < kTimeBucketCount; ++i) {
     outcome.time_s[i] = over(trials, [i](const TrialSummary& trial) { return trial.time_s[i]; });
     outcome.node_time_s[i] = over(trials, [i](const TrialSummary& trial) { return trial.node_time_s[i]; });
@@ -89,10 +68,19 @@ PolicyOutcome outcome_of(std::span<const TrialSummary> trials) {
   return outcome;
 }
 
-PolicyRatio ratio_of(std::span<const TrialSummary> a, std::span<const TrialSummary> b) {
+PolicyRatio ratio_of(Trials a, Trials b) {
   PolicyRatio ratio;
-  ratio.samples = quotient(a, b, &TrialSummary::samples);
-  if (all_finished(a) && all_finished(b)) ratio.jct_s = quotient(a, b, &TrialSummary::wall_s);
+  const bool are_alike = (all_finished(a) && all_finished(b)) || (none_finished(a) && none_finished(b));
+  if (are_alike) ratio.samples = ratio_of_metric(TrialMetric::kSamples, a, b);
+  ratio.samples_per_hour = ratio_of_metric(TrialMetric::kSamplesPerHour, a, b);
+  ratio.jct_s = ratio_of_metric(TrialMetric::kJct, a, b);
+  ratio.cost = ratio_of_metric(TrialMetric::kSamplesPerUsd, b, a);
+  const auto jct_a = estimate_of(TrialMetric::kJct, a);
+  const auto jct_b = estimate_of(TrialMetric::kJct, b);
+  const std::optional<double> least_a = least_jct(a);
+  const std::optional<double> least_b = least_jct(b);
+  if (!jct_a && jct_b && least_a && jct_b->mean > 0) ratio.jct_above = *least_a / jct_b->mean;
+  if (jct_a && !jct_b && least_b && *least_b > 0) ratio.jct_below = jct_a->mean / *least_b;
   return ratio;
 }
 

@@ -2,21 +2,39 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <vector>
 
 namespace goodput {
 namespace {
 
-std::vector<TrialSummary> trials_of(const std::vector<double>& samples) {
-  std::vector<TrialSummary> trials;
-  for (const double value : samples) {
-    TrialSummary trial;
-    trial.finished = true;
-    trial.samples = value;
-    trial.wall_s = value / 2;
-    trials.push_back(trial);
-  }
-  return trials;
+// Of one goal: who trains twice as much takes twice as long.
+TrialSummary done(double samples, double wall_s) {
+  TrialSummary trial;
+  trial.finished = true;
+  trial.samples = samples;
+  trial.wall_s = wall_s;
+  trial.horizon_s = wall_s;
+  return trial;
+}
+TrialSummary cut(double samples, double at_s) {
+  TrialSummary trial = done(samples, at_s);
+  trial.finished = false;
+  return trial;
+}
+// For good, in a run that would have gone on to `end_s`.
+TrialSummary stopped(double samples, double at_s, std::optional<double> end_s) {
+  TrialSummary trial = cut(samples, at_s);
+  trial.stopped = "the job needs 2 nodes";
+  trial.horizon_s = end_s;
+  return trial;
+}
+
+using Trials = std::vector<TrialSummary>;
+
+double mean(const std::optional<Estimate>& estimate) {
+  REQUIRE(estimate);
+  return estimate->mean;
 }
 
 }  // namespace
@@ -25,6 +43,7 @@ TEST_CASE("simulation statistics: a run is summed up with its buckets in seconds
   JobResult run;
   run.finished = true;
   run.end = SimTime{std::chrono::seconds{10}};
+  run.horizon = run.end;
   run.steps = 3;
   run.samples = 12;
   run.ledger.spend(TimeBucket::kProductive, std::chrono::seconds{6}, 2);
@@ -33,43 +52,107 @@ TEST_CASE("simulation statistics: a run is summed up with its buckets in seconds
   run.waited = std::chrono::seconds{4};
   run.courses[static_cast<std::size_t>(Cause::kRestart)] = 2;
   run.metrics = {{"plt", 0.25}};
-  const TrialSummary trial = summarize(run);
+  run.cost_usd = 3;
+  const TrialSummary trial = summarize(run, {.ideal_node_s_per_sample = 0.5, .has_price = true});
   CHECK(trial.wall_s == 10);
-  CHECK(trial.goodput == 0.6);
-  CHECK(trial.ettr == 1);  // of the 6 s in which there were nodes
   CHECK(trial.time_s[index(TimeBucket::kProductive)] == 6);
   CHECK(trial.node_time_s[index(TimeBucket::kProductive)] == 12);
   CHECK(trial.node_time_s[index(TimeBucket::kIdleNode)] == 4);
-  const PolicyOutcome outcome = outcome_of(std::vector{trial, trial});
+  const PolicyOutcome outcome = outcome_of(Trials{trial, trial});
   CHECK(outcome.trials == 2);
   CHECK(outcome.finished == 2);
-  CHECK(outcome.restarts.mean == 2);
-  CHECK(outcome.jct_s->mean == 10);
+  CHECK(outcome.mean(TrialMetric::kRestarts) == 2);
+  CHECK(outcome.mean(TrialMetric::kJct) == 10);
+  CHECK(outcome.mean(TrialMetric::kSamplesPerHour) == 12 * 360);
+  CHECK(outcome.mean(TrialMetric::kGoodput) == 0.6);
+  CHECK(outcome.mean(TrialMetric::kEttr) == 0.6);
+  CHECK(outcome.mean(TrialMetric::kRunningGoodput) == 1);     // of the 6 s in which there were nodes
+  CHECK(outcome.mean(TrialMetric::kEfficiency) == 6.0 / 16);  // 12 samples of half a node-second each
+  CHECK(outcome.mean(TrialMetric::kSamplesPerUsd) == 4);
   CHECK(outcome.metrics.at("plt").mean == 0.25);
   CHECK(outcome.time_s[index(TimeBucket::kInfrastructureRecovery)].mean == 4);
 }
 
-TEST_CASE("simulation statistics: a completion time only where every trial finished; others say why not") {
-  std::vector<TrialSummary> trials = trials_of({10, 20, 30});
-  trials[0].finished = trials[1].finished = false;
-  trials[0].stopped = trials[1].stopped = "the job needs 2 nodes";
-  const PolicyOutcome outcome = outcome_of(trials);
-  CHECK_FALSE(outcome.jct_s);
-  CHECK(outcome.finished == 1);
-  CHECK(outcome.stopped == std::map<std::string, std::int64_t>{{"the job needs 2 nodes", 2}});
-  CHECK(outcome.samples.mean == 20);
+TEST_CASE("simulation statistics: goodput is that of the times beside it, not a mean of ratios") {
+  // 1 s of 1 s and 0 s of 3 s productive: a quarter of the time, though single trials have 1 and 0.
+  TrialSummary quick = done(1, 1);
+  quick.time_s[index(TimeBucket::kProductive)] = 1;
+  const PolicyOutcome outcome = outcome_of(Trials{quick, done(1, 3)});
+  CHECK(outcome.mean(TrialMetric::kGoodput) == 0.25);
+  CHECK(outcome.mean(TrialMetric::kGoodput) ==
+        outcome.time_s[index(TimeBucket::kProductive)].mean / outcome.mean(TrialMetric::kWall));
 }
 
-TEST_CASE("simulation statistics: ratios are those of trials that faced the same failures") {
-  // 2, 2, 2: each trial's own, though the totals spread.
-  const PolicyRatio ratio = ratio_of(trials_of({2, 20, 200}), trials_of({1, 10, 100}));
-  CHECK(ratio.samples->mean == 2);
-  CHECK(*ratio.samples->interval == std::array<double, 2>{2, 2});
-  CHECK(ratio.jct_s->mean == 2);
-  CHECK_FALSE(ratio_of(trials_of({1, 1}), trials_of({1, 0})).samples);
-  std::vector<TrialSummary> unfinished = trials_of({1, 1});
-  unfinished[1].finished = false;
-  CHECK_FALSE(ratio_of(trials_of({1, 1}), unfinished).jct_s);
+TEST_CASE("simulation statistics: a run of no time and no nodes has a goodput of 0") {
+  const PolicyOutcome outcome = outcome_of(Trials{stopped(0, 0, 100)});
+  CHECK(outcome.mean(TrialMetric::kGoodput) == 0);
+  CHECK(outcome.mean(TrialMetric::kEfficiency) == 0);
+  CHECK(outcome.mean(TrialMetric::kSamplesPerHour) == 0);
+}
+
+TEST_CASE("simulation statistics: a completion time only where every trial finished; others have a bound") {
+  const PolicyOutcome outcome = outcome_of(Trials{stopped(10, 5, 40), stopped(20, 10, 40), done(30, 15)});
+  CHECK_FALSE(outcome.estimate(TrialMetric::kJct));
+  CHECK(*outcome.least_jct_s == (40 + 40 + 15) / 3.0);
+  CHECK(outcome.finished == 1);
+  CHECK(outcome.p_finished.mean == 1.0 / 3);
+  CHECK(outcome.stopped == std::map<std::string, std::int64_t>{{"the job needs 2 nodes", 2}});
+  CHECK(outcome.mean(TrialMetric::kSamples) == 20);
+  // Nobody knows when the run would have ended.
+  const PolicyOutcome open = outcome_of(Trials{stopped(10, 5, std::nullopt), done(30, 15)});
+  CHECK_FALSE(open.least_jct_s);
+  CHECK_FALSE(open.estimate(TrialMetric::kSamplesPerHour));
+}
+
+TEST_CASE("simulation statistics: a ratio is that of the means, as in the table above it") {
+  // Each trial's own: 4, 1; the means: 5 to 3.5.
+  const PolicyRatio ratio = ratio_of(Trials{cut(4, 9), cut(6, 9)}, Trials{cut(1, 9), cut(6, 9)});
+  CHECK(mean(ratio.samples) == doctest::Approx(5 / 3.5));
+  CHECK(mean(ratio.samples_per_hour) == doctest::Approx(5 / 3.5));
+  // Proportional trial by trial: nothing is left to chance.
+  const PolicyRatio sure =
+      ratio_of(Trials{cut(2, 9), cut(20, 9), cut(200, 9)}, Trials{cut(1, 9), cut(10, 9), cut(100, 9)});
+  CHECK(mean(sure.samples) == 2);
+  CHECK((*sure.samples->interval)[0] == doctest::Approx(2));
+  CHECK((*sure.samples->interval)[1] == doctest::Approx(2));
+  CHECK_FALSE(ratio_of(Trials{cut(1, 9)}, Trials{cut(0, 9)}).samples);
+}
+
+TEST_CASE("simulation statistics: who finished and who was cut short compare by the hour, and by a bound") {
+  // 100 samples in 15 h, against 69 in 48 h: 4.64 times as many an hour, and 3.2 times the time at least.
+  const Trials fast = {done(100, 15), done(100, 15)};
+  const Trials slow = {cut(69, 48), cut(69, 48)};
+  const PolicyRatio ahead = ratio_of(fast, slow);
+  CHECK_FALSE(ahead.samples);
+  CHECK_FALSE(ahead.jct_s);
+  CHECK(mean(ahead.samples_per_hour) == doctest::Approx(100.0 / 15 / (69.0 / 48)));
+  CHECK(*ahead.jct_below == 15.0 / 48);
+  CHECK_FALSE(ahead.jct_above);
+  const PolicyRatio behind = ratio_of(slow, fast);
+  CHECK(*behind.jct_above == 3.2);
+  CHECK_FALSE(behind.jct_below);
+  // Some of both were cut short: nothing bounds their ratio.
+  const Trials some = {done(100, 30), cut(80, 48)};
+  const PolicyRatio open = ratio_of(some, slow);
+  CHECK_FALSE(open.samples);
+  CHECK_FALSE(open.jct_above);
+  CHECK_FALSE(open.jct_below);
+  CHECK(ratio_of(some, fast).jct_above == doctest::Approx(39.0 / 15));
+}
+
+TEST_CASE("simulation statistics: a job that stopped for good has trained nothing in the rest of its time") {
+  const PolicyRatio ratio = ratio_of(Trials{stopped(50, 1, 48)}, Trials{cut(100, 48)});
+  CHECK(mean(ratio.samples) == 0.5);
+  CHECK(mean(ratio.samples_per_hour) == 0.5);
+}
+
+TEST_CASE("simulation statistics: what is cheaper has a lower cost of a sample") {
+  TrialSummary dear = cut(10, 9);
+  dear.cost_usd = 30;
+  TrialSummary cheap = cut(20, 9);
+  cheap.cost_usd = 20;
+  CHECK(mean(ratio_of(Trials{cheap}, Trials{dear}).cost) == doctest::Approx(1.0 / 3));
+  CHECK_FALSE(ratio_of(Trials{cut(1, 9)}, Trials{dear}).cost);
 }
 
 }  // namespace goodput

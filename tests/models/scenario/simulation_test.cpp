@@ -50,10 +50,7 @@ std::string text_of(const Estimate& estimate) {
 }
 std::string text_of(const PolicyOutcome& outcome) {
   std::string text = outcome.name;
-  for (const Estimate* one :
-       {&outcome.steps, &outcome.samples, &outcome.wall_s, &outcome.goodput, &outcome.ettr, &outcome.restarts,
-        &outcome.reconfigurations, &outcome.steps_lost})
-    text += " " + text_of(*one);
+  for (const std::optional<Estimate>& one : outcome.estimates) text += " " + (one ? text_of(*one) : "none");
   for (const Estimate& one : outcome.time_s) text += " " + text_of(one);
   for (const Estimate& one : outcome.node_time_s) text += " " + text_of(one);
   for (const auto& [name, value] : outcome.metrics) text += " " + name + " " + text_of(value);
@@ -93,12 +90,12 @@ TEST_CASE("simulation: a policy does not notice its rivals") {
 TEST_CASE("simulation: policies face the same failures, trials and seeds others") {
   const Simulation one = simulation_of(scenario_of(all_policies()), {.seed = 3, .trials = 5, .progress = {}});
   for (const PolicyOutcome& outcome : one.policies) {
-    CHECK(outcome.nodes_lost.mean == one.policies[0].nodes_lost.mean);
-    CHECK((*outcome.nodes_lost.interval)[0] < outcome.nodes_lost.mean);
+    CHECK(outcome.mean(TrialMetric::kNodesLost) == one.policies[0].mean(TrialMetric::kNodesLost));
+    CHECK((*outcome.estimate(TrialMetric::kNodesLost)->interval)[0] < outcome.mean(TrialMetric::kNodesLost));
   }
   const Simulation other =
       simulation_of(scenario_of(all_policies()), {.seed = 4, .trials = 5, .progress = {}});
-  CHECK(other.policies[0].nodes_lost.mean != one.policies[0].nodes_lost.mean);
+  CHECK(other.policies[0].mean(TrialMetric::kNodesLost) != one.policies[0].mean(TrialMetric::kNodesLost));
 }
 
 TEST_CASE("simulation: ratios are of every policy to every later one") {
@@ -119,7 +116,7 @@ TEST_CASE("simulation: both views of time add up in the mean") {
   for (const PolicyOutcome& outcome : simulation.policies) {
     double time = 0;
     for (const Estimate& bucket : outcome.time_s) time += bucket.mean;
-    CHECK(time == doctest::Approx(outcome.wall_s.mean).epsilon(1e-9));
+    CHECK(time == doctest::Approx(outcome.mean(TrialMetric::kWall)).epsilon(1e-9));
     double node_time = 0;
     for (const Estimate& bucket : outcome.node_time_s) node_time += bucket.mean;
     double of_first = 0;
@@ -146,7 +143,8 @@ TEST_CASE("simulation: a recorded run is the one that the simulation counts") {
   const Simulation simulation = simulation_of(scenario, {.seed = 3, .trials = 1, .progress = {}});
   double trained = 0;
   for (const JobSpan& span : log->spans) trained += static_cast<double>(span.steps);
-  CHECK(trained == simulation.policies[0].steps.mean + simulation.policies[0].steps_lost.mean);
+  CHECK(trained == simulation.policies[0].mean(TrialMetric::kSteps) +
+                       simulation.policies[0].mean(TrialMetric::kStepsLost));
   CHECK(log->spans.back().end == SimTime{std::chrono::hours{3}});
 }
 
@@ -157,6 +155,38 @@ TEST_CASE("simulation: what cannot be is said with its place") {
   no_nodes.failures = failures_from(R"({"model": "bursts", "kind": "fleet", "per_hour": 1, "outage_s": 9})");
   CHECK(problem(no_nodes).starts_with("s.json /failures"));
   CHECK_FALSE(record_run(no_nodes, {gpt_s().get(), {}, {}}, {"ds", "ds", R"({"ep": 3})"}, 0, 0));
+}
+
+TEST_CASE("simulation: a policy that cannot run the job says why, and the others run") {
+  const Simulation simulation =
+      simulation_of(scenario_of({{"mine", "ds", R"({"ep": 3})"}, {"a", "lazarus", "{}"}, {"b", "ds", "{}"}}),
+                    {.trials = 2, .jobs = 2, .progress = {}});
+  const PolicyOutcome& refused = simulation.policies[0];
+  CHECK(refused.refused == "s.json /policies/mine/ep: is 3, which does not divide the model's 8 experts");
+  CHECK(refused.trials == 0);
+  CHECK_FALSE(refused.estimate(TrialMetric::kSamples));
+  CHECK(simulation.trials[0].empty());
+  CHECK(simulation.policies[1].refused == "");
+  CHECK(simulation.policies[2].mean(TrialMetric::kSamples) > 0);
+  REQUIRE(simulation.ratios.size() == 1);
+  CHECK(simulation.ratios[0].name == "a/b");
+}
+
+TEST_CASE("simulation: efficiency is 1 where the plan runs all the time on the nodes that are paid for") {
+  Scenario scenario = scenario_of({{"checkpoint", "checkpoint", R"({"checkpoint": {"interval_steps": 0}})"}});
+  scenario.failures = failures_from(R"({"model": "exponential", "nodes": 10, "mtbf_hours": 1e9})");
+  const JobPointer job = gpt_s(10, JobStart::kRunning);
+  const auto efficiency = [&](const char* nodes) {
+    scenario.failures =
+        failures_from(fmt::format(R"({{"model": "exponential", "nodes": {}, "mtbf_hours": 1e9}})", nodes));
+    const auto simulation = simulate(scenario, {job.get(), {}, {}}, {.trials = 1, .progress = {}});
+    REQUIRE(simulation);
+    CHECK(simulation->policies[0].mean(TrialMetric::kGoodput) > 0.999);
+    return simulation->policies[0].mean(TrialMetric::kEfficiency);
+  };
+  // Up to the last step, which the end of the three hours cuts short.
+  CHECK(efficiency("10") == doctest::Approx(1).epsilon(1e-3));
+  CHECK(efficiency("25") == doctest::Approx(0.4).epsilon(1e-3));  // 15 nodes are paid for and idle
 }
 
 TEST_CASE("simulation: trials that cannot go on say why, and how many there were") {

@@ -160,7 +160,7 @@ TEST_CASE("job timeline: of a simulated job no slices overlap and node time adds
       double time_s = 0;
       for (const Slice& slice : of) time_s += slice.end_s - slice.begin_s;
       if (thread.second == "job") {
-        CHECK(time_s == doctest::Approx(outcome.wall_s.mean).epsilon(1e-6));
+        CHECK(time_s == doctest::Approx(outcome.mean(TrialMetric::kWall)).epsilon(1e-6));
       } else {
         node_s += time_s;
       }

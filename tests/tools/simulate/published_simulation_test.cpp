@@ -67,11 +67,11 @@ TEST_CASE("published simulation: a node lost every 5 minutes, GPT-S and GPT-L" *
           doctest::test_suite("release-only")) {
   if (!has_shared_data()) return;
   const Simulation small = simulate_config("controlled-5min-gpt-s");
-  CHECK(outcome(small, "lazarus").steps.mean == about(2926));
+  CHECK(outcome(small, "lazarus").mean(TrialMetric::kSteps) == about(2926));
   CHECK(samples(small, "lazarus/ds") == about(2.85));
   CHECK(samples(small, "lazarus/ds_ft") == about(1.61));
   const Simulation large = simulate_config("controlled-5min-gpt-l");
-  CHECK(outcome(large, "lazarus").steps.mean == about(1996));
+  CHECK(outcome(large, "lazarus").mean(TrialMetric::kSteps) == about(1996));
   CHECK(samples(large, "lazarus/ds") == about(5.86));
   CHECK(samples(large, "lazarus/ds_ft") == about(3.24));
 }
@@ -94,7 +94,7 @@ TEST_CASE("published simulation: GPT-M without failures, samples a second" *
       "controlled-5min-gpt-m", {{"/failures/every_s", "86400"}, {"/duration_s", "1800"}, {"/trials", "1"}});
   const auto rate = [&](std::string_view name) {
     const PolicyOutcome& policy = outcome(simulation, name);
-    return policy.samples.mean / policy.time_s[index(TimeBucket::kProductive)].mean;
+    return policy.mean(TrialMetric::kSamples) / policy.time_s[index(TimeBucket::kProductive)].mean;
   };
   CHECK(rate("lazarus") == about(45));
   CHECK(rate("ds") == about(33.3));
@@ -105,11 +105,11 @@ TEST_CASE("published simulation: 80 minutes of the p3 spot fleet" * doctest::tes
   const Simulation small = simulate_config("spot-p3-gpt-s");
   CHECK(samples(small, "lazarus/ds") == about(1.63));
   CHECK(samples(small, "lazarus/ds_ft") == about(1.29));
-  CHECK(outcome(small, "lazarus").restarts.mean == 2);
+  CHECK(outcome(small, "lazarus").mean(TrialMetric::kRestarts) == 2);
   const Simulation large = simulate_config("spot-p3-gpt-l");
   CHECK(samples(large, "lazarus/ds") == about(2.96));
   CHECK(samples(large, "lazarus/ds_ft") == about(2.47));
-  CHECK(outcome(large, "lazarus").restarts.mean == 1);
+  CHECK(outcome(large, "lazarus").mean(TrialMetric::kRestarts) == 1);
 }
 
 TEST_CASE("published simulation: 16 A10G against Tutel, any failures and ideal ones" *

@@ -103,8 +103,8 @@ TEST_CASE("throughput: ends with the samples that the simulation counts, whateve
   REQUIRE(runs.size() == simulation.policies.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     INFO(runs[i].policy);
-    CHECK(throughput_of(runs[i]).back().samples == simulation.policies[i].samples.mean);
-    CHECK(to_seconds(runs[i].end.time_since_epoch()) == simulation.policies[i].wall_s.mean);
+    CHECK(throughput_of(runs[i]).back().samples == simulation.policies[i].mean(TrialMetric::kSamples));
+    CHECK(to_seconds(runs[i].end.time_since_epoch()) == simulation.policies[i].mean(TrialMetric::kWall));
     // The time of nodes held, by the events alone.
     double node_s = 0;
     double held_s = 0;

@@ -1,0 +1,142 @@
+#include "models/scenario/trial_metrics.h"
+
+#include <algorithm>
+
+#include "models/scenario/ratio_estimate.h"
+#include "sim/base/registry.h"
+
+namespace goodput {
+namespace {
+
+using OfTrial = double (*)(const TrialSummary&);
+using IsKnown = bool (*)(const TrialSummary&);
+
+// A mean of values, or a ratio of two means, where all trials have them.
+struct Measure {
+  OfTrial value = nullptr;
+  OfTrial divisor = nullptr;   // none: a mean
+  IsKnown is_known = nullptr;  // none: always
+};
+
+template <auto Member>
+double member(const TrialSummary& trial) {
+  return trial.*Member;
+}
+template <Cause Of>
+double courses(const TrialSummary& trial) {
+  return trial.courses[static_cast<std::size_t>(Of)];
+}
+double productive(const TrialSummary& trial) {
+  return trial.productive_s();
+}
+double paid(const TrialSummary& trial) {
+  return trial.paid_node_s();
+}
+double running(const TrialSummary& trial) {
+  return trial.wall_s - trial.waited_s;
+}
+double horizon_hours(const TrialSummary& trial) {
+  return *trial.horizon_s / 3600;
+}
+double cost(const TrialSummary& trial) {
+  return *trial.cost_usd;
+}
+bool is_finished(const TrialSummary& trial) {
+  return trial.finished;
+}
+bool has_horizon(const TrialSummary& trial) {
+  return trial.horizon_s.has_value();
+}
+bool has_price(const TrialSummary& trial) {
+  return trial.cost_usd.has_value();
+}
+
+Measure measure_of(TrialMetric metric) {
+  switch (metric) {
+    case TrialMetric::kSteps:
+      return {member<&TrialSummary::steps>};
+    case TrialMetric::kSamples:
+      return {member<&TrialSummary::samples>};
+    case TrialMetric::kJct:
+      return {member<&TrialSummary::wall_s>, nullptr, is_finished};
+    case TrialMetric::kSamplesPerHour:
+      return {member<&TrialSummary::samples>, horizon_hours, has_horizon};
+    case TrialMetric::kWall:
+      return {member<&TrialSummary::wall_s>};
+    case TrialMetric::kGoodput:
+    case TrialMetric::kEttr:
+      return {productive, member<&TrialSummary::wall_s>};
+    case TrialMetric::kRunningGoodput:
+      return {productive, running};
+    case TrialMetric::kEfficiency:
+      return {member<&TrialSummary::ideal_node_s>, paid};
+    case TrialMetric::kCost:
+      return {cost, nullptr, has_price};
+    case TrialMetric::kSamplesPerUsd:
+      return {member<&TrialSummary::samples>, cost, has_price};
+    case TrialMetric::kReconfigurations:
+      return {courses<Cause::kReconfiguration>};
+    case TrialMetric::kRestarts:
+      return {courses<Cause::kRestart>};
+    case TrialMetric::kScaleUps:
+      return {courses<Cause::kScaleUp>};
+    case TrialMetric::kRebalancings:
+      return {courses<Cause::kRebalancing>};
+    case TrialMetric::kNodesLost:
+      return {member<&TrialSummary::nodes_lost>};
+    case TrialMetric::kStepsLost:
+      return {member<&TrialSummary::steps_lost>};
+    case TrialMetric::kSavesSkipped:
+      return {member<&TrialSummary::saves_skipped>};
+  }
+  GOODPUT_CHECK(false, "a metric that does not exist");
+  return {};
+}
+
+bool is_known(const Measure& measure, std::span<const TrialSummary> trials) {
+  return measure.is_known == nullptr || std::all_of(trials.begin(), trials.end(), measure.is_known);
+}
+
+std::vector<double> values(OfTrial of, std::span<const TrialSummary> trials) {
+  std::vector<double> result(trials.size());
+  std::transform(trials.begin(), trials.end(), result.begin(), of);
+  return result;
+}
+
+// Of no time and no node time: nothing was done with it.
+bool are_all_zero(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double value) { return value == 0; });
+}
+
+}  // namespace
+
+Result<TrialMetric> find_trial_metric(std::string_view name) {
+  std::vector<std::string_view> names = names_of(kTrialMetrics);
+  GOODPUT_TRY(const std::size_t at, index_of_name(names, "metric", name));
+  return static_cast<TrialMetric>(at);
+}
+
+std::optional<std::vector<double>> values_of(TrialMetric metric, std::span<const TrialSummary> trials) {
+  const Measure measure = measure_of(metric);
+  if (!is_known(measure, trials)) return std::nullopt;
+  std::vector<double> numerators = values(measure.value, trials);
+  if (measure.divisor == nullptr) return numerators;
+  const std::vector<double> divisors = values(measure.divisor, trials);
+  if (are_all_zero(divisors)) {
+    if (are_all_zero(numerators)) return numerators;
+    return std::nullopt;
+  }
+  return linearised_ratio(numerators, divisors);
+}
+
+std::optional<Estimate> estimate_of(TrialMetric metric, std::span<const TrialSummary> trials) {
+  const Measure measure = measure_of(metric);
+  if (!is_known(measure, trials)) return std::nullopt;
+  const std::vector<double> numerators = values(measure.value, trials);
+  if (measure.divisor == nullptr) return estimate_mean(numerators);
+  const std::vector<double> divisors = values(measure.divisor, trials);
+  if (are_all_zero(numerators) && are_all_zero(divisors)) return estimate_mean(numerators);
+  return estimate_ratio(numerators, divisors);
+}
+
+}  // namespace goodput

@@ -1,0 +1,34 @@
+#include "models/scenario/trial_summary.h"
+
+#include <numeric>
+
+namespace goodput {
+
+double TrialSummary::paid_node_s() const {
+  return std::accumulate(node_time_s.begin(), node_time_s.end(), 0.0);
+}
+
+TrialSummary summarize(const JobResult& result, const TrialScale& scale) {
+  TrialSummary trial;
+  trial.finished = result.finished;
+  trial.stopped = result.stopped;
+  trial.steps = static_cast<double>(result.steps);
+  trial.samples = static_cast<double>(result.samples);
+  trial.wall_s = result.wall_s();
+  trial.waited_s = to_seconds(result.waited);
+  if (result.horizon) trial.horizon_s = to_seconds(result.horizon->time_since_epoch());
+  trial.ideal_node_s = trial.samples * scale.ideal_node_s_per_sample;
+  if (scale.has_price) trial.cost_usd = result.cost_usd;
+  trial.nodes_lost = static_cast<double>(result.nodes_lost);
+  trial.steps_lost = static_cast<double>(result.steps_lost);
+  trial.saves_skipped = static_cast<double>(result.saves_skipped);
+  for (std::size_t i = 0; i < kCauses; ++i) trial.courses[i] = static_cast<double>(result.courses[i]);
+  for (std::size_t i = 0; i < kTimeBucketCount; ++i) {
+    trial.time_s[i] = to_seconds(result.ledger.time[i]);
+    trial.node_time_s[i] = node_seconds(result.ledger.node_time[i]);
+  }
+  trial.metrics = result.metrics;
+  return trial;
+}
+
+}  // namespace goodput
