@@ -69,7 +69,7 @@ Result<std::string> describe_scenario(const std::string& file, const config::Lib
   for (const ScenarioPolicy& policy : scenario.policies) policies.push_back(policy.name);
   const ClusterSpec& cluster = scenario.plan.cluster;
   return fmt::format("{} on {} x {} {}, {}; failures: {}; policies: {}; {} trial{}", scenario.plan.model.name,
-                     cluster.nodes, cluster.gpus_per_node, cluster.gpu.name, goal_text(scenario),
+                     scenario.most_nodes(), cluster.gpus_per_node, cluster.gpu.name, goal_text(scenario),
                      fmt::join(failures, " and "), fmt::join(policies, ", "), scenario.trials,
                      scenario.trials == 1 ? "" : "s");
 }

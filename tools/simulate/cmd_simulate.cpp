@@ -13,6 +13,7 @@
 
 #include "models/scenario/scenario.h"
 #include "models/scenario/simulation.h"
+#include "sim/base/registry.h"
 #include "sim/base/text.h"
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
@@ -61,6 +62,16 @@ Status select_policies(const std::vector<std::string>& names, Scenario& scenario
   return Ok{};
 }
 
+Scenario without_refused(Scenario scenario, const Simulation& simulation) {
+  std::erase_if(scenario.policies, [&](const ScenarioPolicy& policy) {
+    return std::any_of(simulation.policies.begin(), simulation.policies.end(),
+                       [&](const PolicyOutcome& outcome) {
+                         return outcome.name == policy.name && !outcome.refused.empty();
+                       });
+  });
+  return scenario;
+}
+
 class SimulateCommand final : public Command {
  public:
   void configure(Options& options) override {
@@ -78,6 +89,10 @@ class SimulateCommand final : public Command {
         .add("--set", changes_, "POINTER=VALUE",
              "Change a value of the scenario, for example /failures/every_s=600; repeated: in turn")
         .one_value_each();
+    options.add("--compare", compared_, "A,B",
+                "Say which of two policies does better on the same failures, or how many trials it takes");
+    options.add("--metric", metric_, "NAME",
+                fmt::format("By what: {}", fmt::join(names_of(kTrialMetrics), ", ")));
     options
         .add("--timeline", timeline_path_, "FILE.json.gz",
              "Write the first trial of every policy as a Chrome trace, for Perfetto")
@@ -91,13 +106,16 @@ class SimulateCommand final : public Command {
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY_STATUS(check_options());
     GOODPUT_TRY(const Scenario scenario, read(context));
+    GOODPUT_TRY_STATUS(check_comparison(scenario));
     GOODPUT_TRY(const ScenarioInputs inputs, read_scenario_inputs(scenario, context.options.seed));
     GOODPUT_TRY_STATUS(check_files(scenario, inputs, context));
     for (const std::string& note : inputs.notes()) context.note(note);
     GOODPUT_TRY(const Simulation simulation, simulate_trials(scenario, inputs, context));
     GOODPUT_TRY(const Scenario echoed, resolved(scenario));
-    const SimulateReport report{echoed, inputs, simulation};
-    GOODPUT_TRY_STATUS(write_first_trials(scenario, inputs, context.options.seed));
+    GOODPUT_TRY(std::optional<PolicyComparison> comparison, compare(simulation, scenario));
+    const SimulateReport report{scenario, echoed, inputs, simulation, std::move(comparison)};
+    GOODPUT_TRY_STATUS(
+        write_first_trials(without_refused(scenario, simulation), inputs, context.options.seed));
     if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(report, context));
     context.print(simulate_text(report));
     return ExitCode::kOk;
@@ -105,6 +123,7 @@ class SimulateCommand final : public Command {
 
  private:
   [[nodiscard]] Status check_options() const {
+    if (!metric_.empty() && compared_.empty()) return Error{"--metric says by what to --compare; give both"};
     if (timeline_path_ == "-") return Error{"--timeline wants a file, not stdout"};
     if (throughput_path_.empty() || throughput_path_.ends_with(".csv") || throughput_path_.ends_with(".svg"))
       return Ok{};
@@ -124,6 +143,49 @@ class SimulateCommand final : public Command {
       return Error{fmt::format("--trials is {}, want a whole number from 1 to {}", *trials_, kMostTrials)};
     scenario.trials = *trials_;
     return scenario;
+  }
+
+  // The two names of --compare, which may have commas themselves.
+  [[nodiscard]] Result<std::pair<std::string, std::string>> compared_policies(
+      const Scenario& scenario) const {
+    const auto has = [&](const std::string& name) {
+      return std::any_of(scenario.policies.begin(), scenario.policies.end(),
+                         [&](const ScenarioPolicy& policy) { return policy.name == name; });
+    };
+    for (auto comma = compared_.find(','); comma != std::string::npos;
+         comma = compared_.find(',', comma + 1)) {
+      const std::string a = compared_.substr(0, comma);
+      const std::string b = compared_.substr(comma + 1);
+      if (has(a) && has(b) && a != b) return std::pair{a, b};
+    }
+    std::vector<std::string_view> names;
+    for (const ScenarioPolicy& policy : scenario.policies) names.push_back(policy.name);
+    return Error{fmt::format("--compare {}: want two of the policies that run, with a comma between: {}",
+                             on_one_line(compared_), fmt::join(names, ", "))};
+  }
+  [[nodiscard]] Result<TrialMetric> compared_metric() const {
+    if (metric_.empty()) return TrialMetric::kSamplesPerHour;
+    Result<TrialMetric> metric = find_trial_metric(metric_);
+    if (!metric) return Error{"--metric: " + metric.error().what};
+    return metric;
+  }
+  [[nodiscard]] Result<std::optional<PolicyComparison>> compare(const Simulation& simulation,
+                                                                const Scenario& scenario) const {
+    if (compared_.empty()) return std::optional<PolicyComparison>{};
+    GOODPUT_TRY(const auto names, compared_policies(scenario));
+    GOODPUT_TRY(const TrialMetric metric, compared_metric());
+    GOODPUT_TRY(PolicyComparison comparison, compare_policies(simulation, names.first, names.second, metric));
+    return std::optional(std::move(comparison));
+  }
+
+  // Before anything is run for it.
+  [[nodiscard]] Status check_comparison(const Scenario& scenario) const {
+    if (compared_.empty()) return Ok{};
+    GOODPUT_TRY(const auto names, compared_policies(scenario));
+    GOODPUT_TRY(const TrialMetric metric, compared_metric());
+    static_cast<void>(names);
+    static_cast<void>(metric);
+    return Ok{};
   }
 
   // Says what was read in place of something else; no output may be a file that anything was read from.
@@ -162,8 +224,7 @@ class SimulateCommand final : public Command {
       }));
     }
     if (throughput_path_.empty()) return Ok{};
-    const std::string title =
-        fmt::format("{} on {} nodes", scenario.plan.model.name, scenario.plan.cluster.nodes);
+    const std::string title = fmt::format("{} on {} nodes", scenario.plan.model.name, scenario.most_nodes());
     return write_text_atomically(throughput_path_, throughput_path_.ends_with(".csv")
                                                        ? throughput_csv(runs)
                                                        : throughput_svg(runs, title));
@@ -180,6 +241,8 @@ class SimulateCommand final : public Command {
   std::vector<std::string> policies_;
   std::optional<std::int64_t> trials_;
   std::vector<std::string> changes_;
+  std::string compared_;
+  std::string metric_;
   std::string timeline_path_;
   std::string throughput_path_;
 };

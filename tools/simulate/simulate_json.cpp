@@ -11,6 +11,7 @@
 #include "sim/base/hash.h"
 #include "sim/config/config.h"
 #include "sim/job/time_bucket.h"
+#include "tools/cli/config_files.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/simulate/simulate_report.h"
 
@@ -40,47 +41,90 @@ ordered_json main_reason(const PolicyOutcome& outcome) {
       ->first;
 }
 
-ordered_json outcome_json(const PolicyOutcome& outcome, bool has_price) {
+ordered_json doubtful_json(const PolicyOutcome& outcome) {
+  ordered_json names = ordered_json::array();
+  for (std::size_t i = 0; i < kTrialMetrics.size(); ++i) {
+    if (outcome.estimates[i] && outcome.estimates[i]->is_doubtful) names.push_back(kTrialMetrics[i].name);
+  }
+  return names;
+}
+
+std::optional<double> samples_per_step(const PolicyOutcome& outcome) {
+  const auto& steps = outcome.estimate(TrialMetric::kSteps);
+  if (!steps || steps->mean == 0) return std::nullopt;
+  return outcome.mean(TrialMetric::kSamples) / steps->mean;
+}
+
+ordered_json outcome_json(const PolicyOutcome& outcome) {
+  const bool runs = outcome.refused.empty();
   ordered_json json = {{"policy", outcome.policy}};
   ordered_json intervals = ordered_json::object();
-  const auto add = [&](std::string_view name, const std::optional<Estimate>& estimate) {
-    add_estimate(name, estimate, json, intervals);
-  };
-  add("steps", outcome.steps);
-  add("samples", outcome.samples);
-  add("jct_s", outcome.jct_s);
-  add("wall_s", outcome.wall_s);
-  add("goodput", outcome.goodput);
-  add("ettr", outcome.ettr);
-  add("cost", has_price ? std::optional(outcome.cost_usd) : std::nullopt);
-  json["time_s"] = buckets_json(outcome.time_s);
-  json["node_time_s"] = buckets_json(outcome.node_time_s);
-  add("reconfigurations", outcome.reconfigurations);
-  add("restarts", outcome.restarts);
-  add("scale_ups", outcome.scale_ups);
-  add("rebalancings", outcome.rebalancings);
-  add("nodes_lost", outcome.nodes_lost);
-  add("steps_lost", outcome.steps_lost);
+  json["refused"] = runs ? ordered_json(nullptr) : ordered_json(outcome.refused);
+  for (std::size_t i = 0; i < kTrialMetrics.size(); ++i)
+    add_estimate(kTrialMetrics[i].name, outcome.estimates[i], json, intervals);
+  json["samples_per_step"] = or_null(samples_per_step(outcome));
+  json["jct_above_s"] = or_null(outcome.least_jct_s);
+  json["time_s"] = runs ? buckets_json(outcome.time_s) : ordered_json(nullptr);
+  json["node_time_s"] = runs ? buckets_json(outcome.node_time_s) : ordered_json(nullptr);
   json["trials"] = outcome.trials;
   json["finished"] = outcome.finished;
+  add_estimate("p_finished", runs ? std::optional(outcome.p_finished) : std::nullopt, json, intervals);
   json["stopped"] = main_reason(outcome);
   json["stopped_trials"] = outcome.stopped.empty() ? ordered_json::object() : ordered_json(outcome.stopped);
   json["warnings"] = outcome.warnings;
-  json["lowest_tier"] = to_string(outcome.tier);
+  json["lowest_tier"] = runs ? ordered_json(to_string(outcome.tier)) : ordered_json(nullptr);
   ordered_json metrics = ordered_json::object();
   for (const auto& [name, estimate] : outcome.metrics) add_estimate(name, estimate, metrics, intervals);
   json["metrics"] = std::move(metrics);
   json["ci"] = std::move(intervals);
+  json["doubtful"] = doubtful_json(outcome);
   return json;
 }
 
 ordered_json ratio_json(const PolicyRatio& ratio) {
   ordered_json json = ordered_json::object();
   ordered_json intervals = ordered_json::object();
-  add_estimate("samples", ratio.samples, json, intervals);
-  add_estimate("jct_s", ratio.jct_s, json, intervals);
+  ordered_json doubtful = ordered_json::array();
+  const auto add = [&](std::string_view name, const std::optional<Estimate>& estimate) {
+    add_estimate(name, estimate, json, intervals);
+    if (estimate && estimate->is_doubtful) doubtful.push_back(name);
+  };
+  add("samples", ratio.samples);
+  add("samples_per_hour", ratio.samples_per_hour);
+  add("jct_s", ratio.jct_s);
+  json["jct_s_above"] = or_null(ratio.jct_above);
+  json["jct_s_below"] = or_null(ratio.jct_below);
+  add("cost_per_sample", ratio.cost);
   json["ci"] = std::move(intervals);
+  json["doubtful"] = std::move(doubtful);
   return json;
+}
+
+ordered_json comparison_json(const PolicyComparison& comparison) {
+  ordered_json json = {{"a", comparison.a}, {"b", comparison.b}, {"metric", info(comparison.metric).name}};
+  const std::optional<PairedComparison>& values = comparison.values;
+  const auto mean = [&](Estimate PairedComparison::*of) {
+    return or_null(values ? std::optional(((*values).*of).mean) : std::nullopt);
+  };
+  json["a_mean"] = mean(&PairedComparison::a);
+  json["b_mean"] = mean(&PairedComparison::b);
+  json["difference"] = mean(&PairedComparison::difference);
+  const bool has_interval = values && values->difference.interval;
+  json["ci"] = has_interval ? ordered_json(*values->difference.interval) : ordered_json(nullptr);
+  json["doubtful"] = values && values->difference.is_doubtful;
+  json["decides"] = values && values->decides;
+  json["better"] = comparison.better().empty() ? ordered_json(nullptr) : ordered_json(comparison.better());
+  const bool has_more = values && values->more_trials;
+  json["more_trials"] = has_more ? ordered_json(*values->more_trials) : ordered_json(nullptr);
+  json["why_not"] = comparison.why_not.empty() ? ordered_json(nullptr) : ordered_json(comparison.why_not);
+  return json;
+}
+
+ordered_json batch_json(const Scenario& scenario) {
+  const StepBatch batch(scenario.plan.parallel, scenario.batch);
+  const bool is_fixed = scenario.batch == BatchRule::kFixed;
+  return {{"rule", kBatchRuleNames[static_cast<std::size_t>(scenario.batch)]},
+          {is_fixed ? "samples_per_step" : "samples_per_replica", batch.samples(1)}};
 }
 
 ordered_json files_json(const std::vector<ScenarioFile>& files) {
@@ -135,12 +179,13 @@ Result<Provenance> simulate_provenance(const SimulateReport& report) {
 }
 
 void add_simulate_json(const SimulateReport& report, ordered_json& json) {
-  const bool has_price = !report.inputs.prices.is_free();
+  json["batch"] = batch_json(report.scenario);
   json["policies"] = ordered_json::object();
   for (const PolicyOutcome& outcome : report.simulation.policies)
-    json["policies"][outcome.name] = outcome_json(outcome, has_price);
+    json["policies"][outcome.name] = outcome_json(outcome);
   json["ratios"] = ordered_json::object();
   for (const PolicyRatio& ratio : report.simulation.ratios) json["ratios"][ratio.name] = ratio_json(ratio);
+  if (report.comparison) json["comparison"] = comparison_json(*report.comparison);
   json["inputs"] = files_json(report.inputs.files);
   Scenario echoed = report.scenario;
   json["scenario"] = config::write(config_fields(echoed));

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
+#include "models/scenario/policy_comparison.h"
 #include "models/scenario/scenario.h"
 #include "models/scenario/simulation.h"
 #include "sim/base/errors.h"
@@ -13,9 +15,11 @@
 namespace goodput {
 
 struct SimulateReport {
-  const Scenario& scenario;  // resolved, as it was run
+  const Scenario& given;
+  const Scenario& scenario;  // the same resolved, as it was run
   const ScenarioInputs& inputs;
   const Simulation& simulation;
+  std::optional<PolicyComparison> comparison{};
 };
 
 // All config files that a scenario rests on: its own, those it and its plan name.
@@ -30,6 +34,15 @@ Result<Provenance> simulate_provenance(const SimulateReport& report);
 
 // When the job ends: "1000 steps or at most 2.00 h".
 [[nodiscard]] std::string goal_text(const Scenario& scenario);
+
+// What to know of the results besides: what did not run, what is other than one may think, which intervals
+// are not to be trusted, which files were read.
+[[nodiscard]] std::string simulate_remarks(const SimulateReport& report);
+
+// How numbers are shown: "13.97 M", "1.20 h", "$12.50".
+[[nodiscard]] std::string count_text(double count);
+[[nodiscard]] std::string duration_text(double seconds);
+[[nodiscard]] std::string metric_text(TrialMetric metric, double value);
 
 [[nodiscard]] std::string simulate_text(const SimulateReport& report);
 

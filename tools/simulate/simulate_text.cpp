@@ -14,10 +14,6 @@
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
-namespace {
-
-constexpr std::size_t kWidth = 100;
-constexpr double kShareWorthNaming = 0.0005;  // of any policy's time
 
 // Whole numbers as they are, means with as many digits as mean something.
 std::string count_text(double count) {
@@ -34,8 +30,17 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.2f} days", seconds / 86400);
 }
 
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr double kShareWorthNaming = 0.0005;  // of any policy's time
+
 std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string usd_text(double usd) {
+  return usd < 1000 ? fmt::format("${:.2f}", usd) : "$" + count_text(usd);
 }
 
 // "1234 ±0.5 %": half the interval, of the mean.
@@ -46,6 +51,27 @@ std::string with_error(const Estimate& estimate) {
   if (low == high) return text;  // the same in every trial
   return text + fmt::format(" ±{:.1f} %", 50 * (high - low) / estimate.mean);
 }
+
+}  // namespace
+
+std::string metric_text(TrialMetric metric, double value) {
+  switch (metric) {
+    case TrialMetric::kJct:
+    case TrialMetric::kWall:
+      return duration_text(value);
+    case TrialMetric::kGoodput:
+    case TrialMetric::kEttr:
+    case TrialMetric::kRunningGoodput:
+    case TrialMetric::kEfficiency:
+      return percent(value);
+    case TrialMetric::kCost:
+      return usd_text(value);
+    default:
+      return count_text(value);
+  }
+}
+
+namespace {
 
 // ---- What was run.
 
@@ -62,13 +88,21 @@ std::string goal_text(const Scenario& scenario) {
 
 namespace {
 
+std::string batch_text(const Scenario& scenario) {
+  const std::int64_t samples = StepBatch(scenario.plan.parallel, scenario.batch).samples(1);
+  if (scenario.batch == BatchRule::kFixed)
+    return fmt::format("{} samples a step, whatever the nodes (fixed)", samples);
+  return fmt::format("{} samples a replica and step: it changes with the nodes (per_replica)", samples);
+}
+
 std::string header(const SimulateReport& report) {
   const Scenario& scenario = report.scenario;
   const ClusterSpec& cluster = scenario.plan.cluster;
-  std::string text = fmt::format("{} on {} nodes x {} {}: {}", scenario.plan.model.name, cluster.nodes,
-                                 cluster.gpus_per_node, cluster.gpu.name, goal_text(scenario));
+  std::string text =
+      fmt::format("{} on {} nodes x {} {}: {}", scenario.plan.model.name, scenario.most_nodes(),
+                  cluster.gpus_per_node, cluster.gpu.name, goal_text(scenario));
   if (scenario.trials > 1) text += fmt::format(", {} trials", scenario.trials);
-  text += "\nNodes: ";
+  text += "\nBatch: " + batch_text(scenario) + "\nNodes: ";
   for (std::size_t i = 0; i < scenario.failures.size(); ++i) {
     const FailureModelInfo& model = scenario.failures[i].model();
     text += fmt::format("{}{} ({})", i == 0 ? "" : "\n       ", model.name, model.summary);
@@ -83,38 +117,47 @@ struct Column {
   std::string (*cell)(const PolicyOutcome& outcome);
 };
 
+template <TrialMetric Metric>
+std::string cell(const PolicyOutcome& outcome) {
+  const std::optional<Estimate>& estimate = outcome.estimate(Metric);
+  return estimate ? metric_text(Metric, estimate->mean) : "-";
+}
+
+std::string samples_cell(const PolicyOutcome& outcome) {
+  const std::optional<Estimate>& samples = outcome.estimate(TrialMetric::kSamples);
+  return samples ? with_error(*samples) : "cannot run";
+}
+
+// Of runs that were cut short the mean is above that of the time they had.
 std::string jct_cell(const PolicyOutcome& outcome) {
-  if (outcome.jct_s) return duration_text(outcome.jct_s->mean);
-  return outcome.finished == 0 ? "-" : fmt::format("{} of {}", outcome.finished, outcome.trials);
+  if (outcome.estimate(TrialMetric::kJct)) return cell<TrialMetric::kJct>(outcome);
+  if (outcome.trials == 0) return "-";
+  const std::string done = fmt::format("{} of {} done", outcome.finished, outcome.trials);
+  return outcome.least_jct_s ? fmt::format("> {}, {}", duration_text(*outcome.least_jct_s), done) : done;
 }
 
-std::string cost_cell(const PolicyOutcome& outcome) {
-  const double usd = outcome.cost_usd.mean;
-  return usd < 1000 ? fmt::format("${:.2f}", usd) : "$" + count_text(usd);
-}
-
-// For nodes, so that its ETTR is not its goodput.
+// For nodes, so that its time without that is worth a column.
 bool has_waited(const PolicyOutcome& outcome) {
-  return outcome.ettr.mean - outcome.goodput.mean >= kShareWorthNaming;
+  const auto& running = outcome.estimate(TrialMetric::kRunningGoodput);
+  return running && running->mean - outcome.mean(TrialMetric::kGoodput) >= kShareWorthNaming;
+}
+
+bool has_goal(const Scenario& scenario) {
+  return scenario.samples > 0 || scenario.steps > 0;
 }
 
 std::vector<Column> columns_of(const SimulateReport& report) {
-  std::vector<Column> columns = {
-      {"samples", [](const PolicyOutcome& of) { return with_error(of.samples); }},
-      {"steps", [](const PolicyOutcome& of) { return count_text(of.steps.mean); }},
-      {"goodput", [](const PolicyOutcome& of) { return percent(of.goodput.mean); }},
-      {"restarts", [](const PolicyOutcome& of) { return count_text(of.restarts.mean); }},
-      {"reconfigured", [](const PolicyOutcome& of) { return count_text(of.reconfigurations.mean); }},
-      {"grown", [](const PolicyOutcome& of) { return count_text(of.scale_ups.mean); }},
-      {"steps lost", [](const PolicyOutcome& of) { return count_text(of.steps_lost.mean); }},
-  };
-  if (std::any_of(report.simulation.policies.begin(), report.simulation.policies.end(), has_waited)) {
-    columns.insert(columns.begin() + 3,
-                   Column{"ETTR", [](const PolicyOutcome& of) { return percent(of.ettr.mean); }});
+  std::vector<Column> columns = {{"samples", samples_cell}};
+  if (has_goal(report.scenario)) columns.push_back({"JCT", jct_cell});
+  columns.push_back({"samples/h", cell<TrialMetric::kSamplesPerHour>});
+  columns.push_back({"goodput", cell<TrialMetric::kGoodput>});
+  if (std::any_of(report.simulation.policies.begin(), report.simulation.policies.end(), has_waited))
+    columns.push_back({"running", cell<TrialMetric::kRunningGoodput>});
+  columns.push_back({"efficiency", cell<TrialMetric::kEfficiency>});
+  if (!report.inputs.prices.is_free()) {
+    columns.push_back({"cost", cell<TrialMetric::kCost>});
+    columns.push_back({"samples/$", cell<TrialMetric::kSamplesPerUsd>});
   }
-  if (report.scenario.samples > 0 || report.scenario.steps > 0)
-    columns.insert(columns.begin() + 2, Column{"JCT", jct_cell});
-  if (!report.inputs.prices.is_free()) columns.push_back({"cost", cost_cell});
   return columns;
 }
 
@@ -146,19 +189,75 @@ std::string ratio_cell(const std::optional<Estimate>& ratio) {
   return text + fmt::format(" ({} to {})", factor_text(low), factor_text(high));
 }
 
-std::string ratios_text(const Simulation& simulation) {
-  if (simulation.policies.size() < 2) return "";
-  const bool has_jct = std::any_of(simulation.ratios.begin(), simulation.ratios.end(),
-                                   [](const PolicyRatio& ratio) { return ratio.jct_s.has_value(); });
-  std::vector<TextRow> rows = {{"ratio", "samples"}};
-  if (has_jct) rows.front().emplace_back("JCT");
-  // Those of the first policy come first.
-  for (std::size_t i = 0; i + 1 < simulation.policies.size(); ++i) {
-    const PolicyRatio& ratio = simulation.ratios[i];
-    TextRow& row = rows.emplace_back(TextRow{ratio.name, ratio_cell(ratio.samples)});
-    if (has_jct) row.push_back(ratio_cell(ratio.jct_s));
+std::string jct_ratio_cell(const PolicyRatio& ratio) {
+  if (ratio.jct_above) return fmt::format("> {}x", factor_text(*ratio.jct_above));
+  if (ratio.jct_below) return fmt::format("< {}x", factor_text(*ratio.jct_below));
+  return ratio_cell(ratio.jct_s);
+}
+
+struct RatioColumn {
+  std::string_view title;
+  std::string (*cell)(const PolicyRatio& ratio);
+};
+
+// Of a job with a goal: samples do not tell how long they took.
+std::vector<RatioColumn> ratio_columns(const SimulateReport& report) {
+  std::vector<RatioColumn> columns;
+  if (has_goal(report.scenario)) {
+    columns.push_back({"samples/h", [](const PolicyRatio& of) { return ratio_cell(of.samples_per_hour); }});
+    columns.push_back({"JCT", jct_ratio_cell});
+  } else {
+    columns.push_back({"samples", [](const PolicyRatio& of) { return ratio_cell(of.samples); }});
+  }
+  if (!report.inputs.prices.is_free())
+    columns.push_back({"cost of a sample", [](const PolicyRatio& of) { return ratio_cell(of.cost); }});
+  return columns;
+}
+
+// Those of the first policy that runs come first.
+std::string ratios_text(const SimulateReport& report) {
+  const Simulation& simulation = report.simulation;
+  const auto running = std::count_if(simulation.policies.begin(), simulation.policies.end(),
+                                     [](const PolicyOutcome& outcome) { return outcome.refused.empty(); });
+  if (running < 2) return "";
+  const std::vector<RatioColumn> columns = ratio_columns(report);
+  std::vector<TextRow> rows = {{"ratio"}};
+  for (const RatioColumn& column : columns) rows.front().emplace_back(column.title);
+  for (std::ptrdiff_t i = 0; i + 1 < running; ++i) {
+    const PolicyRatio& ratio = simulation.ratios[static_cast<std::size_t>(i)];
+    TextRow& row = rows.emplace_back(TextRow{ratio.name});
+    for (const RatioColumn& column : columns) row.push_back(column.cell(ratio));
   }
   return "\n" + aligned(rows);
+}
+
+// ---- Two policies by one metric.
+
+std::string verdict_text(const PolicyComparison& comparison) {
+  const PairedComparison& values = *comparison.values;
+  if (values.decides) return comparison.better() + " is better";
+  if (values.difference.mean == 0) return "no difference";
+  if (values.more_trials) return fmt::format("undecided, needs {} more trials", *values.more_trials);
+  return "undecided: one trial says nothing of its scatter";
+}
+
+std::string comparison_text(const SimulateReport& report) {
+  if (!report.comparison) return "";
+  const PolicyComparison& comparison = *report.comparison;
+  const std::string_view name = info(comparison.metric).name;
+  if (!comparison.values) return fmt::format("\n{} cannot be compared: {}\n", name, comparison.why_not);
+  const PairedComparison& values = *comparison.values;
+  const auto text = [&](double value) {
+    return (value < 0 ? "-" : "") + metric_text(comparison.metric, std::abs(value));
+  };
+  std::string interval;
+  if (values.difference.interval) {
+    const auto [low, high] = *values.difference.interval;
+    interval = fmt::format(" ({} to {})", text(low), text(high));
+  }
+  return fmt::format("\n{}: {} {}, {} {}, difference {}{}: {}\n", name, comparison.a, text(values.a.mean),
+                     comparison.b, text(values.b.mean), text(values.difference.mean), interval,
+                     verdict_text(comparison));
 }
 
 // ---- Where the time went.
@@ -170,7 +269,8 @@ std::string name_for_people(std::string_view bucket) {
 }
 
 double share_of(const Estimate& time, const PolicyOutcome& outcome) {
-  return outcome.wall_s.mean > 0 ? time.mean / outcome.wall_s.mean : 0;
+  const std::optional<Estimate>& wall = outcome.estimate(TrialMetric::kWall);
+  return wall && wall->mean > 0 ? time.mean / wall->mean : 0;
 }
 
 double idle_share(const PolicyOutcome& outcome) {
@@ -194,7 +294,38 @@ std::vector<std::size_t> buckets_shown(const Simulation& simulation) {
   return shown;
 }
 
-std::string times_of(const Outcomes& outcomes, const std::vector<std::size_t>& buckets) {
+// What happened in a run. Of what never did there is no row, but of restarts.
+struct EventRow {
+  std::string_view title;
+  TrialMetric metric;
+};
+constexpr std::array kEventRows = {EventRow{"steps", TrialMetric::kSteps},
+                                   EventRow{"restarts", TrialMetric::kRestarts},
+                                   EventRow{"reconfigurations", TrialMetric::kReconfigurations},
+                                   EventRow{"scale-ups", TrialMetric::kScaleUps},
+                                   EventRow{"rebalancings", TrialMetric::kRebalancings},
+                                   EventRow{"nodes lost", TrialMetric::kNodesLost},
+                                   EventRow{"steps lost", TrialMetric::kStepsLost},
+                                   EventRow{"checkpoints skipped", TrialMetric::kSavesSkipped}};
+
+bool happened(const Simulation& simulation, TrialMetric metric) {
+  return std::any_of(simulation.policies.begin(), simulation.policies.end(),
+                     [&](const PolicyOutcome& of) { return of.refused.empty() && of.mean(metric) > 0; });
+}
+
+std::string events_of(const Simulation& simulation, const Outcomes& outcomes) {
+  std::vector<TextRow> rows = {{"in a run"}};
+  for (const PolicyOutcome* outcome : outcomes) rows.front().push_back(outcome->name);
+  for (const EventRow& event : kEventRows) {
+    if (event.metric != TrialMetric::kRestarts && !happened(simulation, event.metric)) continue;
+    TextRow& row = rows.emplace_back(TextRow{std::string(event.title)});
+    for (const PolicyOutcome* outcome : outcomes) row.push_back(count_text(outcome->mean(event.metric)));
+  }
+  return "\n" + aligned(rows);
+}
+
+std::string times_of(const Simulation& simulation, const Outcomes& outcomes,
+                     const std::vector<std::size_t>& buckets) {
   std::vector<TextRow> rows = {{"time of the job"}};
   for (const PolicyOutcome* outcome : outcomes) rows.front().push_back(outcome->name);
   for (const std::size_t i : buckets) {
@@ -206,7 +337,7 @@ std::string times_of(const Outcomes& outcomes, const std::vector<std::size_t>& b
   }
   TextRow& idle = rows.emplace_back(TextRow{"nodes idle, of their time"});
   for (const PolicyOutcome* outcome : outcomes) idle.push_back(percent(idle_share(*outcome)));
-  return "\n" + aligned(rows);
+  return "\n" + aligned(rows) + events_of(simulation, outcomes);
 }
 
 // As many policies side by side as fit the page.
@@ -218,60 +349,25 @@ std::string times_text(const Simulation& simulation) {
   Outcomes block;
   std::size_t width = label;
   for (const PolicyOutcome& outcome : simulation.policies) {
+    if (!outcome.refused.empty()) continue;
     const std::size_t column = 2 + std::max<std::size_t>(7, outcome.name.size());
     if (!block.empty() && width + column > kWidth) {
-      text += times_of(block, buckets);
+      text += times_of(simulation, block, buckets);
       block.clear();
       width = label;
     }
     block.push_back(&outcome);
     width += column;
   }
-  return text + times_of(block, buckets);
-}
-
-// ---- What else to know.
-
-// Each once, with all policies that it is about.
-std::string warnings_text(const Simulation& simulation) {
-  std::vector<std::pair<std::string, std::string>> warnings;  // and whose
-  for (const PolicyOutcome& outcome : simulation.policies) {
-    for (const std::string& warning : outcome.warnings) {
-      const auto same = std::find_if(warnings.begin(), warnings.end(),
-                                     [&warning](const auto& known) { return known.first == warning; });
-      if (same != warnings.end()) {
-        same->second += ", " + outcome.name;
-      } else {
-        warnings.emplace_back(warning, outcome.name);
-      }
-    }
-  }
-  std::string text;
-  for (const auto& [warning, names] : warnings) text += fmt::format("warning: {}: {}\n", names, warning);
-  return text;
-}
-
-std::string remarks(const SimulateReport& report) {
-  std::string text;
-  for (const PolicyOutcome& outcome : report.simulation.policies) {
-    for (const auto& [reason, trials] : outcome.stopped) {
-      text += fmt::format("{} stopped{}: {}\n", outcome.name,
-                          outcome.trials > 1 ? fmt::format(" ({} of {} trials)", trials, outcome.trials) : "",
-                          reason);
-    }
-  }
-  text += warnings_text(report.simulation);
-  for (const ScenarioFile& file : report.inputs.files)
-    text += fmt::format("{}: {}{}\n", file.pointer, file.used, file.is_fallback() ? " (fallback)" : "");
-  return text.empty() ? "" : "\n" + text;
+  return text + times_of(simulation, block, buckets);
 }
 
 }  // namespace
 
 std::string simulate_text(const SimulateReport& report) {
   const Simulation& simulation = report.simulation;
-  std::string text = header(report) + outcomes_text(report) + ratios_text(simulation) +
-                     times_text(simulation) + remarks(report);
+  std::string text = header(report) + outcomes_text(report) + ratios_text(report) + comparison_text(report) +
+                     times_text(simulation) + simulate_remarks(report);
   const bool has_intervals = report.scenario.trials > 1;
   if (has_intervals) text += "\nMeans over trials; ± and intervals: 95 % of the mean\n";
   return text +

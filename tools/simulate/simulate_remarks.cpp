@@ -1,0 +1,153 @@
+// What to know of the results of `goodput simulate` besides: lines under its tables.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/job/time_bucket.h"
+#include "tools/simulate/simulate_report.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kCostlySaves = 0.2;     // of the job's time
+constexpr double kSameBatch = 1.01;      // largest over smallest
+constexpr std::int64_t kFewTrials = 10;  // models/scenario/estimate.h doubts the intervals of fewer
+
+// ---- What did not run, or not to its end.
+
+std::string endings_text(const SimulateReport& report) {
+  std::string text;
+  for (const PolicyOutcome& outcome : report.simulation.policies) {
+    if (!outcome.refused.empty())
+      text += fmt::format("{} cannot run this job: {}\n", outcome.name, outcome.refused);
+    for (const auto& [reason, trials] : outcome.stopped) {
+      text += fmt::format("{} stopped{}: {}\n", outcome.name,
+                          outcome.trials > 1 ? fmt::format(" ({} of {} trials)", trials, outcome.trials) : "",
+                          reason);
+    }
+  }
+  return text;
+}
+
+// ---- Warnings: each once, with all policies that it is about.
+
+using Warnings = std::vector<std::pair<std::string, std::vector<std::string>>>;  // and whose
+
+void add_warning(const std::string& policy, const std::string& warning, Warnings& warnings) {
+  const auto same = std::find_if(warnings.begin(), warnings.end(),
+                                 [&warning](const auto& known) { return known.first == warning; });
+  if (same != warnings.end()) return same->second.push_back(policy);
+  warnings.push_back({warning, {policy}});
+}
+
+std::string in_number(double gb_per_s) {
+  return fmt::format("{:g} GB/s", gb_per_s);
+}
+
+// Storage that nobody has said anything about is a guess.
+std::optional<std::string> costly_saves(const SimulateReport& report, std::size_t policy) {
+  const PolicyOutcome& outcome = report.simulation.policies[policy];
+  const double wall = outcome.mean(TrialMetric::kWall);
+  const double saving = outcome.time_s[index(TimeBucket::kCheckpointSave)].mean;
+  if (wall == 0 || saving < kCostlySaves * wall) return std::nullopt;
+  const nlohmann::json::json_pointer rate("/checkpoint/write_gb_per_s");
+  const auto given = nlohmann::json::parse(report.given.policies[policy].options);
+  const auto used = nlohmann::json::parse(report.scenario.policies[policy].options);
+  return fmt::format(
+      "{:.0f} % of its time is checkpoints, to storage that takes {}{}: say what yours takes "
+      "(checkpoint/write_gb_per_s), or save less often or beside the training (mode async)",
+      100 * saving / wall, in_number(used.value(rate, 0.0)), given.contains(rate) ? "" : ", the default");
+}
+
+std::optional<std::string> skipped_saves(const PolicyOutcome& outcome) {
+  const double skipped = outcome.mean(TrialMetric::kSavesSkipped);
+  if (skipped == 0) return std::nullopt;
+  return fmt::format(
+      "{} checkpoints a run are skipped: storage cannot keep up with the interval that was asked for",
+      count_text(skipped));
+}
+
+std::string warnings_text(const SimulateReport& report) {
+  Warnings warnings;
+  for (std::size_t i = 0; i < report.simulation.policies.size(); ++i) {
+    const PolicyOutcome& outcome = report.simulation.policies[i];
+    if (!outcome.refused.empty()) continue;
+    for (const std::string& warning : outcome.warnings) add_warning(outcome.name, warning, warnings);
+    if (const auto skipped = skipped_saves(outcome)) add_warning(outcome.name, *skipped, warnings);
+    if (const auto costly = costly_saves(report, i)) add_warning(outcome.name, *costly, warnings);
+  }
+  std::string text;
+  for (const auto& [warning, names] : warnings)
+    text += fmt::format("warning: {}: {}\n", fmt::join(names, ", "), warning);
+  return text;
+}
+
+// ---- What comparisons rest on.
+
+// Where batches change with the nodes, policies that use others train another job.
+std::string batches_text(const SimulateReport& report) {
+  std::vector<std::pair<double, std::string>> batches;
+  for (const PolicyOutcome& outcome : report.simulation.policies) {
+    if (!outcome.refused.empty() || outcome.mean(TrialMetric::kSteps) == 0) continue;
+    batches.emplace_back(outcome.mean(TrialMetric::kSamples) / outcome.mean(TrialMetric::kSteps),
+                         outcome.name);
+  }
+  if (batches.size() < 2) return "";
+  const auto [least, most] = std::minmax_element(batches.begin(), batches.end());
+  if (most->first <= kSameBatch * least->first) return "";
+  return fmt::format(
+      "warning: a step trains {} samples with {} and {} with {}: that is not the same training, "
+      "and samples, JCT and cost of one say little about the other (batch \"fixed\")\n",
+      count_text(least->first), least->second, count_text(most->first), most->second);
+}
+
+std::vector<std::string> doubtful_metrics(const PolicyOutcome& outcome) {
+  std::vector<std::string> names;
+  for (const TrialMetric metric : {TrialMetric::kSamples, TrialMetric::kJct, TrialMetric::kSamplesPerHour,
+                                   TrialMetric::kGoodput, TrialMetric::kEfficiency, TrialMetric::kCost}) {
+    const std::optional<Estimate>& estimate = outcome.estimate(metric);
+    if (estimate && estimate->is_doubtful) names.emplace_back(info(metric).name);
+  }
+  return names;
+}
+
+std::string doubts_text(const SimulateReport& report) {
+  std::vector<std::string> doubts;
+  for (const PolicyOutcome& outcome : report.simulation.policies) {
+    const std::vector<std::string> names = doubtful_metrics(outcome);
+    if (!names.empty()) doubts.push_back(fmt::format("{} ({})", outcome.name, fmt::join(names, ", ")));
+  }
+  if (doubts.empty()) return "";
+  if (report.scenario.trials < kFewTrials) {
+    return fmt::format(
+        "warning: intervals of {} trials hold if results scatter evenly, and cover less if they do "
+        "not; {} trials and more can tell\n",
+        report.scenario.trials, kFewTrials);
+  }
+  return fmt::format(
+      "warning: results are so skewed that intervals cover less than 95 %, more trials help: {}\n",
+      fmt::join(doubts, "; "));
+}
+
+std::string files_text(const SimulateReport& report) {
+  std::string text;
+  for (const ScenarioFile& file : report.inputs.files)
+    text += fmt::format("{}: {}{}\n", file.pointer, file.used, file.is_fallback() ? " (fallback)" : "");
+  return text;
+}
+
+}  // namespace
+
+std::string simulate_remarks(const SimulateReport& report) {
+  const std::string text = endings_text(report) + warnings_text(report) + batches_text(report) +
+                           doubts_text(report) + files_text(report);
+  return text.empty() ? "" : "\n" + text;
+}
+
+}  // namespace goodput
