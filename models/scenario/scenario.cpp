@@ -9,7 +9,6 @@
 
 #include "models/routing/synthetic_routing.h"
 #include "sim/base/text.h"
-#include "sim/config/json_file.h"
 
 namespace goodput {
 namespace {
@@ -76,45 +75,6 @@ config::Value policies_value(std::vector<ScenarioPolicy>& policies) {
     }
   };
   return {"an object: options by policy", read, write, {}};
-}
-
-// ---- Changes from the command line.
-
-json value_of(const std::string& text) {
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return value.is_discarded() ? json(text) : value;
-}
-
-Error bad_change(const ScenarioChange& change, std::string_view what) {
-  return Error{
-      fmt::format("{} {}={}: {}", kOption, on_one_line(change.pointer), on_one_line(change.value), what)}
-      .of_option("set");
-}
-
-// Everything but the last name of the pointer has to be there.
-Status apply_change(const ScenarioChange& change, json& scenario) {
-  if (!change.pointer.starts_with('/'))
-    return bad_change(change, "a JSON pointer begins with a slash: /failures/p");
-  const std::string parent = change.pointer.substr(0, change.pointer.rfind('/'));
-  try {
-    const json::json_pointer above(parent);
-    if (!scenario.contains(above)) {
-      return bad_change(change,
-                        fmt::format("the scenario has no object {}; set it as a whole first: {}={{...}}",
-                                    in_quotes(parent), on_one_line(parent)));
-    }
-    if (!scenario.at(above).is_structured())
-      return bad_change(change, fmt::format("{} is no object in the scenario", in_quotes(parent)));
-    const json::json_pointer at(change.pointer);
-    const json& parent_value = scenario.at(above);
-    if (parent_value.is_array() && !scenario.contains(at) && at.back() != "-" &&
-        at.back() != std::to_string(parent_value.size()))
-      return bad_change(change, fmt::format("the array has {} entries", parent_value.size()));
-    scenario[at] = value_of(change.value);
-  } catch (const json::exception&) {
-    return bad_change(change, "is no JSON pointer, or points nowhere in the scenario");
-  }
-  return Ok{};
 }
 
 }  // namespace
@@ -195,16 +155,14 @@ Status config_finish(Scenario& scenario) {
   return Ok{};
 }
 
-Result<Scenario> read_scenario(const std::string& path, const std::vector<ScenarioChange>& changes,
+Result<Scenario> read_scenario(const std::string& path, const std::vector<config::Change>& changes,
                                const config::Library& library) {
-  GOODPUT_TRY(json text, config::parse_file(path));
-  for (const ScenarioChange& change : changes) GOODPUT_TRY_STATUS(apply_change(change, text));
   Scenario scenario;
   scenario.file = path;
   scenario.sources = {{path, {}}};
   scenario.plan.library = library;
-  config::Place place{path, {}, {}, &library};
-  GOODPUT_TRY_STATUS(config::object(scenario).read(text, place));
+  GOODPUT_TRY_STATUS(
+      config::read_file(path, config::access(scenario), library, {changes, kScenarioFiles.noun, "set"}));
   const bool is_inline = scenario.sources.size() == 1;
   scenario.plan.file = scenario.sources.back().file;
   if (is_inline) scenario.plan.pointer = "/plan";

@@ -15,6 +15,7 @@
 #include "models/plan/training_plan.h"
 #include "models/policy/policy.h"
 #include "sim/base/errors.h"
+#include "sim/config/changes.h"
 #include "sim/config/config.h"
 #include "sim/job/job_engine.h"
 
@@ -57,14 +58,9 @@ struct Scenario {
   [[nodiscard]] JobGoal goal() const;
 };
 
-// `/failures/p` = `0.15`: replaces a value, or adds one where it is missing.
-struct ScenarioChange {
-  std::string pointer{};
-  std::string value{};  // JSON; what is no JSON is text
-};
-
-// Reads a scenario with some values changed, and checks all that can be without its traces.
-Result<Scenario> read_scenario(const std::string& path, const std::vector<ScenarioChange>& changes,
+// Reads a scenario with some values changed, also of the files that it names, and checks all that can be
+// without its traces.
+Result<Scenario> read_scenario(const std::string& path, const std::vector<config::Change>& changes,
                                const config::Library& library = {});
 
 // The options of a policy, read, not yet prepared. Errors name file and pointer.

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "sim/base/text.h"
 #include "sim/config/json_file.h"
@@ -115,13 +116,14 @@ Result<Source> source_named(const std::string& name, const Place& place, const K
   return Source{file.string(), {}};
 }
 
-Status read_file_into(const std::string& file, const ObjectAccess& access, std::optional<Tier>& tier,
-                      const Library* library) {
-  GOODPUT_TRY(const json value, parse_file(file));
-  Place place{file, {}, {}, library};
+Result<std::optional<Tier>> read_whole_file(const std::string& file, const ObjectAccess& access,
+                                            const Library* library, Changes changes) {
+  GOODPUT_TRY(json value, parse_file(file));
+  GOODPUT_TRY_STATUS(changes.apply_to(value));
+  Place place{file, {}, {}, library, &changes};
   GOODPUT_TRY_STATUS(read_object(value, place, access));
-  tier = place.tier;
-  return Ok{};
+  GOODPUT_TRY_STATUS(changes.check_none_waits());
+  return place.tier;
 }
 
 void write_into(ordered_json& into, const Fields& fields) {
@@ -146,7 +148,7 @@ Error Place::not_wanted(const json& value, std::string_view wanted) const {
 Place Place::at(std::string_view key) const {
   std::string below = pointer + '/';
   for (const char c : key) below += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  return {file, std::move(below), {}, library};
+  return {file, std::move(below), {}, library, changes};
 }
 
 Field tier(Tier& value) {
@@ -170,7 +172,9 @@ Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<S
     if (!from.is_string()) return place.not_wanted(from, wanted);
     GOODPUT_TRY(const Source source, source_named(from.get<std::string>(), place, kind));
     sources.push_back(source);
-    return read_file_into(source.file, access, place.tier, place.library);
+    Changes changes = place.changes ? place.changes->take(place.pointer) : Changes{};
+    GOODPUT_TRY(place.tier, read_whole_file(source.file, access, place.library, std::move(changes)));
+    return Ok{};
   };
   return value;
 }
@@ -187,9 +191,12 @@ Value path_or_name(std::string& value, const Kind& kind) {
   return result;
 }
 
-Status read_file(const std::string& file, const ObjectAccess& access, const Library& library) {
-  std::optional<Tier> unclaimed;
-  return read_file_into(file, access, unclaimed, &library);
+Status read_file(const std::string& file, const ObjectAccess& access, const Library& library,
+                 Changes changes) {
+  GOODPUT_TRY(const std::optional<Tier> unclaimed,
+              read_whole_file(file, access, &library, std::move(changes)));
+  static_cast<void>(unclaimed);
+  return Ok{};
 }
 
 ordered_json write(const Fields& fields) {

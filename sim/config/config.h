@@ -23,6 +23,7 @@
 #include "sim/base/errors.h"
 #include "sim/base/tier.h"
 #include "sim/base/units.h"
+#include "sim/config/changes.h"
 #include "sim/config/library.h"
 
 namespace goodput::config {
@@ -33,6 +34,7 @@ struct Place {
   std::string pointer;
   std::optional<Tier> tier;
   const Library* library = nullptr;  // where names are looked up besides; none: only beside the file
+  Changes* changes = nullptr;        // of the file, those that wait for files it names; none: there are none
 
   [[nodiscard]] Error error(std::string what) const;
   // "is VALUE, want WANTED"
@@ -148,9 +150,9 @@ template <typename T>
 
 // ---- Whole files.
 
-// `library`: where names that it has are looked up.
+// `library`: where names that it has are looked up. `changes`: made before anything is read.
 [[nodiscard]] Status read_file(const std::string& file, const ObjectAccess& access,
-                               const Library& library = {});
+                               const Library& library = {}, Changes changes = {});
 [[nodiscard]] nlohmann::ordered_json write(const Fields& fields);
 
 template <typename T>

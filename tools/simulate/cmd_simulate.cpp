@@ -32,8 +32,8 @@ namespace {
 constexpr std::int64_t kMostTrials = 10'000'000;
 
 // `--set /failures/p=0.15`.
-Result<std::vector<ScenarioChange>> parse_changes(const std::vector<std::string>& texts) {
-  std::vector<ScenarioChange> changes;
+Result<std::vector<config::Change>> parse_changes(const std::vector<std::string>& texts) {
+  std::vector<config::Change> changes;
   for (const std::string& text : texts) {
     const auto equals = text.find('=');
     if (equals == std::string::npos) {
@@ -114,7 +114,7 @@ class SimulateCommand final : public Command {
 
   // The scenario as the options have it.
   [[nodiscard]] Result<Scenario> read(const CommandContext& context) const {
-    GOODPUT_TRY(const std::vector<ScenarioChange> changes, parse_changes(changes_));
+    GOODPUT_TRY(const std::vector<config::Change> changes, parse_changes(changes_));
     GOODPUT_TRY(const config::Library library, config_library(context));
     GOODPUT_TRY(const std::string file, config_file(scenario_path_, kScenarioFiles, library, context));
     GOODPUT_TRY(Scenario scenario, read_scenario(file, changes, library));

@@ -83,6 +83,18 @@ TEST_CASE("simulate: a result can be run again from its own report" * doctest::t
   CHECK(again.at("scenario") == result.at("scenario"));
 }
 
+TEST_CASE("simulate: a change inside the named plan is in the report, which can be run again") {
+  const std::vector<std::string> slower = {"--policy", "ds", "--set", "/plan/cluster/gpu/bf16_tflops=20"};
+  const json result = result_of(testing::small_scenario(), slower);
+  CHECK(result.at("scenario").at("plan").at("cluster").at("gpu").at("bf16_tflops") == 20);
+  const json plain = result_of(testing::small_scenario(), {"--policy", "ds"});
+  CHECK(result.at("config_hash") != plain.at("config_hash"));
+  CHECK(result.at("policies") != plain.at("policies"));
+  const json again = result_of(result.at("scenario"));
+  CHECK(again.at("config_hash") == result.at("config_hash"));
+  CHECK(again.at("policies") == result.at("policies"));
+}
+
 TEST_CASE("simulate: the same bytes for any number of threads" * doctest::test_suite("slow")) {
   json text = testing::small_scenario();
   text["failures"] = {{"model", "exponential"}, {"nodes", 10}, {"mtbf_hours", 1}, {"repair_s", 100}};
