@@ -89,6 +89,7 @@ Status read_object(const json& value, Place& place, const ObjectAccess& access) 
     Place at = place.at(field.key);
     const auto member = value.find(field.key);
     if (member != value.end()) {
+      if (place.given && field.idle) place.given->push_back({at.file, at.pointer, field.idle});
       GOODPUT_TRY_STATUS(field.value.read(*member, at));
       lower(place.tier, at.tier);
     } else if (field.need == Need::kRequired) {
@@ -117,10 +118,11 @@ Result<Source> source_named(const std::string& name, const Place& place, const K
 }
 
 Result<std::optional<Tier>> read_whole_file(const std::string& file, const ObjectAccess& access,
-                                            const Library* library, Changes changes) {
+                                            const Library* library, Changes changes,
+                                            std::vector<GivenKey>* given) {
   GOODPUT_TRY(json value, parse_file(file));
   GOODPUT_TRY_STATUS(changes.apply_to(value));
-  Place place{file, {}, {}, library, &changes};
+  Place place{file, {}, {}, library, &changes, given};
   GOODPUT_TRY_STATUS(read_object(value, place, access));
   GOODPUT_TRY_STATUS(changes.check_none_waits());
   return place.tier;
@@ -129,6 +131,7 @@ Result<std::optional<Tier>> read_whole_file(const std::string& file, const Objec
 void write_into(ordered_json& into, const Fields& fields) {
   into = ordered_json::object();
   for (const Field& field : fields) {
+    if (field.idle && !field.idle().empty()) continue;
     ordered_json value;
     if (field.value.write) field.value.write(value);
     if (!value.is_null()) into[std::string(field.key)] = std::move(value);
@@ -148,7 +151,7 @@ Error Place::not_wanted(const json& value, std::string_view wanted) const {
 Place Place::at(std::string_view key) const {
   std::string below = pointer + '/';
   for (const char c : key) below += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  return {file, std::move(below), {}, library, changes};
+  return {file, std::move(below), {}, library, changes, given};
 }
 
 Field tier(Tier& value) {
@@ -173,7 +176,8 @@ Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<S
     GOODPUT_TRY(const Source source, source_named(from.get<std::string>(), place, kind));
     sources.push_back(source);
     Changes changes = place.changes ? place.changes->take(place.pointer) : Changes{};
-    GOODPUT_TRY(place.tier, read_whole_file(source.file, access, place.library, std::move(changes)));
+    GOODPUT_TRY(place.tier,
+                read_whole_file(source.file, access, place.library, std::move(changes), place.given));
     return Ok{};
   };
   return value;
@@ -191,12 +195,25 @@ Value path_or_name(std::string& value, const Kind& kind) {
   return result;
 }
 
-Status read_file(const std::string& file, const ObjectAccess& access, const Library& library,
-                 Changes changes) {
-  GOODPUT_TRY(const std::optional<Tier> unclaimed,
-              read_whole_file(file, access, &library, std::move(changes)));
-  static_cast<void>(unclaimed);
-  return Ok{};
+Result<UnusedKeys> read_file(const std::string& file, const ObjectAccess& access, const Library& library,
+                             Changes changes) {
+  std::vector<GivenKey> given;
+  GOODPUT_TRY_STATUS(read_whole_file(file, access, &library, std::move(changes), &given));
+  return unused_keys(given);
+}
+
+UnusedKeys unused_keys(std::span<const GivenKey> given) {
+  UnusedKeys unused;
+  const auto is_within = [&unused](const GivenKey& key) {
+    return std::any_of(unused.begin(), unused.end(), [&key](const UnusedKey& above) {
+      return above.file == key.file && key.pointer.starts_with(above.pointer + '/');
+    });
+  };
+  for (const GivenKey& key : given) {
+    std::string why = key.idle();
+    if (!why.empty() && !is_within(key)) unused.push_back({key.file, key.pointer, std::move(why)});
+  }
+  return unused;
 }
 
 ordered_json write(const Fields& fields) {
