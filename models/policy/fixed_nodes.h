@@ -8,8 +8,9 @@
 
 namespace goodput {
 
-// 0: as many as the plan's GPUs take.
-[[nodiscard]] config::Field fixed_nodes_field(std::int32_t& nodes);
+// "nodes", 0: as many as the plan's GPUs take; and what such a job has of the options of a restart.
+[[nodiscard]] config::Fields fixed_nodes_fields(std::int32_t& nodes, RestartOptions& options,
+                                                const PolicyContext& context);
 
 // How many nodes that is. Fails, with a pointer to the field, where whole replicas do not fill them.
 [[nodiscard]] Result<std::int32_t> fixed_nodes(std::int32_t nodes, const RestartJob& restarts);
