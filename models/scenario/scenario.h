@@ -30,6 +30,8 @@ struct RoutingSource {
   std::string layers{};  // of the recording, one a MoE layer: "0-11"; empty: the first ones
   std::int64_t top_at_iteration = 201;  // its busiest experts at this iteration stand for the model's
   double skew = 0;  // without file and model: shares ~ 1 / rank^skew, for ever; 0: balanced
+
+  [[nodiscard]] bool is_constant() const { return file.empty() && model.empty(); }
 };
 
 // A policy under the name that results call it by.
@@ -37,6 +39,7 @@ struct ScenarioPolicy {
   std::string name{};
   std::string policy{};   // of recovery_policies(); the name, unless "policy" says otherwise
   std::string options{};  // JSON, as in the file, without "policy"
+  config::UnusedKeys unused{};
 };
 
 struct Scenario {
@@ -54,6 +57,7 @@ struct Scenario {
   std::optional<double> usd_per_node_hour{};  // none: the prices of the trace, if it has any
   std::vector<ScenarioPolicy> policies{};
   Tier tier = Tier::kMeasured;
+  config::UnusedKeys unused{};  // keys that move nothing, but for those of the policies
 
   [[nodiscard]] JobGoal goal() const;
 };
@@ -65,6 +69,14 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<config
 
 // The options of a policy, read, not yet prepared. Errors name file and pointer.
 Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const ScenarioPolicy& policy);
+
+// What of the scenario decides whether an option of a policy moves anything.
+[[nodiscard]] PolicyContext policy_context(const Scenario& scenario);
+
+// The keys that move nothing, of the scenario and of the files that it names.
+[[nodiscard]] config::UnusedKeys unused_keys(const Scenario& scenario);
+// What is in the files of its failure models, by model: some keys move nothing for that.
+void note_sources(Scenario& scenario, const FailureSources& sources);
 
 [[nodiscard]] config::Fields config_fields(Scenario& scenario);
 [[nodiscard]] config::Fields config_fields(RoutingSource& routing);

@@ -90,8 +90,9 @@ class SimulateCommand final : public Command {
 
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY_STATUS(check_options());
-    GOODPUT_TRY(const Scenario scenario, read(context));
+    GOODPUT_TRY(Scenario scenario, read(context));
     GOODPUT_TRY(const ScenarioInputs inputs, read_scenario_inputs(scenario, context.options.seed));
+    note_sources(scenario, inputs.view().failures);
     GOODPUT_TRY_STATUS(check_files(scenario, inputs, context));
     for (const std::string& note : inputs.notes()) context.note(note);
     GOODPUT_TRY(const Simulation simulation, simulate_trials(scenario, inputs, context));

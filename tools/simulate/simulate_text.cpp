@@ -11,6 +11,7 @@
 
 #include "sim/job/time_bucket.h"
 #include "tools/cli/text_table.h"
+#include "tools/cli/unused_keys.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -261,6 +262,7 @@ std::string remarks(const SimulateReport& report) {
     }
   }
   text += warnings_text(report.simulation);
+  text += unused_keys_text(unused_keys(report.scenario), report.scenario.file);
   for (const ScenarioFile& file : report.inputs.files)
     text += fmt::format("{}: {}{}\n", file.pointer, file.used, file.is_fallback() ? " (fallback)" : "");
   return text.empty() ? "" : "\n" + text;
