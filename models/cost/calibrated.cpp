@@ -238,7 +238,8 @@ Result<std::unique_ptr<CostModel>> make_calibrated(const CostInputs& inputs) {
 CostModelInfo cost_model_calibrated() {
   return {.name = "calibrated",
           .summary = "measured tables, interpolated; the roofline where they end",
-          .make = make_calibrated};
+          .make = make_calibrated,
+          .reads_calibration = true};
 }
 
 }  // namespace goodput

@@ -16,6 +16,7 @@ struct CostModelInfo {
   std::string_view name;
   std::string_view summary;
   Result<std::unique_ptr<CostModel>> (*make)(const CostInputs& inputs);
+  bool reads_calibration = false;
 };
 #define GOODPUT_COST_MODEL(name) CostModelInfo cost_model_##name();
 #include "models/cost/cost_models.def"

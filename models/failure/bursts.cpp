@@ -17,7 +17,7 @@ struct BurstFailures {
   enum class Kind : std::uint8_t { kRack, kZone, kFleet };
   NodeId nodes = 0;  // 0: those of the other models
   Kind kind = Kind::kRack;
-  NodeId group_size = 0;  // nodes of consecutive ids; 0: of a fleet, all
+  NodeId group_size = 0;  // nodes of consecutive ids; not of a fleet, which is all of them
   double per_hour = 0;    // bursts, of the whole cluster; each strikes one group
   SimDuration outage_time{};
 };
@@ -26,7 +26,9 @@ class GroupBursts final : public FailureModel {
  public:
   GroupBursts(const BurstFailures& failures, NodeId nodes, const FailureKey& key)
       : nodes_(nodes),
-        group_size_(failures.group_size == 0 ? nodes : std::min(failures.group_size, nodes)),
+        group_size_(failures.kind == BurstFailures::Kind::kFleet || failures.group_size == 0
+                        ? nodes
+                        : std::min(failures.group_size, nodes)),
         rate_per_s_(failures.per_hour / 3600),
         outage_time_(failures.outage_time),
         random_(key.stream(kWholeCluster)),
@@ -96,12 +98,16 @@ class GroupBursts final : public FailureModel {
 config::Fields config_fields(BurstFailures& failures) {
   using config::Need;
   static constexpr std::array<std::string_view, 3> kKindNames = {"rack", "zone", "fleet"};
+  const auto no_bursts = [&failures] { return failures.per_hour == 0 ? "per_hour is 0" : ""; };
   return {{"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
            "0: those of the other failure models"},
           {"kind", Need::kOptional, config::choice(failures.kind, kKindNames),
-           "what is lost; of a fleet, all nodes are"},
+           "what is lost; of a fleet, all nodes are", no_bursts},
           {"group_size", Need::kOptional, config::integer(failures.group_size, 0, kMostNodes),
-           "nodes of a rack or zone, by consecutive ids; the last may be smaller"},
+           "nodes of a rack or zone, by consecutive ids; the last may be smaller",
+           [&failures, no_bursts] {
+             return failures.kind == BurstFailures::Kind::kFleet ? "kind is \"fleet\"" : no_bursts();
+           }},
           {"per_hour", Need::kRequired, config::number(failures.per_hour, config::between(0, 3600)),
            "bursts in the whole cluster; each strikes a random group"},
           {"outage_s", Need::kRequired,
@@ -111,14 +117,8 @@ config::Fields config_fields(BurstFailures& failures) {
 
 Status config_finish(BurstFailures& failures) {
   const bool is_fleet = failures.kind == BurstFailures::Kind::kFleet;
-  if (!is_fleet && failures.group_size == 0) {
-    return Error{"is missing, want the nodes of a rack or zone", {.pointer = "/group_size"}};
-  }
-  if (is_fleet && failures.group_size != 0) {
-    return Error{"has no meaning for a fleet, all of which is lost; leave it out",
-                 {.pointer = "/group_size"}};
-  }
-  return Ok{};
+  if (is_fleet || failures.group_size > 0 || failures.per_hour == 0) return Ok{};
+  return Error{"is missing, want the nodes of a rack or zone", {.pointer = "/group_size"}};
 }
 
 NodeId nodes_of_others(const BurstFailures& failures) {

@@ -103,27 +103,30 @@ class SlowNodes final : public FailureModel {
 config::Fields config_fields(SlowFailures& failures) {
   using config::Need;
   static constexpr std::array<std::string_view, 2> kDurationNames = {"exponential", "fixed"};
+  const auto never = [&failures] { return failures.per_node_day == 0 ? "per_node_day is 0" : ""; };
   return {{"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
            "0: those of the other failure models"},
           {"per_node_day", Need::kRequired, config::number(failures.per_node_day, config::between(0, 1e5)),
            "how often a healthy node slows down"},
           {"speed_min", Need::kOptional, optional_number(failures.speed_min, kSpeeds),
-           "slow speeds are uniform from here, of a healthy node's"},
-          {"speed_max", Need::kOptional, optional_number(failures.speed_max, kSpeeds), "to here"},
+           "slow speeds are uniform from here, of a healthy node's", never},
+          {"speed_max", Need::kOptional, optional_number(failures.speed_max, kSpeeds), "to here", never},
           {"slowdowns", Need::kOptional, numbers(failures.slowdowns, config::between(1e-3, 1 / kLeastSpeed)),
-           "or one of these is drawn: speed is 1 / slowdown, and at most 1"},
+           "or one of these is drawn: speed is 1 / slowdown, and at most 1", never},
           {"whatif", Need::kOptional, config::path(failures.whatif),
-           "or one of `slowdown_by_worker` of this file of `goodput whatif --json`"},
+           "or one of `slowdown_by_worker` of this file of `goodput whatif --json`", never},
           {"duration_s", Need::kOptional,
-           seconds_value(failures.mean_duration, {.least = 1e-3, .most = kMostFailureSeconds}), "the mean"},
+           seconds_value(failures.mean_duration, {.least = 1e-3, .most = kMostFailureSeconds}), "the mean",
+           never},
           {"duration", Need::kOptional, config::choice(failures.duration, kDurationNames),
-           "distribution of durations"}};
+           "distribution of durations", never}};
 }
 
 Status config_finish(SlowFailures& failures) {
   const bool has_range = failures.speed_min || failures.speed_max;
   const int ways = int{has_range} + int{!failures.slowdowns.empty()} + int{!failures.whatif.empty()};
-  if (ways != 1) {
+  const bool is_needed = failures.per_node_day > 0;
+  if (ways > 1 || (ways == 0 && is_needed)) {
     return Error{fmt::format("{} how slow nodes get; want speed_min with speed_max, slowdowns, or whatif",
                              ways == 0 ? "does not say" : "says in several ways")};
   }
@@ -142,6 +145,10 @@ std::optional<FailureFile> file_of(const SlowFailures& failures) {
 
 void forget_paths(SlowFailures& failures) {
   failures.whatif.clear();
+}
+
+bool may_slow_nodes(const SlowFailures& failures) {
+  return failures.per_node_day > 0;
 }
 
 NodeId nodes_of_others(const SlowFailures& failures) {

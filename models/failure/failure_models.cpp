@@ -32,6 +32,7 @@ Result<FailureConfig> of_model(const nlohmann::json& value, const config::Place&
 Status read_one(const nlohmann::json& value, config::Place& place, std::vector<FailureConfig>& failures) {
   GOODPUT_TRY(FailureConfig config, of_model(value, place));
   GOODPUT_TRY_STATUS(config::object(config).read(value, place));
+  config.set_text(value.dump());
   failures.push_back(std::move(config));
   return Ok{};
 }
@@ -133,6 +134,16 @@ config::Fields config_fields(FailureConfig& failures) {
 
 Status config_finish(FailureConfig& failures) {
   return failures.setup().finish();
+}
+
+config::UnusedKeys unused_keys(const FailureConfig& failures, config::Place place) {
+  if (failures.text().empty()) return {};
+  FailureConfig again = failures;
+  std::vector<config::GivenKey> given;
+  place.given = &given;
+  const Status read = config::object(again).read(nlohmann::json::parse(failures.text()), place);
+  GOODPUT_CHECK(read, "a failure model is read again as it was read");
+  return config::unused_keys(given);
 }
 
 config::Value failures_value(std::vector<FailureConfig>& failures) {

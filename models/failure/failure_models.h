@@ -7,7 +7,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/failure/failure_setup.h"
@@ -23,7 +25,8 @@ namespace goodput {
 class FailureConfig {
  public:
   explicit FailureConfig(const FailureModelInfo& model) : model_(model), setup_(model.make()) {}
-  FailureConfig(const FailureConfig& other) : model_(other.model_), setup_(other.setup_->copy()) {}
+  FailureConfig(const FailureConfig& other)
+      : model_(other.model_), setup_(other.setup_->copy()), text_(other.text_) {}
   FailureConfig& operator=(const FailureConfig& other) { return *this = FailureConfig(other); }
   FailureConfig(FailureConfig&&) noexcept = default;
   FailureConfig& operator=(FailureConfig&&) noexcept = default;
@@ -33,14 +36,23 @@ class FailureConfig {
   [[nodiscard]] const FailureSetup& setup() const { return *setup_; }
   [[nodiscard]] FailureSetup& setup() { return *setup_; }
 
+  // The JSON object that it was read from; empty: from none.
+  [[nodiscard]] const std::string& text() const { return text_; }
+  void set_text(std::string text) { text_ = std::move(text); }
+
  private:
   FailureModelInfo model_;
   std::unique_ptr<FailureSetup> setup_;  // null in what was moved from only
+  std::string text_;
 };
 
 // "model" and the options.
 [[nodiscard]] config::Fields config_fields(FailureConfig& failures);
 [[nodiscard]] Status config_finish(FailureConfig& failures);
+
+// Of the keys that it was read from, at `place`, those that move nothing: also for what is in its file
+// (FailureSetup::note).
+[[nodiscard]] config::UnusedKeys unused_keys(const FailureConfig& failures, config::Place place);
 
 // An object with a "model" of failure_models(), or an array of such.
 [[nodiscard]] config::Value failures_value(std::vector<FailureConfig>& failures);

@@ -42,7 +42,7 @@ struct FailureFile {
   SimDuration from{};
 };
 
-// What is in that file. Must outlive the models made of it.
+// What is in that file, empty where there is none. Must outlive the models made of it.
 struct FailureSource {
   const SpotTrace* trace = nullptr;
   std::span<const double> slowdowns{};  // above 1
@@ -77,6 +77,10 @@ class FailureSetup {
   [[nodiscard]] virtual std::optional<FailureFile> file() const = 0;
   // Empties the options that name files: where a file lies moves no number.
   virtual void clear_paths() = 0;
+  // What is in the file, which may leave options without effect (config::Field::idle).
+  virtual void note(const FailureSource& source) = 0;
+  // Whether nodes may run slower than healthy ones.
+  [[nodiscard]] virtual bool slows_nodes() const = 0;
 };
 
 // The set-up of a model whose options are a struct `Options`. Beside the struct there are
@@ -87,6 +91,8 @@ class FailureSetup {
 //   NodeId nodes_of_others(const Options&);
 //   std::optional<FailureFile> file_of(const Options&);
 //   void forget_paths(Options&);
+//   void note_source(Options&, const FailureSource&);
+//   bool may_slow_nodes(const Options&);
 template <typename Options>
 class FailureSetupOf final : public FailureSetup {
  public:
@@ -114,6 +120,16 @@ class FailureSetupOf final : public FailureSetup {
   }
   void clear_paths() override {
     if constexpr (requires { forget_paths(options_); }) forget_paths(options_);
+  }
+  void note(const FailureSource& source) override {
+    if constexpr (requires { note_source(options_, source); }) note_source(options_, source);
+  }
+  [[nodiscard]] bool slows_nodes() const override {
+    if constexpr (requires { may_slow_nodes(options_); }) {
+      return may_slow_nodes(options_);
+    } else {
+      return false;
+    }
   }
 
  private:

@@ -132,17 +132,25 @@ class HourlyMarket final : public FailureModel {
   NodeId joined_ = 0;
 };
 
+// Why no node ever returns; empty: some may.
+std::string_view no_return(const HourlyFailures& failures) {
+  if (failures.return_probability == 0) return "return_probability is 0";
+  const bool is_whole = failures.initial_nodes.value_or(failures.nodes) == failures.nodes;
+  return is_whole && failures.loss_probability == 0 ? "no node is ever missing" : "";
+}
+
 config::Fields config_fields(HourlyFailures& failures) {
   using config::Need;
-  return {{"nodes", Need::kRequired, config::integer(failures.nodes, 1, kMostNodes), "the most there can be"},
-          {"initial_nodes", Need::kOptional, optional_integer(failures.initial_nodes, 0, kMostNodes),
-           "there from the start; left out: all"},
-          {"loss_probability", Need::kRequired,
-           config::number(failures.loss_probability, config::between(0, 1)), "of a node, an hour"},
-          {"return_probability", Need::kRequired,
-           config::number(failures.return_probability, config::between(0, 1)), "of a missing node, an hour"},
-          {"boot_s", Need::kOptional, seconds_value(failures.boot, config::between(0, 86400)),
-           "from its return until a node can be used"}};
+  return {
+      {"nodes", Need::kRequired, config::integer(failures.nodes, 1, kMostNodes), "the most there can be"},
+      {"initial_nodes", Need::kOptional, optional_integer(failures.initial_nodes, 0, kMostNodes),
+       "there from the start; left out: all"},
+      {"loss_probability", Need::kRequired, config::number(failures.loss_probability, config::between(0, 1)),
+       "of a node, an hour"},
+      {"return_probability", Need::kRequired,
+       config::number(failures.return_probability, config::between(0, 1)), "of a missing node, an hour"},
+      {"boot_s", Need::kOptional, seconds_value(failures.boot, config::between(0, 86400)),
+       "from its return until a node can be used", [&failures] { return std::string(no_return(failures)); }}};
 }
 
 Status config_finish(HourlyFailures& failures) {

@@ -90,6 +90,9 @@ class IntervalLosses final : public FailureModel {
 
 config::Fields config_fields(IntervalFailures& failures) {
   using config::Need;
+  const auto nothing_lost = [&failures] {
+    return failures.floor_nodes == failures.nodes ? "nothing is lost: floor_nodes is nodes" : "";
+  };
   const config::Range positive = {.least = 1e-3, .most = kMostFailureSeconds};
   return {
       {"nodes", Need::kRequired, config::integer(failures.nodes, 1, kMostNodes), "all there from the start"},
@@ -98,9 +101,9 @@ config::Fields config_fields(IntervalFailures& failures) {
       {"floor_nodes", Need::kOptional, config::integer(failures.floor_nodes, 0, kMostNodes),
        "with so many left nothing is lost"},
       {"return_after_s", Need::kOptional, seconds_value(failures.return_after, positive),
-       "until a lost node is back; left out: it never is"},
+       "until a lost node is back; left out: it never is", nothing_lost},
       {"victims", Need::kOptional, config::integers(failures.victims, 0, kMostNodes - 1),
-       "who is lost, in this order; then, and where one is gone already, a random node"}};
+       "who is lost, in this order; then, and where one is gone already, a random node", nothing_lost}};
 }
 
 Status config_finish(IntervalFailures& failures) {

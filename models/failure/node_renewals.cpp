@@ -18,8 +18,8 @@ config::Fields config_fields(NodeLives& lives) {
        "the same as a rate; exactly one of the two"},
       {"repair_s", Need::kOptional, seconds_value(lives.repair_time, config::between(0, kMostFailureSeconds)),
        "until the node is back, as good as new; the mean"},
-      {"repair", Need::kOptional, config::choice(lives.repair, kRepairNames),
-       "distribution of repair times"}};
+      {"repair", Need::kOptional, config::choice(lives.repair, kRepairNames), "distribution of repair times",
+       [&lives] { return lives.repair_time == SimDuration{} ? "repair_s is 0" : ""; }}};
 }
 
 Status config_finish(NodeLives& lives) {

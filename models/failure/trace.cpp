@@ -28,6 +28,14 @@ struct TraceFailures {
   Holes holes = Holes::kRefuse;
   Probe probe = Probe::kRefuse;
   std::optional<TraceCap> cap{};
+
+  // What of the recording decides which of these move anything; none: it was not read yet.
+  struct Recorded {
+    bool has_nodes = false;  // and no counts
+    bool has_holes = false;  // in the part that is replayed
+    bool is_probe = false;
+  };
+  std::optional<Recorded> recorded{};
 };
 
 class TraceReplay final : public FailureModel {
@@ -60,6 +68,10 @@ Result<TraceSegment> segment_of(const TraceFailures& failures, const SpotTrace& 
   return segment;
 }
 
+bool is_in(const SpotHole& hole, const TraceSegment& segment) {
+  return hole.end > segment.begin && hole.begin < segment.end;
+}
+
 // Holes and probes are replayed only by who says so.
 Status check_trace(const TraceFailures& failures, const SpotTrace& trace, const TraceSegment& segment) {
   if (trace.meaning == SpotMeaning::kProbe && failures.probe == TraceFailures::Probe::kRefuse) {
@@ -70,7 +82,7 @@ Status check_trace(const TraceFailures& failures, const SpotTrace& trace, const 
   }
   if (failures.holes == TraceFailures::Holes::kHold) return Ok{};
   for (const SpotHole& hole : trace.holes) {
-    if (hole.end <= segment.begin || hole.begin >= segment.end) continue;
+    if (!is_in(hole, segment)) continue;
     return Error{fmt::format("{} says nothing from {} s to {} s; \"holes\": \"hold\" keeps the nodes "
                              "of before, from_s and to_s choose another part",
                              trace.file, to_seconds(hole.begin), to_seconds(hole.end)),
@@ -94,10 +106,13 @@ config::Fields config_fields(TraceFailures& failures) {
   static constexpr std::array<std::string_view, 2> kHolesNames = {"refuse", "hold"};
   static constexpr std::array<std::string_view, 2> kProbeNames = {"refuse", "replay"};
   const config::Range any_time = config::between(0, kMostFailureSeconds);
+  const auto has_nodes = [&failures] {
+    return failures.recorded && failures.recorded->has_nodes ? "the recording says which nodes" : "";
+  };
   return {{"file", Need::kRequired, config::path(failures.file), "the recording"},
           {"fallback", Need::kOptional, config::path(failures.fallback), "read where there is no `file`"},
           {"polarity", Need::kOptional, optional_choice(failures.polarity, kSpotPolarityNames),
-           "what the numbers of a count file count; left out: as the format has it"},
+           "what the numbers of a count file count; left out: as the format has it", has_nodes},
           {"meaning", Need::kOptional, optional_choice(failures.meaning, kSpotMeaningNames),
            "held: nodes were really there; probe: they could have been launched; left out: as the file says"},
           {"from_s", Need::kOptional, seconds_value(failures.from, any_time),
@@ -105,11 +120,18 @@ config::Fields config_fields(TraceFailures& failures) {
           {"to_s", Need::kOptional, seconds_value(failures.to, any_time),
            "where it ends; left out: with the recording"},
           {"victims", Need::kOptional, config::choice(failures.victims, kVictimNames),
-           "who is lost when a count drops"},
+           "who is lost when a count drops", has_nodes},
           {"holes", Need::kOptional, config::choice(failures.holes, kHolesNames),
-           "times of which the recording says nothing: refuse them, or hold the nodes of before"},
+           "times of which the recording says nothing: refuse them, or hold the nodes of before",
+           [&failures] {
+             return failures.recorded && !failures.recorded->has_holes ? "the recording has no holes there"
+                                                                       : "";
+           }},
           {"probe", Need::kOptional, config::choice(failures.probe, kProbeNames),
-           "a recording that is a probe: refuse it, or replay its drops as preemptions"},
+           "a recording that is a probe: refuse it, or replay its drops as preemptions",
+           [&failures] {
+             return failures.recorded && !failures.recorded->is_probe ? "the recording is no probe" : "";
+           }},
           {"cap", Need::kOptional, config::object(failures.cap), "fewer nodes than were recorded"}};
 }
 
@@ -127,6 +149,17 @@ std::optional<FailureFile> file_of(const TraceFailures& failures) {
                      .polarity = failures.polarity,
                      .meaning = failures.meaning,
                      .from = failures.from};
+}
+
+void note_source(TraceFailures& failures, const FailureSource& source) {
+  if (source.trace == nullptr) return;
+  const SpotTrace& trace = *source.trace;
+  const TraceSegment segment{SimTime{failures.from}, failures.to ? SimTime{*failures.to} : trace.end};
+  failures.recorded = {
+      .has_nodes = trace.counts.empty(),
+      .has_holes = std::any_of(trace.holes.begin(), trace.holes.end(),
+                               [&segment](const SpotHole& hole) { return is_in(hole, segment); }),
+      .is_probe = trace.meaning == SpotMeaning::kProbe};
 }
 
 void forget_paths(TraceFailures& failures) {

@@ -182,7 +182,8 @@ config::Fields config_fields(TraceCap& cap) {
       {"rule", Need::kOptional, config::choice(cap.rule, kTraceCapNames),
        "list: `names`; first_seen: who came first; thin: each with probability nodes / peak; saturate: at "
        "any time those held for longest, the others wait"},
-      {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes), "0: as many as `names`"},
+      {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes), "0: as many as `names`",
+       [&cap] { return cap.names.empty() ? "" : "names are given"; }},
       {"names", Need::kOptional, texts(cap.names),
        "of nodes; left out: the first that are lost together, then those that came first"}};
 }

@@ -1,9 +1,13 @@
 #include "models/plan/training_plan.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "models/cost/calibration.h"
+#include "models/cost/cost_models.h"
 #include "models/plan/stragglers.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {
@@ -29,11 +33,21 @@ config::Value override_of(RooflineParameters& roofline) {
   return value;
 }
 
+// Of a name that no cost model has nothing is known.
+std::string no_calibration(const TrainingPlan& plan) {
+  for (const CostModelInfo& info : cost_models()) {
+    if (info.name == plan.cost_model && !info.reads_calibration)
+      return fmt::format("cost model {} reads none", in_quotes(info.name));
+  }
+  return "";
+}
+
 config::Fields cost_fields(TrainingPlan& plan) {
   return {
       {"model", Need::kOptional, config::text(plan.cost_model), "who prices the ops"},
       {"calibration", Need::kOptional, config::path_or_name(plan.calibration, kCalibrationFiles),
-       "measured costs: a path, relative to the plan, or a name; absent: the cost model's default"},
+       "measured costs: a path, relative to the plan, or a name; absent: the cost model's default",
+       [&plan] { return no_calibration(plan); }},
   };
 }
 
@@ -51,10 +65,11 @@ config::Value checked_only(config::Value (*value_of)(T&)) {
   return value;
 }
 
-config::Fields load_fields(ExpertLoad& load) {
+config::Fields load_fields(TrainingPlan& plan) {
   return {
-      {"skew", Need::kOptional, config::number(load.skew, config::between(0, 10)),
-       "tokens per expert ~ 1 / rank^skew (Zipf); 0: balanced"},
+      {"skew", Need::kOptional, config::number(plan.expert_load.skew, config::between(0, 10)),
+       "tokens per expert ~ 1 / rank^skew (Zipf); 0: balanced",
+       [&plan] { return plan.model.moe ? "" : "the model has no experts"; }},
   };
 }
 
@@ -88,7 +103,7 @@ config::Fields config_fields(ClusterConfig& config) {
 config::Fields config_fields(TrainingPlan& plan) {
   const auto cluster = [&plan] { return cluster_fields(plan.cluster, plan.roofline); };
   const auto cost = [&plan] { return cost_fields(plan); };
-  const auto load = [&plan] { return load_fields(plan.expert_load); };
+  const auto load = [&plan] { return load_fields(plan); };
   return {
       {"model", Need::kRequired,
        config::object_or_name(config::access(plan.model), kModelFiles, plan.sources), "what is trained"},
@@ -123,7 +138,7 @@ Result<TrainingPlan> read_training_plan(const std::string& path, const config::L
   plan.file = path;
   plan.sources = {{path, {}}};
   plan.library = library;
-  GOODPUT_TRY_STATUS(config::read_file(path, config::access(plan), library));
+  GOODPUT_TRY(plan.unused, config::read_file(path, config::access(plan), library));
   return plan;
 }
 

@@ -18,14 +18,15 @@ std::vector<std::string> memory_warnings(const RestartJob& restarts, std::int32_
 
 }  // namespace
 
-config::Fields config_fields(ExpertParallelOptions& options) {
+config::Fields config_fields(ExpertParallelOptions& options, const PolicyContext& context,
+                             const RestartUse& use) {
   using config::Need;
   return joined({{"ep", Need::kOptional, config::integer(options.ep, 0),
                   "GPUs that share out the experts of a layer; 0: as the plan says"},
                  {"moe_speedup", Need::kOptional,
                   config::number(options.restart.step.moe_speedup, config::between(0.01, 100)),
                   "of experts and all-to-alls over the cost model's: faster kernels"}},
-                config_fields(options.restart));
+                config_fields(options.restart, context, use));
 }
 
 ExpertParallelOptions with_tutel_kernels(ExpertParallelOptions options) {

@@ -16,7 +16,8 @@ struct ExpertParallelOptions {
   std::int32_t ep = 0;       // GPUs of a group; 0: the plan's
   RestartOptions restart{};  // step.moe_speedup among them
 };
-[[nodiscard]] config::Fields config_fields(ExpertParallelOptions& options);
+[[nodiscard]] config::Fields config_fields(ExpertParallelOptions& options, const PolicyContext& context,
+                                           const RestartUse& use = {});
 
 // The options of Tutel: faster kernels of MoE layers than DeepSpeed's, by an assumed factor.
 [[nodiscard]] ExpertParallelOptions with_tutel_kernels(ExpertParallelOptions options);

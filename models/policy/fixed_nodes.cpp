@@ -8,9 +8,11 @@
 
 namespace goodput {
 
-config::Field fixed_nodes_field(std::int32_t& nodes) {
-  return {"nodes", config::Need::kOptional, config::integer(nodes, 0),
-          "that train; 0: those of the plan's GPUs. All others are spares"};
+config::Fields fixed_nodes_fields(std::int32_t& nodes, RestartOptions& options,
+                                  const PolicyContext& context) {
+  return joined({{"nodes", config::Need::kOptional, config::integer(nodes, 0),
+                  "that train; 0: those of the plan's GPUs. All others are spares"}},
+                config_fields(options, context, {.grows = false, .saves_to_grow = false}));
 }
 
 Result<std::int32_t> fixed_nodes(std::int32_t nodes, RestartJob& restarts) {

@@ -8,8 +8,9 @@
 
 namespace goodput {
 
-// 0: as many as the plan's GPUs take.
-[[nodiscard]] config::Field fixed_nodes_field(std::int32_t& nodes);
+// "nodes", 0: as many as the plan's GPUs take; and what such a job has of the options of a restart.
+[[nodiscard]] config::Fields fixed_nodes_fields(std::int32_t& nodes, RestartOptions& options,
+                                                const PolicyContext& context);
 
 // On how many nodes that job trains: those, but for what a fixed batch leaves idle, which is a warning of the
 // job then. Fails, with a pointer to the field, where whole replicas do not fill them.

@@ -23,10 +23,15 @@ struct GeminiOptions {
   BytesPerSecond node{10e9};  // what a node fetches of its checkpoint from another
 };
 
-config::Fields config_fields(GeminiOptions& options) {
+config::Fields config_fields(GeminiOptions& options, const PolicyContext& context) {
   using config::Need;
+  // A node that is lost takes the only copy with it; one that is evicted is still there.
+  const auto no_copies = [&options] {
+    const bool evicts = options.restart.slow_nodes.action == SlowNodeAction::kEvict;
+    return options.replicas == 1 && !evicts ? "replicas is 1" : "";
+  };
   return joined(
-      joined({fixed_nodes_field(options.nodes)}, config_fields(options.restart)),
+      fixed_nodes_fields(options.nodes, options.restart, context),
       {{"replicas", Need::kOptional, config::integer(options.replicas, 1, 64),
         "nodes that hold a checkpoint"},
        {"memory_interval_steps", Need::kOptional, config::integer(options.interval_steps, 1, 1'000'000),
@@ -34,7 +39,7 @@ config::Fields config_fields(GeminiOptions& options) {
        {"memory_stall_s", Need::kOptional, config::number(options.stall, kPolicySeconds, from_seconds(1)),
         "by which each delays training; Gemini hides all of it"},
        {"memory_gb_per_s", Need::kOptional, config::number(options.node, kPolicyGbPerS, 1e9),
-        "a node fetches its checkpoint from another"}});
+        "a node fetches its checkpoint from another", no_copies}});
 }
 
 class MemoryCheckpoints final : public CheckpointStore {

@@ -13,9 +13,9 @@ struct HotSpareOptions {
   SimDuration swap = from_seconds(15);  // assumed: as a reconfiguration of Lazarus regroups (5 to 15 s)
 };
 
-config::Fields config_fields(HotSpareOptions& options) {
+config::Fields config_fields(HotSpareOptions& options, const PolicyContext& context) {
   using config::Need;
-  return joined(joined({fixed_nodes_field(options.nodes)}, config_fields(options.restart)),
+  return joined(fixed_nodes_fields(options.nodes, options.restart, context),
                 {{"swap_s", Need::kOptional, config::number(options.swap, kPolicySeconds, from_seconds(1)),
                   "new process groups with the spare, in place of a start-up"}});
 }

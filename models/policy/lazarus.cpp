@@ -13,6 +13,7 @@
 #include "models/policy/node_choice.h"
 #include "models/policy/policy.h"
 #include "models/policy/policy_options.h"
+#include "models/policy/restart_options.h"
 
 namespace goodput {
 namespace {
@@ -304,8 +305,11 @@ class LazarusPolicy final : public RecoveryPolicy {
   SimDuration longest_rebalancing_{};
 };
 
-config::Fields config_fields(LazarusOptions& options) {
+config::Fields config_fields(LazarusOptions& options, const PolicyContext& context) {
   using config::Need;
+  const auto same_loads = [changes = context.changes_loads] {
+    return changes ? "" : "the loads of experts never change";
+  };
   LazarusRules& rules = options.rules;
   return {
       {"slots_per_gpu", Need::kOptional, config::integer(rules.slots_per_gpu, 1, 1024),
@@ -319,15 +323,14 @@ config::Fields config_fields(LazarusOptions& options) {
       {"mapping", Need::kOptional, config::choice(rules.mapping, kMappingRuleNames),
        "which node takes which place of a new plan"},
       {"rebalance_steps", Need::kOptional, config::integer(options.rebalance_steps, 0, 1'000'000),
-       "experts move to follow their loads; 0: never"},
+       "experts move to follow their loads; 0: never", same_loads},
       {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
        "from the first node that joins until the job grows"},
       {"migration", Need::kOptional, config::object(options.migration), "how long a reconfiguration takes"},
       {"restart", Need::kOptional, config::object(options.restart), "of a restart from a checkpoint"},
-      {"checkpoint", Need::kOptional, config::object(options.checkpoint),
+      {"checkpoint", Need::kOptional, checkpoint_value(options.checkpoint, {}),
        "none unless interval_steps is given"},
-      {"slow_nodes", Need::kOptional, config::object(options.slow_nodes),
-       "what is done about fail-slow nodes"},
+      slow_nodes_field(options.slow_nodes, context),
       {"step_overhead_s", Need::kOptional,
        config::number(options.step.step_overhead, kPolicySeconds, from_seconds(1)),
        "once a step, on top of what the op graph says"},

@@ -23,7 +23,8 @@ config::Fields config_fields(SlowNodeRule& rule) {
   return {{"action", Need::kOptional, config::choice(rule.action, kSlowNodeActionNames),
            "keep: all wait for it; evict: as if it had failed; swap: for an idle healthy node"},
           {"threshold", Need::kOptional, config::number(rule.threshold, config::kFraction),
-           "speed, of a healthy node's, below which a node counts as slow"}};
+           "speed, of a healthy node's, below which a node counts as slow",
+           [&rule] { return rule.action == SlowNodeAction::kKeep ? "action is \"keep\"" : ""; }}};
 }
 
 std::string nodes_needed(const SlowNodeRule& rule, std::int32_t nodes) {

@@ -26,17 +26,22 @@ struct PecOptions {
   Sharding sharding = Sharding::kAdps;
 };
 
-config::Fields config_fields(PecOptions& options) {
+config::Fields config_fields(PecOptions& options, const PolicyContext& context) {
   using config::Need;
-  return joined(
-      config_fields(options.groups),
-      {{"k_snapshot", Need::kOptional, config::integer(options.k.snapshot, 1, 4096),
-        "experts of a layer that a checkpoint copies to CPU memory"},
-       {"k_persist", Need::kOptional, config::integer(options.k.persist, 1, 4096), "of them, to storage"},
-       {"selection", Need::kOptional, config::choice(options.selection, kExpertSelectionNames),
-        "which ones: in turn, or those with most tokens that no checkpoint holds"},
-       {"sharding", Need::kOptional, config::choice(options.sharding, kShardingNames),
-        "who writes what all ranks hold (goodput checkpoint)"}});
+  const auto no_save = [&options] { return no_interval(options.groups.restart.checkpoint); };
+  const auto no_choice = [&options, no_save, experts = context.experts] {
+    const bool holds_all = experts > 0 && options.k.persist == experts;
+    return holds_all ? fmt::format("checkpoints hold all {} experts", experts) : no_save();
+  };
+  return joined(config_fields(options.groups, context, {.snapshots_in_sync = true}),
+                {{"k_snapshot", Need::kOptional, config::integer(options.k.snapshot, 1, 4096),
+                  "experts of a layer that a checkpoint copies to CPU memory", no_save},
+                 {"k_persist", Need::kOptional, config::integer(options.k.persist, 1, 4096),
+                  "of them, to storage", no_save},
+                 {"selection", Need::kOptional, config::choice(options.selection, kExpertSelectionNames),
+                  "which ones: in turn, or those with most tokens that no checkpoint holds", no_choice},
+                 {"sharding", Need::kOptional, config::choice(options.sharding, kShardingNames),
+                  "who writes what all ranks hold (goodput checkpoint)", no_save}});
 }
 
 Status check_experts(const PecOptions& options, std::int32_t experts) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "models/job/job_model.h"
+#include "models/policy/policy_options.h"
 #include "sim/base/errors.h"
 #include "sim/base/tier.h"
 #include "sim/config/config.h"
@@ -50,7 +51,9 @@ class PolicySetup {
   virtual ~PolicySetup() = default;
 
   // The options: for reading, echoing and describing. They refer to this object.
-  [[nodiscard]] virtual config::Fields fields() = 0;
+  // Without a context none is idle for what stands elsewhere in a scenario.
+  [[nodiscard]] virtual config::Fields fields(const PolicyContext& context) = 0;
+  [[nodiscard]] config::Fields fields() { return fields(PolicyContext{}); }
 
   // Fails where the options make no sense for this job, with a place that is a pointer from the options, in a
   // file of the plan's, or empty. `job` must outlive the result; this object need not.
@@ -96,13 +99,20 @@ template <typename StartRun>
 template <typename Options>
 using PreparePolicy = Result<std::unique_ptr<PreparedPolicy>> (*)(const Options&, const JobModel&);
 
-// REQUIRES: config_fields(Options&).
+// REQUIRES: config_fields(Options&) or config_fields(Options&, const PolicyContext&).
 template <typename Options>
 [[nodiscard]] std::unique_ptr<PolicySetup> policy_setup(Options defaults, PreparePolicy<Options> maker) {
   class Setup final : public PolicySetup {
    public:
     Setup(Options options, PreparePolicy<Options> maker) : options_(std::move(options)), maker_(maker) {}
-    [[nodiscard]] config::Fields fields() override { return config_fields(options_); }
+    using PolicySetup::fields;
+    [[nodiscard]] config::Fields fields(const PolicyContext& context) override {
+      if constexpr (requires { config_fields(options_, context); }) {
+        return config_fields(options_, context);
+      } else {
+        return config_fields(options_);
+      }
+    }
     [[nodiscard]] Result<std::unique_ptr<PreparedPolicy>> prepare(const JobModel& job) const override {
       return maker_(options_, job);
     }

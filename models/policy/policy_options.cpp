@@ -1,5 +1,7 @@
 #include "models/policy/policy_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -24,21 +26,40 @@ config::Fields config_fields(RestartTiming& timing) {
            "processes, libraries and process groups, before state is loaded"}};
 }
 
-config::Fields config_fields(CheckpointSettings& settings) {
+std::string no_interval(const CheckpointSettings& settings) {
+  const bool has_none = settings.rule == IntervalRule::kFixed && settings.interval_steps == 0;
+  return has_none ? "no checkpoint is written: interval_steps is 0" : "";
+}
+
+config::Fields config_fields(CheckpointSettings& settings, CheckpointUse use) {
+  const auto no_save = [&settings, saves_besides = std::move(use.saves_besides)] {
+    return saves_besides && saves_besides() ? "" : no_interval(settings);
+  };
+  const auto no_snapshot = [&settings, no_save, in_sync = use.snapshots_in_sync]() -> std::string {
+    const bool takes_one = in_sync && no_interval(settings).empty();
+    return settings.mode == SaveMode::kSync && !takes_one ? "mode is \"sync\"" : no_save();
+  };
+  const auto other_rule = [&settings]() -> std::string {
+    if (settings.rule == IntervalRule::kFixed) return "";
+    return fmt::format("interval is \"{}\"", kIntervalRuleNames[static_cast<std::size_t>(settings.rule)]);
+  };
+  const auto no_rule = [&settings] {
+    return settings.rule == IntervalRule::kFixed ? "interval is \"fixed\"" : "";
+  };
   return {{"interval", Need::kOptional, config::choice(settings.rule, kIntervalRuleNames),
            "how often: fixed, or Young's, Daly's or the optimal interval for mtbf_hours"},
           {"interval_steps", Need::kOptional, config::integer(settings.interval_steps, 0, kMostSteps),
-           "fixed: from one checkpoint to the next; 0: none"},
+           "fixed: from one checkpoint to the next; 0: none", other_rule},
           {"mtbf_hours", Need::kOptional, config::number(settings.mtbf_hours, config::between(0, 1e6)),
-           "of the job as a whole; for the other rules"},
+           "of the job as a whole; for the other rules", no_rule},
           {"mode", Need::kOptional, config::choice(settings.mode, kSaveModeNames),
-           "sync: training stands still; async: it goes on once the state is in CPU memory"},
+           "sync: training stands still; async: it goes on once the state is in CPU memory", no_save},
           {"write_gb_per_s", Need::kOptional, config::number(settings.write, kPolicyGbPerS, 1e9),
-           "storage takes, of all nodes together"},
+           "storage takes, of all nodes together", no_save},
           {"read_gb_per_s", Need::kOptional, config::number(settings.read, kPolicyGbPerS, 1e9),
            "storage gives, to all nodes together"},
           {"snapshot_gb_per_s", Need::kOptional, config::number(settings.snapshot, kPolicyGbPerS, 1e9),
-           "async: a node copies to its memory"},
+           "async: a node copies to its memory", no_snapshot},
           {"bytes_per_parameter", Need::kOptional, config::integer(settings.bytes_per_parameter, 1, 64),
            "14: 16-bit weights, 32-bit master weights and two moments"}};
 }

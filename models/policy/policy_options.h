@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
 
 #include "models/checkpoint/save_cost.h"
@@ -22,6 +24,13 @@ inline constexpr config::Range kPolicyGbPerS = config::between(1e-3, 1e12);
 // The fields of an object that has those of several structs.
 [[nodiscard]] config::Fields joined(config::Fields first, const config::Fields& more);
 
+// What of the rest of a scenario decides whether an option moves anything.
+struct PolicyContext {
+  bool has_slow_nodes = true;  // some failure model makes nodes slow
+  bool changes_loads = true;   // of experts, while the job trains
+  std::int32_t experts = 0;    // of a layer; 0: unknown
+};
+
 // What it takes to start a job again.
 struct RestartTiming {
   SimDuration detect = from_seconds(15);   // until a loss is noticed
@@ -40,7 +49,14 @@ struct CheckpointSettings {
   BytesPerSecond snapshot{10e9};  // of a node to its own memory; kAsync
   std::int32_t bytes_per_parameter = 14;
 };
-[[nodiscard]] config::Fields config_fields(CheckpointSettings& settings);
+// What of a policy decides whether a setting moves anything.
+struct CheckpointUse {
+  std::function<bool()> saves_besides{};  // checkpoints are written with an interval of 0, too; none: never
+  bool snapshots_in_sync = false;         // also with kSync they go to the nodes' memory first
+};
+[[nodiscard]] config::Fields config_fields(CheckpointSettings& settings, CheckpointUse use);
+// Why no checkpoint is written at any interval; empty: some are.
+[[nodiscard]] std::string no_interval(const CheckpointSettings& settings);
 [[nodiscard]] Status config_finish(CheckpointSettings& settings);
 
 // Bytes of a whole checkpoint.

@@ -18,21 +18,43 @@ std::unique_ptr<TrainingSpeed> speed_of_plan(const JobModel& job, const StepSett
 
 }  // namespace
 
-config::Fields config_fields(RestartOptions& options) {
+config::Value checkpoint_value(CheckpointSettings& settings, const CheckpointUse& use) {
+  return config::object({[] { return true; }, [&settings, use] { return config_fields(settings, use); },
+                         [&settings] { return config_finish(settings); }});
+}
+
+config::Field slow_nodes_field(SlowNodeRule& rule, const PolicyContext& context) {
+  return {
+      "slow_nodes", config::Need::kOptional, config::object(rule), "what is done about fail-slow nodes",
+      [has_slow = context.has_slow_nodes] { return has_slow ? "" : "no failure model makes nodes slow"; }};
+}
+
+config::Fields config_fields(RestartOptions& options, const PolicyContext& context, const RestartUse& use) {
   using config::Need;
-  return {{"restart", Need::kOptional, config::object(options.timing), "what it takes to start again"},
-          {"checkpoint", Need::kOptional, config::object(options.checkpoint),
-           "how checkpoints are written and read"},
-          {"slow_nodes", Need::kOptional, config::object(options.slow_nodes),
-           "what is done about fail-slow nodes"},
-          {"absorb", Need::kOptional, config::choice(options.absorb, kAbsorbNames),
-           "nodes that join: are used after the next restart; gathered: the job restarts with them"},
-          {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
-           "gathered: from the first that joins to the restart"},
-          {"step_overhead_s", Need::kOptional,
-           config::number(options.step.step_overhead, kPolicySeconds, from_seconds(1)),
-           "once a step, on top of what the op graph says"},
-          config::tier(options.tier)};
+  const auto saves_besides = [&options, use] {
+    return (use.saves_to_grow && options.absorb == Absorb::kGathered) ||
+           (use.saves_to_swap && options.slow_nodes.action == SlowNodeAction::kSwap);
+  };
+  config::Fields fields = {
+      {"restart", Need::kOptional, config::object(options.timing), "what it takes to start again"},
+      {"checkpoint", Need::kOptional,
+       checkpoint_value(options.checkpoint, {saves_besides, use.snapshots_in_sync}),
+       "how checkpoints are written and read"},
+      slow_nodes_field(options.slow_nodes, context)};
+  if (use.grows) {
+    fields.push_back({"absorb", Need::kOptional, config::choice(options.absorb, kAbsorbNames),
+                      "nodes that join: are used after the next restart; gathered: the job restarts with "
+                      "them"});
+    fields.push_back(
+        {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
+         "gathered: from the first that joins to the restart",
+         [&options] { return options.absorb == Absorb::kAtRestart ? "absorb is \"at_restart\"" : ""; }});
+  }
+  fields.push_back({"step_overhead_s", Need::kOptional,
+                    config::number(options.step.step_overhead, kPolicySeconds, from_seconds(1)),
+                    "once a step, on top of what the op graph says"});
+  fields.push_back(config::tier(options.tier));
+  return fields;
 }
 
 Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& options,

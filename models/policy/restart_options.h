@@ -31,7 +31,20 @@ struct RestartOptions {
   StepSettings step{};
   Tier tier = Tier::kAssumed;
 };
-[[nodiscard]] config::Fields config_fields(RestartOptions& options);
+
+// What of a policy decides whether an option moves anything, or is one.
+struct RestartUse {
+  bool grows = true;          // onto nodes that join, with `absorb` and `gather`
+  bool saves_to_grow = true;  // a checkpoint, to restart with them
+  bool saves_to_swap = true;  // a slow node
+  bool snapshots_in_sync = false;
+};
+[[nodiscard]] config::Fields config_fields(RestartOptions& options, const PolicyContext& context,
+                                           const RestartUse& use = {});
+// Of "slow_nodes".
+[[nodiscard]] config::Field slow_nodes_field(SlowNodeRule& rule, const PolicyContext& context);
+// Of "checkpoint".
+[[nodiscard]] config::Value checkpoint_value(CheckpointSettings& settings, const CheckpointUse& use);
 
 // A job and how fast it trains, kept for all runs of a policy.
 struct RestartJob {

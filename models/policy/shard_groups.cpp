@@ -117,10 +117,17 @@ class ShardGroups final : public Regrouping {
 
 }  // namespace
 
-config::Fields config_fields(ShardGroupsOptions& options) {
-  return joined(config_fields(options.groups),
-                {{"migration", config::Need::kOptional, config::object(options.migration),
-                  "how long it takes to go on without a restart; plan_s is not used"}});
+config::Fields config_fields(ShardGroupsOptions& options, const PolicyContext& context) {
+  // Who fills which group follows from who is left: there is no plan to compute.
+  const auto migration = [&options] {
+    config::Fields fields = config_fields(options.migration);
+    std::erase_if(fields, [](const config::Field& field) { return field.key == "plan_s"; });
+    return fields;
+  };
+  return joined(config_fields(options.groups, context, {.saves_to_grow = false}),
+                {{"migration", config::Need::kOptional,
+                  config::object({[] { return true; }, migration, []() -> Status { return Ok{}; }}),
+                  "how long it takes to go on without a restart"}});
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOptions& options,

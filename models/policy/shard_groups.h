@@ -15,7 +15,7 @@ struct ShardGroupsOptions {
   ExpertParallelOptions groups{.restart = {.checkpoint = {.interval_steps = 250}}};
   MigrationTiming migration{};
 };
-[[nodiscard]] config::Fields config_fields(ShardGroupsOptions& options);
+[[nodiscard]] config::Fields config_fields(ShardGroupsOptions& options, const PolicyContext& context);
 
 [[nodiscard]] Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOptions& options,
                                                                            const JobModel& job);

@@ -9,7 +9,6 @@
 
 #include "models/routing/synthetic_routing.h"
 #include "sim/base/text.h"
-#include "sim/config/json_file.h"
 
 namespace goodput {
 namespace {
@@ -78,45 +77,6 @@ config::Value policies_value(std::vector<ScenarioPolicy>& policies) {
   return {"an object: options by policy", read, write, {}};
 }
 
-// ---- Changes from the command line.
-
-json value_of(const std::string& text) {
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return value.is_discarded() ? json(text) : value;
-}
-
-Error bad_change(const ScenarioChange& change, std::string_view what) {
-  return Error{
-      fmt::format("{} {}={}: {}", kOption, on_one_line(change.pointer), on_one_line(change.value), what)}
-      .of_option("set");
-}
-
-// Everything but the last name of the pointer has to be there.
-Status apply_change(const ScenarioChange& change, json& scenario) {
-  if (!change.pointer.starts_with('/'))
-    return bad_change(change, "a JSON pointer begins with a slash: /failures/p");
-  const std::string parent = change.pointer.substr(0, change.pointer.rfind('/'));
-  try {
-    const json::json_pointer above(parent);
-    if (!scenario.contains(above)) {
-      return bad_change(change,
-                        fmt::format("the scenario has no object {}; set it as a whole first: {}={{...}}",
-                                    in_quotes(parent), on_one_line(parent)));
-    }
-    if (!scenario.at(above).is_structured())
-      return bad_change(change, fmt::format("{} is no object in the scenario", in_quotes(parent)));
-    const json::json_pointer at(change.pointer);
-    const json& parent_value = scenario.at(above);
-    if (parent_value.is_array() && !scenario.contains(at) && at.back() != "-" &&
-        at.back() != std::to_string(parent_value.size()))
-      return bad_change(change, fmt::format("the array has {} entries", parent_value.size()));
-    scenario[at] = value_of(change.value);
-  } catch (const json::exception&) {
-    return bad_change(change, "is no JSON pointer, or points nowhere in the scenario");
-  }
-  return Ok{};
-}
-
 }  // namespace
 
 JobGoal Scenario::goal() const {
@@ -133,15 +93,19 @@ JobTerms Scenario::terms() const {
 }
 
 config::Fields config_fields(RoutingSource& routing) {
+  const auto no_trace = [&routing] { return routing.is_constant() ? "there is neither file nor model" : ""; };
+  const auto has_trace = [&routing] {
+    return routing.is_constant() ? "" : routing.file.empty() ? "there is a model" : "there is a file";
+  };
   return {{"file", Need::kOptional, config::path(routing.file), "a recorded routing trace"},
           {"model", Need::kOptional, config::path_or_name(routing.model, kRoutingModelFiles),
            "statistics, a path or a name: routing is synthesized, if there is no `file`"},
           {"layers", Need::kOptional, config::text(routing.layers),
-           "of the trace, one for each MoE layer of the model: 0-11; none: its first ones"},
+           "of the trace, one for each MoE layer of the model: 0-11; none: its first ones", no_trace},
           {"top_at_iteration", Need::kOptional, config::integer(routing.top_at_iteration, 0, kMostSteps),
-           "the busiest experts of the trace at this iteration stand for the model's"},
+           "the busiest experts of the trace at this iteration stand for the model's", no_trace},
           {"skew", Need::kOptional, config::number(routing.skew, config::between(0, 10)),
-           "without file and model: experts get shares ~ 1/rank^skew, for ever"}};
+           "without file and model: experts get shares ~ 1/rank^skew, for ever", has_trace}};
 }
 
 config::Fields config_fields(Scenario& scenario) {
@@ -183,35 +147,85 @@ Status config_finish(Scenario& scenario) {
   return Ok{};
 }
 
-Result<Scenario> read_scenario(const std::string& path, const std::vector<ScenarioChange>& changes,
+PolicyContext policy_context(const Scenario& scenario) {
+  PolicyContext context;
+  context.has_slow_nodes =
+      std::any_of(scenario.failures.begin(), scenario.failures.end(),
+                  [](const FailureConfig& failures) { return failures.setup().slows_nodes(); });
+  context.changes_loads = scenario.routing && !scenario.routing->is_constant();
+  if (scenario.plan.model.moe) context.experts = scenario.plan.model.moe->experts;
+  return context;
+}
+
+namespace {
+
+struct PolicyRead {
+  std::unique_ptr<PolicySetup> setup;
+  config::UnusedKeys unused;
+};
+
+Result<PolicyRead> read_options(const Scenario& scenario, const ScenarioPolicy& policy) {
+  GOODPUT_TRY(const PolicyInfo info, find_policy(policy.policy));
+  std::unique_ptr<PolicySetup> setup = info.make();
+  std::vector<config::GivenKey> given;
+  config::Place place = config::Place{scenario.file, {}, {}}.at("policies").at(policy.name);
+  place.given = &given;
+  const PolicyContext context = policy_context(scenario);
+  const config::ObjectAccess access{[] { return true; }, [&] { return setup->fields(context); },
+                                    []() -> Status { return Ok{}; }};
+  GOODPUT_TRY_STATUS(config::object(access).read(json::parse(policy.options), place));
+  return PolicyRead{std::move(setup), config::unused_keys(given)};
+}
+
+std::string failures_pointer(const Scenario& scenario, std::size_t model) {
+  return scenario.failures.size() == 1 ? "/failures" : fmt::format("/failures/{}", model);
+}
+
+}  // namespace
+
+Result<Scenario> read_scenario(const std::string& path, const std::vector<config::Change>& changes,
                                const config::Library& library) {
-  GOODPUT_TRY(json text, config::parse_file(path));
-  for (const ScenarioChange& change : changes) GOODPUT_TRY_STATUS(apply_change(change, text));
   Scenario scenario;
   scenario.file = path;
   scenario.sources = {{path, {}}};
   scenario.plan.library = library;
-  config::Place place{path, {}, {}, &library};
-  GOODPUT_TRY_STATUS(config::object(scenario).read(text, place));
+  GOODPUT_TRY(scenario.unused, config::read_file(path, config::access(scenario), library,
+                                                 {changes, kScenarioFiles.noun, "set"}));
   const bool is_inline = scenario.sources.size() == 1;
   scenario.plan.file = scenario.sources.back().file;
   if (is_inline) scenario.plan.pointer = "/plan";
-  for (const ScenarioPolicy& policy : scenario.policies) {
-    GOODPUT_TRY(const std::unique_ptr<PolicySetup> unused, make_policy(scenario, policy));
-    static_cast<void>(unused);
+  for (ScenarioPolicy& policy : scenario.policies) {
+    GOODPUT_TRY(PolicyRead read, read_options(scenario, policy));
+    policy.unused = std::move(read.unused);
   }
   return scenario;
 }
 
 Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const ScenarioPolicy& policy) {
-  GOODPUT_TRY(const PolicyInfo info, find_policy(policy.policy));
-  std::unique_ptr<PolicySetup> setup = info.make();
-  config::Place place = config::Place{scenario.file, {}, {}}.at("policies").at(policy.name);
-  const config::ObjectAccess access{[] { return true; }, [&setup] { return setup->fields(); },
-                                    []() -> Status { return Ok{}; }};
-  const json options = json::parse(policy.options);
-  GOODPUT_TRY_STATUS(config::object(access).read(options, place));
-  return setup;
+  GOODPUT_TRY(PolicyRead read, read_options(scenario, policy));
+  return std::move(read.setup);
+}
+
+config::UnusedKeys unused_keys(const Scenario& scenario) {
+  config::UnusedKeys unused = scenario.unused;
+  for (const ScenarioPolicy& policy : scenario.policies)
+    unused.insert(unused.end(), policy.unused.begin(), policy.unused.end());
+  return unused;
+}
+
+void note_sources(Scenario& scenario, const FailureSources& sources) {
+  const std::size_t models = std::min(scenario.failures.size(), sources.size());
+  for (std::size_t i = 0; i < models; ++i) {
+    FailureConfig& failures = scenario.failures[i];
+    failures.setup().note(sources[i]);
+    for (config::UnusedKey& key : unused_keys(failures, {scenario.file, failures_pointer(scenario, i), {}})) {
+      const bool is_known =
+          std::any_of(scenario.unused.begin(), scenario.unused.end(), [&key](const config::UnusedKey& known) {
+            return known.file == key.file && known.pointer == key.pointer;
+          });
+      if (!is_known) scenario.unused.push_back(std::move(key));
+    }
+  }
 }
 
 }  // namespace goodput

@@ -15,6 +15,7 @@
 #include "models/plan/training_plan.h"
 #include "models/policy/policy.h"
 #include "sim/base/errors.h"
+#include "sim/config/changes.h"
 #include "sim/config/config.h"
 #include "sim/job/job_engine.h"
 
@@ -29,6 +30,8 @@ struct RoutingSource {
   std::string layers{};  // of the recording, one a MoE layer: "0-11"; empty: the first ones
   std::int64_t top_at_iteration = 201;  // its busiest experts at this iteration stand for the model's
   double skew = 0;  // without file and model: shares ~ 1 / rank^skew, for ever; 0: balanced
+
+  [[nodiscard]] bool is_constant() const { return file.empty() && model.empty(); }
 };
 
 // A policy under the name that results call it by.
@@ -36,6 +39,7 @@ struct ScenarioPolicy {
   std::string name{};
   std::string policy{};   // of recovery_policies(); the name, unless "policy" says otherwise
   std::string options{};  // JSON, as in the file, without "policy"
+  config::UnusedKeys unused{};
 };
 
 struct Scenario {
@@ -54,6 +58,7 @@ struct Scenario {
   std::optional<double> usd_per_node_hour{};  // none: the prices of the trace, if it has any
   std::vector<ScenarioPolicy> policies{};
   Tier tier = Tier::kMeasured;
+  config::UnusedKeys unused{};  // keys that move nothing, but for those of the policies
 
   [[nodiscard]] JobGoal goal() const;
   [[nodiscard]] std::int32_t most_nodes() const { return nodes > 0 ? nodes : plan.cluster.nodes; }
@@ -61,18 +66,21 @@ struct Scenario {
   [[nodiscard]] JobTerms terms() const;
 };
 
-// `/failures/p` = `0.15`: replaces a value, or adds one where it is missing.
-struct ScenarioChange {
-  std::string pointer{};
-  std::string value{};  // JSON; what is no JSON is text
-};
-
-// Reads a scenario with some values changed, and checks all that can be without its traces.
-Result<Scenario> read_scenario(const std::string& path, const std::vector<ScenarioChange>& changes,
+// Reads a scenario with some values changed, also of the files that it names, and checks all that can be
+// without its traces.
+Result<Scenario> read_scenario(const std::string& path, const std::vector<config::Change>& changes,
                                const config::Library& library = {});
 
 // The options of a policy, read, not yet prepared. Errors name file and pointer.
 Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const ScenarioPolicy& policy);
+
+// What of the scenario decides whether an option of a policy moves anything.
+[[nodiscard]] PolicyContext policy_context(const Scenario& scenario);
+
+// The keys that move nothing, of the scenario and of the files that it names.
+[[nodiscard]] config::UnusedKeys unused_keys(const Scenario& scenario);
+// What is in the files of its failure models, by model: some keys move nothing for that.
+void note_sources(Scenario& scenario, const FailureSources& sources);
 
 [[nodiscard]] config::Fields config_fields(Scenario& scenario);
 [[nodiscard]] config::Fields config_fields(RoutingSource& routing);

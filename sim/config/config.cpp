@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "sim/base/text.h"
 #include "sim/config/json_file.h"
@@ -88,6 +89,7 @@ Status read_object(const json& value, Place& place, const ObjectAccess& access) 
     Place at = place.at(field.key);
     const auto member = value.find(field.key);
     if (member != value.end()) {
+      if (place.given && field.idle) place.given->push_back({at.file, at.pointer, field.idle});
       GOODPUT_TRY_STATUS(field.value.read(*member, at));
       lower(place.tier, at.tier);
     } else if (field.need == Need::kRequired) {
@@ -115,18 +117,21 @@ Result<Source> source_named(const std::string& name, const Place& place, const K
   return Source{file.string(), {}};
 }
 
-Status read_file_into(const std::string& file, const ObjectAccess& access, std::optional<Tier>& tier,
-                      const Library* library) {
-  GOODPUT_TRY(const json value, parse_file(file));
-  Place place{file, {}, {}, library};
+Result<std::optional<Tier>> read_whole_file(const std::string& file, const ObjectAccess& access,
+                                            const Library* library, Changes changes,
+                                            std::vector<GivenKey>* given) {
+  GOODPUT_TRY(json value, parse_file(file));
+  GOODPUT_TRY_STATUS(changes.apply_to(value));
+  Place place{file, {}, {}, library, &changes, given};
   GOODPUT_TRY_STATUS(read_object(value, place, access));
-  tier = place.tier;
-  return Ok{};
+  GOODPUT_TRY_STATUS(changes.check_none_waits());
+  return place.tier;
 }
 
 void write_into(ordered_json& into, const Fields& fields) {
   into = ordered_json::object();
   for (const Field& field : fields) {
+    if (field.idle && !field.idle().empty()) continue;
     ordered_json value;
     if (field.value.write) field.value.write(value);
     if (!value.is_null()) into[std::string(field.key)] = std::move(value);
@@ -146,7 +151,7 @@ Error Place::not_wanted(const json& value, std::string_view wanted) const {
 Place Place::at(std::string_view key) const {
   std::string below = pointer + '/';
   for (const char c : key) below += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  return {file, std::move(below), {}, library};
+  return {file, std::move(below), {}, library, changes, given};
 }
 
 Field tier(Tier& value) {
@@ -170,7 +175,10 @@ Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<S
     if (!from.is_string()) return place.not_wanted(from, wanted);
     GOODPUT_TRY(const Source source, source_named(from.get<std::string>(), place, kind));
     sources.push_back(source);
-    return read_file_into(source.file, access, place.tier, place.library);
+    Changes changes = place.changes ? place.changes->take(place.pointer) : Changes{};
+    GOODPUT_TRY(place.tier,
+                read_whole_file(source.file, access, place.library, std::move(changes), place.given));
+    return Ok{};
   };
   return value;
 }
@@ -187,9 +195,25 @@ Value path_or_name(std::string& value, const Kind& kind) {
   return result;
 }
 
-Status read_file(const std::string& file, const ObjectAccess& access, const Library& library) {
-  std::optional<Tier> unclaimed;
-  return read_file_into(file, access, unclaimed, &library);
+Result<UnusedKeys> read_file(const std::string& file, const ObjectAccess& access, const Library& library,
+                             Changes changes) {
+  std::vector<GivenKey> given;
+  GOODPUT_TRY_STATUS(read_whole_file(file, access, &library, std::move(changes), &given));
+  return unused_keys(given);
+}
+
+UnusedKeys unused_keys(std::span<const GivenKey> given) {
+  UnusedKeys unused;
+  const auto is_within = [&unused](const GivenKey& key) {
+    return std::any_of(unused.begin(), unused.end(), [&key](const UnusedKey& above) {
+      return above.file == key.file && key.pointer.starts_with(above.pointer + '/');
+    });
+  };
+  for (const GivenKey& key : given) {
+    std::string why = key.idle();
+    if (!why.empty() && !is_within(key)) unused.push_back({key.file, key.pointer, std::move(why)});
+  }
+  return unused;
 }
 
 ordered_json write(const Fields& fields) {

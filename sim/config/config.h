@@ -23,9 +23,25 @@
 #include "sim/base/errors.h"
 #include "sim/base/tier.h"
 #include "sim/base/units.h"
+#include "sim/config/changes.h"
 #include "sim/config/library.h"
 
 namespace goodput::config {
+
+// A key that was given and moves nothing.
+struct UnusedKey {
+  std::string file{};
+  std::string pointer{};
+  std::string why{};
+};
+using UnusedKeys = std::vector<UnusedKey>;
+
+// A key that was given, and may turn out to move nothing (Field::idle).
+struct GivenKey {
+  std::string file{};
+  std::string pointer{};
+  std::function<std::string()> idle{};
+};
 
 // Where a value stands; reading leaves behind the lowest tier that is named in it.
 struct Place {
@@ -33,6 +49,8 @@ struct Place {
   std::string pointer;
   std::optional<Tier> tier;
   const Library* library = nullptr;  // where names are looked up besides; none: only beside the file
+  Changes* changes = nullptr;        // of the file, those that wait for files it names; none: there are none
+  std::vector<GivenKey>* given = nullptr;  // gathers them; none: nobody wants to know
 
   [[nodiscard]] Error error(std::string what) const;
   // "is VALUE, want WANTED"
@@ -58,6 +76,9 @@ struct Field {
   Need need = Need::kOptional;
   Value value;
   std::string_view meaning;
+  // Why the key moves nothing, beside the values that others have; empty: it does. Asked once all are read.
+  // Such a key is named where it was given, and not written. Refers to what the value refers to.
+  std::function<std::string()> idle{};
 };
 
 struct Range {
@@ -148,9 +169,12 @@ template <typename T>
 
 // ---- Whole files.
 
-// `library`: where names that it has are looked up.
-[[nodiscard]] Status read_file(const std::string& file, const ObjectAccess& access,
-                               const Library& library = {});
+// `library`: where names that it has are looked up. `changes`: made before anything is read. The result is
+// the keys that move nothing, of this file and those that it names.
+[[nodiscard]] Result<UnusedKeys> read_file(const std::string& file, const ObjectAccess& access,
+                                           const Library& library = {}, Changes changes = {});
+// Of those given to what has been read by now. Of an object that moves nothing the keys within are not named.
+[[nodiscard]] UnusedKeys unused_keys(std::span<const GivenKey> given);
 [[nodiscard]] nlohmann::ordered_json write(const Fields& fields);
 
 template <typename T>

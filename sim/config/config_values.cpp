@@ -33,12 +33,23 @@ bool contains(const Range& range, double number) {
   return number >= range.least && number <= range.most && !(range.is_least_excluded && number == range.least);
 }
 
-std::optional<std::int64_t> integer_within(const json& value, std::int64_t least, std::int64_t most) {
+// 1e6 is whole as well. Beyond 2^53 a double no longer says which integer was meant.
+std::optional<std::int64_t> whole_number(const json& value) {
+  if (value.is_number_float()) {
+    constexpr double kMostExact = 9007199254740992;  // 2^53
+    const auto number = value.get<double>();
+    if (std::abs(number) > kMostExact || std::trunc(number) != number) return std::nullopt;
+    return static_cast<std::int64_t>(number);
+  }
   if (!value.is_number_integer()) return std::nullopt;
   if (value.is_number_unsigned() && !std::in_range<std::int64_t>(value.get<std::uint64_t>()))
     return std::nullopt;
-  const auto number = value.get<std::int64_t>();
-  if (number < least || number > most) return std::nullopt;
+  return value.get<std::int64_t>();
+}
+
+std::optional<std::int64_t> integer_within(const json& value, std::int64_t least, std::int64_t most) {
+  const std::optional<std::int64_t> number = whole_number(value);
+  if (!number || *number < least || *number > most) return std::nullopt;
   return number;
 }
 

@@ -49,8 +49,12 @@ JobPointer gpt_s(std::int32_t nodes, JobStart start) {
 std::string round_options(const std::string& more) {
   return std::string("{") + kRoundRestart + (more.empty() ? "" : ", " + more) + "}";
 }
+std::string round_regrouping_options(const std::string& more) {
+  return round_options(std::string(kRoundMigration) + "}" + (more.empty() ? "" : ", " + more));
+}
 std::string round_elastic_options(const std::string& more) {
-  return round_options(kRoundMigration + (more.empty() ? "" : ", " + more));
+  return round_options(std::string(kRoundMigration) + R"(, "plan_s": 0})" +
+                       (more.empty() ? "" : ", " + more));
 }
 
 PolicyCase::PolicyCase(const std::string& policy, const std::string& options, JobPointer job)

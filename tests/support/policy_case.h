@@ -38,10 +38,11 @@ inline constexpr const char* kRoundRestart =
     R"("restart": {"detect_s": 15, "startup_s": 60},
        "checkpoint": {"interval_steps": 10, "mode": "sync", "write_gb_per_s": 1e12, "read_gb_per_s": 1e12})";
 inline constexpr const char* kRoundMigration =
-    R"("migration": {"detect_s": 15, "regroup_s": 10, "plan_s": 0, "transfer_setup_s": 0,
-                     "node_gb_per_s": 1e12})";
-// {these, and more}; without the migration for policies that have none.
+    R"("migration": {"detect_s": 15, "regroup_s": 10, "transfer_setup_s": 0, "node_gb_per_s": 1e12)";
+// {these, and more}; without the migration for policies that have none, without the time of a plan for those
+// that compute none.
 [[nodiscard]] std::string round_options(const std::string& more = "");
+[[nodiscard]] std::string round_regrouping_options(const std::string& more = "");
 [[nodiscard]] std::string round_elastic_options(const std::string& more = "");
 
 // A policy prepared for a job.

@@ -19,6 +19,7 @@
 #include "tools/cli/json_result.h"
 #include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/plan/plan_step_batch.h"
 #include "tools/plan/plan_step_report.h"
@@ -58,7 +59,10 @@ class PlanStepCommand final : public Command {
     GOODPUT_TRY(const std::string file, config_file(plan_path_, kPlanFiles, library, context));
     GOODPUT_TRY(TrainingPlan plan, read_training_plan(file, library));
     GOODPUT_TRY_STATUS(check_files(plan, context));
-    if (!batch_path_.empty()) return run_batch(plan, granularity, context);
+    if (!batch_path_.empty()) {
+      for (const std::string& line : unused_key_lines(plan.unused, plan.file)) context.note(line);
+      return run_batch(plan, granularity, context);
+    }
     plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
     GOODPUT_TRY_STATUS(check_training_plan(plan));
     GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(plan)));

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_step_report.h"
 
 namespace goodput {
@@ -45,6 +46,7 @@ void add_plan_step_json(const PlanStepResult& result, nlohmann::ordered_json& js
   json["granularity"] = granularity == Granularity::kLayers ? "layers" : "ops";
   json["ops"] = step.ops.size();
   json["lanes"] = step.lanes.lanes();
+  json["unused_keys"] = unused_keys_json(plan.unused);
   TrainingPlan echoed = plan;
   json["plan"] = config::write(config_fields(echoed));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_step_report.h"
 
 namespace goodput {
@@ -63,7 +64,10 @@ std::string plan_step_text(const PlanStepResult& result) {
     if (part < kShareWorthNaming) continue;
     line("  {:<40} {:>12} {:>6.1f} %", share.label, duration_text(share.time), 100 * part);
   }
-  line("\nLowest tier: {} (cost model {})", to_string(report.tier), plan.cost_model);
+  text += '\n';
+  if (const std::string unused = unused_keys_text(plan.unused, plan.file); !unused.empty())
+    text += unused + '\n';
+  line("Lowest tier: {} (cost model {})", to_string(report.tier), plan.cost_model);
   return text;
 }
 

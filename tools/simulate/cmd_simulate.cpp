@@ -33,8 +33,8 @@ namespace {
 constexpr std::int64_t kMostTrials = 10'000'000;
 
 // `--set /failures/p=0.15`.
-Result<std::vector<ScenarioChange>> parse_changes(const std::vector<std::string>& texts) {
-  std::vector<ScenarioChange> changes;
+Result<std::vector<config::Change>> parse_changes(const std::vector<std::string>& texts) {
+  std::vector<config::Change> changes;
   for (const std::string& text : texts) {
     const auto equals = text.find('=');
     if (equals == std::string::npos) {
@@ -105,9 +105,10 @@ class SimulateCommand final : public Command {
 
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY_STATUS(check_options());
-    GOODPUT_TRY(const Scenario scenario, read(context));
+    GOODPUT_TRY(Scenario scenario, read(context));
     GOODPUT_TRY_STATUS(check_comparison(scenario));
     GOODPUT_TRY(const ScenarioInputs inputs, read_scenario_inputs(scenario, context.options.seed));
+    note_sources(scenario, inputs.view().failures);
     GOODPUT_TRY_STATUS(check_files(scenario, inputs, context));
     for (const std::string& note : inputs.notes()) context.note(note);
     GOODPUT_TRY(const Simulation simulation, simulate_trials(scenario, inputs, context));
@@ -133,7 +134,7 @@ class SimulateCommand final : public Command {
 
   // The scenario as the options have it.
   [[nodiscard]] Result<Scenario> read(const CommandContext& context) const {
-    GOODPUT_TRY(const std::vector<ScenarioChange> changes, parse_changes(changes_));
+    GOODPUT_TRY(const std::vector<config::Change> changes, parse_changes(changes_));
     GOODPUT_TRY(const config::Library library, config_library(context));
     GOODPUT_TRY(const std::string file, config_file(scenario_path_, kScenarioFiles, library, context));
     GOODPUT_TRY(Scenario scenario, read_scenario(file, changes, library));

@@ -12,6 +12,7 @@
 #include "sim/config/config.h"
 #include "sim/job/time_bucket.h"
 #include "tools/cli/config_files.h"
+#include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/simulate/simulate_report.h"
 
@@ -139,11 +140,16 @@ ordered_json files_json(const std::vector<ScenarioFile>& files) {
 }
 
 // Where files lie moves no number; what is in them is hashed by itself.
-Scenario without_paths(Scenario scenario) {
+ordered_json without_paths(Scenario scenario) {
   scenario.plan.calibration.clear();
-  if (scenario.routing) scenario.routing->file = scenario.routing->model = "";
   for (FailureConfig& failures : scenario.failures) failures.setup().clear_paths();
-  return scenario;
+  ordered_json written = config::write(config_fields(scenario));
+  // Later than the others: which keys are written depends on whether there are such files.
+  if (scenario.routing) {
+    written["routing"].erase("file");
+    written["routing"].erase("model");
+  }
+  return written;
 }
 
 }  // namespace
@@ -151,7 +157,7 @@ Scenario without_paths(Scenario scenario) {
 Result<Scenario> resolved(Scenario scenario) {
   for (ScenarioPolicy& policy : scenario.policies) {
     GOODPUT_TRY(const std::unique_ptr<PolicySetup> setup, make_policy(scenario, policy));
-    policy.options = config::write(setup->fields()).dump();
+    policy.options = config::write(setup->fields(policy_context(scenario))).dump();
   }
   return scenario;
 }
@@ -169,10 +175,9 @@ Result<Provenance> simulate_provenance(const SimulateReport& report) {
               plan_provenance(report.scenario.plan, Granularity::kLayers, report.simulation.lowest_tier));
   GOODPUT_TRY(const std::vector<config::Source> sources, scenario_sources(report.scenario, report.inputs));
   provenance.config_files = files_of(sources);
-  Scenario scenario = without_paths(report.scenario);
   Hash hash;
   hash.add(*provenance.config_hash);
-  hash.add(config::write(config_fields(scenario)).dump());
+  hash.add(without_paths(report.scenario).dump());
   hash.add(report.inputs.content_hash);
   provenance.config_hash = hash.value();
   return provenance;
@@ -187,6 +192,7 @@ void add_simulate_json(const SimulateReport& report, ordered_json& json) {
   for (const PolicyRatio& ratio : report.simulation.ratios) json["ratios"][ratio.name] = ratio_json(ratio);
   if (report.comparison) json["comparison"] = comparison_json(*report.comparison);
   json["inputs"] = files_json(report.inputs.files);
+  json["unused_keys"] = unused_keys_json(unused_keys(report.scenario));
   Scenario echoed = report.scenario;
   json["scenario"] = config::write(config_fields(echoed));
 }

@@ -11,6 +11,7 @@
 
 #include "sim/job/time_bucket.h"
 #include "tools/cli/text_table.h"
+#include "tools/cli/unused_keys.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {

@@ -247,9 +247,6 @@ TEST_CASE("failures: values out of range and rules between fields") {
   // bursts
   CHECK(problem(R"({"model": "bursts", "nodes": 4, "per_hour": 1, "outage_s": 9})") ==
         "/group_size: is missing, want the nodes of a rack or zone");
-  CHECK(problem(R"({"model": "bursts", "nodes": 4, "kind": "fleet", "group_size": 2, "per_hour": 1,
-                    "outage_s": 9})") ==
-        "/group_size: has no meaning for a fleet, all of which is lost; leave it out");
   // fail_slow
   CHECK(problem(R"({"model": "fail_slow", "nodes": 4, "per_node_day": 1})") ==
         ": does not say how slow nodes get; want speed_min with speed_max, slowdowns, or whatif");

@@ -6,7 +6,7 @@
 
 namespace goodput::testing {
 TEST_CASE("ds_ft policy: a loss leaves groups of those whose shards are there, and costs the step at hand") {
-  PolicyCase job("ds_ft", round_elastic_options());
+  PolicyCase job("ds_ft", round_regrouping_options());
   const SimDuration ten = job.step(10);
   const SimDuration eight = job.step(8);
   const SimDuration fails = ten * 25 + ten / 2;
@@ -23,7 +23,7 @@ TEST_CASE("ds_ft policy: a loss leaves groups of those whose shards are there, a
 }
 
 TEST_CASE("ds_ft policy: idle nodes are not used before a restart") {
-  PolicyCase job("ds_ft", round_elastic_options());
+  PolicyCase job("ds_ft", round_regrouping_options());
   const SimDuration ten = job.step(10);
   const SimDuration eight = job.step(8);
   const SimDuration six = job.step(6);
@@ -63,7 +63,7 @@ TEST_CASE("ds_ft policy: nodes beyond their group take shards that too few hold,
 }
 
 TEST_CASE("ds_ft policy: who is back at the moment of its loss holds nothing") {
-  PolicyCase job("ds_ft", round_elastic_options());
+  PolicyCase job("ds_ft", round_regrouping_options());
   const SimDuration ten = job.step(10);
   const SimDuration eight = job.step(8);
   const JobResult result = job.run(steps(50), held(10, {lost(ten * 15, 0), joined(ten * 15, 0)}));
@@ -76,7 +76,7 @@ TEST_CASE("ds_ft policy: who is back at the moment of its loss holds nothing") {
 }
 
 TEST_CASE("ds_ft policy: a loss during a reconfiguration means a restart") {
-  PolicyCase job("ds_ft", round_elastic_options());
+  PolicyCase job("ds_ft", round_regrouping_options());
   const SimDuration ten = job.step(10);
   const SimDuration eight = job.step(8);
   const SimDuration fails = ten * 25;
@@ -88,7 +88,7 @@ TEST_CASE("ds_ft policy: a loss during a reconfiguration means a restart") {
 }
 
 TEST_CASE("ds_ft policy: gathered nodes are given shards without a restart") {
-  PolicyCase job("ds_ft", round_elastic_options(R"("absorb": "gathered", "gather_s": 100)"));
+  PolicyCase job("ds_ft", round_regrouping_options(R"("absorb": "gathered", "gather_s": 100)"));
   const SimDuration eight = job.step(8);
   const SimDuration ten = job.step(10);
   const std::int64_t done = (eight * 2 + seconds{100}) / eight + 1;
@@ -103,13 +103,13 @@ TEST_CASE("ds_ft policy: gathered nodes are given shards without a restart") {
 }
 
 TEST_CASE("ds_ft policy: slow nodes are left out without a detection, or swapped in a planned restart") {
-  PolicyCase evicts("ds_ft", round_elastic_options(R"("slow_nodes": {"action": "evict"})"));
+  PolicyCase evicts("ds_ft", round_regrouping_options(R"("slow_nodes": {"action": "evict"})"));
   const SimDuration ten = evicts.step(10);
   const SimDuration eight = evicts.step(8);
   const JobResult evicted = evicts.run(steps(50), held(10, {slowed(ten * 14 + ten / 2, 3, 0.5)}));
   CHECK(evicted.count(Cause::kReconfiguration) == 1);
   CHECK(evicted.end == at(ten * 15 + seconds{10} + eight * 35));
-  PolicyCase swaps("ds_ft", round_elastic_options(R"("slow_nodes": {"action": "swap"})"));
+  PolicyCase swaps("ds_ft", round_regrouping_options(R"("slow_nodes": {"action": "swap"})"));
   JobLog log;
   const JobResult swapped = swaps.run(steps(50), held(11, {slowed(ten * 14 + ten / 2, 3, 0.5)}), &log);
   CHECK(courses_of(log) == "start restart");
@@ -123,7 +123,7 @@ TEST_CASE("ds_ft policy: a group that spans nodes by tensor parallelism is as lo
   plan.parallel.sequence_parallel = true;
   plan.parallel.dp = 4;
   plan.parallel.ep = 1;
-  PolicyCase job("ds_ft", round_elastic_options(), job_of(plan));
+  PolicyCase job("ds_ft", round_regrouping_options(), job_of(plan));
   const SimDuration eight = job.step(8);
   // The other of the pair is left over; another pair of halves remains until its nodes are lost, too.
   NodeEvents events = held(8);

@@ -134,7 +134,7 @@ TEST_CASE("hot spare policy: a cold start takes a start-up, a spare does not") {
 }
 
 TEST_CASE("fixed size: all nodes beyond the number are spares") {
-  PolicyCase job("hot_spare", round_options(R"("nodes": 4, "absorb": "gathered")"));
+  PolicyCase job("hot_spare", round_options(R"("nodes": 4)"));
   const SimDuration four = job.step(4);
   const JobResult result = job.run(steps(1000), held(4, {joined(four, 4), joined(four, 5)}));
   CHECK(result.end == at(four * 1000));

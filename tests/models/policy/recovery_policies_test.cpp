@@ -82,10 +82,11 @@ std::string options_for(std::string_view policy, std::uint64_t seed) {
   if (seed % 4 == 0) return "{}";
   RandomStream random(seed, "options");
   const std::vector<std::string> actions = {"keep", "evict", "swap"};
-  std::string options = fmt::format(R"({{"slow_nodes": {{"action": "{}"}}, "gather_s": {})",
-                                    actions[random.below(3)], random.below(2) * 120);
-  if (policy != "lazarus" && random.below(2) == 0) options += R"(, "absorb": "gathered")";
-  if ((policy == "gemini" || policy == "hot_spare") && random.below(2) == 0) options += R"(, "nodes": 6)";
+  const bool is_fixed = policy == "gemini" || policy == "hot_spare";
+  std::string options = fmt::format(R"({{"slow_nodes": {{"action": "{}"}})", actions[random.below(3)]);
+  if (!is_fixed) options += fmt::format(R"(, "gather_s": {})", random.below(2) * 120);
+  if (!is_fixed && policy != "lazarus" && random.below(2) == 0) options += R"(, "absorb": "gathered")";
+  if (is_fixed && random.below(2) == 0) options += R"(, "nodes": 6)";
   if (policy == "oobleck" && random.below(2) == 0) options += R"(, "nodes_per_pipeline": 3)";
   if (policy == "lazarus" && random.below(2) == 0) options += R"(, "slots_per_gpu": 1)";
   if (policy == "pec") options += fmt::format(R"(, "k_snapshot": {}, "k_persist": 1)", 1 + random.below(8));

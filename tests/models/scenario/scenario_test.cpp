@@ -24,7 +24,7 @@ json good_scenario() {
               {"policies", {{"lazarus", json::object()}, {"ds", {{"ep", 4}}}}}};
 }
 
-Scenario read(const json& text, const std::vector<ScenarioChange>& changes = {}) {
+Scenario read(const json& text, const std::vector<config::Change>& changes = {}) {
   const TemporaryFile file("s.json", text.dump());
   auto scenario = read_scenario(file.path(), changes);
   REQUIRE_MESSAGE(scenario, (scenario ? "" : scenario.error().message()));
@@ -32,7 +32,7 @@ Scenario read(const json& text, const std::vector<ScenarioChange>& changes = {})
 }
 
 // Without the file's path; "" when it is fine.
-std::string problem(const json& text, const std::vector<ScenarioChange>& changes = {}) {
+std::string problem(const json& text, const std::vector<config::Change>& changes = {}) {
   const TemporaryFile file("s.json", text.dump());
   const auto scenario = read_scenario(file.path(), changes);
   return scenario ? "" : without_path(scenario.error().message(), file);
@@ -116,6 +116,50 @@ TEST_CASE("scenario: values can be changed, and added where they are missing") {
   CHECK(config::write(config_fields(failures)).at("mtbf_hours") == 2);
   CHECK(names_of(scenario) == std::vector<std::string>{"lazarus", "ds", "pec"});
   CHECK(json::parse(scenario.policies[1].options) == json{{"ep", 8}});
+}
+
+TEST_CASE("scenario: changes reach into the plan that is named, and into the files that it names") {
+  // The plan has dp 10 and 4 sequences a GPU, on 10 nodes; its model has 12 layers.
+  const Scenario scenario = read(good_scenario(), {{"/plan/parallel/dp", "8"},
+                                                   {"/plan/parallel/global_batch", "32"},
+                                                   {"/plan/cluster/nodes", "20"},
+                                                   {"/plan/model/layers", "14"}});
+  CHECK(scenario.plan.parallel.dp == 8);
+  CHECK(scenario.plan.parallel.global_batch == 32);
+  CHECK(scenario.plan.cluster.nodes == 20);
+  CHECK(scenario.plan.model.layers == 14);
+  CHECK(scenario.plan.file == kPlan);
+}
+
+TEST_CASE("scenario: a named plan may be changed as a whole, before and after what is in it") {
+  const std::string large = std::string(GOODPUT_CONFIGS) + "/plans/lazarus-gpt-l.json";
+  const Scenario then_inside = read(good_scenario(), {{"/plan", large}, {"/plan/cluster/nodes", "20"}});
+  CHECK(then_inside.plan.model.name == "GPT-L");
+  CHECK(then_inside.plan.cluster.nodes == 20);
+  const Scenario then_whole = read(good_scenario(), {{"/plan/cluster/nodes", "20"}, {"/plan", large}});
+  CHECK(then_whole.plan.model.name == "GPT-L");
+  CHECK(then_whole.plan.cluster.nodes == 10);
+}
+
+TEST_CASE("scenario: paths and names in a change are seen from the file it is made in") {
+  const Scenario scenario = read(good_scenario(), {{"/plan/model", "../models/gpt-m.json"}});
+  CHECK(scenario.plan.model.name == "GPT-M");
+}
+
+TEST_CASE("scenario: a change that cannot be made in a named file is named as it was given") {
+  const auto change = [](const std::string& pointer, const std::string& value) {
+    return problem(good_scenario(), {{pointer, value}});
+  };
+  CHECK(change("/plan/parallels/dp", "3") ==
+        "set /plan/parallels/dp=3: the scenario has no object \"/plan/parallels\"; set it as a whole first: "
+        "/plan/parallels={...}");
+  CHECK(change("/plan/cluster/gpu/name/x", "3") ==
+        "set /plan/cluster/gpu/name/x=3: \"/plan/cluster/gpu/name\" is no object in the scenario");
+  CHECK(change("/start/x", "3").starts_with("set /start/x=3: the scenario has no object \"/start\""));
+  CHECK(change("/failures/model/x", "3") ==
+        "set /failures/model/x=3: \"/failures/model\" is no object in the scenario");
+  CHECK(change("/plan/parallel/dp", "0") ==
+        kPlan + " /parallel/dp: is 0, want an integer from 1 to 10000000");
 }
 
 TEST_CASE("scenario: a change that cannot be made is named as it was given") {

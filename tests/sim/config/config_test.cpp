@@ -46,7 +46,8 @@ constexpr config::Kind kWheelFiles{"wheels", "wheel"};
 config::Fields config_fields(Wheel& wheel) {
   return {
       {"radius", Need::kOptional, config::number(wheel.radius, config::above(0)), "metres"},
-      {"turn_us", Need::kOptional, config::number(wheel.turn, config::at_least(0), 1us), "of one turn"},
+      {"turn_us", Need::kOptional, config::number(wheel.turn, config::at_least(0), 1us), "of one turn",
+       [&wheel] { return wheel.radius > 100 ? "radius is above 100" : ""; }},
   };
 }
 
@@ -60,7 +61,8 @@ config::Fields config_fields(Cart& cart) {
       {"name", Need::kOptional, config::text(cart.name), "painted on it"},
       {"manual", Need::kOptional, config::path(cart.manual), "to read"},
       {"gears", Need::kOptional, config::integers(cart.gears, 1, 99), "teeth"},
-      {"spare", Need::kOptional, config::object(cart.spare), "a fifth wheel"},
+      {"spare", Need::kOptional, config::object(cart.spare), "a fifth wheel",
+       [&cart] { return cart.is_open ? "is_open is true" : ""; }},
       {"wheel", Need::kOptional,
        config::object_or_name(config::access(cart.wheel), kWheelFiles, cart.sources), "each of four"},
       {"speed_tflops", Need::kOptional, config::number(cart.speed, config::between(0, 100), 1e12),
@@ -99,17 +101,26 @@ class Garage {
     put(folder / "carts" / "cart.json", cart);
     put(folder / "wheels" / "big.json", wheel);
     folder_ = folder.string();
-    cart_ = config::read<Cart>((folder / "carts" / "cart.json").string());
+    const std::string file = (folder / "carts" / "cart.json").string();
+    cart_ = config::read<Cart>(file);
+    Cart again;
+    if (const auto unused = config::read_file(file, config::access(again))) unused_ = *unused;
   }
   [[nodiscard]] const Cart& cart() const { return cart_->value(); }
-  [[nodiscard]] std::string problem() const {
-    std::string message = cart_->error().message();
+  [[nodiscard]] std::string unused() const {
+    std::string text;
+    for (const config::UnusedKey& key : unused_)
+      text += key.file + ' ' + key.pointer + " has no effect: " + key.why;
+    return short_paths(text);
+  }
+  [[nodiscard]] std::string problem() const { return short_paths(cart_->error().message()); }
+
+ private:
+  [[nodiscard]] std::string short_paths(std::string message) const {
     for (auto at = message.find(folder_); at != std::string::npos; at = message.find(folder_))
       message.replace(at, folder_.size(), "G");
     return message;
   }
-
- private:
   static void put(const std::filesystem::path& path, std::string_view text) {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
@@ -117,6 +128,7 @@ class Garage {
   TemporaryFile marker_;
   std::string folder_;
   std::optional<Result<Cart>> cart_;
+  config::UnusedKeys unused_;
 };
 
 }  // namespace
@@ -140,6 +152,18 @@ TEST_CASE("config: every kind of value is read, units by the suffix of the key")
   CHECK(cart.memory == Bytes{536870912});
 }
 
+TEST_CASE("config: an integer may be written as any number that is one") {
+  const Cart cart = read_cart(R"({"seats": 4.0, "weight": 1e6, "gears": [2.0, 3e1]})");
+  CHECK(cart.seats == 4);
+  CHECK(cart.weight == 1'000'000);
+  CHECK(cart.gears == std::vector<std::int32_t>{2, 30});
+  CHECK(read_cart(R"({"seats": 1, "weight": 0.0})").weight == 0);
+  CHECK(problem(R"({"seats": 1.5})") == " /seats: is 1.5, want an integer from 1 to 8");
+  CHECK(problem(R"({"seats": 1e300})") == " /seats: is 1e+300, want an integer from 1 to 8");
+  CHECK(problem(R"({"seats": -1e300})") == " /seats: is -1e+300, want an integer from 1 to 8");
+  CHECK(problem(R"({"seats": 1, "gears": [2, 2.5]})") == " /gears/1: is 2.5, want an integer from 1 to 99");
+}
+
 TEST_CASE("config: what is absent keeps the struct's default, or what finishing derives") {
   const Cart cart = read_cart(R"({"seats": 1})");
   CHECK(cart.weight == 7);
@@ -159,7 +183,6 @@ TEST_CASE("config: a wrong value is named with what it is and what is wanted") {
   CHECK(problem("[]") == ": is an array, want an object");
   CHECK(problem(R"({})") == " /seats: is missing, want an integer from 1 to 8");
   CHECK(problem(R"({"seats": 0})") == " /seats: is 0, want an integer from 1 to 8");
-  CHECK(problem(R"({"seats": 1.0})") == " /seats: is 1.0, want an integer from 1 to 8");
   CHECK(problem(R"({"seats": "4"})") == " /seats: is \"4\", want an integer from 1 to 8");
   CHECK(problem(R"({"seats": null})") == " /seats: is null, want an integer from 1 to 8");
   CHECK(problem(R"({"seats": 4294967297})") == " /seats: is 4294967297, want an integer from 1 to 8");
@@ -283,6 +306,32 @@ TEST_CASE("config: what is written reads back as the same, with defaults filled 
         R"("wheel":{"radius":0.5,"turn_us":1.5},"speed_tflops":19.5,"memory_gib":0.0,"tier":"assumed"})");
   Cart again = read_cart(written.dump());
   CHECK(config::write(config_fields(again)) == written);
+}
+
+TEST_CASE("config: keys that move nothing are named with their file, once all is read, and not written") {
+  const auto unused = [](std::string_view text) {
+    const TemporaryFile file("cart.json", text);
+    Cart cart;
+    std::string named;
+    const auto read = config::read_file(file.path(), config::access(cart));
+    for (const config::UnusedKey& key : read.value()) {
+      CHECK(key.file == file.path());
+      named += key.pointer + ": " + key.why + "; ";
+    }
+    return named + config::write(config_fields(cart))["wheel"].dump();
+  };
+  CHECK(unused(R"({"seats": 1, "wheel": {"turn_us": 1}})") == R"({"radius":0.5,"turn_us":1.0})");
+  CHECK(unused(R"({"seats": 1, "wheel": {"turn_us": 1, "radius": 101}})") ==
+        R"(/wheel/turn_us: radius is above 100; {"radius":101.0})");
+  // is_open is read before `spare`, which is named as a whole.
+  CHECK(unused(R"({"seats": 1, "is_open": true, "spare": {"turn_us": 1, "radius": 101}})") ==
+        R"(/spare: is_open is true; {"radius":0.5,"turn_us":2.0})");
+  CHECK(unused(R"({"seats": 1, "is_open": true, "wheel": {"radius": 101}})") == R"({"radius":101.0})");
+}
+
+TEST_CASE("config: keys that move nothing are named in a file that is named, too") {
+  const Garage garage(R"({"seats": 1, "wheel": "big"})", R"({"radius": 200, "turn_us": 1})");
+  CHECK(garage.unused() == "G/wheels/big.json /turn_us has no effect: radius is above 100");
 }
 
 TEST_CASE("config: fields describe themselves, nested ones by their pointer") {

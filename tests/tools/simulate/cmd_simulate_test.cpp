@@ -83,6 +83,18 @@ TEST_CASE("simulate: a result can be run again from its own report" * doctest::t
   CHECK(again.at("scenario") == result.at("scenario"));
 }
 
+TEST_CASE("simulate: a change inside the named plan is in the report, which can be run again") {
+  const std::vector<std::string> slower = {"--policy", "ds", "--set", "/plan/cluster/gpu/bf16_tflops=20"};
+  const json result = result_of(testing::small_scenario(), slower);
+  CHECK(result.at("scenario").at("plan").at("cluster").at("gpu").at("bf16_tflops") == 20);
+  const json plain = result_of(testing::small_scenario(), {"--policy", "ds"});
+  CHECK(result.at("config_hash") != plain.at("config_hash"));
+  CHECK(result.at("policies") != plain.at("policies"));
+  const json again = result_of(result.at("scenario"));
+  CHECK(again.at("config_hash") == result.at("config_hash"));
+  CHECK(again.at("policies") == result.at("policies"));
+}
+
 TEST_CASE("simulate: the same bytes for any number of threads" * doctest::test_suite("slow")) {
   json text = testing::small_scenario();
   text["failures"] = {{"model", "exponential"}, {"nodes", 10}, {"mtbf_hours", 1}, {"repair_s", 100}};
@@ -165,8 +177,45 @@ TEST_CASE("simulate: hashes are of the scenario, not of where its files lie") {
   const json second = result_of(text, {"--policy", "ds"});
   CHECK(first.at("config_hash") == second.at("config_hash"));
   CHECK(first.at("inputs") != second.at("inputs"));
-  CHECK(result_of(text, {"--policy", "ds", "--set", "/failures/victims=\"newest\""}).at("config_hash") !=
+  CHECK(result_of(text, {"--policy", "ds", "--set", "/failures/from_s=60"}).at("config_hash") !=
         second.at("config_hash"));
+  // The recording says which node is lost.
+  CHECK(result_of(text, {"--policy", "ds", "--set", "/failures/victims=\"newest\""}).at("config_hash") ==
+        second.at("config_hash"));
+}
+
+TEST_CASE("simulate: keys that move nothing are named, and are not in the scenario of the report") {
+  const TemporaryFile trace("trace.csv", "t_s,event,node\n0,add,a\n0,add,b\n0,add,c\n600,remove,a\n");
+  json text = testing::small_scenario();
+  text["failures"] = {{"model", "trace"},    {"file", trace.path()},    {"meaning", "held"},
+                      {"victims", "oldest"}, {"polarity", "available"}, {"holes", "hold"},
+                      {"probe", "replay"}};
+  text["routing"]["skew"] = 1;
+  text["policies"] = {{"ds", {{"checkpoint", {{"mtbf_hours", 3}}}, {"slow_nodes", {{"action", "swap"}}}}},
+                      {"lazarus", json::object()}};
+  const json result = result_of(text);
+  const auto named = [&](const std::string& pointer, const std::string& why) {
+    for (const json& key : result.at("unused_keys"))
+      if (key.at("pointer") == pointer && key.at("why") == why) return true;
+    return false;
+  };
+  CHECK(result.at("unused_keys").size() == 7);
+  CHECK(named("/routing/skew", "there is a model"));
+  CHECK(named("/failures/victims", "the recording says which nodes"));
+  CHECK(named("/failures/polarity", "the recording says which nodes"));
+  CHECK(named("/failures/holes", "the recording has no holes there"));
+  CHECK(named("/failures/probe", "the recording is no probe"));
+  CHECK(named("/policies/ds/checkpoint/mtbf_hours", "interval is \"fixed\""));
+  CHECK(named("/policies/ds/slow_nodes", "no failure model makes nodes slow"));
+  const json again = result_of(result.at("scenario"));
+  CHECK(again.at("unused_keys").empty());
+  CHECK(again.at("config_hash") == result.at("config_hash"));
+  CHECK(again.at("policies") == result.at("policies"));
+  CHECK(result_of(text, {"--policy", "lazarus"}).at("unused_keys").size() == 5);
+  const TemporaryFile file("scenario.json", text.dump());
+  CHECK(say({file.path()})
+            .out.find("warning: /policies/ds/checkpoint/mtbf_hours has no effect: interval is "
+                      "\"fixed\"\n") != std::string::npos);
 }
 
 TEST_CASE("simulate: no output replaces a file that was read") {

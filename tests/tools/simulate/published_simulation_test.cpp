@@ -22,7 +22,7 @@ bool has_shared_data() {
   return false;
 }
 
-Simulation simulate_config(const std::string& name, const std::vector<ScenarioChange>& changes = {}) {
+Simulation simulate_config(const std::string& name, const std::vector<config::Change>& changes = {}) {
   const auto scenario = read_scenario(std::string(GOODPUT_CONFIGS) + "/scenarios/" + name + ".json", changes);
   REQUIRE_MESSAGE(scenario, scenario.error().message());
   const auto inputs = read_scenario_inputs(*scenario, 0);

@@ -1,0 +1,109 @@
+#include "sim/config/changes.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "sim/base/text.h"
+
+namespace goodput::config {
+namespace {
+
+using nlohmann::json;
+using Pointer = json::json_pointer;
+
+json value_of(const std::string& text) {
+  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? json(text) : value;
+}
+
+bool is_below(std::string_view pointer, std::string_view above) {
+  return pointer.size() > above.size() && pointer.starts_with(above) && pointer[above.size()] == '/';
+}
+
+// The text above `pointer` that could name a file; none: nothing on the way is text.
+std::optional<std::string> text_above(const Pointer& pointer, const json& file) {
+  for (Pointer above = pointer; !above.empty();) {
+    above = above.parent_pointer();
+    if (file.contains(above))
+      return file.at(above).is_string() ? std::optional(above.to_string()) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Changes::Changes(const std::vector<Change>& changes, std::string_view noun, std::string_view option)
+    : noun_(noun), option_(option) {
+  for (const Change& change : changes) steps_.push_back({change, change.pointer, {}});
+}
+
+std::string Changes::Step::as_given(std::string_view below) const {
+  const std::size_t named = given.pointer.size() - pointer.size();
+  return given.pointer.substr(0, named) + std::string(below);
+}
+
+Error Changes::error(const Step& step, std::string_view what) const {
+  return Error{fmt::format("{} {}={}: {}", kOption, on_one_line(step.given.pointer),
+                           on_one_line(step.given.value), what)}
+      .of_option(option_);
+}
+
+Status Changes::apply_to(json& file) {
+  for (Step& step : std::exchange(steps_, {})) GOODPUT_TRY_STATUS(apply(std::move(step), file));
+  return Ok{};
+}
+
+Status Changes::apply(Step step, json& file) {
+  if (!step.pointer.starts_with('/')) return error(step, "a JSON pointer begins with a slash: /failures/p");
+  try {
+    const Pointer at(step.pointer);
+    if (const auto name_at = text_above(at, file)) {
+      step.name_at = *name_at;
+      waiting_.push_back(std::move(step));
+      return Ok{};
+    }
+    const Pointer above = at.parent_pointer();
+    const std::string parent = step.as_given(above.to_string());
+    if (!file.contains(above)) {
+      return error(step, fmt::format("the {} has no object {}; set it as a whole first: {}={{...}}", noun_,
+                                     in_quotes(parent), on_one_line(parent)));
+    }
+    const json& there = file.at(above);
+    if (!there.is_structured())
+      return error(step, fmt::format("{} is no object in the {}", in_quotes(parent), noun_));
+    if (there.is_array() && !file.contains(at) && at.back() != "-" &&
+        at.back() != std::to_string(there.size()))
+      return error(step, fmt::format("the array has {} entries", there.size()));
+    file[at] = value_of(step.given.value);
+    // A value that is set as a whole is what it was set to.
+    std::erase_if(waiting_, [&](const Step& other) {
+      return other.name_at == step.pointer || is_below(other.name_at, step.pointer);
+    });
+  } catch (const json::exception&) {
+    return error(step, fmt::format("is no JSON pointer, or points nowhere in the {}", noun_));
+  }
+  return Ok{};
+}
+
+Changes Changes::take(std::string_view pointer) {
+  Changes taken({}, noun_, option_);
+  for (Step& step : std::exchange(waiting_, {})) {
+    if (step.name_at != pointer) {
+      waiting_.push_back(std::move(step));
+    } else {
+      taken.steps_.push_back({std::move(step.given), step.pointer.substr(pointer.size()), {}});
+    }
+  }
+  return taken;
+}
+
+Status Changes::check_none_waits() const {
+  if (waiting_.empty()) return Ok{};
+  const Step& step = waiting_.front();
+  return error(step, fmt::format("{} is no object in the {}", in_quotes(step.as_given(step.name_at)), noun_));
+}
+
+}  // namespace goodput::config

@@ -1,0 +1,54 @@
+// Values of a config file that are replaced, or added, before its fields are read.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/errors.h"
+
+namespace goodput::config {
+
+// `/failures/p` = `0.15`.
+struct Change {
+  std::string pointer{};
+  std::string value{};  // JSON; what is no JSON is text
+};
+
+// The changes of one file, made in turn. A pointer may reach into what the file names: "/plan/parallel/dp",
+// where "/plan" is a name, waits until that file is read, and is then seen from there.
+class Changes {
+ public:
+  Changes() = default;
+  // `option` asks for them, of a config that is called `noun`: for messages, about pointers as they were
+  // given.
+  Changes(const std::vector<Change>& changes, std::string_view noun, std::string_view option);
+
+  // Those that lie in the file itself. Everything but the last name of a pointer has to be there.
+  [[nodiscard]] Status apply_to(nlohmann::json& file);
+  // Those that wait for the file that is named at `pointer`: they wait no longer.
+  [[nodiscard]] Changes take(std::string_view pointer);
+  // Fails where one still waits: what it points into names no file.
+  [[nodiscard]] Status check_none_waits() const;
+
+ private:
+  struct Step {
+    Change given{};
+    std::string pointer{};  // from the root of this file
+    std::string name_at{};  // waits for the file that is named there
+
+    // `below`, as seen from this file, in what was given.
+    [[nodiscard]] std::string as_given(std::string_view below) const;
+  };
+
+  [[nodiscard]] Status apply(Step step, nlohmann::json& file);
+  [[nodiscard]] Error error(const Step& step, std::string_view what) const;
+
+  std::string noun_{};
+  std::string option_{};
+  std::vector<Step> steps_{};    // not made yet
+  std::vector<Step> waiting_{};  // made in a file that is named
+};
+
+}  // namespace goodput::config
