@@ -361,9 +361,9 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   auto placements = std::make_unique<LazarusPlacements>(job, options.rules, options.step, options.migration,
                                                         bytes.expert_each.front());
   if (placements->least_nodes() > job.most_nodes()) {
-    return Error{fmt::format("is {}: all experts take {} nodes, and the cluster has {}",
-                             options.rules.slots_per_gpu, placements->least_nodes(), job.most_nodes()),
-                 {.pointer = "/slots_per_gpu"}};
+    return job.error_of_nodes(
+        fmt::format("{} nodes cannot hold all experts, which take {} with slots_per_gpu {}", job.most_nodes(),
+                    placements->least_nodes(), options.rules.slots_per_gpu));
   }
   const std::int32_t most = placements->usable(job.most_nodes());
   if (most == 0) {

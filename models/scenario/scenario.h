@@ -61,6 +61,8 @@ struct Scenario {
   config::UnusedKeys unused{};  // keys that move nothing, but for those of the policies
 
   [[nodiscard]] JobGoal goal() const;
+  // Samples or steps to reach; a run that is only stopped has none.
+  [[nodiscard]] bool has_goal() const { return samples > 0 || steps > 0; }
   [[nodiscard]] std::int32_t most_nodes() const { return nodes > 0 ? nodes : plan.cluster.nodes; }
   // What the policies are to train.
   [[nodiscard]] JobTerms terms() const;

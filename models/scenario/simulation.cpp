@@ -1,5 +1,7 @@
 #include "models/scenario/simulation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <climits>
 #include <memory>
@@ -7,6 +9,7 @@
 
 #include "models/scenario/simulation_statistics.h"
 #include "sim/base/parallel.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {
@@ -16,6 +19,8 @@ constexpr std::size_t kRound = 1024;  // trials between two reports of progress
 // Of an error in the policy's options, or in a file of the plan's.
 Error at_policy(const Scenario& scenario, const ScenarioPolicy& policy, const Error& error) {
   const config::Place place = config::Place{scenario.file, {}, {}}.at("policies").at(policy.name);
+  if (error.where.file == scenario.file)  // a key of its own, which this policy cannot live with
+    return {fmt::format("policy {}: {}", in_quotes(policy.name), error.what), error.where};
   if (!error.where.file.empty()) return place.error(error.message());
   return error.inside(place.pointer).in_file(place.file);
 }
@@ -147,13 +152,14 @@ class Runs {
   std::vector<std::vector<TrialSummary>> results_;  // by policy, then trial
 };
 
-PolicyOutcome outcome_in(const Runs& runs, std::size_t policy, std::span<const TrialSummary> trials) {
+PolicyOutcome outcome_in(const Runs& runs, std::size_t policy, std::span<const TrialSummary> trials,
+                         bool has_goal) {
   PolicyOutcome outcome;
   if (!runs.refusal(policy).empty()) {
     outcome.refused = runs.refusal(policy);
     return outcome;
   }
-  outcome = outcome_of(trials);
+  outcome = outcome_of(trials, has_goal);
   outcome.warnings = runs.prepared(policy).warnings();
   outcome.tier = runs.prepared(policy).tier();
   return outcome;
@@ -170,7 +176,7 @@ Result<Simulation> simulate(const Scenario& scenario, const SimulationInputs& in
   simulation.lowest_tier = scenario.tier;
   simulation.trials = runs.take_trials();
   for (std::size_t i = 0; i < scenario.policies.size(); ++i) {
-    PolicyOutcome outcome = outcome_in(runs, i, simulation.trials[i]);
+    PolicyOutcome outcome = outcome_in(runs, i, simulation.trials[i], scenario.has_goal());
     outcome.name = scenario.policies[i].name;
     outcome.policy = scenario.policies[i].policy;
     if (outcome.refused.empty()) simulation.lowest_tier = lowest(simulation.lowest_tier, outcome.tier);

@@ -37,11 +37,11 @@ struct PolicyOutcome {
   std::string refused{};  // why it cannot run this job; empty: it can. Else there is nothing but names here
   std::int64_t trials = 0;
   std::int64_t finished = 0;                      // trials that reached the goal
-  Estimate p_finished{};                          // the probability of that
+  std::optional<Estimate> p_finished{};           // the probability of that; none without a goal
   std::map<std::string, std::int64_t> stopped{};  // why others ended before their time, and how often
   std::array<std::optional<Estimate>, kTrialMetrics.size()> estimates{};  // by TrialMetric
-  std::optional<double> least_jct_s{};              // where not every trial finished: the mean is above this
-  std::array<Estimate, kTimeBucketCount> time_s{};  // of the job
+  std::optional<double> least_jct_s{};  // where not every trial reached the goal: the mean is above this
+  std::array<Estimate, kTimeBucketCount> time_s{};       // of the job
   std::array<Estimate, kTimeBucketCount> node_time_s{};  // of the nodes
   std::map<std::string, Estimate> metrics{};             // of the policy's own
   std::vector<std::string> warnings{};  // what does not fit, what is other than one may think

@@ -46,15 +46,15 @@ std::optional<Estimate> ratio_of_metric(TrialMetric metric, Trials a, Trials b) 
 
 }  // namespace
 
-PolicyOutcome outcome_of(Trials trials) {
+PolicyOutcome outcome_of(Trials trials, bool has_goal) {
   PolicyOutcome outcome;
   outcome.trials = static_cast<std::int64_t>(trials.size());
   for (const TrialSummary& trial : trials) {
     outcome.finished += static_cast<std::int64_t>(trial.finished);
     if (!trial.stopped.empty()) ++outcome.stopped[trial.stopped];
   }
-  outcome.p_finished = estimate_share(outcome.finished, outcome.trials);
-  if (!all_finished(trials)) outcome.least_jct_s = least_jct(trials);
+  if (has_goal) outcome.p_finished = estimate_share(outcome.finished, outcome.trials);
+  if (has_goal && !all_finished(trials)) outcome.least_jct_s = least_jct(trials);
   for (std::size_t i = 0; i < kTrialMetrics.size(); ++i)
     outcome.estimates[i] = estimate_of(static_cast<TrialMetric>(i), trials);
   for (std::size_t i = 0; i < kTimeBucketCount; ++i) {

@@ -8,8 +8,8 @@
 
 namespace goodput {
 
-// All but names, warnings and the tier. REQUIRES: trials, all of one policy.
-[[nodiscard]] PolicyOutcome outcome_of(std::span<const TrialSummary> trials);
+// All but names, warnings and the tier. `has_goal`: they can finish. REQUIRES: trials, all of one policy.
+[[nodiscard]] PolicyOutcome outcome_of(std::span<const TrialSummary> trials, bool has_goal);
 
 // All but the name. REQUIRES: as many trials of both.
 [[nodiscard]] PolicyRatio ratio_of(std::span<const TrialSummary> a, std::span<const TrialSummary> b);

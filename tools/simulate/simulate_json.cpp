@@ -69,7 +69,7 @@ ordered_json outcome_json(const PolicyOutcome& outcome) {
   json["node_time_s"] = runs ? buckets_json(outcome.node_time_s) : ordered_json(nullptr);
   json["trials"] = outcome.trials;
   json["finished"] = outcome.finished;
-  add_estimate("p_finished", runs ? std::optional(outcome.p_finished) : std::nullopt, json, intervals);
+  add_estimate("p_finished", outcome.p_finished, json, intervals);
   json["stopped"] = main_reason(outcome);
   json["stopped_trials"] = outcome.stopped.empty() ? ordered_json::object() : ordered_json(outcome.stopped);
   json["warnings"] = outcome.warnings;

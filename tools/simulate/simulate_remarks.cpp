@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ namespace goodput {
 namespace {
 
 constexpr double kCostlySaves = 0.2;     // of the job's time
+constexpr double kWideInterval = 0.01;   // of its mean: one that is narrower decides nothing
 constexpr double kSameBatch = 1.01;      // largest over smallest
 constexpr std::int64_t kFewTrials = 10;  // models/scenario/estimate.h doubts the intervals of fewer
 
@@ -108,12 +110,18 @@ std::string batches_text(const SimulateReport& report) {
       count_text(least->first), least->second, count_text(most->first), most->second);
 }
 
+bool is_wide(const Estimate& estimate) {
+  if (!estimate.interval) return true;
+  const auto [low, high] = *estimate.interval;
+  return high - low > kWideInterval * std::abs(estimate.mean);
+}
+
 std::vector<std::string> doubtful_metrics(const PolicyOutcome& outcome) {
   std::vector<std::string> names;
   for (const TrialMetric metric : {TrialMetric::kSamples, TrialMetric::kJct, TrialMetric::kSamplesPerHour,
                                    TrialMetric::kGoodput, TrialMetric::kEfficiency, TrialMetric::kCost}) {
     const std::optional<Estimate>& estimate = outcome.estimate(metric);
-    if (estimate && estimate->is_doubtful) names.emplace_back(info(metric).name);
+    if (estimate && estimate->is_doubtful && is_wide(*estimate)) names.emplace_back(info(metric).name);
   }
   return names;
 }

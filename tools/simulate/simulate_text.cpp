@@ -133,8 +133,8 @@ std::string samples_cell(const PolicyOutcome& outcome) {
 std::string jct_cell(const PolicyOutcome& outcome) {
   if (outcome.estimate(TrialMetric::kJct)) return cell<TrialMetric::kJct>(outcome);
   if (outcome.trials == 0) return "-";
-  const std::string done = fmt::format("{} of {} done", outcome.finished, outcome.trials);
-  return outcome.least_jct_s ? fmt::format("> {}, {}", duration_text(*outcome.least_jct_s), done) : done;
+  const std::string done = fmt::format("{} of {}", outcome.finished, outcome.trials);
+  return outcome.least_jct_s ? fmt::format("> {} ({})", duration_text(*outcome.least_jct_s), done) : done;
 }
 
 // For nodes, so that its time without that is worth a column.
@@ -143,17 +143,13 @@ bool has_waited(const PolicyOutcome& outcome) {
   return running && running->mean - outcome.mean(TrialMetric::kGoodput) >= kShareWorthNaming;
 }
 
-bool has_goal(const Scenario& scenario) {
-  return scenario.samples > 0 || scenario.steps > 0;
-}
-
 std::vector<Column> columns_of(const SimulateReport& report) {
   std::vector<Column> columns = {{"samples", samples_cell}};
-  if (has_goal(report.scenario)) columns.push_back({"JCT", jct_cell});
+  if (report.scenario.has_goal()) columns.push_back({"JCT", jct_cell});
   columns.push_back({"samples/h", cell<TrialMetric::kSamplesPerHour>});
   columns.push_back({"goodput", cell<TrialMetric::kGoodput>});
   if (std::any_of(report.simulation.policies.begin(), report.simulation.policies.end(), has_waited))
-    columns.push_back({"running", cell<TrialMetric::kRunningGoodput>});
+    columns.push_back({"running goodput", cell<TrialMetric::kRunningGoodput>});
   columns.push_back({"efficiency", cell<TrialMetric::kEfficiency>});
   if (!report.inputs.prices.is_free()) {
     columns.push_back({"cost", cell<TrialMetric::kCost>});
@@ -204,7 +200,7 @@ struct RatioColumn {
 // Of a job with a goal: samples do not tell how long they took.
 std::vector<RatioColumn> ratio_columns(const SimulateReport& report) {
   std::vector<RatioColumn> columns;
-  if (has_goal(report.scenario)) {
+  if (report.scenario.has_goal()) {
     columns.push_back({"samples/h", [](const PolicyRatio& of) { return ratio_cell(of.samples_per_hour); }});
     columns.push_back({"JCT", jct_ratio_cell});
   } else {

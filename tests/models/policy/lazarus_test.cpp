@@ -283,7 +283,7 @@ TEST_CASE("lazarus policy: bad options name their place") {
   CHECK(refusal("lazarus", R"({"slots_per_gpu": 0})", *job) ==
         "s.json /policies/lazarus/slots_per_gpu: is 0, want an integer from 1 to 1024");
   CHECK(refusal("lazarus", R"({"slots_per_gpu": 1})", *gpt_s(6)) ==
-        "/slots_per_gpu: is 1: all experts take 8 nodes, and the cluster has 6");
+        ": 6 nodes cannot hold all experts, which take 8 with slots_per_gpu 1");
   CHECK(refusal("lazarus", R"({"plan": "mor"})", *job) ==
         "s.json /policies/lazarus/plan: is \"mor\", want one of \"mro\", \"best\", \"spread\", \"compact\", "
         "\"eplb\"; did you mean \"mro\"?");

@@ -58,7 +58,7 @@ TEST_CASE("simulation statistics: a run is summed up with its buckets in seconds
   CHECK(trial.time_s[index(TimeBucket::kProductive)] == 6);
   CHECK(trial.node_time_s[index(TimeBucket::kProductive)] == 12);
   CHECK(trial.node_time_s[index(TimeBucket::kIdleNode)] == 4);
-  const PolicyOutcome outcome = outcome_of(Trials{trial, trial});
+  const PolicyOutcome outcome = outcome_of(Trials{trial, trial}, true);
   CHECK(outcome.trials == 2);
   CHECK(outcome.finished == 2);
   CHECK(outcome.mean(TrialMetric::kRestarts) == 2);
@@ -77,29 +77,32 @@ TEST_CASE("simulation statistics: goodput is that of the times beside it, not a 
   // 1 s of 1 s and 0 s of 3 s productive: a quarter of the time, though single trials have 1 and 0.
   TrialSummary quick = done(1, 1);
   quick.time_s[index(TimeBucket::kProductive)] = 1;
-  const PolicyOutcome outcome = outcome_of(Trials{quick, done(1, 3)});
+  const PolicyOutcome outcome = outcome_of(Trials{quick, done(1, 3)}, true);
   CHECK(outcome.mean(TrialMetric::kGoodput) == 0.25);
   CHECK(outcome.mean(TrialMetric::kGoodput) ==
         outcome.time_s[index(TimeBucket::kProductive)].mean / outcome.mean(TrialMetric::kWall));
 }
 
 TEST_CASE("simulation statistics: a run of no time and no nodes has a goodput of 0") {
-  const PolicyOutcome outcome = outcome_of(Trials{stopped(0, 0, 100)});
+  const PolicyOutcome outcome = outcome_of(Trials{stopped(0, 0, 100)}, true);
   CHECK(outcome.mean(TrialMetric::kGoodput) == 0);
   CHECK(outcome.mean(TrialMetric::kEfficiency) == 0);
   CHECK(outcome.mean(TrialMetric::kSamplesPerHour) == 0);
 }
 
 TEST_CASE("simulation statistics: a completion time only where every trial finished; others have a bound") {
-  const PolicyOutcome outcome = outcome_of(Trials{stopped(10, 5, 40), stopped(20, 10, 40), done(30, 15)});
+  const PolicyOutcome outcome =
+      outcome_of(Trials{stopped(10, 5, 40), stopped(20, 10, 40), done(30, 15)}, true);
   CHECK_FALSE(outcome.estimate(TrialMetric::kJct));
   CHECK(*outcome.least_jct_s == (40 + 40 + 15) / 3.0);
   CHECK(outcome.finished == 1);
-  CHECK(outcome.p_finished.mean == 1.0 / 3);
+  CHECK(mean(outcome.p_finished) == 1.0 / 3);
+  CHECK_FALSE(outcome_of(Trials{cut(1, 9)}, false).p_finished);
+  CHECK_FALSE(outcome_of(Trials{cut(1, 9)}, false).least_jct_s);
   CHECK(outcome.stopped == std::map<std::string, std::int64_t>{{"the job needs 2 nodes", 2}});
   CHECK(outcome.mean(TrialMetric::kSamples) == 20);
   // Nobody knows when the run would have ended.
-  const PolicyOutcome open = outcome_of(Trials{stopped(10, 5, std::nullopt), done(30, 15)});
+  const PolicyOutcome open = outcome_of(Trials{stopped(10, 5, std::nullopt), done(30, 15)}, true);
   CHECK_FALSE(open.least_jct_s);
   CHECK_FALSE(open.estimate(TrialMetric::kSamplesPerHour));
 }
