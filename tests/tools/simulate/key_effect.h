@@ -1,0 +1,43 @@
+// Whether a key of a scenario moves anything: two values of it, all else the same, and what `goodput
+// simulate` makes of them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/config/config.h"
+
+namespace goodput::testing {
+
+// GPT-S on ten nodes. All that step times rest on is measured: what options rest on makes the difference.
+[[nodiscard]] nlohmann::json measured_plan();
+
+// What stands at a pointer, null: nothing; one that begins with no slash is seen from the object that has the
+// key.
+using Settings = std::vector<std::pair<std::string, nlohmann::json>>;
+
+// Two values that make a difference, and beside what else; where a key may be idle, beside what it is.
+struct KeyWitness {
+  std::string_view key;  // "checkpoint/mode"
+  nlohmann::json one;
+  nlohmann::json other;
+  Settings beside{};
+  Settings idle_beside{};
+};
+
+// The keys of an object that stands at `pointer` of `scenario`.
+struct KeyCase {
+  nlohmann::json scenario;
+  std::string pointer;  // "/policies/ds"
+};
+
+// Checks of all keys, those of objects in it as well ("checkpoint/mode"), that each has a witness (of several
+// the first), that its values give other results and that it is then not named as unused; and that a key that
+// may be idle is, beside what its witness says, and then moves nothing.
+void check_keys(const config::Fields& fields, const KeyCase& of, std::span<const KeyWitness> witnesses);
+
+}  // namespace goodput::testing

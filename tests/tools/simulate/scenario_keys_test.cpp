@@ -1,0 +1,79 @@
+// Every key of a scenario's own moves something, or is named where it does not.
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "models/scenario/scenario.h"
+#include "tests/tools/simulate/key_effect.h"
+#include "tests/traces/io/temporary_file.h"
+
+namespace goodput::testing {
+namespace {
+
+using nlohmann::json;
+
+json interval(int every_s) {
+  return {{"model", "interval"}, {"nodes", 10}, {"every_s", every_s}};
+}
+
+json eventful_scenario() {
+  return {{"plan", std::string(GOODPUT_CONFIGS) + "/plans/lazarus-gpt-s.json"},
+          {"failures", interval(310)},
+          {"duration_s", 1200},
+          {"policies", {{"ds", json::object()}}}};
+}
+
+// Loads of eight experts of 13 layers: of the first layer most tokens go to `hot`, later on to the next one.
+std::string routing_csv(int hot) {
+  std::string text = "iter,layer,e0,e1,e2,e3,e4,e5,e6,e7,e8,e9\n";
+  for (const int iteration : {0, 400}) {
+    for (int layer = 0; layer < 13; ++layer) {
+      text += fmt::format("{},{}", iteration, layer);
+      for (int expert = 0; expert < 10; ++expert) {
+        const bool is_hot = expert == (hot + layer + iteration / 400) % 10;
+        text += fmt::format(",{}", is_hot ? 1000 + 100 * layer : 100 - 9 * ((expert + iteration / 400) % 10));
+      }
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("scenario keys: each moves something, or is named where it does not" *
+          doctest::test_suite("release-only")) {
+  const TemporaryFile routing("routing.csv", routing_csv(0));
+  const TemporaryFile other("other.csv", routing_csv(3));
+  const TemporaryFile model("model.json", R"({"layers": 12, "experts": 8, "top_k": 1})");
+  const std::string configs = GOODPUT_CONFIGS;
+  const Settings recorded = {{"routing/file", routing.path()}};
+  const Settings nothing_recorded = {{"routing/skew", 0}};
+  const Settings well_founded = {{"/plan", measured_plan()}, {"/policies/ds/tier", "measured"}};
+  const std::vector<KeyWitness> witnesses = {
+      {"plan", configs + "/plans/lazarus-gpt-s.json", configs + "/plans/lazarus-gpt-m.json"},
+      {"nodes", 8, 10},
+      {"routing/file", routing.path(), other.path()},
+      {"routing/model", configs + "/routing/smartmoe-like.json", model.path()},
+      {"routing/layers", "0-11", "1-12", recorded, nothing_recorded},
+      {"routing/top_at_iteration", 0, 400, recorded, nothing_recorded},
+      {"routing/skew", 0, 2, {}, recorded},
+      {"failures", interval(200), interval(500)},
+      {"samples", 1000, 10'000},
+      {"steps", 100, 200},
+      {"duration_s", 1000, 1100},
+      {"trials", 1, 2},
+      {"start", "cold", "running"},
+      {"usd_per_node_hour", 1, 2},
+      {"policies", {{"ds", json::object()}}, {{"checkpoint", json::object()}}},
+      {"tier", "assumed", "measured", well_founded},
+  };
+  Scenario scenario;
+  check_keys(config_fields(scenario), {eventful_scenario(), ""}, witnesses);
+}
+
+}  // namespace goodput::testing
