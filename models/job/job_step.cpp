@@ -223,6 +223,7 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t n
                              base_.cluster.gpus_per_node, ep)};
   }
   SlotPlan placed{on_nodes(used), {base_.model.moe->experts / ep}};
+  placed.plan.expert_load = {};  // loads are given
   placed.plan.parallel.ep = ep;
   GOODPUT_TRY_STATUS(check_training_plan(placed.plan, placed.slots));
   return placed;
@@ -245,6 +246,7 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
                              gpus_of_replica(base_.parallel))};
   }
   SlotPlan placed{on_nodes(nodes), {slots_per_node / gpus}};
+  placed.plan.expert_load = {};  // loads are given
   placed.plan.parallel.ep = nodes * gpus;
   GOODPUT_TRY_STATUS(check_training_plan(placed.plan, placed.slots));
   return placed;

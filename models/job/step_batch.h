@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "models/plan/parallel_plan.h"
+#include "models/schedule/schedule.h"
 
 namespace goodput {
 
@@ -36,7 +37,11 @@ class StepBatch {
   // The least number from `count` on that the schedule can run.
   [[nodiscard]] std::int64_t runnable(std::int64_t count) const;
 
-  ParallelPlan plan_;
+  std::int64_t samples_;             // of a step of the plan
+  std::int64_t micro_batch_;         // samples
+  std::int64_t plan_micro_batches_;  // of each of its replicas
+  ScheduleShape shape_;
+  const PipelineSchedule* schedule_;
   BatchRule rule_;
 };
 
