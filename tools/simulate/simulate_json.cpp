@@ -11,6 +11,7 @@
 #include "sim/base/hash.h"
 #include "sim/config/config.h"
 #include "sim/job/time_bucket.h"
+#include "tools/cli/config_files.h"
 #include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/simulate/simulate_report.h"
