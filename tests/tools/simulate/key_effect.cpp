@@ -133,12 +133,12 @@ json measured_plan() {
   return plan;
 }
 
-KeyWitness::KeyWitness(std::string_view key, std::vector<json> values)
-    : KeyWitness(key, std::move(values), {}, {}) {}
-KeyWitness::KeyWitness(std::string_view key, std::vector<json> values, Settings beside)
-    : KeyWitness(key, std::move(values), std::move(beside), {}) {}
-KeyWitness::KeyWitness(std::string_view key, std::vector<json> values, Settings beside, Settings idle_beside)
-    : key(key), values(std::move(values)), beside(std::move(beside)), idle_beside(std::move(idle_beside)) {}
+KeyWitness::KeyWitness(std::string_view of_key, std::vector<json> two)
+    : KeyWitness(of_key, std::move(two), {}, {}) {}
+KeyWitness::KeyWitness(std::string_view of_key, std::vector<json> two, Settings with)
+    : KeyWitness(of_key, std::move(two), std::move(with), {}) {}
+KeyWitness::KeyWitness(std::string_view of_key, std::vector<json> two, Settings with, Settings idle_with)
+    : key(of_key), values(std::move(two)), beside(std::move(with)), idle_beside(std::move(idle_with)) {}
 
 void check_keys(const config::Fields& fields, const json& scenario, const std::string& pointer,
                 std::span<const KeyWitness> witnesses) {

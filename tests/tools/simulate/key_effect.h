@@ -22,9 +22,9 @@ using Settings = std::vector<std::pair<std::string, nlohmann::json>>;
 
 // Two values that make a difference, and beside what else; where a key may be idle, beside what it is.
 struct KeyWitness {
-  KeyWitness(std::string_view key, std::vector<nlohmann::json> values);
-  KeyWitness(std::string_view key, std::vector<nlohmann::json> values, Settings beside);
-  KeyWitness(std::string_view key, std::vector<nlohmann::json> values, Settings beside, Settings idle_beside);
+  KeyWitness(std::string_view of_key, std::vector<nlohmann::json> two);
+  KeyWitness(std::string_view of_key, std::vector<nlohmann::json> two, Settings with);
+  KeyWitness(std::string_view of_key, std::vector<nlohmann::json> two, Settings with, Settings idle_with);
 
   std::string_view key;  // "checkpoint/mode"
   std::vector<nlohmann::json> values;
