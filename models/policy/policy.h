@@ -51,9 +51,8 @@ class PolicySetup {
   virtual ~PolicySetup() = default;
 
   // The options: for reading, echoing and describing. They refer to this object.
-  // Without a context none is idle for what stands elsewhere in a scenario.
+  // By the default context none is idle for what stands elsewhere in a scenario.
   [[nodiscard]] virtual config::Fields fields(const PolicyContext& context) = 0;
-  [[nodiscard]] config::Fields fields() { return fields(PolicyContext{}); }
 
   // Fails where the options make no sense for this job, with a place that is a pointer from the options, in a
   // file of the plan's, or empty. `job` must outlive the result; this object need not.
@@ -105,7 +104,6 @@ template <typename Options>
   class Setup final : public PolicySetup {
    public:
     Setup(Options options, PreparePolicy<Options> maker) : options_(std::move(options)), maker_(maker) {}
-    using PolicySetup::fields;
     [[nodiscard]] config::Fields fields(const PolicyContext& context) override {
       if constexpr (requires { config_fields(options_, context); }) {
         return config_fields(options_, context);

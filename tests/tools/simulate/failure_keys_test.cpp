@@ -31,54 +31,54 @@ std::vector<T> both(std::vector<T> first, const std::vector<T>& more) {
 }
 
 const std::vector<KeyWitness> kLives = {
-    {"nodes", 8, 10},
-    {"mtbf_hours", 10, 20},
-    {"failures_per_1000_node_days", 1000, 2000, {{"mtbf_hours", nullptr}}},
-    {"repair_s", 10, 2000},
-    {"repair", "fixed", "exponential", {}, {{"repair_s", 0}}},
+    {"nodes", {8, 10}},
+    {"mtbf_hours", {10, 20}},
+    {"failures_per_1000_node_days", {1000, 2000}, {{"mtbf_hours", nullptr}}},
+    {"repair_s", {10, 2000}},
+    {"repair", {"fixed", "exponential"}, {}, {{"repair_s", 0}}},
 };
 
 const std::vector<KeyWitness> kWeibull = both<KeyWitness>(kLives, {
-                                                                      {"shape", 0.5, 2},
-                                                                      {"initial_age", "new", "stationary"},
+                                                                      {"shape", {0.5, 2}},
+                                                                      {"initial_age", {"new", "stationary"}},
                                                                   });
 
 const std::vector<KeyWitness> kHourly = {
-    {"nodes", 8, 10},
-    {"initial_nodes", 4, 10},
-    {"loss_probability", 0.1, 0.5},
-    {"return_probability", 0.1, 0.9},
-    {"boot_s", 0, 3000, {}, {{"return_probability", 0}}},
+    {"nodes", {8, 10}},
+    {"initial_nodes", {4, 10}},
+    {"loss_probability", {0.1, 0.5}},
+    {"return_probability", {0.1, 0.9}},
+    {"boot_s", {0, 3000}, {}, {{"return_probability", 0}}},
 };
 
 const Settings kNothingLost = {{"floor_nodes", 10}};
 const std::vector<KeyWitness> kInterval = {
-    {"nodes", 8, 10},
-    {"every_s", 1000, 3000},
-    {"floor_nodes", 0, 5},
-    {"return_after_s", 100, 5000, {}, kNothingLost},
-    {"victims", {0, 1}, {8, 9}, {}, kNothingLost},
+    {"nodes", {8, 10}},
+    {"every_s", {1000, 3000}},
+    {"floor_nodes", {0, 5}},
+    {"return_after_s", {100, 5000}, {}, kNothingLost},
+    {"victims", {{0, 1}, {8, 9}}, {}, kNothingLost},
 };
 
 const Settings kNoBursts = {{"per_hour", 0}};
 const std::vector<KeyWitness> kBursts = {
-    {"nodes", 8, 10},
-    {"kind", "rack", "fleet", {}, kNoBursts},
-    {"group_size", 2, 8, {}, {{"kind", "fleet"}}},
-    {"per_hour", 1, 3},
-    {"outage_s", 10, 1000},
+    {"nodes", {8, 10}},
+    {"kind", {"rack", "fleet"}, {}, kNoBursts},
+    {"group_size", {2, 8}, {}, {{"kind", "fleet"}}},
+    {"per_hour", {1, 3}},
+    {"outage_s", {10, 1000}},
 };
 
 const Settings kNeverSlow = {{"per_node_day", 0}};
 const Settings kListed = {{"speed_min", nullptr}, {"speed_max", nullptr}};
 const std::vector<KeyWitness> kFailSlow = {
-    {"nodes", 8, 10},
-    {"per_node_day", 1, 20},
-    {"speed_min", 0.1, 0.5, {}, kNeverSlow},
-    {"speed_max", 0.5, 0.9, {}, kNeverSlow},
-    {"slowdowns", json::array({2}), json::array({4}), kListed, both(kListed, kNeverSlow)},
-    {"duration_s", 100, 10'000, {}, kNeverSlow},
-    {"duration", "exponential", "fixed", {}, kNeverSlow},
+    {"nodes", {8, 10}},
+    {"per_node_day", {1, 20}},
+    {"speed_min", {0.1, 0.5}, {}, kNeverSlow},
+    {"speed_max", {0.5, 0.9}, {}, kNeverSlow},
+    {"slowdowns", {json::array({2}), json::array({4})}, kListed, both(kListed, kNeverSlow)},
+    {"duration_s", {100, 10'000}, {}, kNeverSlow},
+    {"duration", {"exponential", "fixed"}, {}, kNeverSlow},
 };
 
 // The slow-downs of a what-if analysis.
@@ -108,19 +108,20 @@ std::vector<KeyWitness> trace_witnesses(const TraceFiles& files) {
   const Settings named = {{"file", files.named.path()}};
   const Settings list = {{"cap/rule", "list"}};
   return {
-      {"file", files.named.path(), files.hole.path(), {{"meaning", "held"}, {"holes", "hold"}}},
-      {"fallback", files.named.path(), files.hole.path(),
+      {"file", {files.named.path(), files.hole.path()}, {{"meaning", "held"}, {"holes", "hold"}}},
+      {"fallback",
+       {files.named.path(), files.hole.path()},
        both<Settings::value_type>(drops, {{"file", "/not/there.csv"}})},
-      {"polarity", "available", "preempted", {{"file", files.counts.path()}}, named},
-      {"meaning", "held", "probe", named},
-      {"from_s", 0, 5000, named},
-      {"to_s", 5000, 30'000, named},
-      {"victims", "newest", "oldest", drops, named},
-      {"holes", "refuse", "hold", hole, named},
-      {"probe", "refuse", "replay", {{"file", files.probe.path()}}, named},
-      {"cap/rule", "list", "saturate", {{"cap/nodes", 2}}},
-      {"cap/nodes", 2, 4, list, {{"cap/names", {"a", "c"}}}},
-      {"cap/names", {"a", "b", "c"}, {"c", "d", "e"}, list},
+      {"polarity", {"available", "preempted"}, {{"file", files.counts.path()}}, named},
+      {"meaning", {"held", "probe"}, named},
+      {"from_s", {0, 5000}, named},
+      {"to_s", {5000, 30'000}, named},
+      {"victims", {"newest", "oldest"}, drops, named},
+      {"holes", {"refuse", "hold"}, hole, named},
+      {"probe", {"refuse", "replay"}, {{"file", files.probe.path()}}, named},
+      {"cap/rule", {"list", "saturate"}, {{"cap/nodes", 2}}},
+      {"cap/nodes", {2, 4}, list, {{"cap/names", {"a", "c"}}}},
+      {"cap/names", {{"a", "b", "c"}, {"c", "d", "e"}}, list},
   };
 }
 
@@ -128,7 +129,7 @@ void check_model(std::string_view name, json object, const std::vector<KeyWitnes
   for (const FailureModelInfo& model : failure_models()) {
     if (model.name != name) continue;
     object["model"] = name;
-    check_keys(model.make()->fields(), {scenario_of(object), "/failures"}, witnesses);
+    check_keys(model.make()->fields(), scenario_of(object), "/failures", witnesses);
   }
 }
 
@@ -144,7 +145,7 @@ TEST_CASE("failure keys: each of a model moves something, or is named where it d
   const TemporaryFile mild("mild.json", whatif_of(1.5));
   const TemporaryFile severe("severe.json", whatif_of(3));
   check_model("fail_slow", {{"nodes", 10}, {"per_node_day", 10}, {"speed_min", 0.4}, {"speed_max", 0.6}},
-              both<KeyWitness>({{"whatif", mild.path(), severe.path(), kListed, both(kListed, kNeverSlow)}},
+              both<KeyWitness>({{"whatif", {mild.path(), severe.path()}, kListed, both(kListed, kNeverSlow)}},
                                kFailSlow));
   const TraceFiles files;
   check_model("trace", {{"file", files.named.path()}}, trace_witnesses(files));

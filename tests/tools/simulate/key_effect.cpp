@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tests/traces/io/temporary_file.h"
@@ -14,6 +15,12 @@ namespace goodput::testing {
 namespace {
 
 using nlohmann::json;
+
+// The keys of an object that stands at `pointer` of `scenario`.
+struct KeyCase {
+  json scenario;
+  std::string pointer;
+};
 
 struct NamedField {
   std::string key;
@@ -90,8 +97,8 @@ Outcome outcome_with(const KeyCase& of, const Settings& beside, std::string_view
 
 void check_key(const NamedField& field, const KeyCase& of, const KeyWitness& witness) {
   const std::string pointer = pointer_of(of, field.key);
-  const Outcome one = outcome_with(of, witness.beside, field.key, witness.one);
-  const Outcome other = outcome_with(of, witness.beside, field.key, witness.other);
+  const Outcome one = outcome_with(of, witness.beside, field.key, witness.values.at(0));
+  const Outcome other = outcome_with(of, witness.beside, field.key, witness.values.at(1));
   const std::string refusals = one.problem() + other.problem();
   INFO(refusals);
   // A refusal of one of the two is an effect, too.
@@ -101,8 +108,8 @@ void check_key(const NamedField& field, const KeyCase& of, const KeyWitness& wit
   CHECK_FALSE(other.names(pointer));
   CHECK(field.may_be_idle == !witness.idle_beside.empty());
   if (witness.idle_beside.empty()) return;
-  const Outcome idle = outcome_with(of, witness.idle_beside, field.key, witness.one);
-  const Outcome idle_other = outcome_with(of, witness.idle_beside, field.key, witness.other);
+  const Outcome idle = outcome_with(of, witness.idle_beside, field.key, witness.values.at(0));
+  const Outcome idle_other = outcome_with(of, witness.idle_beside, field.key, witness.values.at(1));
   REQUIRE_MESSAGE(idle.numbers.is_object(), idle.numbers);
   CHECK_MESSAGE(idle.names(pointer), "is not named where it moves nothing");
   if (idle_other.numbers.is_string()) return;  // refused there, so not silent
@@ -126,7 +133,16 @@ json measured_plan() {
   return plan;
 }
 
-void check_keys(const config::Fields& fields, const KeyCase& of, std::span<const KeyWitness> witnesses) {
+KeyWitness::KeyWitness(std::string_view of_key, std::vector<json> two)
+    : KeyWitness(of_key, std::move(two), {}, {}) {}
+KeyWitness::KeyWitness(std::string_view of_key, std::vector<json> two, Settings with)
+    : KeyWitness(of_key, std::move(two), std::move(with), {}) {}
+KeyWitness::KeyWitness(std::string_view of_key, std::vector<json> two, Settings with, Settings idle_with)
+    : key(of_key), values(std::move(two)), beside(std::move(with)), idle_beside(std::move(idle_with)) {}
+
+void check_keys(const config::Fields& fields, const json& scenario, const std::string& pointer,
+                std::span<const KeyWitness> witnesses) {
+  const KeyCase of{scenario, pointer};
   std::vector<NamedField> leaves;
   add_leaves(fields, "", false, leaves);
   for (const NamedField& field : leaves) {

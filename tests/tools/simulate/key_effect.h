@@ -2,7 +2,7 @@
 // simulate` makes of them.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,22 +22,21 @@ using Settings = std::vector<std::pair<std::string, nlohmann::json>>;
 
 // Two values that make a difference, and beside what else; where a key may be idle, beside what it is.
 struct KeyWitness {
-  std::string_view key;  // "checkpoint/mode"
-  nlohmann::json one;
-  nlohmann::json other;
-  Settings beside{};
-  Settings idle_beside{};
-};
+  KeyWitness(std::string_view of_key, std::vector<nlohmann::json> two);
+  KeyWitness(std::string_view of_key, std::vector<nlohmann::json> two, Settings with);
+  KeyWitness(std::string_view of_key, std::vector<nlohmann::json> two, Settings with, Settings idle_with);
 
-// The keys of an object that stands at `pointer` of `scenario`.
-struct KeyCase {
-  nlohmann::json scenario;
-  std::string pointer;  // "/policies/ds"
+  std::string_view key;  // "checkpoint/mode"
+  std::vector<nlohmann::json> values;
+  Settings beside;
+  Settings idle_beside;
 };
 
 // Checks of all keys, those of objects in it as well ("checkpoint/mode"), that each has a witness (of several
 // the first), that its values give other results and that it is then not named as unused; and that a key that
 // may be idle is, beside what its witness says, and then moves nothing.
-void check_keys(const config::Fields& fields, const KeyCase& of, std::span<const KeyWitness> witnesses);
+// `fields` are of the object at `pointer` ("/policies/ds") of `scenario`.
+void check_keys(const config::Fields& fields, const nlohmann::json& scenario, const std::string& pointer,
+                std::span<const KeyWitness> witnesses);
 
 }  // namespace goodput::testing

@@ -41,59 +41,62 @@ const Settings kNoneSlow = {
 // The first that is of a key counts: those of single policies come before.
 std::vector<KeyWitness> witnesses_of(std::string_view policy) {
   std::vector<KeyWitness> witnesses;
-  if (policy == "lazarus") witnesses = {{"gather_s", 10, 200}};
+  if (policy == "lazarus")
+    witnesses = {
+        {"gather_s", {10, 200}},
+    };
   if (policy == "ds_ft" || policy == "tutel_ft") {
     // Nodes that join get shards from others.
-    witnesses = {{"migration/transfer_setup_s", 0, 5, {{"absorb", "gathered"}}},
-                 {"migration/node_gb_per_s", 0.1, 10, {{"absorb", "gathered"}}}};
+    witnesses = {
+        {"migration/transfer_setup_s", {0, 5}, {{"absorb", "gathered"}}},
+        {"migration/node_gb_per_s", {0.1, 10}, {{"absorb", "gathered"}}},
+    };
   }
   const std::vector<KeyWitness> all = {
-      {"restart/detect_s", 5, 50},
-      {"restart/startup_s", 10, 100},
-      {"checkpoint/interval", "fixed", "young", {{"checkpoint/mtbf_hours", 1}}},
-      {"checkpoint/interval_steps", 10, 100, {}, kYoung},
-      {"checkpoint/mtbf_hours", 0.1, 10, kYoungSync, kSaves},
-      {"checkpoint/mode", "sync", "async", kSaves, kNoSaves},
-      {"checkpoint/write_gb_per_s", 0.5, 5, kSaves, kNoSaves},
-      {"checkpoint/read_gb_per_s", 0.5, 5},
-      {"checkpoint/snapshot_gb_per_s", 0.01, 10, kAsync, kSync},
-      {"checkpoint/bytes_per_parameter", 2, 28},
-      {"slow_nodes/action", "keep", "evict", {}, kNoneSlow},
-      {"slow_nodes/threshold", 0.2, 0.9, {{"slow_nodes/action", "evict"}}, {{"slow_nodes/action", "keep"}}},
-      {"absorb", "at_restart", "gathered"},
-      {"gather_s", 10, 200, {{"absorb", "gathered"}}, {{"absorb", "at_restart"}}},
-      {"step_overhead_s", 0, 0.1},
-      {"tier", "measured", "assumed"},
-      {"ep", 2, 4},
-      {"moe_speedup", 1, 2},
-      {"k_snapshot", 1, 8, kAsync, kNoSaves},
+      {"restart/detect_s", {5, 50}},
+      {"restart/startup_s", {10, 100}},
+      {"checkpoint/interval", {"fixed", "young"}, {{"checkpoint/mtbf_hours", 1}}},
+      {"checkpoint/interval_steps", {10, 100}, {}, kYoung},
+      {"checkpoint/mtbf_hours", {0.1, 10}, kYoungSync, kSaves},
+      {"checkpoint/mode", {"sync", "async"}, kSaves, kNoSaves},
+      {"checkpoint/write_gb_per_s", {0.5, 5}, kSaves, kNoSaves},
+      {"checkpoint/read_gb_per_s", {0.5, 5}},
+      {"checkpoint/snapshot_gb_per_s", {0.01, 10}, kAsync, kSync},
+      {"checkpoint/bytes_per_parameter", {2, 28}},
+      {"slow_nodes/action", {"keep", "evict"}, {}, kNoneSlow},
+      {"slow_nodes/threshold", {0.2, 0.9}, {{"slow_nodes/action", "evict"}}, {{"slow_nodes/action", "keep"}}},
+      {"absorb", {"at_restart", "gathered"}},
+      {"gather_s", {10, 200}, {{"absorb", "gathered"}}, {{"absorb", "at_restart"}}},
+      {"step_overhead_s", {0, 0.1}},
+      {"tier", {"measured", "assumed"}},
+      {"ep", {2, 4}},
+      {"moe_speedup", {1, 2}},
+      {"k_snapshot", {1, 8}, kAsync, kNoSaves},
       {"k_persist",
-       1,
-       4,
+       {1, 4},
        {{"k_snapshot", 4}, {"checkpoint/interval_steps", 5}},
        {{"k_snapshot", 4}, kNoSaves[0]}},
-      {"selection", "sequential", "load-aware", {{"k_snapshot", 2}}, {{"k_snapshot", 8}, {"k_persist", 8}}},
-      {"sharding", "none", "adps", {{"checkpoint/mode", "sync"}}, kNoSaves},
-      {"nodes", 4, 6},
-      {"replicas", 2, 5},
-      {"memory_interval_steps", 1, 100},
-      {"memory_stall_s", 0, 0.1},
-      {"memory_gb_per_s", 0.1, 10, {}, {{"replicas", 1}}},
-      {"swap_s", 5, 50},
-      {"nodes_per_pipeline", 1, 2},
-      {"migration/detect_s", 5, 50},
-      {"migration/regroup_s", 5, 50},
-      {"migration/plan_s", 0, 5},
-      {"migration/transfer_setup_s", 0, 5},
-      {"migration/node_gb_per_s", 0.1, 10},
-      {"slots_per_gpu", 4, 6},
-      {"allocation", "eq1", "balanced"},
-      {"plan", "mro", "compact"},
-      {"min_replicas", 1, 4},
-      {"mapping", "greedy", "optimal"},
+      {"selection", {"sequential", "load-aware"}, {{"k_snapshot", 2}}, {{"k_snapshot", 8}, {"k_persist", 8}}},
+      {"sharding", {"none", "adps"}, {{"checkpoint/mode", "sync"}}, kNoSaves},
+      {"nodes", {4, 6}},
+      {"replicas", {2, 5}},
+      {"memory_interval_steps", {1, 100}},
+      {"memory_stall_s", {0, 0.1}},
+      {"memory_gb_per_s", {0.1, 10}, {}, {{"replicas", 1}}},
+      {"swap_s", {5, 50}},
+      {"nodes_per_pipeline", {1, 2}},
+      {"migration/detect_s", {5, 50}},
+      {"migration/regroup_s", {5, 50}},
+      {"migration/plan_s", {0, 5}},
+      {"migration/transfer_setup_s", {0, 5}},
+      {"migration/node_gb_per_s", {0.1, 10}},
+      {"slots_per_gpu", {4, 6}},
+      {"allocation", {"eq1", "balanced"}},
+      {"plan", {"mro", "compact"}},
+      {"min_replicas", {1, 4}},
+      {"mapping", {"greedy", "optimal"}},
       {"rebalance_steps",
-       0,
-       50,
+       {0, 50},
        {{"/routing", {{"model", std::string(GOODPUT_CONFIGS) + "/routing/smartmoe-like.json"}}}},
        {{"/routing", {{"skew", 1}}}}},
   };
@@ -107,7 +110,7 @@ TEST_CASE("policy keys: each moves something, or is named where it does not" *
           doctest::test_suite("release-only")) {
   for (const PolicyInfo& policy : recovery_policies()) {
     const std::unique_ptr<PolicySetup> setup = policy.make();
-    check_keys(setup->fields(), {eventful(policy.name), "/policies/" + std::string(policy.name)},
+    check_keys(setup->fields({}), eventful(policy.name), "/policies/" + std::string(policy.name),
                witnesses_of(policy.name));
   }
 }

@@ -55,25 +55,25 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
   const Settings nothing_recorded = {{"routing/skew", 0}};
   const Settings well_founded = {{"/plan", measured_plan()}, {"/policies/ds/tier", "measured"}};
   const std::vector<KeyWitness> witnesses = {
-      {"plan", configs + "/plans/lazarus-gpt-s.json", configs + "/plans/lazarus-gpt-m.json"},
-      {"nodes", 8, 10},
-      {"routing/file", routing.path(), other.path()},
-      {"routing/model", configs + "/routing/smartmoe-like.json", model.path()},
-      {"routing/layers", "0-11", "1-12", recorded, nothing_recorded},
-      {"routing/top_at_iteration", 0, 400, recorded, nothing_recorded},
-      {"routing/skew", 0, 2, {}, recorded},
-      {"failures", interval(200), interval(500)},
-      {"samples", 1000, 10'000},
-      {"steps", 100, 200},
-      {"duration_s", 1000, 1100},
-      {"trials", 1, 2},
-      {"start", "cold", "running"},
-      {"usd_per_node_hour", 1, 2},
-      {"policies", {{"ds", json::object()}}, {{"checkpoint", json::object()}}},
-      {"tier", "assumed", "measured", well_founded},
+      {"plan", {configs + "/plans/lazarus-gpt-s.json", configs + "/plans/lazarus-gpt-m.json"}},
+      {"nodes", {8, 10}},
+      {"routing/file", {routing.path(), other.path()}},
+      {"routing/model", {configs + "/routing/smartmoe-like.json", model.path()}},
+      {"routing/layers", {"0-11", "1-12"}, recorded, nothing_recorded},
+      {"routing/top_at_iteration", {0, 400}, recorded, nothing_recorded},
+      {"routing/skew", {0, 2}, {}, recorded},
+      {"failures", {interval(200), interval(500)}},
+      {"samples", {1000, 10'000}},
+      {"steps", {100, 200}},
+      {"duration_s", {1000, 1100}},
+      {"trials", {1, 2}},
+      {"start", {"cold", "running"}},
+      {"usd_per_node_hour", {1, 2}},
+      {"policies", {{{"ds", json::object()}}, {{"checkpoint", json::object()}}}},
+      {"tier", {"assumed", "measured"}, well_founded},
   };
   Scenario scenario;
-  check_keys(config_fields(scenario), {eventful_scenario(), ""}, witnesses);
+  check_keys(config_fields(scenario), eventful_scenario(), "", witnesses);
 }
 
 }  // namespace goodput::testing

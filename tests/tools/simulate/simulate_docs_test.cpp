@@ -66,7 +66,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 }
 
 void add_options(const PolicyInfo& policy, std::vector<Option>& options) {
-  std::istringstream table(config::describe(policy.make()->fields()));
+  std::istringstream table(config::describe(policy.make()->fields({})));
   for (std::string line; std::getline(table, line);) {
     const std::vector<std::string> cells = cells_of(line);
     if (cells.empty()) continue;
