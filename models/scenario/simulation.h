@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/scenario/estimate.h"
@@ -31,6 +32,11 @@ struct SimulationOptions {
   std::function<void(std::uint64_t)> progress{};  // runs done so far, of trials x policies; from one thread
 };
 
+// Of the values of single trials.
+inline constexpr std::array kQuantiles = {0.1, 0.5, 0.9};
+inline constexpr std::array<std::string_view, 3> kQuantileNames = {"p10", "p50", "p90"};
+inline constexpr std::array kQuantileMetrics = {TrialMetric::kSamples, TrialMetric::kJct, TrialMetric::kCost};
+
 struct PolicyOutcome {
   std::string name{};
   std::string policy{};
@@ -40,6 +46,8 @@ struct PolicyOutcome {
   std::optional<Estimate> p_finished{};           // the probability of that; none without a goal
   std::map<std::string, std::int64_t> stopped{};  // why others ended before their time, and how often
   std::array<std::optional<Estimate>, kTrialMetrics.size()> estimates{};  // by TrialMetric
+  // Of those of kQuantileMetrics that every trial has, each at kQuantiles.
+  std::map<TrialMetric, std::array<Estimate, kQuantiles.size()>> quantiles{};
   std::optional<double> least_jct_s{};  // where not every trial reached the goal: the mean is above this
   std::array<Estimate, kTimeBucketCount> time_s{};       // of the job
   std::array<Estimate, kTimeBucketCount> node_time_s{};  // of the nodes

@@ -57,6 +57,12 @@ PolicyOutcome outcome_of(Trials trials, bool has_goal) {
   if (has_goal && !all_finished(trials)) outcome.least_jct_s = least_jct(trials);
   for (std::size_t i = 0; i < kTrialMetrics.size(); ++i)
     outcome.estimates[i] = estimate_of(static_cast<TrialMetric>(i), trials);
+  for (const TrialMetric metric : kQuantileMetrics) {
+    const auto values = values_of(metric, trials);
+    if (!values) continue;
+    for (std::size_t i = 0; i < kQuantiles.size(); ++i)
+      outcome.quantiles[metric][i] = estimate_quantile(*values, kQuantiles[i]);
+  }
   for (std::size_t i = 0; i < kTimeBucketCount; ++i) {
     outcome.time_s[i] = over(trials, [i](const TrialSummary& trial) { return trial.time_s[i]; });
     outcome.node_time_s[i] = over(trials, [i](const TrialSummary& trial) { return trial.node_time_s[i]; });

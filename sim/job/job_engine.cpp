@@ -396,12 +396,6 @@ double JobResult::goodput() const {
   return to_seconds(ledger.time[index(TimeBucket::kProductive)]) / wall_s();
 }
 
-double JobResult::running_goodput() const {
-  const SimDuration session = end.time_since_epoch() - waited;
-  if (session == SimDuration{}) return 0;
-  return to_seconds(ledger.time[index(TimeBucket::kProductive)]) / to_seconds(session);
-}
-
 JobResult run_job(const JobGoal& goal, const PriceSchedule& prices, FailureModel& failures,
                   RecoveryPolicy& policy, JobLog* log) {
   return JobRun(goal, prices, failures, policy, log).run();

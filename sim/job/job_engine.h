@@ -52,8 +52,6 @@ struct JobResult {
   [[nodiscard]] double wall_s() const { return to_seconds(end); }
   // Productive time over wall-clock time; 0 for a run of no time.
   [[nodiscard]] double goodput() const;
-  // The same without the time for which it waited for nodes.
-  [[nodiscard]] double running_goodput() const;
   [[nodiscard]] std::int64_t count(Cause cause) const { return courses[static_cast<std::size_t>(cause)]; }
 };
 

@@ -34,6 +34,12 @@ inline JobGoal samples(std::int64_t count) {
   return goal;
 }
 
+// Productive time over the time in which the job did not wait for nodes; 0 of none.
+inline double running_goodput(const JobResult& result) {
+  const double running = result.wall_s() - to_seconds(result.waited);
+  return running > 0 ? to_seconds(result.ledger.time[index(TimeBucket::kProductive)]) / running : 0;
+}
+
 inline PlainRestartTimes ten_second_steps() {
   PlainRestartTimes plan;
   plan.step = seconds{10};

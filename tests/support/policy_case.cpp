@@ -33,7 +33,8 @@ TrainingPlan gpt_s_plan(std::int32_t nodes) {
 }
 
 JobPointer job_of(TrainingPlan plan, JobRouting routing, JobStart start, BatchRule batch) {
-  return value_of(JobModel::make({.plan = std::move(plan), .batch = batch, .start = start}, std::move(routing)));
+  return value_of(
+      JobModel::make({.plan = std::move(plan), .batch = batch, .start = start}, std::move(routing)));
 }
 
 JobPointer job_of(TrainingPlan plan, JobStart start) {

@@ -24,7 +24,8 @@ namespace goodput::testing {
 [[nodiscard]] TrainingPlan gpt_s_plan(std::int32_t nodes);
 
 using JobPointer = std::unique_ptr<const JobModel>;
-// With balanced routing, or another. Every replica trains the plan's share of the batch, unless said otherwise.
+// With balanced routing, or another. Every replica trains the plan's share of the batch, unless said
+// otherwise.
 [[nodiscard]] JobPointer job_of(TrainingPlan plan, JobStart start = JobStart::kRunning);
 [[nodiscard]] JobPointer job_of(TrainingPlan plan, JobRouting routing, JobStart start,
                                 BatchRule batch = BatchRule::kPerReplica);

@@ -56,6 +56,21 @@ std::optional<double> samples_per_step(const PolicyOutcome& outcome) {
   return outcome.mean(TrialMetric::kSamples) / steps->mean;
 }
 
+ordered_json quantiles_json(const PolicyOutcome& outcome) {
+  ordered_json json = ordered_json::object();
+  for (const auto& [metric, quantiles] : outcome.quantiles) {
+    ordered_json of_metric = ordered_json::object();
+    for (std::size_t i = 0; i < quantiles.size(); ++i) {
+      const Estimate& quantile = quantiles[i];
+      of_metric[std::string(kQuantileNames[i])] = {
+          {"value", quantile.mean},
+          {"ci", quantile.interval ? ordered_json(*quantile.interval) : ordered_json(nullptr)}};
+    }
+    json[std::string(info(metric).name)] = std::move(of_metric);
+  }
+  return json;
+}
+
 ordered_json outcome_json(const PolicyOutcome& outcome) {
   const bool runs = outcome.refused.empty();
   ordered_json json = {{"policy", outcome.policy}};
@@ -79,6 +94,7 @@ ordered_json outcome_json(const PolicyOutcome& outcome) {
   json["metrics"] = std::move(metrics);
   json["ci"] = std::move(intervals);
   json["doubtful"] = doubtful_json(outcome);
+  json["quantiles"] = quantiles_json(outcome);
   return json;
 }
 

@@ -304,7 +304,7 @@ TEST_CASE("checkpoint policy: bad options name their place") {
                   TrainingPlan plan = gpt_s_plan(4);
                   plan.cluster.nodes = 1;  // two nodes hold a group
                   return plan;
-                }())) == ": the job does not fit the 1 nodes of its cluster");
+                }())) == ": 1 nodes of 1 GPUs cannot hold one expert-parallel group of 2");
 }
 
 }  // namespace goodput::testing

@@ -107,6 +107,20 @@ TEST_CASE("simulation statistics: a completion time only where every trial finis
   CHECK_FALSE(open.estimate(TrialMetric::kSamplesPerHour));
 }
 
+TEST_CASE("simulation statistics: quantiles are of single trials, where all have the value") {
+  Trials trials;
+  for (int i = 1; i <= 11; ++i) trials.push_back(done(10 * i, i));
+  const PolicyOutcome outcome = outcome_of(trials, true);
+  const auto& jct = outcome.quantiles.at(TrialMetric::kJct);
+  CHECK(jct[0].mean == 2);  // 11 values: the second, the sixth, the tenth
+  CHECK(jct[1].mean == 6);
+  CHECK(jct[2].mean == 10);
+  CHECK(outcome.quantiles.at(TrialMetric::kSamples)[1].mean == 60);
+  CHECK_FALSE(outcome.quantiles.contains(TrialMetric::kCost));
+  trials.back().finished = false;
+  CHECK_FALSE(outcome_of(trials, true).quantiles.contains(TrialMetric::kJct));
+}
+
 TEST_CASE("simulation statistics: a ratio is that of the means, as in the table above it") {
   // Each trial's own: 4, 1; the means: 5 to 3.5.
   const PolicyRatio ratio = ratio_of(Trials{cut(4, 9), cut(6, 9)}, Trials{cut(1, 9), cut(6, 9)});

@@ -120,7 +120,7 @@ TEST_CASE("job engine: below its minimum the job waits, and the nodes that are l
   CHECK(in(result, kRecovery) == 45 + 10);
   CHECK(result.waited == seconds{45});
   CHECK(result.goodput() == 0.4);
-  CHECK(result.running_goodput() == 40.0 / 55);
+  CHECK(running_goodput(result) == 40.0 / 55);
   CHECK(node_time_in(result, kIdle) == 45);
   CHECK(node_time_in(result, kRecovery) == 10 * 2);
   CHECK(in(result, kWasted) == 5);
@@ -146,7 +146,7 @@ TEST_CASE("job engine: a job that never gets a node has spent its time waiting")
   CHECK(in(result, kRecovery) == 50);
   CHECK(result.waited == seconds{50});
   CHECK(result.goodput() == 0);
-  CHECK(result.running_goodput() == 0);
+  CHECK(running_goodput(result) == 0);
   CHECK(result.steps == 0);
 }
 
