@@ -57,6 +57,7 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
   const std::vector<KeyWitness> witnesses = {
       {"plan", {configs + "/plans/lazarus-gpt-s.json", configs + "/plans/lazarus-gpt-m.json"}},
       {"nodes", {8, 10}},
+      {"batch", {"fixed", "per_replica"}},
       {"routing/file", {routing.path(), other.path()}},
       {"routing/model", {configs + "/routing/smartmoe-like.json", model.path()}},
       {"routing/layers", {"0-11", "1-12"}, recorded, nothing_recorded},
