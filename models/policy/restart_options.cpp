@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <string>
 #include <utility>
 
 #include "models/policy/idle_nodes.h"
@@ -35,26 +37,26 @@ config::Fields config_fields(RestartOptions& options, const PolicyContext& conte
     return (use.saves_to_grow && options.absorb == Absorb::kGathered) ||
            (use.saves_to_swap && options.slow_nodes.action == SlowNodeAction::kSwap);
   };
-  config::Fields fields = {
+  std::function<std::string()> never_grows;
+  if (!use.grows) never_grows = [] { return "the policy trains on a fixed number of nodes"; };
+  return {
       {"restart", Need::kOptional, config::object(options.timing), "what it takes to start again"},
       {"checkpoint", Need::kOptional,
        checkpoint_value(options.checkpoint, {saves_besides, use.snapshots_in_sync}),
        "how checkpoints are written and read"},
-      slow_nodes_field(options.slow_nodes, context)};
-  if (use.grows) {
-    fields.push_back({"absorb", Need::kOptional, config::choice(options.absorb, kAbsorbNames),
-                      "nodes that join: are used after the next restart; gathered: the job restarts with "
-                      "them"});
-    fields.push_back(
-        {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
-         "gathered: from the first that joins to the restart",
-         [&options] { return options.absorb == Absorb::kAtRestart ? "absorb is \"at_restart\"" : ""; }});
-  }
-  fields.push_back({"step_overhead_s", Need::kOptional,
-                    config::number(options.step.step_overhead, kPolicySeconds, from_seconds(1)),
-                    "once a step, on top of what the op graph says"});
-  fields.push_back(config::tier(options.tier));
-  return fields;
+      slow_nodes_field(options.slow_nodes, context),
+      {"absorb", Need::kOptional, config::choice(options.absorb, kAbsorbNames),
+       "nodes that join: are used after the next restart; gathered: the job restarts with them", never_grows},
+      {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
+       "gathered: from the first that joins to the restart",
+       [&options, never_grows]() -> std::string {
+         if (never_grows) return never_grows();
+         return options.absorb == Absorb::kAtRestart ? "absorb is \"at_restart\"" : "";
+       }},
+      {"step_overhead_s", Need::kOptional,
+       config::number(options.step.step_overhead, kPolicySeconds, from_seconds(1)),
+       "once a step, on top of what the op graph says"},
+      config::tier(options.tier)};
 }
 
 Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& options,

@@ -32,7 +32,7 @@ struct RestartOptions {
   Tier tier = Tier::kAssumed;
 };
 
-// What of a policy decides whether an option moves anything, or is one.
+// What of a policy decides whether an option moves anything.
 struct RestartUse {
   bool grows = true;          // onto nodes that join, with `absorb` and `gather`
   bool saves_to_grow = true;  // a checkpoint, to restart with them

@@ -118,10 +118,11 @@ class ShardGroups final : public Regrouping {
 }  // namespace
 
 config::Fields config_fields(ShardGroupsOptions& options, const PolicyContext& context) {
-  // Who fills which group follows from who is left: there is no plan to compute.
   const auto migration = [&options] {
     config::Fields fields = config_fields(options.migration);
-    std::erase_if(fields, [](const config::Field& field) { return field.key == "plan_s"; });
+    for (config::Field& field : fields) {
+      if (field.key == "plan_s") field.idle = [] { return "who fills which group follows from who is left"; };
+    }
     return fields;
   };
   return joined(config_fields(options.groups, context, {.saves_to_grow = false}),

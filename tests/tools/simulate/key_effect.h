@@ -25,11 +25,14 @@ struct KeyWitness {
   KeyWitness(std::string_view of_key, std::vector<nlohmann::json> two);
   KeyWitness(std::string_view of_key, std::vector<nlohmann::json> two, Settings with);
   KeyWitness(std::string_view of_key, std::vector<nlohmann::json> two, Settings with, Settings idle_with);
+  // Of a key that a policy shares with others and that never moves anything of its own: it is always named.
+  [[nodiscard]] static KeyWitness of_idle(std::string_view key, std::vector<nlohmann::json> two);
 
   std::string_view key;  // "checkpoint/mode"
   std::vector<nlohmann::json> values;
   Settings beside;
   Settings idle_beside;
+  bool is_always_idle = false;
 };
 
 // Checks of all keys, those of objects in it as well ("checkpoint/mode"), that each has a witness (of several

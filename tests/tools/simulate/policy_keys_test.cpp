@@ -48,9 +48,14 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
   if (policy == "ds_ft" || policy == "tutel_ft") {
     // Nodes that join get shards from others.
     witnesses = {
+        KeyWitness::of_idle("migration/plan_s", {0, 5}),
         {"migration/transfer_setup_s", {0, 5}, {{"absorb", "gathered"}}},
         {"migration/node_gb_per_s", {0.1, 10}, {{"absorb", "gathered"}}},
     };
+  }
+  if (policy == "gemini" || policy == "hot_spare") {
+    witnesses = {KeyWitness::of_idle("absorb", {"at_restart", "gathered"}),
+                 KeyWitness::of_idle("gather_s", {10, 200})};
   }
   const std::vector<KeyWitness> all = {
       {"restart/detect_s", {5, 50}},
