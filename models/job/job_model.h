@@ -1,6 +1,7 @@
 // A training job as its recovery policies see it: what a step takes on n nodes, and what has to be saved.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,6 +28,7 @@ struct JobTerms {
   TrainingPlan plan{};
   std::int32_t most_nodes = 0;  // that the job uses; 0: those of the plan's cluster
   Where nodes_where{};          // what says so, for messages: that key of a scenario
+  std::int32_t nodes_ever = 0;  // that can be there at all; 0: not known
   BatchRule batch = BatchRule::kFixed;
   JobStart start = JobStart::kCold;
 };
@@ -48,6 +50,10 @@ class JobModel {
   [[nodiscard]] JobStart start() const { return terms_.start; }
   [[nodiscard]] std::int32_t most_nodes() const { return plan().cluster.nodes; }
   [[nodiscard]] bool has_experts() const { return plan().model.moe.has_value(); }
+  // No more than these it will ever have.
+  [[nodiscard]] std::int32_t most_nodes_ever() const {
+    return terms_.nodes_ever > 0 ? std::min(terms_.nodes_ever, most_nodes()) : most_nodes();
+  }
   // That the GPUs of the plan's replicas take.
   [[nodiscard]] std::int32_t plan_nodes() const;
 

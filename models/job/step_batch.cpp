@@ -40,6 +40,10 @@ std::int64_t StepBatch::fewest_replicas(std::int64_t replicas) const {
   return ceil_div(samples_, micro_batches(replicas) * micro_batch_);
 }
 
+bool StepBatch::runs_any_number() const {
+  return runnable(1) == 1 && runnable(3) == 3;
+}
+
 // Schedules want multiples of the stages (interleaved), or even numbers from twice the stages on (DualPipe).
 std::int64_t StepBatch::runnable(std::int64_t count) const {
   ScheduleShape shape = shape_;

@@ -29,6 +29,9 @@ class StepBatch {
   // Of each replica: fixed ceil(samples / (replicas * micro_batch)), rounded up to what the schedule can run.
   [[nodiscard]] std::int64_t micro_batches(std::int64_t replicas) const;
 
+  // Whether the schedule runs as many of them as there are.
+  [[nodiscard]] bool runs_any_number() const;
+
   // The fewest replicas that need no more micro-batches each than `replicas` do. More of them make no step
   // faster: with a fixed batch the others idle.
   [[nodiscard]] std::int64_t fewest_replicas(std::int64_t replicas) const;

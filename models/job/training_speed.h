@@ -28,6 +28,8 @@ class TrainingSpeed {
 
   // First step from `step` on that may take another time.
   [[nodiscard]] virtual std::int64_t until(std::int64_t step) const = 0;
+  // Whether experts get what the job's routing says; else what the plan says of them.
+  [[nodiscard]] virtual bool follows_routing() const = 0;
 
   [[nodiscard]] Pace pace(std::int32_t nodes, std::int64_t step, double slowest) {
     return {at(nodes, step, slowest).step, until(step)};
@@ -58,6 +60,7 @@ class DenseSpeed final : public TrainingSpeed {
                                          double slowest) const override;
   [[nodiscard]] const StepTime& at(std::int32_t nodes, std::int64_t step, double slowest) override;
   [[nodiscard]] std::int64_t until(std::int64_t /*step*/) const override { return kNoStep; }
+  [[nodiscard]] bool follows_routing() const override { return false; }
 
  private:
   const JobModel* job_;
@@ -78,6 +81,7 @@ class ExpertParallelSpeed final : public TrainingSpeed {
                                          double slowest) const override;
   [[nodiscard]] const StepTime& at(std::int32_t nodes, std::int64_t step, double slowest) override;
   [[nodiscard]] std::int64_t until(std::int64_t step) const override;
+  [[nodiscard]] bool follows_routing() const override { return true; }
 
  private:
   const JobModel* job_;

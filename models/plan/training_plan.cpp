@@ -103,6 +103,7 @@ config::Fields config_fields(ClusterConfig& config) {
 config::Fields config_fields(TrainingPlan& plan) {
   const auto cluster = [&plan] { return cluster_fields(plan.cluster, plan.roofline); };
   const auto cost = [&plan] { return cost_fields(plan); };
+  const auto of_synth = [] { return "only `goodput synth` uses it"; };
   const auto load = [&plan] { return load_fields(plan); };
   return {
       {"model", Need::kRequired,
@@ -114,9 +115,9 @@ config::Fields config_fields(TrainingPlan& plan) {
       {"efficiency", Need::kOptional, override_of(plan.roofline), "instead of the cluster's, key by key"},
       {"expert_load", Need::kOptional, config::object(group(load)), "how tokens spread over experts"},
       {"stragglers", Need::kOptional, checked_only(stragglers_value),
-       "what slows workers down, for `goodput synth`"},
+       "what slows workers down, for `goodput synth`", of_synth},
       {"trace", Need::kOptional, checked_only(config::object<TraceSettings>),
-       "length and noise, for `goodput synth`"},
+       "length and noise, for `goodput synth`", of_synth},
   };
 }
 

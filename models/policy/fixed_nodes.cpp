@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/policy/idle_nodes.h"
+#include "models/policy/job_warnings.h"
 
 namespace goodput {
 
@@ -19,13 +19,18 @@ Result<std::int32_t> fixed_nodes(std::int32_t nodes, RestartJob& restarts) {
   const JobModel& job = *restarts.job;
   const std::int32_t asked = nodes > 0 ? nodes : std::min(job.plan_nodes(), job.most_nodes());
   const std::int32_t whole = restarts.speed->whole(asked);
-  if (whole == 0 || (nodes > 0 && whole != nodes)) {
+  if (whole == 0) {
+    const Result<StepTime> step = restarts.speed->compute(asked, 0, 1);
+    return Error{fmt::format("is {}: {}", nodes, step ? "nodes are too few" : step.error().what),
+                 {.pointer = "/nodes"}};
+  }
+  if (nodes > 0 && whole != nodes) {
     return Error{fmt::format("is {}, want what whole replicas of the plan fill: {} or less, of {}", nodes,
                              whole, job.most_nodes()),
                  {.pointer = "/nodes"}};
   }
   const std::int32_t used = restarts.speed->usable(whole);
-  restarts.warnings = idle_node_warnings(job, whole, used);
+  restarts.idle_nodes = idle_node_warnings(job, whole, used);
   return used;
 }
 

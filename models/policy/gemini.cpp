@@ -2,7 +2,10 @@
 // hide behind training. Nodes stand in groups of `replicas`, each of which holds the checkpoint of all its
 // members; while every group keeps one member, the job comes back from memory, else from storage. It trains
 // on a fixed number of nodes and waits for spares.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -68,7 +71,10 @@ class MemoryCheckpoints final : public CheckpointStore {
     CheckpointRule& storage = rules[1];
     rules[0] = {options_->interval_steps, options_->stall, {}};
     const std::int64_t every = options_->interval_steps;  // storage takes every n-th of memory's
-    storage.interval = (storage.interval + every - 1) / every * every;
+    const auto at_nth = [every](std::int64_t interval) { return (interval + every - 1) / every * every; };
+    storage.interval = at_nth(storage.interval);
+    storage.asked = at_nth(storage.asked);  // what memory leaves out storage does not skip
+    if (storage.asked == storage.interval) storage.asked = 0;
     return rules;
   }
   [[nodiscard]] SimDuration planned_save(std::int32_t nodes) const override {
@@ -113,12 +119,23 @@ class MemoryCheckpoints final : public CheckpointStore {
   std::vector<bool> has_copy_;  // by place: whether its node holds its group's checkpoint
 };
 
+std::vector<std::string> gemini_warnings(const GeminiOptions& options) {
+  const CheckpointSettings& storage = options.restart.checkpoint;
+  const std::int64_t every = options.interval_steps;
+  if (storage.rule != IntervalRule::kFixed || storage.interval_steps % every == 0) return {};
+  return {
+      fmt::format("storage takes every n-th checkpoint in memory (memory_interval_steps {}): one every {} "
+                  "steps, not {}",
+                  every, (storage.interval_steps + every - 1) / every * every, storage.interval_steps)};
+}
+
 Result<std::unique_ptr<PreparedPolicy>> prepare_gemini(const GeminiOptions& options, const JobModel& job) {
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart));
   GOODPUT_TRY(const std::int32_t nodes, fixed_nodes(options.nodes, restarts));
-  return restarting_policy(std::move(restarts), {}, [nodes, options](const RestartJob& of) {
-    return RestartParts{.fixed_nodes = nodes, .store = std::make_unique<MemoryCheckpoints>(of, options)};
-  });
+  return restarting_policy(
+      std::move(restarts), gemini_warnings(options), [nodes, options](const RestartJob& of) {
+        return RestartParts{.fixed_nodes = nodes, .store = std::make_unique<MemoryCheckpoints>(of, options)};
+      });
 }
 
 }  // namespace

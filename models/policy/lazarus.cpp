@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "models/policy/idle_nodes.h"
+#include "models/policy/job_warnings.h"
 #include "models/policy/lazarus_placements.h"
 #include "models/policy/node_choice.h"
 #include "models/policy/policy.h"
@@ -94,7 +94,7 @@ class LazarusPolicy final : public RecoveryPolicy {
     if (!job.was_interrupted && !is_waiting_) must_restart_ = false;
     next_.reset();
     const std::int32_t nodes = usable(job);
-    if (nodes == 0) return wait();
+    if (nodes == 0) return wait(job);
     if (!has_begun_) return start(job, nodes);
     if (must_restart_) return restart(job, nodes);
     is_growing_ = is_growing_ && could_grow(job);  // who joined may be gone again
@@ -150,7 +150,7 @@ class LazarusPolicy final : public RecoveryPolicy {
     return placements_->move(held.placement, held.is_left, others, held.placement).is_possible;
   }
 
-  Course wait() {
+  Course wait(const JobState& job) {
     is_waiting_ = must_restart_ = true;  // fewer slots than experts: some are lost
     is_growing_ = false;
     wake_at_ = kNoTime;
@@ -160,7 +160,7 @@ class LazarusPolicy final : public RecoveryPolicy {
     course.from = ResumeFrom::kStorage;
     std::int32_t least = placements_->least_nodes();
     while (placements_->usable(least) == 0) ++least;
-    course.reason = nodes_needed(options_->slow_nodes, least);
+    course.reason = nodes_needed(least, choice_.available(*job.members) < job.members->count());
     return course;
   }
 
@@ -373,6 +373,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   // One step on all nodes, so that what cannot be timed is known before any run.
   GOODPUT_TRY(const StepTime step, placements->check(most));
   std::vector<std::string> warnings = lazarus_warnings(options, job, most);
+  for (std::string& warning : routing_warnings(job, true)) warnings.push_back(std::move(warning));
   for (std::string& warning : idle_warnings(job, *placements)) warnings.push_back(std::move(warning));
   return prepared_policy(
       lowest(options.tier, step.tier), std::move(warnings),

@@ -27,9 +27,8 @@ config::Fields config_fields(SlowNodeRule& rule) {
            [&rule] { return rule.action == SlowNodeAction::kKeep ? "action is \"keep\"" : ""; }}};
 }
 
-std::string nodes_needed(const SlowNodeRule& rule, std::int32_t nodes) {
-  return fmt::format("needs {} nodes{}", nodes,
-                     rule.action == SlowNodeAction::kEvict ? " that are not slow" : "");
+std::string nodes_needed(std::int32_t nodes, bool some_are_evicted) {
+  return fmt::format("needs {} nodes{}", nodes, some_are_evicted ? " that are not slow" : "");
 }
 
 ChangeImpact impact_of(const NodeChange& change, std::span<const NodeId> used) {

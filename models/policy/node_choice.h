@@ -26,8 +26,8 @@ struct SlowNodeRule {
 };
 [[nodiscard]] config::Fields config_fields(SlowNodeRule& rule);
 
-// For those who wait: "needs 4 nodes", and what counts as one.
-[[nodiscard]] std::string nodes_needed(const SlowNodeRule& rule, std::int32_t nodes);
+// For those who wait: "needs 4 nodes", and what counts as one where some are evicted.
+[[nodiscard]] std::string nodes_needed(std::int32_t nodes, bool some_are_evicted);
 
 // What a change means to those who use some of the nodes.
 struct ChangeImpact {

@@ -13,6 +13,7 @@
 #include "models/policy/pipeline_layouts.h"
 #include "models/policy/policy.h"
 #include "models/policy/restart_policy.h"
+#include "sim/base/text.h"
 
 namespace goodput {
 namespace {
@@ -48,6 +49,7 @@ class PipelineSpeed final : public TrainingSpeed {
     return layout.time;
   }
   [[nodiscard]] std::int64_t until(std::int64_t /*step*/) const override { return kNoStep; }
+  [[nodiscard]] bool follows_routing() const override { return false; }
   [[nodiscard]] PipelineLayouts& layouts() { return layouts_; }
 
  private:
@@ -168,12 +170,15 @@ Result<std::int32_t> shortest_pipeline(const OobleckOptions& options, const Trai
 }
 
 // What pipelines of any length do not take over from the plan.
-std::vector<std::string> oobleck_warnings(const JobModel& job) {
+std::vector<std::string> oobleck_warnings(const JobModel& job, const std::string& schedule) {
   const ParallelPlan& plan = job.plan().parallel;
   std::vector<std::string> warnings;
   if (plan.vpp > 1) {
     warnings.push_back(
         fmt::format("its pipelines run 1F1B, not the plan's interleaved schedule (vpp {})", plan.vpp));
+  } else if (plan.schedule != schedule) {
+    warnings.push_back(
+        fmt::format("its pipelines run {}, not the plan's schedule {}", schedule, in_quotes(plan.schedule)));
   }
   if (plan.ep > 1)
     warnings.push_back(fmt::format("its GPUs hold all experts of their layers, not those of ep {}", plan.ep));
@@ -193,7 +198,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& op
   PipelineSpeed& pipelines = *speed;
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(speed)));
   return restarting_policy(
-      std::move(restarts), oobleck_warnings(job),
+      std::move(restarts), oobleck_warnings(job, pipelines.layouts().schedule()),
       [&pipelines, migration = options.migration](const RestartJob& of) {
         return RestartParts{.regrouping = std::make_unique<Pipelines>(of, pipelines, migration)};
       });

@@ -5,10 +5,21 @@
 #include <algorithm>
 #include <numeric>
 
+#include "models/schedule/schedule.h"
 #include "sim/base/apportion.h"
 #include "sim/base/errors.h"
 
 namespace goodput {
+
+namespace {
+
+// Of micro-batches, over stages with one chunk of the model each: pipelines share them out as they come.
+bool runs_any_number(const std::string& name) {
+  const Result<const PipelineSchedule*> schedule = find_schedule(name);
+  return schedule && (*schedule)->check({2, 1, 1}) && (*schedule)->check({2, 1, 3});
+}
+
+}  // namespace
 
 PipelineLayouts::PipelineLayouts(const JobModel& job, std::int32_t shortest, const StepSettings& settings)
     : job_(&job), shortest_(shortest), settings_(settings) {
@@ -17,6 +28,7 @@ PipelineLayouts::PipelineLayouts(const JobModel& job, std::int32_t shortest, con
   const std::int64_t fit = std::int64_t{job.most_nodes()} * job.plan().cluster.gpus_per_node / of_replica;
   samples_ = job.steps().batch().samples(std::clamp<std::int64_t>(fit, 1, plan.dp));
   micro_batches_ = (samples_ + plan.micro_batch - 1) / plan.micro_batch;
+  schedule_ = plan.vpp == 1 && runs_any_number(plan.schedule) ? plan.schedule : "1f1b";
 }
 
 std::int32_t PipelineLayouts::pipelines_of(std::int32_t nodes) const {
@@ -44,6 +56,10 @@ std::vector<std::int32_t> PipelineLayouts::layers_by_stage(std::int32_t stages) 
 
 Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowest) const {
   const std::int32_t pipelines = pipelines_of(nodes);
+  if (pipelines == 0) {
+    return Error{
+        fmt::format("{} nodes cannot hold one pipeline, which takes {} at the least", nodes, shortest_)};
+  }
   PipelineLayout layout;
   layout.lengths.assign(static_cast<std::size_t>(pipelines), nodes / pipelines);
   std::for_each_n(layout.lengths.begin(), nodes % pipelines, [](std::int32_t& length) { ++length; });
@@ -71,6 +87,7 @@ Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowe
     ParallelPlan plan = base;
     plan.pp = stages_of(layout.lengths[i]);
     plan.vpp = 1;
+    plan.schedule = schedule_;
     plan.ep = 1;
     plan.dp = pipelines;
     plan.global_batch = (shares[i] + 1) * pipelines * plan.micro_batch;

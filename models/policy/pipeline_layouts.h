@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "models/job/job_model.h"
@@ -30,8 +31,10 @@ class PipelineLayouts {
   // The most that can be used: no pipeline has more stages than the model has layers.
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const;
 
-  // REQUIRES: usable(nodes) == nodes > 0. Fails on what the plan's schedule or cost model cannot do. Whatever
-  // the pipelines, the batch is the same.
+  [[nodiscard]] const std::string& schedule() const { return schedule_; }
+
+  // REQUIRES: usable(nodes) == nodes. Fails where no pipeline fits, and on what the plan's schedule or cost
+  // model cannot do. Whatever the pipelines, the batch is the same.
   [[nodiscard]] Result<PipelineLayout> lay_out(std::int32_t nodes, double slowest) const;
 
   // The same, for healthy nodes found only once. Checks that it does not fail.
@@ -47,6 +50,7 @@ class PipelineLayouts {
   StepSettings settings_;
   std::int64_t samples_;        // of a step
   std::int64_t micro_batches_;  // of all pipelines together
+  std::string schedule_;  // the plan's, or 1F1B where that wants chunks or certain numbers of micro-batches
   std::map<std::int32_t, PipelineLayout> healthy_;
   PipelineLayout slow_;
 };

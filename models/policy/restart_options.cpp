@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "models/policy/idle_nodes.h"
+#include "models/policy/job_warnings.h"
 
 namespace goodput {
 namespace {
@@ -68,7 +68,8 @@ Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& option
   GOODPUT_TRY(const StepTime step, timed);
   RestartJob restarts{&job, options, std::move(speed)};
   restarts.options.tier = lowest(options.tier, step.tier);
-  restarts.warnings = idle_node_warnings(job, *restarts.speed);
+  restarts.warnings = routing_warnings(job, restarts.speed->follows_routing());
+  restarts.idle_nodes = idle_node_warnings(job, *restarts.speed);
   return restarts;
 }
 

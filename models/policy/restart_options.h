@@ -51,7 +51,8 @@ struct RestartJob {
   const JobModel* job = nullptr;
   RestartOptions options{};  // `tier` is the lowest that step times rest on, too
   std::unique_ptr<TrainingSpeed> speed{};
-  std::vector<std::string> warnings{};  // nodes that the batch leaves idle
+  std::vector<std::string> warnings{};
+  std::vector<std::string> idle_nodes{};  // warnings of nodes that the batch leaves idle
 };
 
 // Fails where the job does not fit its cluster, and where its steps cannot be timed. `job` must outlive it.

@@ -113,7 +113,7 @@ Course RestartPolicy::wait(const JobState& job) {
   Course course;
   course.kind = Course::Kind::kWait;
   course.from = from;
-  course.reason = nodes_needed(options().slow_nodes, least);
+  course.reason = nodes_needed(least, choice_.available(*job.members) < job.members->count());
   return course;
 }
 

@@ -90,6 +90,7 @@ template <typename MakeParts>
                                                                 MakeParts make_parts) {
   const Tier tier = job.options.tier;
   warnings.insert(warnings.end(), job.warnings.begin(), job.warnings.end());
+  warnings.insert(warnings.end(), job.idle_nodes.begin(), job.idle_nodes.end());
   return prepared_policy(
       tier, std::move(warnings),
       [job = std::move(job), make_parts = std::move(make_parts)]() -> std::unique_ptr<RecoveryPolicy> {

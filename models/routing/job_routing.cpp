@@ -74,6 +74,15 @@ JobRouting JobRouting::balanced(std::int32_t layers, std::int32_t experts) {
   return routing;
 }
 
+bool JobRouting::is_balanced() const {
+  const auto is_even = [](const std::vector<std::int64_t>& layer) {
+    return std::all_of(layer.begin(), layer.end(), [&](std::int64_t load) { return load == layer.front(); });
+  };
+  return std::all_of(loads_.begin(), loads_.end(), [&](const ExpertTokens& window) {
+    return std::all_of(window.begin(), window.end(), is_even);
+  });
+}
+
 std::size_t JobRouting::window_at(std::int64_t step) const {
   const auto later = std::upper_bound(first_step_.begin() + 1, first_step_.end(), step);
   return static_cast<std::size_t>(later - first_step_.begin()) - 1;

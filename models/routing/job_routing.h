@@ -37,6 +37,9 @@ class JobRouting {
   // First step of the next window; the largest number for the last one.
   [[nodiscard]] std::int64_t window_end(std::size_t window) const;
 
+  // All experts of a layer get as many, for ever.
+  [[nodiscard]] bool is_balanced() const;
+
   // By MoE layer and expert, in the units of the recording: only their proportions mean anything.
   [[nodiscard]] std::span<const std::vector<std::int64_t>> loads(std::size_t window) const;
 

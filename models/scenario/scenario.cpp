@@ -89,7 +89,7 @@ JobGoal Scenario::goal() const {
 
 JobTerms Scenario::terms() const {
   const Where of_plan{plan.file, {}, plan.pointer + "/cluster/nodes"};
-  return {plan, nodes, nodes > 0 ? Where{file, {}, "/nodes"} : of_plan, batch, start};
+  return {plan, nodes, nodes > 0 ? Where{file, {}, "/nodes"} : of_plan, 0, batch, start};
 }
 
 config::Fields config_fields(RoutingSource& routing) {

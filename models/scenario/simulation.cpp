@@ -100,7 +100,10 @@ class Runs {
     }
     const bool all_refused =
         std::none_of(policies.begin(), policies.end(), [](const auto& one) { return !!one; });
-    if (all_refused) return *std::move(first_error);
+    if (all_refused) {
+      if (policies.size() > 1) first_error->what += "; none of the other policies can run the job either";
+      return *std::move(first_error);
+    }
     policies_.push_back(std::move(policies));
     return Ok{};
   }

@@ -25,6 +25,7 @@ class Changes {
   // given.
   Changes(const std::vector<Change>& changes, std::string_view noun, std::string_view option);
 
+  [[nodiscard]] bool empty() const { return steps_.empty() && waiting_.empty(); }
   // Those that lie in the file itself. Everything but the last name of a pointer has to be there.
   [[nodiscard]] Status apply_to(nlohmann::json& file);
   // Those that wait for the file that is named at `pointer`: they wait no longer.

@@ -176,8 +176,14 @@ Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<S
     GOODPUT_TRY(const Source source, source_named(from.get<std::string>(), place, kind));
     sources.push_back(source);
     Changes changes = place.changes ? place.changes->take(place.pointer) : Changes{};
-    GOODPUT_TRY(place.tier,
-                read_whole_file(source.file, access, place.library, std::move(changes), place.given));
+    const bool is_changed = !changes.empty();
+    auto tier = read_whole_file(source.file, access, place.library, std::move(changes), place.given);
+    if (!tier) {
+      Error error = std::move(tier).error();
+      if (is_changed && error.option.empty()) error.what += " (as it is changed)";
+      return error;
+    }
+    place.tier = *tier;
     return Ok{};
   };
   return value;

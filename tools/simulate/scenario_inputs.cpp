@@ -103,6 +103,17 @@ Result<std::uint64_t> hash_of(const std::vector<ScenarioFile>& files) {
 
 }  // namespace
 
+namespace {
+
+// The most nodes that can be there: no trial has others.
+Result<NodeId> nodes_ever(const Scenario& scenario, const FailureSources& sources) {
+  auto failures = make_failure_model(scenario.failures, sources, /*seed=*/0, /*trial=*/0);
+  if (!failures) return failures.error().inside("/failures").in_file(scenario.file);
+  return (*failures)->nodes();
+}
+
+}  // namespace
+
 SimulationInputs ScenarioInputs::view() const {
   SimulationInputs inputs;
   inputs.job = job.get();
@@ -136,7 +147,9 @@ Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint6
   inputs.routing_model = std::move(routing.model);
   inputs.prices = prices_of(scenario, inputs.traces);
   GOODPUT_TRY(inputs.content_hash, hash_of(inputs.files));
-  GOODPUT_TRY(inputs.job, JobModel::make(scenario.terms(), std::move(routing.routing)));
+  JobTerms terms = scenario.terms();
+  GOODPUT_TRY(terms.nodes_ever, nodes_ever(scenario, inputs.view().failures));
+  GOODPUT_TRY(inputs.job, JobModel::make(std::move(terms), std::move(routing.routing)));
   return inputs;
 }
 

@@ -132,6 +132,12 @@ std::string doubts_text(const SimulateReport& report) {
     const std::vector<std::string> names = doubtful_metrics(outcome);
     if (!names.empty()) doubts.push_back(fmt::format("{} ({})", outcome.name, fmt::join(names, ", ")));
   }
+  for (const PolicyRatio& ratio : report.simulation.ratios) {
+    const auto is_doubtful = [](const std::optional<Estimate>& one) {
+      return one && one->is_doubtful && is_wide(*one);
+    };
+    if (is_doubtful(ratio.samples_per_hour) || is_doubtful(ratio.jct_s)) doubts.push_back(ratio.name);
+  }
   if (doubts.empty()) return "";
   if (report.scenario.trials < kFewTrials) {
     return fmt::format(

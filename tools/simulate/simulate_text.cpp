@@ -44,12 +44,13 @@ std::string usd_text(double usd) {
   return usd < 1000 ? fmt::format("${:.2f}", usd) : "$" + count_text(usd);
 }
 
-// "1234 ±0.5 %": half the interval, of the mean.
+// "1234 ±0.5 %": half the interval, of the mean; one that ends at 0 is not as wide on both sides.
 std::string with_error(const Estimate& estimate) {
   std::string text = count_text(estimate.mean);
   if (!estimate.interval || estimate.mean == 0) return text;
   const auto [low, high] = *estimate.interval;
   if (low == high) return text;  // the same in every trial
+  if (low == 0) return text + fmt::format(" (0 to {})", count_text(high));
   return text + fmt::format(" ±{:.1f} %", 50 * (high - low) / estimate.mean);
 }
 
@@ -232,10 +233,21 @@ std::string ratios_text(const SimulateReport& report) {
 
 std::string verdict_text(const PolicyComparison& comparison) {
   const PairedComparison& values = *comparison.values;
-  if (values.decides) return comparison.better() + " is better";
+  const std::string_view doubt =
+      values.difference.is_doubtful ? ", if so few or so skewed trials can be trusted" : "";
+  if (values.decides) return fmt::format("{} is better{}", comparison.better(), doubt);
   if (values.difference.mean == 0) return "no difference";
   if (values.more_trials) return fmt::format("undecided, needs {} more trials", *values.more_trials);
   return "undecided: one trial says nothing of its scatter";
+}
+
+// Differences may be smaller than what tables show.
+std::string fine_text(TrialMetric metric, double value) {
+  if (metric == TrialMetric::kCost && value < 1) return fmt::format("${:.4f}", value);
+  std::string text = metric_text(metric, value);
+  const bool is_share = metric == TrialMetric::kGoodput || metric == TrialMetric::kEttr ||
+                        metric == TrialMetric::kRunningGoodput || metric == TrialMetric::kEfficiency;
+  return is_share && value < 0.01 ? fmt::format("{:.4f} %", 100 * value) : text;
 }
 
 std::string comparison_text(const SimulateReport& report) {
@@ -245,7 +257,7 @@ std::string comparison_text(const SimulateReport& report) {
   if (!comparison.values) return fmt::format("\n{} cannot be compared: {}\n", name, comparison.why_not);
   const PairedComparison& values = *comparison.values;
   const auto text = [&](double value) {
-    return (value < 0 ? "-" : "") + metric_text(comparison.metric, std::abs(value));
+    return (value < 0 ? "-" : "") + fine_text(comparison.metric, std::abs(value));
   };
   std::string interval;
   if (values.difference.interval) {

@@ -24,7 +24,8 @@ double idle_nodes(const JobResult& result) {
 }
 
 constexpr const char* kFiveOfNine =
-    "of 9 nodes 5 train and 4 idle: in micro-batches of 4 more replicas would not train the 40 samples of a "
+    "with 9 nodes 5 train and 4 idle: in micro-batches of 4 more replicas would not train the 40 samples of "
+    "a "
     "step sooner";
 
 }  // namespace
@@ -80,6 +81,26 @@ TEST_CASE("fixed batch: pipelines are no more than the micro-batches that they s
   CHECK(idle_nodes(result) == 0);
 }
 
+TEST_CASE("fixed batch: nodes idle because a schedule wants certain numbers of micro-batches, too") {
+  // 32 samples on 3 stages of interleaved chunks: 8 replicas need 4 micro-batches, up to 6, which 6 need as
+  // well.
+  TrainingPlan plan = gpt_s_plan(24);
+  plan.parallel.dp = 4;
+  plan.parallel.pp = 3;
+  plan.parallel.vpp = 2;
+  plan.parallel.schedule = "interleaved";
+  plan.parallel.ep = 1;
+  plan.parallel.micro_batch = 1;
+  plan.parallel.global_batch = 36;
+  const PolicyCase job("checkpoint", "{}",
+                       job_of(plan, JobRouting::balanced(12, 8), JobStart::kRunning, BatchRule::kFixed));
+  CHECK(job.prepared().warnings() ==
+        std::vector<std::string>{
+            "with 24 nodes 18 train and 6 idle: in micro-batches of 1, as many as schedule "
+            "\"interleaved\" can run, more replicas would not train the 36 samples of a step "
+            "sooner"});
+}
+
 TEST_CASE("fixed batch: what the pipelines of oobleck do not take over from the plan is said") {
   TrainingPlan plan = gpt_s_plan(8);
   plan.parallel.dp = 2;
@@ -93,8 +114,12 @@ TEST_CASE("fixed batch: what the pipelines of oobleck do not take over from the 
         std::vector<std::string>{"its pipelines run 1F1B, not the plan's interleaved schedule (vpp 3)",
                                  "its GPUs hold all experts of their layers, not those of ep 2"});
   plan.parallel.vpp = 1;
-  plan.parallel.schedule = "1f1b";
   plan.parallel.ep = 1;
+  plan.parallel.schedule = "dualpipe";
+  const PolicyCase dualpipe("oobleck", "{}", job_of(plan));
+  CHECK(dualpipe.prepared().warnings() ==
+        std::vector<std::string>{"its pipelines run 1f1b, not the plan's schedule \"dualpipe\""});
+  plan.parallel.schedule = "1f1b";
   plan.parallel.layers_per_stage = {4, 3, 3, 2};
   CHECK(PolicyCase("oobleck", "{}", job_of(plan)).prepared().warnings() ==
         std::vector<std::string>{"its pipelines split layers evenly, not by the plan's layers_per_stage"});

@@ -79,8 +79,8 @@ TEST_CASE("node choice: what a change means depends on who is used") {
 }
 
 TEST_CASE("node choice: who waits says for what") {
-  CHECK(nodes_needed({SlowNodeAction::kKeep, 0.8}, 4) == "needs 4 nodes");
-  CHECK(nodes_needed({SlowNodeAction::kEvict, 0.8}, 4) == "needs 4 nodes that are not slow");
+  CHECK(nodes_needed(4, false) == "needs 4 nodes");
+  CHECK(nodes_needed(4, true) == "needs 4 nodes that are not slow");
 }
 
 }  // namespace goodput

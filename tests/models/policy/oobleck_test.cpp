@@ -115,6 +115,11 @@ TEST_CASE("oobleck policy: without one whole pipeline it waits") {
   CHECK(result.stopped == "the job needs 3 nodes, has 2, and nothing will change any more");
 }
 
+TEST_CASE("oobleck policy: fewer nodes than the shortest pipeline cannot run the job") {
+  CHECK(refusal("oobleck", R"({"nodes_per_pipeline": 5})", *gpt_s(3)) ==
+        ": 3 nodes cannot hold one pipeline, which takes 5 at the least");
+}
+
 TEST_CASE("oobleck policy: bad options name their place") {
   TrainingPlan plan = gpt_s_plan(20);
   CHECK(refusal("oobleck", R"({"nodes_per_pipeline": 13})", *job_of(plan)) ==

@@ -1,4 +1,5 @@
-// What a fixed batch leaves idle (models/job/step_batch.h), said before any run.
+// What a policy does otherwise than one may think, said before any run: nodes that a fixed batch leaves idle
+// (models/job/step_batch.h), loads of experts that it does not follow.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace goodput {
 // How many of so many nodes a job uses: 0 of too few.
 using NodesUsed = std::function<std::int32_t(std::int32_t)>;
 
-// At most one: of all nodes, else of the most on which some that the job could fill idle, once others are
-// lost. `whole`: without regard to the batch; it and `usable` as in TrainingSpeed.
+// At most one: of the most nodes with which some that the job could fill idle. `whole`: without regard to the
+// batch; it and `usable` as in TrainingSpeed.
 [[nodiscard]] std::vector<std::string> idle_node_warnings(const JobModel& job, const NodesUsed& whole,
                                                           const NodesUsed& usable);
 [[nodiscard]] std::vector<std::string> idle_node_warnings(const JobModel& job, const TrainingSpeed& speed);
@@ -23,5 +24,8 @@ using NodesUsed = std::function<std::int32_t(std::int32_t)>;
 // The same of a job that has exactly these nodes.
 [[nodiscard]] std::vector<std::string> idle_node_warnings(const JobModel& job, std::int32_t nodes,
                                                           std::int32_t used);
+
+// Of a job with experts: they get what the scenario's routing says, or what the plan says, not both.
+[[nodiscard]] std::vector<std::string> routing_warnings(const JobModel& job, bool follows_routing);
 
 }  // namespace goodput

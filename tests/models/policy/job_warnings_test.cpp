@@ -1,0 +1,59 @@
+#include "models/policy/job_warnings.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/policy_case.h"
+
+namespace goodput::testing {
+namespace {
+
+// Two experts of eight get all tokens of every layer.
+JobRouting skewed_routing() {
+  std::vector<std::int64_t> layers;
+  std::vector<std::int64_t> loads;
+  for (std::int64_t layer = 0; layer < 12; ++layer) {
+    layers.push_back(layer);
+    loads.insert(loads.end(), {50, 50, 0, 0, 0, 0, 0, 0});
+  }
+  auto routing =
+      JobRouting::from_trace({{0}, layers, 8, loads}, {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 8, 0});
+  REQUIRE_MESSAGE(routing, (routing ? "" : routing.error().message()));
+  return *std::move(routing);
+}
+
+std::vector<std::string> warnings_of(const char* policy, const TrainingPlan& plan, JobRouting routing) {
+  const PolicyCase job(policy, R"({"checkpoint": {"interval_steps": 10}})",
+                       job_of(plan, std::move(routing), JobStart::kRunning));
+  return job.prepared().warnings();
+}
+
+}  // namespace
+
+TEST_CASE("job warnings: whose experts do not get what the scenario's routing says") {
+  CHECK_FALSE(skewed_routing().is_balanced());
+  CHECK(JobRouting::balanced(12, 8).is_balanced());
+  TrainingPlan plan = gpt_s_plan(8);
+  plan.parallel.ep = 1;
+  const std::vector<std::string> plan_decides = {
+      "its experts get what the plan's expert_load says, not the scenario's routing"};
+  CHECK(warnings_of("oobleck", plan, skewed_routing()) == plan_decides);
+  CHECK(warnings_of("oobleck", plan, JobRouting::balanced(12, 8)).empty());
+  CHECK(warnings_of("ds", plan, skewed_routing()).empty());
+  CHECK(warnings_of("lazarus", plan, skewed_routing()).empty());
+  plan.parallel.pp = 2;
+  plan.parallel.dp = 4;
+  CHECK(warnings_of("checkpoint", plan, skewed_routing()) == plan_decides);
+}
+
+TEST_CASE("job warnings: whose experts do not get what the plan says") {
+  TrainingPlan plan = gpt_s_plan(8);
+  plan.parallel.ep = 1;
+  plan.expert_load.skew = 1;
+  const std::vector<std::string> scenario_decides = {
+      "its experts get what the scenario's routing says, not the plan's expert_load"};
+  CHECK(warnings_of("ds", plan, JobRouting::balanced(12, 8)) == scenario_decides);
+  CHECK(warnings_of("lazarus", plan, JobRouting::balanced(12, 8)) == scenario_decides);
+  CHECK(warnings_of("oobleck", plan, JobRouting::balanced(12, 8)).empty());
+}
+
+}  // namespace goodput::testing
