@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "models/schedule/schedule.h"
 #include "sim/base/apportion.h"
 #include "sim/base/errors.h"
 
@@ -14,9 +13,9 @@ namespace goodput {
 namespace {
 
 // Of micro-batches, over stages with one chunk of the model each: pipelines share them out as they come.
-bool runs_any_number(const std::string& name) {
-  const Result<const PipelineSchedule*> schedule = find_schedule(name);
-  return schedule && (*schedule)->check({2, 1, 1}) && (*schedule)->check({2, 1, 3});
+bool runs_any_number(ParallelPlan plan) {
+  plan.vpp = 1;
+  return StepBatch(plan, BatchRule::kPerReplica).runs_any_number();
 }
 
 }  // namespace
@@ -28,7 +27,7 @@ PipelineLayouts::PipelineLayouts(const JobModel& job, std::int32_t shortest, con
   const std::int64_t fit = std::int64_t{job.most_nodes()} * job.plan().cluster.gpus_per_node / of_replica;
   samples_ = job.steps().batch().samples(std::clamp<std::int64_t>(fit, 1, plan.dp));
   micro_batches_ = (samples_ + plan.micro_batch - 1) / plan.micro_batch;
-  schedule_ = plan.vpp == 1 && runs_any_number(plan.schedule) ? plan.schedule : "1f1b";
+  schedule_ = plan.vpp == 1 && runs_any_number(plan) ? plan.schedule : "1f1b";
 }
 
 std::int32_t PipelineLayouts::pipelines_of(std::int32_t nodes) const {

@@ -159,7 +159,7 @@ TEST_CASE("scenario: a change that cannot be made in a named file is named as it
   CHECK(change("/failures/model/x", "3") ==
         "set /failures/model/x=3: \"/failures/model\" is no object in the scenario");
   CHECK(change("/plan/parallel/dp", "0") ==
-        kPlan + " /parallel/dp: is 0, want an integer from 1 to 10000000");
+        kPlan + " /parallel/dp: is 0, want an integer from 1 to 10000000 (as it is changed)");
 }
 
 TEST_CASE("scenario: a change that cannot be made is named as it was given") {
