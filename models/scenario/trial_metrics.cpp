@@ -18,13 +18,13 @@ struct Measure {
   IsKnown is_known = nullptr;  // none: always
 };
 
-template <auto Member>
+template <auto kMember>
 double member(const TrialSummary& trial) {
-  return trial.*Member;
+  return trial.*kMember;
 }
-template <Cause Of>
+template <Cause kOf>
 double courses(const TrialSummary& trial) {
-  return trial.courses[static_cast<std::size_t>(Of)];
+  return trial.courses[static_cast<std::size_t>(kOf)];
 }
 double productive(const TrialSummary& trial) {
   return trial.productive_s();

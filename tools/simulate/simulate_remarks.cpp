@@ -49,7 +49,7 @@ void add_warning(const std::string& policy, const std::string& warning, Warnings
   warnings.push_back({warning, {policy}});
 }
 
-std::string in_number(double gb_per_s) {
+std::string rate_text(double gb_per_s) {
   return fmt::format("{:g} GB/s", gb_per_s);
 }
 
@@ -65,7 +65,7 @@ std::optional<std::string> costly_saves(const SimulateReport& report, std::size_
   return fmt::format(
       "{:.0f} % of its time is checkpoints, to storage that takes {}{}: say what yours takes "
       "(checkpoint/write_gb_per_s), or save less often or beside the training (mode async)",
-      100 * saving / wall, in_number(used.value(rate, 0.0)), given.contains(rate) ? "" : ", the default");
+      100 * saving / wall, rate_text(used.value(rate, 0.0)), given.contains(rate) ? "" : ", the default");
 }
 
 std::optional<std::string> skipped_saves(const PolicyOutcome& outcome) {

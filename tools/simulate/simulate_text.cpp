@@ -119,10 +119,10 @@ struct Column {
   std::string (*cell)(const PolicyOutcome& outcome);
 };
 
-template <TrialMetric Metric>
+template <TrialMetric kMetric>
 std::string cell(const PolicyOutcome& outcome) {
-  const std::optional<Estimate>& estimate = outcome.estimate(Metric);
-  return estimate ? metric_text(Metric, estimate->mean) : "-";
+  const std::optional<Estimate>& estimate = outcome.estimate(kMetric);
+  return estimate ? metric_text(kMetric, estimate->mean) : "-";
 }
 
 std::string samples_cell(const PolicyOutcome& outcome) {
