@@ -391,11 +391,6 @@ class JobRun {
 
 }  // namespace
 
-double JobResult::goodput() const {
-  if (end == SimTime{}) return 0;
-  return to_seconds(ledger.time[index(TimeBucket::kProductive)]) / wall_s();
-}
-
 JobResult run_job(const JobGoal& goal, const PriceSchedule& prices, FailureModel& failures,
                   RecoveryPolicy& policy, JobLog* log) {
   return JobRun(goal, prices, failures, policy, log).run();

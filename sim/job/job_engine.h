@@ -50,8 +50,6 @@ struct JobResult {
   std::vector<PolicyMetric> metrics{};
 
   [[nodiscard]] double wall_s() const { return to_seconds(end); }
-  // Productive time over wall-clock time; 0 for a run of no time.
-  [[nodiscard]] double goodput() const;
   [[nodiscard]] std::int64_t count(Cause cause) const { return courses[static_cast<std::size_t>(cause)]; }
 };
 

@@ -34,6 +34,12 @@ inline JobGoal samples(std::int64_t count) {
   return goal;
 }
 
+// Productive time over wall-clock time; 0 for a run of no time.
+inline double goodput_of(const JobResult& result) {
+  if (result.end == SimTime{}) return 0;
+  return to_seconds(result.ledger.time[index(TimeBucket::kProductive)]) / result.wall_s();
+}
+
 // Productive time over the time in which the job did not wait for nodes; 0 of none.
 inline double running_goodput(const JobResult& result) {
   const double running = result.wall_s() - to_seconds(result.waited);

@@ -21,7 +21,7 @@ TEST_CASE("job engine: without failures all time is productive") {
   CHECK(result.samples == 10);
   CHECK(in(result, kProductive) == 100);
   CHECK(node_time_in(result, kProductive) == 400);
-  CHECK(result.goodput() == 1);
+  CHECK(goodput_of(result) == 1);
   CHECK_FALSE(result.finished);
   CHECK(result.stopped.empty());
   CHECK(result.count(Cause::kStart) == 1);
@@ -119,7 +119,7 @@ TEST_CASE("job engine: below its minimum the job waits, and the nodes that are l
   const JobResult result = run(plan, until(seconds{100}), events);
   CHECK(in(result, kRecovery) == 45 + 10);
   CHECK(result.waited == seconds{45});
-  CHECK(result.goodput() == 0.4);
+  CHECK(goodput_of(result) == 0.4);
   CHECK(running_goodput(result) == 40.0 / 55);
   CHECK(node_time_in(result, kIdle) == 45);
   CHECK(node_time_in(result, kRecovery) == 10 * 2);
@@ -138,14 +138,14 @@ TEST_CASE("job engine: the loss of all 16 nodes for four days is waited for") {
   CHECK(node_time_in(result, kIdle) == 0);
   CHECK(node_time_in(result, kProductive) == 200 * 16);
   CHECK(result.steps == 20);
-  CHECK(result.goodput() == doctest::Approx(200.0 / (200 + 4 * 86'400)).epsilon(1e-15));
+  CHECK(goodput_of(result) == doctest::Approx(200.0 / (200 + 4 * 86'400)).epsilon(1e-15));
 }
 
 TEST_CASE("job engine: a job that never gets a node has spent its time waiting") {
   const JobResult result = run(ten_second_steps(), until(seconds{50}), {});
   CHECK(in(result, kRecovery) == 50);
   CHECK(result.waited == seconds{50});
-  CHECK(result.goodput() == 0);
+  CHECK(goodput_of(result) == 0);
   CHECK(running_goodput(result) == 0);
   CHECK(result.steps == 0);
 }
@@ -153,7 +153,7 @@ TEST_CASE("job engine: a job that never gets a node has spent its time waiting")
 TEST_CASE("job engine: a run of no time has a goodput of nothing") {
   const JobResult result = run(ten_second_steps(), until(seconds{0}), held(2));
   CHECK(result.end == SimTime{});
-  CHECK(result.goodput() == 0);
+  CHECK(goodput_of(result) == 0);
 }
 
 TEST_CASE("job engine: every node-second is in one bucket") {
