@@ -51,7 +51,7 @@ class MoeStepModel {
   // Keeps references: both must outlive it. `base` says model, machines and what a replica does; its cluster
   // may have other numbers of nodes than its replicas take. Errors of the methods below are of one line.
   // REQUIRES: check_training_plan(base), but for the number of nodes.
-  MoeStepModel(const TrainingPlan& base, const CostModel& cost, BatchRule batch = BatchRule::kPerReplica)
+  MoeStepModel(const TrainingPlan& base, const CostModel& cost, BatchRule batch)
       : base_(base), cost_(cost), batch_(base.parallel, batch), least_replicas_(least_replicas()) {}
 
   [[nodiscard]] const StepBatch& batch() const { return batch_; }

@@ -27,7 +27,9 @@ namespace {
 class Job {
  public:
   Job(const std::string& name, double skew)
-      : plan_(read(name)), cost_(std::move(*make_cost_model(cost_inputs(plan_)))), model_(plan_, *cost_) {
+      : plan_(read(name)),
+        cost_(std::move(*make_cost_model(cost_inputs(plan_)))),
+        model_(plan_, *cost_, BatchRule::kPerReplica) {
     const auto layers = static_cast<std::size_t>(model_.moe_layers());
     loads_ = zipf_loads({layers, static_cast<std::size_t>(plan_.model.moe->experts), skew, 1});
   }

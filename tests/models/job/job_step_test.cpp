@@ -118,7 +118,7 @@ std::vector<ExpertPlacement> placed(const LayerLoads& loads, const ExpertNodes& 
 TEST_CASE("moe step: a flexible step is its parts one after the other, of the busiest GPU") {
   const TrainingPlan plan = tiny_plan();
   const HandCost cost;
-  const MoeStepModel model(plan, cost);
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
   // Two GPUs route 640 tokens each to expert 0 and 384 to expert 1; each hosts one of them: GPU 0 computes
   // 1280 rows, and 640 tokens travel where 512 would with equal experts.
   const StepTime time =
@@ -131,7 +131,7 @@ TEST_CASE("moe step: a flexible step is its parts one after the other, of the bu
 TEST_CASE("moe step: replicas of an expert on two nodes add up their gradients, one expert after the other") {
   const TrainingPlan plan = tiny_plan();
   const HandCost cost;
-  const MoeStepModel model(plan, cost);
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
   // Both experts on both nodes: every token finds its expert at home.
   const StepTime time =
       timed(model.flexible(std::vector{ExpertPlacement{2, 2, 2, {0, 1, 0, 1}}}, LayerLoads{{5, 3}}));
@@ -143,7 +143,7 @@ TEST_CASE("moe step: replicas of an expert on two nodes add up their gradients, 
 TEST_CASE("moe step: expert parallelism sends and computes buffers as long as the hottest expert needs") {
   const TrainingPlan plan = tiny_plan();
   const HandCost cost;
-  const MoeStepModel model(plan, cost);
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
   // 2048 tokens, 3 of 4 to expert 0: 768 rows a GPU for each of two experts, 1.5 times the balanced 1024.
   const StepTime time = timed(model.expert_parallel(2, 2, LayerLoads{{3, 1}}));
   check_seconds(time.step, passes_s(1536, 1.5) + reductions_s(plan, 0));
@@ -158,7 +158,7 @@ TEST_CASE(
     TrainingPlan plan = read_plan("lazarus-gpt-s");
     plan.parallel.zero = zero;
     const RooflineCost cost(plan.cluster, plan.roofline);
-    const MoeStepModel model(plan, cost);
+    const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
     // 10 x 4096 tokens over 8 experts: 512 of each GPU for each.
     const JobRouting balanced = JobRouting::balanced(12, 8);
     CHECK(timed(model.expert_parallel(10, 2, balanced.loads(0))) == timed(model.dense(10)));
@@ -178,7 +178,7 @@ TEST_CASE("moe step: one lane of the busiest GPU takes as long as a lane for eve
   plan.cluster.gpus_per_node = plan.parallel.tp = 2;
   plan.parallel.sequence_parallel = true;
   const RooflineCost cost(plan.cluster, plan.roofline);
-  const MoeStepModel model(plan, cost);
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
   const ExpertNodes nodes{4, 6, 2};
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const LayerLoads loads = testing::zipf_loads({2, 8, 1, seed});
@@ -212,7 +212,7 @@ TEST_CASE("moe step: one lane of the busiest GPU takes as long as a lane for eve
 TEST_CASE("moe step: settings scale what they say") {
   const TrainingPlan plan = tiny_plan();
   const HandCost cost;
-  const MoeStepModel model(plan, cost);
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
   const LayerLoads loads = {{3, 1}};
   const StepTime plain = timed(model.expert_parallel(2, 2, loads));
   const StepTime constant =
@@ -232,9 +232,11 @@ TEST_CASE("moe step: settings scale what they say") {
 TEST_CASE("moe step: micro-batches repeat the passes, not the reductions") {
   TrainingPlan plan = tiny_plan();
   const HandCost cost;
-  const StepTime one = timed(MoeStepModel(plan, cost).expert_parallel(2, 2, LayerLoads{{3, 1}}));
+  const StepTime one =
+      timed(MoeStepModel(plan, cost, BatchRule::kPerReplica).expert_parallel(2, 2, LayerLoads{{3, 1}}));
   plan.parallel.global_batch = 20;
-  const StepTime twenty = timed(MoeStepModel(plan, cost).expert_parallel(2, 2, LayerLoads{{3, 1}}));
+  const StepTime twenty =
+      timed(MoeStepModel(plan, cost, BatchRule::kPerReplica).expert_parallel(2, 2, LayerLoads{{3, 1}}));
   CHECK(twenty.forward_backward == 20 * one.forward_backward);
   CHECK(twenty.step - twenty.forward_backward == one.step - one.forward_backward);
   CHECK(twenty.samples == 40);
@@ -243,7 +245,7 @@ TEST_CASE("moe step: micro-batches repeat the passes, not the reductions") {
 TEST_CASE("moe step: nodes are used in whole groups, and what cannot be done is refused in one line") {
   const TrainingPlan plan = read_plan("lazarus-gpt-l");
   const HandCost cost;
-  const MoeStepModel model(plan, cost);
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
   CHECK(model.moe_layers() == 12);
   CHECK(model.usable_nodes(10, 4) == 8);
   CHECK(model.usable_nodes(3, 4) == 0);
@@ -251,15 +253,18 @@ TEST_CASE("moe step: nodes are used in whole groups, and what cannot be done is 
   const LayerLoads loads = testing::zipf_loads({12, 16, 1, 1});
   const auto refusal = [](const auto& result) { return result ? "" : result.error().message(); };
   TrainingPlan dense = testing::small_plan();
-  CHECK(refusal(MoeStepModel(dense, cost).flexible({}, loads)) == "/model: has no experts to place");
+  CHECK(refusal(MoeStepModel(dense, cost, BatchRule::kPerReplica).flexible({}, loads)) ==
+        "/model: has no experts to place");
   dense = tiny_plan();
   dense.parallel.pp = 2;
-  CHECK(refusal(MoeStepModel(dense, cost).expert_parallel(4, 2, LayerLoads{{1, 1}})) ==
-        "/parallel/pp: is 2, but nodes that hold any expert want 1");
+  CHECK(
+      refusal(MoeStepModel(dense, cost, BatchRule::kPerReplica).expert_parallel(4, 2, LayerLoads{{1, 1}})) ==
+      "/parallel/pp: is 2, but nodes that hold any expert want 1");
   dense = tiny_plan();
   dense.parallel.tp = 2;
-  CHECK(refusal(MoeStepModel(dense, cost).expert_parallel(4, 2, LayerLoads{{1, 1}})) ==
-        "/parallel/sequence_parallel: is false, but experts that tp 2 does not cut up want it");
+  CHECK(
+      refusal(MoeStepModel(dense, cost, BatchRule::kPerReplica).expert_parallel(4, 2, LayerLoads{{1, 1}})) ==
+      "/parallel/sequence_parallel: is false, but experts that tp 2 does not cut up want it");
   CHECK(refusal(model.expert_parallel(3, 4, loads)) ==
         "3 nodes of 1 GPUs cannot hold one expert-parallel group of 4");
   CHECK(refusal(model.expert_parallel(3, 3, loads))
@@ -285,7 +290,7 @@ TEST_CASE("moe step: a dense step is the plan's own, with the replicas that fit"
   plan.parallel.dp = 2;
   plan.parallel.global_batch = 16;
   const RooflineCost cost(plan.cluster, plan.roofline);
-  const MoeStepModel model(plan, cost);
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
   const StepTime two = timed(model.dense(2));
   const auto built = build_planned_step(plan, cost, Granularity::kOps, 0);
   REQUIRE(built);
@@ -348,7 +353,7 @@ TEST_CASE("moe step: on the testbed's nodes steps take what a bottom-up model of
     const TrainingPlan plan = read_plan(row.plan);
     const auto cost = make_cost_model(cost_inputs(plan));
     REQUIRE(cost);
-    const MoeStepModel model(plan, **cost);
+    const MoeStepModel model(plan, **cost, BatchRule::kPerReplica);
     std::array<double, 2> mean{};
     for (std::int32_t nodes = 10; nodes >= 5; --nodes) {
       mean[0] += to_seconds(timed(model.flexible(placed(*loads, {nodes, 6, 1}), *loads)).step) / 6;
@@ -367,7 +372,7 @@ TEST_CASE("moe step: GPT-L is faster on five nodes than on six, where fewer repl
   const TrainingPlan plan = read_plan("lazarus-gpt-l");
   const auto cost = make_cost_model(cost_inputs(plan));
   REQUIRE(cost);
-  const MoeStepModel model(plan, **cost);
+  const MoeStepModel model(plan, **cost, BatchRule::kPerReplica);
   // 5 nodes x 6 slots cannot hold 16 experts twice: f falls to 1, and most experts have nobody to agree with.
   const LayerLoads loads = testing::zipf_loads({12, 16, 1, 1});
   CHECK(timed(model.flexible(placed(loads, {5, 6, 1}), loads)).step <
@@ -378,7 +383,7 @@ TEST_CASE("moe step: DeepSeek-V3 on nodes of eight GPUs is timed though it does 
   const TrainingPlan plan = read_plan("lazarus-deepseek-v3-512");
   const auto cost = make_cost_model(cost_inputs(plan));
   REQUIRE(cost);
-  const MoeStepModel model(plan, **cost);
+  const MoeStepModel model(plan, **cost, BatchRule::kPerReplica);
   CHECK(model.moe_layers() == 58);
   CHECK(model.usable_nodes(127, 64) == 120);
   const LayerLoads loads = testing::zipf_loads({58, 256, 0.5, 1});
@@ -404,7 +409,7 @@ TEST_CASE("moe step: the A10G plans accumulate 20 micro-batches") {
     CHECK(plan.parallel.micro_batches() == 20);
     const auto cost = make_cost_model(cost_inputs(plan));
     REQUIRE(cost);
-    const MoeStepModel model(plan, **cost);
+    const MoeStepModel model(plan, **cost, BatchRule::kPerReplica);
     const LayerLoads loads = testing::zipf_loads({12, experts, 1, 1});
     CHECK(timed(model.expert_parallel(16, ep, loads)).samples == 16 * 80);
     CHECK(timed(model.flexible(placed(loads, {16, 6, 1}), loads)).samples == 16 * 80);
