@@ -17,7 +17,7 @@
 namespace goodput {
 
 enum class TrialMetric : std::uint8_t {
-#define GOODPUT_TRIAL_METRIC(enumerator, name, better, meaning) enumerator,
+#define GOODPUT_TRIAL_METRIC(enumerator, name, better) enumerator,
 #include "models/scenario/trial_metrics.def"
 #undef GOODPUT_TRIAL_METRIC
 };
@@ -27,11 +27,9 @@ enum class Better : std::uint8_t { kMore, kLess };
 struct TrialMetricInfo {
   std::string_view name;
   Better better;
-  std::string_view meaning;
 };
 inline constexpr std::array kTrialMetrics = {
-#define GOODPUT_TRIAL_METRIC(enumerator, name, better, meaning) \
-  TrialMetricInfo{name, Better::better, meaning},
+#define GOODPUT_TRIAL_METRIC(enumerator, name, better) TrialMetricInfo{name, Better::better},
 #include "models/scenario/trial_metrics.def"
 #undef GOODPUT_TRIAL_METRIC
 };
