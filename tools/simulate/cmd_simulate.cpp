@@ -62,6 +62,13 @@ Status select_policies(const std::vector<std::string>& names, Scenario& scenario
   return Ok{};
 }
 
+// Two policies, and by what.
+struct Compared {
+  std::string a;
+  std::string b;
+  TrialMetric metric;
+};
+
 Scenario without_refused(Scenario scenario, const Simulation& simulation) {
   std::erase_if(scenario.policies, [&](const ScenarioPolicy& policy) {
     return std::any_of(simulation.policies.begin(), simulation.policies.end(),
@@ -106,14 +113,14 @@ class SimulateCommand final : public Command {
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY_STATUS(check_options());
     GOODPUT_TRY(Scenario scenario, read(context));
-    GOODPUT_TRY_STATUS(check_comparison(scenario));
+    GOODPUT_TRY(const std::optional<Compared> compared, this->compared(scenario));
     GOODPUT_TRY(const ScenarioInputs inputs, read_scenario_inputs(scenario, context.options.seed));
     note_sources(scenario, inputs.view().failures);
     GOODPUT_TRY_STATUS(check_files(scenario, inputs, context));
     for (const std::string& note : inputs.notes()) context.note(note);
     GOODPUT_TRY(const Simulation simulation, simulate_trials(scenario, inputs, context));
     GOODPUT_TRY(const Scenario echoed, resolved(scenario));
-    GOODPUT_TRY(std::optional<PolicyComparison> comparison, compare(simulation, scenario));
+    GOODPUT_TRY(std::optional<PolicyComparison> comparison, compare(simulation, compared));
     const SimulateReport report{scenario, echoed, inputs, simulation, std::move(comparison)};
     GOODPUT_TRY_STATUS(
         write_first_trials(without_refused(scenario, simulation), inputs, context.options.seed));
@@ -170,23 +177,19 @@ class SimulateCommand final : public Command {
     if (!metric) return Error{"--metric: " + metric.error().what};
     return metric;
   }
-  [[nodiscard]] Result<std::optional<PolicyComparison>> compare(const Simulation& simulation,
-                                                                const Scenario& scenario) const {
-    if (compared_.empty()) return std::optional<PolicyComparison>{};
-    GOODPUT_TRY(const auto names, compared_policies(scenario));
+  // What --compare asks for, before anything is run for it; nothing: nobody asks.
+  [[nodiscard]] Result<std::optional<Compared>> compared(const Scenario& scenario) const {
+    if (compared_.empty()) return std::optional<Compared>{};
+    GOODPUT_TRY(auto names, compared_policies(scenario));
     GOODPUT_TRY(const TrialMetric metric, compared_metric());
-    GOODPUT_TRY(PolicyComparison comparison, compare_policies(simulation, names.first, names.second, metric));
-    return std::optional(std::move(comparison));
+    return std::optional(Compared{std::move(names.first), std::move(names.second), metric});
   }
-
-  // Before anything is run for it.
-  [[nodiscard]] Status check_comparison(const Scenario& scenario) const {
-    if (compared_.empty()) return Ok{};
-    GOODPUT_TRY(const auto names, compared_policies(scenario));
-    GOODPUT_TRY(const TrialMetric metric, compared_metric());
-    static_cast<void>(names);
-    static_cast<void>(metric);
-    return Ok{};
+  static Result<std::optional<PolicyComparison>> compare(const Simulation& simulation,
+                                                         const std::optional<Compared>& compared) {
+    if (!compared) return std::optional<PolicyComparison>{};
+    GOODPUT_TRY(PolicyComparison comparison,
+                compare_policies(simulation, compared->a, compared->b, compared->metric));
+    return std::optional(std::move(comparison));
   }
 
   // Says what was read in place of something else; no output may be a file that anything was read from.
