@@ -23,6 +23,16 @@ double idle_nodes(const JobResult& result) {
   return node_seconds(result.ledger.node_time[index(kIdle)]) / result.wall_s();
 }
 
+// GPT-S in interleaved pipelines, a node a stage.
+TrainingPlan interleaved_plan(std::int32_t nodes, std::int32_t dp, std::int32_t stages, std::int32_t chunks) {
+  TrainingPlan plan = gpt_s_plan(nodes);
+  plan.parallel.dp = dp;
+  plan.parallel.pp = stages;
+  plan.parallel.vpp = chunks;
+  plan.parallel.schedule = "interleaved";
+  return plan;
+}
+
 constexpr const char* kFiveOfNine =
     "with 9 nodes 5 train and 4 idle: in micro-batches of 4 more replicas would not train the 40 samples of "
     "a "
@@ -82,13 +92,8 @@ TEST_CASE("fixed batch: pipelines are no more than the micro-batches that they s
 }
 
 TEST_CASE("fixed batch: nodes idle because a schedule wants certain numbers of micro-batches, too") {
-  // 32 samples on 3 stages of interleaved chunks: 8 replicas need 4 micro-batches, up to 6, which 6 need as
-  // well.
-  TrainingPlan plan = gpt_s_plan(24);
-  plan.parallel.dp = 4;
-  plan.parallel.pp = 3;
-  plan.parallel.vpp = 2;
-  plan.parallel.schedule = "interleaved";
+  // 36 samples on 8 replicas of 3 stages: 5 micro-batches each, up to 6; 6 replicas need no more.
+  TrainingPlan plan = interleaved_plan(24, 4, 3, 2);
   plan.parallel.ep = 1;
   plan.parallel.micro_batch = 1;
   plan.parallel.global_batch = 36;
@@ -102,11 +107,7 @@ TEST_CASE("fixed batch: nodes idle because a schedule wants certain numbers of m
 }
 
 TEST_CASE("fixed batch: what the pipelines of oobleck do not take over from the plan is said") {
-  TrainingPlan plan = gpt_s_plan(8);
-  plan.parallel.dp = 2;
-  plan.parallel.pp = 4;
-  plan.parallel.vpp = 3;
-  plan.parallel.schedule = "interleaved";
+  TrainingPlan plan = interleaved_plan(8, 2, 4, 3);
   plan.parallel.ep = 2;
   plan.parallel.global_batch = 64;
   const PolicyCase job("oobleck", "{}", job_of(plan));
