@@ -1,10 +1,11 @@
-// How fast a job trains on n nodes: step times of the op graph, each computed once.
+// How fast a job trains on n nodes: step times of the op graph, each computed once for all runs and threads.
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <tuple>
 
 #include "models/job/job_model.h"
+#include "sim/base/shared_memo.h"
 #include "sim/job/recovery_policy.h"
 
 namespace goodput {
@@ -18,34 +19,32 @@ class TrainingSpeed {
   // Of those, the nodes that it uses: all, unless the batch leaves some with nothing to do.
   [[nodiscard]] virtual std::int32_t usable(std::int32_t nodes) const = 0;
 
-  // at(), anew. Fails on what the plan or its cost model cannot do.
+  // at(), anew. Fails on what the plan or its cost model cannot do. Steps with the same until() take the same
+  // time.
   [[nodiscard]] virtual Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                                  double slowest) const = 0;
-
-  // Step `step` on exactly `nodes` nodes, the slowest of which has that speed.
-  // REQUIRES: usable(nodes) == nodes > 0, and compute() does not fail.
-  [[nodiscard]] virtual const StepTime& at(std::int32_t nodes, std::int64_t step, double slowest) = 0;
-
   // First step from `step` on that may take another time.
   [[nodiscard]] virtual std::int64_t until(std::int64_t step) const = 0;
   // Whether experts get what the job's routing says; else what the plan says of them.
   [[nodiscard]] virtual bool follows_routing() const = 0;
 
-  [[nodiscard]] Pace pace(std::int32_t nodes, std::int64_t step, double slowest) {
-    return {at(nodes, step, slowest).step, until(step)};
+  // Step `step` on exactly `nodes` nodes, the slowest of which has that speed. For any number of threads.
+  // REQUIRES: usable(nodes) == nodes > 0, and compute() does not fail.
+  [[nodiscard]] StepTime at(std::int32_t nodes, std::int64_t step, double slowest) const {
+    return known(nodes, step, slowest, until(step));
   }
-};
-
-// The step time with a slow node that was last asked for: it is asked for again as long as the node is slow.
-struct SlowStep {
-  std::int32_t nodes = 0;
-  std::size_t window = 0;
-  double slowest = 1;
-  StepTime time{};
-
-  [[nodiscard]] bool is_of(std::int32_t other_nodes, std::size_t other_window, double other) const {
-    return nodes == other_nodes && window == other_window && slowest == other;
+  [[nodiscard]] Pace pace(std::int32_t nodes, std::int64_t step, double slowest) const {
+    const std::int64_t end = until(step);
+    return {known(nodes, step, slowest, end).step, end};
   }
+
+ private:
+  [[nodiscard]] StepTime known(std::int32_t nodes, std::int64_t step, double slowest,
+                               std::int64_t until) const;
+
+  mutable SharedMemo<2, StepTime> healthy_;  // by nodes and until()
+  // Also by speed, of which there may be no end.
+  mutable BoundedMemo<std::tuple<std::int32_t, std::int64_t, double>, StepTime> slow_{10'000};
 };
 
 // The plan's replicas, as many as fit. With experts: with the plan's own groups and routing.
@@ -58,15 +57,12 @@ class DenseSpeed final : public TrainingSpeed {
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
   [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                          double slowest) const override;
-  [[nodiscard]] const StepTime& at(std::int32_t nodes, std::int64_t step, double slowest) override;
   [[nodiscard]] std::int64_t until(std::int64_t /*step*/) const override { return kNoStep; }
   [[nodiscard]] bool follows_routing() const override { return false; }
 
  private:
   const JobModel* job_;
   StepSettings settings_;
-  std::vector<StepTime> healthy_;  // by nodes; step 0: not known yet
-  SlowStep slow_;
 };
 
 // Whole groups of `ep` GPUs that share out the experts (DeepSpeed-MoE).
@@ -79,7 +75,6 @@ class ExpertParallelSpeed final : public TrainingSpeed {
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
   [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                          double slowest) const override;
-  [[nodiscard]] const StepTime& at(std::int32_t nodes, std::int64_t step, double slowest) override;
   [[nodiscard]] std::int64_t until(std::int64_t step) const override;
   [[nodiscard]] bool follows_routing() const override { return true; }
 
@@ -87,8 +82,6 @@ class ExpertParallelSpeed final : public TrainingSpeed {
   const JobModel* job_;
   std::int32_t ep_;
   StepSettings settings_;
-  std::vector<std::vector<StepTime>> healthy_;  // by nodes, then routing window
-  SlowStep slow_;
 };
 
 }  // namespace goodput

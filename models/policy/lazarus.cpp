@@ -59,7 +59,7 @@ struct Holders {
 
 class LazarusPolicy final : public RecoveryPolicy {
  public:
-  LazarusPolicy(const JobModel& job, const LazarusOptions& options, LazarusPlacements& placements)
+  LazarusPolicy(const JobModel& job, const LazarusOptions& options, const LazarusPlacements& placements)
       : job_(&job),
         options_(&options),
         placements_(&placements),
@@ -202,7 +202,7 @@ class LazarusPolicy final : public RecoveryPolicy {
     const auto to = is_due ? placements_->placement(placements_->nodes(held_.placement),
                                                     job_->routing().window_at(job.step))
                            : held_.placement;
-    const LazarusPlacements::Move& move = placements_->move(held_.placement, held_.is_left, 0, to);
+    const LazarusPlacements::Move move = placements_->move(held_.placement, held_.is_left, 0, to);
     take_places(to, move, {});
     Phases phases;
     if (move.experts == 0) return train(job, Cause::kNone, ResumeFrom::kHere, phases);
@@ -218,7 +218,7 @@ class LazarusPolicy final : public RecoveryPolicy {
     std::copy_if(used_.begin(), used_.end(), std::back_inserter(joined),
                  [this](NodeId node) { return !held_.has(node); });
     const auto to = placements_->placement(nodes, job_->routing().window_at(job.step));
-    const LazarusPlacements::Move& move =
+    const LazarusPlacements::Move move =
         placements_->move(held_.placement, held_.is_left, static_cast<std::int32_t>(joined.size()), to);
     if (!move.is_possible) return restart(job, nodes);
     const bool grows = held_.is_whole() && !has_lost_;
@@ -253,7 +253,7 @@ class LazarusPolicy final : public RecoveryPolicy {
     slowest_ = job.members->slowest(used_);
     if (cause != Cause::kNone && cause != Cause::kRebalancing) wake_at_ = kNoTime;
     const std::int64_t step = job.step_from(from);
-    const StepTime& time = placements_->step(placement_, job_->routing().window_at(step), slowest_);
+    const StepTime time = placements_->step(placement_, job_->routing().window_at(step), slowest_);
     Course course;
     course.cause = cause;
     course.from = from;
@@ -282,7 +282,7 @@ class LazarusPolicy final : public RecoveryPolicy {
 
   const JobModel* job_;
   const LazarusOptions* options_;
-  LazarusPlacements* placements_;
+  const LazarusPlacements* placements_;
   NodeChoice choice_;
   Bytes bytes_;  // of a whole checkpoint
 

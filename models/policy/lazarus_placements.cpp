@@ -9,14 +9,22 @@
 namespace goodput {
 namespace {
 
-constexpr std::size_t kMostMoves = 200'000;  // kept; some 100 MB with a hundred nodes
+// Moves that are kept take some 100 MB.
+std::size_t most_moves(std::int32_t nodes) {
+  return 20'000'000 / static_cast<std::size_t>(std::max(100, nodes));
+}
 
 }  // namespace
 
 LazarusPlacements::LazarusPlacements(const JobModel& job, const LazarusRules& rules,
                                      const StepSettings& settings, const MigrationTiming& timing,
                                      Bytes expert)
-    : job_(&job), rules_(rules), settings_(settings), timing_(timing), expert_(expert) {}
+    : job_(&job),
+      rules_(rules),
+      settings_(settings),
+      timing_(timing),
+      expert_(expert),
+      moves_(most_moves(job.most_nodes())) {}
 
 std::int32_t LazarusPlacements::least_nodes() const {
   const std::int32_t slots = rules_.slots_per_gpu * job_->plan().cluster.gpus_per_node;
@@ -43,79 +51,68 @@ std::int32_t LazarusPlacements::usable(std::int32_t nodes) const {
   return train == 0 ? 0 : std::max(train, hold);
 }
 
-Result<LazarusPlacements::Placed> LazarusPlacements::place(std::int32_t nodes, std::size_t window) const {
+Result<LazarusPlacements::Layers> LazarusPlacements::place(std::int32_t nodes, std::size_t window) const {
   const std::int32_t gpus = job_->plan().cluster.gpus_per_node;
   const ExpertNodes grid{nodes, rules_.slots_per_gpu * gpus, gpus};
   const PlacementChoice choice{rules_.allocation, rules_.rule, rules_.min_replicas, {}};
-  GOODPUT_TRY(const PlacedLayers layers, place_experts(job_->routing().loads(window), grid, choice));
-  Placed placed{nodes, window, {}, std::vector<StepTime>(job_->routing().windows())};
-  for (const PlacedLayer& layer : layers.layers)
-    placed.layers.push_back(in_order_of_gpus(layer.placement, layer.layer, gpus));
-  return placed;
+  GOODPUT_TRY(const PlacedLayers placed, place_experts(job_->routing().loads(window), grid, choice));
+  Layers layers;
+  for (const PlacedLayer& layer : placed.layers)
+    layers.push_back(in_order_of_gpus(layer.placement, layer.layer, gpus));
+  return layers;
 }
 
-Result<StepTime> LazarusPlacements::time(const Placed& placed, std::size_t window, double slowest) const {
+const LazarusPlacements::Layers& LazarusPlacements::layers(PlacementId placement) const {
+  return layers_.at({placement}, [&] {
+    Result<Layers> layers = place(nodes(placement), window(placement));
+    GOODPUT_CHECK(layers.has_value(), layers.error().message());
+    return *std::move(layers);
+  });
+}
+
+Result<StepTime> LazarusPlacements::time(const Layers& layers, std::size_t window, double slowest) const {
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
-  return job_->steps().flexible(placed.layers, job_->routing().loads(window), settings);
+  return job_->steps().flexible(layers, job_->routing().loads(window), settings);
 }
 
 Result<StepTime> LazarusPlacements::check(std::int32_t nodes) const {
-  GOODPUT_TRY(const Placed placed, place(nodes, 0));
-  return time(placed, 0, 1);
+  GOODPUT_TRY(const Layers layers, place(nodes, 0));
+  return time(layers, 0, 1);
 }
 
-LazarusPlacements::PlacementId LazarusPlacements::placement(std::int32_t nodes, std::size_t window) {
-  const auto [found, is_new] =
-      placement_of_.try_emplace({nodes, window}, static_cast<PlacementId>(placements_.size()));
-  if (!is_new) return found->second;
-  Result<Placed> placed = place(nodes, window);
-  GOODPUT_CHECK(placed.has_value(), placed.error().message());
-  placements_.push_back(*std::move(placed));
-  return found->second;
+StepTime LazarusPlacements::step(PlacementId placement, std::size_t window, double slowest) const {
+  const auto compute = [&] {
+    const Result<StepTime> time = this->time(layers(placement), window, slowest);
+    GOODPUT_CHECK(time.has_value(), time.error().message());
+    GOODPUT_CHECK(time->step > SimDuration{}, "a step that takes no time");
+    return *time;
+  };
+  if (slowest == 1) return healthy_.at({placement, static_cast<std::int64_t>(window)}, compute);
+  return slow_.at({placement, window, slowest}, compute);
 }
 
-const StepTime& LazarusPlacements::step(PlacementId placement, std::size_t window, double slowest) {
-  Placed& placed = placements_[static_cast<std::size_t>(placement)];
-  StepTime& healthy = placed.steps[window];
-  const std::tuple<PlacementId, std::size_t, double> key{placement, window, slowest};
-  if (slowest == 1 && healthy.step > SimDuration{}) return healthy;
-  if (slowest != 1 && key == slow_key_) return slow_;
-  const Result<StepTime> time = this->time(placed, window, slowest);
-  GOODPUT_CHECK(time.has_value(), time.error().message());
-  GOODPUT_CHECK(time->step > SimDuration{}, "a step that takes no time");
-  if (slowest == 1) return healthy = *time;
-  slow_key_ = key;
-  return slow_ = *time;
-}
-
-const LazarusPlacements::Move& LazarusPlacements::move(PlacementId from, const std::vector<bool>& is_left,
-                                                       std::int32_t joined, PlacementId to) {
+LazarusPlacements::Move LazarusPlacements::move(PlacementId from, const std::vector<bool>& is_left,
+                                                std::int32_t joined, PlacementId to) const {
   GOODPUT_CHECK(static_cast<std::int32_t>(is_left.size()) == nodes(from), "places of another placement");
   std::vector<std::uint64_t> key = {static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to),
                                     static_cast<std::uint64_t>(joined)};
   key.resize(3 + (is_left.size() + 63) / 64);
   for (std::size_t place = 0; place < is_left.size(); ++place)
     key[3 + place / 64] |= std::uint64_t{is_left[place]} << place % 64;
-  if (moves_.size() >= kMostMoves) moves_.clear();
-  const auto [found, is_new] = moves_.try_emplace(std::move(key));
-  if (is_new) {
-    found->second = compute(placements_[static_cast<std::size_t>(from)], is_left, joined,
-                            placements_[static_cast<std::size_t>(to)]);
-  }
-  return found->second;
+  return moves_.at(key, [&] { return compute(from, is_left, joined, to); });
 }
 
-LazarusPlacements::Move LazarusPlacements::compute(const Placed& from, const std::vector<bool>& is_left,
-                                                   std::int32_t joined, const Placed& to) const {
-  ClusterPlacement held{from.layers, {}};
+LazarusPlacements::Move LazarusPlacements::compute(PlacementId from, const std::vector<bool>& is_left,
+                                                   std::int32_t joined, PlacementId to) const {
+  ClusterPlacement held{layers(from), {}};
   std::vector<std::int32_t> live;
-  for (std::int32_t place = 0; place < from.nodes; ++place) {
+  for (std::int32_t place = 0; place < nodes(from); ++place) {
     held.node_ids.push_back(place);
     if (is_left[static_cast<std::size_t>(place)]) live.push_back(place);
   }
-  for (std::int32_t i = 0; i < joined; ++i) live.push_back(from.nodes + i);
-  const Migration migration = migrate(held, live, to.layers, rules_.mapping);
+  for (std::int32_t i = 0; i < joined; ++i) live.push_back(nodes(from) + i);
+  const Migration migration = migrate(held, live, layers(to), rules_.mapping);
   Move move;
   move.is_possible = migration.moves.from_checkpoint.empty();
   if (!move.is_possible) return move;

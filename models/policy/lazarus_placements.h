@@ -1,10 +1,10 @@
 // The placements that Lazarus (arXiv 2407.04656) gives the experts of a job, what steps take with them, and
-// how it gets from one to another: each computed once and kept, whatever physical nodes are concerned.
+// how it gets from one to another: each computed once for all runs and threads, whatever physical nodes are
+// concerned.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -14,6 +14,7 @@
 #include "models/migration/node_mapping.h"
 #include "models/placement_search/place_experts.h"
 #include "sim/base/errors.h"
+#include "sim/base/shared_memo.h"
 
 namespace goodput {
 
@@ -27,7 +28,7 @@ struct LazarusRules {
 
 class LazarusPlacements {
  public:
-  using PlacementId = std::int32_t;
+  using PlacementId = std::int64_t;  // of a number of nodes and a routing window
 
   // Keeps a reference to `job`. REQUIRES: a model with experts.
   LazarusPlacements(const JobModel& job, const LazarusRules& rules, const StepSettings& settings,
@@ -44,15 +45,17 @@ class LazarusPlacements {
   [[nodiscard]] Result<StepTime> check(std::int32_t nodes) const;
 
   // For the loads of a routing window. REQUIRES: usable(nodes) == nodes > 0, and check() does not fail.
-  [[nodiscard]] PlacementId placement(std::int32_t nodes, std::size_t window);
+  [[nodiscard]] PlacementId placement(std::int32_t nodes, std::size_t window) const {
+    return nodes * windows() + static_cast<PlacementId>(window);
+  }
   [[nodiscard]] std::int32_t nodes(PlacementId placement) const {
-    return placements_[static_cast<std::size_t>(placement)].nodes;
+    return static_cast<std::int32_t>(placement / windows());
   }
   [[nodiscard]] std::size_t window(PlacementId placement) const {
-    return placements_[static_cast<std::size_t>(placement)].window;
+    return static_cast<std::size_t>(placement % windows());
   }
 
-  [[nodiscard]] const StepTime& step(PlacementId placement, std::size_t window, double slowest);
+  [[nodiscard]] StepTime step(PlacementId placement, std::size_t window, double slowest) const;
 
   // From one placement to another. Nodes are called after the places they had: 0 .. n-1; those that joined
   // are n, n+1, ...
@@ -64,32 +67,30 @@ class LazarusPlacements {
   };
   // `is_left`: by place of `from`, whether its node still holds what it held.
   // REQUIRES: nodes left and joined are at least nodes(to).
-  [[nodiscard]] const Move& move(PlacementId from, const std::vector<bool>& is_left, std::int32_t joined,
-                                 PlacementId to);
+  [[nodiscard]] Move move(PlacementId from, const std::vector<bool>& is_left, std::int32_t joined,
+                          PlacementId to) const;
 
  private:
-  struct Placed {
-    std::int32_t nodes = 0;
-    std::size_t window = 0;
-    std::vector<ExpertPlacement> layers{};
-    std::vector<StepTime> steps{};  // by window; step 0: not known yet
-  };
+  using Layers = std::vector<ExpertPlacement>;
+
+  [[nodiscard]] PlacementId windows() const { return static_cast<PlacementId>(job_->routing().windows()); }
   [[nodiscard]] std::int32_t unit() const;  // nodes that whole replicas fill
-  [[nodiscard]] Result<Placed> place(std::int32_t nodes, std::size_t window) const;
-  [[nodiscard]] Result<StepTime> time(const Placed& placed, std::size_t window, double slowest) const;
-  [[nodiscard]] Move compute(const Placed& from, const std::vector<bool>& is_left, std::int32_t joined,
-                             const Placed& to) const;
+  [[nodiscard]] Result<Layers> place(std::int32_t nodes, std::size_t window) const;
+  [[nodiscard]] const Layers& layers(PlacementId placement) const;
+  [[nodiscard]] Result<StepTime> time(const Layers& layers, std::size_t window, double slowest) const;
+  [[nodiscard]] Move compute(PlacementId from, const std::vector<bool>& is_left, std::int32_t joined,
+                             PlacementId to) const;
 
   const JobModel* job_;
   LazarusRules rules_;
   StepSettings settings_;
   MigrationTiming timing_;
-  Bytes expert_;  // of one layer
-  std::vector<Placed> placements_;
-  std::map<std::pair<std::int32_t, std::size_t>, PlacementId> placement_of_;  // nodes, window
-  std::map<std::vector<std::uint64_t>, Move> moves_;
-  StepTime slow_;  // of slow_key_: it is asked for again as long as a node is slow
-  std::tuple<PlacementId, std::size_t, double> slow_key_{-1, 0, 1};
+  Bytes expert_;                             // of one layer
+  mutable SharedMemo<1, Layers> layers_;     // by placement
+  mutable SharedMemo<2, StepTime> healthy_;  // by placement and window
+  // Also by speed, of which there may be no end.
+  mutable BoundedMemo<std::tuple<PlacementId, std::size_t, double>, StepTime> slow_{10'000};
+  mutable BoundedMemo<std::vector<std::uint64_t>, Move> moves_;
 };
 
 }  // namespace goodput

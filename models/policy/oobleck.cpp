@@ -36,13 +36,12 @@ config::Fields config_fields(OobleckOptions& options, const PolicyContext& conte
 // Step times of the pipelines that so many nodes form.
 class PipelineSpeed final : public TrainingSpeed {
  public:
-  explicit PipelineSpeed(PipelineLayouts layouts) : layouts_(std::move(layouts)) {}
+  // Keeps a reference to the job.
+  PipelineSpeed(const JobModel& job, std::int32_t shortest, const StepSettings& settings)
+      : layouts_(job, shortest, settings) {}
 
   [[nodiscard]] std::int32_t whole(std::int32_t nodes) const override { return layouts_.usable(nodes); }
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override { return layouts_.usable(nodes); }
-  [[nodiscard]] const StepTime& at(std::int32_t nodes, std::int64_t /*step*/, double slowest) override {
-    return layouts_.at(nodes, slowest).time;
-  }
   [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t /*step*/,
                                          double slowest) const override {
     GOODPUT_TRY(const PipelineLayout layout, layouts_.lay_out(nodes, slowest));
@@ -50,7 +49,7 @@ class PipelineSpeed final : public TrainingSpeed {
   }
   [[nodiscard]] std::int64_t until(std::int64_t /*step*/) const override { return kNoStep; }
   [[nodiscard]] bool follows_routing() const override { return false; }
-  [[nodiscard]] PipelineLayouts& layouts() { return layouts_; }
+  [[nodiscard]] const PipelineLayouts& layouts() const { return layouts_; }
 
  private:
   PipelineLayouts layouts_;
@@ -60,7 +59,7 @@ class PipelineSpeed final : public TrainingSpeed {
 class Pipelines final : public Regrouping {
  public:
   // Keeps references; `speed` is the job's.
-  Pipelines(const RestartJob& job, PipelineSpeed& speed, const MigrationTiming& migration)
+  Pipelines(const RestartJob& job, const PipelineSpeed& speed, const MigrationTiming& migration)
       : speed_(&speed),
         migration_(&migration),
         choice_(job.options.slow_nodes),
@@ -69,7 +68,7 @@ class Pipelines final : public Regrouping {
 
   void place(std::span<const NodeId> used) override {
     used_.assign(used.begin(), used.end());
-    held_ = speed_->layouts().at(static_cast<std::int32_t>(used.size()), 1).layers_of_place;
+    held_ = speed_->layouts().at(static_cast<std::int32_t>(used.size())).layers_of_place;
   }
 
   [[nodiscard]] std::optional<Regrouped> go_on(const Remains& remains) override {
@@ -112,7 +111,7 @@ class Pipelines final : public Regrouping {
   // the one waits that lacks most.
   SimDuration take_places(const std::vector<NodeId>& chosen) {
     const std::vector<LayerSpan>& places =
-        speed_->layouts().at(static_cast<std::int32_t>(chosen.size()), 1).layers_of_place;
+        speed_->layouts().at(static_cast<std::int32_t>(chosen.size())).layers_of_place;
     std::vector<std::size_t> order(places.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
@@ -141,7 +140,7 @@ class Pipelines final : public Regrouping {
     return span.end == 0 ? layers_ : span.first;
   }
 
-  PipelineSpeed* speed_;
+  const PipelineSpeed* speed_;
   const MigrationTiming* migration_;
   NodeChoice choice_;
   std::int32_t layers_;          // of the model
@@ -189,16 +188,16 @@ std::vector<std::string> oobleck_warnings(const JobModel& job, const std::string
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& options, const JobModel& job) {
   GOODPUT_TRY(const std::int32_t shortest, shortest_pipeline(options, job.plan()));
-  const PipelineLayouts layouts(job, shortest, options.restart.step);
+  auto speed = std::make_unique<PipelineSpeed>(job, shortest, options.restart.step);
+  const PipelineSpeed& pipelines = *speed;
+  const PipelineLayouts& layouts = pipelines.layouts();
   for (std::int32_t nodes = layouts.usable(job.most_nodes()); nodes > 0; nodes = layouts.usable(nodes - 1)) {
     GOODPUT_TRY(const PipelineLayout unused, layouts.lay_out(nodes, 1));
     static_cast<void>(unused);
   }
-  auto speed = std::make_unique<PipelineSpeed>(layouts);
-  PipelineSpeed& pipelines = *speed;
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(speed)));
   return restarting_policy(
-      std::move(restarts), oobleck_warnings(job, pipelines.layouts().schedule()),
+      std::move(restarts), oobleck_warnings(job, layouts.schedule()),
       [&pipelines, migration = options.migration](const RestartJob& of) {
         return RestartParts{.regrouping = std::make_unique<Pipelines>(of, pipelines, migration)};
       });

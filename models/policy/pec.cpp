@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "models/checkpoint/lost_tokens.h"
 #include "models/policy/expert_parallel.h"
 #include "models/policy/restart_policy.h"
+#include "sim/base/shared_memo.h"
 
 namespace goodput {
 namespace {
@@ -56,7 +56,7 @@ Status check_experts(const PecOptions& options, std::int32_t experts) {
   return Ok{};
 }
 
-// What ranks write, for every number of them once.
+// What ranks write, for every number of them once for all threads.
 class PartialSaves {
  public:
   PartialSaves(const JobModel& job, const PecOptions& options)
@@ -66,10 +66,8 @@ class PartialSaves {
 
   [[nodiscard]] Status check(std::int32_t nodes) const { return check_rotation(bytes_, partial(nodes)); }
 
-  [[nodiscard]] const SaveTimes& times(std::int32_t nodes) {
-    const auto [found, is_new] = by_nodes_.try_emplace(nodes);
-    if (is_new) found->second = compute(nodes);
-    return found->second;
+  [[nodiscard]] const SaveTimes& times(std::int32_t nodes) const {
+    return by_nodes_.at({nodes}, [&] { return compute(nodes); });
   }
 
  private:
@@ -92,13 +90,13 @@ class PartialSaves {
   const JobModel* job_;
   PecOptions options_;
   ModuleBytes bytes_;
-  std::map<std::int32_t, SaveTimes> by_nodes_;
+  mutable SharedMemo<1, SaveTimes> by_nodes_;
 };
 
 class PartialCheckpoints final : public CheckpointStore {
  public:
   // Keeps references.
-  PartialCheckpoints(const RestartJob& job, const PecOptions& options, PartialSaves& saves)
+  PartialCheckpoints(const RestartJob& job, const PecOptions& options, const PartialSaves& saves)
       : job_(job.job),
         settings_(&job.options.checkpoint),
         options_(&options),
@@ -219,7 +217,7 @@ class PartialCheckpoints final : public CheckpointStore {
   const JobModel* job_;
   const CheckpointSettings* settings_;
   const PecOptions* options_;
-  PartialSaves* saves_;
+  const PartialSaves* saves_;
   StorageCheckpoints whole_;
   ExpertCopies copies_;
   std::vector<Saving> saving_;            // since replayed_; `first_step` ascends

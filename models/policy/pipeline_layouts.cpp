@@ -98,12 +98,12 @@ Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowe
   return layout;
 }
 
-const PipelineLayout& PipelineLayouts::at(std::int32_t nodes, double slowest) {
-  const auto found = healthy_.find(nodes);
-  if (slowest == 1 && found != healthy_.end()) return found->second;
-  Result<PipelineLayout> layout = lay_out(nodes, slowest);
-  GOODPUT_CHECK(layout.has_value(), layout.error().message());
-  return (slowest == 1 ? healthy_[nodes] : slow_) = *std::move(layout);
+const PipelineLayout& PipelineLayouts::at(std::int32_t nodes) const {
+  return healthy_.at({nodes}, [&] {
+    Result<PipelineLayout> layout = lay_out(nodes, 1);
+    GOODPUT_CHECK(layout.has_value(), layout.error().message());
+    return *std::move(layout);
+  });
 }
 
 }  // namespace goodput

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "models/job/job_model.h"
+#include "sim/base/shared_memo.h"
 
 namespace goodput {
 
@@ -37,8 +37,8 @@ class PipelineLayouts {
   // model cannot do. Whatever the pipelines, the batch is the same.
   [[nodiscard]] Result<PipelineLayout> lay_out(std::int32_t nodes, double slowest) const;
 
-  // The same, for healthy nodes found only once. Checks that it does not fail.
-  [[nodiscard]] const PipelineLayout& at(std::int32_t nodes, double slowest);
+  // The same of healthy nodes, found once for all threads. Checks that it does not fail.
+  [[nodiscard]] const PipelineLayout& at(std::int32_t nodes) const;
 
  private:
   [[nodiscard]] std::int32_t pipelines_of(std::int32_t nodes) const;
@@ -51,8 +51,7 @@ class PipelineLayouts {
   std::int64_t samples_;        // of a step
   std::int64_t micro_batches_;  // of all pipelines together
   std::string schedule_;  // the plan's, or 1F1B where that wants chunks or certain numbers of micro-batches
-  std::map<std::int32_t, PipelineLayout> healthy_;
-  PipelineLayout slow_;
+  mutable SharedMemo<1, PipelineLayout> healthy_;  // by nodes
 };
 
 }  // namespace goodput

@@ -22,8 +22,8 @@
 
 namespace goodput {
 
-// A policy that knows its job. What it finds out about the job (plans, step times) it keeps for all runs, so
-// it belongs to one thread.
+// A policy that knows its job. What it finds out about the job (plans, step times) it keeps for all runs,
+// which any number of threads may start: memos of sim/base/shared_memo.h, and nothing else that changes.
 class PreparedPolicy {
  public:
   explicit PreparedPolicy(Tier tier, std::vector<std::string> warnings = {})
@@ -32,8 +32,8 @@ class PreparedPolicy {
   PreparedPolicy(const PreparedPolicy&) = delete;
   PreparedPolicy& operator=(const PreparedPolicy&) = delete;
 
-  // The policy of one run. It refers to this object.
-  [[nodiscard]] virtual std::unique_ptr<RecoveryPolicy> start_run() = 0;
+  // The policy of one run, for one thread. It refers to this object.
+  [[nodiscard]] virtual std::unique_ptr<RecoveryPolicy> start_run() const = 0;
 
   // The lowest of what its times rest on.
   [[nodiscard]] Tier tier() const { return tier_; }
@@ -77,8 +77,8 @@ struct PolicyInfo {
 
 // ---- For the files of policies.
 
-// `starter`: () -> std::unique_ptr<RecoveryPolicy>. It owns what is kept for all runs; the policies it
-// returns may refer to that.
+// `starter`: () -> std::unique_ptr<RecoveryPolicy>, also from several threads at once. It owns what is kept
+// for all runs; the policies it returns may refer to that.
 template <typename StartRun>
 [[nodiscard]] std::unique_ptr<PreparedPolicy> prepared_policy(Tier tier, std::vector<std::string> warnings,
                                                               StartRun starter) {
@@ -86,7 +86,7 @@ template <typename StartRun>
    public:
     Prepared(Tier tier, std::vector<std::string> warnings, StartRun starter)
         : PreparedPolicy(tier, std::move(warnings)), starter_(std::move(starter)) {}
-    [[nodiscard]] std::unique_ptr<RecoveryPolicy> start_run() override { return starter_(); }
+    [[nodiscard]] std::unique_ptr<RecoveryPolicy> start_run() const override { return starter_(); }
 
    private:
     StartRun starter_;

@@ -163,7 +163,7 @@ SimDuration RestartPolicy::restart_time() const {
 
 Course RestartPolicy::train(const JobState& job, Cause cause, ResumeFrom from, const Phases& phases) {
   slowest_ = job.members->slowest(used_);
-  const StepTime& step = speed().at(node_count(), job.step_from(from), slowest_);
+  const StepTime step = speed().at(node_count(), job.step_from(from), slowest_);
   Course course;
   course.cause = cause;
   course.from = from;

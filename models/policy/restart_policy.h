@@ -63,7 +63,7 @@ class RestartPolicy final : public RecoveryPolicy {
   [[nodiscard]] SimDuration restart_time() const;  // from a loss on, with running spares where there are any
 
   [[nodiscard]] const RestartOptions& options() const { return job_->options; }
-  [[nodiscard]] TrainingSpeed& speed() const { return *job_->speed; }
+  [[nodiscard]] const TrainingSpeed& speed() const { return *job_->speed; }
   [[nodiscard]] std::int32_t node_count() const { return static_cast<std::int32_t>(used_.size()); }
 
   const RestartJob* job_;

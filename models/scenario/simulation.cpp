@@ -38,15 +38,13 @@ Result<std::unique_ptr<PreparedPolicy>> prepare(const Scenario& scenario, const 
 }
 
 Result<JobResult> run_trial(const Scenario& scenario, const SimulationInputs& inputs,
-                            PreparedPolicy& prepared, std::uint64_t seed, std::uint64_t trial, JobLog* log) {
+                            const PreparedPolicy& prepared, std::uint64_t seed, std::uint64_t trial,
+                            JobLog* log) {
   auto failures = make_failure_model(scenario.failures, inputs.failures, seed, trial);
   if (!failures) return at_failures(scenario, failures.error());
   const std::unique_ptr<RecoveryPolicy> policy = prepared.start_run();
   return run_job(scenario.goal(), inputs.prices, **failures, *policy, log);
 }
-
-// A thread's own: every policy with what it has found out so far; none of those that cannot run the job.
-using Policies = std::vector<std::unique_ptr<PreparedPolicy>>;
 
 // Trials x policies, split over threads.
 class Runs {
@@ -62,13 +60,12 @@ class Runs {
   Status run() {
     const auto useful = static_cast<unsigned>(std::min<std::int64_t>(options_.trials, UINT_MAX));
     const unsigned threads = std::clamp(options_.jobs, 1U, useful);
-    GOODPUT_TRY_STATUS(prepare_first());
-    while (policies_.size() < threads) policies_.push_back(prepare_again());
+    GOODPUT_TRY_STATUS(prepare_policies());
     const auto trials = static_cast<std::size_t>(options_.trials);
     const std::size_t round = std::max<std::size_t>(1, std::min(kRound, (trials + 19) / 20));
     for (std::size_t begin = 0; begin < trials; begin += round * threads) {
       const std::size_t end = std::min(trials, begin + round * threads);
-      GOODPUT_TRY_STATUS(run_round(begin, end));
+      GOODPUT_TRY_STATUS(run_round(begin, end, threads));
       if (options_.progress) options_.progress(end * scenario_.policies.size());
     }
     return Ok{};
@@ -77,57 +74,39 @@ class Runs {
   // Why the policy cannot run the job; empty: it can.
   [[nodiscard]] const std::string& refusal(std::size_t policy) const { return refused_[policy]; }
   // REQUIRES: it can.
-  [[nodiscard]] const PreparedPolicy& prepared(std::size_t policy) const {
-    return *policies_.front()[policy];
-  }
+  [[nodiscard]] const PreparedPolicy& prepared(std::size_t policy) const { return *policies_[policy]; }
   [[nodiscard]] std::vector<std::vector<TrialSummary>> take_trials() { return std::move(results_); }
 
  private:
   // Fails if no policy can run the job.
-  Status prepare_first() {
-    Policies policies;
+  Status prepare_policies() {
     std::optional<Error> first_error;
     for (std::size_t i = 0; i < scenario_.policies.size(); ++i) {
       auto prepared = prepare(scenario_, scenario_.policies[i], *inputs_.job);
       if (prepared) {
-        policies.push_back(*std::move(prepared));
+        policies_.push_back(*std::move(prepared));
         results_[i].resize(static_cast<std::size_t>(options_.trials));
       } else {
         refused_[i] = prepared.error().message();
         if (!first_error) first_error = std::move(prepared).error();
-        policies.push_back(nullptr);
+        policies_.push_back(nullptr);
       }
     }
     const bool all_refused =
-        std::none_of(policies.begin(), policies.end(), [](const auto& one) { return !!one; });
+        std::none_of(policies_.begin(), policies_.end(), [](const auto& one) { return !!one; });
     if (all_refused) {
-      if (policies.size() > 1) first_error->what += "; none of the other policies can run the job either";
+      if (policies_.size() > 1) first_error->what += "; none of the other policies can run the job either";
       return *std::move(first_error);
     }
-    policies_.push_back(std::move(policies));
     return Ok{};
   }
-  Policies prepare_again() {
-    Policies policies;
-    for (std::size_t i = 0; i < scenario_.policies.size(); ++i) {
-      if (!refused_[i].empty()) {
-        policies.push_back(nullptr);
-        continue;
-      }
-      auto prepared = prepare(scenario_, scenario_.policies[i], *inputs_.job);
-      GOODPUT_CHECK(prepared.has_value(), "a policy can be set up once, and not again");
-      policies.push_back(*std::move(prepared));
-    }
-    return policies;
-  }
 
-  Status run_round(std::size_t begin, std::size_t end) {
-    const auto threads = static_cast<unsigned>(policies_.size());
+  Status run_round(std::size_t begin, std::size_t end, unsigned threads) {
     std::vector<std::optional<Error>> errors(end - begin);
     parallel_chunks(threads, threads, [&](std::size_t first, std::size_t last) {
       for (std::size_t thread = first; thread < last; ++thread) {
         for (std::size_t trial = begin + thread; trial < end; trial += threads)
-          errors[trial - begin] = run_one(trial, policies_[thread]);
+          errors[trial - begin] = run_one(trial);
       }
     });
     for (std::optional<Error>& error : errors) {
@@ -136,10 +115,10 @@ class Runs {
     return Ok{};
   }
 
-  std::optional<Error> run_one(std::size_t trial, Policies& policies) {
-    for (std::size_t policy = 0; policy < policies.size(); ++policy) {
-      if (!policies[policy]) continue;
-      auto result = run_trial(scenario_, inputs_, *policies[policy], options_.seed, trial, nullptr);
+  std::optional<Error> run_one(std::size_t trial) {
+    for (std::size_t policy = 0; policy < policies_.size(); ++policy) {
+      if (!policies_[policy]) continue;
+      auto result = run_trial(scenario_, inputs_, *policies_[policy], options_.seed, trial, nullptr);
       if (!result) return std::move(result).error();
       results_[policy][trial] = summarize(*result, scale_);
     }
@@ -150,8 +129,9 @@ class Runs {
   const SimulationInputs& inputs_;
   const SimulationOptions& options_;
   TrialScale scale_;
-  std::vector<std::string> refused_;                // by policy
-  std::vector<Policies> policies_;                  // by thread
+  std::vector<std::string> refused_;  // by policy
+  // For all threads; none of those that cannot run the job.
+  std::vector<std::unique_ptr<PreparedPolicy>> policies_;
   std::vector<std::vector<TrialSummary>> results_;  // by policy, then trial
 };
 

@@ -42,7 +42,7 @@ TEST_CASE("lazarus placements: as many nodes as hold every expert, in whole repl
 
 TEST_CASE("lazarus placements: a plan is made once for a number of nodes and a window") {
   const JobPointer job = gpt_s();
-  LazarusPlacements placements = placements_of(*job);
+  const LazarusPlacements placements = placements_of(*job);
   const auto ten = placements.placement(10, 0);
   const auto nine = placements.placement(9, 0);
   CHECK(ten != nine);
@@ -58,9 +58,9 @@ TEST_CASE("lazarus placements: a plan is made once for a number of nodes and a w
 
 TEST_CASE("lazarus placements: from a placement to itself nothing moves and everybody stays") {
   const JobPointer job = gpt_s();
-  LazarusPlacements placements = placements_of(*job);
+  const LazarusPlacements placements = placements_of(*job);
   const auto ten = placements.placement(10, 0);
-  const LazarusPlacements::Move& move = placements.move(ten, std::vector<bool>(10, true), 0, ten);
+  const LazarusPlacements::Move move = placements.move(ten, std::vector<bool>(10, true), 0, ten);
   CHECK(move.is_possible);
   CHECK(move.experts == 0);
   std::vector<std::int32_t> same(10);
@@ -71,11 +71,11 @@ TEST_CASE("lazarus placements: from a placement to itself nothing moves and ever
 
 TEST_CASE("lazarus placements: newcomers fetch what their place holds, the dead are nobody") {
   const JobPointer job = gpt_s();
-  LazarusPlacements placements = placements_of(*job);
+  const LazarusPlacements placements = placements_of(*job);
   const auto ten = placements.placement(10, 0);
   std::vector<bool> is_left(10, true);
   is_left[4] = false;
-  const LazarusPlacements::Move& move = placements.move(ten, is_left, 1, ten);
+  const LazarusPlacements::Move move = placements.move(ten, is_left, 1, ten);
   CHECK(move.is_possible);
   const auto takes_part = [](const LazarusPlacements::Move& one, std::int32_t node) {
     return std::count(one.node_of_place.begin(), one.node_of_place.end(), node) == 1;
@@ -86,14 +86,14 @@ TEST_CASE("lazarus placements: newcomers fetch what their place holds, the dead 
   CHECK(move.experts <= 12 * 6);
   CHECK(move.time.transfer > seconds{2});
   const auto nine = placements.placement(9, 0);
-  const LazarusPlacements::Move& without = placements.move(ten, is_left, 0, nine);
+  const LazarusPlacements::Move without = placements.move(ten, is_left, 0, nine);
   CHECK(without.node_of_place.size() == 9);
   CHECK_FALSE(takes_part(without, 4));
 }
 
 TEST_CASE("lazarus placements: an expert that nobody holds any more cannot be moved") {
   const JobPointer job = gpt_s(8);
-  LazarusPlacements placements = placements_of(*job, 1);
+  const LazarusPlacements placements = placements_of(*job, 1);
   const auto eight = placements.placement(8, 0);
   std::vector<bool> is_left(8, true);
   is_left[0] = false;

@@ -74,13 +74,13 @@ TEST_CASE("pipeline layouts: no pipeline has more stages than the model has laye
 
 TEST_CASE("pipeline layouts: a slow node slows all, and a constant comes once a step") {
   const JobPointer job = gpt_s();
-  PipelineLayouts layouts(*job, 2, {});
-  const SimDuration healthy = layouts.at(10, 1).time.step;
-  CHECK(layouts.at(10, 0.5).time.step > healthy);
-  CHECK(layouts.at(10, 1).time.step == healthy);  // as before
+  const PipelineLayouts layouts(*job, 2, {});
+  const SimDuration healthy = layouts.at(10).time.step;
+  CHECK(layout_of(layouts, 10, 0.5).time.step > healthy);
+  CHECK(layout_of(layouts, 10).time.step == healthy);  // as before
   StepSettings settings;
   settings.step_overhead = std::chrono::milliseconds{500};
-  CHECK(PipelineLayouts(*job, 2, settings).at(10, 1).time.step == healthy + std::chrono::milliseconds{500});
+  CHECK(PipelineLayouts(*job, 2, settings).at(10).time.step == healthy + std::chrono::milliseconds{500});
 }
 
 }  // namespace goodput::testing
