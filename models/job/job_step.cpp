@@ -40,7 +40,13 @@ Error wrong_plan(const TrainingPlan& plan, std::string_view field, std::string w
 }
 
 Status check_experts(const TrainingPlan& plan) {
-  if (!plan.model.moe) return wrong_plan(plan, "/model", "has no experts to place");
+  if (plan.model.moe) return Ok{};
+  return wrong_plan(plan, "/model", "has no experts to place");
+}
+
+// That any node can hold, of all layers.
+Status check_anywhere(const TrainingPlan& plan) {
+  GOODPUT_TRY_STATUS(check_experts(plan));
   if (plan.parallel.pp == 1) return Ok{};
   return wrong_plan(plan, "/parallel/pp",
                     fmt::format("is {}, but nodes that hold any expert want 1", plan.parallel.pp));
@@ -48,6 +54,10 @@ Status check_experts(const TrainingPlan& plan) {
 
 std::int64_t gpus_of_replica(const ParallelPlan& plan) {
   return std::int64_t{plan.pp} * plan.tp * plan.cp;
+}
+
+std::int64_t ranks_of_stage(const ParallelPlan& plan) {
+  return std::int64_t{plan.dp} * plan.cp * plan.tp;
 }
 
 // That share out the experts between them.
@@ -59,9 +69,11 @@ std::int64_t round_up(std::int64_t count, std::int64_t unit) {
   return (count + unit - 1) / unit * unit;
 }
 
-// Nodes that whole groups of `ep` GPUs and whole replicas fill, at the least.
+// Nodes that whole groups of `ep` GPUs, one on every stage, and whole replicas fill, at the least.
 std::int64_t nodes_of_group(const TrainingPlan& plan, std::int32_t ep) {
-  const std::int64_t together = std::lcm(std::int64_t{ep}, gpus_of_replica(plan.parallel));
+  const ParallelPlan& parallel = plan.parallel;
+  const std::int64_t together =
+      parallel.pp * std::lcm(std::int64_t{ep}, std::int64_t{parallel.tp} * parallel.cp);
   return std::lcm(together, std::int64_t{plan.cluster.gpus_per_node}) / plan.cluster.gpus_per_node;
 }
 
@@ -91,17 +103,6 @@ StepRouting spread_over_layers(const ModelShape& model, const std::vector<Expert
     routing.shares.back() = {of_moe_layers[std::min(next++, of_moe_layers.size() - 1)]};
   }
   return routing;
-}
-
-// Every rank has a buffer for each expert, as large as what the hottest one gets of the rank that has most
-// for it; they are sent and multiplied full or not.
-ExpertShare padded_share(const TrainingPlan& plan, ExpertSlots slots,
-                         const std::vector<std::int64_t>& tokens) {
-  const std::int64_t ranks = std::int64_t{plan.parallel.dp} * plan.parallel.cp * plan.parallel.tp;
-  const std::int64_t hottest = *std::max_element(tokens.begin(), tokens.end());
-  const std::int64_t capacity = (hottest + ranks - 1) / ranks;
-  const double rows = static_cast<double>(capacity) * static_cast<double>(tokens.size());
-  return {rows, rows / BlockScope{plan.model, plan.parallel, slots}.routed_tokens()};
 }
 
 Status check_placements(const TrainingPlan& plan, std::span<const ExpertPlacement> placements,
@@ -210,7 +211,9 @@ TrainingPlan MoeStepModel::on_nodes(std::int32_t nodes) const {
   return plan;
 }
 
-Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t nodes, std::int32_t ep) const {
+Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t nodes,
+                                                                  const ExpertParallelGroup& group) const {
+  const std::int32_t ep = group.gpus;
   GOODPUT_TRY_STATUS(check_experts(base_));
   if (ep < 1 || base_.model.moe->experts % ep != 0) {
     return wrong_plan(base_, "/parallel/ep",
@@ -222,7 +225,7 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t n
     return Error{fmt::format("{} nodes of {} GPUs cannot hold one expert-parallel group of {}", nodes,
                              base_.cluster.gpus_per_node, ep)};
   }
-  SlotPlan placed{on_nodes(used), {base_.model.moe->experts / ep}};
+  SlotPlan placed{on_nodes(used), {group.slots_per_gpu(base_.model.moe->experts)}};
   placed.plan.expert_load = {};  // loads are given
   placed.plan.parallel.ep = ep;
   GOODPUT_TRY_STATUS(check_training_plan(placed.plan, placed.slots));
@@ -231,7 +234,7 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t n
 
 Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
                                                            std::int32_t slots_per_node) const {
-  GOODPUT_TRY_STATUS(check_experts(base_));
+  GOODPUT_TRY_STATUS(check_anywhere(base_));
   if (base_.parallel.zero == 3) {
     return wrong_plan(base_, "/parallel/zero",
                       "is 3, which experts with different numbers of replicas cannot");
@@ -283,24 +286,52 @@ Result<StepTime> MoeStepModel::time(const TrainingPlan& plan, const StepRouting&
                   .tier = step.tier};
 }
 
-Result<StepTime> MoeStepModel::expert_parallel(std::int32_t nodes, std::int32_t ep, Loads loads,
-                                               const StepSettings& settings) const {
-  GOODPUT_TRY(const SlotPlan placed, expert_parallel_plan(nodes, ep));
+Result<std::vector<ExpertShare>> MoeStepModel::group_shares(const SlotPlan& placed,
+                                                            const ExpertParallelGroup& group, Loads loads,
+                                                            ExpertDispatch dispatch) const {
+  const auto& [plan, slots] = placed;
+  const std::int64_t ranks = ranks_of_stage(plan.parallel);
+  const double mean = BlockScope{plan.model, plan.parallel, slots}.routed_tokens();
+  const bool is_padded = dispatch == ExpertDispatch::kPadded;
+  const std::int64_t of_all = routed_tokens(plan);
+  const ExpertTokens tokens = scaled_loads(loads, is_padded ? of_all : of_all * group.gpus / ranks);
+  const std::int32_t together = group.gpus_together(plan.cluster.gpus_per_node);
+  std::vector<ExpertShare> shares;
+  for (std::size_t layer = 0; layer < tokens.size(); ++layer) {
+    GOODPUT_TRY(const moe::ExpertHosts hosts, group.hosts(layer, plan.model.moe->experts));
+    if (is_padded) {
+      shares.push_back(padded_share(hosts, tokens[layer], ranks, mean));
+    } else {
+      GOODPUT_TRY(const std::vector<GpuLoad> busy, placed_loads(hosts, together, tokens[layer]));
+      shares.push_back(busiest_share(busy, together, mean));
+    }
+  }
+  return shares;
+}
+
+Result<StepTime> MoeStepModel::expert_parallel(std::int32_t nodes, const ExpertParallelGroup& group,
+                                               Loads loads, const StepSettings& settings) const {
+  GOODPUT_TRY(const SlotPlan placed, expert_parallel_plan(nodes, group));
   const auto& [plan, slots] = placed;
   GOODPUT_TRY_STATUS(check_loads(loads));
-  std::vector<ExpertShare> shares;
-  for (const std::vector<std::int64_t>& layer : scaled_loads(loads, routed_tokens(plan))) {
-    shares.push_back(padded_share(plan, slots, layer));
-  }
+  GOODPUT_TRY(const std::vector<ExpertShare> shares, group_shares(placed, group, loads, settings.dispatch));
   StepRouting routing = spread_over_layers(plan.model, shares);
   routing.slots = slots;
   routing.moe_speedup = settings.moe_speedup;
+  if (group.redundant > 0) {
+    ExpertParallelGroup all = group;
+    for (std::int32_t extra = 0; extra < plan.model.mtp_layers; ++extra)
+      all.layers.push_back(all.layers.back());
+    GOODPUT_TRY(routing.replicas,
+                replicas_of_groups(all, plan.model.moe->experts, ranks_of_stage(plan.parallel) / group.gpus,
+                                   plan.cluster.gpus_per_node));
+  }
   return time(plan, routing, settings);
 }
 
 Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placements, Loads loads,
                                         const StepSettings& settings) const {
-  GOODPUT_TRY_STATUS(check_experts(base_));
+  GOODPUT_TRY_STATUS(check_anywhere(base_));
   GOODPUT_TRY_STATUS(check_loads(loads));
   GOODPUT_TRY_STATUS(check_placements(base_, placements, moe_layers()));
   GOODPUT_TRY(const SlotPlan placed, flexible_plan(placements.front().nodes, placements.front().slots));
@@ -350,8 +381,9 @@ Result<StepTime> MoeStepModel::planned(const ParallelPlan& parallel, const StepS
   return step;
 }
 
-Result<MemoryReport> MoeStepModel::expert_parallel_memory(std::int32_t nodes, std::int32_t ep) const {
-  GOODPUT_TRY(const SlotPlan placed, expert_parallel_plan(nodes, ep));
+Result<MemoryReport> MoeStepModel::expert_parallel_memory(std::int32_t nodes,
+                                                          const ExpertParallelGroup& group) const {
+  GOODPUT_TRY(const SlotPlan placed, expert_parallel_plan(nodes, group));
   return memory_of(placed.plan, placed.slots);
 }
 

@@ -1,8 +1,9 @@
 // How long a training step of a mixture of experts takes on whatever nodes a job has left: from the operation
 // graph of the plan on these nodes (models/step/planned_step.h), with the tokens its experts really get.
 //
-//   expert_parallel   DeepSpeed-MoE and its like: groups of `ep` GPUs share out the experts. All-to-alls and
-//                     experts work on buffers of one size for all, that of the expert with the most tokens.
+//   expert_parallel   DeepSpeed-MoE, Megatron and their like: groups of GPUs share out the experts, which are
+//                     dispatched to as models/job/expert_parallel_group.h says. The busiest GPU of a group
+//                     sets the pace.
 //   flexible          Lazarus: any expert anywhere, as often as a placement says. The busiest GPU of the
 //                     dispatch sets the pace of the experts, the one that sends or receives most between
 //                     nodes that of the all-to-alls, and the one with most replicas to agree with that of the
@@ -17,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "models/job/expert_parallel_group.h"
 #include "models/job/step_batch.h"
 #include "models/placement/expert_placement.h"
 #include "models/plan/training_plan.h"
@@ -44,6 +46,7 @@ struct StepSettings {
   // Of the slowest node that takes part, 1: all are healthy. Its kernels take 1 / that as long, and all GPUs
   // wait for it in every layer, as if it were the busiest, too. Links are as fast as ever.
   double slowest_speed = 1;
+  ExpertDispatch dispatch = ExpertDispatch::kPadded;  // of expert_parallel()
 };
 
 class MoeStepModel {
@@ -69,9 +72,9 @@ class MoeStepModel {
   [[nodiscard]] std::int32_t whole_nodes(std::int32_t nodes) const;
   [[nodiscard]] std::int32_t usable_nodes(std::int32_t nodes) const;
 
-  // On usable_nodes(nodes, ep). `loads` by MoE layer and expert, in any unit (JobRouting::loads). Fails where
-  // no group fits, ep does not divide the experts, or loads are of other layers or experts.
-  [[nodiscard]] Result<StepTime> expert_parallel(std::int32_t nodes, std::int32_t ep,
+  // On usable_nodes(nodes, group.gpus). `loads` by MoE layer and expert, in any unit (JobRouting::loads).
+  // Fails where no group fits, its GPUs do not divide the experts, or loads are of other layers or experts.
+  [[nodiscard]] Result<StepTime> expert_parallel(std::int32_t nodes, const ExpertParallelGroup& group,
                                                  std::span<const std::vector<std::int64_t>> loads,
                                                  const StepSettings& settings = {}) const;
 
@@ -90,7 +93,8 @@ class MoeStepModel {
                                          const StepSettings& settings = {}) const;
 
   // Whether it fits. Steps that do not are timed all the same. Activations count with balanced loads.
-  [[nodiscard]] Result<MemoryReport> expert_parallel_memory(std::int32_t nodes, std::int32_t ep) const;
+  [[nodiscard]] Result<MemoryReport> expert_parallel_memory(std::int32_t nodes,
+                                                            const ExpertParallelGroup& group) const;
   [[nodiscard]] Result<MemoryReport> flexible_memory(std::int32_t nodes, std::int32_t slots_per_node) const;
 
  private:
@@ -99,7 +103,11 @@ class MoeStepModel {
     TrainingPlan plan;
     ExpertSlots slots;
   };
-  [[nodiscard]] Result<SlotPlan> expert_parallel_plan(std::int32_t nodes, std::int32_t ep) const;
+  [[nodiscard]] Result<SlotPlan> expert_parallel_plan(std::int32_t nodes,
+                                                      const ExpertParallelGroup& group) const;
+  [[nodiscard]] Result<std::vector<ExpertShare>> group_shares(
+      const SlotPlan& placed, const ExpertParallelGroup& group,
+      std::span<const std::vector<std::int64_t>> loads, ExpertDispatch dispatch) const;
   [[nodiscard]] Result<SlotPlan> flexible_plan(std::int32_t nodes, std::int32_t slots_per_node) const;
   [[nodiscard]] std::int64_t least_replicas() const;
   [[nodiscard]] Error too_large_batch(std::int32_t nodes) const;

@@ -149,8 +149,8 @@ double imbalance_of(std::span<const GpuLoad> loads, std::int32_t gpus_per_node, 
 // Gradients of every GPU's experts.
 class ReplicaCounter {
  public:
-  ReplicaCounter(std::span<const ExpertHosts> layers, std::int32_t gpus_per_node)
-      : layers_(layers), gpus_per_node_(gpus_per_node) {}
+  ReplicaCounter(std::span<const ExpertHosts> layers, std::int32_t gpus_per_node, std::int32_t copies)
+      : layers_(layers), gpus_per_node_(gpus_per_node), copies_(copies) {}
 
   [[nodiscard]] std::vector<ReplicaGroup> of_busiest() const {
     const std::vector<double> sent = sent_by_rank();
@@ -196,7 +196,7 @@ class ReplicaCounter {
       nodes += node != last ? 1 : 0;
       last = node;
     }
-    return nodes;
+    return nodes * copies_;
   }
 
   // GPUs of the node with the expert of `entry`, and how many of them come before its own.
@@ -215,6 +215,7 @@ class ReplicaCounter {
 
   std::span<const ExpertHosts> layers_;
   std::int32_t gpus_per_node_;
+  std::int32_t copies_;
 };
 
 }  // namespace
@@ -238,9 +239,10 @@ ExpertShare busiest_share(std::span<const GpuLoad> loads, std::int32_t gpus_per_
   return {static_cast<double>(most), imbalance_of(loads, gpus_per_node, mean)};
 }
 
-std::vector<ReplicaGroup> busiest_replicas(std::span<const ExpertHosts> layers, std::int32_t gpus_per_node) {
+std::vector<ReplicaGroup> busiest_replicas(std::span<const ExpertHosts> layers, std::int32_t gpus_per_node,
+                                           std::int32_t copies) {
   if (layers.empty()) return {};
-  return ReplicaCounter(layers, gpus_per_node).of_busiest();
+  return ReplicaCounter(layers, gpus_per_node, copies).of_busiest();
 }
 
 }  // namespace goodput

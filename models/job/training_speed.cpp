@@ -51,7 +51,7 @@ Result<StepTime> ExpertParallelSpeed::compute(std::int32_t nodes, std::int64_t s
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
   const JobRouting& routing = job_->routing();
-  return job_->steps().expert_parallel(nodes, ep_, routing.loads(routing.window_at(step)), settings);
+  return job_->steps().expert_parallel(nodes, {ep_}, routing.loads(routing.window_at(step)), settings);
 }
 
 }  // namespace goodput

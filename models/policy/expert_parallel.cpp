@@ -9,18 +9,18 @@
 namespace goodput {
 namespace {
 
-std::vector<std::string> memory_warnings(const RestartJob& restarts, std::int32_t ep) {
+std::vector<std::string> memory_verdict(const RestartJob& restarts, const ExpertParallelGroup& group) {
   const JobModel& job = *restarts.job;
-  const auto memory = job.steps().expert_parallel_memory(restarts.speed->usable(job.most_nodes()), ep);
+  const auto memory = job.steps().expert_parallel_memory(restarts.speed->usable(job.most_nodes()), group);
   if (!memory || memory->fits()) return {};
   return {memory->verdict()};
 }
 
 }  // namespace
 
-config::Fields config_fields(ExpertParallelOptions& options, const PolicyContext& context,
-                             const RestartUse& use) {
+config::Fields config_fields(ExpertParallelOptions& options, const PolicyContext& context, RestartUse use) {
   using config::Need;
+  use.groups_in_stages = true;
   return joined({{"ep", Need::kOptional, config::integer(options.ep, 0),
                   "GPUs that share out the experts of a layer; 0: as the plan says"},
                  {"moe_speedup", Need::kOptional,
@@ -34,21 +34,38 @@ ExpertParallelOptions with_tutel_kernels(ExpertParallelOptions options) {
   return options;
 }
 
-Result<ExpertParallelJob> expert_parallel_job(const JobModel& job, const ExpertParallelOptions& options) {
+Result<std::int32_t> group_size(const JobModel& job, const ExpertParallelOptions& options) {
   if (!job.has_experts()) return Error{"the model has no experts to share out; name another policy"};
   const std::int32_t ep = options.ep > 0 ? options.ep : job.plan().parallel.ep;
-  if (job.plan().model.moe->experts % ep != 0) {
-    return Error{
-        fmt::format("is {}, which does not divide the model's {} experts", ep, job.plan().model.moe->experts),
-        {.pointer = "/ep"}};
-  }
-  auto speed = std::make_unique<ExpertParallelSpeed>(job, ep, options.restart.step);
+  const std::int32_t experts = job.plan().model.moe->experts;
+  if (experts % ep == 0) return ep;
+  return Error{fmt::format("is {}, which does not divide the model's {} experts", ep, experts),
+               {.pointer = "/ep"}};
+}
+
+Status check_one_stage(const JobModel& job) {
+  const TrainingPlan& plan = job.plan();
+  if (plan.parallel.pp == 1) return Ok{};
+  return plan.error(
+      "/parallel/pp",
+      fmt::format("is {}, but the policy wants 1: every node has a part of all layers", plan.parallel.pp));
+}
+
+Result<ExpertParallelJob> expert_parallel_job(const JobModel& job, const ExpertParallelOptions& options,
+                                              const ExpertParallelGroup& group,
+                                              std::unique_ptr<TrainingSpeed> speed) {
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(speed)));
   ExpertParallelJob groups;
-  groups.warnings = memory_warnings(restarts, ep);
+  groups.warnings = memory_verdict(restarts, group);
   while (restarts.speed->usable(groups.nodes_of_group) == 0) ++groups.nodes_of_group;
   groups.restarts = std::move(restarts);
   return groups;
+}
+
+Result<ExpertParallelJob> expert_parallel_job(const JobModel& job, const ExpertParallelOptions& options) {
+  GOODPUT_TRY(const std::int32_t ep, group_size(job, options));
+  auto speed = std::make_unique<ExpertParallelSpeed>(job, ep, options.restart.step);
+  return expert_parallel_job(job, options, {ep}, std::move(speed));
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_expert_parallel(const ExpertParallelOptions& options,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/job/expert_parallel_group.h"
 #include "models/policy/policy.h"
 #include "models/policy/restart_options.h"
 
@@ -17,7 +18,7 @@ struct ExpertParallelOptions {
   RestartOptions restart{};  // step.moe_speedup among them
 };
 [[nodiscard]] config::Fields config_fields(ExpertParallelOptions& options, const PolicyContext& context,
-                                           const RestartUse& use = {});
+                                           RestartUse use = {});
 
 // The options of Tutel: faster kernels of MoE layers than DeepSpeed's, by an assumed factor.
 [[nodiscard]] ExpertParallelOptions with_tutel_kernels(ExpertParallelOptions options);
@@ -29,6 +30,17 @@ struct ExpertParallelJob {
 };
 [[nodiscard]] Result<ExpertParallelJob> expert_parallel_job(const JobModel& job,
                                                             const ExpertParallelOptions& options);
+// With experts that move. `speed`: of such groups.
+[[nodiscard]] Result<ExpertParallelJob> expert_parallel_job(const JobModel& job,
+                                                            const ExpertParallelOptions& options,
+                                                            const ExpertParallelGroup& group,
+                                                            std::unique_ptr<TrainingSpeed> speed);
+
+// The GPUs of a group. Fails where the model has no experts, or the group does not divide them.
+[[nodiscard]] Result<std::int32_t> group_size(const JobModel& job, const ExpertParallelOptions& options);
+
+// For policies in which every node has a part of all layers.
+[[nodiscard]] Status check_one_stage(const JobModel& job);
 
 // That any loss stops, and brings back from whole checkpoints.
 [[nodiscard]] Result<std::unique_ptr<PreparedPolicy>> prepare_expert_parallel(

@@ -3,16 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "models/policy/job_warnings.h"
 
 namespace goodput {
 
+config::Field swap_field(SimDuration& swap, std::function<std::string()> idle) {
+  return {"swap_s", config::Need::kOptional, config::number(swap, kPolicySeconds, from_seconds(1)),
+          "new process groups with the spare, in place of a start-up", std::move(idle)};
+}
+
 config::Fields fixed_nodes_fields(std::int32_t& nodes, RestartOptions& options,
                                   const PolicyContext& context) {
   return joined({{"nodes", config::Need::kOptional, config::integer(nodes, 0),
                   "that train; 0: those of the plan's GPUs. All others are spares"}},
-                config_fields(options, context, {.grows = false, .saves_to_grow = false}));
+                config_fields(options, context,
+                              {.never_grows = [] { return "the policy trains on a fixed number of nodes"; },
+                               .saves_to_grow = false}));
 }
 
 Result<std::int32_t> fixed_nodes(std::int32_t nodes, RestartJob& restarts) {

@@ -27,7 +27,8 @@ struct OobleckOptions {
 config::Fields config_fields(OobleckOptions& options, const PolicyContext& context) {
   using config::Need;
   return joined(
-      config_fields(options.restart, context, {.saves_to_grow = false, .saves_to_swap = false}),
+      config_fields(options.restart, context,
+                    {.saves_to_grow = false, .saves_to_swap = false, .dispatches = false}),
       {{"nodes_per_pipeline", Need::kOptional, config::integer(options.nodes_per_pipeline, 0),
         "of the shortest pipeline; 0: those of a replica of the plan"},
        {"migration", Need::kOptional, config::object(options.migration), "how long new pipelines take"}});

@@ -227,6 +227,7 @@ class PartialCheckpoints final : public CheckpointStore {
 };
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_pec(const PecOptions& options, const JobModel& job) {
+  GOODPUT_TRY_STATUS(check_one_stage(job));
   GOODPUT_TRY(ExpertParallelJob groups, expert_parallel_job(job, options.groups));
   GOODPUT_TRY_STATUS(check_experts(options, job.modules().experts));
   auto saves = std::make_unique<PartialSaves>(job, options);

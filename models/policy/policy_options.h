@@ -29,6 +29,8 @@ struct PolicyContext {
   bool has_slow_nodes = true;  // some failure model makes nodes slow
   bool changes_loads = true;   // of experts, while the job trains
   std::int32_t experts = 0;    // of a layer; 0: unknown
+  bool is_dense = false;       // the model has none
+  std::int32_t stages = 1;     // of the plan's pipeline
 };
 
 // What it takes to start a job again.

@@ -18,6 +18,22 @@ std::unique_ptr<TrainingSpeed> speed_of_plan(const JobModel& job, const StepSett
   return std::make_unique<DenseSpeed>(job, step);
 }
 
+// Where groups do without the plan's stages, a plan that has some keeps its own ones.
+std::function<std::string()> no_dispatch(const PolicyContext& context, const RestartUse& use) {
+  if (use.groups_in_stages) return {};
+  return [is_dense = context.is_dense, stages = context.stages]() -> std::string {
+    if (is_dense) return "the model has no experts";
+    return stages == 1 ? "" : "experts of a plan with stages get what its expert_load says";
+  };
+}
+
+config::Field dispatch_field(StepSettings& step, const PolicyContext& context, const RestartUse& use) {
+  return {
+      "dispatch", config::Need::kOptional, config::choice(step.dispatch, kExpertDispatchNames),
+      "to experts: padded, in buffers that all have room for what the busiest gets; dropless, what there is",
+      no_dispatch(context, use)};
+}
+
 }  // namespace
 
 config::Value checkpoint_value(CheckpointSettings& settings, const CheckpointUse& use) {
@@ -33,13 +49,13 @@ config::Field slow_nodes_field(SlowNodeRule& rule, const PolicyContext& context)
 
 config::Fields config_fields(RestartOptions& options, const PolicyContext& context, const RestartUse& use) {
   using config::Need;
-  const auto saves_besides = [&options, use] {
-    return (use.saves_to_grow && options.absorb == Absorb::kGathered) ||
+  const auto never_grows = [why = use.never_grows] { return why ? why() : std::string(); };
+  const auto saves_besides = [&options, use, never_grows] {
+    const bool grows = options.absorb == Absorb::kGathered && never_grows().empty();
+    return (use.saves_to_grow && grows) ||
            (use.saves_to_swap && options.slow_nodes.action == SlowNodeAction::kSwap);
   };
-  std::function<std::string()> never_grows;
-  if (!use.grows) never_grows = [] { return "the policy trains on a fixed number of nodes"; };
-  return {
+  config::Fields fields = {
       {"restart", Need::kOptional, config::object(options.timing), "what it takes to start again"},
       {"checkpoint", Need::kOptional,
        checkpoint_value(options.checkpoint, {saves_besides, use.snapshots_in_sync}),
@@ -50,13 +66,15 @@ config::Fields config_fields(RestartOptions& options, const PolicyContext& conte
       {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
        "gathered: from the first that joins to the restart",
        [&options, never_grows]() -> std::string {
-         if (never_grows) return never_grows();
+         if (std::string why = never_grows(); !why.empty()) return why;
          return options.absorb == Absorb::kAtRestart ? "absorb is \"at_restart\"" : "";
        }},
       {"step_overhead_s", Need::kOptional,
        config::number(options.step.step_overhead, kPolicySeconds, from_seconds(1)),
        "once a step, on top of what the op graph says"},
       config::tier(options.tier)};
+  if (use.dispatches) fields.push_back(dispatch_field(options.step, context, use));
+  return fields;
 }
 
 Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& options,

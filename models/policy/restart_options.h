@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,10 +35,13 @@ struct RestartOptions {
 
 // What of a policy decides whether an option moves anything.
 struct RestartUse {
-  bool grows = true;          // onto nodes that join, with `absorb` and `gather`
+  // Why it never grows onto nodes that join, with `absorb` and `gather`; "" or none: it does.
+  std::function<std::string()> never_grows{};
   bool saves_to_grow = true;  // a checkpoint, to restart with them
   bool saves_to_swap = true;  // a slow node
   bool snapshots_in_sync = false;
+  bool dispatches = true;         // to experts in groups of GPUs
+  bool groups_in_stages = false;  // also where the plan has pipeline stages
 };
 [[nodiscard]] config::Fields config_fields(RestartOptions& options, const PolicyContext& context,
                                            const RestartUse& use = {});

@@ -133,6 +133,7 @@ config::Fields config_fields(ShardGroupsOptions& options, const PolicyContext& c
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOptions& options,
                                                              const JobModel& job) {
+  GOODPUT_TRY_STATUS(check_one_stage(job));
   GOODPUT_TRY(ExpertParallelJob groups, expert_parallel_job(job, options.groups));
   const ModuleBytes bytes =
       module_bytes(job.modules(), options.groups.restart.checkpoint.bytes_per_parameter);

@@ -153,7 +153,9 @@ PolicyContext policy_context(const Scenario& scenario) {
       std::any_of(scenario.failures.begin(), scenario.failures.end(),
                   [](const FailureConfig& failures) { return failures.setup().slows_nodes(); });
   context.changes_loads = scenario.routing && !scenario.routing->is_constant();
+  context.is_dense = !scenario.plan.model.moe;
   if (scenario.plan.model.moe) context.experts = scenario.plan.model.moe->experts;
+  context.stages = scenario.plan.parallel.pp;
   return context;
 }
 

@@ -1,6 +1,7 @@
 #include "models/step/step_costs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/step/gpu_parameters.h"
 
@@ -216,14 +217,14 @@ class Pricer {
     if (routing_.replicas.empty()) {
       transfer += collective({kind, bytes_each * held.experts, groups.expert_data});
     } else if (held.experts > 0) {
-      transfer += over_replicas(kind, bytes_each);
+      transfer += over_replicas(kind, bytes_each, held);
     }
     return transfer;
   }
 
   // The busiest GPU's experts one by one: groups of different experts share its NIC. That it may have to wait
   // for peers that are busy with another expert is left out.
-  Transfer over_replicas(Collective kind, double bytes_each) {
+  Transfer over_replicas(Collective kind, double bytes_each, const GpuParameters& held) {
     const double bytes = bytes_each * parameters_of_expert(plan_.model);
     Transfer transfer;
     for (const ReplicaGroup& replicas : routing_.replicas) {
@@ -231,7 +232,20 @@ class Pricer {
       transfer.time += one.time * replicas.experts;
       transfer.nic_bytes += one.nic_bytes * replicas.experts;
     }
+    // They are of all layers, as if every stage had its share of them.
+    const double of_layer = parameters_of_expert(plan_.model) * routing_.slots.per_gpu;
+    const std::int64_t here = std::llround(held.experts / of_layer);
+    const std::int64_t all = expert_layers();
+    transfer.time = transfer.time * here / all;
+    transfer.nic_bytes *= static_cast<double>(here) / static_cast<double>(all);
     return transfer;
+  }
+
+  [[nodiscard]] std::int64_t expert_layers() const {
+    std::int64_t layers = 0;
+    for (std::int32_t layer = 0; layer < plan_.model.layers + plan_.model.mtp_layers; ++layer)
+      layers += work_.has_experts(layer) ? 1 : 0;
+    return layers;
   }
 
   // Once for the next token, once for every further token that is predicted.

@@ -79,7 +79,7 @@ void step_of_deepseek(benchmark::State& state) {
 void step_in_groups(benchmark::State& state) {
   const Job job("lazarus-gpt-s", 1);
   const auto nodes = static_cast<std::int32_t>(state.range(0));
-  for (auto _ : state) benchmark::DoNotOptimize(job.model().expert_parallel(nodes, 2, job.loads())->step);
+  for (auto _ : state) benchmark::DoNotOptimize(job.model().expert_parallel(nodes, {2}, job.loads())->step);
 }
 
 void dispatch_layer(benchmark::State& state) {

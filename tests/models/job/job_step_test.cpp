@@ -145,11 +145,76 @@ TEST_CASE("moe step: expert parallelism sends and computes buffers as long as th
   const HandCost cost;
   const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
   // 2048 tokens, 3 of 4 to expert 0: 768 rows a GPU for each of two experts, 1.5 times the balanced 1024.
-  const StepTime time = timed(model.expert_parallel(2, 2, LayerLoads{{3, 1}}));
+  const StepTime time = timed(model.expert_parallel(2, {2}, LayerLoads{{3, 1}}));
   check_seconds(time.step, passes_s(1536, 1.5) + reductions_s(plan, 0));
-  const StepTime balanced = timed(model.expert_parallel(3, 2, JobRouting::balanced(1, 2).loads(0)));
+  const StepTime balanced = timed(model.expert_parallel(3, {2}, JobRouting::balanced(1, 2).loads(0)));
   check_seconds(balanced.step, passes_s(1024, 1) + reductions_s(plan, 0));
   CHECK(balanced.samples == 2);  // of three nodes one idles
+}
+
+TEST_CASE("moe step: without padding a group is as slow as its busiest GPU") {
+  TrainingPlan plan = tiny_plan();
+  plan.model.moe->experts = 4;
+  const HandCost cost;
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
+  // 2048 tokens. Experts 0 and 3 get 3 of 8 each, the GPUs that hold 0 and 1, 2 and 3 as much: 1024. Buffers
+  // have 384 rows for each of four experts from each of two GPUs: 1536.
+  const LayerLoads loads{{3, 1, 1, 3}};
+  const StepSettings dropless{.dispatch = ExpertDispatch::kDropless};
+  const double router = 3 * kTokens * 2 * kHidden * 2 / kFlops;  // of two experts more
+  const double counts = 0.5 * 4 * 2 * 2 / kLink;
+  const double more = router + counts;
+  check_seconds(timed(model.expert_parallel(2, {2}, loads)).step,
+                passes_s(1536, 1.5) + reductions_s(plan, 0) + more);
+  check_seconds(timed(model.expert_parallel(2, {2}, loads, dropless)).step,
+                passes_s(1024, 1) + reductions_s(plan, 0) + more);
+  // 7 of 8 for the GPU with 0 and 1: 1792 rows. The other one sends it 896 tokens, where 512 are the mean.
+  check_seconds(timed(model.expert_parallel(2, {2}, LayerLoads{{6, 1, 1, 0}}, dropless)).step,
+                passes_s(1792, 896.0 / 512) + reductions_s(plan, 0) + more);
+}
+
+TEST_CASE("moe step: replicas in redundant slots share the tokens of an expert, and add up its gradients") {
+  const TrainingPlan plan = tiny_plan();
+  const HandCost cost;
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
+  // Both experts on both GPUs: as a flexible placement of the same.
+  const ExpertParallelGroup both{2, 1, {ExpertPlacement{2, 2, 2, {0, 1, 0, 1}}}};
+  const StepSettings dropless{.dispatch = ExpertDispatch::kDropless};
+  const double expert = parameters_of_expert(plan.model);
+  check_seconds(timed(model.expert_parallel(2, both, LayerLoads{{5, 3}}, dropless)).step,
+                passes_s(1024, 0) + reductions_s(plan, 2 * expert));
+  // Padded: 5/8 of 2048 tokens, from two GPUs to two replicas, 320 rows each in four slots.
+  check_seconds(timed(model.expert_parallel(2, both, LayerLoads{{5, 3}})).step,
+                passes_s(1280, 1.25) + reductions_s(plan, 2 * expert));
+}
+
+TEST_CASE("moe step: with balanced loads it makes no difference whether buffers are padded") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    RandomStream random(seed, "padded and dropless");
+    TrainingPlan plan = testing::small_plan();
+    plan.model.layers = 4;
+    plan.model.moe = MoeShape{.experts = 8, .top_k = 2, .expert_ffn = 2048};
+    plan.cluster.gpus_per_node = 1 << random.below(4);
+    plan.cluster.nics_per_node = 1;
+    plan.parallel.pp = 1 << random.below(3);
+    plan.parallel.tp = 1 << random.below(2);
+    plan.parallel.sequence_parallel = true;
+    plan.parallel.dp = 8;
+    plan.parallel.global_batch = 64;
+    const RooflineCost cost(plan.cluster, plan.roofline);
+    const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
+    const std::int32_t ep = 1 << random.below(4);
+    const std::int32_t nodes = model.usable_nodes(64, ep);
+    const JobRouting balanced = JobRouting::balanced(4, 8);
+    const StepTime padded = timed(model.expert_parallel(nodes, {ep}, balanced.loads(0)));
+    const StepSettings dropless{.dispatch = ExpertDispatch::kDropless};
+    CHECK(timed(model.expert_parallel(nodes, {ep}, balanced.loads(0), dropless)) == padded);
+    // As does the plan's own step, where it counts GPUs as groups of experts do.
+    if (plan.parallel.tp > 1 || ep > 8) continue;
+    plan.parallel.ep = ep;
+    CHECK(timed(MoeStepModel(plan, cost, BatchRule::kPerReplica).dense(nodes)) == padded);
+  }
 }
 
 TEST_CASE(
@@ -161,8 +226,8 @@ TEST_CASE(
     const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
     // 10 x 4096 tokens over 8 experts: 512 of each GPU for each.
     const JobRouting balanced = JobRouting::balanced(12, 8);
-    CHECK(timed(model.expert_parallel(10, 2, balanced.loads(0))) == timed(model.dense(10)));
-    const auto memory = model.expert_parallel_memory(10, 2);
+    CHECK(timed(model.expert_parallel(10, {2}, balanced.loads(0))) == timed(model.dense(10)));
+    const auto memory = model.expert_parallel_memory(10, {2});
     REQUIRE(memory);
     const auto own = estimate_memory(plan, **find_schedule("1f1b"));
     CHECK(memory->stages[0].total() == own.stages[0].total());
@@ -214,18 +279,18 @@ TEST_CASE("moe step: settings scale what they say") {
   const HandCost cost;
   const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
   const LayerLoads loads = {{3, 1}};
-  const StepTime plain = timed(model.expert_parallel(2, 2, loads));
+  const StepTime plain = timed(model.expert_parallel(2, {2}, loads));
   const StepTime constant =
-      timed(model.expert_parallel(2, 2, loads, {.step_overhead = std::chrono::milliseconds{125}}));
+      timed(model.expert_parallel(2, {2}, loads, {.step_overhead = std::chrono::milliseconds{125}}));
   CHECK(constant.step == plain.step + std::chrono::milliseconds(125));
   CHECK(constant.forward_backward == plain.forward_backward);
   // Twice as fast: half of the experts' and the all-to-alls' time goes.
   const double experts = 3 * 1536 * 4 * kHidden * kFfn / kFlops;
   const double all_to_alls = 4 * 0.5 * 1.5 * 2 * kTokens * kHidden / kLink;
-  const StepTime fast = timed(model.expert_parallel(2, 2, loads, {.moe_speedup = 2}));
+  const StepTime fast = timed(model.expert_parallel(2, {2}, loads, {.moe_speedup = 2}));
   check_seconds(plain.step - fast.step, (experts + all_to_alls) / 2);
   // At half speed all computation takes twice as long.
-  const StepTime slow = timed(model.expert_parallel(2, 2, loads, {.slowest_speed = 0.5}));
+  const StepTime slow = timed(model.expert_parallel(2, {2}, loads, {.slowest_speed = 0.5}));
   check_seconds(slow.step - plain.step, passes_s(1536, 0) - 0.5 * 4 * 2 * 2 / kLink);
 }
 
@@ -233,10 +298,10 @@ TEST_CASE("moe step: micro-batches repeat the passes, not the reductions") {
   TrainingPlan plan = tiny_plan();
   const HandCost cost;
   const StepTime one =
-      timed(MoeStepModel(plan, cost, BatchRule::kPerReplica).expert_parallel(2, 2, LayerLoads{{3, 1}}));
+      timed(MoeStepModel(plan, cost, BatchRule::kPerReplica).expert_parallel(2, {2}, LayerLoads{{3, 1}}));
   plan.parallel.global_batch = 20;
   const StepTime twenty =
-      timed(MoeStepModel(plan, cost, BatchRule::kPerReplica).expert_parallel(2, 2, LayerLoads{{3, 1}}));
+      timed(MoeStepModel(plan, cost, BatchRule::kPerReplica).expert_parallel(2, {2}, LayerLoads{{3, 1}}));
   CHECK(twenty.forward_backward == 20 * one.forward_backward);
   CHECK(twenty.step - twenty.forward_backward == one.step - one.forward_backward);
   CHECK(twenty.samples == 40);
@@ -257,21 +322,21 @@ TEST_CASE("moe step: nodes are used in whole groups, and what cannot be done is 
         "/model: has no experts to place");
   dense = tiny_plan();
   dense.parallel.pp = 2;
-  CHECK(
-      refusal(MoeStepModel(dense, cost, BatchRule::kPerReplica).expert_parallel(4, 2, LayerLoads{{1, 1}})) ==
-      "/parallel/pp: is 2, but nodes that hold any expert want 1");
+  CHECK(refusal(MoeStepModel(dense, cost, BatchRule::kPerReplica)
+                    .flexible(std::vector{ExpertPlacement{2, 2, 1, {0, 1}}}, LayerLoads{{1, 1}})) ==
+        "/parallel/pp: is 2, but nodes that hold any expert want 1");
   dense = tiny_plan();
   dense.parallel.tp = 2;
-  CHECK(
-      refusal(MoeStepModel(dense, cost, BatchRule::kPerReplica).expert_parallel(4, 2, LayerLoads{{1, 1}})) ==
-      "/parallel/sequence_parallel: is false, but experts that tp 2 does not cut up want it");
-  CHECK(refusal(model.expert_parallel(3, 4, loads)) ==
+  CHECK(refusal(
+            MoeStepModel(dense, cost, BatchRule::kPerReplica).expert_parallel(4, {2}, LayerLoads{{1, 1}})) ==
+        "/parallel/sequence_parallel: is false, but experts that tp 2 does not cut up want it");
+  CHECK(refusal(model.expert_parallel(3, {4}, loads)) ==
         "3 nodes of 1 GPUs cannot hold one expert-parallel group of 4");
-  CHECK(refusal(model.expert_parallel(3, 3, loads))
+  CHECK(refusal(model.expert_parallel(3, {3}, loads))
             .ends_with("lazarus-gpt-l.json /parallel/ep: is 3, which does not divide 16 experts"));
-  CHECK(refusal(model.expert_parallel(8, 4, LayerLoads(11, loads[0]))) ==
+  CHECK(refusal(model.expert_parallel(8, {4}, LayerLoads(11, loads[0]))) ==
         "loads: are of 11 layers, the model has 12 with experts");
-  CHECK(refusal(model.expert_parallel(8, 4, LayerLoads(12, {1, 2}))) ==
+  CHECK(refusal(model.expert_parallel(8, {4}, LayerLoads(12, {1, 2}))) ==
         "loads: are of 2 experts, the model has 16");
   CHECK(refusal(model.flexible({}, loads)) == "placements: are of 0 layers, the model has 12 with experts");
   auto placements = placed(loads, {10, 6, 1});
@@ -357,7 +422,7 @@ TEST_CASE("moe step: on the testbed's nodes steps take what a bottom-up model of
     std::array<double, 2> mean{};
     for (std::int32_t nodes = 10; nodes >= 5; --nodes) {
       mean[0] += to_seconds(timed(model.flexible(placed(*loads, {nodes, 6, 1}), *loads)).step) / 6;
-      mean[1] += to_seconds(timed(model.expert_parallel(nodes, row.ep, *loads)).step) / 6;
+      mean[1] += to_seconds(timed(model.expert_parallel(nodes, {row.ep}, *loads)).step) / 6;
     }
     MESSAGE(fmt::format("{}: flexible {:.3f} s ({:.2f}), expert-parallel {:.3f} s ({:.2f})", row.plan,
                         mean[0], row.flexible, mean[1], row.expert_parallel));
@@ -388,7 +453,7 @@ TEST_CASE("moe step: DeepSeek-V3 on nodes of eight GPUs is timed though it does 
   CHECK(model.usable_nodes(127, 64) == 120);
   const LayerLoads loads = testing::zipf_loads({58, 256, 0.5, 1});
   const StepTime flexible = timed(model.flexible(placed(loads, {32, 32, 8}), loads));
-  const StepTime parallel = timed(model.expert_parallel(32, 64, loads));
+  const StepTime parallel = timed(model.expert_parallel(32, {64}, loads));
   CHECK(flexible.step < parallel.step);
   CHECK(flexible.samples == 256);
   const auto memory = model.flexible_memory(64, 32);
@@ -411,7 +476,7 @@ TEST_CASE("moe step: the A10G plans accumulate 20 micro-batches") {
     REQUIRE(cost);
     const MoeStepModel model(plan, **cost, BatchRule::kPerReplica);
     const LayerLoads loads = testing::zipf_loads({12, experts, 1, 1});
-    CHECK(timed(model.expert_parallel(16, ep, loads)).samples == 16 * 80);
+    CHECK(timed(model.expert_parallel(16, {ep}, loads)).samples == 16 * 80);
     CHECK(timed(model.flexible(placed(loads, {16, 6, 1}), loads)).samples == 16 * 80);
   }
 }

@@ -95,15 +95,20 @@ TEST_CASE("ds policy: bad options name their place") {
         ": 6 nodes of 1 GPUs cannot hold one expert-parallel group of 8");
 }
 
-TEST_CASE("ds policy: experts with pipeline stages are refused, not timed wrongly") {
+TEST_CASE("ds policy: groups stand on every stage of a pipeline; who needs all layers on a node refuses") {
   TrainingPlan plan = gpt_s_plan(8);
   plan.parallel.pp = 2;
   plan.parallel.dp = 4;
-  const JobPointer job = job_of(plan);
-  CHECK(refusal("ds", "{}", *job).find("/parallel/pp: is 2, but nodes that hold any expert want 1") !=
-        std::string::npos);
-  CHECK(refusal("lazarus", "{}", *job).find("/parallel/pp: is 2, but nodes that hold any expert want 1") !=
-        std::string::npos);
+  PolicyCase ds("ds", "{}", job_of(plan));
+  PolicyCase planned("checkpoint", "{}", job_of(plan));
+  CHECK(ds.step(8) == planned.step(8));  // balanced, as the plan's own experts are
+  CHECK(ds.step(4) == planned.step(4));
+  const auto says = [&](const std::string& policy, const std::string& what) {
+    return refusal(policy, "{}", ds.job()).find("/parallel/pp: is 2, but " + what) != std::string::npos;
+  };
+  CHECK(says("lazarus", "nodes that hold any expert want 1"));
+  CHECK(says("ds_ft", "the policy wants 1: every node has a part of all layers"));
+  CHECK(says("pec", "the policy wants 1: every node has a part of all layers"));
 }
 
 TEST_CASE("ds policy: what does not fit into memory is a warning") {
