@@ -10,14 +10,11 @@ namespace {
 struct HotSpareOptions {
   std::int32_t nodes = 0;
   RestartOptions restart{};
-  SimDuration swap = from_seconds(15);  // assumed: as a reconfiguration of Lazarus regroups (5 to 15 s)
+  SimDuration swap = kDefaultSwap;
 };
 
 config::Fields config_fields(HotSpareOptions& options, const PolicyContext& context) {
-  using config::Need;
-  return joined(fixed_nodes_fields(options.nodes, options.restart, context),
-                {{"swap_s", Need::kOptional, config::number(options.swap, kPolicySeconds, from_seconds(1)),
-                  "new process groups with the spare, in place of a start-up"}});
+  return joined(fixed_nodes_fields(options.nodes, options.restart, context), {swap_field(options.swap)});
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_hot_spare(const HotSpareOptions& options,
@@ -25,7 +22,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_hot_spare(const HotSpareOptions&
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart));
   GOODPUT_TRY(const std::int32_t nodes, fixed_nodes(options.nodes, restarts));
   return restarting_policy(std::move(restarts), {}, [nodes, swap = options.swap](const RestartJob&) {
-    return RestartParts{.fixed_nodes = nodes, .swap = swap};
+    return RestartParts{.fixed_nodes = nodes, .in_place = InPlaceRestart{swap, Spares::kHot}};
   });
 }
 

@@ -49,7 +49,7 @@ Course RestartPolicy::decide(const JobState& job) {
   if (has_begun_ && !is_waiting_ && !job.was_interrupted) {
     if (!has_lost_) parts_.store->note_trained();
     is_growing_ = is_growing_ && could_grow(job);  // who joined may be gone again
-    if (!is_growing_ && keeps_its_nodes(job)) return train(job, Cause::kNone, ResumeFrom::kHere, {});
+    if (!is_growing_ && keeps_its_nodes(job)) return carry_on(job);
     if (std::optional<Course> course = go_on(job)) return *std::move(course);
   }
   return restart(job);
@@ -100,6 +100,15 @@ std::optional<Course> RestartPolicy::go_on(const JobState& job) {
   return course;
 }
 
+// On the same nodes; experts move first if they are to.
+Course RestartPolicy::carry_on(const JobState& job) {
+  Phases phases;
+  if (job.step == rebalances_at_)
+    phases.add(TimeBucket::kExpertRebalancing, parts_.balance->time_at(job.step));
+  const Cause cause = phases.all().empty() ? Cause::kNone : Cause::kRebalancing;
+  return train(job, cause, ResumeFrom::kHere, phases);
+}
+
 Course RestartPolicy::wait(const JobState& job) {
   const ResumeFrom from = parts_.store->resume_level();
   if (!used_.empty()) parts_.store->note_stop({job, from, used_, {}});
@@ -147,17 +156,23 @@ Phases RestartPolicy::restart_phases(const JobState& job, ResumeFrom from, SimDu
   // It was not noticed before, even if those that are needed are there again by now.
   if (has_lost_) phases.add(TimeBucket::kInfrastructureRecovery, lost_at_ + timing.detect - job.now);
   phases.add(TimeBucket::kCheckpointSave, save);
-  if (parts_.swap && !is_waiting_)  // nodes that the job had to wait for were no spares
-    phases.add(TimeBucket::kElasticReinitialization, *parts_.swap);
-  else
-    phases.add(TimeBucket::kProgramStartup, timing.startup);
+  const bool is_in_place = stays_up();
+  phases.add(is_in_place ? TimeBucket::kElasticReinitialization : TimeBucket::kProgramStartup,
+             is_in_place ? parts_.in_place->swap : timing.startup);
   phases.add(TimeBucket::kCheckpointRestore, parts_.store->restore_time(from, node_count()));
   return phases;
 }
 
+// Nodes that the job had to wait for were no spares.
+bool RestartPolicy::stays_up() const {
+  if (!parts_.in_place || is_waiting_) return false;
+  return parts_.in_place->spares == Spares::kHot ||
+         std::includes(left_.begin(), left_.end(), used_.begin(), used_.end());
+}
+
 SimDuration RestartPolicy::restart_time() const {
   const RestartTiming& timing = options().timing;
-  return timing.detect + parts_.swap.value_or(timing.startup) +
+  return timing.detect + (parts_.in_place ? parts_.in_place->swap : timing.startup) +
          parts_.store->restore_time(ResumeFrom::kStorage, node_count());
 }
 
@@ -170,6 +185,8 @@ Course RestartPolicy::train(const JobState& job, Cause cause, ResumeFrom from, c
   course.phases = phases;
   course.nodes = used_;
   course.samples_per_step = step.samples;
+  if (parts_.balance != nullptr) rebalances_at_ = parts_.balance->next(job.step_from(from));
+  course.decide_at_step = rebalances_at_;
   course.checkpoints = parts_.store->rules(step, node_count(), restart_time());
   parts_.store->note_training(job.step_from(from), course.checkpoints, used_);
   return course;

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "models/policy/checkpoint_store.h"
+#include "models/policy/expert_balance.h"
+#include "models/policy/fixed_nodes.h"
 #include "models/policy/policy.h"
 #include "models/policy/regrouping.h"
 #include "models/policy/restart_options.h"
@@ -18,16 +20,23 @@
 
 namespace goodput {
 
+// Processes that are up stay up over a restart.
+struct InPlaceRestart {
+  SimDuration swap{};            // new process groups, in place of a start-up
+  Spares spares = Spares::kHot;  // kCold: who takes the place of a lost node has to start first
+};
+
 struct RestartParts {
   // The job trains on exactly so many nodes, or waits; others are spares. None: on as many as it can use.
   std::optional<std::int32_t> fixed_nodes{};
-  // Processes of spares are up: what new process groups with them take, in place of a start-up. None: there
-  // are no such spares.
-  std::optional<SimDuration> swap{};
+  // None: every restart starts all processes.
+  std::optional<InPlaceRestart> in_place{};
   // None: whole checkpoints in storage.
   std::unique_ptr<CheckpointStore> store{};
   // None: every loss means a restart.
   std::unique_ptr<Regrouping> regrouping{};
+  // Which the job's speed knows of; outlives the run. Null: experts stay where they are.
+  const ExpertBalance* balance = nullptr;
 };
 
 class RestartPolicy final : public RecoveryPolicy {
@@ -54,6 +63,8 @@ class RestartPolicy final : public RecoveryPolicy {
   [[nodiscard]] bool keeps_its_nodes(const JobState& job);
   [[nodiscard]] bool is_planned(const JobState& job) const;
   [[nodiscard]] std::optional<Course> go_on(const JobState& job);
+  [[nodiscard]] Course carry_on(const JobState& job);
+  [[nodiscard]] bool stays_up() const;  // all processes of the nodes in use, which are chosen already
   [[nodiscard]] Course restart(const JobState& job);
   [[nodiscard]] Phases restart_phases(const JobState& job, ResumeFrom from, SimDuration save) const;
   [[nodiscard]] Course wait(const JobState& job);
@@ -80,6 +91,7 @@ class RestartPolicy final : public RecoveryPolicy {
   bool is_waiting_ = false;
   bool is_growing_ = false;  // those that joined have been gathered
   SimTime wake_at_ = kNoTime;
+  std::int64_t rebalances_at_ = kNoStep;
 };
 
 // The prepared policy of such runs. `make_parts`: (const RestartJob&) -> RestartParts, for every run anew;

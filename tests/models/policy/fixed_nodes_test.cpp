@@ -80,6 +80,15 @@ TEST_CASE("gemini policy: without a spare it waits, and copies may be lost while
         "the job needs 4 nodes, has 3, and nothing will change any more");
 }
 
+TEST_CASE("gemini policy: hot spares take swap_s in place of a start-up, nodes that it waited for do not") {
+  PolicyCase job = gemini_of_four(R"("spares": "hot", "swap_s": 20)");
+  const SimDuration four = job.step(4);
+  const SimDuration fails = four * 25;
+  CHECK(job.run(steps(50), held(5, {lost(fails, 0)})).end == at(four * 50 + seconds{15 + 20}));
+  CHECK(job.run(steps(50), held(4, {lost(fails, 0), joined(fails + seconds{100}, 0)})).end ==
+        at(four * 50 + seconds{100 + 60}));
+}
+
 TEST_CASE("gemini policy: one node after the other may be evicted, copies are made anew in between") {
   PolicyCase job = gemini_of_four(R"("slow_nodes": {"action": "evict"})");
   const SimDuration four = job.step(4);

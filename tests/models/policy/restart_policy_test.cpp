@@ -91,7 +91,8 @@ TEST_CASE("restart policy: a store is told of losses, stops and starts, in turn"
 
 TEST_CASE("restart policy: a fixed number of nodes waits for the last of them; spares start sooner") {
   const FourNodes four;
-  RestartPolicy policy(four.restarts, {.fixed_nodes = 3, .swap = SimDuration{std::chrono::seconds{5}}});
+  RestartPolicy policy(four.restarts,
+                       {.fixed_nodes = 3, .in_place = InPlaceRestart{std::chrono::seconds{5}}});
   NodeEvents events = held(4);
   events.push_back(lost(std::chrono::hours{1}, 0));                               // node 3 takes its place
   events.push_back(lost(std::chrono::hours{2}, 1));                               // two are left

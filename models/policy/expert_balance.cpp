@@ -1,0 +1,109 @@
+#include "models/policy/expert_balance.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "models/placement/gpu_slots.h"
+#include "models/placement_search/place_experts.h"
+
+namespace goodput {
+namespace {
+
+// A row of slots a GPU becomes one a node, and the other way round: the slots of a node are in the order of
+// its GPUs.
+ExpertPlacement with_rows(ExpertPlacement placement, std::int32_t rows) {
+  placement.slots = placement.slots * placement.nodes / rows;
+  placement.nodes = rows;
+  return placement;
+}
+
+std::vector<ExpertPlacement> by_node(const ExpertParallelGroup& group, std::int32_t gpus_together) {
+  std::vector<ExpertPlacement> layers;
+  for (const ExpertPlacement& layer : group.layers)
+    layers.push_back(with_rows(layer, group.gpus / gpus_together));
+  return layers;
+}
+
+}  // namespace
+
+std::int32_t ExpertBalance::gpus_together() const {
+  return ExpertParallelGroup{rules_.gpus, rules_.redundant, {}}.gpus_together(
+      job_->plan().cluster.gpus_per_node);
+}
+
+std::size_t ExpertBalance::window_of(std::int64_t step) const {
+  const std::int64_t every = rules_.every_steps;
+  return job_->routing().window_at(every == 0 ? 0 : step / every * every);
+}
+
+std::int64_t ExpertBalance::next(std::int64_t step) const {
+  const std::int64_t every = rules_.every_steps;
+  const std::int64_t change = job_->routing().window_end(window_of(step));
+  if (every == 0 || change > kNoStep - every) return kNoStep;
+  return (change + every - 1) / every * every;
+}
+
+Result<ExpertParallelGroup> ExpertBalance::place(std::size_t window) const {
+  const std::int32_t together = gpus_together();
+  ExpertParallelGroup group{rules_.gpus, rules_.redundant, {}};
+  const std::int32_t slots = group.slots_per_gpu(job_->plan().model.moe->experts) * together;
+  const ExpertNodes nodes{rules_.gpus / together, slots, together};
+  const PlacementChoice eplb{Allocation::kEplb, PlacementRule::kEplb, 1, {}};
+  GOODPUT_TRY(const PlacedLayers placed, place_experts(job_->routing().loads(window), nodes, eplb));
+  for (const PlacedLayer& layer : placed.layers)
+    group.layers.push_back(with_rows(in_order_of_gpus(layer.placement, layer.layer, together), rules_.gpus));
+  return group;
+}
+
+Status ExpertBalance::check() const {
+  GOODPUT_TRY(const ExpertParallelGroup unused, place(0));
+  static_cast<void>(unused);
+  return Ok{};
+}
+
+const ExpertParallelGroup& ExpertBalance::placed(std::size_t window) const {
+  return placed_.at({static_cast<std::int64_t>(window)}, [&] {
+    Result<ExpertParallelGroup> group = place(window);
+    GOODPUT_CHECK(group.has_value(), group.error().message());
+    return *std::move(group);
+  });
+}
+
+SimDuration ExpertBalance::time_at(std::int64_t step) const {
+  const std::size_t from = window_of(step - 1);
+  const std::size_t to = window_of(step);
+  return moves_.at({static_cast<std::int64_t>(from), static_cast<std::int64_t>(to)}, [&] {
+    const std::int32_t together = gpus_together();
+    ClusterPlacement held{by_node(placed(from), together), {}};
+    for (std::int32_t node = 0; node < rules_.gpus / together; ++node) held.node_ids.push_back(node);
+    const Migration migration =
+        migrate(held, held.node_ids, by_node(placed(to), together), MappingRule::kGreedy);
+    const MigrationTime time = migration_time(migration, rules_.expert, rules_.timing);
+    return migration.newly_assigned == 0 ? SimDuration{} : time.plan + time.transfer;
+  });
+}
+
+std::int32_t BalancedExpertSpeed::whole(std::int32_t nodes) const {
+  return job_->steps().whole_nodes(std::min(nodes, job_->most_nodes()), gpus_);
+}
+
+std::int32_t BalancedExpertSpeed::usable(std::int32_t nodes) const {
+  return job_->steps().usable_nodes(std::min(nodes, job_->most_nodes()), gpus_);
+}
+
+std::int64_t BalancedExpertSpeed::until(std::int64_t step) const {
+  const JobRouting& routing = job_->routing();
+  return std::min(routing.window_end(routing.window_at(step)), balance_->next(step));
+}
+
+Result<StepTime> BalancedExpertSpeed::compute(std::int32_t nodes, std::int64_t step, double slowest) const {
+  StepSettings settings = settings_;
+  settings.slowest_speed = slowest;
+  const JobRouting& routing = job_->routing();
+  return job_->steps().expert_parallel(nodes, balance_->at(step), routing.loads(routing.window_at(step)),
+                                       settings);
+}
+
+}  // namespace goodput

@@ -1,0 +1,97 @@
+#include "models/policy/memory_checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace goodput {
+namespace {
+
+// The least multiple of `every` from `interval` on.
+std::int64_t at_nth(std::int64_t interval, std::int64_t every) {
+  return (interval + every - 1) / every * every;
+}
+
+}  // namespace
+
+config::Fields memory_fields(MemorySettings& settings, const std::function<std::string()>& no_memory,
+                             const std::function<bool()>& evicts) {
+  using config::Need;
+  // A node that is lost takes the only copy with it; one that is evicted is still there.
+  const auto no_copies = [&settings, no_memory, evicts]() -> std::string {
+    if (std::string why = no_memory(); !why.empty()) return why;
+    return settings.replicas == 1 && !evicts() ? "replicas is 1" : "";
+  };
+  return {{"memory_interval_steps", Need::kOptional, config::integer(settings.interval_steps, 1, 1'000'000),
+           "from one checkpoint in memory to the next", no_memory},
+          {"memory_stall_s", Need::kOptional, config::number(settings.stall, kPolicySeconds, from_seconds(1)),
+           "by which each delays training; Gemini hides all of it", no_memory},
+          {"memory_gb_per_s", Need::kOptional, config::number(settings.node, kPolicyGbPerS, 1e9),
+           "a node fetches its checkpoint from another", no_copies}};
+}
+
+ResumeFrom MemoryCheckpoints::resume_level() const {
+  const auto size = static_cast<std::ptrdiff_t>(settings_->replicas);
+  for (auto first = has_copy_.begin(); first != has_copy_.end();) {
+    const auto last = first + std::min(size, has_copy_.end() - first);
+    if (std::find(first, last, true) == last) return ResumeFrom::kStorage;
+    first = last;
+  }
+  return ResumeFrom::kMemory;
+}
+
+SimDuration MemoryCheckpoints::restore_time(ResumeFrom from, std::int32_t nodes) const {
+  return from == ResumeFrom::kMemory ? Bytes{storage_.bytes().value / nodes} / settings_->node
+                                     : storage_.restore_time(from, nodes);
+}
+
+CheckpointRules MemoryCheckpoints::rules(const StepTime& step, std::int32_t nodes,
+                                         SimDuration restart) const {
+  CheckpointRules rules = storage_.rules(step, nodes, restart);
+  CheckpointRule& storage = rules[1];
+  const std::int64_t every = settings_->interval_steps;
+  rules[0] = {every, settings_->stall, {}};
+  storage.interval = at_nth(storage.interval, every);
+  storage.asked = at_nth(storage.asked, every);  // what memory leaves out storage does not skip
+  if (storage.asked == storage.interval) storage.asked = 0;
+  return rules;
+}
+
+void MemoryCheckpoints::note_loss(const NodeChange& change) {
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    if (std::binary_search(change.lost.begin(), change.lost.end(), places_[place])) has_copy_[place] = false;
+  }
+}
+
+void MemoryCheckpoints::note_training(std::int64_t /*step*/, const CheckpointRules& /*rules*/,
+                                      std::span<const NodeId> used) {
+  if (std::equal(used.begin(), used.end(), used_.begin(), used_.end())) return;  // the same nodes go on
+  const bool is_first = places_.empty();
+  const std::vector<NodeId> before = std::move(used_);
+  used_.assign(used.begin(), used.end());
+  if (is_first || used_.size() != places_.size()) {
+    places_ = used_;
+    has_copy_.assign(places_.size(), is_first);
+    return;
+  }
+  std::vector<NodeId> others;
+  std::set_difference(used_.begin(), used_.end(), before.begin(), before.end(), std::back_inserter(others));
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    if (std::binary_search(used_.begin(), used_.end(), places_[place])) continue;
+    places_[place] = others.back();
+    others.pop_back();
+    has_copy_[place] = false;
+  }
+}
+
+std::vector<std::string> memory_warnings(const MemorySettings& settings, const CheckpointSettings& storage) {
+  const std::int64_t every = settings.interval_steps;
+  if (storage.rule != IntervalRule::kFixed || storage.interval_steps % every == 0) return {};
+  return {
+      fmt::format("storage takes every n-th checkpoint in memory (memory_interval_steps {}): one every {} "
+                  "steps, not {}",
+                  every, at_nth(storage.interval_steps, every), storage.interval_steps)};
+}
+
+}  // namespace goodput

@@ -1,0 +1,63 @@
+// Checkpoints in the CPU memory of other nodes (Gemini, SOSP 2023), at every step if there is time, hidden
+// behind training. Nodes stand in groups of `replicas`, each of which holds the checkpoint of all its
+// members; while every group keeps one member, the job comes back from memory, else from storage.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/policy/checkpoint_store.h"
+#include "models/policy/restart_options.h"
+
+namespace goodput {
+
+struct MemorySettings {
+  std::int32_t replicas = 2;        // nodes that hold a checkpoint
+  std::int64_t interval_steps = 1;  // from one to the next
+  SimDuration stall{};              // by which each delays training
+  BytesPerSecond node{10e9};        // that a node fetches of its checkpoint from another
+};
+// All but `replicas`. `no_memory`: why there are no checkpoints in memory; "": there are. `evicts`: whether
+// nodes that are still there give up their places.
+[[nodiscard]] config::Fields memory_fields(MemorySettings& settings,
+                                           const std::function<std::string()>& no_memory,
+                                           const std::function<bool()>& evicts);
+
+// Storage is filled from the copies in memory, beside the training: every n-th of them.
+class MemoryCheckpoints final : public CheckpointStore {
+ public:
+  // Keeps references.
+  MemoryCheckpoints(const RestartJob& job, const MemorySettings& settings)
+      : settings_(&settings), storage_(*job.job, job.options.checkpoint) {}
+
+  [[nodiscard]] ResumeFrom resume_level() const override;
+  [[nodiscard]] SimDuration restore_time(ResumeFrom from, std::int32_t nodes) const override;
+  [[nodiscard]] CheckpointRules rules(const StepTime& step, std::int32_t nodes,
+                                      SimDuration restart) const override;
+  [[nodiscard]] SimDuration planned_save(std::int32_t nodes) const override {
+    return storage_.planned_save(nodes);
+  }
+
+  // The first checkpoint in memory is taken to be there at once.
+  void note_trained() override { has_copy_.assign(places_.size(), true); }
+  void note_loss(const NodeChange& change) override;
+  // Nodes that stay keep their places; others fill those that became free. Of another number of nodes each
+  // gets a new part of the state: until they train, there is no copy of that.
+  void note_training(std::int64_t step, const CheckpointRules& rules, std::span<const NodeId> used) override;
+
+ private:
+  const MemorySettings* settings_;
+  StorageCheckpoints storage_;
+  std::vector<NodeId> used_;    // ascending
+  std::vector<NodeId> places_;  // the same, by group and place in it
+  std::vector<bool> has_copy_;  // by place: whether its node holds its group's checkpoint
+};
+
+// Where storage cannot be filled as often as was asked for.
+[[nodiscard]] std::vector<std::string> memory_warnings(const MemorySettings& settings,
+                                                       const CheckpointSettings& storage);
+
+}  // namespace goodput
