@@ -138,6 +138,14 @@ json measured_plan() {
   return plan;
 }
 
+json dense_plan() {
+  json plan = measured_plan();
+  plan["model"] = config_of("/models/gpt-s.json");
+  plan["model"].erase("moe");
+  plan["parallel"]["ep"] = 1;
+  return plan;
+}
+
 KeyWitness::KeyWitness(std::string_view of_key, std::vector<json> two)
     : KeyWitness(of_key, std::move(two), {}, {}) {}
 KeyWitness KeyWitness::of_idle(std::string_view key, std::vector<json> two) {

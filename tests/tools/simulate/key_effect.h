@@ -15,6 +15,8 @@ namespace goodput::testing {
 
 // GPT-S on ten nodes. All that step times rest on is measured: what options rest on makes the difference.
 [[nodiscard]] nlohmann::json measured_plan();
+// The same without experts.
+[[nodiscard]] nlohmann::json dense_plan();
 
 // What stands at a pointer, null: nothing; one that begins with no slash is seen from the object that has the
 // key.

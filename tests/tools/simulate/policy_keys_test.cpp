@@ -38,6 +38,18 @@ const Settings kSync = {{"checkpoint/mode", "sync"}, {"checkpoint/interval_steps
 const Settings kNoneSlow = {
     {"/failures", {{"model", "interval"}, {"nodes", 10}, {"every_s", 310}, {"return_after_s", 200}}}};
 
+// Experts change their loads twice in the hour.
+const Settings kChanging = {
+    {"/routing", {{"model", std::string(GOODPUT_CONFIGS) + "/routing/smartmoe-like.json"}}}};
+const Settings kStill = {{"/routing", {{"skew", 1}}}};
+Settings dense() {
+  return {{"/plan", dense_plan()}, {"/routing", nullptr}};
+}
+Settings joined(Settings settings, const Settings& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
 // The first that is of a key counts: those of single policies come before.
 std::vector<KeyWitness> witnesses_of(std::string_view policy) {
   std::vector<KeyWitness> witnesses;
@@ -57,6 +69,34 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
     witnesses = {KeyWitness::of_idle("absorb", {"at_restart", "gathered"}),
                  KeyWitness::of_idle("gather_s", {10, 200})};
   }
+  if (policy == "gemini") {
+    witnesses.push_back({"spares", {"cold", "hot"}});
+    witnesses.push_back({"swap_s", {5, 50}, {{"spares", "hot"}}, {{"spares", "cold"}}});
+  }
+  if (policy == "megatron") {
+    const Settings moves = joined(kChanging, {{"rebalance_steps", 50}});
+    witnesses = {
+        {"ep", {2, 4}, {}, dense()},
+        {"moe_speedup", {1, 2}, {}, dense()},
+        {"balance", {"none", "eplb"}, {}, dense()},
+        {"redundant_slots", {0, 1}, {}, {{"balance", "none"}}},
+        {"absorb", {"at_restart", "gathered"}, {}, {{"nodes", 6}}},
+        {"gather_s", {10, 200}, {{"absorb", "gathered"}}, {{"nodes", 6}}},
+        KeyWitness::of_idle("migration/detect_s", {5, 50}),
+        KeyWitness::of_idle("migration/regroup_s", {5, 50}),
+        {"migration", {{{"plan_s", 0}}, {{"plan_s", 5}}}, moves, kStill},
+        {"migration/plan_s", {0, 5}, moves, kStill},
+        {"migration/transfer_setup_s", {0, 5}, moves, kStill},
+        {"migration/node_gb_per_s", {0.1, 10}, moves, kStill},
+        {"memory_replicas", {0, 2}},
+        {"memory_interval_steps", {1, 100}, {}, {{"memory_replicas", 0}}},
+        {"memory_stall_s", {0, 0.1}, {}, {{"memory_replicas", 0}}},
+        {"memory_gb_per_s", {0.1, 10}, {}, {{"memory_replicas", 0}}},
+        {"restart_in_place", {true, false}},
+        {"spares", {"cold", "hot"}, {}, {{"restart_in_place", false}}},
+        {"swap_s", {5, 50}, {}, {{"restart_in_place", false}}},
+    };
+  }
   const std::vector<KeyWitness> all = {
       {"restart/detect_s", {5, 50}},
       {"restart/startup_s", {10, 100}},
@@ -73,6 +113,7 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
       {"absorb", {"at_restart", "gathered"}},
       {"gather_s", {10, 200}, {{"absorb", "gathered"}}, {{"absorb", "at_restart"}}},
       {"step_overhead_s", {0, 0.1}},
+      {"dispatch", {"padded", "dropless"}, {}, dense()},
       {"tier", {"measured", "assumed"}},
       {"ep", {2, 4}},
       {"moe_speedup", {1, 2}},
@@ -100,10 +141,7 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
       {"plan", {"mro", "compact"}},
       {"min_replicas", {1, 4}},
       {"mapping", {"greedy", "optimal"}},
-      {"rebalance_steps",
-       {0, 50},
-       {{"/routing", {{"model", std::string(GOODPUT_CONFIGS) + "/routing/smartmoe-like.json"}}}},
-       {{"/routing", {{"skew", 1}}}}},
+      {"rebalance_steps", {0, 50}, kChanging, kStill},
   };
   witnesses.insert(witnesses.end(), all.begin(), all.end());
   return witnesses;

@@ -1,0 +1,199 @@
+// What a lab starts a job with today (Megatron-Core, NVIDIA Resiliency Extension, DeepSeek's EPLB): dropless
+// dispatch, busy experts replicated, checkpoints written beside the training and held in the memory of other
+// nodes, spares whose processes are up, and restarts that keep the processes of those that are left. Each
+// part is an option; without any of them it is `ds`.
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/policy/expert_balance.h"
+#include "models/policy/expert_parallel.h"
+#include "models/policy/fixed_nodes.h"
+#include "models/policy/memory_checkpoints.h"
+#include "models/policy/policy.h"
+#include "models/policy/restart_policy.h"
+
+namespace goodput {
+namespace {
+
+// Who holds which experts of a group.
+enum class ExpertOrder : std::uint8_t {
+  kNone,  // as they are numbered
+  kEplb,  // busy ones have replicas, and every GPU gets about as much
+};
+constexpr std::string_view kExpertOrderNames[] = {"none", "eplb"};
+
+struct MegatronOptions {
+  ExpertParallelOptions groups{
+      .restart = {.checkpoint = {.mode = SaveMode::kAsync}, .step = {.dispatch = ExpertDispatch::kDropless}}};
+  ExpertOrder balance = ExpertOrder::kEplb;
+  BalanceRules rules{};
+  std::int32_t nodes = 0;
+  MemorySettings memory{};
+  Spares spares = Spares::kHot;
+  bool restarts_in_place = true;
+  SimDuration swap = kDefaultSwap;
+};
+
+using Why = std::function<std::string()>;
+
+config::Value move_value(MigrationTiming& timing) {
+  const auto fields = [&timing] {
+    config::Fields all = config_fields(timing);
+    for (config::Field& field : all) {
+      if (field.key == "detect_s" || field.key == "regroup_s")
+        field.idle = [] { return "no node is lost when experts move, and groups stay"; };
+    }
+    return all;
+  };
+  return config::object({[] { return true; }, fields, []() -> Status { return Ok{}; }});
+}
+
+std::string no_experts(const PolicyContext& context) {
+  return context.is_dense ? "the model has no experts" : "";
+}
+
+// Of expert-parallel groups; a dense job has none.
+config::Fields group_fields(MegatronOptions& options, const PolicyContext& context) {
+  const RestartUse use{
+      .never_grows = [&options] { return options.nodes > 0 ? "nodes says how many train" : ""; }};
+  config::Fields fields = config_fields(options.groups, context, use);
+  for (config::Field& field : fields) {
+    if (field.key == "ep" || field.key == "moe_speedup" || field.key == "dispatch")
+      field.idle = [context] { return no_experts(context); };
+  }
+  return fields;
+}
+
+config::Fields balance_fields(MegatronOptions& options, const PolicyContext& context) {
+  using config::Need;
+  const Why unbalanced = [&options, context]() -> std::string {
+    if (std::string why = no_experts(context); !why.empty()) return why;
+    return options.balance == ExpertOrder::kNone ? "balance is \"none\"" : "";
+  };
+  const Why never_moves = [&options, unbalanced, changes = context.changes_loads]() -> std::string {
+    if (std::string why = unbalanced(); !why.empty()) return why;
+    if (!changes) return "the loads of experts never change";
+    return options.rules.every_steps == 0 ? "rebalance_steps is 0" : "";
+  };
+  const Why same_loads = [unbalanced, changes = context.changes_loads]() -> std::string {
+    if (std::string why = unbalanced(); !why.empty()) return why;
+    return changes ? "" : "the loads of experts never change";
+  };
+  return {{"balance", Need::kOptional, config::choice(options.balance, kExpertOrderNames),
+           "of experts over a group: none, as they are numbered; eplb: DeepSeek's",
+           [context] { return no_experts(context); }},
+          {"redundant_slots", Need::kOptional, config::integer(options.rules.redundant, 0, 1024),
+           "of a GPU, of each layer, for replicas of busy experts", unbalanced},
+          {"rebalance_steps", Need::kOptional, config::integer(options.rules.every_steps, 0, 1'000'000),
+           "experts move to follow their loads; 0: never", same_loads},
+          {"migration", Need::kOptional, move_value(options.rules.timing), "how long experts take to move",
+           never_moves}};
+}
+
+config::Fields spare_fields(MegatronOptions& options) {
+  using config::Need;
+  const Why starts_anew = [&options] { return options.restarts_in_place ? "" : "restart_in_place is false"; };
+  return {
+      {"restart_in_place", Need::kOptional, config::flag(options.restarts_in_place),
+       "processes of nodes that are left stay up over a restart"},
+      {"spares", Need::kOptional, config::choice(options.spares, kSparesNames),
+       "hot: processes of nodes that do not train are up, too; cold: a restart that needs them starts all",
+       starts_anew},
+      swap_field(options.swap, starts_anew)};
+}
+
+config::Fields config_fields(MegatronOptions& options, const PolicyContext& context) {
+  using config::Need;
+  const Why no_memory = [&options] { return options.memory.replicas == 0 ? "memory_replicas is 0" : ""; };
+  const auto evicts = [&options] {
+    return options.groups.restart.slow_nodes.action == SlowNodeAction::kEvict;
+  };
+  config::Fields fields = joined({{"nodes", Need::kOptional, config::integer(options.nodes, 0),
+                                   "that train, or the job waits; 0: as many as there are"}},
+                                 group_fields(options, context));
+  fields = joined(std::move(fields), balance_fields(options, context));
+  fields = joined(std::move(fields),
+                  {{"memory_replicas", Need::kOptional, config::integer(options.memory.replicas, 0, 64),
+                    "nodes that hold a checkpoint in memory; 0: storage alone"}});
+  fields = joined(std::move(fields), memory_fields(options.memory, no_memory, evicts));
+  return joined(std::move(fields), spare_fields(options));
+}
+
+// What is kept for all runs.
+struct MegatronJob {
+  RestartJob restarts{};
+  std::unique_ptr<ExpertBalance> balance{};  // none: experts stay
+  std::vector<std::string> warnings{};
+};
+
+Result<MegatronJob> with_balance(const MegatronOptions& options, const JobModel& job, std::int32_t ep) {
+  BalanceRules rules = options.rules;
+  rules.gpus = ep;
+  rules.expert =
+      module_bytes(job.modules(), options.groups.restart.checkpoint.bytes_per_parameter).expert_each.front();
+  MegatronJob made;
+  made.balance = std::make_unique<ExpertBalance>(job, rules);
+  if (const Status placed = made.balance->check(); !placed) return placed.error().inside("/redundant_slots");
+  auto speed = std::make_unique<BalancedExpertSpeed>(job, *made.balance, ep, options.groups.restart.step);
+  GOODPUT_TRY(ExpertParallelJob groups,
+              expert_parallel_job(job, options.groups, {ep, rules.redundant, {}}, std::move(speed)));
+  made.restarts = std::move(groups.restarts);
+  made.warnings = std::move(groups.warnings);
+  return made;
+}
+
+Result<MegatronJob> megatron_job(const MegatronOptions& options, const JobModel& job) {
+  MegatronJob made;
+  if (!job.has_experts()) {
+    GOODPUT_TRY(made.restarts, restart_job(job, options.groups.restart));
+    return made;
+  }
+  GOODPUT_TRY(const std::int32_t ep, group_size(job, options.groups));
+  // A GPU that has all experts has nothing to balance.
+  if (options.balance == ExpertOrder::kEplb && ep > 1) return with_balance(options, job, ep);
+  GOODPUT_TRY(ExpertParallelJob groups, expert_parallel_job(job, options.groups));
+  made.restarts = std::move(groups.restarts);
+  made.warnings = std::move(groups.warnings);
+  return made;
+}
+
+RestartParts parts_of(const MegatronOptions& options, const RestartJob& job) {
+  RestartParts parts;
+  if (options.restarts_in_place) parts.in_place = InPlaceRestart{options.swap, options.spares};
+  if (options.memory.replicas > 0) parts.store = std::make_unique<MemoryCheckpoints>(job, options.memory);
+  return parts;
+}
+
+Result<std::unique_ptr<PreparedPolicy>> prepare_megatron(const MegatronOptions& options,
+                                                         const JobModel& job) {
+  GOODPUT_TRY(MegatronJob made, megatron_job(options, job));
+  std::optional<std::int32_t> fixed;
+  if (options.nodes > 0) {
+    GOODPUT_TRY(fixed, fixed_nodes(options.nodes, made.restarts));
+  }
+  if (options.memory.replicas > 0) {
+    for (std::string& warning : memory_warnings(options.memory, options.groups.restart.checkpoint))
+      made.warnings.push_back(std::move(warning));
+  }
+  return restarting_policy(std::move(made.restarts), std::move(made.warnings),
+                           [fixed, options, balance = std::move(made.balance)](const RestartJob& of) {
+                             RestartParts parts = parts_of(options, of);
+                             parts.fixed_nodes = fixed;
+                             parts.balance = balance.get();
+                             return parts;
+                           });
+}
+
+}  // namespace
+
+PolicyInfo policy_megatron() {
+  return {"megatron",
+          "as jobs run today: dropless, balanced experts, checkpoints in memory and beside, hot spares",
+          [] { return policy_setup(MegatronOptions{}, prepare_megatron); }};
+}
+
+}  // namespace goodput
