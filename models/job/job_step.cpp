@@ -200,6 +200,7 @@ std::int64_t MoeStepModel::least_replicas() const {
 TrainingPlan MoeStepModel::with_replicas(std::int64_t replicas) const {
   TrainingPlan plan = base_;
   plan.parallel.dp = static_cast<std::int32_t>(replicas);
+  plan.parallel.zero_instances = instances_for(base_.parallel, replicas, replicas_together(base_.parallel));
   plan.parallel.global_batch = replicas * plan.parallel.micro_batch * batch_.micro_batches(replicas);
   return plan;
 }
@@ -227,7 +228,11 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::expert_parallel_plan(std::int32_t n
   }
   SlotPlan placed{on_nodes(used), {group.slots_per_gpu(base_.model.moe->experts)}};
   placed.plan.expert_load = {};  // loads are given
-  placed.plan.parallel.ep = ep;
+  ParallelPlan& parallel = placed.plan.parallel;
+  parallel.ep = ep;
+  const std::int64_t peers = std::int64_t{parallel.cp} * parallel.tp;
+  parallel.zero_instances =
+      instances_for(base_.parallel, parallel.dp, std::lcm(std::int64_t{ep}, peers) / peers);
   GOODPUT_TRY_STATUS(check_training_plan(placed.plan, placed.slots));
   return placed;
 }
@@ -238,6 +243,11 @@ Result<MoeStepModel::SlotPlan> MoeStepModel::flexible_plan(std::int32_t nodes,
   if (base_.parallel.zero == 3) {
     return wrong_plan(base_, "/parallel/zero",
                       "is 3, which experts with different numbers of replicas cannot");
+  }
+  if (base_.parallel.sharding_instances() > 1) {
+    return wrong_plan(base_, "/parallel/zero_instances",
+                      fmt::format("is {}, which experts with different numbers of replicas cannot; want 1",
+                                  base_.parallel.zero_instances));
   }
   const std::int32_t gpus = base_.cluster.gpus_per_node;
   if (slots_per_node < 1 || slots_per_node % gpus != 0) {
@@ -368,17 +378,28 @@ Result<StepTime> MoeStepModel::dense(std::int32_t nodes, const StepSettings& set
   return step;
 }
 
-Result<StepTime> MoeStepModel::planned(const ParallelPlan& parallel, const StepSettings& settings) const {
+TrainingPlan MoeStepModel::cut_up(const ParallelPlan& parallel) const {
   TrainingPlan plan = base_;
   plan.parallel = parallel;
   const std::int64_t gpus = plan.cluster.gpus_per_node;
   set_nodes(plan, static_cast<std::int32_t>((parallel.gpus() + gpus - 1) / gpus));
+  return plan;
+}
+
+Result<StepTime> MoeStepModel::planned(const ParallelPlan& parallel, const StepSettings& settings) const {
+  const TrainingPlan plan = cut_up(parallel);
   GOODPUT_TRY_STATUS(check_training_plan(plan));
   StepRouting routing = drawn_routing(plan, 0);
   routing.moe_speedup = settings.moe_speedup;
   GOODPUT_TRY(StepTime step, time(plan, routing, settings));
   step.samples = parallel.global_batch;
   return step;
+}
+
+Result<MemoryReport> MoeStepModel::planned_memory(const ParallelPlan& parallel) const {
+  const TrainingPlan plan = cut_up(parallel);
+  GOODPUT_TRY_STATUS(check_training_plan(plan));
+  return memory_of(plan, {});
 }
 
 Result<MemoryReport> MoeStepModel::expert_parallel_memory(std::int32_t nodes,

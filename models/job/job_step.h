@@ -93,6 +93,7 @@ class MoeStepModel {
                                          const StepSettings& settings = {}) const;
 
   // Whether it fits. Steps that do not are timed all the same. Activations count with balanced loads.
+  [[nodiscard]] Result<MemoryReport> planned_memory(const ParallelPlan& parallel) const;
   [[nodiscard]] Result<MemoryReport> expert_parallel_memory(std::int32_t nodes,
                                                             const ExpertParallelGroup& group) const;
   [[nodiscard]] Result<MemoryReport> flexible_memory(std::int32_t nodes, std::int32_t slots_per_node) const;
@@ -113,6 +114,7 @@ class MoeStepModel {
   [[nodiscard]] Error too_large_batch(std::int32_t nodes) const;
   // Of whole units of nodes, those that a fixed batch needs.
   [[nodiscard]] std::int32_t fewest_nodes(std::int32_t nodes, std::int64_t unit) const;
+  [[nodiscard]] TrainingPlan cut_up(const ParallelPlan& parallel) const;
   [[nodiscard]] TrainingPlan on_nodes(std::int32_t nodes) const;
   [[nodiscard]] TrainingPlan with_replicas(std::int64_t replicas) const;
   // That fit: whole expert-parallel groups of them; and those that dense() trains with.

@@ -1,5 +1,6 @@
 #include "models/plan/parallel_plan.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace goodput {
@@ -18,6 +19,10 @@ config::Fields config_fields(ParallelPlan& plan) {
        "data-parallel replicas, expert parallelism included"},
       {"zero", Need::kOptional, config::integer(plan.zero, 0, 3),
        "sharded over dp: 0 nothing, 1 optimizer, 2 also gradients once they are reduced, 3 also parameters"},
+      {"zero_instances", Need::kOptional, config::integer(plan.zero_instances, 1, kMostGpus),
+       "zero shards within each of so many instances of consecutive replicas, and sums gradients up between "
+       "them",
+       [&plan] { return plan.zero == 0 ? "zero is 0" : ""; }},
       {"pp", Need::kOptional, config::integer(plan.pp, 1, kMostGpus), "pipeline stages"},
       {"vpp", Need::kOptional, config::integer(plan.vpp, 1, 10'000), "model chunks a stage"},
       {"tp", Need::kOptional, config::integer(plan.tp, 1, kMostGpus), "tensor parallelism"},
@@ -73,6 +78,15 @@ ParallelPlan settled(ParallelPlan plan, std::int32_t gpus_per_node) {
   plan.pad_vocab_to = settings->pad_vocab_to;
   plan.overlap_tp_reduce = settings->overlap_tp_reduce;
   return plan;
+}
+
+std::int32_t instances_for(const ParallelPlan& plan, std::int64_t replicas, std::int64_t together) {
+  if (plan.sharding_instances() == 1) return plan.zero_instances;
+  const std::int64_t units = replicas / together;
+  std::int64_t instances = std::clamp<std::int64_t>(replicas / (plan.dp / plan.zero_instances), 1,
+                                                    std::max<std::int64_t>(units, 1));
+  while (units % instances != 0) --instances;
+  return static_cast<std::int32_t>(instances);
 }
 
 }  // namespace goodput

@@ -33,8 +33,11 @@ struct WithinNode {
 struct ParallelPlan {
   std::int32_t dp = 1;  // data-parallel replicas, expert parallelism included
   std::int32_t zero =
-      0;                // sharded over dp: 0 nothing, 1 optimizer, 2 + gradients once reduced, 3 + parameters
-  std::int32_t pp = 1;  // pipeline stages
+      0;  // sharded over dp: 0 nothing, 1 optimizer, 2 + gradients once reduced, 3 + parameters
+  // ZeRO shards within each of so many instances of consecutive replicas; gradients are then summed up
+  // between them (FSDP's hybrid sharding, num_distributed_optimizer_instances of Megatron-Core).
+  std::int32_t zero_instances = 1;
+  std::int32_t pp = 1;                  // pipeline stages
   std::int32_t vpp = 1;                 // model chunks a stage
   std::int32_t tp = 1;                  // tensor parallelism
   bool sequence_parallel = false;       // norms and dropouts sharded over tp
@@ -60,10 +63,17 @@ struct ParallelPlan {
   // Of one data-parallel replica. REQUIRES: divisible, which read_training_plan() checks.
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (std::int64_t{dp} * micro_batch); }
   [[nodiscard]] std::int64_t gpus() const { return std::int64_t{dp} * pp * tp * cp; }
+  // zero_instances, where they mean something.
+  [[nodiscard]] std::int32_t sharding_instances() const { return zero == 0 ? 1 : zero_instances; }
 };
 
 // With within_node applied where the plan's GPUs fit one node.
 [[nodiscard]] ParallelPlan settled(ParallelPlan plan, std::int32_t gpus_per_node);
+
+// The plan's zero_instances with so many replicas, of which an instance holds a multiple of `together`:
+// instances of as many replicas as the plan's where these divide them, else the most of no fewer that do.
+[[nodiscard]] std::int32_t instances_for(const ParallelPlan& plan, std::int64_t replicas,
+                                         std::int64_t together);
 
 // The "parallel" object of configs/plans/*.json (docs/formats/plans.md).
 [[nodiscard]] config::Fields config_fields(ParallelPlan& plan);

@@ -64,6 +64,19 @@ Status check_expert_parallelism(const TrainingPlan& plan, ExpertSlots slots) {
   return must_divide("ep", parallel.ep, "dp x cp", std::int64_t{parallel.dp} * parallel.cp);
 }
 
+// An instance that ZeRO shards within has whole replicas and whole expert-parallel groups.
+Status check_instances(const ParallelPlan& parallel, ExpertSlots slots) {
+  const std::int32_t instances = parallel.sharding_instances();
+  GOODPUT_TRY_STATUS(must_divide("zero_instances", instances, "dp", parallel.dp));
+  const std::int64_t replicas = parallel.dp / instances;
+  const std::int64_t peers = std::int64_t{parallel.cp} * (slots.are_used() ? parallel.tp : 1);
+  if (instances == 1 || replicas * peers % parallel.ep == 0) return Ok{};
+  return Error{fmt::format("is {}, which leaves an instance {} of the dp {} replicas, {} GPUs that are no "
+                           "whole groups of ep {}; want fewer instances, or a smaller ep",
+                           instances, replicas, parallel.dp, replicas * peers, parallel.ep),
+               {.pointer = "/parallel/zero_instances"}};
+}
+
 Status check_batch(const ParallelPlan& parallel) {
   const std::int64_t at_once = std::int64_t{parallel.dp} * parallel.micro_batch;
   if (parallel.global_batch % at_once != 0) {
@@ -178,6 +191,7 @@ Status check_rules(const TrainingPlan& plan, ExpertSlots slots) {
   GOODPUT_TRY_STATUS(check_gpus(plan));
   GOODPUT_TRY_STATUS(check_tensor_parallelism(plan));
   GOODPUT_TRY_STATUS(check_expert_parallelism(plan, slots));
+  GOODPUT_TRY_STATUS(check_instances(plan.parallel, slots));
   GOODPUT_TRY_STATUS(check_batch(plan.parallel));
   GOODPUT_TRY_STATUS(check_tokens(plan));
   GOODPUT_TRY_STATUS(check_pipeline(plan));

@@ -89,6 +89,7 @@ Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowe
     plan.schedule = schedule_;
     plan.ep = 1;
     plan.dp = pipelines;
+    plan.zero_instances = instances_for(base, pipelines, 1);
     plan.global_batch = (shares[i] + 1) * pipelines * plan.micro_batch;
     plan.layers_per_stage = layers_by_stage(plan.pp);
     GOODPUT_TRY(const StepTime time, job_->steps().planned(plan, settings));

@@ -23,7 +23,6 @@ struct Regrouped {
   Phases phases{};
 };
 
-// (A loss before the phases are over means a restart.)
 class Regrouping {
  public:
   virtual ~Regrouping() = default;
@@ -33,6 +32,18 @@ class Regrouping {
 
   // None: it takes a restart.
   [[nodiscard]] virtual std::optional<Regrouped> go_on(const Remains& remains) = 0;
+
+  // Whether a loss before the phases of go_on() are over is one like any other; else it means a restart.
+  [[nodiscard]] virtual bool outlasts_losses() const { return false; }
+
+  // ---- Nodes that start beside the training, and join it at the end of a step. By default there are none.
+
+  // While the job trains or recovers; go_on() follows where it lost nodes in use.
+  virtual void note_change(const JobView& /*job*/, const NodeChange& /*change*/) {}
+  // The first time later than that at which some will have started.
+  [[nodiscard]] virtual SimTime ready_after(SimTime /*time*/) const { return kNoTime; }
+  // Whether go_on() would train on more nodes with those that have.
+  [[nodiscard]] virtual bool is_ready(SimTime /*now*/) const { return false; }
 };
 
 }  // namespace goodput

@@ -16,6 +16,16 @@ std::int32_t RestartPolicy::wanted(std::int32_t available) const {
   return available >= *parts_.fixed_nodes ? *parts_.fixed_nodes : 0;
 }
 
+bool RestartPolicy::could_grow(const JobView& job) const {
+  if (options().absorb == Absorb::kGathered) return wanted(choice_.available(*job.members)) > node_count();
+  return parts_.regrouping && parts_.regrouping->is_ready(job.now);
+}
+
+SimTime RestartPolicy::wake_at() const {
+  if (!parts_.regrouping || is_waiting_) return wake_at_;
+  return std::min(wake_at_, parts_.regrouping->ready_after(woken_at_));
+}
+
 Response RestartPolicy::on_change(const JobView& job, const NodeChange& change) {
   if (!change.lost.empty()) {
     if (job.is_training) parts_.store->note_trained();
@@ -24,6 +34,7 @@ Response RestartPolicy::on_change(const JobView& job, const NodeChange& change) 
   if (is_waiting_) {
     return wanted(choice_.available(*job.members)) > 0 ? Response::kInterrupt : Response::kIgnore;
   }
+  if (parts_.regrouping) parts_.regrouping->note_change(job, change);
   const ChangeImpact impact = impact_of(change, used_);
   if (impact.loses) {
     has_lost_ = true;
@@ -39,6 +50,7 @@ Response RestartPolicy::on_change(const JobView& job, const NodeChange& change) 
 
 Response RestartPolicy::on_wake(const JobView& job) {
   wake_at_ = kNoTime;
+  woken_at_ = job.now;
   if (!could_grow(job)) return Response::kIgnore;
   is_growing_ = true;
   return Response::kAtStepEnd;
@@ -46,10 +58,12 @@ Response RestartPolicy::on_wake(const JobView& job) {
 
 Course RestartPolicy::decide(const JobState& job) {
   find_left(job);
-  if (has_begun_ && !is_waiting_ && !job.was_interrupted) {
-    if (!has_lost_) parts_.store->note_trained();
+  if (!job.was_interrupted) holds_state_ = has_begun_ && !is_waiting_;
+  const bool is_held = !job.was_interrupted || (parts_.regrouping && parts_.regrouping->outlasts_losses());
+  if (holds_state_ && is_held) {
+    if (!has_lost_ && !job.was_interrupted) parts_.store->note_trained();
     is_growing_ = is_growing_ && could_grow(job);  // who joined may be gone again
-    if (!is_growing_ && keeps_its_nodes(job)) return carry_on(job);
+    if (!job.was_interrupted && !is_growing_ && keeps_its_nodes(job)) return carry_on(job);
     if (std::optional<Course> course = go_on(job)) return *std::move(course);
   }
   return restart(job);
@@ -115,7 +129,7 @@ Course RestartPolicy::wait(const JobState& job) {
   used_.clear();
   gone_.clear();
   is_waiting_ = true;
-  is_growing_ = false;
+  is_growing_ = holds_state_ = false;
   wake_at_ = kNoTime;
   std::int32_t least = 1;
   while (least <= job_->job->most_nodes() && wanted(least) == 0) ++least;
@@ -138,6 +152,7 @@ Course RestartPolicy::restart(const JobState& job) {
   const Phases phases = restart_phases(job, from, save);
   const Cause cause = has_begun_ ? Cause::kRestart : Cause::kStart;
   has_begun_ = true;
+  holds_state_ = false;
   settle();
   wake_at_ = kNoTime;
   Course course = train(job, cause, from, phases);

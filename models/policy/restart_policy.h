@@ -46,7 +46,7 @@ class RestartPolicy final : public RecoveryPolicy {
 
   [[nodiscard]] Response on_change(const JobView& job, const NodeChange& change) override;
   [[nodiscard]] Response on_wake(const JobView& job) override;
-  [[nodiscard]] SimTime wake_at() const override { return wake_at_; }
+  [[nodiscard]] SimTime wake_at() const override;
   [[nodiscard]] Course decide(const JobState& job) override;
   [[nodiscard]] Pace pace(std::int64_t step) override { return speed().pace(node_count(), step, slowest_); }
   [[nodiscard]] std::vector<PolicyMetric> metrics(std::int64_t steps) const override {
@@ -56,9 +56,7 @@ class RestartPolicy final : public RecoveryPolicy {
  private:
   // Of these many available nodes the job takes so many; 0: it waits.
   [[nodiscard]] std::int32_t wanted(std::int32_t available) const;
-  [[nodiscard]] bool could_grow(const JobView& job) const {
-    return wanted(choice_.available(*job.members)) > node_count();
-  }
+  [[nodiscard]] bool could_grow(const JobView& job) const;
   void find_left(const JobState& job);
   [[nodiscard]] bool keeps_its_nodes(const JobState& job);
   [[nodiscard]] bool is_planned(const JobState& job) const;
@@ -89,8 +87,10 @@ class RestartPolicy final : public RecoveryPolicy {
   bool has_lost_ = false;  // a node in use, since training began
   SimTime lost_at_{};      // the last of them
   bool is_waiting_ = false;
-  bool is_growing_ = false;  // those that joined have been gathered
-  SimTime wake_at_ = kNoTime;
+  bool is_growing_ = false;    // those that joined have been gathered
+  bool holds_state_ = false;   // the nodes in use, since a (re)start on some of them
+  SimTime wake_at_ = kNoTime;  // to grow onto nodes that are gathered
+  SimTime woken_at_{};         // for the last time
   std::int64_t rebalances_at_ = kNoStep;
 };
 

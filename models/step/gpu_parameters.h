@@ -39,7 +39,7 @@ struct GpuParameters {
 // GPUs that hold the same dense parameters: dp * cp, twice that where the pipeline runs in both directions
 // and every layer has a copy on another stage.
 [[nodiscard]] std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& schedule);
-// What is left of `held` for one GPU where ZeRO shares it out over all copies.
+// What is left of `held` for one GPU where ZeRO shares it out over the copies of an instance.
 [[nodiscard]] double owned_parameters(const TrainingPlan& plan, ExpertSlots slots,
                                       const PipelineSchedule& schedule, const GpuParameters& held);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/step/gpu_parameters.h"
+#include "models/step/zero_groups.h"
 
 namespace goodput {
 namespace {
@@ -45,6 +46,17 @@ double bytes_to_other_nodes(const CollectiveCall& call) {
   GOODPUT_CHECK(false, "no such collective");
 }
 
+// How long a pass leaves the links to others than those that gather and scatter shards.
+SimDuration beside_shards(const std::vector<PartCost>& parts) {
+  SimDuration total{};
+  for (const PartCost& part : parts) {
+    total -= part.hidden;
+    if (part.part != LayerPart::kParamsGather && part.part != LayerPart::kGradientsScatter)
+      total += *std::max_element(part.by_rank.begin(), part.by_rank.end());
+  }
+  return std::max(SimDuration{}, total);
+}
+
 SimDuration computation(const std::vector<PartCost>& parts) {
   SimDuration total{};
   for (const PartCost& part : parts) {
@@ -72,6 +84,7 @@ class Pricer {
         cost_(cost),
         routing_(routing),
         work_(plan.model, plan.parallel, plan.cluster.gpus_per_node, routing.slots),
+        zero_(zero_groups(plan, schedule, routing.slots)),
         layers_(layers_by_position(plan, schedule.positions(shape_))) {}
 
   StepCosts price() && {
@@ -192,8 +205,13 @@ class Pricer {
     const SimDuration beside = computation(own);
     const auto add_traffic = [&](LayerPart part, Collective kind, double bytes_each, bool is_hidden) {
       Transfer transfer = over_copies(kind, bytes_each, parameters_of(plan_, routing_.slots, {layer, 1}));
+      const SimDuration whole = transfer.time;
       if (is_hidden) shorten(transfer, transfer.time - beside);
-      parts.push_back({part, static_cast<std::int16_t>(layer), {transfer.time}, transfer.nic_bytes});
+      parts.push_back({part,
+                       static_cast<std::int16_t>(layer),
+                       {transfer.time},
+                       transfer.nic_bytes,
+                       whole - transfer.time});
     };
     const bool is_sharded = plan_.parallel.zero == 3;
     if (is_sharded && traffic.gathers) {  // the first of a pass has nothing in front of it
@@ -207,18 +225,25 @@ class Pricer {
     }
   }
 
-  // Between all GPUs that hold the same parameters, dense ones and experts.
+  // Between all GPUs that hold the same parameters, or share them out: dense ones and experts.
   Transfer over_copies(Collective kind, double bytes_each, const GpuParameters& held) {
-    PlanGroups groups = work_.groups();
-    groups.data.size = model_copies(plan_.parallel, schedule_);
-    groups.expert_data.size =
-        groups.data.size * (plan_.parallel.tp / work_.scope().tp_of_expert()) / plan_.parallel.ep;
-    Transfer transfer = collective({kind, bytes_each * held.dense, groups.data});
+    Transfer transfer = collective({kind, bytes_each * held.dense, zero_.dense.shards});
     if (routing_.replicas.empty()) {
-      transfer += collective({kind, bytes_each * held.experts, groups.expert_data});
+      transfer += collective({kind, bytes_each * held.experts, zero_.experts.shards});
     } else if (held.experts > 0) {
       transfer += over_replicas(kind, bytes_each, held);
     }
+    return transfer;
+  }
+
+  // The sums of an instance's gradients, of which every GPU has its shard, are added up between instances.
+  Transfer over_instances(const GpuParameters& held) {
+    const auto add_up = [this](double parameters, const ShardedOver& over) {
+      return collective(
+          {Collective::kAllReduce, gradient_bytes() * parameters / over.shards.size, over.instances});
+    };
+    Transfer transfer = add_up(held.dense, zero_.dense);
+    transfer += add_up(held.experts, zero_.experts);
     return transfer;
   }
 
@@ -261,19 +286,25 @@ class Pricer {
     }
   }
 
-  // Once a step. With ZeRO-3 only what is in no layer is left: embedding and head.
+  // Once a step. With ZeRO-3 only what is in no layer is left, and the sums between instances: the shards of
+  // all micro-batches are added up before.
   void price_data_parallel(ChunkCosts& chunk, GpuParameters held, LayerRange range) {
     const ParallelPlan& plan = plan_.parallel;
+    GpuParameters in_layers;
     if (plan.zero == 3) {
-      const GpuParameters in_layers = parameters_of(plan_, routing_.slots, range);
+      in_layers = parameters_of(plan_, routing_.slots, range);
       held.dense -= in_layers.dense;
       held.experts -= in_layers.experts;
     }
     chunk.gradient_reduction = over_copies(
         plan.zero == 0 ? Collective::kAllReduce : Collective::kReduceScatter, gradient_bytes(), held);
+    chunk.gradient_reduction += over_instances(held);
     if (plan.zero >= 1) chunk.params_gather = over_copies(Collective::kAllGather, kBytes16, held);
     if (plan.overlap_grad_reduce) hide(chunk.gradient_reduction, sum(chunk.backward), held.layers);
     if (plan.overlap_param_gather) hide(chunk.params_gather, sum(chunk.forward), held.layers);
+    Transfer between = over_instances(in_layers);
+    if (plan.overlap_grad_reduce) hide(between, beside_shards(chunk.backward), held.layers);
+    chunk.gradient_reduction += between;
   }
 
   // What sticks out when a collective runs bucket by bucket beside a pass: one layer's share at least, and
@@ -342,6 +373,7 @@ class Pricer {
   const CostModel& cost_;
   const StepRouting& routing_;
   LayerWork work_;
+  ZeroGroups zero_;
   std::vector<LayerRange> layers_;
   StepCosts result_;
 };

@@ -28,6 +28,7 @@ struct PartCost {
   std::int16_t layer = -1;             // -1: embedding, head
   std::vector<SimDuration> by_rank{};  // one entry, or one an expert-parallel rank where their loads differ
   double nic_bytes = 0;
+  SimDuration hidden{};  // what other parts hide of it, besides
 };
 
 // What the model chunk at one position of the pipeline takes: its passes for one micro-batch, the rest once a
@@ -63,8 +64,8 @@ struct StepCosts {
 inline constexpr double kLongestStepS = 9e6;
 
 // Times are those of the cost model only where priced_s <= kLongestStepS.
-// REQUIRES: check_training_plan(plan); routing.shares of all layers of the plan; no ZeRO-3 where
-// routing.replicas are given, nor more than one stage.
+// REQUIRES: check_training_plan(plan); routing.shares of all layers of the plan; no ZeRO-3, nor ZeRO in
+// instances, where routing.replicas are given, nor more than one stage.
 [[nodiscard]] StepCosts compute_step_costs(const TrainingPlan& plan, const PipelineSchedule& schedule,
                                            const CostModel& cost, const StepRouting& routing);
 

@@ -101,9 +101,11 @@ TrainingPlan small_plan() {
 
 TrainingPlan random_plan(std::uint64_t seed) {
   RandomStream random(seed, "plans");
+  RandomStream instances(seed, "instances");  // so that other draws stay what they are
   while (true) {
     TrainingPlan plan = small_plan();
     plan.parallel = random_parallelism(random);
+    plan.parallel.zero_instances = one_of(instances, std::array{1, 1, 2, 4});
     const std::int32_t per_position = one_of(random, std::array{1, 2});
     plan.model = random_model(random, plan.parallel.pp * plan.parallel.vpp * per_position);
     plan.cluster.gpus_per_node = one_of(random, std::array{2, 8});

@@ -24,6 +24,7 @@ std::string parallel_text(const ParallelPlan& plan) {
   if (plan.cp > 1) text += fmt::format(" x CP {}", plan.cp);
   if (plan.ep > 1) text += fmt::format(", EP {}", plan.ep);
   if (plan.zero > 0) text += fmt::format(", ZeRO-{}", plan.zero);
+  if (plan.sharding_instances() > 1) text += fmt::format(" in {} instances", plan.zero_instances);
   return text;
 }
 

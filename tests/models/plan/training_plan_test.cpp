@@ -290,6 +290,46 @@ TEST_CASE("plan: the schedule has its say, and fewer micro-batches than stages a
         }).starts_with("/parallel/global_batch: "));
 }
 
+TEST_CASE("plan: instances that ZeRO shards within are whole replicas, and whole expert-parallel groups") {
+  const auto sharded = [](TrainingPlan& p, std::int32_t instances) {
+    p.parallel.pp = 1;
+    p.parallel.dp = 8;
+    p.parallel.tp = 2;
+    p.parallel.zero = 1;
+    p.parallel.zero_instances = instances;
+  };
+  CHECK(problem([&](TrainingPlan& p) { sharded(p, 4); }).empty());
+  CHECK(problem([&](TrainingPlan& p) { sharded(p, 3); }) ==
+        "/parallel/zero_instances: is 3, which does not divide dp (8)");
+  CHECK(problem([&](TrainingPlan& p) {
+          sharded(p, 3);
+          p.parallel.zero = 0;  // it means nothing
+        }).empty());
+  const auto with_experts = [&](std::int32_t instances) {
+    return problem([&](TrainingPlan& p) {
+      sharded(p, instances);
+      p.model.moe = MoeShape{.experts = 8, .top_k = 2, .expert_ffn = 64};
+      p.parallel.ep = 4;
+    });
+  };
+  CHECK(with_experts(2).empty());
+  CHECK(with_experts(4) ==
+        "/parallel/zero_instances: is 4, which leaves an instance 2 of the dp 8 replicas, 2 GPUs that are no "
+        "whole groups of ep 4; want fewer instances, or a smaller ep");
+}
+
+TEST_CASE("plan: with other numbers of replicas instances stay as large, or grow") {
+  ParallelPlan plan{.dp = 8, .zero = 1, .zero_instances = 4};
+  CHECK(instances_for(plan, 8, 1) == 4);
+  CHECK(instances_for(plan, 6, 1) == 3);
+  CHECK(instances_for(plan, 9, 1) == 3);  // of three: two do not divide 9
+  CHECK(instances_for(plan, 7, 1) == 1);
+  CHECK(instances_for(plan, 1, 1) == 1);
+  CHECK(instances_for(plan, 12, 4) == 3);  // four at a time
+  plan.zero = 0;
+  CHECK(instances_for(plan, 7, 1) == 4);  // means nothing
+}
+
 TEST_CASE("plan: fp8 needs a GPU that has it") {
   CHECK(problem([](TrainingPlan& p) { p.parallel.dtype = Dtype::kFp8; }) ==
         "/parallel/dtype: is \"fp8\", but GPU \"G\" has none (no fp8_tflops)");

@@ -84,9 +84,12 @@ std::string options_for(std::string_view policy, std::uint64_t seed) {
   const std::vector<std::string> actions = {"keep", "evict", "swap"};
   const bool is_fixed = policy == "gemini" || policy == "hot_spare";
   std::string options = fmt::format(R"({{"slow_nodes": {{"action": "{}"}})", actions[random.below(3)]);
-  if (!is_fixed) options += fmt::format(R"(, "gather_s": {})", random.below(2) * 120);
-  if (!is_fixed && policy != "lazarus" && random.below(2) == 0) options += R"(, "absorb": "gathered")";
+  const bool gathers = !is_fixed && policy != "elastic_dp";
+  if (gathers) options += fmt::format(R"(, "gather_s": {})", random.below(2) * 120);
+  if (gathers && policy != "lazarus" && random.below(2) == 0) options += R"(, "absorb": "gathered")";
   if (is_fixed && random.below(2) == 0) options += R"(, "nodes": 6)";
+  if (policy == "elastic_dp" && random.below(2) == 0)
+    options += R"(, "nodes_per_replica": 4, "catch_up": "stop")";
   if (policy == "oobleck" && random.below(2) == 0) options += R"(, "nodes_per_pipeline": 3)";
   if (policy == "lazarus" && random.below(2) == 0) options += R"(, "slots_per_gpu": 1)";
   if (policy == "pec") options += fmt::format(R"(, "k_snapshot": {}, "k_persist": 1)", 1 + random.below(8));

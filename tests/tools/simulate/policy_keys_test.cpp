@@ -97,6 +97,11 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
         {"swap_s", {5, 50}, {}, {{"restart_in_place", false}}},
     };
   }
+  if (policy == "elastic_dp") {
+    witnesses = {
+        KeyWitness::of_idle("migration/plan_s", {0, 5}),
+    };
+  }
   const std::vector<KeyWitness> all = {
       {"restart/detect_s", {5, 50}},
       {"restart/startup_s", {10, 100}},
@@ -131,6 +136,9 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
       {"memory_gb_per_s", {0.1, 10}, {}, {{"replicas", 1}}},
       {"swap_s", {5, 50}},
       {"nodes_per_pipeline", {1, 2}},
+      {"nodes_per_replica", {2, 4}},
+      {"rejoin_s", {10, 100}},
+      {"catch_up", {"beside", "stop"}},
       {"migration/detect_s", {5, 50}},
       {"migration/regroup_s", {5, 50}},
       {"migration/plan_s", {0, 5}},

@@ -1,0 +1,68 @@
+// Data-parallel training that goes on without the replica that lost a node, as torchft and FT-HSDP
+// (arXiv 2602.00277) do. So that no shard is lost with it, ZeRO shards within a replica group only.
+#include <utility>
+
+#include "models/policy/policy.h"
+#include "models/policy/replica_groups.h"
+#include "models/policy/restart_policy.h"
+
+namespace goodput {
+namespace {
+
+struct ElasticDpOptions {
+  RestartOptions restart{};
+  std::int32_t nodes_per_replica = 0;
+  RejoinSettings rejoin{};
+};
+
+config::Fields migration_fields(MigrationTiming& migration) {
+  config::Fields fields = config_fields(migration);
+  for (config::Field& field : fields) {
+    if (field.key == "plan_s") field.idle = [] { return "which replicas go on follows from who is left"; };
+  }
+  return fields;
+}
+
+config::Fields config_fields(ElasticDpOptions& options, const PolicyContext& context) {
+  using config::Need;
+  config::Fields fields =
+      config_fields(options.restart, context, {.saves_to_grow = false, .dispatches = false});
+  // Nodes that join never wait for a restart.
+  std::erase_if(fields,
+                [](const config::Field& field) { return field.key == "absorb" || field.key == "gather_s"; });
+  const auto migration = [&timing = options.rejoin.migration] { return migration_fields(timing); };
+  return joined(fields,
+                {{"nodes_per_replica", Need::kOptional, config::integer(options.nodes_per_replica, 0),
+                  "that are lost and come back together; 0: as few as hold whole replicas of the plan"},
+                 {"rejoin_s", Need::kOptional,
+                  config::number(options.rejoin.rejoin, config::between(1e-3, 1e7), from_seconds(1)),
+                  "start-up of a replica's processes beside the training, once there are nodes for it"},
+                 {"catch_up", Need::kOptional, config::choice(options.rejoin.catch_up, kCatchUpNames),
+                  "a replica that comes back gets its state: beside the training, or all stop for it"},
+                 {"migration", Need::kOptional,
+                  config::object({[] { return true; }, migration, []() -> Status { return Ok{}; }}),
+                  "how long it takes to go on without a restart"}});
+}
+
+Result<std::unique_ptr<PreparedPolicy>> prepare_elastic_dp(const ElasticDpOptions& options,
+                                                           const JobModel& job) {
+  GOODPUT_TRY(const ReplicaGroupSize group, replica_group(job, options.nodes_per_replica));
+  auto owned = std::make_unique<ReplicaGroupSpeed>(job, group, options.restart.step);
+  const ReplicaGroupSpeed& speed = *owned;
+  GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(owned)));
+  return restarting_policy(
+      std::move(restarts), sharding_warnings(job, speed),
+      [&speed, rejoin = options.rejoin](const RestartJob& of) {
+        return RestartParts{.regrouping = std::make_unique<ReplicaGroups>(of, speed, rejoin)};
+      });
+}
+
+}  // namespace
+
+PolicyInfo policy_elastic_dp() {
+  return {"elastic_dp",
+          "drops a data-parallel replica that lost a node and goes on; it comes back beside the training",
+          [] { return policy_setup(ElasticDpOptions{}, prepare_elastic_dp); }};
+}
+
+}  // namespace goodput
