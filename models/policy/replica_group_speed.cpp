@@ -74,13 +74,6 @@ Result<ReplicaGroupSize> replica_group(const JobModel& job, std::int32_t nodes) 
                           static_cast<std::int32_t>(asked * per_node / gpus_of_replica(plan))};
 }
 
-ReplicaGroupSpeed::ReplicaGroupSpeed(const JobModel& job, const ReplicaGroupSize& group,
-                                     const StepSettings& settings)
-    : job_(&job),
-      group_(group),
-      settings_(settings),
-      healthy_(static_cast<std::size_t>(job.most_nodes() / group.nodes) + 1) {}
-
 std::int32_t ReplicaGroupSpeed::whole(std::int32_t nodes) const {
   return std::min(nodes, job_->most_nodes()) / group_.nodes * group_.nodes;
 }
@@ -114,22 +107,6 @@ Result<StepTime> ReplicaGroupSpeed::compute(std::int32_t nodes, std::int64_t /*s
   GOODPUT_TRY(StepTime step, job_->steps().planned(plan, settings));
   step.samples = job_->steps().batch().samples(plan.dp);
   return step;
-}
-
-const StepTime& ReplicaGroupSpeed::at(std::int32_t nodes, std::int64_t step, double slowest) {
-  const auto known = [&](double speed) {
-    const Result<StepTime> time = compute(nodes, step, speed);
-    GOODPUT_CHECK(time.has_value(), time.error().message());
-    GOODPUT_CHECK(time->step > SimDuration{}, "a step that takes no time");
-    return *time;
-  };
-  if (slowest != 1) {
-    if (!slow_.is_of(nodes, 0, slowest)) slow_ = {nodes, 0, slowest, known(slowest)};
-    return slow_.time;
-  }
-  StepTime& time = healthy_.at(static_cast<std::size_t>(nodes / group_.nodes));
-  if (time.step == SimDuration{}) time = known(1);
-  return time;
 }
 
 std::vector<std::string> sharding_warnings(const JobModel& job, const ReplicaGroupSpeed& speed) {

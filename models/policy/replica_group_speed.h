@@ -23,13 +23,13 @@ struct ReplicaGroupSize {
 class ReplicaGroupSpeed final : public TrainingSpeed {
  public:
   // Keeps a reference.
-  ReplicaGroupSpeed(const JobModel& job, const ReplicaGroupSize& group, const StepSettings& settings);
+  ReplicaGroupSpeed(const JobModel& job, const ReplicaGroupSize& group, const StepSettings& settings)
+      : job_(&job), group_(group), settings_(settings) {}
 
   [[nodiscard]] std::int32_t whole(std::int32_t nodes) const override;
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
   [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
                                          double slowest) const override;
-  [[nodiscard]] const StepTime& at(std::int32_t nodes, std::int64_t step, double slowest) override;
   [[nodiscard]] std::int64_t until(std::int64_t /*step*/) const override { return kNoStep; }
   [[nodiscard]] bool follows_routing() const override { return false; }
 
@@ -42,8 +42,6 @@ class ReplicaGroupSpeed final : public TrainingSpeed {
   const JobModel* job_;
   ReplicaGroupSize group_;
   StepSettings settings_;
-  std::vector<StepTime> healthy_;  // by groups; step 0: not known yet
-  SlowStep slow_;
 };
 
 // What it costs that no shard is outside a group, on all nodes of the job: at most one.
