@@ -18,6 +18,7 @@ namespace goodput {
 
 // Whole numbers as they are, means with as many digits as mean something.
 std::string count_text(double count) {
+  if (count >= 1e12) return fmt::format("{:.4g} T", 1e-12 * count);
   if (count >= 1e9) return fmt::format("{:.4g} G", 1e-9 * count);
   if (count >= 1e7) return fmt::format("{:.4g} M", 1e-6 * count);
   if (count == std::floor(count) || count >= 100) return fmt::format("{:.0f}", count);
@@ -77,11 +78,19 @@ namespace {
 
 // ---- What was run.
 
+// "1 T tokens (244.1 M samples of 4096)": what is counted is samples.
+std::string tokens_text(const Scenario& scenario) {
+  return fmt::format("{} tokens ({} samples of {})", count_text(static_cast<double>(scenario.tokens)),
+                     count_text(static_cast<double>(scenario.samples_of_tokens())),
+                     scenario.plan.parallel.sequence_length);
+}
+
 }  // namespace
 
 std::string goal_text(const Scenario& scenario) {
   std::vector<std::string> goals;
   if (scenario.samples > 0) goals.push_back(count_text(static_cast<double>(scenario.samples)) + " samples");
+  if (scenario.tokens > 0) goals.push_back(tokens_text(scenario));
   if (scenario.steps > 0) goals.push_back(count_text(static_cast<double>(scenario.steps)) + " steps");
   if (scenario.duration > SimDuration{})
     goals.push_back((goals.empty() ? "" : "at most ") + duration_text(to_seconds(scenario.duration)));

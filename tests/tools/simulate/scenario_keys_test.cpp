@@ -66,6 +66,7 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
       {"failures", {interval(200), interval(500)}},
       {"samples", {1000, 10'000}},
       {"steps", {100, 200}},
+      {"tokens", {1'000'000, 10'000'000}},
       {"duration_s", {1000, 1100}},
       {"trials", {1, 2}},
       {"start", {"cold", "running"}},
