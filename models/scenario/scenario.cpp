@@ -139,6 +139,9 @@ config::Fields config_fields(Scenario& scenario) {
       {"duration_s", Need::kOptional,
        config::number(scenario.duration, config::between(0, kLongestYears * 365 * 86400), from_seconds(1)),
        "after which the job is stopped; 0: it is not"},
+      {"deadline_s", Need::kOptional,
+       config::number(scenario.deadline, config::between(0, kLongestYears * 365 * 86400), from_seconds(1)),
+       "from the start: results say in how many trials the goal is reached by then; 0: nobody asks"},
       {"trials", Need::kOptional, config::integer(scenario.trials, 1, kMostTrials),
        "with other failures each, the same ones for every policy"},
       {"start", Need::kOptional, config::choice(scenario.start, kJobStartNames),
@@ -150,10 +153,26 @@ config::Fields config_fields(Scenario& scenario) {
       config::tier(scenario.tier)};
 }
 
+namespace {
+
+Status check_deadline(const Scenario& scenario) {
+  if (scenario.deadline == SimDuration{}) return Ok{};
+  const Where where{.pointer = "/deadline_s"};
+  if (!scenario.has_goal())
+    return Error{"has no goal to reach by then: give samples, steps or tokens", where};
+  if (scenario.duration == SimDuration{} || scenario.deadline <= scenario.duration) return Ok{};
+  return Error{fmt::format("is {}, but the job is stopped after duration_s {}: nobody would know; stop it no "
+                           "earlier, or never (duration_s 0)",
+                           to_seconds(scenario.deadline), to_seconds(scenario.duration)),
+               where};
+}
+
+}  // namespace
+
 Status config_finish(Scenario& scenario) {
   const bool has_end = scenario.has_goal() || scenario.duration > SimDuration{};
   if (!has_end) return Error{"has no end: give samples, steps, tokens or duration_s"};
-  return Ok{};
+  return check_deadline(scenario);
 }
 
 PolicyContext policy_context(const Scenario& scenario) {

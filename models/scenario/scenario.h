@@ -53,6 +53,7 @@ struct Scenario {
   std::int64_t steps = 0;    // likewise
   std::int64_t tokens = 0;   // with the first samples that cover so many; 0: no such goal
   SimDuration duration{};    // it is stopped after so long; 0: it is not
+  SimDuration deadline{};    // by which the goal is to be reached: results say how likely; 0: none
   std::int64_t trials = 1;
   JobStart start = JobStart::kCold;
   BatchRule batch = BatchRule::kFixed;

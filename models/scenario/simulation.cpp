@@ -45,6 +45,12 @@ Result<JobResult> run_trial(const Scenario& scenario, const SimulationInputs& in
   return run_job(scenario.goal(), inputs.prices, **failures, *policy, log);
 }
 
+TrialScale scale_of(const Scenario& scenario, const SimulationInputs& inputs) {
+  TrialScale scale{inputs.job->ideal_node_seconds_per_sample(), !inputs.prices.is_free(), {}};
+  if (scenario.deadline > SimDuration{}) scale.deadline = SimTime{scenario.deadline};
+  return scale;
+}
+
 // A thread's own: every policy with what it has found out so far; none of those that cannot run the job.
 using Policies = std::vector<std::unique_ptr<PreparedPolicy>>;
 
@@ -55,7 +61,7 @@ class Runs {
       : scenario_(scenario),
         inputs_(inputs),
         options_(options),
-        scale_{inputs.job->ideal_node_seconds_per_sample(), !inputs.prices.is_free()},
+        scale_(scale_of(scenario, inputs)),
         refused_(scenario.policies.size()),
         results_(scenario.policies.size()) {}
 

@@ -71,6 +71,11 @@ ordered_json quantiles_json(const PolicyOutcome& outcome) {
   return json;
 }
 
+ordered_json deadline_json(const std::optional<DeadlineTrials>& trials) {
+  if (!trials) return nullptr;
+  return {{"met", trials->met}, {"missed", trials->missed}, {"unknown", trials->unknown}};
+}
+
 std::optional<double> tokens_of(const PolicyOutcome& outcome, const Scenario& scenario) {
   const auto& samples = outcome.estimate(TrialMetric::kSamples);
   if (!samples) return std::nullopt;
@@ -92,6 +97,7 @@ ordered_json outcome_json(const PolicyOutcome& outcome, const Scenario& scenario
   json["trials"] = outcome.trials;
   json["finished"] = outcome.finished;
   add_estimate("p_finished", outcome.p_finished, json, intervals);
+  json["deadline_trials"] = deadline_json(outcome.deadline);
   json["stopped"] = main_reason(outcome);
   json["stopped_trials"] = outcome.stopped.empty() ? ordered_json::object() : ordered_json(outcome.stopped);
   json["warnings"] = outcome.warnings;

@@ -62,6 +62,7 @@ std::string metric_text(TrialMetric metric, double value) {
     case TrialMetric::kJct:
     case TrialMetric::kWall:
       return duration_text(value);
+    case TrialMetric::kDeadline:
     case TrialMetric::kGoodput:
     case TrialMetric::kEttr:
     case TrialMetric::kRunningGoodput:
@@ -384,8 +385,8 @@ std::string times_text(const Simulation& simulation) {
 
 std::string simulate_text(const SimulateReport& report) {
   const Simulation& simulation = report.simulation;
-  std::string text = header(report) + outcomes_text(report) + ratios_text(report) + comparison_text(report) +
-                     times_text(simulation) + simulate_remarks(report);
+  std::string text = header(report) + outcomes_text(report) + trials_text(report) + ratios_text(report) +
+                     comparison_text(report) + times_text(simulation) + simulate_remarks(report);
   const bool has_intervals = report.scenario.trials > 1;
   if (has_intervals) text += "\nMeans over trials; ± and intervals: 95 % of the mean\n";
   return text +

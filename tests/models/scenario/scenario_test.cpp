@@ -221,8 +221,23 @@ TEST_CASE("scenario: what is wrong is named with its place") {
   CHECK(problem_with("/policies/pec", {{"checkpoint", {{"mode", "asyn"}}}}) ==
         " /policies/pec/checkpoint/mode: is \"asyn\", want one of \"sync\", \"async\"; did you mean "
         "\"async\"?");
-  CHECK(problem_with("/tokens", 2e18) ==
-        " /tokens: is 2e+18, want an integer from 0 to 1000000000000000000");
+  CHECK(problem_with("/deadline_s", -1).starts_with(" /deadline_s: is -1, want a number from 0 to"));
+  CHECK(problem_with("/deadline_s", 3600) ==
+        " /deadline_s: has no goal to reach by then: give samples, steps or tokens");
+  for (const char* const goal : {"samples", "steps", "tokens"}) {
+    json late = good_scenario();
+    late[goal] = 1000;
+    late["deadline_s"] = 3600;  // when the job is stopped: that is known
+    CHECK(problem(late) == "");
+    late["deadline_s"] = 3601;
+    CHECK(
+        problem(late) ==
+        " /deadline_s: is 3601, but the job is stopped after duration_s 3600: nobody would know; stop it no "
+        "earlier, or never (duration_s 0)");
+    late["duration_s"] = 0;
+    CHECK(problem(late) == "");
+  }
+  CHECK(problem_with("/tokens", 2e18) == " /tokens: is 2e+18, want an integer from 0 to 1000000000000000000");
   CHECK(problem_with("/tokens", 1e17 + 16) ==  // which integer was meant?
         " /tokens: is 1.00000000000000016e+17, want an integer from 0 to 1000000000000000000");
   CHECK(problem_with("/duration_s", -1).starts_with(" /duration_s: is -1, want a number from 0 to"));

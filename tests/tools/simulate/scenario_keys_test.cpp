@@ -68,6 +68,7 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
       {"steps", {100, 200}},
       {"tokens", {1'000'000, 10'000'000}},
       {"duration_s", {1000, 1100}},
+      {"deadline_s", {60, 1200}, {{"/samples", 1000}}},
       {"trials", {1, 2}},
       {"start", {"cold", "running"}},
       {"usd_per_node_hour", {1, 2}},
