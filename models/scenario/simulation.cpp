@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "models/scenario/simulation_statistics.h"
@@ -14,7 +15,7 @@
 namespace goodput {
 namespace {
 
-constexpr std::size_t kRound = 1024;  // trials between two reports of progress
+constexpr std::size_t kRound = 1024;  // trials of a thread after which a failed one ends it all
 
 // Of an error in the policy's options, or in a file of the plan's.
 Error at_policy(const Scenario& scenario, const ScenarioPolicy& policy, const Error& error) {
@@ -75,7 +76,6 @@ class Runs {
     for (std::size_t begin = 0; begin < trials; begin += round * threads) {
       const std::size_t end = std::min(trials, begin + round * threads);
       GOODPUT_TRY_STATUS(run_round(begin, end));
-      if (options_.progress) options_.progress(end * scenario_.policies.size());
     }
     return Ok{};
   }
@@ -144,12 +144,20 @@ class Runs {
 
   std::optional<Error> run_one(std::size_t trial, Policies& policies) {
     for (std::size_t policy = 0; policy < policies.size(); ++policy) {
-      if (!policies[policy]) continue;
-      auto result = run_trial(scenario_, inputs_, *policies[policy], options_.seed, trial, nullptr);
-      if (!result) return std::move(result).error();
-      results_[policy][trial] = summarize(*result, scale_);
+      if (policies[policy]) {
+        auto result = run_trial(scenario_, inputs_, *policies[policy], options_.seed, trial, nullptr);
+        if (!result) return std::move(result).error();
+        results_[policy][trial] = summarize(*result, scale_);
+      }
+      count_run();
     }
     return std::nullopt;
+  }
+
+  void count_run() {
+    if (!options_.progress) return;
+    const std::scoped_lock one_at_a_time(progress_mutex_);
+    options_.progress(++runs_done_);
   }
 
   const Scenario& scenario_;
@@ -159,6 +167,8 @@ class Runs {
   std::vector<std::string> refused_;                // by policy
   std::vector<Policies> policies_;                  // by thread
   std::vector<std::vector<TrialSummary>> results_;  // by policy, then trial
+  std::mutex progress_mutex_;
+  std::uint64_t runs_done_ = 0;
 };
 
 PolicyOutcome outcome_in(const Runs& runs, std::size_t policy, std::span<const TrialSummary> trials,

@@ -28,8 +28,9 @@ struct SimulationInputs {
 struct SimulationOptions {
   std::uint64_t seed = 0;
   std::int64_t trials = 1;
-  unsigned jobs = 1;                              // threads; results do not depend on it
-  std::function<void(std::uint64_t)> progress{};  // runs done so far, of trials x policies; from one thread
+  unsigned jobs = 1;  // threads; results do not depend on it
+  // After every run: how many are done, of trials x policies. One call at a time, from any thread.
+  std::function<void(std::uint64_t)> progress{};
 };
 
 // Of the values of single trials.

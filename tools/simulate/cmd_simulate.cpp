@@ -18,8 +18,8 @@
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/live_progress.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/progress_bar.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/simulate/job_timeline.h"
 #include "tools/simulate/recorded_run.h"
@@ -207,8 +207,8 @@ class SimulateCommand final : public Command {
   static Result<Simulation> simulate_trials(const Scenario& scenario, const ScenarioInputs& inputs,
                                             const CommandContext& context) {
     const bool shows = context.terminal.shows_progress && !context.options.quiet;
-    ProgressBar bar(context.err, shows ? ProgressBar::Show::kWhenSlow : ProgressBar::Show::kNever,
-                    "simulating", static_cast<std::uint64_t>(scenario.trials) * scenario.policies.size());
+    LiveProgress bar(context.err, shows ? ProgressBar::Show::kWhenSlow : ProgressBar::Show::kNever,
+                     "simulating", static_cast<std::uint64_t>(scenario.trials) * scenario.policies.size());
     SimulationOptions options;
     options.seed = context.options.seed;
     options.trials = scenario.trials;
