@@ -79,8 +79,8 @@ std::optional<std::string> skipped_saves(const PolicyOutcome& outcome) {
 std::optional<std::string> unknown_deadline(const PolicyOutcome& outcome) {
   if (!outcome.deadline || outcome.deadline->unknown == 0) return std::nullopt;
   return fmt::format(
-      "the recording of the nodes ends before the deadline in {} of {} trials that were not done: "
-      "whether they would have been is not known",
+      "{} of {} trials end with the recording of the nodes, before goal and deadline: whether they would "
+      "have met it is not known",
       outcome.deadline->unknown, outcome.trials);
 }
 

@@ -17,6 +17,7 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kEnoughTrials = 20;  // of fewer, nineteen of twenty is all of them
+constexpr double kScatterWorthNaming = 0.01;
 constexpr std::int64_t kManyTrials = 1000;  // a tenth of a percent is a trial
 
 using TrialsCell = std::function<std::string(const PolicyOutcome&)>;
@@ -47,13 +48,14 @@ TrialsCell quantile_cell(TrialMetric metric, std::size_t quantile) {
   };
 }
 
-// Where some policy's trials scatter by more than what is shown.
+// Where some policy's trials scatter enough.
 void add_quantiles(TrialMetric metric, std::string_view title, std::span<const std::size_t> quantiles,
                    const Simulation& simulation, std::vector<TrialsColumn>& columns) {
-  const TrialsCell least = quantile_cell(metric, quantiles.front());
-  const TrialsCell most = quantile_cell(metric, quantiles.back());
   const auto scatters = [&](const PolicyOutcome& outcome) {
-    return is_run(outcome) && outcome.trials >= kEnoughTrials && least(outcome) != most(outcome);
+    const auto found = outcome.quantiles.find(metric);
+    if (found == outcome.quantiles.end() || outcome.trials < kEnoughTrials) return false;
+    const double least = found->second[quantiles.front()].mean;
+    return found->second[quantiles.back()].mean - least > kScatterWorthNaming * least;
   };
   if (std::none_of(simulation.policies.begin(), simulation.policies.end(), scatters)) return;
   for (const std::size_t quantile : quantiles)

@@ -239,7 +239,7 @@ TEST_CASE("scenario: what is wrong is named with its place") {
   }
   CHECK(problem_with("/tokens", 2e18) == " /tokens: is 2e+18, want an integer from 0 to 1000000000000000000");
   CHECK(problem_with("/tokens", 1e17 + 16) ==  // which integer was meant?
-        " /tokens: is 1.00000000000000016e+17, want an integer from 0 to 1000000000000000000");
+        " /tokens: is 1.0000000000000002e+17, want an integer from 0 to 1000000000000000000");
   CHECK(problem_with("/duration_s", -1).starts_with(" /duration_s: is -1, want a number from 0 to"));
   CHECK(problem_with("/trials", 0) == " /trials: is 0, want an integer from 1 to 10000000");
   CHECK(problem_with("/routing", {{"skew", 11}}) == " /routing/skew: is 11, want a number from 0 to 10");

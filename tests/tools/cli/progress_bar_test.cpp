@@ -53,7 +53,7 @@ TEST_CASE("progress bar: how long the rest takes follows from what is done, and 
   CHECK(said_at(bar, err, 1, 15) == " 10 %  1 min 25 s left");  // 5 s of them are over
   CHECK(said_at(bar, err, 1, 20) == " 10 %  1 min 20 s left");  // the next one is due
   CHECK(said_at(bar, err, 1, 30) == " 10 %  2 min 0 s left");   // two in 30 s at best: eight of 15 s
-  CHECK(said_at(bar, err, 2, 30) == " 20 %  2 min 0 s left");   // and so it is
+  CHECK(said_at(bar, err, 2, 31) == " 20 %  2 min 4 s left");   // a second later: eight of 15.5 s
   CHECK(said_at(bar, err, 8, 40) == " 80 %  10 s left");        // 5 s each
   CHECK(said_at(bar, err, 10, 41) == "100 %");
 }
