@@ -16,6 +16,11 @@ std::string why_unknown(const PolicyOutcome& outcome, TrialMetric metric) {
     return fmt::format("{} finished {} of {} trials: compare {}", outcome.name, outcome.finished,
                        outcome.trials, info(TrialMetric::kSamplesPerHour).name);
   }
+  if (metric == TrialMetric::kDeadline && !outcome.deadline) return "the scenario has no deadline_s";
+  if (metric == TrialMetric::kDeadline) {
+    return fmt::format("{}: the recording of the nodes ends before the deadline in {} of {} trials",
+                       outcome.name, outcome.deadline->unknown, outcome.trials);
+  }
   if (metric == TrialMetric::kSamplesPerHour)
     return fmt::format("{} stopped for good in a run that has no end", outcome.name);
   return fmt::format("{} has no {}", outcome.name, info(metric).name);

@@ -18,6 +18,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::int64_t kMostSteps = 1'000'000'000'000;
+constexpr std::int64_t kMostTokens = 1'000'000'000'000'000'000;
 constexpr std::int64_t kMostTrials = 10'000'000;
 constexpr double kLongestYears = 100;
 constexpr std::size_t kLongestName = 64;
@@ -79,9 +80,15 @@ config::Value policies_value(std::vector<ScenarioPolicy>& policies) {
 
 }  // namespace
 
+std::int64_t Scenario::samples_of_tokens() const {
+  const std::int64_t each = plan.parallel.sequence_length;
+  return tokens / each + (tokens % each > 0 ? 1 : 0);
+}
+
 JobGoal Scenario::goal() const {
   JobGoal goal;
   if (samples > 0) goal.samples = samples;
+  if (tokens > 0) goal.samples = std::min(samples_of_tokens(), goal.samples.value_or(kMostTokens));
   if (steps > 0) goal.steps = steps;
   if (duration > SimDuration{}) goal.until = SimTime{duration};
   return goal;
@@ -127,9 +134,14 @@ config::Fields config_fields(Scenario& scenario) {
       {"samples", Need::kOptional, config::integer(scenario.samples, 0, kMostSteps),
        "to train; 0: no such goal"},
       {"steps", Need::kOptional, config::integer(scenario.steps, 0, kMostSteps), "to train; 0: no such goal"},
+      {"tokens", Need::kOptional, config::integer(scenario.tokens, 0, kMostTokens),
+       "to train, in as many samples of the plan's sequence_length as cover them; 0: no such goal"},
       {"duration_s", Need::kOptional,
        config::number(scenario.duration, config::between(0, kLongestYears * 365 * 86400), from_seconds(1)),
        "after which the job is stopped; 0: it is not"},
+      {"deadline_s", Need::kOptional,
+       config::number(scenario.deadline, config::between(0, kLongestYears * 365 * 86400), from_seconds(1)),
+       "from the start: results say in how many trials the goal is reached by then; 0: nobody asks"},
       {"trials", Need::kOptional, config::integer(scenario.trials, 1, kMostTrials),
        "with other failures each, the same ones for every policy"},
       {"start", Need::kOptional, config::choice(scenario.start, kJobStartNames),
@@ -141,10 +153,26 @@ config::Fields config_fields(Scenario& scenario) {
       config::tier(scenario.tier)};
 }
 
+namespace {
+
+Status check_deadline(const Scenario& scenario) {
+  if (scenario.deadline == SimDuration{}) return Ok{};
+  const Where where{.pointer = "/deadline_s"};
+  if (!scenario.has_goal())
+    return Error{"has no goal to reach by then: give samples, steps or tokens", where};
+  if (scenario.duration == SimDuration{} || scenario.deadline <= scenario.duration) return Ok{};
+  return Error{fmt::format("is {}, but the job is stopped after duration_s {}: nobody would know; stop it no "
+                           "earlier, or never (duration_s 0)",
+                           to_seconds(scenario.deadline), to_seconds(scenario.duration)),
+               where};
+}
+
+}  // namespace
+
 Status config_finish(Scenario& scenario) {
-  const bool has_end = scenario.samples > 0 || scenario.steps > 0 || scenario.duration > SimDuration{};
-  if (!has_end) return Error{"has no end: give samples, steps or duration_s"};
-  return Ok{};
+  const bool has_end = scenario.has_goal() || scenario.duration > SimDuration{};
+  if (!has_end) return Error{"has no end: give samples, steps, tokens or duration_s"};
+  return check_deadline(scenario);
 }
 
 PolicyContext policy_context(const Scenario& scenario) {

@@ -51,7 +51,9 @@ struct Scenario {
   std::vector<FailureConfig> failures{};
   std::int64_t samples = 0;  // the job ends with so many; 0: no such goal
   std::int64_t steps = 0;    // likewise
+  std::int64_t tokens = 0;   // with the first samples that cover so many; 0: no such goal
   SimDuration duration{};    // it is stopped after so long; 0: it is not
+  SimDuration deadline{};    // by which the goal is to be reached: results say how likely; 0: none
   std::int64_t trials = 1;
   JobStart start = JobStart::kCold;
   BatchRule batch = BatchRule::kFixed;
@@ -61,8 +63,10 @@ struct Scenario {
   config::UnusedKeys unused{};  // keys that move nothing, but for those of the policies
 
   [[nodiscard]] JobGoal goal() const;
-  // Samples or steps to reach; a run that is only stopped has none.
-  [[nodiscard]] bool has_goal() const { return samples > 0 || steps > 0; }
+  // Samples, steps or tokens to reach; a run that is only stopped has none.
+  [[nodiscard]] bool has_goal() const { return samples > 0 || steps > 0 || tokens > 0; }
+  // The fewest samples that cover `tokens`.
+  [[nodiscard]] std::int64_t samples_of_tokens() const;
   [[nodiscard]] std::int32_t most_nodes() const { return nodes > 0 ? nodes : plan.cluster.nodes; }
   // What the policies are to train.
   [[nodiscard]] JobTerms terms() const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "models/scenario/simulation_statistics.h"
@@ -14,7 +15,7 @@
 namespace goodput {
 namespace {
 
-constexpr std::size_t kRound = 1024;  // trials between two reports of progress
+constexpr std::size_t kRound = 1024;  // trials of a thread after which a failed one ends it all
 
 // Of an error in the policy's options, or in a file of the plan's.
 Error at_policy(const Scenario& scenario, const ScenarioPolicy& policy, const Error& error) {
@@ -46,6 +47,12 @@ Result<JobResult> run_trial(const Scenario& scenario, const SimulationInputs& in
   return run_job(scenario.goal(), inputs.prices, **failures, *policy, log);
 }
 
+TrialScale scale_of(const Scenario& scenario, const SimulationInputs& inputs) {
+  TrialScale scale{inputs.job->ideal_node_seconds_per_sample(), !inputs.prices.is_free(), {}};
+  if (scenario.deadline > SimDuration{}) scale.deadline = SimTime{scenario.deadline};
+  return scale;
+}
+
 // Trials x policies, split over threads.
 class Runs {
  public:
@@ -53,7 +60,7 @@ class Runs {
       : scenario_(scenario),
         inputs_(inputs),
         options_(options),
-        scale_{inputs.job->ideal_node_seconds_per_sample(), !inputs.prices.is_free()},
+        scale_(scale_of(scenario, inputs)),
         refused_(scenario.policies.size()),
         results_(scenario.policies.size()) {}
 
@@ -66,7 +73,6 @@ class Runs {
     for (std::size_t begin = 0; begin < trials; begin += round * threads) {
       const std::size_t end = std::min(trials, begin + round * threads);
       GOODPUT_TRY_STATUS(run_round(begin, end, threads));
-      if (options_.progress) options_.progress(end * scenario_.policies.size());
     }
     return Ok{};
   }
@@ -117,12 +123,20 @@ class Runs {
 
   std::optional<Error> run_one(std::size_t trial) {
     for (std::size_t policy = 0; policy < policies_.size(); ++policy) {
-      if (!policies_[policy]) continue;
-      auto result = run_trial(scenario_, inputs_, *policies_[policy], options_.seed, trial, nullptr);
-      if (!result) return std::move(result).error();
-      results_[policy][trial] = summarize(*result, scale_);
+      if (policies_[policy]) {
+        auto result = run_trial(scenario_, inputs_, *policies_[policy], options_.seed, trial, nullptr);
+        if (!result) return std::move(result).error();
+        results_[policy][trial] = summarize(*result, scale_);
+      }
+      count_run();
     }
     return std::nullopt;
+  }
+
+  void count_run() {
+    if (!options_.progress) return;
+    const std::scoped_lock one_at_a_time(progress_mutex_);
+    options_.progress(++runs_done_);
   }
 
   const Scenario& scenario_;
@@ -133,6 +147,8 @@ class Runs {
   // For all threads; none of those that cannot run the job.
   std::vector<std::unique_ptr<PreparedPolicy>> policies_;
   std::vector<std::vector<TrialSummary>> results_;  // by policy, then trial
+  std::mutex progress_mutex_;
+  std::uint64_t runs_done_ = 0;
 };
 
 PolicyOutcome outcome_in(const Runs& runs, std::size_t policy, std::span<const TrialSummary> trials,

@@ -28,14 +28,22 @@ struct SimulationInputs {
 struct SimulationOptions {
   std::uint64_t seed = 0;
   std::int64_t trials = 1;
-  unsigned jobs = 1;                              // threads; results do not depend on it
-  std::function<void(std::uint64_t)> progress{};  // runs done so far, of trials x policies; from one thread
+  unsigned jobs = 1;  // threads; results do not depend on it
+  // After every run: how many are done, of trials x policies. One call at a time, from any thread.
+  std::function<void(std::uint64_t)> progress{};
 };
 
 // Of the values of single trials.
-inline constexpr std::array kQuantiles = {0.1, 0.5, 0.9};
-inline constexpr std::array<std::string_view, 3> kQuantileNames = {"p10", "p50", "p90"};
-inline constexpr std::array kQuantileMetrics = {TrialMetric::kSamples, TrialMetric::kJct, TrialMetric::kCost};
+inline constexpr std::array kQuantiles = {0.1, 0.5, 0.9, 0.95, 0.99};
+inline constexpr std::array<std::string_view, 5> kQuantileNames = {"p10", "p50", "p90", "p95", "p99"};
+inline constexpr std::array kQuantileMetrics = {TrialMetric::kSamples, TrialMetric::kJct,
+                                                TrialMetric::kGoodput, TrialMetric::kEfficiency,
+                                                TrialMetric::kCost};
+
+// How many trials did what by the deadline.
+struct DeadlineTrials {
+  std::int64_t met = 0, missed = 0, unknown = 0;
+};
 
 struct PolicyOutcome {
   std::string name{};
@@ -44,9 +52,11 @@ struct PolicyOutcome {
   std::int64_t trials = 0;
   std::int64_t finished = 0;                      // trials that reached the goal
   std::optional<Estimate> p_finished{};           // the probability of that; none without a goal
+  std::optional<DeadlineTrials> deadline{};       // where there is one
   std::map<std::string, std::int64_t> stopped{};  // why others ended before their time, and how often
   std::array<std::optional<Estimate>, kTrialMetrics.size()> estimates{};  // by TrialMetric
-  // Of those of kQuantileMetrics that every trial has, each at kQuantiles.
+  // Of those of kQuantileMetrics that every trial has, each at kQuantiles: of trials' own values
+  // (value_of()).
   std::map<TrialMetric, std::array<Estimate, kQuantiles.size()>> quantiles{};
   std::optional<double> least_jct_s{};  // where not every trial reached the goal: the mean is above this
   std::array<Estimate, kTimeBucketCount> time_s{};       // of the job

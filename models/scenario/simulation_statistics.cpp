@@ -44,6 +44,28 @@ std::optional<Estimate> ratio_of_metric(TrialMetric metric, Trials a, Trials b) 
   return estimate_ratio(*numerators, *divisors);
 }
 
+// Of a ratio each trial's own, where all have one.
+std::optional<std::vector<double>> own_values(TrialMetric metric, Trials trials) {
+  std::vector<double> values;
+  values.reserve(trials.size());
+  for (const TrialSummary& trial : trials) {
+    const std::optional<double> value = value_of(metric, trial);
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+  }
+  return values;
+}
+
+std::optional<DeadlineTrials> deadline_trials(Trials trials) {
+  if (trials.front().deadline == DeadlineOutcome::kNone) return std::nullopt;
+  const auto count = [trials](DeadlineOutcome what) {
+    return std::count_if(trials.begin(), trials.end(),
+                         [what](const TrialSummary& trial) { return trial.deadline == what; });
+  };
+  return DeadlineTrials{count(DeadlineOutcome::kMet), count(DeadlineOutcome::kMissed),
+                        count(DeadlineOutcome::kUnknown)};
+}
+
 }  // namespace
 
 PolicyOutcome outcome_of(Trials trials, bool has_goal) {
@@ -54,11 +76,12 @@ PolicyOutcome outcome_of(Trials trials, bool has_goal) {
     if (!trial.stopped.empty()) ++outcome.stopped[trial.stopped];
   }
   if (has_goal) outcome.p_finished = estimate_share(outcome.finished, outcome.trials);
+  outcome.deadline = deadline_trials(trials);
   if (has_goal && !all_finished(trials)) outcome.least_jct_s = least_jct(trials);
   for (std::size_t i = 0; i < kTrialMetrics.size(); ++i)
     outcome.estimates[i] = estimate_of(static_cast<TrialMetric>(i), trials);
   for (const TrialMetric metric : kQuantileMetrics) {
-    const auto values = values_of(metric, trials);
+    const auto values = own_values(metric, trials);
     if (!values) continue;
     for (std::size_t i = 0; i < kQuantiles.size(); ++i)
       outcome.quantiles[metric][i] = estimate_quantile(*values, kQuantiles[i]);

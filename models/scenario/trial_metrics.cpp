@@ -16,6 +16,7 @@ struct Measure {
   OfTrial value = nullptr;
   OfTrial divisor = nullptr;   // none: a mean
   IsKnown is_known = nullptr;  // none: always
+  bool is_share = false;       // of trials: values are 0 and 1
 };
 
 template <auto kMember>
@@ -44,6 +45,12 @@ double cost(const TrialSummary& trial) {
 bool is_finished(const TrialSummary& trial) {
   return trial.finished;
 }
+double meets_deadline(const TrialSummary& trial) {
+  return trial.deadline == DeadlineOutcome::kMet ? 1 : 0;
+}
+bool knows_deadline(const TrialSummary& trial) {
+  return trial.deadline == DeadlineOutcome::kMet || trial.deadline == DeadlineOutcome::kMissed;
+}
 bool has_horizon(const TrialSummary& trial) {
   return trial.horizon_s.has_value();
 }
@@ -59,6 +66,8 @@ Measure measure_of(TrialMetric metric) {
       return {member<&TrialSummary::samples>};
     case TrialMetric::kJct:
       return {member<&TrialSummary::wall_s>, nullptr, is_finished};
+    case TrialMetric::kDeadline:
+      return {meets_deadline, nullptr, knows_deadline, true};
     case TrialMetric::kSamplesPerHour:
       return {member<&TrialSummary::samples>, horizon_hours, has_horizon};
     case TrialMetric::kWall:
@@ -103,6 +112,11 @@ std::vector<double> values(OfTrial of, std::span<const TrialSummary> trials) {
   return result;
 }
 
+Estimate share_of(const std::vector<double>& zeros_and_ones) {
+  return estimate_share(std::count(zeros_and_ones.begin(), zeros_and_ones.end(), 1.0),
+                        static_cast<std::int64_t>(zeros_and_ones.size()));
+}
+
 // Of no time and no node time: nothing was done with it.
 bool are_all_zero(const std::vector<double>& values) {
   return std::all_of(values.begin(), values.end(), [](double value) { return value == 0; });
@@ -114,6 +128,16 @@ Result<TrialMetric> find_trial_metric(std::string_view name) {
   std::vector<std::string_view> names = names_of(kTrialMetrics);
   GOODPUT_TRY(const std::size_t at, index_of_name(names, "metric", name));
   return static_cast<TrialMetric>(at);
+}
+
+std::optional<double> value_of(TrialMetric metric, const TrialSummary& trial) {
+  const Measure measure = measure_of(metric);
+  if (measure.is_known != nullptr && !measure.is_known(trial)) return std::nullopt;
+  const double value = measure.value(trial);
+  if (measure.divisor == nullptr) return value;
+  const double divisor = measure.divisor(trial);
+  if (divisor != 0) return value / divisor;
+  return value == 0 ? std::optional(0.0) : std::nullopt;
 }
 
 std::optional<std::vector<double>> values_of(TrialMetric metric, std::span<const TrialSummary> trials) {
@@ -133,6 +157,7 @@ std::optional<Estimate> estimate_of(TrialMetric metric, std::span<const TrialSum
   const Measure measure = measure_of(metric);
   if (!is_known(measure, trials)) return std::nullopt;
   const std::vector<double> numerators = values(measure.value, trials);
+  if (measure.is_share) return share_of(numerators);
   if (measure.divisor == nullptr) return estimate_mean(numerators);
   const std::vector<double> divisors = values(measure.divisor, trials);
   if (are_all_zero(numerators) && are_all_zero(divisors)) return estimate_mean(numerators);

@@ -39,6 +39,10 @@ inline constexpr std::array kTrialMetrics = {
 // Fails, with did-you-mean, on an unknown name.
 [[nodiscard]] Result<TrialMetric> find_trial_metric(std::string_view name);
 
+// Of a single trial: of a metric that is a ratio its own, so that the mean of many is not the metric. None
+// where it has no such value.
+[[nodiscard]] std::optional<double> value_of(TrialMetric metric, const TrialSummary& trial);
+
 // A value a trial, whose mean is the metric: of a ratio linearised_ratio(). None where some trial has no such
 // value: it did not finish, nothing has a price. REQUIRES for both: trials.
 [[nodiscard]] std::optional<std::vector<double>> values_of(TrialMetric metric,

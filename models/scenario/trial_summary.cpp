@@ -3,6 +3,17 @@
 #include <numeric>
 
 namespace goodput {
+namespace {
+
+// A run that ended at its horizon could have gone on; one that ended before gave up.
+DeadlineOutcome deadline_outcome(const JobResult& result, std::optional<SimTime> deadline) {
+  if (!deadline) return DeadlineOutcome::kNone;
+  if (result.finished) return result.end <= *deadline ? DeadlineOutcome::kMet : DeadlineOutcome::kMissed;
+  const bool gave_up = !result.horizon || result.end < *result.horizon;
+  return gave_up || result.end >= *deadline ? DeadlineOutcome::kMissed : DeadlineOutcome::kUnknown;
+}
+
+}  // namespace
 
 double TrialSummary::paid_node_s() const {
   return std::accumulate(node_time_s.begin(), node_time_s.end(), 0.0);
@@ -11,6 +22,7 @@ double TrialSummary::paid_node_s() const {
 TrialSummary summarize(const JobResult& result, const TrialScale& scale) {
   TrialSummary trial;
   trial.finished = result.finished;
+  trial.deadline = deadline_outcome(result, scale.deadline);
   trial.stopped = result.stopped;
   trial.steps = static_cast<double>(result.steps);
   trial.samples = static_cast<double>(result.samples);

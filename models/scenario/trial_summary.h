@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,8 +11,17 @@
 
 namespace goodput {
 
+// Whether the goal was reached by the deadline, at that very moment at the latest.
+enum class DeadlineOutcome : std::uint8_t {
+  kNone,  // there is no deadline
+  kMet,
+  kMissed,  // also where the job stopped for good
+  kUnknown  // the recording of the nodes ended before, and the job had not
+};
+
 struct TrialSummary {
   bool finished = false;
+  DeadlineOutcome deadline = DeadlineOutcome::kNone;
   std::string stopped{};  // why it ended before its goal and its time; empty: it did not
   double steps = 0, samples = 0, wall_s = 0, waited_s = 0;
   std::optional<double> horizon_s{};  // for its samples (JobResult::horizon)
@@ -31,6 +41,7 @@ struct TrialSummary {
 struct TrialScale {
   double ideal_node_s_per_sample = 0;  // JobModel::ideal_node_seconds_per_sample()
   bool has_price = false;
+  std::optional<SimTime> deadline{};
 };
 [[nodiscard]] TrialSummary summarize(const JobResult& result, const TrialScale& scale);
 

@@ -33,13 +33,22 @@ bool contains(const Range& range, double number) {
   return number >= range.least && number <= range.most && !(range.is_least_excluded && number == range.least);
 }
 
-// 1e6 is whole as well. Beyond 2^53 a double no longer says which integer was meant.
+// At most 15 digits and then zeros: no other integer that is written so is read as the same double.
+bool is_short(std::int64_t number) {
+  while (number != 0 && number % 10 == 0) number /= 10;
+  return std::abs(number) < 1'000'000'000'000'000;
+}
+
+// 1e6 is whole as well, and so is 1e18. Of others beyond 2^53 a double does not say which integer was meant.
 std::optional<std::int64_t> whole_number(const json& value) {
   if (value.is_number_float()) {
     constexpr double kMostExact = 9007199254740992;  // 2^53
+    constexpr double kMost = 9223372036854775808.0;  // 2^63
     const auto number = value.get<double>();
-    if (std::abs(number) > kMostExact || std::trunc(number) != number) return std::nullopt;
-    return static_cast<std::int64_t>(number);
+    if (std::abs(number) >= kMost || std::trunc(number) != number) return std::nullopt;
+    const auto whole = static_cast<std::int64_t>(number);
+    if (std::abs(number) > kMostExact && !is_short(whole)) return std::nullopt;
+    return whole;
   }
   if (!value.is_number_integer()) return std::nullopt;
   if (value.is_number_unsigned() && !std::in_range<std::int64_t>(value.get<std::uint64_t>()))

@@ -18,14 +18,16 @@
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
+#include "tools/cli/live_progress.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/progress_bar.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/simulate/job_timeline.h"
 #include "tools/simulate/recorded_run.h"
 #include "tools/simulate/scenario_inputs.h"
 #include "tools/simulate/simulate_report.h"
 #include "tools/simulate/throughput.h"
+#include "tools/simulate/trial_rows.h"
+#include "traces/io/byte_sink.h"
 
 namespace goodput {
 namespace {
@@ -108,10 +110,16 @@ class SimulateCommand final : public Command {
         .add("--throughput", throughput_path_, "FILE.csv|svg",
              "Write the samples trained over time, of the first trial: a table or a chart")
         .output();
+    options
+        .add("--trials-csv", trials_csv_path_, "FILE.csv",
+             "Write a row for every policy and trial; - for stdout, then nothing else goes there")
+        .output();
+    options.add_flag("--json-trials", has_json_trials_,
+                     "Put the trials one by one into the result of --json");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
-    GOODPUT_TRY_STATUS(check_options());
+    GOODPUT_TRY_STATUS(check_options(context));
     GOODPUT_TRY(Scenario scenario, read(context));
     GOODPUT_TRY(const std::optional<Compared> compared, this->compared(scenario));
     GOODPUT_TRY(const ScenarioInputs inputs, read_scenario_inputs(scenario, context.options.seed));
@@ -124,14 +132,20 @@ class SimulateCommand final : public Command {
     const SimulateReport report{scenario, echoed, inputs, simulation, std::move(comparison)};
     GOODPUT_TRY_STATUS(
         write_first_trials(without_refused(scenario, simulation), inputs, context.options.seed));
+    if (!trials_csv_path_.empty()) GOODPUT_TRY_STATUS(write_trials(simulation, context));
     if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(report, context));
-    context.print(simulate_text(report));
+    if (trials_csv_path_ != "-") context.print(simulate_text(report));
     return ExitCode::kOk;
   }
 
  private:
-  [[nodiscard]] Status check_options() const {
+  [[nodiscard]] Status check_options(const CommandContext& context) const {
     if (!metric_.empty() && compared_.empty()) return Error{"--metric says by what to --compare; give both"};
+    return check_output_options(context);
+  }
+  [[nodiscard]] Status check_output_options(const CommandContext& context) const {
+    if (has_json_trials_ && context.options.json_path.empty())
+      return Error{"--json-trials puts the trials into the result of --json; give both"};
     if (timeline_path_ == "-") return Error{"--timeline wants a file, not stdout"};
     if (throughput_path_.empty() || throughput_path_.ends_with(".csv") || throughput_path_.ends_with(".svg"))
       return Ok{};
@@ -201,14 +215,15 @@ class SimulateCommand final : public Command {
     for (const ScenarioFile& file : inputs.files) files.push_back(file.used);
     return check_file_roles(files, {{"--json", context.options.json_path},
                                     {"--timeline", timeline_path_},
-                                    {"--throughput", throughput_path_}});
+                                    {"--throughput", throughput_path_},
+                                    {"--trials-csv", trials_csv_path_}});
   }
 
   static Result<Simulation> simulate_trials(const Scenario& scenario, const ScenarioInputs& inputs,
                                             const CommandContext& context) {
     const bool shows = context.terminal.shows_progress && !context.options.quiet;
-    ProgressBar bar(context.err, shows ? ProgressBar::Show::kWhenSlow : ProgressBar::Show::kNever,
-                    "simulating", static_cast<std::uint64_t>(scenario.trials) * scenario.policies.size());
+    LiveProgress bar(context.err, shows ? ProgressBar::Show::kWhenSlow : ProgressBar::Show::kNever,
+                     "simulating", static_cast<std::uint64_t>(scenario.trials) * scenario.policies.size());
     SimulationOptions options;
     options.seed = context.options.seed;
     options.trials = scenario.trials;
@@ -234,10 +249,27 @@ class SimulateCommand final : public Command {
                                                        : throughput_svg(runs, title));
   }
 
-  static Status write_json(const SimulateReport& report, const CommandContext& context) {
+  [[nodiscard]] Status write_trials(const Simulation& simulation, const CommandContext& context) const {
+    const std::uint64_t seed = context.options.seed;
+    if (trials_csv_path_ == "-") {
+      return write_trials_csv(simulation, seed, [&context](std::string_view text) -> Status {
+        context.out << text;
+        return Ok{};
+      });
+    }
+    return write_file_atomically(trials_csv_path_, [&](const std::string& temporary) -> Status {
+      GOODPUT_TRY(ByteSink sink, ByteSink::open(temporary, trials_csv_path_));
+      GOODPUT_TRY_STATUS(
+          write_trials_csv(simulation, seed, [&sink](std::string_view text) { return sink.write(text); }));
+      return sink.close();
+    });
+  }
+
+  [[nodiscard]] Status write_json(const SimulateReport& report, const CommandContext& context) const {
     GOODPUT_TRY(const Provenance provenance, simulate_provenance(report));
     nlohmann::ordered_json json = begin_json_result("simulate", context, provenance);
     add_simulate_json(report, json);
+    if (has_json_trials_) json["trials_by_policy"] = trials_json(report.simulation);
     return write_json_result(json, context);
   }
 
@@ -249,6 +281,8 @@ class SimulateCommand final : public Command {
   std::string metric_;
   std::string timeline_path_;
   std::string throughput_path_;
+  std::string trials_csv_path_;
+  bool has_json_trials_ = false;
 };
 
 }  // namespace

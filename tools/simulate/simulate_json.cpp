@@ -71,7 +71,18 @@ ordered_json quantiles_json(const PolicyOutcome& outcome) {
   return json;
 }
 
-ordered_json outcome_json(const PolicyOutcome& outcome) {
+ordered_json deadline_json(const std::optional<DeadlineTrials>& trials) {
+  if (!trials) return nullptr;
+  return {{"met", trials->met}, {"missed", trials->missed}, {"unknown", trials->unknown}};
+}
+
+std::optional<double> tokens_of(const PolicyOutcome& outcome, const Scenario& scenario) {
+  const auto& samples = outcome.estimate(TrialMetric::kSamples);
+  if (!samples) return std::nullopt;
+  return samples->mean * static_cast<double>(scenario.plan.parallel.sequence_length);
+}
+
+ordered_json outcome_json(const PolicyOutcome& outcome, const Scenario& scenario) {
   const bool runs = outcome.refused.empty();
   ordered_json json = {{"policy", outcome.policy}};
   ordered_json intervals = ordered_json::object();
@@ -79,12 +90,14 @@ ordered_json outcome_json(const PolicyOutcome& outcome) {
   for (std::size_t i = 0; i < kTrialMetrics.size(); ++i)
     add_estimate(kTrialMetrics[i].name, outcome.estimates[i], json, intervals);
   json["samples_per_step"] = or_null(samples_per_step(outcome));
+  json["tokens"] = or_null(tokens_of(outcome, scenario));
   json["jct_above_s"] = or_null(outcome.least_jct_s);
   json["time_s"] = runs ? buckets_json(outcome.time_s) : ordered_json(nullptr);
   json["node_time_s"] = runs ? buckets_json(outcome.node_time_s) : ordered_json(nullptr);
   json["trials"] = outcome.trials;
   json["finished"] = outcome.finished;
   add_estimate("p_finished", outcome.p_finished, json, intervals);
+  json["deadline_trials"] = deadline_json(outcome.deadline);
   json["stopped"] = main_reason(outcome);
   json["stopped_trials"] = outcome.stopped.empty() ? ordered_json::object() : ordered_json(outcome.stopped);
   json["warnings"] = outcome.warnings;
@@ -203,7 +216,7 @@ void add_simulate_json(const SimulateReport& report, ordered_json& json) {
   json["batch"] = batch_json(report.scenario);
   json["policies"] = ordered_json::object();
   for (const PolicyOutcome& outcome : report.simulation.policies)
-    json["policies"][outcome.name] = outcome_json(outcome);
+    json["policies"][outcome.name] = outcome_json(outcome, report.scenario);
   json["ratios"] = ordered_json::object();
   for (const PolicyRatio& ratio : report.simulation.ratios) json["ratios"][ratio.name] = ratio_json(ratio);
   if (report.comparison) json["comparison"] = comparison_json(*report.comparison);

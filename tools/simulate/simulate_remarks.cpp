@@ -76,12 +76,21 @@ std::optional<std::string> skipped_saves(const PolicyOutcome& outcome) {
       count_text(skipped));
 }
 
+std::optional<std::string> unknown_deadline(const PolicyOutcome& outcome) {
+  if (!outcome.deadline || outcome.deadline->unknown == 0) return std::nullopt;
+  return fmt::format(
+      "{} of {} trials end with the recording of the nodes, before goal and deadline: whether they would "
+      "have met it is not known",
+      outcome.deadline->unknown, outcome.trials);
+}
+
 std::string warnings_text(const SimulateReport& report) {
   Warnings warnings;
   for (std::size_t i = 0; i < report.simulation.policies.size(); ++i) {
     const PolicyOutcome& outcome = report.simulation.policies[i];
     if (!outcome.refused.empty()) continue;
     for (const std::string& warning : outcome.warnings) add_warning(outcome.name, warning, warnings);
+    if (const auto unknown = unknown_deadline(outcome)) add_warning(outcome.name, *unknown, warnings);
     if (const auto skipped = skipped_saves(outcome)) add_warning(outcome.name, *skipped, warnings);
     if (const auto costly = costly_saves(report, i)) add_warning(outcome.name, *costly, warnings);
   }

@@ -35,6 +35,9 @@ Result<Provenance> simulate_provenance(const SimulateReport& report);
 // When the job ends: "1000 steps or at most 2.00 h".
 [[nodiscard]] std::string goal_text(const Scenario& scenario);
 
+// How single trials scatter and how many meet the deadline, a row a policy; empty where there is neither.
+[[nodiscard]] std::string trials_text(const SimulateReport& report);
+
 // What to know of the results besides: what did not run, what is other than one may think, which intervals
 // are not to be trusted, which files were read.
 [[nodiscard]] std::string simulate_remarks(const SimulateReport& report);

@@ -18,6 +18,7 @@ namespace goodput {
 
 // Whole numbers as they are, means with as many digits as mean something.
 std::string count_text(double count) {
+  if (count >= 1e12) return fmt::format("{:.4g} T", 1e-12 * count);
   if (count >= 1e9) return fmt::format("{:.4g} G", 1e-9 * count);
   if (count >= 1e7) return fmt::format("{:.4g} M", 1e-6 * count);
   if (count == std::floor(count) || count >= 100) return fmt::format("{:.0f}", count);
@@ -61,6 +62,7 @@ std::string metric_text(TrialMetric metric, double value) {
     case TrialMetric::kJct:
     case TrialMetric::kWall:
       return duration_text(value);
+    case TrialMetric::kDeadline:
     case TrialMetric::kGoodput:
     case TrialMetric::kEttr:
     case TrialMetric::kRunningGoodput:
@@ -77,11 +79,19 @@ namespace {
 
 // ---- What was run.
 
+// "1 T tokens (244.1 M samples of 4096)": what is counted is samples.
+std::string tokens_text(const Scenario& scenario) {
+  return fmt::format("{} tokens ({} samples of {})", count_text(static_cast<double>(scenario.tokens)),
+                     count_text(static_cast<double>(scenario.samples_of_tokens())),
+                     scenario.plan.parallel.sequence_length);
+}
+
 }  // namespace
 
 std::string goal_text(const Scenario& scenario) {
   std::vector<std::string> goals;
   if (scenario.samples > 0) goals.push_back(count_text(static_cast<double>(scenario.samples)) + " samples");
+  if (scenario.tokens > 0) goals.push_back(tokens_text(scenario));
   if (scenario.steps > 0) goals.push_back(count_text(static_cast<double>(scenario.steps)) + " steps");
   if (scenario.duration > SimDuration{})
     goals.push_back((goals.empty() ? "" : "at most ") + duration_text(to_seconds(scenario.duration)));
@@ -375,8 +385,8 @@ std::string times_text(const Simulation& simulation) {
 
 std::string simulate_text(const SimulateReport& report) {
   const Simulation& simulation = report.simulation;
-  std::string text = header(report) + outcomes_text(report) + ratios_text(report) + comparison_text(report) +
-                     times_text(simulation) + simulate_remarks(report);
+  std::string text = header(report) + outcomes_text(report) + trials_text(report) + ratios_text(report) +
+                     comparison_text(report) + times_text(simulation) + simulate_remarks(report);
   const bool has_intervals = report.scenario.trials > 1;
   if (has_intervals) text += "\nMeans over trials; ± and intervals: 95 % of the mean\n";
   return text +

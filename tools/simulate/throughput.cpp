@@ -7,6 +7,8 @@
 #include <iterator>
 #include <map>
 
+#include "tools/simulate/csv_field.h"
+
 namespace goodput {
 namespace {
 
@@ -47,14 +49,6 @@ std::map<SimTime, std::int64_t> losses_of(const JobLog& log) {
       losses[instant.time] += instant.lost_steps;
   }
   return losses;
-}
-
-// A field of a CSV file (RFC 4180).
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string field = "\"";
-  for (const char c : text) field += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return field + '"';
 }
 
 }  // namespace

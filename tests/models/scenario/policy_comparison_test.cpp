@@ -79,6 +79,24 @@ TEST_CASE("policy comparison: what has no value is said") {
   CHECK_FALSE(compared(simulation, "a", "c", TrialMetric::kSteps).values);
 }
 
+TEST_CASE("policy comparison: who meets a deadline, where it is known of every trial") {
+  Simulation simulation = two_policies();
+  CHECK(compared(simulation, "a", "b", TrialMetric::kDeadline).why_not == "the scenario has no deadline_s");
+  for (std::size_t policy = 0; policy < 2; ++policy) {
+    simulation.policies[policy].trials = 3;
+    simulation.policies[policy].deadline = DeadlineTrials{3, 0, 0};
+    for (TrialSummary& trial : simulation.trials[policy]) trial.deadline = DeadlineOutcome::kMet;
+  }
+  simulation.trials[1][0].deadline = DeadlineOutcome::kMissed;
+  const PolicyComparison known = compared(simulation, "a", "b", TrialMetric::kDeadline);
+  CHECK(known.values->a.mean == 1);
+  CHECK(known.values->difference.mean == doctest::Approx(1.0 / 3));  // 1, 0, 0
+  simulation.trials[1][0].deadline = DeadlineOutcome::kUnknown;
+  simulation.policies[1].deadline = DeadlineTrials{2, 0, 1};
+  CHECK(compared(simulation, "a", "b", TrialMetric::kDeadline).why_not ==
+        "b: the recording of the nodes ends before the deadline in 1 of 3 trials");
+}
+
 TEST_CASE("policy comparison: two policies of the simulation it must be") {
   CHECK(problem("a", "d").starts_with("no policy \"d\"; "));
   CHECK(problem("b", "b") == "b cannot be compared with itself");

@@ -82,6 +82,26 @@ TEST_CASE("scenario: goals, nodes and prices are taken over") {
   CHECK(scenario.start == JobStart::kRunning);
 }
 
+TEST_CASE("scenario: tokens are the first samples that cover them, and of two goals the nearer one counts") {
+  json text = good_scenario();  // sequences of 1024 tokens
+  const auto goal_of = [&text](const json& tokens, const json& samples) {
+    text["tokens"] = tokens;
+    text["samples"] = samples;
+    return read(text).goal().samples;
+  };
+  CHECK(goal_of(1024, 0) == 1);
+  CHECK(goal_of(1025, 0) == 2);
+  CHECK(goal_of(1, 0) == 1);
+  CHECK(goal_of(1e12, 0) == 976'562'500);  // 10^12 / 2^10
+  CHECK(goal_of(1e18, 0) == 976'562'500'000'000);
+  CHECK(goal_of(10 * 1024, 11) == 10);
+  CHECK(goal_of(10 * 1024, 9) == 9);
+  CHECK_FALSE(goal_of(0, 0));
+  text.erase("duration_s");
+  text["tokens"] = 1;
+  CHECK(read(text).has_goal());  // and that is an end
+}
+
 TEST_CASE("scenario: policies come in the order of the registry, and may be there twice under two names") {
   json text = good_scenario();
   text["policies"] = {{"tutel", json::object()},
@@ -180,7 +200,7 @@ TEST_CASE("scenario: a change that cannot be made is named as it was given") {
 TEST_CASE("scenario: what is wrong is named with its place") {
   json text = good_scenario();
   text.erase("duration_s");
-  CHECK(problem(text).ends_with("has no end: give samples, steps or duration_s"));
+  CHECK(problem(text).ends_with("has no end: give samples, steps, tokens or duration_s"));
   text = good_scenario();
   text.erase("failures");
   CHECK(problem(text).starts_with(" /failures: is missing, want "));
@@ -201,6 +221,25 @@ TEST_CASE("scenario: what is wrong is named with its place") {
   CHECK(problem_with("/policies/pec", {{"checkpoint", {{"mode", "asyn"}}}}) ==
         " /policies/pec/checkpoint/mode: is \"asyn\", want one of \"sync\", \"async\"; did you mean "
         "\"async\"?");
+  CHECK(problem_with("/deadline_s", -1).starts_with(" /deadline_s: is -1, want a number from 0 to"));
+  CHECK(problem_with("/deadline_s", 3600) ==
+        " /deadline_s: has no goal to reach by then: give samples, steps or tokens");
+  for (const char* const goal : {"samples", "steps", "tokens"}) {
+    json late = good_scenario();
+    late[goal] = 1000;
+    late["deadline_s"] = 3600;  // when the job is stopped: that is known
+    CHECK(problem(late) == "");
+    late["deadline_s"] = 3601;
+    CHECK(
+        problem(late) ==
+        " /deadline_s: is 3601, but the job is stopped after duration_s 3600: nobody would know; stop it no "
+        "earlier, or never (duration_s 0)");
+    late["duration_s"] = 0;
+    CHECK(problem(late) == "");
+  }
+  CHECK(problem_with("/tokens", 2e18) == " /tokens: is 2e+18, want an integer from 0 to 1000000000000000000");
+  CHECK(problem_with("/tokens", 1e17 + 16) ==  // which integer was meant?
+        " /tokens: is 1.0000000000000002e+17, want an integer from 0 to 1000000000000000000");
   CHECK(problem_with("/duration_s", -1).starts_with(" /duration_s: is -1, want a number from 0 to"));
   CHECK(problem_with("/trials", 0) == " /trials: is 0, want an integer from 1 to 10000000");
   CHECK(problem_with("/routing", {{"skew", 11}}) == " /routing/skew: is 11, want a number from 0 to 10");

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -105,6 +106,104 @@ TEST_CASE("simulation statistics: a completion time only where every trial finis
   const PolicyOutcome open = outcome_of(Trials{stopped(10, 5, std::nullopt), done(30, 15)}, true);
   CHECK_FALSE(open.least_jct_s);
   CHECK_FALSE(open.estimate(TrialMetric::kSamplesPerHour));
+}
+
+namespace {
+
+DeadlineOutcome outcome_by(const JobResult& run, int deadline_s) {
+  return summarize(run, {.deadline = SimTime{std::chrono::seconds{deadline_s}}}).deadline;
+}
+JobResult ended(int at_s, bool finished, std::optional<int> horizon_s) {
+  JobResult run;
+  run.end = SimTime{std::chrono::seconds{at_s}};
+  run.finished = finished;
+  if (horizon_s) run.horizon = SimTime{std::chrono::seconds{*horizon_s}};
+  return run;
+}
+TrialSummary with(DeadlineOutcome deadline) {
+  TrialSummary trial = done(1, 1);
+  trial.deadline = deadline;
+  return trial;
+}
+
+}  // namespace
+
+TEST_CASE("simulation statistics: a deadline is met, missed, or nobody knows") {
+  const JobResult done_at_10 = ended(10, true, 10);
+  CHECK(outcome_by(done_at_10, 11) == DeadlineOutcome::kMet);
+  CHECK(outcome_by(done_at_10, 10) == DeadlineOutcome::kMet);  // at that very moment
+  CHECK(outcome_by(done_at_10, 9) == DeadlineOutcome::kMissed);
+  CHECK(summarize(done_at_10, {}).deadline == DeadlineOutcome::kNone);
+  // The run ended at 10 s, not done: it could have been a second later, not before.
+  const JobResult cut_at_10 = ended(10, false, 10);
+  CHECK(outcome_by(cut_at_10, 9) == DeadlineOutcome::kMissed);
+  CHECK(outcome_by(cut_at_10, 10) == DeadlineOutcome::kMissed);
+  CHECK(outcome_by(cut_at_10, 11) == DeadlineOutcome::kUnknown);
+  // It gave up at 10 s of 40, or of all time.
+  CHECK(outcome_by(ended(10, false, 40), 50) == DeadlineOutcome::kMissed);
+  CHECK(outcome_by(ended(10, false, std::nullopt), 50) == DeadlineOutcome::kMissed);
+}
+
+TEST_CASE("simulation statistics: three of four trials in time, with the interval of Clopper and Pearson") {
+  const TrialSummary met = with(DeadlineOutcome::kMet);
+  const TrialSummary missed = with(DeadlineOutcome::kMissed);
+  const PolicyOutcome outcome = outcome_of(Trials{met, missed, met, met}, true);
+  const std::optional<Estimate>& share = outcome.estimate(TrialMetric::kDeadline);
+  CHECK(mean(share) == 0.75);
+  CHECK(outcome.deadline->met == 3);
+  CHECK(outcome.deadline->missed == 1);
+  CHECK(outcome.deadline->unknown == 0);
+  // Where three hits or more of four, and three or fewer, have a probability of 2.5 % each:
+  // 4 p^3 (1 - p) + p^4, and 1 - p^4.
+  const auto [low, high] = share->interval.value();
+  CHECK(4 * std::pow(low, 3) * (1 - low) + std::pow(low, 4) == doctest::Approx(0.025).epsilon(1e-9));
+  CHECK(high == doctest::Approx(std::pow(0.975, 0.25)).epsilon(1e-9));
+  // Of all of them: p^4 = 2.5 %.
+  const PolicyOutcome all = outcome_of(Trials{met, met, met, met}, true);
+  CHECK(mean(all.estimate(TrialMetric::kDeadline)) == 1);
+  CHECK((*all.estimate(TrialMetric::kDeadline)->interval)[0] ==
+        doctest::Approx(std::pow(0.025, 0.25)).epsilon(1e-9));
+  CHECK((*all.estimate(TrialMetric::kDeadline)->interval)[1] == 1);
+}
+
+TEST_CASE("simulation statistics: where nobody knows of a trial there is no probability, but a count") {
+  const PolicyOutcome outcome = outcome_of(
+      Trials{with(DeadlineOutcome::kMet), with(DeadlineOutcome::kUnknown), with(DeadlineOutcome::kMissed)},
+      true);
+  CHECK_FALSE(outcome.estimate(TrialMetric::kDeadline));
+  CHECK(outcome.deadline->met == 1);
+  CHECK(outcome.deadline->missed == 1);
+  CHECK(outcome.deadline->unknown == 1);
+  CHECK_FALSE(outcome_of(Trials{done(1, 1)}, true).deadline);
+}
+
+TEST_CASE("simulation statistics: quantiles of a ratio are of each trial's own") {
+  Trials trials;
+  for (int i = 1; i <= 5; ++i) {
+    trials.push_back(done(1, 10 * i));
+    trials.back().time_s[index(TimeBucket::kProductive)] = i * i;  // goodput i / 10
+  }
+  const PolicyOutcome outcome = outcome_of(trials, true);
+  // p of type 7: at 4 p of the way from the first to the fifth.
+  const auto& goodput = outcome.quantiles.at(TrialMetric::kGoodput);
+  for (std::size_t i = 0; i < kQuantiles.size(); ++i)
+    CHECK(goodput[i].mean == doctest::Approx(0.1 + 0.4 * kQuantiles[i]).epsilon(1e-12));
+  CHECK(outcome.mean(TrialMetric::kGoodput) == 55.0 / 150);
+}
+
+TEST_CASE(
+    "simulation statistics: a quantile has an interval from the first number of trials that bounds it") {
+  // Some trial lies on either side with 1 - p^n - (1 - p)^n: 95 % from 59 trials on for p95, from 299 for
+  // p99.
+  const auto has_interval = [](int count, std::size_t quantile) {
+    Trials trials;
+    for (int i = 0; i < count; ++i) trials.push_back(done(i, 1));
+    return outcome_of(trials, true).quantiles.at(TrialMetric::kSamples)[quantile].interval.has_value();
+  };
+  CHECK_FALSE(has_interval(58, 3));
+  CHECK(has_interval(59, 3));
+  CHECK_FALSE(has_interval(298, 4));
+  CHECK(has_interval(299, 4));
 }
 
 TEST_CASE("simulation statistics: quantiles are of single trials, where all have the value") {

@@ -15,6 +15,7 @@ namespace {
 TrialSummary random_trial(RandomStream& random) {
   TrialSummary trial;
   trial.finished = true;
+  trial.deadline = random.below(2) == 0 ? DeadlineOutcome::kMet : DeadlineOutcome::kMissed;
   trial.steps = static_cast<double>(random.below(1000));
   trial.samples = 4 * trial.steps;
   trial.wall_s = random.uniform(10, 1000);
