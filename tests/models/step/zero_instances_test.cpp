@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "models/step/gpu_parameters.h"
 #include "models/step/memory_model.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_costs.h"
@@ -42,7 +43,7 @@ class ListedCost final : public CostModel {
   mutable std::vector<CollectiveCall> calls_;
 };
 
-const PipelineSchedule& schedule_of(const TrainingPlan& plan) {
+const PipelineSchedule& schedule_run_by(const TrainingPlan& plan) {
   const auto found = find_schedule(plan.parallel.schedule);
   REQUIRE(found);
   return **found;
@@ -51,12 +52,12 @@ const PipelineSchedule& schedule_of(const TrainingPlan& plan) {
 StepCosts costs_of(const TrainingPlan& plan, const CostModel& cost) {
   const Status fine = check_training_plan(plan);
   REQUIRE_MESSAGE(fine, (fine ? "" : fine.error().message()));
-  return compute_step_costs(plan, schedule_of(plan), cost, drawn_routing(plan, 0));
+  return compute_step_costs(plan, schedule_run_by(plan), cost, drawn_routing(plan, 0));
 }
 
 ZeroGroups groups_of(const TrainingPlan& plan) {
   REQUIRE(check_training_plan(plan));
-  return zero_groups(plan, schedule_of(plan), {});
+  return zero_groups(plan, schedule_run_by(plan), {});
 }
 
 // One stage, one micro-batch.
@@ -70,7 +71,7 @@ TrainingPlan sharded_plan(std::int32_t dp, std::int32_t zero, std::int32_t insta
 }
 
 double parameters(const TrainingPlan& plan) {
-  const GpuParameters held = parameters_on(plan, {}, schedule_of(plan), 0);
+  const GpuParameters held = parameters_on(plan, {}, schedule_run_by(plan), 0);
   return held.dense + held.experts;
 }
 
@@ -79,7 +80,7 @@ void check_same_memory(const MemoryReport& a, const MemoryReport& b) {
   for (std::size_t i = 0; i < a.stages.size(); ++i) CHECK(a.stages[i].total() == b.stages[i].total());
 }
 
-SimDuration step_time(const TrainingPlan& plan) {
+SimDuration copies_time(const TrainingPlan& plan) {
   const ListedCost cost(1e-6, 3e-6);
   const StepCosts costs = costs_of(plan, cost);
   SimDuration total{};
@@ -133,11 +134,11 @@ TEST_CASE("zero instances: a GPU holds what it would if there were no other inst
   for (const std::int32_t zero : {1, 2, 3}) {
     CAPTURE(zero);
     const TrainingPlan four = sharded_plan(16, zero, 4);
-    check_same_memory(estimate_memory(four, schedule_of(four)),
-                      estimate_memory(sharded_plan(4, zero, 1), schedule_of(four)));
+    check_same_memory(estimate_memory(four, schedule_run_by(four)),
+                      estimate_memory(sharded_plan(4, zero, 1), schedule_run_by(four)));
   }
   const TrainingPlan two = sharded_plan(4, 1, 2);
-  CHECK(static_cast<double>(estimate_memory(two, schedule_of(two)).stages[0].optimizer.value) ==
+  CHECK(static_cast<double>(estimate_memory(two, schedule_run_by(two)).stages[0].optimizer.value) ==
         doctest::Approx(12 * parameters(two) / 2));
 }
 
@@ -152,8 +153,9 @@ TEST_CASE("zero instances: of one GPU each they are no sharding at all") {
     plan.parallel.zero_instances = plan.parallel.dp;
     TrainingPlan whole = plan;
     whole.parallel.zero = 0;
-    CHECK(step_time(plan) == step_time(whole));
-    check_same_memory(estimate_memory(plan, schedule_of(plan)), estimate_memory(whole, schedule_of(whole)));
+    CHECK(copies_time(plan) == copies_time(whole));
+    check_same_memory(estimate_memory(plan, schedule_run_by(plan)),
+                      estimate_memory(whole, schedule_run_by(whole)));
     ++compared;
   }
   CHECK(compared > 20);
@@ -161,11 +163,11 @@ TEST_CASE("zero instances: of one GPU each they are no sharding at all") {
 
 TEST_CASE("zero instances: without ZeRO they change nothing") {
   TrainingPlan plan = sharded_plan(16, 0, 1);
-  const SimDuration time = step_time(plan);
+  const SimDuration time = copies_time(plan);
   plan.parallel.zero_instances = 4;
-  CHECK(step_time(plan) == time);
-  check_same_memory(estimate_memory(plan, schedule_of(plan)),
-                    estimate_memory(sharded_plan(16, 0, 1), schedule_of(plan)));
+  CHECK(copies_time(plan) == time);
+  check_same_memory(estimate_memory(plan, schedule_run_by(plan)),
+                    estimate_memory(sharded_plan(16, 0, 1), schedule_run_by(plan)));
 }
 
 TEST_CASE("zero instances: with ZeRO-3 gradients are summed up between them once a step") {
