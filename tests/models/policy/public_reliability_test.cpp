@@ -68,8 +68,9 @@ constexpr Setting kSettings[] = {
 
 // Where the places of lost nodes are taken from.
 enum class Replacement : std::uint8_t {
-  kAtOnce,  // policy checkpoint: repairs take no time
-  kSpares   // policy hot_spare: repairs take an hour, and more nodes are held than train
+  kAtOnce,   // policy checkpoint: repairs take no time
+  kSpares,   // policy hot_spare: repairs take an hour, and more nodes are held than train
+  kInMemory  // policy megatron: likewise, with checkpoints in the memory of other nodes
 };
 constexpr NodeId kSpares = 16;
 
@@ -110,11 +111,22 @@ class PublicCase {
     JobPointer job = job_of(dense_plan(8 * nodes_));
     const double gigabytes = 1e-9 * static_cast<double>(module_bytes(job->modules(), 14).total().value);
     const double write = costs_.save_s > 0 ? gigabytes / costs_.save_s : 1e12;
+    if (replacement_ == Replacement::kInMemory) return saving_to_memory(interval, std::move(job));
     return {has_spares() ? "hot_spare" : "checkpoint",
             fmt::format(R"({{"restart": {{"detect_s": {}, "startup_s": 0}}, {}
                              "checkpoint": {{"interval_steps": {}, "mode": "sync", "write_gb_per_s": {},
                                              "read_gb_per_s": 1e12}}}})",
                         costs_.restart_s, has_spares() ? R"("swap_s": 0,)" : "", interval, write),
+            std::move(job)};
+  }
+  // And to storage every 1000 times as rarely.
+  [[nodiscard]] PolicyCase saving_to_memory(std::int64_t interval, JobPointer job) const {
+    return {"megatron",
+            fmt::format(R"({{"nodes": {}, "restart": {{"detect_s": {}, "startup_s": 0}}, "swap_s": 0,
+                             "memory_interval_steps": {}, "memory_gb_per_s": 1e12,
+                             "checkpoint": {{"interval_steps": {}, "mode": "sync", "write_gb_per_s": 1e12,
+                                             "read_gb_per_s": 1e12}}}})",
+                        nodes_, costs_.restart_s, interval, 1000 * interval),
             std::move(job)};
   }
   [[nodiscard]] const FailureCosts& costs() const { return costs_; }
@@ -123,7 +135,7 @@ class PublicCase {
   [[nodiscard]] double interval_s() const { return interval_s_; }
 
  private:
-  [[nodiscard]] bool has_spares() const { return replacement_ == Replacement::kSpares; }
+  [[nodiscard]] bool has_spares() const { return replacement_ != Replacement::kAtOnce; }
 
   std::int32_t nodes_;
   Replacement replacement_;
@@ -241,6 +253,16 @@ TEST_CASE("checkpoint policy: published failure rates cost a job what is publish
 TEST_CASE("hot_spare policy: with spares enough a job loses what it would if repairs took no time" *
           doctest::test_suite("release-only")) {
   check_published(kQuarterOfRsc1, Replacement::kSpares);
+}
+
+TEST_CASE("megatron policy: checkpoints in memory and hot spares leave 9,600 GPUs .97, as published" *
+          doctest::test_suite("release-only")) {
+  // Robust LLM Training Infrastructure at ByteDance (ByteRobust), arXiv 2509.16293, abstract: 97 % ETTR of a
+  // job of three months on 9,600 GPUs. Failure rate and restart are those of RSC-1's rows above; a checkpoint
+  // in memory every minute is assumed.
+  constexpr PublishedShare kAbout97 = {0.965, 0.975};
+  check_published({"ByteRobust-like", 9600, kRsc1, kMinute, 0, 5 * kMinute, kAbout97},
+                  Replacement::kInMemory);
 }
 
 TEST_CASE("checkpoint policy: of synchronous training on 98,304 GPUs .50 is left, where .44 is published" *
