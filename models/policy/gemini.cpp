@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,11 +94,9 @@ class MemoryCheckpoints final : public CheckpointStore {
   void note_training(std::int64_t /*step*/, const CheckpointRules& /*rules*/,
                      std::span<const NodeId> used) override {
     if (std::equal(used.begin(), used.end(), used_.begin(), used_.end())) return;  // the same nodes go on
-    used_.assign(used.begin(), used.end());
     std::vector<NodeId> others;
-    for (const NodeId node : used) {
-      if (std::find(places_.begin(), places_.end(), node) == places_.end()) others.push_back(node);
-    }
+    std::set_difference(used.begin(), used.end(), used_.begin(), used_.end(), std::back_inserter(others));
+    used_.assign(used.begin(), used.end());
     if (places_.empty()) {
       places_ = std::move(others);
       has_copy_.assign(places_.size(), true);
