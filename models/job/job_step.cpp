@@ -337,11 +337,20 @@ Result<StepTime> MoeStepModel::dense(std::int32_t nodes, const StepSettings& set
   return step;
 }
 
-Result<StepTime> MoeStepModel::planned(const ParallelPlan& parallel, const StepSettings& settings) const {
+TrainingPlan MoeStepModel::cut_up(const ParallelPlan& parallel) const {
   TrainingPlan plan = base_;
   plan.parallel = parallel;
   const std::int64_t gpus = plan.cluster.gpus_per_node;
   set_nodes(plan, static_cast<std::int32_t>((parallel.gpus() + gpus - 1) / gpus));
+  return plan;
+}
+
+Status MoeStepModel::check_planned(const ParallelPlan& parallel) const {
+  return check_training_plan(cut_up(parallel));
+}
+
+Result<StepTime> MoeStepModel::planned(const ParallelPlan& parallel, const StepSettings& settings) const {
+  const TrainingPlan plan = cut_up(parallel);
   GOODPUT_TRY_STATUS(check_training_plan(plan));
   StepRouting routing = drawn_routing(plan, 0);
   routing.moe_speedup = settings.moe_speedup;
