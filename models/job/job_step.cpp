@@ -386,6 +386,10 @@ TrainingPlan MoeStepModel::cut_up(const ParallelPlan& parallel) const {
   return plan;
 }
 
+Status MoeStepModel::check_planned(const ParallelPlan& parallel) const {
+  return check_training_plan(cut_up(parallel));
+}
+
 Result<StepTime> MoeStepModel::planned(const ParallelPlan& parallel, const StepSettings& settings) const {
   const TrainingPlan plan = cut_up(parallel);
   GOODPUT_TRY_STATUS(check_training_plan(plan));

@@ -92,6 +92,9 @@ class MoeStepModel {
   [[nodiscard]] Result<StepTime> planned(const ParallelPlan& parallel,
                                          const StepSettings& settings = {}) const;
 
+  // Fails where planned() does, but for a cluster so slow that the step is too long to count.
+  [[nodiscard]] Status check_planned(const ParallelPlan& parallel) const;
+
   // Whether it fits. Steps that do not are timed all the same. Activations count with balanced loads.
   [[nodiscard]] Result<MemoryReport> planned_memory(const ParallelPlan& parallel) const;
   [[nodiscard]] Result<MemoryReport> expert_parallel_memory(std::int32_t nodes,
@@ -117,6 +120,7 @@ class MoeStepModel {
   [[nodiscard]] TrainingPlan cut_up(const ParallelPlan& parallel) const;
   [[nodiscard]] TrainingPlan on_nodes(std::int32_t nodes) const;
   [[nodiscard]] TrainingPlan with_replicas(std::int64_t replicas) const;
+  [[nodiscard]] TrainingPlan cut_up(const ParallelPlan& parallel) const;
   // That fit: whole expert-parallel groups of them; and those that dense() trains with.
   [[nodiscard]] std::int64_t whole_replicas(std::int32_t nodes) const;
   [[nodiscard]] std::int64_t used_replicas(std::int32_t nodes) const;

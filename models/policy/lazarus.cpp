@@ -51,10 +51,6 @@ struct Holders {
     std::sort(left.begin(), left.end());
     return left;
   }
-  [[nodiscard]] bool has(NodeId node) const {
-    const auto place = std::find(nodes.begin(), nodes.end(), node);
-    return place != nodes.end() && is_left[static_cast<std::size_t>(place - nodes.begin())];
-  }
 };
 
 class LazarusPolicy final : public RecoveryPolicy {
@@ -213,10 +209,11 @@ class LazarusPolicy final : public RecoveryPolicy {
 
   // On other nodes, because some were lost or because some joined.
   Course reconfigure(const JobState& job, std::int32_t nodes) {
-    choice_.choose(*job.members, nodes, held_.holders(), used_);
+    const std::vector<NodeId> holders = held_.holders();
+    choice_.choose(*job.members, nodes, holders, used_);
     std::vector<NodeId> joined;
-    std::copy_if(used_.begin(), used_.end(), std::back_inserter(joined),
-                 [this](NodeId node) { return !held_.has(node); });
+    std::set_difference(used_.begin(), used_.end(), holders.begin(), holders.end(),
+                        std::back_inserter(joined));
     const auto to = placements_->placement(nodes, job_->routing().window_at(job.step));
     const LazarusPlacements::Move move =
         placements_->move(held_.placement, held_.is_left, static_cast<std::int32_t>(joined.size()), to);

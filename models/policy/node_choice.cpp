@@ -16,6 +16,36 @@ bool any_in(std::span<const NodeId> nodes, std::span<const NodeId> used) {
   return std::any_of(nodes.begin(), nodes.end(), [used](NodeId node) { return is_in(used, node); });
 }
 
+// Those of the next rank, behind the ones that are chosen already; all ascend.
+void merge_from(std::ptrdiff_t begin, std::vector<NodeId>& chosen) {
+  std::inplace_merge(chosen.begin(), chosen.begin() + begin, chosen.end());
+}
+
+template <typename IsNext>
+void take_kept(const Membership& members, std::span<const NodeId> kept, std::size_t wanted,
+               const IsNext& is_next, std::vector<NodeId>& chosen) {
+  const auto before = std::ssize(chosen);
+  for (auto node = kept.begin(); node != kept.end() && chosen.size() < wanted; ++node) {
+    if (members.contains(*node) && is_next(*node)) chosen.push_back(*node);
+  }
+  merge_from(before, chosen);
+}
+
+template <typename IsNext>
+void take_others(const Membership& members, std::span<const NodeId> kept, std::size_t wanted,
+                 const IsNext& is_next, std::vector<NodeId>& chosen) {
+  if (chosen.size() == wanted) return;
+  const auto before = std::ssize(chosen);
+  auto keep = kept.begin();
+  for (const NodeId node : members.nodes()) {
+    while (keep != kept.end() && *keep < node) ++keep;
+    if (keep != kept.end() && *keep == node) continue;
+    if (is_next(node)) chosen.push_back(node);
+    if (chosen.size() == wanted) break;
+  }
+  merge_from(before, chosen);
+}
+
 }  // namespace
 
 config::Fields config_fields(SlowNodeRule& rule) {
@@ -46,22 +76,26 @@ bool NodeChoice::may_use(const Membership& members, NodeId node) const {
 }
 
 std::int32_t NodeChoice::available(const Membership& members) const {
-  if (rule_.action != SlowNodeAction::kEvict || members.slowest(members.nodes()) >= rule_.threshold)
-    return members.count();
-  return static_cast<std::int32_t>(std::count_if(members.nodes().begin(), members.nodes().end(),
-                                                 [&](NodeId node) { return may_use(members, node); }));
+  if (rule_.action != SlowNodeAction::kEvict) return members.count();
+  return members.count() - members.count_slower(rule_.threshold);
 }
 
+// Looks no further than at the nodes that it takes and the few it passes over. Each of the lists it takes
+// nodes from ascends.
 void NodeChoice::choose(const Membership& members, std::int32_t count, std::span<const NodeId> kept,
                         std::vector<NodeId>& chosen) const {
   GOODPUT_CHECK(count <= available(members), "more nodes are chosen than there are");
-  chosen.assign(members.nodes().begin(), members.nodes().end());
-  if (count == members.count()) return;
-  std::stable_partition(chosen.begin(), chosen.end(), [kept](NodeId node) { return is_in(kept, node); });
-  if (rule_.action != SlowNodeAction::kKeep && members.slowest(members.nodes()) < rule_.threshold)
-    std::stable_partition(chosen.begin(), chosen.end(), [&](NodeId node) { return !is_slow(members, node); });
-  chosen.resize(static_cast<std::size_t>(count));
-  std::sort(chosen.begin(), chosen.end());
+  if (count == members.count()) return chosen.assign(members.nodes().begin(), members.nodes().end());
+  chosen.clear();
+  const auto wanted = static_cast<std::size_t>(count);
+  const bool prefers_healthy =
+      rule_.action != SlowNodeAction::kKeep && members.count_slower(rule_.threshold) > 0;
+  for (const bool slow : {false, true}) {
+    const auto is_next = [&](NodeId node) { return !prefers_healthy || is_slow(members, node) == slow; };
+    take_kept(members, kept, wanted, is_next, chosen);
+    take_others(members, kept, wanted, is_next, chosen);
+    if (!prefers_healthy) break;
+  }
 }
 
 }  // namespace goodput

@@ -90,15 +90,11 @@ class Pipelines final : public Regrouping {
  private:
   // Those that are not left hold nothing, even if they are back.
   void forget_others(std::span<const NodeId> left) {
+    auto stays = left.begin();
     for (std::size_t i = 0; i < held_.size(); ++i) {
-      if (!std::binary_search(left.begin(), left.end(), used_[i])) held_[i] = {};
+      while (stays != left.end() && *stays < used_[i]) ++stays;
+      if (stays == left.end() || *stays != used_[i]) held_[i] = {};
     }
-  }
-
-  [[nodiscard]] LayerSpan held_by(NodeId node) const {
-    const auto at = std::lower_bound(used_.begin(), used_.end(), node);
-    if (at == used_.end() || *at != node) return {};
-    return held_[static_cast<std::size_t>(at - used_.begin())];
   }
 
   [[nodiscard]] bool has_every_layer() const {
@@ -113,32 +109,48 @@ class Pipelines final : public Regrouping {
   SimDuration take_places(const std::vector<NodeId>& chosen) {
     const std::vector<LayerSpan>& places =
         speed_->layouts().at(static_cast<std::int32_t>(chosen.size())).layers_of_place;
-    std::vector<std::size_t> order(places.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return places[a].first < places[b].first; });
-    std::vector<NodeId> by_layer = chosen;
-    std::stable_sort(by_layer.begin(), by_layer.end(),
-                     [this](NodeId a, NodeId b) { return sort_key(a) < sort_key(b); });
+    const std::vector<LayerSpan> has = held_by(chosen);
+    const std::vector<std::size_t> order = by_first_layer(places);
+    const std::vector<std::size_t> by_layer = by_first_layer(has);
     std::vector<LayerSpan> taken(chosen.size());
     std::int32_t most_lacking = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       const LayerSpan wanted = places[order[i]];
-      const LayerSpan has = held_by(by_layer[i]);
+      const LayerSpan held = has[by_layer[i]];
       const std::int32_t both =
-          std::max(0, std::min(wanted.end, has.end) - std::max(wanted.first, has.first));
+          std::max(0, std::min(wanted.end, held.end) - std::max(wanted.first, held.first));
       most_lacking = std::max(most_lacking, wanted.end - wanted.first - both);
-      const auto at = std::lower_bound(chosen.begin(), chosen.end(), by_layer[i]) - chosen.begin();
-      taken[static_cast<std::size_t>(at)] = wanted;
+      taken[by_layer[i]] = wanted;
     }
     held_ = std::move(taken);
     used_ = chosen;
     if (most_lacking == 0) return {};
     return migration_->transfer_setup + Bytes{layer_} * most_lacking / migration_->node;
   }
-  [[nodiscard]] std::int32_t sort_key(NodeId node) const {
-    const LayerSpan span = held_by(node);
-    return span.end == 0 ? layers_ : span.first;
+
+  // What each of these nodes, which ascend, holds.
+  [[nodiscard]] std::vector<LayerSpan> held_by(const std::vector<NodeId>& nodes) const {
+    std::vector<LayerSpan> spans;
+    spans.reserve(nodes.size());
+    std::size_t at = 0;
+    for (const NodeId node : nodes) {
+      while (at < used_.size() && used_[at] < node) ++at;
+      spans.push_back(at < used_.size() && used_[at] == node ? held_[at] : LayerSpan{});
+    }
+    return spans;
+  }
+
+  // Positions by first layer, those without any last; else in their order. (Counting sort.)
+  [[nodiscard]] std::vector<std::size_t> by_first_layer(const std::vector<LayerSpan>& spans) const {
+    const auto key = [this](const LayerSpan& span) {
+      return static_cast<std::size_t>(span.end == 0 ? layers_ : span.first);
+    };
+    std::vector<std::size_t> next(static_cast<std::size_t>(layers_) + 2);
+    for (const LayerSpan& span : spans) ++next[key(span) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    std::vector<std::size_t> order(spans.size());
+    for (std::size_t i = 0; i < spans.size(); ++i) order[next[key(spans[i])]++] = i;
+    return order;
   }
 
   const PipelineSpeed* speed_;
@@ -192,10 +204,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& op
   auto speed = std::make_unique<PipelineSpeed>(job, shortest, options.restart.step);
   const PipelineSpeed& pipelines = *speed;
   const PipelineLayouts& layouts = pipelines.layouts();
-  for (std::int32_t nodes = layouts.usable(job.most_nodes()); nodes > 0; nodes = layouts.usable(nodes - 1)) {
-    GOODPUT_TRY(const PipelineLayout unused, layouts.lay_out(nodes, 1));
-    static_cast<void>(unused);
-  }
+  GOODPUT_TRY_STATUS(layouts.check_all());
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(speed)));
   return restarting_policy(
       std::move(restarts), oobleck_warnings(job, layouts.schedule()),

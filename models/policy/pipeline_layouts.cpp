@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "sim/base/apportion.h"
 #include "sim/base/errors.h"
@@ -11,6 +13,10 @@
 namespace goodput {
 
 namespace {
+
+// All ops of a step, one after the other: far from the longest that there can be
+// (models/step/planned_step.h), whatever more stages and more pipelines have to send each other.
+constexpr double kSurelyShortS = 2e5;
 
 // Of micro-batches, over stages with one chunk of the model each: pipelines share them out as they come.
 bool runs_any_number(ParallelPlan plan) {
@@ -53,21 +59,87 @@ std::vector<std::int32_t> PipelineLayouts::layers_by_stage(std::int32_t stages) 
   return layers;
 }
 
-Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowest) const {
+// REQUIRES: one pipeline at least.
+std::vector<std::int32_t> PipelineLayouts::lengths_of(std::int32_t nodes) const {
   const std::int32_t pipelines = pipelines_of(nodes);
-  if (pipelines == 0) {
+  std::vector<std::int32_t> lengths(static_cast<std::size_t>(pipelines), nodes / pipelines);
+  std::for_each_n(lengths.begin(), nodes % pipelines, [](std::int32_t& length) { ++length; });
+  return lengths;
+}
+
+// A pipeline is as fast as its largest stage. Neighbours that are alike count once.
+std::vector<PipelineLayouts::Kind> PipelineLayouts::kinds_of(const std::vector<std::int32_t>& lengths) const {
+  const auto pipelines = static_cast<std::int32_t>(lengths.size());
+  const std::int32_t layers = job_->plan().model.layers;
+  std::vector<std::int64_t> speeds;
+  for (const std::int32_t length : lengths) {
+    const std::int32_t stages = stages_of(length);
+    speeds.push_back(1'000'000 / ((layers + stages - 1) / stages));
+  }
+  const std::vector<std::int64_t> shares = apportion(speeds, micro_batches_ - pipelines);
+  std::vector<Kind> kinds;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (i > 0 && shares[i] == shares[i - 1] && lengths[i] == lengths[i - 1]) continue;
+    kinds.push_back({stages_of(lengths[i]), shares[i] + 1, pipelines});
+  }
+  return kinds;
+}
+
+ParallelPlan PipelineLayouts::plan_of(const Kind& kind) const {
+  ParallelPlan plan = job_->plan().parallel;
+  plan.pp = kind.stages;
+  plan.vpp = 1;
+  plan.schedule = schedule_;
+  plan.ep = 1;
+  plan.dp = kind.pipelines;
+  plan.zero_instances = instances_for(job_->plan().parallel, kind.pipelines, 1);
+  plan.global_batch = kind.micro_batches * kind.pipelines * plan.micro_batch;
+  plan.layers_per_stage = layers_by_stage(plan.pp);
+  return plan;
+}
+
+Result<StepTime> PipelineLayouts::time(const Kind& kind, double slowest) const {
+  const auto compute = [&] {
+    StepSettings settings = settings_;
+    settings.slowest_speed = slowest;
+    return job_->steps().planned(plan_of(kind), settings);
+  };
+  if (slowest != 1) return compute();
+  return of_kinds_.at({kind.stages, kind.micro_batches, kind.pipelines}, compute);
+}
+
+// One pipeline runs most micro-batches of all. The step of a single one is its ops in turn.
+bool PipelineLayouts::surely_short() const {
+  const Result<StepTime> one = time({stages_of(shortest_), 1, 1}, 1);
+  return one && to_seconds(one->step) * static_cast<double>(micro_batches_) < kSurelyShortS;
+}
+
+// Timing a step of every number of nodes takes minutes where there are thousands: that the plans are sound is
+// enough, unless a cluster may be so slow that some step is too long to count.
+Status PipelineLayouts::check_all() const {
+  const bool times = !surely_short();
+  std::set<std::pair<std::int32_t, std::int64_t>> sound;
+  for (std::int32_t nodes = usable(job_->most_nodes()); nodes > 0; nodes = usable(nodes - 1)) {
+    for (const Kind& kind : kinds_of(lengths_of(nodes))) {
+      if (!times && !sound.insert({kind.stages, kind.micro_batches}).second) continue;
+      GOODPUT_TRY_STATUS(job_->steps().check_planned(plan_of(kind)));
+      if (!times) continue;
+      GOODPUT_TRY(const StepTime unused, time(kind, 1));
+      static_cast<void>(unused);
+    }
+  }
+  return Ok{};
+}
+
+Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowest) const {
+  if (pipelines_of(nodes) == 0) {
     return Error{
         fmt::format("{} nodes cannot hold one pipeline, which takes {} at the least", nodes, shortest_)};
   }
   PipelineLayout layout;
-  layout.lengths.assign(static_cast<std::size_t>(pipelines), nodes / pipelines);
-  std::for_each_n(layout.lengths.begin(), nodes % pipelines, [](std::int32_t& length) { ++length; });
-
-  // A pipeline is as fast as its largest stage.
-  std::vector<std::int64_t> speeds;
+  layout.lengths = lengths_of(nodes);
   for (const std::int32_t length : layout.lengths) {
     const std::vector<std::int32_t> layers = layers_by_stage(stages_of(length));
-    speeds.push_back(1'000'000 / layers.front());
     const std::int32_t per_node = static_cast<std::int32_t>(layers.size()) / length;
     std::int32_t first = 0;
     for (std::int32_t node = 0; node < length; ++node) {
@@ -77,22 +149,8 @@ Result<PipelineLayout> PipelineLayouts::lay_out(std::int32_t nodes, double slowe
       first += count;
     }
   }
-  const ParallelPlan& base = job_->plan().parallel;
-  std::vector<std::int64_t> shares = apportion(speeds, micro_batches_ - pipelines);
-  StepSettings settings = settings_;
-  settings.slowest_speed = slowest;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (i > 0 && shares[i] == shares[i - 1] && layout.lengths[i] == layout.lengths[i - 1]) continue;
-    ParallelPlan plan = base;
-    plan.pp = stages_of(layout.lengths[i]);
-    plan.vpp = 1;
-    plan.schedule = schedule_;
-    plan.ep = 1;
-    plan.dp = pipelines;
-    plan.zero_instances = instances_for(base, pipelines, 1);
-    plan.global_batch = (shares[i] + 1) * pipelines * plan.micro_batch;
-    plan.layers_per_stage = layers_by_stage(plan.pp);
-    GOODPUT_TRY(const StepTime time, job_->steps().planned(plan, settings));
+  for (const Kind& kind : kinds_of(layout.lengths)) {
+    GOODPUT_TRY(const StepTime time, this->time(kind, slowest));
     if (time.step > layout.time.step) layout.time = time;
   }
   layout.time.samples = samples_;

@@ -33,6 +33,9 @@ class PipelineLayouts {
 
   [[nodiscard]] const std::string& schedule() const { return schedule_; }
 
+  // Fails where some number of nodes, up to those of the job, forms pipelines that cannot be timed.
+  [[nodiscard]] Status check_all() const;
+
   // REQUIRES: usable(nodes) == nodes. Fails where no pipeline fits, and on what the plan's schedule or cost
   // model cannot do. Whatever the pipelines, the batch is the same.
   [[nodiscard]] Result<PipelineLayout> lay_out(std::int32_t nodes, double slowest) const;
@@ -41,6 +44,17 @@ class PipelineLayouts {
   [[nodiscard]] const PipelineLayout& at(std::int32_t nodes) const;
 
  private:
+  // Pipelines that take as long as each other.
+  struct Kind {
+    std::int32_t stages = 0;
+    std::int64_t micro_batches = 0;  // of each pipeline and step
+    std::int32_t pipelines = 0;      // of all kinds together
+  };
+  [[nodiscard]] std::vector<Kind> kinds_of(const std::vector<std::int32_t>& lengths) const;
+  [[nodiscard]] ParallelPlan plan_of(const Kind& kind) const;
+  [[nodiscard]] Result<StepTime> time(const Kind& kind, double slowest) const;
+  [[nodiscard]] bool surely_short() const;
+  [[nodiscard]] std::vector<std::int32_t> lengths_of(std::int32_t nodes) const;
   [[nodiscard]] std::int32_t pipelines_of(std::int32_t nodes) const;
   [[nodiscard]] std::int32_t stages_of(std::int32_t nodes) const;
   [[nodiscard]] std::vector<std::int32_t> layers_by_stage(std::int32_t stages) const;
@@ -51,7 +65,8 @@ class PipelineLayouts {
   std::int64_t samples_;        // of a step
   std::int64_t micro_batches_;  // of all pipelines together
   std::string schedule_;  // the plan's, or 1F1B where that wants chunks or certain numbers of micro-batches
-  mutable SharedMemo<1, PipelineLayout> healthy_;  // by nodes
+  mutable SharedMemo<1, PipelineLayout> healthy_;     // by nodes
+  mutable SharedMemo<3, Result<StepTime>> of_kinds_;  // likewise healthy, by the members of Kind
 };
 
 }  // namespace goodput

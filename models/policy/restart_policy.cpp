@@ -39,7 +39,9 @@ Response RestartPolicy::on_change(const JobView& job, const NodeChange& change) 
   if (impact.loses) {
     has_lost_ = true;
     lost_at_ = job.now;
+    const auto before = std::ssize(gone_);
     gone_.insert(gone_.end(), change.lost.begin(), change.lost.end());
+    std::inplace_merge(gone_.begin(), gone_.begin() + before, gone_.end());
     return Response::kInterrupt;
   }
   if (impact.offers && options().absorb == Absorb::kGathered && wake_at_ == kNoTime)
@@ -71,10 +73,9 @@ Course RestartPolicy::decide(const JobState& job) {
 
 void RestartPolicy::find_left(const JobState& job) {
   left_.clear();
-  const std::span<const NodeId> there = job.members->nodes();
-  std::set_intersection(used_.begin(), used_.end(), there.begin(), there.end(), std::back_inserter(left_));
-  std::erase_if(left_,
-                [this](NodeId node) { return std::find(gone_.begin(), gone_.end(), node) != gone_.end(); });
+  std::copy_if(used_.begin(), used_.end(), std::back_inserter(left_), [&](NodeId node) {
+    return job.members->contains(node) && !std::binary_search(gone_.begin(), gone_.end(), node);
+  });
   if (job.members->slowest(left_) == 1) return;  // nobody to evict
   std::erase_if(left_, [&](NodeId node) { return !choice_.may_use(*job.members, node); });
 }

@@ -79,7 +79,7 @@ class RestartPolicy final : public RecoveryPolicy {
   RestartParts parts_;  // with a store
   NodeChoice choice_;
   std::vector<NodeId> used_;
-  std::vector<NodeId> gone_;    // of those in use, lost since; some may be back, with nothing
+  std::vector<NodeId> gone_;    // lost since, ascending; some may be back, with nothing
   std::vector<NodeId> left_;    // the others, but for those evicted; memory of decide()
   std::vector<NodeId> chosen_;  // memory of keeps_its_nodes()
   double slowest_ = 1;

@@ -183,15 +183,8 @@ class JobRun {
 
   void check_workers() const {
     GOODPUT_CHECK(!course_.nodes.empty(), "a job trains without nodes");
-    GOODPUT_CHECK(course_.nodes.data() != members_.nodes().data(),
-                  "a course points to the membership's own list, which will change");
-    if (members_.count() == working_) {  // the usual case, quickly
-      GOODPUT_CHECK(std::equal(course_.nodes.begin(), course_.nodes.end(), members_.nodes().begin()),
-                    "a job uses nodes that are not there");
-      return;
-    }
-    GOODPUT_CHECK(std::includes(members_.nodes().begin(), members_.nodes().end(), course_.nodes.begin(),
-                                course_.nodes.end()),
+    GOODPUT_CHECK(std::all_of(course_.nodes.begin(), course_.nodes.end(),
+                              [this](NodeId node) { return members_.contains(node); }),
                   "a job uses nodes that are not there");
   }
 

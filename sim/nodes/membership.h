@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
 #include "sim/base/units.h"
 #include "sim/nodes/failure_model.h"
+#include "sim/nodes/node_set.h"
 
 namespace goodput {
 
@@ -24,18 +26,22 @@ struct NodeChange {
   }
 };
 
-// Takes memory with the nodes that are there, not with those that ever were.
+// A change takes the same time however many nodes there are; slow ones cost as much as a map of them.
 class Membership {
  public:
   // Ids ascend.
-  [[nodiscard]] std::span<const NodeId> nodes() const { return ids_; }
-  [[nodiscard]] std::int32_t count() const { return static_cast<std::int32_t>(ids_.size()); }
-  [[nodiscard]] bool contains(NodeId node) const;
+  [[nodiscard]] const NodeSet& nodes() const { return nodes_; }
+  [[nodiscard]] std::int32_t count() const { return static_cast<std::int32_t>(nodes_.size()); }
+  [[nodiscard]] bool contains(NodeId node) const { return nodes_.contains(node); }
 
   // 1 for healthy nodes. REQUIRES: contains(node).
   [[nodiscard]] double speed(NodeId node) const;
   // Of these nodes, all of which are there; 1 for none.
   [[nodiscard]] double slowest(std::span<const NodeId> nodes) const;
+  // Of all nodes.
+  [[nodiscard]] double slowest() const;
+  // How many are slower than that. REQUIRES: speed <= 1.
+  [[nodiscard]] std::int32_t count_slower(double speed) const;
 
   // Node-nanoseconds up to `now`, from the moments at which nodes came and went alone.
   [[nodiscard]] NodeTime node_time(SimTime now) const;
@@ -45,12 +51,9 @@ class Membership {
   void apply(const NodeEvent& event, NodeChange& change);
 
  private:
-  [[nodiscard]] std::size_t position(NodeId node) const;
-
-  std::vector<NodeId> ids_;
-  std::vector<double> speeds_;  // by position in ids_
-  std::int32_t slowed_ = 0;     // nodes with another speed than 1
-  NodeTime come_and_gone_ = 0;  // sum of the times of leaving, less that of the times of joining
+  NodeSet nodes_;
+  std::map<NodeId, double> slow_;  // speeds other than 1
+  NodeTime come_and_gone_ = 0;     // sum of the times of leaving, less that of the times of joining
 };
 
 }  // namespace goodput

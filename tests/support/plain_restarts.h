@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
@@ -59,9 +60,9 @@ class PlainRestarts final : public RecoveryPolicy {
       course.cause = Cause::kStart;
       course.phases.add(TimeBucket::kProgramStartup, plan_.start);
     }
-    const std::span<const NodeId> all = job.members->nodes();
-    const std::span<const NodeId> used = all.first(std::min(all.size(), plan_.most_nodes));
-    nodes_.assign(used.begin(), used.end());
+    const NodeSet& all = job.members->nodes();
+    nodes_.clear();
+    std::copy_n(all.begin(), std::min(all.size(), plan_.most_nodes), std::back_inserter(nodes_));
     has_started_ = true;
     has_lost_ = false;
     course.nodes = nodes_;

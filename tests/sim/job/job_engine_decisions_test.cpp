@@ -166,7 +166,7 @@ TEST_CASE("job engine: nodes that change speed are told, with those that join sl
   std::vector<NodeId> changed;
   witness.policy.changes = [&changed](const JobView& job, const NodeChange& change) {
     changed = change.changed_speed;
-    CHECK(job.members->slowest(job.members->nodes()) == 0.25);
+    CHECK(job.members->slowest() == 0.25);
     return Response::kAtStepEnd;
   };
   const NodeEvents events =
