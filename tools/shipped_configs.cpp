@@ -101,6 +101,14 @@ Result<std::string> describe_routing(const std::string& file, const config::Libr
   GOODPUT_TRY(const RoutingModel model, config::read<RoutingModel>(file));
   return fmt::format("{} layers x {} experts, top {}, {} iterations from {} on, one in {}", model.layers,
                      model.experts, model.top_k, model.iterations, model.first_iteration, model.interval);
+// The model, and what its numbers are of.
+Result<std::string> describe_failures(const std::string& file, const config::Library& /*library*/) {
+  GOODPUT_TRY(const FailureConfig failures, read_failure_preset({file, {}}));
+  const nlohmann::json preset = nlohmann::json::parse(failures.text());
+  std::string text(failures.model().name);
+  return preset.contains("source") ? text + ": " + preset.at("source").get<std::string>() : text;
+}
+
 }
 
 }  // namespace
@@ -114,6 +122,7 @@ std::vector<ConfigKind> config_kinds() {
           {"suites", kSuiteFiles, describe_suite},
           {"calibrations", kCalibrationFiles, describe_calibration}};
 }
+          {"failure-presets", kFailurePresetFiles, describe_failures},
 
 Result<Listing> list_configs(const ConfigKind& kind, const config::Library& library) {
   Listing listing;
