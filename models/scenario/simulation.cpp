@@ -25,10 +25,6 @@ Error at_policy(const Scenario& scenario, const ScenarioPolicy& policy, const Er
   return error.inside(place.pointer).in_file(place.file);
 }
 
-Error at_failures(const Scenario& scenario, const Error& error) {
-  return error.inside("/failures").in_file(scenario.file);
-}
-
 Result<std::unique_ptr<PreparedPolicy>> prepare(const Scenario& scenario, const ScenarioPolicy& policy,
                                                 const JobModel& job) {
   GOODPUT_TRY(const std::unique_ptr<PolicySetup> setup, make_policy(scenario, policy));
@@ -39,10 +35,9 @@ Result<std::unique_ptr<PreparedPolicy>> prepare(const Scenario& scenario, const 
 
 Result<JobResult> run_trial(const Scenario& scenario, const SimulationInputs& inputs,
                             PreparedPolicy& prepared, std::uint64_t seed, std::uint64_t trial, JobLog* log) {
-  auto failures = make_failure_model(scenario.failures, inputs.failures, seed, trial);
-  if (!failures) return at_failures(scenario, failures.error());
+  GOODPUT_TRY(const auto failures, make_failures(scenario, inputs.failures, seed, trial));
   const std::unique_ptr<RecoveryPolicy> policy = prepared.start_run();
-  return run_job(scenario.goal(), inputs.prices, **failures, *policy, log);
+  return run_job(scenario.goal(), inputs.pools, *failures, *policy, log);
 }
 
 // A thread's own: every policy with what it has found out so far; none of those that cannot run the job.
@@ -55,7 +50,7 @@ class Runs {
       : scenario_(scenario),
         inputs_(inputs),
         options_(options),
-        scale_{inputs.job->ideal_node_seconds_per_sample(), !inputs.prices.is_free()},
+        scale_{inputs.job->ideal_node_seconds_per_sample(), !inputs.is_free(), !scenario.pools.empty()},
         refused_(scenario.policies.size()),
         results_(scenario.policies.size()) {}
 
