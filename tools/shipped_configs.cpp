@@ -9,6 +9,7 @@
 
 #include "models/checkpoint/checkpoint_modules.h"
 #include "models/cost/calibration.h"
+#include "models/failure/failure_models.h"
 #include "models/plan/training_plan.h"
 #include "models/routing/synthetic_routing.h"
 #include "models/scenario/scenario.h"
@@ -63,8 +64,11 @@ Result<std::string> describe_plan(const std::string& file, const config::Library
 // The job, what happens to its nodes, who competes, how often.
 Result<std::string> describe_scenario(const std::string& file, const config::Library& library) {
   GOODPUT_TRY(const Scenario scenario, read_scenario(file, {}, library));
-  std::vector<std::string_view> failures;
-  for (const FailureConfig& config : scenario.failures) failures.push_back(config.model().name);
+  std::vector<std::string> failures;
+  for (const PoolView& pool : pools_of(scenario)) {
+    for (const FailureConfig& config : pool.failures)
+      failures.push_back(fmt::format("{}{}{}", pool.name, pool.name.empty() ? "" : " ", config.model().name));
+  }
   std::vector<std::string_view> policies;
   for (const ScenarioPolicy& policy : scenario.policies) policies.push_back(policy.name);
   const ClusterSpec& cluster = scenario.plan.cluster;
@@ -97,6 +101,14 @@ Result<std::string> describe_suite(const std::string& file, const config::Librar
   return suite.is_object() && source != suite.end() && source->is_string() ? source->get<std::string>() : "";
 }
 
+// The model, and what its numbers are of.
+Result<std::string> describe_failures(const std::string& file, const config::Library& /*library*/) {
+  GOODPUT_TRY(const FailureConfig failures, read_failure_preset({file, {}}));
+  const nlohmann::json preset = nlohmann::json::parse(failures.text());
+  std::string text(failures.model().name);
+  return preset.contains("source") ? text + ": " + preset.at("source").get<std::string>() : text;
+}
+
 Result<std::string> describe_routing(const std::string& file, const config::Library& /*library*/) {
   GOODPUT_TRY(const RoutingModel model, config::read<RoutingModel>(file));
   return fmt::format("{} layers x {} experts, top {}, {} iterations from {} on, one in {}", model.layers,
@@ -110,6 +122,7 @@ std::vector<ConfigKind> config_kinds() {
           {"clusters", kClusterFiles, describe_cluster},
           {"plans", kPlanFiles, describe_plan},
           {"scenarios", kScenarioFiles, describe_scenario},
+          {"failure-presets", kFailurePresetFiles, describe_failures},
           {"routing-models", kRoutingModelFiles, describe_routing},
           {"suites", kSuiteFiles, describe_suite},
           {"calibrations", kCalibrationFiles, describe_calibration}};

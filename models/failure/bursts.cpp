@@ -22,13 +22,16 @@ struct BurstFailures {
   SimDuration outage_time{};
 };
 
+NodeId nodes_of_group(const BurstFailures& failures, NodeId nodes) {
+  const bool is_fleet = failures.kind == BurstFailures::Kind::kFleet || failures.group_size == 0;
+  return is_fleet ? nodes : std::min(failures.group_size, nodes);
+}
+
 class GroupBursts final : public FailureModel {
  public:
   GroupBursts(const BurstFailures& failures, NodeId nodes, const FailureKey& key)
       : nodes_(nodes),
-        group_size_(failures.kind == BurstFailures::Kind::kFleet || failures.group_size == 0
-                        ? nodes
-                        : std::min(failures.group_size, nodes)),
+        group_size_(nodes_of_group(failures, nodes)),
         rate_per_s_(failures.per_hour / 3600),
         outage_time_(failures.outage_time),
         random_(key.stream(kWholeCluster)),
@@ -123,6 +126,16 @@ Status config_finish(BurstFailures& failures) {
 
 NodeId nodes_of_others(const BurstFailures& failures) {
   return failures.nodes;
+}
+
+// A burst strikes any group; those with the lowest ids are the job's.
+InterruptionRate interruption_rate(const BurstFailures& failures, const FailureInputs& inputs) {
+  const NodeId nodes = failures.nodes == 0 ? inputs.cluster_nodes : failures.nodes;
+  const NodeId size = nodes_of_group(failures, nodes);
+  const auto groups = [size](NodeId count) { return (count + size - 1) / size; };
+  return [=, per_s = failures.per_hour / 3600](NodeId used) {
+    return per_s * groups(std::min(used, nodes)) / groups(nodes);
+  };
 }
 
 Result<std::unique_ptr<FailureModel>> make_failures(const BurstFailures& failures,

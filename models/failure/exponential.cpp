@@ -24,8 +24,17 @@ Status config_finish(ExponentialFailures& failures) {
   return config_finish(failures.lives);
 }
 
+NodeId& default_nodes(ExponentialFailures& failures) {
+  return failures.lives.nodes;
+}
+
+InterruptionRate interruption_rate(const ExponentialFailures& failures, const FailureInputs& /*inputs*/) {
+  return renewal_rate(failures.lives);
+}
+
 Result<std::unique_ptr<FailureModel>> make_failures(const ExponentialFailures& failures,
                                                     const FailureInputs& inputs) {
+  GOODPUT_TRY_STATUS(check_node_count(failures.lives.nodes));
   const ExponentialLifetime lifetime{mtbf_seconds(failures.lives)};
   return make_renewals(failures.lives, lifetime, inputs.key);
 }

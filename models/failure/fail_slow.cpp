@@ -155,6 +155,11 @@ NodeId nodes_of_others(const SlowFailures& failures) {
   return failures.nodes;
 }
 
+// Slow nodes are there.
+InterruptionRate interruption_rate(const SlowFailures& /*failures*/, const FailureInputs& /*inputs*/) {
+  return [](NodeId /*used*/) { return 0.0; };
+}
+
 Result<std::unique_ptr<FailureModel>> make_failures(const SlowFailures& failures,
                                                     const FailureInputs& inputs) {
   const NodeId nodes = failures.nodes == 0 ? inputs.cluster_nodes : failures.nodes;

@@ -24,9 +24,11 @@ struct FailureKey {
   std::uint64_t seed = 0;
   std::uint64_t trial = 0;
   std::uint64_t index = 0;  // of the model in its list
+  std::string_view pool{};  // empty: there is one
 
   [[nodiscard]] RandomStream stream(NodeId node) const {
     Hash id;
+    if (!pool.empty()) id.add(pool);
     id.add(index);
     id.add(trial);
     id.add(node);

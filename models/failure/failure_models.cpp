@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <utility>
 
 #include "models/failure/failure_merge.h"
 #include "sim/base/registry.h"
+#include "sim/config/json_file.h"
 
 namespace goodput {
 namespace {
@@ -29,9 +31,62 @@ Result<FailureConfig> of_model(const nlohmann::json& value, const config::Place&
   return FailureConfig(*found);
 }
 
-Status read_one(const nlohmann::json& value, config::Place& place, std::vector<FailureConfig>& failures) {
+void lower(std::optional<Tier>& tier, std::optional<Tier> other) {
+  if (other) tier = lowest(tier.value_or(*other), *other);
+}
+
+// Reads `value` at `place`; of its keys those that may move nothing go to whoever wants to know.
+Result<FailureConfig> read_model(const nlohmann::json& value, config::Place& place) {
   GOODPUT_TRY(FailureConfig config, of_model(value, place));
   GOODPUT_TRY_STATUS(config::object(config).read(value, place));
+  return config;
+}
+
+// Leaves the keys of `value`, which stands at `pointer`.
+void keep_keys_of(const nlohmann::json& value, const std::string& pointer,
+                  std::vector<config::GivenKey>& keys) {
+  std::erase_if(keys, [&](const config::GivenKey& key) {
+    const std::string below = key.pointer.substr(pointer.size() + 1);
+    return !value.contains(below.substr(0, below.find('/')));
+  });
+}
+
+// What is read at `place` of a preset and the keys beside it.
+Result<FailureConfig> read_over_preset(FailurePreset preset, const nlohmann::json& given,
+                                       config::Place& place) {
+  config::Place at = place;
+  std::vector<config::GivenKey> keys;
+  at.given = &keys;
+  Result<FailureConfig> config = read_model(with_preset(preset, given), at);
+  if (!config) {
+    Error error = std::move(config).error();
+    error.what += fmt::format(" (beside what {} says)", preset.source.file);
+    return error;
+  }
+  place.tier = at.tier;
+  keep_keys_of(given, place.pointer, keys);
+  keys.push_back(
+      {place.file, place.pointer + "/preset", [preset, given] { return useless_preset(preset, given); }});
+  if (place.given != nullptr) place.given->insert(place.given->end(), keys.begin(), keys.end());
+  config->set_preset(std::move(preset));
+  return config;
+}
+
+Result<FailureConfig> read_named_preset(const nlohmann::json& given, config::Place& place) {
+  const nlohmann::json& name = given.at("preset");
+  config::Place at = place.at("preset");
+  if (!name.is_string()) return at.not_wanted(name, "a file of failures/");
+  GOODPUT_TRY(config::Source source,
+              config::source_named(name.get_ref<const std::string&>(), at, kFailurePresetFiles));
+  GOODPUT_TRY(const FailureConfig preset, read_failure_preset(std::move(source)));
+  GOODPUT_TRY(FailureConfig config, read_over_preset(*preset.preset(), given, place));
+  lower(place.tier, preset.preset()->tier);
+  return config;
+}
+
+Status read_one(const nlohmann::json& value, config::Place& place, std::vector<FailureConfig>& failures) {
+  const bool is_preset = value.is_object() && value.contains("preset");
+  GOODPUT_TRY(FailureConfig config, is_preset ? read_named_preset(value, place) : read_model(value, place));
   config.set_text(value.dump());
   failures.push_back(std::move(config));
   return Ok{};
@@ -45,6 +100,7 @@ Status read_failures(const nlohmann::json& value, config::Place& place,
   for (std::size_t i = 0; i < value.size(); ++i) {
     config::Place at = place.at(std::to_string(i));
     GOODPUT_TRY_STATUS(read_one(value[i], at, failures));
+    lower(place.tier, at.tier);
   }
   return Ok{};
 }
@@ -52,10 +108,32 @@ Status read_failures(const nlohmann::json& value, config::Place& place,
 // Makes the models of a list, those first that say which nodes there are.
 class FailureMaker {
  public:
-  FailureMaker(std::span<const FailureConfig> configs, const FailureSources& sources, FailureKey key)
+  FailureMaker(std::span<const FailureConfig> configs, std::span<const FailureSource> sources, FailureKey key)
       : configs_(configs), sources_(sources), key_(key), models_(configs.size()) {}
 
   Result<std::unique_ptr<FailureModel>> make() {
+    GOODPUT_TRY_STATUS(make_all());
+    return merge_failures(std::move(models_));
+  }
+
+  // Empty where one of the models does not say.
+  Result<InterruptionRate> interruptions() {
+    GOODPUT_TRY_STATUS(make_all());
+    std::vector<InterruptionRate> rates;
+    for (std::size_t i = 0; i < configs_.size(); ++i) {
+      rates.push_back(configs_[i].setup().interruptions(inputs_of(i)));
+      if (!rates.back()) return InterruptionRate{};
+    }
+    return InterruptionRate{[rates = std::move(rates)](NodeId used) {
+      return std::accumulate(rates.begin(), rates.end(), 0.0,
+                             [used](double sum, const InterruptionRate& rate) { return sum + rate(used); });
+    }};
+  }
+
+ private:
+  enum class Nodes : std::uint8_t { kOwn, kOfOthers };  // what a model is about
+
+  Status make_all() {
     GOODPUT_TRY_STATUS(make_those(Nodes::kOwn));
     for (const auto& model : models_) {
       if (model) cluster_nodes_ = std::max(cluster_nodes_, model->nodes());
@@ -65,12 +143,8 @@ class FailureMaker {
         cluster_nodes_ = std::max(cluster_nodes_, config.setup().nodes_acted_on().value_or(0));
       }
     }
-    GOODPUT_TRY_STATUS(make_those(Nodes::kOfOthers));
-    return merge_failures(std::move(models_));
+    return make_those(Nodes::kOfOthers);
   }
-
- private:
-  enum class Nodes : std::uint8_t { kOwn, kOfOthers };  // what a model is about
 
   Status make_those(Nodes nodes) {
     for (std::size_t i = 0; i < configs_.size(); ++i) {
@@ -84,13 +158,17 @@ class FailureMaker {
     return Ok{};
   }
 
+  [[nodiscard]] FailureInputs inputs_of(std::size_t i) const {
+    FailureInputs inputs{i < sources_.size() ? sources_[i] : FailureSource{}, key_, cluster_nodes_};
+    inputs.key.model = configs_[i].model().name;
+    inputs.key.index = i;
+    return inputs;
+  }
+
   [[nodiscard]] Result<std::unique_ptr<FailureModel>> make_one(std::size_t i) const {
     const FailureConfig& config = configs_[i];
-    FailureInputs inputs{i < sources_.size() ? sources_[i] : FailureSource{}, key_, cluster_nodes_};
-    inputs.key.model = config.model().name;
-    inputs.key.index = i;
     if (const auto nodes = config.setup().nodes_acted_on()) GOODPUT_TRY_STATUS(check_nodes(*nodes));
-    return config.setup().make(inputs);
+    return config.setup().make(inputs_of(i));
   }
 
   [[nodiscard]] Status check_nodes(NodeId acted_on) const {
@@ -104,7 +182,7 @@ class FailureMaker {
   }
 
   std::span<const FailureConfig> configs_;
-  const FailureSources& sources_;
+  std::span<const FailureSource> sources_;
   FailureKey key_;
   NodeId cluster_nodes_ = 0;
   std::vector<std::unique_ptr<FailureModel>> models_;  // by config; null: not made yet
@@ -141,9 +219,23 @@ config::UnusedKeys unused_keys(const FailureConfig& failures, config::Place plac
   FailureConfig again = failures;
   std::vector<config::GivenKey> given;
   place.given = &given;
-  const Status read = config::object(again).read(nlohmann::json::parse(failures.text()), place);
+  const nlohmann::json own = nlohmann::json::parse(failures.text());
+  const nlohmann::json whole = failures.preset() ? with_preset(*failures.preset(), own) : own;
+  const Status read = config::object(again).read(whole, place);
   GOODPUT_CHECK(read, "a failure model is read again as it was read");
+  keep_keys_of(own, place.pointer, given);
   return config::unused_keys(given);
+}
+
+Result<FailureConfig> read_failure_preset(config::Source source) {
+  GOODPUT_TRY(const nlohmann::json value, config::parse_file(source.file));
+  config::Place place{source.file, {}, {}};
+  GOODPUT_TRY(FailureConfig config, read_model(value, place));
+  if (const auto file = config.setup().file())
+    return place.at(file->key).error("names a file, which a preset cannot: scenarios elsewhere use it");
+  config.set_text(value.dump());
+  config.set_preset({std::move(source), value.dump(), place.tier});
+  return config;
 }
 
 config::Value failures_value(std::vector<FailureConfig>& failures) {
@@ -165,9 +257,18 @@ config::Value failures_value(std::vector<FailureConfig>& failures) {
 }
 
 Result<std::unique_ptr<FailureModel>> make_failure_model(std::span<const FailureConfig> configs,
-                                                         const FailureSources& sources, std::uint64_t seed,
-                                                         std::uint64_t trial) {
-  return FailureMaker(configs, sources, {.model = {}, .seed = seed, .trial = trial, .index = 0}).make();
+                                                         std::span<const FailureSource> sources,
+                                                         std::uint64_t seed, std::uint64_t trial,
+                                                         std::string_view pool) {
+  const FailureKey key{.model = {}, .seed = seed, .trial = trial, .index = 0, .pool = pool};
+  return FailureMaker(configs, sources, key).make();
+}
+
+Result<InterruptionRate> make_interruption_rate(std::span<const FailureConfig> configs,
+                                                std::span<const FailureSource> sources, std::uint64_t seed,
+                                                std::string_view pool) {
+  const FailureKey key{.model = {}, .seed = seed, .trial = 0, .index = 0, .pool = pool};
+  return FailureMaker(configs, sources, key).interruptions();
 }
 
 }  // namespace goodput

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/failure/failure_presets.h"
 #include "models/failure/failure_setup.h"
 #include "sim/base/errors.h"
 #include "sim/config/config.h"
@@ -26,7 +27,7 @@ class FailureConfig {
  public:
   explicit FailureConfig(const FailureModelInfo& model) : model_(model), setup_(model.make()) {}
   FailureConfig(const FailureConfig& other)
-      : model_(other.model_), setup_(other.setup_->copy()), text_(other.text_) {}
+      : model_(other.model_), setup_(other.setup_->copy()), text_(other.text_), preset_(other.preset_) {}
   FailureConfig& operator=(const FailureConfig& other) { return *this = FailureConfig(other); }
   FailureConfig(FailureConfig&&) noexcept = default;
   FailureConfig& operator=(FailureConfig&&) noexcept = default;
@@ -40,10 +41,15 @@ class FailureConfig {
   [[nodiscard]] const std::string& text() const { return text_; }
   void set_text(std::string text) { text_ = std::move(text); }
 
+  // The preset whose options it has where that object is silent; none: all are its own.
+  [[nodiscard]] const std::optional<FailurePreset>& preset() const { return preset_; }
+  void set_preset(FailurePreset preset) { preset_ = std::move(preset); }
+
  private:
   FailureModelInfo model_;
   std::unique_ptr<FailureSetup> setup_;  // null in what was moved from only
   std::string text_;
+  std::optional<FailurePreset> preset_;
 };
 
 // "model" and the options.
@@ -54,18 +60,29 @@ class FailureConfig {
 // (FailureSetup::note).
 [[nodiscard]] config::UnusedKeys unused_keys(const FailureConfig& failures, config::Place place);
 
-// An object with a "model" of failure_models(), or an array of such.
+// An object with a "model" of failure_models(), one with a "preset" (models/failure/failure_presets.h) and
+// what is other than there, or an array of such.
 [[nodiscard]] config::Value failures_value(std::vector<FailureConfig>& failures);
+
+// The model of a preset's file, with nothing said beside it. Errors name the file.
+[[nodiscard]] Result<FailureConfig> read_failure_preset(config::Source source);
 
 // What is in the files that the configs name, by config; those at the end that name none may be missing.
 using FailureSources = std::vector<FailureSource>;
 
 // One model of all: a node is there while all models that know it say so, and runs at the product of their
-// speeds. Draws depend on seed, trial, node, and each model's name and index in the list alone.
-// Error::where is a pointer: from its config where there is one, else from the list.
-// REQUIRES: configs; `sources` outlive the model.
+// speeds. Draws depend on seed, trial, node, the name of the pool, and each model's name and index in the
+// list alone. Error::where is a pointer: from its config where there is one, else from the list. REQUIRES:
+// configs; `sources` and the name of the pool outlive the model.
 Result<std::unique_ptr<FailureModel>> make_failure_model(std::span<const FailureConfig> configs,
-                                                         const FailureSources& sources, std::uint64_t seed,
-                                                         std::uint64_t trial);
+                                                         std::span<const FailureSource> sources,
+                                                         std::uint64_t seed, std::uint64_t trial,
+                                                         std::string_view pool = {});
+
+// How often they take a node from a job: the rates of all add. Empty where one does not say. Where a
+// recording is thinned out at random, as in trial 0. Errors as above.
+Result<InterruptionRate> make_interruption_rate(std::span<const FailureConfig> configs,
+                                                std::span<const FailureSource> sources, std::uint64_t seed,
+                                                std::string_view pool = {});
 
 }  // namespace goodput

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,6 +56,10 @@ struct FailureInputs {
   NodeId cluster_nodes = 0;  // of the models that say which nodes there are; 0: none does
 };
 
+// How often, in the long run, something happens to some node that a job uses, per second: of a job on so many
+// nodes, those with the lowest ids. Empty: the model does not say.
+using InterruptionRate = std::function<double(NodeId)>;
+
 // The options of one failure model, whichever it is, and what can be asked of them.
 class FailureSetup {
  public:
@@ -68,6 +73,12 @@ class FailureSetup {
 
   // The model. Errors, Error::where as above, are about the inputs only.
   [[nodiscard]] virtual Result<std::unique_ptr<FailureModel>> make(const FailureInputs& inputs) const = 0;
+
+  // How many nodes there are where the options leave that open. finish() again afterwards: more may be wrong.
+  virtual void set_default_nodes(NodeId nodes) = 0;
+
+  // How often it takes a node from a job. REQUIRES: make() of these inputs succeeds.
+  [[nodiscard]] virtual InterruptionRate interruptions(const FailureInputs& inputs) const = 0;
 
   // Of a model that acts on nodes that others say are there: on how many; 0: on all. Nothing: it says itself
   // which nodes there are.
@@ -88,6 +99,8 @@ class FailureSetup {
 //   Status config_finish(Options&);
 //   Result<std::unique_ptr<FailureModel>> make_failures(const Options&, const FailureInputs&);
 // and, where the answer is not "nothing",
+//   InterruptionRate interruption_rate(const Options&, const FailureInputs&);
+//   NodeId& default_nodes(Options&);   // 0: left open
 //   NodeId nodes_of_others(const Options&);
 //   std::optional<FailureFile> file_of(const Options&);
 //   void forget_paths(Options&);
@@ -103,6 +116,18 @@ class FailureSetupOf final : public FailureSetup {
   [[nodiscard]] Status finish() override { return config_finish(options_); }
   [[nodiscard]] Result<std::unique_ptr<FailureModel>> make(const FailureInputs& inputs) const override {
     return make_failures(options_, inputs);
+  }
+  [[nodiscard]] InterruptionRate interruptions(const FailureInputs& inputs) const override {
+    if constexpr (requires { interruption_rate(options_, inputs); }) {
+      return interruption_rate(options_, inputs);
+    } else {
+      return {};
+    }
+  }
+  void set_default_nodes(NodeId nodes) override {
+    if constexpr (requires { default_nodes(options_); }) {
+      if (default_nodes(options_) == 0) default_nodes(options_) = nodes;
+    }
   }
   [[nodiscard]] std::optional<NodeId> nodes_acted_on() const override {
     if constexpr (requires { nodes_of_others(options_); }) {
@@ -135,6 +160,12 @@ class FailureSetupOf final : public FailureSetup {
  private:
   Options options_{};
 };
+
+// Fails if nobody said how many nodes there are.
+[[nodiscard]] inline Status check_node_count(NodeId nodes) {
+  if (nodes > 0) return Ok{};
+  return Error{"is missing, want how many nodes there are", {.pointer = "/nodes"}};
+}
 
 template <typename Options>
 [[nodiscard]] std::unique_ptr<FailureSetup> make_failure_setup() {

@@ -14,7 +14,7 @@ namespace {
 
 // The spot market of Bamboo's simulator (Thorpe et al., NSDI'23): lots are drawn once an hour.
 struct HourlyFailures {
-  NodeId nodes = 1;                       // the most there can be
+  NodeId nodes = 0;                       // the most there can be; 0: as many as the job uses
   std::optional<NodeId> initial_nodes{};  // none: all
   double loss_probability = 0;            // of a node, an hour
   double return_probability = 0;          // of a missing one
@@ -142,7 +142,8 @@ std::string_view no_return(const HourlyFailures& failures) {
 config::Fields config_fields(HourlyFailures& failures) {
   using config::Need;
   return {
-      {"nodes", Need::kRequired, config::integer(failures.nodes, 1, kMostNodes), "the most there can be"},
+      {"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
+       "the most there can be; 0: as many as the job uses"},
       {"initial_nodes", Need::kOptional, optional_integer(failures.initial_nodes, 0, kMostNodes),
        "there from the start; left out: all"},
       {"loss_probability", Need::kRequired, config::number(failures.loss_probability, config::between(0, 1)),
@@ -154,13 +155,25 @@ config::Fields config_fields(HourlyFailures& failures) {
 }
 
 Status config_finish(HourlyFailures& failures) {
-  if (failures.initial_nodes.value_or(0) <= failures.nodes) return Ok{};
+  if (failures.nodes == 0 || failures.initial_nodes.value_or(0) <= failures.nodes) return Ok{};
   return Error{fmt::format("is {}, but there are {} nodes", *failures.initial_nodes, failures.nodes),
                {.pointer = "/initial_nodes"}};
 }
 
+// A node that is there is lost with the same probability in every hour.
+InterruptionRate interruption_rate(const HourlyFailures& failures, const FailureInputs& /*inputs*/) {
+  return [nodes = failures.nodes, per_s = failures.loss_probability / 3600](NodeId used) {
+    return std::min(used, nodes) * per_s;
+  };
+}
+
+NodeId& default_nodes(HourlyFailures& failures) {
+  return failures.nodes;
+}
+
 Result<std::unique_ptr<FailureModel>> make_failures(const HourlyFailures& failures,
                                                     const FailureInputs& inputs) {
+  GOODPUT_TRY_STATUS(check_node_count(failures.nodes));
   return std::unique_ptr<FailureModel>(std::make_unique<HourlyMarket>(failures, inputs.key));
 }
 

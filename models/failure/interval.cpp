@@ -14,7 +14,7 @@ namespace {
 
 // A node is lost at fixed intervals, as in the experiments of the Lazarus paper (section 6).
 struct IntervalFailures {
-  NodeId nodes = 1;
+  NodeId nodes = 0;  // 0: as many as the job uses
   SimDuration every{std::chrono::minutes{5}};
   NodeId floor_nodes = 0;                     // with so many left nothing is lost
   std::optional<SimDuration> return_after{};  // none: never
@@ -91,22 +91,24 @@ class IntervalLosses final : public FailureModel {
 config::Fields config_fields(IntervalFailures& failures) {
   using config::Need;
   const auto nothing_lost = [&failures] {
-    return failures.floor_nodes == failures.nodes ? "nothing is lost: floor_nodes is nodes" : "";
+    const bool is_known = failures.nodes > 0;
+    return is_known && failures.floor_nodes == failures.nodes ? "nothing is lost: floor_nodes is nodes" : "";
   };
   const config::Range positive = {.least = 1e-3, .most = kMostFailureSeconds};
-  return {
-      {"nodes", Need::kRequired, config::integer(failures.nodes, 1, kMostNodes), "all there from the start"},
-      {"every_s", Need::kRequired, seconds_value(failures.every, positive),
-       "from the start to the first loss, and from one to the next"},
-      {"floor_nodes", Need::kOptional, config::integer(failures.floor_nodes, 0, kMostNodes),
-       "with so many left nothing is lost"},
-      {"return_after_s", Need::kOptional, seconds_value(failures.return_after, positive),
-       "until a lost node is back; left out: it never is", nothing_lost},
-      {"victims", Need::kOptional, config::integers(failures.victims, 0, kMostNodes - 1),
-       "who is lost, in this order; then, and where one is gone already, a random node", nothing_lost}};
+  return {{"nodes", Need::kOptional, config::integer(failures.nodes, 0, kMostNodes),
+           "all there from the start; 0: as many as the job uses"},
+          {"every_s", Need::kRequired, seconds_value(failures.every, positive),
+           "from the start to the first loss, and from one to the next"},
+          {"floor_nodes", Need::kOptional, config::integer(failures.floor_nodes, 0, kMostNodes),
+           "with so many left nothing is lost"},
+          {"return_after_s", Need::kOptional, seconds_value(failures.return_after, positive),
+           "until a lost node is back; left out: it never is", nothing_lost},
+          {"victims", Need::kOptional, config::integers(failures.victims, 0, kMostNodes - 1),
+           "who is lost, in this order; then, and where one is gone already, a random node", nothing_lost}};
 }
 
 Status config_finish(IntervalFailures& failures) {
+  if (failures.nodes == 0) return Ok{};  // checked once they are known
   for (std::size_t i = 0; i < failures.victims.size(); ++i) {
     if (failures.victims[i] < failures.nodes) continue;
     return Error{fmt::format("is {}, but there are {} nodes, from 0 on", failures.victims[i], failures.nodes),
@@ -117,8 +119,19 @@ Status config_finish(IntervalFailures& failures) {
                {.pointer = "/floor_nodes"}};
 }
 
+// While there are nodes to lose: any node is the victim.
+InterruptionRate interruption_rate(const IntervalFailures& failures, const FailureInputs& /*inputs*/) {
+  const double per_s = failures.floor_nodes < failures.nodes ? 1 / to_seconds(failures.every) : 0;
+  return [nodes = failures.nodes, per_s](NodeId used) { return per_s * std::min(used, nodes) / nodes; };
+}
+
+NodeId& default_nodes(IntervalFailures& failures) {
+  return failures.nodes;
+}
+
 Result<std::unique_ptr<FailureModel>> make_failures(const IntervalFailures& failures,
                                                     const FailureInputs& inputs) {
+  GOODPUT_TRY_STATUS(check_node_count(failures.nodes));
   return std::unique_ptr<FailureModel>(std::make_unique<IntervalLosses>(failures, inputs.key));
 }
 

@@ -1,5 +1,7 @@
 #include "models/failure/node_renewals.h"
 
+#include <algorithm>
+
 #include "models/failure/failure_fields.h"
 
 namespace goodput {
@@ -10,7 +12,8 @@ config::Fields config_fields(NodeLives& lives) {
   static constexpr std::array<std::string_view, 2> kRepairNames = {"fixed", "exponential"};
   const config::Range mtbf = {.least = 0, .most = 1e9, .is_least_excluded = true};
   return {
-      {"nodes", Need::kRequired, config::integer(lives.nodes, 1, kMostNodes), "all there from the start"},
+      {"nodes", Need::kOptional, config::integer(lives.nodes, 0, kMostNodes),
+       "all there from the start; 0: as many as the job uses"},
       {"mtbf_hours", Need::kOptional, optional_number(lives.mtbf_hours, mtbf),
        "mean time from a node's start or repair to its failure"},
       {"failures_per_1000_node_days", Need::kOptional,
@@ -37,6 +40,12 @@ double mtbf_seconds(const NodeLives& lives) {
   constexpr double kNodeSeconds = 1000.0 * 24 * 3600;  // in 1000 node-days
   GOODPUT_CHECK(lives.mtbf_hours || lives.failures_per_1000_node_days, "how often nodes fail was checked");
   return lives.mtbf_hours ? *lives.mtbf_hours * 3600 : kNodeSeconds / *lives.failures_per_1000_node_days;
+}
+
+InterruptionRate renewal_rate(const NodeLives& lives) {
+  return [nodes = lives.nodes, mtbf_s = mtbf_seconds(lives)](NodeId used) {
+    return std::min(used, nodes) / mtbf_s;
+  };
 }
 
 }  // namespace goodput

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/failure/failure_draws.h"
+#include "models/failure/failure_setup.h"
 #include "sim/base/event_queue.h"
 #include "sim/base/index.h"
 #include "sim/config/config.h"
@@ -21,7 +22,7 @@ namespace goodput {
 // Nodes that fail and are repaired, each by a clock of its own.
 struct NodeLives {
   enum class Repair : std::uint8_t { kFixed, kExponential };
-  NodeId nodes = 1;
+  NodeId nodes = 0;  // 0: as many as the job uses
   // Mean time from a node's start or repair to its failure: exactly one of these.
   std::optional<double> mtbf_hours{};
   std::optional<double> failures_per_1000_node_days{};
@@ -34,6 +35,10 @@ struct NodeLives {
 // Mean time from a node's start or repair to its failure.
 // REQUIRES: config_finish(lives).
 [[nodiscard]] double mtbf_seconds(const NodeLives& lives);
+
+// Of a job whose nodes are there: each of them fails once in its mean time (the renewal theorem), whatever
+// the distribution.
+[[nodiscard]] InterruptionRate renewal_rate(const NodeLives& lives);
 
 // `Lifetime` draws seconds: draw_first(random) until the failure of a node that is there at the start,
 // draw(random) from a repair to the next failure.

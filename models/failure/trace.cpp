@@ -166,8 +166,13 @@ void forget_paths(TraceFailures& failures) {
   failures.file = failures.fallback = "";
 }
 
-Result<std::unique_ptr<FailureModel>> make_failures(const TraceFailures& failures,
-                                                    const FailureInputs& inputs) {
+// What is replayed, from time 0 to `end`.
+struct TraceReplayed {
+  std::vector<NodeEvent> events{};
+  SimTime end{};
+};
+
+Result<TraceReplayed> replayed(const TraceFailures& failures, const FailureInputs& inputs) {
   GOODPUT_CHECK(inputs.source.trace != nullptr, "the recording was read");
   const SpotTrace& trace = *inputs.source.trace;
   GOODPUT_TRY(const TraceSegment segment, segment_of(failures, trace));
@@ -179,9 +184,20 @@ Result<std::unique_ptr<FailureModel>> make_failures(const TraceFailures& failure
     if (!some) return some.error().inside("/cap");
     events = *std::move(some);
   }
-  const SimTime end{segment.end - segment.begin};
+  return TraceReplayed{std::move(events), SimTime{segment.end - segment.begin}};
+}
+
+InterruptionRate interruption_rate(const TraceFailures& failures, const FailureInputs& inputs) {
+  const Result<TraceReplayed> replay = replayed(failures, inputs);
+  GOODPUT_CHECK(replay.has_value(), "the recording can be replayed");
+  return loss_rate(replay->events, replay->end);
+}
+
+Result<std::unique_ptr<FailureModel>> make_failures(const TraceFailures& failures,
+                                                    const FailureInputs& inputs) {
+  GOODPUT_TRY(TraceReplayed replay, replayed(failures, inputs));
   return std::unique_ptr<FailureModel>(
-      std::make_unique<TraceReplay>(std::move(events), nodes_of(trace), end));
+      std::make_unique<TraceReplay>(std::move(replay.events), nodes_of(*inputs.source.trace), replay.end));
 }
 
 }  // namespace

@@ -96,4 +96,46 @@ std::vector<NodeEvent> events_of_counts(const SpotTrace& trace, const TraceSegme
   return nodes.take_events();
 }
 
+namespace {
+
+// Nodes that are lost together.
+struct Loss {
+  std::int32_t held = 0;  // before
+  std::int32_t lost = 0;
+};
+
+std::vector<Loss> losses_of(const std::vector<NodeEvent>& events) {
+  std::vector<Loss> losses;
+  std::int32_t held = 0;
+  for (auto event = events.begin(); event != events.end();) {
+    Loss loss{held, 0};
+    const SimTime now = event->time;
+    for (; event != events.end() && event->time == now; ++event) {
+      if (event->kind == Kind::kRemove) ++loss.lost;
+      held += event->kind == Kind::kRemove ? -1 : event->kind == Kind::kAdd ? 1 : 0;
+    }
+    if (loss.lost > 0) losses.push_back(loss);
+  }
+  return losses;
+}
+
+// One node of the lost after the other is not among the used ones.
+double miss_probability(const Loss& loss, std::int32_t used) {
+  double misses = 1;
+  for (std::int32_t i = 0; i < loss.lost && misses > 0; ++i)
+    misses *= std::max(0.0, static_cast<double>(loss.held - used - i) / (loss.held - i));
+  return misses;
+}
+
+}  // namespace
+
+InterruptionRate loss_rate(const std::vector<NodeEvent>& events, SimTime end) {
+  const double seconds = to_seconds(end.time_since_epoch());
+  return [losses = losses_of(events), seconds](NodeId used) {
+    double hits = 0;
+    for (const Loss& loss : losses) hits += used > 0 ? 1 - miss_probability(loss, used) : 0;
+    return seconds > 0 ? hits / seconds : 0;
+  };
+}
+
 }  // namespace goodput

@@ -72,8 +72,17 @@ Status config_finish(WeibullFailures& failures) {
   return config_finish(failures.lives);
 }
 
+NodeId& default_nodes(WeibullFailures& failures) {
+  return failures.lives.nodes;
+}
+
+InterruptionRate interruption_rate(const WeibullFailures& failures, const FailureInputs& /*inputs*/) {
+  return renewal_rate(failures.lives);
+}
+
 Result<std::unique_ptr<FailureModel>> make_failures(const WeibullFailures& failures,
                                                     const FailureInputs& inputs) {
+  GOODPUT_TRY_STATUS(check_node_count(failures.lives.nodes));
   const WeibullLifetime lifetime(mtbf_seconds(failures.lives), failures);
   return make_renewals(failures.lives, lifetime, inputs.key);
 }

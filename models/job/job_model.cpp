@@ -1,5 +1,6 @@
 #include "models/job/job_model.h"
 
+#include <limits>
 #include <utility>
 
 #include "models/cost/cost_models.h"
@@ -19,6 +20,12 @@ Result<std::unique_ptr<const JobModel>> JobModel::make(JobTerms terms, JobRoutin
   std::unique_ptr<JobModel> job(new JobModel(std::move(terms), std::move(routing), std::move(cost)));
   GOODPUT_TRY(job->plan_step_, job->steps().planned(job->plan().parallel));
   return std::unique_ptr<const JobModel>(std::move(job));
+}
+
+std::optional<double> JobModel::mtbf_s(std::int32_t nodes) const {
+  if (!terms_.interruptions_per_s) return std::nullopt;
+  const double per_s = terms_.interruptions_per_s(nodes);
+  return per_s > 0 ? 1 / per_s : std::numeric_limits<double>::infinity();
 }
 
 std::int32_t JobModel::plan_nodes() const {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +33,8 @@ struct JobTerms {
   std::int32_t nodes_ever = 0;  // that can be there at all; 0: not known
   BatchRule batch = BatchRule::kFixed;
   JobStart start = JobStart::kCold;
+  // Expected losses of some node that the job uses, per second, of a job on so many nodes; empty: not known.
+  std::function<double(std::int32_t)> interruptions_per_s{};
 };
 
 // Fixed once made; policies keep references to it.
@@ -54,6 +58,10 @@ class JobModel {
   [[nodiscard]] std::int32_t most_nodes_ever() const {
     return terms_.nodes_ever > 0 ? std::min(terms_.nodes_ever, most_nodes()) : most_nodes();
   }
+  // Mean time between losses of nodes that the job uses, of so many, by what is known of the failures:
+  // infinite where none hits them. None: nothing is known.
+  [[nodiscard]] std::optional<double> mtbf_s(std::int32_t nodes) const;
+
   // That the GPUs of the plan's replicas take.
   [[nodiscard]] std::int32_t plan_nodes() const;
 

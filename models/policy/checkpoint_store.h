@@ -50,16 +50,17 @@ class CheckpointStore {
 // Whole checkpoints in storage that all nodes share.
 class StorageCheckpoints final : public CheckpointStore {
  public:
-  // Keeps a reference to the settings.
+  // Keeps references.
   StorageCheckpoints(const JobModel& job, const CheckpointSettings& settings)
-      : settings_(&settings), bytes_(checkpoint_bytes(job, settings)) {}
+      : job_(&job), settings_(&settings), bytes_(checkpoint_bytes(job, settings)) {}
 
   [[nodiscard]] SimDuration restore_time(ResumeFrom /*from*/, std::int32_t /*nodes*/) const override {
     return bytes_ / settings_->read;
   }
   [[nodiscard]] CheckpointRules rules(const StepTime& step, std::int32_t nodes,
                                       SimDuration restart) const override {
-    return {CheckpointRule{}, checkpoint_rule(*settings_, save_times(nodes), step, restart)};
+    return {CheckpointRule{},
+            checkpoint_rule(*settings_, save_times(nodes), step, restart, mtbf_s(*settings_, *job_, nodes))};
   }
   [[nodiscard]] SimDuration planned_save(std::int32_t nodes) const override {
     return save_times(nodes).total();
@@ -71,6 +72,7 @@ class StorageCheckpoints final : public CheckpointStore {
     return whole_save_times(*settings_, bytes_, nodes);
   }
 
+  const JobModel* job_;
   const CheckpointSettings* settings_;
   Bytes bytes_;
 };

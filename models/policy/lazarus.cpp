@@ -257,7 +257,9 @@ class LazarusPolicy final : public RecoveryPolicy {
     course.phases = phases;
     course.nodes = used_;
     course.samples_per_step = time.samples;
-    course.checkpoints[1] = checkpoint_rule(options_->checkpoint, save_times(), time, restart_time());
+    const auto nodes = static_cast<std::int32_t>(used_.size());
+    course.checkpoints[1] = checkpoint_rule(options_->checkpoint, save_times(), time, restart_time(),
+                                            mtbf_s(options_->checkpoint, *job_, nodes));
     course.decide_at_step = next_rebalancing(step);
     return course;
   }
@@ -354,6 +356,8 @@ std::vector<std::string> idle_warnings(const JobModel& job, const LazarusPlaceme
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& options, const JobModel& job) {
   if (!job.has_experts()) return Error{"the model has no experts to place; name another policy"};
+  if (const Status known = check_interval(options.checkpoint, job); !known)
+    return known.error().inside("/checkpoint");
   const ModuleBytes bytes = module_bytes(job.modules(), options.checkpoint.bytes_per_parameter);
   auto placements = std::make_unique<LazarusPlacements>(job, options.rules, options.step, options.migration,
                                                         bytes.expert_each.front());

@@ -109,7 +109,8 @@ class PartialCheckpoints final : public CheckpointStore {
   }
   [[nodiscard]] CheckpointRules rules(const StepTime& step, std::int32_t nodes,
                                       SimDuration restart) const override {
-    return {CheckpointRule{}, checkpoint_rule(*settings_, saves_->times(nodes), step, restart)};
+    return {CheckpointRule{}, checkpoint_rule(*settings_, saves_->times(nodes), step, restart,
+                                              mtbf_s(*settings_, *job_, nodes))};
   }
   // A checkpoint with only some of the experts would lose the others.
   [[nodiscard]] SimDuration planned_save(std::int32_t nodes) const override {

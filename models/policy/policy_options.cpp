@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <utility>
 
 namespace goodput {
@@ -47,11 +49,11 @@ config::Fields config_fields(CheckpointSettings& settings, CheckpointUse use) {
     return settings.rule == IntervalRule::kFixed ? "interval is \"fixed\"" : "";
   };
   return {{"interval", Need::kOptional, config::choice(settings.rule, kIntervalRuleNames),
-           "how often: fixed, or Young's, Daly's or the optimal interval for mtbf_hours"},
+           "how often: fixed, or Young's, Daly's or the optimal interval for the MTBF"},
           {"interval_steps", Need::kOptional, config::integer(settings.interval_steps, 0, kMostSteps),
            "fixed: from one checkpoint to the next; 0: none", other_rule},
           {"mtbf_hours", Need::kOptional, config::number(settings.mtbf_hours, config::between(0, 1e6)),
-           "of the job as a whole; for the other rules", no_rule},
+           "of the job as a whole, for the other rules; 0: what the failure models come to", no_rule},
           {"mode", Need::kOptional, config::choice(settings.mode, kSaveModeNames),
            "sync: training stands still; async: it goes on once the state is in CPU memory", no_save},
           {"write_gb_per_s", Need::kOptional, config::number(settings.write, kPolicyGbPerS, 1e9),
@@ -64,12 +66,22 @@ config::Fields config_fields(CheckpointSettings& settings, CheckpointUse use) {
            "14: 16-bit weights, 32-bit master weights and two moments"}};
 }
 
-Status config_finish(CheckpointSettings& settings) {
-  if (settings.rule != IntervalRule::kFixed && settings.mtbf_hours <= 0) {
-    return Error{"is not given, and the rule needs it; give it, or interval \"fixed\"",
-                 {.pointer = "/mtbf_hours"}};
-  }
-  return Ok{};
+bool follows_failures(const CheckpointSettings& settings) {
+  return settings.rule != IntervalRule::kFixed && settings.mtbf_hours == 0;
+}
+
+Status check_interval(const CheckpointSettings& settings, const JobModel& job) {
+  if (!follows_failures(settings)) return Ok{};
+  const std::optional<double> known = job.mtbf_s(job.most_nodes_ever());
+  if (known && std::isfinite(*known)) return Ok{};
+  return Error{fmt::format("is not given, and {}; give it, or interval \"fixed\"",
+                           known ? "no failure of the scenario can hit the job"
+                                 : "a failure model does not say how often it hits the job"),
+               {.pointer = "/mtbf_hours"}};
+}
+
+double mtbf_s(const CheckpointSettings& settings, const JobModel& job, std::int32_t nodes) {
+  return follows_failures(settings) ? job.mtbf_s(nodes).value() : settings.mtbf_hours * 3600;
 }
 
 Bytes checkpoint_bytes(const JobModel& job, const CheckpointSettings& settings) {
@@ -77,15 +89,14 @@ Bytes checkpoint_bytes(const JobModel& job, const CheckpointSettings& settings) 
 }
 
 CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const SaveTimes& times,
-                               const StepTime& step, SimDuration restart) {
+                               const StepTime& step, SimDuration restart, double mtbf_s) {
   CheckpointRule rule;
   rule.stall = save_stall(settings.mode, times, step.forward_backward);
   rule.lag = settings.mode == SaveMode::kAsync ? times.total() - rule.stall : SimDuration{};
   if (settings.rule == IntervalRule::kFixed) {
     rule.interval = settings.interval_steps;
   } else {
-    const FailureCosts costs{settings.mtbf_hours * 3600, std::max(to_seconds(rule.stall), 1e-9),
-                             to_seconds(restart)};
+    const FailureCosts costs{mtbf_s, std::max(to_seconds(rule.stall), 1e-9), to_seconds(restart)};
     rule.interval = interval_steps(settings.rule, costs, to_seconds(step.step));
   }
   if (rule.interval == 0) return rule;

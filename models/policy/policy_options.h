@@ -44,7 +44,7 @@ struct RestartTiming {
 struct CheckpointSettings {
   IntervalRule rule = IntervalRule::kFixed;
   std::int64_t interval_steps = 50;  // kFixed; 0: no checkpoints
-  double mtbf_hours = 0;             // of the job; the other rules
+  double mtbf_hours = 0;             // of the job; the other rules; 0: what the job's failures come to
   SaveMode mode = SaveMode::kSync;
   BytesPerSecond write{1e9};      // storage, from all nodes together
   BytesPerSecond read{1e9};       // likewise
@@ -59,7 +59,15 @@ struct CheckpointUse {
 [[nodiscard]] config::Fields config_fields(CheckpointSettings& settings, CheckpointUse use);
 // Why no checkpoint is written at any interval; empty: some are.
 [[nodiscard]] std::string no_interval(const CheckpointSettings& settings);
-[[nodiscard]] Status config_finish(CheckpointSettings& settings);
+
+// Whether the interval follows from how often the job's nodes fail.
+[[nodiscard]] bool follows_failures(const CheckpointSettings& settings);
+// Fails where it does, and nothing is known of failures, or none hits the job. Error::where: a pointer from
+// the settings.
+[[nodiscard]] Status check_interval(const CheckpointSettings& settings, const JobModel& job);
+// Mean time between failures that the interval goes by on so many nodes.
+// REQUIRES: check_interval().
+[[nodiscard]] double mtbf_s(const CheckpointSettings& settings, const JobModel& job, std::int32_t nodes);
 
 // Bytes of a whole checkpoint.
 [[nodiscard]] Bytes checkpoint_bytes(const JobModel& job, const CheckpointSettings& settings);
@@ -68,8 +76,9 @@ struct CheckpointUse {
 [[nodiscard]] SaveTimes whole_save_times(const CheckpointSettings& settings, Bytes bytes, std::int32_t nodes);
 
 // What saving that takes so long does to training. `restart`: until training goes on after a loss. An
-// interval that storage cannot keep up with is stretched, and what was asked for is kept.
+// interval that storage cannot keep up with is stretched, and what was asked for is kept. `mtbf_s`: of the
+// job, as above; a fixed interval does without.
 [[nodiscard]] CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const SaveTimes& times,
-                                             const StepTime& step, SimDuration restart);
+                                             const StepTime& step, SimDuration restart, double mtbf_s);
 
 }  // namespace goodput

@@ -38,7 +38,7 @@ config::Field dispatch_field(StepSettings& step, const PolicyContext& context, c
 
 config::Value checkpoint_value(CheckpointSettings& settings, const CheckpointUse& use) {
   return config::object({[] { return true; }, [&settings, use] { return config_fields(settings, use); },
-                         [&settings] { return config_finish(settings); }});
+                         []() -> Status { return Ok{}; }});
 }
 
 config::Field slow_nodes_field(SlowNodeRule& rule, const PolicyContext& context) {
@@ -79,6 +79,8 @@ config::Fields config_fields(RestartOptions& options, const PolicyContext& conte
 
 Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& options,
                                std::unique_ptr<TrainingSpeed> speed) {
+  if (const Status known = check_interval(options.checkpoint, job); !known)
+    return known.error().inside("/checkpoint");
   const std::int32_t most = speed->usable(job.most_nodes());
   // So that what cannot be timed is known before any run.
   const Result<StepTime> timed = speed->compute(most > 0 ? most : job.most_nodes(), 0, 1);

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "models/failure/failure_fields.h"
 #include "models/routing/synthetic_routing.h"
 #include "sim/base/text.h"
 
@@ -96,7 +97,7 @@ JobGoal Scenario::goal() const {
 
 JobTerms Scenario::terms() const {
   const Where of_plan{plan.file, {}, plan.pointer + "/cluster/nodes"};
-  return {plan, nodes, nodes > 0 ? Where{file, {}, "/nodes"} : of_plan, 0, batch, start};
+  return {plan, nodes, nodes > 0 ? Where{file, {}, "/nodes"} : of_plan, 0, batch, start, {}};
 }
 
 config::Fields config_fields(RoutingSource& routing) {
@@ -116,9 +117,7 @@ config::Fields config_fields(RoutingSource& routing) {
 }
 
 config::Fields config_fields(Scenario& scenario) {
-  const config::Value price =
-      config::number([&scenario] { return scenario.usd_per_node_hour; },
-                     [&scenario](double usd) { scenario.usd_per_node_hour = usd; }, config::between(0, 1e6));
+  const auto has_pools = [&scenario] { return scenario.pools.empty() ? "" : "every pool has its own"; };
   return {
       {"plan", Need::kRequired,
        config::object_or_name(config::access(scenario.plan), kPlanFiles, scenario.sources),
@@ -130,7 +129,11 @@ config::Fields config_fields(Scenario& scenario) {
        "per_replica: they grow and shrink with the replicas"},
       {"routing", Need::kOptional, config::object(config::access(scenario.routing)),
        "of tokens to experts; none: balanced"},
-      {"failures", Need::kRequired, failures_value(scenario.failures), "what happens to the nodes"},
+      {"failures", Need::kOptional, failures_value(scenario.failures),
+       "what happens to the nodes; required, unless there are pools"},
+      {"pools", Need::kOptional, pools_value(scenario.pools),
+       "of nodes, each with failures and prices of its own, in place of failures, usd_per_node_hour and "
+       "billing"},
       {"samples", Need::kOptional, config::integer(scenario.samples, 0, kMostSteps),
        "to train; 0: no such goal"},
       {"steps", Need::kOptional, config::integer(scenario.steps, 0, kMostSteps), "to train; 0: no such goal"},
@@ -146,8 +149,11 @@ config::Fields config_fields(Scenario& scenario) {
        "with other failures each, the same ones for every policy"},
       {"start", Need::kOptional, config::choice(scenario.start, kJobStartNames),
        "cold: processes start first; running: time begins with the first step"},
-      {"usd_per_node_hour", Need::kOptional, price,
-       "of every node held; none: the prices of the trace, if any"},
+      {"usd_per_node_hour", Need::kOptional,
+       optional_number(scenario.usd_per_node_hour, config::between(0, 1e6)),
+       "of every node paid for; none: the prices of the trace, if any"},
+      {"billing", Need::kOptional, config::choice(scenario.billing, kBillingNames),
+       "held: nodes are paid for while they are there; reserved: all, from the start to the end", has_pools},
       {"policies", Need::kRequired, policies_value(scenario.policies),
        "that compete: options by name; \"policy\" says which it is, if not the name"},
       config::tier(scenario.tier)};
@@ -167,19 +173,32 @@ Status check_deadline(const Scenario& scenario) {
                where};
 }
 
+// Where a failure model does not say how many nodes there are, there are as many as the job uses.
+Status settle_nodes(Scenario& scenario) {
+  if (!scenario.pools.empty()) return Ok{};  // each says how many it has
+  for (const PlacedFailures<FailureConfig>& failures : all_failures(scenario)) {
+    failures.config->setup().set_default_nodes(scenario.most_nodes());
+    const Status finished = config_finish(*failures.config);
+    if (!finished) return finished.error().inside(failures.pointer);
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 Status config_finish(Scenario& scenario) {
   const bool has_end = scenario.has_goal() || scenario.duration > SimDuration{};
   if (!has_end) return Error{"has no end: give samples, steps, tokens or duration_s"};
-  return check_deadline(scenario);
+  GOODPUT_TRY_STATUS(check_deadline(scenario));
+  GOODPUT_TRY_STATUS(check_pools(scenario));
+  return settle_nodes(scenario);
 }
 
 PolicyContext policy_context(const Scenario& scenario) {
   PolicyContext context;
-  context.has_slow_nodes =
-      std::any_of(scenario.failures.begin(), scenario.failures.end(),
-                  [](const FailureConfig& failures) { return failures.setup().slows_nodes(); });
+  const auto failures = all_failures(scenario);
+  context.has_slow_nodes = std::any_of(failures.begin(), failures.end(),
+                                       [](const auto& one) { return one.config->setup().slows_nodes(); });
   context.changes_loads = scenario.routing && !scenario.routing->is_constant();
   context.is_dense = !scenario.plan.model.moe;
   if (scenario.plan.model.moe) context.experts = scenario.plan.model.moe->experts;
@@ -205,10 +224,6 @@ Result<PolicyRead> read_options(const Scenario& scenario, const ScenarioPolicy& 
                                     []() -> Status { return Ok{}; }};
   GOODPUT_TRY_STATUS(config::object(access).read(json::parse(policy.options), place));
   return PolicyRead{std::move(setup), config::unused_keys(given)};
-}
-
-std::string failures_pointer(const Scenario& scenario, std::size_t model) {
-  return scenario.failures.size() == 1 ? "/failures" : fmt::format("/failures/{}", model);
 }
 
 }  // namespace
@@ -244,11 +259,12 @@ config::UnusedKeys unused_keys(const Scenario& scenario) {
 }
 
 void note_sources(Scenario& scenario, const FailureSources& sources) {
-  const std::size_t models = std::min(scenario.failures.size(), sources.size());
+  const auto all = all_failures(scenario);
+  const std::size_t models = std::min(all.size(), sources.size());
   for (std::size_t i = 0; i < models; ++i) {
-    FailureConfig& failures = scenario.failures[i];
+    FailureConfig& failures = *all[i].config;
     failures.setup().note(sources[i]);
-    for (config::UnusedKey& key : unused_keys(failures, {scenario.file, failures_pointer(scenario, i), {}})) {
+    for (config::UnusedKey& key : unused_keys(failures, {scenario.file, all[i].pointer, {}})) {
       const bool is_known =
           std::any_of(scenario.unused.begin(), scenario.unused.end(), [&key](const config::UnusedKey& known) {
             return known.file == key.file && known.pointer == key.pointer;

@@ -14,6 +14,7 @@
 #include "models/job/job_model.h"
 #include "models/plan/training_plan.h"
 #include "models/policy/policy.h"
+#include "models/scenario/pools.h"
 #include "sim/base/errors.h"
 #include "sim/config/changes.h"
 #include "sim/config/config.h"
@@ -48,7 +49,8 @@ struct Scenario {
   TrainingPlan plan{};                    // as it is written
   std::int32_t nodes = 0;                 // the most the job uses; 0: those of the plan's cluster
   std::optional<RoutingSource> routing{};
-  std::vector<FailureConfig> failures{};
+  std::vector<FailureConfig> failures{};  // of all nodes; none: of its own in each of `pools`
+  std::vector<PoolConfig> pools{};
   std::int64_t samples = 0;  // the job ends with so many; 0: no such goal
   std::int64_t steps = 0;    // likewise
   std::int64_t tokens = 0;   // with the first samples that cover so many; 0: no such goal
@@ -58,6 +60,7 @@ struct Scenario {
   JobStart start = JobStart::kCold;
   BatchRule batch = BatchRule::kFixed;
   std::optional<double> usd_per_node_hour{};  // none: the prices of the trace, if it has any
+  Billing billing = Billing::kHeld;
   std::vector<ScenarioPolicy> policies{};
   Tier tier = Tier::kMeasured;
   config::UnusedKeys unused{};  // keys that move nothing, but for those of the policies
@@ -85,7 +88,7 @@ Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const
 
 // The keys that move nothing, of the scenario and of the files that it names.
 [[nodiscard]] config::UnusedKeys unused_keys(const Scenario& scenario);
-// What is in the files of its failure models, by model: some keys move nothing for that.
+// What is in the files of all_failures(), by model: some keys move nothing for that.
 void note_sources(Scenario& scenario, const FailureSources& sources);
 
 [[nodiscard]] config::Fields config_fields(Scenario& scenario);

@@ -26,10 +26,6 @@ Error at_policy(const Scenario& scenario, const ScenarioPolicy& policy, const Er
   return error.inside(place.pointer).in_file(place.file);
 }
 
-Error at_failures(const Scenario& scenario, const Error& error) {
-  return error.inside("/failures").in_file(scenario.file);
-}
-
 Result<std::unique_ptr<PreparedPolicy>> prepare(const Scenario& scenario, const ScenarioPolicy& policy,
                                                 const JobModel& job) {
   GOODPUT_TRY(const std::unique_ptr<PolicySetup> setup, make_policy(scenario, policy));
@@ -41,14 +37,14 @@ Result<std::unique_ptr<PreparedPolicy>> prepare(const Scenario& scenario, const 
 Result<JobResult> run_trial(const Scenario& scenario, const SimulationInputs& inputs,
                             const PreparedPolicy& prepared, std::uint64_t seed, std::uint64_t trial,
                             JobLog* log) {
-  auto failures = make_failure_model(scenario.failures, inputs.failures, seed, trial);
-  if (!failures) return at_failures(scenario, failures.error());
+  GOODPUT_TRY(const auto failures, make_failures(scenario, inputs.failures, seed, trial));
   const std::unique_ptr<RecoveryPolicy> policy = prepared.start_run();
-  return run_job(scenario.goal(), inputs.prices, **failures, *policy, log);
+  return run_job(scenario.goal(), inputs.pools, *failures, *policy, log);
 }
 
 TrialScale scale_of(const Scenario& scenario, const SimulationInputs& inputs) {
-  TrialScale scale{inputs.job->ideal_node_seconds_per_sample(), !inputs.prices.is_free(), {}};
+  TrialScale scale{
+      inputs.job->ideal_node_seconds_per_sample(), !inputs.is_free(), !scenario.pools.empty(), {}};
   if (scenario.deadline > SimDuration{}) scale.deadline = SimTime{scenario.deadline};
   return scale;
 }

@@ -1,6 +1,7 @@
 // Runs the policies of a scenario over the same failures, trial by trial, and says what they come to.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -14,15 +15,20 @@
 #include "models/scenario/scenario.h"
 #include "models/scenario/trial_metrics.h"
 #include "sim/job/job_engine.h"
-#include "sim/nodes/price_schedule.h"
+#include "sim/nodes/node_bill.h"
 
 namespace goodput {
 
 // What a scenario's files hold. Outlives the runs.
 struct SimulationInputs {
   const JobModel* job = nullptr;
-  FailureSources failures{};
-  PriceSchedule prices{};
+  FailureSources failures{};  // of all pools, one after the other
+  std::vector<PricedNodes> pools{};
+
+  [[nodiscard]] bool is_free() const {
+    return std::all_of(pools.begin(), pools.end(),
+                       [](const PricedNodes& pool) { return pool.prices.is_free(); });
+  }
 };
 
 struct SimulationOptions {
@@ -61,6 +67,8 @@ struct PolicyOutcome {
   std::optional<double> least_jct_s{};  // where not every trial reached the goal: the mean is above this
   std::array<Estimate, kTimeBucketCount> time_s{};       // of the job
   std::array<Estimate, kTimeBucketCount> node_time_s{};  // of the nodes
+  std::vector<Estimate> cost_by_pool{};                  // USD; where the scenario has pools with prices
+  std::optional<FirstSaving> first_saving{};             // of the first trial
   std::map<std::string, Estimate> metrics{};             // of the policy's own
   std::vector<std::string> warnings{};  // what does not fit, what is other than one may think
   Tier tier = Tier::kAssumed;

@@ -90,6 +90,9 @@ PolicyOutcome outcome_of(Trials trials, bool has_goal) {
     outcome.time_s[i] = over(trials, [i](const TrialSummary& trial) { return trial.time_s[i]; });
     outcome.node_time_s[i] = over(trials, [i](const TrialSummary& trial) { return trial.node_time_s[i]; });
   }
+  for (std::size_t i = 0; i < trials.front().usd_by_pool.size(); ++i)
+    outcome.cost_by_pool.push_back(over(trials, [i](const TrialSummary& of) { return of.usd_by_pool[i]; }));
+  outcome.first_saving = trials.front().first_saving;
   for (std::size_t i = 0; i < trials.front().metrics.size(); ++i) {
     outcome.metrics[std::string(trials.front().metrics[i].name)] =
         over(trials, [i](const TrialSummary& trial) { return trial.metrics[i].value; });

@@ -16,7 +16,7 @@ DeadlineOutcome deadline_outcome(const JobResult& result, std::optional<SimTime>
 }  // namespace
 
 double TrialSummary::paid_node_s() const {
-  return std::accumulate(node_time_s.begin(), node_time_s.end(), 0.0);
+  return std::accumulate(node_time_s.begin(), node_time_s.end(), 0.0) + missing_node_s;
 }
 
 TrialSummary summarize(const JobResult& result, const TrialScale& scale) {
@@ -31,6 +31,9 @@ TrialSummary summarize(const JobResult& result, const TrialScale& scale) {
   if (result.horizon) trial.horizon_s = to_seconds(result.horizon->time_since_epoch());
   trial.ideal_node_s = trial.samples * scale.ideal_node_s_per_sample;
   if (scale.has_price) trial.cost_usd = result.cost_usd;
+  if (scale.has_price && scale.has_pools) trial.usd_by_pool = result.usd_by_pool;
+  trial.missing_node_s = node_seconds(result.missing_paid_time);
+  trial.first_saving = result.first_saving;
   trial.nodes_lost = static_cast<double>(result.nodes_lost);
   trial.steps_lost = static_cast<double>(result.steps_lost);
   trial.saves_skipped = static_cast<double>(result.saves_skipped);

@@ -27,6 +27,9 @@ struct TrialSummary {
   std::optional<double> horizon_s{};  // for its samples (JobResult::horizon)
   double ideal_node_s = 0;            // that its samples take in the plan's own steps
   std::optional<double> cost_usd{};   // where nodes have a price
+  std::vector<double> usd_by_pool{};  // of the same, where the scenario has pools
+  double missing_node_s = 0;          // paid for without the nodes being there
+  std::optional<FirstSaving> first_saving{};
   double nodes_lost = 0, steps_lost = 0, saves_skipped = 0;
   std::array<double, kCauses> courses{};
   std::array<double, kTimeBucketCount> time_s{};
@@ -41,6 +44,7 @@ struct TrialSummary {
 struct TrialScale {
   double ideal_node_s_per_sample = 0;  // JobModel::ideal_node_seconds_per_sample()
   bool has_price = false;
+  bool has_pools = false;
   std::optional<SimTime> deadline{};
 };
 [[nodiscard]] TrialSummary summarize(const JobResult& result, const TrialScale& scale);

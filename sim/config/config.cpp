@@ -105,18 +105,6 @@ Status read_object(const json& value, Place& place, const ObjectAccess& access) 
 
 // ---- Files that a config names.
 
-Result<Source> source_named(const std::string& name, const Place& place, const Kind& kind) {
-  if (is_name(name)) {
-    Result<Source> found = find_from(place.file, place.library ? *place.library : Library{}, kind, name);
-    if (!found && found.error().where.file.empty()) return place.error(found.error().what);
-    return found;
-  }
-  const fs::path file = folder_of(place.file) / name;
-  std::error_code ignored;
-  if (!fs::exists(file, ignored)) return place.error(fmt::format("no file {}", in_quotes(file.string())));
-  return Source{file.string(), {}};
-}
-
 Result<std::optional<Tier>> read_whole_file(const std::string& file, const ObjectAccess& access,
                                             const Library* library, Changes changes,
                                             std::vector<GivenKey>* given) {
@@ -164,6 +152,18 @@ Value object(const ObjectAccess& access) {
     if (access.is_present()) write_into(into, access.fields());
   };
   return {"an object", read, write, access.fields};
+}
+
+Result<Source> source_named(const std::string& name, const Place& place, const Kind& kind) {
+  if (is_name(name)) {
+    Result<Source> found = find_from(place.file, place.library ? *place.library : Library{}, kind, name);
+    if (!found && found.error().where.file.empty()) return place.error(found.error().what);
+    return found;
+  }
+  const fs::path file = folder_of(place.file) / name;
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return place.error(fmt::format("no file {}", in_quotes(file.string())));
+  return Source{file.string(), {}};
 }
 
 Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<Source>& sources) {

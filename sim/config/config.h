@@ -164,6 +164,9 @@ template <typename T>
 [[nodiscard]] Value object_or_name(const ObjectAccess& access, const Kind& kind,
                                    std::vector<Source>& sources);
 
+// The file that the value at `place` names: by its path, seen from the file that says so, or by a name.
+[[nodiscard]] Result<Source> source_named(const std::string& name, const Place& place, const Kind& kind);
+
 // "y/x.json", seen from the file that says so, or a name, left as it is.
 [[nodiscard]] Value path_or_name(std::string& value, const Kind& kind);
 

@@ -16,9 +16,9 @@ namespace {
 // What comes of it is in its books (JobBooks), and a recorder listens.
 class JobRun {
  public:
-  JobRun(const JobGoal& goal, const PriceSchedule& prices, FailureModel& failures, RecoveryPolicy& policy,
-         JobLog* log)
-      : goal_(goal), prices_(prices), failures_(failures), policy_(policy), recorder_(log) {
+  JobRun(const JobGoal& goal, std::span<const PricedNodes> pools, FailureModel& failures,
+         RecoveryPolicy& policy, JobLog* log)
+      : goal_(goal), bill_(pools), failures_(failures), policy_(policy), recorder_(log) {
     if (goal_.until) until_ = *goal_.until;
     if (const auto known = failures_.end(); known && *known < until_) {
       until_ = *known;
@@ -75,12 +75,11 @@ class JobRun {
 
   [[nodiscard]] SimTime activity_end() const { return activity_ == Activity::kWaiting ? kNoTime : ends_; }
 
-  // Moves the clock. All nodes that are there are paid for until then, at the price of the hour; those that
-  // take no part in what the job does have been idle.
+  // Moves the clock. Nodes are paid for until then; those that take no part in what the job does have been
+  // idle.
   void pass_to(SimTime time) {
-    const std::int32_t held = members_.count();
-    books_.idle(time - now_, held - working_);
-    if (!prices_.is_free()) result_.cost_usd += held * prices_.cost(now_, time);
+    books_.idle(time - now_, members_.count() - working_);
+    bill_.pass(now_, time);
     now_ = time;
   }
 
@@ -94,6 +93,7 @@ class JobRun {
       members_.apply(*event_, change_);
       event_ = failures_.next();
     }
+    bill_.note(change_);
   }
 
   void change_nodes() {
@@ -151,6 +151,10 @@ class JobRun {
     if (course_.kind == Course::Kind::kGiveUp) return stop("the job " + course_.reason);
     if (course_.kind == Course::Kind::kWait) return begin(Activity::kWaiting, kNoTime);
     check_workers();
+    if (!result_.first_saving) {
+      const auto storage = static_cast<std::size_t>(CheckpointLevel::kStorage);
+      result_.first_saving = {working_, course_.checkpoints[storage].interval};
+    }
     if (is_vain_decision()) {
       return stop(fmt::format("the job gets no further than step {}: {} recoveries in a row came to nothing",
                               best_step_, kMostVainDecisions));
@@ -338,6 +342,9 @@ class JobRun {
     result_.steps_lost = books_.steps_lost();
     result_.saves_skipped = books_.saves_skipped();
     result_.ledger = books_.ledger();
+    result_.cost_usd = bill_.usd();
+    result_.usd_by_pool = bill_.usd_by_pool();
+    result_.missing_paid_time = bill_.missing_time();
     result_.metrics = policy_.metrics(result_.steps);
     const JobLedger& ledger = result_.ledger;
     GOODPUT_CHECK(ledger.total() == now_.time_since_epoch(), "the job's time does not add up");
@@ -350,7 +357,7 @@ class JobRun {
   }
 
   const JobGoal& goal_;
-  const PriceSchedule& prices_;
+  NodeBill bill_;
   FailureModel& failures_;
   RecoveryPolicy& policy_;
   JobRecorder recorder_;
@@ -384,9 +391,9 @@ class JobRun {
 
 }  // namespace
 
-JobResult run_job(const JobGoal& goal, const PriceSchedule& prices, FailureModel& failures,
+JobResult run_job(const JobGoal& goal, std::span<const PricedNodes> pools, FailureModel& failures,
                   RecoveryPolicy& policy, JobLog* log) {
-  return JobRun(goal, prices, failures, policy, log).run();
+  return JobRun(goal, pools, failures, policy, log).run();
 }
 
 }  // namespace goodput

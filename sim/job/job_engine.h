@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@
 #include "sim/job/job_log.h"
 #include "sim/job/recovery_policy.h"
 #include "sim/nodes/failure_model.h"
-#include "sim/nodes/price_schedule.h"
+#include "sim/nodes/node_bill.h"
 
 namespace goodput {
 
@@ -29,6 +30,12 @@ struct JobGoal {
   std::optional<std::int64_t> samples{};
   std::optional<std::int64_t> steps{};
   std::optional<SimTime> until{};
+};
+
+// How the job saves to storage when it first trains.
+struct FirstSaving {
+  std::int32_t nodes = 0;     // that it trains on
+  std::int64_t interval = 0;  // steps; 0: it does not
 };
 
 struct JobResult {
@@ -42,11 +49,14 @@ struct JobResult {
   std::int64_t samples = 0;
   JobLedger ledger{};
   SimDuration waited{};                         // for nodes, of the bucket infrastructure recovery
-  double cost_usd = 0;                          // of all nodes held
+  double cost_usd = 0;                          // of all nodes that are paid for
+  std::vector<double> usd_by_pool{};            // the same by pool
+  NodeTime missing_paid_time = 0;               // node time that was paid for without the nodes being there
   std::array<std::int64_t, kCauses> courses{};  // by Cause
   std::int64_t steps_lost = 0;                  // trained, and not counted in the end
   std::int64_t nodes_lost = 0;                  // while the job ran
   std::int64_t saves_skipped = 0;               // checkpoints that storage could not keep up with
+  std::optional<FirstSaving> first_saving{};    // none: it never trained
   std::vector<PolicyMetric> metrics{};
 
   [[nodiscard]] double wall_s() const { return to_seconds(end); }
@@ -55,9 +65,10 @@ struct JobResult {
 
 // Runs to the end. Checks that every second of the job and of every node is accounted for, exactly.
 // A run that gets no step further in kMostVainDecisions decisions, or that waits while nothing can happen any
-// more, stops and says so. REQUIRES: a goal, or a failure model with an end.
-[[nodiscard]] JobResult run_job(const JobGoal& goal, const PriceSchedule& prices, FailureModel& failures,
-                                RecoveryPolicy& policy, JobLog* log = nullptr);
+// more, stops and says so. `pools`: of the nodes, who pays what for them; none: they are free. REQUIRES: a
+// goal, or a failure model with an end.
+[[nodiscard]] JobResult run_job(const JobGoal& goal, std::span<const PricedNodes> pools,
+                                FailureModel& failures, RecoveryPolicy& policy, JobLog* log = nullptr);
 
 inline constexpr std::int64_t kMostVainDecisions = 10'000;
 inline constexpr std::int64_t kMostVainEvents = 1'000'000;

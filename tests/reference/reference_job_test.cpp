@@ -17,7 +17,8 @@ JobResult run_with(Engine engine, const RandomJob& job, std::uint64_t seed) {
   return engine(job, failures, policy);
 }
 JobResult leap(const RandomJob& job, ScriptedFailures& failures, RandomPolicy& policy) {
-  return run_job(job.goal, job.prices, failures, policy);
+  const PricedNodes pool{0, job.prices, Billing::kHeld};
+  return run_job(job.goal, {&pool, 1}, failures, policy);
 }
 JobResult walk(const RandomJob& job, ScriptedFailures& failures, RandomPolicy& policy) {
   return reference::run_job_step_by_step(job.goal, job.prices, failures, policy);
@@ -65,7 +66,8 @@ TEST_CASE("job engine: a log changes nothing, and its spans tile the time of 200
     JobLog log;
     ScriptedFailures failures(job.events, job.trace_end);
     RandomPolicy policy(seed);
-    const JobResult result = run_job(job.goal, job.prices, failures, policy, &log);
+    const PricedNodes pool{0, job.prices, Billing::kHeld};
+    const JobResult result = run_job(job.goal, {&pool, 1}, failures, policy, &log);
     check_same(result, run_with(leap, job, seed));
     SimTime now{};
     SimDuration saved{};

@@ -25,9 +25,9 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kKinds = {"formats",   "schedules",      "cost-models",  "policies",
-                                         "failures",  "models",         "clusters",     "plans",
-                                         "scenarios", "routing-models", "calibrations", "commands"};
+const std::vector<std::string> kKinds = {
+    "formats", "schedules", "cost-models",    "policies",     "failures", "models",         "clusters",
+    "plans",   "scenarios", "routing-models", "calibrations", "commands", "failure-presets"};
 
 json listed(const std::string& what, const std::string& configs = GOODPUT_CONFIGS) {
   std::ostringstream out;
@@ -144,7 +144,7 @@ TEST_CASE("list: a kind of which there is none says where it looked; a wrong fol
   CHECK(message_of("suites", folder) == "error: --configs: \"" + folder +
                                             "\" has no configs in it; want a folder that holds models, "
                                             "clusters, plans, scenarios, calibration, "
-                                            "routing, suites\n");
+                                            "routing, suites, failures\n");
   fs::create_directory(configs.path() / "suites");
   CHECK(listed("suites", folder) == json::array());
   CHECK(message_of("suites", folder).starts_with("note: no suites in " + folder + ", "));

@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // One of these makes a folder one of configs.
-constexpr std::string_view kHeld[] = {"models",      "clusters", "plans", "scenarios",
-                                      "calibration", "routing",  "suites"};
+constexpr std::string_view kHeld[] = {"models",      "clusters", "plans",  "scenarios",
+                                      "calibration", "routing",  "suites", "failures"};
 
 bool holds_configs(const fs::path& folder) {
   std::error_code ignored;

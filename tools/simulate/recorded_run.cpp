@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "models/failure/failure_models.h"
+#include "models/scenario/pools.h"
 
 namespace goodput {
 namespace {
@@ -20,10 +20,9 @@ SimTime end_of(const JobLog& log) {
 // What happens to nodes does not depend on the job, so it can be asked again.
 Result<std::vector<NodeEvent>> events_until(SimTime end, const Scenario& scenario,
                                             const SimulationInputs& inputs, std::uint64_t seed) {
-  auto failures = make_failure_model(scenario.failures, inputs.failures, seed, /*trial=*/0);
-  if (!failures) return failures.error().inside("/failures").in_file(scenario.file);
+  GOODPUT_TRY(const auto failures, make_failures(scenario, inputs.failures, seed, /*trial=*/0));
   std::vector<NodeEvent> events;
-  while (const std::optional<NodeEvent> event = (*failures)->next()) {
+  while (const std::optional<NodeEvent> event = failures->next()) {
     if (event->time >= end && event->time > SimTime{}) break;
     events.push_back(*event);
   }

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "sim/base/hash.h"
@@ -15,11 +17,6 @@
 
 namespace goodput {
 namespace {
-
-// As messages about failure models have it: a list of one is no list.
-std::string pointer_of(const Scenario& scenario, std::size_t model) {
-  return scenario.failures.size() == 1 ? "/failures" : fmt::format("/failures/{}", model);
-}
 
 Result<SpotTrace> read_trace(const FailureFile& file, const std::string& path, const std::string& pointer) {
   Result<SpotTrace> trace = read_spot_trace(path, {file.polarity, file.meaning, {}});
@@ -62,22 +59,57 @@ PriceSchedule shifted_prices(const SpotTrace& trace, SimDuration from) {
   return PriceSchedule(prices);
 }
 
-PriceSchedule prices_of(const Scenario& scenario, const std::vector<SpotTrace>& traces) {
-  if (scenario.usd_per_node_hour) return PriceSchedule(*scenario.usd_per_node_hour);
+// `traces`: of the pool's failure models.
+Result<PriceSchedule> prices_of(const PoolView& pool, std::span<const SpotTrace> traces) {
+  if (pool.usd_per_node_hour) return PriceSchedule(*pool.usd_per_node_hour);
   for (std::size_t i = 0; i < traces.size(); ++i) {
-    const auto file = scenario.failures[i].setup().file();
+    const auto file = pool.failures[i].setup().file();
     if (file && !traces[i].prices.empty()) return shifted_prices(traces[i], file->from);
   }
-  return {};
+  if (pool.name.empty()) return PriceSchedule();
+  return Error{"is not given, and no recording of the pool has prices; give it, 0 for nodes that are free",
+               {.pointer = pool.pointer + "/usd_per_node_hour"}};
+}
+
+void add_names(const PoolView& pool, std::span<const SpotTrace> traces, NodeId nodes,
+               std::vector<std::string>& names) {
+  for (NodeId node = 0; node < nodes; ++node) {
+    const auto at = static_cast<std::size_t>(node);
+    const auto named = std::find_if(traces.begin(), traces.end(),
+                                    [at](const SpotTrace& trace) { return at < trace.node_names.size(); });
+    if (named != traces.end()) {
+      names.push_back(named->node_names[at]);
+    } else {
+      names.push_back(pool.name.empty() ? "" : fmt::format("{} {}", pool.name, node));
+    }
+  }
+}
+
+// Who is paid what for which nodes. The most nodes that can be there are the same in every trial.
+Status price_nodes(const Scenario& scenario, std::uint64_t seed, ScenarioInputs& inputs) {
+  GOODPUT_TRY(const PoolFailures failures,
+              make_pool_failures(scenario, inputs.view().failures, seed, /*trial=*/0));
+  std::span<const SpotTrace> traces = inputs.traces;
+  for (const PoolView& pool : pools_of(scenario)) {
+    const std::span<const SpotTrace> of_pool = traces.first(pool.failures.size());
+    traces = traces.subspan(pool.failures.size());
+    auto prices = prices_of(pool, of_pool);
+    if (!prices) return prices.error().in_file(scenario.file);
+    const NodeId nodes = failures[inputs.pools.size()]->nodes();
+    inputs.pools.push_back({nodes, *std::move(prices), pool.billing});
+    add_names(pool, of_pool, nodes, inputs.node_names);
+  }
+  return Ok{};
 }
 
 Status read_failure_files(const Scenario& scenario, ScenarioInputs& inputs) {
-  inputs.traces.resize(scenario.failures.size());
-  inputs.slowdowns.resize(scenario.failures.size());
-  for (std::size_t i = 0; i < scenario.failures.size(); ++i) {
-    const std::optional<FailureFile> wanted = scenario.failures[i].setup().file();
+  const auto failures = all_failures(scenario);
+  inputs.traces.resize(failures.size());
+  inputs.slowdowns.resize(failures.size());
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    const std::optional<FailureFile> wanted = failures[i].config->setup().file();
     if (!wanted) continue;
-    const std::string pointer = pointer_of(scenario, i);
+    const std::string& pointer = failures[i].pointer;
     GOODPUT_TRY(ScenarioFile file, choose_file(scenario.file, fmt::format("{}/{}", pointer, wanted->key),
                                                wanted->path, wanted->fallback));
     if (wanted->content == FailureFile::Content::kRecording) {
@@ -101,15 +133,15 @@ Result<std::uint64_t> hash_of(const std::vector<ScenarioFile>& files) {
   return hash.value();
 }
 
-}  // namespace
-
-namespace {
-
-// The most nodes that can be there: no trial has others.
-Result<NodeId> nodes_ever(const Scenario& scenario, const FailureSources& sources) {
-  auto failures = make_failure_model(scenario.failures, sources, /*seed=*/0, /*trial=*/0);
-  if (!failures) return failures.error().inside("/failures").in_file(scenario.file);
-  return (*failures)->nodes();
+// What the scenario says of the nodes, for the policies to go by.
+Result<JobTerms> terms_of(const Scenario& scenario, std::uint64_t seed, const ScenarioInputs& inputs) {
+  JobTerms terms = scenario.terms();
+  std::vector<NodeId> nodes;
+  for (const PricedNodes& pool : inputs.pools) nodes.push_back(pool.nodes);
+  terms.nodes_ever = std::accumulate(nodes.begin(), nodes.end(), NodeId{0});
+  GOODPUT_TRY(terms.interruptions_per_s,
+              make_interruption_rate(scenario, inputs.view().failures, seed, std::move(nodes)));
+  return terms;
 }
 
 }  // namespace
@@ -117,16 +149,14 @@ Result<NodeId> nodes_ever(const Scenario& scenario, const FailureSources& source
 SimulationInputs ScenarioInputs::view() const {
   SimulationInputs inputs;
   inputs.job = job.get();
-  inputs.prices = prices;
+  inputs.pools = pools;
   for (std::size_t i = 0; i < traces.size(); ++i) inputs.failures.push_back({&traces[i], slowdowns[i]});
   return inputs;
 }
 
 std::string ScenarioInputs::node_name(NodeId node) const {
   const auto at = static_cast<std::size_t>(node);
-  for (const SpotTrace& trace : traces) {
-    if (at < trace.node_names.size()) return trace.node_names[at];
-  }
+  if (at < node_names.size() && !node_names[at].empty()) return node_names[at];
   return fmt::format("node {}", node);
 }
 
@@ -145,10 +175,9 @@ Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint6
   GOODPUT_TRY(ScenarioRouting routing, read_scenario_routing(scenario, seed));
   if (routing.file) inputs.files.push_back(*std::move(routing.file));
   inputs.routing_model = std::move(routing.model);
-  inputs.prices = prices_of(scenario, inputs.traces);
+  GOODPUT_TRY_STATUS(price_nodes(scenario, seed, inputs));
   GOODPUT_TRY(inputs.content_hash, hash_of(inputs.files));
-  JobTerms terms = scenario.terms();
-  GOODPUT_TRY(terms.nodes_ever, nodes_ever(scenario, inputs.view().failures));
+  GOODPUT_TRY(JobTerms terms, terms_of(scenario, seed, inputs));
   GOODPUT_TRY(inputs.job, JobModel::make(std::move(terms), std::move(routing.routing)));
   return inputs;
 }

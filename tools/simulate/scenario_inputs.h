@@ -12,7 +12,7 @@
 #include "models/scenario/simulation.h"
 #include "sim/base/errors.h"
 #include "sim/config/library.h"
-#include "sim/nodes/price_schedule.h"
+#include "sim/nodes/node_bill.h"
 #include "sim/nodes/spot_trace.h"
 #include "tools/simulate/scenario_files.h"
 
@@ -20,9 +20,10 @@ namespace goodput {
 
 struct ScenarioInputs {
   std::unique_ptr<const JobModel> job;
-  std::vector<SpotTrace> traces;               // by failure model; empty where it replays none
-  std::vector<std::vector<double>> slowdowns;  // likewise
-  PriceSchedule prices;
+  std::vector<SpotTrace> traces;                // of all_failures(), by model; empty where it replays none
+  std::vector<std::vector<double>> slowdowns;   // likewise
+  std::vector<std::string> node_names;          // by id; empty: it has none of its own
+  std::vector<PricedNodes> pools;               // of the scenario: pools_of()
   std::vector<ScenarioFile> files;              // that were read, beside the scenario's own and the plan's
   std::optional<config::Source> routing_model;  // among them: the config that routing was synthesized from
   std::uint64_t content_hash = 0;               // of what is in `files`
@@ -30,7 +31,7 @@ struct ScenarioInputs {
   // Refers to this object.
   [[nodiscard]] SimulationInputs view() const;
 
-  // What a recording calls the node, else "node 7".
+  // What a recording calls the node, else "node 7", of a pool with a name "spot 7".
   [[nodiscard]] std::string node_name(NodeId node) const;
 
   // A line for each file that another one stands in for.

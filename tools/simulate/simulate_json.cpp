@@ -14,6 +14,7 @@
 #include "tools/cli/config_files.h"
 #include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_provenance.h"
+#include "tools/simulate/checkpoint_interval.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -68,6 +69,13 @@ ordered_json quantiles_json(const PolicyOutcome& outcome) {
     }
     json[std::string(info(metric).name)] = std::move(of_metric);
   }
+  return json;
+}
+
+ordered_json cost_by_pool_json(const Scenario& scenario, const PolicyOutcome& outcome) {
+  ordered_json json = ordered_json::object();
+  for (std::size_t i = 0; i < outcome.cost_by_pool.size(); ++i)
+    json[scenario.pools[i].name] = outcome.cost_by_pool[i].mean;
   return json;
 }
 
@@ -171,7 +179,7 @@ ordered_json files_json(const std::vector<ScenarioFile>& files) {
 // Where files lie moves no number; what is in them is hashed by itself.
 ordered_json without_paths(Scenario scenario) {
   scenario.plan.calibration.clear();
-  for (FailureConfig& failures : scenario.failures) failures.setup().clear_paths();
+  for (const auto& failures : all_failures(scenario)) failures.config->setup().clear_paths();
   ordered_json written = config::write(config_fields(scenario));
   // Later than the others: which keys are written depends on whether there are such files.
   if (scenario.routing) {
@@ -195,6 +203,9 @@ Result<std::vector<config::Source>> scenario_sources(const Scenario& scenario, c
   std::vector<config::Source> sources = scenario.sources;
   GOODPUT_TRY(const std::vector<config::Source> of_plan, plan_sources(scenario.plan));
   sources.insert(sources.end(), of_plan.begin(), of_plan.end());
+  for (const auto& failures : all_failures(scenario)) {
+    if (failures.config->preset()) sources.push_back(failures.config->preset()->source);
+  }
   if (inputs.routing_model) sources.push_back(*inputs.routing_model);
   return sources;
 }
@@ -215,8 +226,13 @@ Result<Provenance> simulate_provenance(const SimulateReport& report) {
 void add_simulate_json(const SimulateReport& report, ordered_json& json) {
   json["batch"] = batch_json(report.scenario);
   json["policies"] = ordered_json::object();
-  for (const PolicyOutcome& outcome : report.simulation.policies)
-    json["policies"][outcome.name] = outcome_json(outcome, report.scenario);
+  for (std::size_t i = 0; i < report.simulation.policies.size(); ++i) {
+    const PolicyOutcome& outcome = report.simulation.policies[i];
+    ordered_json& of_policy = json["policies"][outcome.name] = outcome_json(outcome, report.scenario);
+    of_policy["checkpoint"] = checkpoint_interval_json(checkpoint_interval(report, i));
+    if (!report.scenario.pools.empty())
+      of_policy["cost_by_pool"] = cost_by_pool_json(report.scenario, outcome);
+  }
   json["ratios"] = ordered_json::object();
   for (const PolicyRatio& ratio : report.simulation.ratios) json["ratios"][ratio.name] = ratio_json(ratio);
   if (report.comparison) json["comparison"] = comparison_json(*report.comparison);

@@ -12,6 +12,7 @@
 
 #include "sim/job/time_bucket.h"
 #include "tools/cli/unused_keys.h"
+#include "tools/simulate/checkpoint_interval.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -171,7 +172,8 @@ std::string files_text(const SimulateReport& report) {
 std::string simulate_remarks(const SimulateReport& report) {
   const std::string text = endings_text(report) + warnings_text(report) +
                            unused_keys_text(unused_keys(report.scenario), report.scenario.file) +
-                           batches_text(report) + doubts_text(report) + files_text(report);
+                           batches_text(report) + doubts_text(report) + checkpoint_intervals_text(report) +
+                           files_text(report);
   return text.empty() ? "" : "\n" + text;
 }
 

@@ -107,6 +107,36 @@ std::string batch_text(const Scenario& scenario) {
   return fmt::format("{} samples a replica and step: it changes with the nodes (per_replica)", samples);
 }
 
+// "32 nodes at $98.00 an hour, reserved". A recording has more names of nodes than nodes at a time.
+std::string pool_text(const PoolView& pool, const PricedNodes& priced) {
+  const bool is_recorded =
+      std::any_of(pool.failures.begin(), pool.failures.end(), [](const FailureConfig& failures) {
+        const auto file = failures.setup().file();
+        return file && file->content == FailureFile::Content::kRecording;
+      });
+  const bool is_counted = !is_recorded || pool.billing == Billing::kReserved;
+  const std::string nodes = is_counted ? fmt::format("{} nodes", priced.nodes) : "recorded nodes";
+  const std::string price =
+      pool.usd_per_node_hour ? usd_text(*pool.usd_per_node_hour) + " an hour" : "recorded prices";
+  return fmt::format("{} at {}, {}", nodes, price, kBillingNames[static_cast<std::size_t>(pool.billing)]);
+}
+
+// A line a failure model; those of pools after what the pool is.
+std::string nodes_text(const SimulateReport& report) {
+  std::vector<std::string> lines;
+  const std::vector<PoolView> pools = pools_of(report.scenario);
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const bool is_named = !pools[i].name.empty();
+    if (is_named)
+      lines.push_back(fmt::format("{}: {}", pools[i].name, pool_text(pools[i], report.inputs.pools[i])));
+    for (const FailureConfig& failures : pools[i].failures) {
+      const FailureModelInfo& model = failures.model();
+      lines.push_back(fmt::format("{}{} ({})", is_named ? "  " : "", model.name, model.summary));
+    }
+  }
+  return fmt::format("{}", fmt::join(lines, "\n       "));
+}
+
 std::string header(const SimulateReport& report) {
   const Scenario& scenario = report.scenario;
   const ClusterSpec& cluster = scenario.plan.cluster;
@@ -114,12 +144,7 @@ std::string header(const SimulateReport& report) {
       fmt::format("{} on {} nodes x {} {}: {}", scenario.plan.model.name, scenario.most_nodes(),
                   cluster.gpus_per_node, cluster.gpu.name, goal_text(scenario));
   if (scenario.trials > 1) text += fmt::format(", {} trials", scenario.trials);
-  text += "\nBatch: " + batch_text(scenario) + "\nNodes: ";
-  for (std::size_t i = 0; i < scenario.failures.size(); ++i) {
-    const FailureModelInfo& model = scenario.failures[i].model();
-    text += fmt::format("{}{} ({})", i == 0 ? "" : "\n       ", model.name, model.summary);
-  }
-  return text + "\n\n";
+  return text + "\nBatch: " + batch_text(scenario) + "\nNodes: " + nodes_text(report) + "\n\n";
 }
 
 // ---- A row a policy.
@@ -162,7 +187,7 @@ std::vector<Column> columns_of(const SimulateReport& report) {
   if (std::any_of(report.simulation.policies.begin(), report.simulation.policies.end(), has_waited))
     columns.push_back({"running goodput", cell<TrialMetric::kRunningGoodput>});
   columns.push_back({"efficiency", cell<TrialMetric::kEfficiency>});
-  if (!report.inputs.prices.is_free()) {
+  if (!report.inputs.view().is_free()) {
     columns.push_back({"cost", cell<TrialMetric::kCost>});
     columns.push_back({"samples/$", cell<TrialMetric::kSamplesPerUsd>});
   }
@@ -217,7 +242,7 @@ std::vector<RatioColumn> ratio_columns(const SimulateReport& report) {
   } else {
     columns.push_back({"samples", [](const PolicyRatio& of) { return ratio_cell(of.samples); }});
   }
-  if (!report.inputs.prices.is_free())
+  if (!report.inputs.view().is_free())
     columns.push_back({"cost of a sample", [](const PolicyRatio& of) { return ratio_cell(of.cost); }});
   return columns;
 }
@@ -332,6 +357,18 @@ bool happened(const Simulation& simulation, TrialMetric metric) {
                      [&](const PolicyOutcome& of) { return of.refused.empty() && of.mean(metric) > 0; });
 }
 
+// What the nodes of each pool cost in a run.
+std::string costs_of(const Scenario& scenario, const Outcomes& outcomes) {
+  if (outcomes.front()->cost_by_pool.empty()) return "";
+  std::vector<TextRow> rows = {{"cost of nodes"}};
+  for (const PolicyOutcome* outcome : outcomes) rows.front().push_back(outcome->name);
+  for (std::size_t i = 0; i < scenario.pools.size(); ++i) {
+    TextRow& row = rows.emplace_back(TextRow{scenario.pools[i].name});
+    for (const PolicyOutcome* outcome : outcomes) row.push_back(usd_text(outcome->cost_by_pool[i].mean));
+  }
+  return "\n" + aligned(rows);
+}
+
 std::string events_of(const Simulation& simulation, const Outcomes& outcomes) {
   std::vector<TextRow> rows = {{"in a run"}};
   for (const PolicyOutcome* outcome : outcomes) rows.front().push_back(outcome->name);
@@ -343,7 +380,7 @@ std::string events_of(const Simulation& simulation, const Outcomes& outcomes) {
   return "\n" + aligned(rows);
 }
 
-std::string times_of(const Simulation& simulation, const Outcomes& outcomes,
+std::string times_of(const SimulateReport& report, const Outcomes& outcomes,
                      const std::vector<std::size_t>& buckets) {
   std::vector<TextRow> rows = {{"time of the job"}};
   for (const PolicyOutcome* outcome : outcomes) rows.front().push_back(outcome->name);
@@ -356,11 +393,12 @@ std::string times_of(const Simulation& simulation, const Outcomes& outcomes,
   }
   TextRow& idle = rows.emplace_back(TextRow{"nodes idle, of their time"});
   for (const PolicyOutcome* outcome : outcomes) idle.push_back(percent(idle_share(*outcome)));
-  return "\n" + aligned(rows) + events_of(simulation, outcomes);
+  return "\n" + aligned(rows) + events_of(report.simulation, outcomes) + costs_of(report.scenario, outcomes);
 }
 
 // As many policies side by side as fit the page.
-std::string times_text(const Simulation& simulation) {
+std::string times_text(const SimulateReport& report) {
+  const Simulation& simulation = report.simulation;
   const std::vector<std::size_t> buckets = buckets_shown(simulation);
   std::size_t label = 25;
   for (const std::size_t i : buckets) label = std::max(label, kTimeBuckets[i].name.size());
@@ -371,14 +409,14 @@ std::string times_text(const Simulation& simulation) {
     if (!outcome.refused.empty()) continue;
     const std::size_t column = 2 + std::max<std::size_t>(7, outcome.name.size());
     if (!block.empty() && width + column > kWidth) {
-      text += times_of(simulation, block, buckets);
+      text += times_of(report, block, buckets);
       block.clear();
       width = label;
     }
     block.push_back(&outcome);
     width += column;
   }
-  return text + times_of(simulation, block, buckets);
+  return text + times_of(report, block, buckets);
 }
 
 }  // namespace
@@ -386,7 +424,7 @@ std::string times_text(const Simulation& simulation) {
 std::string simulate_text(const SimulateReport& report) {
   const Simulation& simulation = report.simulation;
   std::string text = header(report) + outcomes_text(report) + trials_text(report) + ratios_text(report) +
-                     comparison_text(report) + times_text(simulation) + simulate_remarks(report);
+                     comparison_text(report) + times_text(report) + simulate_remarks(report);
   const bool has_intervals = report.scenario.trials > 1;
   if (has_intervals) text += "\nMeans over trials; ± and intervals: 95 % of the mean\n";
   return text +

@@ -288,8 +288,8 @@ TEST_CASE("checkpoint policy: bad options name their place") {
         "absorb, "
         "gather_s, step_overhead_s, tier");
   CHECK(refusal("checkpoint", R"({"checkpoint": {"interval": "daly"}})", *job) ==
-        "s.json /policies/checkpoint/checkpoint/mtbf_hours: is not given, and the rule needs it; give it, or "
-        "interval \"fixed\"");
+        "/checkpoint/mtbf_hours: is not given, and a failure model does not say how "
+        "often it hits the job; give it, or interval \"fixed\"");
   CHECK(refusal("checkpoint", R"({"slow_nodes": {"action": "evikt"}})", *job) ==
         "s.json /policies/checkpoint/slow_nodes/action: is \"evikt\", want one of \"keep\", \"evict\", "
         "\"swap\"; did you "

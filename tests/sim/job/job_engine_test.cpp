@@ -175,8 +175,23 @@ TEST_CASE("job engine: all nodes that are held are paid for, at the price of the
   plan.most_nodes = 1;
   ScriptedFailures failures(held(2, {lost(seconds{5400}, 1)}));
   PlainRestarts policy(plan);
-  const JobResult result = run_job(until(hours{2}), PriceSchedule(prices), failures, policy);
+  const PricedNodes pool{2, PriceSchedule(prices), Billing::kHeld};
+  const JobResult result = run_job(until(hours{2}), {&pool, 1}, failures, policy);
   CHECK(result.cost_usd == doctest::Approx(2 * 1 + 2 * 1.5 + 1.5).epsilon(1e-14));
+}
+
+TEST_CASE("job engine: reserved nodes are paid for while they are gone, and waste no time of the job") {
+  // Node 1 is gone for half an hour; 2 nodes for 2 hours at 1 USD and then 3.
+  const std::vector<SpotPrice> prices = {{at(hours{0}), 1}, {at(hours{1}), 3}};
+  PlainRestartTimes plan = ten_second_steps();
+  plan.most_nodes = 1;
+  ScriptedFailures failures(held(2, {lost(seconds{2700}, 1), joined(seconds{4500}, 1)}));
+  PlainRestarts policy(plan);
+  const PricedNodes pool{2, PriceSchedule(prices), Billing::kReserved};
+  const JobResult result = run_job(until(hours{2}), {&pool, 1}, failures, policy);
+  CHECK(result.cost_usd == doctest::Approx(2 * (1 + 3)).epsilon(1e-14));
+  CHECK(result.missing_paid_time == NodeTime{1800} * 1'000'000'000);
+  CHECK(result.ledger.node_total() == NodeTime{2 * 7200 - 1800} * 1'000'000'000);
 }
 
 TEST_CASE("job engine: two runs in one process, one within the other, do not disturb each other") {

@@ -135,6 +135,18 @@ void check_model(std::string_view name, json object, const std::vector<KeyWitnes
 
 }  // namespace
 
+TEST_CASE("failure keys: a preset moves what nothing beside it says" * doctest::test_suite("release-only")) {
+  const TemporaryFile often("often.json", R"({"model": "exponential", "mtbf_hours": 10})");
+  const TemporaryFile seldom("seldom.json", R"({"model": "exponential", "mtbf_hours": 40})");
+  std::string preset;
+  const config::Fields fields = {
+      {"preset", config::Need::kOptional, config::text(preset), "a file", [] { return std::string(); }}};
+  const std::vector<KeyWitness> witnesses = {
+      {"preset", {often.path(), seldom.path()}, {}, {{"model", "exponential"}, {"mtbf_hours", 20}}}};
+  check_keys(fields, scenario_of({{"repair_s", 1000}}), "/failures",
+             witnesses);  // as many nodes as the job's
+}
+
 TEST_CASE("failure keys: each of a model moves something, or is named where it does not" *
           doctest::test_suite("release-only")) {
   check_model("exponential", {{"nodes", 10}, {"mtbf_hours", 20}, {"repair_s", 1000}}, kLives);

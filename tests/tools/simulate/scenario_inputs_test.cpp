@@ -130,13 +130,13 @@ TEST_CASE("scenario inputs: prices are the scenario's, else the trace's from whe
     "meaning": "held"}, "data": [4, 4, 4, 4], "prices": [1, 3, 5, 5]})");
   json text = replaying(trace.path());
   text["failures"]["from_s"] = 90;
-  const PriceSchedule prices = inputs_of(text).prices;
+  const PriceSchedule prices = inputs_of(text).pools.at(0).prices;
   const auto at = [](int second) { return SimTime{std::chrono::seconds(second)}; };
   CHECK(prices.cost(at(0), at(30)) == doctest::Approx(3.0 * 30 / 3600));
   CHECK(prices.cost(at(30), at(60)) == doctest::Approx(5.0 * 30 / 3600));
   text["usd_per_node_hour"] = 7;
-  CHECK(inputs_of(text).prices.cost(at(0), at(30)) == doctest::Approx(7.0 * 30 / 3600));
-  CHECK(inputs_of(testing::small_scenario()).prices.is_free());
+  CHECK(inputs_of(text).pools.at(0).prices.cost(at(0), at(30)) == doctest::Approx(7.0 * 30 / 3600));
+  CHECK(inputs_of(testing::small_scenario()).view().is_free());
 }
 
 TEST_CASE("scenario inputs: routing without a file is skewed for ever, or balanced") {

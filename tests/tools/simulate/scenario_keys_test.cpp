@@ -20,6 +20,10 @@ json interval(int every_s) {
   return {{"model", "interval"}, {"nodes", 10}, {"every_s", every_s}};
 }
 
+json pool(int every_s) {
+  return {{"name", "base"}, {"failures", interval(every_s)}, {"usd_per_node_hour", 1}};
+}
+
 json eventful_scenario() {
   return {{"plan", std::string(GOODPUT_CONFIGS) + "/plans/lazarus-gpt-s.json"},
           {"failures", interval(310)},
@@ -72,6 +76,8 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
       {"trials", {1, 2}},
       {"start", {"cold", "running"}},
       {"usd_per_node_hour", {1, 2}},
+      {"pools", {pool(310), pool(200)}, {{"failures", nullptr}}},
+      {"billing", {"held", "reserved"}, {}, {{"failures", nullptr}, {"pools", pool(310)}}},
       {"policies", {{{"ds", json::object()}}, {{"checkpoint", json::object()}}}},
       {"tier", {"assumed", "measured"}, well_founded},
   };

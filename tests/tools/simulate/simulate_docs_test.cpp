@@ -109,6 +109,8 @@ std::string policy_options_table() {
 TEST_CASE("docs: the fields of scenarios and of every failure model are those of the readers") {
   Scenario scenario;
   check_documented(kScenarios, config::describe(config_fields(scenario)));
+  PoolConfig pool;
+  check_documented(kScenarios, config::describe(config_fields(pool)));
   for (const FailureModelInfo& model : failure_models()) {
     const std::unique_ptr<FailureSetup> setup = model.make();
     const std::string table = config::describe(setup->fields());

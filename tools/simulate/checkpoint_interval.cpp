@@ -1,0 +1,49 @@
+#include "tools/simulate/checkpoint_interval.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace goodput {
+
+std::optional<CheckpointInterval> checkpoint_interval(const SimulateReport& report, std::size_t policy) {
+  const std::optional<FirstSaving>& first = report.simulation.policies[policy].first_saving;
+  const auto options = nlohmann::json::parse(report.scenario.policies[policy].options);
+  if (!first || !options.contains("checkpoint")) return std::nullopt;
+  const nlohmann::json& checkpoint = options.at("checkpoint");
+  CheckpointInterval interval;
+  interval.rule = checkpoint.value("interval", "");
+  interval.nodes = first->nodes;
+  interval.steps = first->interval;
+  if (interval.rule == "fixed") return interval;
+  const double given = checkpoint.value("mtbf_hours", 0.0);
+  interval.is_of_failures = given == 0;
+  const std::optional<double> known = report.inputs.job->mtbf_s(first->nodes);
+  if (!interval.is_of_failures)
+    interval.mtbf_hours = given;
+  else if (known)
+    interval.mtbf_hours = *known / 3600;
+  return interval;
+}
+
+nlohmann::ordered_json checkpoint_interval_json(const std::optional<CheckpointInterval>& of) {
+  if (!of) return nullptr;
+  return {{"interval", of->rule},
+          {"mtbf_hours", or_null(of->mtbf_hours)},
+          {"nodes", of->nodes},
+          {"interval_steps", of->steps}};
+}
+
+std::string checkpoint_intervals_text(const SimulateReport& report) {
+  std::string text;
+  for (std::size_t i = 0; i < report.simulation.policies.size(); ++i) {
+    const auto interval = checkpoint_interval(report, i);
+    if (!interval || !interval->is_of_failures || !interval->mtbf_hours) continue;
+    text += fmt::format("{}: a checkpoint every {} steps ({}), for {} between failures of {} nodes\n",
+                        report.simulation.policies[i].name, interval->steps, interval->rule,
+                        duration_text(*interval->mtbf_hours * 3600), interval->nodes);
+  }
+  return text;
+}
+
+}  // namespace goodput

@@ -1,0 +1,30 @@
+// Which interval between checkpoints a policy came to, and from what.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "tools/simulate/simulate_report.h"
+
+namespace goodput {
+
+// When training first begins, in the first trial.
+struct CheckpointInterval {
+  std::string rule{};                  // as the policy's options have it
+  std::optional<double> mtbf_hours{};  // that the rule went by; none: it needs none
+  bool is_of_failures = false;         // nobody gave it: it follows from the failure models
+  std::int32_t nodes = 0;
+  std::int64_t steps = 0;  // 0: no checkpoints
+};
+
+// None of a policy that never trained, or that does not write checkpoints.
+[[nodiscard]] std::optional<CheckpointInterval> checkpoint_interval(const SimulateReport& report,
+                                                                    std::size_t policy);
+[[nodiscard]] nlohmann::ordered_json checkpoint_interval_json(const std::optional<CheckpointInterval>& of);
+
+// A line for each policy whose interval follows from the failures of the scenario.
+[[nodiscard]] std::string checkpoint_intervals_text(const SimulateReport& report);
+
+}  // namespace goodput
