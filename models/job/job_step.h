@@ -120,7 +120,6 @@ class MoeStepModel {
   [[nodiscard]] TrainingPlan cut_up(const ParallelPlan& parallel) const;
   [[nodiscard]] TrainingPlan on_nodes(std::int32_t nodes) const;
   [[nodiscard]] TrainingPlan with_replicas(std::int64_t replicas) const;
-  [[nodiscard]] TrainingPlan cut_up(const ParallelPlan& parallel) const;
   // That fit: whole expert-parallel groups of them; and those that dense() trains with.
   [[nodiscard]] std::int64_t whole_replicas(std::int32_t nodes) const;
   [[nodiscard]] std::int64_t used_replicas(std::int32_t nodes) const;
