@@ -5,6 +5,17 @@
 #include <utility>
 
 namespace goodput {
+namespace {
+
+// `nodes` ascend.
+bool holds(const std::vector<NodeId>& nodes, NodeId node) {
+  return std::binary_search(nodes.begin(), nodes.end(), node);
+}
+bool holds_any(const std::vector<NodeId>& nodes, const std::vector<NodeId>& wanted) {
+  return std::any_of(wanted.begin(), wanted.end(), [&](NodeId node) { return holds(nodes, node); });
+}
+
+}  // namespace
 
 ReplicaGroups::ReplicaGroups(const RestartJob& job, const ReplicaGroupSpeed& speed,
                              const RejoinSettings& settings)
@@ -60,15 +71,16 @@ Regrouped ReplicaGroups::regrouped(const Remains& remains, std::size_t stopped, 
 
 // Those with a node that is gone, or that makes room for a healthy one.
 void ReplicaGroups::stop_broken(const Remains& remains) {
-  std::vector<NodeId> chosen;
-  choice_.choose(*remains.job.members, static_cast<std::int32_t>(remains.left.size()), remains.left, chosen);
-  const auto stays = [&](NodeId node) {
-    return std::binary_search(remains.left.begin(), remains.left.end(), node) &&
-           std::binary_search(chosen.begin(), chosen.end(), node);
-  };
-  std::erase_if(groups_, [&](const Group& group) {
-    return !std::all_of(group.nodes.begin(), group.nodes.end(), stays);
-  });
+  std::vector<NodeId> stays(remains.left.begin(), remains.left.end());
+  if (job_->options.slow_nodes.action == SlowNodeAction::kSwap) {
+    std::vector<NodeId> chosen;
+    choice_.choose(*remains.job.members, static_cast<std::int32_t>(stays.size()), remains.left, chosen);
+    std::erase_if(stays, [&](NodeId node) { return !holds(chosen, node); });
+  }
+  std::vector<NodeId> goes;
+  std::set_difference(remains.used.begin(), remains.used.end(), stays.begin(), stays.end(),
+                      std::back_inserter(goes));
+  std::erase_if(groups_, [&](const Group& group) { return holds_any(group.nodes, goes); });
 }
 
 bool ReplicaGroups::is_whole(const std::vector<NodeId>& nodes, const Membership& members) const {
@@ -84,16 +96,11 @@ void ReplicaGroups::join_ready(const JobState& job) {
 }
 
 void ReplicaGroups::note_change(const JobView& job, const NodeChange& change) {
-  const auto is_lost = [&](NodeId node) {
-    return std::find(change.lost.begin(), change.lost.end(), node) != change.lost.end();
-  };
   std::erase_if(starting_, [&](const Starting& group) {
-    return !is_whole(group.nodes, *job.members) ||
-           std::any_of(group.nodes.begin(), group.nodes.end(), is_lost);
+    return holds_any(group.nodes, change.lost) || !is_whole(group.nodes, *job.members);
   });
-  const bool breaks = std::any_of(groups_.begin(), groups_.end(), [&](const Group& group) {
-    return std::any_of(group.nodes.begin(), group.nodes.end(), is_lost);
-  });
+  const bool breaks = std::any_of(groups_.begin(), groups_.end(),
+                                  [&](const Group& group) { return holds_any(group.nodes, change.lost); });
   if (breaks) return;  // go_on() is next
   start_groups(job, job.now + (change.lost.empty() ? SimDuration{} : settings_->migration.detect));
 }
@@ -101,8 +108,9 @@ void ReplicaGroups::note_change(const JobView& job, const NodeChange& change) {
 // As many as the job can use, each a whole one.
 void ReplicaGroups::start_groups(const JobView& job, SimTime from) {
   const auto nodes = static_cast<std::size_t>(speed_->group().nodes);
-  const std::vector<NodeId> idle = without_place(*job.members);
   const std::size_t placed = groups_.size() + starting_.size();
+  if (static_cast<std::size_t>(job.members->count()) < (placed + 1) * nodes) return;
+  const std::vector<NodeId> idle = without_place(*job.members);
   const std::size_t usable = usable_groups(placed + idle.size() / nodes);
   if (usable <= placed) return;
   const SimTime ready =
@@ -123,9 +131,8 @@ std::vector<NodeId> ReplicaGroups::without_place(const Membership& members) cons
   for (const Starting& group : starting_) placed.insert(placed.end(), group.nodes.begin(), group.nodes.end());
   std::sort(placed.begin(), placed.end());
   std::vector<NodeId> idle;
-  std::copy_if(members.nodes().begin(), members.nodes().end(), std::back_inserter(idle), [&](NodeId node) {
-    return choice_.may_use(members, node) && !std::binary_search(placed.begin(), placed.end(), node);
-  });
+  std::copy_if(members.nodes().begin(), members.nodes().end(), std::back_inserter(idle),
+               [&](NodeId node) { return !holds(placed, node) && choice_.may_use(members, node); });
   const SlowNodeRule& rule = job_->options.slow_nodes;
   if (rule.action != SlowNodeAction::kKeep) {
     std::stable_partition(idle.begin(), idle.end(),

@@ -277,4 +277,17 @@ TEST_CASE("elastic_dp policy: fewer nodes than a replica group takes cannot run 
         ": are too few: 3 nodes cannot hold one replica group, which takes 5");
 }
 
+TEST_CASE("plan's instances: Lazarus refuses them, others keep them or sum up over fewer") {
+  TrainingPlan plan = plan_on(10, 1);
+  plan.parallel.zero_instances = 5;  // of two replicas
+  CHECK(refusal("lazarus", "{}", *job_of(plan))
+            .find("/parallel/zero_instances: is 5, which experts with "
+                  "different numbers of replicas cannot; want 1") != std::string::npos);
+  for (const char* policy : {"checkpoint", "ds", "oobleck", "elastic_dp"}) {
+    CAPTURE(policy);
+    PolicyCase job(policy, "{}", job_of(plan));
+    for (const std::int32_t nodes : {2, 3, 7, 10}) CHECK(job.step(nodes) > SimDuration{});
+  }
+}
+
 }  // namespace goodput::testing

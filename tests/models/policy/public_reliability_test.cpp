@@ -200,16 +200,21 @@ struct ElasticCase {
   double detect_s = 0;
   double regroup_s = 0;  // at a loss, and again when the group comes back
 
+  // Planned with hybrid sharding, so that its efficiency is not about that.
   [[nodiscard]] PolicyCase policy() const {
+    TrainingPlan plan = dense_plan(kHsdpGpus);
+    plan.parallel.zero_instances = 96;
     return {"elastic_dp",
             fmt::format(R"({{"nodes_per_replica": 128, "rejoin_s": 60,
                              "migration": {{"detect_s": {}, "regroup_s": {}}},
                              "checkpoint": {{"interval_steps": 1000, "mode": "sync", "write_gb_per_s": 1e12,
                                              "read_gb_per_s": 1e12}}}})",
                         detect_s, regroup_s),
-            job_of(dense_plan(kHsdpGpus))};
+            job_of(std::move(plan))};
   }
 };
+
+constexpr int kElasticRuns = 24;
 
 struct ElasticShares {
   MeasuredShare productive;
@@ -226,7 +231,7 @@ ElasticShares simulate(const ElasticCase& elastic) {
   const SimDuration length = from_seconds(kFailuresOfTrial * kHsdpLossesEvery);
   double sum = 0, squares = 0;
   ElasticShares shares;
-  for (std::uint64_t trial = 0; trial < kRunsOfSetting; ++trial) {
+  for (std::uint64_t trial = 0; trial < kElasticRuns; ++trial) {
     auto failures = make_failure_model(configs, {}, 1, trial);
     REQUIRE(failures);
     const JobResult result = policy.run(until(length), **failures);
@@ -234,12 +239,12 @@ ElasticShares simulate(const ElasticCase& elastic) {
     sum += share;
     squares += share * share;
     shares.efficiency += static_cast<double>(result.samples) * policy.job().ideal_node_seconds_per_sample() /
-                         (result.wall_s() * kHsdpGpus / 8) / kRunsOfSetting;
-    shares.restarts += static_cast<double>(result.count(Cause::kRestart)) / kRunsOfSetting;
+                         (result.wall_s() * kHsdpGpus / 8) / kElasticRuns;
+    shares.restarts += static_cast<double>(result.count(Cause::kRestart)) / kElasticRuns;
   }
-  const double mean = sum / kRunsOfSetting;
-  const double variance = (squares - sum * mean) / (kRunsOfSetting - 1);
-  shares.productive = {mean, std::sqrt(variance / kRunsOfSetting)};
+  const double mean = sum / kElasticRuns;
+  const double variance = (squares - sum * mean) / (kElasticRuns - 1);
+  shares.productive = {mean, std::sqrt(variance / kElasticRuns)};
   return shares;
 }
 
@@ -265,8 +270,10 @@ TEST_CASE("megatron policy: checkpoints in memory and hot spares leave 9,600 GPU
                   Replacement::kInMemory);
 }
 
-TEST_CASE("checkpoint policy: of synchronous training on 98,304 GPUs .50 is left, where .44 is published" *
-          doctest::test_suite("release-only")) {
+TEST_CASE(
+    "checkpoint policy: synchronous training with a loss every 18 min keeps .50 of its time, where .44 is "
+    "published" *
+    doctest::test_suite("release-only")) {
   const Setting setting = {"FT-HSDP's rival", kHsdpGpus, kHsdp, 5 * kMinute, 0, 10 * kMinute, {0.49, 0.505}};
   check_published(setting, Replacement::kAtOnce);
   // .444 is 1 - 10/18: ten minutes for every loss. A loss during a restart only begins it anew, which leaves
@@ -278,7 +285,8 @@ TEST_CASE("checkpoint policy: of synchronous training on 98,304 GPUs .50 is left
 }
 
 TEST_CASE(
-    "elastic_dp policy: with three minutes of stall a loss, .85 to .82 is left, where .80 is published" *
+    "elastic_dp policy: with three minutes of stall a loss .82 to .85 of the time is left, where .80 is "
+    "published" *
     doctest::test_suite("release-only")) {
   // All at the loss: a moment is productive if there was none in the three minutes before it, but for steps
   // of half a second that are lost. Or 2.5 minutes until it is noticed and half a minute to regroup, then and
