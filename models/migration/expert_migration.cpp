@@ -38,7 +38,7 @@ Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> 
   GOODPUT_CHECK(ascend_strictly(live_ids), "ids of live nodes ascend");
   const NodeExperts held(placed, live_ids);
   const NodeExperts wanted(plan);
-  const NodeMapping mapping = map_nodes(newly_assigned_experts(held, wanted), rule);
+  const NodeMapping mapping = map_nodes(held, wanted, rule);
 
   Migration migration;
   migration.newly_assigned = mapping.cost;

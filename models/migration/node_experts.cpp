@@ -1,6 +1,7 @@
 #include "models/migration/node_experts.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/base/errors.h"
 
@@ -39,14 +40,27 @@ NodeExperts::NodeExperts(const ClusterPlacement& placed, std::span<const std::in
       experts_(experts_of(placed.layers)),
       first_word_(first_words(placed.layers)),
       words_(ids.size() * first_word_.back()) {
+  std::vector<std::int32_t> by_id(placed.node_ids.size());
+  std::iota(by_id.begin(), by_id.end(), 0);
+  const auto id_of = [&placed](std::int32_t node) { return placed.node_ids[static_cast<std::size_t>(node)]; };
+  std::ranges::sort(by_id, {}, id_of);
   for (std::size_t to = 0; to < ids.size(); ++to) {
-    const auto found = std::ranges::find(placed.node_ids, ids[to]);
-    if (found == placed.node_ids.end()) continue;
-    const auto from = static_cast<std::int32_t>(found - placed.node_ids.begin());
+    const auto found = std::ranges::lower_bound(by_id, ids[to], {}, id_of);
+    if (found == by_id.end() || id_of(*found) != ids[to]) continue;
+    const std::int32_t from = *found;
     for (std::size_t layer = 0; layer < placed.layers.size(); ++layer) {
       add(placed.layers[layer], layer, from, static_cast<std::int32_t>(to));
     }
   }
+}
+
+NodeExperts NodeExperts::of(std::span<const std::int32_t> nodes) const {
+  NodeExperts some;
+  some.nodes_ = static_cast<std::int32_t>(nodes.size());
+  some.experts_ = experts_;
+  some.first_word_ = first_word_;
+  for (const std::int32_t n : nodes) some.words_.insert(some.words_.end(), node(n).begin(), node(n).end());
+  return some;
 }
 
 void NodeExperts::add(const ExpertPlacement& placement, std::size_t layer, std::int32_t from,

@@ -30,6 +30,9 @@ class NodeExperts {
   // What the nodes with these ids hold; those that are not among placed.node_ids hold nothing.
   NodeExperts(const ClusterPlacement& placed, std::span<const std::int32_t> ids);
 
+  // What some of these nodes hold, by their numbers here.
+  [[nodiscard]] NodeExperts of(std::span<const std::int32_t> nodes) const;
+
   [[nodiscard]] std::int32_t nodes() const { return nodes_; }
   [[nodiscard]] std::int32_t layers() const { return static_cast<std::int32_t>(experts_.size()); }
 
@@ -47,6 +50,7 @@ class NodeExperts {
   [[nodiscard]] const std::vector<std::int32_t>& experts() const { return experts_; }
 
  private:
+  NodeExperts() = default;
   void add(const ExpertPlacement& placement, std::size_t layer, std::int32_t from, std::int32_t to);
 
   std::int32_t nodes_ = 0;

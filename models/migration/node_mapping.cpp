@@ -1,7 +1,6 @@
 #include "models/migration/node_mapping.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <span>
 #include <utility>
@@ -9,16 +8,27 @@
 #include "sim/base/errors.h"
 #include "sim/base/index.h"
 
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define GOODPUT_POPCOUNT_CLONES __attribute__((target_clones("popcnt", "default")))
+#else
+#define GOODPUT_POPCOUNT_CLONES
+#endif
+
 namespace goodput {
 namespace {
 
 constexpr std::int32_t kFree = -1;
 constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 2;
 
-std::int32_t missing_bits(std::span<const std::uint64_t> wanted, std::span<const std::uint64_t> held) {
-  std::int32_t missing = 0;
-  for (std::size_t w = 0; w < wanted.size(); ++w) missing += std::popcount(wanted[w] & ~held[w]);
-  return missing;
+// Of each row of `words` words that is wanted, the bits that are not held.
+GOODPUT_POPCOUNT_CLONES
+void count_missing(const std::uint64_t* wanted, const std::uint64_t* held, std::size_t words,
+                   std::size_t rows, std::int32_t* missing) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::int64_t count = 0;
+    for (std::size_t w = 0; w < words; ++w) count += __builtin_popcountll(wanted[row * words + w] & ~held[w]);
+    missing[row] = static_cast<std::int32_t>(count);
+  }
 }
 
 struct Pair {
@@ -125,13 +135,18 @@ class AugmentingAssignment {
 
 MappingCosts newly_assigned_experts(const NodeExperts& held, const NodeExperts& plan) {
   GOODPUT_CHECK(plan.nodes() <= held.nodes(), "the plan has no more nodes than are alive");
+  return missing_experts(held, plan);
+}
+
+MappingCosts missing_experts(const NodeExperts& held, const NodeExperts& plan) {
   GOODPUT_CHECK(plan.experts() == held.experts(), "the plan is for the layers that are held");
   MappingCosts result{held.nodes(), plan.nodes(), {}};
-  result.costs.reserve(static_cast<std::size_t>(held.nodes()) * static_cast<std::size_t>(plan.nodes()));
+  const auto rows = static_cast<std::size_t>(plan.nodes());
+  if (rows == 0) return result;
+  result.costs.resize(static_cast<std::size_t>(held.nodes()) * rows);
   for (std::int32_t p = 0; p < held.nodes(); ++p) {
-    for (std::int32_t q = 0; q < plan.nodes(); ++q) {
-      result.costs.push_back(missing_bits(plan.node(q), held.node(p)));
-    }
+    const std::span<const std::uint64_t> of_p = held.node(p);
+    count_missing(plan.node(0).data(), of_p.data(), of_p.size(), rows, &result.costs[index(p) * rows]);
   }
   return result;
 }
@@ -162,6 +177,11 @@ NodeMapping optimal_mapping(const MappingCosts& costs) {
 
 NodeMapping map_nodes(const MappingCosts& costs, MappingRule rule) {
   return rule == MappingRule::kGreedy ? greedy_mapping(costs) : optimal_mapping(costs);
+}
+
+NodeMapping map_nodes(const NodeExperts& held, const NodeExperts& plan, MappingRule rule) {
+  if (rule == MappingRule::kGreedy) return greedy_mapping(held, plan);
+  return optimal_mapping(newly_assigned_experts(held, plan));
 }
 
 }  // namespace goodput

@@ -25,6 +25,9 @@ struct MappingCosts {
 // of an expert a node has does not matter: weights are fetched once and copied within the node.
 [[nodiscard]] MappingCosts newly_assigned_experts(const NodeExperts& held, const NodeExperts& plan);
 
+// The same where the plan may have more nodes than are alive.
+[[nodiscard]] MappingCosts missing_experts(const NodeExperts& held, const NodeExperts& plan);
+
 struct NodeMapping {
   std::vector<std::int32_t> physical_of{};  // by node of the new placement; all distinct
   std::int64_t cost = 0;                    // the sum over its pairs
@@ -40,10 +43,15 @@ inline constexpr std::string_view kMappingRuleNames[] = {"greedy", "optimal"};
 // lowest physical node, then with the lowest node of the new placement. O(n^2 log n).
 [[nodiscard]] NodeMapping greedy_mapping(const MappingCosts& costs);
 
+// Of newly_assigned_experts(), the same mapping without all its pairs: in a large cluster many nodes hold the
+// same experts, and cost the same. O(n log n + k^2 log k) with k different ones, besides their costs.
+[[nodiscard]] NodeMapping greedy_mapping(const NodeExperts& held, const NodeExperts& plan);
+
 // The least sum of costs, by shortest augmenting paths (Kuhn's Hungarian method as improved by Jonker and
 // Volgenant, 1987). O(n^3); which of several best mappings is fixed, but not by a simple rule.
 [[nodiscard]] NodeMapping optimal_mapping(const MappingCosts& costs);
 
 [[nodiscard]] NodeMapping map_nodes(const MappingCosts& costs, MappingRule rule);
+[[nodiscard]] NodeMapping map_nodes(const NodeExperts& held, const NodeExperts& plan, MappingRule rule);
 
 }  // namespace goodput

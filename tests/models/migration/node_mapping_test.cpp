@@ -8,7 +8,9 @@
 #include <limits>
 #include <numeric>
 
+#include "sim/base/index.h"
 #include "sim/base/random.h"
+#include "tests/support/random_placement.h"
 
 namespace goodput {
 namespace {
@@ -168,6 +170,32 @@ TEST_CASE("node mapping: names of rules are in the order of the enumerators") {
   CHECK(std::size(kMappingRuleNames) == 2);
   CHECK(kMappingRuleNames[static_cast<std::size_t>(MappingRule::kGreedy)] == "greedy");
   CHECK(kMappingRuleNames[static_cast<std::size_t>(MappingRule::kOptimal)] == "optimal");
+}
+
+TEST_CASE("node mapping: greedy kind by kind of node is greedy pair by pair") {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    CAPTURE(seed);
+    const testing::ReplacementCase of = testing::random_replacement(seed);
+    const NodeExperts some(of.placed, of.live_ids);
+    const NodeExperts wanted(of.plan);
+    // Clusters in which most nodes are like others: some of those, again and again, in any order.
+    RandomStream random(seed, "kinds");
+    const auto repeated = [&](const NodeExperts& nodes, std::int32_t count) {
+      Nodes which;
+      for (std::int32_t i = 0; i < count; ++i)
+        which.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(nodes.nodes()))));
+      return nodes.of(which);
+    };
+    if (some.nodes() == 0 || wanted.nodes() == 0) continue;
+    const auto alive = static_cast<std::int32_t>(1 + random.below(40));
+    const NodeExperts held = repeated(some, alive);
+    const NodeExperts plan = repeated(random.below(3) == 0 ? some : wanted,
+                                      1 + static_cast<std::int32_t>(random.below(index(alive))));
+    const NodeMapping pairs = greedy_mapping(newly_assigned_experts(held, plan));
+    const NodeMapping kinds = greedy_mapping(held, plan);
+    REQUIRE(kinds.physical_of == pairs.physical_of);
+    REQUIRE(kinds.cost == pairs.cost);
+  }
 }
 
 }  // namespace goodput
