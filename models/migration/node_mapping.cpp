@@ -180,8 +180,9 @@ NodeMapping map_nodes(const MappingCosts& costs, MappingRule rule) {
 }
 
 NodeMapping map_nodes(const NodeExperts& held, const NodeExperts& plan, MappingRule rule) {
-  if (rule == MappingRule::kGreedy) return greedy_mapping(held, plan);
-  return optimal_mapping(newly_assigned_experts(held, plan));
+  constexpr std::int32_t kFew = 48;  // sorting them by what they hold takes as long as all their pairs
+  if (rule == MappingRule::kGreedy && held.nodes() > kFew) return greedy_mapping(held, plan);
+  return map_nodes(newly_assigned_experts(held, plan), rule);
 }
 
 }  // namespace goodput

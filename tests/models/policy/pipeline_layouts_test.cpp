@@ -72,6 +72,22 @@ TEST_CASE("pipeline layouts: no pipeline has more stages than the model has laye
   CHECK(PipelineLayouts(*job, 7, {}).usable(20) == 20);
 }
 
+TEST_CASE("pipeline layouts: few nodes that would run more micro-batches than can be simulated are refused") {
+  CHECK(PipelineLayouts(*gpt_s(20), 3, {}).check_all().has_value());
+  TrainingPlan plan = gpt_s_plan(100);
+  plan.parallel.global_batch *= 2000;  // 200,000 micro-batches: one pipeline cannot, many can
+  const JobPointer job = job_of(plan);
+  const PipelineLayouts layouts(*job, 2, {});
+  const Result<PipelineLayout> one = layouts.lay_out(2, 1);
+  REQUIRE_FALSE(one.has_value());
+  CHECK(one.error().what.find("200000 micro-batches a replica") != std::string::npos);
+  CHECK(layouts.lay_out(100, 1).has_value());
+  const Status all = layouts.check_all();
+  REQUIRE_FALSE(all.has_value());
+  CHECK(all.error().what.find("micro-batches a replica, which makes a step of some") != std::string::npos);
+  CHECK(all.error().where.pointer == one.error().where.pointer);
+}
+
 TEST_CASE("pipeline layouts: a slow node slows all, and a constant comes once a step") {
   const JobPointer job = gpt_s();
   const PipelineLayouts layouts(*job, 2, {});
