@@ -62,7 +62,8 @@ config::Fields config_fields(RestartOptions& options, const PolicyContext& conte
        "how checkpoints are written and read"},
       slow_nodes_field(options.slow_nodes, context),
       {"absorb", Need::kOptional, config::choice(options.absorb, kAbsorbNames),
-       "nodes that join: are used after the next restart; gathered: the job restarts with them", never_grows},
+       "nodes that join: are used after the next restart; gathered: the job restarts with them",
+       use.never_grows},
       {"gather_s", Need::kOptional, config::number(options.gather, kPolicySeconds, from_seconds(1)),
        "gathered: from the first that joins to the restart",
        [&options, never_grows]() -> std::string {

@@ -286,7 +286,7 @@ TEST_CASE("checkpoint policy: bad options name their place") {
   CHECK(refusal("checkpoint", R"({"interval": 5})", *job) ==
         "s.json /policies/checkpoint/interval: unknown key; want one of restart, checkpoint, slow_nodes, "
         "absorb, "
-        "gather_s, step_overhead_s, tier");
+        "gather_s, step_overhead_s, tier, dispatch");
   CHECK(refusal("checkpoint", R"({"checkpoint": {"interval": "daly"}})", *job) ==
         "/checkpoint/mtbf_hours: is not given, and a failure model does not say how "
         "often it hits the job; give it, or interval \"fixed\"");

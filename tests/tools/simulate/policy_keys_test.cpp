@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -102,6 +103,9 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
         KeyWitness::of_idle("migration/plan_s", {0, 5}),
     };
   }
+  // A dense model has no groups of experts, and a policy of such groups no dense model.
+  const bool groups = std::set<std::string_view>{"ds", "ds_ft", "tutel", "tutel_ft", "pec"}.contains(policy);
+  witnesses.push_back({"dispatch", {"padded", "dropless"}, {}, groups ? Settings{} : dense()});
   const std::vector<KeyWitness> all = {
       {"restart/detect_s", {5, 50}},
       {"restart/startup_s", {10, 100}},
@@ -118,7 +122,6 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
       {"absorb", {"at_restart", "gathered"}},
       {"gather_s", {10, 200}, {{"absorb", "gathered"}}, {{"absorb", "at_restart"}}},
       {"step_overhead_s", {0, 0.1}},
-      {"dispatch", {"padded", "dropless"}, {}, dense()},
       {"tier", {"measured", "assumed"}},
       {"ep", {2, 4}},
       {"moe_speedup", {1, 2}},
