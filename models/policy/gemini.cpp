@@ -30,8 +30,7 @@ config::Fields config_fields(GeminiOptions& options, const PolicyContext& contex
        "cold: after a loss all processes start anew; hot: those of spares are up, as those of survivors"},
       swap_field(options.swap, are_cold)};
   return joined(fixed_nodes_fields(options.nodes, options.restart, context),
-                joined(of_gemini, memory_fields(
-                                      options.memory, [] { return ""; }, evicts)));
+                joined(of_gemini, memory_fields(options.memory, {}, evicts)));
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_gemini(const GeminiOptions& options, const JobModel& job) {

@@ -20,7 +20,7 @@ config::Fields memory_fields(MemorySettings& settings, const std::function<std::
   using config::Need;
   // A node that is lost takes the only copy with it; one that is evicted is still there.
   const auto no_copies = [&settings, no_memory, evicts]() -> std::string {
-    if (std::string why = no_memory(); !why.empty()) return why;
+    if (no_memory && !no_memory().empty()) return no_memory();
     return settings.replicas == 1 && !evicts() ? "replicas is 1" : "";
   };
   return {{"memory_interval_steps", Need::kOptional, config::integer(settings.interval_steps, 1, 1'000'000),

@@ -20,8 +20,8 @@ struct MemorySettings {
   SimDuration stall{};              // by which each delays training
   BytesPerSecond node{10e9};        // that a node fetches of its checkpoint from another
 };
-// All but `replicas`. `no_memory`: why there are no checkpoints in memory; "": there are. `evicts`: whether
-// nodes that are still there give up their places.
+// All but `replicas`. `no_memory`: why there are no checkpoints in memory; "": there are; none: always.
+// `evicts`: whether nodes that are still there give up their places.
 [[nodiscard]] config::Fields memory_fields(MemorySettings& settings,
                                            const std::function<std::string()>& no_memory,
                                            const std::function<bool()>& evicts);

@@ -49,7 +49,8 @@ std::int32_t PipelineLayouts::usable(std::int32_t nodes) const {
   std::int32_t longest = shortest_;
   while (stages_of(longest + 1) <= job_->plan().model.layers) ++longest;
   const std::int32_t most = std::min(nodes, job_->most_nodes());
-  return std::min(most, pipelines_of(most) * longest);
+  const std::int32_t used = std::min(most, pipelines_of(most) * longest);
+  return used < least_ ? 0 : used;
 }
 
 // Even, the later stages one fewer.
@@ -108,6 +109,12 @@ Result<StepTime> PipelineLayouts::time(const Kind& kind, double slowest) const {
   return of_kinds_.at({kind.stages, kind.micro_batches, kind.pipelines}, compute);
 }
 
+Status PipelineLayouts::check_size(const Kind& kind) const {
+  TrainingPlan plan = job_->plan();
+  plan.parallel = plan_of(kind);
+  return check_step_size(plan);
+}
+
 // One pipeline runs most micro-batches of all. The step of a single one is its ops in turn.
 bool PipelineLayouts::surely_short() const {
   const Result<StepTime> one = time({stages_of(shortest_), 1, 1}, 1);
@@ -116,12 +123,17 @@ bool PipelineLayouts::surely_short() const {
 
 // Timing a step of every number of nodes takes minutes where there are thousands: that the plans are sound is
 // enough, unless a cluster may be so slow that some step is too long to count.
-Status PipelineLayouts::check_all() const {
+Status PipelineLayouts::check_all() {
   const bool times = !surely_short();
   std::set<std::pair<std::int32_t, std::int64_t>> sound;
-  for (std::int32_t nodes = usable(job_->most_nodes()); nodes > 0; nodes = usable(nodes - 1)) {
+  const std::int32_t most = usable(job_->most_nodes());
+  for (std::int32_t nodes = most; nodes > 0; nodes = usable(nodes - 1)) {
     for (const Kind& kind : kinds_of(lengths_of(nodes))) {
       if (!times && !sound.insert({kind.stages, kind.micro_batches}).second) continue;
+      if (nodes < most && !check_size(kind)) {
+        least_ = nodes + 1;
+        return Ok{};
+      }
       GOODPUT_TRY_STATUS(job_->steps().check_planned(plan_of(kind)));
       if (!times) continue;
       GOODPUT_TRY(const StepTime unused, time(kind, 1));

@@ -28,13 +28,15 @@ class PipelineLayouts {
   // micro-batches of a step allow.
   PipelineLayouts(const JobModel& job, std::int32_t shortest, const StepSettings& settings);
 
-  // The most that can be used: no pipeline has more stages than the model has layers.
+  // The most that can be used: no pipeline has more stages than the model has layers. 0: on so few a step has
+  // more ops than can be simulated.
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const;
 
   [[nodiscard]] const std::string& schedule() const { return schedule_; }
 
-  // Fails where some number of nodes, up to those of the job, forms pipelines that cannot be timed.
-  [[nodiscard]] Status check_all() const;
+  // Finds how few nodes can be used. Fails where more of them, up to those of the job, form pipelines that
+  // cannot be timed.
+  [[nodiscard]] Status check_all();
 
   // REQUIRES: usable(nodes) == nodes. Fails where no pipeline fits, and on what the plan's schedule or cost
   // model cannot do. Whatever the pipelines, the batch is the same.
@@ -53,6 +55,7 @@ class PipelineLayouts {
   [[nodiscard]] std::vector<Kind> kinds_of(const std::vector<std::int32_t>& lengths) const;
   [[nodiscard]] ParallelPlan plan_of(const Kind& kind) const;
   [[nodiscard]] Result<StepTime> time(const Kind& kind, double slowest) const;
+  [[nodiscard]] Status check_size(const Kind& kind) const;
   [[nodiscard]] bool surely_short() const;
   [[nodiscard]] std::vector<std::int32_t> lengths_of(std::int32_t nodes) const;
   [[nodiscard]] std::int32_t pipelines_of(std::int32_t nodes) const;
@@ -62,6 +65,7 @@ class PipelineLayouts {
   const JobModel* job_;
   std::int32_t shortest_;
   StepSettings settings_;
+  std::int32_t least_ = 0;      // nodes that can be used
   std::int64_t samples_;        // of a step
   std::int64_t micro_batches_;  // of all pipelines together
   std::string schedule_;  // the plan's, or 1F1B where that wants chunks or certain numbers of micro-batches

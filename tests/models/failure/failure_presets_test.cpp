@@ -56,7 +56,8 @@ TEST_CASE("failure presets: the shipped ones have the published rates and a day 
   // 2407.21783, section 3.3.4: 419 unexpected interruptions in 54 days on 16,384 GPUs, to the digits given.
   const std::vector<std::pair<std::string, double>> rates = {
       {"rsc-1", 6.5}, {"rsc-2", 2.34}, {"llama3", std::round(1e5 * 419 / (54 * 2048.)) / 100}};
-  for (const auto& [name, rate] : rates) {
+  for (const auto& [of, rate] : rates) {
+    const std::string name = of;
     CAPTURE(name);
     const json preset = written(read({{"preset", name}}));
     CHECK(preset == json{{"model", "exponential"},
