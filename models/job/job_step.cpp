@@ -365,14 +365,17 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
   return time(plan, routing, settings);
 }
 
-Result<StepTime> MoeStepModel::dense(std::int32_t nodes, const StepSettings& settings) const {
+Result<std::int64_t> MoeStepModel::dense_replicas(std::int32_t nodes) const {
   const std::int64_t replicas = used_replicas(nodes);
-  if (replicas < 1 && whole_replicas(nodes) > 0) return too_large_batch(nodes);
-  if (replicas < 1) {
-    return Error{fmt::format("{} nodes of {} GPUs cannot hold one replica of {} GPUs", nodes,
-                             base_.cluster.gpus_per_node,
-                             gpus_of_replica(base_.parallel) * replicas_together(base_.parallel))};
-  }
+  if (replicas > 0) return replicas;
+  if (whole_replicas(nodes) > 0) return too_large_batch(nodes);
+  return Error{fmt::format("{} nodes of {} GPUs cannot hold one replica of {} GPUs", nodes,
+                           base_.cluster.gpus_per_node,
+                           gpus_of_replica(base_.parallel) * replicas_together(base_.parallel))};
+}
+
+Result<StepTime> MoeStepModel::dense(std::int32_t nodes, const StepSettings& settings) const {
+  GOODPUT_TRY(const std::int64_t replicas, dense_replicas(nodes));
   GOODPUT_TRY(StepTime step, planned(with_replicas(replicas).parallel, settings));
   step.samples = batch_.samples(replicas);
   return step;
@@ -404,6 +407,11 @@ Result<MemoryReport> MoeStepModel::planned_memory(const ParallelPlan& parallel) 
   const TrainingPlan plan = cut_up(parallel);
   GOODPUT_TRY_STATUS(check_training_plan(plan));
   return memory_of(plan, {});
+}
+
+Result<MemoryReport> MoeStepModel::dense_memory(std::int32_t nodes) const {
+  GOODPUT_TRY(const std::int64_t replicas, dense_replicas(nodes));
+  return planned_memory(with_replicas(replicas).parallel);
 }
 
 Result<MemoryReport> MoeStepModel::expert_parallel_memory(std::int32_t nodes,

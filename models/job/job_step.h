@@ -97,6 +97,7 @@ class MoeStepModel {
 
   // Whether it fits. Steps that do not are timed all the same. Activations count with balanced loads.
   [[nodiscard]] Result<MemoryReport> planned_memory(const ParallelPlan& parallel) const;
+  [[nodiscard]] Result<MemoryReport> dense_memory(std::int32_t nodes) const;
   [[nodiscard]] Result<MemoryReport> expert_parallel_memory(std::int32_t nodes,
                                                             const ExpertParallelGroup& group) const;
   [[nodiscard]] Result<MemoryReport> flexible_memory(std::int32_t nodes, std::int32_t slots_per_node) const;
@@ -123,6 +124,7 @@ class MoeStepModel {
   // That fit: whole expert-parallel groups of them; and those that dense() trains with.
   [[nodiscard]] std::int64_t whole_replicas(std::int32_t nodes) const;
   [[nodiscard]] std::int64_t used_replicas(std::int32_t nodes) const;
+  [[nodiscard]] Result<std::int64_t> dense_replicas(std::int32_t nodes) const;  // the same, or why not
   [[nodiscard]] Status check_loads(std::span<const std::vector<std::int64_t>> loads) const;
   [[nodiscard]] Result<StepTime> time(const TrainingPlan& plan, const StepRouting& routing,
                                       const StepSettings& settings) const;

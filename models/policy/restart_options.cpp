@@ -11,10 +11,22 @@
 namespace goodput {
 namespace {
 
+bool has_groups(const JobModel& job) {
+  return job.has_experts() && job.plan().parallel.pp == 1;
+}
+
+// On all nodes.
+std::vector<std::string> memory_of_plan(const JobModel& job, const TrainingSpeed& speed) {
+  const std::int32_t nodes = speed.usable(job.most_nodes());
+  const auto memory = has_groups(job) ? job.steps().expert_parallel_memory(nodes, {job.plan().parallel.ep})
+                                      : job.steps().dense_memory(nodes);
+  if (!memory || memory->fits()) return {};
+  return {memory->verdict()};
+}
+
 // Experts without pipeline stages see the job's routing; with stages the plan's own (models/job/job_step.h).
 std::unique_ptr<TrainingSpeed> speed_of_plan(const JobModel& job, const StepSettings& step) {
-  const ParallelPlan& plan = job.plan().parallel;
-  if (job.has_experts() && plan.pp == 1) return std::make_unique<ExpertParallelSpeed>(job, plan.ep, step);
+  if (has_groups(job)) return std::make_unique<ExpertParallelSpeed>(job, job.plan().parallel.ep, step);
   return std::make_unique<DenseSpeed>(job, step);
 }
 
@@ -95,7 +107,10 @@ Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& option
 }
 
 Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& options) {
-  return restart_job(job, options, speed_of_plan(job, options.step));
+  GOODPUT_TRY(RestartJob restarts, restart_job(job, options, speed_of_plan(job, options.step)));
+  for (std::string& verdict : memory_of_plan(job, *restarts.speed))
+    restarts.warnings.push_back(std::move(verdict));
+  return restarts;
 }
 
 }  // namespace goodput

@@ -29,6 +29,22 @@ std::vector<std::string> warnings_of(const char* policy, const TrainingPlan& pla
 
 }  // namespace
 
+TEST_CASE("job warnings: a plan that does not fit its GPUs is named, with experts and without") {
+  TrainingPlan plan = gpt_s_plan(8);
+  plan.cluster.gpu.memory = Bytes{1LL << 30};
+  TrainingPlan dense = plan;
+  dense.model.moe.reset();
+  dense.parallel.ep = 1;
+  for (const TrainingPlan& one : {plan, dense}) {
+    for (const char* policy : {"checkpoint", "gemini", "hot_spare", "megatron"}) {
+      CAPTURE(policy);
+      const PolicyCase job(policy, "{}", job_of(one));
+      REQUIRE(job.prepared().warnings().size() == 1);
+      CHECK(job.prepared().warnings()[0].starts_with("does not fit, "));
+    }
+  }
+}
+
 TEST_CASE("job warnings: whose experts do not get what the scenario's routing says") {
   CHECK_FALSE(skewed_routing().is_balanced());
   CHECK(JobRouting::balanced(12, 8).is_balanced());
