@@ -34,7 +34,7 @@ std::string csv_of(const Simulation& simulation) {
 }
 
 // The cells of a line without quotes.
-std::vector<std::string> cells_of(const std::string& line) {
+std::vector<std::string> csv_cells(const std::string& line) {
   std::vector<std::string> cells;
   std::istringstream text(line + ',');
   for (std::string cell; std::getline(text, cell, ',');) cells.push_back(cell);
@@ -46,10 +46,10 @@ std::vector<std::map<std::string, std::string>> rows_of(const std::string& csv) 
   std::istringstream lines(csv);
   std::string line;
   std::getline(lines, line);
-  const std::vector<std::string> header = cells_of(line);
+  const std::vector<std::string> header = csv_cells(line);
   std::vector<std::map<std::string, std::string>> rows;
   while (std::getline(lines, line)) {
-    const std::vector<std::string> cells = cells_of(line);
+    const std::vector<std::string> cells = csv_cells(line);
     REQUIRE(cells.size() == header.size());
     for (auto& row = rows.emplace_back(); const std::string& name : header) row[name] = cells[row.size()];
   }
