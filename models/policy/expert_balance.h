@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 
 #include "models/job/expert_parallel_group.h"
 #include "models/job/job_model.h"

@@ -2,6 +2,7 @@
 // dispatch, busy experts replicated, checkpoints written beside the training and held in the memory of other
 // nodes, spares whose processes are up, and restarts that keep the processes of those that are left. Each
 // part is an option; without any of them it is `ds`.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,14 +75,13 @@ config::Fields balance_fields(MegatronOptions& options, const PolicyContext& con
     if (std::string why = no_experts(context); !why.empty()) return why;
     return options.balance == ExpertOrder::kNone ? "balance is \"none\"" : "";
   };
-  const Why never_moves = [&options, unbalanced, changes = context.changes_loads]() -> std::string {
-    if (std::string why = unbalanced(); !why.empty()) return why;
-    if (!changes) return "the loads of experts never change";
-    return options.rules.every_steps == 0 ? "rebalance_steps is 0" : "";
-  };
   const Why same_loads = [unbalanced, changes = context.changes_loads]() -> std::string {
     if (std::string why = unbalanced(); !why.empty()) return why;
     return changes ? "" : "the loads of experts never change";
+  };
+  const Why never_moves = [&options, same_loads]() -> std::string {
+    if (std::string why = same_loads(); !why.empty()) return why;
+    return options.rules.every_steps == 0 ? "rebalance_steps is 0" : "";
   };
   return {{"balance", Need::kOptional, config::choice(options.balance, kExpertOrderNames),
            "of experts over a group: none, as they are numbered; eplb: DeepSeek's",

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 // 2 nodes, at 1 USD an hour and from 1800 s on at 3, from 1800 s to 3600 s one.
-constexpr const char* kCounts = "t_s,held,usd_per_node_hour\n0,2,1\n1800,1,3\n3600,2,\n7200,2,\n";
+constexpr const char* kPricedCounts = "t_s,held,usd_per_node_hour\n0,2,1\n1800,1,3\n3600,2,\n7200,2,\n";
 
 // 4 nodes of which node 0 is lost at 1000 s and back at 1900 s, and the recording.
 json two_pools(const std::string& recording) {
@@ -40,7 +40,7 @@ json two_pools(const std::string& recording) {
 }  // namespace
 
 TEST_CASE("simulate: every pool costs what its nodes cost, at its own price and billing") {
-  const TemporaryFile recording("counts.csv", kCounts);
+  const TemporaryFile recording("counts.csv", kPricedCounts);
   const json result = simulate_result(two_pools(recording.path()));
   const json& policy = result.at("policies").at("checkpoint");
   // Four reserved nodes for two hours; two nodes for half an hour at 1, one for half an hour at 3, two for an
@@ -54,7 +54,7 @@ TEST_CASE("simulate: every pool costs what its nodes cost, at its own price and 
 }
 
 TEST_CASE("simulate: efficiency is of the node time that is paid for") {
-  const TemporaryFile recording("counts.csv", kCounts);
+  const TemporaryFile recording("counts.csv", kPricedCounts);
   json scenario = two_pools(recording.path());
   const json reserved = simulate_result(scenario).at("policies").at("checkpoint");
   scenario["pools"][0]["billing"] = "held";
@@ -82,7 +82,7 @@ TEST_CASE("simulate: a scenario of one pool is billed as it says, too") {
 }
 
 TEST_CASE("simulate: text names pools, their nodes and prices, and what they cost") {
-  const TemporaryFile recording("counts.csv", kCounts);
+  const TemporaryFile recording("counts.csv", kPricedCounts);
   const std::string out = simulate_run(two_pools(recording.path())).out;
   CHECK(out.find("\nNodes: base: 4 nodes at $98.00 an hour, reserved\n"
                  "         interval (a node is lost every so often, until few are left)\n"
@@ -106,7 +106,7 @@ TEST_CASE("simulate: a pool without a price says so, one of a recording without 
 
 TEST_CASE("pool keys: each moves something, or is named where it does not" *
           doctest::test_suite("release-only")) {
-  const TemporaryFile recording("counts.csv", kCounts);
+  const TemporaryFile recording("counts.csv", kPricedCounts);
   json other = two_pools("").at("pools").at(0).at("failures");
   other["every_s"] = 500;
   const std::vector<KeyWitness> witnesses = {
