@@ -59,7 +59,7 @@ template <typename Config, typename List>
 void add_failures(List& failures, const std::string& pool, std::vector<PlacedFailures<Config>>& all) {
   for (std::size_t i = 0; i < failures.size(); ++i) {
     const std::string index = failures.size() == 1 ? "" : fmt::format("/{}", i);
-    all.push_back({&failures[i], pool + "/failures" + index});
+    all.push_back({&failures[i], fmt::format("{}/failures{}", pool, index)});
   }
 }
 

@@ -100,7 +100,9 @@ std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& sche
 
 double owned_parameters(const TrainingPlan& plan, ExpertSlots slots, const PipelineSchedule& schedule,
                         const GpuParameters& held) {
-  const double copies = model_copies(plan.parallel, schedule) / plan.parallel.sharding_instances();
+  // Instances divide the replicas (check_training_plan).
+  const std::int32_t of_instance = model_copies(plan.parallel, schedule) / plan.parallel.sharding_instances();
+  const double copies = of_instance;
   return held.dense / copies + held.experts / expert_copies(plan, slots, copies);
 }
 

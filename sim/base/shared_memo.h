@@ -1,8 +1,8 @@
 // Results that are computed once for all threads, whoever asks first. All methods may be called by any number
 // of threads at once.
 //
-//   SharedMemo    keeps everything it was ever asked for: references stay valid, and asking again takes no
-//   lock BoundedMemo   for keys without end: forgets, hands out copies, and takes a lock
+//   SharedMemo    keeps everything it was ever asked for: references stay valid, asking again takes no lock
+//   BoundedMemo   for keys without end: forgets, hands out copies, and takes a lock
 //
 // Who asks for a key that another thread is computing waits for it; other keys go on. What an exception ends
 // was not computed: the next one who asks tries again. A computation may ask for other keys, never for its
@@ -27,17 +27,17 @@
 namespace goodput {
 
 // A key of SharedMemo.
-template <std::size_t n>
-using MemoKey = std::array<std::int64_t, n>;
+template <std::size_t kParts>
+using MemoKey = std::array<std::int64_t, kParts>;
 
-template <std::size_t n, typename Value>
+template <std::size_t kParts, typename Value>
 class SharedMemo {
  public:
   SharedMemo() { add_table(64); }
 
   // `compute`: () -> Value. The value belongs to the key alone: it does not matter who computes it.
   template <typename Compute>
-  [[nodiscard]] const Value& at(const MemoKey<n>& key, const Compute& compute) {
+  [[nodiscard]] const Value& at(const MemoKey<kParts>& key, const Compute& compute) {
     const std::uint64_t hash = hash_of(key);
     Entry* entry = table_.load(std::memory_order_acquire)->find(key, hash);
     if (entry == nullptr) entry = &insert(key, hash);
@@ -47,9 +47,9 @@ class SharedMemo {
 
  private:
   struct Entry {
-    explicit Entry(const MemoKey<n>& of) : key(of) {}
+    explicit Entry(const MemoKey<kParts>& of) : key(of) {}
 
-    MemoKey<n> key;
+    MemoKey<kParts> key;
     std::atomic<bool> is_known{false};
     std::mutex computing{};
     std::optional<Value> value{};
@@ -59,7 +59,7 @@ class SharedMemo {
   struct Table {
     explicit Table(std::size_t size) : slots(size) {}
 
-    [[nodiscard]] Entry* find(const MemoKey<n>& key, std::uint64_t hash) const {
+    [[nodiscard]] Entry* find(const MemoKey<kParts>& key, std::uint64_t hash) const {
       for (std::size_t at = hash & (slots.size() - 1);; at = (at + 1) & (slots.size() - 1)) {
         Entry* const entry = slots[at].load(std::memory_order_acquire);
         if (entry == nullptr || entry->key == key) return entry;
@@ -74,7 +74,7 @@ class SharedMemo {
     std::vector<std::atomic<Entry*>> slots;  // a power of two of them
   };
 
-  static std::uint64_t hash_of(const MemoKey<n>& key) {
+  static std::uint64_t hash_of(const MemoKey<kParts>& key) {
     Hash hash;
     for (const std::int64_t part : key) hash.add(part);
     return hash.value();
@@ -87,7 +87,7 @@ class SharedMemo {
     table_.store(tables_.back().get(), std::memory_order_release);
   }
 
-  Entry& insert(const MemoKey<n>& key, std::uint64_t hash) {
+  Entry& insert(const MemoKey<kParts>& key, std::uint64_t hash) {
     const std::scoped_lock lock(inserting_);
     if (Entry* const other = tables_.back()->find(key, hash)) return *other;  // somebody was faster
     if (2 * (entries_.size() + 1) > tables_.back()->slots.size()) add_table(4 * tables_.back()->slots.size());
