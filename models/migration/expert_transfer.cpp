@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <compare>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <numeric>
 
 #include "sim/base/errors.h"
 
 namespace goodput {
 namespace {
+
+constexpr std::size_t kFewOwners = 64;  // a look at all of them takes no longer than a heap
 
 template <typename Visit>
 void for_each_bit(std::uint64_t word, std::size_t first, const Visit& visit) {
@@ -47,9 +52,45 @@ class LayerOwners {
   std::vector<std::int32_t> nodes_{};
 };
 
+// Gives the nodes with an expert one by one, those that have the least to send first, then the lowest. What
+// they have to send only grows, so that who was put back with less than that is put back once more.
+class Senders {
+ public:
+  explicit Senders(std::span<const std::int32_t> owners) {
+    for (const std::int32_t node : owners) heap_.push_back({0, node});  // ascend, and are a heap so
+  }
+
+  [[nodiscard]] std::int32_t next(std::vector<std::int32_t>& sent) {
+    while (true) {
+      std::ranges::pop_heap(heap_, std::ranges::greater{});
+      Sender& least = heap_.back();
+      std::int32_t& now = sent[static_cast<std::size_t>(least.node)];
+      const bool is_least = least.sent == now;
+      if (is_least) ++now;
+      const std::int32_t node = least.node;
+      least.sent = now;
+      std::ranges::push_heap(heap_, std::ranges::greater{});
+      if (is_least) return node;
+    }
+  }
+
+ private:
+  struct Sender {
+    std::int32_t sent;
+    std::int32_t node;
+    friend auto operator<=>(const Sender&, const Sender&) = default;
+  };
+  std::vector<Sender> heap_{};
+};
+
 struct Request {
   ExpertTransfer transfer;  // `from` is not known yet
   std::span<const std::int32_t> owners;
+};
+
+struct Missing {
+  std::int32_t expert;
+  std::int32_t to;
 };
 
 // What the receiver is to hold of the layer and does not.
@@ -72,11 +113,18 @@ void choose_senders(std::vector<Request>& requests, std::int32_t nodes) {
     if (a.owners.size() != b.owners.size()) return a.owners.size() < b.owners.size();
     return a.transfer < b.transfer;
   });
-  std::vector<std::int64_t> sent(static_cast<std::size_t>(nodes));
+  std::vector<std::int32_t> sent(static_cast<std::size_t>(nodes));
   const auto load = [&sent](std::int32_t node) { return sent[static_cast<std::size_t>(node)]; };
+  // By the first owner in its list, which names a layer's, or a class of layers', expert.
+  std::map<const std::int32_t*, Senders> senders;
   for (Request& request : requests) {
-    request.transfer.from = *std::ranges::min_element(request.owners, {}, load);
-    ++sent[static_cast<std::size_t>(request.transfer.from)];
+    if (request.owners.size() <= kFewOwners) {
+      request.transfer.from = *std::ranges::min_element(request.owners, {}, load);
+      ++sent[static_cast<std::size_t>(request.transfer.from)];
+      continue;
+    }
+    Senders& owners = senders.try_emplace(request.owners.data(), request.owners).first->second;
+    request.transfer.from = owners.next(sent);
   }
 }
 
@@ -84,22 +132,29 @@ void choose_senders(std::vector<Request>& requests, std::int32_t nodes) {
 
 ExpertMoves plan_transfers(const NodeExperts& held, const NodeExperts& plan,
                            std::span<const std::int32_t> physical_of) {
-  GOODPUT_CHECK(plan.experts() == held.experts(), "the plan is for the layers that are held");
+  GOODPUT_CHECK(plan.experts() == held.experts() && plan.classes() == held.classes(),
+                "the plan is for the layers that are held");
   GOODPUT_CHECK(physical_of.size() == static_cast<std::size_t>(plan.nodes()), "a node for every place");
   ExpertMoves result;
   std::vector<LayerOwners> owners;
   std::vector<Request> requests;
-  for (std::int32_t layer = 0; layer < held.layers(); ++layer) owners.emplace_back(held, layer);
+  std::vector<std::vector<Missing>> missing(static_cast<std::size_t>(held.layers()));
   for (std::int32_t layer = 0; layer < held.layers(); ++layer) {
-    const LayerOwners& of_layer = owners[static_cast<std::size_t>(layer)];
+    owners.emplace_back(held, layer);
     for_each_missing(held, plan, layer, physical_of, [&](std::int32_t expert, std::int32_t to) {
-      const std::span<const std::int32_t> from = of_layer.of(expert);
-      if (from.empty()) {
-        result.from_checkpoint.push_back({layer, expert, to});
-      } else {
-        requests.push_back({{layer, expert, 0, to}, from});
-      }
+      missing[static_cast<std::size_t>(layer)].push_back({expert, to});
     });
+  }
+  for (std::size_t layer = 0; layer < held.classes().layers(); ++layer) {
+    const std::size_t of_class = held.classes().of(layer);
+    for (const auto& [expert, to] : missing[of_class]) {
+      const std::span<const std::int32_t> from = owners[of_class].of(expert);
+      if (from.empty()) {
+        result.from_checkpoint.push_back({static_cast<std::int32_t>(layer), expert, to});
+      } else {
+        requests.push_back({{static_cast<std::int32_t>(layer), expert, 0, to}, from});
+      }
+    }
   }
   choose_senders(requests, held.nodes());
   for (const Request& request : requests) result.transfers.push_back(request.transfer);
