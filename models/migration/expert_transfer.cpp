@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <compare>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <numeric>
 
@@ -12,8 +10,6 @@
 
 namespace goodput {
 namespace {
-
-constexpr std::size_t kFewOwners = 64;  // a look at all of them takes no longer than a heap
 
 template <typename Visit>
 void for_each_bit(std::uint64_t word, std::size_t first, const Visit& visit) {
@@ -52,35 +48,28 @@ class LayerOwners {
   std::vector<std::int32_t> nodes_{};
 };
 
-// Gives the nodes with an expert one by one, those that have the least to send first, then the lowest. What
-// they have to send only grows, so that who was put back with less than that is put back once more.
+// Gives the nodes with an expert one by one: of those that have the least to send the first. What they have
+// to send only grows, so that one look at them all lasts until every one has more than the least had before.
 class Senders {
  public:
-  explicit Senders(std::span<const std::int32_t> owners) {
-    for (const std::int32_t node : owners) heap_.push_back({0, node});  // ascend, and are a heap so
-  }
-
-  [[nodiscard]] std::int32_t next(std::vector<std::int32_t>& sent) {
+  [[nodiscard]] std::int32_t next(std::span<const std::int32_t> owners, std::vector<std::int64_t>& sent) {
     while (true) {
-      std::ranges::pop_heap(heap_, std::ranges::greater{});
-      Sender& least = heap_.back();
-      std::int32_t& now = sent[static_cast<std::size_t>(least.node)];
-      const bool is_least = least.sent == now;
-      if (is_least) ++now;
-      const std::int32_t node = least.node;
-      least.sent = now;
-      std::ranges::push_heap(heap_, std::ranges::greater{});
-      if (is_least) return node;
+      for (; next_ < owners.size(); ++next_) {
+        std::int64_t& now = sent[static_cast<std::size_t>(owners[next_])];
+        if (now > least_) continue;
+        ++now;
+        return owners[next_];
+      }
+      const std::int32_t least = *std::ranges::min_element(
+          owners, {}, [&sent](std::int32_t node) { return sent[static_cast<std::size_t>(node)]; });
+      least_ = sent[static_cast<std::size_t>(least)];
+      next_ = 0;
     }
   }
 
  private:
-  struct Sender {
-    std::int32_t sent;
-    std::int32_t node;
-    friend auto operator<=>(const Sender&, const Sender&) = default;
-  };
-  std::vector<Sender> heap_{};
+  std::int64_t least_ = 0;  // none has less, and those before next_ have more
+  std::size_t next_ = 0;
 };
 
 struct Request {
@@ -113,19 +102,11 @@ void choose_senders(std::vector<Request>& requests, std::int32_t nodes) {
     if (a.owners.size() != b.owners.size()) return a.owners.size() < b.owners.size();
     return a.transfer < b.transfer;
   });
-  std::vector<std::int32_t> sent(static_cast<std::size_t>(nodes));
-  const auto load = [&sent](std::int32_t node) { return sent[static_cast<std::size_t>(node)]; };
-  // By the first owner in its list, which names a layer's, or a class of layers', expert.
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(nodes));
+  // By the first owner in its list, which names an expert of a layer or of a class of layers.
   std::map<const std::int32_t*, Senders> senders;
-  for (Request& request : requests) {
-    if (request.owners.size() <= kFewOwners) {
-      request.transfer.from = *std::ranges::min_element(request.owners, {}, load);
-      ++sent[static_cast<std::size_t>(request.transfer.from)];
-      continue;
-    }
-    Senders& owners = senders.try_emplace(request.owners.data(), request.owners).first->second;
-    request.transfer.from = owners.next(sent);
-  }
+  for (Request& request : requests)
+    request.transfer.from = senders[request.owners.data()].next(request.owners, sent);
 }
 
 }  // namespace
