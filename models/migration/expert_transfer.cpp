@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
-#include <map>
 #include <numeric>
 
 #include "sim/base/errors.h"
@@ -52,29 +51,36 @@ class LayerOwners {
 // to send only grows, so that one look at them all lasts until every one has more than the least had before.
 class Senders {
  public:
-  [[nodiscard]] std::int32_t next(std::span<const std::int32_t> owners, std::vector<std::int64_t>& sent) {
+  explicit Senders(std::span<const std::int32_t> owners) : owners_(owners) {}
+
+  [[nodiscard]] std::size_t size() const { return owners_.size(); }
+
+  // REQUIRES: there are some.
+  [[nodiscard]] std::int32_t next(std::vector<std::int64_t>& sent) {
     while (true) {
-      for (; next_ < owners.size(); ++next_) {
-        std::int64_t& now = sent[static_cast<std::size_t>(owners[next_])];
+      for (; next_ < owners_.size(); ++next_) {
+        std::int64_t& now = sent[static_cast<std::size_t>(owners_[next_])];
         if (now > least_) continue;
         ++now;
-        return owners[next_];
+        return owners_[next_];
       }
       const std::int32_t least = *std::ranges::min_element(
-          owners, {}, [&sent](std::int32_t node) { return sent[static_cast<std::size_t>(node)]; });
+          owners_, {}, [&sent](std::int32_t node) { return sent[static_cast<std::size_t>(node)]; });
       least_ = sent[static_cast<std::size_t>(least)];
       next_ = 0;
     }
   }
 
  private:
+  std::span<const std::int32_t> owners_;
   std::int64_t least_ = 0;  // none has less, and those before next_ have more
   std::size_t next_ = 0;
 };
 
 struct Request {
   ExpertTransfer transfer;  // `from` is not known yet
-  std::span<const std::int32_t> owners;
+  std::uint32_t owners;     // how many there are
+  std::uint32_t senders;    // which list of them
 };
 
 struct Missing {
@@ -97,16 +103,13 @@ void for_each_missing(const NodeExperts& held, const NodeExperts& plan, std::int
   }
 }
 
-void choose_senders(std::vector<Request>& requests, std::int32_t nodes) {
+void choose_senders(std::vector<Request>& requests, std::vector<Senders>& senders, std::int32_t nodes) {
   std::ranges::sort(requests, [](const Request& a, const Request& b) {
-    if (a.owners.size() != b.owners.size()) return a.owners.size() < b.owners.size();
+    if (a.owners != b.owners) return a.owners < b.owners;
     return a.transfer < b.transfer;
   });
   std::vector<std::int64_t> sent(static_cast<std::size_t>(nodes));
-  // By the first owner in its list, which names an expert of a layer or of a class of layers.
-  std::map<const std::int32_t*, Senders> senders;
-  for (Request& request : requests)
-    request.transfer.from = senders[request.owners.data()].next(request.owners, sent);
+  for (Request& request : requests) request.transfer.from = senders[request.senders].next(sent);
 }
 
 }  // namespace
@@ -118,26 +121,32 @@ ExpertMoves plan_transfers(const NodeExperts& held, const NodeExperts& plan,
   GOODPUT_CHECK(physical_of.size() == static_cast<std::size_t>(plan.nodes()), "a node for every place");
   ExpertMoves result;
   std::vector<LayerOwners> owners;
-  std::vector<Request> requests;
+  std::vector<Senders> senders;  // by layer and expert
+  std::vector<std::uint32_t> first_senders;
   std::vector<std::vector<Missing>> missing(static_cast<std::size_t>(held.layers()));
   for (std::int32_t layer = 0; layer < held.layers(); ++layer) {
-    owners.emplace_back(held, layer);
+    const LayerOwners& of_layer = owners.emplace_back(held, layer);
+    first_senders.push_back(static_cast<std::uint32_t>(senders.size()));
+    const std::int32_t experts = held.experts()[static_cast<std::size_t>(layer)];
+    for (std::int32_t expert = 0; expert < experts; ++expert) senders.emplace_back(of_layer.of(expert));
     for_each_missing(held, plan, layer, physical_of, [&](std::int32_t expert, std::int32_t to) {
       missing[static_cast<std::size_t>(layer)].push_back({expert, to});
     });
   }
+  std::vector<Request> requests;
   for (std::size_t layer = 0; layer < held.classes().layers(); ++layer) {
     const std::size_t of_class = held.classes().of(layer);
     for (const auto& [expert, to] : missing[of_class]) {
-      const std::span<const std::int32_t> from = owners[of_class].of(expert);
-      if (from.empty()) {
+      const std::uint32_t list = first_senders[of_class] + static_cast<std::uint32_t>(expert);
+      const auto count = static_cast<std::uint32_t>(senders[list].size());
+      if (count == 0) {
         result.from_checkpoint.push_back({static_cast<std::int32_t>(layer), expert, to});
       } else {
-        requests.push_back({{static_cast<std::int32_t>(layer), expert, 0, to}, from});
+        requests.push_back({{static_cast<std::int32_t>(layer), expert, 0, to}, count, list});
       }
     }
   }
-  choose_senders(requests, held.nodes());
+  choose_senders(requests, senders, held.nodes());
   for (const Request& request : requests) result.transfers.push_back(request.transfer);
   std::ranges::sort(result.transfers);
   std::ranges::sort(result.from_checkpoint);
