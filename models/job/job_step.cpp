@@ -106,10 +106,11 @@ StepRouting spread_over_layers(const ModelShape& model, const std::vector<Expert
 }
 
 Status check_placements(const TrainingPlan& plan, std::span<const ExpertPlacement> placements,
-                        std::int32_t layers) {
-  if (placements.empty() || placements.size() != index(layers)) {
-    return Error{fmt::format("placements: are of {} layers, the model has {} with experts", placements.size(),
-                             layers)};
+                        const LayerClasses& classes, std::int32_t layers) {
+  GOODPUT_CHECK(placements.size() == classes.classes(), "a placement for every class of layers");
+  if (placements.empty() || classes.layers() != index(layers)) {
+    return Error{
+        fmt::format("placements: are of {} layers, the model has {} with experts", classes.layers(), layers)};
   }
   for (const ExpertPlacement& placement : placements) {
     const ExpertPlacement& first = placements.front();
@@ -341,26 +342,35 @@ Result<StepTime> MoeStepModel::expert_parallel(std::int32_t nodes, const ExpertP
 
 Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placements, Loads loads,
                                         const StepSettings& settings) const {
+  return flexible(placements, LayerClasses::distinct(placements.size()), loads, settings);
+}
+
+Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placements,
+                                        const LayerClasses& classes, Loads loads,
+                                        const StepSettings& settings) const {
   GOODPUT_TRY_STATUS(check_anywhere(base_));
   GOODPUT_TRY_STATUS(check_loads(loads));
-  GOODPUT_TRY_STATUS(check_placements(base_, placements, moe_layers()));
+  GOODPUT_TRY_STATUS(check_placements(base_, placements, classes, moe_layers()));
   GOODPUT_TRY(const SlotPlan placed, flexible_plan(placements.front().nodes, placements.front().slots));
   const auto& [plan, slots] = placed;
   const std::int32_t gpus = plan.cluster.gpus_per_node;
   const double mean = BlockScope{plan.model, plan.parallel, slots}.routed_tokens();
-  const ExpertTokens tokens = scaled_loads(loads, routed_tokens(plan));
-  std::vector<ExpertShare> shares;
+  const ExpertTokens tokens = scaled_loads(classes.one_of_each(loads), routed_tokens(plan));
+  std::vector<ExpertShare> of_classes;
   std::vector<moe::ExpertHosts> hosts;
-  for (std::size_t layer = 0; layer < placements.size(); ++layer) {
-    GOODPUT_TRY(moe::ExpertHosts of_layer, hosts_of(placements[layer], gpus));
-    GOODPUT_TRY(const std::vector<GpuLoad> busy, placed_loads(of_layer, gpus, tokens[layer]));
-    shares.push_back(busiest_share(busy, gpus, mean));
-    hosts.push_back(std::move(of_layer));
+  for (std::size_t i = 0; i < placements.size(); ++i) {
+    GOODPUT_TRY(moe::ExpertHosts of_class, hosts_of(placements[i], gpus));
+    GOODPUT_TRY(const std::vector<GpuLoad> busy, placed_loads(of_class, gpus, tokens[i]));
+    of_classes.push_back(busiest_share(busy, gpus, mean));
+    hosts.push_back(std::move(of_class));
   }
-  for (std::int32_t extra = 0; extra < plan.model.mtp_layers; ++extra) hosts.push_back(hosts.back());
+  std::vector<std::size_t> of_layers(classes.by_layer().begin(), classes.by_layer().end());
+  std::vector<ExpertShare> shares;
+  for (const std::size_t of_class : of_layers) shares.push_back(of_classes[of_class]);
+  of_layers.resize(of_layers.size() + index(plan.model.mtp_layers), of_layers.back());
   StepRouting routing = spread_over_layers(plan.model, shares);
   routing.slots = slots;
-  routing.replicas = busiest_replicas(hosts, gpus);
+  routing.replicas = busiest_replicas(hosts, of_layers, gpus, 1);
   routing.moe_speedup = settings.moe_speedup;
   return time(plan, routing, settings);
 }

@@ -21,6 +21,7 @@
 #include "models/job/expert_parallel_group.h"
 #include "models/job/step_batch.h"
 #include "models/placement/expert_placement.h"
+#include "models/placement/layer_classes.h"
 #include "models/plan/training_plan.h"
 #include "models/step/memory_model.h"
 #include "models/step/step_routing.h"
@@ -81,6 +82,11 @@ class MoeStepModel {
   // A placement a MoE layer, of as many nodes and slots, with the slots of a node in the order of its GPUs
   // (in_order_of_gpus, models/placement/gpu_slots.h). Fails on an expert with tokens and no replica.
   [[nodiscard]] Result<StepTime> flexible(std::span<const ExpertPlacement> placements,
+                                          std::span<const std::vector<std::int64_t>> loads,
+                                          const StepSettings& settings = {}) const;
+  // The same with a placement for each class of layers. REQUIRES: classes of equal loads.
+  [[nodiscard]] Result<StepTime> flexible(std::span<const ExpertPlacement> placements,
+                                          const LayerClasses& classes,
                                           std::span<const std::vector<std::int64_t>> loads,
                                           const StepSettings& settings = {}) const;
 

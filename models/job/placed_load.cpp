@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "models/dispatch/dispatch.h"
@@ -149,14 +150,16 @@ double imbalance_of(std::span<const GpuLoad> loads, std::int32_t gpus_per_node, 
 // Gradients of every GPU's experts.
 class ReplicaCounter {
  public:
-  ReplicaCounter(std::span<const ExpertHosts> layers, std::int32_t gpus_per_node, std::int32_t copies)
-      : layers_(layers), gpus_per_node_(gpus_per_node), copies_(copies) {}
+  ReplicaCounter(std::span<const ExpertHosts> hosts, std::span<const std::size_t> hosts_of_layer,
+                 std::int32_t gpus_per_node, std::int32_t copies)
+      : hosts_(hosts), hosts_of_layer_(hosts_of_layer), gpus_per_node_(gpus_per_node), copies_(copies) {}
 
   [[nodiscard]] std::vector<ReplicaGroup> of_busiest() const {
     const std::vector<double> sent = sent_by_rank();
     const auto busiest = static_cast<std::int32_t>(std::max_element(sent.begin(), sent.end()) - sent.begin());
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> experts;  // by size and GPUs of a node
-    for (const ExpertHosts& hosts : layers_) {
+    for (const std::size_t layer : hosts_of_layer_) {
+      const ExpertHosts& hosts = hosts_[layer];
       const std::int32_t first = busiest / gpus_per_node_ * gpus_per_node_;
       for (const HostedExpert& entry : hosts.of_rank(busiest)) {
         const std::int32_t nodes = nodes_with(hosts, entry.expert);
@@ -173,16 +176,29 @@ class ReplicaCounter {
  private:
   // In gradients of one expert, once around a ring of n nodes: each sends (n-1)/n of them.
   [[nodiscard]] std::vector<double> sent_by_rank() const {
-    std::vector<double> sent(index(layers_.front().ranks()));
-    for (const ExpertHosts& hosts : layers_) {
-      for (std::int32_t e = 0; e < hosts.experts(); ++e) {
-        const double nodes = nodes_with(hosts, e);
-        std::int32_t last = -1;
-        for (const std::uint32_t i : hosts.entries_of(e)) {
-          const std::int32_t rank = hosts.entries()[i].rank;
-          if (rank / gpus_per_node_ != last) sent[index(rank)] += (nodes - 1) / nodes;
-          last = rank / gpus_per_node_;
-        }
+    std::vector<std::vector<double>> by_entry;
+    for (const ExpertHosts& hosts : hosts_) by_entry.push_back(sent_by_entry(hosts));
+    std::vector<double> sent(index(hosts_.front().ranks()));
+    for (std::size_t rank = 0; rank < sent.size(); ++rank) {
+      const auto of = static_cast<std::int32_t>(rank);
+      for (const std::size_t layer : hosts_of_layer_) {
+        const std::size_t end = hosts_[layer].first_entry(of + 1);
+        for (std::size_t i = hosts_[layer].first_entry(of); i < end; ++i) sent[rank] += by_entry[layer][i];
+      }
+    }
+    return sent;
+  }
+
+  // The first GPU of a node sends for all of them.
+  [[nodiscard]] std::vector<double> sent_by_entry(const ExpertHosts& hosts) const {
+    std::vector<double> sent(hosts.entries().size());
+    for (std::int32_t e = 0; e < hosts.experts(); ++e) {
+      const double nodes = nodes_with(hosts, e);
+      std::int32_t last = -1;
+      for (const std::uint32_t i : hosts.entries_of(e)) {
+        const std::int32_t node = hosts.entries()[i].rank / gpus_per_node_;
+        if (node != last) sent[i] = (nodes - 1) / nodes;
+        last = node;
       }
     }
     return sent;
@@ -213,7 +229,8 @@ class ReplicaCounter {
     return {all, before};
   }
 
-  std::span<const ExpertHosts> layers_;
+  std::span<const ExpertHosts> hosts_;
+  std::span<const std::size_t> hosts_of_layer_;
   std::int32_t gpus_per_node_;
   std::int32_t copies_;
 };
@@ -241,8 +258,16 @@ ExpertShare busiest_share(std::span<const GpuLoad> loads, std::int32_t gpus_per_
 
 std::vector<ReplicaGroup> busiest_replicas(std::span<const ExpertHosts> layers, std::int32_t gpus_per_node,
                                            std::int32_t copies) {
-  if (layers.empty()) return {};
-  return ReplicaCounter(layers, gpus_per_node, copies).of_busiest();
+  std::vector<std::size_t> each(layers.size());
+  std::iota(each.begin(), each.end(), std::size_t{0});
+  return busiest_replicas(layers, each, gpus_per_node, copies);
+}
+
+std::vector<ReplicaGroup> busiest_replicas(std::span<const ExpertHosts> hosts,
+                                           std::span<const std::size_t> hosts_of_layer,
+                                           std::int32_t gpus_per_node, std::int32_t copies) {
+  if (hosts.empty()) return {};
+  return ReplicaCounter(hosts, hosts_of_layer, gpus_per_node, copies).of_busiest();
 }
 
 }  // namespace goodput

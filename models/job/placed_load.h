@@ -5,6 +5,7 @@
 // expert (tokens_of_rank). GPU g of node n is rank n * gpus_per_node + g.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -46,5 +47,10 @@ Result<std::vector<GpuLoad>> placed_loads(const moe::ExpertHosts& hosts, std::in
 // REQUIRES: layers with as many ranks.
 [[nodiscard]] std::vector<ReplicaGroup> busiest_replicas(std::span<const moe::ExpertHosts> layers,
                                                          std::int32_t gpus_per_node, std::int32_t copies = 1);
+
+// The same of layers of which many have the same hosts: layer i has those at hosts_of_layer[i].
+[[nodiscard]] std::vector<ReplicaGroup> busiest_replicas(std::span<const moe::ExpertHosts> hosts,
+                                                         std::span<const std::size_t> hosts_of_layer,
+                                                         std::int32_t gpus_per_node, std::int32_t copies);
 
 }  // namespace goodput

@@ -35,9 +35,15 @@ bool ascend_strictly(std::span<const std::int32_t> ids) {
 
 Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> live_ids,
                   std::vector<ExpertPlacement> plan, MappingRule rule) {
+  const LayerClasses distinct = LayerClasses::distinct(plan.size());
+  return migrate(placed, live_ids, std::move(plan), rule, distinct);
+}
+
+Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> live_ids,
+                  std::vector<ExpertPlacement> plan, MappingRule rule, const LayerClasses& classes) {
   GOODPUT_CHECK(ascend_strictly(live_ids), "ids of live nodes ascend");
-  const NodeExperts held(placed, live_ids);
-  const NodeExperts wanted(plan);
+  const NodeExperts held(placed, live_ids, classes);
+  const NodeExperts wanted(plan, classes);
   const NodeMapping mapping = map_nodes(held, wanted, rule);
 
   Migration migration;

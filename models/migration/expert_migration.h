@@ -14,6 +14,7 @@
 #include "models/migration/expert_transfer.h"
 #include "models/migration/node_experts.h"
 #include "models/migration/node_mapping.h"
+#include "models/placement/layer_classes.h"
 #include "sim/base/units.h"
 #include "sim/config/config.h"
 
@@ -32,6 +33,12 @@ struct Migration {
 // only.
 [[nodiscard]] Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> live_ids,
                                 std::vector<ExpertPlacement> plan, MappingRule rule);
+
+// The same with one placement for each class of layers, in `placed`, `plan` and the result; moves are of all
+// layers.
+[[nodiscard]] Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> live_ids,
+                                std::vector<ExpertPlacement> plan, MappingRule rule,
+                                const LayerClasses& classes);
 
 // What a reconfiguration takes, by Lazarus (arXiv 2407.04656); the last two are read off its Table 2.
 struct MigrationTiming {

@@ -47,9 +47,45 @@ class LayerOwners {
   std::vector<std::int32_t> nodes_{};
 };
 
+// Gives the nodes with an expert one by one: of those that have the least to send the first. What they have
+// to send only grows, so that one look at them all lasts until every one has more than the least had before.
+class Senders {
+ public:
+  explicit Senders(std::span<const std::int32_t> owners) : owners_(owners) {}
+
+  [[nodiscard]] std::size_t size() const { return owners_.size(); }
+
+  // REQUIRES: there are some.
+  [[nodiscard]] std::int32_t next(std::vector<std::int64_t>& sent) {
+    while (true) {
+      for (; next_ < owners_.size(); ++next_) {
+        std::int64_t& now = sent[static_cast<std::size_t>(owners_[next_])];
+        if (now > least_) continue;
+        ++now;
+        return owners_[next_];
+      }
+      const std::int32_t least = *std::ranges::min_element(
+          owners_, {}, [&sent](std::int32_t node) { return sent[static_cast<std::size_t>(node)]; });
+      least_ = sent[static_cast<std::size_t>(least)];
+      next_ = 0;
+    }
+  }
+
+ private:
+  std::span<const std::int32_t> owners_;
+  std::int64_t least_ = 0;  // none has less, and those before next_ have more
+  std::size_t next_ = 0;
+};
+
 struct Request {
   ExpertTransfer transfer;  // `from` is not known yet
-  std::span<const std::int32_t> owners;
+  std::uint32_t owners;     // how many there are
+  std::uint32_t senders;    // which list of them
+};
+
+struct Missing {
+  std::int32_t expert;
+  std::int32_t to;
 };
 
 // What the receiver is to hold of the layer and does not.
@@ -67,41 +103,50 @@ void for_each_missing(const NodeExperts& held, const NodeExperts& plan, std::int
   }
 }
 
-void choose_senders(std::vector<Request>& requests, std::int32_t nodes) {
+void choose_senders(std::vector<Request>& requests, std::vector<Senders>& senders, std::int32_t nodes) {
   std::ranges::sort(requests, [](const Request& a, const Request& b) {
-    if (a.owners.size() != b.owners.size()) return a.owners.size() < b.owners.size();
+    if (a.owners != b.owners) return a.owners < b.owners;
     return a.transfer < b.transfer;
   });
   std::vector<std::int64_t> sent(static_cast<std::size_t>(nodes));
-  const auto load = [&sent](std::int32_t node) { return sent[static_cast<std::size_t>(node)]; };
-  for (Request& request : requests) {
-    request.transfer.from = *std::ranges::min_element(request.owners, {}, load);
-    ++sent[static_cast<std::size_t>(request.transfer.from)];
-  }
+  for (Request& request : requests) request.transfer.from = senders[request.senders].next(sent);
 }
 
 }  // namespace
 
 ExpertMoves plan_transfers(const NodeExperts& held, const NodeExperts& plan,
                            std::span<const std::int32_t> physical_of) {
-  GOODPUT_CHECK(plan.experts() == held.experts(), "the plan is for the layers that are held");
+  GOODPUT_CHECK(plan.experts() == held.experts() && plan.classes() == held.classes(),
+                "the plan is for the layers that are held");
   GOODPUT_CHECK(physical_of.size() == static_cast<std::size_t>(plan.nodes()), "a node for every place");
   ExpertMoves result;
   std::vector<LayerOwners> owners;
-  std::vector<Request> requests;
-  for (std::int32_t layer = 0; layer < held.layers(); ++layer) owners.emplace_back(held, layer);
+  std::vector<Senders> senders;  // by layer and expert
+  std::vector<std::uint32_t> first_senders;
+  std::vector<std::vector<Missing>> missing(static_cast<std::size_t>(held.layers()));
   for (std::int32_t layer = 0; layer < held.layers(); ++layer) {
-    const LayerOwners& of_layer = owners[static_cast<std::size_t>(layer)];
+    const LayerOwners& of_layer = owners.emplace_back(held, layer);
+    first_senders.push_back(static_cast<std::uint32_t>(senders.size()));
+    const std::int32_t experts = held.experts()[static_cast<std::size_t>(layer)];
+    for (std::int32_t expert = 0; expert < experts; ++expert) senders.emplace_back(of_layer.of(expert));
     for_each_missing(held, plan, layer, physical_of, [&](std::int32_t expert, std::int32_t to) {
-      const std::span<const std::int32_t> from = of_layer.of(expert);
-      if (from.empty()) {
-        result.from_checkpoint.push_back({layer, expert, to});
-      } else {
-        requests.push_back({{layer, expert, 0, to}, from});
-      }
+      missing[static_cast<std::size_t>(layer)].push_back({expert, to});
     });
   }
-  choose_senders(requests, held.nodes());
+  std::vector<Request> requests;
+  for (std::size_t layer = 0; layer < held.classes().layers(); ++layer) {
+    const std::size_t of_class = held.classes().of(layer);
+    for (const auto& [expert, to] : missing[of_class]) {
+      const std::uint32_t list = first_senders[of_class] + static_cast<std::uint32_t>(expert);
+      const auto count = static_cast<std::uint32_t>(senders[list].size());
+      if (count == 0) {
+        result.from_checkpoint.push_back({static_cast<std::int32_t>(layer), expert, to});
+      } else {
+        requests.push_back({{static_cast<std::int32_t>(layer), expert, 0, to}, count, list});
+      }
+    }
+  }
+  choose_senders(requests, senders, held.nodes());
   for (const Request& request : requests) result.transfers.push_back(request.transfer);
   std::ranges::sort(result.transfers);
   std::ranges::sort(result.from_checkpoint);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "sim/base/errors.h"
 
@@ -26,20 +27,31 @@ std::vector<std::int32_t> experts_of(std::span<const ExpertPlacement> layers) {
 }  // namespace
 
 NodeExperts::NodeExperts(std::span<const ExpertPlacement> layers)
-    : nodes_(layers.empty() ? 0 : layers.front().nodes),
+    : NodeExperts(layers, LayerClasses::distinct(layers.size())) {}
+
+NodeExperts::NodeExperts(std::span<const ExpertPlacement> layers, LayerClasses classes)
+    : classes_(std::move(classes)),
+      nodes_(layers.empty() ? 0 : layers.front().nodes),
       experts_(experts_of(layers)),
       first_word_(first_words(layers)),
       words_(static_cast<std::size_t>(nodes_) * first_word_.back()) {
+  GOODPUT_CHECK(layers.size() == classes_.classes(), "a placement for every class of layers");
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     for (std::int32_t n = 0; n < nodes_; ++n) add(layers[layer], layer, n, n);
   }
 }
 
 NodeExperts::NodeExperts(const ClusterPlacement& placed, std::span<const std::int32_t> ids)
-    : nodes_(static_cast<std::int32_t>(ids.size())),
+    : NodeExperts(placed, ids, LayerClasses::distinct(placed.layers.size())) {}
+
+NodeExperts::NodeExperts(const ClusterPlacement& placed, std::span<const std::int32_t> ids,
+                         LayerClasses classes)
+    : classes_(std::move(classes)),
+      nodes_(static_cast<std::int32_t>(ids.size())),
       experts_(experts_of(placed.layers)),
       first_word_(first_words(placed.layers)),
       words_(ids.size() * first_word_.back()) {
+  GOODPUT_CHECK(placed.layers.size() == classes_.classes(), "a placement for every class of layers");
   std::vector<std::int32_t> by_id(placed.node_ids.size());
   std::iota(by_id.begin(), by_id.end(), 0);
   const auto id_of = [&placed](std::int32_t node) { return placed.node_ids[static_cast<std::size_t>(node)]; };
@@ -56,6 +68,7 @@ NodeExperts::NodeExperts(const ClusterPlacement& placed, std::span<const std::in
 
 NodeExperts NodeExperts::of(std::span<const std::int32_t> nodes) const {
   NodeExperts some;
+  some.classes_ = classes_;
   some.nodes_ = static_cast<std::int32_t>(nodes.size());
   some.experts_ = experts_;
   some.first_word_ = first_word_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/placement/expert_placement.h"
+#include "models/placement/layer_classes.h"
 
 namespace goodput {
 
@@ -21,14 +22,17 @@ struct ClusterPlacement {
 
 inline constexpr std::size_t kWordBits = 64;  // of NodeExperts' words
 
-// The experts of every (node, layer) as a bit set: replicas of one expert on one node are one bit.
+// The experts of every (node, layer) as a bit set: replicas of one expert on one node are one bit. Layers
+// that are placed alike may stand here once: a "layer" below is then a class of layers.
 class NodeExperts {
  public:
   // What the nodes of the plan would hold. REQUIRES: layers with the same number of nodes, valid experts.
   explicit NodeExperts(std::span<const ExpertPlacement> layers);
+  NodeExperts(std::span<const ExpertPlacement> of_classes, LayerClasses classes);
 
   // What the nodes with these ids hold; those that are not among placed.node_ids hold nothing.
   NodeExperts(const ClusterPlacement& placed, std::span<const std::int32_t> ids);
+  NodeExperts(const ClusterPlacement& placed, std::span<const std::int32_t> ids, LayerClasses classes);
 
   // What some of these nodes hold, by their numbers here.
   [[nodiscard]] NodeExperts of(std::span<const std::int32_t> nodes) const;
@@ -46,6 +50,8 @@ class NodeExperts {
     return node(n).subspan(first_word_[l], first_word_[l + 1] - first_word_[l]);
   }
 
+  [[nodiscard]] const LayerClasses& classes() const { return classes_; }
+
   // By layer. Rows of two nodes may be compared bit by bit where these agree.
   [[nodiscard]] const std::vector<std::int32_t>& experts() const { return experts_; }
 
@@ -53,6 +59,7 @@ class NodeExperts {
   NodeExperts() = default;
   void add(const ExpertPlacement& placement, std::size_t layer, std::int32_t from, std::int32_t to);
 
+  LayerClasses classes_;
   std::int32_t nodes_ = 0;
   std::vector<std::int32_t> experts_;    // of each layer
   std::vector<std::size_t> first_word_;  // of each layer within a node's words, and the number of these

@@ -131,6 +131,22 @@ class AugmentingAssignment {
   std::vector<std::uint8_t> settled_;
 };
 
+// Of layers that stand for several.
+void count_missing_of_classes(const NodeExperts& held, const NodeExperts& plan, MappingCosts& result) {
+  const std::vector<std::int32_t> sizes = held.classes().sizes();
+  for (std::int32_t p = 0; p < held.nodes(); ++p) {
+    for (std::int32_t q = 0; q < plan.nodes(); ++q) {
+      std::int32_t& cost = result.costs[index(p) * index(plan.nodes()) + index(q)];
+      for (std::int32_t layer = 0; layer < held.layers(); ++layer) {
+        const std::span<const std::uint64_t> of_p = held.layer(p, layer);
+        std::int32_t missing = 0;
+        count_missing(plan.layer(q, layer).data(), of_p.data(), of_p.size(), 1, &missing);
+        cost += missing * sizes[index(layer)];
+      }
+    }
+  }
+}
+
 }  // namespace
 
 MappingCosts newly_assigned_experts(const NodeExperts& held, const NodeExperts& plan) {
@@ -139,11 +155,16 @@ MappingCosts newly_assigned_experts(const NodeExperts& held, const NodeExperts& 
 }
 
 MappingCosts missing_experts(const NodeExperts& held, const NodeExperts& plan) {
-  GOODPUT_CHECK(plan.experts() == held.experts(), "the plan is for the layers that are held");
+  GOODPUT_CHECK(plan.experts() == held.experts() && plan.classes() == held.classes(),
+                "the plan is for the layers that are held");
   MappingCosts result{held.nodes(), plan.nodes(), {}};
   const auto rows = static_cast<std::size_t>(plan.nodes());
   if (rows == 0) return result;
   result.costs.resize(static_cast<std::size_t>(held.nodes()) * rows);
+  if (held.classes().classes() < held.classes().layers()) {
+    count_missing_of_classes(held, plan, result);
+    return result;
+  }
   for (std::int32_t p = 0; p < held.nodes(); ++p) {
     const std::span<const std::uint64_t> of_p = held.node(p);
     count_missing(plan.node(0).data(), of_p.data(), of_p.size(), rows, &result.costs[index(p) * rows]);

@@ -14,6 +14,16 @@ std::size_t most_moves(std::int32_t nodes) {
   return 20'000'000 / static_cast<std::size_t>(std::max(100, nodes));
 }
 
+// Layers that are placed alike: in all windows, so that migrations between them are alike, too. A search
+// places layers with equal loads each its own way.
+LayerClasses classes_of(const JobRouting& routing, PlacementRule rule) {
+  const std::size_t layers = routing.loads(0).size();
+  if (rule == PlacementRule::kBest) return LayerClasses::distinct(layers);
+  LayerClasses classes = LayerClasses::together(layers);
+  for (std::size_t window = 0; window < routing.windows(); ++window) classes.part(routing.loads(window));
+  return classes;
+}
+
 }  // namespace
 
 LazarusPlacements::LazarusPlacements(const JobModel& job, const LazarusRules& rules,
@@ -24,6 +34,7 @@ LazarusPlacements::LazarusPlacements(const JobModel& job, const LazarusRules& ru
       settings_(settings),
       timing_(timing),
       expert_(expert),
+      classes_(classes_of(job.routing(), rules.rule)),
       moves_(most_moves(job.most_nodes())) {}
 
 std::int32_t LazarusPlacements::least_nodes() const {
@@ -55,7 +66,8 @@ Result<LazarusPlacements::Layers> LazarusPlacements::place(std::int32_t nodes, s
   const std::int32_t gpus = job_->plan().cluster.gpus_per_node;
   const ExpertNodes grid{nodes, rules_.slots_per_gpu * gpus, gpus};
   const PlacementChoice choice{rules_.allocation, rules_.rule, rules_.min_replicas, {}};
-  GOODPUT_TRY(const PlacedLayers placed, place_experts(job_->routing().loads(window), grid, choice));
+  GOODPUT_TRY(const PlacedLayers placed,
+              place_experts(classes_.one_of_each(job_->routing().loads(window)), grid, choice));
   Layers layers;
   for (const PlacedLayer& layer : placed.layers)
     layers.push_back(in_order_of_gpus(layer.placement, layer.layer, gpus));
@@ -73,7 +85,7 @@ const LazarusPlacements::Layers& LazarusPlacements::layers(PlacementId placement
 Result<StepTime> LazarusPlacements::time(const Layers& layers, std::size_t window, double slowest) const {
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
-  return job_->steps().flexible(layers, job_->routing().loads(window), settings);
+  return job_->steps().flexible(layers, classes_, job_->routing().loads(window), settings);
 }
 
 Result<StepTime> LazarusPlacements::check(std::int32_t nodes) const {
@@ -112,7 +124,7 @@ LazarusPlacements::Move LazarusPlacements::compute(PlacementId from, const std::
     if (is_left[static_cast<std::size_t>(place)]) live.push_back(place);
   }
   for (std::int32_t i = 0; i < joined; ++i) live.push_back(nodes(from) + i);
-  const Migration migration = migrate(held, live, layers(to), rules_.mapping);
+  const Migration migration = migrate(held, live, layers(to), rules_.mapping, classes_);
   Move move;
   move.is_possible = migration.moves.from_checkpoint.empty();
   if (!move.is_possible) return move;

@@ -12,6 +12,7 @@
 #include "models/job/job_model.h"
 #include "models/migration/expert_migration.h"
 #include "models/migration/node_mapping.h"
+#include "models/placement/layer_classes.h"
 #include "models/placement_search/place_experts.h"
 #include "sim/base/errors.h"
 #include "sim/base/shared_memo.h"
@@ -71,7 +72,7 @@ class LazarusPlacements {
                           PlacementId to) const;
 
  private:
-  using Layers = std::vector<ExpertPlacement>;
+  using Layers = std::vector<ExpertPlacement>;  // one for each class of them
 
   [[nodiscard]] PlacementId windows() const { return static_cast<PlacementId>(job_->routing().windows()); }
   [[nodiscard]] std::int32_t unit() const;  // nodes that whole replicas fill
@@ -86,6 +87,7 @@ class LazarusPlacements {
   StepSettings settings_;
   MigrationTiming timing_;
   Bytes expert_;                             // of one layer
+  LayerClasses classes_;                     // with the same loads in all windows
   mutable SharedMemo<1, Layers> layers_;     // by placement
   mutable SharedMemo<2, StepTime> healthy_;  // by placement and window
   // Also by speed, of which there may be no end.

@@ -274,6 +274,25 @@ TEST_CASE("moe step: one lane of the busiest GPU takes as long as a lane for eve
   }
 }
 
+TEST_CASE("moe step: layers with the same loads may have one placement for all of them") {
+  const TrainingPlan plan = read_plan("lazarus-gpt-l");
+  const auto cost = make_cost_model(cost_inputs(plan));
+  REQUIRE(cost);
+  const MoeStepModel model(plan, **cost, BatchRule::kPerReplica);
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    INFO("seed " << seed);
+    LayerLoads loads = testing::zipf_loads({12, 16, 0.7, seed});
+    for (std::size_t layer = 3; layer < 12; ++layer) loads[layer] = loads[layer * layer % (1 + seed % 3)];
+    LayerClasses classes = LayerClasses::together(12);
+    classes.part(loads);
+    REQUIRE(classes.classes() <= 5);
+    const ExpertNodes nodes{static_cast<std::int32_t>(5 + seed), 6, 1};
+    const auto all = placed(loads, nodes);
+    const auto of_classes = placed(classes.one_of_each(loads), nodes);
+    CHECK(timed(model.flexible(of_classes, classes, loads)) == timed(model.flexible(all, loads)));
+  }
+}
+
 TEST_CASE("moe step: settings scale what they say") {
   const TrainingPlan plan = tiny_plan();
   const HandCost cost;

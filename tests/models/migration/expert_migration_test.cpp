@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
+#include "sim/base/index.h"
+#include "sim/base/random.h"
 #include "tests/support/random_placement.h"
 
 namespace goodput {
@@ -290,6 +293,52 @@ TEST_CASE("migration: the busiest sender has at most one expert more than it mus
     CHECK(excess <= 1);
   }
   for (const auto& [excess, cases] : cases_of) MESSAGE(excess << " too many in " << cases << " cases");
+}
+
+TEST_CASE("migration: of many owners, too, each request takes the lowest of those with least to send") {
+  RandomStream random(7, "many owners");
+  const std::vector<ExpertPlacement> old(3, testing::random_placement(random, 5, 400, 2));
+  const std::vector<ExpertPlacement> plan(3, testing::random_placement(random, 5, 400, 2));
+  const NodeExperts held(old);
+  const NodeExperts wanted(plan);
+  Nodes same(400);
+  std::iota(same.begin(), same.end(), 0);
+  const auto has = [](const NodeExperts& nodes, std::int32_t node, std::int32_t layer, std::int32_t expert) {
+    return (nodes.layer(node, layer)[0] >> expert & 1) != 0;
+  };
+  struct Asked {
+    std::size_t owners;
+    ExpertTransfer transfer;
+  };
+  std::vector<Asked> asked;
+  const auto owners_of = [&](std::int32_t layer, std::int32_t expert) {
+    std::vector<std::int32_t> owners;
+    for (std::int32_t node = 0; node < 400; ++node) {
+      if (has(held, node, layer, expert)) owners.push_back(node);
+    }
+    return owners;
+  };
+  for (std::int32_t layer = 0; layer < 3; ++layer) {
+    for (std::int32_t expert = 0; expert < 5; ++expert) {
+      for (std::int32_t to = 0; to < 400; ++to) {
+        if (has(wanted, to, layer, expert) && !has(held, to, layer, expert))
+          asked.push_back({owners_of(layer, expert).size(), {layer, expert, 0, to}});
+      }
+    }
+  }
+  std::ranges::stable_sort(asked, {}, &Asked::owners);
+  std::vector<std::int64_t> sent(400);
+  std::vector<ExpertTransfer> expected;
+  for (Asked& one : asked) {
+    const auto owners = owners_of(one.transfer.layer, one.transfer.expert);
+    CHECK(owners.size() > 64);
+    one.transfer.from =
+        *std::ranges::min_element(owners, {}, [&](std::int32_t node) { return sent[index(node)]; });
+    ++sent[index(one.transfer.from)];
+    expected.push_back(one.transfer);
+  }
+  std::ranges::sort(expected);
+  CHECK(plan_transfers(held, wanted, same).transfers == expected);
 }
 
 }  // namespace goodput
