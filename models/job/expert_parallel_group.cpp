@@ -53,13 +53,12 @@ ExpertShare padded_share(const moe::ExpertHosts& hosts, std::span<const std::int
 Result<std::vector<ReplicaGroup>> replicas_of_groups(const ExpertParallelGroup& group, std::int32_t experts,
                                                      std::int64_t groups, std::int32_t gpus_per_node) {
   const std::int32_t filling = gpus_per_node / group.gpus_together(gpus_per_node);  // groups that fill nodes
-  GOODPUT_CHECK(groups % filling == 0, "expert-parallel groups that do not fill nodes");
   std::vector<moe::ExpertHosts> layers;
   for (std::size_t layer = 0; layer < group.layers.size(); ++layer) {
     GOODPUT_TRY(moe::ExpertHosts hosts, hosts_of_groups(group, layer, experts, filling));
     layers.push_back(std::move(hosts));
   }
-  return busiest_replicas(layers, gpus_per_node, static_cast<std::int32_t>(groups / filling));
+  return busiest_replicas(layers, gpus_per_node, static_cast<std::int32_t>((groups + filling - 1) / filling));
 }
 
 }  // namespace goodput

@@ -45,7 +45,7 @@ struct ExpertParallelGroup {
                                        std::int64_t ranks, double mean);
 
 // Gradients of experts of which a group holds several replicas: busiest_replicas() over `groups` groups,
-// which fill nodes one after the other. `layers`: of one group.
+// which fill nodes one after the other; the last node counts as full.
 [[nodiscard]] Result<std::vector<ReplicaGroup>> replicas_of_groups(const ExpertParallelGroup& group,
                                                                    std::int32_t experts, std::int64_t groups,
                                                                    std::int32_t gpus_per_node);

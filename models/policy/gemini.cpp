@@ -25,7 +25,7 @@ config::Fields config_fields(GeminiOptions& options, const PolicyContext& contex
   const auto are_cold = [&options] { return options.spares == Spares::kCold ? "spares is \"cold\"" : ""; };
   const config::Fields of_gemini = {
       {"replicas", config::Need::kOptional, config::integer(options.memory.replicas, 1, 64),
-       "nodes that hold a checkpoint"},
+       "nodes that hold a checkpoint in memory, its own among them"},
       {"spares", config::Need::kOptional, config::choice(options.spares, kSparesNames),
        "cold: after a loss all processes start anew; hot: those of spares are up, as those of survivors"},
       swap_field(options.swap, are_cold)};

@@ -42,6 +42,13 @@ std::vector<std::string> idle_node_warnings(const JobModel& job, const TrainingS
       [&speed](std::int32_t nodes) { return speed.usable(nodes); });
 }
 
+std::vector<std::string> too_few_nodes_warnings(const JobModel& job, std::int32_t needed) {
+  const std::int32_t ever = job.most_nodes_ever();
+  if (needed <= ever) return {};
+  return {fmt::format("never trains: it needs {} nodes, and the failure models have {} at the most", needed,
+                      ever)};
+}
+
 std::vector<std::string> routing_warnings(const JobModel& job, bool follows_routing) {
   if (!job.has_experts()) return {};
   if (follows_routing && job.plan().expert_load.skew != 0)

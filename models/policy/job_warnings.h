@@ -25,6 +25,9 @@ using NodesUsed = std::function<std::int32_t(std::int32_t)>;
 [[nodiscard]] std::vector<std::string> idle_node_warnings(const JobModel& job, std::int32_t nodes,
                                                           std::int32_t used);
 
+// Of a job that takes so many nodes at the least: there are never as many.
+[[nodiscard]] std::vector<std::string> too_few_nodes_warnings(const JobModel& job, std::int32_t needed);
+
 // Of a job with experts: they get what the scenario's routing says, or what the plan says, not both.
 [[nodiscard]] std::vector<std::string> routing_warnings(const JobModel& job, bool follows_routing);
 

@@ -375,6 +375,9 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   GOODPUT_TRY(const StepTime step, placements->check(most));
   std::vector<std::string> warnings = lazarus_warnings(options, job, most);
   for (std::string& warning : routing_warnings(job, true)) warnings.push_back(std::move(warning));
+  std::int32_t least = placements->least_nodes();
+  while (placements->usable(least) == 0) ++least;
+  for (std::string& warning : too_few_nodes_warnings(job, least)) warnings.push_back(std::move(warning));
   for (std::string& warning : idle_warnings(job, *placements)) warnings.push_back(std::move(warning));
   return prepared_policy(
       lowest(options.tier, step.tier), std::move(warnings),

@@ -118,7 +118,7 @@ config::Fields config_fields(MegatronOptions& options, const PolicyContext& cont
   fields = joined(std::move(fields), balance_fields(options, context));
   fields = joined(std::move(fields),
                   {{"memory_replicas", Need::kOptional, config::integer(options.memory.replicas, 0, 64),
-                    "nodes that hold a checkpoint in memory; 0: storage alone"}});
+                    "nodes that hold a checkpoint in memory, its own among them; 0: storage alone"}});
   fields = joined(std::move(fields), memory_fields(options.memory, no_memory, evicts));
   return joined(std::move(fields), spare_fields(options));
 }

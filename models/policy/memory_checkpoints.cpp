@@ -31,12 +31,24 @@ config::Fields memory_fields(MemorySettings& settings, const std::function<std::
            "a node fetches its checkpoint from another", no_copies}};
 }
 
+// Some checkpoint of the group is on none of its nodes: so many neighbours around the ring hold nothing.
+bool MemoryCheckpoints::has_lost(std::size_t first, std::size_t size) const {
+  const std::size_t copies = std::min(static_cast<std::size_t>(settings_->replicas), size);
+  std::size_t missing = 0;
+  for (std::size_t i = 0; i < size + copies - 1; ++i) {
+    missing = has_copy_[first + i % size] ? 0 : missing + 1;
+    if (missing == copies) return true;
+  }
+  return false;
+}
+
 ResumeFrom MemoryCheckpoints::resume_level() const {
-  const auto size = static_cast<std::ptrdiff_t>(settings_->replicas);
-  for (auto first = has_copy_.begin(); first != has_copy_.end();) {
-    const auto last = first + std::min(size, has_copy_.end() - first);
-    if (std::find(first, last, true) == last) return ResumeFrom::kStorage;
-    first = last;
+  const auto replicas = static_cast<std::size_t>(settings_->replicas);
+  for (std::size_t first = 0; first < has_copy_.size();) {
+    const std::size_t left = has_copy_.size() - first;
+    const std::size_t size = left < 2 * replicas ? left : replicas;
+    if (has_lost(first, size)) return ResumeFrom::kStorage;
+    first += size;
   }
   return ResumeFrom::kMemory;
 }

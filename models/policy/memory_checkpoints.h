@@ -1,8 +1,11 @@
 // Checkpoints in the CPU memory of other nodes (Gemini, SOSP 2023), at every step if there is time, hidden
 // behind training. Nodes stand in groups of `replicas`, each of which holds the checkpoint of all its
-// members; while every group keeps one member, the job comes back from memory, else from storage.
+// members; those left over join the last group, in which the checkpoint of a node is on itself and the next
+// ones around the ring (its "mixed placement"). While every checkpoint is on some node the job comes back
+// from memory, else from storage.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -49,11 +52,13 @@ class MemoryCheckpoints final : public CheckpointStore {
   void note_training(std::int64_t step, const CheckpointRules& rules, std::span<const NodeId> used) override;
 
  private:
+  [[nodiscard]] bool has_lost(std::size_t first, std::size_t size) const;  // of the places of a group
+
   const MemorySettings* settings_;
   StorageCheckpoints storage_;
   std::vector<NodeId> used_;    // ascending
   std::vector<NodeId> places_;  // the same, by group and place in it
-  std::vector<bool> has_copy_;  // by place: whether its node holds its group's checkpoint
+  std::vector<bool> has_copy_;  // by place: whether its node holds what it is to
 };
 
 // Where storage cannot be filled as often as was asked for.

@@ -101,7 +101,9 @@ CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const SaveTim
   }
   if (rule.interval == 0) return rule;
   const std::int64_t least = least_interval(settings.mode, times, step.step);
-  if (rule.interval < least) rule.asked = std::exchange(rule.interval, least);
+  if (rule.interval >= least) return rule;
+  const std::int64_t asked = std::exchange(rule.interval, least);
+  if (settings.rule == IntervalRule::kFixed) rule.asked = asked;  // the other rules ask for what there can be
   return rule;
 }
 

@@ -66,6 +66,10 @@ Result<ReplicaGroupSize> replica_group(const JobModel& job, std::int32_t nodes) 
                              nodes, least, together),
                  {.pointer = "/nodes_per_replica"}};
   }
+  if (nodes > job.most_nodes()) {
+    return Error{fmt::format("is {}, want {} or less: the nodes of the job", nodes, job.most_nodes()),
+                 {.pointer = "/nodes_per_replica"}};
+  }
   if (asked > job.most_nodes()) {
     return job.error_of_nodes(fmt::format(
         "are too few: {} nodes cannot hold one replica group, which takes {}", job.most_nodes(), asked));
@@ -111,7 +115,8 @@ Result<StepTime> ReplicaGroupSpeed::compute(std::int32_t nodes, std::int64_t /*s
 
 std::vector<std::string> sharding_warnings(const JobModel& job, const ReplicaGroupSpeed& speed) {
   const ParallelPlan& base = job.plan().parallel;
-  const ParallelPlan confined = speed.plan_of(speed.usable(job.most_nodes()) / speed.group().nodes);
+  const ParallelPlan confined =
+      speed.plan_of(std::max(1, speed.usable(job.most_nodes_ever()) / speed.group().nodes));
   ParallelPlan shared = confined;
   shared.zero_instances = instances_for(base, shared.dp, replicas_together(base));
   if (shards(confined) == shards(shared)) return {};

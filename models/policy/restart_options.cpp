@@ -102,6 +102,10 @@ Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& option
   RestartJob restarts{&job, options, std::move(speed)};
   restarts.options.tier = lowest(options.tier, step.tier);
   restarts.warnings = routing_warnings(job, restarts.speed->follows_routing());
+  std::int32_t least = 1;
+  while (restarts.speed->usable(least) == 0) ++least;
+  for (std::string& warning : too_few_nodes_warnings(job, least))
+    restarts.warnings.push_back(std::move(warning));
   restarts.idle_nodes = idle_node_warnings(job, *restarts.speed);
   return restarts;
 }

@@ -63,6 +63,13 @@ std::optional<std::string> costly_saves(const SimulateReport& report, std::size_
   const nlohmann::json::json_pointer rate("/checkpoint/write_gb_per_s");
   const auto given = nlohmann::json::parse(report.given.policies[policy].options);
   const auto used = nlohmann::json::parse(report.scenario.policies[policy].options);
+  const double stall = used.value("memory_replicas", 1) > 0 ? used.value("memory_stall_s", 0.0) : 0;
+  if (stall > 0) {
+    return fmt::format(
+        "{:.0f} % of its time is checkpoints, and each in memory delays training by {:g} s: fewer of them "
+        "(memory_interval_steps), or less by each (memory_stall_s)",
+        100 * saving / wall, stall);
+  }
   return fmt::format(
       "{:.0f} % of its time is checkpoints, to storage that takes {}{}: say what yours takes "
       "(checkpoint/write_gb_per_s), or save less often or beside the training (mode async)",

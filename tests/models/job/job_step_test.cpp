@@ -188,6 +188,23 @@ TEST_CASE("moe step: replicas in redundant slots share the tokens of an expert, 
                 passes_s(1280, 1.25) + reductions_s(plan, 2 * expert));
 }
 
+TEST_CASE("moe step: groups with redundant slots need not fill whole nodes of a stage") {
+  TrainingPlan plan = testing::small_plan();
+  plan.model.layers = 4;
+  plan.model.moe = MoeShape{.experts = 4, .top_k = 1, .expert_ffn = 2048};
+  plan.cluster.gpus_per_node = 8;
+  plan.cluster.nics_per_node = 8;
+  plan.parallel.pp = 4;
+  plan.parallel.dp = 16;
+  plan.parallel.global_batch = 64;
+  const RooflineCost cost(plan.cluster, plan.roofline);
+  const MoeStepModel model(plan, cost, BatchRule::kPerReplica);
+  const ExpertPlacement both{4, 4, 2, {0, 1, 1, 2, 2, 3, 3, 0}};
+  const ExpertParallelGroup group{4, 1, {both, both, both, both}};
+  // 12 GPUs a stage are three groups of four, one and a half nodes.
+  CHECK(timed(model.expert_parallel(6, group, JobRouting::balanced(4, 4).loads(0))).samples == 48);
+}
+
 TEST_CASE("moe step: with balanced loads it makes no difference whether buffers are padded") {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     CAPTURE(seed);

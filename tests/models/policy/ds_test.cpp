@@ -72,6 +72,12 @@ TEST_CASE("ds policy: asynchronous checkpoints follow each other no faster than 
   CHECK(lost_steps(there) == there / ten - every);
 }
 
+TEST_CASE("ds policy: a rule asks for no more checkpoints than storage takes") {
+  // In the background they hardly cost anything: the best interval is shorter than the 7.3 s that one takes.
+  PolicyCase job("ds", R"({"checkpoint": {"mode": "async", "interval": "optimal", "mtbf_hours": 1}})");
+  CHECK(job.run(steps(1000), held(10)).saves_skipped == 0);
+}
+
 TEST_CASE("tutel policy: faster kernels make faster steps, and nothing else") {
   PolicyCase ds("ds", "{}");
   PolicyCase tutel("tutel", "{}");

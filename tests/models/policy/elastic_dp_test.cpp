@@ -274,7 +274,16 @@ TEST_CASE("elastic_dp policy: replicas of pipelines and of several nodes are gro
 
 TEST_CASE("elastic_dp policy: fewer nodes than a replica group takes cannot run the job") {
   CHECK(refusal("elastic_dp", R"({"nodes_per_replica": 5})", *job_of(plan_on(3))) ==
-        ": are too few: 3 nodes cannot hold one replica group, which takes 5");
+        "/nodes_per_replica: is 5, want 3 or less: the nodes of the job");
+  TrainingPlan stages = plan_on(12);
+  stages.parallel.dp = 3;
+  stages.parallel.pp = 4;
+  stages.parallel.global_batch = 48;
+  JobTerms terms{.plan = stages, .most_nodes = 3};
+  const auto few = JobModel::make(std::move(terms), JobRouting::balanced(0, 1));
+  REQUIRE(few);
+  CHECK(refusal("elastic_dp", "{}", **few) ==
+        ": are too few: 3 nodes cannot hold one replica group, which takes 4");
 }
 
 TEST_CASE("plan's instances: Lazarus refuses them, others keep them or sum up over fewer") {

@@ -80,6 +80,29 @@ TEST_CASE("gemini policy: without a spare it waits, and copies may be lost while
         "the job needs 4 nodes, has 3, and nothing will change any more");
 }
 
+TEST_CASE("gemini policy: who is left over joins the last group, with copies on the next nodes around it") {
+  // Five nodes, three copies: one group, places 0 to 4 in a ring. Three neighbours lose a checkpoint, any
+  // other three do not.
+  TrainingPlan plan = gpt_s_plan(10);
+  plan.parallel.ep = 1;
+  PolicyCase job("gemini", round_options(R"("nodes": 5, "replicas": 3, "memory_gb_per_s": 1e12)"),
+                 job_of(plan));
+  const SimDuration fails = job.step(5) * 25;
+  const auto lost_steps = [&](const std::vector<NodeId>& nodes) {
+    NodeEvents events = held(8);
+    for (const NodeId node : nodes) events.push_back(lost(fails, node));
+    return job.run(steps(50), events).steps_lost;
+  };
+  CHECK(lost_steps({0, 1, 2}) == 5);
+  CHECK(lost_steps({0, 3, 4}) == 5);
+  CHECK(lost_steps({0, 1, 3}) == 0);
+  CHECK(lost_steps({1, 2, 4}) == 0);
+  CHECK(lost_steps({4}) == 0);
+  // Seven nodes, two copies: groups of two, two and three.
+  PolicyCase odd("gemini", round_options(R"("nodes": 7, "memory_gb_per_s": 1e12)"), job_of(plan));
+  CHECK(odd.run(steps(50), held(8, {lost(odd.step(7) * 25, 6)})).steps_lost == 0);
+}
+
 TEST_CASE("gemini policy: hot spares take swap_s in place of a start-up, nodes that it waited for do not") {
   PolicyCase job = gemini_of_four(R"("spares": "hot", "swap_s": 20)");
   const SimDuration four = job.step(4);

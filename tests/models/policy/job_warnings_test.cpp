@@ -1,6 +1,9 @@
 #include "models/policy/job_warnings.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
 
 #include "tests/support/policy_case.h"
 
@@ -43,6 +46,28 @@ TEST_CASE("job warnings: a plan that does not fit its GPUs is named, with expert
       CHECK(job.prepared().warnings()[0].starts_with("does not fit, "));
     }
   }
+}
+
+TEST_CASE("job warnings: a job that waits for more nodes than there ever are never trains") {
+  const auto warnings = [](const char* policy, const std::string& options, std::int32_t ever) {
+    JobTerms terms{.plan = gpt_s_plan(10), .nodes_ever = ever, .batch = BatchRule::kPerReplica};
+    auto job = JobModel::make(std::move(terms), JobRouting::balanced(12, 8));
+    REQUIRE(job);
+    return PolicyCase(policy, options, *std::move(job)).prepared().warnings();
+  };
+  const auto never = [](int needed, int ever) {
+    return std::vector<std::string>{fmt::format(
+        "never trains: it needs {} nodes, and the failure models have {} at the most", needed, ever)};
+  };
+  CHECK(warnings("ds", "{}", 1) == never(2, 1));
+  CHECK(warnings("ds", "{}", 2).empty());
+  CHECK(warnings("hot_spare", R"({"nodes": 6})", 5) == never(6, 5));
+  CHECK(warnings("hot_spare", R"({"nodes": 6})", 6).empty());
+  CHECK(warnings("oobleck", R"({"nodes_per_pipeline": 9})", 8) ==
+        std::vector<std::string>{"its GPUs hold all experts of their layers, not those of ep 2",
+                                 never(9, 8)[0]});
+  const auto lazarus = warnings("lazarus", R"({"slots_per_gpu": 2})", 3);
+  CHECK(std::find(lazarus.begin(), lazarus.end(), never(4, 3)[0]) != lazarus.end());
 }
 
 TEST_CASE("job warnings: whose experts do not get what the scenario's routing says") {
