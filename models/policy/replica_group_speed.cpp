@@ -34,10 +34,10 @@ Bytes needed(const auto& memory) {
   return memory.stages[memory.fullest].total();
 }
 
-// "steps take 2.1 % longer"
+// "steps take 2.1 % more time"
 std::string longer(SimDuration time, SimDuration than) {
   const double percent = 100 * (to_seconds(time) / to_seconds(than) - 1);
-  return fmt::format("steps take {:.1f} % {}", std::abs(percent), percent < 0 ? "less" : "longer");
+  return fmt::format("steps take {:.1f} % {} time", std::abs(percent), percent < 0 ? "less" : "more");
 }
 
 std::string confinement(const ParallelPlan& confined, std::int64_t shared_over) {

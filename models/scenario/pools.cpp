@@ -48,8 +48,9 @@ Status check_names(const Scenario& scenario) {
   for (std::size_t i = 0; i < scenario.pools.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (scenario.pools[i].name != scenario.pools[j].name) continue;
-      return Error{fmt::format("is {}, as another pool's is", in_quotes(scenario.pools[i].name)),
-                   {.pointer = pool_pointer(scenario, i) + "/name"}};
+      return Error{
+          fmt::format("is {}, as another pool's is: give each its own", in_quotes(scenario.pools[i].name)),
+          {.pointer = pool_pointer(scenario, i) + "/name"}};
     }
   }
   return Ok{};

@@ -15,27 +15,27 @@
 namespace goodput {
 namespace {
 
-using Loads = std::vector<std::vector<std::int64_t>>;
+using AllLoads = std::vector<std::vector<std::int64_t>>;
 
 // Layers that repeat a few others, with many equal loads.
-Loads repeated_loads(RandomStream& random, std::size_t layers, std::size_t experts) {
-  Loads different(1 + random.below(3), std::vector<std::int64_t>(experts));
+AllLoads repeated_loads(RandomStream& random, std::size_t layers, std::size_t experts) {
+  AllLoads different(1 + random.below(3), std::vector<std::int64_t>(experts));
   for (std::vector<std::int64_t>& layer : different) {
     for (std::int64_t& load : layer) load = static_cast<std::int64_t>(random.below(6));
   }
-  Loads loads;
+  AllLoads loads;
   for (std::size_t l = 0; l < layers; ++l) loads.push_back(different[random.below(different.size())]);
   return loads;
 }
 
-LayerClasses classes_of(const Loads& loads) {
+LayerClasses classes_of(const AllLoads& loads) {
   LayerClasses classes = LayerClasses::together(loads.size());
   classes.part(loads);
   return classes;
 }
 
 LayerClasses random_classes(RandomStream& random, std::size_t classes, std::size_t layers) {
-  Loads names;
+  AllLoads names;
   for (std::size_t l = 0; l < layers; ++l)
     names.push_back({static_cast<std::int64_t>(l < classes ? l : random.below(classes))});
   return classes_of(names);
@@ -53,15 +53,15 @@ std::vector<T> for_every_layer(const std::vector<T>& of_classes, const LayerClas
 TEST_CASE("layer classes: layers are alike that have the same loads in all windows") {
   LayerClasses classes = LayerClasses::together(4);
   CHECK(classes.classes() == 1);
-  classes.part(Loads{{1, 2}, {2, 1}, {1, 2}, {2, 1}});
+  classes.part(AllLoads{{1, 2}, {2, 1}, {1, 2}, {2, 1}});
   CHECK(std::vector(classes.by_layer().begin(), classes.by_layer().end()) ==
         std::vector<std::size_t>{0, 1, 0, 1});
-  classes.part(Loads{{3, 3}, {3, 3}, {3, 3}, {3, 4}});  // 0 and 1 differed before
+  classes.part(AllLoads{{3, 3}, {3, 3}, {3, 3}, {3, 4}});  // 0 and 1 differed before
   CHECK(std::vector(classes.by_layer().begin(), classes.by_layer().end()) ==
         std::vector<std::size_t>{0, 1, 0, 2});
   CHECK(classes.first(2) == 3);
   CHECK(classes.sizes() == std::vector<std::int32_t>{2, 1, 1});
-  CHECK(classes.one_of_each(Loads{{5}, {6}, {7}, {8}}) == Loads{{5}, {6}, {8}});
+  CHECK(classes.one_of_each(AllLoads{{5}, {6}, {7}, {8}}) == AllLoads{{5}, {6}, {8}});
   CHECK(LayerClasses::distinct(4).classes() == 4);
   CHECK(LayerClasses::together(0) == LayerClasses::distinct(0));
 }
@@ -73,7 +73,7 @@ TEST_CASE("layer classes: every rule but a search places the layers of a class a
     const auto gpus = static_cast<std::int32_t>(1 + random.below(3));
     const auto slots = gpus * static_cast<std::int32_t>(1 + random.below(4));
     const auto nodes = static_cast<std::int32_t>(1 + random.below(15));
-    const Loads loads = repeated_loads(random, 5, 1 + random.below(index(nodes * slots)));
+    const AllLoads loads = repeated_loads(random, 5, 1 + random.below(index(nodes * slots)));
     const LayerClasses classes = classes_of(loads);
     for (const PlacementRule rule :
          {PlacementRule::kMro, PlacementRule::kSpread, PlacementRule::kCompact, PlacementRule::kEplb}) {

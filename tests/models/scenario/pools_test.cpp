@@ -132,7 +132,7 @@ TEST_CASE("pools: what is wrong is named with its place") {
   CHECK(problem(scenario_with(json::array())) == " /pools: is empty, want at least one pool");
   CHECK(problem(scenario_with(3)) == " /pools: is 3, want an object");
   CHECK(problem(scenario_with({pool("a", 4), pool("a", 4)})) ==
-        " /pools/1/name: is \"a\", as another pool's is");
+        " /pools/1/name: is \"a\", as another pool's is: give each its own");
   CHECK(problem(scenario_with({pool("", 4)})) ==
         " /pools/name: is no name, want 1 to 64 characters of one line");
   CHECK(problem(scenario_with({{{"name", "a"}}})) ==
