@@ -133,7 +133,7 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
       {"selection", {"sequential", "load-aware"}, {{"k_snapshot", 2}}, {{"k_snapshot", 8}, {"k_persist", 8}}},
       {"sharding", {"none", "adps"}, {{"checkpoint/mode", "sync"}}, kNoSaves},
       {"nodes", {4, 6}},
-      {"replicas", {2, 5}},
+      {"replicas", {1, 2}},
       {"memory_interval_steps", {1, 100}},
       {"memory_stall_s", {0, 0.1}},
       {"memory_gb_per_s", {0.1, 10}, {}, {{"replicas", 1}}},
