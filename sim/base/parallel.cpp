@@ -1,6 +1,7 @@
 #include "sim/base/parallel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <thread>
 #include <vector>
@@ -30,6 +31,21 @@ void parallel_chunks(unsigned jobs, std::size_t count,
   for (const auto& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }
+}
+
+void parallel_pieces(unsigned jobs, std::size_t count, std::size_t at_once,
+                     const std::function<void(std::size_t, std::size_t)>& work) {
+  const std::size_t threads = std::min<std::size_t>(std::max(1U, jobs), (count + at_once - 1) / at_once);
+  std::atomic<std::size_t> next = 0;
+  parallel_chunks(jobs, threads, [&](std::size_t, std::size_t) {
+    try {
+      for (std::size_t i = next.fetch_add(at_once); i < count; i = next.fetch_add(at_once))
+        work(i, std::min(count, i + at_once));
+    } catch (...) {
+      next = count;
+      throw;
+    }
+  });
 }
 
 }  // namespace goodput

@@ -12,4 +12,9 @@ namespace goodput {
 void parallel_chunks(unsigned jobs, std::size_t count,
                      const std::function<void(std::size_t, std::size_t)>& work);
 
+// The same on pieces of at most `at_once`, in their order, each as soon as a thread is free: for work that
+// takes some pieces longer than others. After an exception no more of them are begun.
+void parallel_pieces(unsigned jobs, std::size_t count, std::size_t at_once,
+                     const std::function<void(std::size_t, std::size_t)>& work);
+
 }  // namespace goodput

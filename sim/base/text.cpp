@@ -75,4 +75,15 @@ std::string in_quotes(std::string_view name) {
   return fmt::format("\"{}...\" ({} characters)", shown, name.size());
 }
 
+std::string fault_of_name(std::string_view name) {
+  constexpr std::size_t kLongest = 64;
+  if (!name.empty() && name.size() <= kLongest && on_one_line(name) == name) return {};
+  return fmt::format("is no name, want 1 to {} characters of one line", kLongest);
+}
+
+bool equals_lower(std::string_view lower, std::string_view text) {
+  const auto lowered = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(lower, text, {}, {}, lowered);
+}
+
 }  // namespace goodput

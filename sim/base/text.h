@@ -29,4 +29,10 @@ namespace goodput {
 // `text` with control characters escaped: safe on a terminal, whatever file names it quotes.
 [[nodiscard]] std::string on_one_line(std::string_view text);
 
+// What is wrong with a name that users gave to something of theirs; empty: nothing is.
+[[nodiscard]] std::string fault_of_name(std::string_view name);
+
+// Whether `text` is `lower`, which is in lower case, in whatever case; of letters A to Z.
+[[nodiscard]] bool equals_lower(std::string_view lower, std::string_view text);
+
 }  // namespace goodput

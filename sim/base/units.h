@@ -61,6 +61,11 @@ using Flops = Quantity<struct FlopsTag, double>;                    // floating-
 using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;  // bytes, never bits
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 
+// What memory is sold in: 2^30 bytes.
+[[nodiscard]] constexpr double in_gib(Bytes bytes) {
+  return static_cast<double>(bytes.value) / (std::int64_t{1} << 30);
+}
+
 // REQUIRES: a positive rate.
 [[nodiscard]] inline SimDuration operator/(Bytes size, BytesPerSecond rate) {
   return from_seconds(static_cast<double>(size.value) / rate.value);

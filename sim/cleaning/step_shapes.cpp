@@ -149,7 +149,7 @@ std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::siz
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return sets.at(a).size() > sets.at(b).size(); });
-  constexpr std::size_t kMostCompared = 1000;
+  constexpr std::size_t kMostSetsCompared = 1000;
   std::vector<std::uint32_t> accepted;
   for (const std::uint32_t set : order) {
     if (whole[set] == 0) continue;
@@ -157,7 +157,7 @@ std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::siz
       return is_part_of(sets.at(set), sets.at(other)) && !differ_in_batch(sets.at(set), sets.at(other));
     });
     if (is_part) whole[set] = 0;
-    if (!is_part && accepted.size() < kMostCompared) accepted.push_back(set);
+    if (!is_part && accepted.size() < kMostSetsCompared) accepted.push_back(set);
   }
   keep_largest_kind(sets, steps_of, whole);
   return whole;

@@ -66,15 +66,10 @@ std::string describe_failure(dom::parser& parser, std::string_view event, simdjs
   return fmt::format("is not JSON: {}", simdjson::error_message(code));
 }
 
-constexpr char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool is_no_number(std::string_view word) {
   constexpr std::string_view kNames[] = {"nan", "inf", "infinity"};
   if (word.starts_with('-') || word.starts_with('+')) word.remove_prefix(1);
-  return std::ranges::any_of(
-      kNames, [&](std::string_view name) { return std::ranges::equal(name, word, {}, {}, lower); });
+  return std::ranges::any_of(kNames, [&](std::string_view name) { return equals_lower(name, word); });
 }
 
 // The event with null for the NaN and Infinity of JSON writers that know them (Python's).

@@ -12,18 +12,14 @@ namespace {
 constexpr OpColumn kIdColumns[] = {OpColumn::kSeqId, OpColumn::kMc, OpColumn::kMbId};
 
 std::string_view trimmed(std::string_view name) {
-  constexpr std::string_view kSpace = " \t";
-  name.remove_prefix(std::min(name.find_first_not_of(kSpace), name.size()));
-  return name.substr(0, name.find_last_not_of(kSpace) + 1);
-}
-
-constexpr char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  constexpr std::string_view kBlanks = " \t";
+  name.remove_prefix(std::min(name.find_first_not_of(kBlanks), name.size()));
+  return name.substr(0, name.find_last_not_of(kBlanks) + 1);
 }
 
 // Whatever the case and the spaces around it.
 bool is_spelling_of(std::string_view ours, std::string_view name) {
-  return std::ranges::equal(ours, trimmed(name), {}, {}, lower);
+  return equals_lower(ours, trimmed(name));
 }
 
 bool is_ours(std::string_view name) {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -178,6 +179,34 @@ TEST_CASE("parallel: every piece is done once, whatever the number of threads") 
     CHECK(done == std::vector<int>(37, 1));
   }
   parallel_chunks(4, 0, [](std::size_t, std::size_t) { FAIL("nothing to do"); });
+}
+
+TEST_CASE("parallel: whoever is free takes the next piece, and every one is done once") {
+  for (const unsigned jobs : {0U, 1U, 3U, 100U}) {
+    for (const std::size_t at_once : {1UL, 5UL, 100UL}) {
+      CAPTURE(jobs);
+      CAPTURE(at_once);
+      std::vector<int> done(37, 0);
+      parallel_pieces(jobs, done.size(), at_once, [&](std::size_t begin, std::size_t end) {
+        CHECK(begin % at_once == 0);
+        CHECK(end == std::min<std::size_t>(37, begin + at_once));
+        for (std::size_t i = begin; i < end; ++i) ++done[i];
+      });
+      CHECK(done == std::vector<int>(37, 1));
+    }
+  }
+  parallel_pieces(4, 0, 1, [](std::size_t, std::size_t) { FAIL("nothing to do"); });
+}
+
+TEST_CASE("parallel: after an exception no piece is begun, and the caller sees it") {
+  std::size_t begun = 0;
+  CHECK_THROWS_AS(parallel_pieces(1, 8, 1,
+                                  [&](std::size_t begin, std::size_t) {
+                                    ++begun;
+                                    if (begin == 2) throw InternalError("piece");
+                                  }),
+                  InternalError);
+  CHECK(begun == 3);
 }
 
 TEST_CASE("parallel: an exception of a thread reaches the caller") {

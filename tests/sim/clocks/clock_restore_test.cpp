@@ -128,7 +128,8 @@ TEST_CASE("clocks: S of generated traces is restored under every skew" *
   check("the worst of 60 generated traces", worst);
 }
 
-TEST_CASE("clocks: traces with stragglers of every kind and right clocks are left alone") {
+TEST_CASE("clocks: traces with stragglers of every kind and right clocks are left alone" *
+          doctest::test_suite("release-only")) {
   double largest = 0;
   for (std::uint64_t seed = 1001; seed <= 1200; ++seed) {
     const testing::SyntheticCase job = random_job(seed, 1);
