@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "sim/base/text.h"
 
@@ -13,11 +14,6 @@ namespace {
 
 using nlohmann::json;
 using Pointer = json::json_pointer;
-
-json value_of(const std::string& text) {
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return value.is_discarded() ? json(text) : value;
-}
 
 bool is_below(std::string_view pointer, std::string_view above) {
   return pointer.size() > above.size() && pointer.starts_with(above) && pointer[above.size()] == '/';
@@ -33,7 +29,42 @@ std::optional<std::string> text_above(const Pointer& pointer, const json& file) 
   return std::nullopt;
 }
 
+// How far `pointer` leads.
+struct Reach {
+  Pointer there{};
+  std::string missing{};  // the first name that is not there
+};
+Reach reach(const Pointer& pointer, const json& file) {
+  Reach reached{pointer, {}};
+  while (!file.contains(reached.there)) {
+    reached.missing = reached.there.back();
+    reached.there.pop_back();
+  }
+  return reached;
+}
+
+std::string nearest_key(const Reach& reached, const json& file) {
+  const json& there = file.at(reached.there);
+  std::vector<std::string> keys;
+  if (there.is_object()) {
+    for (const auto& [key, value] : there.items()) keys.push_back(key);
+  }
+  return did_you_mean(reached.missing, std::vector<std::string_view>(keys.begin(), keys.end()));
+}
+
+// A part of something in a section may be made, /policies/ds/checkpoint; sections, and what users name in
+// one, may not.
+bool may_make(const Reach& reached, const json& file) {
+  return file.at(reached.there).is_object() && !reached.there.empty() &&
+         !reached.there.parent_pointer().empty();
+}
+
 }  // namespace
+
+json json_or_text(std::string_view text) {
+  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? json(text) : value;
+}
 
 Changes::Changes(const std::vector<Change>& changes, std::string_view noun, std::string_view option)
     : noun_(noun), option_(option) {
@@ -48,7 +79,7 @@ std::string Changes::Step::as_given(std::string_view below) const {
 Error Changes::error(const Step& step, std::string_view what) const {
   return Error{fmt::format("{} {}={}: {}", kOption, on_one_line(step.given.pointer),
                            on_one_line(step.given.value), what)}
-      .of_option(option_);
+      .of_option(step.given.option.empty() ? option_ : step.given.option);
 }
 
 Status Changes::apply_to(json& file) {
@@ -68,8 +99,14 @@ Status Changes::apply(Step step, json& file) {
     const Pointer above = at.parent_pointer();
     const std::string parent = step.as_given(above.to_string());
     if (!file.contains(above)) {
-      return error(step, fmt::format("the {} has no object {}; set it as a whole first: {}={{...}}", noun_,
-                                     in_quotes(parent), on_one_line(parent)));
+      const Reach reached = reach(above, file);
+      std::string remedy = nearest_key(reached, file);
+      const bool made = remedy.empty() && may_make(reached, file);
+      if (!made && remedy.empty())
+        remedy = fmt::format("; set it as a whole first: {}={{...}}", on_one_line(parent));
+      if (!made)
+        return error(step, fmt::format("the {} has no object {}{}", noun_, in_quotes(parent), remedy));
+      file[above] = json::object();
     }
     const json& there = file.at(above);
     if (!there.is_structured())
@@ -77,7 +114,7 @@ Status Changes::apply(Step step, json& file) {
     if (there.is_array() && !file.contains(at) && at.back() != "-" &&
         at.back() != std::to_string(there.size()))
       return error(step, fmt::format("the array has {} entries", there.size()));
-    file[at] = value_of(step.given.value);
+    file[at] = json_or_text(step.given.value);
     // A value that is set as a whole is what it was set to.
     std::erase_if(waiting_, [&](const Step& other) {
       return other.name_at == step.pointer || is_below(other.name_at, step.pointer);

@@ -13,20 +13,23 @@ namespace goodput::config {
 // `/failures/p` = `0.15`.
 struct Change {
   std::string pointer{};
-  std::string value{};  // JSON; what is no JSON is text
+  std::string value{};   // JSON; what is no JSON is text
+  std::string option{};  // that asks for it, where that is not the same for all
 };
+[[nodiscard]] nlohmann::json json_or_text(std::string_view text);
 
 // The changes of one file, made in turn. A pointer may reach into what the file names: "/plan/parallel/dp",
 // where "/plan" is a name, waits until that file is read, and is then seen from there.
 class Changes {
  public:
   Changes() = default;
-  // `option` asks for them, of a config that is called `noun`: for messages, about pointers as they were
-  // given.
+  // `option` asks for them, where they do not say what does, of a config that is called `noun`: for messages,
+  // about pointers as they were given.
   Changes(const std::vector<Change>& changes, std::string_view noun, std::string_view option);
 
   [[nodiscard]] bool empty() const { return steps_.empty() && waiting_.empty(); }
-  // Those that lie in the file itself. Everything but the last name of a pointer has to be there.
+  // Those that lie in the file itself. The first two names of a longer pointer have to be there: of
+  // /policies/ds/checkpoint/interval_steps the policy, whose checkpoint is made where it is not there.
   [[nodiscard]] Status apply_to(nlohmann::json& file);
   // Those that wait for the file that is named at `pointer`: they wait no longer.
   [[nodiscard]] Changes take(std::string_view pointer);

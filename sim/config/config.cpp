@@ -80,7 +80,7 @@ Status read_tier(const json& value, Place& place, const Fields& fields) {
   return Ok{};
 }
 
-Status read_object(const json& value, Place& place, const ObjectAccess& access) {
+Status read_members(const json& value, Place& place, const ObjectAccess& access) {
   if (!value.is_object()) return place.not_wanted(value, "an object");
   const Fields fields = access.fields();
   GOODPUT_TRY_STATUS(check_keys(value, place, fields));
@@ -105,15 +105,22 @@ Status read_object(const json& value, Place& place, const ObjectAccess& access) 
 
 // ---- Files that a config names.
 
+// `file`: where it stands; empty: nowhere.
+Result<std::optional<Tier>> read_changed(json value, const std::string& file, const ObjectAccess& access,
+                                         const Library* library, Changes changes,
+                                         std::vector<GivenKey>* given) {
+  GOODPUT_TRY_STATUS(changes.apply_to(value));
+  Place place{file, {}, {}, library, &changes, given};
+  GOODPUT_TRY_STATUS(read_members(value, place, access));
+  GOODPUT_TRY_STATUS(changes.check_none_waits());
+  return place.tier;
+}
+
 Result<std::optional<Tier>> read_whole_file(const std::string& file, const ObjectAccess& access,
                                             const Library* library, Changes changes,
                                             std::vector<GivenKey>* given) {
-  GOODPUT_TRY(json value, parse_file(file));
-  GOODPUT_TRY_STATUS(changes.apply_to(value));
-  Place place{file, {}, {}, library, &changes, given};
-  GOODPUT_TRY_STATUS(read_object(value, place, access));
-  GOODPUT_TRY_STATUS(changes.check_none_waits());
-  return place.tier;
+  GOODPUT_TRY(json value, parse_file(file, library ? library->parsed : nullptr));
+  return read_changed(std::move(value), file, access, library, std::move(changes), given);
 }
 
 void write_into(ordered_json& into, const Fields& fields) {
@@ -147,7 +154,7 @@ Field tier(Tier& value) {
 }
 
 Value object(const ObjectAccess& access) {
-  const auto read = [access](const json& from, Place& place) { return read_object(from, place, access); };
+  const auto read = [access](const json& from, Place& place) { return read_members(from, place, access); };
   const auto write = [access](ordered_json& into) {
     if (access.is_present()) write_into(into, access.fields());
   };
@@ -156,7 +163,9 @@ Value object(const ObjectAccess& access) {
 
 Result<Source> source_named(const std::string& name, const Place& place, const Kind& kind) {
   if (is_name(name)) {
-    Result<Source> found = find_from(place.file, place.library ? *place.library : Library{}, kind, name);
+    const Library library = place.library ? *place.library : Library{};
+    Result<Source> found =
+        place.file.empty() ? find(library, kind, name) : find_from(place.file, library, kind, name);
     if (!found && found.error().where.file.empty()) return place.error(found.error().what);
     return found;
   }
@@ -171,7 +180,7 @@ Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<S
   value.wanted = fmt::format("a file of {}/ or an object", kind.folder);
   value.fields = nullptr;  // described where the files are
   value.read = [access, kind, &sources, wanted = value.wanted](const json& from, Place& place) -> Status {
-    if (from.is_object()) return read_object(from, place, access);
+    if (from.is_object()) return read_members(from, place, access);
     if (!from.is_string()) return place.not_wanted(from, wanted);
     GOODPUT_TRY(const Source source, source_named(from.get<std::string>(), place, kind));
     sources.push_back(source);
@@ -205,6 +214,13 @@ Result<UnusedKeys> read_file(const std::string& file, const ObjectAccess& access
                              Changes changes) {
   std::vector<GivenKey> given;
   GOODPUT_TRY_STATUS(read_whole_file(file, access, &library, std::move(changes), &given));
+  return unused_keys(given);
+}
+
+Result<UnusedKeys> read_object(const json& object, const ObjectAccess& access, const Library& library,
+                               Changes changes) {
+  std::vector<GivenKey> given;
+  GOODPUT_TRY_STATUS(read_changed(object, "", access, &library, std::move(changes), &given));
   return unused_keys(given);
 }
 

@@ -176,6 +176,9 @@ template <typename T>
 // the keys that move nothing, of this file and those that it names.
 [[nodiscard]] Result<UnusedKeys> read_file(const std::string& file, const ObjectAccess& access,
                                            const Library& library = {}, Changes changes = {});
+// The same of an object that is in no file: names are looked up here and in the library.
+[[nodiscard]] Result<UnusedKeys> read_object(const nlohmann::json& object, const ObjectAccess& access,
+                                             const Library& library, Changes changes);
 // Of those given to what has been read by now. Of an object that moves nothing the keys within are not named.
 [[nodiscard]] UnusedKeys unused_keys(std::span<const GivenKey> given);
 [[nodiscard]] nlohmann::ordered_json write(const Fields& fields);

@@ -145,4 +145,22 @@ Result<json> parse_file(const std::string& file) {
   }
 }
 
+ParsedFiles::ParsedFiles() = default;
+ParsedFiles::~ParsedFiles() = default;
+
+Result<json> ParsedFiles::at(const std::string& file) {
+  const Result<json>* parsed = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    std::unique_ptr<const Result<json>>& entry = files_[file];
+    if (!entry) entry = std::make_unique<const Result<json>>(parse_file(file));
+    parsed = entry.get();
+  }
+  return *parsed;
+}
+
+Result<json> parse_file(const std::string& file, ParsedFiles* parsed) {
+  return parsed == nullptr ? parse_file(file) : parsed->at(file);
+}
+
 }  // namespace goodput::config

@@ -17,8 +17,11 @@ struct Kind {
   std::string_view noun;    // model
 };
 
+class ParsedFiles;  // sim/config/json_file.h
+
 struct Library {
   std::vector<std::string> folders{};  // each with models/, clusters/, plans/, ...; the first ones first
+  ParsedFiles* parsed = nullptr;       // keeps the files that are read; none: they are read every time
 };
 
 // A config file that was read.

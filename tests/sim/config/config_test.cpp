@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "sim/config/json_file.h"
 #include "tests/support/config_table.h"
 #include "tests/traces/io/temporary_file.h"
 
@@ -345,6 +346,21 @@ TEST_CASE("config: fields describe themselves, nested ones by their pointer") {
   CHECK(table.find("| `seats` | an integer from 1 to 8 | required | to sit on |\n") != std::string::npos);
   CHECK(table.find("| `wheel` | a file of wheels/ or an object |  | each of four |\n") != std::string::npos);
   CHECK(table.find("| `spare/radius` | a number above 0 | 0.5 | metres |\n") != std::string::npos);
+}
+
+TEST_CASE("config: a file that is kept stays as it was, and so does what was wrong with it") {
+  const TemporaryFile file("a.json", R"({"x": 1})");
+  config::ParsedFiles kept;
+  CHECK(kept.at(file.path()).value().at("x") == 1);
+  std::ofstream(file.path()) << R"({"x": 2})";
+  CHECK(kept.at(file.path()).value().at("x") == 1);
+  CHECK(config::parse_file(file.path(), &kept).value().at("x") == 1);
+  CHECK(config::parse_file(file.path(), nullptr).value().at("x") == 2);
+  const TemporaryFile bad("b.json", "{");
+  const std::string problem = kept.at(bad.path()).error().message();
+  std::ofstream(bad.path()) << "{}";
+  CHECK(kept.at(bad.path()).error().message() == problem);
+  CHECK(config::parse_file(bad.path(), nullptr));
 }
 
 }  // namespace goodput
