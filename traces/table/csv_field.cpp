@@ -1,4 +1,4 @@
-#include "tools/simulate/csv_field.h"
+#include "traces/table/csv_field.h"
 
 namespace goodput {
 
