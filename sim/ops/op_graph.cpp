@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/strong_components.hpp>
-#include <boost/graph/topological_sort.hpp>
 #include <numeric>
 
 namespace goodput {
@@ -16,39 +15,107 @@ namespace {
 using UnitGraph = boost::compressed_sparse_row_graph<boost::directedS>;
 
 struct Contraction {
-  std::vector<OpGraphSpec::Group> units;  // members in the caller's numbering
-  std::vector<std::uint32_t> unit_of;     // by the caller's number
+  std::vector<std::uint32_t> offsets = {0};  // of units into members, one more than there are units
+  std::vector<std::uint32_t> members;        // in the caller's numbering
+  std::vector<Sync> syncs;                   // by unit
+  std::vector<std::uint32_t> unit_of;        // by the caller's number
+
+  [[nodiscard]] std::size_t size() const { return syncs.size(); }
+  [[nodiscard]] std::span<const std::uint32_t> members_of(std::size_t unit) const {
+    return std::span(members).subspan(offsets[unit], offsets[unit + 1] - offsets[unit]);
+  }
+  void add_unit(Sync sync) {
+    offsets.push_back(static_cast<std::uint32_t>(members.size()));
+    syncs.push_back(sync);
+  }
 };
 
 Contraction contract(const OpGraphSpec& spec) {
   constexpr std::uint32_t kNoUnit = ~0U;
-  Contraction contraction{spec.groups, std::vector<std::uint32_t>(spec.op_count, kNoUnit)};
-  for (std::uint32_t unit = 0; unit < spec.groups.size(); ++unit) {
-    for (const std::uint32_t op : spec.groups[unit].members) {
+  Contraction contraction;
+  contraction.unit_of.assign(spec.op_count, kNoUnit);
+  contraction.members.reserve(spec.op_count);
+  for (const OpGraphSpec::Group& group : spec.groups) {
+    for (const std::uint32_t op : group.members) {
       GOODPUT_CHECK(op < spec.op_count && contraction.unit_of[op] == kNoUnit, "an op is in two groups");
-      contraction.unit_of[op] = unit;
+      contraction.unit_of[op] = static_cast<std::uint32_t>(contraction.size());
+      contraction.members.push_back(op);
     }
+    contraction.add_unit(group.sync);
   }
   for (std::uint32_t op = 0; op < spec.op_count; ++op) {
     if (contraction.unit_of[op] != kNoUnit) continue;
-    contraction.unit_of[op] = static_cast<std::uint32_t>(contraction.units.size());
-    contraction.units.push_back({{op}, Sync::kNone});
+    contraction.unit_of[op] = static_cast<std::uint32_t>(contraction.size());
+    contraction.members.push_back(op);
+    contraction.add_unit(Sync::kNone);
   }
   return contraction;
 }
 
 using Edges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
-Edges unit_edges(const OpGraphSpec& spec, const Contraction& contraction) {
-  Edges edges;
-  edges.reserve(spec.edges.size());
-  for (const auto& [from, to] : spec.edges) {
-    GOODPUT_CHECK(from < spec.op_count && to < spec.op_count, "an edge leaves the graph");
-    edges.emplace_back(contraction.unit_of[from], contraction.unit_of[to]);
+// The second ends of pairs by the first, those of one in the order of the pairs.
+struct Adjacency {
+  std::vector<std::size_t> offsets;  // one more than there are firsts
+  std::vector<std::uint32_t> ends;
+
+  [[nodiscard]] std::span<std::uint32_t> of(std::size_t first) {
+    return std::span(ends).subspan(offsets[first], offsets[first + 1] - offsets[first]);
   }
-  std::sort(edges.begin(), edges.end());
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-  return edges;
+};
+
+// `ends_of`: an edge of the spec as a pair.
+template <typename EndsOf>
+Adjacency group_by_first(const Edges& edges, std::size_t firsts, const EndsOf& ends_of) {
+  Adjacency adjacency{std::vector<std::size_t>(firsts + 1), std::vector<std::uint32_t>(edges.size())};
+  for (const auto& edge : edges) ++adjacency.offsets[ends_of(edge).first + 1];
+  std::partial_sum(adjacency.offsets.begin(), adjacency.offsets.end(), adjacency.offsets.begin());
+  std::vector<std::size_t> next(adjacency.offsets.begin(), adjacency.offsets.end() - 1);
+  for (const auto& edge : edges) {
+    const auto [first, second] = ends_of(edge);
+    adjacency.ends[next[first]++] = second;
+  }
+  return adjacency;
+}
+
+// Longest chain of units in front of each unit; nothing where there is a cycle.
+std::vector<std::uint32_t> levelize(const Edges& edges, const Contraction& contraction) {
+  const auto units_of = [&](const auto& edge) {
+    return std::pair(contraction.unit_of[edge.first], contraction.unit_of[edge.second]);
+  };
+  Adjacency successors = group_by_first(edges, contraction.size(), units_of);
+  std::vector<std::uint32_t> waits_for(contraction.size());
+  for (const std::uint32_t unit : successors.ends) ++waits_for[unit];
+  std::vector<std::uint32_t> ready;
+  for (std::uint32_t unit = 0; unit < contraction.size(); ++unit) {
+    if (waits_for[unit] == 0) ready.push_back(unit);
+  }
+  std::vector<std::uint32_t> level(contraction.size());
+  for (std::size_t done = 0; done < ready.size(); ++done) {
+    const std::uint32_t unit = ready[done];
+    for (const std::uint32_t next : successors.of(unit)) {
+      level[next] = std::max(level[next], level[unit] + 1);
+      if (--waits_for[next] == 0) ready.push_back(next);
+    }
+  }
+  return ready.size() == contraction.size() ? level : std::vector<std::uint32_t>{};
+}
+
+// Units by level, those of one by the caller's number of their first member.
+std::vector<std::uint32_t> evaluation_order(const Contraction& contraction,
+                                            const std::vector<std::uint32_t>& level) {
+  std::vector<std::size_t> next(1);
+  for (const std::uint32_t of_unit : level) {
+    if (of_unit + 2 > next.size()) next.resize(of_unit + 2);
+    ++next[of_unit + 1];
+  }
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  std::vector<std::uint32_t> order(contraction.size());
+  for (std::uint32_t op = 0; op < contraction.unit_of.size(); ++op) {
+    const std::uint32_t unit = contraction.unit_of[op];
+    if (contraction.members_of(unit).front() == op) order[next[level[unit]]++] = unit;
+  }
+  return order;
 }
 
 // Walks inside one strong component until a unit repeats.
@@ -73,14 +140,25 @@ std::vector<std::size_t> find_cycle(const UnitGraph& graph, const std::vector<st
   return walk;
 }
 
-std::string describe_cycle(const std::vector<std::size_t>& cycle, const Contraction& contraction,
+// REQUIRES: there is one.
+std::string describe_cycle(const Edges& edges, const Contraction& contraction,
                            const std::function<std::string(std::uint32_t)>& name_of) {
+  Edges of_units;
+  for (const auto& [from, to] : edges)
+    of_units.emplace_back(contraction.unit_of[from], contraction.unit_of[to]);
+  std::sort(of_units.begin(), of_units.end());
+  of_units.erase(std::unique(of_units.begin(), of_units.end()), of_units.end());
+  const UnitGraph graph(boost::edges_are_sorted, of_units.begin(), of_units.end(), contraction.size());
+  std::vector<std::size_t> component(contraction.size());
+  boost::strong_components(
+      graph, boost::make_iterator_property_map(component.begin(), boost::get(boost::vertex_index, graph)));
+  const std::vector<std::size_t> cycle = find_cycle(graph, component);
   constexpr std::size_t kShown = 8;
   std::vector<std::string> names;
   for (const std::size_t unit : cycle) {
     if (names.size() == kShown) break;
     std::vector<std::string> members;
-    for (const std::uint32_t op : contraction.units[unit].members) members.push_back(name_of(op));
+    for (const std::uint32_t op : contraction.members_of(unit)) members.push_back(name_of(op));
     names.push_back(fmt::format("{}", fmt::join(members, "+")));
   }
   const std::string more = cycle.size() > kShown ? fmt::format(" -> ({} more)", cycle.size() - kShown) : "";
@@ -88,49 +166,25 @@ std::string describe_cycle(const std::vector<std::size_t>& cycle, const Contract
                      names.front());
 }
 
-// Longest chain of units in front of each unit.
-std::vector<std::uint32_t> levelize(const UnitGraph& graph) {
-  std::vector<std::size_t> reversed;
-  boost::topological_sort(graph, std::back_inserter(reversed));
-  std::vector<std::uint32_t> level(boost::num_vertices(graph), 0);
-  for (auto unit = reversed.rbegin(); unit != reversed.rend(); ++unit) {
-    const auto [begin, end] = boost::adjacent_vertices(*unit, graph);
-    for (auto next = begin; next != end; ++next) level[*next] = std::max(level[*next], level[*unit] + 1);
-  }
-  return level;
-}
-
 }  // namespace
 
 Result<OpGraph> OpGraph::build(const OpGraphSpec& spec,
                                const std::function<std::string(std::uint32_t)>& name_of) {
+  for (const auto& [from, to] : spec.edges)
+    GOODPUT_CHECK(from < spec.op_count && to < spec.op_count, "an edge leaves the graph");
   const Contraction contraction = contract(spec);
-  const Edges edges = unit_edges(spec, contraction);
-  const UnitGraph graph(boost::edges_are_sorted, edges.begin(), edges.end(), contraction.units.size());
-
-  std::vector<std::size_t> component(contraction.units.size());
-  const auto components = boost::strong_components(
-      graph, boost::make_iterator_property_map(component.begin(), boost::get(boost::vertex_index, graph)));
-  const bool self_loop =
-      std::any_of(edges.begin(), edges.end(), [](const auto& e) { return e.first == e.second; });
-  if (components != contraction.units.size() || self_loop) {
-    return Error{describe_cycle(find_cycle(graph, component), contraction, name_of)};
-  }
-
-  const std::vector<std::uint32_t> level = levelize(graph);
-  std::vector<std::uint32_t> order(contraction.units.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::pair(level[a], contraction.units[a].members.front()) <
-           std::pair(level[b], contraction.units[b].members.front());
-  });
+  const std::vector<std::uint32_t> level = levelize(spec.edges, contraction);
+  if (level.size() != contraction.size()) return Error{describe_cycle(spec.edges, contraction, name_of)};
 
   OpGraph result;
+  result.units_.reserve(contraction.size());
+  result.caller_index_.reserve(spec.op_count);
+  result.unit_of_.reserve(spec.op_count);
   std::vector<OpId> id_of(spec.op_count);
-  for (const std::uint32_t unit : order) {
-    const auto& [members, sync] = contraction.units[unit];
-    result.units_.push_back(
-        {static_cast<OpId>(result.caller_index_.size()), static_cast<std::uint32_t>(members.size()), sync});
+  for (const std::uint32_t unit : evaluation_order(contraction, level)) {
+    const std::span members = contraction.members_of(unit);
+    result.units_.push_back({static_cast<OpId>(result.caller_index_.size()),
+                             static_cast<std::uint32_t>(members.size()), contraction.syncs[unit]});
     for (const std::uint32_t op : members) {
       id_of[op] = static_cast<OpId>(result.caller_index_.size());
       result.caller_index_.push_back(op);
@@ -138,17 +192,19 @@ Result<OpGraph> OpGraph::build(const OpGraphSpec& spec,
     }
   }
 
-  Edges by_successor;
-  by_successor.reserve(spec.edges.size());
-  for (const auto& [from, to] : spec.edges) by_successor.emplace_back(id_of[to], id_of[from]);
-  std::sort(by_successor.begin(), by_successor.end());
-  by_successor.erase(std::unique(by_successor.begin(), by_successor.end()), by_successor.end());
-  result.offsets_.assign(spec.op_count + 1, 0);
-  for (const auto& [to, from] : by_successor) {
-    ++result.offsets_[to + 1];
-    result.predecessors_.push_back(from);
+  Adjacency predecessors = group_by_first(spec.edges, spec.op_count, [&](const auto& edge) {
+    return std::pair(id_of[edge.second], id_of[edge.first]);
+  });
+  result.offsets_.push_back(0);
+  result.offsets_.reserve(spec.op_count + 1);
+  result.predecessors_.reserve(spec.edges.size());
+  for (OpId op = 0; op < spec.op_count; ++op) {
+    const std::span before = predecessors.of(op);
+    std::sort(before.begin(), before.end());
+    const auto end = std::unique(before.begin(), before.end());
+    result.predecessors_.insert(result.predecessors_.end(), before.begin(), end);
+    result.offsets_.push_back(result.predecessors_.size());
   }
-  std::partial_sum(result.offsets_.begin(), result.offsets_.end(), result.offsets_.begin());
   return result;
 }
 
