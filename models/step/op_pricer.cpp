@@ -1,0 +1,79 @@
+#include "models/step/op_pricer.h"
+
+#include <algorithm>
+
+#include "sim/base/errors.h"
+
+namespace goodput {
+namespace {
+
+// Of the ring, direct and point-to-point algorithms: what one GPU sends to other nodes.
+double bytes_to_other_nodes(const CollectiveCall& call) {
+  const double nodes = call.group.nodes();
+  if (nodes <= 1) return 0;
+  const double near = std::min(call.group.per_node, call.group.size);
+  const double ring_pass = call.bytes / near * (nodes - 1) / nodes;
+  switch (call.kind) {
+    case Collective::kAllReduce:
+      return 2 * ring_pass;
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+      return ring_pass;
+    case Collective::kAllToAll:
+      return call.imbalance * call.bytes * (call.group.size - near) / call.group.size;
+    case Collective::kSendRecv:
+      return call.bytes;
+  }
+  GOODPUT_CHECK(false, "no such collective");
+}
+
+}  // namespace
+
+Transfer& Transfer::operator+=(const Transfer& other) {
+  time += other.time;
+  nic_bytes += other.nic_bytes;
+  return *this;
+}
+
+void Transfer::shorten(SimDuration left) {
+  const SimDuration rest = std::max(SimDuration{}, left);
+  if (time > SimDuration{}) nic_bytes *= to_seconds(rest) / to_seconds(time);
+  time = rest;
+}
+
+SimDuration OpPricer::kernels(std::span<const Kernel> sequence) {
+  return round(cost_.kernels(sequence));
+}
+
+Transfer OpPricer::collective(const CollectiveCall& call) {
+  if (call.group.size == 1 || call.bytes == 0) return {};
+  constexpr std::size_t kMostRemembered = 32;
+  auto known =
+      std::find_if(asked_.begin(), asked_.end(), [&](const auto& asked) { return asked.first == call; });
+  if (known == asked_.end()) {
+    if (asked_.size() == kMostRemembered) asked_.clear();
+    asked_.emplace_back(call, cost_.collective(call));
+    known = asked_.end() - 1;
+  }
+  return {round(known->second), bytes_to_other_nodes(call)};
+}
+
+Transfer OpPricer::part(const PartWork& work) {
+  Transfer total;
+  for (const CollectiveCall& call : work.collectives) total += collective(call);
+  if (!work.beside.empty()) total.shorten(total.time - kernels(work.beside));
+  if (!work.kernels.empty()) total.time += kernels(work.kernels);
+  return total;
+}
+
+void OpPricer::add(double seconds, Tier tier) {
+  priced_s_ += seconds;
+  tier_ = lowest(tier_, tier);
+}
+
+SimDuration OpPricer::round(Cost cost) {
+  add(cost.seconds, cost.tier);
+  return priced_s_ <= kLongestStepS ? from_seconds(cost.seconds) : SimDuration{};
+}
+
+}  // namespace goodput
