@@ -82,17 +82,6 @@ GpuParameters parameters_at(const TrainingPlan& plan, ExpertSlots slots,
   return held;
 }
 
-GpuParameters parameters_on(const TrainingPlan& plan, ExpertSlots slots, const PipelineSchedule& schedule,
-                            std::int32_t stage) {
-  const ScheduleShape shape = schedule_shape(plan.parallel);
-  const auto layers = layers_by_position(plan, schedule.positions(shape));
-  GpuParameters held;
-  for (std::int32_t chunk = 0; chunk < schedule.chunks(shape); ++chunk) {
-    held += parameters_at(plan, slots, layers, schedule.place(shape, stage, chunk).position);
-  }
-  return held;
-}
-
 std::int32_t model_copies(const ParallelPlan& plan, const PipelineSchedule& schedule) {
   const ScheduleShape shape = schedule_shape(plan);
   return plan.dp * plan.cp * (shape.stages * schedule.chunks(shape) / schedule.positions(shape));

@@ -32,9 +32,6 @@ struct GpuParameters {
 // With the embedding at the first position and the output projection at the last.
 [[nodiscard]] GpuParameters parameters_at(const TrainingPlan& plan, ExpertSlots slots,
                                           const std::vector<LayerRange>& layers, std::int32_t position);
-// Of all chunks of a stage.
-[[nodiscard]] GpuParameters parameters_on(const TrainingPlan& plan, ExpertSlots slots,
-                                          const PipelineSchedule& schedule, std::int32_t stage);
 
 // GPUs that hold the same dense parameters: dp * cp, twice that where the pipeline runs in both directions
 // and every layer has a copy on another stage.

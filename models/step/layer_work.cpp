@@ -1,6 +1,7 @@
 #include "models/step/layer_work.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace goodput {
@@ -13,6 +14,10 @@ GpuGroup group_of(std::int32_t size, std::int64_t stride, std::int32_t gpus_per_
 
 double activation_bytes(const BlockScope& scope) {
   return 2 * scope.tokens() * scope.model.hidden;
+}
+
+void append_parts(std::vector<PartWork>& parts, std::vector<PartWork> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(parts));
 }
 
 }  // namespace
@@ -92,6 +97,30 @@ CollectiveCall LayerWork::routed_all_to_all(const ExpertShare& share, double byt
           share.imbalance};
 }
 
+std::vector<PartWork> LayerWork::forward_by_rank(const ExpertShare& share) const {
+  std::vector<PartWork> parts;
+  add_routed_rows(parts, Collective::kAllGather, share);
+  parts.push_back({LayerPart::kExperts, experts_forward(scope_, share.tokens)});
+  add_routed_rows(parts, Collective::kReduceScatter, share);
+  return parts;
+}
+
+std::vector<PartWork> LayerWork::routed_backward(const ExpertShare& share, Gradients gradients) const {
+  const bool communicates = has_activations(gradients);
+  std::vector<PartWork> parts;
+  if (communicates) add_routed_rows(parts, Collective::kAllGather, share);
+  parts.push_back({LayerPart::kExperts, experts_backward(scope_, share.tokens, gradients)});
+  if (communicates) add_routed_rows(parts, Collective::kReduceScatter, share);
+  return parts;
+}
+
+std::vector<PartWork> LayerWork::backward_by_rank(const ExpertShare& share, Gradients gradients) const {
+  std::vector<PartWork> parts;
+  if (scope_.plan.recompute == Recompute::kFull && has_activations(gradients)) parts = forward_by_rank(share);
+  append_parts(parts, routed_backward(share, gradients));
+  return parts;
+}
+
 std::vector<PartWork> LayerWork::forward(std::int32_t layer, const ExpertShare& share) const {
   std::vector<PartWork> parts;
   if (layer >= scope_.model.layers)
@@ -111,9 +140,7 @@ std::vector<PartWork> LayerWork::forward(std::int32_t layer, const ExpertShare& 
     parts.push_back({LayerPart::kDispatch, {}, {routed_all_to_all(share, width)}});
   }
   if (has_shared_experts()) parts.push_back({LayerPart::kFfn, ffn_forward(scope_, shared_hidden_size())});
-  add_routed_rows(parts, Collective::kAllGather, share);
-  parts.push_back({LayerPart::kExperts, experts_forward(scope_, share.tokens)});
-  add_routed_rows(parts, Collective::kReduceScatter, share);
+  append_parts(parts, forward_by_rank(share));
   if (scope_.plan.ep > 1) parts.push_back({LayerPart::kCombine, {}, {routed_all_to_all(share, 2)}});
   if (sums_up_experts()) add_tensor_parallel(parts, LayerPart::kFfnTp);
   return parts;
@@ -133,9 +160,7 @@ std::vector<PartWork> LayerWork::backward(std::int32_t layer, const ExpertShare&
     const bool travels = communicates && scope_.plan.ep > 1;
     if (communicates && sums_up_experts()) add_tensor_parallel(parts, LayerPart::kFfnTp);
     if (travels) parts.push_back({LayerPart::kCombine, {}, {routed_all_to_all(share, 2)}});
-    if (communicates) add_routed_rows(parts, Collective::kAllGather, share);
-    parts.push_back({LayerPart::kExperts, experts_backward(scope_, share.tokens, gradients)});
-    if (communicates) add_routed_rows(parts, Collective::kReduceScatter, share);
+    append_parts(parts, routed_backward(share, gradients));
     if (has_shared_experts()) {
       parts.push_back({LayerPart::kFfn, ffn_backward(scope_, shared_hidden_size(), gradients)});
     }

@@ -57,6 +57,8 @@ struct PlanGroups {
 struct ExpertShare {
   double tokens = 0;     // to compute here, each counted once an expert
   double imbalance = 1;  // of the all-to-all: the most any GPU of the group receives over the mean
+
+  friend bool operator==(const ExpertShare&, const ExpertShare&) = default;
 };
 
 // Keeps references to model and plan.
@@ -72,6 +74,11 @@ class LayerWork {
   // With the recomputation that the plan asks for in front (kWeights: without).
   [[nodiscard]] std::vector<PartWork> backward(std::int32_t layer, const ExpertShare& share,
                                                Gradients gradients) const;
+
+  // What of these depends on the share's tokens, in the same order: experts, and what peers exchange for
+  // them. REQUIRES: a layer with experts.
+  [[nodiscard]] std::vector<PartWork> forward_by_rank(const ExpertShare& share) const;
+  [[nodiscard]] std::vector<PartWork> backward_by_rank(const ExpertShare& share, Gradients gradients) const;
 
   // Of the first and the last position of the pipeline.
   [[nodiscard]] std::vector<PartWork> embedding_forward() const;
@@ -90,6 +97,7 @@ class LayerWork {
   void add_tensor_parallel(std::vector<PartWork>& parts, LayerPart part,
                            std::vector<Kernel> beside = {}) const;
   void add_context_parallel(std::vector<PartWork>& parts, bool backward) const;
+  [[nodiscard]] std::vector<PartWork> routed_backward(const ExpertShare& share, Gradients gradients) const;
   void add_routed_rows(std::vector<PartWork>& parts, Collective kind, const ExpertShare& share) const;
   [[nodiscard]] bool has_shared_experts() const { return scope_.model.moe->shared_experts > 0; }
   // Of all shared experts together, which are one FFN.

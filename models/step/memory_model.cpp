@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "models/step/gpu_parameters.h"
@@ -93,89 +92,102 @@ class LayerActivations {
   BlockScope scope_;
 };
 
-// Bytes of activations at most alive on a stage: passes come and go with their chunk's size.
-double most_activation_bytes(const std::vector<Pass>& passes, const std::vector<double>& chunk_bytes) {
-  double alive = 0;
-  double most = 0;
-  for (const Pass& pass : passes) {
-    const double bytes = chunk_bytes[static_cast<std::size_t>(pass.chunk)];
-    if (pass.kind == Pass::Kind::kForward) alive += bytes;
-    most = std::max(most, alive);
-    const bool gives_back = pass.kind == Pass::Kind::kBackwardWeight ||
-                            (pass.kind == Pass::Kind::kBackward && !pass.splits_weight);
-    if (gives_back) alive -= bytes;
-  }
-  return most;
-}
-
-StageMemory memory_of(const TrainingPlan& plan, ExpertSlots slots, const PipelineSchedule& schedule,
-                      std::int32_t stage) {
-  const ParallelPlan& parallel = plan.parallel;
-  const ScheduleShape shape = schedule_shape(parallel);
-  const std::int32_t positions = schedule.positions(shape);
-  const auto layers = layers_by_position(plan, positions);
-  const GpuParameters held = parameters_on(plan, slots, schedule, stage);
-  const double all = held.dense + held.experts;
-  const double owned = owned_parameters(plan, slots, schedule, held);
-  const BlockScope scope{plan.model, parallel, slots};
-  const LayerActivations activations(plan, slots);
-  StageMemory memory;
-  memory.weights = whole(kBytes16 * (parallel.zero >= 3 ? owned : all));
-  // ZeRO-2 reduces once a step: while micro-batches add up every GPU has all of its own. ZeRO-3 does in every
-  // backward pass.
-  const bool adds_up = parallel.zero == 2 && parallel.micro_batches() > 1;
-  memory.gradients = whole(parallel.gradient_bytes * (parallel.zero >= 2 && !adds_up ? owned : all));
-  memory.optimizer = whole(kMasterAndMoments * (parallel.zero >= 1 ? owned : all));
-  memory.reserved = kReserved;
-  std::vector<double> chunk_bytes;
+// What the chunk at one position takes.
+struct ChunkMemory {
+  GpuParameters held;
+  double activations = 0;  // of a micro-batch
   double logits = 0;
   double recomputed = 0;
   double gathered = 0;  // ZeRO-3: the parameters of a layer, and of the next one where that is fetched ahead
-  for (std::int32_t chunk = 0; chunk < schedule.chunks(shape); ++chunk) {
-    const std::int32_t position = schedule.place(shape, stage, chunk).position;
-    const LayerRange range = layers[static_cast<std::size_t>(position)];
-    double bytes = 0;
-    for (std::int32_t layer = range.first; layer < range.first + range.count; ++layer) {
-      bytes += activations.bytes(layer);
-      if (parallel.recompute == Recompute::kFull) recomputed = std::max(recomputed, activations.all(layer));
-      if (parallel.zero < 3) continue;
-      const GpuParameters own = parameters_of(plan, slots, {layer, 1});
-      gathered =
-          std::max(gathered, kBytes16 * (own.dense + own.experts) * (parallel.overlap_param_gather ? 2 : 1));
-    }
-    chunk_bytes.push_back(bytes);
-    if (position + 1 == positions)
-      logits = 6 * scope.tokens() * scope.vocab_rows();  // 16 bits, and 32 for the loss
-  }
-  const std::vector<Pass> passes = schedule.passes(shape, stage);
-  memory.activations = whole(most_activation_bytes(passes, chunk_bytes));
-  memory.working = whole(logits + recomputed + gathered);
-  memory.micro_batches_alive = most_alive(passes);
-  return memory;
-}
+};
 
-double gib(Bytes bytes) {
-  return static_cast<double>(bytes.value) / static_cast<double>(1LL << 30);
-}
+class MemoryEstimator {
+ public:
+  MemoryEstimator(const TrainingPlan& plan, const PipelineSchedule& schedule, ExpertSlots slots)
+      : plan_(plan),
+        schedule_(schedule),
+        slots_(slots),
+        shape_(schedule_shape(plan.parallel)),
+        layers_(layers_by_position(plan, schedule.positions(shape_))) {
+    const LayerActivations activations(plan, slots);
+    for (std::int32_t position = 0; std::cmp_less(position, layers_.size()); ++position)
+      chunks_.push_back(chunk_at(position, activations));
+  }
+
+  [[nodiscard]] StageMemory stage(std::int32_t stage, const AlivePeaks& peaks) const {
+    const ParallelPlan& parallel = plan_.parallel;
+    GpuParameters held;
+    std::vector<double> chunk_bytes;
+    double logits = 0;
+    double recomputed = 0;
+    double gathered = 0;
+    for (std::int32_t i = 0; i < schedule_.chunks(shape_); ++i) {
+      const auto position = static_cast<std::size_t>(schedule_.place(shape_, stage, i).position);
+      const ChunkMemory& chunk = chunks_[position];
+      held += chunk.held;
+      chunk_bytes.push_back(chunk.activations);
+      if (position + 1 == chunks_.size()) logits = chunk.logits;
+      recomputed = std::max(recomputed, chunk.recomputed);
+      gathered = std::max(gathered, chunk.gathered);
+    }
+    const double all = held.dense + held.experts;
+    const double owned = owned_parameters(plan_, slots_, schedule_, held);
+    StageMemory memory;
+    memory.weights = whole(kBytes16 * (parallel.zero >= 3 ? owned : all));
+    // ZeRO-2 reduces once a step: while micro-batches add up every GPU has all of its own. ZeRO-3 does in
+    // every backward pass.
+    const bool adds_up = parallel.zero == 2 && parallel.micro_batches() > 1;
+    memory.gradients = whole(parallel.gradient_bytes * (parallel.zero >= 2 && !adds_up ? owned : all));
+    memory.optimizer = whole(kMasterAndMoments * (parallel.zero >= 1 ? owned : all));
+    memory.reserved = kReserved;
+    memory.activations = whole(peaks.most_bytes(chunk_bytes));
+    memory.working = whole(logits + recomputed + gathered);
+    memory.micro_batches_alive = peaks.most();
+    return memory;
+  }
+
+ private:
+  [[nodiscard]] ChunkMemory chunk_at(std::int32_t position, const LayerActivations& activations) const {
+    const ParallelPlan& parallel = plan_.parallel;
+    ChunkMemory chunk;
+    chunk.held = parameters_at(plan_, slots_, layers_, position);
+    const LayerRange range = layers_[static_cast<std::size_t>(position)];
+    for (std::int32_t layer = range.first; layer < range.first + range.count; ++layer) {
+      chunk.activations += activations.bytes(layer);
+      if (parallel.recompute == Recompute::kFull)
+        chunk.recomputed = std::max(chunk.recomputed, activations.all(layer));
+      if (parallel.zero < 3) continue;
+      const GpuParameters own = parameters_of(plan_, slots_, {layer, 1});
+      const double layers_at_once = parallel.overlap_param_gather ? 2 : 1;
+      chunk.gathered = std::max(chunk.gathered, kBytes16 * (own.dense + own.experts) * layers_at_once);
+    }
+    const BlockScope scope{plan_.model, parallel, slots_};
+    if (static_cast<std::size_t>(position) + 1 == layers_.size())
+      chunk.logits = 6 * scope.tokens() * scope.vocab_rows();  // 16 bits, and 32 for the loss
+    return chunk;
+  }
+
+  const TrainingPlan& plan_;
+  const PipelineSchedule& schedule_;
+  ExpertSlots slots_;
+  ScheduleShape shape_;
+  std::vector<LayerRange> layers_;   // by position
+  std::vector<ChunkMemory> chunks_;  // the same
+};
 
 }  // namespace
 
-std::int32_t most_alive(const std::vector<Pass>& passes) {
-  std::map<std::int16_t, std::int32_t> alive;
-  std::int32_t most = 0;
-  for (const Pass& pass : passes) {
-    if (pass.kind == Pass::Kind::kForward) most = std::max(most, ++alive[pass.chunk]);
-    if (pass.kind == Pass::Kind::kBackwardWeight) --alive[pass.chunk];
-    if (pass.kind == Pass::Kind::kBackward && !pass.splits_weight) --alive[pass.chunk];
-  }
-  return most;
+MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule, ExpertSlots slots) {
+  return estimate_memory(plan, schedule, slots, alive_peaks(schedule, schedule_shape(plan.parallel)));
 }
 
-MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule, ExpertSlots slots) {
+MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule, ExpertSlots slots,
+                             const std::vector<AlivePeaks>& peaks) {
+  const MemoryEstimator estimator(plan, schedule, slots);
   MemoryReport report;
   report.available = plan.cluster.gpu.memory;
   for (std::int32_t stage = 0; stage < plan.parallel.pp; ++stage) {
-    report.stages.push_back(memory_of(plan, slots, schedule, stage));
+    report.stages.push_back(estimator.stage(stage, peaks[static_cast<std::size_t>(stage)]));
     if (report.stages.back().total() > report.stages[report.fullest].total()) {
       report.fullest = static_cast<std::size_t>(stage);
     }
@@ -186,12 +198,12 @@ MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& s
 std::string MemoryReport::verdict() const {
   const StageMemory& memory = stages[fullest];
   std::vector<std::pair<double, const char*>> shares = {
-      {gib(memory.weights), "weights"},         {gib(memory.gradients), "gradients"},
-      {gib(memory.optimizer), "optimizer"},     {gib(memory.activations), "activations"},
-      {gib(memory.working), "working buffers"}, {gib(memory.reserved), "reserved"}};
+      {in_gib(memory.weights), "weights"},         {in_gib(memory.gradients), "gradients"},
+      {in_gib(memory.optimizer), "optimizer"},     {in_gib(memory.activations), "activations"},
+      {in_gib(memory.working), "working buffers"}, {in_gib(memory.reserved), "reserved"}};
   std::sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string text = fmt::format("{} {:.1f} of {:.1f} GiB on stage {}: ", fits() ? "fits," : "does not fit,",
-                                 gib(memory.total()), gib(available), fullest);
+                                 in_gib(memory.total()), in_gib(available), fullest);
   for (std::size_t i = 0; i < shares.size(); ++i) {
     text += fmt::format("{}{} {:.1f}", i > 0 ? ", " : "", shares[i].second, shares[i].first);
   }

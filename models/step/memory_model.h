@@ -12,6 +12,7 @@
 
 #include "models/plan/training_plan.h"
 #include "models/schedule/schedule.h"
+#include "models/step/alive_peaks.h"
 #include "sim/base/units.h"
 
 namespace goodput {
@@ -43,9 +44,8 @@ struct MemoryReport {
 // REQUIRES: check_training_plan(plan).
 [[nodiscard]] MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule,
                                            ExpertSlots slots = {});
-
-// The most passes of any chunk of a stage whose activations are alive at once: forwards begun and not yet
-// given back by a backward (for split backwards: by the weight pass).
-[[nodiscard]] std::int32_t most_alive(const std::vector<Pass>& passes);
+// `peaks`: alive_peaks(schedule, schedule_shape(plan.parallel)), which many plans may share.
+[[nodiscard]] MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule,
+                                           ExpertSlots slots, const std::vector<AlivePeaks>& peaks);
 
 }  // namespace goodput

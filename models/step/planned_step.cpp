@@ -13,7 +13,10 @@
 #include "models/megatron/schedule_order.h"
 #include "models/schedule/schedule.h"
 #include "models/step/gpu_parameters.h"
+#include "models/step/op_cost.h"
+#include "models/step/paired_passes.h"
 #include "models/step/step_costs.h"
+#include "models/step/step_frame.h"
 
 namespace goodput {
 namespace {
@@ -71,9 +74,6 @@ struct ChunkRows {
   std::vector<RowedPart> backward;
   std::vector<RowedPart> backward_input;
   std::vector<RowedPart> backward_weight;
-  std::uint32_t params_gather = 0;
-  std::uint32_t gradient_reduction = 0;
-  std::uint32_t send_onward = 0;
 
   [[nodiscard]] const std::vector<RowedPart>& of(const Pass& pass) const {
     if (pass.kind == Pass::Kind::kForward) return forward;
@@ -87,10 +87,10 @@ std::vector<PartCost> merged(const std::vector<PartCost>& parts) {
   SimDuration total{};
   double nic_bytes = 0;
   for (const PartCost& part : parts) {
-    total += *std::max_element(part.by_rank.begin(), part.by_rank.end());
+    total += part.time;
     nic_bytes += part.nic_bytes;
   }
-  return {{LayerPart::kWhole, -1, {total}, nic_bytes}};
+  return {{LayerPart::kWhole, -1, total, total, nic_bytes}};
 }
 
 class StepBuilder {
@@ -102,7 +102,8 @@ class StepBuilder {
         positions_(positions),
         granularity_(granularity),
         lanes_{1, granularity == Granularity::kOps ? 1 : static_cast<std::size_t>(costs.ranks)},
-        rows_(lanes_) {}
+        rows_(lanes_),
+        row_of_cost_(OpCost::kKinds * static_cast<std::size_t>(positions)) {}
 
   Result<PlannedStep> build(const OpGraphSpec& coarse) && {
     for (const ChunkCosts& chunk : costs_.chunks) chunk_rows_.push_back(rows_of(chunk));
@@ -127,20 +128,18 @@ class StepBuilder {
     std::vector<RowedPart> rowed;
     for (const PartCost& part : granularity_ == Granularity::kOps ? merged(parts) : parts) {
       rowed.push_back({part.part, part.layer, lanes_.replicas > 1 && meets_expert_ranks(part.part),
-                       rows_.add(part.by_rank, part.nic_bytes)});
+                       part.by_rank.empty() ? rows_.add(std::span(&part.time, 1), part.nic_bytes)
+                                            : rows_.add(part.by_rank, part.nic_bytes)});
     }
     if (rowed.empty()) rowed.push_back({.row = rows_.add(SimDuration{})});  // a position without layers
     return rowed;
   }
   ChunkRows rows_of(const ChunkCosts& chunk) {
-    return {rows_of(chunk.forward),         rows_of(chunk.backward),
-            rows_of(chunk.backward_input),  rows_of(chunk.backward_weight),
-            rows_.add(chunk.params_gather), rows_.add(chunk.gradient_reduction),
-            rows_.add(chunk.send_onward)};
+    return {rows_of(chunk.forward), rows_of(chunk.backward), rows_of(chunk.backward_input),
+            rows_of(chunk.backward_weight)};
   }
-  [[nodiscard]] std::int32_t position_of(const TraceOp& op) const { return op.gmc % positions_; }
   [[nodiscard]] const ChunkRows& chunk_of(const TraceOp& op) const {
-    return chunk_rows_[static_cast<std::size_t>(position_of(op))];
+    return chunk_rows_[static_cast<std::size_t>(op.gmc % positions_)];
   }
 
   std::uint32_t add(const StepOp& op, std::uint32_t row) {
@@ -178,30 +177,23 @@ class StepBuilder {
     }
   }
 
-  // Two passes share the GPU and its network: whatever part could start first gets its stream. While one
-  // pass communicates the other computes.
-  void run_in_turn(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
-    const std::array<const std::vector<std::uint32_t>*, 2> passes = {&a, &b};
+  // Two passes share the GPU and its network.
+  void run_in_turn(const std::vector<std::uint32_t>& first, const std::vector<std::uint32_t>& second) {
+    const std::array<const std::vector<std::uint32_t>*, 2> passes = {&first, &second};
     std::array<std::size_t, 2> next{};
-    std::array<double, 2> pass_ready{};
-    std::array<double, 2> stream_free{};  // computation, communication
-    std::array<std::optional<std::uint32_t>, 2> last{};
-    const auto stream_of = [&](std::uint32_t id) -> std::size_t {
-      return info(ops_[id].part).is_communication;
-    };
-    const auto could_start = [&](std::size_t pass) {
-      return std::max(pass_ready[pass], stream_free[stream_of((*passes[pass])[next[pass]])]);
-    };
-    while (next[0] < a.size() || next[1] < b.size()) {
-      const bool second = next[0] == a.size() || (next[1] < b.size() && could_start(1) < could_start(0));
-      const std::size_t pass = second ? 1 : 0;
-      const std::uint32_t id = (*passes[pass])[next[pass]];
-      const std::size_t stream = stream_of(id);
-      pass_ready[pass] = stream_free[stream] = could_start(pass) + rows_.longest(row_of_[id]);
-      ++next[pass];
-      if (last[stream]) after(id, *last[stream]);
-      last[stream] = id;
+    std::array<std::optional<std::uint32_t>, 2> last{};  // by stream
+    for (const std::size_t pass : take_turns(turn_parts(first), turn_parts(second))) {
+      const std::uint32_t id = (*passes[pass])[next[pass]++];
+      std::optional<std::uint32_t>& before = last[info(ops_[id].part).is_communication ? 1 : 0];
+      if (before) after(id, *before);
+      before = id;
     }
+  }
+  [[nodiscard]] std::vector<TurnPart> turn_parts(const std::vector<std::uint32_t>& ids) const {
+    std::vector<TurnPart> parts;
+    for (const std::uint32_t id : ids)
+      parts.push_back({rows_.longest(row_of_[id]), info(ops_[id].part).is_communication});
+    return parts;
   }
 
   void add_other_ops() {
@@ -213,38 +205,10 @@ class StepBuilder {
   }
 
   std::uint32_t row_of(const TraceOp& op) {
-    const StageCosts& stage = costs_.stages[static_cast<std::size_t>(op.stage)];
-    switch (op.type) {
-      case OpType::kForwardSend:
-      case OpType::kBackwardRecv:
-        return sends_from(position_of(op));
-      case OpType::kForwardRecv:
-      case OpType::kBackwardSend:
-        return sends_from(position_of(op) - 1);
-      case OpType::kParamsAllGather:
-        return chunk_of(op).params_gather;
-      case OpType::kGradsReduceScatter:
-        return chunk_of(op).gradient_reduction;
-      case OpType::kSeparateGradsAllReduce:
-        return rows_.add(costs_.separate_reduction);
-      case OpType::kLayernormGradsAllReduce:
-        return rows_.add(stage.layernorm_reduction);
-      case OpType::kEmbeddingGradsAllReduce:
-        return rows_.add(costs_.embedding_reduction);
-      case OpType::kOptimizerClipMainGrad:
-        return rows_.add(stage.clip);
-      case OpType::kOptimizer:
-        return rows_.add(stage.optimizer);
-      case OpType::kGc:
-        return rows_.add(SimDuration{});
-      default:
-        GOODPUT_CHECK(false, "a pass is not priced as a whole");
-    }
-  }
-  // Over the boundary behind a position; at the ends of the pipeline there is nothing to send.
-  std::uint32_t sends_from(std::int32_t position) {
-    if (position < 0 || position + 1 >= positions_) return rows_.add(SimDuration{});
-    return chunk_rows_[static_cast<std::size_t>(position)].send_onward;
+    const OpCost cost = cost_of(op, positions_);
+    std::optional<std::uint32_t>& row = row_of_cost_[cost.index(positions_)];
+    if (!row) row = rows_.add(value_of(cost, costs_));
+    return *row;
   }
 
   // Dependencies between ops become dependencies between the last part of one and the first of the other.
@@ -284,6 +248,7 @@ class StepBuilder {
   LaneShape lanes_;
   ValueRows rows_;
   std::vector<ChunkRows> chunk_rows_;
+  std::vector<std::optional<std::uint32_t>> row_of_cost_;
   std::vector<StepOp> ops_;
   std::vector<std::uint32_t> row_of_;
   std::vector<std::uint32_t> first_part_;  // by op of the plan
@@ -292,19 +257,6 @@ class StepBuilder {
   std::map<OpIndex, OpIndex> first_of_;
   OpGraphSpec spec_;
 };
-
-// Which ops the step has besides its passes.
-megatron::StepFeatures features_of(const TrainingPlan& plan, const PipelineSchedule& schedule) {
-  const ParallelPlan& parallel = plan.parallel;
-  const bool is_replicated = model_copies(parallel, schedule) > 1;
-  megatron::StepFeatures features;
-  features.gathers_params = is_replicated && parallel.zero >= 1;
-  features.reduces_gradients = is_replicated;
-  features.overlaps_reduction = is_replicated && parallel.overlap_grad_reduce;
-  features.reduces_embedding = plan.model.tied_head && parallel.pp > 1;
-  features.receives_ahead = parallel.overlap_p2p;
-  return features;
-}
 
 Error too_slow(const TrainingPlan& plan) {
   return plan.error("/cluster", "is so slow that a step could take 104 days");
@@ -327,9 +279,10 @@ Result<PlannedStep> build_step(const TrainingPlan& plan, const CostModel& cost, 
   GOODPUT_TRY(const PipelineSchedule* schedule, find_schedule(plan.parallel.schedule));
   const ScheduleShape shape = schedule_shape(plan.parallel);
   GOODPUT_TRY_STATUS(schedule->check(shape));
-  const PlannedOps planned = megatron::order_from_schedule(*schedule, shape, features_of(plan, *schedule));
+  const PlannedOps planned = megatron::order_from_schedule(*schedule, shape, step_features(plan, *schedule));
   GOODPUT_TRY(const OpGraphSpec spec, megatron::connect(planned.ops, planned.stages));
-  const StepCosts costs = compute_step_costs(plan, *schedule, cost, routing);
+  const StepCosts costs =
+      compute_step_costs(plan, *schedule, cost, routing, BlockPrices(plan, cost, routing, granularity));
   if (!(costs.priced_s <= kLongestStepS)) return too_slow(plan);
   GOODPUT_TRY(PlannedStep step,
               StepBuilder(planned, costs, schedule->positions(shape), granularity).build(spec));

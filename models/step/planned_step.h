@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/plan/training_plan.h"
+#include "models/step/granularity.h"
 #include "models/step/layer_work.h"
 #include "models/step/step_routing.h"
 #include "sim/base/errors.h"
@@ -17,11 +18,6 @@
 #include "sim/ops/trace_index.h"
 
 namespace goodput {
-
-enum class Granularity : std::uint8_t {
-  kOps,     // as NDTimeline records: forward-compute, backward-compute, ...
-  kLayers,  // passes in parts: attention, dispatch, experts, ... of each layer
-};
 
 struct StepOp {
   TraceOp op;  // which op it is, or is a part of

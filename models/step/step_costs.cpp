@@ -22,28 +22,8 @@ constexpr std::int32_t kOtherTensors = 2;
 
 SimDuration sum(const std::vector<PartCost>& parts) {
   SimDuration total{};
-  for (const PartCost& part : parts) total += *std::max_element(part.by_rank.begin(), part.by_rank.end());
+  for (const PartCost& part : parts) total += part.time;
   return total;
-}
-
-// Of the ring, direct and point-to-point algorithms: what one GPU sends to other nodes.
-double bytes_to_other_nodes(const CollectiveCall& call) {
-  const double nodes = call.group.nodes();
-  if (nodes <= 1) return 0;
-  const double near = std::min(call.group.per_node, call.group.size);
-  const double ring_pass = call.bytes / near * (nodes - 1) / nodes;
-  switch (call.kind) {
-    case Collective::kAllReduce:
-      return 2 * ring_pass;
-    case Collective::kAllGather:
-    case Collective::kReduceScatter:
-      return ring_pass;
-    case Collective::kAllToAll:
-      return call.imbalance * call.bytes * (call.group.size - near) / call.group.size;
-    case Collective::kSendRecv:
-      return call.bytes;
-  }
-  GOODPUT_CHECK(false, "no such collective");
 }
 
 // How long a pass leaves the links to others than those that gather and scatter shards.
@@ -52,42 +32,39 @@ SimDuration beside_shards(const std::vector<PartCost>& parts) {
   for (const PartCost& part : parts) {
     total -= part.hidden;
     if (part.part != LayerPart::kParamsGather && part.part != LayerPart::kGradientsScatter)
-      total += *std::max_element(part.by_rank.begin(), part.by_rank.end());
+      total += part.time;
   }
   return std::max(SimDuration{}, total);
-}
-
-SimDuration computation(const std::vector<PartCost>& parts) {
-  SimDuration total{};
-  for (const PartCost& part : parts) {
-    if (!info(part.part).is_communication) total += part.by_rank.front();
-  }
-  return total;
-}
-
-// That a faster library for mixtures of experts makes faster.
-bool is_of_experts(LayerPart part) {
-  return part == LayerPart::kExperts || part == LayerPart::kDispatch || part == LayerPart::kCombine;
-}
-
-SimDuration faster(SimDuration time, double speedup) {
-  return speedup == 1 ? time : from_seconds(to_seconds(time) / speedup);
 }
 
 class Pricer {
  public:
   Pricer(const TrainingPlan& plan, const PipelineSchedule& schedule, const CostModel& cost,
-         const StepRouting& routing)
+         const StepRouting& routing, const BlockPrices& blocks)
       : plan_(plan),
         schedule_(schedule),
         shape_(schedule_shape(plan.parallel)),
-        cost_(cost),
+        pricer_(cost),
         routing_(routing),
+        blocks_(blocks),
         work_(plan.model, plan.parallel, plan.cluster.gpus_per_node, routing.slots),
         zero_(zero_groups(plan, schedule, routing.slots)),
-        layers_(layers_by_position(plan, schedule.positions(shape_))) {}
+        layers_(layers_by_position(plan, schedule.positions(shape_))) {
+    pricer_.add(blocks.priced_s(), blocks.tier());
+    result_.ranks = blocks.ranks();
+    for (std::int32_t position = 0; position < positions(); ++position)
+      held_.push_back(parameters_at(plan, routing.slots, layers_, position));
+  }
 
   StepCosts price() && {
+    if (pricer_.priced_s() <= kLongestStepS) price_all();  // or sums of times would leave 63 bits
+    result_.priced_s = pricer_.priced_s();
+    result_.tier = pricer_.tier();
+    return std::move(result_);
+  }
+
+ private:
+  void price_all() {
     for (std::int32_t position = 0; position < positions(); ++position) {
       result_.chunks.push_back(price_chunk(position));
     }
@@ -102,91 +79,49 @@ class Pricer {
       result_.separate_reduction =
           collective({Collective::kAllReduce, gradient_bytes(), work_.groups().data}).time;
     }
-    return std::move(result_);
   }
 
- private:
   [[nodiscard]] std::int32_t positions() const { return static_cast<std::int32_t>(layers_.size()); }
   [[nodiscard]] double gradient_bytes() const { return plan_.parallel.gradient_bytes; }
 
-  SimDuration round(Cost cost) {
-    result_.tier = lowest(result_.tier, cost.tier);
-    result_.priced_s += cost.seconds;
-    return result_.priced_s <= kLongestStepS ? from_seconds(cost.seconds) : SimDuration{};
-  }
-  Transfer collective(const CollectiveCall& call) {
-    if (call.group.size == 1 || call.bytes == 0) return {};
-    return {round(cost_.collective(call)), bytes_to_other_nodes(call)};
-  }
-  Transfer price(const PartWork& work) {
-    Transfer total;
-    for (const CollectiveCall& call : work.collectives) total += collective(call);
-    if (!work.beside.empty()) shorten(total, total.time - round(cost_.kernels(work.beside)));
-    if (!work.kernels.empty()) total.time += round(cost_.kernels(work.kernels));
-    return total;
-  }
-  // To what other work does not hide; the bytes with it.
-  static void shorten(Transfer& transfer, SimDuration left) {
-    const SimDuration time = std::max(SimDuration{}, left);
-    if (transfer.time > SimDuration{}) transfer.nic_bytes *= to_seconds(time) / to_seconds(transfer.time);
-    transfer.time = time;
-  }
-
-  // The parts of a layer, each priced for all ranks; `make` lists them for one share.
-  template <typename Make>
-  void add_parts(std::vector<PartCost>& parts, std::int32_t layer, const std::vector<ExpertShare>& shares,
-                 Make make) {
-    const std::size_t begin = parts.size();
-    for (std::size_t rank = 0; rank < shares.size(); ++rank) {
-      const std::vector<PartWork> works = make(shares[rank]);
-      for (std::size_t i = 0; i < works.size(); ++i) {
-        if (rank == 0) parts.push_back({works[i].part, static_cast<std::int16_t>(layer)});
-        if (rank > 0 && works[i].part != LayerPart::kExperts && works[i].part != LayerPart::kExpertsTp)
-          continue;
-        Transfer cost = price(works[i]);
-        if (is_of_experts(works[i].part)) cost.time = faster(cost.time, routing_.moe_speedup);
-        parts[begin + i].by_rank.push_back(cost.time);
-        parts[begin + i].nic_bytes = cost.nic_bytes;
-      }
-    }
-    if (shares.size() > 1) result_.ranks = static_cast<std::int32_t>(shares.size());
-  }
+  Transfer collective(const CollectiveCall& call) { return pricer_.collective(call); }
 
   ChunkCosts price_chunk(std::int32_t position) {
     ChunkCosts chunk;
-    if (position == 0) {
-      add_parts(chunk.forward, -1, {{}}, [&](const auto&) { return work_.embedding_forward(); });
-    }
+    if (position == 0) append(chunk.forward, blocks_.embedding().forward);
     const LayerRange range = layers_[static_cast<std::size_t>(position)];
-    for (std::int32_t i = 0; i < range.count; ++i) price_layer(chunk, range.first + i, /*backward=*/false);
-    if (position == positions() - 1) price_head(chunk);
-    for (std::int32_t i = range.count - 1; i >= 0; --i)
-      price_layer(chunk, range.first + i, /*backward=*/true);
-    if (position == 0) {
-      for (auto* parts : {&chunk.backward, &chunk.backward_input}) {
-        add_parts(*parts, -1, {{}}, [&](const auto&) { return work_.embedding_backward(); });
-      }
+    for (std::int32_t i = 0; i < range.count; ++i) {
+      const std::int32_t layer = range.first + i;
+      add_layer(chunk.forward, layer, blocks_.layer(layer).forward, {.gathers = true});
     }
-    price_data_parallel(chunk, parameters_at(plan_, routing_.slots, layers_, position), range);
+    if (position == positions() - 1) add_heads(chunk);
+    for (std::int32_t i = range.count - 1; i >= 0; --i) {
+      const std::int32_t layer = range.first + i;
+      const BlockPrice& price = blocks_.layer(layer);
+      add_layer(chunk.backward, layer, price.backward, {.gathers = true, .scatters = true});
+      add_layer(chunk.backward_input, layer, price.backward_input, {.gathers = true});
+      add_layer(chunk.backward_weight, layer, price.backward_weight, {.scatters = true});
+    }
+    if (position == 0) {
+      append(chunk.backward, blocks_.embedding().backward);
+      append(chunk.backward_input, blocks_.embedding().backward_input);
+    }
+    price_data_parallel(chunk, held_[static_cast<std::size_t>(position)], range);
     return chunk;
   }
 
-  void price_layer(ChunkCosts& chunk, std::int32_t layer, bool backward) {
-    std::vector<ExpertShare> shares = {work_.balanced_share()};
-    if (work_.has_experts(layer)) shares = routing_.shares[static_cast<std::size_t>(layer)];
-    if (!backward) {
-      add_layer(chunk.forward, layer, shares, {.gathers = true},
-                [&](const auto& share) { return work_.forward(layer, share); });
-      return;
+  static void append(std::vector<PartCost>& parts, const BlockPass& pass) {
+    parts.insert(parts.end(), pass.parts.begin(), pass.parts.end());
+  }
+
+  // Once for the next token, once for every further token that is predicted.
+  void add_heads(ChunkCosts& chunk) {
+    for (std::int32_t head = 0; head <= plan_.model.mtp_layers; ++head) {
+      append(chunk.forward, blocks_.head().forward);
+      append(chunk.backward, blocks_.head().backward);
+      append(chunk.backward_input, blocks_.head().backward_input);
+      append(chunk.backward_weight, blocks_.head().backward_weight);
     }
-    const auto add = [&](std::vector<PartCost>& parts, Gradients gradients) {
-      add_layer(parts, layer, shares,
-                {.gathers = has_activations(gradients), .scatters = has_weights(gradients)},
-                [&](const auto& share) { return work_.backward(layer, share, gradients); });
-    };
-    add(chunk.backward, Gradients::kAll);
-    add(chunk.backward_input, Gradients::kActivations);
-    add(chunk.backward_weight, Gradients::kWeights);
   }
 
   // ZeRO-3: nobody holds all parameters of a layer, nor all their gradients.
@@ -197,28 +132,24 @@ class Pricer {
 
   // Where they overlap, a layer's parameters are gathered behind the layer before it, which takes as long as
   // this one, and its gradients are reduced behind the layer after it.
-  template <typename Make>
-  void add_layer(std::vector<PartCost>& parts, std::int32_t layer, const std::vector<ExpertShare>& shares,
-                 ShardTraffic traffic, Make make) {
-    std::vector<PartCost> own;
-    add_parts(own, layer, shares, make);
-    const SimDuration beside = computation(own);
+  void add_layer(std::vector<PartCost>& parts, std::int32_t layer, const BlockPass& pass,
+                 ShardTraffic traffic) {
+    const auto id = static_cast<std::int16_t>(layer);
     const auto add_traffic = [&](LayerPart part, Collective kind, double bytes_each, bool is_hidden) {
       Transfer transfer = over_copies(kind, bytes_each, parameters_of(plan_, routing_.slots, {layer, 1}));
       const SimDuration whole = transfer.time;
-      if (is_hidden) shorten(transfer, transfer.time - beside);
-      parts.push_back({part,
-                       static_cast<std::int16_t>(layer),
-                       {transfer.time},
-                       transfer.nic_bytes,
-                       whole - transfer.time});
+      if (is_hidden) transfer.shorten(transfer.time - pass.computation);
+      parts.push_back({part, id, transfer.time, transfer.time, transfer.nic_bytes, whole - transfer.time});
     };
     const bool is_sharded = plan_.parallel.zero == 3;
     if (is_sharded && traffic.gathers) {  // the first of a pass has nothing in front of it
       add_traffic(LayerPart::kParamsGather, Collective::kAllGather, kBytes16,
                   plan_.parallel.overlap_param_gather && !parts.empty());
     }
-    parts.insert(parts.end(), own.begin(), own.end());
+    for (const PartCost& part : pass.parts) {
+      parts.push_back(part);
+      parts.back().layer = id;
+    }
     if (is_sharded && traffic.scatters) {
       add_traffic(LayerPart::kGradientsScatter, Collective::kReduceScatter, gradient_bytes(),
                   plan_.parallel.overlap_grad_reduce);
@@ -273,19 +204,6 @@ class Pricer {
     return layers;
   }
 
-  // Once for the next token, once for every further token that is predicted.
-  void price_head(ChunkCosts& chunk) {
-    for (std::int32_t head = 0; head <= plan_.model.mtp_layers; ++head) {
-      add_parts(chunk.forward, -1, {{}}, [&](const auto&) { return work_.head_forward(); });
-      const auto add = [&](std::vector<PartCost>& parts, Gradients gradients) {
-        add_parts(parts, -1, {{}}, [&](const auto&) { return work_.head_backward(gradients); });
-      };
-      add(chunk.backward, Gradients::kAll);
-      add(chunk.backward_input, Gradients::kActivations);
-      add(chunk.backward_weight, Gradients::kWeights);
-    }
-  }
-
   // Once a step. With ZeRO-3 only what is in no layer is left, and the sums between instances: the shards of
   // all micro-batches are added up before.
   void price_data_parallel(ChunkCosts& chunk, GpuParameters held, LayerRange range) {
@@ -311,8 +229,7 @@ class Pricer {
   // what the pass over the other layers is too short for.
   static void hide(Transfer& collective, SimDuration pass, std::int32_t layers) {
     const std::int64_t buckets = std::max(1, layers);
-    shorten(collective,
-            std::max(collective.time / buckets, collective.time - pass * (buckets - 1) / buckets));
+    collective.shorten(std::max(collective.time / buckets, collective.time - pass * (buckets - 1) / buckets));
   }
 
   // Tensor-parallel peers hold the same activations: between nodes each sends its share of them (Megatron-LM,
@@ -340,7 +257,9 @@ class Pricer {
 
   StageCosts price_stage(std::int32_t stage) {
     StageCosts costs;
-    const GpuParameters held = parameters_on(plan_, routing_.slots, schedule_, stage);
+    GpuParameters held;
+    for (std::int32_t chunk = 0; chunk < schedule_.chunks(shape_); ++chunk)
+      held += held_[static_cast<std::size_t>(schedule_.place(shape_, stage, chunk).position)];
     const ParallelPlan& plan = plan_.parallel;
     if (plan.sequence_parallel && plan.tp > 1) {
       const double norms = 2.0 * held.layers * plan_.model.hidden * (plan_.model.biases ? 2 : 1);
@@ -360,7 +279,7 @@ class Pricer {
     Kernel kernel;
     kernel.bytes = bytes;
     kernel.launches = launches;
-    return round(cost_.kernels({&kernel, 1}));
+    return pricer_.kernels({&kernel, 1});
   }
   [[nodiscard]] GpuGroup everyone() const {
     const auto gpus = static_cast<std::int32_t>(plan_.parallel.gpus());
@@ -370,25 +289,21 @@ class Pricer {
   const TrainingPlan& plan_;
   const PipelineSchedule& schedule_;
   ScheduleShape shape_;
-  const CostModel& cost_;
+  OpPricer pricer_;
   const StepRouting& routing_;
+  const BlockPrices& blocks_;
   LayerWork work_;
   ZeroGroups zero_;
-  std::vector<LayerRange> layers_;
+  std::vector<LayerRange> layers_;   // by position
+  std::vector<GpuParameters> held_;  // the same
   StepCosts result_;
 };
 
 }  // namespace
 
-Transfer& Transfer::operator+=(const Transfer& other) {
-  time += other.time;
-  nic_bytes += other.nic_bytes;
-  return *this;
-}
-
 StepCosts compute_step_costs(const TrainingPlan& plan, const PipelineSchedule& schedule,
-                             const CostModel& cost, const StepRouting& routing) {
-  return Pricer(plan, schedule, cost, routing).price();
+                             const CostModel& cost, const StepRouting& routing, const BlockPrices& blocks) {
+  return Pricer(plan, schedule, cost, routing, blocks).price();
 }
 
 }  // namespace goodput

@@ -1,5 +1,4 @@
-// What every op of a planned step costs, in whole nanoseconds: rounded once, here, so that all engines and
-// both granularities agree.
+// What every op of a planned step costs, in whole nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -7,29 +6,13 @@
 
 #include "models/plan/training_plan.h"
 #include "models/schedule/schedule.h"
-#include "models/step/layer_work.h"
+#include "models/step/block_prices.h"
+#include "models/step/op_pricer.h"
 #include "models/step/step_routing.h"
 #include "sim/base/units.h"
 #include "sim/machine/cost_model.h"
 
 namespace goodput {
-
-// What communication takes when it has the links to itself, and what of it goes through a GPU's NIC.
-struct Transfer {
-  SimDuration time{};
-  double nic_bytes = 0;
-
-  Transfer& operator+=(const Transfer& other);
-};
-
-// A part of a pass.
-struct PartCost {
-  LayerPart part = LayerPart::kWhole;
-  std::int16_t layer = -1;             // -1: embedding, head
-  std::vector<SimDuration> by_rank{};  // one entry, or one an expert-parallel rank where their loads differ
-  double nic_bytes = 0;
-  SimDuration hidden{};  // what other parts hide of it, besides
-};
 
 // What the model chunk at one position of the pipeline takes: its passes for one micro-batch, the rest once a
 // step.
@@ -60,13 +43,11 @@ struct StepCosts {
   double priced_s = 0;               // all that was priced, added up
 };
 
-// Nanoseconds that add up to at most that many seconds (104 days) are exact in float64, too.
-inline constexpr double kLongestStepS = 9e6;
-
-// Times are those of the cost model only where priced_s <= kLongestStepS.
-// REQUIRES: check_training_plan(plan); routing.shares of all layers of the plan; no ZeRO-3, nor ZeRO in
-// instances, where routing.replicas are given, nor more than one stage.
+// Passes are in parts as `blocks` has them, which are those of the plan. Complete only where priced_s <=
+// kLongestStepS. REQUIRES: check_training_plan(plan); no ZeRO-3, nor ZeRO in instances, where
+// routing.replicas are given, nor more than one stage.
 [[nodiscard]] StepCosts compute_step_costs(const TrainingPlan& plan, const PipelineSchedule& schedule,
-                                           const CostModel& cost, const StepRouting& routing);
+                                           const CostModel& cost, const StepRouting& routing,
+                                           const BlockPrices& blocks);
 
 }  // namespace goodput

@@ -61,6 +61,16 @@ std::vector<CriticalShare> critical_shares(const PlannedStep& step, const Timing
   return shares;
 }
 
+double tokens_per_second(const ParallelPlan& parallel, SimDuration step) {
+  const double tokens =
+      static_cast<double>(parallel.global_batch) * static_cast<double>(parallel.sequence_length);
+  return tokens / to_seconds(step);
+}
+
+double rated_flops(const TrainingPlan& plan, const ParallelPlan& parallel) {
+  return plan.cluster.gpu.bf16.value * static_cast<double>(parallel.gpus());
+}
+
 double flops_of(const std::vector<PartWork>& parts) {
   double flops = 0;
   for (const PartWork& part : parts) {
@@ -87,6 +97,11 @@ SimDuration step_time_over_nics(const PlannedStep& step, BytesPerSecond nic) {
   return outcome.end - SimTime{};
 }
 
+double model_flops_utilization(const TrainingPlan& plan, const ParallelPlan& parallel, SimDuration step) {
+  return useful_flops_per_token(plan.model, parallel.sequence_length) * tokens_per_second(parallel, step) /
+         rated_flops(plan, parallel);
+}
+
 double hardware_flops_per_token(const TrainingPlan& plan) {
   const LayerWork work(plan.model, plan.parallel, plan.cluster.gpus_per_node);
   const ExpertShare share = work.balanced_share();
@@ -109,13 +124,9 @@ StepReport report_step(const TrainingPlan& plan, const PlannedStep& step) {
   TimingEngine quiet(step.graph, step.lanes, {}, TimingEngine::Keep::kStepTimes);
   quiet.propagate(WithoutCommunication(step));
   report.exposed_communication = report.step - nanoseconds(quiet.spans().front());
-  const double tokens =
-      static_cast<double>(plan.parallel.global_batch) * static_cast<double>(plan.parallel.sequence_length);
-  report.tokens_per_second = tokens / to_seconds(report.step);
-  const double rated = plan.cluster.gpu.bf16.value * static_cast<double>(plan.parallel.gpus());
-  report.mfu =
-      useful_flops_per_token(plan.model, plan.parallel.sequence_length) * report.tokens_per_second / rated;
-  report.hfu = hardware_flops_per_token(plan) * report.tokens_per_second / rated;
+  report.tokens_per_second = tokens_per_second(plan.parallel, report.step);
+  report.mfu = model_flops_utilization(plan, plan.parallel, report.step);
+  report.hfu = hardware_flops_per_token(plan) * report.tokens_per_second / rated_flops(plan, plan.parallel);
   const auto schedule = find_schedule(plan.parallel.schedule);
   GOODPUT_CHECK(schedule.has_value(), "a step was built with a schedule that does not exist");
   report.memory = estimate_memory(plan, **schedule);

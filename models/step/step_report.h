@@ -43,6 +43,11 @@ struct StepReport {
 
 [[nodiscard]] StepReport report_step(const TrainingPlan& plan, const PlannedStep& step);
 
+// Useful operations of a step (useful_flops_per_token()) against what the GPUs of `parallel` are rated for,
+// in 16 bits. The rest is of `plan`.
+[[nodiscard]] double model_flops_utilization(const TrainingPlan& plan, const ParallelPlan& parallel,
+                                             SimDuration step);
+
 // What the kernels of models/step/block_work.h multiply.
 [[nodiscard]] double hardware_flops_per_token(const TrainingPlan& plan);
 

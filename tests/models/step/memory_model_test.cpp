@@ -26,7 +26,7 @@ MemoryReport memory_of(const TrainingPlan& plan) {
 std::int32_t alive(std::string_view schedule, const ScheduleShape& shape, std::int32_t stage) {
   const auto found = find_schedule(schedule);
   REQUIRE(found);
-  return most_alive((*found)->passes(shape, stage));
+  return alive_peaks(**found, shape)[static_cast<std::size_t>(stage)].most();
 }
 
 }  // namespace

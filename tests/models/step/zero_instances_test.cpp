@@ -52,7 +52,9 @@ const PipelineSchedule& schedule_run_by(const TrainingPlan& plan) {
 StepCosts costs_of(const TrainingPlan& plan, const CostModel& cost) {
   const Status fine = check_training_plan(plan);
   REQUIRE_MESSAGE(fine, (fine ? "" : fine.error().message()));
-  return compute_step_costs(plan, schedule_run_by(plan), cost, drawn_routing(plan, 0));
+  const StepRouting routing = drawn_routing(plan, 0);
+  return compute_step_costs(plan, schedule_run_by(plan), cost, routing,
+                            BlockPrices(plan, cost, routing, Granularity::kLayers));
 }
 
 ZeroGroups groups_of(const TrainingPlan& plan) {
@@ -71,7 +73,7 @@ TrainingPlan sharded_plan(std::int32_t dp, std::int32_t zero, std::int32_t insta
 }
 
 double parameters(const TrainingPlan& plan) {
-  const GpuParameters held = parameters_on(plan, {}, schedule_run_by(plan), 0);
+  const GpuParameters held = parameters_at(plan, {}, layers_by_position(plan, 1), 0);
   return held.dense + held.experts;
 }
 
