@@ -3,28 +3,31 @@
 #include <limits>
 #include <utility>
 
-#include "models/cost/cost_models.h"
-
 namespace goodput {
 
-JobModel::JobModel(JobTerms terms, JobRouting routing, std::unique_ptr<CostModel> cost)
-    : terms_(std::move(terms)),
-      routing_(std::move(routing)),
-      modules_(checkpoint_model(terms_.plan.model)),
-      cost_(std::move(cost)),
-      steps_(terms_.plan, *cost_, terms_.batch) {}
+JobModel::JobModel(const JobTerms& terms, std::unique_ptr<const TimedPlan> own, const TimedPlan& timed)
+    : own_(std::move(own)),
+      timed_(&timed),
+      start_(terms.start),
+      nodes_where_(terms.nodes_where),
+      nodes_ever_(terms.nodes_ever),
+      interruptions_per_s_(terms.interruptions_per_s) {}
 
 Result<std::unique_ptr<const JobModel>> JobModel::make(JobTerms terms, JobRouting routing) {
-  GOODPUT_TRY(std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(terms.plan)));
-  if (terms.most_nodes > 0) terms.plan.cluster.nodes = terms.most_nodes;
-  std::unique_ptr<JobModel> job(new JobModel(std::move(terms), std::move(routing), std::move(cost)));
-  GOODPUT_TRY(job->plan_step_, job->steps().planned(job->plan().parallel));
-  return std::unique_ptr<const JobModel>(std::move(job));
+  TrainingPlan plan = std::exchange(terms.plan, {});
+  GOODPUT_TRY(std::unique_ptr<const TimedPlan> timed,
+              TimedPlan::make(std::move(plan), terms.most_nodes, terms.batch, std::move(routing)));
+  const TimedPlan& own = *timed;
+  return std::unique_ptr<const JobModel>(new JobModel(terms, std::move(timed), own));
+}
+
+std::unique_ptr<const JobModel> JobModel::make(const JobTerms& terms, const TimedPlan& timed) {
+  return std::unique_ptr<const JobModel>(new JobModel(terms, nullptr, timed));
 }
 
 std::optional<double> JobModel::mtbf_s(std::int32_t nodes) const {
-  if (!terms_.interruptions_per_s) return std::nullopt;
-  const double per_s = terms_.interruptions_per_s(nodes);
+  if (!interruptions_per_s_) return std::nullopt;
+  const double per_s = interruptions_.at({nodes}, [&] { return interruptions_per_s_(nodes); });
   return per_s > 0 ? 1 / per_s : std::numeric_limits<double>::infinity();
 }
 
@@ -34,7 +37,8 @@ std::int32_t JobModel::plan_nodes() const {
 }
 
 double JobModel::ideal_node_seconds_per_sample() const {
-  return to_seconds(plan_step_.step) * plan_nodes() / static_cast<double>(plan().parallel.global_batch);
+  return to_seconds(timed_->own_step().step) * plan_nodes() /
+         static_cast<double>(plan().parallel.global_batch);
 }
 
 }  // namespace goodput

@@ -12,10 +12,11 @@
 
 #include "models/checkpoint/checkpoint_modules.h"
 #include "models/job/job_step.h"
+#include "models/job/timed_plan.h"
 #include "models/plan/training_plan.h"
 #include "models/routing/job_routing.h"
 #include "sim/base/errors.h"
-#include "sim/machine/cost_model.h"
+#include "sim/base/shared_memo.h"
 
 namespace goodput {
 
@@ -40,23 +41,26 @@ struct JobTerms {
 // Fixed once made; policies keep references to it.
 class JobModel {
  public:
-  // Errors: those of the cost model, and of timing the plan's own step.
+  // Errors: those of TimedPlan.
   static Result<std::unique_ptr<const JobModel>> make(JobTerms terms, JobRouting routing);
+  // A job of this plan. REQUIRES: it is that of `terms`, with its nodes and its batch; it outlives the job.
+  static std::unique_ptr<const JobModel> make(const JobTerms& terms, const TimedPlan& timed);
 
   JobModel(const JobModel&) = delete;
   JobModel& operator=(const JobModel&) = delete;
 
+  [[nodiscard]] const TimedPlan& timed() const { return *timed_; }
   // Its cluster has most_nodes(), which may be fewer than its replicas take.
-  [[nodiscard]] const TrainingPlan& plan() const { return terms_.plan; }
-  [[nodiscard]] const JobRouting& routing() const { return routing_; }
-  [[nodiscard]] const MoeStepModel& steps() const { return steps_; }
-  [[nodiscard]] const CheckpointModel& modules() const { return modules_; }
-  [[nodiscard]] JobStart start() const { return terms_.start; }
+  [[nodiscard]] const TrainingPlan& plan() const { return timed_->plan(); }
+  [[nodiscard]] const JobRouting& routing() const { return timed_->routing(); }
+  [[nodiscard]] const MoeStepModel& steps() const { return timed_->steps(); }
+  [[nodiscard]] const CheckpointModel& modules() const { return timed_->modules(); }
+  [[nodiscard]] JobStart start() const { return start_; }
   [[nodiscard]] std::int32_t most_nodes() const { return plan().cluster.nodes; }
   [[nodiscard]] bool has_experts() const { return plan().model.moe.has_value(); }
   // No more than these it will ever have.
   [[nodiscard]] std::int32_t most_nodes_ever() const {
-    return terms_.nodes_ever > 0 ? std::min(terms_.nodes_ever, most_nodes()) : most_nodes();
+    return nodes_ever_ > 0 ? std::min(nodes_ever_, most_nodes()) : most_nodes();
   }
   // Mean time between losses of nodes that the job uses, of so many, by what is known of the failures:
   // infinite where none hits them. None: nothing is known.
@@ -69,17 +73,19 @@ class JobModel {
   // takes where nothing fails and nothing idles.
   [[nodiscard]] double ideal_node_seconds_per_sample() const;
   // most_nodes() are too few, or not what the job can use.
-  [[nodiscard]] Error error_of_nodes(std::string what) const { return {std::move(what), terms_.nodes_where}; }
+  [[nodiscard]] Error error_of_nodes(std::string what) const { return {std::move(what), nodes_where_}; }
 
  private:
-  JobModel(JobTerms terms, JobRouting routing, std::unique_ptr<CostModel> cost);
+  JobModel(const JobTerms& terms, std::unique_ptr<const TimedPlan> own, const TimedPlan& timed);
 
-  JobTerms terms_;
-  JobRouting routing_;
-  CheckpointModel modules_;
-  std::unique_ptr<CostModel> cost_;
-  MoeStepModel steps_;
-  StepTime plan_step_{};
+  std::unique_ptr<const TimedPlan> own_;  // none: another's
+  const TimedPlan* timed_;
+  JobStart start_;
+  Where nodes_where_;
+  std::int32_t nodes_ever_;
+  std::function<double(std::int32_t)> interruptions_per_s_;
+  // By nodes: asked for at every restart, and a recording adds up all its losses for it.
+  mutable SharedMemo<1, double> interruptions_;
 };
 
 }  // namespace goodput

@@ -1,0 +1,49 @@
+#include "models/job/timed_plan.h"
+
+#include <utility>
+
+#include "models/cost/cost_models.h"
+
+namespace goodput {
+
+TimedPlan::TimedPlan(TrainingPlan plan, BatchRule batch, JobRouting routing, std::unique_ptr<CostModel> cost)
+    : plan_(std::move(plan)),
+      routing_(std::move(routing)),
+      modules_(checkpoint_model(plan_.model)),
+      cost_(std::move(cost)),
+      steps_(plan_, *cost_, batch) {}
+
+Result<std::unique_ptr<const TimedPlan>> TimedPlan::make(TrainingPlan plan, std::int32_t most_nodes,
+                                                         BatchRule batch, JobRouting routing) {
+  GOODPUT_TRY(std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(plan)));
+  if (most_nodes > 0) plan.cluster.nodes = most_nodes;
+  std::unique_ptr<TimedPlan> timed(
+      new TimedPlan(std::move(plan), batch, std::move(routing), std::move(cost)));
+  GOODPUT_TRY(timed->own_step_, timed->steps().planned(timed->plan().parallel));
+  return std::unique_ptr<const TimedPlan>(std::move(timed));
+}
+
+template <typename Compute>
+Result<StepTime> TimedPlan::known(const StepKey& key, const StepSettings& settings,
+                                  const Compute& compute) const {
+  StepSettings without_overhead = settings;
+  without_overhead.step_overhead = {};
+  GOODPUT_TRY(StepTime time, known_.at(key, [&] { return compute(without_overhead); }));
+  time.step += settings.step_overhead;
+  return time;
+}
+
+Result<StepTime> TimedPlan::dense(std::int32_t nodes, const StepSettings& settings) const {
+  const StepKey key{nodes, 0, 0, settings.moe_speedup, settings.slowest_speed, ExpertDispatch::kPadded};
+  return known(key, settings, [&](const StepSettings& of) { return steps_.dense(nodes, of); });
+}
+
+Result<StepTime> TimedPlan::expert_parallel(std::int32_t nodes, std::int32_t ep, std::size_t window,
+                                            const StepSettings& settings) const {
+  const StepKey key{nodes, ep, window, settings.moe_speedup, settings.slowest_speed, settings.dispatch};
+  return known(key, settings, [&](const StepSettings& of) {
+    return steps_.expert_parallel(nodes, {ep}, routing_.loads(window), of);
+  });
+}
+
+}  // namespace goodput

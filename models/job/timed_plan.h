@@ -1,0 +1,62 @@
+// A plan on its machines with its routing, and what its steps take: all of a job but what happens to its
+// nodes. Jobs that differ in nothing else share one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <tuple>
+
+#include "models/checkpoint/checkpoint_modules.h"
+#include "models/job/job_step.h"
+#include "models/plan/training_plan.h"
+#include "models/routing/job_routing.h"
+#include "sim/base/errors.h"
+#include "sim/base/shared_memo.h"
+#include "sim/machine/cost_model.h"
+
+namespace goodput {
+
+// Fixed once made; for any number of threads.
+class TimedPlan {
+ public:
+  // `most_nodes`: that a job uses; 0: those of the plan's cluster. Errors: those of the cost model, and of
+  // timing the plan's own step.
+  static Result<std::unique_ptr<const TimedPlan>> make(TrainingPlan plan, std::int32_t most_nodes,
+                                                       BatchRule batch, JobRouting routing);
+
+  TimedPlan(const TimedPlan&) = delete;
+  TimedPlan& operator=(const TimedPlan&) = delete;
+
+  // Its cluster has as many nodes as the job uses at most, which may be fewer than its replicas take.
+  [[nodiscard]] const TrainingPlan& plan() const { return plan_; }
+  [[nodiscard]] const JobRouting& routing() const { return routing_; }
+  [[nodiscard]] const MoeStepModel& steps() const { return steps_; }
+  [[nodiscard]] const CheckpointModel& modules() const { return modules_; }
+  // Of the plan as it is written.
+  [[nodiscard]] const StepTime& own_step() const { return own_step_; }
+
+  // MoeStepModel::dense() and expert_parallel(), of experts that stand where they are numbered and of the
+  // loads of a window of the routing. Each is computed once, whoever asks.
+  [[nodiscard]] Result<StepTime> dense(std::int32_t nodes, const StepSettings& settings) const;
+  [[nodiscard]] Result<StepTime> expert_parallel(std::int32_t nodes, std::int32_t ep, std::size_t window,
+                                                 const StepSettings& settings) const;
+
+ private:
+  TimedPlan(TrainingPlan plan, BatchRule batch, JobRouting routing, std::unique_ptr<CostModel> cost);
+
+  // Nodes, GPUs of a group (0: dense), window, and what of the settings is not just added.
+  using StepKey = std::tuple<std::int32_t, std::int32_t, std::size_t, double, double, ExpertDispatch>;
+  template <typename Compute>
+  [[nodiscard]] Result<StepTime> known(const StepKey& key, const StepSettings& settings,
+                                       const Compute& compute) const;
+
+  TrainingPlan plan_;
+  JobRouting routing_;
+  CheckpointModel modules_;
+  std::unique_ptr<CostModel> cost_;
+  MoeStepModel steps_;
+  StepTime own_step_{};
+  mutable BoundedMemo<StepKey, Result<StepTime>> known_{10'000};
+};
+
+}  // namespace goodput
