@@ -10,27 +10,32 @@
 namespace goodput {
 namespace {
 
-std::vector<std::int32_t> slots_of(const ExpertParallelGroup& group, std::size_t layer,
-                                   std::int32_t experts) {
-  if (!group.layers.empty()) return group.layers[layer].expert_at;
-  std::vector<std::int32_t> in_order(index(experts));
-  std::iota(in_order.begin(), in_order.end(), 0);
-  return in_order;
-}
-
 // Of so many groups one after the other.
-Result<moe::ExpertHosts> hosts_of_groups(const ExpertParallelGroup& group, std::size_t layer,
-                                         std::int32_t experts, std::int32_t groups) {
-  const std::vector<std::int32_t> one = slots_of(group, layer, experts);
-  std::vector<std::int32_t> all;
-  for (std::int32_t i = 0; i < groups; ++i) all.insert(all.end(), one.begin(), one.end());
-  return moe::ExpertHosts::from_slots(group.gpus * groups, experts, group.slots_per_gpu(experts), all);
+Result<std::vector<moe::ExpertHosts>> hosts_of_groups(const ExpertParallelGroup& group, std::int32_t experts,
+                                                      std::int32_t groups) {
+  std::vector<moe::ExpertHosts> layers;
+  const auto add = [&](const std::vector<std::int32_t>& one) -> Status {
+    std::vector<std::int32_t> all;
+    for (std::int32_t i = 0; i < groups; ++i) all.insert(all.end(), one.begin(), one.end());
+    const std::int32_t slots = group.slots_per_gpu(experts);
+    GOODPUT_TRY(moe::ExpertHosts hosts,
+                moe::ExpertHosts::from_slots(group.gpus * groups, experts, slots, all));
+    layers.push_back(std::move(hosts));
+    return Ok{};
+  };
+  if (group.layers.empty()) {
+    std::vector<std::int32_t> in_order(index(experts));
+    std::iota(in_order.begin(), in_order.end(), 0);
+    GOODPUT_TRY_STATUS(add(in_order));
+  }
+  for (const ExpertPlacement& layer : group.layers) GOODPUT_TRY_STATUS(add(layer.expert_at));
+  return layers;
 }
 
 }  // namespace
 
-Result<moe::ExpertHosts> ExpertParallelGroup::hosts(std::size_t layer, std::int32_t experts) const {
-  return hosts_of_groups(*this, layer, experts, 1);
+Result<std::vector<moe::ExpertHosts>> ExpertParallelGroup::hosts(std::int32_t experts) const {
+  return hosts_of_groups(*this, experts, 1);
 }
 
 std::int32_t ExpertParallelGroup::gpus_together(std::int32_t gpus_per_node) const {
@@ -51,14 +56,15 @@ ExpertShare padded_share(const moe::ExpertHosts& hosts, std::span<const std::int
 }
 
 Result<std::vector<ReplicaGroup>> replicas_of_groups(const ExpertParallelGroup& group, std::int32_t experts,
-                                                     std::int64_t groups, std::int32_t gpus_per_node) {
+                                                     std::int64_t groups, std::int32_t gpus_per_node,
+                                                     std::int32_t more) {
   const std::int32_t filling = gpus_per_node / group.gpus_together(gpus_per_node);  // groups that fill nodes
-  std::vector<moe::ExpertHosts> layers;
-  for (std::size_t layer = 0; layer < group.layers.size(); ++layer) {
-    GOODPUT_TRY(moe::ExpertHosts hosts, hosts_of_groups(group, layer, experts, filling));
-    layers.push_back(std::move(hosts));
-  }
-  return busiest_replicas(layers, gpus_per_node, static_cast<std::int32_t>((groups + filling - 1) / filling));
+  GOODPUT_TRY(const std::vector<moe::ExpertHosts> hosts, hosts_of_groups(group, experts, filling));
+  std::vector<std::size_t> layers(hosts.size());
+  std::iota(layers.begin(), layers.end(), std::size_t{0});
+  layers.resize(layers.size() + index(more), layers.back());
+  const std::int64_t copies = (groups + filling - 1) / filling;
+  return busiest_replicas(hosts, layers, gpus_per_node, static_cast<std::int32_t>(copies));
 }
 
 }  // namespace goodput

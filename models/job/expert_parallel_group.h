@@ -33,8 +33,9 @@ struct ExpertParallelGroup {
 
   // REQUIRES: gpus divides the experts.
   [[nodiscard]] std::int32_t slots_per_gpu(std::int32_t experts) const { return experts / gpus + redundant; }
-  // Of MoE layer number `layer`, of so many experts. Fails on an expert that the layer does not have.
-  [[nodiscard]] Result<moe::ExpertHosts> hosts(std::size_t layer, std::int32_t experts) const;
+  // By MoE layer, of so many experts; one for all layers where none are given. Fails on an expert that the
+  // layer does not have.
+  [[nodiscard]] Result<std::vector<moe::ExpertHosts>> hosts(std::int32_t experts) const;
   // The GPUs of a group that share a node, at the least.
   [[nodiscard]] std::int32_t gpus_together(std::int32_t gpus_per_node) const;
 };
@@ -45,9 +46,10 @@ struct ExpertParallelGroup {
                                        std::int64_t ranks, double mean);
 
 // Gradients of experts of which a group holds several replicas: busiest_replicas() over `groups` groups,
-// which fill nodes one after the other; the last node counts as full.
+// which fill nodes one after the other; the last node counts as full. `more`: layers like the last one.
 [[nodiscard]] Result<std::vector<ReplicaGroup>> replicas_of_groups(const ExpertParallelGroup& group,
                                                                    std::int32_t experts, std::int64_t groups,
-                                                                   std::int32_t gpus_per_node);
+                                                                   std::int32_t gpus_per_node,
+                                                                   std::int32_t more);
 
 }  // namespace goodput

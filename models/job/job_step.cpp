@@ -307,13 +307,14 @@ Result<std::vector<ExpertShare>> MoeStepModel::group_shares(const SlotPlan& plac
   const std::int64_t of_all = routed_tokens(plan);
   const ExpertTokens tokens = scaled_loads(loads, is_padded ? of_all : of_all * group.gpus / ranks);
   const std::int32_t together = group.gpus_together(plan.cluster.gpus_per_node);
+  GOODPUT_TRY(const std::vector<moe::ExpertHosts> hosts, group.hosts(plan.model.moe->experts));
   std::vector<ExpertShare> shares;
   for (std::size_t layer = 0; layer < tokens.size(); ++layer) {
-    GOODPUT_TRY(const moe::ExpertHosts hosts, group.hosts(layer, plan.model.moe->experts));
+    const moe::ExpertHosts& here = hosts[std::min(layer, hosts.size() - 1)];
     if (is_padded) {
-      shares.push_back(padded_share(hosts, tokens[layer], ranks, mean));
+      shares.push_back(padded_share(here, tokens[layer], ranks, mean));
     } else {
-      GOODPUT_TRY(const std::vector<GpuLoad> busy, placed_loads(hosts, together, tokens[layer]));
+      GOODPUT_TRY(const std::vector<GpuLoad> busy, placed_loads(here, together, tokens[layer]));
       shares.push_back(busiest_share(busy, together, mean));
     }
   }
@@ -330,12 +331,9 @@ Result<StepTime> MoeStepModel::expert_parallel(std::int32_t nodes, const ExpertP
   routing.slots = slots;
   routing.moe_speedup = settings.moe_speedup;
   if (group.redundant > 0) {
-    ExpertParallelGroup all = group;
-    for (std::int32_t extra = 0; extra < plan.model.mtp_layers; ++extra)
-      all.layers.push_back(all.layers.back());
     GOODPUT_TRY(routing.replicas,
-                replicas_of_groups(all, plan.model.moe->experts, ranks_of_stage(plan.parallel) / group.gpus,
-                                   plan.cluster.gpus_per_node));
+                replicas_of_groups(group, plan.model.moe->experts, ranks_of_stage(plan.parallel) / group.gpus,
+                                   plan.cluster.gpus_per_node, plan.model.mtp_layers));
   }
   return time(plan, routing, settings);
 }
@@ -370,7 +368,7 @@ Result<StepTime> MoeStepModel::flexible(std::span<const ExpertPlacement> placeme
   of_layers.resize(of_layers.size() + index(plan.model.mtp_layers), of_layers.back());
   StepRouting routing = spread_over_layers(plan.model, shares);
   routing.slots = slots;
-  routing.replicas = busiest_replicas(hosts, of_layers, gpus, 1);
+  routing.replicas = busiest_replicas(hosts, of_layers, gpus);
   routing.moe_speedup = settings.moe_speedup;
   return time(plan, routing, settings);
 }

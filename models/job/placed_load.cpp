@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "models/dispatch/dispatch.h"
@@ -254,13 +253,6 @@ ExpertShare busiest_share(std::span<const GpuLoad> loads, std::int32_t gpus_per_
   std::int64_t most = 0;
   for (const GpuLoad& load : loads) most = std::max(most, load.computed);
   return {static_cast<double>(most), imbalance_of(loads, gpus_per_node, mean)};
-}
-
-std::vector<ReplicaGroup> busiest_replicas(std::span<const ExpertHosts> layers, std::int32_t gpus_per_node,
-                                           std::int32_t copies) {
-  std::vector<std::size_t> each(layers.size());
-  std::iota(each.begin(), each.end(), std::size_t{0});
-  return busiest_replicas(layers, each, gpus_per_node, copies);
 }
 
 std::vector<ReplicaGroup> busiest_replicas(std::span<const ExpertHosts> hosts,

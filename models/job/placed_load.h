@@ -43,14 +43,10 @@ Result<std::vector<GpuLoad>> placed_loads(const moe::ExpertHosts& hosts, std::in
 // The groups in which the gradients of a GPU's experts are added up, for the GPU that sends most of them
 // between nodes (of several the first), over all layers. The nodes with an expert form a ring with the first
 // GPU of each that hosts it; replicas inside a node are added up there, those on one GPU for nothing. Empty
-// where every expert is on one GPU. `copies`: other nodes hold the same again, so many times in all.
-// REQUIRES: layers with as many ranks.
-[[nodiscard]] std::vector<ReplicaGroup> busiest_replicas(std::span<const moe::ExpertHosts> layers,
-                                                         std::int32_t gpus_per_node, std::int32_t copies = 1);
-
-// The same of layers of which many have the same hosts: layer i has those at hosts_of_layer[i].
+// where every expert is on one GPU. Layer i has the hosts at hosts_of_layer[i]; `copies`: other nodes hold
+// the same again, so many times in all. REQUIRES: hosts of as many ranks.
 [[nodiscard]] std::vector<ReplicaGroup> busiest_replicas(std::span<const moe::ExpertHosts> hosts,
                                                          std::span<const std::size_t> hosts_of_layer,
-                                                         std::int32_t gpus_per_node, std::int32_t copies);
+                                                         std::int32_t gpus_per_node, std::int32_t copies = 1);
 
 }  // namespace goodput

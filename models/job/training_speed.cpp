@@ -16,6 +16,12 @@ StepTime TrainingSpeed::known(std::int32_t nodes, std::int64_t step, double slow
   return slowest == 1 ? healthy_.at({nodes, until}, time) : slow_.at({nodes, until, slowest}, time);
 }
 
+std::int32_t TrainingSpeed::least() const {
+  std::int32_t least = 1;
+  while (usable(least) == 0) ++least;
+  return least;
+}
+
 DenseSpeed::DenseSpeed(const JobModel& job, const StepSettings& settings) : job_(&job), settings_(settings) {}
 
 std::int32_t DenseSpeed::whole(std::int32_t nodes) const {
@@ -29,11 +35,12 @@ std::int32_t DenseSpeed::usable(std::int32_t nodes) const {
 Result<StepTime> DenseSpeed::compute(std::int32_t nodes, std::int64_t /*step*/, double slowest) const {
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
-  return job_->steps().dense(nodes, settings);
+  return job_->timed().dense(nodes, settings);
 }
 
-ExpertParallelSpeed::ExpertParallelSpeed(const JobModel& job, std::int32_t ep, const StepSettings& settings)
-    : job_(&job), ep_(ep), settings_(settings) {}
+ExpertParallelSpeed::ExpertParallelSpeed(const JobModel& job, std::int32_t ep, const StepSettings& settings,
+                                         const ExpertCourse* experts)
+    : job_(&job), ep_(ep), settings_(settings), experts_(experts) {}
 
 std::int32_t ExpertParallelSpeed::whole(std::int32_t nodes) const {
   return job_->steps().whole_nodes(std::min(nodes, job_->most_nodes()), ep_);
@@ -44,14 +51,16 @@ std::int32_t ExpertParallelSpeed::usable(std::int32_t nodes) const {
 }
 
 std::int64_t ExpertParallelSpeed::until(std::int64_t step) const {
-  return job_->routing().window_end(job_->routing().window_at(step));
+  const std::int64_t loads = job_->routing().window_end(job_->routing().window_at(step));
+  return experts_ == nullptr ? loads : std::min(loads, experts_->next(step));
 }
 
 Result<StepTime> ExpertParallelSpeed::compute(std::int32_t nodes, std::int64_t step, double slowest) const {
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
-  const JobRouting& routing = job_->routing();
-  return job_->steps().expert_parallel(nodes, {ep_}, routing.loads(routing.window_at(step)), settings);
+  const std::size_t window = job_->routing().window_at(step);
+  if (experts_ == nullptr) return job_->timed().expert_parallel(nodes, ep_, window, settings);
+  return job_->steps().expert_parallel(nodes, experts_->at(step), job_->routing().loads(window), settings);
 }
 
 }  // namespace goodput

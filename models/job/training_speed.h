@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <tuple>
 
+#include "models/job/expert_parallel_group.h"
 #include "models/job/job_model.h"
 #include "sim/base/shared_memo.h"
 #include "sim/job/recovery_policy.h"
@@ -18,6 +19,9 @@ class TrainingSpeed {
   [[nodiscard]] virtual std::int32_t whole(std::int32_t nodes) const = 0;
   // Of those, the nodes that it uses: all, unless the batch leaves some with nothing to do.
   [[nodiscard]] virtual std::int32_t usable(std::int32_t nodes) const = 0;
+
+  // The fewest of which it uses any. REQUIRES: there is such a number.
+  [[nodiscard]] std::int32_t least() const;
 
   // at(), anew. Fails on what the plan or its cost model cannot do. Steps with the same until() take the same
   // time.
@@ -65,11 +69,23 @@ class DenseSpeed final : public TrainingSpeed {
   StepSettings settings_;
 };
 
+// Who holds which experts of a group in the course of a job. For any number of threads.
+class ExpertCourse {
+ public:
+  virtual ~ExpertCourse() = default;
+
+  // While that step is trained.
+  [[nodiscard]] virtual const ExpertParallelGroup& at(std::int64_t step) const = 0;
+  // The first step behind `step` in front of which experts move. kNoStep: none.
+  [[nodiscard]] virtual std::int64_t next(std::int64_t step) const = 0;
+};
+
 // Whole groups of `ep` GPUs that share out the experts (DeepSpeed-MoE).
 class ExpertParallelSpeed final : public TrainingSpeed {
  public:
-  // Keeps a reference.
-  ExpertParallelSpeed(const JobModel& job, std::int32_t ep, const StepSettings& settings);
+  // Keeps references. `experts`: of such groups; null: they stay where they are numbered.
+  ExpertParallelSpeed(const JobModel& job, std::int32_t ep, const StepSettings& settings,
+                      const ExpertCourse* experts = nullptr);
 
   [[nodiscard]] std::int32_t whole(std::int32_t nodes) const override;
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
@@ -82,6 +98,7 @@ class ExpertParallelSpeed final : public TrainingSpeed {
   const JobModel* job_;
   std::int32_t ep_;
   StepSettings settings_;
+  const ExpertCourse* experts_;  // null: none move
 };
 
 }  // namespace goodput

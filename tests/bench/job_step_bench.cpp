@@ -15,6 +15,7 @@
 #include "models/job/job_step.h"
 #include "models/job/placed_load.h"
 #include "models/placement/gpu_slots.h"
+#include "models/placement/layer_classes.h"
 #include "models/placement_search/place_experts.h"
 #include "models/routing/job_routing.h"
 #include "sim/base/apportion.h"
@@ -95,7 +96,8 @@ void find_replicas(benchmark::State& state) {
   std::vector<moe::ExpertHosts> hosts;
   for (const ExpertPlacement& placement : job.placed({static_cast<std::int32_t>(state.range(0)), 32, 8}))
     hosts.push_back(*hosts_of(placement, 8));
-  for (auto _ : state) benchmark::DoNotOptimize(busiest_replicas(hosts, 8).data());
+  const LayerClasses each = LayerClasses::distinct(hosts.size());
+  for (auto _ : state) benchmark::DoNotOptimize(busiest_replicas(hosts, each.by_layer(), 8).data());
 }
 
 BENCHMARK(step_of_gpt)->Name("flexible")->Arg(5)->Arg(10)->Arg(32)->Unit(benchmark::kMicrosecond);

@@ -12,6 +12,7 @@
 #include "models/cost/roofline.h"
 #include "models/job/placed_load.h"
 #include "models/placement/gpu_slots.h"
+#include "models/placement/layer_classes.h"
 #include "models/placement_search/place_experts.h"
 #include "models/routing/job_routing.h"
 #include "models/schedule/schedule.h"
@@ -283,7 +284,7 @@ TEST_CASE("moe step: one lane of the busiest GPU takes as long as a lane for eve
             {static_cast<double>(load.computed), busiest_share(gpu_loads, 2, 1024).imbalance});
       }
     }
-    routing.replicas = busiest_replicas(hosts, 2);
+    routing.replicas = busiest_replicas(hosts, LayerClasses::distinct(hosts.size()).by_layer(), 2);
     const auto by_gpu = build_planned_step(on_gpus, cost, Granularity::kLayers, routing);
     REQUIRE_MESSAGE(by_gpu, (by_gpu ? "" : by_gpu.error().message()));
     CHECK(by_gpu->lanes.lanes() == 8);

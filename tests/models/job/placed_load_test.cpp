@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "models/dispatch/dispatch_tables.h"
+#include "models/placement/layer_classes.h"
 #include "models/routing/job_routing.h"
 #include "sim/base/index.h"
 #include "tests/support/routed_cluster.h"
@@ -68,6 +69,11 @@ std::vector<std::pair<GpuGroup, std::int32_t>> pairs(const std::vector<ReplicaGr
   std::vector<std::pair<GpuGroup, std::int32_t>> list;
   for (const ReplicaGroup& group : groups) list.emplace_back(group.group, group.experts);
   return list;
+}
+
+// All layers placed in their own way.
+std::vector<ReplicaGroup> replicas_of(const std::vector<moe::ExpertHosts>& layers, std::int32_t gpus) {
+  return busiest_replicas(layers, LayerClasses::distinct(layers.size()).by_layer(), gpus);
 }
 
 }  // namespace
@@ -135,21 +141,21 @@ TEST_CASE("placed load: tokens for an expert that nobody hosts are refused") {
 TEST_CASE("placed load: the GPU with most gradients between nodes says which replicas meet") {
   // Of nodes 0, 1, 2 with two slots: {0 1} {0 1} {0 2}. Node 0 and 1: 2/3 + 1/2, node 2: 2/3.
   const std::vector one = {hosts_with(3, 3, {0, 1, 0, 1, 0, 2})};
-  CHECK(pairs(busiest_replicas(one, 1)) ==
+  CHECK(pairs(replicas_of(one, 1)) ==
         std::vector<std::pair<GpuGroup, std::int32_t>>{{{2, 1}, 1}, {{3, 1}, 1}});
   // A second layer where node 2 has two experts on all nodes: 2/3 + 4/3 against 7/6 + 4/3: still node 0.
   const std::vector two = {one.front(), hosts_with(3, 2, {0, 1, 0, 1, 0, 1})};
-  CHECK(pairs(busiest_replicas(two, 1)) ==
+  CHECK(pairs(replicas_of(two, 1)) ==
         std::vector<std::pair<GpuGroup, std::int32_t>>{{{2, 1}, 1}, {{3, 1}, 3}});
 }
 
 TEST_CASE("placed load: replicas on one GPU add up for nothing, those of a node inside it") {
   // Both slots of the GPU hold the only expert.
-  CHECK(busiest_replicas(std::vector{hosts_with(1, 1, {0, 0})}, 1).empty());
-  CHECK(busiest_replicas(std::vector{hosts_with(2, 2, {0, 1})}, 1).empty());
+  CHECK(replicas_of(std::vector{hosts_with(1, 1, {0, 0})}, 1).empty());
+  CHECK(replicas_of(std::vector{hosts_with(2, 2, {0, 1})}, 1).empty());
   // Two nodes of two GPUs: expert 0 on both GPUs of node 0 and on one of node 1. The first GPU of node 0 has
   // the ring between nodes and the sum inside.
-  CHECK(pairs(busiest_replicas(std::vector{hosts_with(4, 2, {0, 0, 0, 1})}, 2)) ==
+  CHECK(pairs(replicas_of(std::vector{hosts_with(4, 2, {0, 0, 0, 1})}, 2)) ==
         std::vector<std::pair<GpuGroup, std::int32_t>>{{{2, 1}, 1}, {{2, 2}, 1}});
 }
 
