@@ -2,6 +2,7 @@
 // (arXiv 2602.00277) do. So that no shard is lost with it, ZeRO shards within a replica group only.
 #include <utility>
 
+#include "models/job/misfit_warnings.h"
 #include "models/policy/policy.h"
 #include "models/policy/replica_groups.h"
 #include "models/policy/restart_policy.h"
@@ -15,14 +16,6 @@ struct ElasticDpOptions {
   RejoinSettings rejoin{};
 };
 
-config::Fields migration_fields(MigrationTiming& migration) {
-  config::Fields fields = config_fields(migration);
-  for (config::Field& field : fields) {
-    if (field.key == "plan_s") field.idle = [] { return "which replicas go on follows from who is left"; };
-  }
-  return fields;
-}
-
 config::Fields config_fields(ElasticDpOptions& options, const PolicyContext& context) {
   using config::Need;
   config::Fields fields =
@@ -30,7 +23,6 @@ config::Fields config_fields(ElasticDpOptions& options, const PolicyContext& con
   // Nodes that join never wait for a restart.
   std::erase_if(fields,
                 [](const config::Field& field) { return field.key == "absorb" || field.key == "gather_s"; });
-  const auto migration = [&timing = options.rejoin.migration] { return migration_fields(timing); };
   return joined(fields,
                 {{"nodes_per_replica", Need::kOptional, config::integer(options.nodes_per_replica, 0),
                   "that are lost and come back together; 0: as few as hold whole replicas of the plan"},
@@ -40,7 +32,8 @@ config::Fields config_fields(ElasticDpOptions& options, const PolicyContext& con
                  {"catch_up", Need::kOptional, config::choice(options.rejoin.catch_up, kCatchUpNames),
                   "a replica that comes back gets its state: beside the training, or all stop for it"},
                  {"migration", Need::kOptional,
-                  config::object({[] { return true; }, migration, []() -> Status { return Ok{}; }}),
+                  migration_value(options.rejoin.migration, {"plan_s"},
+                                  "which replicas go on follows from who is left"),
                   "how long it takes to go on without a restart"}});
 }
 
@@ -50,9 +43,12 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_elastic_dp(const ElasticDpOption
   auto owned = std::make_unique<ReplicaGroupSpeed>(job, group, options.restart.step);
   const ReplicaGroupSpeed& speed = *owned;
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(owned)));
+  const auto memory = job.steps().planned_memory(widest_plan(job, speed));
+  restarts.fits = !memory || memory->fits();
+  std::vector<std::string> warnings = sharding_warnings(job, speed);
+  if (warnings.empty()) warnings = misfit_warnings(memory);  // else they say it
   return restarting_policy(
-      std::move(restarts), sharding_warnings(job, speed),
-      [&speed, rejoin = options.rejoin](const RestartJob& of) {
+      std::move(restarts), std::move(warnings), [&speed, rejoin = options.rejoin](const RestartJob& of) {
         return RestartParts{.regrouping = std::make_unique<ReplicaGroups>(of, speed, rejoin)};
       });
 }

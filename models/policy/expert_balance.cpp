@@ -1,7 +1,5 @@
 #include "models/policy/expert_balance.h"
 
-#include <algorithm>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -83,27 +81,6 @@ SimDuration ExpertBalance::time_at(std::int64_t step) const {
     const MigrationTime time = migration_time(migration, rules_.expert, rules_.timing);
     return migration.newly_assigned == 0 ? SimDuration{} : time.plan + time.transfer;
   });
-}
-
-std::int32_t BalancedExpertSpeed::whole(std::int32_t nodes) const {
-  return job_->steps().whole_nodes(std::min(nodes, job_->most_nodes()), gpus_);
-}
-
-std::int32_t BalancedExpertSpeed::usable(std::int32_t nodes) const {
-  return job_->steps().usable_nodes(std::min(nodes, job_->most_nodes()), gpus_);
-}
-
-std::int64_t BalancedExpertSpeed::until(std::int64_t step) const {
-  const JobRouting& routing = job_->routing();
-  return std::min(routing.window_end(routing.window_at(step)), balance_->next(step));
-}
-
-Result<StepTime> BalancedExpertSpeed::compute(std::int32_t nodes, std::int64_t step, double slowest) const {
-  StepSettings settings = settings_;
-  settings.slowest_speed = slowest;
-  const JobRouting& routing = job_->routing();
-  return job_->steps().expert_parallel(nodes, balance_->at(step), routing.loads(routing.window_at(step)),
-                                       settings);
 }
 
 }  // namespace goodput

@@ -24,17 +24,16 @@ struct BalanceRules {
   Bytes expert{};                  // of one layer, with its optimizer states
 };
 
-// For any number of threads.
-class ExpertBalance {
+class ExpertBalance final : public ExpertCourse {
  public:
   // Keeps a reference. REQUIRES: a model with experts, which `gpus` divides.
   ExpertBalance(const JobModel& job, const BalanceRules& rules) : job_(&job), rules_(rules) {}
 
-  // Who holds what while that step is trained.
-  [[nodiscard]] const ExpertParallelGroup& at(std::int64_t step) const { return placed(window_of(step)); }
-  // The first step behind `step` in front of which experts move. kNoStep: none.
-  [[nodiscard]] std::int64_t next(std::int64_t step) const;
-  // How long that takes. REQUIRES: step is such a one.
+  [[nodiscard]] const ExpertParallelGroup& at(std::int64_t step) const override {
+    return placed(window_of(step));
+  }
+  [[nodiscard]] std::int64_t next(std::int64_t step) const override;
+  // How long experts take to move in front of that step. REQUIRES: a next() one.
   [[nodiscard]] SimDuration time_at(std::int64_t step) const;
   // Fails on more slots than can be filled.
   [[nodiscard]] Status check() const;
@@ -50,28 +49,6 @@ class ExpertBalance {
   BalanceRules rules_;
   mutable SharedMemo<1, ExpertParallelGroup> placed_;  // by window
   mutable SharedMemo<2, SimDuration> moves_;           // by windows
-};
-
-// Of whole groups with balanced experts.
-class BalancedExpertSpeed final : public TrainingSpeed {
- public:
-  // Keeps references.
-  BalancedExpertSpeed(const JobModel& job, const ExpertBalance& balance, std::int32_t gpus,
-                      const StepSettings& settings)
-      : job_(&job), balance_(&balance), gpus_(gpus), settings_(settings) {}
-
-  [[nodiscard]] std::int32_t whole(std::int32_t nodes) const override;
-  [[nodiscard]] std::int32_t usable(std::int32_t nodes) const override;
-  [[nodiscard]] Result<StepTime> compute(std::int32_t nodes, std::int64_t step,
-                                         double slowest) const override;
-  [[nodiscard]] std::int64_t until(std::int64_t step) const override;
-  [[nodiscard]] bool follows_routing() const override { return true; }
-
- private:
-  const JobModel* job_;
-  const ExpertBalance* balance_;
-  std::int32_t gpus_;
-  StepSettings settings_;
 };
 
 }  // namespace goodput

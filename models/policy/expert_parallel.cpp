@@ -4,20 +4,10 @@
 
 #include <utility>
 
+#include "models/job/misfit_warnings.h"
 #include "models/policy/restart_policy.h"
 
 namespace goodput {
-namespace {
-
-std::vector<std::string> memory_verdict(const RestartJob& restarts, const ExpertParallelGroup& group) {
-  const JobModel& job = *restarts.job;
-  const auto memory = job.steps().expert_parallel_memory(restarts.speed->usable(job.most_nodes()), group);
-  if (!memory || memory->fits()) return {};
-  return {memory->verdict()};
-}
-
-}  // namespace
-
 config::Fields config_fields(ExpertParallelOptions& options, const PolicyContext& context, RestartUse use) {
   using config::Need;
   use.groups_in_stages = true;
@@ -56,8 +46,10 @@ Result<ExpertParallelJob> expert_parallel_job(const JobModel& job, const ExpertP
                                               std::unique_ptr<TrainingSpeed> speed) {
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(speed)));
   ExpertParallelJob groups;
-  groups.warnings = memory_verdict(restarts, group);
-  while (restarts.speed->usable(groups.nodes_of_group) == 0) ++groups.nodes_of_group;
+  groups.warnings =
+      misfit_warnings(job.steps().expert_parallel_memory(restarts.speed->usable(job.most_nodes()), group));
+  restarts.fits = groups.warnings.empty();
+  groups.nodes_of_group = restarts.speed->least();
   groups.restarts = std::move(restarts);
   return groups;
 }

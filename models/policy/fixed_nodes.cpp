@@ -39,10 +39,8 @@ Result<std::int32_t> fixed_nodes(std::int32_t nodes, RestartJob& restarts) {
   }
   const std::int32_t used = restarts.speed->usable(whole);
   restarts.idle_nodes = idle_node_warnings(job, whole, used);
-  if (restarts.speed->usable(job.most_nodes_ever()) > 0) {  // else it is said already
-    for (std::string& warning : too_few_nodes_warnings(job, used))
-      restarts.warnings.push_back(std::move(warning));
-  }
+  if (restarts.speed->usable(job.most_nodes_ever()) > 0)  // else it is said already
+    append(too_few_nodes_warnings(job, used), restarts.warnings);
   return used;
 }
 

@@ -23,14 +23,12 @@ struct GeminiOptions {
 config::Fields config_fields(GeminiOptions& options, const PolicyContext& context) {
   const auto evicts = [&options] { return options.restart.slow_nodes.action == SlowNodeAction::kEvict; };
   const auto are_cold = [&options] { return options.spares == Spares::kCold ? "spares is \"cold\"" : ""; };
-  const config::Fields of_gemini = {
-      {"replicas", config::Need::kOptional, config::integer(options.memory.replicas, 1, 64),
-       "nodes that hold a checkpoint in memory, its own among them"},
+  const config::Fields of_spares = {
       {"spares", config::Need::kOptional, config::choice(options.spares, kSparesNames),
        "cold: after a loss all processes start anew; hot: those of spares are up, as those of survivors"},
       swap_field(options.swap, are_cold)};
   return joined(fixed_nodes_fields(options.nodes, options.restart, context),
-                joined(of_gemini, memory_fields(options.memory, {}, evicts)));
+                joined(memory_fields(options.memory, MemoryUse::kAlways, evicts), of_spares));
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_gemini(const GeminiOptions& options, const JobModel& job) {

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "sim/base/text.h"
 
 namespace goodput {
@@ -18,6 +22,10 @@ std::string why_idle(const JobModel& job) {
 }
 
 }  // namespace
+
+void append(std::vector<std::string> more, std::vector<std::string>& warnings) {
+  std::move(more.begin(), more.end(), std::back_inserter(warnings));
+}
 
 std::vector<std::string> idle_node_warnings(const JobModel& job, std::int32_t nodes, std::int32_t used) {
   if (used == nodes) return {};

@@ -12,6 +12,8 @@
 
 namespace goodput {
 
+void append(std::vector<std::string> more, std::vector<std::string>& warnings);
+
 // How many of so many nodes a job uses: 0 of too few.
 using NodesUsed = std::function<std::int32_t(std::int32_t)>;
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/job/misfit_warnings.h"
 #include "models/policy/job_warnings.h"
 #include "models/policy/lazarus_placements.h"
 #include "models/policy/node_choice.h"
@@ -154,9 +155,8 @@ class LazarusPolicy final : public RecoveryPolicy {
     Course course;
     course.kind = Course::Kind::kWait;
     course.from = ResumeFrom::kStorage;
-    std::int32_t least = placements_->least_nodes();
-    while (placements_->usable(least) == 0) ++least;
-    course.reason = nodes_needed(least, choice_.available(*job.members) < job.members->count());
+    course.reason =
+        nodes_needed(placements_->least_usable(), choice_.available(*job.members) < job.members->count());
     return course;
   }
 
@@ -336,16 +336,9 @@ config::Fields config_fields(LazarusOptions& options, const PolicyContext& conte
       config::tier(options.tier)};
 }
 
-std::vector<std::string> lazarus_warnings(const LazarusOptions& options, const JobModel& job,
-                                          std::int32_t most_nodes) {
-  const std::int32_t slots = options.rules.slots_per_gpu * job.plan().cluster.gpus_per_node;
-  const auto memory = job.steps().flexible_memory(most_nodes, slots);
-  std::vector<std::string> warnings;
-  if (memory && !memory->fits()) warnings.push_back(memory->verdict());
-  const CheckpointSettings& checkpoint = options.checkpoint;
-  if (checkpoint.rule == IntervalRule::kFixed && checkpoint.interval_steps == 0)
-    warnings.emplace_back("writes no checkpoints: once all replicas of an expert are lost it begins anew");
-  return warnings;
+std::vector<std::string> saving_warnings(const CheckpointSettings& checkpoint) {
+  if (checkpoint.rule != IntervalRule::kFixed || checkpoint.interval_steps > 0) return {};
+  return {"writes no checkpoints: once all replicas of an expert are lost it begins anew"};
 }
 
 std::vector<std::string> idle_warnings(const JobModel& job, const LazarusPlacements& placements) {
@@ -373,17 +366,19 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   }
   // One step on all nodes, so that what cannot be timed is known before any run.
   GOODPUT_TRY(const StepTime step, placements->check(most));
-  std::vector<std::string> warnings = lazarus_warnings(options, job, most);
-  for (std::string& warning : routing_warnings(job, true)) warnings.push_back(std::move(warning));
-  std::int32_t least = placements->least_nodes();
-  while (placements->usable(least) == 0) ++least;
-  for (std::string& warning : too_few_nodes_warnings(job, least)) warnings.push_back(std::move(warning));
-  for (std::string& warning : idle_warnings(job, *placements)) warnings.push_back(std::move(warning));
+  const std::int32_t slots = options.rules.slots_per_gpu * job.plan().cluster.gpus_per_node;
+  std::vector<std::string> warnings = misfit_warnings(job.steps().flexible_memory(most, slots));
+  const bool fits = warnings.empty();
+  append(saving_warnings(options.checkpoint), warnings);
+  append(routing_warnings(job, true), warnings);
+  append(too_few_nodes_warnings(job, placements->least_usable()), warnings);
+  append(idle_warnings(job, *placements), warnings);
   return prepared_policy(
       lowest(options.tier, step.tier), std::move(warnings),
       [&job, options, placements = std::move(placements)]() -> std::unique_ptr<RecoveryPolicy> {
         return std::make_unique<LazarusPolicy>(job, options, *placements);
-      });
+      },
+      fits);
 }
 
 }  // namespace

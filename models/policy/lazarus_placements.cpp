@@ -62,6 +62,12 @@ std::int32_t LazarusPlacements::usable(std::int32_t nodes) const {
   return train == 0 ? 0 : std::max(train, hold);
 }
 
+std::int32_t LazarusPlacements::least_usable() const {
+  std::int32_t least = least_nodes();
+  while (usable(least) == 0) ++least;
+  return least;
+}
+
 Result<LazarusPlacements::Layers> LazarusPlacements::place(std::int32_t nodes, std::size_t window) const {
   const std::int32_t gpus = job_->plan().cluster.gpus_per_node;
   const ExpertNodes grid{nodes, rules_.slots_per_gpu * gpus, gpus};

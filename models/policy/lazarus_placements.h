@@ -42,6 +42,9 @@ class LazarusPlacements {
   // Of those, the nodes that the job uses: all, unless its batch leaves some with nothing to do.
   [[nodiscard]] std::int32_t usable(std::int32_t nodes) const;
 
+  // The fewest of which it uses any. REQUIRES: there is such a number.
+  [[nodiscard]] std::int32_t least_usable() const;
+
   // Fails on what the plan or its cost model cannot do on so many nodes.
   [[nodiscard]] Result<StepTime> check(std::int32_t nodes) const;
 

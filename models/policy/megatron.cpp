@@ -13,6 +13,7 @@
 #include "models/policy/expert_balance.h"
 #include "models/policy/expert_parallel.h"
 #include "models/policy/fixed_nodes.h"
+#include "models/policy/job_warnings.h"
 #include "models/policy/memory_checkpoints.h"
 #include "models/policy/policy.h"
 #include "models/policy/restart_policy.h"
@@ -40,18 +41,6 @@ struct MegatronOptions {
 };
 
 using Why = std::function<std::string()>;
-
-config::Value move_value(MigrationTiming& timing) {
-  const auto fields = [&timing] {
-    config::Fields all = config_fields(timing);
-    for (config::Field& field : all) {
-      if (field.key == "detect_s" || field.key == "regroup_s")
-        field.idle = [] { return "no node is lost when experts move, and groups stay"; };
-    }
-    return all;
-  };
-  return config::object({[] { return true; }, fields, []() -> Status { return Ok{}; }});
-}
 
 std::string no_experts(const PolicyContext& context) {
   return context.is_dense ? "the model has no experts" : "";
@@ -90,8 +79,10 @@ config::Fields balance_fields(MegatronOptions& options, const PolicyContext& con
            "of a GPU, of each layer, for replicas of busy experts", unbalanced},
           {"rebalance_steps", Need::kOptional, config::integer(options.rules.every_steps, 0, 1'000'000),
            "experts move to follow their loads; 0: never", same_loads},
-          {"migration", Need::kOptional, move_value(options.rules.timing), "how long experts take to move",
-           never_moves}};
+          {"migration", Need::kOptional,
+           migration_value(options.rules.timing, {"detect_s", "regroup_s"},
+                           "no node is lost when experts move, and groups stay"),
+           "how long experts take to move", never_moves}};
 }
 
 config::Fields spare_fields(MegatronOptions& options) {
@@ -108,7 +99,6 @@ config::Fields spare_fields(MegatronOptions& options) {
 
 config::Fields config_fields(MegatronOptions& options, const PolicyContext& context) {
   using config::Need;
-  const Why no_memory = [&options] { return options.memory.replicas == 0 ? "memory_replicas is 0" : ""; };
   const auto evicts = [&options] {
     return options.groups.restart.slow_nodes.action == SlowNodeAction::kEvict;
   };
@@ -116,10 +106,7 @@ config::Fields config_fields(MegatronOptions& options, const PolicyContext& cont
                                    "that train, or the job waits; 0: as many as there are"}},
                                  group_fields(options, context));
   fields = joined(std::move(fields), balance_fields(options, context));
-  fields = joined(std::move(fields),
-                  {{"memory_replicas", Need::kOptional, config::integer(options.memory.replicas, 0, 64),
-                    "nodes that hold a checkpoint in memory, its own among them; 0: storage alone"}});
-  fields = joined(std::move(fields), memory_fields(options.memory, no_memory, evicts));
+  fields = joined(std::move(fields), memory_fields(options.memory, MemoryUse::kIfReplicated, evicts));
   return joined(std::move(fields), spare_fields(options));
 }
 
@@ -138,7 +125,8 @@ Result<MegatronJob> with_balance(const MegatronOptions& options, const JobModel&
   MegatronJob made;
   made.balance = std::make_unique<ExpertBalance>(job, rules);
   if (const Status placed = made.balance->check(); !placed) return placed.error().inside("/redundant_slots");
-  auto speed = std::make_unique<BalancedExpertSpeed>(job, *made.balance, ep, options.groups.restart.step);
+  auto speed =
+      std::make_unique<ExpertParallelSpeed>(job, ep, options.groups.restart.step, made.balance.get());
   GOODPUT_TRY(ExpertParallelJob groups,
               expert_parallel_job(job, options.groups, {ep, rules.redundant, {}}, std::move(speed)));
   made.restarts = std::move(groups.restarts);
@@ -175,10 +163,8 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_megatron(const MegatronOptions& 
   if (options.nodes > 0) {
     GOODPUT_TRY(fixed, fixed_nodes(options.nodes, made.restarts));
   }
-  if (options.memory.replicas > 0) {
-    for (std::string& warning : memory_warnings(options.memory, options.groups.restart.checkpoint))
-      made.warnings.push_back(std::move(warning));
-  }
+  if (options.memory.replicas > 0)
+    append(memory_warnings(options.memory, options.groups.restart.checkpoint), made.warnings);
   return restarting_policy(std::move(made.restarts), std::move(made.warnings),
                            [fixed, options, balance = std::move(made.balance)](const RestartJob& of) {
                              RestartParts parts = parts_of(options, of);

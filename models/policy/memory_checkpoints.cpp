@@ -15,15 +15,21 @@ std::int64_t at_nth(std::int64_t interval, std::int64_t every) {
 
 }  // namespace
 
-config::Fields memory_fields(MemorySettings& settings, const std::function<std::string()>& no_memory,
-                             const std::function<bool()>& evicts) {
+config::Fields memory_fields(MemorySettings& settings, MemoryUse use, const std::function<bool()>& evicts) {
   using config::Need;
+  const bool is_sure = use == MemoryUse::kAlways;
+  const std::string_view key = is_sure ? "replicas" : "memory_replicas";
+  std::function<std::string()> no_memory;
+  if (!is_sure) no_memory = [&settings] { return settings.replicas == 0 ? "memory_replicas is 0" : ""; };
   // A node that is lost takes the only copy with it; one that is evicted is still there.
-  const auto no_copies = [&settings, no_memory, evicts]() -> std::string {
-    if (no_memory && !no_memory().empty()) return no_memory();
-    return settings.replicas == 1 && !evicts() ? "replicas is 1" : "";
+  const auto no_copies = [&settings, no_memory, evicts, key]() -> std::string {
+    if (no_memory && settings.replicas == 0) return no_memory();
+    return settings.replicas == 1 && !evicts() ? fmt::format("{} is 1", key) : "";
   };
-  return {{"memory_interval_steps", Need::kOptional, config::integer(settings.interval_steps, 1, 1'000'000),
+  return {{key, Need::kOptional, config::integer(settings.replicas, is_sure ? 1 : 0, 64),
+           is_sure ? "nodes that hold a checkpoint in memory, its own among them"
+                   : "nodes that hold a checkpoint in memory, its own among them; 0: storage alone"},
+          {"memory_interval_steps", Need::kOptional, config::integer(settings.interval_steps, 1, 1'000'000),
            "from one checkpoint in memory to the next", no_memory},
           {"memory_stall_s", Need::kOptional, config::number(settings.stall, kPolicySeconds, from_seconds(1)),
            "by which each delays training; Gemini hides all of it", no_memory},

@@ -23,10 +23,12 @@ struct MemorySettings {
   SimDuration stall{};              // by which each delays training
   BytesPerSecond node{10e9};        // that a node fetches of its checkpoint from another
 };
-// All but `replicas`. `no_memory`: why there are no checkpoints in memory; "": there are; none: always.
+enum class MemoryUse : std::uint8_t {
+  kAlways,        // "replicas", at least 1
+  kIfReplicated,  // "memory_replicas", 0: there are no checkpoints in memory
+};
 // `evicts`: whether nodes that are still there give up their places.
-[[nodiscard]] config::Fields memory_fields(MemorySettings& settings,
-                                           const std::function<std::string()>& no_memory,
+[[nodiscard]] config::Fields memory_fields(MemorySettings& settings, MemoryUse use,
                                            const std::function<bool()>& evicts);
 
 // Storage is filled from the copies in memory, beside the training: every n-th of them.

@@ -51,7 +51,7 @@ class PipelineSpeed final : public TrainingSpeed {
   [[nodiscard]] std::int64_t until(std::int64_t /*step*/) const override { return kNoStep; }
   [[nodiscard]] bool follows_routing() const override { return false; }
   [[nodiscard]] const PipelineLayouts& layouts() const { return layouts_; }
-  [[nodiscard]] Status check_layouts() { return layouts_.check_all(); }
+  [[nodiscard]] Status settle() { return layouts_.settle(); }
 
  private:
   PipelineLayouts layouts_;
@@ -205,7 +205,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_oobleck(const OobleckOptions& op
   auto speed = std::make_unique<PipelineSpeed>(job, shortest, options.restart.step);
   const PipelineSpeed& pipelines = *speed;
   const PipelineLayouts& layouts = pipelines.layouts();
-  GOODPUT_TRY_STATUS(speed->check_layouts());
+  GOODPUT_TRY_STATUS(speed->settle());
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options.restart, std::move(speed)));
   return restarting_policy(
       std::move(restarts), oobleck_warnings(job, layouts.schedule()),

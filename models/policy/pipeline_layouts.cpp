@@ -123,7 +123,7 @@ bool PipelineLayouts::surely_short() const {
 
 // Timing a step of every number of nodes takes minutes where there are thousands: that the plans are sound is
 // enough, unless a cluster may be so slow that some step is too long to count.
-Status PipelineLayouts::check_all() {
+Status PipelineLayouts::settle() {
   const bool times = !surely_short();
   std::set<std::pair<std::int32_t, std::int64_t>> sound;
   const std::int32_t most = usable(job_->most_nodes());

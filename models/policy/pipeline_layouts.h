@@ -36,7 +36,7 @@ class PipelineLayouts {
 
   // Finds how few nodes can be used. Fails where more of them, up to those of the job, form pipelines that
   // cannot be timed.
-  [[nodiscard]] Status check_all();
+  [[nodiscard]] Status settle();
 
   // REQUIRES: usable(nodes) == nodes. Fails where no pipeline fits, and on what the plan's schedule or cost
   // model cannot do. Whatever the pipelines, the batch is the same.

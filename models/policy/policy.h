@@ -26,8 +26,8 @@ namespace goodput {
 // which any number of threads may start: memos of sim/base/shared_memo.h, and nothing else that changes.
 class PreparedPolicy {
  public:
-  explicit PreparedPolicy(Tier tier, std::vector<std::string> warnings = {})
-      : tier_(tier), warnings_(std::move(warnings)) {}
+  explicit PreparedPolicy(Tier tier, std::vector<std::string> warnings = {}, bool fits = true)
+      : tier_(tier), warnings_(std::move(warnings)), fits_(fits) {}
   virtual ~PreparedPolicy() = default;
   PreparedPolicy(const PreparedPolicy&) = delete;
   PreparedPolicy& operator=(const PreparedPolicy&) = delete;
@@ -39,10 +39,13 @@ class PreparedPolicy {
   [[nodiscard]] Tier tier() const { return tier_; }
   // Something to know: what does not fit into memory.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+  // Into the memory of its GPUs. Else a warning says what does not.
+  [[nodiscard]] bool fits() const { return fits_; }
 
  private:
   Tier tier_;
   std::vector<std::string> warnings_;
+  bool fits_;
 };
 
 // A policy with its options, which does not know a job yet.
@@ -81,17 +84,17 @@ struct PolicyInfo {
 // for all runs; the policies it returns may refer to that.
 template <typename StartRun>
 [[nodiscard]] std::unique_ptr<PreparedPolicy> prepared_policy(Tier tier, std::vector<std::string> warnings,
-                                                              StartRun starter) {
+                                                              StartRun starter, bool fits = true) {
   class Prepared final : public PreparedPolicy {
    public:
-    Prepared(Tier tier, std::vector<std::string> warnings, StartRun starter)
-        : PreparedPolicy(tier, std::move(warnings)), starter_(std::move(starter)) {}
+    Prepared(Tier tier, std::vector<std::string> warnings, StartRun starter, bool fits)
+        : PreparedPolicy(tier, std::move(warnings), fits), starter_(std::move(starter)) {}
     [[nodiscard]] std::unique_ptr<RecoveryPolicy> start_run() const override { return starter_(); }
 
    private:
     StartRun starter_;
   };
-  return std::make_unique<Prepared>(tier, std::move(warnings), std::move(starter));
+  return std::make_unique<Prepared>(tier, std::move(warnings), std::move(starter), fits);
 }
 
 // What PolicySetup::prepare() returns, of these options and a job.

@@ -21,6 +21,19 @@ config::Fields joined(config::Fields first, const config::Fields& more) {
   return first;
 }
 
+config::Value migration_value(MigrationTiming& timing, std::vector<std::string_view> unused,
+                              std::string why) {
+  const auto fields = [&timing, unused = std::move(unused), why = std::move(why)] {
+    config::Fields all = config_fields(timing);
+    for (config::Field& field : all) {
+      if (std::find(unused.begin(), unused.end(), field.key) != unused.end())
+        field.idle = [why] { return why; };
+    }
+    return all;
+  };
+  return config::object({[] { return true; }, fields, []() -> Status { return Ok{}; }});
+}
+
 config::Fields config_fields(RestartTiming& timing) {
   return {{"detect_s", Need::kOptional, config::number(timing.detect, kPolicySeconds, from_seconds(1)),
            "until a loss is noticed"},

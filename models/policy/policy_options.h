@@ -5,10 +5,12 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/checkpoint/save_cost.h"
 #include "models/checkpoint/save_interval.h"
 #include "models/job/job_model.h"
+#include "models/migration/expert_migration.h"
 #include "sim/base/errors.h"
 #include "sim/base/units.h"
 #include "sim/config/config.h"
@@ -32,6 +34,10 @@ struct PolicyContext {
   bool is_dense = false;       // the model has none
   std::int32_t stages = 1;     // of the plan's pipeline
 };
+
+// Of "migration". `unused`: of its keys those that move nothing in a policy, because of `why`.
+[[nodiscard]] config::Value migration_value(MigrationTiming& timing, std::vector<std::string_view> unused,
+                                            std::string why);
 
 // What it takes to start a job again.
 struct RestartTiming {

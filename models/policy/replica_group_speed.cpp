@@ -26,10 +26,6 @@ std::int64_t shards(const ParallelPlan& plan) {
 constexpr const char* kSharded[] = {"nothing", "its optimizer", "its optimizer and gradients",
                                     "its optimizer, gradients and parameters"};
 
-double gib(Bytes bytes) {
-  return static_cast<double>(bytes.value) / static_cast<double>(1LL << 30);
-}
-
 Bytes needed(const auto& memory) {
   return memory.stages[memory.fullest].total();
 }
@@ -50,7 +46,7 @@ std::string confinement(const ParallelPlan& confined, std::int64_t shared_over) 
 
 std::string memory_text(const auto& memory) {
   if (!memory.fits()) return memory.verdict();
-  return fmt::format("{:.1f} of {:.1f} GiB", gib(needed(memory)), gib(memory.available));
+  return fmt::format("{:.1f} of {:.1f} GiB", in_gib(needed(memory)), in_gib(memory.available));
 }
 
 }  // namespace
@@ -113,10 +109,13 @@ Result<StepTime> ReplicaGroupSpeed::compute(std::int32_t nodes, std::int64_t /*s
   return step;
 }
 
+ParallelPlan widest_plan(const JobModel& job, const ReplicaGroupSpeed& speed) {
+  return speed.plan_of(std::max(1, speed.usable(job.most_nodes_ever()) / speed.group().nodes));
+}
+
 std::vector<std::string> sharding_warnings(const JobModel& job, const ReplicaGroupSpeed& speed) {
   const ParallelPlan& base = job.plan().parallel;
-  const ParallelPlan confined =
-      speed.plan_of(std::max(1, speed.usable(job.most_nodes_ever()) / speed.group().nodes));
+  const ParallelPlan confined = widest_plan(job, speed);
   ParallelPlan shared = confined;
   shared.zero_instances = instances_for(base, shared.dp, replicas_together(base));
   if (shards(confined) == shards(shared)) return {};
@@ -126,7 +125,7 @@ std::vector<std::string> sharding_warnings(const JobModel& job, const ReplicaGro
   const auto step_shared = job.steps().planned(shared);
   if (!memory || !memory_shared || !step || !step_shared) return {};
   return {fmt::format("{}: {:.1f} GiB a GPU more, {}; {}", confinement(confined, shards(shared)),
-                      gib(needed(*memory)) - gib(needed(*memory_shared)), memory_text(*memory),
+                      in_gib(needed(*memory)) - in_gib(needed(*memory_shared)), memory_text(*memory),
                       longer(step->step, step_shared->step))};
 }
 

@@ -44,6 +44,9 @@ class ReplicaGroupSpeed final : public TrainingSpeed {
   StepSettings settings_;
 };
 
+// The plan on all nodes that there can be.
+[[nodiscard]] ParallelPlan widest_plan(const JobModel& job, const ReplicaGroupSpeed& speed);
+
 // What it costs that no shard is outside a group, on all nodes of the job: at most one.
 [[nodiscard]] std::vector<std::string> sharding_warnings(const JobModel& job, const ReplicaGroupSpeed& speed);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "models/job/misfit_warnings.h"
 #include "models/policy/job_warnings.h"
 
 namespace goodput {
@@ -18,10 +19,8 @@ bool has_groups(const JobModel& job) {
 // On all nodes.
 std::vector<std::string> memory_of_plan(const JobModel& job, const TrainingSpeed& speed) {
   const std::int32_t nodes = speed.usable(job.most_nodes());
-  const auto memory = has_groups(job) ? job.steps().expert_parallel_memory(nodes, {job.plan().parallel.ep})
-                                      : job.steps().dense_memory(nodes);
-  if (!memory || memory->fits()) return {};
-  return {memory->verdict()};
+  return misfit_warnings(has_groups(job) ? job.steps().expert_parallel_memory(nodes, {job.plan().parallel.ep})
+                                         : job.steps().dense_memory(nodes));
 }
 
 // Experts without pipeline stages see the job's routing; with stages the plan's own (models/job/job_step.h).
@@ -102,18 +101,16 @@ Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& option
   RestartJob restarts{&job, options, std::move(speed)};
   restarts.options.tier = lowest(options.tier, step.tier);
   restarts.warnings = routing_warnings(job, restarts.speed->follows_routing());
-  std::int32_t least = 1;
-  while (restarts.speed->usable(least) == 0) ++least;
-  for (std::string& warning : too_few_nodes_warnings(job, least))
-    restarts.warnings.push_back(std::move(warning));
+  append(too_few_nodes_warnings(job, restarts.speed->least()), restarts.warnings);
   restarts.idle_nodes = idle_node_warnings(job, *restarts.speed);
   return restarts;
 }
 
 Result<RestartJob> restart_job(const JobModel& job, const RestartOptions& options) {
   GOODPUT_TRY(RestartJob restarts, restart_job(job, options, speed_of_plan(job, options.step)));
-  for (std::string& verdict : memory_of_plan(job, *restarts.speed))
-    restarts.warnings.push_back(std::move(verdict));
+  std::vector<std::string> misfits = memory_of_plan(job, *restarts.speed);
+  restarts.fits = misfits.empty();
+  append(std::move(misfits), restarts.warnings);
   return restarts;
 }
 

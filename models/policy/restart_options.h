@@ -57,6 +57,7 @@ struct RestartJob {
   std::unique_ptr<TrainingSpeed> speed{};
   std::vector<std::string> warnings{};
   std::vector<std::string> idle_nodes{};  // warnings of nodes that the batch leaves idle
+  bool fits = true;                       // into memory; else a warning says what does not
 };
 
 // Fails where the job does not fit its cluster, and where its steps cannot be timed. `job` must outlive it.

@@ -101,13 +101,15 @@ template <typename MakeParts>
                                                                 std::vector<std::string> warnings,
                                                                 MakeParts make_parts) {
   const Tier tier = job.options.tier;
+  const bool fits = job.fits;
   warnings.insert(warnings.end(), job.warnings.begin(), job.warnings.end());
   warnings.insert(warnings.end(), job.idle_nodes.begin(), job.idle_nodes.end());
   return prepared_policy(
       tier, std::move(warnings),
       [job = std::move(job), make_parts = std::move(make_parts)]() -> std::unique_ptr<RecoveryPolicy> {
         return std::make_unique<RestartPolicy>(job, make_parts(job));
-      });
+      },
+      fits);
 }
 
 }  // namespace goodput

@@ -118,17 +118,11 @@ class ShardGroups final : public Regrouping {
 }  // namespace
 
 config::Fields config_fields(ShardGroupsOptions& options, const PolicyContext& context) {
-  const auto migration = [&options] {
-    config::Fields fields = config_fields(options.migration);
-    for (config::Field& field : fields) {
-      if (field.key == "plan_s") field.idle = [] { return "who fills which group follows from who is left"; };
-    }
-    return fields;
-  };
-  return joined(config_fields(options.groups, context, {.saves_to_grow = false}),
-                {{"migration", config::Need::kOptional,
-                  config::object({[] { return true; }, migration, []() -> Status { return Ok{}; }}),
-                  "how long it takes to go on without a restart"}});
+  return joined(
+      config_fields(options.groups, context, {.saves_to_grow = false}),
+      {{"migration", config::Need::kOptional,
+        migration_value(options.migration, {"plan_s"}, "who fills which group follows from who is left"),
+        "how long it takes to go on without a restart"}});
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOptions& options,

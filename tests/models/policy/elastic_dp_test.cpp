@@ -217,9 +217,7 @@ TEST_CASE("elastic_dp policy: ZeRO shards within a replica group, and what that 
   REQUIRE(prepared.prepared().warnings().size() == 1);
   const std::string& warning = prepared.prepared().warnings().front();
   // 12 B a dense parameter: a third of them instead of a twelfth; no expert is anywhere else either.
-  const auto schedule = find_schedule(plan.parallel.schedule);
-  REQUIRE(schedule);
-  const GpuParameters held = parameters_on(plan, {}, **schedule, 0);
+  const GpuParameters held = parameters_at(plan, {}, layers_by_position(plan, 1), 0);
   const double more = 12 * (held.dense + held.experts) * (1. / 3 - 1. / 12) / (1 << 30);
   CHECK(warning.starts_with(
       fmt::format("shards its optimizer over the 3 GPUs of a replica group that hold the same, not over 12: "

@@ -129,7 +129,7 @@ TEST_CASE("expert balance: with replicas for the busy experts GPUs get about as 
   // 9 + 1; with one, 12 slots: 5 replicas of 9 / 5 and seven of 1, at the least 1.8 + 1 + 1 on the fullest.
   const auto busiest = [&](std::int32_t redundant) {
     const ExpertBalance balance(*job, {.gpus = 4, .redundant = redundant});
-    const moe::ExpertHosts hosts = *balance.at(0).hosts(0, 8);
+    const moe::ExpertHosts hosts = (*balance.at(0).hosts(8))[0];
     const std::vector<std::int64_t> tokens = {9000, 1000, 1000, 1000, 1000, 1000, 1000, 1000};
     std::int64_t most = 0;
     const std::vector<GpuLoad> loads = *placed_loads(hosts, 1, tokens);

@@ -75,7 +75,7 @@ TEST_CASE("pipeline layouts: no pipeline has more stages than the model has laye
 TEST_CASE("pipeline layouts: nodes whose steps have more micro-batches than can be simulated are too few") {
   const JobPointer usual = gpt_s(20);
   PipelineLayouts any(*usual, 3, {});
-  CHECK(any.check_all().has_value());
+  CHECK(any.settle().has_value());
   CHECK(any.usable(3) == 3);
   TrainingPlan plan = gpt_s_plan(100);
   plan.parallel.global_batch *= 2000;  // 200,000 micro-batches: one pipeline cannot, many can
@@ -84,7 +84,7 @@ TEST_CASE("pipeline layouts: nodes whose steps have more micro-batches than can 
   const Result<PipelineLayout> one = layouts.lay_out(2, 1);
   REQUIRE_FALSE(one.has_value());
   CHECK(one.error().what.find("200000 micro-batches a replica") != std::string::npos);
-  REQUIRE(layouts.check_all().has_value());
+  REQUIRE(layouts.settle().has_value());
   std::int32_t least = 1;
   while (layouts.usable(least) == 0) ++least;
   CHECK(layouts.lay_out(least, 1).has_value());
