@@ -78,7 +78,7 @@ Result<FailureConfig> read_named_preset(const nlohmann::json& given, config::Pla
   if (!name.is_string()) return at.not_wanted(name, "a file of failures/");
   GOODPUT_TRY(config::Source source,
               config::source_named(name.get_ref<const std::string&>(), at, kFailurePresetFiles));
-  GOODPUT_TRY(const FailureConfig preset, read_failure_preset(std::move(source)));
+  GOODPUT_TRY(const FailureConfig preset, read_failure_preset(std::move(source), place.library));
   GOODPUT_TRY(FailureConfig config, read_over_preset(*preset.preset(), given, place));
   lower(place.tier, preset.preset()->tier);
   return config;
@@ -227,8 +227,9 @@ config::UnusedKeys unused_keys(const FailureConfig& failures, config::Place plac
   return config::unused_keys(given);
 }
 
-Result<FailureConfig> read_failure_preset(config::Source source) {
-  GOODPUT_TRY(const nlohmann::json value, config::parse_file(source.file));
+Result<FailureConfig> read_failure_preset(config::Source source, const config::Library* library) {
+  GOODPUT_TRY(const nlohmann::json value,
+              config::parse_file(source.file, library == nullptr ? nullptr : library->parsed));
   config::Place place{source.file, {}, {}};
   GOODPUT_TRY(FailureConfig config, read_model(value, place));
   if (const auto file = config.setup().file())

@@ -64,8 +64,10 @@ class FailureConfig {
 // what is other than there, or an array of such.
 [[nodiscard]] config::Value failures_value(std::vector<FailureConfig>& failures);
 
-// The model of a preset's file, with nothing said beside it. Errors name the file.
-[[nodiscard]] Result<FailureConfig> read_failure_preset(config::Source source);
+// The model of a preset's file, with nothing said beside it. Errors name the file. `library`: keeps the file;
+// none: it is read.
+[[nodiscard]] Result<FailureConfig> read_failure_preset(config::Source source,
+                                                        const config::Library* library = nullptr);
 
 // What is in the files that the configs name, by config; those at the end that name none may be missing.
 using FailureSources = std::vector<FailureSource>;
