@@ -18,8 +18,6 @@ using config::Need;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::size_t kLongestName = 64;
-
 Status read_pool(const json& value, config::Place& place, std::vector<PoolConfig>& pools) {
   PoolConfig pool;
   GOODPUT_TRY_STATUS(config::object(pool).read(value, place));
@@ -103,11 +101,9 @@ config::Fields config_fields(PoolConfig& pool) {
 }
 
 Status config_finish(PoolConfig& pool) {
-  const bool is_name =
-      !pool.name.empty() && pool.name.size() <= kLongestName && on_one_line(pool.name) == pool.name;
-  if (is_name) return Ok{};
-  return Error{fmt::format("is no name, want 1 to {} characters of one line", kLongestName),
-               {.pointer = "/name"}};
+  if (std::string fault = fault_of_name(pool.name); !fault.empty())
+    return Error{std::move(fault), {.pointer = "/name"}};
+  return Ok{};
 }
 
 config::Value pools_value(std::vector<PoolConfig>& pools) {

@@ -22,14 +22,12 @@ constexpr std::int64_t kMostSteps = 1'000'000'000'000;
 constexpr std::int64_t kMostTokens = 1'000'000'000'000'000'000;
 constexpr std::int64_t kMostTrials = 10'000'000;
 constexpr double kLongestYears = 100;
-constexpr std::size_t kLongestName = 64;
 
 // ---- Policies: an object with a name of one's own for each.
 
 Status read_policy(const std::string& name, const json& value, const config::Place& place,
                    ScenarioPolicy& policy) {
-  if (name.empty() || name.size() > kLongestName || on_one_line(name) != name)
-    return place.error(fmt::format("is no name, want 1 to {} characters of one line", kLongestName));
+  if (std::string fault = fault_of_name(name); !fault.empty()) return place.error(std::move(fault));
   if (!value.is_object()) return place.not_wanted(value, "an object with the policy's options");
   policy.name = name;
   policy.policy = name;
@@ -55,6 +53,8 @@ std::size_t rank_of(const std::string& policy) {
       all.begin());
 }
 
+}  // namespace
+
 config::Value policies_value(std::vector<ScenarioPolicy>& policies) {
   const auto read = [&policies](const json& value, config::Place& place) -> Status {
     if (!value.is_object()) return place.not_wanted(value, "an object: {\"lazarus\": {}, \"ds\": {}}");
@@ -78,8 +78,6 @@ config::Value policies_value(std::vector<ScenarioPolicy>& policies) {
   };
   return {"an object: options by policy", read, write, {}};
 }
-
-}  // namespace
 
 std::int64_t Scenario::samples_of_tokens() const {
   const std::int64_t each = plan.parallel.sequence_length;

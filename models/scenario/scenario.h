@@ -91,6 +91,9 @@ Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const
 // What is in the files of all_failures(), by model: some keys move nothing for that.
 void note_sources(Scenario& scenario, const FailureSources& sources);
 
+// An object: options by name.
+[[nodiscard]] config::Value policies_value(std::vector<ScenarioPolicy>& policies);
+
 [[nodiscard]] config::Fields config_fields(Scenario& scenario);
 [[nodiscard]] config::Fields config_fields(RoutingSource& routing);
 [[nodiscard]] Status config_finish(Scenario& scenario);

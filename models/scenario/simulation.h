@@ -1,7 +1,6 @@
 // Runs the policies of a scenario over the same failures, trial by trial, and says what they come to.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -14,22 +13,11 @@
 #include "models/scenario/estimate.h"
 #include "models/scenario/scenario.h"
 #include "models/scenario/trial_metrics.h"
+#include "models/scenario/trial_runs.h"
 #include "sim/job/job_engine.h"
 #include "sim/nodes/node_bill.h"
 
 namespace goodput {
-
-// What a scenario's files hold. Outlives the runs.
-struct SimulationInputs {
-  const JobModel* job = nullptr;
-  FailureSources failures{};  // of all pools, one after the other
-  std::vector<PricedNodes> pools{};
-
-  [[nodiscard]] bool is_free() const {
-    return std::all_of(pools.begin(), pools.end(),
-                       [](const PricedNodes& pool) { return pool.prices.is_free(); });
-  }
-};
 
 struct SimulationOptions {
   std::uint64_t seed = 0;
@@ -100,6 +88,9 @@ struct Simulation {
   std::vector<std::vector<TrialSummary>> trials{};  // by policy; none of one that cannot run
   Tier lowest_tier = Tier::kMeasured;
 };
+
+// Of the trials that were run.
+[[nodiscard]] Simulation simulation_of(TrialRuns runs);
 
 // A policy that cannot run the job is an outcome that says why, as long as another one can. Errors: of a
 // policy's options, of failures that cannot be.

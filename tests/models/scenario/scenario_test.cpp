@@ -170,9 +170,9 @@ TEST_CASE("scenario: a change that cannot be made in a named file is named as it
   const auto change = [](const std::string& pointer, const std::string& value) {
     return problem(good_scenario(), {{pointer, value}});
   };
-  CHECK(change("/plan/parallels/dp", "3") ==
-        "set /plan/parallels/dp=3: the scenario has no object \"/plan/parallels\"; set it as a whole first: "
-        "/plan/parallels={...}");
+  CHECK(
+      change("/plan/parallels/dp", "3") ==
+      "set /plan/parallels/dp=3: the scenario has no object \"/plan/parallels\"; did you mean \"parallel\"?");
   CHECK(change("/plan/cluster/gpu/name/x", "3") ==
         "set /plan/cluster/gpu/name/x=3: \"/plan/cluster/gpu/name\" is no object in the scenario");
   CHECK(change("/start/x", "3").starts_with("set /start/x=3: the scenario has no object \"/start\""));
@@ -182,17 +182,33 @@ TEST_CASE("scenario: a change that cannot be made in a named file is named as it
         kPlan + " /parallel/dp: is 0, want an integer from 1 to 10000000 (as it is changed)");
 }
 
+TEST_CASE("scenario: a change makes the part that a policy lacks, but no policy") {
+  const Scenario scenario = read(good_scenario(), {{"/policies/ds/checkpoint/interval_steps", "7"},
+                                                   {"/policies/ds/checkpoint/mode", "async"}});
+  CHECK(names_of(scenario) == std::vector<std::string>{"lazarus", "ds"});
+  CHECK(json::parse(scenario.policies[1].options) ==
+        json{{"ep", 4}, {"checkpoint", {{"interval_steps", 7}, {"mode", "async"}}}});
+  const auto change = [](const std::string& pointer, const std::string& value) {
+    return problem(good_scenario(), {{pointer, value}});
+  };
+  CHECK(change("/policies/tutel/checkpoint/interval_steps", "7") ==
+        "set /policies/tutel/checkpoint/interval_steps=7: the scenario has no object "
+        "\"/policies/tutel/checkpoint\"; set it as a whole first: /policies/tutel/checkpoint={...}");
+}
+
 TEST_CASE("scenario: a change that cannot be made is named as it was given") {
   const auto change = [](const std::string& pointer, const std::string& value) {
     return problem(good_scenario(), {{pointer, value}});
   };
   CHECK(change("trials", "3") == "set trials=3: a JSON pointer begins with a slash: /failures/p");
   CHECK(change("/failure/p", "3") ==
-        "set /failure/p=3: the scenario has no object \"/failure\"; set it as a whole first: /failure={...}");
+        "set /failure/p=3: the scenario has no object \"/failure\"; did you mean \"failures\"?");
   CHECK(change("/trials/x", "3") ==
         "set /trials/x=3: the scenario has no object \"/trials\"; set it as a whole first: /trials={...}");
   CHECK(change("/fail~ures", "3") ==
         "set /fail~ures=3: is no JSON pointer, or points nowhere in the scenario");
+  const config::Change other{"/trials/x", "3", "vary"};
+  CHECK(problem(good_scenario(), {other}).starts_with("vary /trials/x=3: the scenario has no object"));
   CHECK(change("/trials", "many") == " /trials: is \"many\", want an integer from 1 to 10000000");
   CHECK(change("/policies/ds/epp", "3").starts_with(" /policies/ds/epp: unknown key; did you mean \"ep\"?"));
 }

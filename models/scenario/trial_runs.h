@@ -1,0 +1,90 @@
+// The trials of a scenario's policies, run as they are asked for: in their k-th all policies meet the same
+// failures, which depend on the seed and on k alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/scenario/scenario.h"
+#include "models/scenario/trial_summary.h"
+#include "sim/base/errors.h"
+#include "sim/nodes/node_bill.h"
+
+namespace goodput {
+
+// What a scenario's files hold. Outlives the runs.
+struct SimulationInputs {
+  const JobModel* job = nullptr;
+  FailureSources failures{};  // of all pools, one after the other
+  std::vector<PricedNodes> pools{};
+
+  [[nodiscard]] bool is_free() const;
+};
+
+class TrialRuns {
+ public:
+  // After every run: one call at a time, from any thread.
+  using OnRun = std::function<void()>;
+
+  // Prepares the policies. One that cannot run the job stands there with the reason; fails where none can,
+  // and on a policy's options. `scenario` and what `inputs` points to must outlive the result.
+  static Result<TrialRuns> prepare(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed);
+
+  [[nodiscard]] const Scenario& scenario() const { return *scenario_; }
+  [[nodiscard]] std::size_t policies() const { return entries_.size(); }
+  // Why the policy cannot run the job; empty: it can.
+  [[nodiscard]] const std::string& refusal(std::size_t policy) const { return entries_[policy].refused; }
+  // REQUIRES: it can.
+  [[nodiscard]] const PreparedPolicy& prepared(std::size_t policy) const {
+    return *entries_[policy].prepared;
+  }
+  // Those that were run, from the first on; none of a policy that cannot run.
+  [[nodiscard]] std::span<const TrialSummary> trials(std::size_t policy) const {
+    return entries_[policy].trials;
+  }
+  [[nodiscard]] std::vector<TrialSummary> take_trials(std::size_t policy) {
+    return std::move(entries_[policy].trials);
+  }
+
+  // Afterwards there are so many trials, or more if there were, of every policy that can run. Fails on
+  // failures that cannot be.
+  Status extend(std::int64_t trials, unsigned jobs, const OnRun& on_run = {});
+  // Of these policies only. REQUIRES: each can run.
+  Status extend(std::span<const std::size_t> policies, std::int64_t trials, unsigned jobs,
+                const OnRun& on_run = {});
+
+ private:
+  struct Entry {
+    std::string refused{};
+    std::unique_ptr<const PreparedPolicy> prepared{};  // for all threads; none: it cannot run the job
+    std::vector<TrialSummary> trials{};
+  };
+
+  TrialRuns(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed);
+  Status prepare_policies();
+  // Of all that lack one.
+  Status run_trial(std::span<const std::size_t> policies, std::span<const std::size_t> first,
+                   std::size_t trial, const OnRun& on_run);
+
+  const Scenario* scenario_;
+  SimulationInputs inputs_;
+  std::uint64_t seed_;
+  TrialScale scale_;
+  std::vector<Entry> entries_{};
+};
+
+// The policy, ready for the job. Errors name file and pointer of the scenario.
+Result<std::unique_ptr<PreparedPolicy>> prepare_policy(const Scenario& scenario, const ScenarioPolicy& policy,
+                                                       const JobModel& job);
+
+// One run of it.
+Result<JobResult> run_policy(const Scenario& scenario, const SimulationInputs& inputs,
+                             const PreparedPolicy& prepared, std::uint64_t seed, std::uint64_t trial,
+                             JobLog* log);
+
+}  // namespace goodput
