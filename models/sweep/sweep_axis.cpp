@@ -1,0 +1,156 @@
+#include "models/sweep/sweep_axis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "models/failure/failure_fields.h"
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+using config::Need;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+// Text as on the command line, or an array of JSON values as they are.
+config::Value axis_values_value(SweepAxis& axis) {
+  const std::string wanted = "text as of the command line, or an array of values";
+  const auto read = [&axis, wanted](const json& from, const config::Place& place) -> Status {
+    axis.values_json = from.dump();
+    if (from.is_string()) {
+      auto values = AxisValues::parse(from.get_ref<const std::string&>());
+      if (!values) return place.error(values.error().what);
+      axis.values = *std::move(values);
+      return Ok{};
+    }
+    if (!from.is_array() || from.empty()) return place.not_wanted(from, wanted);
+    std::vector<std::string> values;
+    for (const json& value : from) values.push_back(value.dump());
+    axis.values = AxisValues::of(std::move(values));
+    return Ok{};
+  };
+  const auto write = [&axis](ordered_json& into) {
+    if (!axis.values_json.empty()) into = ordered_json::parse(axis.values_json);
+  };
+  return {wanted, read, write, {}};
+}
+
+config::Value sweep_settings_value(std::vector<SweepSetting>& sets) {
+  const std::string wanted = "an object: expressions by pointer";
+  const auto read = [&sets, wanted](const json& from, const config::Place& place) -> Status {
+    if (!from.is_object()) return place.not_wanted(from, wanted);
+    sets.clear();
+    for (const auto& [pointer, text] : from.items()) {
+      const config::Place at = place.at(pointer);
+      if (!text.is_string()) return at.not_wanted(text, "text: \"128 + spares\"");
+      auto value = Expression::parse(text.get_ref<const std::string&>());
+      if (!value) return at.error(value.error().what);
+      sets.push_back({pointer, *std::move(value)});
+    }
+    return Ok{};
+  };
+  const auto write = [&sets](ordered_json& into) {
+    for (const SweepSetting& setting : sets) into[setting.pointer] = setting.value.text();
+  };
+  return {wanted, read, write, {}};
+}
+
+Status check_sweep_pointer(const std::string& pointer, std::string_view key) {
+  if (pointer.starts_with('/')) return Ok{};
+  return Error{
+      fmt::format("{} is no pointer: one begins with a slash, as /failures/mtbf_hours", in_quotes(pointer)),
+      {.pointer = std::string(key)}};
+}
+
+Status check_tuples(const SweepAxis& axis) {
+  const auto refuse = [&axis](const std::string& what) {
+    return Error{fmt::format("{}, want arrays of {}: one value a pointer", what, axis.pointers.size()),
+                 {.pointer = "/values"}};
+  };
+  const auto count = axis.values.count();
+  if (!count) return refuse("is a range");
+  for (std::uint64_t i = 0; i < *count; ++i) {
+    const json value = json::parse(axis.values.at(i));
+    if (!value.is_array() || value.size() != axis.pointers.size()) return refuse("has " + value.dump());
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+std::vector<std::string> SweepAxis::parameters() const {
+  if (!pointers.empty()) return pointers;
+  return {pointer.empty() ? name : pointer};
+}
+
+std::vector<std::string> SweepAxis::split(const std::string& value) const {
+  if (pointers.empty()) return {value};
+  std::vector<std::string> parts;
+  for (const json& part : json::parse(value)) parts.push_back(part.dump());
+  return parts;
+}
+
+config::Fields config_fields(SweepAxis& axis) {
+  return {
+      {"pointer", Need::kOptional, config::text(axis.pointer),
+       "what varies: /failures/mtbf_hours; of pointer, pointers and name there is one"},
+      {"pointers", Need::kOptional, texts(axis.pointers),
+       "that move together: a value is an array with one for each"},
+      {"name", Need::kOptional, config::text(axis.name), "of a variable that pointers follow from"},
+      {"values", Need::kRequired, axis_values_value(axis),
+       "\"10,25,50\", \"0..8\", \"0..64:8\", \"600..86400/7:log\", or [10, \"young\"]"},
+      {"sets", Need::kOptional, sweep_settings_value(axis.sets),
+       "what follows from variables: {\"/nodes\": \"plan_nodes + spares\"}, which spares does by itself"}};
+}
+
+Status config_finish(SweepAxis& axis) {
+  const int given =
+      (axis.pointer.empty() ? 0 : 1) + (axis.pointers.empty() ? 0 : 1) + (axis.name.empty() ? 0 : 1);
+  if (given != 1) return Error{"want one of pointer, pointers and name, to say what varies"};
+  if (!axis.pointer.empty()) GOODPUT_TRY_STATUS(check_sweep_pointer(axis.pointer, "/pointer"));
+  for (const std::string& pointer : axis.pointers)
+    GOODPUT_TRY_STATUS(check_sweep_pointer(pointer, "/pointers"));
+  if (!axis.pointers.empty()) GOODPUT_TRY_STATUS(check_tuples(axis));
+  for (const SweepSetting& setting : axis.sets)
+    GOODPUT_TRY_STATUS(check_sweep_pointer(setting.pointer, "/sets"));
+  if (axis.name.empty()) {
+    if (axis.sets.empty()) return Ok{};
+    return Error{"follows from variables: give the axis a name, not a pointer", {.pointer = "/sets"}};
+  }
+  if (is_variable_name(axis.name) && axis.name != kPlanNodes) return Ok{};
+  if (axis.name.find('/') != std::string::npos) return check_sweep_pointer(axis.name, "/name");
+  return Error{fmt::format("{} is no name for a variable: want letters, digits and underscores, not {}",
+                           in_quotes(axis.name), kPlanNodes),
+               {.pointer = "/name"}};
+}
+
+Result<SweepAxis> parse_sweep_axis(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0)
+    return Error{"want POINTER=VALUES, for example /failures/mtbf_hours=10,100, or spares=0..8"};
+  SweepAxis axis;
+  const std::string_view what = text.substr(0, equals);
+  std::vector<std::string> pointers;
+  for (std::size_t begin = 0; begin != std::string_view::npos;) {  // a comma of a name has no slash behind it
+    const std::size_t comma = what.find(",/", begin);
+    pointers.emplace_back(what.substr(begin, comma == std::string_view::npos ? comma : comma - begin));
+    begin = comma == std::string_view::npos ? comma : comma + 1;
+  }
+  if (!what.starts_with('/'))
+    axis.name = what;
+  else if (pointers.size() == 1)
+    axis.pointer = what;
+  else
+    axis.pointers = std::move(pointers);
+  const std::string_view values = text.substr(equals + 1);
+  axis.values_json = json(values).dump(-1, ' ', false, json::error_handler_t::replace);
+  GOODPUT_TRY(axis.values, AxisValues::parse(values));
+  GOODPUT_TRY_STATUS(config_finish(axis));
+  return axis;
+}
+
+}  // namespace goodput

@@ -1,0 +1,97 @@
+// One axis: pointers that move alone or together, and variables.
+#include "models/sweep/sweep_axis.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/config/config.h"
+
+namespace goodput {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+std::string axis_problem(const std::string& text) {
+  const auto axis = parse_sweep_axis(text);
+  return axis ? "" : axis.error().message();
+}
+
+Result<SweepAxis> axis_of(const nlohmann::json& json) {
+  SweepAxis axis;
+  config::Place place{"s.json", "/vary/0", {}};
+  GOODPUT_TRY_STATUS(config::object(axis).read(json, place));
+  return axis;
+}
+std::string axis_file_problem(const nlohmann::json& json) {
+  const auto axis = axis_of(json);
+  return axis ? "" : axis.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("sweep axis: of a pointer, of several, of a variable") {
+  const SweepAxis one = parse_sweep_axis("/failures/mtbf_hours=10,100").value();
+  CHECK(one.parameters() == Texts{"/failures/mtbf_hours"});
+  CHECK(one.split("10") == Texts{"10"});
+  const SweepAxis two = parse_sweep_axis("/nodes,/plan/parallel/dp=[136,16],[144,17]").value();
+  CHECK(two.parameters() == Texts{"/nodes", "/plan/parallel/dp"});
+  CHECK(two.split(two.values.at(1)) == Texts{"144", "17"});
+  const SweepAxis spares = parse_sweep_axis("spares=0..8").value();
+  CHECK(spares.parameters() == Texts{"spares"});
+  CHECK(spares.is_spares());
+  // What a comma without a slash is part of is a name; so is all behind the first =.
+  CHECK(parse_sweep_axis("/policies/a,b/x=c=d").value().parameters() == Texts{"/policies/a,b/x"});
+  CHECK(parse_sweep_axis("/policies/a,b/x=c=d").value().values.at(0) == "\"c=d\"");
+}
+
+TEST_CASE("sweep axis: a file says the same") {
+  const SweepAxis axis = axis_of({{"name", "spares"},
+                                  {"values", {0, 4, "many"}},
+                                  {"sets", {{"/nodes", "128 + spares"}, {"/x", "spares"}}}})
+                             .value();
+  CHECK(axis.values.at(2) == "\"many\"");
+  CHECK(axis.sets.at(0).pointer == "/nodes");
+  CHECK_FALSE(axis.is_spares());
+  SweepAxis written = axis;
+  CHECK(
+      config::write(config_fields(written)).dump() ==
+      R"({"pointer":"","name":"spares","values":[0,4,"many"],"sets":{"/nodes":"128 + spares","/x":"spares"}})");
+}
+
+TEST_CASE("sweep axis: what is wrong with it") {
+  const std::string want = "want POINTER=VALUES, for example /failures/mtbf_hours=10,100, or spares=0..8";
+  CHECK(axis_problem("/nodes") == want);
+  CHECK(axis_problem("=3") == want);
+  CHECK(axis_problem("/nodes,/x=1,2") == "/values: has 1, want arrays of 2: one value a pointer");
+  CHECK(axis_problem("/nodes,/x=0..8:log") == "\"0..8:log\" is no range: a log scale wants ends above 0");
+  CHECK(axis_problem("/nodes,/x=1..8:log") == "/values: is a range, want arrays of 2: one value a pointer");
+  CHECK(axis_problem("failures/p=1") ==
+        "/name: \"failures/p\" is no pointer: one begins with a slash, as /failures/mtbf_hours");
+  CHECK(axis_problem("2x=1") ==
+        "/name: \"2x\" is no name for a variable: want letters, digits and underscores, not plan_nodes");
+  CHECK(axis_problem("plan_nodes=1") ==
+        "/name: \"plan_nodes\" is no name for a variable: want letters, digits and underscores, not "
+        "plan_nodes");
+  CHECK(axis_file_problem({{"values", {1}}}) ==
+        "s.json /vary/0: want one of pointer, pointers and name, to say what varies");
+  CHECK(axis_file_problem({{"pointer", "nodes"}, {"values", {1}}}) ==
+        "s.json /vary/0/pointer: \"nodes\" is no pointer: one begins with a slash, as /failures/mtbf_hours");
+  CHECK(axis_file_problem({{"pointer", "/nodes"}, {"values", {1}}, {"sets", {{"/x", "1"}}}}) ==
+        "s.json /vary/0/sets: follows from variables: give the axis a name, not a pointer");
+  CHECK(
+      axis_file_problem({{"name", "a"}, {"values", {1}}, {"sets", {{"/x", "1 +"}}}}) ==
+      "s.json /vary/0/sets/~1x: \"1 +\" is no expression: want a number, a name or a parenthesis at its end");
+  CHECK(axis_file_problem({{"name", "a"}, {"values", {1}}, {"sets", {{"/x", 1}}}}) ==
+        "s.json /vary/0/sets/~1x: is 1, want text: \"128 + spares\"");
+  CHECK(axis_file_problem({{"name", "a"}, {"values", {1}}, {"sets", 1}}) ==
+        "s.json /vary/0/sets: is 1, want an object: expressions by pointer");
+  CHECK(axis_file_problem({{"name", "a"}, {"values", 1}}) ==
+        "s.json /vary/0/values: is 1, want text as of the command line, or an array of values");
+  CHECK(axis_file_problem({{"name", "a"}, {"values", "1,,2"}}) ==
+        "s.json /vary/0/values: has an empty value; write \"\" for the empty text");
+}
+
+}  // namespace goodput
