@@ -1,0 +1,218 @@
+#include "models/planner/plan_question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "models/failure/failure_fields.h"
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+using config::Need;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr std::int64_t kMostTokens = 1'000'000'000'000'000'000;
+constexpr std::int64_t kMostGpus = 10'000'000;
+constexpr std::int32_t kMostSpares = 100'000;
+
+// Of the parallel plan what the question has in a key of its own, or searches.
+bool is_searched(std::string_view key) {
+  static constexpr std::string_view kSearched[] = {"dp",
+                                                   "tp",
+                                                   "pp",
+                                                   "cp",
+                                                   "ep",
+                                                   "vpp",
+                                                   "zero",
+                                                   "recompute",
+                                                   "micro_batch",
+                                                   "schedule",
+                                                   "global_batch",
+                                                   "sequence_length",
+                                                   "layers_per_stage",
+                                                   "within_node"};
+  return std::find(std::begin(kSearched), std::end(kSearched), key) != std::end(kSearched);
+}
+
+config::Fields settings_of_plan(ParallelPlan& parallel) {
+  config::Fields fields = config_fields(parallel);
+  std::erase_if(fields, [](const config::Field& field) { return is_searched(field.key); });
+  return fields;
+}
+
+// Model, machines and prices of ops, as in plans.
+config::Fields plan_fields(TrainingPlan& plan) {
+  static constexpr std::string_view kTaken[] = {"model", "cluster", "cost", "efficiency", "expert_load"};
+  config::Fields fields = config_fields(plan);
+  std::erase_if(fields, [](const config::Field& field) {
+    return std::find(std::begin(kTaken), std::end(kTaken), field.key) == std::end(kTaken);
+  });
+  return fields;
+}
+
+config::ObjectAccess without_rules(std::function<config::Fields()> fields) {
+  return {[] { return true; }, std::move(fields), []() -> Status { return Ok{}; }};
+}
+
+// A failure model, an array of them, or the name of a preset.
+config::Value failures_or_preset(std::vector<FailureConfig>& failures) {
+  config::Value value = failures_value(failures);
+  value.wanted = "a failure model, an array of them or the name of a preset";
+  value.read = [read = std::move(value.read)](const json& from, config::Place& place) {
+    return read(from.is_string() ? json{{"preset", from}} : from, place);
+  };
+  return value;
+}
+
+config::Value spot_failures(std::string& text) {
+  const auto read = [&text](const json& from, const config::Place& place) -> Status {
+    if (!from.is_object()) return place.not_wanted(from, "a failure model: how nodes come and go");
+    text = from.dump();
+    return Ok{};
+  };
+  return {"a failure model", read, [&text](ordered_json& into) { into = ordered_json::parse(text); }, {}};
+}
+
+}  // namespace
+
+TrialMetric metric_of(Objective objective) {
+  switch (objective) {
+    case Objective::kJct:
+      return TrialMetric::kJct;
+    case Objective::kGoodput:
+      return TrialMetric::kGoodput;
+    case Objective::kCost:
+    case Objective::kUsdPerToken:
+      break;
+  }
+  return TrialMetric::kCost;
+}
+
+PlanQuestion::PlanQuestion() : spares{0, 1, 2, 3, 4, 6, 8}, intervals{0.5, 0.71, 1, 1.41, 2} {
+  plan.parallel.zero = 1;
+  plan.parallel.global_batch = 0;
+  plan.parallel.sequence_length = 0;
+  plan.parallel.overlap_grad_reduce = true;
+  plan.parallel.overlap_param_gather = true;
+  plan.parallel.overlap_p2p = true;
+}
+
+std::int32_t PlanQuestion::train_nodes() const {
+  const std::int64_t each = plan.cluster.gpus_per_node;
+  return static_cast<std::int32_t>((gpus + each - 1) / each);
+}
+
+config::Fields config_fields(SpotOffer& spot) {
+  return {{"failures", Need::kRequired, spot_failures(spot.failures),
+           "how its nodes come and go; told how many there are, by nodes or cap"},
+          {"usd_per_node_hour", Need::kRequired,
+           config::number(spot.usd_per_node_hour, config::between(0, 1e6)), "while a node is held"},
+          {"nodes", Need::kRequired, config::integers(spot.nodes, 0, kMostSpares),
+           "choices: so many of the nodes held are of the market"}};
+}
+
+config::Fields config_fields(PlanQuestion& question) {
+  const auto seconds = [](std::optional<double>& value) {
+    return optional_number(value, config::between(0, 1e7));
+  };
+  ParallelPlan& parallel = question.plan.parallel;
+  config::Fields fields = plan_fields(question.plan);
+  const config::Fields own = {
+      {"gpus", Need::kRequired, amount_value(question.gpus, 1, kMostGpus), "that train; spares are extra"},
+      {"tokens", Need::kRequired, amount_value(question.tokens, 1, kMostTokens), "to train: 1e12, \"15T\""},
+      {"batch", Need::kRequired, amount_value(parallel.global_batch, 1, 1'000'000'000), "sequences a step"},
+      {"sequence_length", Need::kRequired, amount_value(parallel.sequence_length, 1, 1'000'000'000),
+       "tokens"},
+      {"failures", Need::kRequired, failures_or_preset(question.failures),
+       "of nodes: a failure model as in scenarios, or the name of a preset: \"rsc-1\""},
+      {"usd_per_node_hour", Need::kRequired,
+       amount_value(question.usd_per_node_hour, config::between(0, 1e6)), "of every node paid for"},
+      {"billing", Need::kOptional, config::choice(question.billing, kBillingNames),
+       "reserved: all nodes, spares too, from start to end; held: while they are there, not under repair"},
+      {"spot", Need::kOptional, config::object(question.spot), "nodes of a spot market in place of some"},
+      {"storage_gb_per_s", Need::kOptional, optional_number(question.storage_gb_per_s, config::above(0)),
+       "that checkpoints are written and read at, by all nodes together; absent: what policies assume"},
+      {"detect_s", Need::kOptional, seconds(question.detect_s), "until a loss is noticed"},
+      {"startup_s", Need::kOptional, seconds(question.startup_s), "of all processes, before state is loaded"},
+      {"swap_s", Need::kOptional, seconds(question.swap_s),
+       "for a running spare to take a lost node's place"},
+      {"deadline", Need::kOptional, deadline_value(question.deadline),
+       "to be met with that probability, 95% unless said"},
+      {"budget", Need::kOptional, budget_value(question.budget),
+       "that the mean cost, or the cost with a probability, is to be within"},
+      {"objective", Need::kOptional, config::choice(question.objective, kObjectiveNames),
+       "what is to be best"},
+      {"memory_margin", Need::kOptional, share_value(question.memory_margin),
+       "of a GPU's memory, which plans are to leave free"},
+      {"search", Need::kOptional, config::object(question.space),
+       "what of the parallel plan is searched; absent: all that the model and the machines allow"},
+      {"parallel", Need::kOptional,
+       config::object(without_rules([&parallel] { return settings_of_plan(parallel); })),
+       "the rest of the parallel plan, as in plans"},
+      {"plans", Need::kOptional, config::integer(question.plans, 1, 1000),
+       "that are simulated: the fastest ones whose replicas take different numbers of GPUs"},
+      {"policies", Need::kOptional, policies_value(question.policies),
+       "that compete: options by name; absent: all that can run the model"},
+      {"spares", Need::kOptional, config::integers(question.spares, 0, kMostSpares),
+       "choices: nodes beyond those that train"},
+      {"intervals", Need::kOptional, numbers(question.intervals, config::between(1e-3, 1e3)),
+       "choices: between checkpoints, as multiples of the interval that is optimal by Daly's model"},
+      {"most_trials", Need::kOptional, config::integer(question.most_trials, 16, 1'000'000),
+       "of those that are hard to tell apart"},
+      config::tier(question.tier)};
+  fields.insert(fields.end(), own.begin(), own.end());
+  return fields;
+}
+
+Status config_finish(PlanQuestion& question) {
+  const auto sort_choices = [](auto& choices) {
+    std::sort(choices.begin(), choices.end());
+    choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
+  };
+  if (question.spares.empty()) return Error{"is empty, want choices: [0, 1, 2]", {.pointer = "/spares"}};
+  if (question.intervals.empty())
+    return Error{"is empty, want choices: [0.5, 1, 2]", {.pointer = "/intervals"}};
+  sort_choices(question.spares);
+  sort_choices(question.intervals);
+  if (question.spot) sort_choices(question.spot->nodes);
+  const std::int64_t each = question.plan.cluster.gpus_per_node;
+  if (question.gpus > each && question.gpus % each != 0) {
+    return Error{fmt::format("is {}, want whole nodes of {} GPUs: {} or {}", question.gpus, each,
+                             question.gpus / each * each, (question.gpus / each + 1) * each),
+                 {.pointer = "/gpus"}};
+  }
+  if (question.usd_per_node_hour == 0 && metric_of(question.objective) == TrialMetric::kCost) {
+    return Error{fmt::format("is {}, but nodes are free: give usd_per_node_hour, or objective jct",
+                             in_quotes(kObjectiveNames[static_cast<std::size_t>(question.objective)])),
+                 {.pointer = "/objective"}};
+  }
+  if (question.usd_per_node_hour == 0 && question.budget)
+    return Error{"is given, but nodes are free: give usd_per_node_hour", {.pointer = "/budget"}};
+  return Ok{};
+}
+
+Result<PlanQuestion> read_plan_question(const std::string& file, const std::vector<config::Change>& changes,
+                                        const config::Library& library) {
+  PlanQuestion question;
+  question.file = file;
+  question.plan.library = library;
+  config::Changes made(changes, "question", "set");
+  if (file.empty()) {
+    GOODPUT_TRY(question.unused,
+                config::read_object(json{{"search", json::object()}, {"parallel", json::object()}},
+                                    config::access(question), library, std::move(made)));
+  } else {
+    question.plan.sources.push_back({file, {}});
+    GOODPUT_TRY(question.unused, config::read_file(file, config::access(question), library, std::move(made)));
+  }
+  question.plan.file = file;
+  question.plan.parallel.sequence_parallel = true;
+  return question;
+}
+
+}  // namespace goodput

@@ -1,0 +1,75 @@
+// What a capacity planner asks: a model, machines, tokens to train, how often nodes fail, what it may cost.
+//
+// A file (docs/formats/plan-questions.md) or options of `goodput plan`. Strict, as all configs are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/failure/failure_models.h"
+#include "models/plan/training_plan.h"
+#include "models/plan_search/plan_space.h"
+#include "models/planner/quantities.h"
+#include "models/scenario/scenario.h"
+#include "models/scenario/trial_metrics.h"
+#include "sim/base/errors.h"
+#include "sim/config/config.h"
+
+namespace goodput {
+
+inline constexpr config::Kind kPlanQuestionFiles{"questions", "question"};
+
+// What is to be best, in the order of kObjectiveNames.
+enum class Objective : std::uint8_t { kCost, kJct, kGoodput, kUsdPerToken };
+inline constexpr std::array<std::string_view, 4> kObjectiveNames = {"cost", "jct", "goodput",
+                                                                    "usd_per_token"};
+// By which trials are compared: with the tokens given, a token costs least where the job does.
+[[nodiscard]] TrialMetric metric_of(Objective objective);
+
+// Nodes of a spot market, in place of some that are reserved.
+struct SpotOffer {
+  std::string failures{};  // JSON: of a failure model, which is told how many nodes there are
+  double usd_per_node_hour = 0;
+  std::vector<std::int32_t> nodes{};  // so many of those held; 0, none, is always among the choices
+};
+[[nodiscard]] config::Fields config_fields(SpotOffer& spot);
+
+struct PlanQuestion {
+  std::string file{};       // for messages; empty: not from a file
+  TrainingPlan plan{};      // model, machines, who prices ops, and of the parallel plan what is not searched
+  std::int64_t gpus = 0;    // that train; spares are extra
+  std::int64_t tokens = 0;  // to train
+  PlanSpace space{};        // what of the parallel plan is searched
+  double memory_margin = 0.1;  // of a GPU's memory, which plans are to leave free
+  std::vector<FailureConfig> failures{};
+  std::optional<SpotOffer> spot{};
+  double usd_per_node_hour = 0;
+  Billing billing = Billing::kReserved;
+  // Nothing: what policies assume themselves.
+  std::optional<double> storage_gb_per_s{}, detect_s{}, startup_s{}, swap_s{};
+  std::optional<Deadline> deadline{};
+  std::optional<Budget> budget{};
+  Objective objective = Objective::kCost;
+  std::vector<ScenarioPolicy> policies{};  // none: all that can run the model
+  std::vector<std::int32_t> spares{};      // nodes beyond those that train
+  std::vector<double> intervals{};         // between checkpoints, as multiples of the optimal one
+  std::int64_t plans = 3;                  // that are simulated, the fastest of different replicas
+  std::int64_t most_trials = 1024;
+  Tier tier = Tier::kAssumed;
+  config::UnusedKeys unused{};
+
+  PlanQuestion();
+  [[nodiscard]] std::int32_t train_nodes() const;
+};
+[[nodiscard]] config::Fields config_fields(PlanQuestion& question);
+[[nodiscard]] Status config_finish(PlanQuestion& question);
+
+// `file` empty: nothing but `changes`, as users give them.
+Result<PlanQuestion> read_plan_question(const std::string& file, const std::vector<config::Change>& changes,
+                                        const config::Library& library);
+
+}  // namespace goodput

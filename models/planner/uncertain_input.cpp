@@ -1,0 +1,134 @@
+#include "models/planner/uncertain_input.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "models/cost/cost_models.h"
+
+namespace goodput {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kStepSpread = 1.1;
+
+using Member = std::optional<double> PlanQuestion::*;
+
+void add_member(const PlanQuestion& question, std::string name, std::string unit, Member member,
+                std::vector<UncertainInput>& inputs) {
+  const std::optional<double>& value = question.*member;
+  if (!value || *value == 0) return;
+  const double spread = usual_spread(question.tier);
+  inputs.push_back({std::move(name), std::move(unit), question.tier, *value, 1 / spread, spread, true,
+                    [member](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
+                      PlanQuestion scaled = of;
+                      scaled.*member = *(of.*member) * factor;
+                      return scaled;
+                    }});
+}
+
+// The options of a failure model as they are, with those of its preset.
+json failure_json(FailureConfig failures) {
+  return json::parse(config::write(config_fields(failures)).dump());
+}
+
+Result<PlanQuestion> with_failures(const PlanQuestion& question, std::size_t at, const std::string& key,
+                                   double factor) {
+  PlanQuestion scaled = question;
+  json model = failure_json(question.failures[at]);
+  model[key] = model[key].get<double>() * factor;
+  std::vector<FailureConfig> made;
+  config::Place place{question.file, "/failures", {}, &question.plan.library, nullptr, nullptr};
+  GOODPUT_TRY_STATUS(failures_value(made).read(model, place));
+  scaled.failures[at] = std::move(made.front());
+  return scaled;
+}
+
+Tier tier_of(const PlanQuestion& question, const FailureConfig& failures) {
+  if (failures.preset() && failures.preset()->tier) return *failures.preset()->tier;
+  return question.tier;
+}
+
+void add_failures(const PlanQuestion& question, std::vector<UncertainInput>& inputs) {
+  static constexpr std::pair<const char*, const char*> kKeys[] = {
+      {"failures_per_1000_node_days", "per 1000 node-days"}, {"mtbf_hours", "h"}, {"repair_s", "s"}};
+  for (std::size_t i = 0; i < question.failures.size(); ++i) {
+    const json model = failure_json(question.failures[i]);
+    for (const auto& [key, unit] : kKeys) {
+      if (!model.contains(key) || !model[key].is_number() || model[key].get<double>() == 0) continue;
+      const Tier tier = tier_of(question, question.failures[i]);
+      const double spread = usual_spread(tier);
+      const std::string name =
+          question.failures.size() == 1 ? std::string(key) : "failures/" + std::to_string(i) + "/" + key;
+      inputs.push_back({name, unit, tier, model[key].get<double>(), 1 / spread, spread, true,
+                        [i, key = std::string(key)](const PlanQuestion& of, double factor) {
+                          return with_failures(of, i, key, factor);
+                        }});
+    }
+  }
+}
+
+// How fast steps are: the roofline's efficiencies, which a calibration does not read.
+void add_efficiency(const PlanQuestion& question, std::vector<UncertainInput>& inputs) {
+  if (question.plan.cost_model != "roofline") return;
+  const RooflineParameters& roofline = question.plan.roofline;
+  inputs.push_back(
+      {"efficiency", "of the rated FLOP/s", roofline.tier, roofline.gemm_efficiency, 1 / kStepSpread,
+       kStepSpread, true, [](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
+         PlanQuestion scaled = of;
+         RooflineParameters& parameters = scaled.plan.roofline;
+         for (double* efficiency :
+              {&parameters.gemm_efficiency, &parameters.attention_efficiency, &parameters.memory_efficiency})
+           *efficiency = std::min(1.0, *efficiency * factor);
+         return scaled;
+       }});
+}
+
+void add_cost_models(const PlanQuestion& question, std::vector<UncertainInput>& inputs) {
+  for (const CostModelInfo& info : cost_models()) {
+    if (info.name == question.plan.cost_model) continue;
+    inputs.push_back(
+        {"cost model " + std::string(info.name), "", Tier::kModel, 0, 1, 1, false,
+         [name = std::string(info.name)](const PlanQuestion& of, double) -> Result<PlanQuestion> {
+           PlanQuestion other = of;
+           other.plan.cost_model = name;
+           other.plan.calibration.clear();
+           return other;
+         }});
+  }
+}
+
+}  // namespace
+
+double usual_spread(Tier tier) {
+  switch (tier) {
+    case Tier::kMeasured:
+      return 1.05;
+    case Tier::kLiterature:
+    case Tier::kDatasheet:
+      return 1.2;
+    case Tier::kModel:
+      return 1.25;
+    case Tier::kAssumed:
+      break;
+  }
+  return 2;
+}
+
+std::vector<UncertainInput> uncertain_inputs(const PlanQuestion& question) {
+  std::vector<UncertainInput> inputs;
+  add_failures(question, inputs);
+  add_member(question, "storage_gb_per_s", "GB/s", &PlanQuestion::storage_gb_per_s, inputs);
+  add_member(question, "detect_s", "s", &PlanQuestion::detect_s, inputs);
+  add_member(question, "startup_s", "s", &PlanQuestion::startup_s, inputs);
+  add_member(question, "swap_s", "s", &PlanQuestion::swap_s, inputs);
+  add_efficiency(question, inputs);
+  add_cost_models(question, inputs);
+  std::stable_sort(inputs.begin(), inputs.end(), [](const UncertainInput& a, const UncertainInput& b) {
+    return a.tier != b.tier && lowest(a.tier, b.tier) == a.tier;
+  });
+  return inputs;
+}
+
+}  // namespace goodput

@@ -1,0 +1,36 @@
+// The inputs of a plan's question that nobody knows for certain, and the question with another value of one.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/planner/plan_question.h"
+#include "sim/base/errors.h"
+#include "sim/base/tier.h"
+
+namespace goodput {
+
+struct UncertainInput {
+  std::string name{};  // a key of the question, a pointer into it, or "cost_model"
+  std::string unit{};
+  Tier tier = Tier::kAssumed;
+  double value = 0;  // 0: it is no number
+  double least = 1;  // factors that its tier leaves open
+  double most = 1;
+  bool is_continuous = true;  // else there is one other value, at `most`
+  // The question with so many times the value.
+  std::function<Result<PlanQuestion>(const PlanQuestion&, double)> scaled{};
+};
+
+// How far off a number of this tier may be: measured 5 %, literature and datasheets 20 %, models 25 %, what
+// is assumed twofold.
+[[nodiscard]] double usual_spread(Tier tier);
+
+// Those that the question has, the lowest tier first. The speed of steps is among them, by 10 % (predicted
+// steps were off by 6 % in the mean, docs/validation.md), and the other cost model where it can price the
+// plan.
+[[nodiscard]] std::vector<UncertainInput> uncertain_inputs(const PlanQuestion& question);
+
+}  // namespace goodput
