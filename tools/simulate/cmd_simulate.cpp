@@ -24,6 +24,7 @@
 #include "tools/simulate/job_timeline.h"
 #include "tools/simulate/recorded_run.h"
 #include "tools/simulate/scenario_inputs.h"
+#include "tools/simulate/scenario_options.h"
 #include "tools/simulate/simulate_report.h"
 #include "tools/simulate/throughput.h"
 #include "tools/simulate/trial_rows.h"
@@ -33,36 +34,6 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kMostTrials = 10'000'000;
-
-// `--set /failures/p=0.15`.
-Result<std::vector<config::Change>> parse_changes(const std::vector<std::string>& texts) {
-  std::vector<config::Change> changes;
-  for (const std::string& text : texts) {
-    const auto equals = text.find('=');
-    if (equals == std::string::npos) {
-      return Error{fmt::format("--set {}: want POINTER=VALUE, for example --set /failures/every_s=600",
-                               on_one_line(text))};
-    }
-    changes.push_back({text.substr(0, equals), text.substr(equals + 1)});
-  }
-  return changes;
-}
-
-// Leaves those of the names, in the scenario's order.
-Status select_policies(const std::vector<std::string>& names, Scenario& scenario) {
-  if (names.empty()) return Ok{};
-  std::vector<std::string_view> known;
-  for (const ScenarioPolicy& policy : scenario.policies) known.push_back(policy.name);
-  for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return Error{fmt::format("--policy: {} has no policy {}{}; it has {}", scenario.file, in_quotes(name),
-                             did_you_mean(name, known), fmt::join(known, ", "))};
-  }
-  std::erase_if(scenario.policies, [&names](const ScenarioPolicy& policy) {
-    return std::find(names.begin(), names.end(), policy.name) == names.end();
-  });
-  return Ok{};
-}
 
 // Two policies, and by what.
 struct Compared {
@@ -266,7 +237,8 @@ class SimulateCommand final : public Command {
   }
 
   [[nodiscard]] Status write_json(const SimulateReport& report, const CommandContext& context) const {
-    GOODPUT_TRY(const Provenance provenance, simulate_provenance(report));
+    GOODPUT_TRY(Provenance provenance, scenario_provenance(report.scenario, report.inputs));
+    provenance.lowest_tier = to_string(report.simulation.lowest_tier);
     nlohmann::ordered_json json = begin_json_result("simulate", context, provenance);
     add_simulate_json(report, json);
     if (has_json_trials_) json["trials_by_policy"] = trials_json(report.simulation);

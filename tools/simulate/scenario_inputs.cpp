@@ -59,26 +59,29 @@ PriceSchedule shifted_prices(const SpotTrace& trace, SimDuration from) {
   return PriceSchedule(prices);
 }
 
+using Traces = std::span<const SpotTrace* const>;
+
 // `traces`: of the pool's failure models.
-Result<PriceSchedule> prices_of(const PoolView& pool, std::span<const SpotTrace> traces) {
+Result<PriceSchedule> prices_of(const PoolView& pool, Traces traces) {
   if (pool.usd_per_node_hour) return PriceSchedule(*pool.usd_per_node_hour);
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const auto file = pool.failures[i].setup().file();
-    if (file && !traces[i].prices.empty()) return shifted_prices(traces[i], file->from);
+    if (file && traces[i] != nullptr && !traces[i]->prices.empty())
+      return shifted_prices(*traces[i], file->from);
   }
   if (pool.name.empty()) return PriceSchedule();
   return Error{"is not given, and no recording of the pool has prices; give it, 0 for nodes that are free",
                {.pointer = pool.pointer + "/usd_per_node_hour"}};
 }
 
-void add_names(const PoolView& pool, std::span<const SpotTrace> traces, NodeId nodes,
-               std::vector<std::string>& names) {
+void add_names(const PoolView& pool, Traces traces, NodeId nodes, std::vector<std::string>& names) {
   for (NodeId node = 0; node < nodes; ++node) {
     const auto at = static_cast<std::size_t>(node);
-    const auto named = std::find_if(traces.begin(), traces.end(),
-                                    [at](const SpotTrace& trace) { return at < trace.node_names.size(); });
+    const auto named = std::find_if(traces.begin(), traces.end(), [at](const SpotTrace* trace) {
+      return trace != nullptr && at < trace->node_names.size();
+    });
     if (named != traces.end()) {
-      names.push_back(named->node_names[at]);
+      names.push_back((*named)->node_names[at]);
     } else {
       names.push_back(pool.name.empty() ? "" : fmt::format("{} {}", pool.name, node));
     }
@@ -89,9 +92,9 @@ void add_names(const PoolView& pool, std::span<const SpotTrace> traces, NodeId n
 Status price_nodes(const Scenario& scenario, std::uint64_t seed, ScenarioInputs& inputs) {
   GOODPUT_TRY(const PoolFailures failures,
               make_pool_failures(scenario, inputs.view().failures, seed, /*trial=*/0));
-  std::span<const SpotTrace> traces = inputs.traces;
+  Traces traces = inputs.traces;
   for (const PoolView& pool : pools_of(scenario)) {
-    const std::span<const SpotTrace> of_pool = traces.first(pool.failures.size());
+    const Traces of_pool = traces.first(pool.failures.size());
     traces = traces.subspan(pool.failures.size());
     auto prices = prices_of(pool, of_pool);
     if (!prices) return prices.error().in_file(scenario.file);
@@ -102,7 +105,13 @@ Status price_nodes(const Scenario& scenario, std::uint64_t seed, ScenarioInputs&
   return Ok{};
 }
 
-Status read_failure_files(const Scenario& scenario, ScenarioInputs& inputs) {
+// What a recording is read as.
+std::string trace_name(const FailureFile& wanted, const std::string& file) {
+  const auto number = [](const auto& choice) { return choice ? static_cast<int>(*choice) : -1; };
+  return fmt::format("{} {} {}", number(wanted.polarity), number(wanted.meaning), file);
+}
+
+Status read_failure_files(const Scenario& scenario, SharedInputs& shared, ScenarioInputs& inputs) {
   const auto failures = all_failures(scenario);
   inputs.traces.resize(failures.size());
   inputs.slowdowns.resize(failures.size());
@@ -113,24 +122,42 @@ Status read_failure_files(const Scenario& scenario, ScenarioInputs& inputs) {
     GOODPUT_TRY(ScenarioFile file, choose_file(scenario.file, fmt::format("{}/{}", pointer, wanted->key),
                                                wanted->path, wanted->fallback));
     if (wanted->content == FailureFile::Content::kRecording) {
-      GOODPUT_TRY(inputs.traces[i], read_trace(*wanted, file.used, pointer));
+      GOODPUT_TRY(inputs.traces[i], shared.traces.at(trace_name(*wanted, file.used), [&] {
+        return read_trace(*wanted, file.used, pointer);
+      }));
     } else {
-      GOODPUT_TRY(inputs.slowdowns[i], read_slowdowns(file.used));
+      GOODPUT_TRY(const std::vector<double>* const slowdowns,
+                  shared.slowdowns.at(file.used, [&] { return read_slowdowns(file.used); }));
+      inputs.slowdowns[i] = *slowdowns;
     }
     inputs.files.push_back(std::move(file));
   }
   return Ok{};
 }
 
-Result<std::uint64_t> hash_of(const std::vector<ScenarioFile>& files) {
+Result<std::uint64_t> hash_of(const std::vector<ScenarioFile>& files, SharedInputs& shared) {
   Hash hash;
   for (const ScenarioFile& file : files) {
-    GOODPUT_TRY(const std::uint64_t content, hash_of_file(file.used));
+    GOODPUT_TRY(const std::uint64_t* const content,
+                shared.hashes.at(file.used, [&file] { return hash_of_file(file.used); }));
     hash.add(file.pointer);
     hash.add(file.is_fallback());
-    hash.add(content);
+    hash.add(*content);
   }
   return hash.value();
+}
+
+// What a timed plan follows from, but for the seed.
+std::string plan_name(const Scenario& scenario) {
+  TrainingPlan plan = scenario.plan;
+  nlohmann::ordered_json routing;
+  if (scenario.routing) {
+    RoutingSource source = *scenario.routing;
+    routing = config::write(config_fields(source));
+  }
+  return fmt::format("{} {} {} {} {} {}", scenario.plan.file, scenario.plan.pointer, scenario.nodes,
+                     static_cast<int>(scenario.batch), routing.dump(),
+                     config::write(config_fields(plan)).dump());
 }
 
 // What the scenario says of the nodes, for the policies to go by.
@@ -150,7 +177,7 @@ SimulationInputs ScenarioInputs::view() const {
   SimulationInputs inputs;
   inputs.job = job.get();
   inputs.pools = pools;
-  for (std::size_t i = 0; i < traces.size(); ++i) inputs.failures.push_back({&traces[i], slowdowns[i]});
+  for (std::size_t i = 0; i < traces.size(); ++i) inputs.failures.push_back({traces[i], slowdowns[i]});
   return inputs;
 }
 
@@ -169,16 +196,37 @@ std::vector<std::string> ScenarioInputs::notes() const {
   return notes;
 }
 
-Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint64_t seed) {
+Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint64_t seed,
+                                            SharedInputs& shared) {
   ScenarioInputs inputs;
-  GOODPUT_TRY_STATUS(read_failure_files(scenario, inputs));
-  GOODPUT_TRY(ScenarioRouting routing, read_scenario_routing(scenario, seed));
-  if (routing.file) inputs.files.push_back(*std::move(routing.file));
-  inputs.routing_model = std::move(routing.model);
+  GOODPUT_TRY_STATUS(read_failure_files(scenario, shared, inputs));
+  const std::string name = plan_name(scenario);
+  const SharedInputs::Plan* plan = shared.plans.find(name);
+  SharedInputs::Plan made;
+  std::optional<JobRouting> routing;
+  if (plan == nullptr) {
+    GOODPUT_TRY(ScenarioRouting read, read_scenario_routing(scenario, seed));
+    made = {nullptr, std::move(read.file), std::move(read.model)};
+    routing = std::move(read.routing);
+  }
+  const SharedInputs::Plan& source = plan == nullptr ? made : *plan;
+  if (source.routing_file) inputs.files.push_back(*source.routing_file);
+  inputs.routing_model = source.routing_model;
   GOODPUT_TRY_STATUS(price_nodes(scenario, seed, inputs));
-  GOODPUT_TRY(inputs.content_hash, hash_of(inputs.files));
-  GOODPUT_TRY(JobTerms terms, terms_of(scenario, seed, inputs));
-  GOODPUT_TRY(inputs.job, JobModel::make(std::move(terms), std::move(routing.routing)));
+  GOODPUT_TRY(inputs.content_hash, hash_of(inputs.files, shared));
+  GOODPUT_TRY(const JobTerms terms, terms_of(scenario, seed, inputs));
+  if (plan == nullptr) {
+    GOODPUT_TRY(made.timed, TimedPlan::make(terms.plan, terms.most_nodes, terms.batch, *std::move(routing)));
+    plan = &shared.plans.add(name, std::move(made));
+  }
+  inputs.job = JobModel::make(terms, *plan->timed);
+  return inputs;
+}
+
+Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint64_t seed) {
+  auto own = std::make_unique<SharedInputs>();
+  GOODPUT_TRY(ScenarioInputs inputs, read_scenario_inputs(scenario, seed, *own));
+  inputs.own = std::move(own);
   return inputs;
 }
 

@@ -210,15 +210,14 @@ Result<std::vector<config::Source>> scenario_sources(const Scenario& scenario, c
   return sources;
 }
 
-Result<Provenance> simulate_provenance(const SimulateReport& report) {
-  GOODPUT_TRY(Provenance provenance,
-              plan_provenance(report.scenario.plan, Granularity::kLayers, report.simulation.lowest_tier));
-  GOODPUT_TRY(const std::vector<config::Source> sources, scenario_sources(report.scenario, report.inputs));
+Result<Provenance> scenario_provenance(const Scenario& resolved, const ScenarioInputs& inputs) {
+  GOODPUT_TRY(Provenance provenance, plan_provenance(resolved.plan, Granularity::kLayers, resolved.tier));
+  GOODPUT_TRY(const std::vector<config::Source> sources, scenario_sources(resolved, inputs));
   provenance.config_files = files_of(sources);
   Hash hash;
   hash.add(*provenance.config_hash);
-  hash.add(without_paths(report.scenario).dump());
-  hash.add(report.inputs.content_hash);
+  hash.add(without_paths(resolved).dump());
+  hash.add(inputs.content_hash);
   provenance.config_hash = hash.value();
   return provenance;
 }

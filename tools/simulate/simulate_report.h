@@ -29,8 +29,8 @@ Result<std::vector<config::Source>> scenario_sources(const Scenario& scenario, c
 Result<Scenario> resolved(Scenario scenario);
 
 // Hashes everything that moves a number but the seed, wherever the files lie: the resolved scenario and the
-// bytes of the files that were read for it.
-Result<Provenance> simulate_provenance(const SimulateReport& report);
+// bytes of the files that were read for it. The lowest tier is the scenario's own.
+Result<Provenance> scenario_provenance(const Scenario& resolved, const ScenarioInputs& inputs);
 
 // When the job ends: "1000 steps or at most 2.00 h".
 [[nodiscard]] std::string goal_text(const Scenario& scenario);

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <map>
 
-#include "tools/simulate/csv_field.h"
+#include "traces/table/csv_field.h"
 
 namespace goodput {
 namespace {
