@@ -1,0 +1,85 @@
+// The contenders of a plan's question, each a scenario's policy, and their trials.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/planner/plan_question.h"
+#include "models/planner/question_scenario.h"
+#include "models/scenario/trial_runs.h"
+#include "sim/base/errors.h"
+#include "tools/simulate/scenario_inputs.h"
+
+namespace goodput {
+
+// Nodes and plan, and all policies that may run on them.
+struct Setting {
+  NodeChoice choice{};
+  Scenario scenario{};
+  ScenarioInputs inputs{};
+  std::optional<TrialRuns> runs{};  // refers to the others
+};
+
+// Policies that may run on a choice of nodes and plan, and how often they may save.
+struct Entry {
+  NodeChoice choice{};
+  std::vector<ScenarioPolicy> policies{};
+  std::vector<double> intervals{};  // between checkpoints, as multiples of the optimal one
+};
+
+struct Contender {
+  std::size_t entry = 0;
+  std::size_t setting = 0;
+  std::size_t policy = 0;           // of the setting's scenario
+  std::string base{};               // the policy as the question calls it
+  std::int64_t interval_steps = 0;  // between checkpoints; 0: it has no such option
+  double interval = 1;              // the same against the optimal one
+};
+
+// Of a policy that cannot run, or does not fit into memory.
+struct Refusal {
+  std::int64_t choices = 0;  // of plan and nodes on which it is none
+  std::string reason{};      // the first
+};
+
+struct ContenderRules {
+  std::uint64_t seed = 0;
+  unsigned jobs = 1;
+  SimDuration most{};  // a job that is not done by then never is
+};
+
+class Contenders {
+ public:
+  // One for every entry, policy and interval. What cannot run, or does not fit into memory, is none, and
+  // counted. Errors: of what the question names.
+  static Result<Contenders> make(const PlanQuestion& question, std::span<const Entry> entries,
+                                 const ContenderRules& rules);
+
+  [[nodiscard]] std::size_t size() const { return contenders_.size(); }
+  [[nodiscard]] const Contender& operator[](std::size_t i) const { return contenders_[i]; }
+  [[nodiscard]] const Setting& setting(std::size_t i) const { return *settings_[contenders_[i].setting]; }
+  [[nodiscard]] std::span<const TrialSummary> trials(std::size_t i) const {
+    return setting(i).runs->trials(contenders_[i].policy);
+  }
+  // By policy.
+  [[nodiscard]] const std::map<std::string, Refusal>& refused() const { return refused_; }
+
+  // Afterwards each of these has so many trials. `on_run`: after every run, one call at a time.
+  Status run(std::span<const std::size_t> contenders, std::int64_t trials,
+             const TrialRuns::OnRun& on_run = {});
+
+ private:
+  explicit Contenders(unsigned jobs) : jobs_(jobs) {}
+
+  unsigned jobs_;
+  std::vector<std::unique_ptr<Setting>> settings_{};
+  std::vector<Contender> contenders_{};
+  std::map<std::string, Refusal> refused_{};
+};
+
+}  // namespace goodput
