@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/base/hash.h"
+#include "tools/cli/config_files.h"
+#include "tools/plan/plan_provenance.h"
+#include "tools/planner/plan_report.h"
+
+namespace goodput {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json parallel_json(ParallelPlan parallel) {
+  return config::write(config_fields(parallel));
+}
+
+ordered_json mean_json(const std::optional<Estimate>& estimate) {
+  return estimate ? ordered_json(estimate->mean) : ordered_json(nullptr);
+}
+
+ordered_json interval_json(const std::optional<Estimate>& estimate) {
+  return estimate && estimate->interval ? ordered_json(*estimate->interval) : ordered_json(nullptr);
+}
+
+ordered_json option_json(const PlanOption& option, const PlanQuestion& question) {
+  ordered_json json;
+  json["parallel"] = parallel_json(option.choice.parallel);
+  json["policy"] = option.policy;
+  json["options"] = ordered_json::parse(option.options.options);
+  json["spares"] = option.choice.spares;
+  if (question.spot) json["spot_nodes"] = option.choice.spot_nodes;
+  json["interval_steps"] =
+      option.interval_steps > 0 ? ordered_json(option.interval_steps) : ordered_json(nullptr);
+  json["cost_usd"] = mean_json(option.cost_usd);
+  json["usd_per_million_tokens"] =
+      option.cost_usd ? ordered_json(option.cost_usd->mean / (static_cast<double>(question.tokens) * 1e-6))
+                      : ordered_json(nullptr);
+  json["jct_s"] = mean_json(option.jct_s);
+  json["jct_p95_s"] = mean_json(option.jct_p95_s);
+  json["goodput"] = mean_json(option.goodput);
+  json["p_deadline"] = mean_json(option.p_deadline);
+  if (option.p_budget) json["p_budget"] = mean_json(option.p_budget);
+  json["ci"] = {{"cost_usd", interval_json(option.cost_usd)},
+                {"jct_s", interval_json(option.jct_s)},
+                {"jct_p95_s", interval_json(option.jct_p95_s)},
+                {"goodput", interval_json(option.goodput)},
+                {"p_deadline", interval_json(option.p_deadline)}};
+  json["trials"] = option.trials;
+  json["warnings"] = option.warnings;
+  return json;
+}
+
+ordered_json options_json(const std::vector<PlanOption>& options, const PlanQuestion& question) {
+  ordered_json json = ordered_json::array();
+  for (const PlanOption& option : options) json.push_back(option_json(option, question));
+  return json;
+}
+
+ordered_json optional_json(const std::optional<PlanOption>& option, const PlanQuestion& question) {
+  return option ? option_json(*option, question) : ordered_json(nullptr);
+}
+
+ordered_json shift_json(const Shift& shift, const Sensitivity& sensitivity) {
+  ordered_json json = {{"factor", shift.factor},
+                       {"value", shift.value},
+                       {"objective", or_null(shift.objective)},
+                       {"change", or_null(shift.change)}};
+  if (shift.p_deadline) json["p_deadline"] = *shift.p_deadline;
+  json["instead"] = nullptr;
+  if (shift.instead) {
+    const Rival& rival = sensitivity.rivals[*shift.instead];
+    json["instead"] = {{"policy", rival.policy},
+                       {"spares", rival.choice.spares},
+                       {"spot_nodes", rival.choice.spot_nodes},
+                       {"parallel", parallel_json(rival.choice.parallel)}};
+  }
+  return json;
+}
+
+ordered_json sensitivity_json(const Sensitivity& sensitivity) {
+  ordered_json inputs = ordered_json::array();
+  for (const InputSensitivity& input : sensitivity.inputs) {
+    ordered_json shifts = ordered_json::array();
+    ordered_json break_evens = ordered_json::array();
+    for (const Shift& shift : input.shifts) shifts.push_back(shift_json(shift, sensitivity));
+    for (const Shift& shift : input.break_evens) break_evens.push_back(shift_json(shift, sensitivity));
+    inputs.push_back({{"input", input.input},
+                      {"unit", input.unit},
+                      {"tier", to_string(input.tier)},
+                      {"value", input.value},
+                      {"shifts", std::move(shifts)},
+                      {"break_even", std::move(break_evens)}});
+  }
+  return inputs;
+}
+
+ordered_json search_json(const PlanSearch& search) {
+  ordered_json json = {{"candidates", search.candidates}, {"timed", search.timed}, {"pruned", search.pruned}};
+  json["fastest"] = ordered_json::array();
+  for (const RankedPlan& ranked : search.best) {
+    json["fastest"].push_back({{"parallel", parallel_json(ranked.parallel)},
+                               {"step_s", to_seconds(ranked.step)},
+                               {"mfu", ranked.mfu},
+                               {"memory_bytes", ranked.memory.value},
+                               {"available_bytes", ranked.available.value}});
+  }
+  return json;
+}
+
+ordered_json question_json(PlanQuestion question) {
+  return config::write(config_fields(question));
+}
+
+}  // namespace
+
+void add_plan_json(const PlanReport& report, ordered_json& json) {
+  const auto& [question, answer] = report;
+  json["question"] = question_json(question);
+  json["objective"] = kObjectiveNames[static_cast<std::size_t>(question.objective)];
+  json["best"] = optional_json(answer.best, question);
+  json["ties"] = options_json(answer.ties, question);
+  json["pareto"] = options_json(answer.pareto, question);
+  json["sensitivity"] = sensitivity_json(answer.sensitivity);
+  json["rejected"] = answer.search.rejected;
+  json["refused"] = ordered_json::object();
+  for (const auto& [policy, refusal] : answer.refused)
+    json["refused"][policy] = {{"choices", refusal.choices}, {"reason", refusal.reason}};
+  json["closest"] = optional_json(answer.closest, question);
+  json["lacks"] = answer.lacks.empty() ? ordered_json(nullptr) : ordered_json(answer.lacks);
+  json["search"] = search_json(answer.search);
+  json["contest"] = {{"contenders", answer.contenders}, {"runs", answer.runs}, {"trials", answer.trials}};
+}
+
+Result<Provenance> plan_provenance(const PlanReport& report) {
+  GOODPUT_TRY(Provenance provenance,
+              plan_provenance(report.question.plan, Granularity::kLayers, report.answer.tier));
+  Hash hash;
+  hash.add(provenance.config_hash.value_or(0));
+  hash.add(question_json(report.question).dump());
+  provenance.config_hash = hash.value();
+  return provenance;
+}
+
+}  // namespace goodput
