@@ -9,7 +9,7 @@
 #include <exception>
 #include <iostream>
 #include <new>
-#include <string_view>
+#include <string>
 
 #include "sim/base/errors.h"
 #include "tools/cli/command_line.h"
@@ -18,8 +18,8 @@
 
 namespace {
 
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
+std::string environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
   return value == nullptr ? "" : value;
 }
 
@@ -28,12 +28,12 @@ constexpr std::size_t kNarrowest = 40;  // what is drawn takes as much
 // https://no-color.org: a non-empty NO_COLOR turns colours off.
 goodput::Terminal this_terminal() {
   goodput::Terminal terminal;
-  const std::string_view name = environment("TERM");
+  const std::string name = environment("TERM");
   const bool is_dumb = name.empty() || name == "dumb";
   terminal.shows_progress = isatty(STDERR_FILENO) != 0 && !is_dumb;
   if (isatty(STDOUT_FILENO) == 0) return terminal;
   terminal.colour = environment("NO_COLOR").empty() && !is_dumb;
-  const std::string_view depth = environment("COLORTERM");
+  const std::string depth = environment("COLORTERM");
   terminal.true_colour = depth == "truecolor" || depth == "24bit";
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
     goodput::remove_unfinished_files_on_interrupt();
     return exit_status(goodput::run_command_line(goodput::builtin_commands(),
                                                  {argv + (argc > 0 ? 1 : 0), argv + argc}, std::cout,
-                                                 std::cerr, this_terminal(), environment("GOODPUT_CONFIGS")));
+                                                 std::cerr, this_terminal(), environment));
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: not enough memory for this input\n");
     return exit_status(ExitCode::kBadInput);

@@ -11,11 +11,14 @@
 #include "models/cost/calibration.h"
 #include "models/failure/failure_models.h"
 #include "models/plan/training_plan.h"
+#include "models/planner/plan_question.h"
 #include "models/routing/synthetic_routing.h"
 #include "models/scenario/scenario.h"
 #include "models/shape/model_file.h"
+#include "models/sweep/sweep_points.h"
 #include "sim/config/json_file.h"
 #include "sim/machine/cluster.h"
+#include "tools/planner/plan_report.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -78,6 +81,12 @@ Result<std::string> describe_scenario(const std::string& file, const config::Lib
                      scenario.trials == 1 ? "" : "s");
 }
 
+// The job, the GPUs that train, by when, for how much.
+Result<std::string> describe_question(const std::string& file, const config::Library& library) {
+  GOODPUT_TRY(const PlanQuestion question, read_plan_question(file, {}, library));
+  return question_summary(question);
+}
+
 // The device, what was measured on it, who says so.
 Result<std::string> describe_calibration(const std::string& file, const config::Library& /*library*/) {
   GOODPUT_TRY(const Calibration calibration, read_calibration(file));
@@ -115,6 +124,16 @@ Result<std::string> describe_routing(const std::string& file, const config::Libr
                      model.experts, model.top_k, model.iterations, model.first_iteration, model.interval);
 }
 
+// The scenario, how many points, what varies. A Latin hypercube is drawn by the seed of a run.
+Result<std::string> describe_sweep(const std::string& file, const config::Library& library) {
+  GOODPUT_TRY(const SweepConfig sweep, config::read<SweepConfig>(file, library));
+  const Result<SweepPoints> points = SweepPoints::make(sweep, /*seed=*/0);
+  if (!points) return points.error().in_file(file);
+  return fmt::format("{}: {} points ({}) of {}", sweep.scenario, points->size(),
+                     kSweepDesignNames[static_cast<std::size_t>(sweep.design)],
+                     fmt::join(points->parameters(), ", "));
+}
+
 }  // namespace
 
 std::vector<ConfigKind> config_kinds() {
@@ -122,6 +141,8 @@ std::vector<ConfigKind> config_kinds() {
           {"clusters", kClusterFiles, describe_cluster},
           {"plans", kPlanFiles, describe_plan},
           {"scenarios", kScenarioFiles, describe_scenario},
+          {"sweeps", kSweepFiles, describe_sweep},
+          {"questions", kPlanQuestionFiles, describe_question},
           {"failure-presets", kFailurePresetFiles, describe_failures},
           {"routing-models", kRoutingModelFiles, describe_routing},
           {"suites", kSuiteFiles, describe_suite},

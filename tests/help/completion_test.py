@@ -164,8 +164,8 @@ class Completes:
         self.expect("goodput ", {one["name"].split()[1] for one in self.world.program["commands"]})
         self.expect("goodput trace ", "info convert")
         self.expect("goodput trace i", "info")
-        self.expect("goodput --json out.json pla", "plan-step placement")
-        self.expect("goodput --json=out.json --quiet pla", "plan-step placement")
+        self.expect("goodput --json out.json pla", "plan plan-step placement")
+        self.expect("goodput --json=out.json --quiet pla", "plan plan-step placement")
         self.expect("goodput absent ", "")
         self.expect("goodput trace absent ", "")
 

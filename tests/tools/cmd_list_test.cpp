@@ -143,7 +143,7 @@ TEST_CASE("list: a kind of which there is none says where it looked; a wrong fol
   const std::string folder = configs.path().string();
   CHECK(message_of("suites", folder) == "error: --configs: \"" + folder +
                                             "\" has no configs in it; want a folder that holds models, "
-                                            "clusters, plans, scenarios, calibration, "
+                                            "clusters, plans, scenarios, sweeps, questions, calibration, "
                                             "routing, suites, failures\n");
   fs::create_directory(configs.path() / "suites");
   CHECK(listed("suites", folder) == json::array());

@@ -60,14 +60,22 @@ struct Terminal {
   bool shows_progress = false;  // stderr is a terminal
 };
 
+// What a variable of the environment says; empty where it is not set.
+using Environment = std::function<std::string(const std::string& name)>;
+
 // The world of a running command. Text goes through print() and note(), which know when to be silent.
 struct CommandContext {
   GlobalOptions options;
   std::ostream& out;  // stdout: results
   std::ostream& err;  // stderr: messages
   Terminal terminal = {};
-  std::string config_folders = {};            // GOODPUT_CONFIGS: more of them, separated by colons
+  Environment environment = {};               // none: nothing is set
   std::function<CommandHelp()> program = {};  // what the whole command line can say
+
+  // Of the environment.
+  [[nodiscard]] std::string variable(const std::string& name) const {
+    return environment ? environment(name) : std::string{};
+  }
 
   // Results for people: to `out`, unless quiet or JSON has taken stdout.
   void print(std::string_view text) const;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <ostream>
 #include <thread>
+#include <utility>
 
 #include "goodput_revision.h"
 #include "sim/base/text.h"
@@ -223,12 +224,11 @@ std::string flag_of(std::string_view key) {
 }
 
 ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vector<std::string>& arguments,
-                          std::ostream& out, std::ostream& err, Terminal terminal,
-                          std::string_view config_folders) {
+                          std::ostream& out, std::ostream& err, Terminal terminal, Environment environment) {
   CommandLine line;
   line.options.jobs = default_jobs();
   declare_commands(line, commands);
-  CommandContext context{{}, out, err, terminal, std::string(config_folders), [&line] {
+  CommandContext context{{}, out, err, terminal, std::move(environment), [&line] {
                            return describe_command(line.app, line.declared);
                          }};
   const std::optional<ExitCode> done = parse(line, arguments, context);

@@ -14,11 +14,11 @@ namespace goodput {
 // On the command line an option is a flag: "top_k" is --top-k.
 [[nodiscard]] std::string flag_of(std::string_view key);
 
-// Runs the one of `commands` that `arguments` (without the program's name) ask for. `config_folders`: of
-// GOODPUT_CONFIGS. Exceptions of our own bugs pass through.
+// Runs the one of `commands` that `arguments` (without the program's name) ask for. Exceptions of our own
+// bugs pass through.
 [[nodiscard]] ExitCode run_command_line(std::span<const CommandInfo> commands,
                                         const std::vector<std::string>& arguments, std::ostream& out,
                                         std::ostream& err, Terminal terminal = {},
-                                        std::string_view config_folders = {});
+                                        Environment environment = {});
 
 }  // namespace goodput

@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // One of these makes a folder one of configs.
-constexpr std::string_view kHeld[] = {"models",      "clusters", "plans",  "scenarios",
-                                      "calibration", "routing",  "suites", "failures"};
+constexpr std::string_view kHeld[] = {"models",    "clusters",    "plans",   "scenarios", "sweeps",
+                                      "questions", "calibration", "routing", "suites",    "failures"};
 
 bool holds_configs(const fs::path& folder) {
   std::error_code ignored;
@@ -66,7 +66,8 @@ Result<config::Library> config_library(const CommandContext& context) {
     GOODPUT_TRY_STATUS(check_folder("--configs", folder));
     library.folders.push_back(folder);
   }
-  for (const std::string_view folder : split(context.config_folders, ':')) {
+  const std::string more = context.variable("GOODPUT_CONFIGS");
+  for (const std::string_view folder : split(more, ':')) {
     if (folder.empty()) continue;
     GOODPUT_TRY_STATUS(check_folder("GOODPUT_CONFIGS", std::string(folder)));
     library.folders.emplace_back(folder);

@@ -10,6 +10,10 @@
 
 namespace goodput {
 
+std::string program_version() {
+  return fmt::format("{} ({})", GOODPUT_VERSION, GOODPUT_REVISION);
+}
+
 nlohmann::ordered_json begin_json_result(std::string_view name, const CommandContext& context,
                                          const Provenance& provenance) {
   const auto text_or_null = [](const std::optional<std::string>& text) {

@@ -20,6 +20,9 @@ struct Provenance {
   std::vector<std::string> config_files{};   // that were read, the one the command was told of first
 };
 
+// Version and revision.
+[[nodiscard]] std::string program_version();
+
 // {"schema": "goodput.<name>/1", "version", "revision", "seed", "config_hash", "calibration", "lowest_tier"}
 // and, where there are any, "config_files"; the command adds the rest.
 [[nodiscard]] nlohmann::ordered_json begin_json_result(std::string_view name, const CommandContext& context,

@@ -17,6 +17,9 @@ struct PlanStepResult {
   Granularity granularity;
 };
 
+// "DP 64 x PP 4 x TP 4, ZeRO-1".
+[[nodiscard]] std::string parallel_text(const ParallelPlan& plan);
+
 [[nodiscard]] std::string plan_step_text(const PlanStepResult& result);
 
 // Adds the members of goodput.plan-step/1 (docs/formats/plan-step.md).

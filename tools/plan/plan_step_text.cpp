@@ -18,6 +18,8 @@ std::string duration_text(SimDuration duration) {
   return fmt::format("{:.1f} us", 1e6 * seconds);
 }
 
+}  // namespace
+
 std::string parallel_text(const ParallelPlan& plan) {
   std::string text = fmt::format("DP {} x PP {} x TP {}", plan.dp, plan.pp, plan.tp);
   if (plan.vpp > 1) text += fmt::format(" x VPP {}", plan.vpp);
@@ -27,8 +29,6 @@ std::string parallel_text(const ParallelPlan& plan) {
   if (plan.sharding_instances() > 1) text += fmt::format(" in {} instances", plan.zero_instances);
   return text;
 }
-
-}  // namespace
 
 std::string plan_step_text(const PlanStepResult& result) {
   const auto& [plan, step, report, granularity] = result;
