@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PAGES = ("*.md", "docs")
-DATA = ("cpp", "json", "text")
+DATA = ("cpp", "json", "python", "sql", "text")
 STRAY = re.compile(r"\s*(\$ |~~~)|\s+```")
 SAMPLES_AT_HAND = "docs/formats/"
 
@@ -51,7 +51,8 @@ NOT_RUN = {
 
 # Flags of other programs that pages name without the program.
 OTHER_FLAGS = {"--prefix": "goodput-setup", "--full": "run-tests", "--regolden": "tests/run_scenario.py",
-               "--renew": "tests/docs/examples.py"}
+               "--renew": "tests/docs/examples.py", "--array": "sbatch", "--requeue": "sbatch",
+               "--cpus-per-task": "sbatch"}
 
 
 @dataclass
