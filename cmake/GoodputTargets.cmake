@@ -4,7 +4,7 @@
 # goodput_cold(TARGET): compiling it counts for more than its speed.
 # goodput_hot_first(TARGET [LIBRARY...]): with sanitizers, links the libraries at -O1 (and these) before the objects at -O0.
 #   Of an inline function in both the linker takes the first: the other way round four tests took 1.2 to 1.7 times as long.
-# goodput_unity(TARGET SOURCE...): with GOODPUT_UNITY, the .cpp of a folder are compiled together, at most 10 at a time:
+# goodput_unity(TARGET SOURCE...): with GOODPUT_UNITY, the .cpp of a folder are compiled together, at most 30 at a time:
 #   half the time, for what they include is read once.
 # goodput_library(FOLDER LINK ...): all .cpp of FOLDER and its sub-folders (but main.cpp) as the static library goodput_FOLDER.
 
@@ -55,7 +55,7 @@ function(goodput_unity target)
   if(NOT GOODPUT_UNITY)
     return()
   endif()
-  set(at_most 10)
+  set(at_most 30)
   foreach(source ${ARGN})
     cmake_path(GET source PARENT_PATH folder)
     list(APPEND folders ${folder})

@@ -12,7 +12,7 @@ A line `$ ...` is a bash command (`goodput` is the built one); below it stand it
 `[exit N]` when N is not 0. It runs in an empty folder, the same one for a whole file, where `samples` (also $SAMPLES)
 is traces/samples. `[..]` within an expected line stands for anything, for what differs from build to build only.
 Lines that begin with `# ` before a command are comments, and so are blank lines there. In the comment on top,
-`# release-only: REASON` keeps a scenario out of the slow builds, `# needs: parquet` out of builds without Parquet.
+`# needs: parquet` keeps a scenario out of builds without Parquet.
 
     run_scenario.py --goodput build/dev/goodput [--without parquet] [--regolden] FILE...
 
