@@ -5,8 +5,9 @@
 #include <string>
 
 #include "tools/cli/command.h"
-#include "tools/sweep/sweep_folder.h"
 #include "tools/sweep/sweep_summary.h"
+#include "tools/sweep_results/merge_sweep.h"
+#include "tools/sweep_store/sweep_folder.h"
 
 namespace goodput {
 
