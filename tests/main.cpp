@@ -1,3 +1,5 @@
 #include <doctest/doctest.h>
 
-int main(int argc, char** argv) { return doctest::Context(argc, argv).run(); }
+int main(int argc, char** argv) {
+  return doctest::Context(argc, argv).run();
+}
