@@ -1,3 +1,3 @@
-// In the library: its unity sources check with doctest, and benchmarks, which have another main(), take them too.
+// In the library: its sources check with doctest, and benchmarks, which have another main(), take them too.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
