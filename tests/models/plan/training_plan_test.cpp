@@ -10,10 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "models/shape/model_file.h"
+#include "tests/support/step_case.h"
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput {
 namespace {
+
+using testing::shipped_plan;
 
 namespace fs = std::filesystem;
 
@@ -23,10 +26,6 @@ std::vector<std::string> files_in(const std::string& folder) {
     files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   return files;
-}
-
-TrainingPlan shipped(const std::string& name) {
-  return read_training_plan(std::string(GOODPUT_CONFIGS "/plans/") + name + ".json").value();
 }
 
 // 12 layers of 8 heads over 2 nodes of 8 GPUs.
@@ -113,16 +112,16 @@ TEST_CASE("configs: rates are SI, NICs in bits") {
 }
 
 TEST_CASE("configs: plans use the GPUs their papers used") {
-  CHECK(shipped("gpt3-175b-1024-a100").parallel.gpus() == 1024);
-  CHECK(shipped("llama3-405b-16k-h100").parallel.gpus() == 16384);
-  CHECK(shipped("llama3-405b-16k-h100-131k").parallel.gpus() == 16384);
-  CHECK(shipped("llama3-405b-8k-h100").parallel.gpus() == 8192);
-  CHECK(shipped("deepseek-v3-2048-h800").parallel.gpus() == 2048);
-  CHECK(shipped("deepseek-v3-1024").parallel.gpus() == 1024);
+  CHECK(shipped_plan("gpt3-175b-1024-a100").parallel.gpus() == 1024);
+  CHECK(shipped_plan("llama3-405b-16k-h100").parallel.gpus() == 16384);
+  CHECK(shipped_plan("llama3-405b-16k-h100-131k").parallel.gpus() == 16384);
+  CHECK(shipped_plan("llama3-405b-8k-h100").parallel.gpus() == 8192);
+  CHECK(shipped_plan("deepseek-v3-2048-h800").parallel.gpus() == 2048);
+  CHECK(shipped_plan("deepseek-v3-1024").parallel.gpus() == 1024);
 }
 
 TEST_CASE("plan: 61 layers over 16 stages work with an explicit split") {
-  TrainingPlan plan = shipped("deepseek-v3-2048-h800");
+  TrainingPlan plan = shipped_plan("deepseek-v3-2048-h800");
   CHECK(plan.parallel.layers_per_stage.size() == 16);
   CHECK(plan.parallel.micro_batches() == 120);
   CHECK(check_training_plan(plan));

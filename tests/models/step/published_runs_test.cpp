@@ -12,6 +12,7 @@
 #include "models/cost/cost_models.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
+#include "tests/support/step_case.h"
 
 namespace goodput {
 namespace {
@@ -23,15 +24,14 @@ struct PublishedRun {
 };
 
 StepReport predict(const std::string& name) {
-  auto plan = read_training_plan(std::string(GOODPUT_CONFIGS) + "/plans/" + name + ".json");
-  REQUIRE_MESSAGE(plan, (plan ? "" : plan.error().message()));
-  plan->parallel = settled(plan->parallel, plan->cluster.gpus_per_node);
-  REQUIRE(check_training_plan(*plan));
-  const auto cost = make_cost_model(cost_inputs(*plan));
+  TrainingPlan plan = testing::shipped_plan(name);
+  plan.parallel = settled(plan.parallel, plan.cluster.gpus_per_node);
+  REQUIRE(check_training_plan(plan));
+  const auto cost = make_cost_model(cost_inputs(plan));
   REQUIRE(cost);
-  const auto step = build_planned_step(*plan, **cost, Granularity::kLayers, 0);
+  const auto step = build_planned_step(plan, **cost, Granularity::kLayers, 0);
   REQUIRE(step);
-  return report_step(*plan, *step);
+  return report_step(plan, *step);
 }
 
 }  // namespace
