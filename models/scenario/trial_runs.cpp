@@ -56,12 +56,18 @@ Result<JobResult> run_policy(const Scenario& scenario, const SimulationInputs& i
   return run_job(scenario.goal(), inputs.pools, *failures, *policy, log);
 }
 
-TrialRuns::TrialRuns(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed)
-    : scenario_(&scenario), inputs_(std::move(inputs)), seed_(seed), scale_(scale_of(scenario, inputs_)) {}
+TrialRuns::TrialRuns(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed,
+                     std::uint64_t first_trial)
+    : scenario_(&scenario),
+      inputs_(std::move(inputs)),
+      seed_(seed),
+      first_trial_(first_trial),
+      scale_(scale_of(scenario, inputs_)) {}
 
-Result<TrialRuns> TrialRuns::prepare(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed) {
+Result<TrialRuns> TrialRuns::prepare(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed,
+                                     std::uint64_t first_trial) {
   GOODPUT_CHECK(inputs.job != nullptr, "trials of no job");
-  TrialRuns runs(scenario, std::move(inputs), seed);
+  TrialRuns runs(scenario, std::move(inputs), seed, first_trial);
   GOODPUT_TRY_STATUS(runs.prepare_policies());
   return runs;
 }
@@ -131,7 +137,7 @@ Status TrialRuns::run_trial(std::span<const std::size_t> policies, std::span<con
     if (trial < first[i]) continue;
     Entry& entry = entries_[policies[i]];
     GOODPUT_TRY(const JobResult result,
-                run_policy(*scenario_, inputs_, *entry.prepared, seed_, trial, nullptr));
+                run_policy(*scenario_, inputs_, *entry.prepared, seed_, first_trial_ + trial, nullptr));
     entry.trials[trial] = summarize(result, scale_);
     on_run();
   }

@@ -33,7 +33,9 @@ class TrialRuns {
 
   // Prepares the policies. One that cannot run the job stands there with the reason; fails where none can,
   // and on a policy's options. `scenario` and what `inputs` points to must outlive the result.
-  static Result<TrialRuns> prepare(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed);
+  // `first_trial`: which trial stands first, of all that the seed has.
+  static Result<TrialRuns> prepare(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed,
+                                   std::uint64_t first_trial = 0);
 
   [[nodiscard]] const Scenario& scenario() const { return *scenario_; }
   [[nodiscard]] std::size_t policies() const { return entries_.size(); }
@@ -65,7 +67,7 @@ class TrialRuns {
     std::vector<TrialSummary> trials{};
   };
 
-  TrialRuns(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed);
+  TrialRuns(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed, std::uint64_t first_trial);
   Status prepare_policies();
   // Of all that lack one.
   Status run_trial(std::span<const std::size_t> policies, std::span<const std::size_t> first,
@@ -74,6 +76,7 @@ class TrialRuns {
   const Scenario* scenario_;
   SimulationInputs inputs_;
   std::uint64_t seed_;
+  std::uint64_t first_trial_;
   TrialScale scale_;
   std::vector<Entry> entries_{};
 };

@@ -65,6 +65,8 @@ class SimulateCommand final : public Command {
         .one_value_each();
     options.add("--trials", trials_, "N",
                 "Runs of every policy, with other failures each (default: the scenario's)");
+    options.add("--first-trial", first_trial_, "K",
+                "Number of the first of these runs (default 0): a run is the same whichever stands first");
     options
         .add("--set", changes_, "POINTER=VALUE",
              "Change a value of the scenario, for example /failures/every_s=600; repeated: in turn")
@@ -111,6 +113,9 @@ class SimulateCommand final : public Command {
 
  private:
   [[nodiscard]] Status check_options(const CommandContext& context) const {
+    if (first_trial_ < 0 || first_trial_ > kMostTrials)
+      return Error{
+          fmt::format("--first-trial is {}, want a whole number from 0 to {}", first_trial_, kMostTrials)};
     if (!metric_.empty() && compared_.empty()) return Error{"--metric says by what to --compare; give both"};
     return check_output_options(context);
   }
@@ -190,14 +195,16 @@ class SimulateCommand final : public Command {
                                     {"--trials-csv", trials_csv_path_}});
   }
 
-  static Result<Simulation> simulate_trials(const Scenario& scenario, const ScenarioInputs& inputs,
-                                            const CommandContext& context) {
+  [[nodiscard]] std::uint64_t first_trial() const { return static_cast<std::uint64_t>(first_trial_); }
+  [[nodiscard]] Result<Simulation> simulate_trials(const Scenario& scenario, const ScenarioInputs& inputs,
+                                                   const CommandContext& context) const {
     const bool shows = context.terminal.shows_progress && !context.options.quiet;
     LiveProgress bar(context.err, shows ? ProgressBar::Show::kWhenSlow : ProgressBar::Show::kNever,
                      "simulating", static_cast<std::uint64_t>(scenario.trials) * scenario.policies.size());
     SimulationOptions options;
     options.seed = context.options.seed;
     options.trials = scenario.trials;
+    options.first_trial = first_trial();
     options.jobs = static_cast<unsigned>(context.options.jobs);
     options.progress = [&bar](std::uint64_t done) { bar.update(done); };
     return simulate(scenario, inputs.view(), options);
@@ -206,7 +213,8 @@ class SimulateCommand final : public Command {
   [[nodiscard]] Status write_first_trials(const Scenario& scenario, const ScenarioInputs& inputs,
                                           std::uint64_t seed) const {
     if (timeline_path_.empty() && throughput_path_.empty()) return Ok{};
-    GOODPUT_TRY(const std::vector<RecordedRun> runs, record_runs(scenario, inputs.view(), seed));
+    GOODPUT_TRY(const std::vector<RecordedRun> runs,
+                record_runs(scenario, inputs.view(), seed, first_trial()));
     if (!timeline_path_.empty()) {
       const auto name = [&inputs](NodeId node) { return inputs.node_name(node); };
       GOODPUT_TRY_STATUS(write_file_atomically(timeline_path_, [&](const std::string& temporary) {
@@ -223,15 +231,15 @@ class SimulateCommand final : public Command {
   [[nodiscard]] Status write_trials(const Simulation& simulation, const CommandContext& context) const {
     const std::uint64_t seed = context.options.seed;
     if (trials_csv_path_ == "-") {
-      return write_trials_csv(simulation, seed, [&context](std::string_view text) -> Status {
+      return write_trials_csv(simulation, seed, first_trial(), [&context](std::string_view text) -> Status {
         context.out << text;
         return Ok{};
       });
     }
     return write_file_atomically(trials_csv_path_, [&](const std::string& temporary) -> Status {
       GOODPUT_TRY(ByteSink sink, ByteSink::open(temporary, trials_csv_path_));
-      GOODPUT_TRY_STATUS(
-          write_trials_csv(simulation, seed, [&sink](std::string_view text) { return sink.write(text); }));
+      GOODPUT_TRY_STATUS(write_trials_csv(simulation, seed, first_trial(),
+                                          [&sink](std::string_view text) { return sink.write(text); }));
       return sink.close();
     });
   }
@@ -241,6 +249,7 @@ class SimulateCommand final : public Command {
     provenance.lowest_tier = to_string(report.simulation.lowest_tier);
     nlohmann::ordered_json json = begin_json_result("simulate", context, provenance);
     add_simulate_json(report, json);
+    if (has_json_trials_ && first_trial_ > 0) json["first_trial"] = first_trial_;
     if (has_json_trials_) json["trials_by_policy"] = trials_json(report.simulation);
     return write_json_result(json, context);
   }
@@ -248,6 +257,7 @@ class SimulateCommand final : public Command {
   std::string scenario_path_;
   std::vector<std::string> policies_;
   std::optional<std::int64_t> trials_;
+  std::int64_t first_trial_ = 0;
   std::vector<std::string> changes_;
   std::string compared_;
   std::string metric_;
