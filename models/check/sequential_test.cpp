@@ -25,19 +25,34 @@ std::vector<double> changes(std::span<const double> baseline, std::span<const do
   return all;
 }
 
-// With what probability Student's t is at least as far from 0.
-double two_sided_p(const SampleMoments& moments) {
-  if (moments.standard_error == 0) return moments.mean == 0 ? 1 : 0;
-  const boost::math::students_t distribution(static_cast<double>(moments.count - 1));
-  const double t = std::abs(moments.mean) / moments.standard_error;
-  return 2 * boost::math::cdf(boost::math::complement(distribution, t));
-}
+// What the mean of the changes tells.
+struct MeanEvidence {
+  std::array<double, 2> interval{};  // that misses with probability alpha
+  double p_value = 1;                // of no change
+};
 
-std::array<double, 2> interval_of(const SampleMoments& moments, double alpha) {
+MeanEvidence student_evidence(const SampleMoments& moments, double alpha) {
+  if (moments.standard_error == 0) return {{moments.mean, moments.mean}, moments.mean == 0 ? 1.0 : 0.0};
   const boost::math::students_t distribution(static_cast<double>(moments.count - 1));
   const double half =
       moments.standard_error * boost::math::quantile(boost::math::complement(distribution, alpha / 2));
-  return {moments.mean - half, moments.mean + half};
+  const double t = std::abs(moments.mean) / moments.standard_error;
+  return {{moments.mean - half, moments.mean + half},
+          2 * boost::math::cdf(boost::math::complement(distribution, t))};
+}
+
+// Either side misses with probability delta / 2 where it is sqrt(2 V L / n) + 7 R L / (3 (n - 1)) away,
+// L = ln(4 / delta), V the variance and R the range: a quadratic in sqrt(L).
+MeanEvidence bernstein_evidence(std::span<const double> changes, const SampleMoments& moments, double alpha) {
+  const auto [least, largest] = std::minmax_element(changes.begin(), changes.end());
+  const double range = std::max(*largest, 0.0) - std::min(*least, 0.0);
+  const double root = std::sqrt(2.0) * moments.standard_error;
+  const double square = 7 * range / (3 * static_cast<double>(moments.count - 1));
+  const double logarithm = std::log(4 / alpha);
+  const double half = root * std::sqrt(logarithm) + square * logarithm;
+  const double root_of_l =
+      (std::sqrt(root * root + 4 * square * std::abs(moments.mean)) - root) / (2 * square);
+  return {{moments.mean - half, moments.mean + half}, 4 * std::exp(-root_of_l * root_of_l)};
 }
 
 }  // namespace
@@ -70,25 +85,26 @@ void SequentialTest::look(std::span<const double> baseline, std::span<const doub
   change_.mean = sample_moments(values).mean;
   change_.are_alike = std::equal(baseline.begin(), baseline.end(), values.begin());
   change_.is_relative = tolerance_.is_relative() && change_.baseline != 0;
-  const SampleMoments moments =
-      sample_moments(changes(baseline, values, change_.baseline, change_.is_relative));
+  const std::vector<double> each = changes(baseline, values, change_.baseline, change_.is_relative);
+  const SampleMoments moments = sample_moments(each);
   const auto looks = static_cast<double>(most_looks_);
+  const double alpha = (1 - *tolerance_.confidence) / looks;
   change_.change = moments.mean;
-  change_.interval = interval_of(moments, (1 - *tolerance_.confidence) / looks);
-  change_.is_doubtful = is_doubtful(moments);
-  change_.p_value = std::min(p_before, change_.is_doubtful ? 1 : two_sided_p(moments) * looks);
+  change_.is_skewed = is_doubtful(moments);
+  const MeanEvidence evidence =
+      change_.is_skewed ? bernstein_evidence(each, moments, alpha) : student_evidence(moments, alpha);
+  change_.interval = evidence.interval;
+  change_.p_value = std::min(p_before, evidence.p_value * looks);
   movement_ = judge();
 }
 
 bool SequentialTest::excludes_no_change() const {
-  return change_.interval && !change_.is_doubtful &&
-         ((*change_.interval)[0] > 0 || (*change_.interval)[1] < 0);
+  return change_.interval && ((*change_.interval)[0] > 0 || (*change_.interval)[1] < 0);
 }
 
 bool SequentialTest::is_within_tolerance() const {
   const double size = change_.is_relative == tolerance_.is_relative() ? tolerance_.size : 0;
-  return change_.interval && !change_.is_doubtful && (*change_.interval)[0] >= -size &&
-         (*change_.interval)[1] <= size;
+  return change_.interval && (*change_.interval)[0] >= -size && (*change_.interval)[1] <= size;
 }
 
 Movement SequentialTest::judge() const {

@@ -13,9 +13,11 @@
 // A suite asks many such questions: `moved` is only said early where the p-value holds for all of them
 // (Bonferroni), and in the end where it does by Holm's rule (models/check/holm.h).
 //
-// Differences so skewed that Student's interval cannot be trusted (sample_moments.h, is_doubtful()) decide
-// nothing. Pairs that are all equal decide only once there are kAlikePairs of them: what changes one trial in
-// twenty is seen among them with a probability of 96 %, what changes fewer may not be.
+// Where changes are so skewed that Student's interval cannot be trusted (sample_moments.h, is_doubtful()), as
+// of something that happens in few trials, the interval is the empirical Bernstein bound (Maurer and Pontil,
+// COLT 2009, theorem 4), which holds whatever the distribution, of changes within the range that was seen, 0
+// among them. Pairs that are all equal decide only once there are kAlikePairs of them: what changes one trial
+// in twenty is seen among them with a probability of 96 %, what changes fewer may not be.
 #pragma once
 
 #include <array>
@@ -27,8 +29,8 @@
 
 namespace goodput {
 
-inline constexpr std::int64_t kFirstLook = 16;   // pairs; every further look is at twice as many
-inline constexpr std::int64_t kAlikePairs = 64;  // or all that there can be
+inline constexpr std::int64_t kFirstLook = 16;     // pairs; every further look is at twice as many
+inline constexpr std::int64_t kLeastForSame = 64;  // or all that there can be
 
 enum class Movement : std::uint8_t { kSame, kMoved, kUndecided };
 
@@ -37,11 +39,11 @@ struct MeanChange {
   double baseline = 0, mean = 0;  // of the values
   double change = 0;              // of `baseline` where it is_relative, else in the unit of the values
   bool is_relative = false;       // never to a baseline of 0, where any change is beyond a relative tolerance
-  std::optional<std::array<double, 2>> interval{};
+  std::array<double, 2> interval{};
   double p_value = 1;  // of no change at all, at whatever look the trials ended
   std::int64_t trials = 0;
-  bool are_alike = false;    // every pair is
-  bool is_doubtful = false;  // too skewed for an interval that can be trusted
+  bool are_alike = false;  // every pair is
+  bool is_skewed = false;  // the interval is Bernstein's
 };
 
 class SequentialTest {
@@ -60,9 +62,6 @@ class SequentialTest {
   // REQUIRES: a look.
   [[nodiscard]] const MeanChange& change() const { return change_; }
   [[nodiscard]] std::int64_t looks() const { return looks_; }
-
-  // Whether the interval, without regard to other questions, says so.
-  [[nodiscard]] bool excludes_no_change() const;
 
  private:
   [[nodiscard]] std::int64_t pairs_of(std::int64_t look) const;

@@ -45,10 +45,7 @@ void compare(const BaselineFigure& before, const BaselineFigure& now, CheckedFig
 std::string why_undecided(const RunProgress& run, const MeanChange& change, bool has_other) {
   if (run.out_of_time)
     return fmt::format("the time was over after {} trials; --budget-s gives more", change.trials);
-  std::string reason =
-      change.is_doubtful
-          ? fmt::format("the differences of {} trials are too skewed for an interval", change.trials)
-          : fmt::format("{} trials leave it open", change.trials);
+  std::string reason = fmt::format("{} trials leave it open", change.trials);
   if (!has_other) reason += "; the baseline holds no more, --against another goodput runs more";
   return reason;
 }
@@ -169,7 +166,7 @@ void adjust(CheckReport& report) {
     CheckedFigure& figure = *tested[i];
     figure.p_value = adjusted[i];
     const auto& interval = figure.test->interval;
-    const bool excludes = interval && !figure.test->is_doubtful && ((*interval)[0] > 0 || (*interval)[1] < 0);
+    const bool excludes = interval && ((*interval)[0] > 0 || (*interval)[1] < 0);
     if (figure.outcome != Outcome::kUndecided || !excludes) continue;
     if (adjusted[i] > 1 - *figure.rule.tolerance.confidence) continue;
     figure.outcome = moved(figure.rule, *figure.change);
