@@ -98,21 +98,16 @@ void SequentialTest::look(std::span<const double> baseline, std::span<const doub
   movement_ = judge();
 }
 
-bool SequentialTest::excludes_no_change() const {
-  return change_.interval && ((*change_.interval)[0] > 0 || (*change_.interval)[1] < 0);
-}
-
 bool SequentialTest::is_within_tolerance() const {
   const double size = change_.is_relative == tolerance_.is_relative() ? tolerance_.size : 0;
-  return change_.interval && (*change_.interval)[0] >= -size && (*change_.interval)[1] <= size;
+  return change_.interval[0] >= -size && change_.interval[1] <= size;
 }
 
 Movement SequentialTest::judge() const {
-  if (change_.are_alike)
-    return change_.trials >= std::min(most_, kAlikePairs) ? Movement::kSame : Movement::kUndecided;
-  if (is_within_tolerance()) return Movement::kSame;
+  if (is_within_tolerance())
+    return change_.trials >= std::min(most_, kLeastForSame) ? Movement::kSame : Movement::kUndecided;
   const double all_alpha = (1 - *tolerance_.confidence) / static_cast<double>(questions_);
-  return excludes_no_change() && change_.p_value <= all_alpha ? Movement::kMoved : Movement::kUndecided;
+  return change_.excludes_none() && change_.p_value <= all_alpha ? Movement::kMoved : Movement::kUndecided;
 }
 
 }  // namespace goodput

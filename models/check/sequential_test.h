@@ -16,8 +16,9 @@
 // Where changes are so skewed that Student's interval cannot be trusted (sample_moments.h, is_doubtful()), as
 // of something that happens in few trials, the interval is the empirical Bernstein bound (Maurer and Pontil,
 // COLT 2009, theorem 4), which holds whatever the distribution, of changes within the range that was seen, 0
-// among them. Pairs that are all equal decide only once there are kAlikePairs of them: what changes one trial
-// in twenty is seen among them with a probability of 96 %, what changes fewer may not be.
+// among them. What was not seen at all no interval knows of: `same` takes kLeastForSame pairs, among which
+// what happens in one trial of twenty is seen with a probability of 96 %. What happens in fewer may be
+// missed.
 #pragma once
 
 #include <array>
@@ -44,6 +45,9 @@ struct MeanChange {
   std::int64_t trials = 0;
   bool are_alike = false;  // every pair is
   bool is_skewed = false;  // the interval is Bernstein's
+
+  // That there is no change.
+  [[nodiscard]] bool excludes_none() const { return interval[0] > 0 || interval[1] < 0; }
 };
 
 class SequentialTest {

@@ -40,8 +40,7 @@ ordered_json figure_json(const CheckedFigure& figure, const Suite& suite) {
   json["candidate"] = or_null(figure.figure);
   json["change"] = or_null(figure.change);
   json["change_is_relative"] = figure.is_relative;
-  const bool has_interval = figure.test && figure.test->interval;
-  json["ci"] = has_interval ? ordered_json(*figure.test->interval) : ordered_json(nullptr);
+  json["ci"] = figure.test ? ordered_json(figure.test->interval) : ordered_json(nullptr);
   json["p_value"] = or_null(figure.p_value);
   json["trials"] = figure.test ? figure.test->trials : 0;
   json["looks"] = figure.looks;

@@ -43,8 +43,8 @@ std::string change_text(const CheckedFigure& figure) {
 }
 
 std::string interval_text(const CheckedFigure& figure) {
-  if (!figure.test || !figure.test->interval || figure.test->are_alike) return "";
-  const auto [low, high] = *figure.test->interval;
+  if (!figure.test || figure.test->are_alike) return "";
+  const auto [low, high] = figure.test->interval;
   return fmt::format("{} to {}", signed_text(low, figure.is_relative), signed_text(high, figure.is_relative));
 }
 

@@ -165,9 +165,7 @@ void adjust(CheckReport& report) {
   for (std::size_t i = 0; i < tested.size(); ++i) {
     CheckedFigure& figure = *tested[i];
     figure.p_value = adjusted[i];
-    const auto& interval = figure.test->interval;
-    const bool excludes = interval && ((*interval)[0] > 0 || (*interval)[1] < 0);
-    if (figure.outcome != Outcome::kUndecided || !excludes) continue;
+    if (figure.outcome != Outcome::kUndecided || !figure.test->excludes_none()) continue;
     if (adjusted[i] > 1 - *figure.rule.tolerance.confidence) continue;
     figure.outcome = moved(figure.rule, *figure.change);
     figure.reason.clear();
