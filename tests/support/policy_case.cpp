@@ -67,7 +67,7 @@ JobResult PolicyCase::run(const JobGoal& goal, const NodeEvents& events, JobLog*
 }
 
 JobResult PolicyCase::run(const JobGoal& goal, FailureModel& failures, JobLog* log) {
-  const std::unique_ptr<RecoveryPolicy> policy = prepared_->start_run();
+  const std::unique_ptr<RecoveryPolicy> policy = prepared_->start_run({});
   return run_job(goal, {}, failures, *policy, log);
 }
 
