@@ -46,6 +46,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_policy(const Scenario& scenario,
                                                        const JobModel& job) {
   GOODPUT_TRY(const std::unique_ptr<PolicySetup> setup, make_policy(scenario, policy));
   auto prepared = setup->prepare(job);
+  if (!prepared && policy.command) return prepared.error();  // which names it
   if (!prepared) return at_policy(scenario, policy, prepared.error());
   return prepared;
 }
