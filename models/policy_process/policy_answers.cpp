@@ -123,7 +123,11 @@ Status check_training(const WrittenCourse& written, const JobState& job) {
 
 Result<json> parse_policy_line(const std::string& line) {
   auto parsed = config::parse_text(line, {});
-  if (!parsed) return Error{fmt::format("{} in {}", parsed.error().message(), in_quotes(line))};
+  if (!parsed) {
+    Error error = parsed.error();
+    error.where.position = {};  // in a line that is told itself
+    return Error{fmt::format("{} in {}", error.message(), in_quotes(line))};
+  }
   if (!parsed->is_object()) return Error{fmt::format("is no object of JSON: {}", in_quotes(line))};
   return parsed;
 }
@@ -198,6 +202,9 @@ Result<CourseAnswer> read_course(const json& answer, const JobState& job) {
 }
 
 Result<std::vector<double>> read_metrics(const json& answer, std::span<const std::string> names) {
+  const auto given = answer.find("metrics");
+  if (names.empty() && given != answer.end() && given->is_object() && !given->empty())
+    return at("/metrics", "has figures, but \"hello\" named none");
   std::vector<double> values(names.size());
   const auto fields = [&] {
     config::Fields all;

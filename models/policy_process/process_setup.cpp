@@ -138,7 +138,10 @@ class ProcessSetup final : public PolicySetup {
     warnings.insert(warnings.end(), restarts.idle_nodes.begin(), restarts.idle_nodes.end());
     auto processes = std::make_unique<const PolicyProcesses>(command_, options_, std::move(restarts));
     GOODPUT_TRY(Greeted first, processes->start());
-    if (!first.hello.refuse.empty()) return Error{first.hello.refuse};
+    if (!first.hello.refuse.empty()) {
+      return Error{
+          fmt::format("{} at hello: refuses the job: {}", policy_named(command_), first.hello.refuse)};
+    }
     warnings.insert(warnings.end(), first.hello.warnings.begin(), first.hello.warnings.end());
     return std::unique_ptr<PreparedPolicy>(
         std::make_unique<PreparedProcess>(std::move(processes), std::move(first), std::move(warnings)));
