@@ -69,8 +69,8 @@ Result<JobLog> record_run(const Scenario& scenario, const SimulationInputs& inpu
                           const ScenarioPolicy& policy, std::uint64_t seed, std::uint64_t trial) {
   GOODPUT_TRY(const std::unique_ptr<PreparedPolicy> prepared, prepare_policy(scenario, policy, *inputs.job));
   JobLog log;
-  GOODPUT_TRY(const JobResult unused, run_policy(scenario, inputs, *prepared, seed, trial, &log));
-  static_cast<void>(unused);
+  GOODPUT_TRY(const JobResult result, run_policy(scenario, inputs, *prepared, seed, trial, &log));
+  if (!result.policy_failure.empty()) return Error{result.policy_failure};
   return log;
 }
 

@@ -22,6 +22,7 @@
 #include "tools/cli/output_file.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/simulate/job_timeline.h"
+#include "tools/simulate/policy_commands.h"
 #include "tools/simulate/recorded_run.h"
 #include "tools/simulate/scenario_inputs.h"
 #include "tools/simulate/scenario_options.h"
@@ -63,6 +64,7 @@ class SimulateCommand final : public Command {
         .required();
     options.add("--policy", policies_, "NAME", "Run this policy of the scenario; repeated: all of these")
         .one_value_each();
+    commands_.configure(options);
     options.add("--trials", trials_, "N",
                 "Runs of every policy, with other failures each (default: the scenario's)");
     options.add("--first-trial", first_trial_, "K",
@@ -134,7 +136,8 @@ class SimulateCommand final : public Command {
     GOODPUT_TRY(const std::vector<config::Change> changes, parse_changes(changes_));
     GOODPUT_TRY(const config::Library library, config_library(context));
     GOODPUT_TRY(const std::string file, config_file(scenario_path_, kScenarioFiles, library, context));
-    GOODPUT_TRY(Scenario scenario, read_scenario(file, changes, library));
+    GOODPUT_TRY(const std::vector<PolicyCommand> commands, commands_.read());
+    GOODPUT_TRY(Scenario scenario, read_scenario(file, changes, library, commands));
     GOODPUT_TRY_STATUS(select_policies(policies_, scenario));
     if (!trials_) return scenario;
     if (*trials_ < 1 || *trials_ > kMostTrials)
@@ -256,6 +259,7 @@ class SimulateCommand final : public Command {
 
   std::string scenario_path_;
   std::vector<std::string> policies_;
+  PolicyCommandOptions commands_;
   std::optional<std::int64_t> trials_;
   std::int64_t first_trial_ = 0;
   std::vector<std::string> changes_;

@@ -217,6 +217,11 @@ Result<Provenance> scenario_provenance(const Scenario& resolved, const ScenarioI
   Hash hash;
   hash.add(*provenance.config_hash);
   hash.add(without_paths(resolved).dump());
+  for (const ScenarioPolicy& policy : resolved.policies) {
+    if (!policy.command) continue;
+    hash.add(policy.name);
+    hash.add(policy.command->command);
+  }
   hash.add(inputs.content_hash);
   provenance.config_hash = hash.value();
   return provenance;
@@ -228,6 +233,8 @@ void add_simulate_json(const SimulateReport& report, ordered_json& json) {
   for (std::size_t i = 0; i < report.simulation.policies.size(); ++i) {
     const PolicyOutcome& outcome = report.simulation.policies[i];
     ordered_json& of_policy = json["policies"][outcome.name] = outcome_json(outcome, report.scenario);
+    if (report.scenario.policies[i].command)
+      of_policy["command"] = report.scenario.policies[i].command->command;
     of_policy["checkpoint"] = checkpoint_interval_json(checkpoint_interval(report, i));
     if (!report.scenario.pools.empty())
       of_policy["cost_by_pool"] = cost_by_pool_json(report.scenario, outcome);
