@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "goodput_revision.h"
 #include "sim/base/hash.h"
 #include "sim/base/text.h"
 #include "tools/check/check_report.h"
@@ -89,6 +90,8 @@ class CheckCommand final : public Command {
     options.add("--budget-s", budget_s_, "SECONDS",
                 "Begin no more trials or rounds after so long (default 60)");
     options.add_flag("--strict", is_strict_, "Exit with 3 also where something is undecided, new or gone");
+    options.add_flag("--fail-fast", stops_at_regression_,
+                     "Begin no more trials once something is worse: what is open then stays undecided");
     options.add("--run", runs_, "NAME", "Only this run of the suite; repeated: all of these")
         .one_value_each();
     options
@@ -204,6 +207,7 @@ class CheckCommand final : public Command {
     std::atomic<std::uint64_t> done = 0;
     CheckOptions options;
     options.jobs = jobs(context);
+    options.stops_at_regression = stops_at_regression_;
     options.is_time_over = [this] { return is_time_over(); };
     options.on_run = [&] { bar.update(++done); };
     return check_suite(suite, kept, ours, other, options);
@@ -220,15 +224,14 @@ class CheckCommand final : public Command {
     return Ok{};
   }
 
-  // Of a baseline by another version every difference may be that.
+  // Of a baseline by another version every difference may be that; revisions stand with what moved.
   static void note_versions(const Baseline& baseline, CheckReport& report) {
     std::set<std::string> versions;
-    for (const auto& [name, run] : baseline.runs)
-      versions.insert(fmt::format("{} ({})", run.origin.version, run.origin.revision));
-    versions.erase(program_version());
+    for (const auto& [name, run] : baseline.runs) versions.insert(run.origin.version);
+    versions.erase(GOODPUT_VERSION);
     if (versions.empty()) return;
     report.notes.push_back(fmt::format("the baseline was made by goodput {}, this is {}",
-                                       fmt::join(versions, ", "), program_version()));
+                                       fmt::join(versions, ", "), GOODPUT_VERSION));
   }
 
   [[nodiscard]] Status write_results(const CheckReport& report, const CommandContext& context) const {
@@ -305,6 +308,7 @@ class CheckCommand final : public Command {
   bool is_update_ = false;
   bool is_timed_ = false;
   bool is_strict_ = false;
+  bool stops_at_regression_ = false;
   Clock::time_point began_{};
 };
 

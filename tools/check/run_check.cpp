@@ -128,22 +128,22 @@ class SuiteCheck {
   Status decide(RunProgress& run) {
     for (;;) {
       for (FigureCheck& check : run.checks) check.look();
+      note_regression(run);
       const auto next = next_trials(run);
-      if (!next || (options_.stops_at_regression && has_moved_)) break;
+      if (!next || (options_.stops_at_regression && has_regression_)) break;
       run.out_of_time = options_.is_time_over();
       if (run.out_of_time) break;
       GOODPUT_TRY_STATUS(extend(run, *next));
       if (!run.failed.empty()) break;
     }
-    note_movement(run);
     options_.on_run();
     return Ok{};
   }
 
-  void note_movement(const RunProgress& run) {
-    for (const FigureCheck& check : run.checks) {
-      if (check.test() && check.test()->movement() == Movement::kMoved) has_moved_ = true;
-    }
+  void note_regression(const RunProgress& run) {
+    if (options_.stops_at_regression &&
+        verdicts(suite_, baseline_, other_ != nullptr, {&run, 1}).has_regression())
+      has_regression_ = true;
   }
 
   static std::optional<std::int64_t> next_trials(const RunProgress& run) {
@@ -211,7 +211,7 @@ class SuiteCheck {
   const CheckOptions& options_;
   std::vector<RunProgress> runs_{};
   std::vector<Status> errors_{};
-  std::atomic<bool> has_moved_ = false;
+  std::atomic<bool> has_regression_ = false;
 };
 
 }  // namespace

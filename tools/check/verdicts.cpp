@@ -175,7 +175,7 @@ void adjust(CheckReport& report) {
 }  // namespace
 
 CheckReport verdicts(const Suite& suite, const Baseline* baseline, bool has_other,
-                     const std::vector<RunProgress>& runs) {
+                     std::span<const RunProgress> runs) {
   CheckReport report{suite};
   for (const RunProgress& run : runs) add_run(run, baseline, has_other, report);
   add_gone(baseline, report);

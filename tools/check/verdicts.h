@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,6 @@ struct RunProgress {
 // All figures of the runs and of the baseline, worst first. `has_other`: more trials than the baseline holds
 // could be had.
 [[nodiscard]] CheckReport verdicts(const Suite& suite, const Baseline* baseline, bool has_other,
-                                   const std::vector<RunProgress>& runs);
+                                   std::span<const RunProgress> runs);
 
 }  // namespace goodput
