@@ -126,8 +126,7 @@ Status take_trials_line(std::string_view line, Baseline& baseline) {
     return Error{fmt::format("the baseline beside it has no figure {}", in_quotes(name))};
   for (std::size_t i = 1; i < fields->size(); ++i) {
     const auto value = parse_number((*fields)[i]);
-    if (!value)
-      return Error{fmt::format("trial {} is {}, want a number", i - 1, in_quotes((*fields)[i]))};
+    if (!value) return Error{fmt::format("trial {} is {}, want a number", i - 1, in_quotes((*fields)[i]))};
     found->second.trials.push_back(*value);
   }
   return Ok{};

@@ -39,7 +39,8 @@ template <typename T>
 config::Value named_objects(std::vector<T>& all, std::string wanted, std::string T::*name,
                             std::string (*fault)(const std::string&)) {
   const auto read = [&all, wanted, name, fault](const nlohmann::json& value, config::Place& place) -> Status {
-    if (!value.is_object() || value.empty()) return place.not_wanted(value, wanted);
+    if (!value.is_object()) return place.not_wanted(value, wanted);
+    if (value.empty()) return place.error("is empty, want " + wanted);
     all.clear();
     for (const auto& [key, one] : value.items()) {
       config::Place there = place.at(key);
