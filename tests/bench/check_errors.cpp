@@ -6,9 +6,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cmath>
+#include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -115,7 +114,7 @@ struct Tally {
 std::vector<Case> all_cases() {
   const std::vector<config::Change> rare = {
       {.pointer = "/failures",
-       .value = R"({"model": "bursts", "nodes": 10, "kind": "fleet", "per_hour": 0.02, "outage_s": 3600})"}};
+       .value = R"({"model": "bursts", "nodes": 10, "kind": "fleet", "per_hour": 0.05, "outage_s": 3600})"}};
   return {{"exponential ds", "exponential", "ds"},
           {"exponential checkpoint", "exponential", "checkpoint"},
           {"exponential gemini", "exponential", "gemini"},
@@ -227,6 +226,7 @@ void measure_power(std::uint64_t seeds) {
 }  // namespace goodput
 
 int main(int count, char** arguments) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a row as soon as it is known
   const auto began = std::chrono::steady_clock::now();
   goodput::measure_false_alarms(count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 200);
   goodput::measure_power(count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 15);

@@ -54,17 +54,31 @@ std::string figures_text(const std::vector<const CheckedFigure*>& figures) {
   return text;
 }
 
+// Of one policy often the same of all its figures.
+bool have_one_reason(const CheckedFigure& a, const CheckedFigure& b) {
+  return a.reason == b.reason && a.why == b.why;
+}
+
 std::string reasons_text(const std::vector<const CheckedFigure*>& figures) {
   std::string text;
   std::size_t told = 0;
+  const CheckedFigure* last = nullptr;
+  std::string lines;
   for (const CheckedFigure* figure : figures) {
-    if (figure->why.empty() && figure->reason.empty()) continue;
-    if (++told > kMostReasons) break;
+    const bool says_all = figure->outcome == Outcome::kGone || figure->outcome == Outcome::kNew;
+    if (says_all || (figure->why.empty() && figure->reason.empty())) continue;
+    if (last != nullptr && have_one_reason(*last, *figure)) {
+      text += on_one_line(figure->name) + "\n";
+      continue;
+    }
+    text += lines;
+    if (++told > kMostReasons) return text;
     text += fmt::format("\n{}\n", on_one_line(figure->name));
-    if (!figure->reason.empty()) text += fmt::format("  {}\n", on_one_line(figure->reason));
-    for (const std::string& line : figure->why) text += fmt::format("  {}\n", on_one_line(line));
+    lines = figure->reason.empty() ? "" : fmt::format("  {}\n", on_one_line(figure->reason));
+    for (const std::string& line : figure->why) lines += fmt::format("  {}\n", on_one_line(line));
+    last = figure;
   }
-  return text;
+  return text + lines;
 }
 
 std::string speeds_text(const CheckReport& report) {

@@ -41,7 +41,7 @@ void add_moved_parts(const Parts& before, const Parts& now, std::vector<std::str
   for (std::size_t i = 0; i < std::min(names.size(), kMostParts); ++i) {
     if (std::abs(moved(names[i])) <= kLeastShare * sum) return;
     lines.push_back(
-        fmt::format("{}: {:.4g}, was {:.4g}", names[i], value_of(now, names[i]), value_of(before, names[i])));
+        fmt::format("{}: {:.6g}, was {:.6g}", names[i], value_of(now, names[i]), value_of(before, names[i])));
   }
 }
 

@@ -37,20 +37,21 @@ RunOrigin origin_of(const Json& result) {
           calibration_of(text_at(result, "calibration"))};
 }
 
-Parts parts_of(const Json& object) {
+Parts parts_of(const Json& object, const std::string& unit) {
   Parts parts;
   for (const auto& [name, value] : object.items()) {
-    if (value.is_number() && value.get<double>() != 0) parts.push_back({name, value.get<double>()});
+    if (value.is_number() && value.get<double>() != 0) parts.push_back({name + unit, value.get<double>()});
   }
   return parts;
 }
 
-// Of a list of objects, each with a name and a figure.
-Parts parts_of_list(const Json& list, const char* name, const char* figure) {
+// Of a list of objects, each with a name and a time.
+Parts parts_of_list(const Json& list, const char* name, const char* time) {
   Parts parts;
   for (const Json& one : list) {
-    const auto value = one.find(figure);
-    if (value != one.end() && value->is_number()) parts.push_back({text_at(one, name), value->get<double>()});
+    const auto value = one.find(time);
+    if (value != one.end() && value->is_number())
+      parts.push_back({text_at(one, name) + "_s", value->get<double>()});
   }
   return parts;
 }
@@ -60,11 +61,11 @@ std::map<std::string, Parts> all_parts(const Json& result) {
   const std::string schema = text_at(result, "schema");
   if (schema == "goodput.simulate/1") {
     for (const auto& [policy, outcome] : result.at("policies").items())
-      parts[policy] = parts_of(outcome.at("time_s"));
+      parts[policy] = parts_of(outcome.at("time_s"), "_s");
   } else if (schema == "goodput.plan-step/1") {
     parts[""] = parts_of_list(result.at("critical_path"), "op", "time_s");
   } else if (schema == "goodput.whatif/1") {
-    parts[""] = parts_of(result.at("slowdown_by_optype"));
+    parts[""] = parts_of(result.at("slowdown_by_optype"), "");
   }
   return parts;
 }

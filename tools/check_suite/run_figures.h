@@ -23,7 +23,7 @@ struct RunOrigin {
   friend bool operator==(const RunOrigin&, const RunOrigin&) = default;
 };
 
-// Where time goes, or what else a figure is made of, in the order of the result: {"productive", 1609.6}.
+// Where time goes, or what else a figure is made of, in the order of the result: {"productive_s", 1609.6}.
 struct Part {
   std::string name{};
   double value = 0;

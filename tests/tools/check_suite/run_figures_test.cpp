@@ -36,7 +36,7 @@ TEST_CASE("run figures: a metric of trials is one figure a policy, with a value 
 
 TEST_CASE("run figures: where time goes are the parts, what takes none is left out") {
   const RunFigures read = figures_of(simulation({rule("goodput", "exact")}), kSimulation).value();
-  CHECK(read.parts.at("ds") == Parts{{"productive", 10.5}, {"checkpoint_save", 2}});
+  CHECK(read.parts.at("ds") == Parts{{"productive_s", 10.5}, {"checkpoint_save_s", 2}});
 }
 
 TEST_CASE("run figures: trials without a value, and metrics that nobody has, are faults of the figure") {
@@ -62,7 +62,7 @@ TEST_CASE("run figures: a pointer names one number, or anything at all that is c
   CHECK(read.figures[1].text == "true");
   CHECK(read.figures[2].fault == "/memory is no number: it can only be compared exactly");
   CHECK(read.figures[3].fault == "the result has no /mfu");
-  CHECK(read.parts.at("") == Parts{{"forward", 0.2}, {"backward", 0.05}});
+  CHECK(read.parts.at("") == Parts{{"forward_s", 0.2}, {"backward_s", 0.05}});
 }
 
 TEST_CASE("run figures: what is no result, or not the one expected, is said in one line") {
