@@ -99,9 +99,8 @@ std::string check_junit(const CheckReport& report) {
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{:.3f}\">\n{}</testsuite>\n",
-      xml_text(report.suite.name), report.figures.size() + report.speeds.size(), failures, skipped,
-      report.seconds, cases);
+      "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n{}</testsuite>\n",
+      xml_text(report.suite.name), report.figures.size() + report.speeds.size(), failures, skipped, cases);
 }
 
 }  // namespace goodput

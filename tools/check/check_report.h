@@ -46,7 +46,6 @@ struct CheckReport {
   std::vector<std::string> notes{};      // what to know of the baseline
   std::vector<CheckedFigure> figures{};  // worst first, then by name
   std::vector<SpeedResult> speeds{};     // of --time
-  double seconds = 0;                    // it took
   bool is_strict = false;
 
   [[nodiscard]] std::size_t count(Outcome outcome) const;

@@ -25,8 +25,7 @@ std::string counts_text(const CheckReport& report) {
 
 std::string title(const CheckReport& report) {
   const std::string against = report.baseline_file.empty() ? "another goodput" : report.baseline_file;
-  return fmt::format("{} against {}: {} ({:.1f} s)\n", report.suite.name, against, counts_text(report),
-                     report.seconds);
+  return fmt::format("{} against {}: {}\n", report.suite.name, against, counts_text(report));
 }
 
 // All but those that are the same, worst first.

@@ -186,7 +186,6 @@ class CheckCommand final : public Command {
     if (!other_path_.empty()) other = std::make_unique<OtherProgram>(other_path_, options);
     GOODPUT_TRY(CheckReport report, run_suite(suite, kept ? &*kept : nullptr, ours, other.get(), context));
     if (is_timed_) GOODPUT_TRY_STATUS(time_suite(suite, options, report));
-    report.seconds = seconds();
     report.is_strict = is_strict_;
     report.baseline_file = baseline_path_;
     if (kept) note_versions(*kept, report);
