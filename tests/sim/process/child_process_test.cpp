@@ -94,6 +94,17 @@ TEST_CASE("child process: no answer, a line without end, two lines at once") {
   CHECK(channel->exchange("").error().message() == "wrote more than the one line that was asked for");
 }
 
+TEST_CASE("child process: with its owner its input ends, and it may finish what it does") {
+  const std::string file = fmt::format("/tmp/goodput_child_{}", getpid());
+  auto channel = started(fmt::format("read x; echo; read x || echo done > {}", file));
+  CHECK(channel->exchange(""));
+  channel = nullptr;
+  std::string text;
+  CHECK(std::getline(std::ifstream(file), text));
+  CHECK(text == "done");
+  CHECK(unlink(file.c_str()) == 0);
+}
+
 TEST_CASE("child process: it ends with its owner, whatever it has started") {
   auto channel = started("sleep 1000 & read x; echo $!; read x; echo $$; cat");
   const pid_t grandchild = std::stoi(*channel->exchange(""));
