@@ -174,7 +174,8 @@ std::string commands_text(const SimulateReport& report) {
   std::string text;
   for (const ScenarioPolicy& policy : report.scenario.policies) {
     if (policy.command)
-      text += fmt::format("{}: decisions and times of `{}`\n", policy.name, on_one_line(policy.command->command));
+      text +=
+          fmt::format("{}: decisions and times of `{}`\n", policy.name, on_one_line(policy.command->command));
   }
   return text;
 }
