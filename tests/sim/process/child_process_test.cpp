@@ -47,7 +47,7 @@ bool ends(pid_t process) {
 
 TEST_CASE("child process: lines go there and back, short and long, as often as one likes") {
   const auto channel = started("cat");
-  for (const std::size_t size : {0, 1, 70'000, 3'000'000}) {
+  for (const std::size_t size : std::vector<std::size_t>{0, 1, 70'000, 3'000'000}) {
     const std::string line(size, 'x');
     const auto answer = channel->exchange(line);
     REQUIRE(answer);
