@@ -119,6 +119,16 @@ Status check_training(const WrittenCourse& written, const JobState& job) {
   return paced ? Status(Ok{}) : Status(paced.error().inside("/pace"));
 }
 
+// No column of a table of results, now or ever, has such a name: what a policy says is not mistaken for what
+// was found about it.
+bool is_figure_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "my_";
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  constexpr std::size_t kLongest = 64;
+  return name.starts_with(kPrefix) && name.size() > kPrefix.size() && name.size() <= kLongest &&
+         name.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
 }  // namespace
 
 Result<json> parse_policy_line(const std::string& line) {
@@ -150,7 +160,10 @@ Result<HelloAnswer> read_hello(const json& answer) {
   }));
   for (auto name = hello.metrics.begin(); name != hello.metrics.end(); ++name) {
     const std::string pointer = fmt::format("/metrics/{}", name - hello.metrics.begin());
-    if (std::string fault = fault_of_name(*name); !fault.empty()) return at(pointer, std::move(fault));
+    if (!is_figure_name(*name)) {
+      return at(pointer, fmt::format("is {}, want a name as my_swaps: my_, then letters a to z, digits and _",
+                                     in_quotes(*name)));
+    }
     if (std::find(hello.metrics.begin(), name, *name) != name) return at(pointer, "is there twice");
   }
   return hello;

@@ -260,13 +260,18 @@ Result<PolicyRead> read_options(const Scenario& scenario, const ScenarioPolicy& 
 
 namespace {
 
-// Those that the scenario has no options for.
-void add_commands(Scenario& scenario) {
+// Behind the others, in the order of the commands; those that the scenario has no options for have none.
+void order_commands(Scenario& scenario) {
+  std::vector<ScenarioPolicy>& policies = scenario.policies;
   for (const PolicyCommand& command : scenario.commands) {
-    const bool is_there =
-        std::any_of(scenario.policies.begin(), scenario.policies.end(),
-                    [&](const ScenarioPolicy& policy) { return policy.name == command.name; });
-    if (!is_there) scenario.policies.push_back({command.name, kCommandPolicy, "{}", {}, command});
+    const auto there = std::find_if(policies.begin(), policies.end(), [&](const ScenarioPolicy& policy) {
+      return policy.name == command.name;
+    });
+    if (there != policies.end()) {
+      std::rotate(there, there + 1, policies.end());
+    } else {
+      policies.push_back({command.name, kCommandPolicy, "{}", {}, command});
+    }
   }
 }
 
@@ -284,7 +289,7 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<config
   const bool is_inline = scenario.sources.size() == 1;
   scenario.plan.file = scenario.sources.back().file;
   if (is_inline) scenario.plan.pointer = "/plan";
-  add_commands(scenario);
+  order_commands(scenario);
   for (ScenarioPolicy& policy : scenario.policies) {
     GOODPUT_TRY(PolicyRead read, read_options(scenario, policy));
     policy.unused = std::move(read.unused);

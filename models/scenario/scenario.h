@@ -96,7 +96,7 @@ Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const
 // What is in the files of all_failures(), by model: some keys move nothing for that.
 void note_sources(Scenario& scenario, const FailureSources& sources);
 
-// An object: options by name. Those of `commands` may have any, and follow the others in their own order.
+// An object: options by name. Those of `commands` may have any, and follow the others.
 [[nodiscard]] config::Value policies_value(std::vector<ScenarioPolicy>& policies,
                                            const std::vector<PolicyCommand>& commands = {});
 

@@ -94,7 +94,7 @@ PolicyOutcome outcome_of(Trials trials, bool has_goal) {
     outcome.cost_by_pool.push_back(over(trials, [i](const TrialSummary& of) { return of.usd_by_pool[i]; }));
   outcome.first_saving = trials.front().first_saving;
   for (std::size_t i = 0; i < trials.front().metrics.size(); ++i) {
-    outcome.metrics[std::string(trials.front().metrics[i].name)] =
+    outcome.metrics[trials.front().metrics[i].name] =
         over(trials, [i](const TrialSummary& trial) { return trial.metrics[i].value; });
   }
   return outcome;

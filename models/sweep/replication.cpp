@@ -33,6 +33,10 @@ class RuleRounds {
   Result<std::string> run(std::span<const std::size_t> policies, const EstimateOf& estimate) {
     const StoppingRule& rule = *replication_.until;
     while (true) {
+      const bool has_failed = std::any_of(policies.begin(), policies.end(), [this](std::size_t policy) {
+        return !runs_.refusal(policy).empty();
+      });
+      if (has_failed) return std::string{};  // which says enough
       const std::optional<Estimate> reached = estimate();
       if (reached && rule.is_reached(*reached)) return std::string{};
       const auto trials = static_cast<std::int64_t>(runs_.trials(policies.front()).size());

@@ -113,7 +113,7 @@ struct JobState : JobView {
 
 // A figure of a policy's own: name, unit in the name, value.
 struct PolicyMetric {
-  std::string_view name;
+  std::string name;
   double value = 0;
 };
 

@@ -41,13 +41,23 @@ Result<std::unique_ptr<LineChannel>> ChildProcess::start(const std::string& comm
   return std::unique_ptr<LineChannel>(new ChildProcess(std::move(process), limits));
 }
 
+ChildProcess::~ChildProcess() {
+  if (!is_fine_) return;
+  process_.close_input();
+  static_cast<void>(process_.finish());
+}
+
 Result<std::string> ChildProcess::exchange(std::string_view line) {
+  is_fine_ = false;
   if (!incoming_.empty()) return Error{"wrote more than the one line that was asked for"};
   outgoing_.assign(line).push_back('\n');
   written_ = 0;
   const Deadline deadline = std::chrono::steady_clock::now() + limits_.answer;
   while (true) {
-    if (std::optional<std::string> answer = take_line()) return *std::move(answer);
+    if (std::optional<std::string> answer = take_line()) {
+      is_fine_ = true;
+      return *std::move(answer);
+    }
     GOODPUT_TRY_STATUS(move_bytes(deadline));
   }
 }

@@ -1,5 +1,6 @@
-// A program of the user's that answers lines with lines. It is ended with this object; how long it may take
-// and how much it may say is limited.
+// A program of the user's that answers lines with lines. With this object its input ends, and it has half a
+// second to end, too, before it is killed; one that has failed is killed at once. How long it may take for an
+// answer and how much it may say is limited.
 #pragma once
 
 #include <chrono>
@@ -26,6 +27,10 @@ class ChildProcess final : public LineChannel {
   [[nodiscard]] static Result<std::unique_ptr<LineChannel>> start(const std::string& command,
                                                                   const LineLimits& limits);
 
+  ~ChildProcess() override;
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
   [[nodiscard]] Result<std::string> exchange(std::string_view line) override;
   [[nodiscard]] std::string last_complaint() override;
 
@@ -51,6 +56,7 @@ class ChildProcess final : public LineChannel {
   std::size_t searched_ = 0;  // of incoming_, for a line feed
   std::string complaints_;    // the last of standard error
   bool has_errors_ = true;    // it can still be read
+  bool is_fine_ = true;       // it has answered all that it was asked
 };
 
 }  // namespace goodput

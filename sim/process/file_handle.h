@@ -21,7 +21,6 @@ class FileHandle {
   }
 
   [[nodiscard]] int get() const { return descriptor_; }
-  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
   void reset() {
     if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
   }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -44,6 +45,7 @@ void reset_signals() {
 }
 
 [[noreturn]] void run_command(const Pipes& pipes, const char* command) {
+  setpgid(0, 0);
   const bool is_ready =
       dup2(pipes.input.get(), 0) == 0 && dup2(pipes.output.get(), 1) == 1 && dup2(pipes.errors.get(), 2) == 2;
   close_all_from(3);
@@ -61,7 +63,21 @@ ProcessEnd wait_a_moment(pid_t command) {
   return {};
 }
 
-// Reads the one word that there is, or the end of those who may say it. The group goes with the watcher.
+// With all that it has started and that stays in its group; nobody else has to wait for them.
+void end_group(pid_t command) {
+  kill(-command, SIGKILL);
+  for (int waited_ms = 0; waited_ms <= kGraceMs; ++waited_ms) {
+    pid_t ended = 0;
+    do {
+      ended = waitpid(-1, nullptr, WNOHANG);
+    } while (ended > 0);
+    if (ended < 0) return;  // nobody is left
+    const timespec pause{0, 1'000'000};
+    nanosleep(&pause, nullptr);
+  }
+}
+
+// Reads the one word that there is, or the end of those who may say it.
 [[noreturn]] void watch(int control, pid_t command) {
   char word = 0;
   ssize_t got = -1;
@@ -70,20 +86,18 @@ ProcessEnd wait_a_moment(pid_t command) {
   } while (got < 0 && errno == EINTR);
   ProcessEnd end;
   if (got == 1) end = wait_a_moment(command);
-  if (end.was_running) {
-    kill(command, SIGKILL);
-    waitpid(command, nullptr, 0);
-  }
   if (got == 1) static_cast<void>(send(control, &end, sizeof end, MSG_NOSIGNAL));
-  kill(0, SIGKILL);  // what the command has started, and the watcher
+  end_group(command);
   _exit(0);
 }
 
 [[noreturn]] void run_watcher(const Pipes& pipes, const char* command) {
   reset_signals();
-  setpgid(0, 0);
+  setpgid(0, 0);  // an interrupt from the terminal is not meant for the watcher, and not for the command
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t child = fork();
   if (child == 0) run_command(pipes, command);
+  setpgid(child, child);  // the command says so, too: whoever comes first
   dup2(pipes.control.get(), 0);
   close_all_from(1);
   if (child < 0) _exit(127);

@@ -30,6 +30,9 @@ class WatchedProcess {
   WatchedProcess& operator=(WatchedProcess&&) = delete;
   ~WatchedProcess();  // ends the group
 
+  // That there will be no more for it to read.
+  void close_input() { input_.reset(); }
+
   // Gives the command a moment to come to its own end, then ends the group. To be called once.
   [[nodiscard]] ProcessEnd finish();
 

@@ -158,6 +158,7 @@ class Place:
         self.share = root / "usr/share/goodput"
         shutil.copytree(repository / "configs", self.share / "configs")
         shutil.copytree(repository / "traces/samples", self.share / "traces/samples")
+        shutil.copytree(repository / "tools/policy_process", self.share / "python", ignore=shutil.ignore_patterns("__*"))
         kept = {name: value for name, value in os.environ.items() if name.startswith(("ASAN", "UBSAN", "LSAN", "ARROW"))}
         self.environment = kept | {"PATH": f"{root}/usr/bin:/usr/local/bin:/usr/bin:/bin", "HOME": f"{root}/home",
                                    "LC_ALL": "C.UTF-8", "TZ": "UTC", "TERM": "dumb"}

@@ -17,7 +17,8 @@ import sys
 import tempfile
 
 SAMPLE = "share/goodput/traces/samples/slow_worker.csv.gz"
-WANTED = ["bin/goodput", SAMPLE, "share/goodput/configs/plans/llama3-70b-h100.json", "share/man/man1/goodput.1",
+PYTHON = "share/goodput/python/"  # what policies of one's own are written with
+WANTED = ["bin/goodput", SAMPLE, PYTHON + "goodput_policy.py", "share/goodput/configs/plans/llama3-70b-h100.json", "share/man/man1/goodput.1",
           "share/bash-completion/completions/goodput", "share/zsh/site-functions/_goodput",
           "share/fish/vendor_completions.d/goodput.fish", "share/doc/goodput/LICENSE", "share/doc/goodput/copyright",
           "share/doc/goodput/README.md", "share/doc/goodput/docs/formats/README.md"]
@@ -52,7 +53,8 @@ def check_contents(package):
     for name in WANTED:
         check(name in names, f"the package lacks {name}")
     for name in names:
-        check(not name.endswith((".py", ".h", ".a")) and "test" not in pathlib.Path(name).name, f"what is {name} for?")
+        is_ours = name.startswith(PYTHON)
+        check((is_ours or not name.endswith((".py", ".h", ".a"))) and "test" not in pathlib.Path(name).name, f"what is {name} for?")
     control = run(["dpkg-deb", "-f", package])
     for key in ("Depends: libc6", "Maintainer: ", "Description: ", "Version: "):
         check(key in control, f"the package's control file lacks {key}:\n{control}")

@@ -75,11 +75,6 @@ JobResult PolicyCase::run(const JobGoal& goal, FailureModel& failures, JobLog* l
   return run_job(goal, {}, failures, *policy, log);
 }
 
-JobResult PolicyCase::run(const JobGoal& goal, FailureModel& failures, const RunKey& key) {
-  const std::unique_ptr<RecoveryPolicy> policy = prepared_->start_run(key);
-  return run_job(goal, {}, failures, *policy);
-}
-
 SimDuration PolicyCase::step(std::int32_t nodes) {
   const JobResult result = run(steps(1), held(nodes));
   REQUIRE(result.finished);

@@ -57,7 +57,6 @@ class PolicyCase {
 
   [[nodiscard]] JobResult run(const JobGoal& goal, const NodeEvents& events, JobLog* log = nullptr);
   [[nodiscard]] JobResult run(const JobGoal& goal, FailureModel& failures, JobLog* log = nullptr);
-  [[nodiscard]] JobResult run(const JobGoal& goal, FailureModel& failures, const RunKey& key);
   // Of all steps when these nodes and no others are there, healthy all the time.
   [[nodiscard]] SimDuration step(std::int32_t nodes);
 

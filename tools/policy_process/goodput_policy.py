@@ -98,7 +98,7 @@ class Policy:
     `job` is what "hello" says of the job (model, nodes, plan_nodes, global_batch, ...), `options` what the scenario
     has under /policies/NAME. `members` are the nodes that are there, with their speeds: 1.0 is healthy."""
 
-    metrics = ()  # names of figures of its own, which end_run() returns
+    metrics = ()  # names of figures of its own, which end_run() returns: my_swaps, ...
 
     @classmethod
     def check(cls, job, options):

@@ -19,7 +19,7 @@ from goodput_policy import AT_STEP_END, IGNORE, INTERRUPT, Course, Policy, Refus
 
 
 class RestartPolicy(Policy):
-    metrics = ("swaps",)
+    metrics = ("my_swaps",)
     known_options = ("restart", "checkpoint", "spares", "swap_s")
 
     @classmethod
@@ -65,7 +65,7 @@ class RestartPolicy(Policy):
         return self.step_time(len(self.used), step, self.slowest(self.used))
 
     def end_run(self, steps):
-        return {"swaps": self.swaps}
+        return {"my_swaps": self.swaps}
 
     # ---- What it does.
 

@@ -169,12 +169,13 @@ std::string doubts_text(const SimulateReport& report) {
       fmt::join(doubts, "; "));
 }
 
-// Where numbers come from that this program did not make up.
+// Whose numbers they are that this program did not work out.
 std::string commands_text(const SimulateReport& report) {
   std::string text;
   for (const ScenarioPolicy& policy : report.scenario.policies) {
     if (policy.command)
-      text += fmt::format("{}: what `{}` says\n", policy.name, on_one_line(policy.command->command));
+      text +=
+          fmt::format("{}: decisions and times of `{}`\n", policy.name, on_one_line(policy.command->command));
   }
   return text;
 }

@@ -52,6 +52,7 @@ class SweepCommand final : public Command {
     options
         .add("--policy", options_.policies, "NAME", "Run this policy of the scenario; repeated: all of these")
         .one_value_each();
+    options_.commands.configure(options);
     options
         .add("--design", options_.design, "NAME",
              fmt::format("Which points: {} (default: the sweep's, else grid)",
@@ -157,6 +158,9 @@ class SweepCommand final : public Command {
     for (const std::string& text : options_.vary) add("--vary", text);
     for (const std::string& text : options_.set) add("--set", text);
     for (const std::string& name : options_.policies) add("--policy", name);
+    for (const std::string& command : options_.commands.commands) add("--policy-command", command);
+    if (!options_.commands.commands.empty())
+      add("--policy-timeout-s", fmt::format("{}", options_.commands.timeout_s));
     add("--design", options_.design);
     add_number("--points", options_.points);
     add_number("--trials", options_.trials);

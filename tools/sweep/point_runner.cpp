@@ -38,7 +38,7 @@ std::vector<MetricEstimate> estimates_of(std::span<const TrialSummary> trials) {
   for (std::size_t i = 0; i < trials.front().metrics.size(); ++i) {
     std::vector<double> values;
     for (const TrialSummary& trial : trials) values.push_back(trial.metrics[i].value);
-    estimates.push_back({std::string(trials.front().metrics[i].name), estimate_mean(values)});
+    estimates.push_back({trials.front().metrics[i].name, estimate_mean(values)});
   }
   return estimates;
 }
@@ -78,7 +78,7 @@ Result<std::int32_t> PointRunner::plan_nodes(const std::vector<config::Change>& 
   if (const auto known = plan_nodes_.find(of_plan); known != plan_nodes_.end()) return known->second;
   std::vector<config::Change> all = request_.set;
   all.insert(all.end(), changes.begin(), changes.end());
-  GOODPUT_TRY(const Scenario scenario, read_scenario(request_.scenario, all, library_));
+  GOODPUT_TRY(const Scenario scenario, read_scenario(request_.scenario, all, library_, request_.commands));
   const std::int64_t per_node = scenario.plan.cluster.gpus_per_node;
   const auto nodes = static_cast<std::int32_t>((scenario.plan.parallel.gpus() + per_node - 1) / per_node);
   plan_nodes_.emplace(std::move(of_plan), nodes);
@@ -91,7 +91,7 @@ Result<Scenario> PointRunner::scenario(std::uint64_t point) {
               request_.points.changes(
                   point, [this](const std::vector<config::Change>& so_far) { return plan_nodes(so_far); }));
   changes.insert(changes.end(), of_point.begin(), of_point.end());
-  GOODPUT_TRY(Scenario scenario, read_scenario(request_.scenario, changes, library_));
+  GOODPUT_TRY(Scenario scenario, read_scenario(request_.scenario, changes, library_, request_.commands));
   GOODPUT_TRY_STATUS(select_policies(request_.sweep.policies, scenario));
   if (request_.sweep.trials > 0) scenario.trials = request_.sweep.trials;
   return scenario;

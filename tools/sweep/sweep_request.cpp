@@ -116,6 +116,7 @@ Result<SweepRequest> make_sweep_request(const SweepOptions& options, const confi
                                         const CommandContext& context) {
   SweepRequest request;
   request.seed = context.options.seed;
+  GOODPUT_TRY(request.commands, options.commands.read());
   GOODPUT_TRY(request.file, find_sweep_file(options.file, library, context));
   GOODPUT_TRY(const bool is_sweep, is_sweep_file(request.file, library));
   if (is_sweep) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/policy_process/policy_command.h"
 #include "models/sweep/replication.h"
 #include "models/sweep/sweep_config.h"
 #include "models/sweep/sweep_points.h"
@@ -13,6 +14,7 @@
 #include "sim/config/changes.h"
 #include "sim/config/library.h"
 #include "tools/cli/command.h"
+#include "tools/simulate/policy_commands.h"
 
 namespace goodput {
 
@@ -22,6 +24,7 @@ struct SweepOptions {
   std::vector<std::string> vary{};
   std::vector<std::string> set{};
   std::vector<std::string> policies{};
+  PolicyCommandOptions commands{};
   std::string design{};
   std::string until{};
   std::optional<std::int64_t> points{};
@@ -33,6 +36,7 @@ struct SweepRequest {
   std::string file{};                 // that was named
   std::string scenario{};             // the file of the scenario
   std::vector<config::Change> set{};  // of all points
+  std::vector<PolicyCommand> commands{};
   SweepConfig sweep{};
   SweepPoints points;
   std::uint64_t seed = 0;

@@ -175,14 +175,18 @@ TEST_CASE("policy answers: a response ignores no loss, and wakes nobody in the p
 
 TEST_CASE("policy answers: hello in another version, and names that are none") {
   const auto message = [](const char* text) { return message_of(read_hello(json::parse(text))); };
-  CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": ["a"], "warnings": ["w"]})") == "");
+  CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": ["my_a"], "warnings": ["w"]})") == "");
   CHECK(message(R"({"answer": "hello", "protocol": 2, "since": "then"})") ==
         "/protocol: is 2, want 1: the version of the lines that this program speaks");
   CHECK(message(R"({"answer": "hello"})") ==
         "/protocol: is missing, want 1: the version of the lines that this program speaks");
-  CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": ["a", "a"]})") ==
+  CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": ["my_a", "my_a"]})") ==
         "/metrics/1: is there twice");
-  CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": [""]})") != "");
+  for (const std::string name : {"steps", "my_", "my_A", "my a"}) {
+    const json answer = {{"answer", "hello"}, {"protocol", 1}, {"metrics", {name}}};
+    CHECK(message(answer.dump().c_str()) ==
+          "/metrics/0: is \"" + name + "\", want a name as my_swaps: my_, then letters a to z, digits and _");
+  }
   CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": 3})") ==
         "/metrics: is 3, want an array of 64 texts at most");
   CHECK(message(R"({"answer": "hello", "protocol": 1, "refuse": 3})") == "/refuse: is 3, want text");

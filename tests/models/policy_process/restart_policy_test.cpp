@@ -68,7 +68,7 @@ TEST_CASE("restart_policy.py: a spare takes the place of a lost node without a s
   events.push_back(joined(seconds{900}, 3));
   const JobResult result = job.run(until(seconds{3600}), events);
   CHECK(result.count(Cause::kRestart) == 1);
-  CHECK(metric(result, "swaps") == 1);
+  CHECK(metric(result, "my_swaps") == 1);
   CHECK(time_in(result, TimeBucket::kElasticReinitialization) == seconds{20});
   CHECK(time_in(result, TimeBucket::kProgramStartup) == seconds{0});
   CHECK(time_in(result, TimeBucket::kInfrastructureRecovery) == seconds{15});

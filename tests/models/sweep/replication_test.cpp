@@ -108,6 +108,25 @@ TEST_CASE("replication: a ratio is of two policies, and the others have the firs
   CHECK(sizes(replicated({1, rule_of("samples:a/no±0.2%"), 100})) == std::vector<std::size_t>{20, 20, 20, 0});
 }
 
+TEST_CASE("replication: a program that fails in a later trial is out, and the other policies go on") {
+  Scenario scenario = replicated_scenario();
+  // Its 26th trial is the end of what it is told.
+  const PolicyCommand command{"mine", "sed -u '/\"trial\":25}/Q' | python3 -B '" GOODPUT_CONFIGS
+                                      "/../tools/policy_process/restart_policy.py'"};
+  scenario.policies = {scenario.policies[1], {"mine", kCommandPolicy, "{}", {}, command}};
+  const JobPointer job = gpt_s(10, JobStart::kCold);
+  for (const char* rule : {"samples±0.0001%", "samples:b/mine±0.0001%"}) {
+    auto runs = TrialRuns::prepare(scenario, {job.get(), {}, {}}, 5);
+    REQUIRE(runs);
+    const auto not_reached = replicate({1, rule_of(rule), 50}, *runs);
+    REQUIRE(not_reached);
+    CHECK((*not_reached)[1] == "");
+    CHECK(runs->refusal(1).ends_with("at start_run of trial 25: ended with exit code 0"));
+    CHECK(runs->trials(0).size() > 20);
+    CHECK(runs->trials(1).empty());
+  }
+}
+
 TEST_CASE("replication: the policies of a ratio are found, whatever is in their names") {
   const std::vector<ScenarioPolicy> known = {
       {"a", "ds", "{}"}, {"b/c", "ds", "{}"}, {"a/b", "ds", "{}"}, {"c", "ds", "{}"}};

@@ -47,7 +47,7 @@ bool ends(pid_t process) {
 
 TEST_CASE("child process: lines go there and back, short and long, as often as one likes") {
   const auto channel = started("cat");
-  for (const std::size_t size : {0, 1, 70'000, 3'000'000}) {
+  for (const std::size_t size : std::vector<std::size_t>{0, 1, 70'000, 3'000'000}) {
     const std::string line(size, 'x');
     const auto answer = channel->exchange(line);
     REQUIRE(answer);
@@ -92,6 +92,17 @@ TEST_CASE("child process: no answer, a line without end, two lines at once") {
   const auto channel = started("read x; printf 'a\\nb\\n'; read x");
   CHECK(*channel->exchange("") == "a");
   CHECK(channel->exchange("").error().message() == "wrote more than the one line that was asked for");
+}
+
+TEST_CASE("child process: with its owner its input ends, and it may finish what it does") {
+  const std::string file = fmt::format("/tmp/goodput_child_{}", getpid());
+  auto channel = started(fmt::format("read x; echo; read x || echo done > {}", file));
+  CHECK(channel->exchange(""));
+  channel = nullptr;
+  std::string text;
+  CHECK(std::getline(std::ifstream(file), text));
+  CHECK(text == "done");
+  CHECK(unlink(file.c_str()) == 0);
 }
 
 TEST_CASE("child process: it ends with its owner, whatever it has started") {
