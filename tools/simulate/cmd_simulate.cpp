@@ -104,7 +104,7 @@ class SimulateCommand final : public Command {
     GOODPUT_TRY_STATUS(
         write_first_trials(without_refused(scenario, simulation), inputs, context.options.seed));
     if (!trials_csv_path_.empty()) GOODPUT_TRY_STATUS(write_trials(simulation, context));
-    if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(report, context));
+    if (context.options.wants_result()) GOODPUT_TRY_STATUS(write_json(report, context));
     if (trials_csv_path_ != "-") context.print(simulate_text(report));
     return ExitCode::kOk;
   }
@@ -184,10 +184,11 @@ class SimulateCommand final : public Command {
     note_shadowed(sources, context);
     std::vector<std::string> files = files_of(sources);
     for (const ScenarioFile& file : inputs.files) files.push_back(file.used);
-    return check_file_roles(files, {{"--json", context.options.json_path},
-                                    {"--timeline", timeline_path_},
-                                    {"--throughput", throughput_path_},
-                                    {"--trials-csv", trials_csv_path_}});
+    return check_file_roles(files,
+                            {{"--timeline", timeline_path_},
+                             {"--throughput", throughput_path_},
+                             {"--trials-csv", trials_csv_path_}},
+                            context);
   }
 
   static Result<Simulation> simulate_trials(const Scenario& scenario, const ScenarioInputs& inputs,

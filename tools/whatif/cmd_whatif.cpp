@@ -198,13 +198,14 @@ class WhatIfCommand final : public Command {
     }
     if (!paths_.per_step_table.empty()) GOODPUT_TRY_STATUS(check_worker_table_path(paths_.per_step_table));
     GOODPUT_TRY_STATUS(axes());
-    return check_file_roles(input_files(load_.files), {{"--json", context.options.json_path},
-                                                       {"--compat-json", paths_.compat_json},
-                                                       {"--timeline", paths_.timeline},
-                                                       {"--ideal-timeline", paths_.ideal_timeline},
-                                                       {"--heatmap", paths_.heatmap},
-                                                       {"--heatmap-step", paths_.heatmap_step},
-                                                       {"--per-step-table", paths_.per_step_table}});
+    return check_file_roles(input_files(load_.files),
+                            {{"--compat-json", paths_.compat_json},
+                             {"--timeline", paths_.timeline},
+                             {"--ideal-timeline", paths_.ideal_timeline},
+                             {"--heatmap", paths_.heatmap},
+                             {"--heatmap-step", paths_.heatmap_step},
+                             {"--per-step-table", paths_.per_step_table}},
+                            context);
   }
 
   [[nodiscard]] Result<HeatmapAxes> axes() const {
@@ -246,7 +247,7 @@ class WhatIfCommand final : public Command {
   }
 
   [[nodiscard]] Status write_json(const WhatIfReport& report, const CommandContext& context) const {
-    if (context.options.json_path.empty()) return Ok{};
+    if (!context.options.wants_result()) return Ok{};
     nlohmann::ordered_json json = begin_json_result("whatif", context, {config_hash(report), {}, "measured"});
     add_whatif_json(report, json);
     if (per_step_) add_slowdowns_by_step(report.loaded.recording, report.result, json["per_step"]);
