@@ -27,6 +27,11 @@ class Panel {
     return new Panel(this.add(el("div", {class: "columns"})), this.level, this.file);
   }
 
+  // A part without a heading, for columns().
+  cell() {
+    return new Panel(this.add(el("div")), this.level, this.file);
+  }
+
   text(...children) {
     return this.add(el("p", {}, ...children));
   }
