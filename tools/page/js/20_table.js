@@ -1,6 +1,7 @@
 // Tables: sorted by any column, in pages of kPageRows, and as CSV.
 
 const kPageRows = 1000;
+const kTallRows = 15;  // more scroll in a window of their own
 
 // A cell that begins so is a formula to a spreadsheet: a name from a trace must not become one.
 function csvCell(value) {
@@ -38,6 +39,14 @@ function isNumeric(rows, column) {
   return seen;
 }
 
+// Sentences, which want more room than names.
+function hasLongText(rows, column) {
+  return rows.slice(0, kPageRows).some((row) => {
+    const value = valueAt(row, column);
+    return typeof value === "string" && value.length > 36;
+  });
+}
+
 function compareValues(a, b) {
   if (a === b) return 0;
   if (a === null || a === undefined) return 1;
@@ -51,7 +60,10 @@ function compareValues(a, b) {
 class Table {
   constructor({title, columns, rows, file = "table"}) {
     this.columns = columns.map((column) => ({label: label(column.key), format: fmt.of(column.key), ...column}));
-    for (const column of this.columns) column.isNumeric = isNumeric(rows, column);
+    for (const column of this.columns) {
+      column.isNumeric = isNumeric(rows, column);
+      column.kind = column.isNumeric ? "number" : hasLongText(rows, column) ? "long" : "";
+    }
     this.rows = rows;
     this.shown = rows;
     this.file = file;
@@ -64,14 +76,14 @@ class Table {
     const table = el("table", {}, caption, el("thead", {}, el("tr", {}, this.headings)), this.body);
     const csv = el("button", {type: "button", class: "quiet", onclick: () => this.save()}, "CSV");
     csv.setAttribute("aria-label", `Download ${title} as CSV`);
-    this.scroller = el("div", {class: "table-scroll", role: "region", "aria-label": title, tabindex: "0"}, table);
+    this.scroller = el("div", {class: rows.length > kTallRows ? "table-scroll tall" : "table-scroll", role: "region", "aria-label": title, tabindex: "0"}, table);
     this.element = el("div", {class: "table"}, this.scroller, el("div", {class: "table-foot"}, this.pager, csv));
     this.show();
   }
 
   makeHeading(column) {
     const button = el("button", {type: "button", class: "sort", onclick: () => this.sortBy(column)}, column.label);
-    return el("th", {scope: "col", class: column.isNumeric ? "number" : ""}, button);
+    return el("th", {scope: "col", class: column.kind}, button);
   }
 
   sortBy(column) {
@@ -103,8 +115,8 @@ class Table {
     return el("tr", {}, this.columns.map((column, at) => {
       const text = column.format(valueAt(row, column), row);
       const content = text instanceof Node ? text : column.isNumeric ? text : name(text);
-      return at === 0 ? el("th", {scope: "row", class: column.isNumeric ? "number" : ""}, content)
-                      : el("td", {class: column.isNumeric ? "number" : ""}, content);
+      return at === 0 ? el("th", {scope: "row", class: column.kind}, content)
+                      : el("td", {class: column.kind}, content);
     }));
   }
 

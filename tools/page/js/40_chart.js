@@ -59,14 +59,26 @@ function axisScale(axis, values, range) {
   return d3.scaleLinear().domain([low, high]).nice(5).range(range);
 }
 
+// What stands at a tick: as few digits as it needs, where a value has four.
+function tickText(axis) {
+  if (axis.format === fmt.percent) return (value) => `${grouped(String(Number((100 * value).toFixed(3))))}\u202f%`;
+  if (axis.format === fmt.ratio || !axis.format) return (value) => grouped(String(Number(value.toPrecision(6))));
+  return axis.format;
+}
+
+// Of whole numbers (steps, nodes, layers) only whole ticks.
+function ticksOf(axis, scale, count) {
+  const ticks = scale.ticks(count);
+  return axis.isWhole ? ticks.filter(Number.isInteger) : ticks;
+}
+
 function drawAxes(group, {x, y, xScale, yScale, width, height}) {
   const ticks = Math.max(2, Math.floor(width / 90));
-  const formatOf = (axis) => axis.format ?? fmt.number;
   const grid = group.append("g").attr("class", "grid");
   for (const tick of yScale.ticks(5)) grid.append("line").attr("x1", 0).attr("x2", width).attr("y1", yScale(tick)).attr("y2", yScale(tick));
   group.append("g").attr("class", "axis").attr("transform", `translate(0,${height})`)
-    .call(d3.axisBottom(xScale).ticks(ticks).tickSizeOuter(0).tickFormat((value) => visible(formatOf(x)(value))));
-  group.append("g").attr("class", "axis").call(d3.axisLeft(yScale).ticks(5).tickSizeOuter(0).tickFormat((value) => visible(formatOf(y)(value))));
+    .call(d3.axisBottom(xScale).tickValues(ticksOf(x, xScale, ticks)).tickSizeOuter(0).tickFormat((value) => visible(tickText(x)(value))));
+  group.append("g").attr("class", "axis").call(d3.axisLeft(yScale).ticks(5).tickSizeOuter(0).tickFormat((value) => visible(tickText(y)(value))));
   group.append("text").attr("class", "axis-label").attr("x", width).attr("y", height + 36).attr("text-anchor", "end").text(visible(x.label ?? ""));
   group.append("text").attr("class", "axis-label").attr("x", -46).attr("y", -12).text(visible(y.label ?? ""));
 }

@@ -21,7 +21,7 @@ Panel.prototype.lineChart = function lineChart({title, x, y, series, steps = fal
     if (!x.log) xScale.domain([places[0], places[places.length - 1] === places[0] ? places[0] + 1 : places[places.length - 1]]);
     const heights = drawn.flatMap((one) => [...one.points.map((at) => at[1]), ...(one.band ?? []).flatMap((at) => [at[1], at[2]])]);
     const yScale = axisScale(y, heights, [frame.height, 0]);
-    drawAxes(frame.group, {x, y, xScale, yScale, width: frame.width, height: frame.height});
+    drawAxes(frame.group, {x: {isWhole: places.every(Number.isInteger), ...x}, y, xScale, yScale, width: frame.width, height: frame.height});
     drawn.forEach((one, at) => drawSeries(frame.group, one, at, {xScale, yScale, steps}));
     const hair = frame.group.append("line").attr("class", "hair").attr("y1", 0).attr("y2", frame.height).attr("visibility", "hidden");
     point = (place) => {

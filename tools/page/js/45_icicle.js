@@ -36,10 +36,11 @@ Panel.prototype.icicle = function icicle({title, root, format = fmt.number}) {
 function drawIcicleBox(canvas, node, ink, format) {
   const width = Math.max(0.5, node.x1 - node.x0 - 1);
   const rect = canvas.append("rect").attr("x", node.x0).attr("y", node.y0).attr("width", width).attr("height", kLevelHeight - 2).attr("fill", ink)
-    .attr("fill-opacity", node.depth > 1 ? 0.62 : 1).attr("stroke-width", 2);
+    .attr("fill-opacity", node.depth === 0 ? 1 : node.depth === 1 ? 0.5 : 0.25).attr("stroke-width", 2);
+  if (node.depth > 0) canvas.append("rect").attr("x", node.x0).attr("y", node.y0).attr("width", width).attr("height", 3).attr("fill", ink).attr("pointer-events", "none");
   const letters = Math.floor((width - 8) / 6.4);
   if (letters < 4) return rect;
-  const text = (y, content) => canvas.append("text").attr("class", node.depth === 0 ? "on-sunken" : "on-category").attr("x", node.x0 + 5).attr("y", node.y0 + y).text(shortened(content, letters));
+  const text = (y, content) => canvas.append("text").attr("class", "on-part").attr("pointer-events", "none").attr("x", node.x0 + 5).attr("y", node.y0 + y).text(shortened(content, letters));
   text(15, node.data.name);
   text(29, format(node.value));
   return rect;

@@ -21,8 +21,8 @@ function placementHeadline(result) {
   const nodes = layers[0].nodes.length;
   const safe = placementSafe(result);
   const next = placementSurvival(result).find((row) => row.failures === safe + 1);
-  const survives = safe === 0 ? "may lose an expert with the first node that fails" : `survives any ${plural(safe, "lost node")}`;
-  const then = next ? `, ${fmt.integer(next.failures)} with probability ${fmt.percent(next.survival)}` : "";
+  const survives = safe === 0 ? "may lose an expert with the first node that fails" : `survives the loss of any ${safe === 1 ? "node" : `${fmt.integer(safe)} nodes`}`;
+  const then = next ? `, of ${fmt.integer(next.failures)} with probability ${fmt.percent(next.survival)}` : "";
   return `${fmt.integer(layers[0].replicas.length)} experts on ${plural(nodes, "node")}: the placement ${survives}${then}.`;
 }
 
@@ -68,7 +68,7 @@ function placementSlots(panel, layer) {
 }
 
 function placementReplicas(panel, layer) {
-  panel.table({title: "replicas by expert", file: "replicas", rows: layer.replicas.map((count, at) => ({expert: layer.experts?.[at] ?? at, replicas: count})),
+  panel.details({title: "replicas by expert", file: "replicas", rows: layer.replicas.map((count, at) => ({expert: layer.experts?.[at] ?? at, replicas: count})),
                columns: [{key: "expert"}, {key: "replicas"}]});
 }
 
@@ -81,7 +81,7 @@ function placementByLayer(panel, result) {
     holder.replaceChildren();
     const inner = new Panel(holder, section.level, section.file);
     placementSlots(inner, layers[at]);
-    placementReplicas(inner.section("Replicas"), layers[at]);
+    placementReplicas(inner, layers[at]);
   };
   if (layers.length > 1) {
     const id = newId("layer");

@@ -23,6 +23,11 @@ const kRoutingColumns = [{key: "padding_factor", label: "max / mean", format: fm
   {key: "variation"}, {key: "zipf_exponent"}, {key: "hottest_share", format: fmt.percent}, {key: "entropy", format: fmt.percent}, {key: "idle_experts"},
   {key: "distance", label: "change to the next", format: fmt.percent}, {key: "hottest_change_rate", label: "hottest changes", format: fmt.percent}];
 
+// Without what was not asked for (--top).
+function routingColumns(rows) {
+  return kRoutingColumns.filter((column) => rows.some((row) => isNumber(row[column.key])));
+}
+
 function routingLayers(panel, result) {
   const section = panel.section("By layer", isNumber(result.at_iteration) ? `At iteration ${result.at_iteration}.` : "Mean of all iterations.");
   if (!result.layers) return section.missing("the layers.");
@@ -31,7 +36,7 @@ function routingLayers(panel, result) {
     series: [{name: "padding factor", points: result.layers.map((layer) => [layer.layer, layer.padding_factor])}]});
   columns.cell().lineChart({title: "Change by layer", x: {label: "layer", format: fmt.integer}, y: {label: "tokens that move", format: fmt.percent, from: 0},
     series: [{name: "to the next row", points: result.layers.map((layer) => [layer.layer, layer.distance])}]});
-  return section.table({title: "layers", file: "layers", rows: result.layers, columns: [{key: "layer"}, ...kRoutingColumns]});
+  return section.table({title: "layers", file: "layers", rows: result.layers, columns: [{key: "layer"}, ...routingColumns(result.layers)]});
 }
 
 function routingCourse(panel, result) {
@@ -42,7 +47,7 @@ function routingCourse(panel, result) {
     series: [{name: "padding factor", points: result.course.map((moment) => [moment.iteration, moment.padding_factor])}]});
   columns.cell().lineChart({title: "Drift: how far loads move", x: {label: "iterations apart", format: fmt.integer}, y: {label: "tokens that move", format: fmt.percent, from: 0},
     series: [{name: "total variation", points: (result.drift ?? []).map((lag) => [lag.iterations ?? lag.rows, lag.distance])}]});
-  return section.details({title: "course", file: "course", rows: result.course, columns: [{key: "iteration"}, ...kRoutingColumns.slice(0, 8)]});
+  return section.details({title: "course", file: "course", rows: result.course, columns: [{key: "iteration"}, ...routingColumns(result.course)]});
 }
 
 view("goodput.routing_info", {
