@@ -17,7 +17,8 @@ function grouped(digits) {
 // kNarrow spaces must not be shown as unseen characters: U+202F is none of those.
 const fmt = {
   // Four significant digits where that says enough; whole numbers whole.
-  number(value, digits = 4) {
+  number(value, wanted = 4) {
+    const digits = isNumber(wanted) ? wanted : 4;  // a table passes its row
     if (!isNumber(value)) return kNothing;
     if (Number.isInteger(value)) return grouped(String(value));
     const size = Math.abs(value);
@@ -93,6 +94,10 @@ const fmt = {
 // What a key of a result means, without its unit: recorded_step_s is "recorded step".
 function label(key) {
   return String(key).replace(/_(s|us|ms|bytes|gib|hours|usd)$/, "").replace(/[_-]+/g, " ");
+}
+
+function sentence(text) {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 function plural(count, one, many = `${one}s`) {
