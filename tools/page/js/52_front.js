@@ -1,0 +1,78 @@
+// What there is to choose between two costs: all that competes, and the front, of which none is better in both.
+//
+// {title, x, y, points: [{x, y, label, category, xCi, yCi, isBest}]}: less is better on x; on y too, unless `moreIsBetter`.
+// Left and right go along the front, up and down through all points.
+
+function frontOf(points, moreIsBetter) {
+  const sorted = [...points].sort((a, b) => a.x - b.x || (moreIsBetter ? b.y - a.y : a.y - b.y));
+  const front = [];
+  for (const point of sorted) {
+    const last = front[front.length - 1];
+    if (!last || (moreIsBetter ? point.y > last.y : point.y < last.y)) front.push(point);
+  }
+  return front;
+}
+
+// Where the picture ends: Tukey's fence, so that a few that are far off do not squeeze all others; the front is always in it.
+function frontFence(values, ofFront) {
+  const sorted = [...values].sort(d3.ascending);
+  const [low, high] = [d3.quantile(sorted, 0.25), d3.quantile(sorted, 0.75)];
+  return Math.max(high + 1.5 * (high - low), d3.max(ofFront));
+}
+
+Panel.prototype.front = function front({title, x, y, points, moreIsBetter = false}) {
+  const known = points.filter((point) => isNumber(point.x) && isNumber(point.y)).sort((a, b) => a.x - b.x || a.y - b.y);
+  if (known.length === 0) return this.missing(`${title}: no numbers.`);
+  const best = frontOf(known, moreIsBetter);
+  const xMost = frontFence(known.map((one) => one.x), best.map((one) => one.x));
+  const yMost = moreIsBetter ? Infinity : frontFence(known.map((one) => one.y), best.map((one) => one.y));
+  const shown = known.filter((one) => one.x <= xMost && one.y <= yMost);
+  const categories = [...new Set(known.map((point) => point.category ?? ""))];
+  const chart = new Chart(this, title, "Left and right arrow keys go along the front, up and down through all points.");
+  chart.legend(categories.map((category, at) => ({label: category, ink: categoryInk(at)})));
+  let pointed = null;
+  let point = () => {};
+  chart.onResize((width) => {
+    const frame = plotFrame(chart, width, kChartHeight + 60);
+    const ends = (key) => [...shown.map((one) => one[key]), ...best.flatMap((one) => one[`${key}Ci`] ?? [])];
+    const xScale = axisScale(x, ends("x"), [0, frame.width]);
+    const yScale = axisScale(y, ends("y"), [frame.height, 0]);
+    drawAxes(frame.group, {x, y, xScale, yScale, width: frame.width, height: frame.height});
+    frame.group.append("path").attr("class", "front-line").attr("d", d3.line().curve(d3.curveStepAfter)(best.map((one) => [xScale(one.x), yScale(one.y)])));
+    for (const one of shown) drawContender(frame.group, one, {xScale, yScale, at: categories.indexOf(one.category ?? ""), isFront: best.includes(one)});
+    const ring = frame.group.append("circle").attr("class", "ring").attr("r", 9).attr("visibility", "hidden");
+    point = (one) => {
+      if (!one) return;
+      pointed = one;
+      ring.attr("cx", xScale(one.x)).attr("cy", yScale(one.y)).attr("visibility", "visible");
+      chart.say(frontText(one, {x, y, isFront: best.includes(one)}));
+    };
+    frame.root.on("mousemove", () => {
+      const [mx, my] = d3.mouse(frame.group.node());
+      const nearest = d3.scan(shown, (a, b) => Math.hypot(xScale(a.x) - mx, yScale(a.y) - my) - Math.hypot(xScale(b.x) - mx, yScale(b.y) - my));
+      point(shown[nearest]);
+    });
+    point(pointed);
+  });
+  const along = (list, by) => list[Math.max(0, Math.min(list.length - 1, list.indexOf(pointed) + by))];
+  onArrows(chart.drawing, (dx, dy) => point(dx !== 0 ? along(best, dx) : along(shown, dy)), () => point(best[0]), () => point(best[best.length - 1]));
+  if (shown.length < known.length) this.note(`${plural(known.length - shown.length, "point")} far from the others ${known.length - shown.length === 1 ? "is" : "are"} in the table alone.`);
+  this.details({title, columns: [{key: "name", value: (row) => row.label}, ...(categories.length > 1 ? [{key: "category"}] : []), {key: x.label, value: (row) => row.x, format: x.format},
+    {key: y.label, value: (row) => row.y, format: y.format}, {key: "front", label: "on the front", value: (row) => (best.includes(row) ? "yes" : "")}], rows: known});
+  return chart;
+};
+
+function frontText(one, {x, y, isFront}) {
+  const value = (axis, number, ci) => `${axis.label} ${axis.format(number)}${ci ? ` (${axis.format(ci[0])} to ${axis.format(ci[1])})` : ""}`;
+  return `${one.label}: ${value(x, one.x, one.xCi)}, ${value(y, one.y, one.yCi)}${one.isBest ? " \u00b7 the answer" : isFront ? " \u00b7 on the front" : ""}`;
+}
+
+function drawContender(group, one, {xScale, yScale, at, isFront}) {
+  const [cx, cy] = [xScale(one.x), yScale(one.y)];
+  const ink = categoryInk(at);
+  if (isFront && one.xCi) group.append("path").attr("class", "whisker").attr("stroke", ink).attr("d", `M${xScale(one.xCi[0])} ${cy}H${xScale(one.xCi[1])}`);
+  if (isFront && one.yCi) group.append("path").attr("class", "whisker").attr("stroke", ink).attr("d", `M${cx} ${yScale(one.yCi[0])}V${yScale(one.yCi[1])}`);
+  const shape = d3.symbol().type(d3[kShapes[at % kShapes.length]]).size(isFront || one.isBest ? 64 : 30)();
+  group.append("path").attr("class", isFront ? "mark" : "mark dim").attr("d", shape).attr("fill", ink).attr("transform", `translate(${cx},${cy})`);
+  if (one.isBest) group.append("circle").attr("class", "answer").attr("cx", cx).attr("cy", cy).attr("r", 8);
+}
