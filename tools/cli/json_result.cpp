@@ -7,6 +7,7 @@
 
 #include "goodput_revision.h"
 #include "tools/page/page_html.h"
+#include "tools/page/page_result.h"
 
 namespace goodput {
 
@@ -50,14 +51,15 @@ Status check_file_roles(const std::vector<std::string>& inputs, std::vector<Outp
 
 Status write_json_result(const nlohmann::ordered_json& result, const CommandContext& context) {
   const GlobalOptions& options = context.options;
-  if (!options.report_path.empty()) {
-    const std::string page = page_html({page_result("", result)});
-    GOODPUT_TRY_STATUS(write_text_atomically(options.report_path, page));
-  }
-  if (options.json_path.empty()) return Ok{};
+  if (!options.wants_result()) return Ok{};
   // Names from input files may be no UTF-8: replaced, not thrown on.
   const std::string text =
       result.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  if (!options.report_path.empty()) {
+    GOODPUT_TRY(PageResult shown, page_result("", text));
+    GOODPUT_TRY_STATUS(write_text_atomically(options.report_path, page_html({std::move(shown)})));
+  }
+  if (options.json_path.empty()) return Ok{};
   if (!options.json_on_stdout()) return write_text_atomically(options.json_path, text);
   context.out << text;
   return Ok{};

@@ -12,6 +12,7 @@
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/page/page_html.h"
+#include "tools/page/page_result.h"
 #include "tools/report/result_file.h"
 
 namespace goodput {

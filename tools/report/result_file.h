@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/base/errors.h"
-#include "tools/page/page_html.h"
+#include "tools/page/page_result.h"
 
 namespace goodput {
 

@@ -252,7 +252,7 @@ class WhatIfCommand final : public Command {
     if (!context.options.wants_result()) return Ok{};
     nlohmann::ordered_json json = begin_json_result("whatif", context, {config_hash(report), {}, "measured"});
     add_whatif_json(report, json);
-    add_workers_json(report, json);
+    add_workers_json(report.loaded.recording, report.pace, report.result, json);
     if (per_step_) add_slowdowns_by_step(report.loaded.recording, report.result, json["per_step"]);
     return write_json_result(json, context);
   }

@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/whatif/whatif_by_step.h"
-
 namespace goodput {
 namespace {
 
@@ -19,11 +17,10 @@ double four_digits(double value) {
   return std::stod(fmt::format("{:.4g}", value));
 }
 
-Json places_json(const WhatIfReport& report) {
-  const Recording& recording = report.loaded.recording;
-  Json pace = Json::array();
-  for (const PeerPace& worker : report.pace.worker) pace.push_back(four_digits(worker.mean));
-  Json json = {{"rank", recording.ranks}, {"pace", std::move(pace)}};
+Json places_json(const Recording& recording, const PassPace& pace) {
+  Json means = Json::array();
+  for (const PeerPace& worker : pace.worker) means.push_back(four_digits(worker.mean));
+  Json json = {{"rank", recording.ranks}, {"pace", std::move(means)}};
   for (const Recording::PlaceKind& kind : recording.places) json[kind.name] = kind.of_worker;
   return json;
 }
@@ -41,10 +38,10 @@ Json mean_of_steps(const std::vector<std::vector<double>>& slowdown, std::size_t
 
 }  // namespace
 
-void add_workers_json(const WhatIfReport& report, Json& json, std::size_t most_cells) {
-  const WhatIf& result = report.result;
+void add_workers_json(const Recording& recording, const PassPace& pace, const WhatIf& result, Json& json,
+                      std::size_t most_cells) {
   const std::size_t steps = result.steps.size();
-  const std::size_t workers = std::max<std::size_t>(1, report.loaded.recording.ranks.size());
+  const std::size_t workers = std::max<std::size_t>(1, recording.ranks.size());
   const std::size_t rows = std::clamp<std::size_t>(most_cells / workers, 1, std::max<std::size_t>(1, steps));
   const std::size_t in_a_row = (steps + rows - 1) / rows;
   Json from = Json::array();
@@ -56,7 +53,7 @@ void add_workers_json(const WhatIfReport& report, Json& json, std::size_t most_c
     to.push_back(result.steps[last - 1]);
     slowdown.push_back(mean_of_steps(result.worker_step_slowdown, first, last));
   }
-  json["workers"] = places_json(report);
+  json["workers"] = places_json(recording, pace);
   json["worker_steps"] = {{"steps_averaged", in_a_row},
                           {"from_step", std::move(from)},
                           {"to_step", std::move(to)},

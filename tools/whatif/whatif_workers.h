@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 
-#include "tools/whatif/whatif_report.h"
+#include "sim/causes/pace.h"
+#include "sim/recording/recording.h"
+#include "sim/whatif/whatif.h"
 
 namespace goodput {
 
@@ -14,7 +16,7 @@ inline constexpr std::size_t kMostStepCells = 150'000;
 
 // Appends "workers" and "worker_steps" (docs/formats/whatif.md); of one step at least, at most `most_cells`
 // numbers of it. REQUIRES: the analysis kept WhatIf::worker_step_slowdown.
-void add_workers_json(const WhatIfReport& report, nlohmann::ordered_json& json,
-                      std::size_t most_cells = kMostStepCells);
+void add_workers_json(const Recording& recording, const PassPace& pace, const WhatIf& result,
+                      nlohmann::ordered_json& json, std::size_t most_cells = kMostStepCells);
 
 }  // namespace goodput
