@@ -14,10 +14,12 @@ import time
 import unittest
 from pathlib import Path
 
+import page_world
 import results
-from browser import Browser, Unavailable
+from browser import Unavailable
+from page_world import NARROW, WIDE, World, point_at, press, text_of
+from planning_cases import Check, Older, Plan, Simulate, Sweep  # noqa: F401: unittest finds them here
 
-WIDE, NARROW = 1280, 380
 LARGEST_PAGE = 1_500_000  # of a job with 1024 GPUs
 FRAME_MS = 100
 
@@ -30,39 +32,6 @@ return found;
 """
 
 world = None
-
-
-class World:
-    """The browser, and a page of each kind of result."""
-
-    def __init__(self, goodput, folder, screenshots):
-        self.folder, self.screenshots = folder, screenshots
-        self.pages = results.make_pages(goodput, folder)
-        self.browser = Browser(folder)
-
-    def open(self, name, width=WIDE, theme="light"):
-        self.browser.show(width, theme)
-        self.browser.open(self.pages[name])
-        return self.browser
-
-
-def text_of(selector):
-    return world.browser.run("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector)
-
-
-def press(selector, keys):
-    """Focuses the first such element and presses keys there."""
-    from selenium.webdriver.common.by import By
-    element = world.browser.driver.find_element(By.CSS_SELECTOR, selector)
-    element.send_keys(keys)
-
-
-def point_at(selector, x, y):
-    """Moves the mouse to (x, y) within the first such element."""
-    world.browser.run("document.querySelector(arguments[0]).scrollIntoView({block: 'center'})", selector)
-    box = world.browser.run("const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.left, b.top]",
-                            selector)
-    world.browser.command("Input.dispatchMouseEvent", type="mouseMoved", x=box[0] + x, y=box[1] + y)
 
 
 class EveryPage(unittest.TestCase):
@@ -271,7 +240,7 @@ def main():
     options, rest = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            world = World(options.goodput.resolve(), Path(folder), options.screenshots)
+            world = page_world.world = World(options.goodput.resolve(), Path(folder), options.screenshots)
         except Unavailable as why:
             print(f"skipped: {why}")
             return 1 if os.environ.get("GOODPUT_REQUIRE_BROWSER") else 77

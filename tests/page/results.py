@@ -4,6 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import planning_results
+
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "traces/samples"
 CELLS = 200_000  # of a heat map: 400 data-parallel ranks in 500 stages
 
@@ -23,6 +25,7 @@ COMMANDS = {
     "trace": ["trace", "info", SAMPLES / "small.csv"],
     "spot": ["trace", "info", SAMPLES / "spot_counts.json"],
     "list": ["list", "models"],
+    **planning_results.COMMANDS,
 }
 
 
@@ -56,6 +59,7 @@ def make_pages(goodput, folder):
                        stderr=subprocess.DEVNULL)
 
     (folder / "slow.json").write_text(json.dumps(SLOW))
+    planning_results.write_inputs(folder)
     pages = {}
     for name in sorted(COMMANDS, key=lambda one: one != "synth"):  # which makes a trace for others
         run(*COMMANDS[name], "--json", f"{name}.result.json", "--report", f"{name}.html")
@@ -71,4 +75,4 @@ def make_pages(goodput, folder):
         pages[name] = folder / f"{name}.html"
     run("report", "whatif.result.json", "gpus.result.json", "--out", "two.html")
     pages["two"] = folder / "two.html"
-    return pages
+    return pages | planning_results.make_pages(run, folder)

@@ -129,7 +129,7 @@ TEST_CASE("distribution: of samples where no trial reached a goal; the least and
 
 TEST_CASE("simulate: the first trial ends with the samples of the result; a refused policy has none") {
   json scenario = testing::small_scenario();
-  scenario["policies"] = {{"ds", json::object()}, {"bamboo", json::object()}};
+  scenario["policies"] = {{"ds", json::object()}, {"never", {{"policy", "ds"}, {"ep", 16}}}};
   scenario["trials"] = 1;
   const json result = testing::simulate_result(scenario);
   bool has_refused = false;

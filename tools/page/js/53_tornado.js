@@ -4,7 +4,7 @@
 // answer does not hold any more. Up and down go from row to row.
 
 function tornadoText(row, format) {
-  const side = (end) => `${end.text} ${isNumber(end.change) ? format(end.change) : "no answer"}`;
+  const side = (end) => `${end.text} it is ${isNumber(end.change) ? format(end.change) : "no answer"}`;
   return `${row.label}${row.note ? ` (${row.note})` : ""}: at ${side(row.low)}, at ${side(row.high)}`;
 }
 

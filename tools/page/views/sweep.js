@@ -27,9 +27,9 @@ function sweepPointText(parameters) {
   return Object.entries(parameters).map(([key, value]) => `${sweepParameter(key)} ${fmt.any(value)}`).join(", ");
 }
 
-// The last word of a pointer says most: /failures/mtbf_hours.
+// The last word of a pointer says most: /failures/mtbf_hours is "mtbf hours".
 function sweepParameter(key) {
-  return key.startsWith("/") ? label(key.slice(key.lastIndexOf("/") + 1)) : label(key);
+  return key.slice(key.lastIndexOf("/") + 1).replaceAll("_", " ");
 }
 
 function sweepHeadline(result) {
