@@ -39,8 +39,9 @@ class Chart {
 
   legend(entries) {
     if (entries.length < 2) return;
-    const list = el("ul", {class: "legend"}, entries.map(({label: text, ink, dash}) => el("li", {},
+    const list = el("ul", {class: "legend"}, entries.map(({label: text, ink, dash, shape}) => el("li", {},
       svg("svg", {width: 22, height: 10, "aria-hidden": "true"},
+          shape !== undefined ? svg("path", {d: shape, transform: "translate(11,5)", fill: ink}) :
           dash === undefined ? svg("rect", {width: 12, height: 10, x: 5, fill: ink})
                              : svg("line", {x1: 0, x2: 22, y1: 5, y2: 5, stroke: ink, "stroke-width": 2, "stroke-dasharray": dash})),
       name(text))));
@@ -111,7 +112,7 @@ function ticksOf(axis, scale, count) {
 }
 
 function drawAxes(group, {x, y, xScale, yScale, width, height}) {
-  const ticks = Math.max(2, Math.floor(width / 90));
+  const ticks = Math.max(3, Math.floor(width / 90));
   const grid = group.append("g").attr("class", "grid");
   for (const tick of ticksOf(y, yScale, 5)) grid.append("line").attr("x1", 0).attr("x2", width).attr("y1", yScale(tick)).attr("y2", yScale(tick));
   group.append("g").attr("class", "axis").attr("transform", `translate(0,${height})`)

@@ -1,6 +1,7 @@
 // What there is to choose between two costs: all that competes, and the front, of which none is better in both.
 //
-// {title, x, y, points: [{x, y, label, category, xCi, yCi, isBest}]}: less is better on x; on y too, unless `moreIsBetter`.
+// {title, x, y, points: [{x, y, label, category, xCi, yCi, isBest}], categories}: less is better on x; on y too, unless
+// `moreIsBetter`. `categories` gives the order of their colours.
 // Left and right go along the front, up and down through all points.
 
 function frontOf(points, moreIsBetter) {
@@ -13,6 +14,10 @@ function frontOf(points, moreIsBetter) {
   return front;
 }
 
+function frontShape(at, size) {
+  return d3.symbol().type(d3[kShapes[at % kShapes.length]]).size(size)();
+}
+
 // Where the picture ends: Tukey's fence, so that a few that are far off do not squeeze all others; the front is always in it.
 function frontFence(values, ofFront) {
   const sorted = [...values].sort(d3.ascending);
@@ -20,16 +25,16 @@ function frontFence(values, ofFront) {
   return Math.max(high + 1.5 * (high - low), d3.max(ofFront));
 }
 
-Panel.prototype.front = function front({title, x, y, points, moreIsBetter = false}) {
+Panel.prototype.front = function front({title, x, y, points, categories: given = [], moreIsBetter = false}) {
   const known = points.filter((point) => isNumber(point.x) && isNumber(point.y)).sort((a, b) => a.x - b.x || a.y - b.y);
   if (known.length === 0) return this.missing(`${title}: no numbers.`);
   const best = frontOf(known, moreIsBetter);
   const xMost = frontFence(known.map((one) => one.x), best.map((one) => one.x));
   const yMost = moreIsBetter ? Infinity : frontFence(known.map((one) => one.y), best.map((one) => one.y));
   const shown = known.filter((one) => one.x <= xMost && one.y <= yMost);
-  const categories = [...new Set(known.map((point) => point.category ?? ""))];
+  const categories = [...new Set([...given, ...known.map((point) => point.category ?? "")])];
   const chart = new Chart(this, title, "Left and right arrow keys go along the front, up and down through all points.");
-  chart.legend(categories.map((category, at) => ({label: category, ink: categoryInk(at)})));
+  chart.legend(categories.map((category, at) => ({label: category, ink: categoryInk(at), shape: frontShape(at, 44)})));
   let pointed = null;
   let point = () => {};
   chart.onResize((width) => {
@@ -72,7 +77,6 @@ function drawContender(group, one, {xScale, yScale, at, isFront}) {
   const ink = categoryInk(at);
   if (isFront && one.xCi) group.append("path").attr("class", "whisker").attr("stroke", ink).attr("d", `M${xScale(one.xCi[0])} ${cy}H${xScale(one.xCi[1])}`);
   if (isFront && one.yCi) group.append("path").attr("class", "whisker").attr("stroke", ink).attr("d", `M${cx} ${yScale(one.yCi[0])}V${yScale(one.yCi[1])}`);
-  const shape = d3.symbol().type(d3[kShapes[at % kShapes.length]]).size(isFront || one.isBest ? 64 : 30)();
-  group.append("path").attr("class", isFront ? "mark" : "mark dim").attr("d", shape).attr("fill", ink).attr("transform", `translate(${cx},${cy})`);
+  group.append("path").attr("class", isFront ? "mark" : "mark dim").attr("d", frontShape(at, isFront || one.isBest ? 64 : 30)).attr("fill", ink).attr("transform", `translate(${cx},${cy})`);
   if (one.isBest) group.append("circle").attr("class", "answer").attr("cx", cx).attr("cy", cy).attr("r", 8);
 }

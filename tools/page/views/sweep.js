@@ -58,7 +58,7 @@ function sweepFront(panel, result, rows) {
                                                                    : "No goal to reach: samples an hour in its place. On the dashed line nothing is both cheaper and faster.");
   const {text, format} = sweepMetric(yKey);
   const ci = ({low, high}) => (isNumber(low) ? [low, high] : undefined);
-  section.front({title: "Every point and policy", x: {label: "cost", format: fmt.usd}, y: {label: text, format}, moreIsBetter: yKey !== "jct_s",
+  section.front({title: "Every point and policy", x: {label: "cost", format: fmt.usd}, y: {label: text, format}, moreIsBetter: yKey !== "jct_s", categories: [...new Set(rows.map((row) => row.policy))],
     points: known.map((row) => ({x: row.metrics.cost.value, y: row.metrics[yKey].value, xCi: ci(row.metrics.cost), yCi: ci(row.metrics[yKey]),
       label: `point ${row.point}, ${row.policy} with ${sweepPointText(row.parameters)}`, category: row.policy}))});
 }
