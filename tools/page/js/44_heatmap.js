@@ -161,7 +161,7 @@ class Heatmap {
     context.textAlign = "left";
     if (columnLabel) context.fillText(visible(columnLabel), this.left, 8);
     context.textAlign = "right";
-    if (rowLabel) context.fillText(visible(rowLabel), this.left - 6, this.top - 8);
+    if (rowLabel) context.fillText(visible(rowLabel), this.left - 6, this.top - (this.cell.height < 14 ? 18 : 8));
   }
 
   drawTexts(context) {
