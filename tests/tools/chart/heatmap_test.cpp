@@ -203,9 +203,9 @@ TEST_CASE("heat map text: colours come from the scale of the pictures and end wi
          << "m\x1b[38;2;20;20;20m 1.00 \x1b[0m";
   CHECK(text.find(escape.str()) != std::string::npos);
   CHECK(count(text, "\x1b[48;") == count(text, "\x1b[0m"));
-  // (252, 253, 191) is nearest to levels 5, 5, 3 of the colour cube: 16 + 180 + 30 + 3.
+  // (253, 231, 37) is nearest to levels 5, 4, 0 of the colour cube: 16 + 180 + 24 + 0.
   const std::string palette = heatmap_text(heatmap, {.colour = TerminalColour::k256});
-  CHECK(palette.find("\x1b[48;5;229m") != std::string::npos);
+  CHECK(palette.find("\x1b[48;5;220m") != std::string::npos);
   CHECK(heatmap_text(heatmap).find('\x1b') == std::string::npos);
 }
 
