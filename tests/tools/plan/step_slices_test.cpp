@@ -23,7 +23,7 @@ using nlohmann::ordered_json;
 
 // 4 stages x 5 model chunks, 8 micro-batches a replica.
 PlannedStep step_of_llama() {
-  TrainingPlan plan = shipped_plan("llama3-70b-h100");
+  TrainingPlan plan = testing::shipped_plan("llama3-70b-h100");
   plan.parallel.global_batch = 8 * plan.parallel.dp * plan.parallel.micro_batch;
   const std::unique_ptr<CostModel> cost = testing::value_or_throw(make_cost_model(cost_inputs(plan)));
   return testing::value_or_throw(build_planned_step(plan, *cost, Granularity::kLayers, 0));

@@ -2,7 +2,7 @@
 // pointed at, and the numbers as a table.
 
 const kChartHeight = 260;
-const kCategories = 8;
+const kCategories = 10;
 const kDashes = ["", "7 3", "2 3", "9 3 2 3", "5 2", "1 2", "12 4", "4 4"];
 
 // The ink of the nth of several things: Okabe and Ito's colours in turn.

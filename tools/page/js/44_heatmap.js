@@ -6,8 +6,9 @@
 
 const kCellText = {width: 34, height: 16};
 
-// From low (pale) to high (dark): viridis turned round, in steps fine enough for the eye.
-const kRamp = Array.from({length: 256}, (_, at) => d3.rgb(d3.interpolateViridis(1 - at / 255)));
+// From low (pale) to high (dark), in steps fine enough for the eye, between those of tools/page/palette.def.
+const kRampStops = d3.range(Number(colour("ramp-steps"))).map((step) => colour(`ramp-${step}`));
+const kRamp = d3.range(256).map((at) => d3.rgb(d3.piecewise(d3.interpolateRgb, kRampStops)(at / 255)));
 
 function rampAt(scale, value) {
   const share = (value - scale.low) / (scale.high - scale.low || 1);
@@ -160,7 +161,7 @@ class Heatmap {
     context.textAlign = "left";
     if (columnLabel) context.fillText(visible(columnLabel), this.left, 8);
     context.textAlign = "right";
-    if (rowLabel) context.fillText(visible(rowLabel), this.left - 6, this.top - 8);
+    if (rowLabel) context.fillText(visible(rowLabel), this.left - 6, this.top - (this.cell.height < 14 ? 18 : 8));
   }
 
   drawTexts(context) {

@@ -8,7 +8,7 @@ function provenance(panel, results) {
   const rows = [["schema", "schema"], ["version", "version"], ["revision", "revision"], ["seed", "seed"],
                 ["config_hash", "config hash"], ["calibration", "calibration"], ["lowest_tier", "lowest tier"],
                 ["config_files", "config files"]].map(([key, text]) => ({key: text, values: results.map(({result}) => result[key])}));
-  panel.table({title: "provenance", columns: [{key: "key", label: "of"}, ...results.map(({name: called}, at) => ({
+  panel.table({title: "provenance", columns: [{key: "key", label: "what"}, ...results.map(({name: called}, at) => ({
     key: called || "value", label: called || "this result", value: (row) => row.values[at],
     format: (value) => (typeof value === "number" ? String(value) : fmt.any(value)),
   }))], rows});

@@ -64,7 +64,7 @@ function placementSlots(panel, layer) {
     },
     table: {title: "slots", file: "slots", rows: layer.nodes.flatMap((node, at) => node.map((expert, slot) => ({node: at, slot, expert}))),
             columns: [{key: "node"}, {key: "slot"}, {key: "expert"}]}});
-  panel.note("Numbers are experts; with more than eight, experts share colours.");
+  panel.note(`Numbers are experts; with more than ${kCategories}, experts share colours.`);
 }
 
 function placementReplicas(panel, layer) {

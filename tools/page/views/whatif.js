@@ -5,14 +5,16 @@ function whatifLikely(result) {
 }
 
 function whatifHeadline(result) {
-  const waste = result.waste ?? 0;
+  const {waste} = result;
   const job = result.job?.trial_name ? `${result.job.trial_name}: ` : "";
   const launch = isNumber(result.launch_slowdown) && result.launch_slowdown > 1.01
     ? `, late launches another ${fmt.percent(1 - 1 / result.launch_slowdown)}` : "";
   const causes = whatifLikely(result).map((cause) => cause.cause);
-  const why = causes.length === 0 ? "no known cause stands out" : `likely cause${causes.length > 1 ? "s" : ""}: ${causes.join(", ")}`;
+  const likely = `; likely cause${causes.length > 1 ? "s" : ""}: ${causes.join(", ")}`;
+  const why = causes.length > 0 ? likely : result.root_causes ? "; no known cause stands out" : "";
+  if (!isNumber(waste)) return `${job}what stragglers cost is not in this result.`;
   if (waste < 0.01 && launch === "") return `${job}stragglers cost less than 1 % of the time.`;
-  return `${job}stragglers cost ${fmt.percent(waste)} of the time${launch}; ${why}.`;
+  return `${job}stragglers cost ${fmt.percent(waste)} of the time${launch}${why}.`;
 }
 
 function whatifFigures(result) {
@@ -24,7 +26,7 @@ function whatifFigures(result) {
     {label: "Step, replayed", value: fmt.seconds(result.replayed_step_s), note: `off by ${fmt.percent(result.discrepancy)}`},
     {label: "Step, ideal", value: fmt.seconds(result.ideal_step_s), note: "no stragglers"},
     {label: "Launch slowdown", value: fmt.ratio(result.launch_slowdown), note: "recorded over replayed"},
-    {label: "Job", value: `DP ${fmt.any(trace.dp_size)} \u00d7 PP ${fmt.any(trace.pp_size)}`, note: `${plural(trace.analysed_steps, "step")} analysed of ${fmt.integer(trace.steps)}`},
+    {label: "Job", value: `DP ${fmt.any(trace.dp_size)} \u00d7 PP ${fmt.any(trace.pp_size)}`, note: isNumber(trace.steps) ? `${plural(trace.analysed_steps, "step")} analysed of ${fmt.integer(trace.steps)}` : undefined},
   ];
 }
 
@@ -123,7 +125,7 @@ function whatifParts(panel, result) {
     if (launch) part.details({title: `late launches ${title.toLowerCase()}`, columns: [{key: "part"}, {key: "slowdown", format: fmt.ratio}],
                               rows: Object.entries(launch).map(([called, value]) => ({part: prefix + called, slowdown: value}))});
   }
-  if (!result.launch_slowdown_by_optype) section.note(`Late launches are attributed from a launch slowdown of ${fmt.any(result.decompose_threshold)} on; this job has ${fmt.ratio(result.launch_slowdown)}.`);
+  if (result.launch_slowdown_by_optype === null) section.note(`Late launches are attributed from a launch slowdown of ${fmt.any(result.decompose_threshold)} on; this job has ${fmt.ratio(result.launch_slowdown)}.`);
 }
 
 function whatifCauses(panel, result) {
@@ -141,7 +143,9 @@ function whatifCauses(panel, result) {
 
 function whatifRest(panel, result) {
   const fixes = panel.section("Interventions", "What --fix and --keep were asked.");
-  if ((result.interventions ?? []).length > 0) {
+  if (!result.interventions) {
+    fixes.missing("interventions.");
+  } else if (result.interventions.length > 0) {
     fixes.table({title: "interventions", rows: result.interventions, columns: [{key: "fix"}, {key: "keep"}, {key: "jct_s", label: "mean step"}, {key: "speedup", format: fmt.ratio}]});
   } else fixes.note("None were asked for.");
   const cleaning = panel.section("What was left out", "Rows and steps that were not as they should be, and what was done about them.");
@@ -149,12 +153,13 @@ function whatifRest(panel, result) {
   else if (result.cleaning.length === 0) cleaning.note("Nothing: the trace is clean.");
   else cleaning.table({title: "findings", rows: result.cleaning, columns: [{key: "rule"}, {key: "found"}, {key: "count"}, {key: "done"}, {key: "steps"}, {key: "detail"}]});
   for (const note of result.trace?.notes ?? []) cleaning.note(note);
-  const clocks = panel.section("Clocks", result.clocks_aligned ? "Offsets were taken off the times." : "Times are as recorded.");
-  clocks.details({title: "clocks", rows: result.clocks ?? [], columns: [{key: "host"}, {key: "offset_s"}, {key: "drift_ppm"}, {key: "jumps"}]});
+  const clocks = panel.section("Clocks", result.clocks_aligned ? "Offsets were taken off the times." : result.clocks_aligned === false ? "Times are as recorded." : null);
+  if (!result.clocks) clocks.missing("clocks.");
+  else clocks.details({title: "clocks", rows: result.clocks, columns: [{key: "host"}, {key: "offset_s"}, {key: "drift_ppm"}, {key: "jumps"}]});
   if ((result.clock_conflicts ?? []).length > 0) clocks.table({title: "conflicts", rows: result.clock_conflicts, columns: [{key: "pair"}, {key: "apart_s"}]});
   const concentration = panel.section("Where the loss sits");
   concentration.figures([
-    {label: "Slowest workers (M_W)", value: fmt.percent(result.m_w), note: `of the loss, by ${(result.slowest_workers ?? []).slice(0, 8).join(", ")}${(result.slowest_workers ?? []).length > 8 ? ", \u2026" : ""}`},
+    {label: "Slowest workers (M_W)", value: fmt.percent(result.m_w), note: !result.slowest_workers ? undefined : `of the loss, by ${(result.slowest_workers ?? []).slice(0, 8).join(", ")}${(result.slowest_workers ?? []).length > 8 ? ", \u2026" : ""}`},
     {label: "Last stage (M_S)", value: fmt.percent(result.m_s), note: "of the loss"},
     {label: `Slowest stage: ${fmt.any(result.slowest_stage)}`, value: fmt.percent(result.slowest_stage_share), note: "of the loss"}]);
 }
