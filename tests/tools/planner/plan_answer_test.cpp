@@ -74,6 +74,21 @@ TEST_CASE("plan: the answer is within one percent of the best of the whole grid 
   CHECK(answer.runs < 512 * answer.contenders / 2);  // racing saves half of them at the least
 }
 
+TEST_CASE("plan: all contenders that always finish are told, the cheapest first, the answer among them") {
+  const PlanAnswer answer = answer_to(
+      small_question({{"/policies", R"({"checkpoint": {}})"}, {"/plans", "1"}, {"/most_trials", "16"}}));
+  REQUIRE(answer.best);
+  // Three numbers of spares, each with three intervals.
+  CHECK(answer.finishing.size() == 9);
+  CHECK(std::is_sorted(
+      answer.finishing.begin(), answer.finishing.end(),
+      [](const PlanOption& a, const PlanOption& b) { return a.cost_usd->mean < b.cost_usd->mean; }));
+  CHECK(std::any_of(answer.finishing.begin(), answer.finishing.end(), [&](const PlanOption& option) {
+    return option.cost_usd->mean == answer.best->cost_usd->mean &&
+           option.jct_s->mean == answer.best->jct_s->mean;
+  }));
+}
+
 TEST_CASE(
     "plan: around the answer, what each other number of spares and of steps between checkpoints comes to") {
   const PlanAnswer answer = answer_to(small_question({{"/policies", R"({"checkpoint": {}})"},

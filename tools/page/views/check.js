@@ -36,7 +36,7 @@ function checkHeadline(result) {
 }
 
 function checkFigures(result) {
-  return [{label: "Verdict", value: fmt.any(result.verdict)}, ...kCheckOutcomes.filter((outcome) => isNumber(result.counts?.[outcome])).map((outcome) => ({label: label(outcome), value: fmt.integer(result.counts[outcome])})),
+  return [{label: "Verdict", value: fmt.any(result.verdict)}, ...kCheckOutcomes.filter((outcome) => isNumber(result.counts?.[outcome])).map((outcome) => ({label: sentence(outcome), value: fmt.integer(result.counts[outcome])})),
           ...(result.baseline ? [{label: "Baseline", value: result.baseline.split("/").pop(), note: result.baseline}] : [])];
 }
 
