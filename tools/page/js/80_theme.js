@@ -56,4 +56,7 @@ function startTheme() {
   const wanted = () => storedTheme() ?? (system.matches ? "dark" : "light");
   setTheme(wanted());
   system.addEventListener("change", () => setTheme(wanted()));
+  // Paper is light.
+  addEventListener("beforeprint", () => setTheme("light"));
+  addEventListener("afterprint", () => setTheme(wanted()));
 }
