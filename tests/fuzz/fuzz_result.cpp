@@ -1,4 +1,5 @@
-// Results that a page is made of: what is taken stays the same JSON, but for texts that are cut, and inert in HTML.
+// Results that a page is made of: what is taken stays the same JSON, but for texts that are cut, and inert in
+// HTML.
 #include <nlohmann/json.hpp>
 #include <string_view>
 

@@ -13,7 +13,10 @@ function csvCell(value) {
 }
 
 function csvText(columns, rows) {
-  const lines = [columns.map((column) => csvCell(column.key)), ...rows.map((row) => columns.map((column) => csvCell(valueAt(row, column))))];
+  const lines = [
+    columns.map((column) => csvCell(column.key)),
+    ...rows.map((row) => columns.map((column) => csvCell(valueAt(row, column))))
+  ];
   return `${lines.map((line) => line.join(",")).join("\r\n")}\r\n`;
 }
 
@@ -24,9 +27,7 @@ function download(file, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-function valueAt(row, column) {
-  return column.value ? column.value(row) : row[column.key];
-}
+function valueAt(row, column) { return column.value ? column.value(row) : row[column.key]; }
 
 function isNumeric(rows, column) {
   let seen = false;
@@ -55,11 +56,13 @@ function compareValues(a, b) {
   return String(fmt.any(a)).localeCompare(String(fmt.any(b)), "en", {numeric: true});
 }
 
-// {title, columns: [{key, label, format, value}], rows, file}: `key` names the column in CSV and, without `value`
-// (a function of the row), the member that it shows; the rows are shown in their order until a heading is pressed.
+// {title, columns: [{key, label, format, value}], rows, file}: `key` names the column in CSV and, without
+// `value` (a function of the row), the member that it shows; the rows are shown in their order until a
+// heading is pressed.
 class Table {
   constructor({title, columns, rows, file = "table"}) {
-    this.columns = columns.map((column) => ({label: label(column.key), format: fmt.of(column.key), ...column}));
+    this.columns =
+        columns.map((column) => ({label: label(column.key), format: fmt.of(column.key), ...column}));
     for (const column of this.columns) {
       column.isNumeric = isNumeric(rows, column);
       column.kind = column.isNumeric ? "number" : hasLongText(rows, column) ? "long" : "";
@@ -76,13 +79,22 @@ class Table {
     const table = el("table", {}, caption, el("thead", {}, el("tr", {}, this.headings)), this.body);
     const csv = el("button", {type: "button", class: "quiet", onclick: () => this.save()}, "CSV");
     csv.setAttribute("aria-label", `Download ${title} as CSV`);
-    this.scroller = el("div", {class: rows.length > kTallRows ? "table-scroll tall" : "table-scroll", role: "region", "aria-label": title, tabindex: "0"}, table);
-    this.element = el("div", {class: "table"}, this.scroller, el("div", {class: "table-foot"}, this.pager, csv));
+    this.scroller =
+        el("div", {
+          class: rows.length > kTallRows ? "table-scroll tall" : "table-scroll",
+          role: "region",
+          "aria-label": title,
+          tabindex: "0"
+        },
+           table);
+    this.element =
+        el("div", {class: "table"}, this.scroller, el("div", {class: "table-foot"}, this.pager, csv));
     this.show();
   }
 
   makeHeading(column) {
-    const button = el("button", {type: "button", class: "sort", onclick: () => this.sortBy(column)}, column.label);
+    const button =
+        el("button", {type: "button", class: "sort", onclick: () => this.sortBy(column)}, column.label);
     return el("th", {scope: "col", class: column.kind}, button);
   }
 
@@ -93,16 +105,16 @@ class Table {
     const keyed = this.rows.map((row) => [valueAt(row, column), row]);
     this.shown = keyed.sort((a, b) => turn * compareValues(a[0], b[0])).map(([, row]) => row);
     this.columns.forEach((one, at) => {
-      if (one === column) this.headings[at].setAttribute("aria-sort", descending ? "descending" : "ascending");
-      else this.headings[at].removeAttribute("aria-sort");
+      if (one === column)
+        this.headings[at].setAttribute("aria-sort", descending ? "descending" : "ascending");
+      else
+        this.headings[at].removeAttribute("aria-sort");
     });
     this.page = 0;
     this.show();
   }
 
-  save() {
-    download(`${this.file}.csv`, csvText(this.columns, this.shown));
-  }
+  save() { download(`${this.file}.csv`, csvText(this.columns, this.shown)); }
 
   show() {
     const from = this.page * kPageRows;
@@ -115,8 +127,8 @@ class Table {
     return el("tr", {}, this.columns.map((column, at) => {
       const text = column.format(valueAt(row, column), row);
       const content = text instanceof Node ? text : column.isNumeric ? text : name(text);
-      return at === 0 ? el("th", {scope: "row", class: column.kind}, content)
-                      : el("td", {class: column.kind}, content);
+      return at === 0 ? el("th", {scope: "row", class: column.kind}, content) :
+                        el("td", {class: column.kind}, content);
     }));
   }
 
@@ -126,12 +138,21 @@ class Table {
       this.pager.replaceChildren(el("span", {}, plural(count, "row")));
       return;
     }
-    const turn = (by, text, isOff) => el("button", {type: "button", class: "quiet", disabled: isOff, onclick: () => {
-      this.page += by;
-      this.show();
-    }}, text);
-    this.pager.replaceChildren(turn(-1, "Previous", this.page === 0),
-                               el("span", {"aria-live": "polite"}, `rows ${fmt.integer(from + 1)} to ${fmt.integer(to)} of ${fmt.integer(count)}`),
-                               turn(1, "Next", to >= count));
+    const turn = (by, text, isOff) =>
+        el("button", {
+          type: "button",
+          class: "quiet",
+          disabled: isOff,
+          onclick: () => {
+            this.page += by;
+            this.show();
+          }
+        },
+           text);
+    this.pager.replaceChildren(
+        turn(-1, "Previous", this.page === 0),
+        el("span", {"aria-live": "polite"},
+           `rows ${fmt.integer(from + 1)} to ${fmt.integer(to)} of ${fmt.integer(count)}`),
+        turn(1, "Next", to >= count));
   }
 }

@@ -23,34 +23,28 @@ class Panel {
   }
 
   // Sections beside each other where there is room.
-  columns() {
-    return new Panel(this.add(el("div", {class: "columns"})), this.level, this.file);
-  }
+  columns() { return new Panel(this.add(el("div", {class: "columns"})), this.level, this.file); }
 
   // A part without a heading, for columns().
-  cell() {
-    return new Panel(this.add(el("div")), this.level, this.file);
-  }
+  cell() { return new Panel(this.add(el("div")), this.level, this.file); }
 
-  text(...children) {
-    return this.add(el("p", {}, ...children));
-  }
+  text(...children) { return this.add(el("p", {}, ...children)); }
 
-  note(...children) {
-    return this.add(el("p", {class: "note"}, ...children));
-  }
+  note(...children) { return this.add(el("p", {class: "note"}, ...children)); }
 
   // What should be here and is not, and why: never an empty chart.
-  missing(...children) {
-    return this.add(el("p", {class: "missing"}, ...children));
-  }
+  missing(...children) { return this.add(el("p", {class: "missing"}, ...children)); }
 
   // [{label, value, note}], the value as text.
   figures(figures) {
     if (figures.length === 0) return null;
-    return this.add(el("dl", {class: "figures"}, figures.map((figure) => el("div", {},
-      el("dt", {}, figure.label), el("dd", {}, el("span", {class: "value"}, name(figure.value)),
-                                     figure.note ? el("span", {class: "note"}, figure.note) : null)))));
+    return this.add(
+        el("dl", {class: "figures"},
+           figures.map(
+               (figure) =>
+                   el("div", {}, el("dt", {}, figure.label),
+                      el("dd", {}, el("span", {class: "value"}, name(figure.value)),
+                         figure.note ? el("span", {class: "note"}, figure.note) : null)))));
   }
 
   // A table that is read; see Table.
@@ -64,7 +58,8 @@ class Panel {
     const summary = el("summary", {}, `Table: ${spec.title}`);
     const details = el("details", {class: "numbers"}, summary);
     details.addEventListener("toggle", () => {
-      if (details.open && details.childElementCount === 1) details.append(new Table({file: this.file, ...spec}).element);
+      if (details.open && details.childElementCount === 1)
+        details.append(new Table({file: this.file, ...spec}).element);
     });
     return this.add(details);
   }

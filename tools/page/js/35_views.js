@@ -10,10 +10,6 @@
 // A member that a result lacks is said with panel.missing(). A schema without a view gets the generic one.
 const views = new Map();
 
-function view(schema, parts) {
-  views.set(schema, parts);
-}
+function view(schema, parts) { views.set(schema, parts); }
 
-function viewOf(result) {
-  return views.get(String(result.schema).split("/")[0]) ?? genericView;
-}
+function viewOf(result) { return views.get(String(result.schema).split("/")[0]) ?? genericView; }

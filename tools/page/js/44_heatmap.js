@@ -1,10 +1,13 @@
 // Cells in rows and columns, any number of them: a canvas, a pixel a cell, enlarged.
 //
-// {title, rows, columns: labels, value: (row, column) => number or null, describe: (row, column) => text, scale: {low,
-// high, label, format}, rowLabel, columnLabel, ink: (value) => colour, text: (value) => what a cell says}. The arrow
-// keys move a mark from cell to cell. show(value) draws others in the same cells.
+// {title, rows, columns: labels, value: (row, column) => number or null, describe: (row, column) => text,
+// scale: {low, high, label, format}, rowLabel, columnLabel, ink: (value) => colour, text: (value) => what a
+// cell says}. The arrow keys move a mark from cell to cell. show(value) draws others in the same cells.
 
-const kCellText = {width: 34, height: 16};
+const kCellText = {
+  width: 34,
+  height: 16
+};
 
 // From low (pale) to high (dark), in steps fine enough for the eye, between those of tools/page/palette.def.
 const kRampStops = d3.range(Number(colour("ramp-steps"))).map((step) => colour(`ramp-${step}`));
@@ -17,7 +20,9 @@ function rampAt(scale, value) {
 
 // Black or white on a colour, as tools/chart/heatmap_scale.cpp has it.
 function inkOn(rgb) {
-  const light = [rgb.r, rgb.g, rgb.b].map((channel) => channel / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  const light = [rgb.r, rgb.g, rgb.b]
+                    .map((channel) => channel / 255)
+                    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
   return 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] > 0.179 ? "#141414" : "#ffffff";
 }
 
@@ -33,8 +38,10 @@ class Heatmap {
     this.chart.onResize((width) => this.fit(width));
     this.canvas.addEventListener("mousemove", (event) => this.moveTo(...this.cellAt(event)));
     this.canvas.addEventListener("click", (event) => this.moveTo(...this.cellAt(event)));
-    onArrows(this.chart.drawing, (dx, dy) => this.moveTo((this.mark?.row ?? 0) + dy, (this.mark?.column ?? -1) + dx),
-             () => this.moveTo(0, 0), () => this.moveTo(spec.rows.length - 1, spec.columns.length - 1));
+    onArrows(
+        this.chart.drawing,
+        (dx, dy) => this.moveTo((this.mark?.row ?? 0) + dy, (this.mark?.column ?? -1) + dx),
+        () => this.moveTo(0, 0), () => this.moveTo(spec.rows.length - 1, spec.columns.length - 1));
     onTheme(() => this.draw());
     if (spec.scale && !spec.ink) this.chart.element.insertBefore(scaleLegend(spec.scale), this.chart.drawing);
   }
@@ -45,9 +52,14 @@ class Heatmap {
     this.left = Math.min(10 + 6.6 * longest, width * 0.4);
     this.top = 34;
     const room = width - this.left - 2;
-    this.cell = {width: Math.min(46, Math.max(1, Math.floor(room / columns.length))),
-                 height: Math.min(26, Math.max(1, Math.floor(Math.max(420, 2 * rows.length) / rows.length)))};
-    const size = {width: Math.ceil(this.left + columns.length * this.cell.width + 2), height: this.top + rows.length * this.cell.height + 2};
+    this.cell = {
+      width: Math.min(46, Math.max(1, Math.floor(room / columns.length))),
+      height: Math.min(26, Math.max(1, Math.floor(Math.max(420, 2 * rows.length) / rows.length)))
+    };
+    const size = {
+      width: Math.ceil(this.left + columns.length * this.cell.width + 2),
+      height: this.top + rows.length * this.cell.height + 2
+    };
     const dense = window.devicePixelRatio || 1;
     this.canvas.width = Math.round(size.width * dense);
     this.canvas.height = Math.round(size.height * dense);
@@ -58,7 +70,10 @@ class Heatmap {
 
   cellAt(event) {
     const box = this.canvas.getBoundingClientRect();
-    return [Math.floor((event.clientY - box.top - this.top) / this.cell.height), Math.floor((event.clientX - box.left - this.left) / this.cell.width)];
+    return [
+      Math.floor((event.clientY - box.top - this.top) / this.cell.height),
+      Math.floor((event.clientX - box.left - this.left) / this.cell.width)
+    ];
   }
 
   moveTo(row, column) {
@@ -122,14 +137,17 @@ class Heatmap {
     context.setTransform(dense, 0, 0, dense, 0, 0);
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.imageSmoothingEnabled = false;
-    context.drawImage(this.pixels, this.left, this.top, columns.length * this.cell.width, rows.length * this.cell.height);
+    context.drawImage(
+        this.pixels, this.left, this.top, columns.length * this.cell.width, rows.length * this.cell.height);
     this.drawGaps(context);
     this.drawLabels(context);
     this.drawTexts(context);
     if (this.mark) {
       context.strokeStyle = colour("focus");
       context.lineWidth = 2;
-      context.strokeRect(this.left + this.mark.column * this.cell.width - 1, this.top + this.mark.row * this.cell.height - 1, this.cell.width + 1, this.cell.height + 1);
+      context.strokeRect(
+          this.left + this.mark.column * this.cell.width - 1, this.top + this.mark.row * this.cell.height - 1,
+          this.cell.width + 1, this.cell.height + 1);
     }
   }
 
@@ -137,8 +155,12 @@ class Heatmap {
     const {width, height} = this.cell;
     const {rows, columns} = this.spec;
     context.fillStyle = colour("paper");
-    if (width >= 5) for (let at = 1; at <= columns.length; at += 1) context.fillRect(this.left + at * width - 1, this.top, 1, rows.length * height);
-    if (height >= 5) for (let at = 1; at <= rows.length; at += 1) context.fillRect(this.left, this.top + at * height - 1, columns.length * width, 1);
+    if (width >= 5)
+      for (let at = 1; at <= columns.length; at += 1)
+        context.fillRect(this.left + at * width - 1, this.top, 1, rows.length * height);
+    if (height >= 5)
+      for (let at = 1; at <= rows.length; at += 1)
+        context.fillRect(this.left, this.top + at * height - 1, columns.length * width, 1);
   }
 
   drawLabels(context) {
@@ -150,29 +172,36 @@ class Heatmap {
     const letters = Math.floor((this.left - 8) / 6);
     const everyRow = Math.ceil(13 / this.cell.height);
     rows.forEach((text, at) => {
-      if (at % everyRow === 0) context.fillText(shortened(text, letters), this.left - 6, this.top + (at + 0.5) * this.cell.height);
+      if (at % everyRow === 0)
+        context.fillText(shortened(text, letters), this.left - 6, this.top + (at + 0.5) * this.cell.height);
     });
     context.textAlign = "center";
     const longest = d3.max(columns, (text) => visible(text).length) ?? 1;
     const everyColumn = Math.ceil((7 * longest + 6) / this.cell.width);
     columns.forEach((text, at) => {
-      if (at % everyColumn === 0) context.fillText(visible(text), this.left + (at + 0.5) * this.cell.width, this.top - 8);
+      if (at % everyColumn === 0)
+        context.fillText(visible(text), this.left + (at + 0.5) * this.cell.width, this.top - 8);
     });
     context.textAlign = "left";
     if (columnLabel) context.fillText(visible(columnLabel), this.left, 8);
     context.textAlign = "right";
-    if (rowLabel) context.fillText(visible(rowLabel), this.left - 6, this.top - (this.cell.height < 14 ? 18 : 8));
+    if (rowLabel)
+      context.fillText(visible(rowLabel), this.left - 6, this.top - (this.cell.height < 14 ? 18 : 8));
   }
 
   drawTexts(context) {
     const {rows, columns, text} = this.spec;
-    if (!text || this.cell.width < (this.spec.textWidth ?? kCellText.width) || this.cell.height < kCellText.height) return;
+    if (!text || this.cell.width < (this.spec.textWidth ?? kCellText.width) ||
+        this.cell.height < kCellText.height)
+      return;
     context.textAlign = "center";
     for (let row = 0; row < rows.length; row += 1) {
       for (let column = 0; column < columns.length; column += 1) {
         const value = this.value(row, column);
         context.fillStyle = inkOn(this.colourOf(value));
-        context.fillText(visible(text(value)), this.left + (column + 0.5) * this.cell.width - 0.5, this.top + (row + 0.5) * this.cell.height);
+        context.fillText(
+            visible(text(value)), this.left + (column + 0.5) * this.cell.width - 0.5,
+            this.top + (row + 0.5) * this.cell.height);
       }
     }
   }
@@ -185,16 +214,25 @@ function scaleLegend({low, high, label: text, format = fmt.number}) {
     context.fillStyle = kRamp[at * 2].toString();
     context.fillRect(at, 0, 1, 1);
   }
-  return el("p", {class: "scale"}, `${text ?? ""} `, el("span", {}, format(low)), ramp, el("span", {}, format(high)),
-            el("span", {class: "no-number", "aria-hidden": "true"}), "unknown");
+  return el(
+      "p", {class: "scale"}, `${text ?? ""} `, el("span", {}, format(low)), ramp,
+      el("span", {}, format(high)), el("span", {class: "no-number", "aria-hidden": "true"}), "unknown");
 }
 
 // The cells as a table: a row a cell.
 function cellTable({title, rows, columns, value, scale, rowLabel = "row", columnLabel = "column"}) {
   const cells = [];
-  rows.forEach((rowText, row) => columns.forEach((columnText, column) => cells.push({rowText, columnText, value: value(row, column)})));
-  return {title, rows: cells, columns: [{key: rowLabel, value: (cell) => cell.rowText}, {key: columnLabel, value: (cell) => cell.columnText},
-                                        {key: scale?.label ?? "value", value: (cell) => cell.value, format: scale?.format}]};
+  rows.forEach(
+      (rowText, row) => columns.forEach(
+          (columnText, column) => cells.push({rowText, columnText, value: value(row, column)})));
+  return {
+    title,
+    rows: cells,
+    columns: [
+      {key: rowLabel, value: (cell) => cell.rowText}, {key: columnLabel, value: (cell) => cell.columnText},
+      {key: scale?.label ?? "value", value: (cell) => cell.value, format: scale?.format}
+    ]
+  };
 }
 
 Panel.prototype.heatmap = function heatmap(spec) {

@@ -1,6 +1,7 @@
-// What runs when on which row: {title, rows: labels, kinds: names, slices: {row, kind, start, duration: arrays},
-// format: of a time, describe: (slice) => text, tracks: (kind) => 0 or 1}. Track 0 is the upper, thicker one of a row.
-// The arrow keys go from slice to slice, up and down from row to row; + and - and the buttons show less and more of it.
+// What runs when on which row: {title, rows: labels, kinds: names, slices: {row, kind, start, duration:
+// arrays}, format: of a time, describe: (slice) => text, tracks: (kind) => 0 or 1}. Track 0 is the upper,
+// thicker one of a row. The arrow keys go from slice to slice, up and down from row to row; + and - and the
+// buttons show less and more of it.
 
 const kTrackHeights = [18, 7];
 
@@ -10,23 +11,34 @@ class Gantt {
     this.marked = -1;
     this.chart = new Chart(panel, spec.title, "Arrow keys go from slice to slice, + and \u2212 zoom.");
     const used = new Set(spec.slices.kind);
-    this.chart.legend(spec.kinds.map((kind, at) => ({label: kind, ink: categoryInk(at), isUsed: used.has(at)})).filter((entry) => entry.isUsed));
+    this.chart.legend(
+        spec.kinds.map((kind, at) => ({label: kind, ink: categoryInk(at), isUsed: used.has(at)}))
+            .filter((entry) => entry.isUsed));
     this.canvas = el("canvas");
     this.chart.drawing.append(this.canvas);
     this.end = d3.max(spec.slices.start, (start, at) => start + spec.slices.duration[at]);
-    this.order = d3.range(spec.slices.start.length).sort((a, b) => spec.slices.row[a] - spec.slices.row[b] || spec.slices.start[a] - spec.slices.start[b]);
+    this.order = d3.range(spec.slices.start.length)
+                     .sort(
+                         (a, b) => spec.slices.row[a] - spec.slices.row[b] ||
+                             spec.slices.start[a] - spec.slices.start[b]);
     this.view = [0, this.end];
     this.chart.onResize((width) => this.fit(width));
     this.addZoom();
     this.canvas.addEventListener("mousemove", (event) => this.mark(this.sliceAt(event)));
-    onArrows(this.chart.drawing, (dx, dy) => this.step(dx, dy), () => this.mark(this.order[0]), () => this.mark(this.order[this.order.length - 1]));
+    onArrows(
+        this.chart.drawing, (dx, dy) => this.step(dx, dy), () => this.mark(this.order[0]),
+        () => this.mark(this.order[this.order.length - 1]));
     onTheme(() => this.draw());
   }
 
   addZoom() {
-    const button = (text, called, press) => el("button", {type: "button", class: "quiet", "aria-label": called, onclick: press}, text);
-    this.chart.element.append(el("div", {class: "zoom"}, button("\u2190", "Earlier", () => this.pan(-1)), button("\u2192", "Later", () => this.pan(1)),
-      button("+", "Zoom in", () => this.zoom(0.5)), button("\u2212", "Zoom out", () => this.zoom(2)), button("Whole", "Show the whole", () => this.show(0, this.end))));
+    const button = (text, called, press) =>
+        el("button", {type: "button", class: "quiet", "aria-label": called, onclick: press}, text);
+    this.chart.element.append(
+        el("div", {class: "zoom"}, button("\u2190", "Earlier", () => this.pan(-1)),
+           button("\u2192", "Later", () => this.pan(1)), button("+", "Zoom in", () => this.zoom(0.5)),
+           button("\u2212", "Zoom out", () => this.zoom(2)),
+           button("Whole", "Show the whole", () => this.show(0, this.end))));
     this.chart.drawing.addEventListener("keydown", (event) => {
       if (event.key === "+" || event.key === "=") this.zoom(0.5);
       if (event.key === "-") this.zoom(2);
@@ -43,7 +55,8 @@ class Gantt {
   // Around what is marked, else the middle of what is seen.
   zoom(by) {
     const {start, duration} = this.spec.slices;
-    const middle = this.marked >= 0 ? start[this.marked] + duration[this.marked] / 2 : (this.view[0] + this.view[1]) / 2;
+    const middle =
+        this.marked >= 0 ? start[this.marked] + duration[this.marked] / 2 : (this.view[0] + this.view[1]) / 2;
     const half = (by * (this.view[1] - this.view[0])) / 2;
     this.show(middle - half, middle + half);
   }
@@ -53,9 +66,7 @@ class Gantt {
     this.show(this.view[0] + step, this.view[1] + step);
   }
 
-  get rowHeight() {
-    return kTrackHeights[0] + kTrackHeights[1] + 5;
-  }
+  get rowHeight() { return kTrackHeights[0] + kTrackHeights[1] + 5; }
 
   fit(width) {
     this.width = width;
@@ -74,7 +85,12 @@ class Gantt {
     const {row, kind, start, duration} = this.spec.slices;
     const track = this.spec.tracks(kind[at]);
     const x = this.scale(start[at]);
-    return {x, width: Math.max(0.6, this.scale(start[at] + duration[at]) - x), y: row[at] * this.rowHeight + (track === 0 ? 0 : kTrackHeights[0] + 1), height: kTrackHeights[track]};
+    return {
+      x,
+      width: Math.max(0.6, this.scale(start[at] + duration[at]) - x),
+      y: row[at] * this.rowHeight + (track === 0 ? 0 : kTrackHeights[0] + 1),
+      height: kTrackHeights[track]
+    };
   }
 
   draw() {
@@ -111,10 +127,13 @@ class Gantt {
     context.fillStyle = colour("ink-soft");
     context.textBaseline = "middle";
     context.textAlign = "right";
-    this.spec.rows.forEach((text, row) => context.fillText(visible(text), this.left - 6, row * this.rowHeight + kTrackHeights[0] / 2));
+    this.spec.rows.forEach(
+        (text, row) =>
+            context.fillText(visible(text), this.left - 6, row * this.rowHeight + kTrackHeights[0] / 2));
     context.textAlign = "center";
     for (const tick of this.scale.ticks(Math.max(2, Math.floor(this.width / 110)))) {
-      context.fillText(visible(this.spec.format(tick)), Math.min(this.scale(tick), this.width - 26), this.height - 10);
+      context.fillText(
+          visible(this.spec.format(tick)), Math.min(this.scale(tick), this.width - 26), this.height - 10);
     }
   }
 
@@ -131,7 +150,8 @@ class Gantt {
     if (at === undefined || at === this.marked) return;
     this.marked = at;
     const begin = this.spec.slices.start[at];
-    if (begin < this.view[0] || begin > this.view[1]) this.show(begin - (this.view[1] - this.view[0]) / 2, begin + (this.view[1] - this.view[0]) / 2);
+    if (begin < this.view[0] || begin > this.view[1])
+      this.show(begin - (this.view[1] - this.view[0]) / 2, begin + (this.view[1] - this.view[0]) / 2);
     this.chart.say(this.spec.describe(at));
     this.draw();
   }

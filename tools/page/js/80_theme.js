@@ -19,15 +19,11 @@ function storeTheme(theme) {
   }
 }
 
-function currentTheme() {
-  return document.documentElement.dataset.theme;
-}
+function currentTheme() { return document.documentElement.dataset.theme; }
 
 // Canvases are drawn in colours, not in variables: they listen.
 const themeListeners = [];
-function onTheme(listener) {
-  themeListeners.push(listener);
-}
+function onTheme(listener) { themeListeners.push(listener); }
 
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
@@ -60,4 +56,7 @@ function startTheme() {
   const wanted = () => storedTheme() ?? (system.matches ? "dark" : "light");
   setTheme(wanted());
   system.addEventListener("change", () => setTheme(wanted()));
+  // Paper is light.
+  addEventListener("beforeprint", () => setTheme("light"));
+  addEventListener("afterprint", () => setTheme(wanted()));
 }

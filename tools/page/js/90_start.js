@@ -5,14 +5,26 @@ function kindTitle(result) {
 }
 
 function provenance(panel, results) {
-  const rows = [["schema", "schema"], ["version", "version"], ["revision", "revision"], ["seed", "seed"],
-                ["config_hash", "config hash"], ["calibration", "calibration"], ["lowest_tier", "lowest tier"],
-                ["config_files", "config files"]].map(([key, text]) => ({key: text, values: results.map(({result}) => result[key])}));
-  panel.table({title: "provenance", columns: [{key: "key", label: "what"}, ...results.map(({name: called}, at) => ({
-    key: called || "value", label: called || "this result", value: (row) => row.values[at],
-    format: (value) => (typeof value === "number" ? String(value) : fmt.any(value)),
-  }))], rows});
-  panel.note("Tiers, best first: measured, literature, datasheet, model, assumed. The lowest tier is the weakest that a number here rests on.");
+  const rows = [
+    ["schema", "schema"], ["version", "version"], ["revision", "revision"], ["seed", "seed"],
+    ["config_hash", "config hash"], ["calibration", "calibration"], ["lowest_tier", "lowest tier"],
+    ["config_files", "config files"]
+  ].map(([key, text]) => ({key: text, values: results.map(({result}) => result[key])}));
+  panel.table({
+    title: "provenance",
+    columns: [
+      {key: "key", label: "what"},
+      ...results.map(({name: called}, at) => ({
+                       key: called || "value",
+                       label: called || "this result",
+                       value: (row) => row.values[at],
+                       format: (value) => (typeof value === "number" ? String(value) : fmt.any(value)),
+                     }))
+    ],
+    rows
+  });
+  panel.note(
+      "Tiers, best first: measured, literature, datasheet, model, assumed. The lowest tier is the weakest that a number here rests on.");
 }
 
 // One row a figure, one column a result.
@@ -20,15 +32,27 @@ function comparison(panel, results) {
   const all = results.map(({result}) => viewOf(result).figures(result));
   const labels = [...new Set(all.flat().map((figure) => figure.label))];
   if (labels.length === 0) return;
-  const rows = labels.map((text) => ({figure: text, values: all.map((figures) => figures.find((figure) => figure.label === text)?.value)}));
-  panel.section(`Compared: ${kindTitle(results[0].result)}`).table({title: "key figures of all results", columns: [
-    {key: "figure"}, ...results.map(({name: called}, at) => ({key: called, label: called, value: (row) => row.values[at]}))], rows});
+  const rows =
+      labels.map((text) => ({
+                   figure: text,
+                   values: all.map((figures) => figures.find((figure) => figure.label === text)?.value)
+                 }));
+  panel.section(`Compared: ${kindTitle(results[0].result)}`).table({
+    title: "key figures of all results",
+    columns: [
+      {key: "figure"},
+      ...results.map(({name: called}, at) => ({key: called, label: called, value: (row) => row.values[at]}))
+    ],
+    rows
+  });
 }
 
 function renderResult(parent, {name: called, result}) {
   const parts = viewOf(result);
   const id = newId("result");
-  const article = el("article", {"aria-labelledby": id}, el("p", {class: "kind"}, kindTitle(result), called ? " \u00b7 " : null, called ? name(called) : null));
+  const article = el(
+      "article", {"aria-labelledby": id},
+      el("p", {class: "kind"}, kindTitle(result), called ? " \u00b7 " : null, called ? name(called) : null));
   const headline = parts.headline(result);
   article.append(el("h1", {id}, headline ?? kindTitle(result)));
   parent.append(article);
@@ -56,9 +80,10 @@ function start() {
   const results = JSON.parse(document.getElementById("results").textContent);
   const main = el("main", {id: "main", tabindex: "-1"});
   const foot = el("footer");
-  document.body.append(el("a", {class: "skip", href: "#main"}, "To the results"),
-                       el("header", {class: "page-head"}, el("span", {class: "wordmark"}, "goodput"), themeButton()),
-                       main, foot);
+  document.body.append(
+      el("a", {class: "skip", href: "#main"}, "To the results"),
+      el("header", {class: "page-head"}, el("span", {class: "wordmark"}, "goodput"), themeButton()), main,
+      foot);
   renderAll(main, results);
   provenance(new Panel(foot, 2, "provenance").section("Where these numbers come from"), results);
 }
