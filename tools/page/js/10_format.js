@@ -3,9 +3,7 @@
 const kMinus = "\u2212";
 const kNothing = "\u2013";
 
-function isNumber(value) {
-  return typeof value === "number" && Number.isFinite(value);
-}
+function isNumber(value) { return typeof value === "number" && Number.isFinite(value); }
 
 // 1 234 567 with narrow spaces, so that no country reads a point or a comma wrong.
 function grouped(digits) {
@@ -26,16 +24,10 @@ const fmt = {
     const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
     return grouped(value.toFixed(Math.min(decimals, 12)));
   },
-  fixed(decimals) {
-    return (value) => (isNumber(value) ? grouped(value.toFixed(decimals)) : kNothing);
-  },
-  integer(value) {
-    return isNumber(value) ? grouped(String(Math.round(value))) : kNothing;
-  },
+  fixed(decimals) { return (value) => (isNumber(value) ? grouped(value.toFixed(decimals)) : kNothing); },
+  integer(value) { return isNumber(value) ? grouped(String(Math.round(value))) : kNothing; },
   // 0.123: 12.3 %
-  percent(value) {
-    return isNumber(value) ? `${grouped((100 * value).toFixed(1))}\u202f%` : kNothing;
-  },
+  percent(value) { return isNumber(value) ? `${grouped((100 * value).toFixed(1))}\u202f%` : kNothing; },
   // 1.25: 1.250 x, a slowdown or a speedup
   ratio(value) {
     return isNumber(value) ? `${grouped(value.toFixed(value < 10 ? 3 : 1))}\u202f\u00d7` : kNothing;
@@ -51,9 +43,7 @@ const fmt = {
     if (size < 172800) return `${fmt.number(value / 3600)}\u202fh`;
     return `${fmt.number(value / 86400)}\u202fdays`;
   },
-  hours(value) {
-    return isNumber(value) ? fmt.seconds(value * 3600) : kNothing;
-  },
+  hours(value) { return isNumber(value) ? fmt.seconds(value * 3600) : kNothing; },
   bytes(value) {
     if (!isNumber(value)) return kNothing;
     const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -82,10 +72,12 @@ const fmt = {
   },
   // By the unit at the end of a key of a result.
   of(key) {
-    const units = [[/(^|_)bytes$/, fmt.bytes], [/_gib$/, (x) => (isNumber(x) ? `${fmt.number(x)}\u202fGiB` : kNothing)],
-                   [/_us$/, (x) => (isNumber(x) ? fmt.seconds(x * 1e-6) : kNothing)],
-                   [/_ms$/, (x) => (isNumber(x) ? fmt.seconds(x * 1e-3) : kNothing)],
-                   [/_hours?$/, fmt.hours], [/_usd$/, fmt.usd], [/_s$/, fmt.seconds]];
+    const units = [
+      [/(^|_)bytes$/, fmt.bytes], [/_gib$/, (x) => (isNumber(x) ? `${fmt.number(x)}\u202fGiB` : kNothing)],
+      [/_us$/, (x) => (isNumber(x) ? fmt.seconds(x * 1e-6) : kNothing)],
+      [/_ms$/, (x) => (isNumber(x) ? fmt.seconds(x * 1e-3) : kNothing)], [/_hours?$/, fmt.hours],
+      [/_usd$/, fmt.usd], [/_s$/, fmt.seconds]
+    ];
     const found = units.find(([unit]) => unit.test(key));
     return (value) => (found && isNumber(value) ? found[1](value) : fmt.any(value));
   },
@@ -96,10 +88,6 @@ function label(key) {
   return String(key).replace(/_(s|us|ms|bytes|gib|hours|usd)$/, "").replace(/[_-]+/g, " ");
 }
 
-function sentence(text) {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
-}
+function sentence(text) { return `${text.charAt(0).toUpperCase()}${text.slice(1)}`; }
 
-function plural(count, one, many = `${one}s`) {
-  return `${fmt.integer(count)} ${count === 1 ? one : many}`;
-}
+function plural(count, one, many = `${one}s`) { return `${fmt.integer(count)} ${count === 1 ? one : many}`; }
