@@ -108,8 +108,8 @@ class ListCommand final : public Command {
 
  private:
   static Result<ExitCode> show_help(const CommandContext& context) {
-    if (!context.options.json_path.empty())
-      return Error{"--json wants something to list: see goodput list", {}};
+    if (context.options.wants_result())
+      return Error{"--json and --report want something to list: see goodput list", {}};
     for (const CommandHelp& command : context.program().commands) {
       if (command.word() == "list") context.print(help_text(command, context.terminal.width));
     }

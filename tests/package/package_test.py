@@ -21,7 +21,7 @@ PYTHON = "share/goodput/python/"  # what policies of one's own are written with
 WANTED = ["bin/goodput", SAMPLE, PYTHON + "goodput_policy.py", "share/goodput/configs/plans/llama3-70b-h100.json", "share/man/man1/goodput.1",
           "share/bash-completion/completions/goodput", "share/zsh/site-functions/_goodput",
           "share/fish/vendor_completions.d/goodput.fish", "share/doc/goodput/LICENSE", "share/doc/goodput/copyright",
-          "share/doc/goodput/README.md", "share/doc/goodput/docs/formats/README.md"]
+          "share/doc/goodput/d3/copyright", "share/doc/goodput/README.md", "share/doc/goodput/docs/formats/README.md"]
 COMPLETE = ('source {usr}/share/bash-completion/completions/goodput; COMP_WORDS=(goodput wh); COMP_CWORD=1; '
             '$(complete -p goodput | sed "s/.*-F \\([^ ]*\\).*/\\1/") goodput wh goodput; echo "${{COMPREPLY[@]}}"')
 

@@ -3,22 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+
+#include "tools/page/palette.h"
 
 namespace goodput {
 namespace {
 
-// Magma (Smith and van der Walt, CC0) at 8/8, 7/8, ... 1/8; its black end is left out.
-constexpr std::array<Rgb, 8> kRamp = {{{252, 253, 191},
-                                       {254, 194, 135},
-                                       {251, 136, 97},
-                                       {230, 81, 100},
-                                       {182, 54, 121},
-                                       {131, 38, 129},
-                                       {81, 18, 124},
-                                       {29, 17, 71}}};
-constexpr Rgb kNoNumber = {205, 205, 205};
+constexpr Rgb rgb_of(std::uint32_t colour) {
+  return {static_cast<std::uint8_t>(colour >> 16), static_cast<std::uint8_t>(colour >> 8 & 0xFF),
+          static_cast<std::uint8_t>(colour & 0xFF)};
+}
+
+constexpr Rgb kNoNumber = rgb_of(palette::kNoNumber);
 constexpr double kLeastTop = 1.1;
 constexpr double kWantedIntervals = 5;
 constexpr double kTickTolerance = 1e-9;  // relative to a tick: 1.2 is on a tick, whatever its last bit
@@ -45,11 +42,11 @@ double light_of(std::uint8_t channel) {
 }  // namespace
 
 Rgb ramp_colour(double position) {
-  const double place = std::clamp(position, 0.0, 1.0) * (kRamp.size() - 1);
-  const std::size_t below = std::min(static_cast<std::size_t>(place), kRamp.size() - 2);
+  const double place = std::clamp(position, 0.0, 1.0) * (palette::kRamp.size() - 1);
+  const std::size_t below = std::min(static_cast<std::size_t>(place), palette::kRamp.size() - 2);
   const double share = place - static_cast<double>(below);
-  const Rgb& a = kRamp[below];
-  const Rgb& b = kRamp[below + 1];
+  const Rgb a = rgb_of(palette::kRamp[below]);
+  const Rgb b = rgb_of(palette::kRamp[below + 1]);
   return {between(a.red, b.red, share), between(a.green, b.green, share), between(a.blue, b.blue, share)};
 }
 

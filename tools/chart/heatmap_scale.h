@@ -1,8 +1,5 @@
-// The colours of a heat map of slowdowns: pale yellow for 1 (nothing lost) over red to near black for the
-// worst.
-//
-// The ramp is the upper part of matplotlib's magma turned round: its lightness falls evenly, so that equal
-// differences look equal, also to the colour-blind and in grey.
+// The colours of a heat map of slowdowns: pale yellow for 1 (nothing lost) over green to dark violet for the
+// worst (the ramp of tools/page/palette.def).
 #pragma once
 
 #include <cstdint>

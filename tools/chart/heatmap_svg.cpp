@@ -5,6 +5,7 @@
 
 #include "tools/chart/heatmap.h"
 #include "tools/chart/heatmap_figure.h"
+#include "tools/page/palette.h"
 
 namespace goodput {
 namespace {
@@ -76,7 +77,7 @@ std::string svg_of(const Figure& figure, std::string_view title) {
       figure.width, figure.height, escaped(title));
   for (const FigureBox& box : figure.boxes) append_box(box, svg);
   // Numbers in cells let the pointer through to the cell and its tip.
-  svg += "</g>\n<g font-family=\"Helvetica, Arial, sans-serif\" pointer-events=\"none\">\n";
+  svg += fmt::format("</g>\n<g font-family=\"{}\" pointer-events=\"none\">\n", palette::kFontFamily);
   for (const FigureText& text : figure.texts) append_text(text, svg);
   return svg + "</g>\n</svg>\n";
 }

@@ -149,9 +149,7 @@ class CheckCommand final : public Command {
     std::vector<std::string> inputs = {suite.file};
     if (!baseline_path_.empty()) inputs.insert(inputs.end(), {baseline_path_, trials_path(baseline_path_)});
     if (!other_path_.empty()) inputs.push_back(other_path_);
-    return check_file_roles(
-        inputs,
-        {{"--json", context.options.json_path}, {"--junit", junit_path_}, {"--markdown", markdown_path_}});
+    return check_file_roles(inputs, {{"--junit", junit_path_}, {"--markdown", markdown_path_}}, context);
   }
 
   [[nodiscard]] double seconds() const {

@@ -17,7 +17,6 @@
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/named_choice.h"
-#include "tools/cli/output_file.h"
 
 namespace goodput {
 namespace {
@@ -75,14 +74,14 @@ class CheckpointCommand final : public Command {
     GOODPUT_TRY_STATUS(options_.check());
     GOODPUT_TRY(const config::Library library, config_library(context));
     GOODPUT_TRY(model_path_, config_file(model_path_, kModelFiles, library, context));
-    GOODPUT_TRY_STATUS(check_file_roles({model_path_}, {{"--json", context.options.json_path}}));
+    GOODPUT_TRY_STATUS(check_file_roles({model_path_}, {}, context));
     GOODPUT_TRY(const AnyModel shape, read_any_model(model_path_));
     Result<CheckpointModel> table = checkpoint_model(shape);
     if (!table) return std::move(table).error().in_file(model_path_);
     GOODPUT_TRY(const PartialCheckpoint checkpoint, partial_checkpoint(*table));
     const ModuleBytes bytes = module_bytes(*table, static_cast<std::int32_t>(bytes_per_parameter_));
     GOODPUT_TRY(const CheckpointReport report, make_report(*table, bytes, checkpoint, context));
-    if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(report, context));
+    if (context.options.wants_result()) GOODPUT_TRY_STATUS(write_json(report, context));
     context.print(checkpoint_text(report));
     return ExitCode::kOk;
   }

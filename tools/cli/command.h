@@ -43,6 +43,7 @@ inline constexpr ExitCodeMeaning kExitCodes[] = {
 struct GlobalOptions {
   std::string
       json_path;  // --json: where the result goes as JSON; "-": stdout, then nothing else; empty: nowhere
+  std::string report_path;  // --report: where the result goes as a page; empty: nowhere
   bool quiet =
       false;  // --quiet: no text for people, neither results nor notes; errors and asked-for data remain
   std::uint64_t seed = 0;  // --seed: of everything random
@@ -50,6 +51,7 @@ struct GlobalOptions {
   std::vector<std::string> configs{};  // --configs: folders of config files, before all others
 
   [[nodiscard]] bool json_on_stdout() const { return json_path == "-"; }
+  [[nodiscard]] bool wants_result() const { return !json_path.empty() || !report_path.empty(); }
 };
 
 // What stdout and stderr can show.

@@ -14,6 +14,7 @@
 #include "goodput_revision.h"
 #include "sim/base/text.h"
 #include "tools/cli/describe_command.h"
+#include "tools/cli/json_result.h"
 #include "tools/cli/standard_input.h"
 
 namespace goodput {
@@ -40,6 +41,11 @@ std::string is_not_empty(const std::string& text) {
   return text.empty() ? "wants a value, not the empty string" : "";
 }
 
+// JSON for programs may go to stdout, a page for people is for a browser to open.
+std::string is_no_stdout(const std::string& text) {
+  return text == "-" ? "wants a file, not stdout" : "";
+}
+
 void refuse_empty_values(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_items_expected_max() > 0) option->check(is_not_empty);
@@ -54,6 +60,11 @@ void add_global_options(CLI::App& app, DeclaredOptions& declared, GlobalOptions&
   add.add("--json", options.json_path, "FILE",
           "Write the result as JSON; - for stdout, then nothing else goes there")
       .output()
+      .in_group(group);
+  add.add("--report", options.report_path, "FILE.html",
+          "Write the result as one page for a browser, which needs no other file and no network")
+      .output()
+      .check(is_no_stdout)
       .in_group(group);
   add.add_flag("--quiet", options.quiet, "No text for people; errors remain").in_group(group);
   add.add("--seed", options.seed, "N", "Seed of everything random (default 0)")
@@ -172,12 +183,13 @@ bool is_bare_group(const CLI::App& app, const std::vector<std::string>& argument
 // What stands before the command means what it means behind it.
 Status join_options(CommandLine& line) {
   const CLI::App& command = innermost(line.app);
-  for (const char* name : {"--json", "--seed", "--jobs"}) {
+  for (const char* name : {"--json", "--report", "--seed", "--jobs"}) {
     if (line.app.count(name) > 0 && command.count(name) > 0)
       return Error{fmt::format("{} is given twice, before the command and behind it", name), {}};
   }
   const GlobalOptions& before = line.before;
   if (line.app.count("--json") > 0) line.options.json_path = before.json_path;
+  if (line.app.count("--report") > 0) line.options.report_path = before.report_path;
   if (line.app.count("--seed") > 0) line.options.seed = before.seed;
   if (line.app.count("--jobs") > 0) line.options.jobs = before.jobs;
   line.options.quiet = line.options.quiet || before.quiet;
@@ -211,6 +223,7 @@ std::optional<ExitCode> parse(CommandLine& line, const std::vector<std::string>&
 Result<ExitCode> run_chosen(CommandLine& line, CommandContext& context) {
   GOODPUT_TRY_STATUS(join_options(line));
   context.options = line.options;
+  GOODPUT_TRY_STATUS(check_file_roles({}, {}, context));  // of commands that name no other files too
   GOODPUT_TRY_STATUS(take_stdin(line.declared));
   return chosen_command(line).run(context);
 }

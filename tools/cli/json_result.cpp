@@ -6,7 +6,8 @@
 #include <ostream>
 
 #include "goodput_revision.h"
-#include "tools/cli/output_file.h"
+#include "tools/page/page_html.h"
+#include "tools/page/page_result.h"
 
 namespace goodput {
 
@@ -40,12 +41,26 @@ nlohmann::ordered_json or_null(std::optional<double> value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
+Status check_file_roles(const std::vector<std::string>& inputs, std::vector<OutputPath> outputs,
+                        const CommandContext& context) {
+  const GlobalOptions& options = context.options;
+  outputs.push_back({"--json", options.json_path});
+  outputs.push_back({"--report", options.report_path});
+  return check_file_roles(inputs, outputs);
+}
+
 Status write_json_result(const nlohmann::ordered_json& result, const CommandContext& context) {
-  if (context.options.json_path.empty()) return Ok{};
+  const GlobalOptions& options = context.options;
+  if (!options.wants_result()) return Ok{};
   // Names from input files may be no UTF-8: replaced, not thrown on.
   const std::string text =
       result.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
-  if (!context.options.json_on_stdout()) return write_text_atomically(context.options.json_path, text);
+  if (!options.report_path.empty()) {
+    GOODPUT_TRY(PageResult shown, page_result("", text));
+    GOODPUT_TRY_STATUS(write_text_atomically(options.report_path, page_html({std::move(shown)})));
+  }
+  if (options.json_path.empty()) return Ok{};
+  if (!options.json_on_stdout()) return write_text_atomically(options.json_path, text);
   context.out << text;
   return Ok{};
 }

@@ -1,4 +1,4 @@
-// JSON results of commands: the keys they all begin with, and where they go.
+// JSON results of commands: the keys they all begin with, and where they go, as JSON and as a page.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,6 +9,7 @@
 
 #include "sim/base/errors.h"
 #include "tools/cli/command.h"
+#include "tools/cli/output_file.h"
 
 namespace goodput {
 
@@ -35,7 +36,13 @@ void append_member(nlohmann::ordered_json& object, std::string name, nlohmann::o
 // The number, or null when there is none.
 [[nodiscard]] nlohmann::ordered_json or_null(std::optional<double> value);
 
-// Where --json says: nowhere, stdout, or a file that is written whole or not at all.
+// As check_file_roles() of output_file.h, with --json and --report among the outputs. To be called before
+// anything is computed.
+Status check_file_roles(const std::vector<std::string>& inputs, std::vector<OutputPath> outputs,
+                        const CommandContext& context);
+
+// Where --json says (nowhere, stdout, or a file that is written whole or not at all), and as a page where
+// --report says.
 Status write_json_result(const nlohmann::ordered_json& result, const CommandContext& context);
 
 }  // namespace goodput

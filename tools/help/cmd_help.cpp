@@ -68,8 +68,8 @@ class HelpCommand final : public Command {
     const CommandHelp program = context.program();
     if (man_ && !words_.empty()) return Error{"--man is of all commands; leave out the command", {}};
     GOODPUT_TRY(const CommandHelp command, find_command(program, words_));
-    if (man_ && !context.options.json_path.empty())
-      return Error{"--man prints a page for man; leave out --json", {}};
+    if (man_ && context.options.wants_result())
+      return Error{"--man prints a page for man; leave out --json and --report", {}};
     if (!context.options.json_on_stdout())
       context.out << (man_ ? man_page(program, GOODPUT_VERSION) : help_text(command, context.terminal.width));
     ordered_json json = begin_json_result("help", context, {});

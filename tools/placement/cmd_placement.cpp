@@ -9,7 +9,6 @@
 #include "sim/base/hash.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
-#include "tools/cli/output_file.h"
 #include "tools/cli/progress_bar.h"
 #include "tools/placement/placement_report.h"
 #include "tools/placement/placement_request.h"
@@ -73,8 +72,8 @@ class PlacementCommand final : public Command {
 
   Result<ExitCode> run(const CommandContext& context) override {
     const bool has_file = !options_.loads.empty() && !is_number_list(options_.loads);
-    GOODPUT_TRY_STATUS(check_file_roles(has_file ? std::vector{options_.loads} : std::vector<std::string>{},
-                                        {{"--json", context.options.json_path}}));
+    GOODPUT_TRY_STATUS(
+        check_file_roles(has_file ? std::vector{options_.loads} : std::vector<std::string>{}, {}, context));
     GOODPUT_TRY(PlacementRequest request, read_placement_request(options_));
     const std::uint64_t hash = hash_of(request);
     const bool shows = context.terminal.shows_progress && !context.options.quiet;
@@ -84,7 +83,7 @@ class PlacementCommand final : public Command {
     GOODPUT_TRY(const PlacementReport report, place_as_requested(std::move(request), context.options.seed));
     for (const std::string& note : report.request.notes) context.note(note);
     context.print(placement_text(report));
-    if (context.options.json_path.empty()) return ExitCode::kOk;
+    if (!context.options.wants_result()) return ExitCode::kOk;
     nlohmann::ordered_json json = begin_json_result("placement", context, {hash, {}, {}});
     add_placement_json(report, json);
     GOODPUT_TRY_STATUS(write_json_result(json, context));

@@ -81,7 +81,7 @@ class PlanStepCommand final : public Command {
         return write_step_timeline(step, temporary, timeline_path_);
       }));
     }
-    if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(result, context));
+    if (context.options.wants_result()) GOODPUT_TRY_STATUS(write_json(result, context));
     context.print(plan_step_text(result));
     return ExitCode::kOk;
   }
@@ -104,7 +104,7 @@ class PlanStepCommand final : public Command {
     note_shadowed(sources, context);
     std::vector<std::string> inputs = files_of(sources);
     inputs.push_back(batch_path_);
-    return check_file_roles(inputs, {{"--json", context.options.json_path}, {"--timeline", timeline_path_}});
+    return check_file_roles(inputs, {{"--timeline", timeline_path_}}, context);
   }
 
   static Status write_json(const PlanStepResult& result, const CommandContext& context) {
@@ -119,7 +119,7 @@ class PlanStepCommand final : public Command {
   Result<ExitCode> run_batch(const TrainingPlan& plan, Granularity granularity,
                              const CommandContext& context) const {
     GOODPUT_TRY(const BatchResult result, predict_rows(plan, batch_path_, granularity, context.options.seed));
-    if (!context.options.json_path.empty()) {
+    if (context.options.wants_result()) {
       GOODPUT_TRY(const Provenance provenance, plan_provenance(plan, granularity, result.tier));
       nlohmann::ordered_json json = begin_json_result("plan-step-batch", context, provenance);
       json["rows"] = nlohmann::ordered_json::array();

@@ -2,6 +2,7 @@
 
 #include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_step_report.h"
+#include "tools/plan/step_slices.h"
 
 namespace goodput {
 namespace {
@@ -43,6 +44,7 @@ void add_plan_step_json(const PlanStepResult& result, nlohmann::ordered_json& js
     json["critical_path"].push_back(
         {{"op", share.label}, {"time_s", to_seconds(share.time)}, {"share", to_seconds(share.time) / total}});
   }
+  json["slices"] = step_slices_json(step);
   json["granularity"] = granularity == Granularity::kLayers ? "layers" : "ops";
   json["ops"] = step.ops.size();
   json["lanes"] = step.lanes.lanes();

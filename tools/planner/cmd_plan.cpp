@@ -20,7 +20,6 @@
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/live_progress.h"
-#include "tools/cli/output_file.h"
 #include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/planner/plan_answer.h"
@@ -135,7 +134,7 @@ class PlanCommand final : public Command {
     GOODPUT_TRY(const PlanQuestion question, read(context));
     GOODPUT_TRY(const std::vector<config::Source> sources, plan_sources(question.plan));
     note_shadowed(sources, context);
-    GOODPUT_TRY_STATUS(check_file_roles(files_of(sources), {{"--json", context.options.json_path}}));
+    GOODPUT_TRY_STATUS(check_file_roles(files_of(sources), {}, context));
     for (const std::string& line : unused_key_lines(question.unused, question.file)) context.note(line);
     GOODPUT_TRY_STATUS(make_folder());
     PlanRunOptions options;
@@ -146,7 +145,7 @@ class PlanCommand final : public Command {
     if (shows) options.on_phase = [&context](PlanPhase phase) { context.note(phase_name(phase)); };
     GOODPUT_TRY(const PlanAnswer answer, answer_question(question, options));
     const PlanReport report{question, answer};
-    if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(report, context));
+    if (context.options.wants_result()) GOODPUT_TRY_STATUS(write_json(report, context));
     context.print(plan_text(report));
     return write_configs(report, context);
   }

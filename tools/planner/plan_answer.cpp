@@ -115,6 +115,20 @@ std::vector<Rival> rivals_of(const Contenders& contenders, const PlanQuestion& q
   return rivals;
 }
 
+// Those that always finish and have a price, the cheapest first.
+std::vector<PlanOption> finishing_options(const Contenders& contenders, const PlanQuestion& question) {
+  std::vector<PlanOption> options;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    if (contenders.trials(i).empty()) continue;
+    PlanOption option = plan_option(contenders, question, i);
+    if (option.cost_usd && option.jct_s) options.push_back(std::move(option));
+  }
+  std::stable_sort(options.begin(), options.end(), [](const PlanOption& a, const PlanOption& b) {
+    return a.cost_usd->mean < b.cost_usd->mean;
+  });
+  return options;
+}
+
 class Answering {
  public:
   Answering(const PlanQuestion& question, const PlanRunOptions& options)
@@ -199,6 +213,7 @@ class Answering {
     answer_.trials = result.trials;
     GOODPUT_TRY(const std::vector<std::size_t> front, pareto_front(contenders, rules.least_trials, run));
     for (const std::size_t i : front) answer_.pareto.push_back(plan_option(contenders, question_, i));
+    answer_.finishing = finishing_options(contenders, question_);
     if (!result.best) {
       const ClosestOption closest = closest_option(contenders, question_);
       if (closest.contender) answer_.closest = plan_option(contenders, question_, *closest.contender);
@@ -208,6 +223,7 @@ class Answering {
     answer_.best = plan_option(contenders, question_, *result.best);
     answer_.tier = lowest(answer_.tier, answer_.best->tier);
     for (const std::size_t i : result.ties) answer_.ties.push_back(plan_option(contenders, question_, i));
+    answer_.curves = one_factor_curves(contenders, question_, *result.best);
     if (!options_.has_sensitivity) return Ok{};
     begin(PlanPhase::kSensitivity);
     SensitivityOptions sensitivity;

@@ -13,6 +13,7 @@
 #include "models/planner/plan_question.h"
 #include "sim/base/errors.h"
 #include "sim/base/tier.h"
+#include "tools/planner/one_factor.h"
 #include "tools/planner/plan_option.h"
 #include "tools/planner/sensitivity.h"
 
@@ -28,7 +29,9 @@ struct PlanAnswer {
   std::map<std::string, Refusal> refused{};  // by policy: those that do not compete everywhere
   std::optional<PlanOption> best{};
   std::vector<PlanOption> ties{};
-  std::vector<PlanOption> pareto{};  // cost against time, cheapest first: none is better in both
+  std::vector<PlanOption> pareto{};      // cost against time, cheapest first: none is better in both
+  std::vector<OneFactorCurve> curves{};  // around the best
+  std::vector<PlanOption> finishing{};   // all contenders that always finish and have a price, cheapest first
   // Without a best one: the nearest, and what it lacks.
   std::optional<PlanOption> closest{};
   std::string lacks{};

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "sim/base/hash.h"
 #include "tools/cli/config_files.h"
@@ -24,6 +26,14 @@ ordered_json interval_json(const std::optional<Estimate>& estimate) {
   return estimate && estimate->interval ? ordered_json(*estimate->interval) : ordered_json(nullptr);
 }
 
+ordered_json intervals_json(const PlanOption& option) {
+  return {{"cost_usd", interval_json(option.cost_usd)},
+          {"jct_s", interval_json(option.jct_s)},
+          {"jct_p95_s", interval_json(option.jct_p95_s)},
+          {"goodput", interval_json(option.goodput)},
+          {"p_deadline", interval_json(option.p_deadline)}};
+}
+
 ordered_json option_json(const PlanOption& option, const PlanQuestion& question) {
   ordered_json json;
   json["parallel"] = parallel_json(option.choice.parallel);
@@ -42,11 +52,7 @@ ordered_json option_json(const PlanOption& option, const PlanQuestion& question)
   json["goodput"] = mean_json(option.goodput);
   json["p_deadline"] = mean_json(option.p_deadline);
   if (option.p_budget) json["p_budget"] = mean_json(option.p_budget);
-  json["ci"] = {{"cost_usd", interval_json(option.cost_usd)},
-                {"jct_s", interval_json(option.jct_s)},
-                {"jct_p95_s", interval_json(option.jct_p95_s)},
-                {"goodput", interval_json(option.goodput)},
-                {"p_deadline", interval_json(option.p_deadline)}};
+  json["ci"] = intervals_json(option);
   json["trials"] = option.trials;
   json["warnings"] = option.warnings;
   return json;
@@ -60,6 +66,55 @@ ordered_json options_json(const std::vector<PlanOption>& options, const PlanQues
 
 ordered_json optional_json(const std::optional<PlanOption>& option, const PlanQuestion& question) {
   return option ? option_json(*option, question) : ordered_json(nullptr);
+}
+
+// The numbers of options that are the best one but for the factor; what else they are is said there.
+ordered_json curve_point_json(PlanFactor factor, const PlanOption& option) {
+  return {{"value", factor_value(factor, option)},
+          {"interval_steps",
+           option.interval_steps > 0 ? ordered_json(option.interval_steps) : ordered_json(nullptr)},
+          {"cost_usd", mean_json(option.cost_usd)},
+          {"jct_s", mean_json(option.jct_s)},
+          {"goodput", mean_json(option.goodput)},
+          {"p_deadline", mean_json(option.p_deadline)},
+          {"ci", intervals_json(option)},
+          {"trials", option.trials}};
+}
+
+ordered_json curves_json(const std::vector<OneFactorCurve>& curves) {
+  ordered_json json = ordered_json::object();
+  for (const OneFactorCurve& curve : curves) {
+    ordered_json& points = json[std::string(kPlanFactorNames[static_cast<std::size_t>(curve.factor)])];
+    points = ordered_json::array();
+    for (const PlanOption& option : curve.options) points.push_back(curve_point_json(curve.factor, option));
+  }
+  return json;
+}
+
+constexpr std::size_t kMostContenders = 1000;
+
+// A value an option.
+template <typename Of>
+ordered_json option_column(std::span<const PlanOption> options, Of of) {
+  ordered_json values = ordered_json::array();
+  for (const PlanOption& option : options) values.push_back(of(option));
+  return values;
+}
+
+ordered_json contenders_json(const std::vector<PlanOption>& finishing) {
+  const std::span<const PlanOption> shown =
+      std::span(finishing).first(std::min(finishing.size(), kMostContenders));
+  const auto column = [&shown](auto of) { return option_column(shown, of); };
+  return {{"left_out", finishing.size() - shown.size()},
+          {"policy", column([](const PlanOption& option) { return option.policy; })},
+          {"tp", column([](const PlanOption& option) { return option.choice.parallel.tp; })},
+          {"pp", column([](const PlanOption& option) { return option.choice.parallel.pp; })},
+          {"spares", column([](const PlanOption& option) { return option.choice.spares; })},
+          {"spot_nodes", column([](const PlanOption& option) { return option.choice.spot_nodes; })},
+          {"interval_steps", column([](const PlanOption& option) { return option.interval_steps; })},
+          {"cost_usd", column([](const PlanOption& option) { return option.cost_usd->mean; })},
+          {"jct_s", column([](const PlanOption& option) { return option.jct_s->mean; })},
+          {"trials", column([](const PlanOption& option) { return option.trials; })}};
 }
 
 ordered_json shift_json(const Shift& shift, const Sensitivity& sensitivity) {
@@ -122,6 +177,8 @@ void add_plan_json(const PlanReport& report, ordered_json& json) {
   json["best"] = optional_json(answer.best, question);
   json["ties"] = options_json(answer.ties, question);
   json["pareto"] = options_json(answer.pareto, question);
+  json["contenders"] = contenders_json(answer.finishing);
+  json["one_factor"] = curves_json(answer.curves);
   json["sensitivity"] = sensitivity_json(answer.sensitivity);
   json["rejected"] = answer.search.rejected;
   json["refused"] = ordered_json::object();

@@ -70,13 +70,13 @@ std::uint64_t hash_of(const RoutingTrace& trace, const RoutingQuestion& question
 }
 
 Result<ExitCode> run_info(const InfoOptions& options, const CommandContext& context) {
-  GOODPUT_TRY_STATUS(check_file_roles(options.paths, {{"--json", context.options.json_path}}));
+  GOODPUT_TRY_STATUS(check_file_roles(options.paths, {}, context));
   GOODPUT_TRY(const RoutingReading reading, read_routing_files(options.paths));
   GOODPUT_TRY(const RoutingQuestion question, make_question(reading.trace, options));
   const RoutingSummary summary = summarize(reading.trace, question);
   const RoutingReport report{reading, question, summary, options.paths.size()};
   context.print(routing_text(report));
-  if (context.options.json_path.empty()) return ExitCode::kOk;
+  if (!context.options.wants_result()) return ExitCode::kOk;
   nlohmann::ordered_json json =
       begin_json_result("routing_info", context, {hash_of(reading.trace, question), {}, "measured"});
   add_routing_json(report, json);
@@ -135,7 +135,7 @@ Result<RoutingModel> read_model(const SynthOptions& options) {
 
 Status write_synth_json(const std::string& file, RoutingModel model, const RoutingTrace& trace,
                         const nlohmann::ordered_json& output, const CommandContext& context) {
-  if (context.options.json_path.empty()) return Ok{};
+  if (!context.options.wants_result()) return Ok{};
   nlohmann::ordered_json config = config::write(config_fields(model));
   Hash hash;
   hash.add(config.dump());
@@ -152,8 +152,7 @@ Result<ExitCode> run_synth(SynthOptions options, const CommandContext& context) 
   GOODPUT_TRY(const config::Library library, config_library(context));
   GOODPUT_TRY(options.config_path, config_file(options.config_path, kRoutingModelFiles, library, context));
   GOODPUT_TRY(const RoutingFormat format, output_format(options));
-  GOODPUT_TRY_STATUS(
-      check_file_roles({options.config_path}, {{"--out", out}, {"--json", context.options.json_path}}));
+  GOODPUT_TRY_STATUS(check_file_roles({options.config_path}, {{"--out", out}}, context));
   GOODPUT_TRY(const RoutingModel model, read_model(options));
   const RoutingTrace trace = synthesize_routing(model, context.options.seed);
   // The trace gets its name when everything was written.

@@ -104,11 +104,12 @@ class SimulateCommand final : public Command {
     GOODPUT_TRY(const Simulation simulation, simulate_trials(scenario, inputs, context));
     GOODPUT_TRY(const Scenario echoed, resolved(scenario));
     GOODPUT_TRY(std::optional<PolicyComparison> comparison, compare(simulation, compared));
-    const SimulateReport report{scenario, echoed, inputs, simulation, std::move(comparison)};
-    GOODPUT_TRY_STATUS(
-        write_first_trials(without_refused(scenario, simulation), inputs, context.options.seed));
+    GOODPUT_TRY(const std::vector<RecordedRun> first_trials,
+                record_first_trials(without_refused(scenario, simulation), inputs, context));
+    const SimulateReport report{scenario, echoed, inputs, simulation, std::move(comparison), &first_trials};
+    GOODPUT_TRY_STATUS(write_first_trials(first_trials, scenario, inputs));
     if (!trials_csv_path_.empty()) GOODPUT_TRY_STATUS(write_trials(simulation, context));
-    if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(report, context));
+    if (context.options.wants_result()) GOODPUT_TRY_STATUS(write_json(report, context));
     if (trials_csv_path_ != "-") context.print(simulate_text(report));
     return ExitCode::kOk;
   }
@@ -192,10 +193,11 @@ class SimulateCommand final : public Command {
     note_shadowed(sources, context);
     std::vector<std::string> files = files_of(sources);
     for (const ScenarioFile& file : inputs.files) files.push_back(file.used);
-    return check_file_roles(files, {{"--json", context.options.json_path},
-                                    {"--timeline", timeline_path_},
-                                    {"--throughput", throughput_path_},
-                                    {"--trials-csv", trials_csv_path_}});
+    return check_file_roles(files,
+                            {{"--timeline", timeline_path_},
+                             {"--throughput", throughput_path_},
+                             {"--trials-csv", trials_csv_path_}},
+                            context);
   }
 
   [[nodiscard]] std::uint64_t first_trial() const { return static_cast<std::uint64_t>(first_trial_); }
@@ -213,11 +215,17 @@ class SimulateCommand final : public Command {
     return simulate(scenario, inputs.view(), options);
   }
 
-  [[nodiscard]] Status write_first_trials(const Scenario& scenario, const ScenarioInputs& inputs,
-                                          std::uint64_t seed) const {
-    if (timeline_path_.empty() && throughput_path_.empty()) return Ok{};
-    GOODPUT_TRY(const std::vector<RecordedRun> runs,
-                record_runs(scenario, inputs.view(), seed, first_trial()));
+  // A run more of every policy, where something shows it.
+  [[nodiscard]] Result<std::vector<RecordedRun>> record_first_trials(const Scenario& scenario,
+                                                                     const ScenarioInputs& inputs,
+                                                                     const CommandContext& context) const {
+    if (timeline_path_.empty() && throughput_path_.empty() && !context.options.wants_result())
+      return std::vector<RecordedRun>{};
+    return record_runs(scenario, inputs.view(), context.options.seed, first_trial());
+  }
+
+  [[nodiscard]] Status write_first_trials(const std::vector<RecordedRun>& runs, const Scenario& scenario,
+                                          const ScenarioInputs& inputs) const {
     if (!timeline_path_.empty()) {
       const auto name = [&inputs](NodeId node) { return inputs.node_name(node); };
       GOODPUT_TRY_STATUS(write_file_atomically(timeline_path_, [&](const std::string& temporary) {

@@ -15,6 +15,7 @@
 #include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/simulate/checkpoint_interval.h"
+#include "tools/simulate/first_trial.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -117,6 +118,18 @@ ordered_json outcome_json(const PolicyOutcome& outcome, const Scenario& scenario
   json["doubtful"] = doubtful_json(outcome);
   json["quantiles"] = quantiles_json(outcome);
   return json;
+}
+
+// How the first trial went, and how all scatter; null of a policy that cannot run.
+void add_trials_json(const SimulateReport& report, std::size_t policy, ordered_json& json) {
+  json["first_trial"] = nullptr;
+  json["distribution"] = nullptr;
+  const std::vector<TrialSummary>& trials = report.simulation.trials[policy];
+  if (!trials.empty()) json["distribution"] = distribution_json(trials);
+  if (report.first_trials == nullptr) return;
+  for (const RecordedRun& run : *report.first_trials) {
+    if (run.policy == report.simulation.policies[policy].name) json["first_trial"] = first_trial_json(run);
+  }
 }
 
 ordered_json ratio_json(const PolicyRatio& ratio) {
@@ -238,6 +251,7 @@ void add_simulate_json(const SimulateReport& report, ordered_json& json) {
     of_policy["checkpoint"] = checkpoint_interval_json(checkpoint_interval(report, i));
     if (!report.scenario.pools.empty())
       of_policy["cost_by_pool"] = cost_by_pool_json(report.scenario, outcome);
+    add_trials_json(report, i, of_policy);
   }
   json["ratios"] = ordered_json::object();
   for (const PolicyRatio& ratio : report.simulation.ratios) json["ratios"][ratio.name] = ratio_json(ratio);

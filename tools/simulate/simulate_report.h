@@ -4,12 +4,14 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/scenario/policy_comparison.h"
 #include "models/scenario/scenario.h"
 #include "models/scenario/simulation.h"
 #include "sim/base/errors.h"
 #include "tools/cli/json_result.h"
+#include "tools/simulate/recorded_run.h"
 #include "tools/simulate/scenario_inputs.h"
 
 namespace goodput {
@@ -20,6 +22,8 @@ struct SimulateReport {
   const ScenarioInputs& inputs;
   const Simulation& simulation;
   std::optional<PolicyComparison> comparison{};
+  const std::vector<RecordedRun>* first_trials =
+      nullptr;  // of the policies that run; none: nobody recorded them
 };
 
 // All config files that a scenario rests on: its own, those it and its plan name.

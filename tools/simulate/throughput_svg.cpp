@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -10,22 +9,17 @@
 #include <vector>
 
 #include "tools/chart/axis_ticks.h"
+#include "tools/page/palette.h"
 #include "tools/simulate/throughput.h"
 
 namespace goodput {
 namespace {
 
-// Told apart by who does not see all colours (Okabe and Ito), then whatever is left.
-constexpr std::array<std::string_view, 10> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
-                                                       "#56b4e9", "#000000", "#8c564b", "#7f7f7f", "#6a3d9a"};
 constexpr double kFigureWidth = 960;
 constexpr double kLeft = 76;
 constexpr double kRight = 24;
 constexpr double kLetter = 7.2;     // width of one, about
 constexpr double kPrecision = 0.4;  // of lines, pixels
-constexpr std::string_view kGrid = "#e3e3e3";
-constexpr std::string_view kAxis = "#707070";
-constexpr std::string_view kInk = "#222222";
 
 std::string escaped(std::string_view text) {
   std::string result;
@@ -121,16 +115,17 @@ class ThroughputFigure {
     const double height = nodes.bottom() + 56;
     return fmt::format(
                R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img">)"
-               "\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
-               "<g font-family=\"Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"{3}\">\n"
+               "\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#{5:06x}\"/>\n"
+               "<g font-family=\"{6}\" font-size=\"13\" fill=\"#{3:06x}\">\n"
                "<text x=\"{4}\" y=\"32\" font-size=\"17\" font-weight=\"bold\">{2}</text>\n",
-               kFigureWidth, height, escaped(title_), kInk, kLeft) +
+               kFigureWidth, height, escaped(title_), palette::kInk, kLeft, palette::kSurface,
+               palette::kFontFamily) +
            svg_ + "</g>\n</svg>\n";
   }
 
  private:
-  [[nodiscard]] static std::string_view colour(std::size_t policy) {
-    return kColours[policy % kColours.size()];
+  [[nodiscard]] static std::uint32_t colour(std::size_t policy) {
+    return palette::kCategories[policy % palette::kCategories.size()];
   }
 
   // Of many policies some are dashed, so that lines on top of each other are both seen.
@@ -154,7 +149,7 @@ class ThroughputFigure {
         x = kLeft;
         y += 22;
       }
-      put(R"(<path d="M{:.1f} {:.1f}h28" stroke="{}" stroke-width="3"{} fill="none"/>)", x, y - 4.5,
+      put(R"(<path d="M{:.1f} {:.1f}h28" stroke="#{:06x}" stroke-width="3"{} fill="none"/>)", x, y - 4.5,
           colour(i), dashes(i));
       put(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", x + 34, y, name);
       x += width;
@@ -164,16 +159,17 @@ class ThroughputFigure {
 
   void draw_axes(const Panel& panel, const Axis& values, std::string_view what) {
     for (const AxisTick& tick : time_.ticks) {
-      put(R"(<path d="M{:.1f} {:.1f}V{:.1f}" stroke="{}"/>)", panel.x(tick.value), panel.top, panel.bottom(),
-          kGrid);
+      put(R"(<path d="M{:.1f} {:.1f}V{:.1f}" stroke="#{:06x}"/>)", panel.x(tick.value), panel.top,
+          panel.bottom(), palette::kRule);
     }
     for (const AxisTick& tick : values.ticks) {
-      put(R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="{}"/>)", kLeft, panel.y(tick.value),
-          kFigureWidth - kRight, tick.value == 0 ? kAxis : kGrid);
+      put(R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="#{:06x}"/>)", kLeft, panel.y(tick.value),
+          kFigureWidth - kRight, tick.value == 0 ? palette::kEdge : palette::kRule);
       put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)", kLeft - 8, panel.y(tick.value) + 4.5,
           tick.label);
     }
-    put(R"(<text x="{:.1f}" y="{:.1f}" fill="{}">{}</text>)", kLeft, panel.top - 9, kAxis, what);
+    put(R"(<text x="{:.1f}" y="{:.1f}" fill="#{:06x}">{}</text>)", kLeft, panel.top - 9, palette::kInkSoft,
+        what);
   }
 
   void draw_samples(const Panel& panel, std::size_t policy) {
@@ -186,7 +182,7 @@ class ThroughputFigure {
       line.to(x, panel.y(point.samples));
       before = point.samples;
     }
-    put(R"(<path d="{}" stroke="{}" stroke-width="2"{} stroke-linejoin="round" fill="none"><title>{}</title></path>)",
+    put(R"(<path d="{}" stroke="#{:06x}" stroke-width="2"{} stroke-linejoin="round" fill="none"><title>{}</title></path>)",
         std::move(line).path(), colour(policy), dashes(policy), escaped(runs_[policy].policy));
   }
 
@@ -202,7 +198,8 @@ class ThroughputFigure {
     }
     line.to(panel.x(to_seconds(longest_->end)), panel.y(before));
     line.to(panel.x(to_seconds(longest_->end)), panel.y(0));
-    put(R"(<path d="{}z" stroke="{}" stroke-width="1.2" fill="#d9dfe6"/>)", std::move(line).path(), kAxis);
+    put(R"(<path d="{}z" stroke="#{:06x}" stroke-width="1.2" fill="#{:06x}"/>)", std::move(line).path(),
+        palette::kEdge, palette::kSunken);
   }
 
   void draw_times(const Panel& panel) {
@@ -210,8 +207,8 @@ class ThroughputFigure {
       put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", panel.x(tick.value),
           panel.bottom() + 20, tick.label);
     }
-    put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" fill="{}">time ({})</text>)",
-        (kLeft + kFigureWidth - kRight) / 2, panel.bottom() + 42, kAxis, time_.unit);
+    put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" fill="#{:06x}">time ({})</text>)",
+        (kLeft + kFigureWidth - kRight) / 2, panel.bottom() + 42, palette::kInkSoft, time_.unit);
   }
 
   std::span<const RecordedRun> runs_;

@@ -142,6 +142,7 @@ ordered_json sweep_json(const SweepReport& report, const CommandContext& context
   json["refused"] = said_json(summary.refused(), true);
   json["warnings"] = said_json(summary.warnings(), true);
   json["best"] = best_json(report);
+  json["outcomes"] = report.outcomes.json(report.manifest, summary.best());
   json["files"] = report.merged.files;
   return json;
 }
@@ -167,9 +168,12 @@ ordered_json shard_json(const std::string& dir, const SweepManifest& manifest, S
 Result<ExitCode> merge_and_report(const std::string& dir, const CommandContext& context) {
   GOODPUT_TRY(const SweepManifest manifest, read_sweep_manifest(dir));
   SweepSummary summary;
-  GOODPUT_TRY(const Merged merged,
-              merge_sweep(dir, [&summary](const PointRows& rows) { summary.add(rows); }));
-  const SweepReport report{dir, manifest, merged, summary};
+  SweepOutcomes outcomes;
+  GOODPUT_TRY(const Merged merged, merge_sweep(dir, [&summary, &outcomes](const PointRows& rows) {
+                summary.add(rows);
+                outcomes.add(rows);
+              }));
+  const SweepReport report{dir, manifest, merged, summary, outcomes};
   for (const std::string& note : merged.notes) context.note(note);
   GOODPUT_TRY_STATUS(write_json_result(sweep_json(report, context), context));
   context.print(sweep_text(report));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/cli/command.h"
+#include "tools/sweep/sweep_outcomes.h"
 #include "tools/sweep/sweep_summary.h"
 #include "tools/sweep_results/merge_sweep.h"
 #include "tools/sweep_store/sweep_folder.h"
@@ -17,6 +18,7 @@ struct SweepReport {
   const SweepManifest& manifest;
   const Merged& merged;
   const SweepSummary& summary;
+  const SweepOutcomes& outcomes;
 };
 
 [[nodiscard]] std::string sweep_text(const SweepReport& report);

@@ -77,10 +77,9 @@ class SynthCommand final : public Command {
   [[nodiscard]] Status check_files(const TrainingPlan& plan, const CommandContext& context) const {
     GOODPUT_TRY(const std::vector<config::Source> sources, plan_sources(plan));
     note_shadowed(sources, context);
-    return check_file_roles(files_of(sources), {{"--out", out_path_},
-                                                {"--truth", truth_path_},
-                                                {"--meta-out", metadata_path_},
-                                                {"--json", context.options.json_path}});
+    return check_file_roles(files_of(sources),
+                            {{"--out", out_path_}, {"--truth", truth_path_}, {"--meta-out", metadata_path_}},
+                            context);
   }
 
   // With the stragglers and settings that the options say.

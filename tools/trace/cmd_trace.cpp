@@ -17,7 +17,6 @@
 #include "tools/cli/command_line.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/named_choice.h"
-#include "tools/cli/output_file.h"
 #include "tools/trace/cleaning_report.h"
 #include "tools/trace/read_trace.h"
 #include "tools/trace/spot_commands.h"
@@ -174,12 +173,12 @@ Status check_format_name(const std::string& name) {
 Result<ExitCode> run_info(const TraceFiles& files, const SpotWords& spot, const CommandContext& context) {
   GOODPUT_TRY_STATUS(check_format_name(files.format));
   if (mean_spot_trace(files, spot)) return run_spot_info(files, spot, context);
-  GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {{"--json", context.options.json_path}}));
+  GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {}, context));
   GOODPUT_TRY(OpTraceReading reading, read(files, context));
   const TraceSummary summary = summarize(reading.trace);
   GOODPUT_TRY(const WhatIfUse use, use_for_whatif(reading, files));
   context.print(describe(summary, reading.formats) + describe(use));
-  if (context.options.json_path.empty()) return ExitCode::kOk;
+  if (!context.options.wants_result()) return ExitCode::kOk;
   GOODPUT_TRY_STATUS(write_json_result(to_json(summary, reading, use, context), context));
   return ExitCode::kOk;
 }
@@ -198,13 +197,12 @@ Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext
   if (mean_spot_trace(inputs, options.spot))
     return run_spot_convert(inputs, options.spot, options.to, output, context);
   GOODPUT_TRY(const OpTraceFormat format, output_format(output, options.to));
-  GOODPUT_TRY_STATUS(
-      check_file_roles(input_files(inputs), {{"OUT", output}, {"--json", context.options.json_path}}));
+  GOODPUT_TRY_STATUS(check_file_roles(input_files(inputs), {{"OUT", output}}, context));
   GOODPUT_TRY(const OpTraceReading reading, read(inputs, context));
   GOODPUT_TRY_STATUS(write_trace(reading.trace, format, output));
   if (output != "-")
     context.print(fmt::format("{}: {} ops as {}\n", output, reading.trace.size(), format.name));
-  if (context.options.json_path.empty()) return ExitCode::kOk;
+  if (!context.options.wants_result()) return ExitCode::kOk;
   nlohmann::ordered_json json =
       begin_json_result("trace_convert", context, {hash_rows(reading.trace), {}, "measured"});
   json["formats"] = reading.formats;

@@ -150,19 +150,18 @@ bool mean_spot_trace(const TraceFiles& files, const SpotWords& words) {
 
 Result<ExitCode> run_spot_info(const TraceFiles& files, const SpotWords& words,
                                const CommandContext& context) {
-  GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {{"--json", context.options.json_path}}));
+  GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {}, context));
   GOODPUT_TRY(const SpotTrace trace, read_one(files, words));
   const SpotSummary summary = summarize(trace);
   context.print(describe(trace, summary));
-  if (context.options.json_path.empty()) return ExitCode::kOk;
+  if (!context.options.wants_result()) return ExitCode::kOk;
   GOODPUT_TRY_STATUS(write_json_result(info_json(trace, summary, context), context));
   return ExitCode::kOk;
 }
 
 Result<ExitCode> run_spot_convert(const TraceFiles& files, const SpotWords& words, const std::string& to,
                                   const std::string& output, const CommandContext& context) {
-  GOODPUT_TRY_STATUS(
-      check_file_roles(input_files(files), {{"OUT", output}, {"--json", context.options.json_path}}));
+  GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {{"OUT", output}}, context));
   GOODPUT_TRY(const SpotTrace trace, read_one(files, words));
   GOODPUT_TRY(const SpotFormat format, output_format(trace, to, output));
   GOODPUT_TRY_STATUS(write_spot_trace(trace, format, output));
@@ -177,7 +176,7 @@ Result<ExitCode> run_spot_convert(const TraceFiles& files, const SpotWords& word
     context.print(
         fmt::format("{}: {} {} as {}\n", output, rows, trace.has_names() ? "events" : "counts", format.name));
   }
-  if (context.options.json_path.empty()) return ExitCode::kOk;
+  if (!context.options.wants_result()) return ExitCode::kOk;
   ordered_json json = begin_json_result("trace_convert", context, {hash_trace(trace), {}, "measured"});
   json["kind"] = "spot";
   json["formats"] = {trace.format};

@@ -23,6 +23,7 @@
 #include "tools/whatif/whatif_by_step.h"
 #include "tools/whatif/whatif_compat.h"
 #include "tools/whatif/whatif_report.h"
+#include "tools/whatif/whatif_workers.h"
 #include "traces/op/op_trace_format.h"
 #include "traces/op/worker_table.h"
 #include "traces/timeline/step_timeline.h"
@@ -69,7 +70,8 @@ class WhatIfCommand final : public Command {
     GOODPUT_TRY_STATUS(check_options(context));
     GOODPUT_TRY_STATUS(choose_alignment());
     GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_, context));
-    const bool by_step = per_step_ || !paths_.per_step_table.empty() || !paths_.heatmap_step.empty();
+    const bool by_step =
+        context.options.wants_result() || !paths_.per_step_table.empty() || !paths_.heatmap_step.empty();
     const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs), by_step};
     const WhatIfEngine engine(loaded.graph, loaded.recording, options);
     Result<WhatIf> analysed = engine.analyse();
@@ -79,7 +81,7 @@ class WhatIfCommand final : public Command {
     const Patterns patterns = find_patterns(job);
     GOODPUT_TRY(const std::vector<Intervention> interventions, intervene(engine, job, patterns, fix_, keep_));
     const std::vector<RootCause> causes = find_root_causes(job, patterns, threshold_);
-    const WhatIfReport report{loaded, result, causes, interventions, threshold_};
+    const WhatIfReport report{loaded, result, causes, interventions, patterns.pace, threshold_};
     GOODPUT_TRY_STATUS(write_by_step(report));
     GOODPUT_TRY_STATUS(write_files(report, engine, context));
     GOODPUT_TRY_STATUS(write_json(report, context));
@@ -198,13 +200,14 @@ class WhatIfCommand final : public Command {
     }
     if (!paths_.per_step_table.empty()) GOODPUT_TRY_STATUS(check_worker_table_path(paths_.per_step_table));
     GOODPUT_TRY_STATUS(axes());
-    return check_file_roles(input_files(load_.files), {{"--json", context.options.json_path},
-                                                       {"--compat-json", paths_.compat_json},
-                                                       {"--timeline", paths_.timeline},
-                                                       {"--ideal-timeline", paths_.ideal_timeline},
-                                                       {"--heatmap", paths_.heatmap},
-                                                       {"--heatmap-step", paths_.heatmap_step},
-                                                       {"--per-step-table", paths_.per_step_table}});
+    return check_file_roles(input_files(load_.files),
+                            {{"--compat-json", paths_.compat_json},
+                             {"--timeline", paths_.timeline},
+                             {"--ideal-timeline", paths_.ideal_timeline},
+                             {"--heatmap", paths_.heatmap},
+                             {"--heatmap-step", paths_.heatmap_step},
+                             {"--per-step-table", paths_.per_step_table}},
+                            context);
   }
 
   [[nodiscard]] Result<HeatmapAxes> axes() const {
@@ -246,9 +249,10 @@ class WhatIfCommand final : public Command {
   }
 
   [[nodiscard]] Status write_json(const WhatIfReport& report, const CommandContext& context) const {
-    if (context.options.json_path.empty()) return Ok{};
+    if (!context.options.wants_result()) return Ok{};
     nlohmann::ordered_json json = begin_json_result("whatif", context, {config_hash(report), {}, "measured"});
     add_whatif_json(report, json);
+    add_workers_json(report.loaded.recording, report.pace, report.result, json);
     if (per_step_) add_slowdowns_by_step(report.loaded.recording, report.result, json["per_step"]);
     return write_json_result(json, context);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/causes/pace.h"
 #include "sim/causes/patterns.h"
 #include "sim/causes/remedy.h"
 #include "sim/causes/root_cause.h"
@@ -34,6 +35,7 @@ struct WhatIfReport {
   const WhatIf& result;
   const std::vector<RootCause>& causes;
   const std::vector<Intervention>& interventions;
+  const PassPace& pace;
   double decompose_threshold;
 };
 

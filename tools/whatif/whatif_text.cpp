@@ -49,7 +49,7 @@ std::vector<std::size_t> largest(const std::vector<double>& values, std::size_t 
 }
 
 void write_headline(Page& page, const WhatIfReport& report) {
-  const auto& [loaded, result, causes, interventions, threshold] = report;
+  const auto& [loaded, result, causes, interventions, pace, threshold] = report;
   const Recording& recording = loaded.recording;
   page.line("{}: {} of {} ops, DP {} x PP {}{}", loaded.job.trial_name, plural(result.steps.size(), "step"),
             recording.ops.size() * static_cast<std::size_t>(recording.dp_size), recording.dp_size,

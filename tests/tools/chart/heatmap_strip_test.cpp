@@ -67,7 +67,7 @@ TEST_CASE("heat map strip: two steps of two workers, as SVG") {
   const auto has = [&](const char* part) { return svg.find(part) != std::string::npos; };
   CHECK(has(">step 0</text>"));
   CHECK(has(">step 1</text>"));
-  CHECK(has("<path fill=\"#1d1147\" d=\"M"));
+  CHECK(has("<path fill=\"#440154\" d=\"M"));
   CHECK(has("<title>dp 0, stage 1: 1.5</title>"));
   CHECK(has("<title>Slowdown by worker and step</title>"));
   CHECK(has(">pipeline stage</text>"));

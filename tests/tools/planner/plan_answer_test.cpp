@@ -74,6 +74,46 @@ TEST_CASE("plan: the answer is within one percent of the best of the whole grid 
   CHECK(answer.runs < 512 * answer.contenders / 2);  // racing saves half of them at the least
 }
 
+TEST_CASE("plan: all contenders that always finish are told, the cheapest first, the answer among them") {
+  const PlanAnswer answer = answer_to(
+      small_question({{"/policies", R"({"checkpoint": {}})"}, {"/plans", "1"}, {"/most_trials", "16"}}));
+  REQUIRE(answer.best);
+  // Of each plan that was simulated three numbers of spares, each with three intervals.
+  CHECK(answer.finishing.size() == 9 * answer.simulated.size());
+  CHECK(std::is_sorted(
+      answer.finishing.begin(), answer.finishing.end(),
+      [](const PlanOption& a, const PlanOption& b) { return a.cost_usd->mean < b.cost_usd->mean; }));
+  CHECK(std::any_of(answer.finishing.begin(), answer.finishing.end(), [&](const PlanOption& option) {
+    return option.cost_usd->mean == answer.best->cost_usd->mean &&
+           option.jct_s->mean == answer.best->jct_s->mean;
+  }));
+}
+
+TEST_CASE(
+    "plan: around the answer, what each other number of spares and of steps between checkpoints comes to") {
+  const PlanAnswer answer = answer_to(small_question({{"/policies", R"({"checkpoint": {}})"},
+                                                      {"/spares", "[0, 1, 2]"},
+                                                      {"/intervals", "[0.5, 1, 2]"},
+                                                      {"/plans", "1"},
+                                                      {"/most_trials", "16"}}));
+  REQUIRE(answer.best);
+  REQUIRE(answer.curves.size() == 2);
+  CHECK(answer.curves[0].factor == PlanFactor::kSpares);
+  CHECK(answer.curves[1].factor == PlanFactor::kInterval);
+  for (const OneFactorCurve& curve : answer.curves) {
+    REQUIRE(curve.options.size() == 3);
+    int of_answer = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const PlanOption& option = curve.options[i];
+      if (i > 0) CHECK(factor_value(curve.factor, option) > factor_value(curve.factor, curve.options[i - 1]));
+      if (factor_value(curve.factor, option) != factor_value(curve.factor, *answer.best)) continue;
+      ++of_answer;
+      CHECK(option.cost_usd->mean == answer.best->cost_usd->mean);
+    }
+    CHECK(of_answer == 1);
+  }
+}
+
 TEST_CASE("plan: checkpoints are as often as Daly's exact model has it, within a tie") {
   const PlanQuestion question = small_question({{"/policies", R"({"checkpoint": {}})"},
                                                 {"/spares", "[8]"},

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/sweep/sweep_config.h"
@@ -28,6 +29,27 @@ std::vector<std::string> with(std::vector<std::string> options, const std::vecto
 }
 
 }  // namespace
+
+TEST_CASE("sweep: the result has the points as summary.csv has them, in six digits") {
+  const SweepRun run(swept_scenario());
+  run.sweep("out", with(kVaried, {"--json", run.path("sweep.json")}));
+  const json outcomes = json::parse(run.content("sweep.json")).at("outcomes");
+  const auto rows = table_of(run.content("out/summary.csv"));
+  REQUIRE(outcomes.at("rows") == rows.size());
+  CHECK(outcomes.at("left_out") == 0);
+  const json& metric = outcomes.at("metrics").at("samples_per_hour");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CHECK(fmt::format("{}", outcomes.at("point").at(i).get<int>()) == rows[i].at("point"));
+    CHECK(outcomes.at("policy").at(i) == rows[i].at("policy"));
+    const json& mtbf = outcomes.at("parameters").at("/failures/mtbf_hours");
+    CHECK(mtbf.at(i).get<double>() == std::stod(rows[i].at("/failures/mtbf_hours")));
+    for (const auto& pair : {std::pair{"value", "samples_per_hour"}, std::pair{"low", "samples_per_hour_low"},
+                             std::pair{"high", "samples_per_hour_high"}}) {
+      CHECK(metric.at(pair.first).at(i).get<double>() ==
+            doctest::Approx(std::stod(rows[i].at(pair.second))).epsilon(1e-5));
+    }
+  }
+}
 
 TEST_CASE("sweep: every point is what simulate says of it") {
   const SweepRun run(swept_scenario());

@@ -253,7 +253,8 @@ TEST_CASE("command line: the name alone of what has commands shows its help, as 
   CHECK(error_of({"help", "list", "x"}) == "error: goodput list has no commands; see goodput list --help");
   CHECK(error_of({"help", "--man", "list"}) == "error: --man is of all commands; leave out the command");
   CHECK(error_of({"completion", "tcsh"}).starts_with("error: no shell \"tcsh\""));
-  CHECK(error_of({"list", "--json", "-"}) == "error: --json wants something to list: see goodput list");
+  CHECK(error_of({"list", "--json", "-"}) ==
+        "error: --json and --report want something to list: see goodput list");
 }
 
 TEST_CASE("list: formats in text and JSON") {

@@ -1,0 +1,101 @@
+// `goodput report RESULT.json... --out FILE.html`.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "sim/base/hash.h"
+#include "tools/cli/command.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/output_file.h"
+#include "tools/page/page_html.h"
+#include "tools/page/page_result.h"
+#include "tools/report/result_file.h"
+
+namespace goodput {
+namespace {
+
+// A browser holds all of it in memory, as text and as data.
+constexpr std::size_t kLargestPage = std::size_t{512} << 20;
+
+class ReportCommand final : public Command {
+ public:
+  void configure(Options& options) override {
+    options
+        .add("results", paths_, "RESULT.json...",
+             "What commands wrote to --json; several are sections of one page, those of one kind compared")
+        .input()
+        .required();
+    options.add("--out", out_path_, "FILE.html", "The page (-: stdout)").output().required();
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    if (!context.options.report_path.empty())
+      return Error{"--report makes a page of what a command computes; the page of report goes to --out"};
+    if (out_path_ == "-" && context.options.json_on_stdout())
+      return Error{"is to take both --out and --json; name two files", {.file = "stdout"}};
+    GOODPUT_TRY_STATUS(check_file_roles(paths_, {{"--out", out_path_}}, context));
+    GOODPUT_TRY(const std::vector<PageResult> results, read_results());
+    const std::string page = page_html(results);
+    if (out_path_ == "-")
+      context.out << page;
+    else
+      GOODPUT_TRY_STATUS(write_text_atomically(out_path_, page));
+    if (out_path_ != "-") context.print(fmt::format("{}: {}\n", out_path_, size_text(results, page)));
+    if (!context.options.json_path.empty()) GOODPUT_TRY_STATUS(write_json(results, page, context));
+    return ExitCode::kOk;
+  }
+
+ private:
+  [[nodiscard]] Result<std::vector<PageResult>> read_results() const {
+    std::vector<PageResult> results;
+    std::size_t size = 0;
+    for (const std::string& path : paths_) {
+      GOODPUT_TRY(PageResult result, read_result_file(path, paths_.size() > 1 ? path : ""));
+      size += result.json.size();
+      if (size > kLargestPage)
+        return Error{fmt::format("the results up to this one are larger than {} MiB, too much for one page; "
+                                 "make several pages",
+                                 kLargestPage >> 20),
+                     {.file = path}};
+      results.push_back(std::move(result));
+    }
+    return results;
+  }
+
+  static std::string size_text(const std::vector<PageResult>& results, const std::string& page) {
+    return fmt::format("{} {}, {} kB", results.size(), results.size() == 1 ? "result" : "results",
+                       (page.size() + 999) / 1000);
+  }
+
+  [[nodiscard]] Status write_json(const std::vector<PageResult>& results, const std::string& page,
+                                  const CommandContext& context) const {
+    Hash hash;
+    for (const PageResult& result : results) hash.add(result.json);
+    nlohmann::ordered_json json = begin_json_result("report", context, {hash.value(), {}, {}});
+    json["output"] = {{"path", out_path_}, {"bytes", page.size()}};
+    json["results"] = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < results.size(); ++i)
+      json["results"].push_back({{"file", paths_[i]}, {"schema", results[i].schema}});
+    return write_json_result(json, context);
+  }
+
+  std::vector<std::string> paths_;
+  std::string out_path_;
+};
+
+}  // namespace
+
+CommandInfo command_report() {
+  return {.name = "report",
+          .summary = "results of other commands as one page for a browser",
+          .example =
+              "goodput report result.json --out page.html\n"
+              "goodput report before.json after.json --out compared.html",
+          .make = make_command<ReportCommand>};
+}
+
+}  // namespace goodput
