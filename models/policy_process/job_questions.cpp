@@ -47,7 +47,7 @@ struct StepQuestion {
   [[nodiscard]] config::Fields fields() {
     return {{"nodes", Need::kRequired, config::integer(nodes, 1), "that train"},
             {"step", Need::kOptional, config::integer(step, 0, kMostPolicySteps), "of the job"},
-            {"slowest", Need::kOptional, config::number(slowest, config::kFraction),
+            {"slowest", Need::kOptional, config::number(slowest, config::between(1e-3, 1)),
              "speed of the slowest of the nodes, of a healthy node's"},
             {"overhead_ns", Need::kOptional, nanoseconds(overhead, 0), "of every step, besides"}};
   }
@@ -58,7 +58,10 @@ struct StepQuestion {
                                speed.usable(nodes)),
                    {.pointer = "/nodes"}};
     }
-    StepTime time = speed.at(nodes, step, slowest);
+    GOODPUT_TRY(StepTime time, speed.compute(nodes, step, slowest));
+    if (time.step <= SimDuration{} || time.step.count() > kMostPolicyNs)
+      return Error{fmt::format("is {}: a step would take {} s", slowest, to_seconds(time.step)),
+                   {.pointer = "/slowest"}};
     time.step += overhead;
     return time;
   }
@@ -177,8 +180,8 @@ Result<ordered_json> JobQuestions::checkpoint(const json& members) const {
 // None known: null. Never: no failure can hit the job.
 Result<ordered_json> JobQuestions::mtbf(const json& members) const {
   std::int32_t nodes = 0;
-  GOODPUT_TRY_STATUS(read_members(members, [&nodes]() -> config::Fields {
-    return {{"nodes", Need::kRequired, config::integer(nodes, 1), "that the job uses"}};
+  GOODPUT_TRY_STATUS(read_members(members, [&nodes, most = job_->job->most_nodes()]() -> config::Fields {
+    return {{"nodes", Need::kRequired, config::integer(nodes, 1, most), "that the job uses"}};
   }));
   const std::optional<double> seconds = job_->job->mtbf_s(nodes);
   const bool is_finite = seconds && std::isfinite(*seconds);

@@ -14,7 +14,8 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 Result<json> PolicyConversation::call(const ordered_json& message, PolicyHost& host) {
-  std::string line = message.dump();
+  // A name from the command line need be no UTF-8.
+  std::string line = message.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   for (int questions = 0; questions <= kMostQuestions; ++questions) {
     Result<std::string> said = channel_->exchange(line);
     if (!said) return with_complaint(said.error());

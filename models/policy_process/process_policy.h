@@ -6,10 +6,15 @@
 // those before it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/policy/policy.h"
 #include "models/policy_process/policy_answers.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "sim/base/text.h"
@@ -13,6 +14,11 @@ namespace {
 
 constexpr double kLeastTimeout = 0.001;
 constexpr double kMostTimeout = 86400;
+
+// As names in files are: those of results, of JSON.
+bool is_utf8(const std::string& text) {
+  return nlohmann::json::accept("\"" + text + "\"");
+}
 
 // "mine=python3 mine.py"
 Result<PolicyCommand> parse_command(const std::string& text) {
@@ -26,6 +32,9 @@ Result<PolicyCommand> parse_command(const std::string& text) {
   PolicyCommand command{text.substr(0, equals), text.substr(equals + 1)};
   if (const std::string fault = fault_of_name(command.name); !fault.empty())
     return Error{fmt::format("--policy-command {}: the name {}", on_one_line(text), fault)};
+  if (command.name.find_first_of("\"\\") != std::string::npos || !is_utf8(command.name))
+    return Error{fmt::format("--policy-command {}: the name is not UTF-8, or has quotes or backslashes",
+                             on_one_line(text))};
   return command;
 }
 

@@ -109,6 +109,9 @@ TEST_CASE("job questions: those that make no sense have an answer in words") {
       one.error(R"({"ask": "checkpoint", "nodes": 10, "settings": {"interval": "daly"}})") ==
       "/settings/mtbf_hours: is not given, and a failure model does not say how often it hits the job; give "
       "it, or interval \"fixed\"");
+  CHECK(one.error(R"({"ask": "step_time", "nodes": 10, "slowest": 1e-9})") ==
+        "/slowest: is 1e-09, want a number from 0.001 to 1");
+  CHECK(one.error(R"({"ask": "mtbf", "nodes": 11})") == "/nodes: is 11, want an integer from 1 to 10");
   CHECK(one.error(R"({"ask": "random", "stream": "a", "count": 0})") ==
         "/count: is 0, want an integer from 1 to 10000");
 }
