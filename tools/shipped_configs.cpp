@@ -18,14 +18,12 @@
 #include "models/sweep/sweep_points.h"
 #include "sim/config/json_file.h"
 #include "sim/machine/cluster.h"
+#include "tools/check_suite/suite.h"
 #include "tools/planner/plan_report.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
 namespace {
-
-// Nothing is read of them yet.
-constexpr config::Kind kSuiteFiles{"suites", "suite"};
 
 std::string billions(std::int64_t parameters) {
   return fmt::format("{:.3g} B", 1e-9 * static_cast<double>(parameters));

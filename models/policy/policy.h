@@ -6,6 +6,7 @@
 // Policies that restart from checkpoints are put together from parts (models/policy/restart_policy.h).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,6 +23,12 @@
 
 namespace goodput {
 
+// Which run of a job it is: what the random draws of a policy depend on, as those of its failures do.
+struct RunKey {
+  std::uint64_t seed = 0;
+  std::uint64_t trial = 0;
+};
+
 // A policy that knows its job. What it finds out about the job (plans, step times) it keeps for all runs,
 // which any number of threads may start: memos of sim/base/shared_memo.h, and nothing else that changes.
 class PreparedPolicy {
@@ -33,7 +40,7 @@ class PreparedPolicy {
   PreparedPolicy& operator=(const PreparedPolicy&) = delete;
 
   // The policy of one run, for one thread. It refers to this object.
-  [[nodiscard]] virtual std::unique_ptr<RecoveryPolicy> start_run() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<RecoveryPolicy> start_run(const RunKey& run) const = 0;
 
   // The lowest of what its times rest on.
   [[nodiscard]] Tier tier() const { return tier_; }
@@ -89,7 +96,9 @@ template <typename StartRun>
    public:
     Prepared(Tier tier, std::vector<std::string> warnings, StartRun starter, bool fits)
         : PreparedPolicy(tier, std::move(warnings), fits), starter_(std::move(starter)) {}
-    [[nodiscard]] std::unique_ptr<RecoveryPolicy> start_run() const override { return starter_(); }
+    [[nodiscard]] std::unique_ptr<RecoveryPolicy> start_run(const RunKey& /*run*/) const override {
+      return starter_();
+    }
 
    private:
     StartRun starter_;

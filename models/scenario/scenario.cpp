@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/failure/failure_fields.h"
+#include "models/policy_process/process_setup.h"
 #include "models/routing/synthetic_routing.h"
 #include "sim/base/text.h"
 
@@ -25,24 +26,53 @@ constexpr double kLongestYears = 100;
 
 // ---- Policies: an object with a name of one's own for each.
 
+const PolicyCommand* command_named(const std::vector<PolicyCommand>& commands, std::string_view name) {
+  const auto found = std::find_if(commands.begin(), commands.end(),
+                                  [name](const PolicyCommand& command) { return command.name == name; });
+  return found == commands.end() ? nullptr : &*found;
+}
+
+// "policy" says nothing else than that it is one.
+Status read_command(const PolicyCommand& command, const config::Place& place, bool is_named,
+                    ScenarioPolicy& policy) {
+  if (is_named && policy.policy != kCommandPolicy) {
+    return place.at("policy").error(
+        fmt::format("is {}, but a command is given for it; leave \"policy\" out", in_quotes(policy.policy)));
+  }
+  policy.policy = kCommandPolicy;
+  policy.command = command;
+  return Ok{};
+}
+
+Status check_kind(const ScenarioPolicy& policy, const config::Place& place, bool is_named) {
+  if (policy.policy == kCommandPolicy && is_named) {
+    Error error =
+        place.error(fmt::format("is a program: give its command, {} {}='COMMAND'", kOption, policy.name));
+    error.option = "policy_command";
+    return error;
+  }
+  const auto found = find_policy(policy.policy);
+  if (found) return Ok{};
+  return (is_named ? place.at("policy") : place).error(found.error().what);
+}
+
 Status read_policy(const std::string& name, const json& value, const config::Place& place,
-                   ScenarioPolicy& policy) {
+                   const PolicyCommand* command, ScenarioPolicy& policy) {
   if (std::string fault = fault_of_name(name); !fault.empty()) return place.error(std::move(fault));
   if (!value.is_object()) return place.not_wanted(value, "an object with the policy's options");
   policy.name = name;
   policy.policy = name;
   json options = value;
-  if (const auto named = value.find("policy"); named != value.end()) {
+  const auto named = value.find("policy");
+  const bool is_named = named != value.end();
+  if (is_named) {
     if (!named->is_string()) return place.at("policy").not_wanted(*named, "the name of a policy");
     policy.policy = named->get<std::string>();
     options.erase("policy");
   }
-  if (auto found = find_policy(policy.policy); !found) {
-    const bool is_key = policy.policy == name && !value.contains("policy");
-    return (is_key ? place : place.at("policy")).error(found.error().what);
-  }
   policy.options = options.dump();
-  return Ok{};
+  return command != nullptr ? read_command(*command, place, is_named, policy)
+                            : check_kind(policy, place, is_named);
 }
 
 // In the order of models/policy/policies.def, those of one kind by name: JSON objects have no order.
@@ -55,14 +85,15 @@ std::size_t rank_of(const std::string& policy) {
 
 }  // namespace
 
-config::Value policies_value(std::vector<ScenarioPolicy>& policies) {
-  const auto read = [&policies](const json& value, config::Place& place) -> Status {
+config::Value policies_value(std::vector<ScenarioPolicy>& policies,
+                             const std::vector<PolicyCommand>& commands) {
+  const auto read = [&policies, commands](const json& value, config::Place& place) -> Status {
     if (!value.is_object()) return place.not_wanted(value, "an object: {\"lazarus\": {}, \"ds\": {}}");
     if (value.empty()) return place.error("is empty, want a policy: {\"lazarus\": {}}");
     policies.clear();
     for (const auto& [name, options] : value.items()) {
       ScenarioPolicy policy;
-      GOODPUT_TRY_STATUS(read_policy(name, options, place.at(name), policy));
+      GOODPUT_TRY_STATUS(read_policy(name, options, place.at(name), command_named(commands, name), policy));
       policies.push_back(std::move(policy));
     }
     std::stable_sort(policies.begin(), policies.end(),
@@ -152,7 +183,7 @@ config::Fields config_fields(Scenario& scenario) {
        "of every node paid for; none: the prices of the trace, if any"},
       {"billing", Need::kOptional, config::choice(scenario.billing, kBillingNames),
        "held: nodes are paid for while they are there; reserved: all, from the start to the end", has_pools},
-      {"policies", Need::kRequired, policies_value(scenario.policies),
+      {"policies", Need::kRequired, policies_value(scenario.policies, scenario.commands),
        "that compete: options by name; \"policy\" says which it is, if not the name"},
       config::tier(scenario.tier)};
 }
@@ -212,6 +243,7 @@ struct PolicyRead {
 };
 
 Result<PolicyRead> read_options(const Scenario& scenario, const ScenarioPolicy& policy) {
+  if (policy.command) return PolicyRead{process_setup(*policy.command, policy.options), {}};
   GOODPUT_TRY(const PolicyInfo info, find_policy(policy.policy));
   std::unique_ptr<PolicySetup> setup = info.make();
   std::vector<config::GivenKey> given;
@@ -226,10 +258,25 @@ Result<PolicyRead> read_options(const Scenario& scenario, const ScenarioPolicy& 
 
 }  // namespace
 
+namespace {
+
+// Those that the scenario has no options for.
+void add_commands(Scenario& scenario) {
+  for (const PolicyCommand& command : scenario.commands) {
+    const bool is_there =
+        std::any_of(scenario.policies.begin(), scenario.policies.end(),
+                    [&](const ScenarioPolicy& policy) { return policy.name == command.name; });
+    if (!is_there) scenario.policies.push_back({command.name, kCommandPolicy, "{}", {}, command});
+  }
+}
+
+}  // namespace
+
 Result<Scenario> read_scenario(const std::string& path, const std::vector<config::Change>& changes,
-                               const config::Library& library) {
+                               const config::Library& library, const std::vector<PolicyCommand>& commands) {
   Scenario scenario;
   scenario.file = path;
+  scenario.commands = commands;
   scenario.sources = {{path, {}}};
   scenario.plan.library = library;
   GOODPUT_TRY(scenario.unused, config::read_file(path, config::access(scenario), library,
@@ -237,6 +284,7 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<config
   const bool is_inline = scenario.sources.size() == 1;
   scenario.plan.file = scenario.sources.back().file;
   if (is_inline) scenario.plan.pointer = "/plan";
+  add_commands(scenario);
   for (ScenarioPolicy& policy : scenario.policies) {
     GOODPUT_TRY(PolicyRead read, read_options(scenario, policy));
     policy.unused = std::move(read.unused);

@@ -14,6 +14,7 @@
 #include "models/job/job_model.h"
 #include "models/plan/training_plan.h"
 #include "models/policy/policy.h"
+#include "models/policy_process/policy_command.h"
 #include "models/scenario/pools.h"
 #include "sim/base/errors.h"
 #include "sim/config/changes.h"
@@ -38,9 +39,10 @@ struct RoutingSource {
 // A policy under the name that results call it by.
 struct ScenarioPolicy {
   std::string name{};
-  std::string policy{};   // of recovery_policies(); the name, unless "policy" says otherwise
+  std::string policy{};   // of recovery_policies(); the name, unless "policy" says otherwise; kCommandPolicy
   std::string options{};  // JSON, as in the file, without "policy"
   config::UnusedKeys unused{};
+  std::optional<PolicyCommand> command{};  // of kCommandPolicy, and of no other
 };
 
 struct Scenario {
@@ -62,6 +64,7 @@ struct Scenario {
   std::optional<double> usd_per_node_hour{};  // none: the prices of the trace, if it has any
   Billing billing = Billing::kHeld;
   std::vector<ScenarioPolicy> policies{};
+  std::vector<PolicyCommand> commands{};  // of policies that are programs: given, not read
   Tier tier = Tier::kMeasured;
   config::UnusedKeys unused{};  // keys that move nothing, but for those of the policies
 
@@ -76,9 +79,11 @@ struct Scenario {
 };
 
 // Reads a scenario with some values changed, also of the files that it names, and checks all that can be
-// without its traces.
+// without its traces. `commands`: of policies that run besides, with the options that the scenario has under
+// their names.
 Result<Scenario> read_scenario(const std::string& path, const std::vector<config::Change>& changes,
-                               const config::Library& library = {});
+                               const config::Library& library = {},
+                               const std::vector<PolicyCommand>& commands = {});
 
 // The options of a policy, read, not yet prepared. Errors name file and pointer.
 Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const ScenarioPolicy& policy);
@@ -91,8 +96,9 @@ Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const
 // What is in the files of all_failures(), by model: some keys move nothing for that.
 void note_sources(Scenario& scenario, const FailureSources& sources);
 
-// An object: options by name.
-[[nodiscard]] config::Value policies_value(std::vector<ScenarioPolicy>& policies);
+// An object: options by name. Those of `commands` may have any, and follow the others in their own order.
+[[nodiscard]] config::Value policies_value(std::vector<ScenarioPolicy>& policies,
+                                           const std::vector<PolicyCommand>& commands = {});
 
 [[nodiscard]] config::Fields config_fields(Scenario& scenario);
 [[nodiscard]] config::Fields config_fields(RoutingSource& routing);

@@ -54,7 +54,7 @@ Simulation simulation_of(TrialRuns runs) {
 Result<Simulation> simulate(const Scenario& scenario, const SimulationInputs& inputs,
                             const SimulationOptions& options) {
   GOODPUT_CHECK(options.trials > 0, "a simulation of nothing");
-  GOODPUT_TRY(TrialRuns runs, TrialRuns::prepare(scenario, inputs, options.seed));
+  GOODPUT_TRY(TrialRuns runs, TrialRuns::prepare(scenario, inputs, options.seed, options.first_trial));
   std::uint64_t done = 0;
   for (std::size_t i = 0; i < runs.policies(); ++i) {
     if (!runs.refusal(i).empty()) done += static_cast<std::uint64_t>(options.trials);
@@ -69,8 +69,8 @@ Result<JobLog> record_run(const Scenario& scenario, const SimulationInputs& inpu
                           const ScenarioPolicy& policy, std::uint64_t seed, std::uint64_t trial) {
   GOODPUT_TRY(const std::unique_ptr<PreparedPolicy> prepared, prepare_policy(scenario, policy, *inputs.job));
   JobLog log;
-  GOODPUT_TRY(const JobResult unused, run_policy(scenario, inputs, *prepared, seed, trial, &log));
-  static_cast<void>(unused);
+  GOODPUT_TRY(const JobResult result, run_policy(scenario, inputs, *prepared, seed, trial, &log));
+  if (!result.policy_failure.empty()) return Error{result.policy_failure};
   return log;
 }
 

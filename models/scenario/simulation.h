@@ -22,7 +22,8 @@ namespace goodput {
 struct SimulationOptions {
   std::uint64_t seed = 0;
   std::int64_t trials = 1;
-  unsigned jobs = 1;  // threads; results do not depend on it
+  std::uint64_t first_trial = 0;  // of all that the seed has
+  unsigned jobs = 1;              // threads; results do not depend on it
   // After every run: how many are done, of trials x policies. One call at a time, from any thread.
   std::function<void(std::uint64_t)> progress{};
 };

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kRound = 1024;  // trials of a thread after which a failed one ends it all
 
+constexpr const char* kNoOthers = "; none of the other policies can run the job either";
+
 // Of an error in the policy's options, or in a file of the plan's.
 Error at_policy(const Scenario& scenario, const ScenarioPolicy& policy, const Error& error) {
   const config::Place place = config::Place{scenario.file, {}, {}}.at("policies").at(policy.name);
@@ -44,6 +46,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_policy(const Scenario& scenario,
                                                        const JobModel& job) {
   GOODPUT_TRY(const std::unique_ptr<PolicySetup> setup, make_policy(scenario, policy));
   auto prepared = setup->prepare(job);
+  if (!prepared && policy.command) return prepared.error();  // which names it
   if (!prepared) return at_policy(scenario, policy, prepared.error());
   return prepared;
 }
@@ -52,16 +55,22 @@ Result<JobResult> run_policy(const Scenario& scenario, const SimulationInputs& i
                              const PreparedPolicy& prepared, std::uint64_t seed, std::uint64_t trial,
                              JobLog* log) {
   GOODPUT_TRY(const auto failures, make_failures(scenario, inputs.failures, seed, trial));
-  const std::unique_ptr<RecoveryPolicy> policy = prepared.start_run();
+  const std::unique_ptr<RecoveryPolicy> policy = prepared.start_run({seed, trial});
   return run_job(scenario.goal(), inputs.pools, *failures, *policy, log);
 }
 
-TrialRuns::TrialRuns(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed)
-    : scenario_(&scenario), inputs_(std::move(inputs)), seed_(seed), scale_(scale_of(scenario, inputs_)) {}
+TrialRuns::TrialRuns(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed,
+                     std::uint64_t first_trial)
+    : scenario_(&scenario),
+      inputs_(std::move(inputs)),
+      seed_(seed),
+      first_trial_(first_trial),
+      scale_(scale_of(scenario, inputs_)) {}
 
-Result<TrialRuns> TrialRuns::prepare(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed) {
+Result<TrialRuns> TrialRuns::prepare(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed,
+                                     std::uint64_t first_trial) {
   GOODPUT_CHECK(inputs.job != nullptr, "trials of no job");
-  TrialRuns runs(scenario, std::move(inputs), seed);
+  TrialRuns runs(scenario, std::move(inputs), seed, first_trial);
   GOODPUT_TRY_STATUS(runs.prepare_policies());
   return runs;
 }
@@ -78,31 +87,61 @@ Status TrialRuns::prepare_policies() {
       if (!first_error) first_error = std::move(prepared).error();
     }
   }
-  const bool all_refused =
-      std::none_of(entries_.begin(), entries_.end(), [](const Entry& one) { return !!one.prepared; });
-  if (!all_refused) return Ok{};
-  if (entries_.size() > 1) first_error->what += "; none of the other policies can run the job either";
+  if (const Status some = check_some_run(); some) return Ok{};
+  if (entries_.size() > 1) first_error->what += kNoOthers;
   return *std::move(first_error);
 }
 
-Status TrialRuns::extend(std::int64_t trials, unsigned jobs, const OnRun& on_run) {
-  std::vector<std::size_t> running;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].prepared) running.push_back(i);
+Status TrialRuns::check_some_run() const {
+  const bool some =
+      std::any_of(entries_.begin(), entries_.end(), [](const Entry& one) { return one.refused.empty(); });
+  if (some) return Ok{};
+  return Error{entries_.front().refused + (entries_.size() > 1 ? kNoOthers : "")};
+}
+
+// Some trials of some policies, on several threads. When a policy fails, its later trials need not be run;
+// the earlier ones are, so that which failure is told does not depend on the threads.
+struct TrialRuns::Round {
+  struct Runner {
+    std::size_t policy = 0;
+    std::size_t first = 0;  // trial that is not there
+    std::size_t failed_in = SIZE_MAX;
+    std::string failure{};
+  };
+
+  std::vector<Runner> runners{};
+  std::mutex mutex{};  // of what is told: failures
+
+  [[nodiscard]] bool wants(const Runner& runner, std::size_t trial) {
+    const std::scoped_lock lock(mutex);
+    return trial >= runner.first && trial < runner.failed_in;
   }
-  return extend(running, trials, jobs, on_run);
+  void note_failure(Runner& runner, std::size_t trial, std::string failure) {
+    const std::scoped_lock lock(mutex);
+    if (trial > runner.failed_in) return;
+    runner.failed_in = trial;
+    runner.failure = std::move(failure);
+  }
+};
+
+Status TrialRuns::extend(std::int64_t trials, unsigned jobs, const OnRun& on_run) {
+  std::vector<std::size_t> all(entries_.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return extend(all, trials, jobs, on_run);
 }
 
 Status TrialRuns::extend(std::span<const std::size_t> policies, std::int64_t trials, unsigned jobs,
                          const OnRun& on_run) {
   const auto end = static_cast<std::size_t>(trials);
-  std::vector<std::size_t> first;  // by `policies`: the first trial that is not there
+  Round runs;
+  std::size_t begin = end;
   for (const std::size_t policy : policies) {
-    GOODPUT_CHECK(entries_[policy].prepared, "a policy that cannot run is to run");
-    first.push_back(entries_[policy].trials.size());
-    entries_[policy].trials.resize(std::max(end, first.back()));
+    Entry& entry = entries_[policy];
+    if (!entry.refused.empty()) continue;
+    begin = std::min(begin, entry.trials.size());
+    runs.runners.push_back({.policy = policy, .first = entry.trials.size()});
+    entry.trials.resize(std::max(end, entry.trials.size()));
   }
-  const std::size_t begin = first.empty() ? end : *std::min_element(first.begin(), first.end());
   if (begin >= end) return Ok{};
   std::mutex one_at_a_time;
   const OnRun counted = [&] {
@@ -117,25 +156,37 @@ Status TrialRuns::extend(std::span<const std::size_t> policies, std::int64_t tri
     parallel_chunks(threads, threads, [&](std::size_t low, std::size_t high) {
       for (std::size_t thread = low; thread < high; ++thread) {
         for (std::size_t trial = from + thread; trial < to; trial += threads)
-          done[trial - from] = run_trial(policies, first, trial, counted);
+          done[trial - from] = run_trial(runs, trial, counted);
       }
     });
     for (const Status& status : done) GOODPUT_TRY_STATUS(status);
   }
-  return Ok{};
+  return settle(runs);
 }
 
-Status TrialRuns::run_trial(std::span<const std::size_t> policies, std::span<const std::size_t> first,
-                            std::size_t trial, const OnRun& on_run) {
-  for (std::size_t i = 0; i < policies.size(); ++i) {
-    if (trial < first[i]) continue;
-    Entry& entry = entries_[policies[i]];
-    GOODPUT_TRY(const JobResult result,
-                run_policy(*scenario_, inputs_, *entry.prepared, seed_, trial, nullptr));
-    entry.trials[trial] = summarize(result, scale_);
+Status TrialRuns::run_trial(Round& round, std::size_t trial, const OnRun& on_run) {
+  for (Round::Runner& runner : round.runners) {
+    if (!round.wants(runner, trial)) continue;
+    Entry& entry = entries_[runner.policy];
+    GOODPUT_TRY(JobResult result,
+                run_policy(*scenario_, inputs_, *entry.prepared, seed_, first_trial_ + trial, nullptr));
+    if (result.policy_failure.empty()) {
+      entry.trials[trial] = summarize(result, scale_);
+    } else {
+      round.note_failure(runner, trial, std::move(result.policy_failure));
+    }
     on_run();
   }
   return Ok{};
+}
+
+Status TrialRuns::settle(const Round& round) {
+  for (const Round::Runner& runner : round.runners) {
+    if (runner.failure.empty()) continue;
+    entries_[runner.policy].refused = runner.failure;
+    entries_[runner.policy].trials.clear();
+  }
+  return check_some_run();
 }
 
 }  // namespace goodput

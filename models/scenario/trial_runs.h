@@ -33,11 +33,13 @@ class TrialRuns {
 
   // Prepares the policies. One that cannot run the job stands there with the reason; fails where none can,
   // and on a policy's options. `scenario` and what `inputs` points to must outlive the result.
-  static Result<TrialRuns> prepare(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed);
+  // `first_trial`: which trial stands first, of all that the seed has.
+  static Result<TrialRuns> prepare(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed,
+                                   std::uint64_t first_trial = 0);
 
   [[nodiscard]] const Scenario& scenario() const { return *scenario_; }
   [[nodiscard]] std::size_t policies() const { return entries_.size(); }
-  // Why the policy cannot run the job; empty: it can.
+  // Why the policy cannot run the job, or failed in the first of its trials that did; empty: it can.
   [[nodiscard]] const std::string& refusal(std::size_t policy) const { return entries_[policy].refused; }
   // REQUIRES: it can.
   [[nodiscard]] const PreparedPolicy& prepared(std::size_t policy) const {
@@ -51,10 +53,10 @@ class TrialRuns {
     return std::move(entries_[policy].trials);
   }
 
-  // Afterwards there are so many trials, or more if there were, of every policy that can run. Fails on
-  // failures that cannot be.
+  // Afterwards there are so many trials, or more if there were, of every policy that can run: one that fails
+  // in a trial cannot. Fails on failures that cannot be, and where every policy has failed.
   Status extend(std::int64_t trials, unsigned jobs, const OnRun& on_run = {});
-  // Of these policies only. REQUIRES: each can run.
+  // Of these policies only, those that cannot run left out.
   Status extend(std::span<const std::size_t> policies, std::int64_t trials, unsigned jobs,
                 const OnRun& on_run = {});
 
@@ -64,16 +66,20 @@ class TrialRuns {
     std::unique_ptr<const PreparedPolicy> prepared{};  // for all threads; none: it cannot run the job
     std::vector<TrialSummary> trials{};
   };
+  struct Round;
 
-  TrialRuns(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed);
+  TrialRuns(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed, std::uint64_t first_trial);
   Status prepare_policies();
+  [[nodiscard]] Status check_some_run() const;
   // Of all that lack one.
-  Status run_trial(std::span<const std::size_t> policies, std::span<const std::size_t> first,
-                   std::size_t trial, const OnRun& on_run);
+  Status run_trial(Round& round, std::size_t trial, const OnRun& on_run);
+  // What became of the round: policies that failed in it are out.
+  Status settle(const Round& round);
 
   const Scenario* scenario_;
   SimulationInputs inputs_;
   std::uint64_t seed_;
+  std::uint64_t first_trial_;
   TrialScale scale_;
   std::vector<Entry> entries_{};
 };

@@ -16,6 +16,9 @@ namespace goodput {
 // The whole of `text` as a decimal integer, or nothing.
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
 
+// The whole of `text` as a finite decimal number, or nothing.
+[[nodiscard]] std::optional<double> parse_number(std::string_view text);
+
 // Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 

@@ -131,6 +131,10 @@ Result<std::string> text_of(const std::string& file) {
 
 Result<json> parse_file(const std::string& file) {
   GOODPUT_TRY(const std::string text, text_of(file));
+  return parse_text(text, file);
+}
+
+Result<json> parse_text(const std::string& text, const std::string& file) {
   try {
     StructureCheck structure(file);
     json value = json::parse(text, [&](int depth, json::parse_event_t event, const json& parsed) {

@@ -15,6 +15,9 @@ namespace goodput::config {
 // object ("FILE /json/pointer: ...").
 Result<nlohmann::json> parse_file(const std::string& file);
 
+// The same of text that is in memory; `file`: what messages call it.
+Result<nlohmann::json> parse_text(const std::string& text, const std::string& file);
+
 // Files that were parsed, each once, for whoever reads them many times with other changes. They stay as they
 // were then. For any number of threads.
 class ParsedFiles {

@@ -346,6 +346,7 @@ class JobRun {
     result_.usd_by_pool = bill_.usd_by_pool();
     result_.missing_paid_time = bill_.missing_time();
     result_.metrics = policy_.metrics(result_.steps);
+    result_.policy_failure = policy_.failure();
     const JobLedger& ledger = result_.ledger;
     GOODPUT_CHECK(ledger.total() == now_.time_since_epoch(), "the job's time does not add up");
     GOODPUT_CHECK(ledger.node_total() == members_.node_time(now_), "the nodes' time does not add up");

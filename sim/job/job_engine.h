@@ -58,6 +58,7 @@ struct JobResult {
   std::int64_t saves_skipped = 0;               // checkpoints that storage could not keep up with
   std::optional<FirstSaving> first_saving{};    // none: it never trained
   std::vector<PolicyMetric> metrics{};
+  std::string policy_failure{};  // why nothing of this counts (RecoveryPolicy::failure()); empty: it does
 
   [[nodiscard]] double wall_s() const { return to_seconds(end); }
   [[nodiscard]] std::int64_t count(Cause cause) const { return courses[static_cast<std::size_t>(cause)]; }

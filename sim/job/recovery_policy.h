@@ -137,6 +137,10 @@ class RecoveryPolicy {
 
   // What the run showed besides time. `steps` counted in the end.
   [[nodiscard]] virtual std::vector<PolicyMetric> metrics(std::int64_t /*steps*/) const { return {}; }
+
+  // Why nothing of the run counts: a policy outside of this program failed, and has given the job up since.
+  // Empty: it did not. Asked last.
+  [[nodiscard]] virtual std::string failure() const { return {}; }
 };
 
 }  // namespace goodput

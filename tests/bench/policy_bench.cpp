@@ -52,7 +52,7 @@ void run_day(const PreparedPolicy& prepared, std::int32_t nodes, std::uint64_t t
   const auto failures = *make_failure_model(configs, {}, 1, trial);
   JobGoal goal;
   goal.until = SimTime{std::chrono::days{1}};
-  static_cast<void>(run_job(goal, {}, *failures, *prepared.start_run()));
+  static_cast<void>(run_job(goal, {}, *failures, *prepared.start_run({})));
 }
 
 // One that trains on a fixed number of nodes has one node in 50 as a spare.

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "models/policy_process/process_setup.h"
 #include "sim/config/config.h"
 
 namespace goodput::testing {
@@ -61,14 +62,22 @@ std::string round_elastic_options(const std::string& more) {
 PolicyCase::PolicyCase(const std::string& policy, const std::string& options, JobPointer job)
     : job_(std::move(job)), prepared_(value_of(value_of(read_policy(policy, options))->prepare(*job_))) {}
 
+PolicyCase::PolicyCase(const PolicyCommand& command, const std::string& options, JobPointer job)
+    : job_(std::move(job)), prepared_(value_of(process_setup(command, options)->prepare(*job_))) {}
+
 JobResult PolicyCase::run(const JobGoal& goal, const NodeEvents& events, JobLog* log) {
   ScriptedFailures failures(events);
   return run(goal, failures, log);
 }
 
 JobResult PolicyCase::run(const JobGoal& goal, FailureModel& failures, JobLog* log) {
-  const std::unique_ptr<RecoveryPolicy> policy = prepared_->start_run();
+  const std::unique_ptr<RecoveryPolicy> policy = prepared_->start_run({});
   return run_job(goal, {}, failures, *policy, log);
+}
+
+JobResult PolicyCase::run(const JobGoal& goal, FailureModel& failures, const RunKey& key) {
+  const std::unique_ptr<RecoveryPolicy> policy = prepared_->start_run(key);
+  return run_job(goal, {}, failures, *policy);
 }
 
 SimDuration PolicyCase::step(std::int32_t nodes) {

@@ -14,6 +14,7 @@
 
 #include "models/job/job_model.h"
 #include "models/policy/policy.h"
+#include "models/policy_process/policy_command.h"
 #include "models/scenario/scenario.h"
 #include "sim/job/job_engine.h"
 #include "tests/support/hand_job.h"
@@ -51,9 +52,12 @@ class PolicyCase {
  public:
   // REQUIRES: options that are fine.
   PolicyCase(const std::string& policy, const std::string& options, JobPointer job = gpt_s());
+  // A program of the user's. REQUIRES: one that answers "hello".
+  PolicyCase(const PolicyCommand& command, const std::string& options, JobPointer job = gpt_s());
 
   [[nodiscard]] JobResult run(const JobGoal& goal, const NodeEvents& events, JobLog* log = nullptr);
   [[nodiscard]] JobResult run(const JobGoal& goal, FailureModel& failures, JobLog* log = nullptr);
+  [[nodiscard]] JobResult run(const JobGoal& goal, FailureModel& failures, const RunKey& key);
   // Of all steps when these nodes and no others are there, healthy all the time.
   [[nodiscard]] SimDuration step(std::int32_t nodes);
 

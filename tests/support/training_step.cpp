@@ -569,8 +569,8 @@ class TrainingStep {
 
 }  // namespace
 
-double on_grid(const TraceSpec& spec, double seconds) {
-  return spec.exact_ties ? std::round(seconds / kGrid) * kGrid : seconds;
+double on_grid(const TraceSpec& spec, double time_s) {
+  return spec.exact_ties ? std::round(time_s / kGrid) * kGrid : time_s;
 }
 
 std::vector<Worker> simulate_step(const TraceSpec& spec, int index) {

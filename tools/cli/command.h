@@ -65,6 +65,10 @@ struct Terminal {
 // What a variable of the environment says; empty where it is not set.
 using Environment = std::function<std::string(const std::string& name)>;
 
+// Runs a command line, without the program's name, that writes here; from any thread.
+using RunProgram =
+    std::function<ExitCode(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err)>;
+
 // The world of a running command. Text goes through print() and note(), which know when to be silent.
 struct CommandContext {
   GlobalOptions options;
@@ -73,6 +77,7 @@ struct CommandContext {
   Terminal terminal = {};
   Environment environment = {};               // none: nothing is set
   std::function<CommandHelp()> program = {};  // what the whole command line can say
+  RunProgram run_program = {};                // this program again, within this process
 
   // Of the environment.
   [[nodiscard]] std::string variable(const std::string& name) const {

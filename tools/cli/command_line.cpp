@@ -241,9 +241,12 @@ ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vect
   CommandLine line;
   line.options.jobs = default_jobs();
   declare_commands(line, commands);
-  CommandContext context{{}, out, err, terminal, std::move(environment), [&line] {
-                           return describe_command(line.app, line.declared);
-                         }};
+  const auto program = [&line] { return describe_command(line.app, line.declared); };
+  const auto run_program = [commands, environment](const std::vector<std::string>& again,
+                                                   std::ostream& again_out, std::ostream& again_err) {
+    return run_command_line(commands, again, again_out, again_err, {}, environment);
+  };
+  CommandContext context{{}, out, err, terminal, environment, program, run_program};
   const std::optional<ExitCode> done = parse(line, arguments, context);
   Result<ExitCode> code = done ? Result<ExitCode>(*done) : run_chosen(line, context);
   if (code && !out.flush()) code = Error{"cannot write to stdout"};

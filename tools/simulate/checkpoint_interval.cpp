@@ -7,6 +7,7 @@
 namespace goodput {
 
 std::optional<CheckpointInterval> checkpoint_interval(const SimulateReport& report, std::size_t policy) {
+  if (report.scenario.policies[policy].command) return std::nullopt;  // whose options are its own
   const std::optional<FirstSaving>& first = report.simulation.policies[policy].first_saving;
   const auto options = nlohmann::json::parse(report.scenario.policies[policy].options);
   if (!first || !options.contains("checkpoint")) return std::nullopt;

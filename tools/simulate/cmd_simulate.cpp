@@ -22,6 +22,7 @@
 #include "tools/cli/output_file.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/simulate/job_timeline.h"
+#include "tools/simulate/policy_commands.h"
 #include "tools/simulate/recorded_run.h"
 #include "tools/simulate/scenario_inputs.h"
 #include "tools/simulate/scenario_options.h"
@@ -63,8 +64,11 @@ class SimulateCommand final : public Command {
         .required();
     options.add("--policy", policies_, "NAME", "Run this policy of the scenario; repeated: all of these")
         .one_value_each();
+    commands_.configure(options);
     options.add("--trials", trials_, "N",
                 "Runs of every policy, with other failures each (default: the scenario's)");
+    options.add("--first-trial", first_trial_, "K",
+                "Number of the first of these runs (default 0): a run is the same whichever stands first");
     options
         .add("--set", changes_, "POINTER=VALUE",
              "Change a value of the scenario, for example /failures/every_s=600; repeated: in turn")
@@ -100,10 +104,10 @@ class SimulateCommand final : public Command {
     GOODPUT_TRY(const Simulation simulation, simulate_trials(scenario, inputs, context));
     GOODPUT_TRY(const Scenario echoed, resolved(scenario));
     GOODPUT_TRY(std::optional<PolicyComparison> comparison, compare(simulation, compared));
-    GOODPUT_TRY(const std::vector<RecordedRun> first_trials,
-                record_first_trials(without_refused(scenario, simulation), inputs, context));
-    const SimulateReport report{scenario, echoed, inputs, simulation, std::move(comparison), &first_trials};
-    GOODPUT_TRY_STATUS(write_first_trials(first_trials, scenario, inputs));
+    GOODPUT_TRY(const std::vector<RecordedRun> recorded,
+                record_trials(without_refused(scenario, simulation), inputs, context));
+    const SimulateReport report{scenario, echoed, inputs, simulation, std::move(comparison), &recorded};
+    GOODPUT_TRY_STATUS(write_recorded(recorded, scenario, inputs));
     if (!trials_csv_path_.empty()) GOODPUT_TRY_STATUS(write_trials(simulation, context));
     if (context.options.wants_result()) GOODPUT_TRY_STATUS(write_json(report, context));
     if (trials_csv_path_ != "-") context.print(simulate_text(report));
@@ -112,6 +116,9 @@ class SimulateCommand final : public Command {
 
  private:
   [[nodiscard]] Status check_options(const CommandContext& context) const {
+    if (first_trial_ < 0 || first_trial_ > kMostTrials)
+      return Error{
+          fmt::format("--first-trial is {}, want a whole number from 0 to {}", first_trial_, kMostTrials)};
     if (!metric_.empty() && compared_.empty()) return Error{"--metric says by what to --compare; give both"};
     return check_output_options(context);
   }
@@ -130,7 +137,8 @@ class SimulateCommand final : public Command {
     GOODPUT_TRY(const std::vector<config::Change> changes, parse_changes(changes_));
     GOODPUT_TRY(const config::Library library, config_library(context));
     GOODPUT_TRY(const std::string file, config_file(scenario_path_, kScenarioFiles, library, context));
-    GOODPUT_TRY(Scenario scenario, read_scenario(file, changes, library));
+    GOODPUT_TRY(const std::vector<PolicyCommand> commands, commands_.read());
+    GOODPUT_TRY(Scenario scenario, read_scenario(file, changes, library, commands));
     GOODPUT_TRY_STATUS(select_policies(policies_, scenario));
     if (!trials_) return scenario;
     if (*trials_ < 1 || *trials_ > kMostTrials)
@@ -192,30 +200,32 @@ class SimulateCommand final : public Command {
                             context);
   }
 
-  static Result<Simulation> simulate_trials(const Scenario& scenario, const ScenarioInputs& inputs,
-                                            const CommandContext& context) {
+  [[nodiscard]] std::uint64_t first_trial() const { return static_cast<std::uint64_t>(first_trial_); }
+  [[nodiscard]] Result<Simulation> simulate_trials(const Scenario& scenario, const ScenarioInputs& inputs,
+                                                   const CommandContext& context) const {
     const bool shows = context.terminal.shows_progress && !context.options.quiet;
     LiveProgress bar(context.err, shows ? ProgressBar::Show::kWhenSlow : ProgressBar::Show::kNever,
                      "simulating", static_cast<std::uint64_t>(scenario.trials) * scenario.policies.size());
     SimulationOptions options;
     options.seed = context.options.seed;
     options.trials = scenario.trials;
+    options.first_trial = first_trial();
     options.jobs = static_cast<unsigned>(context.options.jobs);
     options.progress = [&bar](std::uint64_t done) { bar.update(done); };
     return simulate(scenario, inputs.view(), options);
   }
 
   // A run more of every policy, where something shows it.
-  [[nodiscard]] Result<std::vector<RecordedRun>> record_first_trials(const Scenario& scenario,
-                                                                     const ScenarioInputs& inputs,
-                                                                     const CommandContext& context) const {
+  [[nodiscard]] Result<std::vector<RecordedRun>> record_trials(const Scenario& scenario,
+                                                               const ScenarioInputs& inputs,
+                                                               const CommandContext& context) const {
     if (timeline_path_.empty() && throughput_path_.empty() && !context.options.wants_result())
       return std::vector<RecordedRun>{};
-    return record_runs(scenario, inputs.view(), context.options.seed);
+    return record_runs(scenario, inputs.view(), context.options.seed, first_trial());
   }
 
-  [[nodiscard]] Status write_first_trials(const std::vector<RecordedRun>& runs, const Scenario& scenario,
-                                          const ScenarioInputs& inputs) const {
+  [[nodiscard]] Status write_recorded(const std::vector<RecordedRun>& runs, const Scenario& scenario,
+                                      const ScenarioInputs& inputs) const {
     if (!timeline_path_.empty()) {
       const auto name = [&inputs](NodeId node) { return inputs.node_name(node); };
       GOODPUT_TRY_STATUS(write_file_atomically(timeline_path_, [&](const std::string& temporary) {
@@ -232,15 +242,15 @@ class SimulateCommand final : public Command {
   [[nodiscard]] Status write_trials(const Simulation& simulation, const CommandContext& context) const {
     const std::uint64_t seed = context.options.seed;
     if (trials_csv_path_ == "-") {
-      return write_trials_csv(simulation, seed, [&context](std::string_view text) -> Status {
+      return write_trials_csv(simulation, seed, first_trial(), [&context](std::string_view text) -> Status {
         context.out << text;
         return Ok{};
       });
     }
     return write_file_atomically(trials_csv_path_, [&](const std::string& temporary) -> Status {
       GOODPUT_TRY(ByteSink sink, ByteSink::open(temporary, trials_csv_path_));
-      GOODPUT_TRY_STATUS(
-          write_trials_csv(simulation, seed, [&sink](std::string_view text) { return sink.write(text); }));
+      GOODPUT_TRY_STATUS(write_trials_csv(simulation, seed, first_trial(),
+                                          [&sink](std::string_view text) { return sink.write(text); }));
       return sink.close();
     });
   }
@@ -250,13 +260,16 @@ class SimulateCommand final : public Command {
     provenance.lowest_tier = to_string(report.simulation.lowest_tier);
     nlohmann::ordered_json json = begin_json_result("simulate", context, provenance);
     add_simulate_json(report, json);
+    if (has_json_trials_ && first_trial_ > 0) json["first_trial"] = first_trial_;
     if (has_json_trials_) json["trials_by_policy"] = trials_json(report.simulation);
     return write_json_result(json, context);
   }
 
   std::string scenario_path_;
   std::vector<std::string> policies_;
+  PolicyCommandOptions commands_;
   std::optional<std::int64_t> trials_;
+  std::int64_t first_trial_ = 0;
   std::vector<std::string> changes_;
   std::string compared_;
   std::string metric_;

@@ -19,8 +19,9 @@ SimTime end_of(const JobLog& log) {
 
 // What happens to nodes does not depend on the job, so it can be asked again.
 Result<std::vector<NodeEvent>> events_until(SimTime end, const Scenario& scenario,
-                                            const SimulationInputs& inputs, std::uint64_t seed) {
-  GOODPUT_TRY(const auto failures, make_failures(scenario, inputs.failures, seed, /*trial=*/0));
+                                            const SimulationInputs& inputs, std::uint64_t seed,
+                                            std::uint64_t trial) {
+  GOODPUT_TRY(const auto failures, make_failures(scenario, inputs.failures, seed, trial));
   std::vector<NodeEvent> events;
   while (const std::optional<NodeEvent> event = failures->next()) {
     if (event->time >= end && event->time > SimTime{}) break;
@@ -43,14 +44,14 @@ std::map<SimTime, std::int32_t> RecordedRun::nodes_held() const {
 }
 
 Result<std::vector<RecordedRun>> record_runs(const Scenario& scenario, const SimulationInputs& inputs,
-                                             std::uint64_t seed) {
+                                             std::uint64_t seed, std::uint64_t trial) {
   std::vector<RecordedRun> runs;
   for (const ScenarioPolicy& policy : scenario.policies) {
     RecordedRun& run = runs.emplace_back();
     run.policy = policy.name;
-    GOODPUT_TRY(run.log, record_run(scenario, inputs, policy, seed, /*trial=*/0));
+    GOODPUT_TRY(run.log, record_run(scenario, inputs, policy, seed, trial));
     run.end = end_of(run.log);
-    GOODPUT_TRY(run.events, events_until(run.end, scenario, inputs, seed));
+    GOODPUT_TRY(run.events, events_until(run.end, scenario, inputs, seed, trial));
   }
   return runs;
 }

@@ -1,4 +1,4 @@
-// The first trial of a policy, second by second: for timelines and curves.
+// A trial of a policy, second by second: for timelines and curves.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct RecordedRun {
   [[nodiscard]] std::map<SimTime, std::int32_t> nodes_held() const;
 };
 
-// Trial 0 of every policy.
+// One trial of every policy.
 Result<std::vector<RecordedRun>> record_runs(const Scenario& scenario, const SimulationInputs& inputs,
-                                             std::uint64_t seed);
+                                             std::uint64_t seed, std::uint64_t trial);
 
 }  // namespace goodput

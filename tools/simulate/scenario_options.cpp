@@ -33,7 +33,7 @@ Status select_policies(const std::vector<std::string>& names, Scenario& scenario
                              did_you_mean(name, known), fmt::join(known, ", "))};
   }
   std::erase_if(scenario.policies, [&names](const ScenarioPolicy& policy) {
-    return std::find(names.begin(), names.end(), policy.name) == names.end();
+    return !policy.command && std::find(names.begin(), names.end(), policy.name) == names.end();
   });
   return Ok{};
 }

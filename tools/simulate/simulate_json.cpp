@@ -15,7 +15,7 @@
 #include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/simulate/checkpoint_interval.h"
-#include "tools/simulate/first_trial.h"
+#include "tools/simulate/recorded_trial.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -122,13 +122,14 @@ ordered_json outcome_json(const PolicyOutcome& outcome, const Scenario& scenario
 
 // How the first trial went, and how all scatter; null of a policy that cannot run.
 void add_trials_json(const SimulateReport& report, std::size_t policy, ordered_json& json) {
-  json["first_trial"] = nullptr;
+  json["recorded_trial"] = nullptr;
   json["distribution"] = nullptr;
   const std::vector<TrialSummary>& trials = report.simulation.trials[policy];
   if (!trials.empty()) json["distribution"] = distribution_json(trials);
-  if (report.first_trials == nullptr) return;
-  for (const RecordedRun& run : *report.first_trials) {
-    if (run.policy == report.simulation.policies[policy].name) json["first_trial"] = first_trial_json(run);
+  if (report.recorded == nullptr) return;
+  for (const RecordedRun& run : *report.recorded) {
+    if (run.policy == report.simulation.policies[policy].name)
+      json["recorded_trial"] = recorded_trial_json(run);
   }
 }
 
@@ -230,6 +231,11 @@ Result<Provenance> scenario_provenance(const Scenario& resolved, const ScenarioI
   Hash hash;
   hash.add(*provenance.config_hash);
   hash.add(without_paths(resolved).dump());
+  for (const ScenarioPolicy& policy : resolved.policies) {
+    if (!policy.command) continue;
+    hash.add(policy.name);
+    hash.add(policy.command->command);
+  }
   hash.add(inputs.content_hash);
   provenance.config_hash = hash.value();
   return provenance;
@@ -241,6 +247,8 @@ void add_simulate_json(const SimulateReport& report, ordered_json& json) {
   for (std::size_t i = 0; i < report.simulation.policies.size(); ++i) {
     const PolicyOutcome& outcome = report.simulation.policies[i];
     ordered_json& of_policy = json["policies"][outcome.name] = outcome_json(outcome, report.scenario);
+    if (report.scenario.policies[i].command)
+      of_policy["command"] = report.scenario.policies[i].command->command;
     of_policy["checkpoint"] = checkpoint_interval_json(checkpoint_interval(report, i));
     if (!report.scenario.pools.empty())
       of_policy["cost_by_pool"] = cost_by_pool_json(report.scenario, outcome);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/text.h"
 #include "sim/job/time_bucket.h"
 #include "tools/cli/unused_keys.h"
 #include "tools/simulate/checkpoint_interval.h"
@@ -56,6 +57,7 @@ std::string rate_text(double gb_per_s) {
 
 // Storage that nobody has said anything about is a guess.
 std::optional<std::string> costly_saves(const SimulateReport& report, std::size_t policy) {
+  if (report.given.policies[policy].command) return std::nullopt;  // whose options are its own
   const PolicyOutcome& outcome = report.simulation.policies[policy];
   const double wall = outcome.mean(TrialMetric::kWall);
   const double saving = outcome.time_s[index(TimeBucket::kCheckpointSave)].mean;
@@ -167,6 +169,16 @@ std::string doubts_text(const SimulateReport& report) {
       fmt::join(doubts, "; "));
 }
 
+// Where numbers come from that this program did not make up.
+std::string commands_text(const SimulateReport& report) {
+  std::string text;
+  for (const ScenarioPolicy& policy : report.scenario.policies) {
+    if (policy.command)
+      text += fmt::format("{}: what `{}` says\n", policy.name, on_one_line(policy.command->command));
+  }
+  return text;
+}
+
 std::string files_text(const SimulateReport& report) {
   std::string text;
   for (const ScenarioFile& file : report.inputs.files)
@@ -180,7 +192,7 @@ std::string simulate_remarks(const SimulateReport& report) {
   const std::string text = endings_text(report) + warnings_text(report) +
                            unused_keys_text(unused_keys(report.scenario), report.scenario.file) +
                            batches_text(report) + doubts_text(report) + checkpoint_intervals_text(report) +
-                           files_text(report);
+                           commands_text(report) + files_text(report);
   return text.empty() ? "" : "\n" + text;
 }
 

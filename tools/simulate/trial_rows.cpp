@@ -31,7 +31,7 @@ std::vector<std::string> all_own_metrics(const Simulation& simulation) {
   return names;
 }
 
-void add_row(std::string_view policy, std::size_t number, std::uint64_t seed, const TrialSummary& trial,
+void add_row(std::string_view policy, std::uint64_t number, std::uint64_t seed, const TrialSummary& trial,
              const std::vector<TrialColumn>& columns, std::string& csv) {
   fmt::format_to(std::back_inserter(csv), "{},{},{},{},{}", policy, number, seed, trial.finished ? 1 : 0,
                  csv_field(trial.stopped));
@@ -53,7 +53,7 @@ ordered_json column_json(const std::vector<TrialSummary>& trials, Of of) {
 
 }  // namespace
 
-Status write_trials_csv(const Simulation& simulation, std::uint64_t seed,
+Status write_trials_csv(const Simulation& simulation, std::uint64_t seed, std::uint64_t first_trial,
                         const std::function<Status(std::string_view)>& write) {
   const std::vector<TrialColumn> columns = trial_columns(all_own_metrics(simulation));
   std::string csv = "policy,trial,seed,finished,stopped";
@@ -63,7 +63,7 @@ Status write_trials_csv(const Simulation& simulation, std::uint64_t seed,
     const std::string policy = csv_field(simulation.policies[i].name);
     const std::vector<TrialSummary>& trials = simulation.trials[i];
     for (std::size_t number = 0; number < trials.size(); ++number) {
-      add_row(policy, number, seed, trials[number], columns, csv);
+      add_row(policy, first_trial + number, seed, trials[number], columns, csv);
       if (csv.size() < kBlockBytes) continue;
       GOODPUT_TRY_STATUS(write(csv));
       csv.clear();

@@ -12,9 +12,10 @@
 
 namespace goodput {
 
-// A row for every policy and trial, policies in the order of the simulation, a header before them; given to
-// `write` in pieces. Numbers are the doubles that means are taken of, in the fewest digits that say which.
-Status write_trials_csv(const Simulation& simulation, std::uint64_t seed,
+// A row for every policy and trial, numbered from `first_trial` on, policies in the order of the simulation,
+// a header before them; given to `write` in pieces. Numbers are the doubles that means are taken of, in the
+// fewest digits that say which.
+Status write_trials_csv(const Simulation& simulation, std::uint64_t seed, std::uint64_t first_trial,
                         const std::function<Status(std::string_view)>& write);
 
 // {policy: {column: a value a trial}}: the same without `policy` and `seed`; null where a trial has none. Of

@@ -151,7 +151,7 @@ TEST_CASE("job timeline: of a simulated job no slices overlap and node time adds
   const ScenarioInputs inputs = read_scenario_inputs(scenario, 5).value();
   const SimulationOptions options{.seed = 5, .trials = 1, .jobs = 1, .progress = {}};
   const Simulation simulation = simulate(scenario, inputs.view(), options).value();
-  const auto slices = slices_of(events_of(record_runs(scenario, inputs.view(), 5).value()));
+  const auto slices = slices_of(events_of(record_runs(scenario, inputs.view(), 5, 0).value()));
   for (const PolicyOutcome& outcome : simulation.policies) {
     double node_s = 0;
     for (const auto& [thread, of] : slices) {

@@ -99,7 +99,7 @@ TEST_CASE("throughput: ends with the samples that the simulation counts, whateve
   const ScenarioInputs inputs = read_scenario_inputs(scenario, 3).value();
   const SimulationOptions options{.seed = 3, .trials = 1, .jobs = 1, .progress = {}};
   const Simulation simulation = simulate(scenario, inputs.view(), options).value();
-  const std::vector<RecordedRun> runs = record_runs(scenario, inputs.view(), 3).value();
+  const std::vector<RecordedRun> runs = record_runs(scenario, inputs.view(), 3, 0).value();
   REQUIRE(runs.size() == simulation.policies.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     INFO(runs[i].policy);

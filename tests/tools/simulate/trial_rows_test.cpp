@@ -25,7 +25,7 @@ using nlohmann::json;
 
 std::string csv_of(const Simulation& simulation) {
   std::string csv;
-  const Status written = write_trials_csv(simulation, 7, [&csv](std::string_view text) -> Status {
+  const Status written = write_trials_csv(simulation, 7, 0, [&csv](std::string_view text) -> Status {
     csv += text;
     return Ok{};
   });

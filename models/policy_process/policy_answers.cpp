@@ -1,0 +1,225 @@
+#include "models/policy_process/policy_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "models/policy_process/answer_fields.h"
+#include "models/policy_process/policy_command.h"
+#include "sim/base/text.h"
+#include "sim/config/config.h"
+#include "sim/config/json_file.h"
+
+namespace goodput {
+namespace {
+
+using config::Need;
+using nlohmann::json;
+
+constexpr std::string_view kResponseNames[] = {"ignore", "at_step_end", "interrupt"};
+constexpr std::string_view kCourseNames[] = {"train", "wait", "give_up"};
+constexpr std::string_view kResumeNames[] = {"here", "memory", "storage"};
+
+// The members of an answer besides "answer", which says what it answers.
+template <typename MakeFields>
+Status read_answer(const json& answer, std::string_view call, const MakeFields& fields) {
+  const auto said = answer.find("answer");
+  if (said == answer.end() || !said->is_string() || said->get<std::string>() != call)
+    return Error{fmt::format("wants \"answer\": \"{}\"", call)};
+  json members = answer;
+  members.erase("answer");
+  config::Place place;
+  const config::ObjectAccess access{[] { return true; }, fields, []() -> Status { return Ok{}; }};
+  return config::object(access).read(members, place);
+}
+
+Error at(std::string pointer, std::string what) {
+  return {std::move(what), {.pointer = std::move(pointer)}};
+}
+
+config::Field wake_field(SimTime& wake_at) {
+  return {"wake_at_ns", Need::kOptional, moment(wake_at), "when to call on_wake; null: never"};
+}
+
+Status check_wake(SimTime wake_at, SimTime earliest) {
+  if (wake_at >= earliest) return Ok{};
+  return at("/wake_at_ns", fmt::format("is {}, want {} or later", wake_at.time_since_epoch().count(),
+                                       earliest.time_since_epoch().count()));
+}
+
+// More than a sample a nanosecond, and nobody could count them to the end of the clock.
+Status check_pace(const Pace& pace, std::int64_t step, std::int64_t samples_per_step) {
+  if (pace.until <= step)
+    return at("/until", fmt::format("is {}, want a step after {}, which is to be trained", pace.until, step));
+  if (pace.step.count() >= samples_per_step) return Ok{};
+  return at("/step_ns", fmt::format("is {} for {} samples: more than one a nanosecond", pace.step.count(),
+                                    samples_per_step));
+}
+
+// As it is written.
+struct WrittenCourse {
+  CourseAnswer answer{};
+  std::size_t kind = 0;
+  std::optional<Pace> pace{};
+};
+
+config::Fields course_fields(WrittenCourse& written) {
+  Course& course = written.answer.course;
+  return {{"kind", Need::kRequired, config::choice(course.kind, kCourseNames), "what the job does"},
+          {"cause", Need::kOptional, config::choice(course.cause, kCauseNames), "why, in results"},
+          {"from", Need::kOptional, config::choice(course.from, kResumeNames), "which state it goes on from"},
+          {"phases", Need::kOptional, phases(course.phases), "before training goes on"},
+          {"saves", Need::kOptional, config::flag(course.saves), "checkpoint_save writes to storage"},
+          {"nodes", Need::kOptional, config::integers(written.answer.nodes, 0), "that take part, ascending"},
+          {"samples_per_step", Need::kOptional, config::integer(course.samples_per_step, 1, kMostPolicyNs),
+           "that a step counts"},
+          {"checkpoints", Need::kOptional, config::object(course.checkpoints), "while it trains"},
+          {"decide_at_step", Need::kOptional, step_ahead(course.decide_at_step), "decide again after it"},
+          {"reason", Need::kOptional, short_text(course.reason), "of wait and give_up"},
+          {"pace", Need::kOptional, or_nothing(config::object(config::access(written.pace))),
+           "of the first steps"},
+          wake_field(written.answer.wake_at)};
+}
+
+// The order of the nodes, and that they are there.
+Status check_nodes(std::span<const NodeId> nodes, const Membership& members) {
+  if (nodes.empty()) return at("/nodes", "is empty, want the nodes that train");
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::string pointer = fmt::format("/nodes/{}", i);
+    if (i > 0 && nodes[i] <= nodes[i - 1])
+      return at(pointer, fmt::format("is {} after {}, want ascending ids", nodes[i], nodes[i - 1]));
+    if (!members.contains(nodes[i])) return at(pointer, fmt::format("is {}, which is not there", nodes[i]));
+  }
+  return Ok{};
+}
+
+// The clock ends after 292 years; whatever the course asks for has to be over by then.
+Status check_clock(const Course& course, SimTime now) {
+  SimDuration most = course.checkpoints[0].stall + course.checkpoints[0].lag + course.checkpoints[1].stall +
+                     course.checkpoints[1].lag;
+  for (const Phase& phase : course.phases.all()) most += phase.duration;
+  if (most < kNoTime - now) return Ok{};
+  return at("/phases", "end after the 292 years that the clock can count");
+}
+
+Status check_training(const WrittenCourse& written, const JobState& job) {
+  const Course& course = written.answer.course;
+  GOODPUT_TRY_STATUS(check_nodes(written.answer.nodes, *job.members));
+  if (course.samples_per_step == 0)
+    return at("/samples_per_step", "is missing, want how many samples a step counts");
+  GOODPUT_TRY_STATUS(check_clock(course, job.now));
+  const std::int64_t step = job.step_from(course.from);
+  if (course.decide_at_step <= step)
+    return at("/decide_at_step", fmt::format("is {}, want a step after {}, from which the job goes on",
+                                             course.decide_at_step, step));
+  if (!written.pace) return Ok{};
+  const Status paced = check_pace(*written.pace, step, course.samples_per_step);
+  return paced ? Status(Ok{}) : Status(paced.error().inside("/pace"));
+}
+
+}  // namespace
+
+Result<json> parse_policy_line(const std::string& line) {
+  auto parsed = config::parse_text(line, {});
+  if (!parsed) {
+    Error error = parsed.error();
+    error.where.position = {};  // in a line that is told itself
+    return Error{fmt::format("{} in {}", error.message(), in_quotes(line))};
+  }
+  if (!parsed->is_object()) return Error{fmt::format("is no object of JSON: {}", in_quotes(line))};
+  return parsed;
+}
+
+Result<HelloAnswer> read_hello(const json& answer) {
+  std::int64_t protocol = 0;
+  if (const auto spoken = answer.find("protocol"); spoken != answer.end() && spoken->is_number_integer())
+    protocol = spoken->get<std::int64_t>();
+  if (protocol != kPolicyProtocol) {
+    return at("/protocol", fmt::format("is {}, want {}: the version of the lines that this program speaks",
+                                       answer.contains("protocol") ? answer["protocol"].dump() : "missing",
+                                       kPolicyProtocol));
+  }
+  HelloAnswer hello;
+  GOODPUT_TRY_STATUS(read_answer(answer, "hello", [&]() -> config::Fields {
+    return {{"protocol", Need::kRequired, config::integer(protocol, 1, 1), "of these lines"},
+            {"refuse", Need::kOptional, short_text(hello.refuse), "why it cannot run the job"},
+            {"metrics", Need::kOptional, short_texts(hello.metrics), "names of figures of its own"},
+            {"warnings", Need::kOptional, short_texts(hello.warnings), "about this job"}};
+  }));
+  for (auto name = hello.metrics.begin(); name != hello.metrics.end(); ++name) {
+    const std::string pointer = fmt::format("/metrics/{}", name - hello.metrics.begin());
+    if (std::string fault = fault_of_name(*name); !fault.empty()) return at(pointer, std::move(fault));
+    if (std::find(hello.metrics.begin(), name, *name) != name) return at(pointer, "is there twice");
+  }
+  return hello;
+}
+
+Status read_start(const json& answer) {
+  return read_answer(answer, "start_run", [] { return config::Fields{}; });
+}
+
+Result<ChangeAnswer> read_response(const json& answer, std::string_view call, SimTime earliest) {
+  ChangeAnswer change;
+  GOODPUT_TRY_STATUS(read_answer(answer, call, [&]() -> config::Fields {
+    return {{"response", Need::kRequired, config::choice(change.response, kResponseNames), "when to decide"},
+            wake_field(change.wake_at)};
+  }));
+  GOODPUT_TRY_STATUS(check_wake(change.wake_at, earliest));
+  return change;
+}
+
+Status check_response(const ChangeAnswer& answer, std::span<const NodeId> used,
+                      std::span<const NodeId> lost) {
+  if (answer.response == Response::kInterrupt) return Ok{};
+  for (const NodeId node : lost) {
+    if (!std::binary_search(used.begin(), used.end(), node)) continue;
+    return at("/response", fmt::format("is \"{}\", want \"interrupt\": node {}, which is in use, is lost",
+                                       kResponseNames[static_cast<std::size_t>(answer.response)], node));
+  }
+  return Ok{};
+}
+
+Result<Pace> read_pace(const json& answer, std::int64_t step, std::int64_t samples_per_step) {
+  Pace pace;
+  GOODPUT_TRY_STATUS(read_answer(answer, "pace", [&] { return config_fields(pace); }));
+  GOODPUT_TRY_STATUS(check_pace(pace, step, samples_per_step));
+  return pace;
+}
+
+Result<CourseAnswer> read_course(const json& answer, const JobState& job) {
+  WrittenCourse written;
+  GOODPUT_TRY_STATUS(read_answer(answer, "decide", [&] { return course_fields(written); }));
+  GOODPUT_TRY_STATUS(check_wake(written.answer.wake_at, job.now));
+  if (written.answer.course.kind == Course::Kind::kTrain) {
+    GOODPUT_TRY_STATUS(check_training(written, job));
+  } else if (written.answer.course.reason.empty()) {
+    return at("/reason", "is missing, want why: \"needs 4 nodes\", as in \"the job needs 4 nodes\"");
+  }
+  written.answer.pace = written.pace;
+  return std::move(written.answer);
+}
+
+Result<std::vector<double>> read_metrics(const json& answer, std::span<const std::string> names) {
+  const auto given = answer.find("metrics");
+  if (names.empty() && given != answer.end() && given->is_object() && !given->empty())
+    return at("/metrics", "has figures, but \"hello\" named none");
+  std::vector<double> values(names.size());
+  const auto fields = [&] {
+    config::Fields all;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      all.push_back({names[i], Need::kRequired, config::number(values[i], config::between(-1e300, 1e300)),
+                     "a figure of the run"});
+    }
+    return all;
+  };
+  const config::ObjectAccess metrics{[] { return true; }, fields, []() -> Status { return Ok{}; }};
+  const Need need = names.empty() ? Need::kOptional : Need::kRequired;
+  GOODPUT_TRY_STATUS(read_answer(answer, "end_run", [&]() -> config::Fields {
+    return {{"metrics", need, config::object(metrics), "figures of the run"}};
+  }));
+  return values;
+}
+
+}  // namespace goodput

@@ -1,0 +1,38 @@
+#include "models/policy_process/policy_conversation.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "models/policy_process/policy_answers.h"
+#include "sim/base/text.h"
+
+namespace goodput {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+Result<json> PolicyConversation::call(const ordered_json& message, PolicyHost& host) {
+  std::string line = message.dump();
+  for (int questions = 0; questions <= kMostQuestions; ++questions) {
+    Result<std::string> said = channel_->exchange(line);
+    if (!said) return with_complaint(said.error());
+    Result<json> parsed = parse_policy_line(*said);
+    if (!parsed) return with_complaint(parsed.error());
+    if (!parsed->contains("ask")) return parsed;
+    const Result<ordered_json> answer = host.answer(*parsed);
+    if (!answer)
+      return with_complaint({fmt::format("asks {}: {}", in_quotes(*said), answer.error().message())});
+    line = answer->dump();
+  }
+  return with_complaint({fmt::format("asks more than {} questions", kMostQuestions)});
+}
+
+Error PolicyConversation::with_complaint(Error error) {
+  const std::string complaint = channel_->last_complaint();
+  if (!complaint.empty()) error.what += "; its last words on stderr: " + in_quotes(complaint);
+  return error;
+}
+
+}  // namespace goodput

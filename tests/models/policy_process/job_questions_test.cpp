@@ -1,0 +1,116 @@
+// What a policy process may ask of its job.
+#include "models/policy_process/job_questions.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "models/policy/checkpoint_store.h"
+#include "tests/support/policy_case.h"
+
+namespace goodput::testing {
+namespace {
+
+using nlohmann::json;
+
+struct QuestionCase {
+  JobPointer job = gpt_s(10);
+  RestartJob restarts = std::move(*restart_job(*job, RestartOptions{}));
+
+  json answer(const std::string& question, const RunKey& run = {}) const {
+    JobQuestions questions(restarts, run);
+    const auto said = questions.answer(json::parse(question));
+    REQUIRE_MESSAGE(said, (said ? "" : said.error().message()));
+    return json::parse(said->dump());
+  }
+  std::string error(const std::string& question) const {
+    JobQuestions questions(restarts, {});
+    const auto said = questions.answer(json::parse(question));
+    return said ? "" : said.error().message();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("job questions: usable nodes and step times are those of plain checkpoint-restart") {
+  const QuestionCase one;
+  const TrainingSpeed& speed = *one.restarts.speed;
+  CHECK(one.answer(R"({"ask": "usable_nodes", "nodes": 9})")["nodes"] == speed.usable(9));
+  const StepTime time = speed.at(8, 5, 0.5);
+  const json said =
+      one.answer(R"({"ask": "step_time", "nodes": 8, "step": 5, "slowest": 0.5, "overhead_ns": 7})");
+  CHECK(said["step_ns"] == time.step.count() + 7);
+  CHECK(said["forward_backward_ns"] == time.forward_backward.count());
+  CHECK(said["samples"] == time.samples);
+  CHECK(said["until"].is_null());  // balanced routing: for ever
+}
+
+TEST_CASE("job questions: what checkpoints cost, with the options of the policies that restart") {
+  const QuestionCase one;
+  CheckpointSettings settings;
+  settings.interval_steps = 20;
+  settings.mode = SaveMode::kAsync;
+  const StorageCheckpoints store(*one.job, settings);
+  const json said = one.answer(
+      R"({"ask": "checkpoint", "nodes": 10, "settings": {"interval_steps": 20, "mode": "async"}, "restart_ns": 5})");
+  const CheckpointRule rule = store.rules(one.restarts.speed->at(10, 0, 1), 10, {})[1];
+  CHECK(said["bytes"] == store.bytes().value);
+  CHECK(said["restore_ns"] == store.restore_time(ResumeFrom::kStorage, 10).count());
+  CHECK(said["save_ns"] == store.planned_save(10).count());
+  CHECK(said["rule"]["interval"] == rule.interval);
+  CHECK(said["rule"]["stall_ns"] == rule.stall.count());
+  CHECK(said["rule"]["lag_ns"] == rule.lag.count());
+  CHECK(said["rule"]["asked"] == rule.asked);
+}
+
+TEST_CASE("job questions: nobody knows how often nodes fail, unless the scenario says so") {
+  CHECK(QuestionCase{}.answer(R"({"ask": "mtbf", "nodes": 10})") ==
+        json::parse(R"({"mtbf_s": null, "never": false})"));
+}
+
+TEST_CASE("job questions: draws follow from seed, trial, name and id, and go on") {
+  const QuestionCase one;
+  const auto draws = [&one](const std::string& stream, const RunKey& run) {
+    return one.answer(R"({"ask": "random", "stream": ")" + stream + R"(", "count": 3})", run)["values"];
+  };
+  CHECK(draws("a", {1, 2}) == draws("a", {1, 2}));
+  CHECK(draws("a", {1, 2}) != draws("a", {1, 3}));
+  CHECK(draws("a", {1, 2}) != draws("a", {2, 2}));
+  CHECK(draws("a", {1, 2}) != draws("b", {1, 2}));
+  JobQuestions questions(one.restarts, {1, 2});
+  json values = json::array();
+  for (int i = 0; i < 3; ++i) {
+    const auto said = questions.answer(json::parse(R"({"ask": "random", "stream": "a"})"));
+    values.push_back(double{(*said)["values"][0]});
+  }
+  CHECK(values == draws("a", {1, 2}));
+  for (const char* draw :
+       {R"("below", "bound": 3)", R"("exponential", "rate": 2)", R"("normal", "mean": 1)"}) {
+    const json said =
+        one.answer(R"({"ask": "random", "stream": "a", "count": 5, "draw": )" + std::string(draw) + "}");
+    CHECK(said["values"].size() == 5);
+  }
+}
+
+TEST_CASE("job questions: those that make no sense have an answer in words") {
+  const QuestionCase one;
+  CHECK(one.error(R"({"ask": 3})") == "/ask: wants the name of a question");
+  CHECK(
+      one.error(R"({"ask": "step_times"})") ==
+      R"(no question "step_times"; did you mean "step_time"?; known: usable_nodes, step_time, checkpoint, mtbf, random)");
+  CHECK(one.error(R"({"ask": "step_time", "nodes": 11})") ==
+        "/nodes: is 11, want a number of nodes that the job can use: 10 of these");
+  CHECK(one.error(R"({"ask": "step_time", "nodes": 10, "speed": 1})") ==
+        "/speed: unknown key; want one of nodes, step, slowest, overhead_ns");
+  CHECK(one.error(R"({"ask": "checkpoint", "nodes": 10, "settings": {"mode": "fast"}})")
+            .starts_with("/settings/mode: is \"fast\", want one of \"sync\", \"async\""));
+  CHECK(
+      one.error(R"({"ask": "checkpoint", "nodes": 10, "settings": {"interval": "daly"}})") ==
+      "/settings/mtbf_hours: is not given, and a failure model does not say how often it hits the job; give "
+      "it, or interval \"fixed\"");
+  CHECK(one.error(R"({"ask": "random", "stream": "a", "count": 0})") ==
+        "/count: is 0, want an integer from 1 to 10000");
+}
+
+}  // namespace goodput::testing

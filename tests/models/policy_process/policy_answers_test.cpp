@@ -1,0 +1,216 @@
+// What the answers of a policy process may be, and every message about those that may not.
+#include "models/policy_process/policy_answers.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace goodput::testing {
+namespace {
+
+using nlohmann::json;
+
+// Nodes 0, 1 and 2 are there; 10 steps are done, of which checkpoints hold 8 and 5.
+struct AnswerCase {
+  Membership members{};
+  JobState job{};
+
+  AnswerCase() {
+    NodeChange change;
+    for (const NodeId node : {0, 1, 2}) members.apply({.kind = NodeEvent::Kind::kAdd, .node = node}, change);
+    job.now = SimTime{SimDuration{100}};
+    job.members = &members;
+    job.step = 10;
+    job.checkpoints = {8, 5};
+  }
+  AnswerCase(const AnswerCase&) = delete;
+  AnswerCase& operator=(const AnswerCase&) = delete;
+
+  // Of a course that is fine, with these members besides or in place of its own.
+  std::string fault(const std::string& patch) const {
+    json answer =
+        json::parse(R"({"answer": "decide", "kind": "train", "nodes": [0, 2], "samples_per_step": 4})");
+    answer.merge_patch(json::parse(patch));
+    const auto course = read_course(answer, job);
+    return course ? "" : course.error().message();
+  }
+};
+
+template <typename T>
+std::string message_of(const Result<T>& result) {
+  return result ? "" : result.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("policy answers: a course says all that the engine wants to know") {
+  const AnswerCase here;
+  const auto read = read_course(json::parse(R"({
+    "answer": "decide", "kind": "train", "cause": "restart", "from": "memory", "nodes": [1, 2],
+    "samples_per_step": 16, "saves": true, "decide_at_step": 20, "wake_at_ns": 150,
+    "phases": [{"bucket": "checkpoint_restore", "ns": 7}, {"bucket": "program_startup", "ns": 0}],
+    "checkpoints": {"memory": {"interval": 5}, "storage": {"interval": 10, "stall_ns": 3, "lag_ns": 2, "asked": 4}},
+    "pace": {"step_ns": 30, "until": 12}})"),
+                                here.job);
+  REQUIRE(read);
+  const Course& course = read->course;
+  CHECK(course.kind == Course::Kind::kTrain);
+  CHECK(course.cause == Cause::kRestart);
+  CHECK(course.from == ResumeFrom::kMemory);
+  CHECK(read->nodes == std::vector<NodeId>{1, 2});
+  CHECK(course.samples_per_step == 16);
+  CHECK(course.saves);
+  CHECK(course.decide_at_step == 20);
+  CHECK(read->wake_at == SimTime{SimDuration{150}});
+  REQUIRE(course.phases.all().size() == 1);  // one of no time is none
+  CHECK(course.phases.all()[0].bucket == TimeBucket::kCheckpointRestore);
+  CHECK(course.phases.all()[0].duration == SimDuration{7});
+  CHECK(course.checkpoints[0].interval == 5);
+  CHECK(course.checkpoints[1].stall == SimDuration{3});
+  CHECK(course.checkpoints[1].asked == 4);
+  CHECK(read->pace->step == SimDuration{30});
+  CHECK(read->pace->until == 12);
+}
+
+TEST_CASE("policy answers: what a course leaves out has a default, and null says nothing") {
+  const AnswerCase here;
+  CHECK(here.fault("{}") == "");
+  const auto read =
+      read_course(json::parse(R"({"answer": "decide", "kind": "train", "nodes": [0], "samples_per_step": 1,
+                      "decide_at_step": null, "wake_at_ns": null, "pace": null})"),
+                  here.job);
+  REQUIRE(read);
+  CHECK(read->course.decide_at_step == kNoStep);
+  CHECK(read->wake_at == kNoTime);
+  CHECK_FALSE(read->pace.has_value());
+  const auto waits = read_course(
+      json::parse(R"({"answer": "decide", "kind": "wait", "reason": "needs 4 nodes"})"), here.job);
+  CHECK(waits->course.reason == "needs 4 nodes");
+}
+
+TEST_CASE("policy answers: a course that the engine could not take is refused, with the place") {
+  const AnswerCase here;
+  const auto fault = [&here](const std::string& patch) { return here.fault(patch); };
+  CHECK(fault(R"({"answer": "pace"})") == R"(wants "answer": "decide")");
+  CHECK(fault(R"({"kind": "trian"})") ==
+        R"(/kind: is "trian", want one of "train", "wait", "give_up"; did you mean "train"?)");
+  CHECK(fault(R"({"nodes": []})") == "/nodes: is empty, want the nodes that train");
+  CHECK(fault(R"({"nodes": [2, 0]})") == "/nodes/1: is 0 after 2, want ascending ids");
+  CHECK(fault(R"({"nodes": [1, 1]})") == "/nodes/1: is 1 after 1, want ascending ids");
+  CHECK(fault(R"({"nodes": [0, 3]})") == "/nodes/1: is 3, which is not there");
+  CHECK(fault(R"({"nodes": [-1]})") == "/nodes/0: is -1, want an integer from 0 to 2147483647");
+  CHECK(fault(R"({"nodes": [0.5]})") == "/nodes/0: is 0.5, want an integer from 0 to 2147483647");
+  CHECK(fault(R"({"samples_per_step": null})") ==
+        "/samples_per_step: is missing, want how many samples a step counts");
+  CHECK(fault(R"({"samples_per_step": 0})") ==
+        "/samples_per_step: is 0, want an integer from 1 to 10000000000000000");
+  CHECK(fault(R"({"decide_at_step": 10})") ==
+        "/decide_at_step: is 10, want a step after 10, from which the job goes on");
+  CHECK(fault(R"({"decide_at_step": 6, "from": "storage"})") == "");
+  CHECK(fault(R"({"wake_at_ns": 99})") == "/wake_at_ns: is 99, want 100 or later");
+  CHECK(fault(R"({"kind": "wait"})") ==
+        R"(/reason: is missing, want why: "needs 4 nodes", as in "the job needs 4 nodes")");
+  CHECK(fault(R"({"reason": "a\nb"})") == "/reason: has control characters, want one line of text");
+  CHECK(fault(R"({"reason": ")" + std::string(401, 'x') + "\"}") ==
+        "/reason: has 401 bytes, want 400 or fewer");
+  CHECK(fault(R"({"wake_at": 5})") ==
+        "/wake_at: unknown key; want one of kind, cause, from, phases, saves, nodes, samples_per_step, "
+        "checkpoints, decide_at_step, reason, pace, wake_at_ns");
+}
+
+TEST_CASE("policy answers: phases, checkpoints and paces that cannot be") {
+  const AnswerCase here;
+  const auto fault = [&here](const std::string& patch) { return here.fault(patch); };
+  CHECK(fault(R"({"phases": 1})") == "/phases: is 1, want an array of 8 phases at most");
+  CHECK(fault(R"({"phases": [{"bucket": "checkpoint_restore", "ns": -1}]})") ==
+        "/phases/0/ns: is -1, want an integer from 0 to 10000000000000000");
+  CHECK(fault(R"({"phases": [{"bucket": "productive", "ns": 1}]})").substr(0, 39) ==
+        R"(/phases/0/bucket: is "productive", want)");
+  CHECK(fault(R"({"phases": [{"bucket": "checkpoint_save"}]})") ==
+        "/phases/0/ns: is missing, want nanoseconds");
+  CHECK(fault(R"({"checkpoints": {"memory": {"interval": 3}, "storage": {"interval": 10}}})") ==
+        "/checkpoints/storage/interval: is 10, want a multiple of the interval of memory, 3");
+  CHECK(fault(R"({"checkpoints": {"storage": {"interval": 10, "asked": 10}}})") ==
+        "/checkpoints/storage/asked: is 10, want less than the interval, 10, or 0");
+  CHECK(fault(R"({"pace": {"step_ns": 0}})") ==
+        "/pace/step_ns: is 0, want an integer from 1 to 10000000000000000");
+  CHECK(fault(R"({"pace": {"step_ns": 9, "until": 10}})") ==
+        "/pace/until: is 10, want a step after 10, which is to be trained");
+  CHECK(fault(R"({"pace": {"step_ns": 3}})") ==
+        "/pace/step_ns: is 3 for 4 samples: more than one a nanosecond");
+}
+
+TEST_CASE("policy answers: nothing is asked for beyond the end of the clock") {
+  AnswerCase here;
+  here.job.now = kNoTime - SimDuration{10};
+  CHECK(here.fault(R"({"phases": [{"bucket": "checkpoint_restore", "ns": 9}]})") == "");
+  CHECK(here.fault(R"({"phases": [{"bucket": "checkpoint_restore", "ns": 10}]})") ==
+        "/phases: end after the 292 years that the clock can count");
+}
+
+TEST_CASE("policy answers: a response ignores no loss, and wakes nobody in the past") {
+  const auto read = [](const char* text, SimTime earliest) {
+    return read_response(json::parse(text), "on_wake", earliest);
+  };
+  const SimTime now{SimDuration{100}};
+  const auto fine = read(R"({"answer": "on_wake", "response": "at_step_end", "wake_at_ns": 100})", now);
+  REQUIRE(fine);
+  CHECK(fine->response == Response::kAtStepEnd);
+  CHECK(message_of(read(R"({"answer": "on_wake", "response": "ignore", "wake_at_ns": 99})", now)) ==
+        "/wake_at_ns: is 99, want 100 or later");
+  CHECK(message_of(read(R"({"answer": "on_wake"})", now)) ==
+        R"(/response: is missing, want one of "ignore", "at_step_end", "interrupt")");
+  CHECK(message_of(read(R"({"answer": "on_change", "response": "ignore"})", now)) ==
+        R"(wants "answer": "on_wake")");
+  const std::vector<NodeId> used = {1, 4};
+  const std::vector<NodeId> idle = {2, 3};
+  const std::vector<NodeId> lost = {3, 4};
+  CHECK(check_response(*fine, used, idle));
+  CHECK(message_of(check_response(*fine, used, lost)) ==
+        R"(/response: is "at_step_end", want "interrupt": node 4, which is in use, is lost)");
+  CHECK(check_response({Response::kInterrupt}, used, lost));
+}
+
+TEST_CASE("policy answers: hello in another version, and names that are none") {
+  const auto message = [](const char* text) { return message_of(read_hello(json::parse(text))); };
+  CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": ["a"], "warnings": ["w"]})") == "");
+  CHECK(message(R"({"answer": "hello", "protocol": 2, "since": "then"})") ==
+        "/protocol: is 2, want 1: the version of the lines that this program speaks");
+  CHECK(message(R"({"answer": "hello"})") ==
+        "/protocol: is missing, want 1: the version of the lines that this program speaks");
+  CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": ["a", "a"]})") ==
+        "/metrics/1: is there twice");
+  CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": [""]})") != "");
+  CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": 3})") ==
+        "/metrics: is 3, want an array of 64 texts at most");
+  CHECK(message(R"({"answer": "hello", "protocol": 1, "refuse": 3})") == "/refuse: is 3, want text");
+}
+
+TEST_CASE("policy answers: a figure for each name that was told") {
+  const std::vector<std::string> names = {"a", "b"};
+  CHECK(*read_metrics(json::parse(R"({"answer": "end_run", "metrics": {"b": 2, "a": 1.5}})"), names) ==
+        std::vector<double>{1.5, 2});
+  CHECK(message_of(read_metrics(json::parse(R"({"answer": "end_run", "metrics": {"a": 1}})"), names)) ==
+        "/metrics/b: is missing, want a number from -1e+300 to 1e+300");
+  CHECK(message_of(read_metrics(json::parse(R"({"answer": "end_run"})"), names)) ==
+        "/metrics: is missing, want an object");
+  CHECK(read_metrics(json::parse(R"({"answer": "end_run"})"), {}));
+  CHECK(message_of(read_metrics(json::parse(R"({"answer": "end_run", "metrics": {"c": 1}})"), {})) ==
+        R"(/metrics: has figures, but "hello" named none)");
+}
+
+TEST_CASE("policy answers: lines that are no object of JSON") {
+  const auto message = [](const std::string& line) { return message_of(parse_policy_line(line)); };
+  CHECK(message(R"({"a": [1]})") == "");
+  CHECK(message("[1]") == R"(is no object of JSON: "[1]")");
+  CHECK(message("ready") == R"(is no JSON: invalid literal in "ready")");
+  CHECK(message(R"({"a": NaN})").find("is no JSON") != std::string::npos);
+  CHECK(message(R"({"a": 1, "a": 2})") == R"(/a: is given twice in "{"a": 1, "a": 2}")");
+  CHECK(message(R"({"a": 1e999})").find("is no JSON") != std::string::npos);
+  CHECK(message("{\"a\": " + std::string(100, '[') + std::string(100, ']') + "}")
+            .starts_with("is nested too deeply for a config in \"{"));
+}
+
+}  // namespace goodput::testing

@@ -1,0 +1,71 @@
+// What a check found: as text for people, as JSON, JUnit and Markdown for programs and reviews.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/check/sequential_test.h"
+#include "tools/check/speed.h"
+#include "tools/check_suite/baseline.h"
+#include "tools/check_suite/run_figures.h"
+#include "tools/check_suite/suite.h"
+#include "tools/cli/command.h"
+
+namespace goodput {
+
+// Worst first.
+enum class Outcome : std::uint8_t { kFailed, kWorse, kChanged, kUndecided, kBetter, kGone, kNew, kSame };
+inline constexpr std::string_view kOutcomeNames[] = {"failed", "worse", "changed", "undecided",
+                                                     "better", "gone",  "new",     "same"};
+inline constexpr std::size_t kOutcomes = std::size(kOutcomeNames);
+
+struct CheckedFigure {
+  std::string name{};
+  std::string run{};
+  std::string policy{};
+  MetricRule rule{};  // of one that is gone: only the name
+  Outcome outcome = Outcome::kSame;
+  std::optional<double> baseline{},
+      figure{};                    // the means over the trials that were looked at; none of others
+  std::optional<double> change{};  // of the baseline where is_relative, else in the figure's unit
+  bool is_relative = false;
+  std::optional<MeanChange> test{};  // of a statistical one
+  std::int64_t looks = 0;
+  std::optional<double> p_value{};  // adjusted for all figures of the suite
+  std::string reason{};             // why it failed, or why nothing was decided
+  std::vector<std::string> why{};   // it moved, as far as the results know: a line each
+};
+
+struct CheckReport {
+  const Suite& suite;
+  std::string baseline_file{};           // empty: there is none
+  std::vector<std::string> notes{};      // what to know of the baseline
+  std::vector<CheckedFigure> figures{};  // worst first, then by name
+  std::vector<SpeedResult> speeds{};     // of --time
+  double seconds = 0;                    // it took
+  bool is_strict = false;
+
+  [[nodiscard]] std::size_t count(Outcome outcome) const;
+  [[nodiscard]] bool has_regression() const;
+  // "regression", "undecided", "ok"
+  [[nodiscard]] std::string_view verdict() const;
+};
+
+// kRegression, also where it is strict and something is undecided, new or gone.
+[[nodiscard]] ExitCode exit_code(const CheckReport& report);
+
+[[nodiscard]] std::string check_text(const CheckReport& report);
+void add_check_json(const CheckReport& report, nlohmann::ordered_json& json);
+[[nodiscard]] std::string check_junit(const CheckReport& report);
+[[nodiscard]] std::string check_markdown(const CheckReport& report);
+
+// For all of them: "+1.2 %", "-3.4 s"; "+0.8 to +1.6 %".
+[[nodiscard]] std::string change_text(const CheckedFigure& figure);
+[[nodiscard]] std::string interval_text(const CheckedFigure& figure);
+[[nodiscard]] std::string figure_text(std::optional<double> figure);
+
+}  // namespace goodput

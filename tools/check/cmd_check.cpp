@@ -1,0 +1,325 @@
+// `goodput check`: did a change make anything worse?
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "goodput_revision.h"
+#include "sim/base/hash.h"
+#include "sim/base/text.h"
+#include "tools/check/check_report.h"
+#include "tools/check/first_suite.h"
+#include "tools/check/run_check.h"
+#include "tools/check/speed.h"
+#include "tools/check/suite_runner.h"
+#include "tools/check/update_baseline.h"
+#include "tools/check_suite/baseline.h"
+#include "tools/check_suite/suite.h"
+#include "tools/cli/command.h"
+#include "tools/cli/config_files.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/live_progress.h"
+#include "tools/cli/output_file.h"
+
+namespace goodput {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kMostBudget = 1e6;  // seconds
+
+// The runs that --run names.
+Status select_runs(const std::vector<std::string>& names, Suite& suite) {
+  if (names.empty()) return Ok{};
+  std::vector<std::string_view> known;
+  for (const SuiteRun& run : suite.runs) known.push_back(run.name);
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return Error{fmt::format("--run: {} has no run {}{}; it has {}", suite.file, in_quotes(name),
+                             did_you_mean(name, known), fmt::join(known, ", "))};
+  }
+  std::erase_if(suite.runs, [&](const SuiteRun& run) {
+    return std::find(names.begin(), names.end(), run.name) == names.end();
+  });
+  return Ok{};
+}
+
+// What a baseline holds of runs that are left out is not gone.
+void forget_other_runs(const Suite& suite, Baseline& baseline) {
+  const auto is_left_out = [&](const std::string& run) {
+    return std::none_of(suite.runs.begin(), suite.runs.end(),
+                        [&](const SuiteRun& one) { return one.name == run; });
+  };
+  std::erase_if(baseline.figures, [&](const auto& figure) {
+    return is_left_out(figure.first.substr(0, figure.first.find('/')));
+  });
+}
+
+class CheckCommand final : public Command {
+ public:
+  void configure(Options& options) override {
+    options
+        .add("suite", suite_path_, "SUITE",
+             "Commands and the figures of theirs that must not move: a name that goodput list suites prints, "
+             "or "
+             "a file")
+        .listed("suites")
+        .required();
+    options.add("--baseline", baseline_path_, "FILE.json",
+                "What the figures were (default: baselines/SUITE.json beside the suite); their trials are in "
+                "FILE.trials.csv beside it");
+    options.add_flag("--update", is_update_, "Rewrite the lines of the baseline that moved, and show them");
+    options
+        .add("--against", other_path_, "PATH",
+             "Another goodput: compare with what it gives; with --baseline, for more trials than that holds")
+        .input();
+    options.add_flag("--time", is_timed_, "Compare the speed of the commands with that of --against");
+    options.add("--rounds", rounds_, "N", "Of --time: runs of each (default 15)");
+    options.add("--budget-s", budget_s_, "SECONDS",
+                "Begin no more trials or rounds after so long (default 60)");
+    options.add_flag("--strict", is_strict_, "Exit with 3 also where something is undecided, new or gone");
+    options.add_flag("--fail-fast", stops_at_regression_,
+                     "Begin no more trials once something is worse: what is open then stays undecided");
+    options.add("--run", runs_, "NAME", "Only this run of the suite; repeated: all of these")
+        .one_value_each();
+    options
+        .add("--policy-command", policy_commands_, "NAME=COMMAND",
+             "Run this policy of your own besides, in every scenario (docs/policies.md)")
+        .one_value_each();
+    options.add("--junit", junit_path_, "FILE.xml", "Write the result for continuous integration").output();
+    options.add("--markdown", markdown_path_, "FILE.md", "Write the result as a comment for a review")
+        .output();
+    options.add("--init", scenarios_, "SCENARIO", "Write SUITE, a new file, to check these scenarios by")
+        .listed("scenarios");
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    began_ = Clock::now();
+    GOODPUT_TRY_STATUS(check_options());
+    const RunnerOptions options{context.options.seed, context.options.configs, policy_commands_};
+    const ThisProgram ours(context.run_program, options);
+    if (!scenarios_.empty()) return write_first_suite(ours, context);
+    GOODPUT_TRY(const config::Library library, config_library(context));
+    GOODPUT_TRY(const std::string file, config_file(suite_path_, kSuiteFiles, library, context));
+    GOODPUT_TRY(Suite suite, read_suite(file));
+    GOODPUT_TRY_STATUS(select_runs(runs_, suite));
+    choose_baseline(suite);
+    GOODPUT_TRY_STATUS(check_files(suite, context));
+    const bool is_first = is_update_ && !fs::exists(baseline_path_);
+    if (is_first) return write_first_baseline(suite, ours, context);
+    return check(suite, ours, options, context);
+  }
+
+ private:
+  [[nodiscard]] Status check_options() const {
+    if (is_timed_ && other_path_.empty())
+      return Error{"--time wants another goodput to compare with: --against PATH"};
+    if (is_update_ && !other_path_.empty())
+      return Error{"--update keeps what this program gives, whatever --against does; give one of them"};
+    if (!(budget_s_ > 0 && budget_s_ <= kMostBudget))
+      return Error{
+          fmt::format("--budget-s is {}, want seconds above 0 and up to {}", budget_s_, kMostBudget)};
+    if (rounds_ < kLeastRounds || rounds_ > 10'000)
+      return Error{
+          fmt::format("--rounds is {}, want a whole number from {} to 10000", rounds_, kLeastRounds)};
+    if (is_update_ && !runs_.empty()) return Error{"--update is of the whole suite; leave --run out"};
+    return Ok{};
+  }
+
+  // Beside the suite, where nothing else was said.
+  void choose_baseline(const Suite& suite) {
+    if (!baseline_path_.empty() || !other_path_.empty()) return;
+    const fs::path beside = fs::path(suite.file).parent_path() / "baselines" / (suite.name + ".json");
+    if (is_update_ || fs::exists(beside)) baseline_path_ = beside.string();
+  }
+
+  [[nodiscard]] Status check_files(const Suite& suite, const CommandContext& context) const {
+    std::vector<std::string> inputs = {suite.file};
+    if (!baseline_path_.empty()) inputs.insert(inputs.end(), {baseline_path_, trials_path(baseline_path_)});
+    if (!other_path_.empty()) inputs.push_back(other_path_);
+    return check_file_roles(inputs, {{"--junit", junit_path_}, {"--markdown", markdown_path_}}, context);
+  }
+
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(Clock::now() - began_).count();
+  }
+  [[nodiscard]] bool is_time_over() const { return seconds() > budget_s_; }
+  [[nodiscard]] static unsigned jobs(const CommandContext& context) {
+    return static_cast<unsigned>(context.options.jobs);
+  }
+
+  // ---- Checks.
+
+  Result<std::optional<Baseline>> baseline(const Suite& suite, const CommandContext& context) const {
+    if (baseline_path_.empty()) {
+      if (!other_path_.empty()) return std::optional<Baseline>{};
+      return Error{fmt::format(
+          "{} has no baseline: --baseline FILE --update makes one, --against PATH needs none", suite.file)};
+    }
+    GOODPUT_TRY(Baseline baseline, read_baseline(baseline_path_));
+    if (baseline.seed != context.options.seed)
+      return Error{
+          fmt::format("is of --seed {}, not {}: the trials are others", baseline.seed, context.options.seed),
+          Where{.file = baseline_path_}};
+    if (!runs_.empty()) forget_other_runs(suite, baseline);
+    return std::optional(std::move(baseline));
+  }
+
+  Result<ExitCode> check(const Suite& suite, const SuiteRunner& ours, const RunnerOptions& options,
+                         const CommandContext& context) const {
+    GOODPUT_TRY(const std::optional<Baseline> kept, baseline(suite, context));
+    std::unique_ptr<OtherProgram> other;
+    if (!other_path_.empty()) other = std::make_unique<OtherProgram>(other_path_, options);
+    GOODPUT_TRY(CheckReport report, run_suite(suite, kept ? &*kept : nullptr, ours, other.get(), context));
+    if (is_timed_) GOODPUT_TRY_STATUS(time_suite(suite, options, report));
+    report.seconds = seconds();
+    report.is_strict = is_strict_;
+    report.baseline_file = baseline_path_;
+    if (kept) note_versions(*kept, report);
+    for (const std::string& note : report.notes) context.note(note);
+    context.print(check_text(report));
+    GOODPUT_TRY_STATUS(write_results(report, context));
+    if (!is_update_) return exit_code(report);
+    GOODPUT_TRY(const BaselineUpdate update,
+                update_baseline(suite, &*kept, &report, ours, context.options.seed, jobs(context)));
+    return write_baseline(update, context);
+  }
+
+  Result<CheckReport> run_suite(const Suite& suite, const Baseline* kept, const SuiteRunner& ours,
+                                const SuiteRunner* other, const CommandContext& context) const {
+    const bool shows = context.terminal.shows_progress && !context.options.quiet;
+    LiveProgress bar(context.err, shows ? ProgressBar::Show::kWhenSlow : ProgressBar::Show::kNever,
+                     "checking", suite.runs.size());
+    std::atomic<std::uint64_t> done = 0;
+    CheckOptions options;
+    options.jobs = jobs(context);
+    options.stops_at_regression = stops_at_regression_;
+    options.is_time_over = [this] { return is_time_over(); };
+    options.on_run = [&] { bar.update(++done); };
+    return check_suite(suite, kept, ours, other, options);
+  }
+
+  Status time_suite(const Suite& suite, const RunnerOptions& options, CheckReport& report) const {
+    std::error_code failed;
+    const std::string program = fs::read_symlink("/proc/self/exe", failed).string();
+    if (program.empty()) return Error{"--time: cannot tell where goodput lies"};
+    for (const SuiteRun& run : suite.runs) {
+      GOODPUT_TRY(report.speeds.emplace_back(),
+                  time_run(run, program, other_path_, options, rounds_, [this] { return is_time_over(); }));
+    }
+    return Ok{};
+  }
+
+  // Of a baseline by another version every difference may be that; revisions stand with what moved.
+  static void note_versions(const Baseline& baseline, CheckReport& report) {
+    std::set<std::string> versions;
+    for (const auto& [name, run] : baseline.runs) versions.insert(run.origin.version);
+    versions.erase(GOODPUT_VERSION);
+    if (versions.empty()) return;
+    report.notes.push_back(fmt::format("the baseline was made by goodput {}, this is {}",
+                                       fmt::join(versions, ", "), GOODPUT_VERSION));
+  }
+
+  [[nodiscard]] Status write_results(const CheckReport& report, const CommandContext& context) const {
+    if (!junit_path_.empty()) GOODPUT_TRY_STATUS(write_text_atomically(junit_path_, check_junit(report)));
+    if (!markdown_path_.empty())
+      GOODPUT_TRY_STATUS(write_text_atomically(markdown_path_, check_markdown(report)));
+    nlohmann::ordered_json json = begin_json_result("check", context, provenance(report));
+    add_check_json(report, json);
+    return write_json_result(json, context);
+  }
+
+  // What was asked: the suite and, where there is one, the baseline.
+  static Provenance provenance(const CheckReport& report) {
+    Hash hash;
+    Suite asked = report.suite;
+    hash.add(std::string_view(config::write(config_fields(asked)).dump()));
+    Provenance provenance;
+    provenance.config_hash = hash.value();
+    provenance.config_files = {report.suite.file};
+    return provenance;
+  }
+
+  // ---- Files of a suite's author.
+
+  Result<ExitCode> write_first_baseline(const Suite& suite, const SuiteRunner& ours,
+                                        const CommandContext& context) const {
+    GOODPUT_TRY(const BaselineUpdate update,
+                update_baseline(suite, nullptr, nullptr, ours, context.options.seed, jobs(context)));
+    return write_baseline(update, context);
+  }
+
+  // The trials first: without them the baseline would speak of what is not there.
+  Result<ExitCode> write_baseline(const BaselineUpdate& update, const CommandContext& context) const {
+    for (const std::string& line : update.diff) context.print(line + "\n");
+    if (update.diff.empty()) {
+      context.print(fmt::format("{}: nothing moved, nothing written\n", baseline_path_));
+      return ExitCode::kOk;
+    }
+    const fs::path folder = fs::path(baseline_path_).parent_path();
+    std::error_code failed;
+    if (!folder.empty()) fs::create_directories(folder, failed);
+    GOODPUT_TRY_STATUS(
+        write_text_atomically(trials_path(baseline_path_), baseline_trials_csv(update.baseline)));
+    GOODPUT_TRY_STATUS(write_text_atomically(baseline_path_, baseline_json(update.baseline)));
+    context.print(fmt::format("{}: {} figures\n", baseline_path_, update.baseline.figures.size()));
+    return ExitCode::kOk;
+  }
+
+  Result<ExitCode> write_first_suite(const SuiteRunner& ours, const CommandContext& context) const {
+    if (fs::exists(suite_path_))
+      return Error{fmt::format("{}: there already; --init writes a new file", suite_path_)};
+    if (!suite_path_.ends_with(".json"))
+      return Error{fmt::format("--init writes SUITE: want a file name that ends in .json, not {}",
+                               in_quotes(suite_path_))};
+    GOODPUT_TRY(const FirstSuite suite, first_suite(scenarios_, ours, jobs(context)));
+    GOODPUT_TRY_STATUS(write_text_atomically(suite_path_, suite.json));
+    for (const std::string& note : suite.notes) context.print(note + "\n");
+    const std::string baseline = fs::path(suite_path_).replace_extension(".baseline.json").string();
+    context.print(fmt::format("{0}: written; next, goodput check {0} --baseline {1} --update\n", suite_path_,
+                              baseline));
+    return ExitCode::kOk;
+  }
+
+  std::string suite_path_;
+  std::string baseline_path_;
+  std::string other_path_;
+  std::string junit_path_;
+  std::string markdown_path_;
+  std::vector<std::string> scenarios_;
+  std::vector<std::string> runs_;
+  std::vector<std::string> policy_commands_;
+  double budget_s_ = 60;
+  std::int64_t rounds_ = 15;
+  bool is_update_ = false;
+  bool is_timed_ = false;
+  bool is_strict_ = false;
+  bool stops_at_regression_ = false;
+  Clock::time_point began_{};
+};
+
+}  // namespace
+
+CommandInfo command_check() {
+  return {.name = "check",
+          .summary = "did a change to a policy or a model make anything worse: exit code 3 where it did",
+          .example =
+              "goodput check smoke\n"
+              "goodput check mine.json --baseline mine.baseline.json --update\n"
+              "goodput check smoke --against ../before/build/release/goodput --markdown comment.md",
+          .make = make_command<CheckCommand>};
+}
+
+}  // namespace goodput

@@ -1,0 +1,44 @@
+// One figure against what it was: asks for the trials it needs, and says what came of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/check/sequential_test.h"
+#include "tools/check_suite/baseline.h"
+#include "tools/check_suite/run_figures.h"
+
+namespace goodput {
+
+class FigureCheck {
+ public:
+  // `before`: nothing where the figure is new. `most`: pairs of trials there can be; `questions`: figures of
+  // the suite that are asked statistically.
+  FigureCheck(Figure figure, std::optional<BaselineFigure> before, std::int64_t most, std::int64_t questions);
+
+  [[nodiscard]] const Figure& figure() const { return figure_; }
+  [[nodiscard]] const std::optional<BaselineFigure>& before() const { return before_; }
+  [[nodiscard]] bool is_new() const { return !before_; }
+
+  // How many trials it wants to see, of both; none: it has seen enough. Runs that have no trials have 0.
+  [[nodiscard]] std::optional<std::int64_t> wanted() const;
+
+  // More values, ours and, where the baseline lacks them, those before.
+  void extend(const Figure& ours, const Figure* before);
+  // Looks at what it wanted, if it is there.
+  void look();
+  // Nothing more is coming.
+  void give_up() { gave_up_ = true; }
+
+  [[nodiscard]] const std::optional<SequentialTest>& test() const { return test_; }
+
+ private:
+  Figure figure_;
+  std::optional<BaselineFigure> before_;
+  std::int64_t most_;
+  std::optional<SequentialTest> test_{};
+  bool gave_up_ = false;
+};
+
+}  // namespace goodput

@@ -1,0 +1,44 @@
+// How long commands take, against another program: --time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/base/errors.h"
+#include "tools/check/suite_runner.h"
+#include "tools/check_suite/suite.h"
+
+namespace goodput {
+
+// Of two programs whose runs alternate: what the second takes over what the first does.
+struct SpeedRatio {
+  double of_minima = 1;
+  double of_medians = 1;
+
+  // How far the farther of the two is from 1.
+  [[nodiscard]] double excess() const;
+};
+
+struct SpeedResult {
+  std::string run{};  // of the suite
+  std::int64_t rounds = 0;
+  double baseline_s = 0, program_s = 0;  // the least it took
+  SpeedRatio noise{};                    // of a program to itself
+  SpeedRatio ratio{};                    // of this program to the other
+  // By more than kLeastSpeedChange, and by more than twice what the noise was.
+  [[nodiscard]] bool is_slower() const;
+  [[nodiscard]] bool is_faster() const;
+};
+
+inline constexpr double kLeastSpeedChange = 0.02;
+
+// First the other program against itself, then this one against it, round by round; all of it `rounds` times,
+// or fewer where the time is over, but at least kLeastRounds. Fails where one of them fails.
+inline constexpr std::int64_t kLeastRounds = 5;
+[[nodiscard]] Result<SpeedResult> time_run(const SuiteRun& run, const std::string& program,
+                                           const std::string& other, const RunnerOptions& options,
+                                           std::int64_t rounds, const std::function<bool()>& is_time_over);
+
+}  // namespace goodput

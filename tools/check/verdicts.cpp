@@ -1,0 +1,187 @@
+#include "tools/check/verdicts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "models/check/holm.h"
+#include "tools/check/reasons.h"
+
+namespace goodput {
+namespace {
+
+// Worst first: by outcome, then by how far it moved.
+bool comes_first(const CheckedFigure& a, const CheckedFigure& b) {
+  if (a.outcome != b.outcome) return a.outcome < b.outcome;
+  const double moved_a = a.is_relative ? std::abs(a.change.value_or(0)) : 0;
+  const double moved_b = b.is_relative ? std::abs(b.change.value_or(0)) : 0;
+  if (a.outcome != Outcome::kSame && moved_a != moved_b) return moved_a > moved_b;
+  return a.name < b.name;
+}
+
+Outcome moved(const MetricRule& rule, double difference) {
+  if (rule.direction() == Direction::kSame) return Outcome::kChanged;
+  return (difference > 0) == (rule.direction() == Direction::kMore) ? Outcome::kBetter : Outcome::kWorse;
+}
+
+// Of figures as they are.
+void compare(const BaselineFigure& before, const BaselineFigure& now, CheckedFigure& checked) {
+  if (!before.value || !now.value) {
+    if (before.text != now.text || before.value.has_value() != now.value.has_value())
+      checked.outcome = Outcome::kChanged;
+    if (checked.outcome == Outcome::kChanged) checked.reason = "it is no number, and not what it was";
+    return;
+  }
+  const Tolerance& tolerance = checked.rule.tolerance;
+  checked.is_relative = tolerance.kind != Tolerance::Kind::kAbsolute && *before.value != 0;
+  const double difference = *now.value - *before.value;
+  checked.change = checked.is_relative ? difference / std::abs(*before.value) : difference;
+  if (!tolerance.allows(*before.value, *now.value)) checked.outcome = moved(checked.rule, difference);
+}
+
+std::string why_undecided(const RunProgress& run, const MeanChange& change, bool has_other) {
+  if (run.out_of_time)
+    return fmt::format("the time was over after {} trials; --budget-s gives more", change.trials);
+  std::string reason = fmt::format("{} trials leave it open", change.trials);
+  if (!has_other) reason += "; the baseline holds no more, --against another goodput runs more";
+  return reason;
+}
+
+void take_test(const RunProgress& run, const FigureCheck& check, bool has_other, CheckedFigure& checked) {
+  const SequentialTest& test = *check.test();
+  checked.looks = test.looks();
+  checked.outcome = Outcome::kUndecided;
+  if (test.looks() == 0) {
+    checked.reason = "there were no trials to compare";
+    return;
+  }
+  const MeanChange& change = test.change();
+  checked.test = change;
+  checked.baseline = change.baseline;
+  checked.figure = change.mean;
+  checked.change = change.change;
+  checked.is_relative = change.is_relative;
+  checked.p_value = change.p_value;
+  if (test.movement() == Movement::kSame) checked.outcome = Outcome::kSame;
+  if (test.movement() == Movement::kMoved) checked.outcome = moved(checked.rule, change.change);
+  if (checked.outcome == Outcome::kUndecided) checked.reason = why_undecided(run, change, has_other);
+}
+
+CheckedFigure checked_figure(const RunProgress& run, const FigureCheck& check, bool has_other) {
+  const Figure& figure = check.figure();
+  CheckedFigure checked{
+      .name = figure.name, .run = run.run->name, .policy = figure.policy, .rule = figure.rule};
+  if (!figure.fault.empty()) {
+    checked.outcome = Outcome::kFailed;
+    checked.reason = figure.fault;
+    return checked;
+  }
+  const BaselineFigure now = baseline_figure(figure);
+  checked.figure = now.value;
+  if (check.is_new()) {
+    checked.outcome = Outcome::kNew;
+    checked.reason = "the baseline does not have it";
+    return checked;
+  }
+  checked.baseline = check.before()->value;
+  if (check.test()) {
+    take_test(run, check, has_other, checked);
+  } else if (figure.values.size() < check.before()->trials.size()) {
+    checked.outcome = Outcome::kUndecided;
+    checked.reason = fmt::format("the time was over after {} of {} trials; --budget-s gives more",
+                                 figure.values.size(), check.before()->trials.size());
+  } else {
+    compare(*check.before(), now, checked);
+  }
+  return checked;
+}
+
+// Each of its figures that the baseline has; else itself.
+void add_failed(const RunProgress& run, const Baseline* baseline, CheckReport& report) {
+  const std::size_t before = report.figures.size();
+  const auto add = [&](const std::string& name) {
+    report.figures.push_back(
+        {.name = name, .run = run.run->name, .outcome = Outcome::kFailed, .reason = run.failed});
+  };
+  if (baseline != nullptr) {
+    for (const auto& [name, figure] : baseline->figures) {
+      if (name.starts_with(run.run->name + "/")) add(name);
+    }
+  }
+  if (report.figures.size() == before) add(run.run->name);
+}
+
+void add_run(const RunProgress& run, const Baseline* baseline, bool has_other, CheckReport& report) {
+  if (!run.failed.empty()) {
+    add_failed(run, baseline, report);
+    return;
+  }
+  const RunOrigin* origin = nullptr;
+  const std::map<std::string, Parts>* parts = nullptr;
+  if (run.other) {
+    origin = &run.other->origin;
+    parts = &run.other->parts;
+  }
+  if (baseline != nullptr) {
+    const auto found = baseline->runs.find(run.run->name);
+    origin = found == baseline->runs.end() ? nullptr : &found->second.origin;
+    parts = found == baseline->runs.end() ? nullptr : &found->second.parts;
+  }
+  for (const FigureCheck& check : run.checks) {
+    CheckedFigure checked = checked_figure(run, check, has_other);
+    if (checked.outcome != Outcome::kSame && origin != nullptr)
+      checked.why = reasons(*origin, *parts, run.ours, checked.policy);
+    report.figures.push_back(std::move(checked));
+  }
+}
+
+void add_gone(const Baseline* baseline, CheckReport& report) {
+  if (baseline == nullptr) return;
+  std::set<std::string> there;
+  for (const CheckedFigure& figure : report.figures) there.insert(figure.name);
+  for (const auto& [name, figure] : baseline->figures) {
+    if (!there.contains(name))
+      report.figures.push_back({.name = name,
+                                .run = name.substr(0, name.find('/')),
+                                .outcome = Outcome::kGone,
+                                .baseline = figure.value,
+                                .reason = "the baseline has it, the suite does not show it"});
+  }
+}
+
+// For how many were asked: Holm's rule finds some that each by itself could not be sure of.
+void adjust(CheckReport& report) {
+  std::vector<CheckedFigure*> tested;
+  std::vector<double> p_values;
+  for (CheckedFigure& figure : report.figures) {
+    if (!figure.p_value) continue;
+    tested.push_back(&figure);
+    p_values.push_back(*figure.p_value);
+  }
+  const std::vector<double> adjusted = holm_adjusted(p_values);
+  for (std::size_t i = 0; i < tested.size(); ++i) {
+    CheckedFigure& figure = *tested[i];
+    figure.p_value = adjusted[i];
+    if (figure.outcome != Outcome::kUndecided || !figure.test->excludes_none()) continue;
+    if (adjusted[i] > 1 - *figure.rule.tolerance.confidence) continue;
+    figure.outcome = moved(figure.rule, *figure.change);
+    figure.reason.clear();
+  }
+}
+
+}  // namespace
+
+CheckReport verdicts(const Suite& suite, const Baseline* baseline, bool has_other,
+                     std::span<const RunProgress> runs) {
+  CheckReport report{suite};
+  for (const RunProgress& run : runs) add_run(run, baseline, has_other, report);
+  add_gone(baseline, report);
+  adjust(report);
+  std::stable_sort(report.figures.begin(), report.figures.end(), comes_first);
+  return report;
+}
+
+}  // namespace goodput

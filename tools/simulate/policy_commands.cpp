@@ -1,0 +1,62 @@
+#include "tools/simulate/policy_commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kLeastTimeout = 0.001;
+constexpr double kMostTimeout = 86400;
+
+// "mine=python3 mine.py"
+Result<PolicyCommand> parse_command(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals + 1 == text.size()) {
+    return Error{
+        fmt::format("--policy-command {}: want NAME=COMMAND, as in "
+                    "--policy-command mine='python3 mine.py'",
+                    on_one_line(text))};
+  }
+  PolicyCommand command{text.substr(0, equals), text.substr(equals + 1)};
+  if (const std::string fault = fault_of_name(command.name); !fault.empty())
+    return Error{fmt::format("--policy-command {}: the name {}", on_one_line(text), fault)};
+  return command;
+}
+
+}  // namespace
+
+void PolicyCommandOptions::configure(Options& options) {
+  options
+      .add("--policy-command", commands, "NAME=COMMAND",
+           "Run a policy of your own besides: a program that answers lines of JSON, started by /bin/sh, with "
+           "the scenario's options of that name; repeated: several")
+      .one_value_each();
+  options.add("--policy-timeout-s", timeout_s, "SECONDS",
+              "How long such a program may take for an answer (default: 10)");
+}
+
+Result<std::vector<PolicyCommand>> PolicyCommandOptions::read() const {
+  if (!(timeout_s >= kLeastTimeout && timeout_s <= kMostTimeout)) {
+    return Error{fmt::format("--policy-timeout-s is {:g}, want a number from {:g} to {:g}", timeout_s,
+                             kLeastTimeout, kMostTimeout)};
+  }
+  std::vector<PolicyCommand> all;
+  for (const std::string& text : commands) {
+    GOODPUT_TRY(PolicyCommand command, parse_command(text));
+    const bool is_there = std::any_of(all.begin(), all.end(), [&command](const PolicyCommand& other) {
+      return other.name == command.name;
+    });
+    if (is_there) return Error{fmt::format("--policy-command: {} is there twice", in_quotes(command.name))};
+    command.timeout = std::chrono::milliseconds{static_cast<std::int64_t>(timeout_s * 1000)};
+    all.push_back(std::move(command));
+  }
+  return all;
+}
+
+}  // namespace goodput
