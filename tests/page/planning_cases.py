@@ -111,6 +111,13 @@ class Check(unittest.TestCase):
         self.assertTrue(any(text.startswith("Slower: exponential.") for text in text_of(".note")))
 
 
+class Checked(unittest.TestCase):
+    def test_a_check_that_finds_nothing_says_so(self):
+        open_page("checked")
+        self.assertRegex(text_of("h1")[0], r"^Suite smoke: no regression in \d+ cases, all the same\.$")
+        self.assertIn("Nothing: every figure is what it was.", text_of(".note"))
+
+
 class Older(unittest.TestCase):
     def test_what_older_results_lack_is_said_in_place_of_empty_charts(self):
         open_page("older")

@@ -25,6 +25,7 @@ COMMANDS = {
     "plan": ["plan", "question.json"],
     "sweep": ["sweep", "scenario.json", "--vary", "/failures/mtbf_hours=1,2,4", "--vary", "/policies/ds/checkpoint/interval_steps=50,200,800",
               "--policy", "ds", "--policy", "elastic_dp", "--trials", "4", "--out", "sweep"],
+    "checked": ["check", "smoke", "--run", "trace"],
 }
 
 
@@ -60,7 +61,7 @@ def check():
 
 def without_charts(simulate, plan, sweep):
     """The same results as programs wrote them before they held what charts are drawn of."""
-    policies = {name: {key: value for key, value in policy.items() if key not in ("first_trial", "distribution")}
+    policies = {name: {key: value for key, value in policy.items() if key not in ("recorded_trial", "distribution")}
                 for name, policy in simulate["policies"].items()}
     return [{**simulate, "policies": policies}, {key: value for key, value in plan.items() if key not in ("contenders", "one_factor")},
             {key: value for key, value in sweep.items() if key != "outcomes"}]
@@ -70,7 +71,7 @@ def make_pages(run, folder):
     """The pages that no command writes by itself, by name."""
     (folder / "check.result.json").write_text(json.dumps(check()))
     run("report", "check.result.json", "--out", "check.html")
-    results = [json.loads((folder / f"{name}.result.json").read_text()) for name in COMMANDS]
+    results = [json.loads((folder / f"{name}.result.json").read_text()) for name in ("simulate", "plan", "sweep")]
     older = [f"older{at}.json" for at in range(len(results))]
     for name, result in zip(older, without_charts(*results)):
         (folder / name).write_text(json.dumps(result))

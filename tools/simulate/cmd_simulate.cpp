@@ -104,10 +104,10 @@ class SimulateCommand final : public Command {
     GOODPUT_TRY(const Simulation simulation, simulate_trials(scenario, inputs, context));
     GOODPUT_TRY(const Scenario echoed, resolved(scenario));
     GOODPUT_TRY(std::optional<PolicyComparison> comparison, compare(simulation, compared));
-    GOODPUT_TRY(const std::vector<RecordedRun> first_trials,
-                record_first_trials(without_refused(scenario, simulation), inputs, context));
-    const SimulateReport report{scenario, echoed, inputs, simulation, std::move(comparison), &first_trials};
-    GOODPUT_TRY_STATUS(write_first_trials(first_trials, scenario, inputs));
+    GOODPUT_TRY(const std::vector<RecordedRun> recorded,
+                record_trials(without_refused(scenario, simulation), inputs, context));
+    const SimulateReport report{scenario, echoed, inputs, simulation, std::move(comparison), &recorded};
+    GOODPUT_TRY_STATUS(write_recorded(recorded, scenario, inputs));
     if (!trials_csv_path_.empty()) GOODPUT_TRY_STATUS(write_trials(simulation, context));
     if (context.options.wants_result()) GOODPUT_TRY_STATUS(write_json(report, context));
     if (trials_csv_path_ != "-") context.print(simulate_text(report));
@@ -216,16 +216,16 @@ class SimulateCommand final : public Command {
   }
 
   // A run more of every policy, where something shows it.
-  [[nodiscard]] Result<std::vector<RecordedRun>> record_first_trials(const Scenario& scenario,
-                                                                     const ScenarioInputs& inputs,
-                                                                     const CommandContext& context) const {
+  [[nodiscard]] Result<std::vector<RecordedRun>> record_trials(const Scenario& scenario,
+                                                               const ScenarioInputs& inputs,
+                                                               const CommandContext& context) const {
     if (timeline_path_.empty() && throughput_path_.empty() && !context.options.wants_result())
       return std::vector<RecordedRun>{};
     return record_runs(scenario, inputs.view(), context.options.seed, first_trial());
   }
 
-  [[nodiscard]] Status write_first_trials(const std::vector<RecordedRun>& runs, const Scenario& scenario,
-                                          const ScenarioInputs& inputs) const {
+  [[nodiscard]] Status write_recorded(const std::vector<RecordedRun>& runs, const Scenario& scenario,
+                                      const ScenarioInputs& inputs) const {
     if (!timeline_path_.empty()) {
       const auto name = [&inputs](NodeId node) { return inputs.node_name(node); };
       GOODPUT_TRY_STATUS(write_file_atomically(timeline_path_, [&](const std::string& temporary) {

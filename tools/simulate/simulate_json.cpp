@@ -15,7 +15,7 @@
 #include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/simulate/checkpoint_interval.h"
-#include "tools/simulate/first_trial.h"
+#include "tools/simulate/recorded_trial.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -122,13 +122,14 @@ ordered_json outcome_json(const PolicyOutcome& outcome, const Scenario& scenario
 
 // How the first trial went, and how all scatter; null of a policy that cannot run.
 void add_trials_json(const SimulateReport& report, std::size_t policy, ordered_json& json) {
-  json["first_trial"] = nullptr;
+  json["recorded_trial"] = nullptr;
   json["distribution"] = nullptr;
   const std::vector<TrialSummary>& trials = report.simulation.trials[policy];
   if (!trials.empty()) json["distribution"] = distribution_json(trials);
-  if (report.first_trials == nullptr) return;
-  for (const RecordedRun& run : *report.first_trials) {
-    if (run.policy == report.simulation.policies[policy].name) json["first_trial"] = first_trial_json(run);
+  if (report.recorded == nullptr) return;
+  for (const RecordedRun& run : *report.recorded) {
+    if (run.policy == report.simulation.policies[policy].name)
+      json["recorded_trial"] = recorded_trial_json(run);
   }
 }
 

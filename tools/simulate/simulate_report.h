@@ -22,8 +22,7 @@ struct SimulateReport {
   const ScenarioInputs& inputs;
   const Simulation& simulation;
   std::optional<PolicyComparison> comparison{};
-  const std::vector<RecordedRun>* first_trials =
-      nullptr;  // of the policies that run; none: nobody recorded them
+  const std::vector<RecordedRun>* recorded = nullptr;  // of the policies that run; none: nobody recorded them
 };
 
 // All config files that a scenario rests on: its own, those it and its plan name.

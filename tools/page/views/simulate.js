@@ -126,7 +126,7 @@ function simulateCourse(panel, result) {
       "Samples that count, over time: what a failure takes is gone at once. " +
           "All policies meet the same failures; crosses are losses of nodes.");
   const running = simulateRunning(result);
-  const recorded = running.filter((policy) => policy.first_trial);
+  const recorded = running.filter((policy) => policy.recorded_trial);
   if (recorded.length === 0)
     return section.missing("the course of the first trial; written by newer versions.");
   const time = {label: "time", format: fmt.seconds};
@@ -136,12 +136,12 @@ function simulateCourse(panel, result) {
     y: {label: "samples", format: fmt.integer},
     series: recorded.map((policy) => ({
                            name: policy.name,
-                           points: simulateLine(policy.first_trial.samples),
-                           marks: simulateMarks(policy.first_trial)
+                           points: simulateLine(policy.recorded_trial.samples),
+                           marks: simulateMarks(policy.recorded_trial)
                          }))
   });
   const held = recorded.reduce(
-      (longest, policy) => (policy.first_trial.end_s > longest.first_trial.end_s ? policy : longest));
+      (longest, policy) => (policy.recorded_trial.end_s > longest.recorded_trial.end_s ? policy : longest));
   section.curves({
     title: "Nodes: held, and used by policy",
     height: 190,
@@ -150,13 +150,13 @@ function simulateCourse(panel, result) {
     series: [
       ...recorded.map(
           (policy) =>
-              ({name: `used by ${policy.name}`, points: simulateLine(policy.first_trial.nodes_used)})),
-      {name: "held", points: simulateLine(held.first_trial.nodes_held), ink: "var(--ink)"}
+              ({name: `used by ${policy.name}`, points: simulateLine(policy.recorded_trial.nodes_used)})),
+      {name: "held", points: simulateLine(held.recorded_trial.nodes_held), ink: "var(--ink)"}
     ]
   });
   simulateThinned(section, recorded);
   const events = recorded.flatMap(
-      (policy) => policy.first_trial.events.map((event) => ({policy: policy.name, ...event})));
+      (policy) => policy.recorded_trial.events.map((event) => ({policy: policy.name, ...event})));
   section.details({
     title: "events of the first trial",
     file: "events",
@@ -168,7 +168,7 @@ function simulateCourse(panel, result) {
 
 // What a picture of so many points leaves out, where it does.
 function simulateThinned(section, recorded) {
-  for (const {name: policy, first_trial: trial} of recorded) {
+  for (const {name: policy, recorded_trial: trial} of recorded) {
     const parts = [];
     if (trial.samples.within > 0.5)
       parts.push(`samples off by ${fmt.number(Math.ceil(trial.samples.within))} at the most`);

@@ -16,10 +16,10 @@ inline constexpr std::size_t kMostLinePoints = 500;
 inline constexpr std::size_t kMostEvents = 300;
 inline constexpr std::size_t kMostDistributionPoints = 200;
 
-// `first_trial` of goodput.simulate/1 (docs/formats/simulate.md).
-[[nodiscard]] nlohmann::ordered_json first_trial_json(const RecordedRun& run,
-                                                      std::size_t most_points = kMostLinePoints,
-                                                      std::size_t most_events = kMostEvents);
+// `recorded_trial` of goodput.simulate/1 (docs/formats/simulate.md).
+[[nodiscard]] nlohmann::ordered_json recorded_trial_json(const RecordedRun& run,
+                                                         std::size_t most_points = kMostLinePoints,
+                                                         std::size_t most_events = kMostEvents);
 
 // `distribution` of the same: how single trials scatter, as points of the empirical distribution function. Of
 // JCTs where some trial reached the goal, else of samples. REQUIRES: trials.

@@ -1,4 +1,4 @@
-#include "tools/simulate/first_trial.h"
+#include "tools/simulate/recorded_trial.h"
 
 #include <fmt/format.h>
 
@@ -142,7 +142,7 @@ std::vector<double> sorted_values(std::span<const TrialSummary> trials, TrialMet
 
 }  // namespace
 
-ordered_json first_trial_json(const RecordedRun& run, std::size_t most_points, std::size_t most_events) {
+ordered_json recorded_trial_json(const RecordedRun& run, std::size_t most_points, std::size_t most_events) {
   const std::vector<ThroughputPoint> points = throughput_of(run);
   ordered_json json = {
       {"end_s", to_seconds(run.end)},

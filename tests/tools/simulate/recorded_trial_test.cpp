@@ -1,4 +1,4 @@
-#include "tools/simulate/first_trial.h"
+#include "tools/simulate/recorded_trial.h"
 
 #include <doctest/doctest.h>
 
@@ -65,8 +65,8 @@ TrialSummary trial_of(double samples, bool finished, double wall_s) {
 
 }  // namespace
 
-TEST_CASE("first trial: samples rise, fall where they are lost, and stay; nodes change in steps") {
-  const json trial = json::parse(first_trial_json(run_that_loses()).dump());
+TEST_CASE("recorded trial: samples rise, fall where they are lost, and stay; nodes change in steps") {
+  const json trial = json::parse(recorded_trial_json(run_that_loses()).dump());
   // 2 samples a second; of the 40 of second 30 the last 10 are lost.
   CHECK(trial.at("samples").at("t_s") == json({0, 10, 30, 30, 50}));
   CHECK(trial.at("samples").at("value") == json({0, 0, 40, 30, 30}));
@@ -77,18 +77,18 @@ TEST_CASE("first trial: samples rise, fall where they are lost, and stay; nodes 
   CHECK(trial.at("stopped") == "no nodes");
 }
 
-TEST_CASE("first trial: what happened, with what it cost") {
-  const json trial = json::parse(first_trial_json(run_that_loses()).dump());
+TEST_CASE("recorded trial: what happened, with what it cost") {
+  const json trial = json::parse(recorded_trial_json(run_that_loses()).dump());
   CHECK(trial.at("events") == json::parse(R"([{"t_s": 30, "kind": "loss", "nodes": 1},
                                               {"t_s": 30, "kind": "restart", "steps_lost": 1}])"));
   CHECK(trial.at("events_left_out") == 0);
 }
 
-TEST_CASE("first trial: nodes that go at one moment are one loss, events over the limit are counted") {
+TEST_CASE("recorded trial: nodes that go at one moment are one loss, events over the limit are counted") {
   RecordedRun run = run_that_loses();
   const JobInstant lost = run.log.instants.front();
   run.log.instants.insert(run.log.instants.begin(), lost);
-  CHECK(json::parse(first_trial_json(run).dump()).at("events").at(0).at("nodes") == 2);
+  CHECK(json::parse(recorded_trial_json(run).dump()).at("events").at(0).at("nodes") == 2);
   // A restart a second, a thousand of them: every fourth makes 250.
   run.log.instants.clear();
   for (int i = 0; i < 1000; ++i) {
@@ -96,7 +96,7 @@ TEST_CASE("first trial: nodes that go at one moment are one loss, events over th
     restart.cause = Cause::kRestart;
     run.log.instants.push_back(restart);
   }
-  const json many = json::parse(first_trial_json(run, 500, 300).dump());
+  const json many = json::parse(recorded_trial_json(run, 500, 300).dump());
   CHECK(many.at("events").size() == 250);
   CHECK(many.at("events").at(1).at("t_s") == 4);
   CHECK(many.at("events_left_out") == 750);
@@ -137,12 +137,12 @@ TEST_CASE("simulate: the first trial ends with the samples of the result; a refu
     INFO(policy);
     if (!of.at("refused").is_null()) {
       has_refused = true;
-      CHECK(of.at("first_trial").is_null());
+      CHECK(of.at("recorded_trial").is_null());
       CHECK(of.at("distribution").is_null());
       continue;
     }
-    CHECK(of.at("first_trial").at("samples").at("value").back() == of.at("samples"));
-    CHECK(of.at("first_trial").at("samples").at("t_s").back() == of.at("wall_s"));
+    CHECK(of.at("recorded_trial").at("samples").at("value").back() == of.at("samples"));
+    CHECK(of.at("recorded_trial").at("samples").at("t_s").back() == of.at("wall_s"));
   }
   CHECK(has_refused);
 }
