@@ -143,6 +143,11 @@ class Whatif(unittest.TestCase):
         self.assertTrue(any("slowdown of every worker by step" in one for one in said), said)
         self.assertEqual(text_of(".slider"), [])
 
+    def test_what_a_view_cannot_read_is_shown_all_the_same(self):
+        world.open("broken")
+        self.assertIn("something that this page needs", "".join(text_of(".missing")))
+        self.assertIn("root causes", "".join(text_of("main")))
+
 
 class Tables(unittest.TestCase):
     def test_a_heading_sorts_and_says_so(self):

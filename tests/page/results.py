@@ -64,6 +64,7 @@ def make_pages(goodput, folder):
     made = {"old": without(whatif, "workers", "worker_steps"), "cells": cells(400, 500, 3),
             # as many steps as whatif keeps of 1024 workers (kMostStepCells)
             "largest": cells(32, 32, 146), "hostile": hostile(),
+            "broken": {"schema": "goodput.whatif/1", "trace": None, "slowdown_by_worker": {"0:0": 1.5}, "root_causes": 7},
             "rows": {"schema": "goodput.x/1", "rows": [{"at": at, "name": "=1+1"} for at in range(2500)]}}
     for name, result in made.items():
         (folder / f"{name}.result.json").write_text(json.dumps(result))

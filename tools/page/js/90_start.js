@@ -29,7 +29,7 @@ function provenance(panel, results) {
 
 // One row a figure, one column a result.
 function comparison(panel, results) {
-  const all = results.map(({result}) => viewOf(result).figures(result));
+  const all = results.map(({result}) => attempt(() => viewOf(result).figures(result), [], []));
   const labels = [...new Set(all.flat().map((figure) => figure.label))];
   if (labels.length === 0) return;
   const rows =
@@ -47,18 +47,34 @@ function comparison(panel, results) {
   });
 }
 
+// What a part of a view makes of a result. Results are made by other versions, and by hand: one that a view
+// cannot read is still shown, by the generic view.
+function attempt(part, otherwise, failures) {
+  try {
+    return part();
+  } catch (error) {
+    failures.push(error.message);
+    return otherwise;
+  }
+}
+
 function renderResult(parent, {name: called, result}) {
   const parts = viewOf(result);
+  const failures = [];
+  const headline = attempt(() => parts.headline(result), null, failures);
   const id = newId("result");
   const article = el(
       "article", {"aria-labelledby": id},
-      el("p", {class: "kind"}, kindTitle(result), called ? " \u00b7 " : null, called ? name(called) : null));
-  const headline = parts.headline(result);
-  article.append(el("h1", {id}, headline ?? kindTitle(result)));
+      el("p", {class: "kind"}, kindTitle(result), called ? " \u00b7 " : null, called ? name(called) : null),
+      el("h1", {id}, headline ?? kindTitle(result)));
   parent.append(article);
   const panel = new Panel(article, 2, fileName(kindTitle(result)));
-  panel.figures(parts.figures(result));
-  parts.render(panel, result);
+  panel.figures(attempt(() => parts.figures(result), [], failures));
+  attempt(() => parts.render(panel, result), null, failures);
+  if (failures.length === 0) return;
+  const rest = panel.section("All members");
+  rest.missing(`something that this page needs: ${failures.join("; ")}. What is there follows.`);
+  genericView.render(rest, result);
 }
 
 function renderAll(main, results) {
