@@ -37,7 +37,7 @@ def cells(dp, pp, steps):
 
 
 def hostile():
-    name = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 1'>\u202egpj.exe\u2066\u200b\u2028 \x07"
+    name = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 1'>\u202egpj.exe\u2066\u200b\u2028 \x07\U000e0041 \u05d0\u05d1"
     return {"schema": "goodput.whatif/1", "version": name, "slowdown": 1.5, "waste": 0.33, "job": {"trial_name": name},
             "trace": {"dp_size": 1, "pp_size": 1, "notes": [name, "x" * 10_000_000]}, "slowdown_by_worker": {"0:0": 1.5},
             "workers": {"rank": [0], "host": [name], "pace": [1.0]}, "slowdown_by_optype": {name: 1.5}, "cleaning": [],
