@@ -112,6 +112,11 @@ class Whatif(unittest.TestCase):
         self.assertTrue(any("slowdown of every worker by step" in one for one in said), said)
         self.assertEqual(text_of(".slider"), [])
 
+    def test_what_a_view_cannot_read_is_shown_all_the_same(self):
+        world.open("broken")
+        self.assertIn("something that this page needs", "".join(text_of(".missing")))
+        self.assertIn("root causes", "".join(text_of("main")))
+
 
 class Tables(unittest.TestCase):
     def test_a_heading_sorts_and_says_so(self):
@@ -226,6 +231,10 @@ class HostileNames(unittest.TestCase):
         self.assertIn("⟨U+202E⟩", text)
         self.assertNotIn("\u202e", text)
         self.assertIn("⟨U+200B⟩", text)
+        self.assertIn("⟨U+E0041⟩", text)
+
+    def test_letters_from_right_to_left_are_isolated(self):
+        self.assertIn("\u2068\u05d0\u05d1\u2069: stragglers cost", text_of("h1")[0])
 
     def test_a_name_of_ten_megabytes_is_cut_and_says_so(self):
         self.assertLess(world.pages["hostile"].stat().st_size, 600_000)

@@ -40,7 +40,7 @@ def cells(dp, pp, steps):
 
 
 def hostile():
-    name = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 1'>\u202egpj.exe\u2066\u200b\u2028 \x07"
+    name = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 1'>\u202egpj.exe\u2066\u200b\u2028 \x07\U000e0041 \u05d0\u05d1"
     return {"schema": "goodput.whatif/1", "version": name, "slowdown": 1.5, "waste": 0.33, "job": {"trial_name": name},
             "trace": {"dp_size": 1, "pp_size": 1, "notes": [name, "x" * 10_000_000]}, "slowdown_by_worker": {"0:0": 1.5},
             "workers": {"rank": [0], "host": [name], "pace": [1.0]}, "slowdown_by_optype": {name: 1.5}, "cleaning": [],
@@ -68,6 +68,7 @@ def make_pages(goodput, folder):
     made = {"old": without(whatif, "workers", "worker_steps"), "cells": cells(400, 500, 3),
             # as many steps as whatif keeps of 1024 workers (kMostStepCells)
             "largest": cells(32, 32, 146), "hostile": hostile(),
+            "broken": {"schema": "goodput.whatif/1", "trace": None, "slowdown_by_worker": {"0:0": 1.5}, "root_causes": 7},
             "rows": {"schema": "goodput.x/1", "rows": [{"at": at, "name": "=1+1"} for at in range(2500)]}}
     for name, result in made.items():
         (folder / f"{name}.result.json").write_text(json.dumps(result))
