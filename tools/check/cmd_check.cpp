@@ -31,6 +31,7 @@
 #include "tools/cli/json_result.h"
 #include "tools/cli/live_progress.h"
 #include "tools/cli/output_file.h"
+#include "tools/simulate/policy_commands.h"
 
 namespace goodput {
 namespace {
@@ -94,10 +95,7 @@ class CheckCommand final : public Command {
                      "Begin no more trials once something is worse: what is open then stays undecided");
     options.add("--run", runs_, "NAME", "Only this run of the suite; repeated: all of these")
         .one_value_each();
-    options
-        .add("--policy-command", policy_commands_, "NAME=COMMAND",
-             "Run this policy of your own besides, in every scenario (docs/policies.md)")
-        .one_value_each();
+    policies_.configure(options);
     options.add("--junit", junit_path_, "FILE.xml", "Write the result for continuous integration").output();
     options.add("--markdown", markdown_path_, "FILE.md", "Write the result as a comment for a review")
         .output();
@@ -108,7 +106,8 @@ class CheckCommand final : public Command {
   Result<ExitCode> run(const CommandContext& context) override {
     began_ = Clock::now();
     GOODPUT_TRY_STATUS(check_options());
-    const RunnerOptions options{context.options.seed, context.options.configs, policy_commands_};
+    GOODPUT_TRY_STATUS(policies_.read());
+    const RunnerOptions options{context.options.seed, context.options.configs, policies_};
     const ThisProgram ours(context.run_program, options);
     if (!scenarios_.empty()) return write_first_suite(ours, context);
     GOODPUT_TRY(const config::Library library, config_library(context));
@@ -299,7 +298,7 @@ class CheckCommand final : public Command {
   std::string markdown_path_;
   std::vector<std::string> scenarios_;
   std::vector<std::string> runs_;
-  std::vector<std::string> policy_commands_;
+  PolicyCommandOptions policies_;
   double budget_s_ = 60;
   std::int64_t rounds_ = 15;
   bool is_update_ = false;

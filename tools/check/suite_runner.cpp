@@ -50,7 +50,9 @@ std::vector<std::string> suite_arguments(const SuiteRun& run, TrialRange trials,
   if (!has_word(run, "--seed")) add("--seed", fmt::format("{}", options.seed));
   for (const std::string& folder : options.configs) add("--configs", folder);
   if (run.command.front() == "simulate") {
-    for (const std::string& command : options.policy_commands) add("--policy-command", command);
+    for (const std::string& command : options.policies.commands) add("--policy-command", command);
+    if (!options.policies.commands.empty())
+      add("--policy-timeout-s", fmt::format("{}", options.policies.timeout_s));
   }
   if (!run.has_trials()) return all;
   add("--trials", fmt::format("{}", trials.count));

@@ -10,6 +10,7 @@
 #include "tools/check_suite/run_figures.h"
 #include "tools/check_suite/suite.h"
 #include "tools/cli/command.h"
+#include "tools/simulate/policy_commands.h"
 
 namespace goodput {
 
@@ -31,8 +32,8 @@ class SuiteRunner {
 // What every run is told besides its own words.
 struct RunnerOptions {
   std::uint64_t seed = 0;
-  std::vector<std::string> configs{};          // --configs
-  std::vector<std::string> policy_commands{};  // --policy-command, for runs of simulate
+  std::vector<std::string> configs{};  // --configs
+  PolicyCommandOptions policies{};     // for runs of simulate
 };
 
 // The command line that is run, without the program's name.

@@ -114,6 +114,11 @@ void add_failed(const RunProgress& run, const Baseline* baseline, CheckReport& r
   if (report.figures.size() == before) add(run.run->name);
 }
 
+bool has_moved_or_may_have(Outcome outcome) {
+  return outcome == Outcome::kWorse || outcome == Outcome::kBetter || outcome == Outcome::kChanged ||
+         outcome == Outcome::kUndecided;
+}
+
 void add_run(const RunProgress& run, const Baseline* baseline, bool has_other, CheckReport& report) {
   if (!run.failed.empty()) {
     add_failed(run, baseline, report);
@@ -132,7 +137,7 @@ void add_run(const RunProgress& run, const Baseline* baseline, bool has_other, C
   }
   for (const FigureCheck& check : run.checks) {
     CheckedFigure checked = checked_figure(run, check, has_other);
-    if (checked.outcome != Outcome::kSame && origin != nullptr)
+    if (has_moved_or_may_have(checked.outcome) && origin != nullptr)
       checked.why = reasons(*origin, *parts, run.ours, checked.policy);
     report.figures.push_back(std::move(checked));
   }
