@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/job/recovery_policy.h"
+#include "tests/support/recorded_span.h"
 #include "tests/tools/simulate/simulate_run.h"
 #include "tests/tools/simulate/small_scenario.h"
 
@@ -14,42 +15,30 @@ namespace goodput {
 namespace {
 
 using nlohmann::json;
-using std::chrono::seconds;
-
-SimTime in_seconds(int number) {
-  return SimTime{seconds(number)};
-}
-
-JobSpan stretch(TimeBucket bucket, int begin, int end, std::uint32_t nodes) {
-  JobSpan span;
-  span.bucket = bucket;
-  span.begin = in_seconds(begin);
-  span.end = in_seconds(end);
-  span.nodes = nodes;
-  return span;
-}
+using testing::at_second;
+using testing::recorded_span;
 
 // Two nodes train 4 steps of 10 samples from second 10 to 30; then one is lost, and with it the last step;
 // the other waits until the end at second 50.
 RecordedRun run_that_loses() {
   RecordedRun run;
   run.policy = "ds";
-  run.events = {{in_seconds(0), NodeEvent::Kind::kAdd, 0},
-                {in_seconds(0), NodeEvent::Kind::kAdd, 1},
-                {in_seconds(30), NodeEvent::Kind::kRemove, 1}};
-  run.end = in_seconds(50);
+  run.events = {{at_second(0), NodeEvent::Kind::kAdd, 0},
+                {at_second(0), NodeEvent::Kind::kAdd, 1},
+                {at_second(30), NodeEvent::Kind::kRemove, 1}};
+  run.end = at_second(50);
   run.log.node_sets = {{0, 1}, {0}};
-  JobSpan training = stretch(TimeBucket::kProductive, 10, 30, 0);
+  JobSpan training = recorded_span(TimeBucket::kProductive, 10, 30, 0);
   training.steps = 4;
   training.samples_per_step = 10;
-  run.log.spans = {stretch(TimeBucket::kProgramStartup, 0, 10, 0), training,
-                   stretch(TimeBucket::kInfrastructureRecovery, 30, 50, 1)};
-  JobInstant lost{JobInstant::Kind::kLost, in_seconds(30)};
+  run.log.spans = {recorded_span(TimeBucket::kProgramStartup, 0, 10, 0), training,
+                   recorded_span(TimeBucket::kInfrastructureRecovery, 30, 50, 1)};
+  JobInstant lost{JobInstant::Kind::kLost, at_second(30)};
   lost.node = 1;
-  JobInstant restart{JobInstant::Kind::kCourse, in_seconds(30)};
+  JobInstant restart{JobInstant::Kind::kCourse, at_second(30)};
   restart.cause = Cause::kRestart;
   restart.lost_steps = 1;
-  JobInstant end{JobInstant::Kind::kEnd, in_seconds(50)};
+  JobInstant end{JobInstant::Kind::kEnd, at_second(50)};
   end.text = "no nodes";
   run.log.instants = {lost, restart, end};
   return run;
@@ -92,7 +81,7 @@ TEST_CASE("recorded trial: nodes that go at one moment are one loss, events over
   // A restart a second, a thousand of them: every fourth makes 250.
   run.log.instants.clear();
   for (int i = 0; i < 1000; ++i) {
-    JobInstant restart{JobInstant::Kind::kCourse, in_seconds(i)};
+    JobInstant restart{JobInstant::Kind::kCourse, at_second(i)};
     restart.cause = Cause::kRestart;
     run.log.instants.push_back(restart);
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/recorded_span.h"
 #include "tests/tools/simulate/small_scenario.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/simulate/scenario_inputs.h"
@@ -16,45 +17,33 @@
 namespace goodput {
 namespace {
 
-using std::chrono::seconds;
-
-SimTime second(int number) {
-  return SimTime{seconds(number)};
-}
-
-JobSpan span(TimeBucket bucket, int begin, int end, std::uint32_t nodes) {
-  JobSpan span;
-  span.bucket = bucket;
-  span.begin = second(begin);
-  span.end = second(end);
-  span.nodes = nodes;
-  return span;
-}
+using testing::at_second;
+using testing::recorded_span;
 
 // Two nodes train 4 steps of 10 samples from second 10 to 30; then one is lost and with it the last step; the
 // other trains a step of 5 samples from second 40 to 50, when the run ends.
 RecordedRun run_with_a_loss() {
   RecordedRun run;
   run.policy = "one, two";
-  run.events = {{second(0), NodeEvent::Kind::kAdd, 0},
-                {second(0), NodeEvent::Kind::kAdd, 1},
-                {second(30), NodeEvent::Kind::kRemove, 1}};
-  run.end = second(50);
+  run.events = {{at_second(0), NodeEvent::Kind::kAdd, 0},
+                {at_second(0), NodeEvent::Kind::kAdd, 1},
+                {at_second(30), NodeEvent::Kind::kRemove, 1}};
+  run.end = at_second(50);
   run.log.node_sets = {{0, 1}, {0}};
-  JobSpan before = span(TimeBucket::kProductive, 10, 30, 0);
+  JobSpan before = recorded_span(TimeBucket::kProductive, 10, 30, 0);
   before.steps = 4;
   before.samples_per_step = 10;
-  JobSpan after = span(TimeBucket::kProductive, 40, 50, 1);
+  JobSpan after = recorded_span(TimeBucket::kProductive, 40, 50, 1);
   after.first_step = 3;
   after.steps = 1;
   after.samples = 30;
   after.samples_per_step = 5;
-  run.log.spans = {span(TimeBucket::kProgramStartup, 0, 10, 0), before,
-                   span(TimeBucket::kCheckpointRestore, 30, 40, 1), after};
-  JobInstant restart{JobInstant::Kind::kCourse, second(30)};
+  run.log.spans = {recorded_span(TimeBucket::kProgramStartup, 0, 10, 0), before,
+                   recorded_span(TimeBucket::kCheckpointRestore, 30, 40, 1), after};
+  JobInstant restart{JobInstant::Kind::kCourse, at_second(30)};
   restart.cause = Cause::kRestart;
   restart.lost_steps = 1;
-  run.log.instants = {restart, {JobInstant::Kind::kEnd, second(50)}};
+  run.log.instants = {restart, {JobInstant::Kind::kEnd, at_second(50)}};
   return run;
 }
 
@@ -73,10 +62,10 @@ TEST_CASE("throughput: a row for every change, samples that are lost are gone at
 
 TEST_CASE("throughput: a node that comes while the job trains splits the stretch") {
   RecordedRun run = run_with_a_loss();
-  run.events.insert(run.events.begin() + 2, {second(15), NodeEvent::Kind::kAdd, 2});
+  run.events.insert(run.events.begin() + 2, {at_second(15), NodeEvent::Kind::kAdd, 2});
   const std::vector<ThroughputPoint> points = throughput_of(run);
   REQUIRE(points.size() == 6);
-  CHECK(points[2].time == second(15));
+  CHECK(points[2].time == at_second(15));
   CHECK(points[2].nodes_held == 3);
   CHECK(points[2].nodes_used == 2);
   CHECK(points[2].samples == 10);  // 5 s at 2 samples/s

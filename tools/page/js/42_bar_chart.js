@@ -55,17 +55,22 @@ Panel.prototype.barChart = function barChart(
   return chart;
 };
 
-function drawBar(root, row, top, {scale, base, room, letters, format}) {
-  const middle = top + kBarHeight / 2;
+// What a row of bars, intervals or changes is called, left of them.
+function drawRowLabel(root, label, x, y, letters, note) {
   root.append("text")
       .attr("class", "bar-label")
-      .attr("x", room - 8)
-      .attr("y", middle)
+      .attr("x", x)
+      .attr("y", y)
       .attr("dy", "0.35em")
       .attr("text-anchor", "end")
-      .text(shortened(row.label, letters))
+      .text(shortened(label, letters))
       .append("title")
-      .text(visible(row.note ? `${row.label}: ${row.note}` : row.label));
+      .text(visible(note ? `${label}: ${note}` : label));
+}
+
+function drawBar(root, row, top, {scale, base, room, letters, format}) {
+  const middle = top + kBarHeight / 2;
+  drawRowLabel(root, row.label, room - 8, middle, letters, row.note);
   const from = scale(Math.min(base, row.value));
   const to = scale(Math.max(base, row.value));
   root.append("rect")
@@ -133,15 +138,7 @@ Panel.prototype.stackedBars = function stackedBars({title, rows, format = fmt.nu
 
 function drawStack(root, row, top, {scale, parts, room, letters, format, total}) {
   const middle = top + kBarHeight / 2;
-  root.append("text")
-      .attr("class", "bar-label")
-      .attr("x", room - 8)
-      .attr("y", middle)
-      .attr("dy", "0.35em")
-      .attr("text-anchor", "end")
-      .text(shortened(row.label, letters))
-      .append("title")
-      .text(visible(row.label));
+  drawRowLabel(root, row.label, room - 8, middle, letters);
   let from = 0;
   parts.forEach((part, at) => {
     const value = row.parts[part] ?? 0;

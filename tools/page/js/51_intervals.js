@@ -116,15 +116,7 @@ function drawIntervalBand(root, row, top, scale) {
 function drawIntervalRow(root, row, top, {scale, room, letters}) {
   const middle = top + kBarHeight / 2;
   const ink = row.ink ?? categoryInk(0);
-  root.append("text")
-      .attr("class", "bar-label")
-      .attr("x", room - 12)
-      .attr("y", middle)
-      .attr("dy", "0.35em")
-      .attr("text-anchor", "end")
-      .text(shortened(row.label, letters))
-      .append("title")
-      .text(visible(row.label));
+  drawRowLabel(root, row.label, room - 12, middle, letters);
   if (isNumber(row.low) && isNumber(row.high)) {
     root.append("path")
         .attr("class", "whisker")

@@ -67,15 +67,7 @@ Panel.prototype.tornado = function tornado({title, label: axisLabel, rows, forma
 
 // Both ends may move it the same way: half the height each, so that neither hides the other.
 function drawTornadoRow(root, row, top, {scale, room, letters}) {
-  root.append("text")
-      .attr("class", "bar-label")
-      .attr("x", room - 12)
-      .attr("y", top + kBarHeight / 2)
-      .attr("dy", "0.35em")
-      .attr("text-anchor", "end")
-      .text(shortened(row.label, letters))
-      .append("title")
-      .text(visible(row.label));
+  drawRowLabel(root, row.label, room - 12, top + kBarHeight / 2, letters);
   [row.low, row.high].forEach((end, at) => {
     if (!isNumber(end.change)) return;
     root.append("rect")
