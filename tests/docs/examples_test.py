@@ -31,7 +31,7 @@ class Planted(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.root = Path(scratch.name).resolve()
-        for folder in ("configs/models", "traces/samples"):
+        for folder in ("configs/models", "tools/policy_process", "traces/samples"):
             (self.root / folder).mkdir(parents=True)
         (self.root / "traces/samples/s.csv").write_text("1\n")
         self.goodput = self.root / "goodput"

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include "models/shape/model_file.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
+#include "tools/shipped_configs.h"
 #include "traces/op/op_trace_format.h"
 #include "traces/routing/routing_format.h"
 #include "traces/spot/spot_format.h"
@@ -146,8 +148,12 @@ TEST_CASE("list: a kind of which there is none says where it looked; a wrong fol
                                             "clusters, plans, scenarios, sweeps, questions, calibration, "
                                             "routing, suites, failures\n");
   fs::create_directory(configs.path() / "suites");
-  CHECK(listed("suites", folder) == json::array());
-  CHECK(message_of("suites", folder).starts_with("note: no suites in " + folder + ", "));
+  const auto kinds = config_kinds();
+  const auto suites =
+      std::find_if(kinds.begin(), kinds.end(), [](const ConfigKind& kind) { return kind.name == "suites"; });
+  const Listing none = list_configs(*suites, {{folder}}).value();
+  CHECK(none.items.empty());
+  CHECK(none.note == "no suites in " + folder);
   const std::string file = (configs.path() / "suites" / "smoke.json").string();
   std::ofstream(file) << R"({"source": "runs of today"})";
   CHECK(listed("suites", folder) ==

@@ -26,7 +26,7 @@ FigureCheck::FigureCheck(Figure figure, std::optional<BaselineFigure> before, st
 }
 
 std::optional<std::int64_t> FigureCheck::wanted() const {
-  if (gave_up_ || !figure_.fault.empty() || !before_ || !figure_.is_of_trials()) return std::nullopt;
+  if (!figure_.fault.empty() || !before_ || !figure_.is_of_trials()) return std::nullopt;
   if (test_) return test_->next_look();
   return size_of(figure_.values) < most_ ? std::optional(most_) : std::nullopt;
 }

@@ -28,8 +28,6 @@ class FigureCheck {
   void extend(const Figure& ours, const Figure* before);
   // Looks at what it wanted, if it is there.
   void look();
-  // Nothing more is coming.
-  void give_up() { gave_up_ = true; }
 
   [[nodiscard]] const std::optional<SequentialTest>& test() const { return test_; }
 
@@ -38,7 +36,6 @@ class FigureCheck {
   std::optional<BaselineFigure> before_;
   std::int64_t most_;
   std::optional<SequentialTest> test_{};
-  bool gave_up_ = false;
 };
 
 }  // namespace goodput

@@ -31,9 +31,10 @@ void check_keys_of(T value) {
 void check_all_explained(const std::string& page, const ordered_json& value) {
   if (value.is_array() && !value.empty()) check_all_explained(page, value.front());
   if (!value.is_object()) return;
-  for (const auto& [key, member] : value.items()) {
+  for (const auto& item : value.items()) {
+    const std::string& key = item.key();
     CHECK_MESSAGE(page.find("`" + key + "`") != std::string::npos, key);
-    if (key != "counts") check_all_explained(page, member);
+    if (key != "counts") check_all_explained(page, item.value());
   }
 }
 

@@ -74,8 +74,7 @@ TEST_CASE(
 TEST_CASE("check report: as JUnit a regression is a failure, what is open is skipped unless it is strict") {
   CheckReport report = small_report();
   const std::string xml = check_junit(report);
-  CHECK(xml.find("<testsuite name=\"mine\" tests=\"3\" failures=\"1\" skipped=\"1\">") !=
-        std::string::npos);
+  CHECK(xml.find("<testsuite name=\"mine\" tests=\"3\" failures=\"1\" skipped=\"1\">") != std::string::npos);
   CHECK(xml.find("name=\"a/&lt;b&gt;&quot;&amp;|[x](http://y)[31m/goodput\">") != std::string::npos);
   CHECK(xml.find("<failure message=\"worse: -5 % (-6.12 % to -3.88 %)\">code: 1 (b), was 1 "
                  "(a)&#10;productive: 81, was "

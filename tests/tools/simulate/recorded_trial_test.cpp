@@ -122,8 +122,9 @@ TEST_CASE("simulate: the first trial ends with the samples of the result; a refu
   scenario["trials"] = 1;
   const json result = testing::simulate_result(scenario);
   bool has_refused = false;
-  for (const auto& [policy, of] : result.at("policies").items()) {
-    INFO(policy);
+  for (const auto& item : result.at("policies").items()) {
+    INFO(item.key());
+    const json& of = item.value();
     if (!of.at("refused").is_null()) {
       has_refused = true;
       CHECK(of.at("recorded_trial").is_null());

@@ -150,11 +150,11 @@ function drawAxes(group, {x, y, xScale, yScale, width, height}) {
       .attr("y", height + 36)
       .attr("text-anchor", "end")
       .text(visible(x.label ?? ""));
-  group.append("text").attr("class", "axis-label").attr("x", -46).attr("y", -12).text(visible(y.label ?? ""));
+  group.append("text").attr("class", "axis-label").attr("x", -54).attr("y", -12).text(visible(y.label ?? ""));
 }
 
 // The frame of a chart with two axes: {group, width, height} inside the margins.
-function plotFrame(chart, width, height = kChartHeight, left = 58) {
+function plotFrame(chart, width, height = kChartHeight, left = 66) {
   const margin = {top: 28, right: 22, bottom: 44, left};
   chart.drawing.replaceChildren();
   const root = d3.select(chart.drawing)
