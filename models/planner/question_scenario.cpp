@@ -87,7 +87,7 @@ Result<std::vector<FailureConfig>> spot_failures_of(const PlanQuestion& question
   return failures;
 }
 
-Status set_nodes(const PlanQuestion& question, const NodeChoice& choice, Scenario& scenario) {
+Status set_nodes(const PlanQuestion& question, const PlannedNodes& choice, Scenario& scenario) {
   scenario.nodes = question.train_nodes() + choice.spares;
   scenario.plan.cluster.nodes = std::max(scenario.plan.cluster.nodes, scenario.nodes);
   if (choice.spot_nodes == 0) {
@@ -149,7 +149,7 @@ ScenarioPolicy with_interval(ScenarioPolicy policy, std::int64_t steps, std::str
   return policy;
 }
 
-Result<Scenario> question_scenario(const PlanQuestion& question, const NodeChoice& choice,
+Result<Scenario> question_scenario(const PlanQuestion& question, const PlannedNodes& choice,
                                    std::vector<ScenarioPolicy> policies, SimDuration most) {
   Scenario scenario;
   scenario.file = question.file;

@@ -12,7 +12,7 @@
 namespace goodput {
 
 // What is decided besides the policy.
-struct NodeChoice {
+struct PlannedNodes {
   ParallelPlan parallel{};
   std::int32_t spares = 0;      // beyond the nodes that train
   std::int32_t spot_nodes = 0;  // of all of them
@@ -28,7 +28,7 @@ Result<std::vector<ScenarioPolicy>> competing_policies(const PlanQuestion& quest
 Result<bool> has_interval(const PlanQuestion& question, const ScenarioPolicy& policy);
 
 // The job is cut short after `most`, where nothing says when. Errors are the question's.
-Result<Scenario> question_scenario(const PlanQuestion& question, const NodeChoice& choice,
+Result<Scenario> question_scenario(const PlanQuestion& question, const PlannedNodes& choice,
                                    std::vector<ScenarioPolicy> policies, SimDuration most);
 
 }  // namespace goodput

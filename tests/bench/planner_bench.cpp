@@ -37,7 +37,7 @@ Result<Contenders> whole_grid(const PlanQuestion& question, const PlanAnswer& an
 }
 
 bool is_answer(const Contenders& contenders, std::size_t i, const PlanOption& best) {
-  const NodeChoice& choice = contenders.setting(i).choice;
+  const PlannedNodes& choice = contenders.setting(i).choice;
   return contenders[i].base == best.policy && contenders[i].interval_steps == best.interval_steps &&
          choice.spares == best.choice.spares && choice.parallel.tp == best.choice.parallel.tp &&
          choice.parallel.pp == best.choice.parallel.pp && choice.parallel.cp == best.choice.parallel.cp;

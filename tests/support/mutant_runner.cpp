@@ -39,9 +39,9 @@ Result<std::vector<TrialSummary>> run_trials(const Scenario& scenario, const Sce
   return summaries;
 }
 
-Figure figure_of(const SuiteRun& run, const std::string& policy, const MetricRule& rule,
-                 const std::vector<TrialSummary>& trials) {
-  Figure figure{
+RunFigure figure_of(const SuiteRun& run, const std::string& policy, const MetricRule& rule,
+                    const std::vector<TrialSummary>& trials) {
+  RunFigure figure{
       .name = fmt::format("{}/{}/{}", run.name, policy, rule.metric), .policy = policy, .rule = rule};
   const TrialMetric metric = find_trial_metric(rule.metric).value();
   for (const TrialSummary& trial : trials) figure.values.push_back(value_of(metric, trial).value());

@@ -55,11 +55,11 @@ class ScriptedRunner final : public SuiteRunner {
   [[nodiscard]] std::vector<std::string> asked() const { return asked_; }
 
  private:
-  static std::optional<Figure> figure_of(const SuiteRun& run, const std::string& name,
-                                         const Script::Value& value, TrialRange trials,
-                                         std::span<const std::string> policies) {
+  static std::optional<RunFigure> figure_of(const SuiteRun& run, const std::string& name,
+                                            const Script::Value& value, TrialRange trials,
+                                            std::span<const std::string> policies) {
     for (const MetricRule& rule : run.metrics) {
-      Figure figure{.name = name, .rule = rule};
+      RunFigure figure{.name = name, .rule = rule};
       if (rule.is_pointer()) {
         if (name != run.name + rule.metric) continue;
         figure.values = {value(0)};

@@ -17,7 +17,7 @@ std::span<const double> first(const std::vector<double>& values, std::int64_t co
 
 }  // namespace
 
-FigureCheck::FigureCheck(Figure figure, std::optional<BaselineFigure> before, std::int64_t most,
+FigureCheck::FigureCheck(RunFigure figure, std::optional<BaselineFigure> before, std::int64_t most,
                          std::int64_t questions)
     : figure_(std::move(figure)), before_(std::move(before)), most_(most) {
   const bool can_be_tested = figure_.fault.empty() && before_ && figure_.is_of_trials() && most >= 2;
@@ -31,7 +31,7 @@ std::optional<std::int64_t> FigureCheck::wanted() const {
   return size_of(figure_.values) < most_ ? std::optional(most_) : std::nullopt;
 }
 
-void FigureCheck::extend(const Figure& ours, const Figure* before) {
+void FigureCheck::extend(const RunFigure& ours, const RunFigure* before) {
   if (!ours.fault.empty()) {
     figure_.fault = ours.fault;
     return;

@@ -15,9 +15,10 @@ class FigureCheck {
  public:
   // `before`: nothing where the figure is new. `most`: pairs of trials there can be; `questions`: figures of
   // the suite that are asked statistically.
-  FigureCheck(Figure figure, std::optional<BaselineFigure> before, std::int64_t most, std::int64_t questions);
+  FigureCheck(RunFigure figure, std::optional<BaselineFigure> before, std::int64_t most,
+              std::int64_t questions);
 
-  [[nodiscard]] const Figure& figure() const { return figure_; }
+  [[nodiscard]] const RunFigure& figure() const { return figure_; }
   [[nodiscard]] const std::optional<BaselineFigure>& before() const { return before_; }
   [[nodiscard]] bool is_new() const { return !before_; }
 
@@ -25,14 +26,14 @@ class FigureCheck {
   [[nodiscard]] std::optional<std::int64_t> wanted() const;
 
   // More values, ours and, where the baseline lacks them, those before.
-  void extend(const Figure& ours, const Figure* before);
+  void extend(const RunFigure& ours, const RunFigure* before);
   // Looks at what it wanted, if it is there.
   void look();
 
   [[nodiscard]] const std::optional<SequentialTest>& test() const { return test_; }
 
  private:
-  Figure figure_;
+  RunFigure figure_;
   std::optional<BaselineFigure> before_;
   std::int64_t most_;
   std::optional<SequentialTest> test_{};

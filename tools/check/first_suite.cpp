@@ -35,7 +35,7 @@ double noise_of(const std::vector<double>& values) {
 Noises noises_of(const RunFigures& figures) {
   Noises noises;
   std::set<std::string> unknown;
-  for (const Figure& figure : figures.figures) {
+  for (const RunFigure& figure : figures.figures) {
     if (!figure.fault.empty()) {
       unknown.insert(figure.rule.metric);
       continue;

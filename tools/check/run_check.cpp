@@ -16,9 +16,9 @@
 namespace goodput {
 namespace {
 
-const Figure* find_figure(const RunFigures& figures, const std::string& name) {
+const RunFigure* find_figure(const RunFigures& figures, const std::string& name) {
   const auto found = std::find_if(figures.figures.begin(), figures.figures.end(),
-                                  [&](const Figure& figure) { return figure.name == name; });
+                                  [&](const RunFigure& figure) { return figure.name == name; });
   return found == figures.figures.end() ? nullptr : &*found;
 }
 
@@ -72,7 +72,7 @@ class SuiteCheck {
   // As far as the baseline goes.
   [[nodiscard]] Status check_it_is_the_same(const RunProgress& run) const {
     if (baseline_ == nullptr) return Ok{};
-    for (const Figure& figure : run.other->figures) {
+    for (const RunFigure& figure : run.other->figures) {
       const auto found = baseline_->figures.find(figure.name);
       if (found == baseline_->figures.end() || !figure.fault.empty()) continue;
       const BaselineFigure& kept = found->second;
@@ -91,12 +91,12 @@ class SuiteCheck {
     return Ok{};
   }
 
-  [[nodiscard]] std::optional<BaselineFigure> before(const RunProgress& run, const Figure& figure) const {
+  [[nodiscard]] std::optional<BaselineFigure> before(const RunProgress& run, const RunFigure& figure) const {
     if (baseline_ != nullptr) {
       const auto found = baseline_->figures.find(figure.name);
       return found == baseline_->figures.end() ? std::nullopt : std::optional(found->second);
     }
-    const Figure* other = find_figure(*run.other, figure.name);
+    const RunFigure* other = find_figure(*run.other, figure.name);
     if (other == nullptr || !other->fault.empty()) return std::nullopt;
     return baseline_figure(*other);
   }
@@ -105,12 +105,12 @@ class SuiteCheck {
   void match() {
     std::int64_t questions = 0;
     for (const RunProgress& run : runs_) {
-      for (const Figure& figure : run.ours.figures) {
+      for (const RunFigure& figure : run.ours.figures) {
         if (figure.rule.tolerance.is_statistical() && before(run, figure)) ++questions;
       }
     }
     for (RunProgress& run : runs_) {
-      for (const Figure& figure : run.ours.figures) {
+      for (const RunFigure& figure : run.ours.figures) {
         auto kept = before(run, figure);
         const std::int64_t held = kept ? static_cast<std::int64_t>(kept->trials.size()) : 0;
         run.checks.emplace_back(figure, std::move(kept), most_trials(*run.run, figure, held),
@@ -119,7 +119,8 @@ class SuiteCheck {
     }
   }
 
-  [[nodiscard]] std::int64_t most_trials(const SuiteRun& run, const Figure& figure, std::int64_t held) const {
+  [[nodiscard]] std::int64_t most_trials(const SuiteRun& run, const RunFigure& figure,
+                                         std::int64_t held) const {
     if (!figure.is_of_trials()) return 0;
     if (!figure.rule.tolerance.is_statistical()) return baseline_ != nullptr ? held : run.trials;
     return other_ != nullptr ? std::max(options_.most_trials, held) : held;
@@ -188,13 +189,13 @@ class SuiteCheck {
   void extend(FigureCheck& check, TrialRange range, const RunFigures& ours,
               const std::optional<RunFigures>& other) const {
     if (!check.wanted()) return;
-    const Figure* now = find_figure(ours, check.figure().name);
-    Figure none{.fault = "the command does not show it any more with more trials"};
-    Figure was;
-    const Figure* lacking = nullptr;
+    const RunFigure* now = find_figure(ours, check.figure().name);
+    RunFigure none{.fault = "the command does not show it any more with more trials"};
+    RunFigure was;
+    const RunFigure* lacking = nullptr;
     const auto held = static_cast<std::int64_t>(check.before()->trials.size());
     if (other && held < range.first + range.count) {
-      const Figure* all = find_figure(*other, check.figure().name);
+      const RunFigure* all = find_figure(*other, check.figure().name);
       was = all == nullptr ? none : *all;
       was.values.erase(
           was.values.begin(),

@@ -38,7 +38,7 @@ Result<RunFigures> all_trials(const SuiteRun& run, const SuiteRunner& runner) {
   if (trials == first) return figures;
   GOODPUT_TRY(const RunFigures more, runner.run(run, {first, trials - first}, {}));
   for (std::size_t i = 0; i < figures.figures.size(); ++i) {
-    Figure& figure = figures.figures[i];
+    RunFigure& figure = figures.figures[i];
     if (!figure.is_of_trials()) continue;
     GOODPUT_CHECK(more.figures.size() > i && more.figures[i].name == figure.name, "figures come and go");
     if (figure.fault.empty()) figure.fault = more.figures[i].fault;
@@ -64,7 +64,7 @@ class Update {
 
   Status take(const SuiteRun& run, const RunFigures& figures) {
     update_.baseline.runs[run.name] = {figures.origin, figures.parts};
-    for (const Figure& figure : figures.figures) {
+    for (const RunFigure& figure : figures.figures) {
       if (!is_first_ && !rewritten_.contains(figure.name)) continue;
       if (!figure.fault.empty())
         return Error{fmt::format("{} cannot be kept: {}", figure.name, figure.fault)};

@@ -71,7 +71,7 @@ void take_test(const RunProgress& run, const FigureCheck& check, bool has_other,
 }
 
 CheckedFigure checked_figure(const RunProgress& run, const FigureCheck& check, bool has_other) {
-  const Figure& figure = check.figure();
+  const RunFigure& figure = check.figure();
   CheckedFigure checked{
       .name = figure.name, .run = run.run->name, .policy = figure.policy, .rule = figure.rule};
   if (!figure.fault.empty()) {

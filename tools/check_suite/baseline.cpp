@@ -155,7 +155,7 @@ Status check_they_match(const std::string& path, const Baseline& baseline, const
 
 }  // namespace
 
-BaselineFigure baseline_figure(const Figure& figure) {
+BaselineFigure baseline_figure(const RunFigure& figure) {
   GOODPUT_CHECK(figure.fault.empty(), "a baseline of a figure that is not there");
   if (figure.values.empty()) return {.text = figure.text};
   if (!figure.is_of_trials()) return {.value = figure.values.front()};

@@ -30,7 +30,7 @@ struct BaselineFigure {
 };
 
 // REQUIRES: a value or a text. Of a figure without a fault.
-[[nodiscard]] BaselineFigure baseline_figure(const Figure& figure);
+[[nodiscard]] BaselineFigure baseline_figure(const RunFigure& figure);
 
 struct Baseline {
   std::string suite{};

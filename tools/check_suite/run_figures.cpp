@@ -70,8 +70,8 @@ std::map<std::string, Parts> all_parts(const Json& result) {
   return parts;
 }
 
-Figure figure_at(const Json& result, const std::string& run, const MetricRule& rule) {
-  Figure figure{.name = run + rule.metric, .rule = rule};
+RunFigure figure_at(const Json& result, const std::string& run, const MetricRule& rule) {
+  RunFigure figure{.name = run + rule.metric, .rule = rule};
   const Json::json_pointer pointer(rule.metric);
   if (!result.contains(pointer)) {
     figure.fault = fmt::format("the result has no {}", on_one_line(rule.metric));
@@ -89,7 +89,7 @@ Figure figure_at(const Json& result, const std::string& run, const MetricRule& r
 }
 
 // A value a trial.
-void take_trials(const Json& column, Figure& figure) {
+void take_trials(const Json& column, RunFigure& figure) {
   std::size_t unknown = 0;
   for (const Json& value : column) {
     if (value.is_number())
@@ -104,9 +104,9 @@ void take_trials(const Json& column, Figure& figure) {
   figure.values.clear();
 }
 
-Figure figure_of(const std::string& run, const std::string& policy, const Json& outcome, const Json& columns,
-                 const MetricRule& rule) {
-  Figure figure{.name = fmt::format("{}/{}/{}", run, policy, rule.metric), .policy = policy, .rule = rule};
+RunFigure figure_of(const std::string& run, const std::string& policy, const Json& outcome,
+                    const Json& columns, const MetricRule& rule) {
+  RunFigure figure{.name = fmt::format("{}/{}/{}", run, policy, rule.metric), .policy = policy, .rule = rule};
   const std::string refused = text_at(outcome, "refused");
   if (!refused.empty()) {
     figure.fault = refused;

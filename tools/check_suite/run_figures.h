@@ -32,7 +32,7 @@ struct Part {
 };
 using Parts = std::vector<Part>;
 
-struct Figure {
+struct RunFigure {
   std::string name{};    // RUN/POLICY/METRIC, or RUN/pointer
   std::string policy{};  // of a figure of trials
   MetricRule rule{};
@@ -45,7 +45,7 @@ struct Figure {
 
 struct RunFigures {
   RunOrigin origin{};
-  std::vector<Figure> figures{};
+  std::vector<RunFigure> figures{};
   std::map<std::string, Parts> parts{};  // by policy; by "" where there are none
 };
 

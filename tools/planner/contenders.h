@@ -19,7 +19,7 @@ namespace goodput {
 
 // Nodes and plan, and all policies that may run on them.
 struct Setting {
-  NodeChoice choice{};
+  PlannedNodes choice{};
   Scenario scenario{};
   ScenarioInputs inputs{};
   std::optional<TrialRuns> runs{};  // refers to the others
@@ -27,7 +27,7 @@ struct Setting {
 
 // Policies that may run on a choice of nodes and plan, and how often they may save.
 struct Entry {
-  NodeChoice choice{};
+  PlannedNodes choice{};
   std::vector<ScenarioPolicy> policies{};
   std::vector<double> intervals{};  // between checkpoints, as multiples of the optimal one
 };

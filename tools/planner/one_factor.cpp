@@ -17,8 +17,8 @@ std::string written(ParallelPlan parallel) {
 
 // Whether two contenders are the same but for `factor`.
 bool differ_only_in(PlanFactor factor, const Contenders& contenders, std::size_t a, std::size_t b) {
-  const NodeChoice& of_a = contenders.setting(a).choice;
-  const NodeChoice& of_b = contenders.setting(b).choice;
+  const PlannedNodes& of_a = contenders.setting(a).choice;
+  const PlannedNodes& of_b = contenders.setting(b).choice;
   return contenders[a].base == contenders[b].base &&
          (factor == PlanFactor::kSpares || of_a.spares == of_b.spares) &&
          (factor == PlanFactor::kSpot || of_a.spot_nodes == of_b.spot_nodes) &&

@@ -50,8 +50,8 @@ std::vector<ParallelPlan> plans_to_simulate(const PlanSearch& search, std::int64
 }
 
 // The choices of nodes that the question leaves, with each of the plans.
-std::vector<NodeChoice> node_choices(const PlanQuestion& question, const std::vector<ParallelPlan>& plans) {
-  std::vector<NodeChoice> choices;
+std::vector<PlannedNodes> node_choices(const PlanQuestion& question, const std::vector<ParallelPlan>& plans) {
+  std::vector<PlannedNodes> choices;
   for (const ParallelPlan& parallel : plans) {
     for (const std::int32_t spares : question.spares) {
       const std::int32_t nodes = question.train_nodes() + spares;
@@ -100,8 +100,8 @@ std::vector<Rival> rivals_of(const Contenders& contenders, const PlanQuestion& q
   // A policy, or another plan, spares or nodes of the market with the same policy: once each.
   std::set<std::string> seen;
   const auto key = [&contenders, best](std::size_t i) {
-    const NodeChoice& choice = contenders.setting(i).choice;
-    const NodeChoice& of_best = contenders.setting(best).choice;
+    const PlannedNodes& choice = contenders.setting(i).choice;
+    const PlannedNodes& of_best = contenders.setting(best).choice;
     if (contenders[i].base != contenders[best].base) return contenders[i].base;
     return fmt::format("/{}/{}/{}", gpus_of_replica(choice.parallel) == gpus_of_replica(of_best.parallel),
                        choice.spares, choice.spot_nodes);
@@ -185,7 +185,7 @@ class Answering {
 
   Result<Contenders> make_contenders() {
     std::vector<Entry> entries;
-    for (const NodeChoice& choice : node_choices(question_, answer_.simulated))
+    for (const PlannedNodes& choice : node_choices(question_, answer_.simulated))
       entries.push_back({choice, policies_, question_.intervals});
     answer_.choices = static_cast<std::int64_t>(entries.size());
     GOODPUT_TRY(Contenders contenders,

@@ -16,7 +16,7 @@ namespace goodput {
 
 // Plan, nodes, policy and interval, and what they come to.
 struct PlanOption {
-  NodeChoice choice{};
+  PlannedNodes choice{};
   std::string policy{};             // as the question calls it
   ScenarioPolicy options{};         // as it was simulated
   std::int64_t interval_steps = 0;  // 0: it has no such option

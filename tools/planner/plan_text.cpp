@@ -46,7 +46,7 @@ std::string plan_name(const ParallelPlan& plan) {
   return text;
 }
 
-std::string spares_text(const NodeChoice& choice) {
+std::string spares_text(const PlannedNodes& choice) {
   std::string text = fmt::format("{} spare{}", choice.spares, choice.spares == 1 ? "" : "s");
   if (choice.spot_nodes > 0) text += fmt::format(", {} nodes of the spot market", choice.spot_nodes);
   return text;
@@ -102,8 +102,8 @@ std::vector<OptionRange> ranges_of(const std::vector<PlanOption>& options) {
   std::vector<OptionRange> ranges;
   for (const PlanOption& option : options) {
     const auto same = std::find_if(ranges.begin(), ranges.end(), [&option](const OptionRange& range) {
-      const NodeChoice& a = range.first->choice;
-      const NodeChoice& b = option.choice;
+      const PlannedNodes& a = range.first->choice;
+      const PlannedNodes& b = option.choice;
       return range.first->policy == option.policy && a.spares == b.spares && a.spot_nodes == b.spot_nodes &&
              parallel_text(a.parallel) == parallel_text(b.parallel);
     });

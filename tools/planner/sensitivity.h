@@ -20,7 +20,7 @@ namespace goodput {
 
 // An answer that competes with the best one.
 struct Rival {
-  NodeChoice choice{};
+  PlannedNodes choice{};
   std::string policy{};  // as the question calls it
   double interval = 1;   // between checkpoints, against the optimal one
 };

@@ -48,7 +48,7 @@ BruteForce brute_force(const PlanQuestion& question, const PlanAnswer& answer, s
     if (!values) continue;
     const double mean = std::accumulate(values->begin(), values->end(), 0.0) / static_cast<double>(trials);
     brute.best = std::min(brute.best, mean);
-    const NodeChoice& choice = contenders->setting(i).choice;
+    const PlannedNodes& choice = contenders->setting(i).choice;
     const bool is_answer = (*contenders)[i].base == answer.best->policy &&
                            (*contenders)[i].interval_steps == answer.best->interval_steps &&
                            choice.spares == answer.best->choice.spares &&
