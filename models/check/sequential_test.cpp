@@ -3,26 +3,29 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <utility>
 #include <vector>
 
-#include "models/scenario/ratio_estimate.h"
 #include "models/scenario/sample_moments.h"
 #include "sim/base/errors.h"
 
 namespace goodput {
 namespace {
 
-// A value a pair, whose mean is the change: of a relative one by the delta method.
-std::vector<double> changes(std::span<const double> baseline, std::span<const double> values, double mean,
-                            bool is_relative) {
-  if (is_relative) {
-    std::vector<double> all = linearised_ratio(values, baseline);
-    for (double& one : all) one = mean > 0 ? one - 1 : 1 - one;
-    return all;
-  }
+// A value a pair, whose mean is the change.
+std::vector<double> differences(std::span<const double> baseline, std::span<const double> values) {
   std::vector<double> all(values.begin(), values.end());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] -= baseline[i];
   return all;
+}
+
+// Of what is the baseline's mean: plain differences, so that a pair that did not change counts as such. None
+// where that mean is 0, or so small that they overflow.
+std::optional<std::vector<double>> shares(std::vector<double> changes, double mean) {
+  for (double& one : changes) one /= std::abs(mean);
+  const bool are_finite =
+      std::all_of(changes.begin(), changes.end(), [](double one) { return std::isfinite(one); });
+  return mean != 0 && are_finite ? std::optional(std::move(changes)) : std::nullopt;
 }
 
 // What the mean of the changes tells.
@@ -84,8 +87,13 @@ void SequentialTest::look(std::span<const double> baseline, std::span<const doub
   change_.baseline = sample_moments(baseline).mean;
   change_.mean = sample_moments(values).mean;
   change_.are_alike = std::equal(baseline.begin(), baseline.end(), values.begin());
-  change_.is_relative = tolerance_.is_relative() && change_.baseline != 0;
-  const std::vector<double> each = changes(baseline, values, change_.baseline, change_.is_relative);
+  std::vector<double> each = differences(baseline, values);
+  if (tolerance_.is_relative()) {
+    if (auto relative = shares(each, change_.baseline)) {
+      each = *std::move(relative);
+      change_.is_relative = true;
+    }
+  }
   const SampleMoments moments = sample_moments(each);
   const auto looks = static_cast<double>(most_looks_);
   const double alpha = (1 - *tolerance_.confidence) / looks;
@@ -95,6 +103,7 @@ void SequentialTest::look(std::span<const double> baseline, std::span<const doub
       change_.is_skewed ? bernstein_evidence(each, moments, alpha) : student_evidence(moments, alpha);
   change_.interval = evidence.interval;
   change_.p_value = std::min(p_before, evidence.p_value * looks);
+  change_.is_tolerated = is_within_tolerance();
   movement_ = judge();
 }
 
@@ -104,7 +113,7 @@ bool SequentialTest::is_within_tolerance() const {
 }
 
 Movement SequentialTest::judge() const {
-  if (is_within_tolerance())
+  if (change_.is_tolerated)
     return change_.trials >= std::min(most_, kLeastForSame) ? Movement::kSame : Movement::kUndecided;
   const double all_alpha = (1 - *tolerance_.confidence) / static_cast<double>(questions_);
   return change_.excludes_none() && change_.p_value <= all_alpha ? Movement::kMoved : Movement::kUndecided;

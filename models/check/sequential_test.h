@@ -43,8 +43,9 @@ struct MeanChange {
   std::array<double, 2> interval{};
   double p_value = 1;  // of no change at all, at whatever look the trials ended
   std::int64_t trials = 0;
-  bool are_alike = false;  // every pair is
-  bool is_skewed = false;  // the interval is Bernstein's
+  bool are_alike = false;     // every pair is
+  bool is_skewed = false;     // the interval is Bernstein's
+  bool is_tolerated = false;  // the interval lies inside the tolerance
 
   // That there is no change.
   [[nodiscard]] bool excludes_none() const { return interval[0] > 0 || interval[1] < 0; }

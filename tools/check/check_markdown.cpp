@@ -10,6 +10,7 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kMostMarkdownRows = 50;
+constexpr std::size_t kMostSame = 300;  // a comment has some 65,000 characters
 
 // Within a cell: names of users make neither columns nor links nor HTML.
 std::string cell(std::string_view text) {
@@ -23,7 +24,7 @@ std::string cell(std::string_view text) {
 
 std::string headline(const CheckReport& report) {
   const std::string_view verdict = report.verdict();
-  std::string text = fmt::format("### goodput check `{}`: {}\n\n", report.suite.name, verdict);
+  std::string text = fmt::format("### goodput check {}: {}\n\n", cell(report.suite.name), verdict);
   const char* separator = "";
   for (std::size_t i = 0; i < kOutcomes; ++i) {
     const std::size_t count = report.count(static_cast<Outcome>(i));
@@ -80,12 +81,14 @@ std::string speed_table(const CheckReport& report) {
 std::string check_markdown(const CheckReport& report) {
   std::vector<const CheckedFigure*> moved;
   std::string same;
+  std::size_t listed = 0;
   for (const CheckedFigure& figure : report.figures) {
     if (figure.outcome != Outcome::kSame)
       moved.push_back(&figure);
-    else
+    else if (++listed <= kMostSame)
       same += fmt::format("- {}: {}\n", cell(figure.name), figure_text(figure.figure));
   }
+  if (listed > kMostSame) same += fmt::format("- and {} more\n", listed - kMostSame);
   std::string text = headline(report);
   for (const std::string& note : report.notes) text += fmt::format("\n> {}\n", cell(note));
   if (!moved.empty()) text += moved_table(moved);

@@ -23,19 +23,18 @@ std::size_t CheckReport::count(Outcome outcome) const {
 bool CheckReport::has_regression() const {
   const bool is_slower =
       std::any_of(speeds.begin(), speeds.end(), [](const SpeedResult& speed) { return speed.is_slower(); });
-  return is_slower || count(Outcome::kFailed) + count(Outcome::kWorse) + count(Outcome::kChanged) > 0;
+  return is_slower || std::any_of(figures.begin(), figures.end(),
+                                  [](const CheckedFigure& figure) { return is_regression(figure.outcome); });
 }
 
 std::string_view CheckReport::verdict() const {
-  if (has_regression()) return "regression";
-  if (count(Outcome::kUndecided) > 0) return "undecided";
-  return "ok";
+  const bool is_open = count(Outcome::kUndecided) + count(Outcome::kNew) + count(Outcome::kGone) > 0;
+  if (has_regression() || (is_strict && is_open)) return "regression";
+  return count(Outcome::kUndecided) > 0 ? "undecided" : "ok";
 }
 
 ExitCode exit_code(const CheckReport& report) {
-  const bool is_open =
-      report.count(Outcome::kUndecided) + report.count(Outcome::kNew) + report.count(Outcome::kGone) > 0;
-  return report.has_regression() || (report.is_strict && is_open) ? ExitCode::kRegression : ExitCode::kOk;
+  return report.verdict() == "regression" ? ExitCode::kRegression : ExitCode::kOk;
 }
 
 std::string change_text(const CheckedFigure& figure) {

@@ -21,7 +21,13 @@ namespace goodput {
 enum class Outcome : std::uint8_t { kFailed, kWorse, kChanged, kUndecided, kBetter, kGone, kNew, kSame };
 inline constexpr std::string_view kOutcomeNames[] = {"failed", "worse", "changed", "undecided",
                                                      "better", "gone",  "new",     "same"};
+[[nodiscard]] constexpr bool is_regression(Outcome outcome) {
+  return outcome == Outcome::kFailed || outcome == Outcome::kWorse || outcome == Outcome::kChanged;
+}
 inline constexpr std::size_t kOutcomes = std::size(kOutcomeNames);
+
+// Why a figure is new, where no more is known.
+inline constexpr std::string_view kNotInBaseline = "the baseline does not have it";
 
 struct CheckedFigure {
   std::string name{};
@@ -50,7 +56,7 @@ struct CheckReport {
 
   [[nodiscard]] std::size_t count(Outcome outcome) const;
   [[nodiscard]] bool has_regression() const;
-  // "regression", "undecided", "ok"
+  // "regression", also of what is open where it is strict; "undecided", "ok"
   [[nodiscard]] std::string_view verdict() const;
 };
 

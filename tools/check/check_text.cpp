@@ -25,7 +25,8 @@ std::string counts_text(const CheckReport& report) {
 
 std::string title(const CheckReport& report) {
   const std::string against = report.baseline_file.empty() ? "another goodput" : report.baseline_file;
-  return fmt::format("{} against {}: {}\n", report.suite.name, against, counts_text(report));
+  return fmt::format("{} against {}: {}\n", on_one_line(report.suite.name), on_one_line(against),
+                     counts_text(report));
 }
 
 // All but those that are the same, worst first.
@@ -64,7 +65,8 @@ std::string reasons_text(const std::vector<const CheckedFigure*>& figures) {
   const CheckedFigure* last = nullptr;
   std::string lines;
   for (const CheckedFigure* figure : figures) {
-    const bool says_all = figure->outcome == Outcome::kGone || figure->outcome == Outcome::kNew;
+    const bool says_all = figure->outcome == Outcome::kGone ||
+                          (figure->outcome == Outcome::kNew && figure->reason == kNotInBaseline);
     if (says_all || (figure->why.empty() && figure->reason.empty())) continue;
     if (last != nullptr && have_one_reason(*last, *figure)) {
       text += on_one_line(figure->name) + "\n";

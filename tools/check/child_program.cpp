@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,6 +68,20 @@ class Redirections {
   posix_spawn_file_actions_t actions_{};
 };
 
+// Until the child ends, or, too late, is ended.
+bool ends_in_time(pid_t child, std::chrono::milliseconds limit) {
+  const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  if (descriptor < 0) return true;  // nothing to wait on: waitpid() does
+  pollfd ends{descriptor, POLLIN, 0};
+  int ready = 0;
+  do {
+    ready = poll(&ends, 1, static_cast<int>(limit.count()));
+  } while (ready < 0 && errno == EINTR);
+  close(descriptor);
+  if (ready == 0) kill(child, SIGKILL);
+  return ready != 0;
+}
+
 int exit_code_of(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -74,7 +91,8 @@ int exit_code_of(pid_t child) {
 
 }  // namespace
 
-Result<ChildResult> run_child(const std::string& program, const std::vector<std::string>& arguments) {
+Result<ChildResult> run_child(const std::string& program, const std::vector<std::string>& arguments,
+                              std::chrono::milliseconds limit) {
   const Spool out;
   const Spool messages;
   const Redirections redirections(out, messages);
@@ -88,7 +106,11 @@ Result<ChildResult> run_child(const std::string& program, const std::vector<std:
   const int failed = posix_spawn(&child, program.c_str(), redirections.get(), nullptr, argv.data(), environ);
   if (failed != 0) return Error{fmt::format("cannot run {}: {}", in_quotes(program), std::strerror(failed))};
   ChildResult result;
+  const bool is_in_time = ends_in_time(child, limit);
   result.exit_code = exit_code_of(child);
+  if (!is_in_time)
+    return Error{fmt::format("{} did not end within {} s", in_quotes(program),
+                             0.001 * static_cast<double>(limit.count()))};
   result.took = std::chrono::steady_clock::now() - began;
   result.out = out.text();
   result.messages = messages.text();

@@ -15,8 +15,13 @@ struct ChildResult {
   std::string out{}, messages{};  // what it wrote to stdout and stderr
 };
 
-// Without a shell and with nothing on stdin. `program`: a path. Fails where it cannot be started.
+// Longer no command of a suite takes.
+inline constexpr std::chrono::milliseconds kLongestRun = std::chrono::minutes(10);
+
+// Without a shell and with nothing on stdin. `program`: a path. Fails where it cannot be started, and where
+// it does not end in time: then it is ended.
 [[nodiscard]] Result<ChildResult> run_child(const std::string& program,
-                                            const std::vector<std::string>& arguments);
+                                            const std::vector<std::string>& arguments,
+                                            std::chrono::milliseconds limit = kLongestRun);
 
 }  // namespace goodput

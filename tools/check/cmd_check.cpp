@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -106,6 +108,7 @@ class CheckCommand final : public Command {
   Result<ExitCode> run(const CommandContext& context) override {
     began_ = Clock::now();
     GOODPUT_TRY_STATUS(check_options());
+    if (!scenarios_.empty()) GOODPUT_TRY_STATUS(check_nothing_is_written("--init", context));
     GOODPUT_TRY_STATUS(policies_.read());
     const RunnerOptions options{context.options.seed, context.options.configs, policies_};
     const ThisProgram ours(context.run_program, options);
@@ -116,8 +119,11 @@ class CheckCommand final : public Command {
     GOODPUT_TRY_STATUS(select_runs(runs_, suite));
     choose_baseline(suite);
     GOODPUT_TRY_STATUS(check_files(suite, context));
-    const bool is_first = is_update_ && !fs::exists(baseline_path_);
-    if (is_first) return write_first_baseline(suite, ours, context);
+    std::error_code none;
+    if (is_update_ && !fs::exists(baseline_path_, none)) {
+      GOODPUT_TRY_STATUS(check_nothing_is_written("--update makes a first baseline:", context));
+      return write_first_baseline(suite, ours, context);
+    }
     return check(suite, ours, options, context);
   }
 
@@ -133,15 +139,25 @@ class CheckCommand final : public Command {
     if (rounds_ < kLeastRounds || rounds_ > 10'000)
       return Error{
           fmt::format("--rounds is {}, want a whole number from {} to 10000", rounds_, kLeastRounds)};
+    if (!baseline_path_.empty() && !baseline_path_.ends_with(".json"))
+      return Error{fmt::format("--baseline {}: want a name that ends in .json", in_quotes(baseline_path_))};
     if (is_update_ && !runs_.empty()) return Error{"--update is of the whole suite; leave --run out"};
     return Ok{};
+  }
+
+  // Where nothing is checked there is no result.
+  [[nodiscard]] Status check_nothing_is_written(std::string_view why, const CommandContext& context) const {
+    if (!context.options.wants_result() && junit_path_.empty() && markdown_path_.empty()) return Ok{};
+    return Error{fmt::format(
+        "{} there is no result yet that --json, --report, --junit or --markdown could hold", why)};
   }
 
   // Beside the suite, where nothing else was said.
   void choose_baseline(const Suite& suite) {
     if (!baseline_path_.empty() || !other_path_.empty()) return;
     const fs::path beside = fs::path(suite.file).parent_path() / "baselines" / (suite.name + ".json");
-    if (is_update_ || fs::exists(beside)) baseline_path_ = beside.string();
+    std::error_code none;
+    if (is_update_ || fs::exists(beside, none)) baseline_path_ = beside.string();
   }
 
   [[nodiscard]] Status check_files(const Suite& suite, const CommandContext& context) const {
@@ -169,9 +185,13 @@ class CheckCommand final : public Command {
     }
     GOODPUT_TRY(Baseline baseline, read_baseline(baseline_path_));
     if (baseline.seed != context.options.seed)
-      return Error{
-          fmt::format("is of --seed {}, not {}: the trials are others", baseline.seed, context.options.seed),
-          Where{.file = baseline_path_}};
+      return Error{fmt::format("is of --seed {0}, not {1}: the trials are others; give --seed {0}",
+                               baseline.seed, context.options.seed),
+                   Where{.file = baseline_path_}};
+    if (baseline.suite != suite.name)
+      return Error{fmt::format("is the baseline of the suite {}, not of {}", in_quotes(baseline.suite),
+                               in_quotes(suite.name)),
+                   Where{.file = baseline_path_}};
     if (!runs_.empty()) forget_other_runs(suite, baseline);
     return std::optional(std::move(baseline));
   }
@@ -192,7 +212,8 @@ class CheckCommand final : public Command {
     if (!is_update_) return exit_code(report);
     GOODPUT_TRY(const BaselineUpdate update,
                 update_baseline(suite, &*kept, &report, ours, context.options.seed, jobs(context)));
-    return write_baseline(update, context);
+    GOODPUT_TRY_STATUS(write_baseline(update, context));
+    return report.count(Outcome::kFailed) > 0 ? ExitCode::kRegression : ExitCode::kOk;
   }
 
   Result<CheckReport> run_suite(const Suite& suite, const Baseline* kept, const SuiteRunner& ours,
@@ -209,11 +230,21 @@ class CheckCommand final : public Command {
     return check_suite(suite, kept, ours, other, options);
   }
 
+  // Here, or with the other program.
+  static bool failed_in(const CheckReport& report, const std::string& run) {
+    return std::any_of(report.figures.begin(), report.figures.end(), [&run](const CheckedFigure& figure) {
+      const bool failed = figure.outcome == Outcome::kFailed ||
+                          (figure.outcome == Outcome::kNew && figure.reason != kNotInBaseline);
+      return figure.run == run && failed;
+    });
+  }
+
   Status time_suite(const Suite& suite, const RunnerOptions& options, CheckReport& report) const {
     std::error_code failed;
     const std::string program = fs::read_symlink("/proc/self/exe", failed).string();
     if (program.empty()) return Error{"--time: cannot tell where goodput lies"};
     for (const SuiteRun& run : suite.runs) {
+      if (failed_in(report, run.name)) continue;
       GOODPUT_TRY(report.speeds.emplace_back(),
                   time_run(run, program, other_path_, options, rounds_, [this] { return is_time_over(); }));
     }
@@ -239,11 +270,12 @@ class CheckCommand final : public Command {
     return write_json_result(json, context);
   }
 
-  // What was asked: the suite and, where there is one, the baseline.
+  // What was asked: the bytes of the suite.
   static Provenance provenance(const CheckReport& report) {
+    std::ifstream file(report.suite.file, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     Hash hash;
-    Suite asked = report.suite;
-    hash.add(std::string_view(config::write(config_fields(asked)).dump()));
+    hash.add(std::string_view(bytes));
     Provenance provenance;
     provenance.config_hash = hash.value();
     provenance.config_files = {report.suite.file};
@@ -256,28 +288,32 @@ class CheckCommand final : public Command {
                                         const CommandContext& context) const {
     GOODPUT_TRY(const BaselineUpdate update,
                 update_baseline(suite, nullptr, nullptr, ours, context.options.seed, jobs(context)));
-    return write_baseline(update, context);
+    GOODPUT_TRY_STATUS(write_baseline(update, context));
+    return ExitCode::kOk;
   }
 
-  // The trials first: without them the baseline would speak of what is not there.
-  Result<ExitCode> write_baseline(const BaselineUpdate& update, const CommandContext& context) const {
+  // Both, or none where there is no room for either: the trials are renamed once the other file is written.
+  Status write_baseline(const BaselineUpdate& update, const CommandContext& context) const {
     for (const std::string& line : update.diff) context.print(line + "\n");
     if (update.diff.empty()) {
       context.print(fmt::format("{}: nothing moved, nothing written\n", baseline_path_));
-      return ExitCode::kOk;
+      return Ok{};
     }
     const fs::path folder = fs::path(baseline_path_).parent_path();
     std::error_code failed;
     if (!folder.empty()) fs::create_directories(folder, failed);
-    GOODPUT_TRY_STATUS(
-        write_text_atomically(trials_path(baseline_path_), baseline_trials_csv(update.baseline)));
-    GOODPUT_TRY_STATUS(write_text_atomically(baseline_path_, baseline_json(update.baseline)));
+    const auto write = [&](const std::string& temporary) -> Status {
+      GOODPUT_TRY_STATUS(write_text_atomically(temporary, baseline_json(update.baseline)));
+      return write_text_atomically(trials_path(baseline_path_), baseline_trials_csv(update.baseline));
+    };
+    GOODPUT_TRY_STATUS(write_file_atomically(baseline_path_, write));
     context.print(fmt::format("{}: {} figures\n", baseline_path_, update.baseline.figures.size()));
-    return ExitCode::kOk;
+    return Ok{};
   }
 
   Result<ExitCode> write_first_suite(const SuiteRunner& ours, const CommandContext& context) const {
-    if (fs::exists(suite_path_))
+    std::error_code none;
+    if (fs::exists(suite_path_, none))
       return Error{fmt::format("{}: there already; --init writes a new file", suite_path_)};
     if (!suite_path_.ends_with(".json"))
       return Error{fmt::format("--init writes SUITE: want a file name that ends in .json, not {}",

@@ -20,6 +20,8 @@ std::span<const double> first(const std::vector<double>& values, std::int64_t co
 FigureCheck::FigureCheck(RunFigure figure, std::optional<BaselineFigure> before, std::int64_t most,
                          std::int64_t questions)
     : figure_(std::move(figure)), before_(std::move(before)), most_(most) {
+  if (before_ && figure_.is_of_trials() && size_of(figure_.values) > most_)  // more than the baseline holds
+    figure_.values.resize(static_cast<std::size_t>(most_));
   const bool can_be_tested = figure_.fault.empty() && before_ && figure_.is_of_trials() && most >= 2;
   if (can_be_tested && figure_.rule.tolerance.is_statistical())
     test_.emplace(figure_.rule.tolerance, most, questions);

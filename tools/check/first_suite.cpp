@@ -32,10 +32,21 @@ double noise_of(const std::vector<double>& values) {
   return moments.standard_error == 0 ? 0 : std::sqrt(2.0) * moments.standard_error / std::abs(moments.mean);
 }
 
-Noises noises_of(const RunFigures& figures) {
+// Those that have a value of some metric: others cannot run the job.
+std::vector<std::string> running_policies(const RunFigures& figures) {
+  std::vector<std::string> running;
+  for (const RunFigure& figure : figures.figures) {
+    const bool is_there = std::find(running.begin(), running.end(), figure.policy) != running.end();
+    if (figure.fault.empty() && !is_there) running.push_back(figure.policy);
+  }
+  return running;
+}
+
+Noises noises_of(const RunFigures& figures, const std::vector<std::string>& running) {
   Noises noises;
   std::set<std::string> unknown;
   for (const RunFigure& figure : figures.figures) {
+    if (std::find(running.begin(), running.end(), figure.policy) == running.end()) continue;
     if (!figure.fault.empty()) {
       unknown.insert(figure.rule.metric);
       continue;
@@ -81,8 +92,20 @@ Result<FirstSuite> first_suite(const std::vector<std::string>& scenarios, const 
     if (!figures[i]) return std::move(figures[i]).error();
     if (json.contains("runs") && json["runs"].contains(runs[i].name))
       return Error{fmt::format("--init: two scenarios are called {}", in_quotes(runs[i].name))};
-    nlohmann::ordered_json& run = json["runs"][runs[i].name] = {{"command", runs[i].command}};
-    const Noises noises = noises_of(*figures[i]);
+    if (const std::string fault = fault_of_name(runs[i].name); !fault.empty())
+      return Error{fmt::format("--init: the name of {} {}", in_quotes(scenarios[i]), fault)};
+    const std::vector<std::string> running = running_policies(*figures[i]);
+    std::vector<std::string> command = runs[i].command;
+    for (const RunFigure& figure : figures[i]->figures) {
+      if (figure.fault.empty() || figure.rule.metric != kMetrics[1] ||
+          std::find(running.begin(), running.end(), figure.policy) != running.end())
+        continue;
+      suite.notes.push_back(fmt::format("{}: {} is left out: {}", runs[i].name, figure.policy, figure.fault));
+      command = runs[i].command;
+      for (const std::string& policy : running) command.insert(command.end(), {"--policy", policy});
+    }
+    nlohmann::ordered_json& run = json["runs"][runs[i].name] = {{"command", command}};
+    const Noises noises = noises_of(*figures[i], running);
     if (noises.empty()) return Error{fmt::format("--init: no policy can run {}", scenarios[i])};
     for (const auto& [metric, noise] : noises) {
       run["metrics"][metric]["tolerance"] = tolerance_text(noise);

@@ -19,20 +19,19 @@ const Parts& parts_of(const std::map<std::string, Parts>& parts, const std::stri
 }
 
 double value_of(const Parts& parts, const std::string& name) {
-  const auto found =
-      std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.name == name; });
-  return found == parts.end() ? 0 : found->value;
+  const auto found = parts.find(name);
+  return found == parts.end() ? 0 : found->second;
 }
 
 void add_moved_parts(const Parts& before, const Parts& now, std::vector<std::string>& lines) {
   std::vector<std::string> names;
   double sum = 0;
-  for (const Part& part : before) {
-    names.push_back(part.name);
-    sum += std::abs(part.value);
+  for (const auto& [name, value] : before) {
+    names.push_back(name);
+    sum += std::abs(value);
   }
-  for (const Part& part : now) {
-    if (std::find(names.begin(), names.end(), part.name) == names.end()) names.push_back(part.name);
+  for (const auto& [name, value] : now) {
+    if (!before.contains(name)) names.push_back(name);
   }
   const auto moved = [&](const std::string& name) { return value_of(now, name) - value_of(before, name); };
   std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {

@@ -33,6 +33,7 @@ class SuiteCheck {
   Result<CheckReport> check() {
     for_each_run([this](RunProgress& run) { return first_runs(run); });
     GOODPUT_TRY_STATUS(first_error());
+    GOODPUT_TRY_STATUS(check_other_works());
     match();
     for_each_run([this](RunProgress& run) { return decide(run); });
     GOODPUT_TRY_STATUS(first_error());
@@ -62,11 +63,21 @@ class SuiteCheck {
     run.ours = *std::move(ours);
     if (other_ == nullptr) return Ok{};
     auto other = other_->run(*run.run, {0, run.trials}, {});
-    if (!other)
-      return Error{
-          fmt::format("the other program cannot run {}: {}", run.run->name, other.error().message())};
+    if (!other) {  // of a case that it does not know all figures are new
+      run.other_failed = other.error().message();
+      run.other.emplace();
+      return Ok{};
+    }
     run.other = *std::move(other);
     return check_it_is_the_same(run);
+  }
+
+  // Where it can run nothing it is no goodput.
+  [[nodiscard]] Status check_other_works() const {
+    const auto failed = [](const RunProgress& run) { return !run.other_failed.empty(); };
+    if (other_ == nullptr || !std::all_of(runs_.begin(), runs_.end(), failed)) return Ok{};
+    return Error{fmt::format("--against: that program cannot run {}: {}", runs_.front().run->name,
+                             runs_.front().other_failed)};
   }
 
   // As far as the baseline goes.
@@ -75,14 +86,7 @@ class SuiteCheck {
     for (const RunFigure& figure : run.other->figures) {
       const auto found = baseline_->figures.find(figure.name);
       if (found == baseline_->figures.end() || !figure.fault.empty()) continue;
-      const BaselineFigure& kept = found->second;
-      const bool is_same =
-          figure.is_of_trials()
-              ? std::equal(figure.values.begin(), figure.values.end(), kept.trials.begin(),
-                           kept.trials.begin() + static_cast<std::ptrdiff_t>(
-                                                     std::min(figure.values.size(), kept.trials.size())))
-              : baseline_figure(figure) == kept;
-      if (is_same) continue;
+      if (is_same(figure, found->second)) continue;
       return Error{
           fmt::format("--against: that program gives other values of {} than the baseline holds, so it is "
                       "not what the baseline was made with; leave --baseline out",
@@ -90,15 +94,26 @@ class SuiteCheck {
     }
     return Ok{};
   }
+  static bool is_same(const RunFigure& figure, const BaselineFigure& kept) {
+    if (!figure.is_of_trials()) return baseline_figure(figure) == kept;
+    const std::size_t both = std::min(figure.values.size(), kept.trials.size());
+    return std::equal(figure.values.begin(), figure.values.begin() + static_cast<std::ptrdiff_t>(both),
+                      kept.trials.begin());
+  }
 
+  // What the baseline lacks of the first trials the other program has.
   [[nodiscard]] std::optional<BaselineFigure> before(const RunProgress& run, const RunFigure& figure) const {
-    if (baseline_ != nullptr) {
-      const auto found = baseline_->figures.find(figure.name);
-      return found == baseline_->figures.end() ? std::nullopt : std::optional(found->second);
-    }
-    const RunFigure* other = find_figure(*run.other, figure.name);
-    if (other == nullptr || !other->fault.empty()) return std::nullopt;
-    return baseline_figure(*other);
+    const RunFigure* other = run.other ? find_figure(*run.other, figure.name) : nullptr;
+    const bool has_other = other != nullptr && other->fault.empty();
+    if (baseline_ == nullptr) return has_other ? std::optional(baseline_figure(*other)) : std::nullopt;
+    const auto found = baseline_->figures.find(figure.name);
+    if (found == baseline_->figures.end()) return std::nullopt;
+    BaselineFigure kept = found->second;
+    const std::size_t held = kept.trials.size();
+    if (has_other && held > 0 && held < other->values.size())
+      kept.trials.insert(kept.trials.end(), other->values.begin() + static_cast<std::ptrdiff_t>(held),
+                         other->values.end());
+    return kept;
   }
 
   // Figures to what they were.
@@ -131,7 +146,10 @@ class SuiteCheck {
       for (FigureCheck& check : run.checks) check.look();
       note_regression(run);
       const auto next = next_trials(run);
-      if (!next || (options_.stops_at_regression && has_regression_)) break;
+      if (!next) break;
+      GOODPUT_CHECK(*next > run.trials, "a check that asks for the trials it has");
+      run.is_stopped = has_regression_;
+      if (run.is_stopped) break;
       run.out_of_time = options_.is_time_over();
       if (run.out_of_time) break;
       GOODPUT_TRY_STATUS(extend(run, *next));
@@ -142,9 +160,7 @@ class SuiteCheck {
   }
 
   void note_regression(const RunProgress& run) {
-    if (options_.stops_at_regression &&
-        verdicts(suite_, baseline_, other_ != nullptr, {&run, 1}).has_regression())
-      has_regression_ = true;
+    if (options_.stops_at_regression && goodput::has_regression(run)) has_regression_ = true;
   }
 
   static std::optional<std::int64_t> next_trials(const RunProgress& run) {

@@ -34,8 +34,9 @@ struct SpeedResult {
 
 inline constexpr double kLeastSpeedChange = 0.02;
 
-// First the other program against itself, then this one against it, round by round; all of it `rounds` times,
-// or fewer where the time is over, but at least kLeastRounds. Fails where one of them fails.
+// The other program twice, and this one, round by round and each first in turn; `rounds` times, or fewer
+// where the time is over, but at least kLeastRounds. What comes out faster or slower is measured once more,
+// and that counts. Fails where one of them fails.
 inline constexpr std::int64_t kLeastRounds = 5;
 [[nodiscard]] Result<SpeedResult> time_run(const SuiteRun& run, const std::string& program,
                                            const std::string& other, const RunnerOptions& options,

@@ -13,8 +13,10 @@
 namespace goodput {
 namespace {
 
-bool has_word(const SuiteRun& run, std::string_view word) {
-  return std::find(run.command.begin(), run.command.end(), word) != run.command.end();
+// `--seed` is in "--seed" and in "--seed=5".
+bool has_option(const SuiteRun& run, std::string_view option) {
+  return std::any_of(run.command.begin(), run.command.end(),
+                     [option](std::string_view word) { return word.substr(0, word.find('=')) == option; });
 }
 
 // The last line of what a command says that is an error.
@@ -47,7 +49,7 @@ std::vector<std::string> suite_arguments(const SuiteRun& run, TrialRange trials,
   add("--json", "-");
   all.emplace_back("--quiet");
   add("--jobs", "1");
-  if (!has_word(run, "--seed")) add("--seed", fmt::format("{}", options.seed));
+  if (!has_option(run, "--seed")) add("--seed", fmt::format("{}", options.seed));
   for (const std::string& folder : options.configs) add("--configs", folder);
   if (run.command.front() == "simulate") {
     for (const std::string& command : options.policies.commands) add("--policy-command", command);
@@ -58,7 +60,7 @@ std::vector<std::string> suite_arguments(const SuiteRun& run, TrialRange trials,
   add("--trials", fmt::format("{}", trials.count));
   if (trials.first > 0) add("--first-trial", fmt::format("{}", trials.first));
   all.emplace_back("--json-trials");
-  if (has_word(run, "--policy")) return all;
+  if (has_option(run, "--policy")) return all;
   for (const std::string& policy : policies) add("--policy", policy);
   return all;
 }
@@ -70,8 +72,12 @@ Result<RunFigures> ThisProgram::run(const SuiteRun& run, TrialRange trials,
                                     std::span<const std::string> policies) const {
   std::ostringstream out;
   std::ostringstream messages;
-  const ExitCode code = run_program_(suite_arguments(run, trials, policies, options_), out, messages);
-  return figures_or_error(run, code, out.view(), messages.view());
+  try {
+    const ExitCode code = run_program_(suite_arguments(run, trials, policies, options_), out, messages);
+    return figures_or_error(run, code, out.view(), messages.view());
+  } catch (const InternalError& error) {  // of this run: what others found stands
+    return Error{fmt::format("a bug of goodput, please report it: {}", error.what())};
+  }
 }
 
 OtherProgram::OtherProgram(std::string path, RunnerOptions options)

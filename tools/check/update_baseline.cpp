@@ -49,13 +49,15 @@ Result<RunFigures> all_trials(const SuiteRun& run, const SuiteRunner& runner) {
 
 class Update {
  public:
-  Update(const Baseline* old, const CheckReport* report) {
+  Update(const Suite& suite, const Baseline* old, const CheckReport* report) {
     if (old != nullptr) update_.baseline = *old;
     is_first_ = old == nullptr;
     if (report == nullptr) return;
     for (const CheckedFigure& figure : report->figures) {
-      if (is_rewritten(figure.outcome)) rewritten_.insert(figure.name);
-      if (is_rewritten(figure.outcome)) runs_.insert(figure.run);
+      if (is_rewritten(figure.outcome) || has_other_trials(suite, figure)) {
+        rewritten_.insert(figure.name);
+        runs_.insert(figure.run);
+      }
       if (figure.outcome == Outcome::kGone) remove(figure.name);
     }
   }
@@ -90,6 +92,16 @@ class Update {
   }
 
  private:
+  // The suite asks for more, or fewer, than the baseline holds.
+  [[nodiscard]] bool has_other_trials(const Suite& suite, const CheckedFigure& figure) const {
+    const auto held = update_.baseline.figures.find(figure.name);
+    if (figure.outcome == Outcome::kFailed || held == update_.baseline.figures.end()) return false;
+    const std::int64_t trials = std::ssize(held->second.trials);
+    return trials > 0 && std::any_of(suite.runs.begin(), suite.runs.end(), [&](const SuiteRun& run) {
+             return run.name == figure.run && run.trials != trials;
+           });
+  }
+
   void remove(const std::string& name) {
     const auto found = update_.baseline.figures.find(name);
     update_.diff.push_back("- " + figure_line(name, found->second));
@@ -106,7 +118,7 @@ class Update {
 
 Result<BaselineUpdate> update_baseline(const Suite& suite, const Baseline* old, const CheckReport* report,
                                        const SuiteRunner& runner, std::uint64_t seed, unsigned jobs) {
-  Update update(old, report);
+  Update update(suite, old, report);
   std::vector<Result<RunFigures>> figures(suite.runs.size(), RunFigures{});
   parallel_pieces(jobs, suite.runs.size(), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {

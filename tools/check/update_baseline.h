@@ -17,9 +17,9 @@ struct BaselineUpdate {
   std::vector<std::string> diff{};  // "- LINE" and "+ LINE" of its figures
 };
 
-// What moved, is new or is gone is rewritten, with all the trials of its run; every other line stays what it
-// is. `report`: of the check against `old`; neither: a first baseline. Fails where a figure that is to be
-// kept is not there.
+// What moved, is new, is gone or has other trials than the suite asks for is rewritten, with all the trials
+// of its run; every other line stays what it is. `report`: of the check against `old`; neither: a first
+// baseline. Fails where a figure that is to be kept is not there.
 [[nodiscard]] Result<BaselineUpdate> update_baseline(const Suite& suite, const Baseline* old,
                                                      const CheckReport* report, const SuiteRunner& runner,
                                                      std::uint64_t seed, unsigned jobs);

@@ -27,12 +27,20 @@ Outcome moved(const MetricRule& rule, double difference) {
   return (difference > 0) == (rule.direction() == Direction::kMore) ? Outcome::kBetter : Outcome::kWorse;
 }
 
+// JSON, in short.
+std::string text_of(const BaselineFigure& figure) {
+  constexpr std::size_t kLongest = 100;
+  const std::string text = figure.value ? fmt::format("{}", *figure.value) : figure.text;
+  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
+}
+
 // Of figures as they are.
 void compare(const BaselineFigure& before, const BaselineFigure& now, CheckedFigure& checked) {
   if (!before.value || !now.value) {
     if (before.text != now.text || before.value.has_value() != now.value.has_value())
       checked.outcome = Outcome::kChanged;
-    if (checked.outcome == Outcome::kChanged) checked.reason = "it is no number, and not what it was";
+    if (checked.outcome == Outcome::kChanged)
+      checked.reason = fmt::format("is {}, was {}", text_of(now), text_of(before));
     return;
   }
   const Tolerance& tolerance = checked.rule.tolerance;
@@ -43,6 +51,8 @@ void compare(const BaselineFigure& before, const BaselineFigure& now, CheckedFig
 }
 
 std::string why_undecided(const RunProgress& run, const MeanChange& change, bool has_other) {
+  if (run.is_stopped)
+    return fmt::format("stopped after {} trials, for something is worse: --fail-fast", change.trials);
   if (run.out_of_time)
     return fmt::format("the time was over after {} trials; --budget-s gives more", change.trials);
   std::string reason = fmt::format("{} trials leave it open", change.trials);
@@ -83,7 +93,8 @@ CheckedFigure checked_figure(const RunProgress& run, const FigureCheck& check, b
   checked.figure = now.value;
   if (check.is_new()) {
     checked.outcome = Outcome::kNew;
-    checked.reason = "the baseline does not have it";
+    checked.reason = run.other_failed.empty() ? std::string(kNotInBaseline)
+                                              : "the other program cannot run it: " + run.other_failed;
     return checked;
   }
   checked.baseline = check.before()->value;
@@ -170,7 +181,8 @@ void adjust(CheckReport& report) {
   for (std::size_t i = 0; i < tested.size(); ++i) {
     CheckedFigure& figure = *tested[i];
     figure.p_value = adjusted[i];
-    if (figure.outcome != Outcome::kUndecided || !figure.test->excludes_none()) continue;
+    const bool may_have_moved = figure.test->excludes_none() && !figure.test->is_tolerated;
+    if (figure.outcome != Outcome::kUndecided || !may_have_moved) continue;
     if (adjusted[i] > 1 - *figure.rule.tolerance.confidence) continue;
     figure.outcome = moved(figure.rule, *figure.change);
     figure.reason.clear();
@@ -178,6 +190,13 @@ void adjust(CheckReport& report) {
 }
 
 }  // namespace
+
+bool has_regression(const RunProgress& run) {
+  return !run.failed.empty() ||
+         std::any_of(run.checks.begin(), run.checks.end(), [&](const FigureCheck& check) {
+           return is_regression(checked_figure(run, check, false).outcome);
+         });
+}
 
 CheckReport verdicts(const Suite& suite, const Baseline* baseline, bool has_other,
                      std::span<const RunProgress> runs) {

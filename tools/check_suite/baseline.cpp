@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -20,6 +21,7 @@ namespace {
 using Ordered = nlohmann::ordered_json;
 
 constexpr std::string_view kBaselineSchema = "goodput.baseline/1";
+constexpr double kLargestValue = 1e300;  // so that sums stay finite
 constexpr std::size_t kLongestTrialsLine = std::size_t{4} << 20;
 
 std::string compact(const Ordered& json) {
@@ -33,7 +35,7 @@ Ordered run_json(const BaselineRun& run) {
   if (!run.origin.calibration.empty()) json["calibration"] = run.origin.calibration;
   for (const auto& [policy, parts] : run.parts) {
     Ordered& of_policy = json["parts"][policy] = Ordered::object();
-    for (const Part& part : parts) of_policy[part.name] = part.value;
+    for (const auto& [name, value] : parts) of_policy[name] = value;
   }
   return json;
 }
@@ -64,7 +66,7 @@ void add_lines(const char* key, const Entries& entries, Line line, std::string& 
 
 Parts parts_from(const Ordered& object) {
   Parts parts;
-  for (const auto& [name, value] : object.items()) parts.push_back({name, value.get<double>()});
+  for (const auto& [name, value] : object.items()) parts[name] = value.get<double>();
   return parts;
 }
 
@@ -79,11 +81,13 @@ BaselineRun run_from(const Ordered& json) {
 BaselineFigure figure_from(const Ordered& json) {
   const Ordered& is = json.at("is");
   if (is.is_number()) return {.value = is.get<double>()};
-  return {.text = compact(is)};
+  return {.text = nlohmann::json::parse(is.dump()).dump()};
 }
 
 Error no_baseline(const std::string& path, std::string_view why) {
-  return {fmt::format("is no baseline: {}; `goodput check SUITE --baseline FILE --update` makes one", why),
+  return {fmt::format(
+              "is no baseline: {}; remove it, then `goodput check SUITE --baseline FILE --update` makes one",
+              why),
           Where{.file = path}};
 }
 
@@ -98,6 +102,7 @@ Result<Baseline> read_lines(const std::string& path, TrialCounts& counts) {
                                          on_one_line(file.at("schema").dump()), kBaselineSchema));
   try {
     const Ordered json(file);
+    if (!json.at("seed").is_number_unsigned()) return no_baseline(path, "its seed is none");
     Baseline baseline{.suite = json.at("suite"), .seed = json.at("seed")};
     for (const auto& [name, run] : json.at("runs").items()) baseline.runs[name] = run_from(run);
     for (const auto& [name, figure] : json.at("figures").items()) {
@@ -126,7 +131,8 @@ Status take_trials_line(std::string_view line, Baseline& baseline) {
     return Error{fmt::format("the baseline beside it has no figure {}", in_quotes(name))};
   for (std::size_t i = 1; i < fields->size(); ++i) {
     const auto value = parse_number((*fields)[i]);
-    if (!value) return Error{fmt::format("trial {} is {}, want a number", i - 1, in_quotes((*fields)[i]))};
+    if (!value || std::abs(*value) > kLargestValue)
+      return Error{fmt::format("trial {} is {}, want a number", i - 1, in_quotes((*fields)[i]))};
     found->second.trials.push_back(*value);
   }
   return Ok{};
@@ -147,7 +153,10 @@ Status check_they_match(const std::string& path, const Baseline& baseline, const
     const bool has_them = figure.trials.size() == wanted;
     if (has_them && (wanted == 0 || sample_moments(figure.trials).mean == figure.value)) continue;
     return Error{
-        fmt::format("the trials of {} are not those that {} speaks of: run --update", in_quotes(name), path),
+        fmt::format(
+            "the trials of {} are not those that {} speaks of: take both files from one place, or remove "
+            "them and --update makes them anew",
+            in_quotes(name), path),
         Where{.file = trials_path(path)}};
   }
   return Ok{};

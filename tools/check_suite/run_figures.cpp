@@ -40,7 +40,7 @@ RunOrigin origin_of(const Json& result) {
 Parts parts_of(const Json& object, const std::string& unit) {
   Parts parts;
   for (const auto& [name, value] : object.items()) {
-    if (value.is_number() && value.get<double>() != 0) parts.push_back({name + unit, value.get<double>()});
+    if (value.is_number() && value.get<double>() != 0) parts[name + unit] = value.get<double>();
   }
   return parts;
 }
@@ -50,8 +50,7 @@ Parts parts_of_list(const Json& list, const char* name, const char* time) {
   Parts parts;
   for (const Json& one : list) {
     const auto value = one.find(time);
-    if (value != one.end() && value->is_number())
-      parts.push_back({text_at(one, name) + "_s", value->get<double>()});
+    if (value != one.end() && value->is_number()) parts[text_at(one, name) + "_s"] += value->get<double>();
   }
   return parts;
 }
@@ -81,7 +80,7 @@ RunFigure figure_at(const Json& result, const std::string& run, const MetricRule
   if (value.is_number()) {
     figure.values = {value.get<double>()};
   } else if (rule.tolerance.kind == Tolerance::Kind::kExact) {
-    figure.text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    figure.text = nlohmann::json::parse(value.dump(-1, ' ', false, Json::error_handler_t::replace)).dump();
   } else {
     figure.fault = fmt::format("{} is no number: it can only be compared exactly", on_one_line(rule.metric));
   }

@@ -23,22 +23,16 @@ struct RunOrigin {
   friend bool operator==(const RunOrigin&, const RunOrigin&) = default;
 };
 
-// Where time goes, or what else a figure is made of, in the order of the result: {"productive_s", 1609.6}.
-struct Part {
-  std::string name{};
-  double value = 0;
-
-  friend bool operator==(const Part&, const Part&) = default;
-};
-using Parts = std::vector<Part>;
+// Where time goes, or what else a figure is made of, by name: "productive_s".
+using Parts = std::map<std::string, double>;
 
 struct RunFigure {
   std::string name{};    // RUN/POLICY/METRIC, or RUN/pointer
   std::string policy{};  // of a figure of trials
   MetricRule rule{};
   std::vector<double> values{};  // one a trial; one of what is no figure of trials
-  std::string text{};            // JSON of what is no number, for tolerance exact; then no values
-  std::string fault{};           // why there is none; then neither of both
+  std::string text{};   // JSON of what is no number, keys sorted, for tolerance exact; then no values
+  std::string fault{};  // why there is none; then neither of both
 
   [[nodiscard]] bool is_of_trials() const { return !rule.is_pointer(); }
 };

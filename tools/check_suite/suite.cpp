@@ -20,6 +20,16 @@ constexpr std::int64_t kMostBaselineTrials = 100'000;
 constexpr std::array<std::string_view, 6> kNotRun = {"check",  "sweep", "merge",
                                                      "report", "help",  "completion"};
 
+// What `check` tells the commands itself.
+constexpr std::array<std::string_view, 9> kOwnOptions = {
+    "--json",        "--quiet",       "--jobs",           "--configs",         "--trials",
+    "--first-trial", "--json-trials", "--policy-command", "--policy-timeout-s"};
+
+bool is_utf8(const std::string& text) {
+  return !nlohmann::json::parse("\"" + text + "\"", nullptr, false).is_discarded() ||
+         text.find_first_of("\"\\") != std::string::npos;
+}
+
 // Texts, one or more.
 config::Value words(std::vector<std::string>& all) {
   const std::string wanted = "a list of words: [\"simulate\", \"controlled-5min-gpt-s\"]";
@@ -67,6 +77,14 @@ std::string fault_of_metric(const std::string& metric) {
   return metric.empty() ? "a figure is a pointer, \"/slowdown\", or what trials are measured by" : "";
 }
 
+bool is_json_pointer(const std::string& text) {
+  try {
+    return !nlohmann::json::json_pointer(text).empty();
+  } catch (const nlohmann::json::parse_error&) {
+    return false;
+  }
+}
+
 config::Value direction(std::optional<Direction>& better) {
   return config::choice([&better] { return static_cast<std::size_t>(better.value_or(Direction::kSame)); },
                         [&better](std::size_t at) { better = static_cast<Direction>(at); }, kDirectionNames);
@@ -97,6 +115,8 @@ Status config_finish(MetricRule& rule) {
   Result<Tolerance> tolerance = Tolerance::parse(rule.tolerance_text);
   if (!tolerance) return tolerance.error().inside("/tolerance");
   rule.tolerance = *tolerance;
+  if (rule.is_pointer() && !is_json_pointer(rule.metric))
+    return Error{"is no JSON pointer: ~ is written ~0, and / within a name ~1"};
   if (rule.is_pointer() && rule.tolerance.is_statistical())
     return Error{"is of trials, and a pointer names one figure", Where{.pointer = "/tolerance"}};
   if (rule.better) return Ok{};
@@ -119,7 +139,23 @@ config::Fields config_fields(SuiteRun& run) {
        "that a baseline keeps; 0: as many as the suite says"}};
 }
 
+namespace {
+
+Status check_word(const std::string& word, std::size_t place) {
+  const Where where{.pointer = fmt::format("/command/{}", place)};
+  if (place == 0 && word.starts_with('-')) return Error{"want a command first, options behind it", where};
+  if (word == "-") return Error{"is stdin, of which a suite has none", where};
+  const std::string option = word.substr(0, word.find('='));
+  if (std::find(kOwnOptions.begin(), kOwnOptions.end(), option) == kOwnOptions.end()) return Ok{};
+  return Error{fmt::format("check gives {} itself{}", option,
+                           option == "--trials" ? "; a run has \"trials\" beside its command" : ""),
+               where};
+}
+
+}  // namespace
+
 Status config_finish(SuiteRun& run) {
+  for (std::size_t i = 0; i < run.command.size(); ++i) GOODPUT_TRY_STATUS(check_word(run.command[i], i));
   const std::string& command = run.command.front();
   if (std::find(kNotRun.begin(), kNotRun.end(), command) != kNotRun.end())
     return Error{fmt::format("{} is not run by suites", in_quotes(command)), Where{.pointer = "/command/0"}};
@@ -153,6 +189,11 @@ Result<Suite> read_suite(const std::string& file) {
   Suite suite;
   suite.file = file;
   suite.name = std::filesystem::path(file).stem().string();
+  if (const std::string fault = fault_of_name(suite.name); !fault.empty() || !is_utf8(suite.name))
+    return Error{
+        fmt::format("{}: the name of a suite's file is what results call it: want up to 64 characters of "
+                    "UTF-8 in one line",
+                    in_quotes(file))};
   GOODPUT_TRY_STATUS(config::read_file(file, config::access(suite)));
   return suite;
 }

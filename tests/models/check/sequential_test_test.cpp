@@ -62,7 +62,8 @@ TEST_CASE("sequential test: the same shift of all trials is found at the first l
   CHECK(test.movement() == Movement::kMoved);
   CHECK(test.change().trials == 16);
   CHECK(test.change().change == doctest::Approx(0.02));
-  CHECK(test.change().interval[1] - test.change().interval[0] < 1e-9);
+  // Each trial's is 2 % of itself, over the mean of all: they scatter by 2 % of 1 %.
+  CHECK(test.change().interval[1] - test.change().interval[0] < 0.001);
 }
 
 TEST_CASE("sequential test: a shift within the tolerance is the same") {
@@ -110,6 +111,48 @@ TEST_CASE("sequential test: something rare has Bernstein's interval, wide enough
   const double l = std::log(240.0);
   const double half = std::sqrt(2 * 0.04 / 64 * l / 64) + 7 * 0.2 * l / (3 * 63);
   CHECK(test.change().interval[0] == doctest::Approx(-0.2 / 64 - half));
+}
+
+TEST_CASE("sequential test: what happens in one trial, and not again, is no certainty") {
+  // Steps lost in the first trial alone, before; none after. In proportion to itself everything has changed.
+  Values before(64, 0.0);
+  before[0] = 10;
+  const SequentialTest test = decided("5 % at 95 %", before, Values(64, 0.0));
+  CHECK(test.movement() == Movement::kUndecided);
+  CHECK(test.change().change == -1);
+  CHECK(test.change().p_value == 1);
+}
+
+TEST_CASE("sequential test: changes in proportion to a mean that is hardly one are absolute") {
+  const SequentialTest test = decided("1 % at 95 %", Values(64, 5e-324), Values(64, 1.0));
+  CHECK(test.movement() == Movement::kMoved);
+  CHECK_FALSE(test.change().is_relative);
+}
+
+// How many of 400 pairs of independent samples, drawn by `draw` from a stream each, are said to have moved.
+int false_alarms(const std::function<double(RandomStream&)>& draw) {
+  int alarms = 0;
+  for (std::uint64_t pair = 0; pair < 400; ++pair) {
+    RandomStream one(pair, "false alarms", 0);
+    RandomStream other(pair, "false alarms", 1);
+    Values a;
+    Values b;
+    for (int trial = 0; trial < 256; ++trial) {
+      a.push_back(draw(one));
+      b.push_back(draw(other));
+    }
+    alarms += decided("1 % at 95 %", a, b).movement() == Movement::kMoved ? 1 : 0;
+  }
+  return alarms;
+}
+
+TEST_CASE("sequential test: false alarms are as many as are stated, or fewer, whatever the values") {
+  // 5 % of 400 are 20; 33 or more happen by chance in 3 of 1,000 (binomial).
+  CHECK(false_alarms([](RandomStream& random) { return random.normal(100, 10); }) < 33);
+  CHECK(false_alarms([](RandomStream& random) { return std::exp(random.normal(0, 1.5)); }) < 33);
+  for (const double often : {0.02, 0.05, 0.2})
+    CHECK(false_alarms([often](RandomStream& random) { return random.uniform() < often ? 10.0 : 0.0; }) < 33);
+  CHECK(false_alarms([](RandomStream& random) { return random.uniform() < 0.03 ? 50.0 : 100.0; }) < 33);
 }
 
 TEST_CASE("sequential test: many questions are asked more of each") {

@@ -86,7 +86,7 @@ TEST_CASE("check report: as JUnit a regression is a failure, what is open is ski
 
 TEST_CASE("check report: as Markdown names make no columns, links or tags, and the details are folded") {
   const std::string text = check_markdown(small_report());
-  CHECK(text.starts_with("### goodput check `mine`: regression\n\n1 worse, 1 undecided, 1 same\n"));
+  CHECK(text.starts_with("### goodput check mine: regression\n\n1 worse, 1 undecided, 1 same\n"));
   CHECK(
       text.find(
           R"(| worse | a/\<b\>"\&\|\[x\]\(http://y\)\\x1b\[31m/goodput | 0.5 | 0.475 | -5 % | -6.12 % to -3.88 % |)") !=

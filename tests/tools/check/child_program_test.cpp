@@ -25,6 +25,11 @@ TEST_CASE("child program: a signal is 128 and its number") {
   CHECK(run_child("/bin/sh", {"-c", "kill -TERM $$"}).value().exit_code == 143);
 }
 
+TEST_CASE("child program: one that does not end is ended") {
+  CHECK(run_child("/bin/sleep", {"100"}, std::chrono::milliseconds(20)).error().message() ==
+        "\"/bin/sleep\" did not end within 0.02 s");
+}
+
 TEST_CASE("child program: what cannot be started says so") {
   CHECK(run_child("/nowhere/goodput", {}).error().message() ==
         "cannot run \"/nowhere/goodput\": No such file or directory");

@@ -51,6 +51,16 @@ TEST_CASE(
   CHECK_FALSE(json["runs"]["x"]["metrics"].contains("samples_per_hour"));
 }
 
+TEST_CASE("first suite: a name that no run can have is refused") {
+  const std::string longest(65, 'x');
+  Script script;
+  script.values[longest + "/ds/goodput"] = alternating(0.1);
+  CHECK(first_suite({longest}, ScriptedRunner(script), 1)
+            .error()
+            .message()
+            .ends_with("(65 characters) is no name, want 1 to 64 characters of one line"));
+}
+
 TEST_CASE("first suite: scenarios that cannot be told apart or run are refused") {
   Script script;
   script.values["x/ds/goodput"] = alternating(0.1);

@@ -192,27 +192,70 @@ TEST_CASE(
         "--against: that program gives other values of a/ds/goodput than the baseline holds, so it is not "
         "what the "
         "baseline was made with; leave --baseline out");
-  other.faults["b"] = "no plan";
+  other.faults["a"] = other.faults["b"] = "no such command";
   const ScriptedRunner failing(other);
   CHECK(check_suite(suite, nullptr, ScriptedRunner(usual()), &failing, {}).error().message() ==
-        "the other program cannot run b: no plan");
+        "--against: that program cannot run a: no such command");
+}
+
+TEST_CASE("check: what another program does not know is new") {
+  Script other = usual();
+  other.faults["b"] = "no plan";
+  const ScriptedRunner older(other);
+  const CheckReport report = check_suite(two_runs(), nullptr, ScriptedRunner(usual()), &older, {}).value();
+  CHECK(figure(report, "b/step_s").outcome == Outcome::kNew);
+  CHECK(figure(report, "b/step_s").reason == "the other program cannot run it: no plan");
+  CHECK(figure(report, "a/ds/goodput").outcome == Outcome::kSame);
+}
+
+TEST_CASE("check: a small change inside the tolerance is no regression where the time is over early") {
+  Script script = usual();
+  script.values["a/ds/goodput"] = [](std::int64_t trial) { return 0.997 * noise(1, trial); };
+  CheckOptions options;
+  options.is_time_over = [] { return true; };
+  const CheckReport report = checked(two_runs(), ScriptedRunner(script), options);
+  CHECK(figure(report, "a/ds/goodput").outcome == Outcome::kUndecided);
+  CHECK(figure(report, "a/ds/goodput").test->excludes_none());
+  CHECK(figure(checked(two_runs(), ScriptedRunner(script)), "a/ds/goodput").outcome == Outcome::kSame);
+}
+
+TEST_CASE("check: --fail-fast begins no more trials once something is worse, and says so of what is open") {
+  Script script = usual();
+  script.values["a/ds/goodput"] = [](std::int64_t trial) { return 0.9 * noise(1, trial); };
+  CheckOptions options;
+  options.stops_at_regression = true;
+  const ScriptedRunner runner(script);
+  const CheckReport report = checked(two_runs(), runner, options);
+  CHECK(runner.asked() == std::vector<std::string>{"a 0+16", "b 0+0"});
+  CHECK(figure(report, "a/pec/goodput").reason ==
+        "stopped after 16 trials, for something is worse: --fail-fast");
+}
+
+TEST_CASE("check: a baseline of fewer trials than a first look is compared trial by trial all the same") {
+  const Baseline few = baseline_of(two_runs(8));
+  const ScriptedRunner other(usual());
+  for (const SuiteRunner* program :
+       {static_cast<const SuiteRunner*>(nullptr), static_cast<const SuiteRunner*>(&other)}) {
+    const CheckReport report = check_suite(two_runs(64), &few, ScriptedRunner(usual()), program, {}).value();
+    CHECK(report.count(Outcome::kSame) == 3);
+  }
 }
 
 TEST_CASE("check: why something moved names what differs in the inputs, then the parts that moved most") {
   const Suite suite = two_runs();
   Script before = usual();
-  before.parts["ds"] = {{"productive", 90}, {"checkpoint_save", 9}, {"program_startup", 1}};
+  before.parts["ds"] = {{"productive_s", 90}, {"checkpoint_save_s", 9}, {"program_startup_s", 1}};
   const Baseline baseline =
       update_baseline(suite, nullptr, nullptr, ScriptedRunner(before), 0, 1).value().baseline;
   Script runner = before;
   runner.values["a/ds/goodput"] = [](std::int64_t trial) { return 0.9 * noise(1, trial); };
-  runner.parts["ds"] = {{"productive", 81}, {"checkpoint_save", 18}, {"program_startup", 1.05}};
+  runner.parts["ds"] = {{"productive_s", 81}, {"checkpoint_save_s", 18}, {"program_startup_s", 1.05}};
   const auto why = [&] {
     return figure(check_suite(suite, &baseline, ScriptedRunner(runner), nullptr, {}).value(), "a/ds/goodput")
         .why;
   };
   CHECK(why() == std::vector<std::string>{"config, calibration and code revision are what they were",
-                                          "productive: 81, was 90", "checkpoint_save: 18, was 9"});
+                                          "checkpoint_save_s: 18, was 9", "productive_s: 81, was 90"});
   runner.origin = {"0.1.0", "def", "11aa", ""};
   CHECK(why().at(0) == "config: 11aa, was 00ff");
   CHECK(why().at(1) == "code: 0.1.0 (def), was 0.1.0 (abc)");

@@ -102,6 +102,21 @@ TEST_CASE("update: what moved at a first look is kept with all its trials") {
   CHECK(trials[39] == 0.9 + 0.001 * (39 % 7));
 }
 
+TEST_CASE("update: figures that are the same are kept with as many trials as the suite asks for") {
+  Suite suite{.file = "mine.json", .name = "mine"};
+  const MetricRule rule{"goodput", Direction::kMore, "1 % at 95 %", Tolerance::parse("1 % at 95 %").value()};
+  suite.runs = {{"a", {"simulate", "x"}, {rule}, 40}};
+  Script script;
+  script.values["a/ds/goodput"] = [](std::int64_t trial) {
+    return 1.0 + 0.001 * static_cast<double>(trial % 7);
+  };
+  const Baseline old =
+      update_baseline(suite, nullptr, nullptr, ScriptedRunner(script), 0, 1).value().baseline;
+  suite.runs[0].trials = 100;
+  const BaselineUpdate update = updated(suite, old, script);
+  CHECK(update.baseline.figures.at("a/ds/goodput").trials.size() == 100);
+}
+
 TEST_CASE("update: a command that fails, or a figure that is not there, cannot be kept: nothing is") {
   Script script = steps();
   script.faults["b"] = "no plan \"x\"";

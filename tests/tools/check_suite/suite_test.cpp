@@ -83,6 +83,19 @@ TEST_CASE("suite: every mistake is named with its place and what mends it") {
         "own, say which way is \"better\"");
   CHECK(of_run(R"({"command": ["simulate"], "metrics": {"": {"tolerance": "exact"}}})") ==
         " /runs/a/metrics/: a figure is a pointer, \"/slowdown\", or what trials are measured by");
+  const auto of_words = [](const char* words) {
+    return of_run(fmt::format(
+        R"({{"command": {}, "metrics": {{"/x": {{"better": "more", "tolerance": "exact"}}}}}})", words));
+  };
+  CHECK(of_words(R"(["--quiet", "check", "smoke"])") ==
+        " /runs/a/command/0: want a command first, options behind it");
+  CHECK(of_words(R"(["whatif", "-"])") == " /runs/a/command/1: is stdin, of which a suite has none");
+  CHECK(of_words(R"(["simulate", "x", "--json=y"])") == " /runs/a/command/2: check gives --json itself");
+  CHECK(of_words(R"(["simulate", "x", "--trials", "5"])") ==
+        " /runs/a/command/2: check gives --trials itself; a run has \"trials\" beside its command");
+  CHECK(of_words(R"(["simulate", "x", "--seed", "5"])").empty());
+  CHECK(of_run(R"({"command": ["whatif"], "metrics": {"/a~2": {"better": "more", "tolerance": "exact"}}})") ==
+        " /runs/a/metrics/~1a~02: is no JSON pointer: ~ is written ~0, and / within a name ~1");
   CHECK(of_run(R"({"command": ["simulate"], "trials": 1, "metrics": {"goodput": {"tolerance": "exact"}}})") ==
         " /runs/a/trials: is 1: one trial has no interval");
 }
