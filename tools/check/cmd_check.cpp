@@ -108,7 +108,7 @@ class CheckCommand final : public Command {
   Result<ExitCode> run(const CommandContext& context) override {
     began_ = Clock::now();
     GOODPUT_TRY_STATUS(check_options());
-    if (!scenarios_.empty()) GOODPUT_TRY_STATUS(check_nothing_is_written("--init", context));
+    if (!scenarios_.empty()) GOODPUT_TRY_STATUS(check_nothing_is_written("--init:", context));
     GOODPUT_TRY_STATUS(policies_.read());
     const RunnerOptions options{context.options.seed, context.options.configs, policies_};
     const ThisProgram ours(context.run_program, options);
