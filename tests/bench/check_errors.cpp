@@ -1,5 +1,5 @@
 // How often a check errs: docs/validation.md has the table.
-//   check_errors [PAIRS [SEEDS]]   (default: 200 pairs a case, 15 seeds a change)
+//   check_errors [PAIRS [SEEDS [SUITES]]]   (default: 200 pairs a case, 15 seeds a change, 100 suites)
 // Nothing changed, but the seeds: pairs of independent runs, in which every movement is a false alarm.
 // Something changed, under the same seeds: parameters are set so that samples an hour fall by 0.5, 1, 2 and 5
 // %, against a tolerance of 1 %.
@@ -8,10 +8,14 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <numeric>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "models/check/holm.h"
 #include "models/check/sequential_test.h"
 #include "models/scenario/scenario.h"
 #include "models/scenario/trial_metrics.h"
@@ -39,7 +43,7 @@ double mean_of(const Values& values) {
 struct Case {
   std::string name{};
   std::string scenario{};
-  std::string policy{};
+  std::string policy{};  // empty: all
   std::vector<config::Change> changes{};
 };
 
@@ -51,8 +55,8 @@ class PreparedCase {
   PreparedCase(const PreparedCase&) = delete;
   PreparedCase& operator=(const PreparedCase&) = delete;
 
-  [[nodiscard]] TrialRuns runs(std::uint64_t seed) const {
-    return TrialRuns::prepare(scenario_, inputs_.view(), seed).value();
+  [[nodiscard]] TrialRuns runs(std::uint64_t seed, std::uint64_t first_trial = 0) const {
+    return TrialRuns::prepare(scenario_, inputs_.view(), seed, first_trial).value();
   }
 
  private:
@@ -60,7 +64,9 @@ class PreparedCase {
     const std::string file = fmt::format("{}/suites/smoke/{}.json", GOODPUT_CONFIGS, one.scenario);
     Result<Scenario> scenario = read_scenario(file, one.changes, {{GOODPUT_CONFIGS}});
     if (!scenario) fmt::print("{}: {}\n", one.name, scenario.error().message());
-    GOODPUT_CHECK(select_policies({one.policy}, *scenario).has_value(), "no such policy");
+    const std::vector<std::string> chosen =
+        one.policy.empty() ? std::vector<std::string>{} : std::vector{one.policy};
+    GOODPUT_CHECK(select_policies(chosen, *scenario).has_value(), "no such policy");
     return *std::move(scenario);
   }
 
@@ -141,6 +147,66 @@ void measure_false_alarms(std::uint64_t pairs) {
   }
   fmt::print("{:<28} {}   false alarms {:.2f} %\n\n", "all", all.text(),
              100 * static_cast<double>(all.moved) / static_cast<double>(all.count()));
+}
+
+// Two metrics of every policy in three scenarios of the shipped suite, as `check` asks for all of them at
+// once: how many such suites have a false alarm.
+constexpr TrialMetric kSuiteMetrics[] = {TrialMetric::kSamplesPerHour, TrialMetric::kGoodput};
+constexpr std::int64_t kSuiteTrials = 64;
+
+Values metric_values(TrialMetric metric, std::span<const TrialSummary> trials) {
+  Values values;
+  for (const TrialSummary& trial : trials) values.push_back(value_of(metric, trial).value());
+  return values;
+}
+
+SequentialTest checked(const Values& before, const Values& after, std::int64_t questions) {
+  SequentialTest test(Tolerance::parse(kTolerance).value(), std::ssize(before), questions);
+  while (const auto pairs = test.next_look())
+    test.look(std::span(before).first(static_cast<std::size_t>(*pairs)),
+              std::span(after).first(static_cast<std::size_t>(*pairs)));
+  return test;
+}
+
+bool has_alarm(const std::vector<SequentialTest>& tests) {
+  std::vector<double> p_values;
+  for (const SequentialTest& test : tests) p_values.push_back(test.change().p_value);
+  const std::vector<double> adjusted = holm_adjusted(p_values);
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const MeanChange& change = tests[i].change();
+    const bool by_holm = adjusted[i] <= 0.05 && change.excludes_none() && !change.is_tolerated;
+    if (tests[i].movement() == Movement::kMoved || by_holm) return true;
+  }
+  return false;
+}
+
+void measure_suite_alarms(std::uint64_t suites) {
+  std::vector<std::unique_ptr<PreparedCase>> cases;
+  for (const char* scenario : {"exponential", "bursts", "fail-slow"})
+    cases.push_back(std::make_unique<PreparedCase>(Case{scenario, scenario, ""}));
+  std::uint64_t alarms = 0;
+  std::size_t questions = 0;
+  for (std::uint64_t suite = 0; suite < suites; ++suite) {
+    std::vector<std::pair<Values, Values>> pairs;
+    for (const auto& one : cases) {
+      TrialRuns before = one->runs(0, 2 * suite * kSuiteTrials);
+      TrialRuns after = one->runs(0, (2 * suite + 1) * kSuiteTrials);
+      const bool ran = before.extend(kSuiteTrials, kThreads).has_value() &&
+                       after.extend(kSuiteTrials, kThreads).has_value();
+      GOODPUT_CHECK(ran, "trials that fail");
+      for (std::size_t policy = 0; policy < before.policies(); ++policy) {
+        for (const TrialMetric metric : kSuiteMetrics)
+          pairs.emplace_back(metric_values(metric, before.trials(policy)),
+                             metric_values(metric, after.trials(policy)));
+      }
+    }
+    questions = pairs.size();
+    std::vector<SequentialTest> tests;
+    for (const auto& [before, after] : pairs) tests.push_back(checked(before, after, std::ssize(pairs)));
+    alarms += has_alarm(tests) ? 1 : 0;
+  }
+  fmt::print("{} suites of {} figures, nothing changed: {} with a false alarm\n\n", suites, questions,
+             alarms);
 }
 
 // ---- Something changed.
@@ -229,6 +295,7 @@ int main(int count, char** arguments) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a row as soon as it is known
   const auto began = std::chrono::steady_clock::now();
   goodput::measure_false_alarms(count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 200);
+  goodput::measure_suite_alarms(count > 3 ? std::strtoull(arguments[3], nullptr, 10) : 100);
   goodput::measure_power(count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 15);
   fmt::print("{:.0f} s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
 }
