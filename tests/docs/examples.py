@@ -5,7 +5,7 @@
 
 A block that begins with `$ ` (indented by four columns, or fenced as `console`) is commands and what they print, stdout and
 stderr together. A command goes on in lines right below it that begin with `> `, and with a here-document to its end; one
-that fails has to show an `error: ` line. A line `...` stands for any lines. Other blocks are fenced as what they are (DATA),
+that fails has to show an `error: ` line, a check that found a regression what is worse. A line `...` stands for any lines. Other blocks are fenced as what they are (DATA),
 or are commands that no test runs: those are listed below (NOT_RUN), and so is what looks after them instead. There are no
 commands elsewhere (STRAY).
 
@@ -248,7 +248,7 @@ class Checker:
             if not agrees(step.shown, printed):
                 problems.append(f"{name}:{first}: $ {step.command}\nprints\n" + "\n".join(printed) + "\n")
                 lines[first:first + len(step.shown)] = [" " * block.fence + line if line else "" for line in printed]
-            elif status and not any("error: " in line for line in step.shown):
+            elif status and not any(("worse" if status == 3 else "error: ") in line for line in step.shown):
                 problems.append(f"{name}:{first}: $ {step.command}\nends with {status}, and shows no error")
         self.wrong += reversed(problems)
         if self.renew:

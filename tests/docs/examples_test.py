@@ -98,6 +98,8 @@ class Transcripts(Planted):
     def test_a_failure_shows_its_error(self):
         self.assertEqual(self.wrong("    $ false\n"), ["page.md:1: $ false\nends with 1, and shows no error"])
         self.assertEqual(self.wrong("    $ echo error: no; false\n    error: no\n"), [])
+        self.assertEqual(self.wrong("    $ echo 1 worse; (exit 3)\n    1 worse\n"), [])
+        self.assertEqual(len(self.wrong("    $ echo all is well; (exit 3)\n    all is well\n")), 1)
 
     def test_goodput_is_installed_below_usr(self):
         self.assertEqual(self.wrong("    $ goodput where\n    /usr/bin/goodput\n"), [])
