@@ -8,6 +8,7 @@ function(goodput_page target)
     COMMAND ${CMAKE_COMMAND} -DPAGE=${page} -DD3=${NodeD3_SCRIPT} -DD3_LICENCE=${NodeD3_LICENCE} -DOUT=${source}
             -P ${embed}
     DEPENDS ${parts} ${page}/page.html ${page}/palette.def ${embed} ${NodeD3_SCRIPT} ${NodeD3_LICENCE} VERBATIM)
+  add_custom_target(goodput_page_template DEPENDS ${source})
   target_sources(${target} PRIVATE ${source})
   set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

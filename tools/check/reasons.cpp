@@ -12,10 +12,9 @@ namespace {
 constexpr std::size_t kMostParts = 3;
 constexpr double kLeastShare = 0.001;  // of the sum of all parts: less is no reason
 
-const Parts& parts_of(const std::map<std::string, Parts>& parts, const std::string& policy) {
-  static const Parts kNone{};
+Parts parts_of(const std::map<std::string, Parts>& parts, const std::string& policy) {
   const auto found = parts.find(policy);
-  return found == parts.end() ? kNone : found->second;
+  return found == parts.end() ? Parts{} : found->second;
 }
 
 double value_of(const Parts& parts, const std::string& name) {

@@ -237,7 +237,8 @@ std::string flag_of(std::string_view key) {
 }
 
 ExitCode run_command_line(std::span<const CommandInfo> commands, const std::vector<std::string>& arguments,
-                          std::ostream& out, std::ostream& err, Terminal terminal, Environment environment) {
+                          std::ostream& out, std::ostream& err, Terminal terminal,
+                          const Environment& environment) {
   CommandLine line;
   line.options.jobs = default_jobs();
   declare_commands(line, commands);

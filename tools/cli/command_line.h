@@ -19,6 +19,6 @@ namespace goodput {
 [[nodiscard]] ExitCode run_command_line(std::span<const CommandInfo> commands,
                                         const std::vector<std::string>& arguments, std::ostream& out,
                                         std::ostream& err, Terminal terminal = {},
-                                        Environment environment = {});
+                                        const Environment& environment = {});
 
 }  // namespace goodput
