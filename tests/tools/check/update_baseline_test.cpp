@@ -35,6 +35,18 @@ Script steps() {
   return script;
 }
 
+// A run of one policy, of which 40 trials are kept.
+Suite forty_trials() {
+  Suite suite{.file = "mine.json", .name = "mine"};
+  const MetricRule rule{"goodput", Direction::kMore, "1 % at 95 %", Tolerance::parse("1 % at 95 %").value()};
+  suite.runs = {{"a", {"simulate", "x"}, {rule}, 40}};
+  return suite;
+}
+
+Script::Value around(double mean) {
+  return [mean](std::int64_t trial) { return mean + 0.001 * static_cast<double>(trial % 7); };
+}
+
 BaselineUpdate updated(const Suite& suite, const Baseline& old, const Script& script) {
   const ScriptedRunner runner(script);
   const CheckReport report = check_suite(suite, &old, runner, nullptr, {}).value();
@@ -83,19 +95,13 @@ TEST_CASE("update: nothing moved, nothing is rewritten") {
 }
 
 TEST_CASE("update: what moved at a first look is kept with all its trials") {
-  Suite suite{.file = "mine.json", .name = "mine"};
-  const MetricRule rule{"goodput", Direction::kMore, "1 % at 95 %", Tolerance::parse("1 % at 95 %").value()};
-  suite.runs = {{"a", {"simulate", "x"}, {rule}, 40}};
+  Suite suite = forty_trials();
   Script script;
-  script.values["a/ds/goodput"] = [](std::int64_t trial) {
-    return 1.0 + 0.001 * static_cast<double>(trial % 7);
-  };
+  script.values["a/ds/goodput"] = around(1.0);
   const Baseline old =
       update_baseline(suite, nullptr, nullptr, ScriptedRunner(script), 0, 1).value().baseline;
   CHECK(old.figures.at("a/ds/goodput").trials.size() == 40);
-  script.values["a/ds/goodput"] = [](std::int64_t trial) {
-    return 0.9 + 0.001 * static_cast<double>(trial % 7);
-  };
+  script.values["a/ds/goodput"] = around(0.9);
   const BaselineUpdate update = updated(suite, old, script);
   const std::vector<double>& trials = update.baseline.figures.at("a/ds/goodput").trials;
   REQUIRE(trials.size() == 40);
@@ -103,13 +109,9 @@ TEST_CASE("update: what moved at a first look is kept with all its trials") {
 }
 
 TEST_CASE("update: figures that are the same are kept with as many trials as the suite asks for") {
-  Suite suite{.file = "mine.json", .name = "mine"};
-  const MetricRule rule{"goodput", Direction::kMore, "1 % at 95 %", Tolerance::parse("1 % at 95 %").value()};
-  suite.runs = {{"a", {"simulate", "x"}, {rule}, 40}};
+  Suite suite = forty_trials();
   Script script;
-  script.values["a/ds/goodput"] = [](std::int64_t trial) {
-    return 1.0 + 0.001 * static_cast<double>(trial % 7);
-  };
+  script.values["a/ds/goodput"] = around(1.0);
   const Baseline old =
       update_baseline(suite, nullptr, nullptr, ScriptedRunner(script), 0, 1).value().baseline;
   suite.runs[0].trials = 100;
