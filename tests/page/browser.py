@@ -48,7 +48,8 @@ class Browser:
         from selenium.webdriver.chrome.service import Service
         options = webdriver.ChromeOptions()
         options.binary_location = shutil.which("chromium")
-        for argument in ("--headless=new", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={folder}/profile"):
+        for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                         f"--user-data-dir={folder}/profile"):
             options.add_argument(argument)
         if os.getuid() == 0:
             options.add_argument("--no-sandbox")
