@@ -41,19 +41,9 @@ Panel.prototype.intervals = function intervals(
                      .attr("height", bottom + 40)
                      .attr("aria-hidden", "true");
     drawIntervalAxis(root, {scale, room, width, bottom, format, tick, axisLabel});
-    const lit = root.append("rect")
-                    .attr("class", "lit")
-                    .attr("x", 0)
-                    .attr("width", width)
-                    .attr("height", kBarHeight)
-                    .attr("visibility", "hidden");
+    const lit = drawLitRow(root, width);
     shown.forEach((row, at) => drawIntervalBand(root, row, at * kBarHeight, scale));
-    root.append("line")
-        .attr("class", "hair")
-        .attr("x1", scale(base))
-        .attr("x2", scale(base))
-        .attr("y1", 0)
-        .attr("y2", bottom);
+    drawHair(root, scale(base), bottom);
     shown.forEach((row, at) => drawIntervalRow(root, row, at * kBarHeight, {scale, room, letters}));
     point = (place) => {
       pointed = Math.max(0, Math.min(shown.length - 1, place));
@@ -77,6 +67,21 @@ Panel.prototype.intervals = function intervals(
   });
   return chart;
 };
+
+// The row that is pointed at, once one is.
+function drawLitRow(root, width) {
+  return root.append("rect")
+      .attr("class", "lit")
+      .attr("x", 0)
+      .attr("width", width)
+      .attr("height", kBarHeight)
+      .attr("visibility", "hidden");
+}
+
+// Where there is no change.
+function drawHair(root, x, bottom) {
+  root.append("line").attr("class", "hair").attr("x1", x).attr("x2", x).attr("y1", 0).attr("y2", bottom);
+}
 
 function drawIntervalAxis(
     root, {scale, room, width, bottom, format, tick: text = tickText({format}, scale), axisLabel}) {

@@ -29,19 +29,9 @@ Panel.prototype.tornado = function tornado({title, label: axisLabel, rows, forma
                      .attr("height", bottom + 40)
                      .attr("aria-hidden", "true");
     drawIntervalAxis(root, {scale, room, width, bottom, format, axisLabel});
-    const lit = root.append("rect")
-                    .attr("class", "lit")
-                    .attr("x", 0)
-                    .attr("width", width)
-                    .attr("height", kBarHeight)
-                    .attr("visibility", "hidden");
+    const lit = drawLitRow(root, width);
     rows.forEach((row, at) => drawTornadoRow(root, row, at * kBarHeight, {scale, room, letters}));
-    root.append("line")
-        .attr("class", "hair")
-        .attr("x1", scale(0))
-        .attr("x2", scale(0))
-        .attr("y1", 0)
-        .attr("y2", bottom);
+    drawHair(root, scale(0), bottom);
     point = (place) => {
       pointed = Math.max(0, Math.min(rows.length - 1, place));
       lit.attr("y", pointed * kBarHeight).attr("visibility", "visible");
