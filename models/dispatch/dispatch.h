@@ -165,6 +165,13 @@ GOODPUT_HOST_DEVICE constexpr Tokens residual_place(const SurplusMap& map, Token
   return static_cast<Tokens>(std::int64_t{map.multiplier} * token % map.size);
 }
 
+// How many numbers two intervals have in common.
+GOODPUT_HOST_DEVICE constexpr Tokens overlap(Interval a, Interval b) {
+  const Tokens begin = larger(a.first, b.first);
+  const Tokens end = smaller(a.first + a.count, b.first + b.count);
+  return larger(end - begin, 0);
+}
+
 // sum over 0 <= i < n of floor((a*i + b) / m), modulo 2^64, on the way: Euclid's algorithm on the lattice
 // points under a line.
 struct FloorSum {
@@ -206,11 +213,7 @@ GOODPUT_HOST_DEVICE constexpr std::uint64_t floor_sum_difference(std::uint64_t n
 // this. REQUIRES: both intervals lie within [0, map.size).
 GOODPUT_HOST_DEVICE constexpr Tokens pair_count(const SurplusMap& map, Interval surplus, Interval residual) {
   if (surplus.count == 0 || residual.count == 0) return 0;
-  if (map.multiplier == 1) {
-    const Tokens begin = larger(surplus.first, residual.first);
-    const Tokens end = smaller(surplus.first + surplus.count, residual.first + residual.count);
-    return larger(end - begin, 0);
-  }
+  if (map.multiplier == 1) return overlap(surplus, residual);
   // place - first >= 0 minus place - end >= 0, each as a floor; `size` more keeps the numerators positive.
   const auto n = static_cast<std::uint64_t>(surplus.count);
   const auto size = static_cast<std::uint64_t>(map.size);
