@@ -42,13 +42,8 @@ __global__ void __launch_bounds__(kThreads, 4)
   if (bad_slot != kNothingWrong) atomicMin(&report->bad_slot, bad_slot);
 #pragma unroll
   for (int round = 0; round < kRounds; ++round) {
-    const unsigned alike = __match_any_sync(kAllLanes, static_cast<unsigned>(expert[round]));
-    const int below = __popc(alike & lanes_below());
-    const std::int32_t before = expert[round] < 0 ? 0 : mine[expert[round]];
-    rank[round] = before + below;
-    __syncwarp();
-    if (expert[round] >= 0 && below == 0) mine[expert[round]] = before + __popc(alike);
-    __syncwarp();
+    const unsigned alike = __match_any_sync(kAllLanes, expert[round]);
+    rank[round] = number_lanes(mine, expert[round], alike);
   }
   __syncthreads();
 
@@ -72,39 +67,59 @@ __global__ void __launch_bounds__(kThreads, 4)
   }
 }
 
-// In place: counts of every block become the sum over lower blocks. A tile is kScannedRows blocks x
-// kScannedExperts experts, read and written a row at a time, scanned a column a warp.
-// Shared memory: the tile, a column padded by one against bank conflicts.
+// In place: counts of every block become the sum over lower blocks. A tile is kTileRows blocks x
+// kScannedExperts experts, read and written kScannedRows rows at a time, scanned a column a warp.
+// Shared memory: the tile, a column padded so that neither way has bank conflicts: four rows of eight columns
+// are 32 banks.
+constexpr int kTileParts = 8;
+constexpr int kTileRows = kTileParts * kScannedRows;
+constexpr int kTileColumn = kTileRows + 4;
+
 __global__ void __launch_bounds__(kThreads)
     scan_blocks(std::int32_t* __restrict__ block_counts, std::int32_t blocks, std::int32_t experts,
                 moe::Tokens* __restrict__ counts) {
   auto* const tile = dynamic_shared<std::int32_t>();
-  constexpr int kColumn = kScannedRows + 1;
   const int row = static_cast<int>(threadIdx.x) / kScannedExperts;
   const int column = static_cast<int>(threadIdx.x) % kScannedExperts;
   const int expert = static_cast<int>(blockIdx.x) * kScannedExperts + column;
   const int scanned_expert = static_cast<int>(blockIdx.x) * kScannedExperts + warp_id();
+  std::int32_t* const own = tile + column * kTileColumn + row;
+  std::int32_t* const scanned = tile + warp_id() * kTileColumn + lane_id();
 
-  const auto place = [&](std::int32_t first) {
-    const bool inside = first + row < blocks && expert < experts;
-    return inside ? block_counts + std::int64_t{first + row} * experts + expert : nullptr;
+  // Where the part of a tile is that this thread reads and writes.
+  const auto place = [&](std::int32_t first, int part) {
+    const std::int32_t at = first + part * kScannedRows + row;
+    return at < blocks && expert < experts ? block_counts + std::int64_t{at} * experts + expert : nullptr;
   };
-  const auto read = [](const std::int32_t* count) { return count != nullptr ? *count : 0; };
+  std::int32_t next[kTileParts];
+  const auto read = [&](std::int32_t first) {
+#pragma unroll
+    for (int part = 0; part < kTileParts; ++part) {
+      const std::int32_t* const count = place(first, part);
+      next[part] = count != nullptr ? *count : 0;
+    }
+  };
 
   std::int32_t before = 0;
-  std::int32_t next = read(place(0));
-  for (std::int32_t first = 0; first < blocks; first += kScannedRows) {
-    tile[column * kColumn + row] = next;
-    next = read(place(first + kScannedRows));  // on its way while this tile is scanned
+  read(0);
+  for (std::int32_t first = 0; first < blocks; first += kTileRows) {
+#pragma unroll
+    for (int part = 0; part < kTileParts; ++part) own[part * kScannedRows] = next[part];
+    read(first + kTileRows);  // on its way while this tile is scanned
     __syncthreads();
-    std::int32_t* const scanned = tile + warp_id() * kColumn + lane_id();
-    const std::int32_t own = *scanned;
-    const std::int32_t inclusive = warp_inclusive_sum(own);
-    *scanned = before + inclusive - own;
-    before += __shfl_sync(kAllLanes, inclusive, kWarpSize - 1);
+#pragma unroll
+    for (int part = 0; part < kTileParts; ++part) {
+      const std::int32_t count = scanned[part * kScannedRows];
+      const std::int32_t through = warp_inclusive_sum(count);
+      scanned[part * kScannedRows] = before + through - count;
+      before += __shfl_sync(kAllLanes, through, kWarpSize - 1);
+    }
     __syncthreads();
     // Written again by nobody but this thread before the next barrier.
-    if (std::int32_t* const count = place(first)) *count = tile[column * kColumn + row];
+#pragma unroll
+    for (int part = 0; part < kTileParts; ++part) {
+      if (std::int32_t* const count = place(first, part)) *count = own[part * kScannedRows];
+    }
   }
   if (lane_id() == 0 && scanned_expert < experts) counts[scanned_expert] = before;
 }
@@ -116,10 +131,10 @@ void count_slots(const std::int32_t* expert_of, std::int64_t slots, std::int32_t
   const unsigned blocks = blocks_for(slots, kSlotsPerBlock);
   launch(rank_slots, {blocks, kThreads, kWarps * static_cast<std::size_t>(experts) * sizeof(std::int32_t)},
          stream, expert_of, slots, experts, result.rank_in_block, result.block_begin, report);
-  launch(scan_blocks,
-         {blocks_for(experts, kScannedExperts), kThreads,
-          kScannedExperts * (kScannedRows + 1) * sizeof(std::int32_t)},
-         stream, result.block_begin, static_cast<std::int32_t>(blocks), experts, result.counts);
+  launch(
+      scan_blocks,
+      {blocks_for(experts, kScannedExperts), kThreads, kScannedExperts * kTileColumn * sizeof(std::int32_t)},
+      stream, result.block_begin, static_cast<std::int32_t>(blocks), experts, result.counts);
 }
 
 }  // namespace goodput::gpu

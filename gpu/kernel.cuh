@@ -80,6 +80,17 @@ __device__ inline T warp_inclusive_sum(T value) {
   return value;
 }
 
+// Numbers the lanes with the same counter, in the order of lanes, from what the counter says on, and counts
+// them. `counter`: negative takes no part, its number means nothing. `alike`: __match_any_sync of `counter`.
+__device__ inline std::int32_t number_lanes(std::int32_t* counters, std::int32_t counter, unsigned alike) {
+  const std::int32_t before = counter < 0 ? 0 : counters[counter];
+  const int below = __popc(alike & lanes_below());
+  __syncwarp();
+  if (counter >= 0 && below == 0) counters[counter] = before + __popc(alike);
+  __syncwarp();
+  return before + below;
+}
+
 // What a thread learns of a scan over its block.
 template <class T>
 struct BlockScan {
