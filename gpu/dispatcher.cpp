@@ -55,6 +55,7 @@ Dispatcher::Dispatcher(const DispatchShape& shape, const HostTables& placement, 
   placement_ = {ranks,
                 experts,
                 static_cast<std::int32_t>(entries),
+                placement.most_hosts(),
                 hosts_.data(),
                 expert_begin_.data(),
                 entries_.data(),
@@ -68,9 +69,11 @@ Dispatcher::Dispatcher(const DispatchShape& shape, const HostTables& placement, 
   block_begin_ = DeviceBuffer<std::int32_t>(size(blocks * experts));
   counts_ = DeviceBuffer<moe::Tokens>(size(experts));
   all_counts_ = DeviceBuffer<moe::Tokens>(size(std::int64_t{ranks} * experts));
+  surplus_rows_ = DeviceBuffer<std::int32_t>(size(shape.max_slots()));
   positions_ = DeviceBuffer<std::int32_t>(size(shape.max_slots()));
   regroup_map_ = DeviceBuffer<std::int32_t>(size(shape.max_slots()));  // balanced ranks receive as much
   shares_ = DeviceBuffer<ExpertShare>(size(experts));
+  chains_ = DeviceBuffer<moe::EuclidLevel>(size(std::int64_t{experts} * moe::kMostEuclidLevels));
   local_ = DeviceBuffer<moe::Tokens>(entries);
   residuals_ = DeviceBuffer<moe::Interval>(entries);
   send_counts_ = DeviceBuffer<std::int32_t>(entries);
@@ -78,6 +81,7 @@ Dispatcher::Dispatcher(const DispatchShape& shape, const HostTables& placement, 
   receive_counts_ = DeviceBuffer<std::int32_t>(size(received));
   receive_begin_ = DeviceBuffer<std::int32_t>(size(received + 1));
   group_begin_ = DeviceBuffer<std::int32_t>(size(received + 1));
+  surplus_begin_ = DeviceBuffer<std::int32_t>(size(experts + std::int64_t{1}));
   summary_ = DeviceBuffer<std::int32_t>(kReportSize + size(2 * std::int64_t{ranks} + hosted));
   host_summary_ = PinnedBuffer<std::int32_t>(summary_.size());
   std::fill_n(host_summary_.data(), kReportSize, kNothingWrong);
@@ -85,6 +89,7 @@ Dispatcher::Dispatcher(const DispatchShape& shape, const HostTables& placement, 
 
   std::int32_t* const rows = summary_.data() + kReportSize;
   schedule_ = {shares_.data(),
+               chains_.data(),
                local_.data(),
                residuals_.data(),
                send_counts_.data(),
@@ -92,6 +97,7 @@ Dispatcher::Dispatcher(const DispatchShape& shape, const HostTables& placement, 
                receive_counts_.data(),
                receive_begin_.data(),
                group_begin_.data(),
+               surplus_begin_.data(),
                rows,
                rows + ranks,
                rows + std::ptrdiff_t{2} * ranks};
@@ -123,7 +129,7 @@ void Dispatcher::schedule(cudaStream_t stream) {
 
 void Dispatcher::place(cudaStream_t stream) {
   place_slots(placement_, schedule_, {rank_in_block_.data(), block_begin_.data(), counts_.data()}, expert_of_,
-              slots(), positions_.data(), stream);
+              slots(), surplus_rows_.data(), positions_.data(), stream);
   // A graph must end in the stream it began in.
   if (is_capturing(stream)) GOODPUT_CUDA(cudaStreamWaitEvent(stream, copied_.get(), 0));
 }

@@ -137,10 +137,12 @@ class Dispatcher {
   DeviceBuffer<std::int32_t> block_begin_;
   DeviceBuffer<moe::Tokens> counts_;
   DeviceBuffer<moe::Tokens> all_counts_;
+  DeviceBuffer<std::int32_t> surplus_rows_;
   DeviceBuffer<std::int32_t> positions_;
   DeviceBuffer<std::int32_t> regroup_map_;
 
   DeviceBuffer<ExpertShare> shares_;
+  DeviceBuffer<moe::EuclidLevel> chains_;
   DeviceBuffer<moe::Tokens> local_;
   DeviceBuffer<moe::Interval> residuals_;
   DeviceBuffer<std::int32_t> send_counts_;
@@ -148,6 +150,7 @@ class Dispatcher {
   DeviceBuffer<std::int32_t> receive_counts_;
   DeviceBuffer<std::int32_t> receive_begin_;
   DeviceBuffer<std::int32_t> group_begin_;
+  DeviceBuffer<std::int32_t> surplus_begin_;
 
   // What the host gets: DeviceReport, send rows, receive rows, expert rows.
   DeviceBuffer<std::int32_t> summary_;

@@ -1,5 +1,6 @@
 #include "gpu/host_tables.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -22,6 +23,14 @@ std::string place(std::int32_t rank, std::int32_t expert) {
 }
 
 }  // namespace
+
+std::int32_t HostTables::most_hosts() const {
+  std::int32_t most = 0;
+  for (std::size_t expert = 0; expert + 1 < expert_begin.size(); ++expert) {
+    most = std::max(most, expert_begin[expert + 1] - expert_begin[expert]);
+  }
+  return most;
+}
 
 HostTables make_placement(std::int32_t ranks, std::int32_t experts,
                           const std::vector<std::int32_t>& replicas) {

@@ -32,6 +32,8 @@ struct HostTables {
     const auto at = static_cast<std::size_t>(rank);
     return rank_begin[at + 1] - rank_begin[at];
   }
+  // Of any expert.
+  [[nodiscard]] std::int32_t most_hosts() const;
 };
 
 // `replicas` is ranks x experts, by rank. Ranks that host nothing, and experts that nobody hosts, are

@@ -4,37 +4,128 @@
 namespace goodput::gpu {
 namespace {
 
+using moe::Interval;
 using moe::Tokens;
 
 constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / kWarpSize;
+constexpr int kWalkedPerWarp = 256;
+
+// A part of what one expert sends away from this rank.
+struct SurplusPart {
+  std::int32_t expert;
+  Interval tokens;  // numbered from 0 on among the rank's surplus of the expert
+};
+
+// The send row of the first of the part's tokens that goes to the host.
+__device__ std::int32_t first_row_of(const PlacementView& placement, const ScheduleView& schedule,
+                                     const ExpertShare& share, const SurplusPart& part, int host) {
+  const Tokens earlier = moe::pair_count(share.map, schedule.chain_of(part.expert),
+                                         {share.surplus.first, part.tokens.first}, schedule.residuals[host]);
+  return schedule.send_begin[placement.hosts[host].entry] + earlier;
+}
+
+// Places are multiples of the multiplier: from one token of a lane to its next they go on by the same step.
+struct PlaceWalk {
+  Tokens place;
+  Tokens step;
+  Tokens size;
+
+  __device__ PlaceWalk(const ExpertShare& share, Tokens token) : size(share.map.size) {
+    const bool in_order = share.map.multiplier == 1;
+    place = in_order ? token : moe::residual_place(share.map, share.reciprocal, token);
+    step = in_order ? kWarpSize : moe::residual_place(share.map, share.reciprocal, kWarpSize);
+  }
+  // Where the walk was in order it goes beyond `size` only behind the last token.
+  __device__ void advance() {
+    const Tokens left = size - place;
+    place = step < left ? place + step : step - left;
+  }
+};
+
+// By a warp, a lane a token, in the order of tokens. `next_row`: shared memory, a number a host: the row of
+// the next token that goes there.
+__device__ void walk_part(const PlacementView& placement, const ScheduleView& schedule,
+                          const SurplusPart& part, std::int32_t* next_row, std::int32_t* rows) {
+  constexpr std::int32_t kUnknown = -1;
+  const ExpertShare share = schedule.experts[part.expert];
+  const std::int32_t first_host = placement.expert_begin[part.expert];
+  const std::int32_t hosts = placement.expert_begin[part.expert + 1] - first_host;
+  for (int host = lane_id(); host < hosts; host += kWarpSize) next_row[host] = kUnknown;
+  __syncwarp();
+
+  const Tokens last = part.tokens.count - 1;
+  PlaceWalk walk(share, share.surplus.first + part.tokens.first + moe::smaller(lane_id(), last));
+#pragma unroll 1
+  for (Tokens first = 0; first <= last; first += kWarpSize) {
+    const Tokens token = first + lane_id();
+    const std::int32_t host =
+        token <= last ? moe::host_of_place(schedule.residuals + first_host, hosts, walk.place) : -1;
+    const unsigned alike = __match_any_sync(kAllLanes, host);
+    if (host >= 0 && (alike & lanes_below()) == 0 && next_row[host] == kUnknown) {
+      next_row[host] = first_row_of(placement, schedule, share, part, first_host + host);
+    }
+    __syncwarp();
+    const std::int32_t row = number_lanes(next_row, host, alike);
+    if (host >= 0) rows[token] = row;
+    walk.advance();
+  }
+}
+
+// The last expert whose surplus begins at `at` or before.
+__device__ int expert_at(const ScheduleView& schedule, int experts, std::int32_t at) {
+  int expert = 0;
+  for (int left = experts; left > 1;) {
+    const int half = left / 2;
+    if (schedule.surplus_begin[expert + half] <= at) expert += half;
+    left -= half;
+  }
+  return expert;
+}
+
+// A warp kWalkedPerWarp tokens, whichever experts they are for: one expert may have most of them.
+// surplus_rows: the send row of every token that leaves the rank, in the order of schedule.surplus_begin.
+// Shared memory: kWarps x placement.most_hosts numbers.
+__global__ void __launch_bounds__(kThreads)
+    walk_surplus(PlacementView placement, ScheduleView schedule, std::int32_t* __restrict__ surplus_rows) {
+  const std::int64_t begin = (std::int64_t{blockIdx.x} * kWarps + warp_id()) * kWalkedPerWarp;
+  const std::int32_t all = schedule.surplus_begin[placement.experts];
+  if (begin >= all) return;
+  std::int32_t* const next_row = dynamic_shared<std::int32_t>() + warp_id() * placement.most_hosts;
+  auto at = static_cast<std::int32_t>(begin);
+  const std::int32_t end = all - at < kWalkedPerWarp ? all : at + kWalkedPerWarp;
+  for (int expert = expert_at(schedule, placement.experts, at); at < end; ++expert) {
+    const std::int32_t expert_end = moe::smaller(schedule.surplus_begin[expert + 1], end);
+    if (expert_end == at) continue;
+    const SurplusPart part{expert, {at - schedule.surplus_begin[expert], expert_end - at}};
+    walk_part(placement, schedule, part, next_row, surplus_rows + at);
+    at = expert_end;
+  }
+}
 
 // The row of the rank's token number `token` for the expert.
-__device__ std::int32_t row_of(const PlacementView& placement, const ScheduleView& schedule, int expert,
+__device__ std::int32_t row_of(const ScheduleView& schedule, const std::int32_t* surplus_rows, int expert,
                                Tokens token) {
   const ExpertShare share = schedule.experts[expert];
   if (token < share.local) return schedule.send_begin[share.own_entry] + token;
   const Tokens beyond = token - share.local;
   if (beyond >= share.surplus.count) return -1;  // the expert gets nothing: lost or crowded
-  const std::int32_t first = placement.expert_begin[expert];
-  const moe::TokenPlace place =
-      moe::token_place(share.map, share.surplus, schedule.residuals + first,
-                       placement.expert_begin[expert + 1] - first, share.surplus.first + beyond);
-  return schedule.send_begin[placement.hosts[first + place.host].entry] + place.index;
+  return surplus_rows[schedule.surplus_begin[expert] + beyond];
 }
 
 // A thread a slot.
 __global__ void __launch_bounds__(kThreads)
-    place(PlacementView placement, ScheduleView schedule, const std::int32_t* __restrict__ expert_of,
+    place(ScheduleView schedule, std::int32_t experts, const std::int32_t* __restrict__ expert_of,
           const std::uint16_t* __restrict__ rank_in_block, const std::int32_t* __restrict__ block_begin,
-          std::int64_t slots, std::int32_t* __restrict__ positions) {
+          const std::int32_t* __restrict__ surplus_rows, std::int64_t slots,
+          std::int32_t* __restrict__ positions) {
   const std::int64_t slot = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (slot >= slots) return;
   const std::int32_t expert = __ldg(expert_of + slot);
   std::int32_t row = -1;
-  if (expert >= 0 && expert < placement.experts) {
+  if (expert >= 0 && expert < experts) {
     const std::int64_t block = slot / kSlotsPerBlock;
-    row = row_of(placement, schedule, expert,
-                 block_begin[block * placement.experts + expert] + rank_in_block[slot]);
+    row = row_of(schedule, surplus_rows, expert, block_begin[block * experts + expert] + rank_in_block[slot]);
   }
   positions[slot] = row;
 }
@@ -42,10 +133,15 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void place_slots(const PlacementView& placement, const ScheduleView& schedule, const SlotCounts& counts,
-                 const std::int32_t* expert_of, std::int64_t slots, std::int32_t* positions,
-                 cudaStream_t stream) {
-  launch(place, {blocks_for(slots, kThreads), kThreads}, stream, placement, schedule, expert_of,
-         counts.rank_in_block, counts.block_begin, slots, positions);
+                 const std::int32_t* expert_of, std::int64_t slots, std::int32_t* surplus_rows,
+                 std::int32_t* positions, cudaStream_t stream) {
+  // No more tokens leave than there are slots.
+  launch(walk_surplus,
+         {blocks_for(slots, kWarps * kWalkedPerWarp), kThreads,
+          kWarps * static_cast<std::size_t>(placement.most_hosts) * sizeof(std::int32_t)},
+         stream, placement, schedule, surplus_rows);
+  launch(place, {blocks_for(slots, kThreads), kThreads}, stream, schedule, placement.experts, expert_of,
+         counts.rank_in_block, counts.block_begin, surplus_rows, slots, positions);
 }
 
 }  // namespace goodput::gpu

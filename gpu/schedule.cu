@@ -47,58 +47,67 @@ __device__ ExpertTotals add_up_ranks(const PlacementView& placement, const Token
   return {warp_sum(part.all), warp_sum(part.below)};
 }
 
-// moe::largest_quotient of two candidates at once: neither waits for the other's divisions. `size` for one
-// that is none, or has a common divisor with `size`.
-struct QuotientPair {
-  unsigned low;
-  unsigned high;
-};
+// The continued fraction of a candidate over `size`, a quotient a step. The steps of several advance side by
+// side: there is no branch in them, and once there is nothing left a step changes nothing.
+struct QuotientSearch {
+  unsigned numerator;  // 0 from the beginning: no candidate
+  unsigned denominator;
+  unsigned largest;
 
-__device__ QuotientPair largest_quotients(Tokens low_candidate, Tokens high_candidate, unsigned size) {
-  struct Fraction {
-    unsigned numerator;
-    unsigned denominator;
-    unsigned largest;
+  __device__ QuotientSearch(Tokens candidate, unsigned size)
+      : numerator(static_cast<unsigned>(candidate) < size ? static_cast<unsigned>(candidate) : 0U),
+        denominator(size),
+        largest(0) {}
 
-    __device__ void step() {
-      if (numerator == 0) return;
-      const unsigned quotient = denominator / numerator;
-      const unsigned remainder = denominator % numerator;
-      largest = max(largest, quotient);
-      denominator = numerator;
-      numerator = remainder;
-    }
-  };
-  const auto start = [&](Tokens candidate) {
-    const bool valid = candidate >= 1 && static_cast<unsigned>(candidate) < size;
-    return Fraction{valid ? static_cast<unsigned>(candidate) : 0U, size, 0U};
-  };
-  Fraction low = start(low_candidate);
-  Fraction high = start(high_candidate);
-  while ((low.numerator | high.numerator) != 0) {
-    low.step();
-    high.step();
+  __device__ void step() {
+    const bool left = numerator != 0;
+    const unsigned divisor = left ? numerator : 1U;
+    const unsigned quotient = denominator / divisor;
+    const unsigned remainder = denominator - quotient * divisor;
+    largest = left ? max(largest, quotient) : largest;
+    denominator = left ? divisor : denominator;
+    numerator = left ? remainder : 0U;
   }
-  // Where a candidate was valid and has no common divisor, the last denominator is 1.
-  const auto quotient = [&](const Fraction& end) {
-    return end.denominator == 1 && end.largest != 0 ? end.largest : size;
-  };
-  return {quotient(low), quotient(high)};
-}
+
+  // moe::largest_quotient; `size` for what was no candidate, or has a common divisor with `size`.
+  __device__ unsigned result(unsigned size) const {
+    return denominator == 1 && largest != 0 ? largest : size;
+  }
+};
 
 // moe::best_multiplier by a warp: of the candidates with the smallest largest quotient the first.
 __device__ Tokens warp_best_multiplier(Tokens size) {
   static_assert(moe::kMultiplierCandidates == 2 * kWarpSize, "two candidates a lane");
-  const QuotientPair quotients =
-      largest_quotients(moe::multiplier_candidate(size, lane_id()),
-                        moe::multiplier_candidate(size, lane_id() + kWarpSize), static_cast<unsigned>(size));
-  const unsigned least = __reduce_min_sync(kAllLanes, min(quotients.low, quotients.high));
-  const unsigned lows = __ballot_sync(kAllLanes, quotients.low == least);
-  const unsigned highs = __ballot_sync(kAllLanes, quotients.high == least);
-  if (least >= static_cast<unsigned>(size)) return 1;
+  const auto modulus = static_cast<unsigned>(size);
+  QuotientSearch low(moe::multiplier_candidate(size, lane_id()), modulus);
+  QuotientSearch high(moe::multiplier_candidate(size, lane_id() + kWarpSize), modulus);
+  while ((low.numerator | high.numerator) != 0) {
+    low.step();
+    high.step();
+  }
+  const unsigned least = __reduce_min_sync(kAllLanes, min(low.result(modulus), high.result(modulus)));
+  const unsigned lows = __ballot_sync(kAllLanes, low.result(modulus) == least);
+  const unsigned highs = __ballot_sync(kAllLanes, high.result(modulus) == least);
+  if (least >= modulus) return 1;
   const int index =
       lows != 0 ? __ffs(static_cast<int>(lows)) - 1 : __ffs(static_cast<int>(highs)) - 1 + kWarpSize;
   return moe::multiplier_candidate(size, index);
+}
+
+// The levels of a map by a warp: all lanes go through them, each makes the reciprocals of its own.
+__device__ void write_chain(const SurplusMap& map, moe::EuclidLevel* chain) {
+  static_assert(moe::kMostEuclidLevels <= 2 * kWarpSize, "two levels a lane");
+  moe::EuclidCursor cursor(map);
+  moe::EuclidCursor low = cursor;   // at the level of this lane's number
+  moe::EuclidCursor high = cursor;  // ... and of that + kWarpSize
+  int levels = 1;
+  for (; !cursor.is_last(); ++levels) {
+    cursor.advance();
+    if (levels == lane_id()) low = cursor;
+    if (levels == lane_id() + kWarpSize) high = cursor;
+  }
+  if (lane_id() < levels) chain[lane_id()] = low.level();
+  if (lane_id() + kWarpSize < levels) chain[lane_id() + kWarpSize] = high.level();
 }
 
 __device__ void report_expert(moe::DispatchStatus status, int expert, DeviceReport* report) {
@@ -167,12 +176,16 @@ __global__ void __launch_bounds__(kThreads)
       ok ? moe::token_quota(expert, static_cast<Tokens>(totals.all), replicas) : moe::TokenQuota{0, 0, 0, 0};
   const HostTotals hosts = split_over_hosts(placement, counts, expert, quota, schedule);
 
-  ExpertShare share{{0, 0}, {0, 0}, hosts.local, hosts.own_entry};
+  ExpertShare share{{0, 0}, hosts.local, hosts.own_entry, {0, 0}, 0};
   if (ok) {
     const Tokens routed = __ldg(counts + std::int64_t{placement.me} * placement.experts + expert);
     const bool packed = policy == moe::DispatchPolicy::kPacked;
     share.map = {hosts.residual, packed ? 1 : warp_best_multiplier(hosts.residual)};
     share.surplus = {static_cast<Tokens>(totals.below - hosts.local_below), routed - hosts.local};
+    if (share.map.multiplier != 1) {
+      share.reciprocal = moe::reciprocal_of(static_cast<std::uint32_t>(share.map.size));
+      write_chain(share.map, schedule.chain_of(expert));
+    }
   }
   if (lane_id() == 0) {
     schedule.experts[expert] = share;
@@ -187,8 +200,8 @@ __device__ void count_sent(const PlacementView& placement, const ScheduleView& s
   const PlacementEntry entry = placement.entries[at];
   const ExpertShare share = schedule.experts[entry.expert];
   const Tokens stays = at == share.own_entry ? share.local : 0;
-  schedule.send_counts[at] =
-      stays + moe::pair_count(share.map, share.surplus, schedule.residuals[entry.host]);
+  schedule.send_counts[at] = stays + moe::pair_count(share.map, schedule.chain_of(entry.expert),
+                                                     share.surplus, schedule.residuals[entry.host]);
 }
 
 // Surplus tokens of one expert on kThreads ranks from `first` on, a thread a rank.
@@ -227,7 +240,8 @@ __device__ void count_received(const PlacementView& placement, const Tokens* cou
   Tokens count = rank == placement.me ? schedule.local[entry.host] : 0;
   if (residual.count != 0) {
     const Interval surplus = surplus_of_rank(placement, counts, schedule, entry.expert, first);
-    count += moe::pair_count(schedule.experts[entry.expert].map, surplus, residual);
+    count += moe::pair_count(schedule.experts[entry.expert].map, schedule.chain_of(entry.expert), surplus,
+                             residual);
   }
   if (rank < placement.ranks) schedule.receive_counts[std::int64_t{rank} * placement.hosted + hosted] = count;
 }
@@ -283,7 +297,7 @@ __device__ void rows_between(int size, Bound bound, const std::int32_t* begin, s
   }
 }
 
-// One block a buffer: send, receive, regrouped. Shared memory: a number a warp.
+// One block a buffer: send, receive, regrouped; and one for the surplus. Shared memory: a number a warp.
 __global__ void __launch_bounds__(kAddingThreads) add_up(PlacementView placement, ScheduleView schedule) {
   const int ranks = placement.ranks;
   const int hosted = placement.hosted;
@@ -297,11 +311,14 @@ __global__ void __launch_bounds__(kAddingThreads) add_up(PlacementView placement
         ranks * hosted, [&](int i) { return schedule.receive_counts[i]; }, schedule.receive_begin);
     rows_between(
         ranks, [&](int rank) { return rank * hosted; }, schedule.receive_begin, schedule.receive_rows);
-  } else {
+  } else if (blockIdx.x == 2) {
     const auto by_source = [&](int i) { return schedule.receive_counts[i % ranks * hosted + i / ranks]; };
     exclusive_sums(ranks * hosted, by_source, schedule.group_begin);
     rows_between(
         hosted, [&](int expert) { return expert * ranks; }, schedule.group_begin, schedule.expert_rows);
+  } else {
+    exclusive_sums(
+        placement.experts, [&](int i) { return schedule.experts[i].surplus.count; }, schedule.surplus_begin);
   }
 }
 
@@ -318,7 +335,7 @@ void make_schedule(const PlacementView& placement, const Tokens* counts, moe::Di
          {sending + static_cast<unsigned>(placement.hosted) * per_expert, kThreads,
           (kThreads + kWarps) * sizeof(Tokens)},
          stream, placement, counts, schedule, static_cast<int>(sending), static_cast<int>(per_expert));
-  launch(add_up, {3, kAddingThreads, kAddingThreads / kWarpSize * sizeof(std::int32_t)}, stream, placement,
+  launch(add_up, {4, kAddingThreads, kAddingThreads / kWarpSize * sizeof(std::int32_t)}, stream, placement,
          schedule);
 }
 

@@ -150,13 +150,14 @@ PointResult run_positions(const CountPoint& point, const Measurer& measurer) {
   DeviceBuffer<std::uint16_t> rank_in_block(static_cast<std::size_t>(slots));
   DeviceBuffer<std::int32_t> block_begin(static_cast<std::size_t>(blocks * point.cluster.experts));
   DeviceBuffer<moe::Tokens> counts(static_cast<std::size_t>(point.cluster.experts));
+  DeviceBuffer<std::int32_t> surplus_rows(static_cast<std::size_t>(slots));
   DeviceBuffer<std::int32_t> positions(static_cast<std::size_t>(slots));
   DeviceBuffer<DeviceReport> report = clean_report();
   const SlotCounts slot_counts{rank_in_block.data(), block_begin.data(), counts.data()};
   count_slots(rank.device_routing(), slots, point.cluster.experts, slot_counts, report.data(), stream.get());
   const auto run = [&](int, cudaStream_t on) {
     place_slots(dispatcher.placement_view(), dispatcher.schedule_view(), slot_counts, rank.device_routing(),
-                slots, positions.data(), on);
+                slots, surplus_rows.data(), positions.data(), on);
   };
   // An expert, a rank and a position a slot; what is looked up is in the cache.
   const std::int64_t bytes = slots * (4 + 2 + 4);

@@ -21,6 +21,26 @@ struct Expected {
   std::vector<std::int32_t> positions;
 };
 
+// Of every expert whose tokens are spread by a multiplier: the levels of Euclid's algorithm.
+std::string wrong_chains(const ScheduleView& view, const reference::Schedule& schedule) {
+  const auto levels = static_cast<std::size_t>(schedule.experts) * moe::kMostEuclidLevels;
+  const std::vector<moe::EuclidLevel> chains = download(view.chains, levels);
+  for (std::int32_t expert = 0; expert < schedule.experts; ++expert) {
+    const moe::SurplusMap& map = schedule.maps[size(expert)];
+    if (map.multiplier == 1 || map.size == 0) continue;
+    std::vector<moe::EuclidLevel> expected;
+    for (moe::EuclidCursor cursor(map);; cursor.advance()) {
+      expected.push_back(cursor.level());
+      if (cursor.is_last()) break;
+    }
+    const auto first = chains.begin() + std::ptrdiff_t{expert} * moe::kMostEuclidLevels;
+    const std::vector<moe::EuclidLevel> got(first, first + static_cast<std::ptrdiff_t>(expected.size()));
+    const std::string wrong = differ("Euclid levels", got, expected);
+    if (!wrong.empty()) return "expert " + std::to_string(expert) + ": " + wrong;
+  }
+  return "";
+}
+
 std::string wrong_schedule(const Dispatcher& dispatcher, const Cluster& cluster, const Expected& expected) {
   const ScheduleView& view = dispatcher.schedule_view();
   const reference::Schedule& schedule = expected.schedule;
@@ -30,6 +50,7 @@ std::string wrong_schedule(const Dispatcher& dispatcher, const Cluster& cluster,
   std::vector<moe::Tokens> local;
   std::vector<moe::Interval> residuals;
   std::vector<ExpertShare> shares;
+  std::vector<std::int32_t> surplus_begin{0};
   for (std::int32_t expert = 0; expert < schedule.experts; ++expert) {
     for (std::int32_t rank = 0; rank < schedule.ranks; ++rank) {
       if (cluster.placement.replicas[cluster.placement.cell(rank, expert)] == 0) continue;
@@ -37,7 +58,11 @@ std::string wrong_schedule(const Dispatcher& dispatcher, const Cluster& cluster,
       residuals.push_back(schedule.residual[schedule.cell(rank, expert)]);
     }
     const std::size_t mine = schedule.cell(me, expert);
-    shares.push_back({schedule.maps[size(expert)], schedule.surplus[mine], schedule.local[mine], -1});
+    const moe::SurplusMap& map = schedule.maps[size(expert)];
+    const bool spread = map.size != 0 && map.multiplier != 1;
+    shares.push_back({schedule.surplus[mine], schedule.local[mine], -1, map,
+                      spread ? moe::reciprocal_of(static_cast<std::uint32_t>(map.size)) : 0});
+    surplus_begin.push_back(surplus_begin.back() + schedule.surplus[mine].count);
   }
   for (std::size_t i = 0; i < layout.entries.size(); ++i) {
     if (layout.entries[i].rank == me) shares[size(layout.entries[i].expert)].own_entry = static_cast<int>(i);
@@ -51,7 +76,8 @@ std::string wrong_schedule(const Dispatcher& dispatcher, const Cluster& cluster,
                    same("send offsets", view.send_begin, layout.send_offsets),
                    same("receive counts", view.receive_counts, layout.receive_counts),
                    same("receive offsets", view.receive_begin, layout.receive_offsets),
-                   same("group offsets", view.group_begin, layout.group_offsets)});
+                   same("group offsets", view.group_begin, layout.group_offsets),
+                   same("surplus offsets", view.surplus_begin, surplus_begin), wrong_chains(view, schedule)});
 }
 
 std::string wrong_host_counts(const HostCounts& counts, const Expected& expected) {
