@@ -94,8 +94,9 @@ __device__ Tokens warp_best_multiplier(Tokens size) {
   return moe::multiplier_candidate(size, index);
 }
 
-// The levels of a map by a warp: all lanes go through them, each makes the reciprocals of its own.
-__device__ void write_chain(const SurplusMap& map, moe::EuclidLevel* chain) {
+// The levels of a map by a warp: all lanes go through them, each makes the reciprocals of its own. Returns
+// that of map.size.
+__device__ std::uint64_t write_chain(const SurplusMap& map, moe::EuclidLevel* chain) {
   static_assert(moe::kMostEuclidLevels <= 2 * kWarpSize, "two levels a lane");
   moe::EuclidCursor cursor(map);
   moe::EuclidCursor low = cursor;   // at the level of this lane's number
@@ -106,8 +107,10 @@ __device__ void write_chain(const SurplusMap& map, moe::EuclidLevel* chain) {
     if (levels == lane_id()) low = cursor;
     if (levels == lane_id() + kWarpSize) high = cursor;
   }
-  if (lane_id() < levels) chain[lane_id()] = low.level();
+  const moe::EuclidLevel level = low.level();
+  if (lane_id() < levels) chain[lane_id()] = level;
   if (lane_id() + kWarpSize < levels) chain[lane_id() + kWarpSize] = high.level();
+  return __shfl_sync(kAllLanes, level.reciprocal(), 0);
 }
 
 __device__ void report_expert(moe::DispatchStatus status, int expert, DeviceReport* report) {
@@ -183,8 +186,7 @@ __global__ void __launch_bounds__(kThreads)
     share.map = {hosts.residual, packed ? 1 : warp_best_multiplier(hosts.residual)};
     share.surplus = {static_cast<Tokens>(totals.below - hosts.local_below), routed - hosts.local};
     if (share.map.multiplier != 1) {
-      share.reciprocal = moe::reciprocal_of(static_cast<std::uint32_t>(share.map.size));
-      write_chain(share.map, schedule.chain_of(expert));
+      share.reciprocal = write_chain(share.map, schedule.chain_of(expert));
     }
   }
   if (lane_id() == 0) {

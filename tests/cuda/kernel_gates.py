@@ -1,10 +1,11 @@
 """What nvcc makes of the kernels of a folder, checked without running them.
 
 Every *.cu is compiled for sm_90a and sm_80. No function may have a stack frame or spill registers (nothing in local
-memory); the kernels must be those of the table, with no more registers than it says; the instructions that it names
-must be in the PTX of all instances of the kernel for sm_90a, and nowhere in the PTX for sm_80.
+memory); the kernels must be those of the table, with no more registers and no more divisions of 64 bits in their PTX than
+it says; the instructions that it names must be in the PTX of all instances of the kernel for sm_90a, and nowhere in the
+PTX for sm_80.
 
-A line of the table: KERNEL REGISTERS [INSTRUCTION...]; all instances of a template are one kernel.
+A line of the table: KERNEL REGISTERS DIVISIONS [INSTRUCTION...]; all instances of a template are one kernel.
 """
 
 import argparse
@@ -21,11 +22,13 @@ from typing import NamedTuple
 OLDEST_NVCC = 12
 WITH_BULK_COPY = "sm_90a"
 WITHOUT = "sm_80"
+DIVISION = re.compile(r"\b(?:div|rem)\.[su]64\b")  # some 100 instructions each
 
 
 class Row(NamedTuple):
     registers: int
-    instructions: tuple
+    divisions: int
+    instructions: tuple = ()
 
 
 class Function(NamedTuple):
@@ -67,9 +70,11 @@ def read_table(path):
         words = line.partition("#")[0].split()
         if not words:
             continue
-        if len(words) < 2 or not words[1].isdigit() or words[0] in table:
-            raise Failure(f"{path.name}:{number}: '{line}' is no KERNEL REGISTERS [INSTRUCTION...], or one too many")
-        table[words[0]] = Row(int(words[1]), tuple(words[2:]))
+        if len(words) < 3 or not (words[1] + words[2]).isdigit() or words[0] in table:
+            raise Failure(
+                f"{path.name}:{number}: '{line}' is no KERNEL REGISTERS DIVISIONS [INSTRUCTION...], or one too many"
+            )
+        table[words[0]] = Row(int(words[1]), int(words[2]), tuple(words[3:]))
     return table
 
 
@@ -108,6 +113,11 @@ def problems(table, table_name, functions, entries):
         row = table.get(base_name(function.symbol))
         if row and function.registers > row.registers:
             yield f"{where}: {function.registers} registers, {table_name} allows {row.registers} ({function.symbol})"
+    for entry in entries:
+        row = table.get(base_name(entry.symbol))
+        if row and (divisions := len(DIVISION.findall(entry.text))) > row.divisions:
+            where = f"{base_name(entry.symbol)} for {entry.architecture}"
+            yield f"{where}: {divisions} divisions of 64 bits, {table_name} allows {row.divisions} ({entry.symbol})"
     for kernel in sorted({base_name(entry.symbol) for entry in entries} - set(table)):
         yield f"{kernel}: not in {table_name}"
     for kernel, row in table.items():
@@ -164,7 +174,9 @@ def check(options):
     entries = [entry for _, of_file in compiled for entry in of_file]
     for kernel, row in table.items():
         used = [str(f.registers) for f in functions if base_name(f.symbol) == kernel]
-        print(f"{kernel}: {max(used, key=int, default='no')} registers of {row.registers}, {len(used)} instances")
+        divisions = max((len(DIVISION.findall(e.text)) for e in entries if base_name(e.symbol) == kernel), default=0)
+        print(f"{kernel}: {max(used, key=int, default='no')} registers of {row.registers}, {divisions} divisions of"
+              f" {row.divisions}, {len(used)} instances")
     if found := list(problems(table, options.table.name, functions, entries)):
         raise Failure("\n".join(found))
 

@@ -62,14 +62,14 @@ class Reading(unittest.TestCase):
         self.assertEqual(found, [("_Z5placev", "sm_90a", False), ("_Z4copyv", "sm_90a", True)])
 
     def test_a_line_of_the_table_that_is_none_is_named(self):
-        for line in ("copy", "copy many", "twice 8"):
+        for line in ("copy", "copy 8", "copy 8 many", "copy many 0", "twice 8 0"):
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "table.txt"
-                path.write_text(f"# a comment\ntwice 8 # registers\n{line}\n")
+                path.write_text(f"# a comment\ntwice 8 0 # registers, divisions\n{line}\n")
                 with self.assertRaises(kernel_gates.Failure) as caught:
                     kernel_gates.read_table(path)
             self.assertEqual(str(caught.exception),
-                             f"table.txt:3: '{line}' is no KERNEL REGISTERS [INSTRUCTION...], or one too many")
+                             f"table.txt:3: '{line}' is no KERNEL REGISTERS DIVISIONS [INSTRUCTION...], or one too many")
 
 
 class Problems(unittest.TestCase):
@@ -77,21 +77,27 @@ class Problems(unittest.TestCase):
         return list(kernel_gates.problems(table, "table.txt", functions, entries() if of is None else of))
 
     def test_nothing_is_wrong(self):
-        self.assertEqual(self.found({"copy": Row(41, ("bulk",))}, of=entries("bulk.copy")), [])
+        self.assertEqual(self.found({"copy": Row(41, 0, ("bulk",))}, of=entries("bulk.copy")), [])
 
     def test_local_memory_and_registers(self):
-        self.assertEqual(self.found({"copy": Row(40, ())}, kernel_gates.read_report(REPORT)), [
+        self.assertEqual(self.found({"copy": Row(40, 0)}, kernel_gates.read_report(REPORT)), [
             "help for sm_90a: 8 bytes of stack, 4 spilled, 12 loaded again: must be 0 (_ZN1a4helpEv)",
             "copy for sm_80: 41 registers, table.txt allows 40 (_ZN1a4copyIiEEvPi)"])
 
+    def test_divisions_of_64_bits_are_counted_in_every_instance(self):
+        text = "div.s64 %rd3, %rd1, %rd2;\nrem.u64 %rd4, %rd1, %rd2;\ndiv.u32 %r3, %r1, %r2;\ndiv.rn.f32 %f3, %f1, %f2;"
+        self.assertEqual(self.found({"copy": Row(8, 2)}, of=entries(text, text)), [])
+        self.assertEqual(self.found({"copy": Row(8, 1)}, of=entries(text)),
+                         ["copy for sm_90a: 2 divisions of 64 bits, table.txt allows 1 (_Z4copyv)"])
+
     def test_the_table_has_every_kernel_and_no_other(self):
-        self.assertEqual(self.found({"place": Row(8, ())}), [
+        self.assertEqual(self.found({"place": Row(8, 0)}), [
             "copy: not in table.txt",
             "place: in table.txt, but not in the code for sm_90a",
             "place: in table.txt, but not in the code for sm_80"])
 
     def test_instructions_are_in_every_instance_for_the_one_and_nowhere_for_the_other(self):
-        table = {"copy": Row(8, ("bulk",))}
+        table = {"copy": Row(8, 0, ("bulk",))}
         self.assertEqual(self.found(table), ["copy for sm_90a: no bulk in its PTX"])
         self.assertEqual(self.found(table, of=entries("bulk") + entries()), ["copy for sm_90a: no bulk in its PTX"])
         self.assertEqual(self.found(table, of=entries("bulk", "bulk")),
@@ -134,19 +140,19 @@ class WithCompiler(unittest.TestCase):
         return run(table, files, options.nvcc)
 
     def test_what_fits_passes(self):
-        code, output = self.run_gate("twice 16\nwait_for_copies 16 cp.async.bulk.commit_group", "fits.cu")
-        self.assertRegex(output, r"^twice: \d+ registers of 16, 4 instances\nwait_for_copies: \d+ registers of 16, 2 ")
+        code, output = self.run_gate("twice 16 0\nwait_for_copies 16 0 cp.async.bulk.commit_group", "fits.cu")
+        self.assertRegex(output, r"^twice: \d+ registers of 16, 0 divisions of 0, 4 instances\nwait_for_copies: \d+ registers of 16, ")
         self.assertEqual(code, 0)
 
     def test_what_is_in_local_memory_fails(self):
-        code, output = self.run_gate("spill 32\nindex_array 255", "spills.cu")
+        code, output = self.run_gate("spill 32 0\nindex_array 255 0", "spills.cu")
         for architecture in ("sm_90a", "sm_80"):
             self.assertRegex(output, rf"\nspill for {architecture}: [1-9]\d* bytes of stack, [1-9]\d* spilled, [1-9]")
             self.assertRegex(output, rf"\nindex_array for {architecture}: 256 bytes of stack, 0 spilled, 0 loaded")
         self.assertEqual((code, len(output.splitlines())), (1, 2 + 4))
 
     def test_too_few_registers_a_missing_row_and_a_missing_instruction_fail(self):
-        code, output = self.run_gate("twice 1 cp.async.bulk.commit_group", "fits.cu")
+        code, output = self.run_gate("twice 1 0 cp.async.bulk.commit_group", "fits.cu")
         self.assertRegex(output, r"\ntwice for sm_80: \d+ registers, table.txt allows 1 \(_Z\w+\)\n")
         self.assertIn("\nwait_for_copies: not in table.txt\n", output)
         self.assertIn("\ntwice for sm_90a: no cp.async.bulk.commit_group in its PTX\n", output)
