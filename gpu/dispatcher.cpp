@@ -130,8 +130,10 @@ void Dispatcher::schedule(cudaStream_t stream) {
 void Dispatcher::place(cudaStream_t stream) {
   place_slots(placement_, schedule_, {rank_in_block_.data(), block_begin_.data(), counts_.data()}, expert_of_,
               slots(), surplus_rows_.data(), positions_.data(), stream);
-  // A graph must end in the stream it began in.
-  if (is_capturing(stream)) GOODPUT_CUDA(cudaStreamWaitEvent(stream, copied_.get(), 0));
+}
+
+void Dispatcher::join_host_counts(cudaStream_t stream) {
+  GOODPUT_CUDA(cudaStreamWaitEvent(stream, copied_.get(), 0));
 }
 
 HostCounts Dispatcher::wait_host_counts() {

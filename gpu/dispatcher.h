@@ -21,9 +21,10 @@
 // next count(). No call waits for the device but wait_host_counts(), and none allocates but the reading of
 // host counts, where more rows are received than ever before. Nothing may be under way on destruction.
 //
-// CUDA graphs: all up to the host counts can be captured, schedule() and place() in the same capture. Whoever
-// replays it synchronises the stream, then reads host_counts(). regroup() and ungroup() can be captured too;
-// such a graph must be captured again once host_counts() has seen more rows.
+// CUDA graphs: all up to the host counts, and scatter(), can be captured. A capture with schedule() in it
+// ends with join_host_counts(). Whoever replays it synchronises the stream, then reads host_counts().
+// regroup() and ungroup() can be captured too; such a graph must be captured again once host_counts() has
+// seen more rows.
 //
 // Rows: send buffers by destination rank, then expert, tokens in order; received ones by source rank, then
 // expert; grouped ones by expert, then source: the experts of a rank, ascending, each one block of rows.
@@ -89,7 +90,11 @@ class Dispatcher {
   [[nodiscard]] const ScheduleView& schedule_view() const { return schedule_; }
   [[nodiscard]] const PlacementView& placement_view() const { return placement_; }
 
-  // Waits for the copy that schedule() began on a stream of its own; place() and what follows goes on
+  // The stream waits for the copy that schedule() began on a stream of its own. Last in a capture: a graph
+  // must end in the stream it began in (else the capture ends with cudaErrorStreamCaptureUnjoined), and what
+  // is captured after this waits for the copy.
+  void join_host_counts(cudaStream_t stream);
+  // The host waits for it; place() and what follows goes on
   // meanwhile.
   HostCounts wait_host_counts();
   // The same without waiting. REQUIRES: the copy has ended.

@@ -79,7 +79,10 @@ std::string wrong_replays(CopyPath path) {
   stream.synchronize();
   static_cast<void>(dispatcher.wait_host_counts());
   const Output direct = output();
-  const Graph graph(stream.get(), run);
+  const Graph graph(stream.get(), [&] {
+    run();
+    dispatcher.join_host_counts(stream.get());
+  });
   for (int replay = 1; replay <= 3; ++replay) {
     GOODPUT_CUDA(cudaMemset(d_send.data(), kPoison, d_send.size() * sizeof(float)));
     finish_default_stream();
