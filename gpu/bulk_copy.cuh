@@ -24,6 +24,7 @@ inline constexpr bool kHasBulkCopy = false;
 __device__ inline void barrier_init(std::uint64_t* barrier, unsigned arrivals) {
   simt::barrier_init(barrier, arrivals);
 }
+__device__ inline void fence_barriers() {}
 __device__ inline void barrier_expect(std::uint64_t* barrier, unsigned bytes) {
   simt::barrier_arrive_expect_tx(barrier, bytes);
 }
@@ -32,6 +33,13 @@ __device__ inline void barrier_wait(std::uint64_t* barrier, unsigned parity) {
   }
 }
 __device__ inline void bulk_load(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier) {
+  simt::bulk_load(shared, global, bytes, barrier);
+}
+__device__ inline std::uint64_t evict_first() {
+  return 0;
+}
+__device__ inline void bulk_load(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier,
+                                 std::uint64_t /*hint*/) {
   simt::bulk_load(shared, global, bytes, barrier);
 }
 __device__ inline void bulk_store(void* global, const void* shared, unsigned bytes) {
@@ -51,10 +59,15 @@ __device__ inline unsigned shared_address(const void* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
 
-// The barrier is ready for this thread and for the copy engine; other threads need a __syncwarp or more.
+// Ready for use after fence_barriers().
 __device__ inline void barrier_init(std::uint64_t* barrier, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
                : "memory");
+}
+
+// The barriers that this thread initialised are ready for it and for the copy engine; other threads need a
+// __syncwarp or more.
+__device__ inline void fence_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -87,6 +100,23 @@ __device__ inline void bulk_load(void* shared, const void* global, unsigned byte
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
           shared_address(shared)),
       "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
+// A hint for loads: the L2 cache gives up such lines before others, for what is read once.
+__device__ inline std::uint64_t evict_first() {
+  std::uint64_t hint = 0;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(hint));
+  return hint;
+}
+
+__device__ inline void bulk_load(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier,
+                                 std::uint64_t hint) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+      "[%3], "
+      "%4;" ::"r"(shared_address(shared)),
+      "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(shared_address(barrier)), "l"(hint)
       : "memory");
 }
 

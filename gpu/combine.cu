@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <initializer_list>
 #include <stdexcept>
 
@@ -109,10 +108,9 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
 }
 
-unsigned grid_of(std::int64_t tokens, const CopyDevice& device) {
-  constexpr unsigned kBlocksPerMultiprocessor = 8;
-  return std::min(blocks_for(tokens, kWarps),
-                  static_cast<unsigned>(device.multiprocessors) * kBlocksPerMultiprocessor);
+template <class Kernel>
+LaunchShape shape_for(Kernel* kernel, std::int64_t tokens, const CopyDevice& device) {
+  return {resident_blocks(kernel, blocks_for(tokens, kWarps), kThreads, 0, device.multiprocessors), kThreads};
 }
 
 Access access_of(const TokenRows& shape, std::initializer_list<const void*> addresses) {
@@ -172,9 +170,9 @@ void combine_rows(const TokenRows& shape, const void* rows, const float* weights
   use_variant(shape, access_of(shape, {rows, y}), [&](auto variant) {
     using V = decltype(variant);
     using T = typename V::Element;
-    launch(combine<T, V::kChoices, V::kAccess>, {grid_of(shape.tokens, device), kThreads}, stream,
-           static_cast<const T*>(rows), weights, shape.positions, shape.tokens, shape.top_k,
-           std::int64_t{shape.hidden}, static_cast<T*>(y));
+    const auto kernel = combine<T, V::kChoices, V::kAccess>;
+    launch(kernel, shape_for(kernel, shape.tokens, device), stream, static_cast<const T*>(rows), weights,
+           shape.positions, shape.tokens, shape.top_k, std::int64_t{shape.hidden}, static_cast<T*>(y));
   });
 }
 
@@ -183,9 +181,10 @@ void combine_rows_backward(const TokenRows& shape, const void* dy, const void* r
   use_variant(shape, access_of(shape, {dy, rows, d_rows}), [&](auto variant) {
     using V = decltype(variant);
     using T = typename V::Element;
-    launch(combine_backward<T, V::kChoices, V::kAccess>, {grid_of(shape.tokens, device), kThreads}, stream,
-           static_cast<const T*>(dy), static_cast<const T*>(rows), weights, shape.positions, shape.tokens,
-           shape.top_k, std::int64_t{shape.hidden}, static_cast<T*>(d_rows), d_weights);
+    const auto kernel = combine_backward<T, V::kChoices, V::kAccess>;
+    launch(kernel, shape_for(kernel, shape.tokens, device), stream, static_cast<const T*>(dy),
+           static_cast<const T*>(rows), weights, shape.positions, shape.tokens, shape.top_k,
+           std::int64_t{shape.hidden}, static_cast<T*>(d_rows), d_weights);
   });
 }
 

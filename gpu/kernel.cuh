@@ -6,6 +6,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -37,6 +38,18 @@ void launch(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_
 
 constexpr unsigned blocks_for(std::int64_t items, std::int64_t a_block) {
   return static_cast<unsigned>((items + a_block - 1) / a_block);
+}
+
+// `needed` blocks or as many as fit on the device at once: for kernels whose blocks take one item after
+// another. Asked at every launch: what fits depends on the instance of the kernel and on its shared memory.
+template <class... Parameters>
+unsigned resident_blocks(void (*kernel)(Parameters...), unsigned needed, unsigned threads,
+                         std::size_t shared_bytes, int multiprocessors) {
+  int fit = 0;
+  GOODPUT_CUDA(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, static_cast<int>(threads), shared_bytes));
+  // None: the launch says why.
+  return std::min(needed, static_cast<unsigned>(std::max(fit, 1)) * static_cast<unsigned>(multiprocessors));
 }
 
 // The dynamic shared memory of the block, aligned to 128 bytes.

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +15,8 @@ constexpr int kUnroll = 4;  // loads in flight of a lane
 
 // kScatter: item -> up to kCopies rows of the target. kGather: item <- one row of the source.
 enum class CopyKind { kScatter, kGather };
+
+enum class LoadHint { kNone, kEvictFirst };
 
 // A warp an item. `width` is a row in elements of Word.
 template <class Word, int kCopies, CopyKind kKind>
@@ -97,13 +98,14 @@ __device__ std::int64_t target_of_lane(const std::int32_t* map, std::int64_t ite
 __device__ void init_barriers(std::uint64_t* barriers) {
   if (lane_id() == 0) {
     for (int stage = 0; stage < kStages; ++stage) barrier_init(barriers + stage, 1);
+    fence_barriers();
   }
   __syncwarp();
 }
 
 // Lane 0 loads, lane j < top_k stores the j-th copy. Shared memory: kBulkWarps x kStages pieces, then
 // barriers.
-template <CopyKind kKind>
+template <CopyKind kKind, LoadHint kHint>
 __global__ void __launch_bounds__(kBulkWarps* kWarpSize)
     copy_rows_bulk(const unsigned char* __restrict__ from, unsigned char* __restrict__ to,
                    const std::int32_t* __restrict__ map, std::int64_t items, std::int32_t top_k,
@@ -118,14 +120,21 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize)
     const std::int64_t first = std::int64_t{blockIdx.x} * kBulkWarps + warp_id();
 
     PieceCursor loading{first, 0};
+    const std::uint64_t hint = kHint == LoadHint::kEvictFirst ? evict_first() : 0;
     const auto load_next = [&](int stage) {
       if (loading.item >= items) return;
       if (lane_id() == 0) {
         const std::int64_t row =
             kKind == CopyKind::kGather ? std::int64_t{__ldg(map + loading.item)} : loading.item;
-        barrier_expect(barriers + stage, loading.bytes(pieces));
-        bulk_load(ring + stage * pieces.piece_bytes, from + row * pieces.row_bytes + loading.offset(pieces),
-                  loading.bytes(pieces), barriers + stage);
+        void* const piece = ring + stage * pieces.piece_bytes;
+        const void* const source = from + row * pieces.row_bytes + loading.offset(pieces);
+        const unsigned bytes = loading.bytes(pieces);
+        barrier_expect(barriers + stage, bytes);
+        if constexpr (kHint == LoadHint::kEvictFirst) {
+          bulk_load(piece, source, bytes, barriers + stage, hint);
+        } else {
+          bulk_load(piece, source, bytes, barriers + stage);
+        }
       }
       loading.advance(pieces, step);
     };
@@ -177,10 +186,10 @@ bool multiple_of(const Rows& rows, std::uintptr_t size) {
 
 CopyPath choose_path(const Rows& rows, CopyPath asked, const CopyDevice& device) {
   const bool possible = device.has_bulk_copy && multiple_of(rows, 16);
-  if (asked == CopyPath::kBulk && !device.has_bulk_copy) {
+  if (is_bulk(asked) && !device.has_bulk_copy) {
     throw std::invalid_argument("row copy: bulk copies need compute capability 9.0 (and code built for it)");
   }
-  if (asked == CopyPath::kBulk && !possible) {
+  if (is_bulk(asked) && !possible) {
     throw std::invalid_argument("row copy: bulk copies need rows and addresses of multiples of 16 bytes");
   }
   // An assumption, not measured: small pieces cost the copy engine more than lanes.
@@ -194,23 +203,24 @@ CopyPath choose_path(const Rows& rows, CopyPath asked, const CopyDevice& device)
 template <class Word, int kCopies, CopyKind kKind>
 void launch_vector(const Rows& rows, const std::int32_t* map, std::int32_t top_k, const CopyDevice& device,
                    cudaStream_t stream) {
-  constexpr unsigned kBlocksPerMultiprocessor = 8;
-  const unsigned blocks = std::min(blocks_for(rows.items, kWarps),
-                                   static_cast<unsigned>(device.multiprocessors) * kBlocksPerMultiprocessor);
-  launch(copy_rows<Word, kCopies, kKind>, {blocks, kThreads}, stream, static_cast<const Word*>(rows.from),
-         static_cast<Word*>(rows.to), map, rows.items, top_k,
-         rows.row_bytes / static_cast<std::int64_t>(sizeof(Word)));
+  const auto kernel = copy_rows<Word, kCopies, kKind>;
+  const unsigned blocks =
+      resident_blocks(kernel, blocks_for(rows.items, kWarps), kThreads, 0, device.multiprocessors);
+  launch(kernel, {blocks, kThreads}, stream, static_cast<const Word*>(rows.from), static_cast<Word*>(rows.to),
+         map, rows.items, top_k, rows.row_bytes / static_cast<std::int64_t>(sizeof(Word)));
 }
 
-template <CopyKind kKind>
+template <CopyKind kKind, LoadHint kHint>
 void launch_bulk(const Rows& rows, const std::int32_t* map, std::int32_t top_k, const CopyDevice& device,
                  cudaStream_t stream) {
+  constexpr unsigned kBulkThreads = kBulkWarps * kWarpSize;
   const Pieces pieces = cut_rows(rows.row_bytes);
-  const unsigned blocks =
-      std::min(blocks_for(rows.items, kBulkWarps), static_cast<unsigned>(device.multiprocessors));
-  launch(copy_rows_bulk<kKind>, {blocks, kBulkWarps * kWarpSize, bulk_shared_bytes(pieces.piece_bytes)},
-         stream, static_cast<const unsigned char*>(rows.from), static_cast<unsigned char*>(rows.to), map,
-         rows.items, top_k, pieces);
+  const std::size_t shared_bytes = bulk_shared_bytes(pieces.piece_bytes);
+  const auto kernel = copy_rows_bulk<kKind, kHint>;
+  const unsigned blocks = resident_blocks(kernel, blocks_for(rows.items, kBulkWarps), kBulkThreads,
+                                          shared_bytes, device.multiprocessors);
+  launch(kernel, {blocks, kBulkThreads, shared_bytes}, stream, static_cast<const unsigned char*>(rows.from),
+         static_cast<unsigned char*>(rows.to), map, rows.items, top_k, pieces);
 }
 
 // 16 bytes a lane with as many copies as there are; narrower words, the slow way, with all eight.
@@ -223,8 +233,11 @@ void copy(const Rows& rows, const std::int32_t* map, std::int32_t top_k, CopyPat
   }
   constexpr bool kGathers = kKind == CopyKind::kGather;
   constexpr int kMost = kGathers ? 1 : kMaxTopK;
-  if (choose_path(rows, asked, device) == CopyPath::kBulk) {
-    launch_bulk<kKind>(rows, map, top_k, device, stream);
+  const CopyPath path = choose_path(rows, asked, device);
+  if (path == CopyPath::kBulk) {
+    launch_bulk<kKind, LoadHint::kNone>(rows, map, top_k, device, stream);
+  } else if (path == CopyPath::kBulkEvictFirst) {
+    launch_bulk<kKind, LoadHint::kEvictFirst>(rows, map, top_k, device, stream);
   } else if (!multiple_of(rows, 4)) {
     launch_vector<std::uint16_t, kMost, kKind>(rows, map, top_k, device, stream);
   } else if (!multiple_of(rows, 16)) {
@@ -275,13 +288,29 @@ __global__ void __launch_bounds__(kThreads) map_received(PlacementView placement
 
 }  // namespace
 
+const char* name_of(CopyPath path) {
+  switch (path) {
+    case CopyPath::kAuto:
+      return "auto";
+    case CopyPath::kVector:
+      return "vector";
+    case CopyPath::kBulk:
+      return "bulk";
+    case CopyPath::kBulkEvictFirst:
+      return "bulk, evict first";
+  }
+  return "";
+}
+
 CopyDevice copy_device() {
   int device = 0;
   CopyDevice found{};
   GOODPUT_CUDA(cudaGetDevice(&device));
   GOODPUT_CUDA(cudaDeviceGetAttribute(&found.multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  found.has_bulk_copy = enable_bulk_copy(copy_rows_bulk<CopyKind::kScatter>, device) &&
-                        enable_bulk_copy(copy_rows_bulk<CopyKind::kGather>, device);
+  found.has_bulk_copy = enable_bulk_copy(copy_rows_bulk<CopyKind::kScatter, LoadHint::kNone>, device) &&
+                        enable_bulk_copy(copy_rows_bulk<CopyKind::kGather, LoadHint::kNone>, device) &&
+                        enable_bulk_copy(copy_rows_bulk<CopyKind::kScatter, LoadHint::kEvictFirst>, device) &&
+                        enable_bulk_copy(copy_rows_bulk<CopyKind::kGather, LoadHint::kEvictFirst>, device);
   return found;
 }
 

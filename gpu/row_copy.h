@@ -7,7 +7,9 @@
 // Two ways, with the same result:
 //   kVector  a warp a row, 16 bytes a lane; 4 or 2 where rows or addresses are no multiple of 16;
 //   kBulk    (compute capability 9.0) the copy engine: a ring of pieces in shared memory, an mbarrier each;
-//            rows and addresses must be multiples of 16 bytes.
+//            rows and addresses must be multiples of 16 bytes;
+//   kBulkEvictFirst  the same, and the L2 cache is told that what is loaded is needed once. To be measured
+//            against kBulk: kAuto does not take it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,7 +20,12 @@
 
 namespace goodput::gpu {
 
-enum class CopyPath : std::uint8_t { kAuto, kVector, kBulk };
+enum class CopyPath : std::uint8_t { kAuto, kVector, kBulk, kBulkEvictFirst };
+
+[[nodiscard]] const char* name_of(CopyPath path);  // "auto", "vector", "bulk", "bulk, evict first"
+[[nodiscard]] constexpr bool is_bulk(CopyPath path) {
+  return path == CopyPath::kBulk || path == CopyPath::kBulkEvictFirst;
+}
 
 // What of a device the copies depend on; from copy_device().
 struct CopyDevice {
@@ -38,8 +45,8 @@ struct Rows {
 };
 
 // `map`: items x top_k rows of `to`; a negative one is no row.
-// Both throw std::invalid_argument where `path` is kBulk and cannot be, and where rows or addresses are no
-// multiple of 2 bytes, and for a top_k beyond kMaxTopK.
+// Both throw std::invalid_argument where `path` is a bulk one and cannot be, and where rows or addresses are
+// no multiple of 2 bytes, and for a top_k beyond kMaxTopK.
 void scatter_rows(const Rows& rows, const std::int32_t* map, std::int32_t top_k, CopyPath path,
                   const CopyDevice& device, cudaStream_t stream);
 // `map`: items rows of `from`, none negative.

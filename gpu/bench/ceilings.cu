@@ -72,6 +72,7 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize) copy_bulk(CopyWork work
 
     if (lane_id() == 0) {
       for (int stage = 0; stage < kStages; ++stage) barrier_init(barriers + stage, 1);
+      fence_barriers();
     }
     __syncwarp();
     for (int i = 0; i < kStages; ++i) load(i);

@@ -99,7 +99,7 @@ std::string name_of(const DispatchCase& dispatch) {
   if (dispatch.routing == Routing::kAllDropped) name += " all-dropped";
   if (dispatch.failures == Failures::kSome) name += " failures";
   if (dispatch.hosting == Hosting::kEverywhere) name += " everywhere";
-  if (dispatch.path != CopyPath::kAuto) name += dispatch.path == CopyPath::kBulk ? " bulk" : " vector";
+  if (dispatch.path != CopyPath::kAuto) name += std::string(" ") + gpu::name_of(dispatch.path);
   return name + " seed=" + std::to_string(dispatch.seed);
 }
 

@@ -29,8 +29,8 @@ struct CopyCase {
 
 std::string name_of(const CopyCase& copy) {
   return "row_bytes=" + std::to_string(copy.row_bytes) + " items=" + std::to_string(copy.items) +
-         " top_k=" + std::to_string(copy.top_k) + " offset=" + std::to_string(copy.offset) +
-         (copy.path == CopyPath::kBulk ? " bulk" : " vector");
+         " top_k=" + std::to_string(copy.top_k) + " offset=" + std::to_string(copy.offset) + " " +
+         gpu::name_of(copy.path);
 }
 
 Bytes random_bytes(std::size_t count, Random& random) {
@@ -96,7 +96,7 @@ std::string wrong_gather(const CopyCase& copy, const CopyDevice& device, Random&
 
 std::string wrong_copy(const CopyCase& copy) {
   const CopyDevice device = copy_device();
-  if (copy.path == CopyPath::kBulk && !device.has_bulk_copy) return kNoBulkCopy;
+  if (is_bulk(copy.path) && !device.has_bulk_copy) return kNoBulkCopy;
   Random random(static_cast<std::uint64_t>(copy.row_bytes * 1000 + copy.items));
   return first_of({wrong_scatter(copy, device, random),
                    copy.top_k == 1 ? wrong_gather(copy, device, random) : std::string()});
@@ -108,7 +108,7 @@ void add_copies(Size size, std::vector<Test>& tests) {
     tests.push_back({"copy: " + name_of(copy), [copy] { return wrong_copy(copy); }});
   };
   const std::int64_t items = size == Size::kSmall ? 37 : 1000;
-  for (const CopyPath path : {CopyPath::kVector, CopyPath::kBulk}) {
+  for (const CopyPath path : {CopyPath::kVector, CopyPath::kBulk, CopyPath::kBulkEvictFirst}) {
     for (const std::int64_t row_bytes : {16, 48, 2048, 8192, 8208, 14336, 24592, 65536}) {
       add({row_bytes, items, 1, 0, path});
       add({row_bytes, items / 4, 8, 0, path});
@@ -227,7 +227,7 @@ std::string wrong_far_rows(CopyPath path) {
   constexpr std::int64_t kRowBytes = 16384;
   constexpr std::array<std::int32_t, 6> kRows = {0, 131'071, 131'072, 200'000, 262'143, 262'150};
   const CopyDevice device = copy_device();
-  if (path == CopyPath::kBulk && !device.has_bulk_copy) return kNoBulkCopy;
+  if (is_bulk(path) && !device.has_bulk_copy) return kNoBulkCopy;
   Random random(7);
   const std::vector<std::int32_t> map(kRows.begin(), kRows.end());
   const auto from = random_rows<float>(kRows.size() * kRowBytes / sizeof(float), random);
