@@ -206,7 +206,7 @@ std::string wrong_rank(RowTests row_tests, const DispatchCase& dispatch, const C
 }
 
 std::string wrong_case(const DispatchCase& dispatch, RowTests row_tests = RowTests::kAll) {
-  if (dispatch.path == CopyPath::kBulk && !copy_device().has_bulk_copy) return kNoBulkCopy;
+  if (is_bulk(dispatch.path) && !copy_device().has_bulk_copy) return kNoBulkCopy;
   const Cluster cluster = make_cluster(dispatch);
   const reference::Schedule schedule =
       reference::make_schedule(cluster.placement, cluster.counts, dispatch.shape.policy);
@@ -219,17 +219,50 @@ std::string wrong_case(const DispatchCase& dispatch, RowTests row_tests = RowTes
   return "";
 }
 
+// Close to 2^31 tokens: Euclid's algorithm has more levels than a warp has lanes. Only counted, never placed.
+std::string wrong_large_counts() {
+  constexpr moe::Tokens kMany = 1'836'311'903;
+  const DispatchShape shape{3, 1, 1, 1, 1, ElementType::kBf16, moe::DispatchPolicy::kProportional};
+  Cluster cluster;
+  cluster.placement = {3, 1, {0, 1, 1}};
+  cluster.counts = {kMany, 0, 0};
+  const reference::Schedule schedule =
+      reference::make_schedule(cluster.placement, cluster.counts, shape.policy);
+  for (std::int32_t me = 0; me < 3; ++me) {
+    const Expected expected{schedule, reference::make_layout(cluster.placement, schedule, me), {}};
+    const Stream stream;
+    const DeviceBuffer<moe::Tokens> d_counts = upload(cluster.counts);
+    Dispatcher dispatcher(shape, make_placement(3, 1, cluster.placement.replicas), me);
+    GOODPUT_CUDA(cudaMemcpyAsync(dispatcher.all_counts(), d_counts.data(),
+                                 d_counts.size() * sizeof(moe::Tokens), cudaMemcpyDeviceToDevice,
+                                 stream.get()));
+    dispatcher.schedule(stream.get());
+    stream.synchronize();
+    const std::string wrong = wrong_schedule(dispatcher, cluster, expected);
+    if (!wrong.empty()) return "rank " + std::to_string(me) + ": " + wrong;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<Test> rank_tests(Size size) {
   // More blocks of slots than a tile of the scan over blocks has, more messages than one of the sums over
   // them.
   DispatchCase many_slots;
-  many_slots.shape = {2, 9, 1, 70'001, 1, ElementType::kBf16, moe::DispatchPolicy::kPacked};
+  many_slots.shape = {2, 9, 1, 530'001, 1, ElementType::kBf16, moe::DispatchPolicy::kPacked};
   DispatchCase many_messages;
   many_messages.shape = {33, 256, 2, 40, 1, ElementType::kBf16, moe::DispatchPolicy::kProportional};
   many_messages.hosting = Hosting::kEverywhere;
+  // Of one expert: more hosts than lanes of a warp, and more tokens that leave a rank than a warp walks.
+  DispatchCase many_hosts;
+  many_hosts.shape = {70, 1, 2, 600, 1, ElementType::kBf16, moe::DispatchPolicy::kProportional};
+  many_hosts.routing = Routing::kOneExpert;
+  many_hosts.failures = Failures::kSome;
+  many_hosts.seed = 2;
   std::vector<Test> tests = {
+      {"counts: an expert with 1,836,311,903 tokens", wrong_large_counts},
+      {"surplus: " + name_of(many_hosts), [=] { return wrong_case(many_hosts, RowTests::kNone); }},
       {"slots: " + name_of(many_slots), [=] { return wrong_case(many_slots, RowTests::kNone); }},
       {"messages: " + name_of(many_messages), [=] { return wrong_case(many_messages, RowTests::kNone); }}};
   // Rows long enough for the bulk path, chosen and asked for.
