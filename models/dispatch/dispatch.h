@@ -224,7 +224,8 @@ GOODPUT_HOST_DEVICE constexpr Tokens pair_count(const SurplusMap& map, Interval 
   return static_cast<Tokens>(floor_sum_difference(n, size, multiplier, from_first, from_end));
 }
 
-// Which of an expert's hosts has `place` in its residual interval. REQUIRES: the intervals are those of all
+// Which of an expert's hosts has `place` in its residual interval. There a token comes behind those that its
+// rank's earlier surplus sends to the host: pair_count() of them. REQUIRES: the intervals are those of all
 // its hosts, in the order of ranks; 0 <= place < S.
 GOODPUT_HOST_DEVICE constexpr std::int32_t host_of_place(const Interval* residuals, std::int32_t hosts,
                                                          Tokens place) {
@@ -235,21 +236,6 @@ GOODPUT_HOST_DEVICE constexpr std::int32_t host_of_place(const Interval* residua
     hosts -= half;
   }
   return low;
-}
-
-// Where a surplus token goes: to which host of the expert, and as which of its rank's tokens for that host
-// (they keep their order).
-struct TokenPlace {
-  std::int32_t host;
-  Tokens index;
-};
-
-// REQUIRES: `token` is one of `surplus`, the numbers of its rank's surplus tokens.
-GOODPUT_HOST_DEVICE constexpr TokenPlace token_place(const SurplusMap& map, Interval surplus,
-                                                     const Interval* residuals, std::int32_t hosts,
-                                                     Tokens token) {
-  const std::int32_t host = host_of_place(residuals, hosts, residual_place(map, token));
-  return {host, pair_count(map, {surplus.first, token - surplus.first}, residuals[host])};
 }
 
 }  // namespace goodput::moe

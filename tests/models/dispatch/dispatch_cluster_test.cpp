@@ -226,10 +226,12 @@ TEST_CASE("dispatch: a kernel that sees one slot finds the position that the sen
         if (number < 0) continue;  // stays
         const Interval own = dispatch.surplus(expert);
         const auto residuals = schedule->residuals_of(expert);
-        const TokenPlace to = token_place(schedule->map_of(expert), own, residuals.data(),
-                                          static_cast<std::int32_t>(residuals.size()), own.first + number);
-        const std::size_t entry = cluster.hosts.entries_of(expert)[static_cast<std::size_t>(to.host)];
-        REQUIRE(positions[slot] == offsets[entry] + to.index);
+        const SurplusMap map = schedule->map_of(expert);
+        const auto host = static_cast<std::size_t>(host_of_place(residuals.data(),
+                                                                 static_cast<std::int32_t>(residuals.size()),
+                                                                 residual_place(map, own.first + number)));
+        const Tokens earlier = pair_count(map, {own.first, number}, residuals[host]);
+        REQUIRE(positions[slot] == offsets[cluster.hosts.entries_of(expert)[host]] + earlier);
         ++surplus;
       }
     }

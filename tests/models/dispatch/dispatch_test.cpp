@@ -239,9 +239,10 @@ TEST_CASE("dispatch: tokens for a host are numbered in their order") {
     const Interval surplus = random_interval(random, size, size);
     std::vector<Tokens> seen(residuals.size(), 0);
     for (Tokens token = surplus.first; token < surplus.first + surplus.count; ++token) {
-      const TokenPlace to =
-          token_place(map, surplus, residuals.data(), static_cast<std::int32_t>(residuals.size()), token);
-      REQUIRE(to.index == seen[static_cast<std::size_t>(to.host)]++);
+      const auto host = static_cast<std::size_t>(host_of_place(
+          residuals.data(), static_cast<std::int32_t>(residuals.size()), residual_place(map, token)));
+      const Interval earlier{surplus.first, token - surplus.first};
+      REQUIRE(pair_count(map, earlier, residuals[host]) == seen[host]++);
     }
     for (std::size_t host = 0; host < residuals.size(); ++host)
       REQUIRE(seen[host] == pair_count(map, surplus, residuals[host]));
