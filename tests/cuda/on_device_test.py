@@ -53,9 +53,6 @@ ROW_POINT = """    {
       "path": "bulk",
       "target_share": 0.85,
       "median_us": %s,
-      "graph": {
-        "median_us": 7
-      },
       "target": "-"
     },
     {
@@ -268,8 +265,9 @@ class Bench(Run):
             "target schedule R=1024 E=512 proportional: met, 10 us, again 10.2 us, +2.0 %: within 3 %",
             "target schedule R=1024 E=512 packed: missed, 20 us, again 21 us, +5.0 %: beyond 3 %",
             "target scatter T=65536 d=7168 k=8 bulk: -, 2000 us, again 1990 us, -0.5 %: within 3 %"])
-        self.assertEqual(self.summary()[1], "everything ran and passed; targets: 1 met, 1 missed, 1 not judged; "
-                                            "again: 2 within 3 %, 1 beyond")
+        self.assertEqual(self.summary()[1],
+                         "everything ran and passed; 4 points measured, 1 skipped; "
+                         "targets: 1 met, 1 missed, 1 not judged; again: 2 within 3 %, 1 beyond")
         self.assertEqual((self.out / "dispatch.json").read_text(), bench_json(10, 20, 2000))
 
     def test_build_and_bench_make_eight_files(self):
@@ -290,14 +288,14 @@ class Bench(Run):
         status, _ = self.run_script("bench", "out")
         steps, verdict = self.summary()
         self.assertEqual((status, steps["dispatch_bench"]), (1, ("2", "failed: a table")))
-        self.assertTrue(verdict.startswith("failed; targets: 1 met"), verdict)
+        self.assertTrue(verdict.startswith("failed; 4 points measured, 1 skipped; targets: 1 met"), verdict)
 
     def test_a_benchmark_that_hangs_leaves_its_points(self):
         self.write("programs/dispatch_bench", BENCH + "\n[[ $2 != dispatch.json ]] || sleep 60")
         status, _ = self.run_script("bench", "out", GOODPUT_LIMIT_S="2")
         steps, verdict = self.summary()
         self.assertEqual((status, steps["dispatch_bench"]), (1, ("124", "timed out")))
-        self.assertTrue(verdict.startswith("failed; targets: 1 met, 1 missed, 1 not judged; again: 2 within 3 %"), verdict)
+        self.assertTrue(verdict.startswith("failed; 4 points measured, 1 skipped; targets: 1 met, 1 missed, 1 not judged; again: 2 within 3 %"), verdict)
 
     def test_the_second_run_is_for_time_that_is_left(self):
         self.assertEqual(self.run_script("bench", "out", GOODPUT_DEADLINE_S="60")[0], 0)
