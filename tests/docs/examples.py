@@ -47,6 +47,7 @@ NOT_RUN = {
     r"hyperfine .*": "times a trace of minutes; the command itself is in tests/scenarios/whatif",
     r"goodput check smoke .*(--against|--policy-command|--junit) .*": "another build, or files of one's own; tests/scenarios/check",
     r"cmake -S gpu -B build/gpu && cmake --build build/gpu -j": "needs nvcc; tests/gpu_option_test.cmake, tests/cuda",
+    r"gpu/(on-device \w+|measured) \S+": "needs a GPU, or results of one; tests/cuda",
     r"(compute-sanitizer .* )?build/gpu/\w+( \S+)*": "needs a GPU; gpu_test and dispatch_bench run emulated (tests/simt)",
 }
 

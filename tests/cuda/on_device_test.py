@@ -1,0 +1,344 @@
+"""Tests of gpu/on-device, with stand-ins for nvidia-smi, cmake and everything that would run on a GPU."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCRIPT = REPOSITORY / "gpu/on-device"
+# All that the script may use; nothing else is on its PATH.
+TOOLS = ("awk", "bash", "cat", "date", "dirname", "env", "git", "grep", "mkdir", "nproc", "readlink", "rm", "sleep", "stdbuf",
+         "tail", "tee", "timeout", "wc")
+
+NVIDIA_SMI = """
+case "$*" in
+  *query-gpu=name\\ *) echo "NVIDIA Made Up" ;;
+  *compute_cap*) echo "${CAPABILITY:-9.0}" ;;
+  *clocks_event_reasons*) [[ -z ${OLD_DRIVER:-} ]] || { echo "not a valid field"; exit 2; }; echo 0x0 ;;
+  *) echo "clocks of $*" ;;
+esac"""
+# As the real one it makes the programs; their texts are in the folder of the stand-ins.
+CMAKE = """
+echo "cmake $*" >>"$STAGE/cmake.log"
+if [[ $1 == --build ]]; then cp "$STAGE/programs/"* "$2"; else while [[ $1 != -B ]]; do shift; done; echo >"$2/CMakeCache.txt"; fi"""
+GPU_TEST = "echo '12 passed, 0 failed'"
+SANITIZER = """
+[[ $3 == --error-exitcode && $6 == --small ]] || exit 3
+"${@:5}"
+if [[ $2 == memcheck ]]; then echo '========= ERROR SUMMARY: 0 errors'
+else echo '========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'; fi"""
+POINT = """    {{
+      "op": "{0}",
+      "shape": "{1}",
+      "path": "{2}",
+      "tier": "measured",
+      "target_us": 12,
+      "median_us": 99,
+      "graph": {{
+        "median_us": {3},
+        "runs_in_graph": 20
+      }},
+      "target": "{4}",
+      "nwrong": 0
+    }}"""
+ROW_POINT = """    {
+      "op": "scatter",
+      "shape": "T=65536 d=7168 k=8",
+      "path": "bulk",
+      "target_share": 0.85,
+      "median_us": %s,
+      "target": "-"
+    },
+    {
+      "op": "regroup",
+      "shape": "T=1 d=2 k=3",
+      "path": "bulk",
+      "median_us": 5
+    },
+    {
+      "op": "scatter",
+      "shape": "T=16384 d=4096 k=8",
+      "path": "bulk",
+      "target_share": 0.85,
+      "skipped": "deadline"
+    }"""
+
+
+def bench_json(schedule_us, packed_us, scatter_us):
+    points = [POINT.format("schedule", "R=1024 E=512", "proportional", schedule_us, "met"),
+              POINT.format("schedule", "R=1024 E=512", "packed", packed_us, "missed"), ROW_POINT % scatter_us]
+    return '{\n  "schema": "made up",\n  "points": [\n' + ",\n".join(points) + "\n  ]\n}\n"
+
+
+BENCH = """
+while [[ $1 != --json ]]; do shift; done
+echo "a table"
+touch "$2.part123"
+cat "$STAGE/$2" >"$2" """
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.stage = Path(folder.name)
+        self.bin = self.stage / "bin"
+        self.bin.mkdir()
+        for tool in (*TOOLS, "cp", "touch"):  # the last two for the stand-ins
+            (self.bin / tool).symlink_to(shutil.which(tool))
+        (self.stage / "programs").mkdir()
+        self.out = self.stage / "out"
+        self.write("bin/nvidia-smi", NVIDIA_SMI)
+        self.write("bin/cmake", CMAKE)
+        self.write("bin/compute-sanitizer", SANITIZER)
+        self.write("programs/gpu_test", GPU_TEST)
+        self.write("programs/dispatch_bench", BENCH)
+        (self.stage / "dispatch.json").write_text(bench_json(10, 20, 2000))
+        (self.stage / "dispatch-again.json").write_text(bench_json(10.2, 21, 1990))
+
+    def write(self, name, text):
+        (self.stage / name).write_text(f"#!{shutil.which('bash')}\n{text}\n")
+        (self.stage / name).chmod(0o755)
+
+    def start(self, *arguments, **environment):
+        environment = {"PATH": str(self.bin), "TMPDIR": str(self.stage), "STAGE": str(self.stage),
+                       "CUDA_HOME": str(self.stage), **environment}
+        return subprocess.Popen([SCRIPT, *arguments], env=environment, cwd=self.stage, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def run_script(self, *arguments, **environment):
+        process = self.start(*arguments, **environment)
+        printed, _ = process.communicate(timeout=60)
+        return process.returncode, printed
+
+    def summary(self):
+        """Step -> what the summary says of it, its exit code and result; and the verdict."""
+        lines = (self.out / "summary.txt").read_text().splitlines()
+        steps = {}
+        for line in lines:
+            found = re.match(r"(\S+) +\d+ s  exit (\S+) +(.*)", line)
+            if found:
+                steps[found[1]] = (found[2], found[3])
+        return steps, lines[-1].removeprefix("verdict: ")
+
+    def files(self):
+        return sorted(file.name for file in self.out.iterdir())
+
+    def until(self, happened):
+        end = time.monotonic() + 30
+        while not happened():
+            self.assertLess(time.monotonic(), end, "waited in vain")
+            time.sleep(0.02)
+
+
+class Usage(Run):
+    def test_without_a_gpu_one_line_says_so(self):
+        (self.bin / "nvidia-smi").unlink()
+        for command in ("build", "bench"):
+            self.assertEqual(self.run_script(command), (77, "on-device: no GPU: there is no nvidia-smi\n"))
+        for text in ("exit 0", "echo 'No devices were found'; exit 6"):
+            self.write("bin/nvidia-smi", text)
+            self.assertEqual(self.run_script("build", "out"), (77, "on-device: no GPU: nvidia-smi finds none\n"))
+        self.assertFalse(self.out.exists())
+
+    def test_bad_usage_is_one_line(self):
+        (self.stage / "file").touch()
+        help_ = "; see gpu/on-device --help\n"
+        for arguments, text in (
+                ((), "says nothing of what to do: build or bench" + help_),
+                (("make",), "unknown command 'make', must be build or bench" + help_),
+                (("build", "--fast"), "unknown option '--fast'" + help_),
+                (("build", "out", "more"), "unexpected argument 'more'" + help_),
+                (("build", "file"), "cannot write into the folder file\n")):
+            self.assertEqual(self.run_script(*arguments), (1, "on-device: " + text))
+        self.assertEqual(self.run_script("build", "out", GOODPUT_GPU_BUILD="file"),
+                         (1, "on-device: cannot write into the build folder file\n"))
+        self.assertEqual(self.run_script("build", GOODPUT_LIMIT_S="1.5"),
+                         (1, "on-device: GOODPUT_DEADLINE_S and GOODPUT_LIMIT_S are whole seconds from 1 to 9999, not '1.5'\n"))
+
+    def test_help(self):
+        status, printed = self.run_script("--help")
+        self.assertEqual(status, 0)
+        self.assertTrue(printed.startswith("usage: gpu/on-device build|bench [FOLDER]\n"), printed)
+
+    def test_what_is_built_for(self):
+        def architectures(**environment):
+            (self.stage / "cmake.log").unlink(missing_ok=True)
+            status, printed = self.run_script("build", "out", **environment)
+            self.assertEqual(status, 0, printed)
+            return re.search(r"CMAKE_CUDA_ARCHITECTURES=(\S+)", (self.stage / "cmake.log").read_text())[1]
+
+        self.assertEqual(architectures(), "90a-real")
+        self.assertEqual(architectures(CAPABILITY="9.0\n9.0"), "90a-real")
+        self.assertEqual(architectures(CAPABILITY="8.6"), "86-real")
+        self.assertEqual(architectures(CAPABILITY="10.0"), "100-real")
+        self.assertEqual(architectures(GOODPUT_CUDA_ARCHITECTURES="80", CAPABILITY="none"), "80")
+        self.assertEqual(self.run_script("build", CAPABILITY="[N/A]"),
+                         (1, "on-device: nvidia-smi does not say the compute capability ('[N/A]'); set "
+                             "GOODPUT_CUDA_ARCHITECTURES, 90a-real or the like\n"))
+
+
+class Build(Run):
+    def test_everything_passes(self):
+        status, printed = self.run_script("build", "out", GOODPUT_REVISION="abc")
+        self.assertEqual(status, 0, printed)
+        steps, verdict = self.summary()
+        self.assertEqual(steps, {
+            "configure": ("0", "passed"), "compile": ("0", "passed"), "gpu_test": ("0", "passed: 12 passed, 0 failed"),
+            "memcheck": ("0", "passed: ========= ERROR SUMMARY: 0 errors"),
+            "racecheck": ("0", "passed: ========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)")})
+        self.assertEqual(verdict, "everything ran and passed")
+        self.assertIn("NVIDIA Made Up, built for 90a-real, revision abc\n", (self.out / "summary.txt").read_text())
+        self.assertEqual(self.files(), ["build.txt", "gpu_test.txt", "sanitizer.txt", "summary.txt"])
+        self.assertTrue((self.stage / "goodput-gpu/gpu_test").exists())
+
+    def test_a_folder_with_the_date_is_the_default(self):
+        self.assertEqual(self.run_script("build")[0], 0)
+        self.assertTrue(list(self.stage.glob("on-device-20*Z/summary.txt")))
+
+    def test_a_failing_test_is_shown_and_the_others_run(self):
+        self.write("programs/gpu_test", "echo 'FAILED scatter'; echo '11 passed, 1 failed'; exit 1")
+        self.write("bin/compute-sanitizer", "echo '========= ERROR SUMMARY: 3 errors'; exit 9")
+        status, printed = self.run_script("build", "out")
+        steps, verdict = self.summary()
+        self.assertEqual((status, verdict), (1, "failed"))
+        self.assertIn("FAILED scatter\n", printed)
+        self.assertEqual(steps["gpu_test"], ("1", "failed: 11 passed, 1 failed"))
+        self.assertEqual(steps["memcheck"], ("9", "failed: ========= ERROR SUMMARY: 3 errors"))
+
+    def test_a_success_that_does_not_say_so_is_none(self):
+        self.write("programs/gpu_test", "exit 0")
+        self.write("bin/compute-sanitizer", "echo '========= RACECHECK SUMMARY: 2 hazards displayed (0 errors, 2 warnings)'")
+        self.assertEqual(self.run_script("build", "out")[0], 1)
+        steps, _ = self.summary()
+        self.assertEqual(steps["gpu_test"], ("0", "failed: no line with '^[0-9]+ passed, 0 failed' in gpu_test.txt"))
+        self.assertEqual(steps["racecheck"], ("0", "failed: no line with 'RACECHECK SUMMARY: 0 hazards' in sanitizer.txt"))
+
+    def test_a_gpu_that_only_nvidia_smi_finds_is_a_failure(self):
+        self.write("programs/gpu_test", "echo 'skipped: no GPU (driver too old)'; exit 77")
+        self.assertEqual(self.run_script("build", "out")[0], 1)
+        self.assertEqual(self.summary()[0]["gpu_test"], ("77", "failed: skipped: no GPU (driver too old)"))
+
+    def test_a_step_that_hangs_is_cut_and_the_summary_comes(self):
+        self.write("programs/gpu_test", "echo begun; [[ $# == 1 ]] || sleep 60")
+        status, _ = self.run_script("build", "out", GOODPUT_LIMIT_S="2")
+        steps, verdict = self.summary()
+        self.assertEqual((status, verdict), (1, "failed"))
+        self.assertEqual(steps["gpu_test"], ("124", "timed out"))
+        self.assertTrue(steps["racecheck"][1].startswith("passed"), steps)
+        self.assertIn("begun\n", (self.out / "gpu_test.txt").read_text())
+
+    def test_what_the_deadline_leaves_no_time_for_is_skipped(self):
+        self.write("programs/gpu_test", "exec sleep 60")
+        status, _ = self.run_script("build", "out", GOODPUT_DEADLINE_S="6")
+        steps, verdict = self.summary()
+        self.assertEqual((status, verdict), (1, "failed"))
+        self.assertEqual(steps["racecheck"], ("-", "skipped: no time left"))
+
+    def test_a_missing_sanitizer_is_no_success(self):
+        (self.bin / "compute-sanitizer").unlink()
+        self.assertEqual(self.run_script("build", "out")[0], 1)
+        steps, _ = self.summary()
+        for tool in ("memcheck", "racecheck"):
+            self.assertEqual(steps[tool], ("-", "skipped: compute-sanitizer is not installed"))
+
+    def test_without_a_build_nothing_else_runs(self):
+        self.write("bin/cmake", "echo 'CMake Error: no nvcc'; exit 1")
+        self.assertEqual(self.run_script("build", "out")[0], 1)
+        steps, _ = self.summary()
+        self.assertEqual(steps, {"configure": ("1", "failed: CMake Error: no nvcc"),
+                                 **{name: ("-", "skipped: not built") for name in ("gpu_test", "memcheck", "racecheck")}})
+
+
+class Bench(Run):
+    def test_targets_and_the_second_run_are_in_the_summary(self):
+        status, printed = self.run_script("bench", "out")
+        self.assertEqual(status, 0, printed)
+        lines = [line for line in (self.out / "summary.txt").read_text().splitlines() if line.startswith("target")]
+        self.assertEqual(lines, [
+            "target schedule R=1024 E=512 proportional: met, 10 us, again 10.2 us, +2.0 %: within 3 %",
+            "target schedule R=1024 E=512 packed: missed, 20 us, again 21 us, +5.0 %: beyond 3 %",
+            "target scatter T=65536 d=7168 k=8 bulk: -, 2000 us, again 1990 us, -0.5 %: within 3 %"])
+        self.assertEqual(self.summary()[1],
+                         "everything ran and passed; 4 points measured, 1 skipped; "
+                         "targets: 1 met, 1 missed, 1 not judged; again: 2 within 3 %, 1 beyond")
+        self.assertEqual((self.out / "dispatch.json").read_text(), bench_json(10, 20, 2000))
+
+    def test_build_and_bench_make_eight_files(self):
+        for command in ("build", "bench", "bench"):
+            self.assertEqual(self.run_script(command, "out")[0], 0)
+        self.assertEqual(self.files(), ["build.txt", "dispatch-again.json", "dispatch.json", "dispatch.txt", "gpu_test.txt",
+                                        "nvidia-smi.txt", "sanitizer.txt", "summary.txt"])
+
+    def test_clocks_are_recorded_by_old_drivers_too(self):
+        self.assertEqual(self.run_script("bench", "out", OLD_DRIVER="1")[0], 0)
+        text = (self.out / "nvidia-smi.txt").read_text()
+        self.assertEqual(re.findall(r"== (.*), 20", text), ["before", "after", "after again"])
+        self.assertEqual(text.count("clocks.sm"), 3)
+        self.assertEqual(text.count("clocks of --query-gpu=clocks_throttle_reasons.active"), 3)
+
+    def test_wrong_results_are_a_failure_and_kept(self):
+        self.write("programs/dispatch_bench", BENCH + "\nexit 2")
+        status, _ = self.run_script("bench", "out")
+        steps, verdict = self.summary()
+        self.assertEqual((status, steps["dispatch_bench"]), (1, ("2", "failed: a table")))
+        self.assertTrue(verdict.startswith("failed; 4 points measured, 1 skipped; targets: 1 met"), verdict)
+
+    def test_a_benchmark_that_hangs_leaves_its_points(self):
+        self.write("programs/dispatch_bench", BENCH + "\n[[ $2 != dispatch.json ]] || sleep 60")
+        status, _ = self.run_script("bench", "out", GOODPUT_LIMIT_S="2")
+        steps, verdict = self.summary()
+        self.assertEqual((status, steps["dispatch_bench"]), (1, ("124", "timed out")))
+        self.assertTrue(verdict.startswith("failed; 4 points measured, 1 skipped; targets: 1 met, 1 missed, 1 not judged; again: 2 within 3 %"), verdict)
+
+    def test_the_second_run_is_for_time_that_is_left(self):
+        self.assertEqual(self.run_script("bench", "out", GOODPUT_DEADLINE_S="60")[0], 0)
+        steps, verdict = self.summary()
+        self.assertEqual(steps["dispatch_bench-again"], ("-", "not run: no time left"))
+        self.assertTrue(verdict.endswith("1 not judged; again: 0 within 3 %, 0 beyond"), verdict)
+        self.assertIn("target schedule R=1024 E=512 proportional: met, 10 us\n", (self.out / "summary.txt").read_text())
+
+    def test_results_of_a_run_before_do_not_count(self):
+        self.assertEqual(self.run_script("bench", "out")[0], 0)
+        self.write("bin/cmake", "exit 1")
+        self.assertEqual(self.run_script("bench", "out")[0], 1)
+        self.assertNotIn("dispatch.json", self.files())
+        self.assertEqual(self.summary(), ({**self.summary()[0], "dispatch_bench": ("-", "skipped: not built")}, "failed"))
+
+
+class Stopped(Run):
+    def start_and_wait(self):
+        """A run in the middle of gpu_test, and the id of that."""
+        self.write("programs/gpu_test", 'echo "begun $$"; exec sleep 60')
+        process = self.start("build", "out")
+        self.addCleanup(process.stdout.close)
+        log = self.out / "gpu_test.txt"
+        self.until(lambda: log.exists() and re.search(r"begun \d+\n", log.read_text()))
+        return process, int(re.search(r"begun (\d+)", log.read_text())[1])
+
+    def test_sigterm_ends_what_runs_and_writes_the_summary(self):
+        process, child = self.start_and_wait()
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(30), 128 + signal.SIGTERM)
+        steps, verdict = self.summary()
+        self.assertEqual((steps["gpu_test"], verdict), (("-", "stopped"), "stopped by SIGTERM"))
+        self.assertNotIn("memcheck", steps)
+        self.until(lambda: not Path(f"/proc/{child}/cwd").exists())
+
+    def test_sigkill_keeps_what_there_is(self):
+        process, child = self.start_and_wait()
+        process.kill()
+        process.wait()
+        os.kill(child, signal.SIGKILL)
+        steps = self.summary()[0]
+        self.assertEqual(steps, {"configure": ("0", "passed"), "compile": ("0", "passed")})
+
+
+if __name__ == "__main__":
+    unittest.main()
