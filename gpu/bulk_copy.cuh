@@ -19,6 +19,9 @@ inline constexpr bool kHasBulkCopy = true;
 inline constexpr bool kHasBulkCopy = false;
 #endif
 
+// What the L2 cache is told of a load: nothing, or to give up its lines before others, for what is read once.
+enum class LoadHint { kNone, kEvictFirst };
+
 #if defined(GOODPUT_SIMT)
 
 __device__ inline void barrier_init(std::uint64_t* barrier, unsigned arrivals) {
@@ -32,14 +35,8 @@ __device__ inline void barrier_wait(std::uint64_t* barrier, unsigned parity) {
   while (!simt::barrier_try_wait(barrier, parity)) {
   }
 }
+template <LoadHint kHint = LoadHint::kNone>
 __device__ inline void bulk_load(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier) {
-  simt::bulk_load(shared, global, bytes, barrier);
-}
-__device__ inline std::uint64_t evict_first() {
-  return 0;
-}
-__device__ inline void bulk_load(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier,
-                                 std::uint64_t /*hint*/) {
   simt::bulk_load(shared, global, bytes, barrier);
 }
 __device__ inline void bulk_store(void* global, const void* shared, unsigned bytes) {
@@ -95,29 +92,24 @@ __device__ inline void barrier_wait(std::uint64_t* barrier, unsigned parity) {
   }
 }
 
+// A policy is one instruction more a load.
+template <LoadHint kHint = LoadHint::kNone>
 __device__ inline void bulk_load(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-          shared_address(shared)),
-      "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(shared_address(barrier))
-      : "memory");
-}
-
-// A hint for loads: the L2 cache gives up such lines before others, for what is read once.
-__device__ inline std::uint64_t evict_first() {
-  std::uint64_t hint = 0;
-  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(hint));
-  return hint;
-}
-
-__device__ inline void bulk_load(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier,
-                                 std::uint64_t hint) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
-      "[%3], "
-      "%4;" ::"r"(shared_address(shared)),
-      "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(shared_address(barrier)), "l"(hint)
-      : "memory");
+  if constexpr (kHint == LoadHint::kEvictFirst) {
+    std::uint64_t policy = 0;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+        "[%3], %4;" ::"r"(shared_address(shared)),
+        "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(shared_address(barrier)), "l"(policy)
+        : "memory");
+  } else {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            shared_address(shared)),
+        "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(shared_address(barrier))
+        : "memory");
+  }
 }
 
 // Belongs to this thread's open group.

@@ -42,19 +42,13 @@ std::size_t size(std::int64_t value) {
 Dispatcher::Dispatcher(const DispatchShape& shape, const HostTables& placement, std::int32_t rank,
                        CopyPath path)
     : shape_((check(shape, placement, rank), shape)), path_(path), device_(copy_device()) {
-  const std::int32_t ranks = shape.ranks;
-  const std::int32_t experts = shape.experts;
-  const std::int32_t hosted = placement.hosted_by(rank);
-  const std::size_t entries = placement.entries.size();
-  const std::int64_t received = std::int64_t{ranks} * hosted;
-
   hosts_ = upload(placement.hosts);
   expert_begin_ = upload(placement.expert_begin);
   entries_ = upload(placement.entries);
   rank_begin_ = upload(placement.rank_begin);
-  placement_ = {ranks,
-                experts,
-                static_cast<std::int32_t>(entries),
+  placement_ = {shape.ranks,
+                shape.experts,
+                static_cast<std::int32_t>(placement.entries.size()),
                 placement.most_hosts(),
                 hosts_.data(),
                 expert_begin_.data(),
@@ -62,18 +56,30 @@ Dispatcher::Dispatcher(const DispatchShape& shape, const HostTables& placement, 
                 rank_begin_.data(),
                 rank,
                 placement.rank_begin[size(rank)],
-                hosted};
+                placement.hosted_by(rank)};
+  allocate_for_slots();
+  allocate_for_schedule();
+}
 
-  const std::int64_t blocks = (shape.max_slots() + kSlotsPerBlock - 1) / kSlotsPerBlock;
-  rank_in_block_ = DeviceBuffer<std::uint16_t>(size(shape.max_slots()));
-  block_begin_ = DeviceBuffer<std::int32_t>(size(blocks * experts));
-  counts_ = DeviceBuffer<moe::Tokens>(size(experts));
-  all_counts_ = DeviceBuffer<moe::Tokens>(size(std::int64_t{ranks} * experts));
-  surplus_rows_ = DeviceBuffer<std::int32_t>(size(shape.max_slots()));
-  positions_ = DeviceBuffer<std::int32_t>(size(shape.max_slots()));
-  regroup_map_ = DeviceBuffer<std::int32_t>(size(shape.max_slots()));  // balanced ranks receive as much
+void Dispatcher::allocate_for_slots() {
+  const std::size_t slots = size(shape_.max_slots());
+  const std::int64_t blocks = (shape_.max_slots() + kSlotsPerBlock - 1) / kSlotsPerBlock;
+  rank_in_block_ = DeviceBuffer<std::uint16_t>(slots);
+  block_begin_ = DeviceBuffer<std::int32_t>(size(blocks * shape_.experts));
+  counts_ = DeviceBuffer<moe::Tokens>(size(shape_.experts));
+  all_counts_ = DeviceBuffer<moe::Tokens>(size(std::int64_t{shape_.ranks} * shape_.experts));
+  surplus_rows_ = DeviceBuffer<std::int32_t>(slots);
+  positions_ = DeviceBuffer<std::int32_t>(slots);
+  regroup_map_ = DeviceBuffer<std::int32_t>(slots);  // balanced ranks receive as much
+}
+
+void Dispatcher::allocate_for_schedule() {
+  const std::int64_t ranks = shape_.ranks;
+  const std::int64_t experts = shape_.experts;
+  const std::int64_t received = ranks * placement_.hosted;
+  const std::size_t entries = size(placement_.entry_count);
   shares_ = DeviceBuffer<ExpertShare>(size(experts));
-  chains_ = DeviceBuffer<moe::EuclidLevel>(size(std::int64_t{experts} * moe::kMostEuclidLevels));
+  chains_ = DeviceBuffer<moe::EuclidLevel>(size(experts * moe::kMostEuclidLevels));
   local_ = DeviceBuffer<moe::Tokens>(entries);
   residuals_ = DeviceBuffer<moe::Interval>(entries);
   send_counts_ = DeviceBuffer<std::int32_t>(entries);
@@ -81,8 +87,8 @@ Dispatcher::Dispatcher(const DispatchShape& shape, const HostTables& placement, 
   receive_counts_ = DeviceBuffer<std::int32_t>(size(received));
   receive_begin_ = DeviceBuffer<std::int32_t>(size(received + 1));
   group_begin_ = DeviceBuffer<std::int32_t>(size(received + 1));
-  surplus_begin_ = DeviceBuffer<std::int32_t>(size(experts + std::int64_t{1}));
-  summary_ = DeviceBuffer<std::int32_t>(kReportSize + size(2 * std::int64_t{ranks} + hosted));
+  surplus_begin_ = DeviceBuffer<std::int32_t>(size(experts + 1));
+  summary_ = DeviceBuffer<std::int32_t>(kReportSize + size(2 * ranks + placement_.hosted));
   host_summary_ = PinnedBuffer<std::int32_t>(summary_.size());
   std::fill_n(host_summary_.data(), kReportSize, kNothingWrong);
   std::fill_n(host_summary_.data() + kReportSize, summary_.size() - kReportSize, 0);
@@ -100,7 +106,7 @@ Dispatcher::Dispatcher(const DispatchShape& shape, const HostTables& placement, 
                surplus_begin_.data(),
                rows,
                rows + ranks,
-               rows + std::ptrdiff_t{2} * ranks};
+               rows + 2 * ranks};
 }
 
 void Dispatcher::count(const std::int32_t* expert_of, std::int32_t tokens, cudaStream_t stream) {

@@ -123,6 +123,8 @@ class Dispatcher {
   [[nodiscard]] TokenRows token_rows() const {
     return {shape_.element, shape_.hidden, tokens_, shape_.top_k, positions_.data()};
   }
+  void allocate_for_slots();
+  void allocate_for_schedule();
   void reserve_rows(std::int64_t rows);
   void check_reserved(std::int64_t rows) const;
   [[nodiscard]] DeviceReport* report() { return reinterpret_cast<DeviceReport*>(summary_.data()); }

@@ -16,8 +16,6 @@ constexpr int kUnroll = 4;  // loads in flight of a lane
 // kScatter: item -> up to kCopies rows of the target. kGather: item <- one row of the source.
 enum class CopyKind { kScatter, kGather };
 
-enum class LoadHint { kNone, kEvictFirst };
-
 // A warp an item. `width` is a row in elements of Word.
 template <class Word, int kCopies, CopyKind kKind>
 __global__ void __launch_bounds__(kThreads)
@@ -120,21 +118,15 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize)
     const std::int64_t first = std::int64_t{blockIdx.x} * kBulkWarps + warp_id();
 
     PieceCursor loading{first, 0};
-    const std::uint64_t hint = kHint == LoadHint::kEvictFirst ? evict_first() : 0;
     const auto load_next = [&](int stage) {
       if (loading.item >= items) return;
       if (lane_id() == 0) {
         const std::int64_t row =
             kKind == CopyKind::kGather ? std::int64_t{__ldg(map + loading.item)} : loading.item;
-        void* const piece = ring + stage * pieces.piece_bytes;
-        const void* const source = from + row * pieces.row_bytes + loading.offset(pieces);
+        const unsigned char* const source = from + row * pieces.row_bytes + loading.offset(pieces);
         const unsigned bytes = loading.bytes(pieces);
         barrier_expect(barriers + stage, bytes);
-        if constexpr (kHint == LoadHint::kEvictFirst) {
-          bulk_load(piece, source, bytes, barriers + stage, hint);
-        } else {
-          bulk_load(piece, source, bytes, barriers + stage);
-        }
+        bulk_load<kHint>(ring + stage * pieces.piece_bytes, source, bytes, barriers + stage);
       }
       loading.advance(pieces, step);
     };
