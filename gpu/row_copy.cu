@@ -116,7 +116,6 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize)
         warp_id() * kStages;
     const std::int64_t step = std::int64_t{gridDim.x} * kBulkWarps;
     const std::int64_t first = std::int64_t{blockIdx.x} * kBulkWarps + warp_id();
-
     PieceCursor loading{first, 0};
     const auto load_next = [&](int stage) {
       if (loading.item >= items) return;
