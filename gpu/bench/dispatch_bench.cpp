@@ -13,6 +13,7 @@
 #include "gpu/bench/output_file.h"
 #include "gpu/bench/row_points.h"
 #include "gpu/bench/run_report.h"
+#include "gpu/device.h"
 
 namespace goodput::gpu::bench {
 namespace {
@@ -96,8 +97,8 @@ PointOutcome outcome_of(const Point& point, const Measurer& measurer) {
 int run(const Options& options, const std::vector<std::string>& arguments) {
   std::optional<OutputFile> json_file;
   if (options.json_file) json_file.emplace(*options.json_file);
-  if (device_count() == 0) {
-    std::printf("skipped: no GPU\n");
+  if (const DeviceSearch search = find_devices(); search.count == 0) {
+    std::printf("skipped: %s\n", search.why_none.c_str());
     return kSkipped;
   }
   const CopyDevice device = copy_device();

@@ -84,7 +84,8 @@ std::string help_text() {
     text += usage + kind.help + "\n";
   }
   return text +
-         "\nexit status: 0; 1 bad options or an error; 2 wrong results or a point that failed; 77 no GPU\n";
+         "\nexit status: 0; 1 bad options or an error; 2 wrong results or a point that failed; 77 no GPU to "
+         "use\n";
 }
 
 }  // namespace goodput::gpu::bench
