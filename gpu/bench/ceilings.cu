@@ -169,7 +169,7 @@ CopyCeiling measure_copy_ceiling(int copies, std::int64_t source_bytes, const Co
     const std::uint64_t nwrong =
         count_wrong_payload(to.data(), elements * copies, elements, seed, measurer.stream());
     ceiling.tried.push_back(
-        {kernel.name, time, gb_per_s(ceiling.moved_bytes(), time.events_us.median), nwrong});
+        {kernel.name, time, gb_per_s(ceiling.moved_bytes(), time.events.us.median), nwrong});
   }
   return ceiling;
 }

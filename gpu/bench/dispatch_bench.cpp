@@ -35,7 +35,8 @@ std::string date_of_clock() {
 StoppingRule rule_for(Sizes sizes) {
   StoppingRule rule;
   if (sizes == Sizes::kQuick) {
-    rule.warm_up = 1;
+    rule.warm_up_ms = 0;
+    rule.batch_ms = 0;
     rule.least = 3;
     rule.most = 3;
   }

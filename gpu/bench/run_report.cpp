@@ -48,7 +48,7 @@ std::string ceilings_table(const std::vector<CopyCeiling>& ceilings) {
       {"copy ceiling", "kernel", "", "L2", "MB", "median us", "p05", "p95", "GB/s", "nwrong"}};
   for (const CopyCeiling& ceiling : ceilings) {
     for (const CopyRate& rate : ceiling.tried) {
-      const Statistics& us = rate.time.events_us;
+      const Statistics& us = rate.time.events.us;
       rows.push_back({"1 read : " + std::to_string(ceiling.copies) + " write",
                       rate.kernel + (&rate == ceiling.best() && !kEmulated ? "  <- ceiling" : ""), "",
                       name_of(rate.time.cache), megabytes(ceiling.moved_bytes()), us_text(us.median),
@@ -62,18 +62,18 @@ std::string ceilings_table(const std::vector<CopyCeiling>& ceilings) {
 std::optional<AgainstFloor> floor_of(const RunReport& report, const PointOutcome& outcome) {
   if (!outcome.point.ceiling_copies || !outcome.result) return std::nullopt;
   return judge_floor(outcome.result->bytes, report.ceiling_gb_per_s(*outcome.point.ceiling_copies),
-                     outcome.result->time.events_us.median);
+                     outcome.result->time.events.us.median);
 }
 
 std::optional<double> graph_median(const Measurement& time) {
-  return time.graph ? std::optional<double>(time.graph->us.median) : std::nullopt;
+  return time.graph ? std::optional<double>(time.graph->times.us.median) : std::nullopt;
 }
 
 // Targets are those of an H200, and emulated times are held against nothing: "-" then.
 std::string target_verdict(const RunReport& report, const PointOutcome& outcome) {
   if (kEmulated || report.machine.gpu.find("H200") == std::string::npos) return "-";
   const Measurement& time = outcome.result->time;
-  return meets_target(*outcome.point.target_us, graph_median(time), time.events_us.median) ? "met" : "missed";
+  return meets_target(*outcome.point.target_us, graph_median(time), time.events.us.median) ? "met" : "missed";
 }
 
 Cells goal_cells(const RunReport& report, const PointOutcome& outcome) {
@@ -100,11 +100,11 @@ std::string points_table(const RunReport& report) {
       continue;
     }
     const PointResult& result = *outcome.result;
-    const Statistics& us = result.time.events_us;
+    const Statistics& us = result.time.events.us;
     const Cells goal = goal_cells(report, outcome);
     rows.push_back({name.op, name.shape, name.path, name_of(result.time.cache), megabytes(result.bytes),
                     goal[0], us_text(us.median), us_text(us.p05), us_text(us.p95), std::to_string(us.count),
-                    result.time.graph ? us_text(result.time.graph->us.median) : "-", goal[1],
+                    result.time.graph ? us_text(result.time.graph->times.us.median) : "-", goal[1],
                     std::to_string(result.check.nwrong), checked_text(result.check)});
   }
   return aligned(rows);
@@ -121,15 +121,15 @@ void write(const Statistics& us, JsonWriter& json) {
 }
 
 void write(const Measurement& time, JsonWriter& json) {
-  write(time.events_us, json);
-  json.member("stopped", name_of(time.stop));
+  write(time.events.us, json);
+  json.member("stopped", name_of(time.events.stop));
   json.member("l2", name_of(time.cache));
   json.member("input_sets", time.sets);
   if (!time.graph) return;
   json.key("graph");
   json.begin_object();
-  write(time.graph->us, json);
-  json.member("stopped", name_of(time.graph->stop));
+  write(time.graph->times.us, json);
+  json.member("stopped", name_of(time.graph->times.stop));
   json.member("runs_in_graph", time.graph->runs);
   json.end_object();
 }
