@@ -48,7 +48,7 @@ std::string method_of(const StoppingRule& rule) {
          "runs; " +
          describe(rule) +
          "; share = floor / median, floor = bytes / copy ceiling (1 read : 8 write for scatter with k > 1, "
-         "1 read : 1 write for the rest, sums over k rows too); "
+         "8 read : 1 write for sums over k rows, 1 read : 1 write for the rest); "
          "targets are held against graph; cold: >= 256 MB moved in a round over the input sets";
 }
 
@@ -67,18 +67,18 @@ std::vector<Point> chosen_points(const Options& options, const CopyDevice& devic
 // Those that a chosen point is held against.
 void measure_ceilings(const std::vector<Point>& points, Sizes sizes, const CopyDevice& device,
                       const Measurer& measurer, RunReport& report) {
-  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-  for (const int copies : {1, 8}) {
-    const bool wanted = std::any_of(points.begin(), points.end(),
-                                    [&](const Point& point) { return point.ceiling_copies == copies; });
+  constexpr std::int64_t kPlaceBytes = 15'000 * 32'768;
+  for (const CopyFlow& flow : {CopyFlow{1, 1}, CopyFlow{1, 8}, CopyFlow{8, 1}}) {
+    const bool wanted =
+        std::any_of(points.begin(), points.end(), [&](const Point& point) { return point.ceiling == flow; });
     if (!wanted) continue;
-    // 2 GiB and 4.5 GiB are moved.
-    const std::int64_t full = copies == 1 ? kGiB : kGiB / 2;
+    // 2 GB and 4.4 GB are moved.
+    const std::int64_t full = flow == CopyFlow{1, 1} ? 2 * kPlaceBytes : kPlaceBytes;
     try {
       report.ceilings.push_back(
-          measure_copy_ceiling(copies, sizes == Sizes::kQuick ? 64 * 1024 : full, device, measurer));
+          measure_copy_ceiling(flow, sizes == Sizes::kQuick ? 64 * 1024 : full, device, measurer));
     } catch (const DeadlinePassed&) {
-      report.notes.push_back("copy ceiling 1 read : " + std::to_string(copies) + " write: skipped: deadline");
+      report.notes.push_back("copy ceiling " + name_of(flow) + ": skipped: deadline");
     }
   }
 }

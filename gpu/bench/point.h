@@ -36,8 +36,8 @@ struct PointResult {
 
 struct Point {
   PointName name;
-  std::optional<int> ceiling_copies;  // held against the copy ceiling with that many writes a read
-  std::optional<double> target_us;    // or against a time; neither: it is only reported
+  std::optional<CopyFlow> ceiling;  // held against the copy ceiling of that flow
+  std::optional<double> target_us;  // or against a time; neither: it is only reported
   std::function<PointResult(const Measurer&)> run;
 };
 

@@ -227,9 +227,12 @@ PointResult run_row_point(const RowPoint& point, const Measurer& measurer) {
   return {time, row_case.bytes(), row_case.check(measurer.stream())};
 }
 
-// Only scatter writes many rows for one it reads.
-int ceiling_copies(RowOp op, std::int64_t top_k) {
-  return op == RowOp::kScatter && top_k > 1 ? 8 : 1;
+// Scatter writes many rows for one it reads, sums are the other way round; combine_backward reads about as
+// many as it writes.
+CopyFlow ceiling_of(RowOp op, std::int64_t top_k) {
+  if (top_k == 1) return {1, 1};
+  if (op == RowOp::kScatter) return {1, 8};
+  return op == RowOp::kCombine || op == RowOp::kScatterBackward ? CopyFlow{8, 1} : CopyFlow{1, 1};
 }
 
 std::string path_name(const RowPoint& point) {
@@ -260,7 +263,7 @@ std::vector<Point> row_points(Sizes sizes, const CopyDevice& device) {
         if (path == CopyPath::kBulk && !(has_paths(op) && device.has_bulk_copy)) continue;
         const RowPoint point{op, layer, path, cluster};
         points.push_back({{name_of(op), bench::name_of(layer), path_name(point)},
-                          ceiling_copies(op, layer.top_k),
+                          ceiling_of(op, layer.top_k),
                           {},
                           [point](const Measurer& measurer) { return run_row_point(point, measurer); }});
       }

@@ -49,7 +49,7 @@ std::string ceilings_table(const std::vector<CopyCeiling>& ceilings) {
   for (const CopyCeiling& ceiling : ceilings) {
     for (const CopyRate& rate : ceiling.tried) {
       const Statistics& us = rate.time.events.us;
-      rows.push_back({"1 read : " + std::to_string(ceiling.copies) + " write",
+      rows.push_back({name_of(ceiling.flow),
                       rate.kernel + (&rate == ceiling.best() && !kEmulated ? "  <- ceiling" : ""), "",
                       name_of(rate.time.cache), megabytes(ceiling.moved_bytes()), us_text(us.median),
                       us_text(us.p05), us_text(us.p95), kEmulated ? "-" : rate_text(rate.gb_per_s),
@@ -60,8 +60,8 @@ std::string ceilings_table(const std::vector<CopyCeiling>& ceilings) {
 }
 
 std::optional<AgainstFloor> floor_of(const RunReport& report, const PointOutcome& outcome) {
-  if (!outcome.point.ceiling_copies || !outcome.result) return std::nullopt;
-  return judge_floor(outcome.result->bytes, report.ceiling_gb_per_s(*outcome.point.ceiling_copies),
+  if (!outcome.point.ceiling || !outcome.result) return std::nullopt;
+  return judge_floor(outcome.result->bytes, report.ceiling_gb_per_s(*outcome.point.ceiling),
                      outcome.result->time.events.us.median);
 }
 
@@ -141,8 +141,8 @@ const char* tier() {
 void write(const CopyCeiling& ceiling, JsonWriter& json) {
   const CopyRate* const best = kEmulated ? nullptr : ceiling.best();
   json.begin_object();
-  json.member("reads", 1);
-  json.member("writes", ceiling.copies);
+  json.member("reads", ceiling.flow.reads);
+  json.member("writes", ceiling.flow.writes);
   json.member("tier", tier());
   json.member("moved_bytes", ceiling.moved_bytes());
   json.member("gb_per_s", best == nullptr ? std::nullopt : std::optional<double>(best->gb_per_s));
@@ -183,7 +183,13 @@ void write(const RunReport& report, const PointOutcome& outcome, JsonWriter& jso
   json.member("shape", outcome.point.name.shape);
   json.member("path", outcome.point.name.path);
   if (outcome.result) json.member("tier", tier());
-  if (outcome.point.ceiling_copies) json.member("ceiling_writes", *outcome.point.ceiling_copies);
+  if (outcome.point.ceiling) {
+    json.key("ceiling");
+    json.begin_object();
+    json.member("reads", outcome.point.ceiling->reads);
+    json.member("writes", outcome.point.ceiling->writes);
+    json.end_object();
+  }
   if (outcome.point.target_us) json.member("target_us", *outcome.point.target_us);
   if (outcome.result) {
     write_result(report, outcome, json);
@@ -202,10 +208,10 @@ void write(const char* name, const std::vector<std::string>& texts, JsonWriter& 
 
 }  // namespace
 
-std::optional<double> RunReport::ceiling_gb_per_s(int copies) const {
+std::optional<double> RunReport::ceiling_gb_per_s(const CopyFlow& flow) const {
   for (const CopyCeiling& ceiling : ceilings) {
     const CopyRate* const best = ceiling.best();
-    if (ceiling.copies == copies && best != nullptr) return best->gb_per_s;
+    if (ceiling.flow == flow && best != nullptr) return best->gb_per_s;
   }
   return std::nullopt;
 }

@@ -33,8 +33,8 @@ struct RunReport {
   std::vector<PointOutcome> points;
   std::vector<std::string> notes;  // what the run could not do
 
-  // The rate of the ceiling with so many copies.
-  [[nodiscard]] std::optional<double> ceiling_gb_per_s(int copies) const;
+  // The rate of the ceiling of that flow, as measured first.
+  [[nodiscard]] std::optional<double> ceiling_gb_per_s(const CopyFlow& flow) const;
   // A point or a ceiling has wrong results or none at all, or a point failed; a deadline is no failure.
   [[nodiscard]] bool has_wrong() const;
   [[nodiscard]] bool has_result() const;

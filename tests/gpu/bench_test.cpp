@@ -54,6 +54,17 @@ TEST_CASE("bench traffic: a rate is the floor turned round") {
   CHECK(share_of_ceiling(123, 220) == doctest::Approx(0.559).epsilon(0.001));  // the public best of gpu.md
 }
 
+TEST_CASE("bench traffic: places of a ceiling are no large power of two apart") {
+  for (const std::int64_t bytes : {491'520'000, 1 << 29, 65536}) {
+    CHECK(place_stride(bytes) > bytes);
+    CHECK(place_stride(bytes) % 256 == 0);
+    CHECK(place_stride(bytes) % 512 != 0);
+  }
+  CHECK(name_of(CopyFlow{1, 8}) == "1 read : 8 write");
+  CHECK(CopyFlow{8, 1} == CopyFlow{8, 1});
+  CHECK_FALSE(CopyFlow{8, 1} == CopyFlow{1, 8});
+}
+
 TEST_CASE("bench traffic: small operations rotate over sets until a round is cold, or are called hot") {
   CHECK(sets_for(kColdBytes) == 1);
   CHECK(cache_state(kColdBytes, 1) == CacheState::kCold);
