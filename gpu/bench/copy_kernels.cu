@@ -22,9 +22,10 @@ __device__ uint4 read_places(const uint4* from, std::int64_t stride) {
 }
 
 // A block takes a chunk after another, all loads of a chunk before its stores: kReads * kUnroll of a thread
-// are in flight.
+// are in flight. (Where no number of blocks is asked for, nvcc 13.0 gives 8 reads so few registers that only
+// 5 are.)
 template <int kReads, int kWrites, int kUnroll>
-__global__ void __launch_bounds__(kThreads) copy_vector(CopyWork work) {
+__global__ void __launch_bounds__(kThreads, kReads > 1 ? 1 : 0) copy_vector(CopyWork work) {
   constexpr std::int64_t kChunk = kThreads * kUnroll;
   const std::int64_t step = std::int64_t{gridDim.x} * kChunk;
   for (std::int64_t first = std::int64_t{blockIdx.x} * kChunk + threadIdx.x; first < work.words;
@@ -33,7 +34,12 @@ __global__ void __launch_bounds__(kThreads) copy_vector(CopyWork work) {
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
       const std::int64_t at = first + u * kThreads;
-      if (at < work.words) word[u] = read_places<kReads>(work.from + at, work.stride);
+      if constexpr (kReads > 1) {
+        // Beyond the end the last word, into nothing: a branch would part the loads.
+        word[u] = read_places<kReads>(work.from + min(at, work.words - 1), work.stride);
+      } else if (at < work.words) {
+        word[u] = read_places<1>(work.from + at, work.stride);
+      }
     }
 #pragma unroll
     for (int place = 0; place < kWrites; ++place) {
