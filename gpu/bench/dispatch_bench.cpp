@@ -53,12 +53,12 @@ std::string method_of(const StoppingRule& rule) {
 }
 
 std::vector<Point> chosen_points(const Options& options, const CopyDevice& device) {
-  // The cheap ones first: a deadline costs the large rows at the end.
   std::vector<Point> points = count_points(options.sizes);
   for (Point& point : row_points(options.sizes, device)) points.push_back(std::move(point));
   const auto left_out = [&](const Point& point) {
     return text_of(point.name).find(options.only) == std::string::npos;
   };
+  sort_by_turn(points);
   points.erase(std::remove_if(points.begin(), points.end(), left_out), points.end());
   if (points.empty()) throw std::invalid_argument("--only '" + options.only + "' selects no point");
   return points;
@@ -69,8 +69,8 @@ void measure_ceilings(const std::vector<Point>& points, Sizes sizes, const CopyD
                       const Measurer& measurer, RunReport& report) {
   constexpr std::int64_t kPlaceBytes = 15'000 * 32'768;
   for (const CopyFlow& flow : {CopyFlow{1, 1}, CopyFlow{1, 8}, CopyFlow{8, 1}}) {
-    const bool wanted =
-        std::any_of(points.begin(), points.end(), [&](const Point& point) { return point.ceiling == flow; });
+    const bool wanted = std::any_of(points.begin(), points.end(),
+                                    [&](const Point& point) { return point.goal.ceiling == flow; });
     if (!wanted) continue;
     // 2 GB and 4.4 GB are moved.
     const std::int64_t full = flow == CopyFlow{1, 1} ? 2 * kPlaceBytes : kPlaceBytes;

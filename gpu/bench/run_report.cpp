@@ -60,8 +60,8 @@ std::string ceilings_table(const std::vector<CopyCeiling>& ceilings) {
 }
 
 std::optional<AgainstFloor> floor_of(const RunReport& report, const PointOutcome& outcome) {
-  if (!outcome.point.ceiling || !outcome.result) return std::nullopt;
-  return judge_floor(outcome.result->bytes, report.ceiling_gb_per_s(*outcome.point.ceiling),
+  if (!outcome.point.goal.ceiling || !outcome.result) return std::nullopt;
+  return judge_floor(outcome.result->bytes, report.ceiling_gb_per_s(*outcome.point.goal.ceiling),
                      outcome.result->time.events.us.median);
 }
 
@@ -73,12 +73,12 @@ std::optional<double> graph_median(const Measurement& time) {
 std::string target_verdict(const RunReport& report, const PointOutcome& outcome) {
   if (kEmulated || report.machine.gpu.find("H200") == std::string::npos) return "-";
   const Measurement& time = outcome.result->time;
-  return meets_target(*outcome.point.target_us, graph_median(time), time.events.us.median) ? "met" : "missed";
+  return meets_target(*outcome.point.goal.us, graph_median(time), time.events.us.median) ? "met" : "missed";
 }
 
 Cells goal_cells(const RunReport& report, const PointOutcome& outcome) {
-  if (outcome.point.target_us) {
-    return {"<= " + us_text(*outcome.point.target_us), target_verdict(report, outcome)};
+  if (outcome.point.goal.us) {
+    return {"<= " + us_text(*outcome.point.goal.us), target_verdict(report, outcome)};
   }
   const std::optional<AgainstFloor> floor = floor_of(report, outcome);
   if (!floor || kEmulated) return {"-", "-"};
@@ -174,7 +174,7 @@ void write_result(const RunReport& report, const PointOutcome& outcome, JsonWrit
     json.member("floor_us", floor->floor_us);
     json.member("share_of_ceiling", floor->share);
   }
-  if (outcome.point.target_us) json.member("target", target_verdict(report, outcome));
+  if (outcome.point.goal.us) json.member("target", target_verdict(report, outcome));
 }
 
 void write(const RunReport& report, const PointOutcome& outcome, JsonWriter& json) {
@@ -183,14 +183,14 @@ void write(const RunReport& report, const PointOutcome& outcome, JsonWriter& jso
   json.member("shape", outcome.point.name.shape);
   json.member("path", outcome.point.name.path);
   if (outcome.result) json.member("tier", tier());
-  if (outcome.point.ceiling) {
+  if (outcome.point.goal.ceiling) {
     json.key("ceiling");
     json.begin_object();
-    json.member("reads", outcome.point.ceiling->reads);
-    json.member("writes", outcome.point.ceiling->writes);
+    json.member("reads", outcome.point.goal.ceiling->reads);
+    json.member("writes", outcome.point.goal.ceiling->writes);
     json.end_object();
   }
-  if (outcome.point.target_us) json.member("target_us", *outcome.point.target_us);
+  if (outcome.point.goal.us) json.member("target_us", *outcome.point.goal.us);
   if (outcome.result) {
     write_result(report, outcome, json);
   } else {

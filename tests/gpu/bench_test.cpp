@@ -96,6 +96,13 @@ TEST_CASE("bench judgement: targets are held against replays, else against event
   CHECK_FALSE(meets_target(12, std::nullopt, 15));
 }
 
+TEST_CASE("bench judgement: so are shares of the ceiling") {
+  CHECK(meets_share(0.85, 0.85, 0.8));
+  CHECK_FALSE(meets_share(0.85, 0.84, 0.9));
+  CHECK(meets_share(0.85, std::nullopt, 0.9));
+  CHECK_FALSE(meets_share(0.85, std::nullopt, 0.84));
+}
+
 TEST_CASE("bench judgement: times and shares are shown with the digits they have") {
   CHECK(percent_text(0.8534) == "85.3 %");
   CHECK(us_text(0.4123) == "0.412");
