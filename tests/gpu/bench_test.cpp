@@ -166,6 +166,8 @@ TEST_CASE("bench json: objects, arrays, null and escapes") {
   json.begin_array();
   json.value(1);
   json.value(-0.5);
+  json.value(true);
+  json.value(false);
   json.begin_object();
   json.end_object();
   json.end_array();
@@ -178,6 +180,8 @@ TEST_CASE("bench json: objects, arrays, null and escapes") {
         "  \"numbers\": [\n"
         "    1,\n"
         "    -0.5,\n"
+        "    true,\n"
+        "    false,\n"
         "    {}\n"
         "  ]\n"
         "}\n");
@@ -232,6 +236,21 @@ TEST_CASE("bench output file: it is there whole, or as it was") {
   CHECK(directory.files() == 1);
   OutputFile(path).write("new");
   CHECK(content_of(path) == "new");
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("bench output file: it can be replaced again and again") {
+  const TemporaryDirectory directory("again");
+  const std::string path = directory.file("out.json");
+  {
+    OutputFile file(path);
+    for (const char* content : {"a long first content", "short", ""}) {
+      file.write(content);
+      CHECK(content_of(path) == content);
+      CHECK(directory.files() == 1);
+    }
+  }
+  CHECK(content_of(path).empty());
   CHECK(directory.files() == 1);
 }
 
