@@ -12,7 +12,7 @@
 #include "gpu/bench/options.h"
 #include "gpu/bench/output_file.h"
 #include "gpu/bench/row_points.h"
-#include "gpu/bench/run_report.h"
+#include "gpu/bench/run_table.h"
 #include "gpu/device.h"
 
 namespace goodput::gpu::bench {
@@ -44,12 +44,14 @@ StoppingRule rule_for(Sizes sizes) {
 }
 
 std::string method_of(const StoppingRule& rule) {
-  return "random data; us: events around single runs, and graph: replays of a captured graph over its "
-         "runs; " +
+  return "random data; us: events around single runs, which count about 2 us of their own, and graph: "
+         "replays "
+         "of a captured graph over its runs; " +
          describe(rule) +
          "; share = floor / median, floor = bytes / copy ceiling (1 read : 8 write for scatter with k > 1, "
-         "8 read : 1 write for sums over k rows, 1 read : 1 write for the rest); "
-         "targets are held against graph; cold: >= 256 MB moved in a round over the input sets";
+         "8 read : 1 write for sums over k rows, 1 read : 1 write for the rest) as measured at first; "
+         "targets are held against graph; SM MHz: a>b changed between before and after the samples, ~ was "
+         "not steady after the warm-up; cold: >= 256 MB moved in a round over the input sets";
 }
 
 std::vector<Point> chosen_points(const Options& options, const CopyDevice& device) {
@@ -107,19 +109,24 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
   const Clock clock = steady_clock();
   const Measurer measurer(rule_for(options.sizes), {clock, clock() + options.deadline_s});
 
-  RunReport report{read_machine(),
-                   options.date.empty() ? date_of_clock() : options.date,
-                   arguments,
-                   method_of(measurer.rule()),
-                   {},
-                   {},
-                   {}};
-  if (kEmulated) report.notes.push_back(kEmulatedNote);
+  RunReport report;
+  report.machine = read_machine();
+  report.date = options.date.empty() ? date_of_clock() : options.date;
+  report.arguments = arguments;
+  report.method = method_of(measurer.rule());
+  if (report.tier == Tier::kEmulated) report.notes.push_back(kEmulatedNote);
   if (options.sizes == Sizes::kQuick) report.notes.push_back(kQuickNote);
   measure_ceilings(points, options.sizes, device, measurer, report);
   for (const Point& point : points) report.points.push_back(outcome_of(point, measurer));
+  report.ended = Ended::kDone;
 
-  std::printf("%s", table_of(report).c_str());
+  std::string text = head_text(report) + "\n" + ceilings_text(report);
+  const PointTable table(points);
+  text += "\n" + table.header();
+  for (const PointOutcome& outcome : report.points) {
+    text += table.begin_of_row(outcome.point.name) + table.rest_of_row(report, outcome);
+  }
+  std::printf("%s", text.c_str());
   if (!report.has_wrong() && !report.has_result()) {
     throw std::runtime_error("nothing was measured before the deadline; give more with --deadline-s");
   }
