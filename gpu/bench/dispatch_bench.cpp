@@ -12,7 +12,7 @@
 #include "gpu/bench/options.h"
 #include "gpu/bench/output_file.h"
 #include "gpu/bench/row_points.h"
-#include "gpu/bench/run_table.h"
+#include "gpu/bench/run.h"
 #include "gpu/device.h"
 
 namespace goodput::gpu::bench {
@@ -66,35 +66,22 @@ std::vector<Point> chosen_points(const Options& options, const CopyDevice& devic
   return points;
 }
 
-// Those that a chosen point is held against.
-void measure_ceilings(const std::vector<Point>& points, Sizes sizes, const CopyDevice& device,
-                      const Measurer& measurer, RunReport& report) {
-  constexpr std::int64_t kPlaceBytes = 15'000 * 32'768;
-  for (const CopyFlow& flow : {CopyFlow{1, 1}, CopyFlow{1, 8}, CopyFlow{8, 1}}) {
-    const bool wanted = std::any_of(points.begin(), points.end(),
-                                    [&](const Point& point) { return point.goal.ceiling == flow; });
-    if (!wanted) continue;
-    // 2 GB and 4.4 GB are moved.
-    const std::int64_t full = flow == CopyFlow{1, 1} ? 2 * kPlaceBytes : kPlaceBytes;
-    try {
-      report.ceilings.push_back(
-          measure_copy_ceiling(flow, sizes == Sizes::kQuick ? 64 * 1024 : full, device, measurer));
-    } catch (const DeadlinePassed&) {
-      report.notes.push_back("copy ceiling " + name_of(flow) + ": skipped: deadline");
-    }
-  }
+// Prints at once: a run that is killed shall have shown what it knew.
+void print_now(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
 }
 
-PointOutcome outcome_of(const Point& point, const Measurer& measurer) {
-  if (measurer.deadline().passed()) return {point, {}, "deadline"};
-  std::fprintf(stderr, "%s\n", text_of(point.name).c_str());
-  try {
-    return {point, point.run(measurer), ""};
-  } catch (const DeadlinePassed&) {
-    return {point, {}, "deadline"};
-  } catch (const std::exception& error) {
-    return {point, {}, std::string("failed: ") + error.what()};
-  }
+RunReport empty_report(const Options& options, const std::vector<std::string>& arguments,
+                       const StoppingRule& rule) {
+  RunReport report;
+  report.machine = read_machine();
+  report.date = options.date.empty() ? date_of_clock() : options.date;
+  report.arguments = arguments;
+  report.method = method_of(rule);
+  if (report.tier == Tier::kEmulated) report.notes.push_back(kEmulatedNote);
+  if (options.sizes == Sizes::kQuick) report.notes.push_back(kQuickNote);
+  return report;
 }
 
 int run(const Options& options, const std::vector<std::string>& arguments) {
@@ -105,32 +92,18 @@ int run(const Options& options, const std::vector<std::string>& arguments) {
     return kSkipped;
   }
   const CopyDevice device = copy_device();
-  const std::vector<Point> points = chosen_points(options, device);
-  const Clock clock = steady_clock();
-  const Measurer measurer(rule_for(options.sizes), {clock, clock() + options.deadline_s});
-
-  RunReport report;
-  report.machine = read_machine();
-  report.date = options.date.empty() ? date_of_clock() : options.date;
-  report.arguments = arguments;
-  report.method = method_of(measurer.rule());
-  if (report.tier == Tier::kEmulated) report.notes.push_back(kEmulatedNote);
-  if (options.sizes == Sizes::kQuick) report.notes.push_back(kQuickNote);
-  measure_ceilings(points, options.sizes, device, measurer, report);
-  for (const Point& point : points) report.points.push_back(outcome_of(point, measurer));
-  report.ended = Ended::kDone;
-
-  std::string text = head_text(report) + "\n" + ceilings_text(report);
-  const PointTable table(points);
-  text += "\n" + table.header();
-  for (const PointOutcome& outcome : report.points) {
-    text += table.begin_of_row(outcome.point.name) + table.rest_of_row(report, outcome);
-  }
-  std::printf("%s", text.c_str());
+  const RunPlan plan{chosen_points(options, device), options.sizes,  device,
+                     rule_for(options.sizes),        steady_clock(), options.deadline_s};
+  RunReport report = empty_report(options, arguments, plan.rule);
+  run_plan(plan,
+           {print_now,
+            [&](const RunReport& so_far) {
+              if (json_file) json_file->write(json_of(so_far));
+            }},
+           report);
   if (!report.has_wrong() && !report.has_result()) {
     throw std::runtime_error("nothing was measured before the deadline; give more with --deadline-s");
   }
-  if (json_file) json_file->write(json_of(report));
   return report.has_wrong() ? kWrongResults : kDone;
 }
 

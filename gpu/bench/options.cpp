@@ -35,7 +35,7 @@ std::vector<OptionKind> option_kinds() {
        [](Options& options, const std::string&) { options.sizes = Sizes::kQuick; }},
       {"--only", "SUBSTRING", "only points with this in 'OP SHAPE PATH'",
        [](Options& options, const std::string& value) { options.only = value; }},
-      {"--json", "FILE", "write the results there too, whole or not at all",
+      {"--json", "FILE", "write the results there too, replaced whole after every point",
        [](Options& options, const std::string& value) { options.json_file = not_empty("--json", value); }},
       {"--date", "TEXT", "date of the run in the results; default: the clock's, UTC",
        [](Options& options, const std::string& value) { options.date = not_empty("--date", value); }},
