@@ -10,7 +10,7 @@ namespace {
 
 // Bytes of a place. 2 GB and 4.4 GB are moved.
 std::int64_t place_bytes(const CopyFlow& flow, Sizes sizes) {
-  constexpr std::int64_t kPlaceBytes = 15'000 * 32'768;
+  constexpr std::int64_t kPlaceBytes = 491'520'000;  // 15,000 times 32 KiB
   if (sizes == Sizes::kQuick) return 65'536;
   return flow == CopyFlow{1, 1} ? 2 * kPlaceBytes : kPlaceBytes;
 }
@@ -24,6 +24,11 @@ std::vector<CopyFlow> flows_of(const std::vector<Point>& points) {
     if (wanted) flows.push_back(flow);
   }
   return flows;
+}
+
+// The deadline ended it before the rule did.
+bool is_cut_short(const Measurement& time) {
+  return time.events.stop == Stop::kDeadline || !time.graph || time.graph->times.stop == Stop::kDeadline;
 }
 
 // What the ceilings at the end may take of the time.
@@ -59,6 +64,8 @@ class RunInParts {
     for (const Point& point : plan_.points) {
       output_.print(table.begin_of_row(point.name));
       report_.points.push_back(outcome_of(point, measurer));
+      const std::optional<PointResult>& result = report_.points.back().result;
+      if (result && is_cut_short(result->time)) late_ = true;
       output_.print(table.rest_of_row(report_, report_.points.back()));
       save();
     }
@@ -101,7 +108,7 @@ class RunInParts {
   const RunPlan& plan_;
   const RunOutput& output_;
   RunReport& report_;
-  bool late_ = false;  // the deadline left something out
+  bool late_ = false;  // the deadline left something out, or cut it short
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace goodput::gpu::bench {
 namespace {
 
-constexpr std::int64_t kPlaceBytes = 3 * 8192;
+constexpr std::int64_t kPlaceBytes = 24'576;
 
 StoppingRule few_samples() {
   StoppingRule rule;

@@ -87,6 +87,22 @@ TEST_CASE("bench run: the deadline leaves points out, and is no failure") {
   CHECK(run.printed.find("third   T=1    bulk  deadline\n") != std::string::npos);
 }
 
+TEST_CASE("bench run: a last point that the deadline cut short is told") {
+  FollowedRun run;
+  run.add_point("first", 1);
+  run.plan.points[0].run = [](const Measurer&) {
+    PointResult result = made_up_result(1000, 10, 8);
+    result.time.graph->times.stop = Stop::kDeadline;
+    return result;
+  };
+  run.run();
+  CHECK(run.report.ended == Ended::kDeadline);
+
+  run.plan.points[0].run = [](const Measurer&) { return made_up_result(1000, 10, {}); };
+  run.run();
+  CHECK(run.report.ended == Ended::kDeadline);
+}
+
 TEST_CASE("bench run: a point that fails is told, and the others are measured") {
   FollowedRun run;
   run.add_point("first", 1);
