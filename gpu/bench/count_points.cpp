@@ -182,9 +182,11 @@ std::string policy_name(DispatchPolicy policy) {
 }
 
 Point point_of(const char* op, const std::string& shape, const std::string& path,
-               std::optional<double> target_us, const CountPoint& point,
+               std::optional<double> target_us, PointTurn turn, const CountPoint& point,
                PointResult (*run)(const CountPoint&, const Measurer&)) {
-  return {{op, shape, path}, {}, target_us, [=](const Measurer& measurer) { return run(point, measurer); }};
+  return {{op, shape, path}, turn, {{}, {}, target_us}, [=](const Measurer& measurer) {
+            return run(point, measurer);
+          }};
 }
 
 // The sizes that have a target, on an H200 (docs/gpu.md).
@@ -205,20 +207,19 @@ std::vector<Point> count_points(Sizes sizes) {
   const std::string slots = "Tk=" + std::to_string(layer.slots());
   std::vector<Point> points;
   for (const ClusterSize& cluster : clusters) {
-    for (const DispatchPolicy policy : {DispatchPolicy::kProportional, DispatchPolicy::kPacked}) {
+    const PointTurn turn = &cluster == clusters.data() ? PointTurn::kTarget : PointTurn::kRest;
+    const std::vector<DispatchPolicy> policies = {DispatchPolicy::kProportional, DispatchPolicy::kPacked};
+    for (const DispatchPolicy policy : policies) {
       points.push_back(point_of("schedule", cluster_name(cluster), policy_name(policy),
-                                schedule_target_us(cluster), {cluster, layer, policy}, run_schedule));
+                                schedule_target_us(cluster), turn, {cluster, layer, policy}, run_schedule));
     }
-  }
-  for (const ClusterSize& cluster : clusters) {
-    points.push_back(point_of("count_rank", slots + " E=" + std::to_string(cluster.experts), "-",
-                              count_target_us(layer), {cluster, layer, DispatchPolicy::kProportional},
-                              run_count));
-  }
-  for (const ClusterSize& cluster : clusters) {
-    for (const DispatchPolicy policy : {DispatchPolicy::kProportional, DispatchPolicy::kPacked}) {
+    const std::optional<double> count_us = count_target_us(layer);
+    points.push_back(point_of("count_rank", slots + " E=" + std::to_string(cluster.experts), "-", count_us,
+                              count_us ? PointTurn::kTarget : turn,
+                              {cluster, layer, DispatchPolicy::kProportional}, run_count));
+    for (const DispatchPolicy policy : policies) {
       points.push_back(point_of("positions", slots + " " + cluster_name(cluster), policy_name(policy), {},
-                                {cluster, layer, policy}, run_positions));
+                                turn, {cluster, layer, policy}, run_positions));
     }
   }
   return points;

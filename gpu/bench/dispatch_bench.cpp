@@ -12,7 +12,8 @@
 #include "gpu/bench/options.h"
 #include "gpu/bench/output_file.h"
 #include "gpu/bench/row_points.h"
-#include "gpu/bench/run_report.h"
+#include "gpu/bench/run.h"
+#include "gpu/device.h"
 
 namespace goodput::gpu::bench {
 namespace {
@@ -34,7 +35,8 @@ std::string date_of_clock() {
 StoppingRule rule_for(Sizes sizes) {
   StoppingRule rule;
   if (sizes == Sizes::kQuick) {
-    rule.warm_up = 1;
+    rule.warm_up_ms = 0;
+    rule.batch_ms = 0;
     rule.least = 3;
     rule.most = 3;
   }
@@ -42,86 +44,66 @@ StoppingRule rule_for(Sizes sizes) {
 }
 
 std::string method_of(const StoppingRule& rule) {
-  return "random data; us: events around single runs, and graph: replays of a captured graph over its "
-         "runs; " +
+  return "random data; us: events around single runs, which count about 2 us of their own, and graph: "
+         "replays "
+         "of a captured graph over its runs; " +
          describe(rule) +
          "; share = floor / median, floor = bytes / copy ceiling (1 read : 8 write for scatter with k > 1, "
-         "1 read : 1 write for the rest, sums over k rows too); "
-         "targets are held against graph; cold: >= 256 MB moved in a round over the input sets";
+         "8 read : 1 write for sums over k rows, 1 read : 1 write for the rest) as measured at first; "
+         "targets are held against graph; SM MHz: a>b changed between before and after the samples, ~ was "
+         "not steady after the warm-up; cold: >= 256 MB moved in a round over the input sets";
 }
 
 std::vector<Point> chosen_points(const Options& options, const CopyDevice& device) {
-  // The cheap ones first: a deadline costs the large rows at the end.
   std::vector<Point> points = count_points(options.sizes);
   for (Point& point : row_points(options.sizes, device)) points.push_back(std::move(point));
   const auto left_out = [&](const Point& point) {
     return text_of(point.name).find(options.only) == std::string::npos;
   };
+  sort_by_turn(points);
   points.erase(std::remove_if(points.begin(), points.end(), left_out), points.end());
   if (points.empty()) throw std::invalid_argument("--only '" + options.only + "' selects no point");
   return points;
 }
 
-// Those that a chosen point is held against.
-void measure_ceilings(const std::vector<Point>& points, Sizes sizes, const CopyDevice& device,
-                      const Measurer& measurer, RunReport& report) {
-  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-  for (const int copies : {1, 8}) {
-    const bool wanted = std::any_of(points.begin(), points.end(),
-                                    [&](const Point& point) { return point.ceiling_copies == copies; });
-    if (!wanted) continue;
-    // 2 GiB and 4.5 GiB are moved.
-    const std::int64_t full = copies == 1 ? kGiB : kGiB / 2;
-    try {
-      report.ceilings.push_back(
-          measure_copy_ceiling(copies, sizes == Sizes::kQuick ? 64 * 1024 : full, device, measurer));
-    } catch (const DeadlinePassed&) {
-      report.notes.push_back("copy ceiling 1 read : " + std::to_string(copies) + " write: skipped: deadline");
-    }
-  }
+// Prints at once: a run that is killed shall have shown what it knew.
+void print_now(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
 }
 
-PointOutcome outcome_of(const Point& point, const Measurer& measurer) {
-  if (measurer.deadline().passed()) return {point, {}, "deadline"};
-  std::fprintf(stderr, "%s\n", text_of(point.name).c_str());
-  try {
-    return {point, point.run(measurer), ""};
-  } catch (const DeadlinePassed&) {
-    return {point, {}, "deadline"};
-  } catch (const std::exception& error) {
-    return {point, {}, std::string("failed: ") + error.what()};
-  }
+RunReport empty_report(const Options& options, const std::vector<std::string>& arguments,
+                       const StoppingRule& rule) {
+  RunReport report;
+  report.machine = read_machine();
+  report.date = options.date.empty() ? date_of_clock() : options.date;
+  report.arguments = arguments;
+  report.method = method_of(rule);
+  if (report.tier == Tier::kEmulated) report.notes.push_back(kEmulatedNote);
+  if (options.sizes == Sizes::kQuick) report.notes.push_back(kQuickNote);
+  return report;
 }
 
 int run(const Options& options, const std::vector<std::string>& arguments) {
   std::optional<OutputFile> json_file;
   if (options.json_file) json_file.emplace(*options.json_file);
-  if (device_count() == 0) {
-    std::printf("skipped: no GPU\n");
+  if (const DeviceSearch search = find_devices(); search.count == 0) {
+    std::printf("skipped: %s\n", search.why_none.c_str());
     return kSkipped;
   }
   const CopyDevice device = copy_device();
-  const std::vector<Point> points = chosen_points(options, device);
-  const Clock clock = steady_clock();
-  const Measurer measurer(rule_for(options.sizes), {clock, clock() + options.deadline_s});
-
-  RunReport report{read_machine(),
-                   options.date.empty() ? date_of_clock() : options.date,
-                   arguments,
-                   method_of(measurer.rule()),
-                   {},
-                   {},
-                   {}};
-  if (kEmulated) report.notes.push_back(kEmulatedNote);
-  if (options.sizes == Sizes::kQuick) report.notes.push_back(kQuickNote);
-  measure_ceilings(points, options.sizes, device, measurer, report);
-  for (const Point& point : points) report.points.push_back(outcome_of(point, measurer));
-
-  std::printf("%s", table_of(report).c_str());
+  const RunPlan plan{chosen_points(options, device), options.sizes,  device,
+                     rule_for(options.sizes),        steady_clock(), options.deadline_s};
+  RunReport report = empty_report(options, arguments, plan.rule);
+  run_plan(plan,
+           {print_now,
+            [&](const RunReport& so_far) {
+              if (json_file) json_file->write(json_of(so_far));
+            }},
+           report);
   if (!report.has_wrong() && !report.has_result()) {
     throw std::runtime_error("nothing was measured before the deadline; give more with --deadline-s");
   }
-  if (json_file) json_file->write(json_of(report));
   return report.has_wrong() ? kWrongResults : kDone;
 }
 

@@ -63,6 +63,7 @@ class JsonWriter {
   void value(std::int64_t number) { put(std::to_string(number)); }
   void value(std::uint64_t number) { put(std::to_string(number)); }
   void value(int number) { put(std::to_string(number)); }
+  void value(bool yes) { put(yes ? "true" : "false"); }
   template <class T>
   void value(const std::optional<T>& maybe) {
     maybe ? value(*maybe) : put("null");

@@ -26,6 +26,10 @@ bool meets_target(double target_us, std::optional<double> graph_median_us, doubl
   return graph_median_us.value_or(events_median_us) <= target_us;
 }
 
+bool meets_share(double target, std::optional<double> graph_share, double events_share) {
+  return graph_share.value_or(events_share) >= target;
+}
+
 std::string percent_text(double share) {
   return fixed(100 * share, 1) + " %";
 }

@@ -21,6 +21,9 @@ struct AgainstFloor {
 [[nodiscard]] bool meets_target(double target_us, std::optional<double> graph_median_us,
                                 double events_median_us);
 
+// The same for a share of the ceiling that is to be reached.
+[[nodiscard]] bool meets_share(double target, std::optional<double> graph_share, double events_share);
+
 // "85.3 %"
 [[nodiscard]] std::string percent_text(double share);
 // Three significant digits or more: "0.412", "27.3", "122.9", "1966".

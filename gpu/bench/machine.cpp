@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "gpu/cuda_call.h"
+#include "gpu/device.h"
 
 namespace goodput::gpu::bench {
 namespace {
@@ -14,13 +15,6 @@ int attribute(cudaDeviceAttr which, int device) {
 }
 
 }  // namespace
-
-int device_count() {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
-  static_cast<void>(cudaGetLastError());
-  return 0;
-}
 
 Machine read_machine() {
   int device = 0;
@@ -39,10 +33,6 @@ Machine read_machine() {
   GOODPUT_CUDA(cudaDriverGetVersion(&machine.driver_version));
   GOODPUT_CUDA(cudaRuntimeGetVersion(&machine.runtime_version));
   return machine;
-}
-
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
 std::string text_of(const Machine& machine) {

@@ -20,14 +20,8 @@ struct Machine {
   int runtime_version;  // as well
 };
 
-// How many devices there are: 0 where CUDA cannot be used at all.
-int device_count();
-
 // The current device. Throws CudaError.
 Machine read_machine();
-
-// "13.0"
-std::string version_text(int version);
 
 // One line.
 std::string text_of(const Machine& machine);

@@ -21,13 +21,29 @@ int runs_of_graph(double run_us, int sets) {
   return std::max(rounds * sets, 2);
 }
 
+struct Span {
+  Event begin{EventTiming::kOn};
+  Event end{EventTiming::kOn};
+
+  [[nodiscard]] double ms() const {
+    float milliseconds = 0;
+    GOODPUT_CUDA(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()));
+    return double{milliseconds};
+  }
+};
+
 }  // namespace
 
+double Measurer::time_batch(int count, const std::function<void()>& run) const {
+  Span span;
+  span.begin.record(stream_.get());
+  for (int i = 0; i < count; ++i) run();
+  span.end.record(stream_.get());
+  stream_.synchronize();
+  return span.ms();
+}
+
 std::vector<double> Measurer::time_runs(int count, const std::function<void()>& run) const {
-  struct Span {
-    Event begin{EventTiming::kOn};
-    Event end{EventTiming::kOn};
-  };
   std::vector<Span> spans(static_cast<std::size_t>(count));
   run();
   for (Span& span : spans) {
@@ -37,28 +53,28 @@ std::vector<double> Measurer::time_runs(int count, const std::function<void()>& 
   }
   stream_.synchronize();
   std::vector<double> us;
-  for (const Span& span : spans) {
-    float milliseconds = 0;
-    GOODPUT_CUDA(cudaEventElapsedTime(&milliseconds, span.begin.get(), span.end.get()));
-    us.push_back(double{milliseconds} * 1e3);
-  }
+  for (const Span& span : spans) us.push_back(span.ms() * 1e3);
   return us;
+}
+
+std::optional<SampledTimes> Measurer::sample(const std::function<void()>& run, int runs_in_one) const {
+  const Sampler sampler{[&](int count) { return time_runs(count, run); },
+                        [&](int count) { return time_batch(count, run); },
+                        [&] { return clock_.sm_mhz(stream_); }};
+  Sampled sampled = take_samples(sampler, rule_, deadline_);
+  if (sampled.us.empty()) return std::nullopt;
+  for (double& us : sampled.us) us /= runs_in_one;
+  return SampledTimes{summarize(std::move(sampled.us)), sampled.stop, sampled.warm_up, sampled.sm_mhz,
+                      sampled.steady_clock};
 }
 
 Measurement Measurer::measure(const Operation& operation) const {
   int turn = 0;
-  const auto run = [&] { operation.run(turn++ % operation.sets, stream_.get()); };
-  Sampled sampled = take_samples([&](int count) { return time_runs(count, run); }, rule_, deadline_);
-  if (sampled.us.empty()) throw DeadlinePassed();
-
-  Measurement measurement;
-  measurement.events_us = summarize(std::move(sampled.us));
-  measurement.stop = sampled.stop;
-  measurement.sets = operation.sets;
-  measurement.cache = cache_state(operation.bytes, operation.sets);
-  if (operation.replay == Replay::kGraph) {
-    measurement.graph = measure_graph(operation, measurement.events_us.median);
-  }
+  const std::optional<SampledTimes> events =
+      sample([&] { operation.run(turn++ % operation.sets, stream_.get()); }, 1);
+  if (!events) throw DeadlinePassed();
+  Measurement measurement{*events, {}, operation.sets, cache_state(operation.bytes, operation.sets)};
+  if (operation.replay == Replay::kGraph) measurement.graph = measure_graph(operation, events->us.median);
   return measurement;
 }
 
@@ -68,15 +84,9 @@ std::optional<GraphTimes> Measurer::measure_graph(const Operation& operation, do
   const Graph graph(stream_.get(), [&] {
     for (int i = 0; i < runs; ++i) operation.run(i % operation.sets, stream_.get());
   });
-  Sampled sampled = take_samples(
-      [&](int count) {
-        std::vector<double> us = time_runs(count, [&] { graph.launch(stream_.get()); });
-        for (double& time : us) time /= runs;
-        return us;
-      },
-      rule_, deadline_);
-  if (sampled.us.empty()) return std::nullopt;
-  return GraphTimes{summarize(std::move(sampled.us)), sampled.stop, runs};
+  const std::optional<SampledTimes> times = sample([&] { graph.launch(stream_.get()); }, runs);
+  if (!times) return std::nullopt;
+  return GraphTimes{*times, runs};
 }
 
 }  // namespace goodput::gpu::bench

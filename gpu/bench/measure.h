@@ -12,6 +12,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "gpu/bench/clock_probe.h"
 #include "gpu/bench/sampling.h"
 #include "gpu/bench/traffic.h"
 #include "gpu/device_memory.h"
@@ -28,15 +29,22 @@ struct Operation {
   Replay replay = Replay::kGraph;
 };
 
-struct GraphTimes {
+// What a number of samples came to, and how they were taken.
+struct SampledTimes {
   Statistics us;  // of one run
   Stop stop;
+  WarmUp warm_up;
+  SmClock sm_mhz;
+  bool steady_clock;  // see Sampled
+};
+
+struct GraphTimes {
+  SampledTimes times;
   int runs;  // in the graph
 };
 
 struct Measurement {
-  Statistics events_us;
-  Stop stop;
+  SampledTimes events;
   std::optional<GraphTimes> graph;  // none: cannot be captured, or the deadline had passed
   int sets;
   CacheState cache;
@@ -61,12 +69,17 @@ class Measurer {
   [[nodiscard]] const Stream& stream() const { return stream_; }
 
  private:
+  // None: the deadline had passed.
+  [[nodiscard]] std::optional<SampledTimes> sample(const std::function<void()>& run, int runs_in_one) const;
   [[nodiscard]] std::vector<double> time_runs(int count, const std::function<void()>& run) const;
+  // ms of the device, for all.
+  [[nodiscard]] double time_batch(int count, const std::function<void()>& run) const;
   [[nodiscard]] std::optional<GraphTimes> measure_graph(const Operation& operation, double run_us) const;
 
   StoppingRule rule_;
   Deadline deadline_;
   Stream stream_;
+  ClockProbe clock_;
 };
 
 }  // namespace goodput::gpu::bench

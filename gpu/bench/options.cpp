@@ -35,7 +35,7 @@ std::vector<OptionKind> option_kinds() {
        [](Options& options, const std::string&) { options.sizes = Sizes::kQuick; }},
       {"--only", "SUBSTRING", "only points with this in 'OP SHAPE PATH'",
        [](Options& options, const std::string& value) { options.only = value; }},
-      {"--json", "FILE", "write the results there too, whole or not at all",
+      {"--json", "FILE", "write the results there too, replaced whole after every point",
        [](Options& options, const std::string& value) { options.json_file = not_empty("--json", value); }},
       {"--date", "TEXT", "date of the run in the results; default: the clock's, UTC",
        [](Options& options, const std::string& value) { options.date = not_empty("--date", value); }},
@@ -84,7 +84,8 @@ std::string help_text() {
     text += usage + kind.help + "\n";
   }
   return text +
-         "\nexit status: 0; 1 bad options or an error; 2 wrong results or a point that failed; 77 no GPU\n";
+         "\nexit status: 0; 1 bad options or an error; 2 wrong results or a point that failed; 77 no GPU to "
+         "use\n";
 }
 
 }  // namespace goodput::gpu::bench

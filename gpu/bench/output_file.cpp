@@ -49,7 +49,6 @@ OutputFile::~OutputFile() {
 void OutputFile::write(const std::string& content) {
   if (const int error = write_all(temporary_, content)) refuse(path_, error);
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) refuse(path_, errno);
-  temporary_.clear();
 }
 
 }  // namespace goodput::gpu::bench

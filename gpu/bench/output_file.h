@@ -1,4 +1,5 @@
-// A file that is written whole or not at all: to a temporary one beside it, then renamed.
+// A file that is replaced whole or not at all, as often as need be: a temporary one beside it is written,
+// then renamed.
 #pragma once
 
 #include <string>
@@ -14,12 +15,13 @@ class OutputFile {
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();
 
-  // Once. Throws as the constructor.
+  // Whoever reads it, even when this program is killed here, finds the old content or the new. Throws as the
+  // constructor.
   void write(const std::string& content);
 
  private:
   std::string path_;
-  std::string temporary_;  // empty: there is none
+  std::string temporary_;  // empty: this one was moved from
 };
 
 }  // namespace goodput::gpu::bench

@@ -26,11 +26,14 @@ __global__ void __launch_bounds__(kThreads) fill(Bf16* to, std::int64_t count, s
 }
 
 __global__ void __launch_bounds__(kThreads)
-    count_wrong(const Bf16* data, std::int64_t count, std::int64_t period, std::uint64_t seed,
-                unsigned long long* wrong) {
+    count_wrong(const Bf16* data, std::int64_t count, MixedPayload expected, unsigned long long* wrong) {
   unsigned long long mine = 0;
   for (std::int64_t i = first_of_thread(); i < count; i += step_of_grid()) {
-    mine += data[i].bits != payload(seed, i % period).bits ? 1 : 0;
+    unsigned bits = 0;
+    for (int seed = 0; seed < expected.seeds; ++seed) {
+      bits ^= payload(expected.first + static_cast<std::uint64_t>(seed), i).bits;
+    }
+    mine += data[i].bits != bits ? 1 : 0;
   }
   if (mine != 0) atomicAdd(wrong, mine);
 }
@@ -41,12 +44,12 @@ void fill_payload(Bf16* to, std::int64_t count, std::uint64_t seed, cudaStream_t
   launch(fill, {grid_for(count), kThreads}, stream, to, count, seed);
 }
 
-std::uint64_t count_wrong_payload(const Bf16* data, std::int64_t count, std::int64_t period,
-                                  std::uint64_t seed, const Stream& stream) {
+std::uint64_t count_wrong_payload(const Bf16* data, std::int64_t count, const MixedPayload& expected,
+                                  const Stream& stream) {
   DeviceBuffer<unsigned long long> wrong(1);
   PinnedBuffer<unsigned long long> result(1);
   GOODPUT_CUDA(cudaMemsetAsync(wrong.data(), 0, sizeof(unsigned long long), stream.get()));
-  launch(count_wrong, {grid_for(count), kThreads}, stream.get(), data, count, period, seed, wrong.data());
+  launch(count_wrong, {grid_for(count), kThreads}, stream.get(), data, count, expected, wrong.data());
   GOODPUT_CUDA(cudaMemcpyAsync(result.data(), wrong.data(), sizeof(unsigned long long),
                                cudaMemcpyDeviceToHost, stream.get()));
   stream.synchronize();

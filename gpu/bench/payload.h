@@ -28,8 +28,14 @@ inline constexpr int kPoisonByte = 0xa5;
 // to[i] = payload(seed, i)
 void fill_payload(Bf16* to, std::int64_t count, std::uint64_t seed, cudaStream_t stream);
 
-// How many of `data` are not payload(seed, i % period). Waits for the stream.
-std::uint64_t count_wrong_payload(const Bf16* data, std::int64_t count, std::int64_t period,
-                                  std::uint64_t seed, const Stream& stream);
+// The exclusive or of the payloads of so many seeds in a row, from `first` on; of one seed its payload.
+struct MixedPayload {
+  std::uint64_t first;
+  int seeds;
+};
+
+// How many of `data` are not element i of that. Waits for the stream.
+std::uint64_t count_wrong_payload(const Bf16* data, std::int64_t count, const MixedPayload& expected,
+                                  const Stream& stream);
 
 }  // namespace goodput::gpu::bench

@@ -1,6 +1,7 @@
 // A point of the benchmark: an operation at a shape, how it is measured, and what came out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -34,11 +35,32 @@ struct PointResult {
   Check check;
 };
 
+// Points are measured in this order: what a deadline costs is what is worth least.
+enum class PointTurn : std::uint8_t {
+  kTarget,     // with a target, or of the size that has one
+  kLayer,      // the other ways of a layer's rows: combine, backwards, scatter of few bytes
+  kShortRows,  // on which the path of short rows is chosen
+  kRest,
+};
+
+// What a point is held against; nothing: it is only reported.
+struct PointGoal {
+  std::optional<CopyFlow> ceiling;  // the copy ceiling of that flow
+  std::optional<double> share;      // of the ceiling, to be reached on every GPU
+  std::optional<double> us;         // to be reached on an H200
+};
+
 struct Point {
   PointName name;
-  std::optional<int> ceiling_copies;  // held against the copy ceiling with that many writes a read
-  std::optional<double> target_us;    // or against a time; neither: it is only reported
+  PointTurn turn;
+  PointGoal goal;
   std::function<PointResult(const Measurer&)> run;
 };
+
+// By turn; within one as they were.
+inline void sort_by_turn(std::vector<Point>& points) {
+  std::stable_sort(points.begin(), points.end(),
+                   [](const Point& a, const Point& b) { return a.turn < b.turn; });
+}
 
 }  // namespace goodput::gpu::bench

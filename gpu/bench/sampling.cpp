@@ -2,18 +2,70 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace goodput::gpu::bench {
 namespace {
 
-// Taken without looking at the clock.
-constexpr int kBatch = 10;
+// Samples that are taken without a look at the deadline.
+constexpr int kTogether = 10;
+
+// A batch of so many runs is long enough whatever it took: nothing is run that takes no time.
+constexpr int kMostRuns = 100'000;
 
 std::string shortest(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);
   return text;
+}
+
+bool agree(std::optional<double> a, std::optional<double> b, double within) {
+  return a && b && std::abs(*a - *b) <= within * std::max(*a, *b);
+}
+
+// Runs of the next batch, after one that was too short: more than would have done, since a clock that rises
+// makes them shorter still.
+int more_runs(int runs, double took_ms, double wanted_ms) {
+  const double factor = took_ms > 0 ? 1.2 * wanted_ms / took_ms : 10;
+  return std::min(kMostRuns, static_cast<int>(std::ceil(runs * std::clamp(factor, 1.2, 10.0))));
+}
+
+// `sm_mhz`: the clock it ended with.
+WarmUp warm_up(const Sampler& sampler, const StoppingRule& rule, const Deadline& deadline,
+               std::optional<double>& sm_mhz) {
+  double device_ms = 0;
+  int runs = 1;
+  while (!deadline.passed()) {
+    const double took_ms = sampler.batch(runs);
+    const bool whole = took_ms >= rule.batch_ms || runs == kMostRuns;
+    device_ms += whole ? std::max(took_ms, rule.batch_ms) : took_ms;
+    if (!whole) runs = more_runs(runs, took_ms, rule.batch_ms);
+    if (!whole || device_ms < rule.warm_up_ms) continue;
+    const std::optional<double> last = std::exchange(sm_mhz, sampler.sm_mhz());
+    if (!sm_mhz) return {device_ms, WarmUpEnd::kNoClock};
+    if (agree(last, sm_mhz, rule.clock_agreement)) return {device_ms, WarmUpEnd::kSteady};
+    if (device_ms >= rule.most_warm_up_ms) return {device_ms, WarmUpEnd::kNeverSteady};
+  }
+  return {device_ms, WarmUpEnd::kDeadline};
+}
+
+// Until the first reason to stop, which it returns.
+Stop fill(const Sampler& sampler, const StoppingRule& rule, const Deadline& deadline,
+          std::vector<double>& us) {
+  const double begin = deadline.now();
+  while (!deadline.passed()) {
+    const int have = static_cast<int>(us.size());
+    const int missing = (have < rule.least ? rule.least : rule.most) - have;
+    const std::vector<double> more = sampler.samples(std::min(kTogether, missing));
+    us.insert(us.end(), more.begin(), more.end());
+    if (static_cast<int>(us.size()) < rule.least) continue;
+    if (median_cv(us) <= rule.steady_cv) return Stop::kSteady;
+    if (static_cast<int>(us.size()) >= rule.most) return Stop::kMostSamples;
+    if (deadline.now() - begin >= rule.seconds) return Stop::kTimeUsedUp;
+  }
+  return Stop::kDeadline;
 }
 
 }  // namespace
@@ -26,7 +78,10 @@ Clock steady_clock() {
 }
 
 std::string describe(const StoppingRule& rule) {
-  return "warm-up " + std::to_string(rule.warm_up) + ", at least " + std::to_string(rule.least) +
+  return "warm-up " + shortest(rule.warm_up_ms) +
+         " ms of device time or more, until the SM clock after two batches of " + shortest(rule.batch_ms) +
+         " ms differs by <= " + shortest(100 * rule.clock_agreement) + " % or " +
+         shortest(rule.most_warm_up_ms) + " ms are used up; at least " + std::to_string(rule.least) +
          " samples, then until the CV of the median is <= " + shortest(100 * rule.steady_cv) + " %, " +
          shortest(rule.seconds) + " s are used up or there are " + std::to_string(rule.most) + " samples";
 }
@@ -45,23 +100,28 @@ const char* name_of(Stop stop) {
   return "";
 }
 
-Sampled take_samples(const SampleSource& source, const StoppingRule& rule, const Deadline& deadline) {
-  Sampled sampled{{}, Stop::kDeadline};
-  for (int done = 0; done < rule.warm_up; done += kBatch) {
-    if (deadline.passed()) return sampled;
-    static_cast<void>(source(std::min(kBatch, rule.warm_up - done)));
+const char* name_of(WarmUpEnd end) {
+  switch (end) {
+    case WarmUpEnd::kSteady:
+      return "steady";
+    case WarmUpEnd::kNeverSteady:
+      return "never steady";
+    case WarmUpEnd::kNoClock:
+      return "no clock";
+    case WarmUpEnd::kDeadline:
+      return "deadline";
   }
-  const double begin = deadline.now();
-  while (!deadline.passed()) {
-    const int have = static_cast<int>(sampled.us.size());
-    const int missing = (have < rule.least ? rule.least : rule.most) - have;
-    const std::vector<double> more = source(std::min(kBatch, missing));
-    sampled.us.insert(sampled.us.end(), more.begin(), more.end());
-    if (static_cast<int>(sampled.us.size()) < rule.least) continue;
-    if (median_cv(sampled.us) <= rule.steady_cv) return {std::move(sampled.us), Stop::kSteady};
-    if (static_cast<int>(sampled.us.size()) >= rule.most) return {std::move(sampled.us), Stop::kMostSamples};
-    if (deadline.now() - begin >= rule.seconds) return {std::move(sampled.us), Stop::kTimeUsedUp};
-  }
+  return "";
+}
+
+Sampled take_samples(const Sampler& sampler, const StoppingRule& rule, const Deadline& deadline) {
+  Sampled sampled{{}, Stop::kDeadline, {0, WarmUpEnd::kDeadline}, {}, false};
+  sampled.warm_up = warm_up(sampler, rule, deadline, sampled.sm_mhz.before);
+  if (sampled.warm_up.end == WarmUpEnd::kDeadline) return sampled;
+  sampled.stop = fill(sampler, rule, deadline, sampled.us);
+  sampled.sm_mhz.after = sampler.sm_mhz();
+  sampled.steady_clock = sampled.warm_up.end == WarmUpEnd::kSteady &&
+                         agree(sampled.sm_mhz.before, sampled.sm_mhz.after, rule.clock_agreement);
   return sampled;
 }
 

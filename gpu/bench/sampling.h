@@ -1,8 +1,10 @@
-// When a measurement has seen enough. Host only: what is sampled, and the clock, are functions passed in.
+// When a measurement has warmed up, and when it has seen enough. Host only: what is sampled, the device it
+// runs on and the clocks are functions passed in.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,10 @@ struct Deadline {
 };
 
 struct StoppingRule {
-  int warm_up = 20;
+  double warm_up_ms = 100;        // of device time, or more:
+  double clock_agreement = 0.02;  // until the SM clock after two batches differs by no more than this
+  double batch_ms = 10;  // of device time in such a batch, or more: shorter ones agree while it rises
+  double most_warm_up_ms = 2000;  // of device time: then it ends whatever the clock does
   int least = 50;
   int most = 1000;
   double steady_cv = 0.002;  // enough, when median_cv() is no larger
@@ -42,18 +47,44 @@ enum class Stop : std::uint8_t {
 };
 [[nodiscard]] const char* name_of(Stop stop);
 
-// Runs what is measured so often, and says how long each took in us.
-using SampleSource = std::function<std::vector<double>(int count)>;
+enum class WarmUpEnd : std::uint8_t {
+  kSteady,
+  kNeverSteady,  // the most device time was used up, and the clock still changed
+  kNoClock,      // the probe knows none
+  kDeadline,
+};
+[[nodiscard]] const char* name_of(WarmUpEnd end);
+
+struct WarmUp {
+  double device_ms;
+  WarmUpEnd end;
+};
+
+// The SM clock in MHz before the samples and after them. None: not known.
+struct SmClock {
+  std::optional<double> before;
+  std::optional<double> after;
+};
+
+// What is measured. `count` > 0.
+struct Sampler {
+  std::function<std::vector<double>(int count)> samples;  // runs it so often; us of every run
+  std::function<double(int count)> batch;                 // runs it so often at once; ms of all on the device
+  std::function<std::optional<double>()> sm_mhz;          // of this moment
+};
 
 struct Sampled {
   std::vector<double> us;  // empty only where the deadline had passed
   Stop stop;
+  WarmUp warm_up;
+  SmClock sm_mhz;
+  bool steady_clock;  // the warm-up ended steady, and the clocks before and after agree as in the rule
 };
 
 // Warms up, then takes the least number of samples, then more until the first reason to stop. Samples are
-// taken a few at a time; the deadline is looked at between these.
+// taken a few at a time; the deadline is looked at between these, and between batches of the warm-up.
 // REQUIRES: 0 < least <= most.
-[[nodiscard]] Sampled take_samples(const SampleSource& source, const StoppingRule& rule,
+[[nodiscard]] Sampled take_samples(const Sampler& sampler, const StoppingRule& rule,
                                    const Deadline& deadline);
 
 }  // namespace goodput::gpu::bench

@@ -42,6 +42,14 @@ std::int64_t regroup_bytes(std::int64_t rows, std::int64_t row_bytes) {
   return 2 * rows * row_bytes;
 }
 
+std::string name_of(const CopyFlow& flow) {
+  return std::to_string(flow.reads) + " read : " + std::to_string(flow.writes) + " write";
+}
+
+std::int64_t place_stride(std::int64_t place_bytes) {
+  return place_bytes + 17 * 256;
+}
+
 double floor_us(std::int64_t bytes, double gb_per_s) {
   return static_cast<double>(bytes) / (gb_per_s * 1e3);
 }

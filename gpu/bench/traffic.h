@@ -37,6 +37,22 @@ struct LayerShape {
 // A read and a write of every row. The map is not counted.
 [[nodiscard]] std::int64_t regroup_bytes(std::int64_t rows, std::int64_t row_bytes);
 
+// From how many places something reads a byte, and to how many it writes one.
+struct CopyFlow {
+  int reads = 1;
+  int writes = 1;
+
+  friend bool operator==(const CopyFlow& a, const CopyFlow& b) {
+    return a.reads == b.reads && a.writes == b.writes;
+  }
+};
+inline constexpr int kMostPlaces = 8;
+// "1 read : 8 write"
+[[nodiscard]] std::string name_of(const CopyFlow& flow);
+// Bytes from a place of so many to the next: a little more, so that it is no multiple of a large power of
+// two.
+[[nodiscard]] std::int64_t place_stride(std::int64_t place_bytes);
+
 // REQUIRES: gb_per_s > 0.
 [[nodiscard]] double floor_us(std::int64_t bytes, double gb_per_s);
 // REQUIRES: us > 0.

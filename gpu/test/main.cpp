@@ -1,11 +1,12 @@
 // gpu_test: the kernels against the CPU reference, bit for bit. The last line is `N passed, N failed`; the
-// exit code is 0 when nothing failed, 1 otherwise, 77 where there is no GPU.
+// exit code is 0 when nothing failed, 1 otherwise, 77 where there is no GPU to use.
 #include <cuda_runtime.h>
 
 #include <cstdio>
 #include <exception>
 #include <string>
 
+#include "gpu/device.h"
 #include "gpu/test/test.h"
 
 namespace goodput::gpu::testing {
@@ -107,10 +108,9 @@ int main_of(int argc, char** argv) {
       return argument == "--help" ? 0 : 1;
     }
   }
-  int devices = 0;
-  const cudaError_t error = options.list ? cudaSuccess : cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess || (devices == 0 && !options.list)) {
-    std::printf("skipped: no GPU (%s)\n", cudaGetErrorString(error));
+  const DeviceSearch search = options.list ? DeviceSearch{1, ""} : find_devices();
+  if (search.count == 0) {
+    std::printf("skipped: %s\n", search.why_none.c_str());
     return kSkipped;
   }
   return run_all(options);

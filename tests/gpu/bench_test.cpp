@@ -54,6 +54,17 @@ TEST_CASE("bench traffic: a rate is the floor turned round") {
   CHECK(share_of_ceiling(123, 220) == doctest::Approx(0.559).epsilon(0.001));  // the public best of gpu.md
 }
 
+TEST_CASE("bench traffic: places of a ceiling are no large power of two apart") {
+  for (const std::int64_t bytes : {491'520'000, 1 << 29, 65536}) {
+    CHECK(place_stride(bytes) > bytes);
+    CHECK(place_stride(bytes) % 256 == 0);
+    CHECK(place_stride(bytes) % 512 != 0);
+  }
+  CHECK(name_of(CopyFlow{1, 8}) == "1 read : 8 write");
+  CHECK(CopyFlow{8, 1} == CopyFlow{8, 1});
+  CHECK_FALSE(CopyFlow{8, 1} == CopyFlow{1, 8});
+}
+
 TEST_CASE("bench traffic: small operations rotate over sets until a round is cold, or are called hot") {
   CHECK(sets_for(kColdBytes) == 1);
   CHECK(cache_state(kColdBytes, 1) == CacheState::kCold);
@@ -83,6 +94,13 @@ TEST_CASE("bench judgement: targets are held against replays, else against event
   CHECK_FALSE(meets_target(12, 12.1, 11));
   CHECK(meets_target(12, std::nullopt, 11));
   CHECK_FALSE(meets_target(12, std::nullopt, 15));
+}
+
+TEST_CASE("bench judgement: so are shares of the ceiling") {
+  CHECK(meets_share(0.85, 0.85, 0.8));
+  CHECK_FALSE(meets_share(0.85, 0.84, 0.9));
+  CHECK(meets_share(0.85, std::nullopt, 0.9));
+  CHECK_FALSE(meets_share(0.85, std::nullopt, 0.84));
 }
 
 TEST_CASE("bench judgement: times and shares are shown with the digits they have") {
@@ -148,6 +166,8 @@ TEST_CASE("bench json: objects, arrays, null and escapes") {
   json.begin_array();
   json.value(1);
   json.value(-0.5);
+  json.value(true);
+  json.value(false);
   json.begin_object();
   json.end_object();
   json.end_array();
@@ -160,6 +180,8 @@ TEST_CASE("bench json: objects, arrays, null and escapes") {
         "  \"numbers\": [\n"
         "    1,\n"
         "    -0.5,\n"
+        "    true,\n"
+        "    false,\n"
         "    {}\n"
         "  ]\n"
         "}\n");
@@ -214,6 +236,21 @@ TEST_CASE("bench output file: it is there whole, or as it was") {
   CHECK(directory.files() == 1);
   OutputFile(path).write("new");
   CHECK(content_of(path) == "new");
+  CHECK(directory.files() == 1);
+}
+
+TEST_CASE("bench output file: it can be replaced again and again") {
+  const TemporaryDirectory directory("again");
+  const std::string path = directory.file("out.json");
+  {
+    OutputFile file(path);
+    for (const char* content : {"a long first content", "short", ""}) {
+      file.write(content);
+      CHECK(content_of(path) == content);
+      CHECK(directory.files() == 1);
+    }
+  }
+  CHECK(content_of(path).empty());
   CHECK(directory.files() == 1);
 }
 

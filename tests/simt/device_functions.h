@@ -18,6 +18,11 @@ inline void* dynamic_shared() {
   return machine().shared().data();
 }
 
+// The special register %globaltimer, which CUDA has no function for.
+inline std::int64_t global_timer_ns() {
+  return machine().clock_ns();
+}
+
 template <class T>
 void check_aligned(const T* address, const char* what) {
   if (reinterpret_cast<std::uintptr_t>(address) % alignof(T) != 0)
@@ -187,6 +192,10 @@ void __stcg(T* address, std::common_type_t<T> value) {
 template <class T>
 void __stwt(T* address, std::common_type_t<T> value) {
   simt::store_aligned(address, value, "__stwt");
+}
+
+inline long long clock64() {
+  return simt::machine().look_at_cycles();
 }
 
 inline void __threadfence() {}

@@ -135,6 +135,10 @@ class Machine {
 
   [[noreturn]] void fail(const std::string& what) const;
 
+  // A clock of 1 GHz that stands still but for a look at its cycles, which takes 1000 of them.
+  std::int64_t look_at_cycles() { return clock_ += 1000; }
+  std::int64_t clock_ns() const { return clock_; }
+
   int thread() const { return current_; }
   int lane() const { return current_ % kWarpLanes; }
   SharedMemory& shared() { return shared_; }
@@ -199,6 +203,7 @@ class Machine {
   int current_ = -1;
   int next_ = -1;  // chosen to run, -1: none can
   int exited_ = 0;
+  std::int64_t clock_ = 0;
   int fruitless_polls_ = 0;
   bool abandoning_ = false;
   std::exception_ptr error_;

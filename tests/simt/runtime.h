@@ -121,6 +121,9 @@ class Runtime {
   // `allowed` (none: any).
   cudaError_t check_no_capture(std::optional<cudaStreamCaptureMode> allowed);
 
+  void set_driver_answers(const DriverAnswers& answers) { driver_answers_ = answers; }
+  const DriverAnswers& driver_answers() const { return driver_answers_; }
+
   void name_kernel(const void* kernel, const char* name) { names_[kernel] = name; }
   std::string name_of(const void* kernel) const;
   std::size_t shared_limit_of(const void* kernel) const;
@@ -141,6 +144,7 @@ class Runtime {
   DeviceMemory memory_;
   OpQueue queue_;
   cudaError_t last_error_ = cudaSuccess;
+  DriverAnswers driver_answers_;
   std::exception_ptr pending_error_;
   CUstream_st null_stream_;
   int streams_created_ = 0;

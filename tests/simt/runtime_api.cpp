@@ -40,6 +40,10 @@ std::size_t live_allocations() {
   return state().memory().allocations();
 }
 
+void set_driver_answers(const DriverAnswers& answers) {
+  state().set_driver_answers(answers);
+}
+
 void name_kernel(const void* kernel, const char* name) {
   state().name_kernel(kernel, name);
 }

@@ -18,13 +18,16 @@ enum cudaError_t : int {
   cudaErrorInvalidConfiguration = 9,
   cudaErrorInvalidPitchValue = 12,
   cudaErrorInvalidMemcpyDirection = 21,
+  cudaErrorInsufficientDriver = 35,
   cudaErrorInvalidDeviceFunction = 98,
+  cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorIllegalState = 401,
   cudaErrorNotReady = 600,
   cudaErrorLaunchFailure = 719,
   cudaErrorNotSupported = 801,
+  cudaErrorSystemNotReady = 802,
   cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorStreamCaptureInvalidated = 901,
   cudaErrorStreamCaptureMerge = 902,
@@ -241,6 +244,14 @@ namespace simt {
 
 // Calls of cudaMalloc, cudaMallocHost and cudaHostAlloc that were not freed yet.
 std::size_t live_allocations();
+
+// What cudaGetDeviceCount and cudaDriverGetVersion answer from here on: the rest works as ever.
+struct DriverAnswers {
+  cudaError_t count_error = cudaSuccess;
+  int device_count = 1;
+  int driver_version = CUDART_VERSION;
+};
+void set_driver_answers(const DriverAnswers& answers);
 
 // Names a kernel in errors; a kernel without one is "kernel".
 void name_kernel(const void* kernel, const char* name);

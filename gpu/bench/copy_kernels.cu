@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <functional>
 
-#include "gpu/bench/ceilings.h"
-#include "gpu/bench/payload.h"
+#include "gpu/bench/copy_kernels.h"
 #include "gpu/bulk_copy.cuh"
 #include "gpu/kernel.cuh"
 
@@ -10,20 +8,25 @@ namespace goodput::gpu::bench {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kUnroll = 4;  // loads in flight of a thread
-constexpr std::int64_t kChunk = kThreads * kUnroll;
 
-// What is copied: `words` of 16 bytes, to `copies` places one behind the other.
-struct CopyWork {
-  const uint4* from;
-  uint4* to;
-  std::int64_t words;
-  int copies;
-};
+__device__ uint4 mix(const uint4& a, const uint4& b) {
+  return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
+}
 
-// A block takes a chunk after another, all loads of a chunk before its stores.
-template <int kCopies>
-__global__ void __launch_bounds__(kThreads) copy_vector(CopyWork work) {
+template <int kReads>
+__device__ uint4 read_places(const uint4* from, std::int64_t stride) {
+  uint4 word = __ldcs(from);
+#pragma unroll
+  for (int place = 1; place < kReads; ++place) word = mix(word, __ldcs(from + place * stride));
+  return word;
+}
+
+// A block takes a chunk after another, all loads of a chunk before its stores: kReads * kUnroll of a thread
+// are in flight. (Where no number of blocks is asked for, nvcc 13.0 gives 8 reads so few registers that only
+// 5 are.)
+template <int kReads, int kWrites, int kUnroll>
+__global__ void __launch_bounds__(kThreads, kReads > 1 ? 1 : 0) copy_vector(CopyWork work) {
+  constexpr std::int64_t kChunk = kThreads * kUnroll;
   const std::int64_t step = std::int64_t{gridDim.x} * kChunk;
   for (std::int64_t first = std::int64_t{blockIdx.x} * kChunk + threadIdx.x; first < work.words;
        first += step) {
@@ -31,14 +34,19 @@ __global__ void __launch_bounds__(kThreads) copy_vector(CopyWork work) {
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
       const std::int64_t at = first + u * kThreads;
-      if (at < work.words) word[u] = __ldcs(work.from + at);
+      if constexpr (kReads > 1) {
+        // Beyond the end the last word, into nothing: a branch would part the loads.
+        word[u] = read_places<kReads>(work.from + min(at, work.words - 1), work.stride);
+      } else if (at < work.words) {
+        word[u] = read_places<1>(work.from + at, work.stride);
+      }
     }
 #pragma unroll
-    for (int copy = 0; copy < kCopies; ++copy) {
+    for (int place = 0; place < kWrites; ++place) {
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u) {
         const std::int64_t at = first + u * kThreads;
-        if (at < work.words) __stcs(work.to + copy * work.words + at, word[u]);
+        if (at < work.words) __stcs(work.to + place * work.stride + at, word[u]);
       }
     }
   }
@@ -80,8 +88,8 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize) copy_bulk(CopyWork work
     for (std::int64_t at = first; at < bytes; at += step, ++i) {
       const int stage = static_cast<int>(i % kStages);
       barrier_wait(barriers + stage, static_cast<unsigned>(i / kStages % 2));
-      if (lane_id() < work.copies) {
-        bulk_store(to + lane_id() * bytes + at, ring + stage * kPieceBytes, kPieceBytes);
+      if (lane_id() < work.flow.writes) {
+        bulk_store(to + lane_id() * work.stride * 16 + at, ring + stage * kPieceBytes, kPieceBytes);
       }
       bulk_commit();
       // The stage before this one: its stores have had the time of one piece to read it.
@@ -91,19 +99,14 @@ __global__ void __launch_bounds__(kBulkWarps* kWarpSize) copy_bulk(CopyWork work
     }
     bulk_wait_read<0>();
   } else {
-    __trap();  // copy_device() says where it can run
+    __trap();  // copy_kernels() offers it where it can run
   }
 }
 
-struct CopyKernel {
-  std::string name;
-  std::function<void(cudaStream_t)> run;
-};
-
+template <int kReads, int kWrites, int kUnroll>
 void launch_vector(const CopyWork& work, unsigned most_blocks, cudaStream_t stream) {
-  const LaunchShape shape{std::min(blocks_for(work.words, kChunk), most_blocks), kThreads};
-  work.copies == 1 ? launch(copy_vector<1>, shape, stream, work)
-                   : launch(copy_vector<8>, shape, stream, work);
+  const unsigned needed = blocks_for(work.words, kThreads * kUnroll);
+  launch(copy_vector<kReads, kWrites, kUnroll>, {std::min(needed, most_blocks), kThreads}, stream, work);
 }
 
 void launch_bulk(const CopyWork& work, unsigned multiprocessors, cudaStream_t stream) {
@@ -113,20 +116,38 @@ void launch_bulk(const CopyWork& work, unsigned multiprocessors, cudaStream_t st
   launch(copy_bulk, {std::min(needed, multiprocessors), kBulkWarps * kWarpSize, kBulkShared}, stream, work);
 }
 
-std::vector<CopyKernel> kernels_for(const CopyWork& work, const CopyDevice& device) {
-  const auto multiprocessors = static_cast<unsigned>(device.multiprocessors);
-  std::vector<CopyKernel> kernels;
-  for (const unsigned blocks : {4U, 8U}) {
-    kernels.push_back({"vector, " + std::to_string(blocks) + " blocks an SM",
-                       [=](cudaStream_t stream) { launch_vector(work, multiprocessors * blocks, stream); }});
+// With 4 and 8 blocks a multiprocessor that go on and on, and with a block a chunk.
+template <int kReads, int kWrites, int kUnroll>
+void add_vector(const CopyWork& work, const CopyDevice& device, std::vector<CopyKernel>& kernels) {
+  const std::string loads = "vector, " + std::to_string(kReads * kUnroll) + " loads, ";
+  for (const int blocks : {4, 8}) {
+    const auto most = static_cast<unsigned>(device.multiprocessors * blocks);
+    kernels.push_back({loads + std::to_string(blocks) + " blocks an SM", [=](cudaStream_t stream) {
+                         launch_vector<kReads, kWrites, kUnroll>(work, most, stream);
+                       }});
   }
-  kernels.push_back(
-      {"vector, a block a 16 KiB", [=](cudaStream_t stream) { launch_vector(work, 0x7fffffffU, stream); }});
+  kernels.push_back({loads + "a block a chunk", [=](cudaStream_t stream) {
+                       launch_vector<kReads, kWrites, kUnroll>(work, 0x7fffffffU, stream);
+                     }});
+}
+
+}  // namespace
+
+std::vector<CopyKernel> copy_kernels(const CopyWork& work, const CopyDevice& device) {
+  std::vector<CopyKernel> kernels;
+  if (work.flow.reads > 1) {
+    add_vector<8, 1, 1>(work, device, kernels);
+    add_vector<8, 1, 2>(work, device, kernels);
+    return kernels;
+  }
+  work.flow.writes == 1 ? add_vector<1, 1, 4>(work, device, kernels)
+                        : add_vector<1, 8, 4>(work, device, kernels);
   if (device.has_bulk_copy) {
+    const auto multiprocessors = static_cast<unsigned>(device.multiprocessors);
     kernels.push_back(
         {"bulk, 8 KiB pieces", [=](cudaStream_t stream) { launch_bulk(work, multiprocessors, stream); }});
   }
-  if (work.copies == 1) {
+  if (work.flow.writes == 1) {
     kernels.push_back({"cudaMemcpyAsync", [=](cudaStream_t stream) {
                          GOODPUT_CUDA(cudaMemcpyAsync(work.to, work.from,
                                                       static_cast<std::size_t>(work.words) * 16,
@@ -134,45 +155,6 @@ std::vector<CopyKernel> kernels_for(const CopyWork& work, const CopyDevice& devi
                        }});
   }
   return kernels;
-}
-
-}  // namespace
-
-const CopyRate* CopyCeiling::best() const {
-  const CopyRate* best = nullptr;
-  for (const CopyRate& rate : tried) {
-    if (rate.nwrong == 0 && (best == nullptr || rate.gb_per_s > best->gb_per_s)) best = &rate;
-  }
-  return best;
-}
-
-std::uint64_t CopyCeiling::nwrong() const {
-  std::uint64_t sum = 0;
-  for (const CopyRate& rate : tried) sum += rate.nwrong;
-  return sum;
-}
-
-CopyCeiling measure_copy_ceiling(int copies, std::int64_t source_bytes, const CopyDevice& device,
-                                 const Measurer& measurer) {
-  CopyCeiling ceiling{copies, source_bytes, {}};
-  const std::int64_t elements = source_bytes / static_cast<std::int64_t>(sizeof(Bf16));
-  DeviceBuffer<Bf16> from(static_cast<std::size_t>(elements));
-  DeviceBuffer<Bf16> to(static_cast<std::size_t>(elements * copies));
-  const CopyWork work{reinterpret_cast<const uint4*>(from.data()), reinterpret_cast<uint4*>(to.data()),
-                      source_bytes / 16, copies};
-  std::uint64_t seed = 1;
-  for (const CopyKernel& kernel : kernels_for(work, device)) {
-    // New data for every kernel: what the one before left behind is wrong for this one.
-    ++seed;
-    fill_payload(from.data(), elements, seed, measurer.stream().get());
-    const Measurement time = measurer.measure(
-        {[&](int, cudaStream_t stream) { kernel.run(stream); }, 1, ceiling.moved_bytes(), Replay::kGraph});
-    const std::uint64_t nwrong =
-        count_wrong_payload(to.data(), elements * copies, elements, seed, measurer.stream());
-    ceiling.tried.push_back(
-        {kernel.name, time, gb_per_s(ceiling.moved_bytes(), time.events_us.median), nwrong});
-  }
-  return ceiling;
 }
 
 }  // namespace goodput::gpu::bench
