@@ -235,13 +235,12 @@ CopyFlow ceiling_of(RowOp op, std::int64_t top_k) {
   return op == RowOp::kCombine || op == RowOp::kScatterBackward ? CopyFlow{8, 1} : CopyFlow{1, 1};
 }
 
-// Every path of those that have more than one.
-struct PathKind {
-  CopyPath path;
-  const char* name;
-  bool needs_bulk_copy;
-};
-constexpr PathKind kPaths[] = {{CopyPath::kVector, "vector", false}, {CopyPath::kBulk, "bulk", true}};
+// What rows go by in the operation. What the hint of kBulkEvictFirst is worth, scatter shows.
+bool takes(RowOp op, CopyPath path, const CopyDevice& device) {
+  if (path == CopyPath::kVector) return true;
+  return device.has_bulk_copy && has_paths(op) &&
+         (path != CopyPath::kBulkEvictFirst || op == RowOp::kScatter);
+}
 
 using TokensHidden = std::pair<std::int64_t, std::int64_t>;
 
@@ -280,11 +279,10 @@ PointTurn turn_of(RowOp op, const PointGoal& goal) {
 // The operation on the layer, by every path.
 void add_points(RowOp op, const LayerShape& layer, PointTurn turn, const ClusterSize& cluster,
                 const CopyDevice& device, std::vector<Point>& points) {
-  for (const PathKind& kind : kPaths) {
-    if (kind.path != CopyPath::kVector && !has_paths(op)) continue;
-    if (kind.needs_bulk_copy && !device.has_bulk_copy) continue;
-    const RowPoint point{op, layer, kind.path, cluster};
-    points.push_back({{name_of(op), bench::name_of(layer), kind.name},
+  for (const CopyPath path : {CopyPath::kVector, CopyPath::kBulk, CopyPath::kBulkEvictFirst}) {
+    if (!takes(op, path, device)) continue;
+    const RowPoint point{op, layer, path, cluster};
+    points.push_back({{name_of(op), bench::name_of(layer), gpu::name_of(path)},
                       turn,
                       goal_of(op, layer),
                       [point](const Measurer& measurer) { return run_row_point(point, measurer); }});
