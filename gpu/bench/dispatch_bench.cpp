@@ -44,7 +44,7 @@ StoppingRule rule_for(Sizes sizes) {
 }
 
 std::string method_of(const StoppingRule& rule) {
-  return "random data; us: events around single runs, which count about 2 us of their own, and graph: "
+  return "random data; us: events around single runs, the gaps between launches included, and graph: "
          "replays "
          "of a captured graph over its runs; " +
          describe(rule) +
