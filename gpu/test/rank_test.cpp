@@ -6,6 +6,7 @@
 #include "gpu/dispatcher.h"
 #include "gpu/test/cases.h"
 #include "gpu/test/device_vector.h"
+#include "models/dispatch/euclid_chain.h"
 
 namespace goodput::gpu::testing {
 namespace {

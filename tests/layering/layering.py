@@ -100,12 +100,16 @@ def read_sources(root, rows):
     return sources
 
 
-def allows(rows, source, path):
+def folder_allows(rows, user, path):
     folder = row_of(path, rows)
-    if folder == source.folder or folder == OPEN_TO_ALL and source.folder.split("/")[0] not in CLOSED_TO:
+    if folder == user or folder == OPEN_TO_ALL and user.split("/")[0] not in CLOSED_TO:
         return True
-    row = rows.get(source.folder)
+    row = rows.get(user)
     return row is not None and (folder in row.allowed or path in row.allowed)
+
+
+def allows(rows, source, path):
+    return folder_allows(rows, source.folder, path)
 
 
 def may_text(rows, folder):
@@ -204,13 +208,16 @@ def check_included(rows, sources):
 
 
 def check_closed(rows, sources):
-    """Folders that stand alone reach nothing that they may not include, through nobody."""
+    """Folders that stand alone reach nothing that none of them may include, through nobody."""
     errors = []
     for source in sources.values():
-        if source.folder.split("/")[0] in CLOSED_TO:
+        root = source.folder.split("/")[0]
+        if root in CLOSED_TO:
             via = reached(source, sources)
+            together = [folder for folder in rows if folder.split("/")[0] == root]
             errors += [f"{source.path}: reaches {chain(via, source, path)}: {may_text(rows, source.folder)}"
-                       for path in via if path not in source.includes and not allows(rows, source, path)]
+                       for path in via if path not in source.includes
+                       and not any(folder_allows(rows, folder, path) for folder in together)]
     return errors
 
 
