@@ -22,7 +22,7 @@ struct TokenOperands {
   const float* d_weights;                      // device; of combine_backward
 };
 
-// All tokens, or as many of them, spread evenly, as make 300 million elements on their way.
+// All tokens, or as many of them, spread evenly, as make 50 million elements on their way.
 // `output` is by row for scatter and combine_backward, by token for the others.
 [[nodiscard]] Check check_scatter(const TokenOperands& operands);
 [[nodiscard]] Check check_scatter_backward(const TokenOperands& operands);
