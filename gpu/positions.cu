@@ -10,6 +10,9 @@ using moe::Tokens;
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpSize;
 constexpr int kWalkedPerWarp = 256;
+// Slots an expert, on average, from which on walking takes less time than a count for every token: a warp
+// that walks takes one expert after another. An assumption from counting instructions, not measured.
+constexpr std::int64_t kLeastWalked = 128;
 
 // A part of what one expert sends away from this rank.
 struct SurplusPart {
@@ -17,7 +20,7 @@ struct SurplusPart {
   Interval tokens;  // numbered from 0 on among the rank's surplus of the expert
 };
 
-// The send row of the first of the part's tokens that goes to the host.
+// The send row of the first of the part's tokens that goes to the host, one of placement.hosts.
 __device__ std::int32_t first_row_of(const PlacementView& placement, const ScheduleView& schedule,
                                      const ExpertShare& share, const SurplusPart& part, int host) {
   const Tokens earlier = moe::pair_count(share.map, schedule.chain_of(part.expert),
@@ -83,13 +86,21 @@ __device__ int expert_at(const ScheduleView& schedule, int experts, std::int32_t
   return expert;
 }
 
-// A warp kWalkedPerWarp tokens, whichever experts they are for: one expert may have most of them.
-// surplus_rows: the send row of every token that leaves the rank, in the order of schedule.surplus_begin.
+// How many tokens leave the rank: not more than it has slots, where the counts of its slots are right.
+__device__ std::int32_t leaving(const PlacementView& placement, const ScheduleView& schedule,
+                                std::int64_t slots) {
+  return moe::smaller(schedule.surplus_begin[placement.experts], static_cast<std::int32_t>(slots));
+}
+
+// surplus_rows: the send row of every token that leaves the rank, in the order of schedule.surplus_begin. Two
+// kernels write the same: for many tokens an expert a warp takes kWalkedPerWarp of them, whichever experts
+// they are for, since one may have most of them.
 // Shared memory: kWarps x placement.most_hosts numbers.
 __global__ void __launch_bounds__(kThreads)
-    walk_surplus(PlacementView placement, ScheduleView schedule, std::int32_t* __restrict__ surplus_rows) {
+    walk_surplus(PlacementView placement, ScheduleView schedule, std::int64_t slots,
+                 std::int32_t* __restrict__ surplus_rows) {
   const std::int64_t begin = (std::int64_t{blockIdx.x} * kWarps + warp_id()) * kWalkedPerWarp;
-  const std::int32_t all = schedule.surplus_begin[placement.experts];
+  const std::int32_t all = leaving(placement, schedule, slots);
   if (begin >= all) return;
   std::int32_t* const next_row = dynamic_shared<std::int32_t>() + warp_id() * placement.most_hosts;
   auto at = static_cast<std::int32_t>(begin);
@@ -101,6 +112,24 @@ __global__ void __launch_bounds__(kThreads)
     walk_part(placement, schedule, part, next_row, surplus_rows + at);
     at = expert_end;
   }
+}
+
+// For few tokens an expert a thread takes one of them, and counts those before it that go to the same host.
+__global__ void __launch_bounds__(kThreads)
+    count_surplus(PlacementView placement, ScheduleView schedule, std::int64_t slots,
+                  std::int32_t* __restrict__ surplus_rows) {
+  const std::int64_t thread = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (thread >= leaving(placement, schedule, slots)) return;
+  const auto at = static_cast<std::int32_t>(thread);
+  const int expert = expert_at(schedule, placement.experts, at);
+  const ExpertShare share = schedule.experts[expert];
+  const SurplusPart token{expert, {at - schedule.surplus_begin[expert], 1}};
+  const std::int32_t first_host = placement.expert_begin[expert];
+  const std::int32_t hosts = placement.expert_begin[expert + 1] - first_host;
+  const PlaceWalk walk(share, share.surplus.first + token.tokens.first);
+  const std::int32_t host =
+      first_host + moe::host_of_place(schedule.residuals + first_host, hosts, walk.place);
+  surplus_rows[at] = first_row_of(placement, schedule, share, token, host);
 }
 
 // The row of the rank's token number `token` for the expert.
@@ -135,11 +164,15 @@ __global__ void __launch_bounds__(kThreads)
 void place_slots(const PlacementView& placement, const ScheduleView& schedule, const SlotCounts& counts,
                  const std::int32_t* expert_of, std::int64_t slots, std::int32_t* surplus_rows,
                  std::int32_t* positions, cudaStream_t stream) {
-  // No more tokens leave than there are slots.
-  launch(walk_surplus,
-         {blocks_for(slots, kWarps * kWalkedPerWarp), kThreads,
-          kWarps * static_cast<std::size_t>(placement.most_hosts) * sizeof(std::int32_t)},
-         stream, placement, schedule, surplus_rows);
+  if (slots >= kLeastWalked * placement.experts) {
+    launch(walk_surplus,
+           {blocks_for(slots, kWarps * kWalkedPerWarp), kThreads,
+            kWarps * static_cast<std::size_t>(placement.most_hosts) * sizeof(std::int32_t)},
+           stream, placement, schedule, slots, surplus_rows);
+  } else {
+    launch(count_surplus, {blocks_for(slots, kThreads), kThreads}, stream, placement, schedule, slots,
+           surplus_rows);
+  }
   launch(place, {blocks_for(slots, kThreads), kThreads}, stream, schedule, placement.experts, expert_of,
          counts.rank_in_block, counts.block_begin, surplus_rows, slots, positions);
 }
