@@ -51,16 +51,15 @@ int run_all(const Options& options) {
   int skipped = 0;
   for (const Test& test : all_tests(options.size)) {
     if (test.name.find(options.only) == std::string::npos) continue;
-    if (options.list) {
-      std::printf("%s\n", test.name.c_str());
-      continue;
-    }
+    // Before it runs, so that one that hangs has said which it is.
+    std::printf("%s\n", test.name.c_str());
+    std::fflush(stdout);
+    if (options.list) continue;
     const std::string wrong = run(test);
     ++(wrong.empty() ? passed : wrong == kNoBulkCopy ? skipped : failed);
     if (!wrong.empty() && wrong != kNoBulkCopy) {
       std::printf("FAILED %s\n  %s\n", test.name.c_str(), wrong.c_str());
     }
-    std::fflush(stdout);
   }
   if (options.list) return 0;
   std::printf("%d passed, %d failed", passed, failed);

@@ -172,6 +172,26 @@ std::string wrong_rows(Dispatcher& dispatcher, const Expected& expected, std::in
   return "no such element type";
 }
 
+// What a schedule leaves on the device: memory that is handed out again may still hold the right numbers.
+void poison_schedule(const Dispatcher& dispatcher, cudaStream_t stream) {
+  const PlacementView& placement = dispatcher.placement_view();
+  const ScheduleView& view = dispatcher.schedule_view();
+  const auto poison = [&](auto* memory, std::int64_t count) {
+    if (count != 0) GOODPUT_CUDA(cudaMemsetAsync(memory, kPoison, size(count) * sizeof *memory, stream));
+  };
+  const std::int64_t received = std::int64_t{placement.ranks} * placement.hosted;
+  poison(view.experts, placement.experts);
+  poison(view.chains, std::int64_t{placement.experts} * moe::kMostEuclidLevels);
+  poison(view.local, placement.entry_count);
+  poison(view.residuals, placement.entry_count);
+  poison(view.send_counts, placement.entry_count);
+  poison(view.send_begin, placement.entry_count + 1);
+  poison(view.receive_counts, received);
+  poison(view.receive_begin, received + 1);
+  poison(view.group_begin, received + 1);
+  poison(view.surplus_begin, placement.experts + 1);
+}
+
 enum class RowTests { kAll, kNone };
 
 std::string wrong_rank(RowTests row_tests, const DispatchCase& dispatch, const Cluster& cluster,
@@ -190,6 +210,7 @@ std::string wrong_rank(RowTests row_tests, const DispatchCase& dispatch, const C
       dispatch.path);
   dispatcher.count(d_expert_of.data(), tokens, stream.get());
   const std::vector<moe::Tokens> counts = download(dispatcher.counts(), size(dispatch.shape.experts));
+  poison_schedule(dispatcher, stream.get());
   GOODPUT_CUDA(cudaMemcpyAsync(dispatcher.all_counts(), d_counts.data(),
                                d_counts.size() * sizeof(moe::Tokens), cudaMemcpyDeviceToDevice,
                                stream.get()));
@@ -234,6 +255,7 @@ std::string wrong_large_counts() {
     const Stream stream;
     const DeviceBuffer<moe::Tokens> d_counts = upload(cluster.counts);
     Dispatcher dispatcher(shape, make_placement(3, 1, cluster.placement.replicas), me);
+    poison_schedule(dispatcher, stream.get());
     GOODPUT_CUDA(cudaMemcpyAsync(dispatcher.all_counts(), d_counts.data(),
                                  d_counts.size() * sizeof(moe::Tokens), cudaMemcpyDeviceToDevice,
                                  stream.get()));
