@@ -94,8 +94,7 @@ class Dispatcher {
   // must end in the stream it began in (else the capture ends with cudaErrorStreamCaptureUnjoined), and what
   // is captured after this waits for the copy.
   void join_host_counts(cudaStream_t stream);
-  // The host waits for it; place() and what follows goes on
-  // meanwhile.
+  // The host waits for it; place() and what follows goes on meanwhile.
   HostCounts wait_host_counts();
   // The same without waiting. REQUIRES: the copy has ended.
   HostCounts host_counts();

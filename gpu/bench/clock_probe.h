@@ -21,7 +21,7 @@ struct ClockSpan {
 
 class ClockProbe {
  public:
-  // In MHz, of one SM, over 400,000 cycles (0.2 ms at 2 GHz) behind what is queued. Waits for the stream;
+  // In MHz, of one SM, over 2,000,000 cycles (1 ms at 2 GHz) behind what is queued. Waits for the stream;
   // must not be captured. Throws CudaError.
   [[nodiscard]] std::optional<double> sm_mhz(const Stream& stream) const;
 

@@ -57,6 +57,17 @@ std::vector<ScheduleOutput> outputs_of(const ScheduleView& view, const reference
           {view.receive_rows, layout.receive_per_rank}};
 }
 
+// What kernels of a schedule leave for the ones after them.
+void poison_between(const PlacementView& placement, const ScheduleView& view, const Stream& stream) {
+  const auto experts = static_cast<std::size_t>(placement.experts);
+  const auto hosts = static_cast<std::size_t>(placement.entry_count);
+  poison(view.experts, experts, stream);
+  poison(view.chains, experts * moe::kMostEuclidLevels, stream);
+  poison(view.local, hosts, stream);
+  poison(view.residuals, hosts, stream);
+  poison(view.surplus_begin, experts + 1, stream);
+}
+
 PointResult run_schedule(const CountPoint& point, const Measurer& measurer) {
   RoutedRank rank = routed_rank(point, measurer.stream());
   Dispatcher& dispatcher = rank.dispatcher();
@@ -72,6 +83,7 @@ PointResult run_schedule(const CountPoint& point, const Measurer& measurer) {
   const std::vector<ScheduleOutput> outputs = outputs_of(dispatcher.schedule_view(), rank.layout());
   for (const ScheduleOutput& output : outputs)
     poison(output.device, output.expected.size(), measurer.stream());
+  poison_between(dispatcher.placement_view(), dispatcher.schedule_view(), measurer.stream());
   run(0, measurer.stream().get());
   measurer.stream().synchronize();
   Check check;
@@ -163,6 +175,7 @@ PointResult run_positions(const CountPoint& point, const Measurer& measurer) {
   const std::int64_t bytes = slots * (4 + 2 + 4);
   const Measurement time = measurer.measure({run, 1, bytes, Replay::kGraph});
 
+  poison(surplus_rows.data(), surplus_rows.size(), stream);
   poison(positions.data(), positions.size(), stream);
   run(0, stream.get());
   stream.synchronize();
@@ -175,6 +188,10 @@ PointResult run_positions(const CountPoint& point, const Measurer& measurer) {
 
 std::string cluster_name(const ClusterSize& cluster) {
   return "R=" + std::to_string(cluster.ranks) + " E=" + std::to_string(cluster.experts);
+}
+
+std::string slots_name(const LayerShape& layer) {
+  return "Tk=" + std::to_string(layer.slots());
 }
 
 std::string policy_name(DispatchPolicy policy) {
@@ -204,7 +221,7 @@ std::vector<Point> count_points(Sizes sizes) {
   const std::vector<ClusterSize> clusters = quick ? std::vector<ClusterSize>{{8, 16, 4}, {4, 8, 4}}
                                                   : std::vector<ClusterSize>{{1024, 512, 4}, {64, 64, 4}};
   const LayerShape layer{quick ? 300 : 65536, 8, 8};
-  const std::string slots = "Tk=" + std::to_string(layer.slots());
+  const LayerShape short_layer{quick ? 2 : 64, 8, 8};  // as in inference
   std::vector<Point> points;
   for (const ClusterSize& cluster : clusters) {
     const PointTurn turn = &cluster == clusters.data() ? PointTurn::kTarget : PointTurn::kRest;
@@ -214,14 +231,17 @@ std::vector<Point> count_points(Sizes sizes) {
                                 schedule_target_us(cluster), turn, {cluster, layer, policy}, run_schedule));
     }
     const std::optional<double> count_us = count_target_us(layer);
-    points.push_back(point_of("count_rank", slots + " E=" + std::to_string(cluster.experts), "-", count_us,
-                              count_us ? PointTurn::kTarget : turn,
+    points.push_back(point_of("count_rank", slots_name(layer) + " E=" + std::to_string(cluster.experts), "-",
+                              count_us, count_us ? PointTurn::kTarget : turn,
                               {cluster, layer, DispatchPolicy::kProportional}, run_count));
     for (const DispatchPolicy policy : policies) {
-      points.push_back(point_of("positions", slots + " " + cluster_name(cluster), policy_name(policy), {},
-                                turn, {cluster, layer, policy}, run_positions));
+      points.push_back(point_of("positions", slots_name(layer) + " " + cluster_name(cluster),
+                                policy_name(policy), {}, turn, {cluster, layer, policy}, run_positions));
     }
   }
+  points.push_back(point_of("positions", slots_name(short_layer) + " " + cluster_name(clusters.front()),
+                            policy_name(DispatchPolicy::kProportional), {}, PointTurn::kTarget,
+                            {clusters.front(), short_layer, DispatchPolicy::kProportional}, run_positions));
   return points;
 }
 

@@ -84,6 +84,10 @@ class RunInParts {
     if (!drift.empty()) output_.print("\n" + drift);
   }
 
+  void note(const std::string& text) {
+    report_.notes.push_back(text);
+    output_.print(text + "\n");
+  }
   [[nodiscard]] bool late() const { return late_; }
 
  private:
@@ -101,8 +105,7 @@ class RunInParts {
 
   void note_late(const std::string& what) {
     late_ = true;
-    report_.notes.push_back(what + ": skipped: " + kDeadlineReason);
-    output_.print(report_.notes.back() + "\n");
+    note(what + ": skipped: " + kDeadlineReason);
   }
 
   const RunPlan& plan_;
@@ -122,7 +125,11 @@ void run_plan(const RunPlan& plan, const RunOutput& output, RunReport& report) {
   output.print(head_text(report));
   parts.measure_ceilings(flows, measurer);
   parts.measure_points(measurer);
-  parts.measure_ceilings_again(Measurer(plan.rule, {plan.clock, end}));
+  try {
+    parts.measure_ceilings_again(Measurer(plan.rule, {plan.clock, end}));
+  } catch (const CudaError& error) {  // of a device that a point has left unusable, say
+    parts.note(std::string("copy ceilings at the end: failed: ") + error.what());
+  }
   report.ended = parts.late() ? Ended::kDeadline : Ended::kDone;
   parts.save();
 }

@@ -18,7 +18,7 @@ std::string target_verdict(const RunReport& report, const PointOutcome& outcome,
     return verdict.events ? verdict_text(meets_share(*goal.share, verdict.graph_share, verdict.events->share))
                           : "-";
   }
-  if (report.machine.gpu.find("H200") == std::string::npos) return "-";
+  if (report.machine.gpu.find("NVIDIA H200") == std::string::npos) return "-";
   const Measurement& time = outcome.result->time;
   const std::optional<double> graph_us =
       time.graph ? std::optional<double>(time.graph->times.us.median) : std::nullopt;

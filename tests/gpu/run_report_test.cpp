@@ -52,6 +52,7 @@ TEST_CASE("bench report: a share is held against its target on every GPU, by the
 TEST_CASE("bench report: a time is held against its target on an H200 only") {
   CHECK(target_of(measured_report({{}, {}, 1.5}, "NVIDIA H200")) == "met");
   CHECK(target_of(measured_report({{}, {}, 1.0}, "NVIDIA H200")) == "missed");
+  CHECK(target_of(measured_report({{}, {}, 1.5}, "NVIDIA GH200 480GB")) == "-");
   CHECK(target_of(measured_report({{}, {}, 1.5})) == "-");
 }
 

@@ -115,6 +115,22 @@ TEST_CASE("bench run: a point that fails is told, and the others are measured") 
   CHECK(run.report.ended == Ended::kDone);
 }
 
+TEST_CASE("bench run: a device that fails for good at the end is told, and the points stay") {
+  FollowedRun run;
+  run.add_point("first", 1, {CopyFlow{1, 1}, {}, {}});
+  const auto measured = run.plan.points[0].run;
+  run.plan.points[0].run = [measured](const Measurer& measurer) {
+    // A capture that nobody ends: whatever waits for the device fails from now on.
+    GOODPUT_CUDA(cudaStreamBeginCapture(measurer.stream().get(), cudaStreamCaptureModeGlobal));
+    return measured(measurer);
+  };
+  run.run();
+  CHECK(run.report.points[0].result);
+  REQUIRE(run.report.notes.size() == 1);
+  CHECK(run.report.notes[0].find("copy ceilings at the end: failed: ") == 0);
+  CHECK(run.saved.back()["ended"] == "done");
+}
+
 TEST_CASE("bench run: where nothing was measured nothing is saved") {
   FollowedRun run;
   run.add_point("first", 1, {CopyFlow{1, 1}, {}, {}});
