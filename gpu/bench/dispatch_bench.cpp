@@ -45,13 +45,12 @@ StoppingRule rule_for(Sizes sizes) {
 
 std::string method_of(const StoppingRule& rule) {
   return "random data; us: events around single runs, the gaps between launches included, and graph: "
-         "replays "
-         "of a captured graph over its runs; " +
+         "replays of a captured graph over its runs; " +
          describe(rule) +
          "; share = floor / median, floor = bytes / copy ceiling (1 read : 8 write for scatter with k > 1, "
-         "8 read : 1 write for sums over k rows, 1 read : 1 write for the rest) as measured at first; "
-         "targets are held against graph; SM MHz: a>b changed between before and after the samples, ~ was "
-         "not steady after the warm-up; cold: >= 256 MB moved in a round over the input sets";
+         "8 read : 1 write for sums over k rows, 1 read : 1 write for the rest) as measured at first, by "
+         "events; targets are held against graph; SM MHz: a>b changed between before and after the samples, "
+         "~ was not steady after the warm-up; cold: >= 256 MB moved in a round over the input sets";
 }
 
 std::vector<Point> chosen_points(const Options& options, const CopyDevice& device) {
