@@ -28,13 +28,21 @@ CMAKE = """
 echo "cmake $*" >>"$STAGE/cmake.log"
 if [[ $1 == --build ]]; then cp "$STAGE/programs/"* "$2"; else while [[ $1 != -B ]]; do shift; done; echo >"$2/CMakeCache.txt"; fi"""
 GPU_TEST = "echo '12 passed, 0 failed'"
-# gpu_test calls the CUDA runtime with wrong arguments on purpose, which memcheck takes for errors unless told not to.
+# An old one: gpu_test calls the CUDA runtime with wrong arguments on purpose, which memcheck takes for errors unless told not
+# to, and racecheck takes bulk copies for hazards.
 SANITIZER = """
+if [[ $* == --version ]]; then echo "Compute Sanitizer"; echo "Version 2025.3.1"; exit; fi
 [[ "$* " == *" --error-exitcode 9 "*"/gpu_test --small " ]] || exit 3
-if [[ $2 == memcheck && $* != *"--report-api-errors no"* ]]; then echo '========= ERROR SUMMARY: 1 error'; exit 9; fi
 "${@: -2}"
-if [[ $2 == memcheck ]]; then echo '========= ERROR SUMMARY: 0 errors'
-else echo '========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'; fi"""
+case "$*" in
+  "--tool memcheck --report-api-errors no "*) echo '========= ERROR SUMMARY: 0 errors' ;;
+  "--tool memcheck "*) echo '========= ERROR SUMMARY: 1 error'; exit 9 ;;
+  "--tool racecheck --kernel-name-exclude kns=copy_rows_bulk "*)
+    echo '========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)' ;;
+  "--tool racecheck --kernel-name kns=copy_rows_bulk "*)
+    echo '========= RACECHECK SUMMARY: 3 hazards displayed (3 errors, 0 warnings)'; exit 9 ;;
+  *) echo '========= RACECHECK SUMMARY: 4 hazards displayed (4 errors, 0 warnings)'; exit 9 ;;
+esac"""
 POINT = """    {{
       "op": "{0}",
       "shape": "{1}",
@@ -193,9 +201,12 @@ class Build(Run):
         steps, verdict = self.summary()
         self.assertEqual(steps, {
             "configure": ("0", "passed"), "compile": ("0", "passed"), "gpu_test": ("0", "passed: 12 passed, 0 failed"),
-            "memcheck": ("0", "passed: ========= ERROR SUMMARY: 0 errors"),
-            "racecheck": ("0", "passed: ========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)")})
-        self.assertEqual(verdict, "everything ran and passed")
+            "compute-sanitizer": ("0", "passed: Version 2025.3.1"),
+            "memcheck": ("0", "passed: ERROR SUMMARY: 0 errors"),
+            "racecheck": ("0", "passed: RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"),
+            "racecheck-bulk": ("9", "to look at: RACECHECK SUMMARY: 3 hazards displayed (3 errors, 0 warnings)")})
+        self.assertEqual(verdict, "everything ran and passed; to look at: racecheck-bulk")
+        self.assertIn("\nCompute Sanitizer\nVersion 2025.3.1\n", (self.out / "sanitizer.txt").read_text())
         self.assertIn("NVIDIA Made Up, built for 90a-real, revision abc\n", (self.out / "summary.txt").read_text())
         self.assertEqual(self.files(), ["build.txt", "gpu_test.txt", "sanitizer.txt", "summary.txt"])
         self.assertTrue((self.stage / "goodput-gpu/gpu_test").exists())
@@ -212,7 +223,7 @@ class Build(Run):
         self.assertEqual((status, verdict), (1, "failed"))
         self.assertIn("FAILED scatter\n", printed)
         self.assertEqual(steps["gpu_test"], ("1", "failed: 11 passed, 1 failed"))
-        self.assertEqual(steps["memcheck"], ("9", "failed: ========= ERROR SUMMARY: 3 errors"))
+        self.assertEqual(steps["memcheck"], ("9", "failed: ERROR SUMMARY: 3 errors"))
 
     def test_a_success_that_does_not_say_so_is_none(self):
         self.write("programs/gpu_test", "exit 0")
@@ -221,6 +232,31 @@ class Build(Run):
         steps, _ = self.summary()
         self.assertEqual(steps["gpu_test"], ("0", "failed: no line with '^[0-9]+ passed, 0 failed' in gpu_test.txt"))
         self.assertEqual(steps["racecheck"], ("0", "failed: no line with 'RACECHECK SUMMARY: 0 hazards' in sanitizer.txt"))
+
+    def test_racecheck_of_bulk_copies_is_no_failure(self):
+        def bulk(text, **environment):
+            self.write("bin/compute-sanitizer", SANITIZER.replace("case", f"[[ $* != *'--kernel-name '* ]] || {{ {text}; }}\ncase", 1))
+            status, printed = self.run_script("build", "out", **environment)
+            steps, verdict = self.summary()
+            self.assertEqual(status, 0, printed)
+            return steps["racecheck-bulk"], verdict
+
+        passed = "everything ran and passed"
+        clean = "RACECHECK SUMMARY: 0 hazards displayed"
+        self.assertEqual(bulk(f"echo '{clean}'; exit 0"), (("0", f"passed: {clean}"), passed))
+        self.assertEqual(bulk("echo no summary; exit 0"),
+                         (("0", "to look at: no line with 'RACECHECK SUMMARY: 0 hazards' in sanitizer.txt"),
+                          f"{passed}; to look at: racecheck-bulk"))
+        self.assertEqual(bulk("sleep 60", GOODPUT_LIMIT_S="2"),
+                         (("124", "to look at: timed out"), f"{passed}; to look at: racecheck-bulk"))
+
+    def test_sanitizers_that_hang_end_at_the_deadline(self):
+        self.write("bin/compute-sanitizer", "[[ $1 == --version ]] || exec sleep 60")
+        began = time.monotonic()
+        self.assertEqual(self.run_script("build", "out", GOODPUT_DEADLINE_S="9")[0], 1)
+        self.assertLess(time.monotonic() - began, 9)
+        steps, verdict = self.summary()
+        self.assertEqual((steps["racecheck-bulk"], verdict), (("-", "not run: no time left"), "failed"))
 
     def test_a_gpu_that_only_nvidia_smi_finds_is_a_failure(self):
         self.write("programs/gpu_test", "echo 'skipped: no GPU (driver too old)'; exit 77")
@@ -242,12 +278,13 @@ class Build(Run):
         steps, verdict = self.summary()
         self.assertEqual((status, verdict), (1, "failed"))
         self.assertEqual(steps["racecheck"], ("-", "skipped: no time left"))
+        self.assertEqual(steps["racecheck-bulk"], ("-", "not run: no time left"))
 
     def test_a_missing_sanitizer_is_no_success(self):
         (self.bin / "compute-sanitizer").unlink()
         self.assertEqual(self.run_script("build", "out")[0], 1)
         steps, _ = self.summary()
-        for tool in ("memcheck", "racecheck"):
+        for tool in ("memcheck", "racecheck", "racecheck-bulk"):
             self.assertEqual(steps[tool], ("-", "skipped: compute-sanitizer is not installed"))
 
     def test_without_a_build_nothing_else_runs(self):
@@ -255,7 +292,7 @@ class Build(Run):
         self.assertEqual(self.run_script("build", "out")[0], 1)
         steps, _ = self.summary()
         self.assertEqual(steps, {"configure": ("1", "failed: CMake Error: no nvcc"),
-                                 **{name: ("-", "skipped: not built") for name in ("gpu_test", "memcheck", "racecheck")}})
+                                 **{name: ("-", "skipped: not built") for name in ("gpu_test", "memcheck", "racecheck", "racecheck-bulk")}})
 
 
 class Bench(Run):
