@@ -343,12 +343,24 @@ class Bench(Run):
         self.assertTrue(verdict.endswith("1 not judged; again: 0 within 3 %, 0 beyond"), verdict)
         self.assertIn("target schedule R=1024 E=512 proportional: met, 10 us\n", (self.out / "summary.txt").read_text())
 
-    def test_results_of_a_run_before_do_not_count(self):
+    def test_results_of_a_run_before_stay_until_there_are_new_ones(self):
         self.assertEqual(self.run_script("bench", "out")[0], 0)
         self.write("bin/cmake", "exit 1")
         self.assertEqual(self.run_script("bench", "out")[0], 1)
-        self.assertNotIn("dispatch.json", self.files())
         self.assertEqual(self.summary(), ({**self.summary()[0], "dispatch_bench": ("-", "skipped: not built")}, "failed"))
+        for name, content in (("dispatch.json", bench_json(10, 20, 2000)), ("dispatch-again.json", bench_json(10.2, 21, 1990))):
+            self.assertEqual((self.out / name).read_text(), content)
+
+    def test_results_of_a_run_before_are_not_those_of_the_next(self):
+        self.assertEqual(self.run_script("bench", "out")[0], 0)
+        self.write("programs/dispatch_bench", "exit 1")
+        self.assertEqual(self.run_script("bench", "out")[0], 1)
+        self.assertFalse([name for name in self.files() if name.endswith(".json")])
+        self.write("programs/dispatch_bench", BENCH)
+        self.assertEqual(self.run_script("bench", "out")[0], 0)
+        self.assertEqual(self.run_script("bench", "out", GOODPUT_DEADLINE_S="60")[0], 0)
+        self.assertIn("dispatch.json", self.files())
+        self.assertNotIn("dispatch-again.json", self.files())
 
 
 class Stopped(Run):
