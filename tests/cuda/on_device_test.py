@@ -13,8 +13,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = REPOSITORY / "gpu/on-device"
 # All that the script may use; nothing else is on its PATH.
-TOOLS = ("awk", "bash", "cat", "date", "dirname", "env", "git", "grep", "mkdir", "nproc", "readlink", "rm", "sleep", "stdbuf",
-         "tail", "tee", "timeout", "wc")
+TOOLS = ("awk", "bash", "cat", "cksum", "date", "dirname", "env", "git", "grep", "mkdir", "nproc", "readlink", "rm", "sleep",
+         "stdbuf", "tail", "tee", "timeout", "wc")
 
 NVIDIA_SMI = """
 case "$*" in
@@ -23,10 +23,12 @@ case "$*" in
   *clocks_event_reasons*) [[ -z ${OLD_DRIVER:-} ]] || { echo "not a valid field"; exit 2; }; echo 0x0 ;;
   *) echo "clocks of $*" ;;
 esac"""
-# As the real one it makes the programs; their texts are in the folder of the stand-ins.
+# As the real one it takes a build folder for one source only and makes the programs; their texts are in the folder of the stand-ins.
 CMAKE = """
 echo "cmake $*" >>"$STAGE/cmake.log"
-if [[ $1 == --build ]]; then cp "$STAGE/programs/"* "$2"; else while [[ $1 != -B ]]; do shift; done; echo >"$2/CMakeCache.txt"; fi"""
+if [[ $1 == --build ]]; then cp "$STAGE/programs/"* "$2"; exit; fi
+[[ ! -f $4/CMakeCache.txt || $2 == "$(cat "$4/CMakeCache.txt")" ]] || { echo "CMake Error: the source does not match"; exit 1; }
+echo "$2" >"$4/CMakeCache.txt" """
 GPU_TEST = "echo '12 passed, 0 failed'"
 # An old one: gpu_test calls the CUDA runtime with wrong arguments on purpose, which memcheck takes for errors unless told not
 # to, and racecheck takes bulk copies for hazards.
@@ -116,14 +118,14 @@ class Run(unittest.TestCase):
         (self.stage / name).write_text(f"#!{shutil.which('bash')}\n{text}\n")
         (self.stage / name).chmod(0o755)
 
-    def start(self, *arguments, **environment):
+    def start(self, *arguments, script=SCRIPT, **environment):
         environment = {"PATH": str(self.bin), "TMPDIR": str(self.stage), "STAGE": str(self.stage),
                        "CUDA_HOME": str(self.stage), **environment}
-        return subprocess.Popen([SCRIPT, *arguments], env=environment, cwd=self.stage, text=True,
+        return subprocess.Popen([script, *arguments], env=environment, cwd=self.stage, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
-    def run_script(self, *arguments, **environment):
-        process = self.start(*arguments, **environment)
+    def run_script(self, *arguments, script=SCRIPT, **environment):
+        process = self.start(*arguments, script=script, **environment)
         printed, _ = process.communicate(timeout=60)
         return process.returncode, printed
 
@@ -209,7 +211,17 @@ class Build(Run):
         self.assertIn("\nCompute Sanitizer\nVersion 2025.3.1\n", (self.out / "sanitizer.txt").read_text())
         self.assertIn("NVIDIA Made Up, built for 90a-real, revision abc\n", (self.out / "summary.txt").read_text())
         self.assertEqual(self.files(), ["build.txt", "gpu_test.txt", "sanitizer.txt", "summary.txt"])
-        self.assertTrue((self.stage / "goodput-gpu/gpu_test").exists())
+
+    def test_every_checkout_has_a_build_folder_of_its_own(self):
+        other = self.stage / "other/gpu/on-device"
+        other.parent.mkdir(parents=True)
+        shutil.copy(SCRIPT, other)
+        for script in (SCRIPT, other, SCRIPT):
+            status, printed = self.run_script("build", "out", script=script)
+            self.assertEqual(status, 0, printed)
+        self.assertEqual(len(list(self.stage.glob("goodput-gpu-*/gpu_test"))), 2)
+        self.assertEqual(self.run_script("build", "out", GOODPUT_GPU_BUILD="own")[0], 0)
+        self.assertTrue((self.stage / "own/gpu_test").exists())
 
     def test_a_folder_with_the_date_is_the_default(self):
         self.assertEqual(self.run_script("build")[0], 0)
