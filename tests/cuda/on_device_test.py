@@ -242,7 +242,7 @@ class Build(Run):
         self.write("bin/compute-sanitizer", "echo '========= RACECHECK SUMMARY: 2 hazards displayed (0 errors, 2 warnings)'")
         self.assertEqual(self.run_script("build", "out")[0], 1)
         steps, _ = self.summary()
-        self.assertEqual(steps["gpu_test"], ("0", "failed: no line with '^[0-9]+ passed, 0 failed' in gpu_test.txt"))
+        self.assertEqual(steps["gpu_test"], ("0", "failed: no line with '^[0-9]+ passed, 0 failed$' in gpu_test.txt"))
         self.assertEqual(steps["racecheck"], ("0", "failed: no line with 'RACECHECK SUMMARY: 0 hazards' in sanitizer.txt"))
 
     def test_racecheck_of_bulk_copies_is_no_failure(self):
@@ -274,6 +274,16 @@ class Build(Run):
         self.write("programs/gpu_test", "echo 'skipped: no GPU (driver too old)'; exit 77")
         self.assertEqual(self.run_script("build", "out")[0], 1)
         self.assertEqual(self.summary()[0]["gpu_test"], ("77", "failed: skipped: no GPU (driver too old)"))
+
+    def test_bulk_copies_must_run_where_the_device_has_them(self):
+        printed = "12 passed, 0 failed, 3 skipped: no bulk copies here"
+        self.write("programs/gpu_test", f"echo '{printed}'")
+        for architectures in ("", "90-real"):
+            self.assertEqual(self.run_script("build", "out", GOODPUT_CUDA_ARCHITECTURES=architectures)[0], 1)
+            self.assertEqual(self.summary()[0]["gpu_test"],
+                             ("0", "failed: no line with '^[0-9]+ passed, 0 failed$' in gpu_test.txt"))
+        self.assertEqual(self.run_script("build", "out", CAPABILITY="8.0")[0], 0)
+        self.assertEqual(self.summary()[0]["gpu_test"], ("0", f"passed: {printed}"))
 
     def test_a_step_that_hangs_is_cut_and_the_summary_comes(self):
         self.write("programs/gpu_test", "echo begun; [[ $# == 1 ]] || sleep 60")
