@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,8 @@ Ceilings:
 The end.
 """
 RIGHT = {"tier": "measured", "nwrong": 0, "compared": 64}
+STEADY = {"sm_mhz": {"before": 1980, "after": 1980}, "steady_clock": True, "warm_up": {"ended": "steady"},
+          "stopped": "steady"}
 RESULT = {
     "schema": "goodput.dispatch_bench/2", "tier": "measured", "ended": "done",
     "machine": {"gpu": "NVIDIA Made-Up 9", "cuda_driver": "13.0", "cuda_runtime": "13.1"},
@@ -49,17 +52,16 @@ RESULT = {
          "tried": []}],
     "points": [
         {"op": "scatter", "shape": "T=16 d=8 k=8", "path": "bulk", **RIGHT, "median_us": 281.44, "share_of_ceiling": 0.9111,
-         "graph": {"median_us": 1000.6, "share_of_ceiling": 0.9222}, "sm_mhz": {"before": 1980, "after": 1980},
-         "steady_clock": True, "target_share": 0.85, "target": "met"},
+         "graph": {"median_us": 1000.6, "share_of_ceiling": 0.9222, **STEADY}, **STEADY, "target_share": 0.85, "target": "met"},
         {"op": "schedule", "shape": "R=4 E=8", "path": "packed", **RIGHT, "median_us": 9.876,
-         "sm_mhz": {"before": 1500.2, "after": 1980}, "steady_clock": False, "target_us": 12, "target": "missed"},
+         **STEADY, "sm_mhz": {"before": 1500.2, "after": 1980}, "steady_clock": False, "target_us": 12, "target": "missed"},
         {"op": "combine", "shape": "T=16 d=8 k=8", "path": "vector", "skipped": "deadline"}]}
 FILLED = [
     "| Made-Up 9 | [2001-02-03-made-up-9](measurements/2001-02-03-made-up-9/) | done | 13.0, 13.1 |",
     "| 1 : 1 | Made-Up 9 | 1235 | 1230 | 0.4 % |",
     "| 8 : 1 | Made-Up 9 | not measured | not measured | not measured |",
     "| scatter | T=16 d=8 k=8 | bulk | 90-99 % | Made-Up 9 | 281.4 | 1001 | 91.1 % | 92.2 % | 1980 | met |",
-    "| schedule | R=4 E=8 | packed | - | Made-Up 9 | 9.88 | - | - | - | 1500-1980, not steady | missed |",
+    "| schedule | R=4 E=8 | packed | - | Made-Up 9 | 9.88 | - | - | - | 1500>1980 | missed |",
     "| combine | T=16 d=8 k=8 | vector | - | Made-Up 9 |" + " not measured |" * 6]
 
 
@@ -93,6 +95,10 @@ class Measured(unittest.TestCase):
     def add(self):
         status, printed = self.run_script(self.results)
         self.assertEqual(status, 0, printed)
+
+    def replace(self):
+        shutil.rmtree(self.root / "docs/measurements", ignore_errors=True)
+        self.add()
 
     def files(self):
         return {path.relative_to(self.root).as_posix(): path.read_bytes()
@@ -153,12 +159,24 @@ class Filling(Measured):
         self.assertEqual(self.run_script("--renew"), (0, ""))
         self.assertEqual(self.page.read_text(), PAGE)
 
-    def test_a_clock_that_is_not_known_is_said(self):
-        result = self.changed()
-        result["points"][0]["sm_mhz"] = {"before": None, "after": None}
-        self.write(result)
-        self.add()
-        self.assertIn("| 92.2 % | unknown | met |", self.page.read_text())
+    def test_clocks_of_single_runs_and_of_replays(self):
+        def clock(before, after, ended="steady"):
+            return {"sm_mhz": {"before": before, "after": after}, "steady_clock": False, "warm_up": {"ended": ended}}
+
+        for events, replays, cell in (
+                (STEADY, {**STEADY, "sm_mhz": {"before": 1755, "after": 1755}}, "1980"),
+                (clock(1980, 1755), STEADY, "1980>1755"),
+                (STEADY, clock(1979.6, 1755), "1980, graph 1980>1755"),
+                (clock(1500, 1600), clock(1980, 1755), "1500>1600, graph 1980>1755"),
+                (STEADY, clock(1980, 1980, "never steady"), "1980, graph ~1980"),
+                (clock(None, None, "no clock"), clock(None, None, "no clock"), "unknown"),
+                (STEADY, clock(1980, None), "1980, graph unknown")):
+            result = self.changed()
+            result["points"][0].update(events)
+            result["points"][0]["graph"].update(replays)
+            self.write(result)
+            self.replace()
+            self.assertIn(f"| 92.2 % | {cell} | met |", self.page.read_text())
 
 
 class Checking(Measured):
