@@ -61,7 +61,7 @@ FILLED = [
     "| 1 : 1 | Made-Up 9 | 1235 | 1230 | 0.4 % |",
     "| 8 : 1 | Made-Up 9 | not measured | not measured | not measured |",
     "| scatter | T=16 d=8 k=8 | bulk | 90-99 % | Made-Up 9 | 281.4 | 1001 | 91.1 % | 92.2 % | 1980 | met |",
-    "| schedule | R=4 E=8 | packed | - | Made-Up 9 | 9.88 | - | - | - | 1500>1980 | missed |",
+    "| schedule | R=4 E=8 | packed | - | Made-Up 9 | 9.88 | - | - | - | 1500>1980 | missed, by events |",
     "| combine | T=16 d=8 k=8 | vector | - | Made-Up 9 |" + " not measured |" * 6]
 
 
@@ -177,6 +177,29 @@ class Filling(Measured):
             self.write(result)
             self.replace()
             self.assertIn(f"| 92.2 % | {cell} | met |", self.page.read_text())
+
+    def test_what_a_verdict_rests_on(self):
+        def verdict(events=(), graph=(), **members):
+            result = self.changed()
+            point = result["points"][0]
+            point.update(events, **members)
+            point["graph"].update(graph or ())
+            if graph is None:
+                del point["graph"]
+            if "target" in members and members["target"] is None:
+                del point["target"]
+            self.write(result)
+            self.replace()
+            return rows(self.page.read_text())[3].split(" | ")[-1]
+
+        cut = {"stopped": "deadline"}
+        self.assertEqual(verdict(graph=None), "met, by events |")
+        self.assertEqual(verdict(graph=None, target="-"), "- |")
+        self.assertEqual(verdict(graph=None, target=None), "- |")
+        for target in ("met", "missed", "-", None):
+            self.assertEqual(verdict(events=cut, target=target), "cut |")
+            self.assertEqual(verdict(graph=cut, target=target), "cut |")
+            self.assertEqual(verdict(events=cut, graph=None, target=target), "cut |")
 
 
 class Checking(Measured):
