@@ -279,6 +279,16 @@ class Refusing(Measured):
         (self.results / "dispatch.json").unlink()
         self.refused("results: there is no dispatch.json")
 
+    def test_a_gpu_test_that_did_not_pass(self):
+        log = self.results / "gpu_test.txt"
+        begin = "== gpu_test, 2001-02-03T04:05:06Z\n"
+        passed = begin + "passed scatter\n12 passed, 0 failed, 3 skipped: no bulk copies here\n"
+        for text in ("", begin, begin + "FAILED scatter\n11 passed, 1 failed\n", "112 passed, 0 fail", passed + begin + "FAILED\n"):
+            log.write_text(text)
+            self.refused("gpu_test.txt: its last run has no line 'N passed, 0 failed'")
+        log.write_text(begin + "11 passed, 1 failed\n" + passed)
+        self.add()
+
     def test_what_names_a_machine_or_a_person(self):
         for line, what in (("GPU-01234567-89ab", "a UUID"), ("/home/somebody/x", "a home folder"), ("Serial: 1", "a serial number")):
             (self.results / "nvidia-smi.txt").write_text(f"fine\n{line}\n")
