@@ -159,6 +159,22 @@ class Filling(Measured):
         self.assertEqual(self.run_script("--renew"), (0, ""))
         self.assertEqual(self.page.read_text(), PAGE)
 
+    def test_a_whole_run_stays_when_a_newer_one_is_not(self):
+        def run(day, *argv, **members):
+            result = self.changed(run={"date": f"2001-02-{day:02}T04:05:06Z", "argv": argv}, **members)
+            self.write(result)
+            self.add()
+            return rows(self.page.read_text())[0].split(" | ")[1][1:11]
+
+        self.assertEqual(run(1, "--only", "scatter"), "2001-02-01")
+        self.assertEqual(run(2, ended="deadline"), "2001-02-02")
+        self.assertEqual(run(3, "--json", "dispatch.json"), "2001-02-03")
+        self.assertEqual(run(4, ended="running"), "2001-02-03")
+        self.assertEqual(run(5, "--only", "scatter"), "2001-02-03")
+        self.assertEqual(run(6), "2001-02-06")
+        self.assertEqual(run(5, machine={**RESULT["machine"], "gpu": "NVIDIA Also Made Up"}, ended="running"), "2001-02-05")
+        self.assertEqual(self.run_script("--check"), (0, ""))
+
     def test_clocks_of_single_runs_and_of_replays(self):
         def clock(before, after, ended="steady"):
             return {"sm_mhz": {"before": before, "after": after}, "steady_clock": False, "warm_up": {"ended": ended}}
