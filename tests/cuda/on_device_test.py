@@ -23,7 +23,8 @@ case "$*" in
   *clocks_event_reasons*) [[ -z ${OLD_DRIVER:-} ]] || { echo "not a valid field"; exit 2; }; echo 0x0 ;;
   *) echo "clocks of $*" ;;
 esac"""
-# As the real one it takes a build folder for one source only and makes the programs; their texts are in the folder of the stand-ins.
+# As the real one it takes a build folder for one source only and makes the programs; their texts are in the folder of the
+# stand-ins.
 CMAKE = """
 echo "cmake $*" >>"$STAGE/cmake.log"
 if [[ $1 == --build ]]; then cp "$STAGE/programs/"* "$2"; exit; fi
@@ -247,7 +248,8 @@ class Build(Run):
 
     def test_racecheck_of_bulk_copies_is_no_failure(self):
         def bulk(text, **environment):
-            self.write("bin/compute-sanitizer", SANITIZER.replace("case", f"[[ $* != *'--kernel-name '* ]] || {{ {text}; }}\ncase", 1))
+            only_bulk = f"[[ $* != *'--kernel-name '* ]] || {{ {text}; }}\n"
+            self.write("bin/compute-sanitizer", SANITIZER.replace("case", only_bulk + "case", 1))
             status, printed = self.run_script("build", "out", **environment)
             steps, verdict = self.summary()
             self.assertEqual(status, 0, printed)
@@ -313,8 +315,9 @@ class Build(Run):
         self.write("bin/cmake", "echo 'CMake Error: no nvcc'; exit 1")
         self.assertEqual(self.run_script("build", "out")[0], 1)
         steps, _ = self.summary()
+        others = ("gpu_test", "memcheck", "racecheck", "racecheck-bulk")
         self.assertEqual(steps, {"configure": ("1", "failed: CMake Error: no nvcc"),
-                                 **{name: ("-", "skipped: not built") for name in ("gpu_test", "memcheck", "racecheck", "racecheck-bulk")}})
+                                 **{name: ("-", "skipped: not built") for name in others}})
 
 
 class Bench(Run):
