@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,8 @@ Ceilings:
 The end.
 """
 RIGHT = {"tier": "measured", "nwrong": 0, "compared": 64}
+STEADY = {"sm_mhz": {"before": 1980, "after": 1980}, "steady_clock": True, "warm_up": {"ended": "steady"},
+          "stopped": "steady"}
 RESULT = {
     "schema": "goodput.dispatch_bench/2", "tier": "measured", "ended": "done",
     "machine": {"gpu": "NVIDIA Made-Up 9", "cuda_driver": "13.0", "cuda_runtime": "13.1"},
@@ -49,17 +52,16 @@ RESULT = {
          "tried": []}],
     "points": [
         {"op": "scatter", "shape": "T=16 d=8 k=8", "path": "bulk", **RIGHT, "median_us": 281.44, "share_of_ceiling": 0.9111,
-         "graph": {"median_us": 1000.6, "share_of_ceiling": 0.9222}, "sm_mhz": {"before": 1980, "after": 1980},
-         "steady_clock": True, "target_share": 0.85, "target": "met"},
+         "graph": {"median_us": 1000.6, "share_of_ceiling": 0.9222, **STEADY}, **STEADY, "target_share": 0.85, "target": "met"},
         {"op": "schedule", "shape": "R=4 E=8", "path": "packed", **RIGHT, "median_us": 9.876,
-         "sm_mhz": {"before": 1500.2, "after": 1980}, "steady_clock": False, "target_us": 12, "target": "missed"},
+         **STEADY, "sm_mhz": {"before": 1500.2, "after": 1980}, "steady_clock": False, "target_us": 12, "target": "missed"},
         {"op": "combine", "shape": "T=16 d=8 k=8", "path": "vector", "skipped": "deadline"}]}
 FILLED = [
     "| Made-Up 9 | [2001-02-03-made-up-9](measurements/2001-02-03-made-up-9/) | done | 13.0, 13.1 |",
     "| 1 : 1 | Made-Up 9 | 1235 | 1230 | 0.4 % |",
     "| 8 : 1 | Made-Up 9 | not measured | not measured | not measured |",
     "| scatter | T=16 d=8 k=8 | bulk | 90-99 % | Made-Up 9 | 281.4 | 1001 | 91.1 % | 92.2 % | 1980 | met |",
-    "| schedule | R=4 E=8 | packed | - | Made-Up 9 | 9.88 | - | - | - | 1500-1980, not steady | missed |",
+    "| schedule | R=4 E=8 | packed | - | Made-Up 9 | 9.88 | - | - | - | 1500>1980 | missed, by events |",
     "| combine | T=16 d=8 k=8 | vector | - | Made-Up 9 |" + " not measured |" * 6]
 
 
@@ -93,6 +95,10 @@ class Measured(unittest.TestCase):
     def add(self):
         status, printed = self.run_script(self.results)
         self.assertEqual(status, 0, printed)
+
+    def replace(self):
+        shutil.rmtree(self.root / "docs/measurements", ignore_errors=True)
+        self.add()
 
     def files(self):
         return {path.relative_to(self.root).as_posix(): path.read_bytes()
@@ -153,12 +159,63 @@ class Filling(Measured):
         self.assertEqual(self.run_script("--renew"), (0, ""))
         self.assertEqual(self.page.read_text(), PAGE)
 
-    def test_a_clock_that_is_not_known_is_said(self):
-        result = self.changed()
-        result["points"][0]["sm_mhz"] = {"before": None, "after": None}
-        self.write(result)
-        self.add()
-        self.assertIn("| 92.2 % | unknown | met |", self.page.read_text())
+    def test_a_whole_run_stays_when_a_newer_one_is_not(self):
+        def run(day, *argv, **members):
+            result = self.changed(run={"date": f"2001-02-{day:02}T04:05:06Z", "argv": argv}, **members)
+            self.write(result)
+            self.add()
+            return rows(self.page.read_text())[0].split(" | ")[1][1:11]
+
+        self.assertEqual(run(1, "--only", "scatter"), "2001-02-01")
+        self.assertEqual(run(2, ended="deadline"), "2001-02-02")
+        self.assertEqual(run(3, "--json", "dispatch.json"), "2001-02-03")
+        self.assertEqual(run(4, ended="running"), "2001-02-03")
+        self.assertEqual(run(5, "--only", "scatter"), "2001-02-03")
+        self.assertEqual(run(6), "2001-02-06")
+        self.assertEqual(run(5, machine={**RESULT["machine"], "gpu": "NVIDIA Also Made Up"}, ended="running"), "2001-02-05")
+        self.assertEqual(self.run_script("--check"), (0, ""))
+
+    def test_clocks_of_single_runs_and_of_replays(self):
+        def clock(before, after, ended="steady"):
+            return {"sm_mhz": {"before": before, "after": after}, "steady_clock": False, "warm_up": {"ended": ended}}
+
+        for events, replays, cell in (
+                (STEADY, {**STEADY, "sm_mhz": {"before": 1755, "after": 1755}}, "1980"),
+                (clock(1980, 1755), STEADY, "1980>1755"),
+                (STEADY, clock(1979.6, 1755), "1980, graph 1980>1755"),
+                (clock(1500, 1600), clock(1980, 1755), "1500>1600, graph 1980>1755"),
+                (STEADY, clock(1980, 1980, "never steady"), "1980, graph ~1980"),
+                (clock(None, None, "no clock"), clock(None, None, "no clock"), "unknown"),
+                (STEADY, clock(1980, None), "1980, graph unknown")):
+            result = self.changed()
+            result["points"][0].update(events)
+            result["points"][0]["graph"].update(replays)
+            self.write(result)
+            self.replace()
+            self.assertIn(f"| 92.2 % | {cell} | met |", self.page.read_text())
+
+    def test_what_a_verdict_rests_on(self):
+        def verdict(events=(), graph=(), **members):
+            result = self.changed()
+            point = result["points"][0]
+            point.update(events, **members)
+            point["graph"].update(graph or ())
+            if graph is None:
+                del point["graph"]
+            if "target" in members and members["target"] is None:
+                del point["target"]
+            self.write(result)
+            self.replace()
+            return rows(self.page.read_text())[3].split(" | ")[-1]
+
+        cut = {"stopped": "deadline"}
+        self.assertEqual(verdict(graph=None), "met, by events |")
+        self.assertEqual(verdict(graph=None, target="-"), "- |")
+        self.assertEqual(verdict(graph=None, target=None), "- |")
+        for target in ("met", "missed", "-", None):
+            self.assertEqual(verdict(events=cut, target=target), "cut |")
+            self.assertEqual(verdict(graph=cut, target=target), "cut |")
+            self.assertEqual(verdict(events=cut, graph=None, target=target), "cut |")
 
 
 class Checking(Measured):
@@ -237,6 +294,17 @@ class Refusing(Measured):
         self.refused("dispatch.json: is no JSON: ")
         (self.results / "dispatch.json").unlink()
         self.refused("results: there is no dispatch.json")
+
+    def test_a_gpu_test_that_did_not_pass(self):
+        log = self.results / "gpu_test.txt"
+        begin = "== gpu_test, 2001-02-03T04:05:06Z\n"
+        passed = begin + "passed scatter\n12 passed, 0 failed, 3 skipped: no bulk copies here\n"
+        failed = begin + "FAILED scatter\n11 passed, 1 failed\n"
+        for text in ("", begin, failed, "12 passed, 0 fail", passed + failed, passed + begin + "passed scatter\n"):
+            log.write_text(text)
+            self.refused("gpu_test.txt: its last run has no line 'N passed, 0 failed'")
+        log.write_text(failed + passed)
+        self.add()
 
     def test_what_names_a_machine_or_a_person(self):
         for line, what in (("GPU-01234567-89ab", "a UUID"), ("/home/somebody/x", "a home folder"), ("Serial: 1", "a serial number")):

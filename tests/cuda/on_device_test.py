@@ -13,8 +13,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = REPOSITORY / "gpu/on-device"
 # All that the script may use; nothing else is on its PATH.
-TOOLS = ("awk", "bash", "cat", "date", "dirname", "env", "git", "grep", "mkdir", "nproc", "readlink", "rm", "sleep", "stdbuf",
-         "tail", "tee", "timeout", "wc")
+TOOLS = ("awk", "bash", "cat", "cksum", "date", "dirname", "env", "git", "grep", "mkdir", "nproc", "readlink", "rm", "sleep",
+         "stdbuf", "tail", "tee", "timeout", "wc")
 
 NVIDIA_SMI = """
 case "$*" in
@@ -23,16 +23,29 @@ case "$*" in
   *clocks_event_reasons*) [[ -z ${OLD_DRIVER:-} ]] || { echo "not a valid field"; exit 2; }; echo 0x0 ;;
   *) echo "clocks of $*" ;;
 esac"""
-# As the real one it makes the programs; their texts are in the folder of the stand-ins.
+# As the real one it takes a build folder for one source only and makes the programs; their texts are in the folder of the
+# stand-ins.
 CMAKE = """
 echo "cmake $*" >>"$STAGE/cmake.log"
-if [[ $1 == --build ]]; then cp "$STAGE/programs/"* "$2"; else while [[ $1 != -B ]]; do shift; done; echo >"$2/CMakeCache.txt"; fi"""
+if [[ $1 == --build ]]; then cp "$STAGE/programs/"* "$2"; exit; fi
+[[ ! -f $4/CMakeCache.txt || $2 == "$(cat "$4/CMakeCache.txt")" ]] || { echo "CMake Error: the source does not match"; exit 1; }
+echo "$2" >"$4/CMakeCache.txt" """
 GPU_TEST = "echo '12 passed, 0 failed'"
+# An old one: gpu_test calls the CUDA runtime with wrong arguments on purpose, which memcheck takes for errors unless told not
+# to, and racecheck takes bulk copies for hazards.
 SANITIZER = """
-[[ $3 == --error-exitcode && $6 == --small ]] || exit 3
-"${@:5}"
-if [[ $2 == memcheck ]]; then echo '========= ERROR SUMMARY: 0 errors'
-else echo '========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'; fi"""
+if [[ $* == --version ]]; then echo "Compute Sanitizer"; echo "Version 2025.3.1"; exit; fi
+[[ "$* " == *" --error-exitcode 9 "*"/gpu_test --small " ]] || exit 3
+"${@: -2}"
+case "$*" in
+  "--tool memcheck --report-api-errors no "*) echo '========= ERROR SUMMARY: 0 errors' ;;
+  "--tool memcheck "*) echo '========= ERROR SUMMARY: 1 error'; exit 9 ;;
+  "--tool racecheck --kernel-name-exclude kns=copy_rows_bulk "*)
+    echo '========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)' ;;
+  "--tool racecheck --kernel-name kns=copy_rows_bulk "*)
+    echo '========= RACECHECK SUMMARY: 3 hazards displayed (3 errors, 0 warnings)'; exit 9 ;;
+  *) echo '========= RACECHECK SUMMARY: 4 hazards displayed (4 errors, 0 warnings)'; exit 9 ;;
+esac"""
 POINT = """    {{
       "op": "{0}",
       "shape": "{1}",
@@ -106,14 +119,14 @@ class Run(unittest.TestCase):
         (self.stage / name).write_text(f"#!{shutil.which('bash')}\n{text}\n")
         (self.stage / name).chmod(0o755)
 
-    def start(self, *arguments, **environment):
+    def start(self, *arguments, script=SCRIPT, **environment):
         environment = {"PATH": str(self.bin), "TMPDIR": str(self.stage), "STAGE": str(self.stage),
                        "CUDA_HOME": str(self.stage), **environment}
-        return subprocess.Popen([SCRIPT, *arguments], env=environment, cwd=self.stage, text=True,
+        return subprocess.Popen([script, *arguments], env=environment, cwd=self.stage, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
-    def run_script(self, *arguments, **environment):
-        process = self.start(*arguments, **environment)
+    def run_script(self, *arguments, script=SCRIPT, **environment):
+        process = self.start(*arguments, script=script, **environment)
         printed, _ = process.communicate(timeout=60)
         return process.returncode, printed
 
@@ -191,12 +204,25 @@ class Build(Run):
         steps, verdict = self.summary()
         self.assertEqual(steps, {
             "configure": ("0", "passed"), "compile": ("0", "passed"), "gpu_test": ("0", "passed: 12 passed, 0 failed"),
-            "memcheck": ("0", "passed: ========= ERROR SUMMARY: 0 errors"),
-            "racecheck": ("0", "passed: ========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)")})
-        self.assertEqual(verdict, "everything ran and passed")
+            "compute-sanitizer": ("0", "passed: Version 2025.3.1"),
+            "memcheck": ("0", "passed: ERROR SUMMARY: 0 errors"),
+            "racecheck": ("0", "passed: RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"),
+            "racecheck-bulk": ("9", "to look at: RACECHECK SUMMARY: 3 hazards displayed (3 errors, 0 warnings)")})
+        self.assertEqual(verdict, "everything ran and passed; to look at: racecheck-bulk")
+        self.assertIn("\nCompute Sanitizer\nVersion 2025.3.1\n", (self.out / "sanitizer.txt").read_text())
         self.assertIn("NVIDIA Made Up, built for 90a-real, revision abc\n", (self.out / "summary.txt").read_text())
         self.assertEqual(self.files(), ["build.txt", "gpu_test.txt", "sanitizer.txt", "summary.txt"])
-        self.assertTrue((self.stage / "goodput-gpu/gpu_test").exists())
+
+    def test_every_checkout_has_a_build_folder_of_its_own(self):
+        other = self.stage / "other/gpu/on-device"
+        other.parent.mkdir(parents=True)
+        shutil.copy(SCRIPT, other)
+        for script in (SCRIPT, other, SCRIPT):
+            status, printed = self.run_script("build", "out", script=script)
+            self.assertEqual(status, 0, printed)
+        self.assertEqual(len(list(self.stage.glob("goodput-gpu-*/gpu_test"))), 2)
+        self.assertEqual(self.run_script("build", "out", GOODPUT_GPU_BUILD="own")[0], 0)
+        self.assertTrue((self.stage / "own/gpu_test").exists())
 
     def test_a_folder_with_the_date_is_the_default(self):
         self.assertEqual(self.run_script("build")[0], 0)
@@ -210,20 +236,56 @@ class Build(Run):
         self.assertEqual((status, verdict), (1, "failed"))
         self.assertIn("FAILED scatter\n", printed)
         self.assertEqual(steps["gpu_test"], ("1", "failed: 11 passed, 1 failed"))
-        self.assertEqual(steps["memcheck"], ("9", "failed: ========= ERROR SUMMARY: 3 errors"))
+        self.assertEqual(steps["memcheck"], ("9", "failed: ERROR SUMMARY: 3 errors"))
 
     def test_a_success_that_does_not_say_so_is_none(self):
         self.write("programs/gpu_test", "exit 0")
         self.write("bin/compute-sanitizer", "echo '========= RACECHECK SUMMARY: 2 hazards displayed (0 errors, 2 warnings)'")
         self.assertEqual(self.run_script("build", "out")[0], 1)
         steps, _ = self.summary()
-        self.assertEqual(steps["gpu_test"], ("0", "failed: no line with '^[0-9]+ passed, 0 failed' in gpu_test.txt"))
+        self.assertEqual(steps["gpu_test"], ("0", "failed: no line with '^[0-9]+ passed, 0 failed$' in gpu_test.txt"))
         self.assertEqual(steps["racecheck"], ("0", "failed: no line with 'RACECHECK SUMMARY: 0 hazards' in sanitizer.txt"))
+
+    def test_racecheck_of_bulk_copies_is_no_failure(self):
+        def bulk(text, **environment):
+            only_bulk = f"[[ $* != *'--kernel-name '* ]] || {{ {text}; }}\n"
+            self.write("bin/compute-sanitizer", SANITIZER.replace("case", only_bulk + "case", 1))
+            status, printed = self.run_script("build", "out", **environment)
+            steps, verdict = self.summary()
+            self.assertEqual(status, 0, printed)
+            return steps["racecheck-bulk"], verdict
+
+        passed = "everything ran and passed"
+        clean = "RACECHECK SUMMARY: 0 hazards displayed"
+        self.assertEqual(bulk(f"echo '{clean}'; exit 0"), (("0", f"passed: {clean}"), passed))
+        self.assertEqual(bulk("echo no summary; exit 0"),
+                         (("0", "to look at: no line with 'RACECHECK SUMMARY: 0 hazards' in sanitizer.txt"),
+                          f"{passed}; to look at: racecheck-bulk"))
+        self.assertEqual(bulk("sleep 60", GOODPUT_LIMIT_S="2"),
+                         (("124", "to look at: timed out"), f"{passed}; to look at: racecheck-bulk"))
+
+    def test_sanitizers_that_hang_end_at_the_deadline(self):
+        self.write("bin/compute-sanitizer", "[[ $1 == --version ]] || exec sleep 60")
+        began = time.monotonic()
+        self.assertEqual(self.run_script("build", "out", GOODPUT_DEADLINE_S="9")[0], 1)
+        self.assertLess(time.monotonic() - began, 9)
+        steps, verdict = self.summary()
+        self.assertEqual((steps["racecheck-bulk"], verdict), (("-", "not run: no time left"), "failed"))
 
     def test_a_gpu_that_only_nvidia_smi_finds_is_a_failure(self):
         self.write("programs/gpu_test", "echo 'skipped: no GPU (driver too old)'; exit 77")
         self.assertEqual(self.run_script("build", "out")[0], 1)
         self.assertEqual(self.summary()[0]["gpu_test"], ("77", "failed: skipped: no GPU (driver too old)"))
+
+    def test_bulk_copies_must_run_where_the_device_has_them(self):
+        printed = "12 passed, 0 failed, 3 skipped: no bulk copies here"
+        self.write("programs/gpu_test", f"echo '{printed}'")
+        for architectures in ("", "90-real"):
+            self.assertEqual(self.run_script("build", "out", GOODPUT_CUDA_ARCHITECTURES=architectures)[0], 1)
+            self.assertEqual(self.summary()[0]["gpu_test"],
+                             ("0", "failed: no line with '^[0-9]+ passed, 0 failed$' in gpu_test.txt"))
+        self.assertEqual(self.run_script("build", "out", CAPABILITY="8.0")[0], 0)
+        self.assertEqual(self.summary()[0]["gpu_test"], ("0", f"passed: {printed}"))
 
     def test_a_step_that_hangs_is_cut_and_the_summary_comes(self):
         self.write("programs/gpu_test", "echo begun; [[ $# == 1 ]] || sleep 60")
@@ -240,20 +302,22 @@ class Build(Run):
         steps, verdict = self.summary()
         self.assertEqual((status, verdict), (1, "failed"))
         self.assertEqual(steps["racecheck"], ("-", "skipped: no time left"))
+        self.assertEqual(steps["racecheck-bulk"], ("-", "not run: no time left"))
 
     def test_a_missing_sanitizer_is_no_success(self):
         (self.bin / "compute-sanitizer").unlink()
         self.assertEqual(self.run_script("build", "out")[0], 1)
         steps, _ = self.summary()
-        for tool in ("memcheck", "racecheck"):
+        for tool in ("memcheck", "racecheck", "racecheck-bulk"):
             self.assertEqual(steps[tool], ("-", "skipped: compute-sanitizer is not installed"))
 
     def test_without_a_build_nothing_else_runs(self):
         self.write("bin/cmake", "echo 'CMake Error: no nvcc'; exit 1")
         self.assertEqual(self.run_script("build", "out")[0], 1)
         steps, _ = self.summary()
+        others = ("gpu_test", "memcheck", "racecheck", "racecheck-bulk")
         self.assertEqual(steps, {"configure": ("1", "failed: CMake Error: no nvcc"),
-                                 **{name: ("-", "skipped: not built") for name in ("gpu_test", "memcheck", "racecheck")}})
+                                 **{name: ("-", "skipped: not built") for name in others}})
 
 
 class Bench(Run):
@@ -304,12 +368,24 @@ class Bench(Run):
         self.assertTrue(verdict.endswith("1 not judged; again: 0 within 3 %, 0 beyond"), verdict)
         self.assertIn("target schedule R=1024 E=512 proportional: met, 10 us\n", (self.out / "summary.txt").read_text())
 
-    def test_results_of_a_run_before_do_not_count(self):
+    def test_results_of_a_run_before_stay_until_there_are_new_ones(self):
         self.assertEqual(self.run_script("bench", "out")[0], 0)
         self.write("bin/cmake", "exit 1")
         self.assertEqual(self.run_script("bench", "out")[0], 1)
-        self.assertNotIn("dispatch.json", self.files())
         self.assertEqual(self.summary(), ({**self.summary()[0], "dispatch_bench": ("-", "skipped: not built")}, "failed"))
+        for name, content in (("dispatch.json", bench_json(10, 20, 2000)), ("dispatch-again.json", bench_json(10.2, 21, 1990))):
+            self.assertEqual((self.out / name).read_text(), content)
+
+    def test_results_of_a_run_before_are_not_those_of_the_next(self):
+        self.assertEqual(self.run_script("bench", "out")[0], 0)
+        self.write("programs/dispatch_bench", "exit 1")
+        self.assertEqual(self.run_script("bench", "out")[0], 1)
+        self.assertFalse([name for name in self.files() if name.endswith(".json")])
+        self.write("programs/dispatch_bench", BENCH)
+        self.assertEqual(self.run_script("bench", "out")[0], 0)
+        self.assertEqual(self.run_script("bench", "out", GOODPUT_DEADLINE_S="60")[0], 0)
+        self.assertIn("dispatch.json", self.files())
+        self.assertNotIn("dispatch-again.json", self.files())
 
 
 class Stopped(Run):
