@@ -9,10 +9,12 @@ using moe::Tokens;
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpSize;
-constexpr int kWalkedPerWarp = 256;
-// Slots an expert, on average, from which on walking takes less time than a count for every token: a warp
-// that walks takes one expert after another. An assumption from counting instructions, not measured.
-constexpr std::int64_t kLeastWalked = 128;
+// Tokens a warp takes: many where experts have many, for walking; few where they have few, for each is
+// counted. Where the one becomes better than the other is an assumption from counting instructions, not
+// measured.
+constexpr int kManyPerWarp = 256;
+constexpr int kFewPerWarp = kWarpSize;
+constexpr std::int64_t kManySlots = 128;  // an expert, on average
 
 // A part of what one expert sends away from this rank.
 struct SurplusPart {
@@ -92,35 +94,11 @@ __device__ std::int32_t leaving(const PlacementView& placement, const ScheduleVi
   return moe::smaller(schedule.surplus_begin[placement.experts], static_cast<std::int32_t>(slots));
 }
 
-// surplus_rows: the send row of every token that leaves the rank, in the order of schedule.surplus_begin. Two
-// kernels write the same: for many tokens an expert a warp takes kWalkedPerWarp of them, whichever experts
-// they are for, since one may have most of them.
-// Shared memory: kWarps x placement.most_hosts numbers.
-__global__ void __launch_bounds__(kThreads)
-    walk_surplus(PlacementView placement, ScheduleView schedule, std::int64_t slots,
-                 std::int32_t* __restrict__ surplus_rows) {
-  const std::int64_t begin = (std::int64_t{blockIdx.x} * kWarps + warp_id()) * kWalkedPerWarp;
-  const std::int32_t all = leaving(placement, schedule, slots);
-  if (begin >= all) return;
-  std::int32_t* const next_row = dynamic_shared<std::int32_t>() + warp_id() * placement.most_hosts;
-  auto at = static_cast<std::int32_t>(begin);
-  const std::int32_t end = all - at < kWalkedPerWarp ? all : at + kWalkedPerWarp;
-  for (int expert = expert_at(schedule, placement.experts, at); at < end; ++expert) {
-    const std::int32_t expert_end = moe::smaller(schedule.surplus_begin[expert + 1], end);
-    if (expert_end == at) continue;
-    const SurplusPart part{expert, {at - schedule.surplus_begin[expert], expert_end - at}};
-    walk_part(placement, schedule, part, next_row, surplus_rows + at);
-    at = expert_end;
-  }
-}
-
-// For few tokens an expert a thread takes one of them, and counts those before it that go to the same host.
-__global__ void __launch_bounds__(kThreads)
-    count_surplus(PlacementView placement, ScheduleView schedule, std::int64_t slots,
-                  std::int32_t* __restrict__ surplus_rows) {
-  const std::int64_t thread = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (thread >= leaving(placement, schedule, slots)) return;
-  const auto at = static_cast<std::int32_t>(thread);
+// A lane a token, whichever experts they are for: counts those before it that go to the same host.
+__device__ void count_tokens(const PlacementView& placement, const ScheduleView& schedule, std::int32_t begin,
+                             std::int32_t end, std::int32_t* surplus_rows) {
+  const std::int32_t at = begin + lane_id();
+  if (at >= end) return;
   const int expert = expert_at(schedule, placement.experts, at);
   const ExpertShare share = schedule.experts[expert];
   const SurplusPart token{expert, {at - schedule.surplus_begin[expert], 1}};
@@ -130,6 +108,33 @@ __global__ void __launch_bounds__(kThreads)
   const std::int32_t host =
       first_host + moe::host_of_place(schedule.residuals + first_host, hosts, walk.place);
   surplus_rows[at] = first_row_of(placement, schedule, share, token, host);
+}
+
+// surplus_rows: the send row of every token that leaves the rank, in the order of schedule.surplus_begin. A
+// warp takes `per_warp` of them: one expert may have most, and many may have a few. What an expert has left
+// for the warp is walked where it is more than a lane each, else counted with what follows.
+// Shared memory: kWarps x placement.most_hosts numbers.
+__global__ void __launch_bounds__(kThreads)
+    walk_surplus(PlacementView placement, ScheduleView schedule, std::int64_t slots, int per_warp,
+                 std::int32_t* __restrict__ surplus_rows) {
+  const std::int64_t begin = (std::int64_t{blockIdx.x} * kWarps + warp_id()) * per_warp;
+  const std::int32_t all = leaving(placement, schedule, slots);
+  if (begin >= all) return;
+  std::int32_t* const next_row = dynamic_shared<std::int32_t>() + warp_id() * placement.most_hosts;
+  auto at = static_cast<std::int32_t>(begin);
+  const std::int32_t end = all - at < per_warp ? all : at + per_warp;
+  while (at < end) {
+    const int expert = expert_at(schedule, placement.experts, at);
+    std::int32_t next = moe::smaller(schedule.surplus_begin[expert + 1], end);
+    if (next - at > kWarpSize) {
+      const SurplusPart part{expert, {at - schedule.surplus_begin[expert], next - at}};
+      walk_part(placement, schedule, part, next_row, surplus_rows + at);
+    } else {
+      next = moe::smaller(at + kWarpSize, end);
+      count_tokens(placement, schedule, at, next, surplus_rows);
+    }
+    at = next;
+  }
 }
 
 // The row of the rank's token number `token` for the expert.
@@ -164,15 +169,11 @@ __global__ void __launch_bounds__(kThreads)
 void place_slots(const PlacementView& placement, const ScheduleView& schedule, const SlotCounts& counts,
                  const std::int32_t* expert_of, std::int64_t slots, std::int32_t* surplus_rows,
                  std::int32_t* positions, cudaStream_t stream) {
-  if (slots >= kLeastWalked * placement.experts) {
-    launch(walk_surplus,
-           {blocks_for(slots, kWarps * kWalkedPerWarp), kThreads,
-            kWarps * static_cast<std::size_t>(placement.most_hosts) * sizeof(std::int32_t)},
-           stream, placement, schedule, slots, surplus_rows);
-  } else {
-    launch(count_surplus, {blocks_for(slots, kThreads), kThreads}, stream, placement, schedule, slots,
-           surplus_rows);
-  }
+  const int per_warp = slots >= kManySlots * placement.experts ? kManyPerWarp : kFewPerWarp;
+  launch(walk_surplus,
+         {blocks_for(slots, std::int64_t{kWarps} * per_warp), kThreads,
+          kWarps * static_cast<std::size_t>(placement.most_hosts) * sizeof(std::int32_t)},
+         stream, placement, schedule, slots, per_warp, surplus_rows);
   launch(place, {blocks_for(slots, kThreads), kThreads}, stream, schedule, placement.experts, expert_of,
          counts.rank_in_block, counts.block_begin, surplus_rows, slots, positions);
 }

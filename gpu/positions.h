@@ -1,6 +1,5 @@
 // K3: where every slot's row goes in the send buffer. Two kernels:
-//   walk_surplus  the rows of the tokens that leave the rank, by expert, in order: a warp a piece of them; or
-//   count_surplus where there are few, a thread a token;
+//   walk_surplus  the rows of the tokens that leave the rank, by expert, in order: a warp a piece of them;
 //   place         a thread a slot.
 #pragma once
 
