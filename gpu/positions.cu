@@ -138,13 +138,16 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // The row of the rank's token number `token` for the expert.
-__device__ std::int32_t row_of(const ScheduleView& schedule, const std::int32_t* surplus_rows, int expert,
-                               Tokens token) {
+__device__ std::int32_t row_of(const ScheduleView& schedule, const std::int32_t* surplus_rows,
+                               std::int64_t slots, int expert, Tokens token) {
   const ExpertShare share = schedule.experts[expert];
   if (token < share.local) return schedule.send_begin[share.own_entry] + token;
   const Tokens beyond = token - share.local;
   if (beyond >= share.surplus.count) return -1;  // the expert gets nothing: lost or crowded
-  return surplus_rows[schedule.surplus_begin[expert] + beyond];
+  const std::int32_t at = schedule.surplus_begin[expert] + beyond;
+  return at < static_cast<std::int32_t>(slots)
+             ? surplus_rows[at]
+             : -1;  // beyond: the exchanged counts are not those of the slots
 }
 
 // A thread a slot.
@@ -159,7 +162,8 @@ __global__ void __launch_bounds__(kThreads)
   std::int32_t row = -1;
   if (expert >= 0 && expert < experts) {
     const std::int64_t block = slot / kSlotsPerBlock;
-    row = row_of(schedule, surplus_rows, expert, block_begin[block * experts + expert] + rank_in_block[slot]);
+    row = row_of(schedule, surplus_rows, slots, expert,
+                 block_begin[block * experts + expert] + rank_in_block[slot]);
   }
   positions[slot] = row;
 }

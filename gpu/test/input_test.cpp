@@ -186,6 +186,21 @@ std::string wrong_first_bad_slot() {
   return run.counts.bad_slot == 4'289 ? "" : "the first bad slot is " + std::to_string(run.counts.bad_slot);
 }
 
+// An exchange that says 1000 of this rank's 4 slots: memory beyond theirs stays as it is.
+std::string wrong_false_counts() {
+  const Stream stream;
+  const auto d_expert_of = upload(std::vector<std::int32_t>(4, 0));
+  const auto d_counts = upload(std::vector<moe::Tokens>{1000, 0});
+  Dispatcher dispatcher({2, 1, 1, 4, 8}, make_placement(2, 1, {0, 1}), 0);
+  dispatcher.count(d_expert_of.data(), 4, stream.get());
+  GOODPUT_CUDA(cudaMemcpyAsync(dispatcher.all_counts(), d_counts.data(), 2 * sizeof(moe::Tokens),
+                               cudaMemcpyDeviceToDevice, stream.get()));
+  dispatcher.schedule(stream.get());
+  dispatcher.place(stream.get());
+  if (dispatcher.wait_host_counts().rows_sent != 1000) return "not as many rows as the counts say";
+  return differ("positions", download(dispatcher.positions(), 4), {0, 1, 2, 3});
+}
+
 // Expert 1 is hosted by nobody: its tokens go nowhere, the others are served.
 std::string wrong_lost_expert() {
   const HostTables placement = make_placement(2, 2, {1, 0, 1, 0});
@@ -256,6 +271,7 @@ std::vector<Test> input_tests(Size /*size*/) {
           {"input: a CUDA call that fails is named, with its place", wrong_cuda_call},
           {"input: slots without an existing expert are dropped and reported", wrong_bad_expert},
           {"input: the first of several bad slots is reported", wrong_first_bad_slot},
+          {"input: counts that are not those of the slots", wrong_false_counts},
           {"input: a lost expert is a status, the others are served", wrong_lost_expert},
           {"input: a crowded expert is a status, the others are served", wrong_crowded_expert},
           {"input: a bad slot does not hide a lost expert", wrong_two_problems},
