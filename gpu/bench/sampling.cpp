@@ -36,17 +36,19 @@ int more_runs(int runs, double took_ms, double wanted_ms) {
 WarmUp warm_up(const Sampler& sampler, const StoppingRule& rule, const Deadline& deadline,
                std::optional<double>& sm_mhz) {
   double device_ms = 0;
+  double counted_ms = 0;  // against the rule
   int runs = 1;
   while (!deadline.passed()) {
     const double took_ms = sampler.batch(runs);
     const bool whole = took_ms >= rule.batch_ms || runs == kMostRuns;
-    device_ms += whole ? std::max(took_ms, rule.batch_ms) : took_ms;
+    device_ms += took_ms;
+    counted_ms += whole ? std::max(took_ms, rule.batch_ms) : took_ms;
     if (!whole) runs = more_runs(runs, took_ms, rule.batch_ms);
-    if (!whole || device_ms < rule.warm_up_ms) continue;
+    if (!whole || counted_ms < rule.warm_up_ms) continue;
     const std::optional<double> last = std::exchange(sm_mhz, sampler.sm_mhz());
     if (!sm_mhz) return {device_ms, WarmUpEnd::kNoClock};
     if (agree(last, sm_mhz, rule.clock_agreement)) return {device_ms, WarmUpEnd::kSteady};
-    if (device_ms >= rule.most_warm_up_ms) return {device_ms, WarmUpEnd::kNeverSteady};
+    if (counted_ms >= rule.most_warm_up_ms) return {device_ms, WarmUpEnd::kNeverSteady};
   }
   return {device_ms, WarmUpEnd::kDeadline};
 }
