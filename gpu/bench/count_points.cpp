@@ -78,7 +78,7 @@ PointResult run_schedule(const CountPoint& point, const Measurer& measurer) {
   };
   // The counts of all ranks are read; everything else is small beside them.
   const std::int64_t bytes = std::int64_t{4} * point.cluster.ranks * point.cluster.experts;
-  const Measurement time = measurer.measure({run, 1, bytes, Replay::kGraph});
+  const Measurement time = measurer.measure({run, 1, bytes});
 
   const std::vector<ScheduleOutput> outputs = outputs_of(dispatcher.schedule_view(), rank.layout());
   for (const ScheduleOutput& output : outputs)
@@ -133,7 +133,7 @@ PointResult run_count(const CountPoint& point, const Measurer& measurer) {
   };
   // An expert and a rank a slot; the histograms are written, read and written again.
   const std::int64_t bytes = slots * (4 + 2) + blocks * experts * 3 * 4;
-  const Measurement time = measurer.measure({run, 1, bytes, Replay::kGraph});
+  const Measurement time = measurer.measure({run, 1, bytes});
 
   poison(rank_in_block.data(), rank_in_block.size(), stream);
   poison(block_begin.data(), block_begin.size(), stream);
@@ -173,7 +173,7 @@ PointResult run_positions(const CountPoint& point, const Measurer& measurer) {
   };
   // An expert, a rank and a position a slot; what is looked up is in the cache.
   const std::int64_t bytes = slots * (4 + 2 + 4);
-  const Measurement time = measurer.measure({run, 1, bytes, Replay::kGraph});
+  const Measurement time = measurer.measure({run, 1, bytes});
 
   poison(surplus_rows.data(), surplus_rows.size(), stream);
   poison(positions.data(), positions.size(), stream);

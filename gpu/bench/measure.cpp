@@ -73,9 +73,8 @@ Measurement Measurer::measure(const Operation& operation) const {
   const std::optional<SampledTimes> events =
       sample([&] { operation.run(turn++ % operation.sets, stream_.get()); }, 1);
   if (!events) throw DeadlinePassed();
-  Measurement measurement{*events, {}, operation.sets, cache_state(operation.bytes, operation.sets)};
-  if (operation.replay == Replay::kGraph) measurement.graph = measure_graph(operation, events->us.median);
-  return measurement;
+  return {*events, measure_graph(operation, events->us.median), operation.sets,
+          cache_state(operation.bytes, operation.sets)};
 }
 
 std::optional<GraphTimes> Measurer::measure_graph(const Operation& operation, double run_us) const {

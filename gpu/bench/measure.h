@@ -19,14 +19,11 @@
 
 namespace goodput::gpu::bench {
 
-enum class Replay : std::uint8_t { kGraph, kNone };
-
 struct Operation {
-  // Queues one run. With kGraph it must be possible to capture it.
+  // Queues one run. It must be possible to capture it.
   std::function<void(int set, cudaStream_t stream)> run;
   int sets = 1;
   std::int64_t bytes = 0;  // moved by one run
-  Replay replay = Replay::kGraph;
 };
 
 // What a number of samples came to, and how they were taken.
@@ -45,7 +42,7 @@ struct GraphTimes {
 
 struct Measurement {
   SampledTimes events;
-  std::optional<GraphTimes> graph;  // none: cannot be captured, or the deadline had passed
+  std::optional<GraphTimes> graph;  // none: the deadline had passed
   int sets;
   CacheState cache;
 };
@@ -63,7 +60,6 @@ class Measurer {
   // Throws DeadlinePassed, CudaError and what the operation throws. Leaves nothing queued.
   [[nodiscard]] Measurement measure(const Operation& operation) const;
 
-  [[nodiscard]] const StoppingRule& rule() const { return rule_; }
   [[nodiscard]] const Deadline& deadline() const { return deadline_; }
   // For whatever else has to be done, in order with what is measured.
   [[nodiscard]] const Stream& stream() const { return stream_; }

@@ -222,8 +222,8 @@ Check RowCase::compare(int set) const {
 
 PointResult run_row_point(const RowPoint& point, const Measurer& measurer) {
   RowCase row_case(point, measurer.stream());
-  const Measurement time = measurer.measure({[&](int set, cudaStream_t stream) { row_case.run(set, stream); },
-                                             row_case.sets(), row_case.bytes(), Replay::kGraph});
+  const Measurement time = measurer.measure(
+      {[&](int set, cudaStream_t stream) { row_case.run(set, stream); }, row_case.sets(), row_case.bytes()});
   return {time, row_case.bytes(), row_case.check(measurer.stream())};
 }
 
