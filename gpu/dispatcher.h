@@ -7,8 +7,8 @@
 //   count(expert_of)         -> counts(), to be all-gathered into all_counts()
 //   schedule()               -> how many rows go where
 //   place()                  -> positions()
-//   wait_host_counts()          the one place where the host waits
-//   scatter(x, send)            ... all-to-all by send_rows and receive_rows ...
+//   wait_host_counts()          the one place where the host waits; with other processes, that of
+//   gpu/exchange.h scatter(x, send)            ... all-to-all by send_rows and receive_rows ...
 //   regroup(received, grouped)  ... the experts ...
 //   ungroup(grouped, received)  ... all-to-all back ...
 //   combine(send, weights, y)
@@ -94,6 +94,8 @@ class Dispatcher {
   // must end in the stream it began in (else the capture ends with cudaErrorStreamCaptureUnjoined), and what
   // is captured after this waits for the copy.
   void join_host_counts(cudaStream_t stream);
+  // The end of that copy; for whoever waits in a way of his own (gpu/exchange.h).
+  [[nodiscard]] cudaEvent_t host_counts_copied() const { return copied_.get(); }
   // The host waits for it; place() and what follows goes on meanwhile.
   HostCounts wait_host_counts();
   // The same without waiting. REQUIRES: the copy has ended.

@@ -10,6 +10,16 @@ void gather_counts(std::vector<Dispatcher>& dispatchers, Transport& transport, c
   transport.all_gather(parts, static_cast<std::size_t>(dispatchers.front().shape().experts), stream);
 }
 
+std::vector<HostCounts> wait_host_counts(std::vector<Dispatcher>& dispatchers, Transport& transport) {
+  std::vector<HostCounts> counts;
+  counts.reserve(dispatchers.size());
+  for (Dispatcher& dispatcher : dispatchers) {
+    transport.synchronize(dispatcher.host_counts_copied());
+    counts.push_back(dispatcher.host_counts());
+  }
+  return counts;
+}
+
 void exchange_rows(Direction direction, const std::vector<HostCounts>& counts,
                    const std::vector<const void*>& from, const std::vector<void*>& to, std::size_t row_bytes,
                    Transport& transport, cudaStream_t stream) {

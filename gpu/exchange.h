@@ -14,6 +14,9 @@ namespace goodput::gpu {
 // The counts of every rank to all_counts() of every local one. REQUIRES: count() on each.
 void gather_counts(std::vector<Dispatcher>& dispatchers, Transport& transport, cudaStream_t stream);
 
+// What every dispatcher's host has to know. REQUIRES: schedule() on each. Throws as Transport::synchronize().
+std::vector<HostCounts> wait_host_counts(std::vector<Dispatcher>& dispatchers, Transport& transport);
+
 enum class Direction : std::uint8_t {
   kToExperts,  // from send buffers to receive buffers
   kBack,       // from receive buffers to send buffers

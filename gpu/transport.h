@@ -1,5 +1,6 @@
 // How ranks exchange counts and rows. A process drives one or more of the ranks, its local ones; the others
-// are elsewhere. Implementations: virtual_transport.h (all ranks on one device); NCCL is meant to be another.
+// are elsewhere. Implementations: virtual_transport.h (all ranks on one device), nccl/nccl_transport.h (a
+// rank a process and device).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -37,6 +38,12 @@ class Transport {
                           cudaStream_t stream) = 0;
   virtual void all_to_all(const std::vector<RowExchange>& parts, std::size_t row_bytes,
                           cudaStream_t stream) = 0;
+
+  // The host waits for all that the stream has been given, or for what the event was recorded behind. Whoever
+  // waits for something behind an exchange waits here: where a rank is gone, CUDA's own calls would never
+  // return. Throws where the exchange cannot end; what it was to fill is not to be used then.
+  virtual void synchronize(cudaStream_t stream) = 0;
+  virtual void synchronize(cudaEvent_t event) = 0;
 };
 
 }  // namespace goodput::gpu

@@ -83,4 +83,12 @@ void VirtualTransport::all_to_all(const std::vector<RowExchange>& parts, std::si
   }
 }
 
+void VirtualTransport::synchronize(cudaStream_t stream) {
+  GOODPUT_CUDA(cudaStreamSynchronize(stream));
+}
+
+void VirtualTransport::synchronize(cudaEvent_t event) {
+  GOODPUT_CUDA(cudaEventSynchronize(event));
+}
+
 }  // namespace goodput::gpu

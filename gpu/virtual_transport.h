@@ -18,6 +18,8 @@ class VirtualTransport final : public Transport {
   void all_gather(const std::vector<CountExchange>& parts, std::size_t count, cudaStream_t stream) override;
   // Throws std::logic_error where two ranks disagree about a message, before anything is copied.
   void all_to_all(const std::vector<RowExchange>& parts, std::size_t row_bytes, cudaStream_t stream) override;
+  void synchronize(cudaStream_t stream) override;
+  void synchronize(cudaEvent_t event) override;
 
  private:
   void check_parts(std::size_t parts) const;

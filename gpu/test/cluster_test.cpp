@@ -1,9 +1,7 @@
 // A whole cluster of virtual ranks through one layer, forwards and backwards, over the virtual transport.
 #include <algorithm>
 
-#include "gpu/exchange.h"
-#include "gpu/test/cases.h"
-#include "gpu/test/device_vector.h"
+#include "gpu/test/device_layer.h"
 #include "gpu/virtual_transport.h"
 
 namespace goodput::gpu::testing {
@@ -13,149 +11,12 @@ std::size_t size(std::int64_t value) {
   return static_cast<std::size_t>(value);
 }
 
-// A device buffer a rank.
-template <class T>
-using Buffers = std::vector<DeviceBuffer<T>>;
-
-template <class T>
-std::vector<const void*> sources(const Buffers<T>& buffers) {
-  std::vector<const void*> pointers;
-  for (const auto& buffer : buffers) pointers.push_back(buffer.data());
-  return pointers;
-}
-
-template <class T>
-std::vector<void*> targets(Buffers<T>& buffers) {
-  std::vector<void*> pointers;
-  for (auto& buffer : buffers) pointers.push_back(buffer.data());
-  return pointers;
-}
-
 // The expert: another factor for every expert, so that a row at the wrong one shows.
 template <class T>
 void apply_expert(std::int32_t expert, T* row, int hidden) {
   for (int i = 0; i < hidden; ++i)
     row[i] = from_float<T>(to_float(row[i]) * static_cast<float>(1 + expert % 5));
 }
-
-// A layer of all ranks on the device, step by step.
-template <class T>
-class DeviceCluster {
- public:
-  DeviceCluster(const DispatchCase& dispatch, const Cluster& cluster)
-      : shape_(dispatch.shape), cluster_(cluster), transport_(shape_.ranks) {
-    const HostTables placement = make_placement(shape_.ranks, shape_.experts, cluster.placement.replicas);
-    for (std::int32_t rank = 0; rank < shape_.ranks; ++rank) {
-      dispatchers_.emplace_back(shape_, placement, rank, dispatch.path);
-      expert_of_.push_back(upload(cluster.expert_of[size(rank)]));
-    }
-  }
-
-  void make_schedule() {
-    for (std::size_t i = 0; i < dispatchers_.size(); ++i) {
-      dispatchers_[i].count(expert_of_[i].data(), tokens(i), stream_.get());
-    }
-    gather_counts(dispatchers_, transport_, stream_.get());
-    for (Dispatcher& dispatcher : dispatchers_) {
-      dispatcher.schedule(stream_.get());
-      dispatcher.place(stream_.get());
-    }
-    for (Dispatcher& dispatcher : dispatchers_) counts_.push_back(dispatcher.wait_host_counts());
-    for (const HostCounts& counts : counts_) {
-      send_.push_back(poisoned<T>(elements(counts.rows_sent)));
-      received_.push_back(poisoned<T>(elements(counts.rows_received)));
-      grouped_.push_back(poisoned<T>(elements(counts.rows_received)));
-    }
-  }
-
-  // What the experts are given, by rank.
-  std::vector<std::vector<T>> forth(const std::vector<std::vector<T>>& x) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const DeviceBuffer<T> d_x = upload(x[i]);
-      dispatchers_[i].scatter(d_x.data(), send_[i].data(), stream_.get());
-      stream_.synchronize();
-    }
-    to_experts();
-    std::vector<std::vector<T>> grouped;
-    for (const auto& buffer : grouped_) grouped.push_back(download(buffer.data(), buffer.size()));
-    return grouped;
-  }
-
-  void replace_grouped(const std::vector<std::vector<T>>& rows) {
-    for (std::size_t i = 0; i < rows.size(); ++i) grouped_[i] = upload(rows[i]);
-  }
-
-  std::vector<std::vector<T>> back(const std::vector<std::vector<float>>& weights) {
-    from_experts();
-    std::vector<std::vector<T>> y;
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      const DeviceBuffer<float> d_weights = upload(weights[i]);
-      DeviceBuffer<T> d_y = poisoned<T>(elements(tokens(i)));
-      dispatchers_[i].combine(send_[i].data(), d_weights.data(), d_y.data(), stream_.get());
-      y.push_back(download(d_y.data(), d_y.size()));
-    }
-    return y;
-  }
-
-  // The gradient of x where every expert passes on what it is given.
-  std::vector<std::vector<T>> gradient(const std::vector<std::vector<T>>& dy,
-                                       const std::vector<std::vector<float>>& weights) {
-    for (std::size_t i = 0; i < dy.size(); ++i) {
-      const DeviceBuffer<T> d_dy = upload(dy[i]);
-      const DeviceBuffer<float> d_weights = upload(weights[i]);
-      DeviceBuffer<T> d_send = poisoned<T>(send_[i].size());
-      DeviceBuffer<float> d_d_weights = poisoned<float>(weights[i].size());
-      dispatchers_[i].combine_backward(d_dy.data(), send_[i].data(), d_weights.data(), d_send.data(),
-                                       d_d_weights.data(), stream_.get());
-      stream_.synchronize();
-      send_[i] = std::move(d_send);
-    }
-    to_experts();
-    from_experts();
-    std::vector<std::vector<T>> dx;
-    for (std::size_t i = 0; i < dy.size(); ++i) {
-      DeviceBuffer<T> d_dx = poisoned<T>(dy[i].size());
-      dispatchers_[i].scatter_backward(send_[i].data(), d_dx.data(), stream_.get());
-      dx.push_back(download(d_dx.data(), d_dx.size()));
-    }
-    return dx;
-  }
-
- private:
-  [[nodiscard]] std::int32_t tokens(std::size_t rank) const {
-    return static_cast<std::int32_t>(cluster_.expert_of[rank].size()) / shape_.top_k;
-  }
-  [[nodiscard]] std::size_t elements(std::int64_t rows) const { return size(rows) * size(shape_.hidden); }
-
-  void to_experts() {
-    exchange_rows(Direction::kToExperts, counts_, sources(send_), targets(received_),
-                  size(shape_.row_bytes()), transport_, stream_.get());
-    for (std::size_t i = 0; i < dispatchers_.size(); ++i) {
-      dispatchers_[i].regroup(received_[i].data(), grouped_[i].data(), counts_[i].rows_received,
-                              stream_.get());
-    }
-  }
-
-  void from_experts() {
-    for (std::size_t i = 0; i < dispatchers_.size(); ++i) {
-      dispatchers_[i].ungroup(grouped_[i].data(), received_[i].data(), counts_[i].rows_received,
-                              stream_.get());
-    }
-    exchange_rows(Direction::kBack, counts_, sources(received_), targets(send_), size(shape_.row_bytes()),
-                  transport_, stream_.get());
-  }
-
-  DispatchShape shape_;
-  const Cluster& cluster_;
-  VirtualTransport transport_;
-  Stream stream_;
-  std::vector<Dispatcher> dispatchers_;
-  Buffers<std::int32_t> expert_of_;
-  std::vector<HostCounts> counts_;
-  Buffers<T> send_;
-  Buffers<T> received_;
-  Buffers<T> grouped_;
-};
 
 template <class T>
 std::string differ_by_rank(const std::string& what, const std::vector<std::vector<T>>& actual,
@@ -202,7 +63,8 @@ std::string wrong_cluster(const DispatchCase& dispatch) {
   };
   const reference::ClusterRun<T> run = reference::emulate_cluster<T>(cluster.placement, input, expert);
 
-  DeviceCluster<T> device(dispatch, cluster);
+  VirtualTransport transport(shape.ranks);
+  DeviceLayer<T> device(dispatch, cluster, transport);
   device.make_schedule();
   std::vector<std::vector<T>> grouped = device.forth(input.x);
   std::string wrong = differ_by_rank("rows for the experts", grouped, run.grouped);
@@ -228,7 +90,7 @@ std::string wrong_cluster(const DispatchCase& dispatch) {
   for (auto& rows : dy) {
     for (T& element : rows) element = from_float<T>(static_cast<float>(random.below(5) - 2));
   }
-  return differ_by_rank("gradients", device.gradient(dy, input.weights),
+  return differ_by_rank("gradients", device.gradient(dy, input.weights).dx,
                         expected_gradient(dy, input.weights, run, shape.top_k, shape.hidden));
 }
 
