@@ -31,7 +31,8 @@ struct Options {
 
 std::vector<Test> all_tests(Size size) {
   std::vector<Test> tests;
-  for (const auto& tests_of : {input_tests, replay_tests, row_tests, rank_tests, cluster_tests}) {
+  for (const auto& tests_of :
+       {input_tests, replay_tests, row_tests, checksum_tests, rank_tests, cluster_tests}) {
     for (Test& test : tests_of(size)) tests.push_back(std::move(test));
   }
   return tests;

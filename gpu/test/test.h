@@ -26,6 +26,7 @@ std::vector<Test> cluster_tests(Size size);
 std::vector<Test> row_tests(Size size);
 std::vector<Test> input_tests(Size size);
 std::vector<Test> replay_tests(Size size);
+std::vector<Test> checksum_tests(Size size);
 
 // The first of the reasons that is not empty.
 inline std::string first_of(std::initializer_list<std::string> reasons) {
