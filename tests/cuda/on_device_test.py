@@ -31,6 +31,8 @@ if [[ $1 == --build ]]; then cp "$STAGE/programs/"* "$2"; exit; fi
 [[ ! -f $4/CMakeCache.txt || $2 == "$(cat "$4/CMakeCache.txt")" ]] || { echo "CMake Error: the source does not match"; exit 1; }
 echo "$2" >"$4/CMakeCache.txt" """
 GPU_TEST = "echo '12 passed, 0 failed'"
+NCCL_TEST = "[[ $* == '--deadline-s 30' ]] && echo '11 passed, 0 failed'"
+NCCL_LOOPBACK = "[[ $* == '--ranks '[24]' --deadline-s 30' ]] && echo correctness_only: && echo '11 passed, 0 failed'"
 # An old one: gpu_test calls the CUDA runtime with wrong arguments on purpose, which memcheck takes for errors unless told not
 # to, and racecheck takes bulk copies for hazards.
 SANITIZER = """
@@ -111,6 +113,8 @@ class Run(unittest.TestCase):
         self.write("bin/cmake", CMAKE)
         self.write("bin/compute-sanitizer", SANITIZER)
         self.write("programs/gpu_test", GPU_TEST)
+        self.write("programs/nccl_test", NCCL_TEST)
+        self.write("programs/nccl_loopback", NCCL_LOOPBACK)
         self.write("programs/dispatch_bench", BENCH)
         (self.stage / "dispatch.json").write_text(bench_json(10, 20, 2000))
         (self.stage / "dispatch-again.json").write_text(bench_json(10.2, 21, 1990))
@@ -204,6 +208,7 @@ class Build(Run):
         steps, verdict = self.summary()
         self.assertEqual(steps, {
             "configure": ("0", "passed"), "compile": ("0", "passed"), "gpu_test": ("0", "passed: 12 passed, 0 failed"),
+            **{name: ("0", "passed: 11 passed, 0 failed") for name in ("nccl_test", "nccl_loopback-2", "nccl_loopback-4")},
             "compute-sanitizer": ("0", "passed: Version 2025.3.1"),
             "memcheck": ("0", "passed: ERROR SUMMARY: 0 errors"),
             "racecheck": ("0", "passed: RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"),
@@ -211,7 +216,31 @@ class Build(Run):
         self.assertEqual(verdict, "everything ran and passed; to look at: racecheck-bulk")
         self.assertIn("\nCompute Sanitizer\nVersion 2025.3.1\n", (self.out / "sanitizer.txt").read_text())
         self.assertIn("NVIDIA Made Up, built for 90a-real, revision abc\n", (self.out / "summary.txt").read_text())
-        self.assertEqual(self.files(), ["build.txt", "gpu_test.txt", "sanitizer.txt", "summary.txt"])
+        self.assertEqual(self.files(), ["build.txt", "gpu_test.txt", "nccl.txt", "sanitizer.txt", "summary.txt"])
+
+    def test_ranks_that_nccl_does_not_let_share_a_gpu_are_not_run_and_no_failure(self):
+        self.write("programs/nccl_loopback", "echo 'skipped: NCCL does not let ranks share this GPU: Duplicate GPU'; exit 77")
+        status, printed = self.run_script("build", "out")
+        self.assertEqual(status, 0, printed)
+        steps, _ = self.summary()
+        for ranks in (2, 4):
+            self.assertEqual(steps[f"nccl_loopback-{ranks}"], (
+                "77", "not run: skipped: NCCL does not let ranks share this GPU: Duplicate GPU"))
+
+    def test_a_failing_nccl_test_is_a_failure(self):
+        self.write("programs/nccl_test", "echo '10 passed, 1 failed'; exit 1")
+        self.assertEqual(self.run_script("build", "out")[0], 1)
+        steps, verdict = self.summary()
+        self.assertEqual((steps["nccl_test"], verdict), (("1", "failed: 10 passed, 1 failed"), "failed"))
+
+    def test_without_nccl_all_else_runs(self):
+        (self.stage / "programs/nccl_test").unlink()
+        (self.stage / "programs/nccl_loopback").unlink()
+        status, printed = self.run_script("build", "out")
+        self.assertEqual(status, 0, printed)
+        steps, _ = self.summary()
+        self.assertEqual(steps["nccl"], ("-", "not run: built without NCCL"))
+        self.assertNotIn("nccl.txt", self.files())
 
     def test_every_checkout_has_a_build_folder_of_its_own(self):
         other = self.stage / "other/gpu/on-device"
@@ -315,7 +344,7 @@ class Build(Run):
         self.write("bin/cmake", "echo 'CMake Error: no nvcc'; exit 1")
         self.assertEqual(self.run_script("build", "out")[0], 1)
         steps, _ = self.summary()
-        others = ("gpu_test", "memcheck", "racecheck", "racecheck-bulk")
+        others = ("gpu_test", "nccl", "memcheck", "racecheck", "racecheck-bulk")
         self.assertEqual(steps, {"configure": ("1", "failed: CMake Error: no nvcc"),
                                  **{name: ("-", "skipped: not built") for name in others}})
 
@@ -334,11 +363,11 @@ class Bench(Run):
                          "targets: 1 met, 1 missed, 1 not judged; again: 2 within 3 %, 1 beyond")
         self.assertEqual((self.out / "dispatch.json").read_text(), bench_json(10, 20, 2000))
 
-    def test_build_and_bench_make_eight_files(self):
+    def test_build_and_bench_make_nine_files(self):
         for command in ("build", "bench", "bench"):
             self.assertEqual(self.run_script(command, "out")[0], 0)
         self.assertEqual(self.files(), ["build.txt", "dispatch-again.json", "dispatch.json", "dispatch.txt", "gpu_test.txt",
-                                        "nvidia-smi.txt", "sanitizer.txt", "summary.txt"])
+                                        "nccl.txt", "nvidia-smi.txt", "sanitizer.txt", "summary.txt"])
 
     def test_clocks_are_recorded_by_old_drivers_too(self):
         self.assertEqual(self.run_script("bench", "out", OLD_DRIVER="1")[0], 0)
