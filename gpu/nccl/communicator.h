@@ -1,0 +1,79 @@
+// NCCL's communicator of this rank, which never blocks: whoever waits, for other ranks or for the device,
+// polls it under a deadline, and aborts it where another rank is gone, fails or does something else. So a
+// dead peer is an error on every other rank, never a hang.
+//
+// After the first error the communicator is aborted: its work on the device ends, without a result, and every
+// later call throws.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <nccl.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "gpu/nccl/rank_process.h"
+
+namespace goodput::gpu {
+
+// Something was not done in time. One line.
+class DeadlineError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Communicator {
+ public:
+  // Of all ranks, each with the device that is its current one; waits for them. `deadline` is that of every
+  // single wait. `process` must outlive it. Throws as the calls below.
+  explicit Communicator(RankProcess& process, std::chrono::milliseconds deadline = std::chrono::seconds(60));
+  Communicator(Communicator&&) = delete;
+  Communicator& operator=(Communicator&&) = delete;
+  // As close(), but an error goes to nobody; while an exception is on its way it aborts.
+  ~Communicator();
+
+  [[nodiscard]] std::int32_t rank() const { return process_.rank(); }
+  [[nodiscard]] std::int32_t ranks() const { return process_.ranks(); }
+
+  // What `queue` calls becomes one group, in which the order of peers does not matter. Returns when NCCL has
+  // put it on its streams: it may wait for other ranks (NCCL connects at the first use), never for the
+  // device, so it can be captured. `what` names it in errors, and must live as long as the communicator.
+  // Throws NcclError, LostRank, DeadlineError and what `queue` throws; the communicator is aborted then.
+  void group(const char* what, const std::function<void(ncclComm_t)>& queue);
+
+  // The host waits for the stream, or for what the event was recorded behind. Throws NcclError, LostRank,
+  // DeadlineError, CudaError; the communicator is aborted then.
+  void synchronize(cudaStream_t stream);
+  void synchronize(cudaEvent_t event);
+
+  // Waits for all it was given, and gives it back; all ranks must. REQUIRES: graphs that captured its groups
+  // are destroyed, or it waits for that until the deadline. Throws as synchronize().
+  void close();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void join(const UniqueId& id);
+  void check_open() const;
+  [[nodiscard]] ncclResult_t state() const;
+  void settle();
+  void wait_until(const std::function<bool()>& done);
+  void check_peers(Clock::time_point began, bool ask_process) const;
+  [[noreturn]] void fail(ncclResult_t code) const;
+  template <class Step>
+  void or_abort(const Step& step);
+  void abort();
+  [[nodiscard]] std::string name() const;
+
+  RankProcess& process_;
+  std::chrono::milliseconds deadline_;
+  int exceptions_;  // on their way at construction
+  ncclComm_t comm_ = nullptr;
+  const char* what_ = "joining";  // the last thing begun
+  std::string why_aborted_;
+};
+
+}  // namespace goodput::gpu
