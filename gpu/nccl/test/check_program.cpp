@@ -1,0 +1,131 @@
+#include "gpu/nccl/test/check_program.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "gpu/cuda_call.h"
+#include "gpu/nccl/environment_rank.h"
+#include "gpu/nccl/loopback.h"
+#include "gpu/nccl/nccl_library.h"
+#include "gpu/nccl/rank_launcher.h"
+#include "gpu/nccl/test/check_options.h"
+#include "gpu/nccl/test/nccl_checks.h"
+#include "gpu/nccl/test/shared_page.h"
+
+namespace goodput::gpu::testing {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kSkipped = 77;
+
+int skip(const std::string& why) {
+  std::printf("skipped: %s\n", why.c_str());
+  return kSkipped;
+}
+
+int fail(const char* program, const std::string& problem) {
+  std::fprintf(stderr, "%s: %s\n", program, problem.c_str());
+  return kFailed;
+}
+
+// In a process of its own: one that has called CUDA cannot fork ranks that do.
+DeviceSearch find_devices_apart() {
+  struct Found {
+    int count = 0;
+    char why_none[256] = {};
+  };
+  SharedPage<Found> found;
+  LaunchOptions options;
+  options.ranks = 1;
+  const std::string problem = message_of(run_ranks(options, [&](RankProcess&) {
+    const DeviceSearch search = find_devices();
+    found->count = search.count;
+    std::strncpy(found->why_none, search.why_none.c_str(), sizeof(Found::why_none) - 1);
+  }));
+  if (!problem.empty()) return {0, "CUDA cannot be used: " + problem};
+  return {found->count, found->why_none};
+}
+
+int report(const char* program, Sharing sharing, const CheckTally& tally, const std::string& problem) {
+  if (sharing == Sharing::kOneGpu && tally.refused) {
+    return skip("NCCL does not let ranks share this GPU: " + problem);
+  }
+  if (!problem.empty()) std::printf("FAILED %s\n  %s\n", program, problem.c_str());
+  if (sharing == Sharing::kOneGpu)
+    std::printf("correctness_only: ranks that share a GPU are checked, never timed\n");
+  const std::int32_t failed = tally.failed + (problem.empty() ? 0 : 1);
+  std::printf("%d passed, %d failed\n", tally.passed.load(), failed);
+  return failed == 0 && tally.passed > 0 ? 0 : kFailed;
+}
+
+int run_forked(const char* program, Sharing sharing, const CheckOptions& options) {
+  const DeviceSearch search = find_devices_apart();
+  if (search.count == 0) return skip(search.why_none);
+  LaunchOptions launch;
+  launch.ranks = options.ranks != 0 ? options.ranks : sharing == Sharing::kOneGpu ? 2 : search.count;
+  if (sharing == Sharing::kOwnGpu && launch.ranks > search.count) {
+    return fail(program, "--ranks is " + std::to_string(launch.ranks) + ", but " +
+                             (search.count == 1 ? "there is 1 GPU"
+                                                : "there are " + std::to_string(search.count) + " GPUs") +
+                             ": one a rank (nccl_loopback lets ranks share one)");
+  }
+  const auto run = static_cast<std::int64_t>(getpid());
+  if (sharing == Sharing::kOneGpu) launch.prepare = [run](std::int32_t rank) { enter_loopback(rank, run); };
+  SharedPage<CheckTally> tally;
+  const std::vector<RankEnd> ends = run_ranks(launch, [&](RankProcess& process) {
+    GOODPUT_CUDA(cudaSetDevice(sharing == Sharing::kOneGpu ? 0 : process.local_rank()));
+    run_checks({options.deadline, options.only, true}, process, *tally);
+  });
+  return report(program, sharing, *tally, message_of(ends));
+}
+
+// Whoever started the ranks waits for them; each says what it knows.
+int run_one_rank(const char* program, const CheckOptions& options) {
+  const auto process = environment_rank({options.id_file, options.deadline});
+  const DeviceSearch search = find_devices();
+  if (search.count == 0) return skip(search.why_none);
+  // Schedulers that give a process its GPU alone call it the first.
+  const std::int32_t device = search.count == 1 ? 0 : process->local_rank();
+  if (device >= search.count) {
+    return fail(program, "this is process " + std::to_string(device) + " of its machine, which has " +
+                             std::to_string(search.count) + " GPUs: start one a GPU");
+  }
+  GOODPUT_CUDA(cudaSetDevice(device));
+  CheckTally tally;
+  const bool passed = run_checks({options.deadline, options.only, true}, *process, tally);
+  if (process->rank() == 0) return report(program, Sharing::kOwnGpu, tally, "");
+  return passed ? 0 : kFailed;
+}
+
+int list(std::int32_t ranks) {
+  for (const NcclCheck& check : nccl_checks(ranks)) std::printf("%s\n", check.name.c_str());
+  return 0;
+}
+
+}  // namespace
+
+int run_check_program(const char* name, Sharing sharing, int argc, char** argv) {
+  CheckOptions options;
+  try {
+    options = parse_check_options(argc, argv);
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "%s: %s\n%s", name, error.what(), check_usage(name).c_str());
+    return kFailed;
+  }
+  if (options.help) {
+    std::printf("%s", check_usage(name).c_str());
+    return 0;
+  }
+  if (options.list) return list(options.ranks != 0 ? options.ranks : 2);
+  try {
+    if (const NcclSearch nccl = find_nccl(); nccl.version == 0) return skip(nccl.why_none);
+    return options.id_file.empty() ? run_forked(name, sharing, options) : run_one_rank(name, options);
+  } catch (const std::exception& error) {
+    return fail(name, error.what());
+  }
+}
+
+}  // namespace goodput::gpu::testing
