@@ -24,8 +24,8 @@
 namespace goodput::gpu {
 
 // In the process of a rank doctest has no say: what is wrong there is thrown.
-inline void must(bool holds) {
-  if (!holds) throw std::runtime_error("it does not hold");
+inline void must(bool holds, int line = __builtin_LINE()) {
+  if (!holds) throw std::runtime_error("line " + std::to_string(line) + " does not hold");
 }
 
 inline std::string error_of(const std::function<void()>& call) {
@@ -84,6 +84,9 @@ class LaunchCase {
   [[nodiscard]] std::string run(const LaunchOptions& options,
                                 const std::function<void(RankProcess&)>& body) const {
     return message_of(run_ranks(options, body));
+  }
+  void check_well(const LaunchOptions& options, const std::function<void(RankProcess&)>& body) const {
+    CHECK(run(options, body) == "");
   }
 
  private:

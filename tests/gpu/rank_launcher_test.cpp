@@ -39,18 +39,15 @@ TEST_CASE("rank_launcher: every rank knows who it is, and what rank 0 shared") {
   for (const std::int32_t ranks : {1, 2, 8}) {
     CAPTURE(ranks);
     const LaunchCase launch;
-    CHECK(launch
-              .run(options_of(ranks),
-                   [&](RankProcess& rank) {
-                     must(rank.ranks() == ranks && rank.local_rank() == rank.rank());
-                     must(rank.share([&] {
-                       must(rank.rank() == 0);
-                       return numbered_id();
-                     }) == numbered_id());
-                     must(rank.lost().empty());
-                     rank.joined();
-                   })
-              .empty());
+    launch.check_well(options_of(ranks), [&](RankProcess& rank) {
+      must(rank.ranks() == ranks && rank.local_rank() == rank.rank());
+      must(rank.share([&] {
+        must(rank.rank() == 0);
+        return numbered_id();
+      }) == numbered_id());
+      must(rank.lost().empty());
+      rank.joined();
+    });
   }
 }
 
@@ -143,24 +140,18 @@ TEST_CASE("rank_launcher: a rank that never shares is told by those that would w
 
 TEST_CASE("rank_launcher: a rank that is done is missed by nobody who has joined, or never shares") {
   const LaunchCase launch;
-  CHECK(launch
-            .run(options_of(2),
-                 [](RankProcess& rank) {
-                   if (rank.rank() == 1) return;
-                   std::this_thread::sleep_for(100ms);  // rank 1 has long been reaped
-                   must(rank.lost().empty());
-                 })
-            .empty());
-  CHECK(launch
-            .run(options_of(2),
-                 [](RankProcess& rank) {
-                   rank.share(numbered_id);
-                   rank.joined();
-                   if (rank.rank() == 1) return;
-                   std::this_thread::sleep_for(100ms);
-                   must(rank.lost().empty());
-                 })
-            .empty());
+  launch.check_well(options_of(2), [](RankProcess& rank) {
+    if (rank.rank() == 1) return;
+    std::this_thread::sleep_for(100ms);  // rank 1 has long been reaped
+    must(rank.lost().empty());
+  });
+  launch.check_well(options_of(2), [](RankProcess& rank) {
+    rank.share(numbered_id);
+    rank.joined();
+    if (rank.rank() == 1) return;
+    std::this_thread::sleep_for(100ms);
+    must(rank.lost().empty());
+  });
 }
 
 TEST_CASE("rank_launcher: exit codes, calls of exit() and signals are told") {
