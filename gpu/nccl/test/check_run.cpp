@@ -8,6 +8,7 @@
 #include "gpu/device_memory.h"
 #include "gpu/nccl/nccl_call.h"
 #include "gpu/nccl/nccl_transport.h"
+#include "gpu/nccl/test/gather_numbers.h"
 #include "gpu/nccl/test/nccl_checks.h"
 
 namespace goodput::gpu::testing {
@@ -17,17 +18,6 @@ namespace {
 void print(const std::string& lines) {
   std::fwrite(lines.data(), 1, lines.size(), stdout);
   std::fflush(stdout);
-}
-
-// Everybody's number to everybody.
-std::vector<std::int32_t> share(std::int32_t number, Communicator& communicator) {
-  const DeviceBuffer<std::int32_t> own = upload(std::vector<std::int32_t>{number});
-  DeviceBuffer<std::int32_t> all(static_cast<std::size_t>(communicator.ranks()));
-  NcclTransport transport(communicator);
-  const Stream stream;
-  transport.all_gather({{own.data(), all.data()}}, 1, stream.get());
-  transport.synchronize(stream.get());
-  return download(all.data(), all.size());
 }
 
 // A row from every rank to every rank: NCCL connects two ranks only when they first need each other.
@@ -41,17 +31,18 @@ void reach_all(Communicator& communicator) {
   transport.all_to_all({{send.data(), received.data(), one_row.data(), one_row.data()}}, sizeof(std::int32_t),
                        stream.get());
   transport.synchronize(stream.get());
-  static_cast<void>(share(0, communicator));
+  static_cast<void>(gather_numbers({0}, communicator));
 }
 
 bool run_check(const NcclCheck& check, bool print_name, Communicator& communicator, CheckTally& tally) {
   const bool is_first = communicator.rank() == 0;
-  if (is_first && print_name) print(check.name + "\n");  // before it runs, so that one that hangs has said which it is
+  if (is_first && print_name)
+    print(check.name + "\n");  // before it runs, so that one that hangs has said which it is
   const std::string wrong = check.wrong(communicator);
   if (!wrong.empty()) {
     print("FAILED " + check.name + "\n  rank " + std::to_string(communicator.rank()) + ": " + wrong + "\n");
   }
-  const std::vector<std::int32_t> failures = share(wrong.empty() ? 0 : 1, communicator);
+  const std::vector<std::int32_t> failures = gather_numbers({wrong.empty() ? 0 : 1}, communicator);
   const bool passed = std::count(failures.begin(), failures.end(), 0) == communicator.ranks();
   if (is_first) ++(passed ? tally.passed : tally.failed);
   return passed;
