@@ -1,0 +1,214 @@
+// States that move over NCCL as models/migration plans it, and what cannot be moved.
+#include "gpu/nccl/state_migration.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "gpu/device_memory.h"
+#include "models/migration/expert_migration.h"
+#include "tests/gpu/nccl_ranks.h"
+#include "tests/simt/nccl_faults.h"
+#include "tests/support/random_placement.h"
+
+namespace goodput::gpu::testing {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+using LayerExpert = std::pair<std::int32_t, std::int32_t>;
+
+constexpr std::int64_t kStateBytes = 1001;
+
+Bytes expert_state(const LayerExpert& of) {
+  Bytes bytes(kStateBytes);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<unsigned char>(i * 31 + static_cast<std::size_t>(of.first * 64 + of.second) * 7);
+  }
+  return bytes;
+}
+
+// The experts of every live node, by its place among the live ones.
+std::vector<std::map<LayerExpert, Bytes>> states_of(const ClusterPlacement& placed,
+                                                    const std::vector<std::int32_t>& live_ids) {
+  std::vector<std::map<LayerExpert, Bytes>> states(live_ids.size());
+  for (std::size_t n = 0; n < placed.node_ids.size(); ++n) {
+    const auto live = std::ranges::lower_bound(live_ids, placed.node_ids[n]);
+    if (live == live_ids.end() || *live != placed.node_ids[n]) continue;
+    for (std::size_t layer = 0; layer < placed.layers.size(); ++layer) {
+      for (const std::int32_t expert : placed.layers[layer].node(static_cast<std::int32_t>(n))) {
+        const LayerExpert what{static_cast<std::int32_t>(layer), expert};
+        states[static_cast<std::size_t>(live - live_ids.begin())][what] = expert_state(what);
+      }
+    }
+  }
+  return states;
+}
+
+std::vector<StateTransfer> transfers_of(const Migration& migration,
+                                        const std::vector<std::int32_t>& live_ids) {
+  const auto rank_of = [&](std::int32_t id) {
+    return static_cast<std::int32_t>(std::ranges::lower_bound(live_ids, id) - live_ids.begin());
+  };
+  std::vector<StateTransfer> transfers;
+  for (const ExpertTransfer& move : migration.moves.transfers) {
+    transfers.push_back({move.layer, move.expert, rank_of(move.from), rank_of(move.to), kStateBytes});
+  }
+  return transfers;
+}
+
+// What a rank holds on its device.
+class HeldStates {
+ public:
+  explicit HeldStates(const std::map<LayerExpert, Bytes>& states) {
+    for (const auto& [what, bytes] : states) memory_.emplace(what, upload(bytes));
+  }
+
+  void* place_of(const StateTransfer& transfer) {
+    auto& memory = memory_[{transfer.layer, transfer.expert}];
+    if (memory.data() == nullptr) memory = DeviceBuffer<unsigned char>(kStateBytes);
+    return memory.data();
+  }
+
+  [[nodiscard]] bool holds(const LayerExpert& what) const {
+    const auto found = memory_.find(what);
+    return found != memory_.end() &&
+           download(found->second.data(), found->second.size()) == expert_state(what);
+  }
+
+ private:
+  std::map<LayerExpert, DeviceBuffer<unsigned char>> memory_;
+};
+
+// "" where every rank holds what the migration wants there, but for what comes from a checkpoint.
+std::string migrated_wrongly(const goodput::testing::ReplacementCase& random, const Migration& migration) {
+  const auto before = states_of(random.placed, random.live_ids);
+  const auto after = states_of(migration.placed, random.live_ids);
+  const auto transfers = transfers_of(migration, random.live_ids);
+  const auto ends = run_nccl_ranks(
+      {.ranks = static_cast<std::int32_t>(random.live_ids.size())}, [&](Communicator& communicator) {
+        const auto me = static_cast<std::size_t>(communicator.rank());
+        HeldStates held(before[me]);
+        const Stream stream;
+        migrate_states(
+            communicator, transfers, [&](const StateTransfer& transfer) { return held.place_of(transfer); },
+            stream.get());
+        std::size_t missing = 0;
+        for (const auto& state : after[me]) missing += held.holds(state.first) ? 0 : 1;
+        const auto restored =
+            std::ranges::count(migration.moves.from_checkpoint, random.live_ids[me], &ExpertRestore::to);
+        if (missing != static_cast<std::size_t>(restored)) throw std::runtime_error("states are missing");
+      });
+  return message_of(ends);
+}
+
+TEST_CASE(
+    "state migration: after what models/migration plans, every rank holds what the new placement wants") {
+  int migrations = 0;
+  std::size_t moved = 0;
+  for (std::uint64_t seed = 0; migrations < 12; ++seed) {
+    CAPTURE(seed);
+    const goodput::testing::ReplacementCase random = goodput::testing::random_replacement(seed);
+    const Migration migration = migrate(random.placed, random.live_ids, random.plan, MappingRule::kGreedy);
+    if (random.live_ids.size() > 8 || migration.moves.transfers.empty()) continue;
+    CHECK(migrated_wrongly(random, migration) == "");
+    ++migrations;
+    moved += migration.moves.transfers.size();
+  }
+  CHECK(moved > 100);
+}
+
+// What two ranks say to `transfers`, all of which are at `place` (an offset into 4096 bytes of each rank).
+std::string problem_of(const std::vector<StateTransfer>& transfers,
+                       const std::function<std::int64_t(const StateTransfer&)>& offset_of) {
+  const auto ends = run_nccl_ranks({.ranks = 2}, [&](Communicator& communicator) {
+    DeviceBuffer<unsigned char> memory(4096);
+    const auto place_of = [&](const StateTransfer& transfer) -> void* {
+      const std::int64_t offset = offset_of(transfer);
+      return offset < 0 ? nullptr : memory.data() + offset;
+    };
+    const Stream stream;
+    migrate_states(communicator, transfers, place_of, stream.get());
+  });
+  return message_of(ends);
+}
+
+TEST_CASE("state migration: transfers that cannot be are refused before anything is sent") {
+  const auto at_0 = [](const StateTransfer&) { return std::int64_t{0}; };
+  const std::string state = "migration: the state of expert 5 of layer 2 from rank ";
+  CHECK(problem_of({{2, 5, 0, 2, 8}}, at_0) ==
+        "ranks 0, 1: " + state + "0 to rank 2 is between ranks that do not exist: there are 2");
+  CHECK(problem_of({{2, 5, -1, 1, 8}}, at_0) ==
+        "ranks 0, 1: " + state + "-1 to rank 1 is between ranks that do not exist: there are 2");
+  CHECK(problem_of({{2, 5, 1, 1, 8}}, at_0) == "ranks 0, 1: " + state + "1 to rank 1 stays where it is");
+  CHECK(problem_of({{2, 5, 0, 1, 0}}, at_0) == "ranks 0, 1: " + state + "0 to rank 1 has 0 bytes");
+  const auto nowhere_on_1 = [](const StateTransfer& transfer) {
+    return transfer.to == 1 ? std::int64_t{-1} : std::int64_t{0};
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(has(problem_of({{2, 5, 0, 1, 8}}, nowhere_on_1), state + "0 to rank 1 has no place on rank 0"));
+}
+
+TEST_CASE("state migration: nothing is written over what is read or written by another transfer") {
+  const std::string written_over =
+      "the state of expert 5 of layer 2 from rank 0 to rank 1 is to be written over the state of expert ";
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  // Both are of 100 bytes; 5 arrives at 200.
+  const auto with_other_at = [](std::int64_t offset) {
+    return
+        [offset](const StateTransfer& transfer) { return transfer.expert == 5 ? std::int64_t{200} : offset; };
+  };
+  const std::vector<StateTransfer> sent_back = {{2, 5, 0, 1, 100}, {2, 6, 1, 0, 100}};
+  const std::vector<StateTransfer> both_arrive = {{2, 5, 0, 1, 100}, {2, 6, 0, 1, 100}};
+  for (const std::int64_t offset : {101, 199, 200, 201, 299}) {
+    CAPTURE(offset);
+    CHECK(has(problem_of(sent_back, with_other_at(offset)),
+              written_over + "6 of layer 2 from rank 1 to rank 0"));
+  }
+  CHECK(has(problem_of(both_arrive, with_other_at(150)), "is to be written over the state of expert "));
+  for (const std::int64_t offset : {0, 100, 300}) {
+    CAPTURE(offset);
+    CHECK(problem_of(sent_back, with_other_at(offset)) == "");
+    CHECK(problem_of(both_arrive, with_other_at(offset)) == "");
+  }
+}
+
+TEST_CASE("state migration: a rank with another list is named by all") {
+  const auto ends = run_nccl_ranks({.ranks = 3}, [](Communicator& communicator) {
+    DeviceBuffer<unsigned char> memory(100);
+    const std::int64_t bytes = communicator.rank() == 2 ? 99 : 100;
+    const Stream stream;
+    migrate_states(
+        communicator, {{0, 0, 0, 1, bytes}}, [&](const StateTransfer&) { return memory.data(); },
+        stream.get());
+  });
+  CHECK(message_of(ends) == "ranks 0 to 2: migration: rank 2 has another list of transfers than rank 0");
+}
+
+TEST_CASE("state migration: a state that arrives otherwise than it was sent is an error") {
+  // Calls: joining, an all-gather and its group's end, then the second of two states that are sent.
+  const auto corrupt_on_rank_0 = [](std::int32_t rank) {
+    if (rank == 0) simt::set_nccl_faults({.corrupt_at_call = 5});
+  };
+  const auto ends =
+      run_nccl_ranks({.ranks = 2, .prepare = corrupt_on_rank_0}, [](Communicator& communicator) {
+        const std::vector<StateTransfer> transfers = {{1, 3, 0, 1, 500}, {1, 4, 0, 1, 600}};
+        DeviceBuffer<unsigned char> memory = upload(Bytes(1100, 7));
+        const Stream stream;
+        migrate_states(
+            communicator, transfers,
+            [&](const StateTransfer& transfer) { return memory.data() + (transfer.expert == 3 ? 0 : 500); },
+            stream.get());
+      });
+  CHECK(error_of(ends, 1) ==
+        "migration: the state of expert 4 of layer 1 from rank 0 to rank 1 did not arrive as it was sent "
+        "(checksums "
+        "differ)");
+}
+
+}  // namespace
+}  // namespace goodput::gpu::testing
