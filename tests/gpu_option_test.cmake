@@ -1,4 +1,5 @@
-# gpu/ configured alone, where no CUDA compiler will do: what GOODPUT_GPU and CMAKE_CUDA_COMPILER say to it.
+# gpu/ configured alone, where no CUDA compiler will do: what GOODPUT_GPU, GOODPUT_NCCL and CMAKE_CUDA_COMPILER say to
+# it.
 # cmake -DSOURCE=<repository> -DOUT=<directory> -DGENERATOR=<generator> -DCOMPILER=<c++> -P gpu_option_test.cmake
 cmake_minimum_required(VERSION 3.25)
 set(wrong 0)
@@ -31,6 +32,10 @@ configure(WORKS "-- Configuring done" -DGOODPUT_GPU=OFF)
 configure(FAILS "GOODPUT_GPU is 'yes', must be AUTO, ON or OFF" -DGOODPUT_GPU=yes)
 configure(FAILS "GOODPUT_GPU is ON, but there is no CUDA compiler: no nvcc in PATH or /usr/local/cuda/bin. \
 Install the CUDA toolkit 12 or later, or say where it is: -DCMAKE_CUDA_COMPILER=/path/to/nvcc" -DGOODPUT_GPU=ON ${none})
+configure(FAILS "GOODPUT_NCCL is 'yes', must be AUTO, ON or OFF" -DGOODPUT_NCCL=yes)
+configure(FAILS "GOODPUT_NCCL is ON, but there is no CUDA compiler: no nvcc in PATH" -DGOODPUT_NCCL=ON ${none})
+configure(FAILS "GOODPUT_NCCL is ON, but GOODPUT_GPU is OFF: what needs NCCL needs CUDA too" -DGOODPUT_NCCL=ON
+          -DGOODPUT_GPU=OFF)
 set(ENV{CUDACXX} ${OUT}-nvcc/13.0)
 configure(WORKS "-- Building without CUDA: ${OUT}-nvcc/13.0 builds no program, see CMakeFiles/CMakeError.log")
 
