@@ -35,7 +35,7 @@
 #include <climits>
 #include <cstddef>
 
-#include "tests/simt/runtime_api.h"
+#include "tests/simt/cuda_runtime.h"
 
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 28
