@@ -43,10 +43,10 @@ cudaError_t Runtime::check_implicit(const CUstream_st& stream) {
   return error;
 }
 
-cudaError_t Runtime::enqueue_captured(CUstream_st& stream, std::function<void()> run) {
+cudaError_t Runtime::enqueue_captured(CUstream_st& stream, Work work) {
   Capture& capture = *stream.capture;
   if (!capture.valid) return cudaErrorStreamCaptureInvalidated;
-  capture.nodes.push_back({stream.rank, {stream.frontier.begin(), stream.frontier.end()}, std::move(run)});
+  capture.nodes.push_back({stream.rank, {stream.frontier.begin(), stream.frontier.end()}, std::move(work)});
   stream.frontier = {capture.nodes.size() - 1};
   return cudaSuccess;
 }
@@ -147,13 +147,14 @@ cudaError_t Runtime::launch(cudaGraphExec_t exec, cudaStream_t handle) {
   CUgraphExec_st& executable = *found->second;
   std::vector<OpId> before = predecessors(*to);
   before.push_back(executable.last);
-  std::vector<OpId> all = {queue_.add(to->rank, before, [] {})};
+  const Work nothing = [] { return Step{}; };
+  std::vector<OpId> all = {queue_.add(to->rank, before, nothing)};
   for (const Node& node : executable.nodes) {
     std::vector<OpId> after = {all.front()};
     for (const std::size_t earlier : node.after) after.push_back(all[earlier + 1]);
-    all.push_back(queue_.add(node.rank, after, node.run));
+    all.push_back(queue_.add(node.rank, after, node.work));
   }
-  to->last = executable.last = queue_.add(to->rank, all, [] {});
+  to->last = executable.last = queue_.add(to->rank, all, nothing);
   return cudaSuccess;
 }
 

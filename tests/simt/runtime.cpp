@@ -80,11 +80,18 @@ std::vector<OpId> Runtime::predecessors(const CUstream_st& stream) const {
 }
 
 cudaError_t Runtime::enqueue(cudaStream_t handle, std::function<void()> run) {
+  return enqueue_steps(handle, [run = std::move(run)] {
+    run();
+    return Step{};
+  });
+}
+
+cudaError_t Runtime::enqueue_steps(cudaStream_t handle, Work work) {
   CUstream_st* const to = stream(handle);
   if (to == nullptr) return cudaErrorInvalidResourceHandle;
-  if (to->capture != nullptr) return enqueue_captured(*to, std::move(run));
+  if (to->capture != nullptr) return enqueue_captured(*to, std::move(work));
   if (const cudaError_t error = check_implicit(*to); error != cudaSuccess) return error;
-  to->last = queue_.add(to->rank, predecessors(*to), std::move(run));
+  to->last = queue_.add(to->rank, predecessors(*to), std::move(work));
   if (to == &null_stream_) orphans_.clear();
   return cudaSuccess;
 }
@@ -120,7 +127,7 @@ cudaError_t Runtime::wait(cudaStream_t stream_handle, cudaEvent_t event_handle) 
   if (const cudaError_t error = check_implicit(*waiter); error != cudaSuccess) return error;
   std::vector<OpId> before = predecessors(*waiter);
   before.push_back(mark->record);
-  waiter->last = queue_.add(waiter->rank, before, [] {});
+  waiter->last = queue_.add(waiter->rank, before, [] { return Step{}; });
   return cudaSuccess;
 }
 

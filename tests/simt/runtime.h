@@ -3,7 +3,7 @@
 // Streams are lazy (op_queue.h): copies, memsets, launches, records and waits run when somebody
 // synchronises with something behind them. So a host read without synchronisation, and a missing
 // dependency between streams, read what was there before, in one order at least. A query runs one
-// operation, so polling ends.
+// operation, or a step of one that waits for another process (nccl.h), so polling ends.
 //
 // The null stream is CUDA's legacy one: it waits for the blocking streams and they for it, and neither for
 // those of cudaStreamNonBlocking. cudaMemcpy between host and device waits; between device memories, and
@@ -41,7 +41,7 @@ namespace simt {
 struct Node {
   int rank = 0;
   std::vector<std::size_t> after;
-  std::function<void()> run;
+  Work work;  // every launch runs a copy of its own
 };
 
 struct Capture {
@@ -100,6 +100,7 @@ class Runtime {
   cudaError_t destroy(cudaGraphExec_t handle);
 
   cudaError_t enqueue(cudaStream_t handle, std::function<void()> run);
+  cudaError_t enqueue_steps(cudaStream_t handle, Work work);
   cudaError_t record(cudaEvent_t event, cudaStream_t stream);
   cudaError_t wait(cudaStream_t stream, cudaEvent_t event);
 
@@ -109,11 +110,13 @@ class Runtime {
   cudaError_t synchronize_all_quietly();  // an error waits for the next synchronisation
   cudaError_t query(cudaStream_t handle);
   cudaError_t query(cudaEvent_t handle);
+  bool run_one() { return queue_.run_one(); }  // a step of what is queued; false: nothing is
   cudaError_t elapsed(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 
   cudaError_t begin_capture(cudaStream_t stream, cudaStreamCaptureMode mode);
   cudaError_t end_capture(cudaStream_t stream, cudaGraph_t* graph);
   cudaStreamCaptureStatus capture_status(const CUstream_st& stream) const;
+  std::uint64_t number_of(const Capture* capture) const;  // 0: of none
   cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph);
   cudaError_t launch(cudaGraphExec_t exec, cudaStream_t stream);
 
@@ -133,11 +136,10 @@ class Runtime {
   using Clock = std::chrono::steady_clock;
 
   std::vector<OpId> predecessors(const CUstream_st& stream) const;
-  cudaError_t enqueue_captured(CUstream_st& stream, std::function<void()> run);
+  cudaError_t enqueue_captured(CUstream_st& stream, Work work);
   cudaError_t check_implicit(const CUstream_st& stream);
   cudaError_t join(CUstream_st& stream, const CUevent_st& event);
   cudaError_t check_unjoined(const Capture& capture, const CUstream_st& origin) const;
-  std::uint64_t number_of(const Capture* capture) const;
   void leave_capture(const Capture* capture);
   void throw_pending_error();
 
