@@ -103,12 +103,14 @@ class Programs(unittest.TestCase):
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_an_id_file_that_cannot_be_written_or_is_there_already_is_one_line(self):
-        status, printed = self.run_program("nccl_test", "--id-file", "nowhere/id", RANK="0", WORLD_SIZE="2")
+        status, printed = self.run_program("nccl_test", "--id-file", "nowhere/id", RANK="0", WORLD_SIZE="2",
+                                           LOCAL_RANK="0")
         self.assertEqual(status, 1)
         self.assertRegex(printed, r"^nccl_test: .*nowhere/id.*\n$")
         (self.folder / "id").write_text("of another run\n")
         for rank in ("0", "1"):
-            status, printed = self.run_program("nccl_test", "--id-file", "id", "--deadline-s", "1", RANK=rank, WORLD_SIZE="2")
+            status, printed = self.run_program("nccl_test", "--id-file", "id", "--deadline-s", "1", RANK=rank, WORLD_SIZE="2",
+                                               LOCAL_RANK=rank)
             self.assertEqual(status, 1)
             self.assertRegex(printed, r"^nccl_test: [^\n]*\bid\b[^\n]*\n$")
 

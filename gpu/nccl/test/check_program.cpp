@@ -84,7 +84,10 @@ int run_forked(const char* program, Sharing sharing, const CheckOptions& options
 
 // Whoever started the ranks waits for them; each says what it knows.
 int run_one_rank(const char* program, const CheckOptions& options) {
-  const auto process = environment_rank({options.id_file, options.deadline});
+  EnvironmentOptions environment;
+  environment.id_file = options.id_file;
+  environment.deadline = options.deadline;
+  const auto process = environment_rank(environment);
   const DeviceSearch search = find_devices();
   if (search.count == 0) return skip(search.why_none);
   // Schedulers that give a process its GPU alone call it the first.
