@@ -34,10 +34,6 @@ std::vector<std::int32_t> exchange(Communicator& communicator, std::int32_t rows
   return download(received.data(), received.size());
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 bool is_one_line(const std::string& text) {
   return !text.empty() && !has(text, "\n");
 }
@@ -99,7 +95,7 @@ TEST_CASE("communicator: without a launcher that watches, NCCL finds the dead pe
     static_cast<void>(exchange(communicator));
   });
   CHECK(stopwatch.elapsed() < milliseconds(2000 + 1000));  // what a launcher is given to say which it was
-  for (const std::size_t rank : {0, 2}) {
+  for (const std::size_t rank : {0U, 2U}) {
     CHECK(has(error_of(ends, rank),
               "the communicator of rank " + std::to_string(rank) + " of 3: the all-to-all of rows: "));
     CHECK(is_one_line(error_of(ends, rank)));
@@ -141,7 +137,7 @@ TEST_CASE("communicator: whichever call of NCCL fails on a rank, all ranks end w
     CHECK(has(error_of(ends, 1), ": nccl"));
     CHECK(has(error_of(ends, 1), "unhandled system error"));
     for (const RankEnd& end : ends) CHECK(is_one_line(end.error));
-    for (const std::size_t rank : {0, 2}) CHECK(ends[rank].consequence);
+    for (const std::size_t rank : {0U, 2U}) CHECK(ends[rank].consequence);
   }
   // Joining, twice a group of two sends, two receives and its end, closing.
   CHECK(failing == 1 + 2 * 5 + 1);
@@ -160,7 +156,7 @@ TEST_CASE("communicator: whenever a rank dies within NCCL, all others end within
     });
     CHECK(stopwatch.elapsed() < milliseconds(2000));
     CHECK(error_of(ends, 0) == "killed by signal 9 (SIGKILL)");
-    for (const std::size_t rank : {1, 2}) CHECK(has(error_of(ends, rank), "rank 0 was killed"));
+    for (const std::size_t rank : {1U, 2U}) CHECK(has(error_of(ends, rank), "rank 0 was killed"));
   }
 }
 

@@ -30,6 +30,10 @@ inline std::vector<RankEnd> run_nccl_ranks(const NcclRanks& of,
   });
 }
 
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 // What ended one.
 inline std::string error_of(const std::vector<RankEnd>& ends, std::size_t rank) {
   return ends.at(rank).error;

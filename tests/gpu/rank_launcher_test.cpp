@@ -355,6 +355,7 @@ TEST_CASE("rank_launcher: ranks without a socket or a process are an error, and 
   const int highest = open("/dev/null", O_RDONLY | O_CLOEXEC);
   close(highest);
   const std::string no_socket = message_under(RLIMIT_NOFILE, static_cast<rlim_t>(highest) + 6);
+  CAPTURE(no_socket);
   CHECK(no_socket.rfind("cannot start rank ", 0) == 0);
   CHECK(no_socket.find(" of 16: no socket for it: Too many open files; allow more open files (ulimit -n), or "
                        "start fewer ranks") != std::string::npos);
@@ -368,7 +369,7 @@ TEST_CASE("rank_launcher: ranks without a socket or a process are an error, and 
 TEST_CASE("rank_launcher: the message has every cause once, and names ranks as people do") {
   const auto failed = [](std::int32_t rank, const char* error) { return RankEnd{rank, error, false}; };
   const auto followed = [](std::int32_t rank) { return RankEnd{rank, "rank 9 failed: x", true}; };
-  CHECK(message_of({}).empty());
+  CHECK(message_of(std::vector<RankEnd>{}).empty());
   CHECK(message_of({failed(0, ""), failed(1, "")}).empty());
   CHECK(message_of({failed(0, "4 ranks, but 1 GPU"), failed(1, "4 ranks, but 1 GPU"),
                     failed(2, "4 ranks, but 1 GPU"), failed(3, "4 ranks, but 1 GPU")}) ==

@@ -38,9 +38,9 @@ TEST_CASE("checksum: every single byte changed, any two words exchanged, and a b
     ++states;
   };
   for (std::size_t i = 0; i < state.size(); ++i) {
-    for (const unsigned char flipped : {0x01, 0x80, 0xff}) {
+    for (const int flipped : {0x01, 0x80, 0xff}) {
       std::vector<unsigned char> changed = state;
-      changed[i] ^= flipped;
+      changed[i] = static_cast<unsigned char>(changed[i] ^ flipped);
       add(changed);
     }
   }

@@ -13,13 +13,13 @@
 namespace goodput::gpu::reference {
 namespace {
 
+using goodput::testing::at;
+using goodput::testing::Cluster;
+using goodput::testing::GridPoint;
+using goodput::testing::kDispatchPolicies;
+using goodput::testing::kTroubles;
+using goodput::testing::Trouble;
 using moe::DispatchPolicy;
-using testing::at;
-using testing::Cluster;
-using testing::GridPoint;
-using testing::kDispatchPolicies;
-using testing::kTroubles;
-using testing::Trouble;
 
 // A row says where it comes from and which expert computed it, and where. Whole numbers, exact in fp32.
 constexpr int kRank = 0;

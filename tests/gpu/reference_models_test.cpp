@@ -13,9 +13,9 @@
 namespace goodput::gpu::reference {
 namespace {
 
+using goodput::testing::at;
+using goodput::testing::RoutedCluster;
 using moe::DispatchPolicy;
-using testing::at;
-using testing::RoutedCluster;
 
 Placement placement_of(const moe::ExpertHosts& hosts) {
   Placement placement = {hosts.ranks(), hosts.experts(), {}};
@@ -76,7 +76,7 @@ std::string difference(const RoutedCluster& cluster, DispatchPolicy policy, Rand
   return {};
 }
 
-void check_random(const testing::NastyCluster& spec, std::uint64_t seeds) {
+void check_random(const goodput::testing::NastyCluster& spec, std::uint64_t seeds) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     RandomStream random(seed, "reference and models");
     const RoutedCluster cluster = nasty_cluster(spec, random);

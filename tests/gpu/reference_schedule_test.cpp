@@ -13,14 +13,14 @@
 namespace goodput::gpu::reference {
 namespace {
 
+using goodput::testing::Cluster;
+using goodput::testing::GridPoint;
+using goodput::testing::kDispatchPolicies;
+using goodput::testing::kTroubles;
+using goodput::testing::Trouble;
 using moe::DispatchPolicy;
 using moe::DispatchStatus;
 using moe::Tokens;
-using testing::Cluster;
-using testing::GridPoint;
-using testing::kDispatchPolicies;
-using testing::kTroubles;
-using testing::Trouble;
 
 // Points with more slots than this, all ranks together, are for the release build.
 constexpr std::int64_t kSmallPoint = 20'000;
@@ -83,7 +83,7 @@ std::size_t pairs(const std::vector<GridPoint>& grid, std::int32_t GridPoint::*a
 
 TEST_CASE("gpu reference: the grid has every pair of sizes") {
   // 7 numbers of ranks, 4 of experts, 7 of tokens, 3 of top-k. 1000 and 1024 ranks have no 65536 tokens.
-  const std::vector<GridPoint> grid = testing::pairwise_grid();
+  const std::vector<GridPoint> grid = goodput::testing::pairwise_grid();
   CHECK(pairs(grid, &GridPoint::ranks, &GridPoint::tokens) == 7 * 7 - 2);
   CHECK(pairs(grid, &GridPoint::ranks, &GridPoint::experts) == 7 * 4);
   CHECK(pairs(grid, &GridPoint::ranks, &GridPoint::top_k) == 7 * 3);
@@ -96,7 +96,7 @@ TEST_CASE("gpu reference: the grid has every pair of sizes") {
 TEST_CASE("gpu reference: schedules and positions are exact on the small points of the grid" *
           doctest::test_suite("slow")) {
   int points = 0;
-  for (const GridPoint& point : testing::pairwise_grid()) {
+  for (const GridPoint& point : goodput::testing::pairwise_grid()) {
     if (point.slots() > kSmallPoint) continue;
     check_point(point);
     ++points;
@@ -106,7 +106,7 @@ TEST_CASE("gpu reference: schedules and positions are exact on the small points 
 
 TEST_CASE("gpu reference: schedules and positions are exact on the large points of the grid" *
           doctest::test_suite("release-only")) {
-  for (const GridPoint& point : testing::pairwise_grid())
+  for (const GridPoint& point : goodput::testing::pairwise_grid())
     if (point.slots() > kSmallPoint) check_point(point);
 }
 

@@ -20,8 +20,9 @@ ncclResult_t count_call(const char* call) {
   return ordered == ncclSuccess ? ordered : library().fail(call, ordered, "fails as ordered");
 }
 
-ncclResult_t move_data(const simt::DataCall& call) {
+ncclResult_t move_data(simt::DataCall call) {
   const ncclResult_t ordered = count_call(simt::name_of(call.op));
+  call.corrupted = simt::is_to_corrupt();
   return ordered == ncclSuccess ? library().move_data(call) : ordered;
 }
 
@@ -71,8 +72,8 @@ const char* ncclGetErrorString(ncclResult_t result) {
                                                 : kResultTexts[static_cast<std::size_t>(result)];
 }
 
-const char* ncclGetLastError(ncclComm_t comm) {
-  return library().last_error(comm);
+const char* ncclGetLastError(ncclComm_t) {  // of whichever it was, as NCCL's
+  return library().last_error();
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
@@ -99,17 +100,17 @@ ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
 
 ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream) {
-  return move_data({simt::DataOp::kAllGather, from, to, count, type, 0, comm, stream});
+  return move_data({simt::DataOp::kAllGather, from, to, count, type, 0, comm, stream, false});
 }
 
 ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-  return move_data({simt::DataOp::kSend, from, nullptr, count, type, peer, comm, stream});
+  return move_data({simt::DataOp::kSend, from, nullptr, count, type, peer, comm, stream, false});
 }
 
 ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-  return move_data({simt::DataOp::kReceive, nullptr, to, count, type, peer, comm, stream});
+  return move_data({simt::DataOp::kReceive, nullptr, to, count, type, peer, comm, stream, false});
 }
 
 ncclResult_t ncclGroupStart() {

@@ -40,6 +40,8 @@ bool set_member(ParsedNcclFaults& parsed, const std::string& key, int value) {
     faults.delay_at_call = value;
   } else if (key == "delay") {
     faults.delay = std::chrono::milliseconds(value);
+  } else if (key == "corrupt_at_call") {
+    faults.corrupt_at_call = value;
   } else if (key == "version") {
     faults.version = value;
   } else {
@@ -59,9 +61,9 @@ ParsedNcclFaults parse_nccl_faults(const std::string& text) {
     const bool is_number =
         !number.empty() && number.size() < 10 && number.find_first_not_of("0123456789") == std::string::npos;
     if (!is_number || !set_member(parsed, word.substr(0, equals), std::atoi(number.c_str())))
-      parsed.error =
-          std::string(kFaultsVariable) + ": \"" + word +
-          "\" is none of rank, fail_call, fail_with, die_at_call, delay_at_call, delay, version=NUMBER";
+      parsed.error = std::string(kFaultsVariable) + ": \"" + word +
+                     "\" is none of rank, fail_call, fail_with, die_at_call, delay_at_call, delay, "
+                     "corrupt_at_call, version=NUMBER";
   }
   return parsed;
 }
@@ -95,6 +97,10 @@ ncclResult_t count_nccl_call() {
   if (call == faults.delay_at_call) std::this_thread::sleep_for(faults.delay);
   if (call == faults.die_at_call) std::raise(SIGKILL);
   return call == faults.fail_call ? faults.fail_with : ncclSuccess;
+}
+
+bool is_to_corrupt() {
+  return fault_state().calls != 0 && fault_state().calls == fault_state().ordered.faults.corrupt_at_call;
 }
 
 }  // namespace simt

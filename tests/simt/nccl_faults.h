@@ -16,7 +16,8 @@ struct NcclFaults {
   int die_at_call = 0;  // SIGKILL
   int delay_at_call = 0;
   std::chrono::milliseconds delay{0};
-  int version = 0;  // what ncclGetVersion answers instead of its own
+  int corrupt_at_call = 0;  // an ncclSend: the first byte arrives changed
+  int version = 0;          // what ncclGetVersion answers instead of its own
 };
 
 // In place of what the environment says: SIMT_NCCL_FAULTS="rank=1 die_at_call=3", with the members' names as
@@ -45,5 +46,8 @@ std::string note_nccl_rank(int rank);
 
 // Counts a call, with what is on order for it. ncclSuccess: it is to be executed.
 ncclResult_t count_nccl_call();
+
+// Whether what the call that was counted last sends is to be changed.
+bool is_to_corrupt();
 
 }  // namespace simt

@@ -46,13 +46,6 @@ ncclResult_t NcclLibrary::fail(const char* call, ncclResult_t result, const std:
   return result;
 }
 
-const char* NcclLibrary::last_error(ncclComm_t handle) {
-  for (const auto& known : handles_)
-    if (known.get() == handle && known->communicator != nullptr && known->communicator->failed())
-      return known->communicator->failure_text().c_str();
-  return last_error_.c_str();
-}
-
 NcclCommunicator* NcclLibrary::find(const char* call, ncclComm_t handle, ncclResult_t& result) {
   const auto found = std::find_if(handles_.begin(), handles_.end(),
                                   [&](const auto& known) { return known.get() == handle; });
@@ -113,6 +106,7 @@ ncclResult_t NcclLibrary::get_state(ncclComm_t handle, ncclResult_t* state) {
   if (result != ncclSuccess) return result;
   communicator->poll();
   *state = communicator->state();
+  if (communicator->failed()) last_error_ = communicator->failure_text();
   return ncclSuccess;
 }
 

@@ -27,8 +27,8 @@ class NcclLibrary {
 
   // Notes the text for ncclGetLastError. The result is a call's: within a group it is the group's too.
   ncclResult_t fail(const char* call, ncclResult_t result, const std::string& what);
-  // Of the communicator if it has failed, else of the last call that did.
-  const char* last_error(ncclComm_t handle);
+  // Of the last call that failed, or that found a communicator failed.
+  const char* last_error() const { return last_error_.c_str(); }
 
   ncclResult_t init(ncclComm_t* handle, const NcclHello& own, const ncclConfig_t* config);
   ncclResult_t get_state(ncclComm_t handle, ncclResult_t* state);

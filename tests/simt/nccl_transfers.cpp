@@ -44,8 +44,9 @@ void add_all_gather(GroupWork& work, const DataCall& call, std::size_t bytes, in
     const int peer = (rank + step) % ranks;
     char* const to = static_cast<char*>(call.to) + static_cast<std::size_t>(peer) * bytes;
     work.collectives.push_back(
-        {MessageKind::kAllGather, Direction::kSend, peer, data_of(call.from), bytes, call.type});
-    work.collectives.push_back({MessageKind::kAllGather, Direction::kReceive, peer, to, bytes, call.type});
+        {MessageKind::kAllGather, Direction::kSend, peer, data_of(call.from), bytes, call.type, false});
+    work.collectives.push_back(
+        {MessageKind::kAllGather, Direction::kReceive, peer, to, bytes, call.type, false});
   }
 }
 
@@ -94,7 +95,7 @@ void add_transfers(GroupWork& work, const DataCall& call, int rank, int ranks) {
   const bool sends = call.op == DataOp::kSend;
   work.sends_and_receives.push_back(
       {MessageKind::kSendReceive, sends ? Direction::kSend : Direction::kReceive, call.peer,
-       sends ? data_of(call.from) : static_cast<char*>(call.to), bytes, call.type});
+       sends ? data_of(call.from) : static_cast<char*>(call.to), bytes, call.type, sends && call.corrupted});
 }
 
 std::string mismatch_with_itself(const GroupWork& work, int rank) {

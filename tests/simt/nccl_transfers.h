@@ -23,6 +23,7 @@ struct Transfer {
   char* data = nullptr;  // only read if it is sent
   std::size_t bytes = 0;
   ncclDataType_t type = ncclInt8;
+  bool corrupted = false;  // a fault on order
 };
 
 // Of one communicator. Collectives come first: their order among sends and receives is nobody's business.
@@ -46,6 +47,7 @@ struct DataCall {
   int peer = 0;  // of ncclSend and ncclRecv
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
+  bool corrupted = false;
 };
 
 const char* name_of(DataOp op);
