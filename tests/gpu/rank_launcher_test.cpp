@@ -20,6 +20,7 @@
 #include <numeric>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/gpu/launched_case.h"
 #include "tests/traces/io/temporary_file.h"
@@ -197,9 +198,10 @@ TEST_CASE("rank_launcher: ranks that all hang are killed at the limit") {
 
 TEST_CASE("rank_launcher: a rank that leaves its socket to another process has ended all the same") {
   const LaunchCase launch;
+  const AdoptedOrphans orphans;
   CHECK(launch.run(options_of(2), [](RankProcess& rank) {
     if (rank.rank() == 1) throw LostRank(wait_for_loss(rank));
-    if (fork() == 0) ignore_everything_until(500ms);
+    if (fork() == 0) ignore_everything_until(200ms);
     _exit(3);
   }) == "rank 0: exit code 3; rank 1 ended because of it");
 }
@@ -368,7 +370,7 @@ TEST_CASE("rank_launcher: ranks without a socket or a process are an error, and 
 TEST_CASE("rank_launcher: the message has every cause once, and names ranks as people do") {
   const auto failed = [](std::int32_t rank, const char* error) { return RankEnd{rank, error, false}; };
   const auto followed = [](std::int32_t rank) { return RankEnd{rank, "rank 9 failed: x", true}; };
-  CHECK(message_of({}).empty());
+  CHECK(message_of(std::vector<RankEnd>{}).empty());
   CHECK(message_of({failed(0, ""), failed(1, "")}).empty());
   CHECK(message_of({failed(0, "4 ranks, but 1 GPU"), failed(1, "4 ranks, but 1 GPU"),
                     failed(2, "4 ranks, but 1 GPU"), failed(3, "4 ranks, but 1 GPU")}) ==
