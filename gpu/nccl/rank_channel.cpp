@@ -6,19 +6,13 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
-
-#include "gpu/nccl/rank_process.h"
 
 namespace goodput::gpu {
 
-std::pair<RankChannel, RankChannel> RankChannel::make_pair() {
+std::optional<std::pair<RankChannel, RankChannel>> RankChannel::make_pair() {
   std::array<int, 2> sockets{};
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
-    throw RankError(std::string("no socket for it: ") + std::strerror(errno) +
-                    "; allow more open files (ulimit -n), or start fewer ranks");
-  }
-  return {RankChannel(sockets[0]), RankChannel(sockets[1])};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets.data()) != 0) return std::nullopt;
+  return std::pair(RankChannel(sockets[0]), RankChannel(sockets[1]));
 }
 
 RankChannel::~RankChannel() {

@@ -30,8 +30,8 @@ struct RankMessage {
 // An end of a pair of sockets that keep messages apart; closed with this object, and by exec().
 class RankChannel {
  public:
-  // Throws RankError.
-  static std::pair<RankChannel, RankChannel> make_pair();
+  // Nothing where there is no socket for it: errno says why.
+  static std::optional<std::pair<RankChannel, RankChannel>> make_pair();
   RankChannel(RankChannel&& other) noexcept
       : socket_(std::exchange(other.socket_, -1)), is_closed_(other.is_closed_) {}
   RankChannel& operator=(RankChannel&&) = delete;

@@ -51,6 +51,7 @@ class Launch {
   using Ranks = std::vector<ForkedRank>;
 
   void fork_one(const std::function<void(RankProcess&)>& body);
+  [[noreturn]] void cannot_start(const char* what, const char* remedy) const;
   [[nodiscard]] std::int32_t number(const ForkedRank& rank) const {
     return static_cast<std::int32_t>(&rank - ranks_.data());
   }
@@ -82,24 +83,18 @@ void Launch::fork_all(const std::function<void(RankProcess&)>& body) {
   ranks_.reserve(static_cast<std::size_t>(options_.ranks));
   for (std::int32_t rank = 0; rank < options_.ranks; ++rank) {
     ends_.push_back({rank, "", false});
-    try {
-      fork_one(body);
-    } catch (const RankError& error) {
-      throw RankError("cannot start rank " + std::to_string(rank) + " of " + std::to_string(options_.ranks) +
-                      ": " + error.what());
-    }
+    fork_one(body);
   }
 }
 
 void Launch::fork_one(const std::function<void(RankProcess&)>& body) {
-  auto [here, there] = RankChannel::make_pair();
+  auto channel = RankChannel::make_pair();
+  if (!channel) cannot_start("no socket for it", "allow more open files (ulimit -n)");
+  auto& [here, there] = *channel;
   const pid_t launcher = getpid();
   const auto rank = static_cast<std::int32_t>(ranks_.size());
   const pid_t pid = fork();
-  if (pid < 0) {
-    throw RankError(std::string("cannot fork: ") + std::strerror(errno) +
-                    "; allow more processes (ulimit -u), or start fewer ranks");
-  }
+  if (pid < 0) cannot_start("cannot fork", "allow more processes (ulimit -u)");
   if (pid > 0) {
     ranks_.emplace_back(pid, std::move(here));
     return;
@@ -109,6 +104,13 @@ void Launch::fork_one(const std::function<void(RankProcess&)>& body) {
   close(here.socket());
   for (const ForkedRank& earlier : ranks_) close(earlier.channel.socket());
   _exit(LaunchedRank(rank, options_.ranks, std::move(there)).run(options_, body));
+}
+
+void Launch::cannot_start(const char* what, const char* remedy) const {
+  const std::string why = std::strerror(errno);
+  throw RankError("cannot start rank " + std::to_string(ranks_.size()) + " of " +
+                  std::to_string(options_.ranks) + ": " + what + ": " + why + "; " + remedy +
+                  ", or start fewer ranks");
 }
 
 Launch::~Launch() {

@@ -20,6 +20,7 @@
 #include <numeric>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/gpu/launched_case.h"
 #include "tests/traces/io/temporary_file.h"
@@ -197,9 +198,10 @@ TEST_CASE("rank_launcher: ranks that all hang are killed at the limit") {
 
 TEST_CASE("rank_launcher: a rank that leaves its socket to another process has ended all the same") {
   const LaunchCase launch;
+  const AdoptedOrphans orphans;
   CHECK(launch.run(options_of(2), [](RankProcess& rank) {
     if (rank.rank() == 1) throw LostRank(wait_for_loss(rank));
-    if (fork() == 0) ignore_everything_until(500ms);
+    if (fork() == 0) ignore_everything_until(200ms);
     _exit(3);
   }) == "rank 0: exit code 3; rank 1 ended because of it");
 }
