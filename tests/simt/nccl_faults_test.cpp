@@ -178,7 +178,8 @@ TEST_CASE("nccl: the environment orders faults, for a rank or for all") {
   CHECK(with_environment("fail_call=1 fail_with=2") == RankAnswers{{failure, failure}});
   CHECK(with_environment("rank=0 die_at_call=1") == RankAnswers{{"killed by signal 9", "joins"}});
   const std::string none_of =
-      "\" is none of rank, fail_call, fail_with, die_at_call, delay_at_call, delay, version=NUMBER";
+      "\" is none of rank, fail_call, fail_with, die_at_call, delay_at_call, delay, corrupt_at_call, "
+      "version=NUMBER";
   for (const std::string word : {"dye_at_call=3", "rank", "rank=x", "rank=-1", "delay="})
     CHECK(with_environment(word) == all_say(2, call + "SIMT_NCCL_FAULTS: \"" + word + none_of));
 }
