@@ -1,7 +1,7 @@
 """Sweeps under a real Slurm, which this starts and stops: the tasks of a step or of an array, killed or not, leave the same
-results as one process.
+results as one process. And the ranks of a step find each other.
 
-    slurm_test.py --goodput PROGRAM
+    slurm_test.py --goodput PROGRAM --nccl-test nccl_test_emulated
 
 Prints `skipped: REASON` where there is no Slurm, unless GOODPUT_REQUIRE_SLURM is set: then that is a failure.
 """
@@ -81,8 +81,8 @@ def whole_lines(path):
 
 
 class SlurmTest:
-    def __init__(self, goodput, slurm, folder):
-        self.goodput, self.slurm, self.folder = goodput, slurm, folder
+    def __init__(self, goodput, nccl_test, slurm, folder):
+        self.goodput, self.nccl_test, self.slurm, self.folder = goodput, nccl_test, slurm, folder
         (folder / "job.json").write_text(json.dumps(SCENARIO))
         self.one, self.step, self.array = (folder / name for name in ("one", "step", "array"))
 
@@ -218,12 +218,40 @@ class SlurmTest:
             self.run(command)
             check_same(out, alone)
 
+    def ranks(self, **environment):
+        """The ended step of four ranks on two nodes."""
+        return self.slurm.attempt(["srun", "--nodes=2", f"--ntasks={TASKS}", "--kill-on-bad-exit=0", self.nccl_test, "--id-file",
+                                   self.folder / "id", "--only", "migration"], cwd=self.folder,
+                                  env={**self.slurm.environment, **environment})
+
+    def ranks_of_a_step_find_each_other(self):
+        done = self.ranks()
+        check(done.returncode == 0 and done.stdout.endswith("3 passed, 0 failed\n"), done.stdout)
+        check(not (self.folder / "id").exists(), "the id file is left")
+
+    def a_rank_that_is_killed_ends_all_others(self):
+        begin = time.monotonic()
+        done = self.ranks(SIMT_NCCL_FAULTS="rank=2 die_at_call=20")
+        check(done.returncode != 0 and "0 failed" not in done.stdout, done.stdout)
+        for rank in (0, 1, 3):
+            check(f"nccl_test: the communicator of rank {rank} of {TASKS}: " in done.stdout, f"rank {rank}: {done.stdout}")
+        check(time.monotonic() - begin < 20, "it took too long")
+
+    def an_id_file_of_another_run_is_refused(self):
+        (self.folder / "id").write_text(f"goodput-nccl-id 1 ranks {TASKS} run 1.2.3\n{'00' * 128}\nend\n")
+        done = self.ranks()
+        check(done.returncode != 0, done.stdout)
+        check("is there already: a run that was killed has left it" in done.stdout, done.stdout)
+        check(done.stdout.count("is of run 1.2.3, and this is run ") == TASKS - 1, done.stdout)
+        (self.folder / "id").unlink()
+
     def run_all(self):
         """How many cases passed and failed."""
         cases = (self.one_process, self.tasks_of_a_step_are_the_same_as_one_process,
                  self.tasks_of_an_array_are_the_same_as_one_process, self.tasks_that_are_killed_go_on_where_they_were,
                  self.merge_names_the_shards_that_are_missing, self.a_second_sweep_is_refused,
-                 self.other_ways_to_share_out_are_the_same)
+                 self.other_ways_to_share_out_are_the_same, self.ranks_of_a_step_find_each_other,
+                 self.a_rank_that_is_killed_ends_all_others, self.an_id_file_of_another_run_is_refused)
         passed = 0
         for case in cases:
             begin = time.monotonic()
@@ -240,10 +268,12 @@ class SlurmTest:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--goodput", type=Path, required=True)
-    goodput = parser.parse_args().goodput.resolve()
+    parser.add_argument("--nccl-test", type=Path, required=True)
+    arguments = parser.parse_args()
     try:
         with LocalSlurm() as slurm, tempfile.TemporaryDirectory() as folder:
-            passed, failed = SlurmTest(goodput, slurm, Path(folder)).run_all()
+            passed, failed = SlurmTest(
+                arguments.goodput.resolve(), arguments.nccl_test.resolve(), slurm, Path(folder)).run_all()
     except Unavailable as reason:
         if "GOODPUT_REQUIRE_SLURM" in os.environ:
             sys.exit(f"failed: {reason}")
