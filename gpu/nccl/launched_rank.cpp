@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -12,6 +13,9 @@
 namespace goodput::gpu {
 
 namespace {
+
+// An id or bad news end a wait at once, a deadline as late as this.
+constexpr std::chrono::milliseconds kBetweenLooks{20};
 
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -48,10 +52,15 @@ UniqueId LaunchedRank::share(const std::function<UniqueId()>& make) {
     return *id_;
   }
   channel_.send(RankWord::kSharing);
+  const auto began = std::chrono::steady_clock::now();
   while (true) {
     check_lost();
     if (id_) return *id_;
-    channel_.wait();
+    if (std::chrono::steady_clock::now() - began >= options_.share_deadline) {
+      throw RankError("rank 0 has made no id within " + std::to_string(options_.share_deadline.count()) +
+                      " ms: does it hang?");
+    }
+    channel_.wait(kBetweenLooks);
   }
 }
 
@@ -77,9 +86,9 @@ void LaunchedRank::read_messages() {
 }
 
 // What failed is told before the output is flushed, which may have to wait for its reader.
-int LaunchedRank::run(const LaunchOptions& options, const std::function<void(RankProcess&)>& body) noexcept {
+int LaunchedRank::run(const std::function<void(RankProcess&)>& body) noexcept {
   try {
-    if (options.prepare) options.prepare(rank_);
+    if (options_.prepare) options_.prepare(rank_);
     body(*this);
     flush_output();
     channel_.send(RankWord::kDone);

@@ -21,26 +21,25 @@ void flush_output();
 
 class LaunchedRank final : public RankProcess {
  public:
-  LaunchedRank(std::int32_t rank, std::int32_t ranks, RankChannel channel)
-      : rank_(rank), ranks_(ranks), channel_(std::move(channel)) {}
+  LaunchedRank(std::int32_t rank, const LaunchOptions& options, RankChannel channel)
+      : rank_(rank), options_(options), channel_(std::move(channel)) {}
 
   [[nodiscard]] std::int32_t rank() const override { return rank_; }
-  [[nodiscard]] std::int32_t ranks() const override { return ranks_; }
+  [[nodiscard]] std::int32_t ranks() const override { return options_.ranks; }
   [[nodiscard]] std::int32_t local_rank() const override { return rank_; }
-  // Has no deadline of its own: the launcher says what became of rank 0, and has a limit.
   UniqueId share(const std::function<UniqueId()>& make) override;
   void joined() override { joined_ = true; }
   [[nodiscard]] std::string lost() override;
 
   // Runs the body, and tells the launcher how it ended. Returns the exit code.
-  int run(const LaunchOptions& options, const std::function<void(RankProcess&)>& body) noexcept;
+  int run(const std::function<void(RankProcess&)>& body) noexcept;
 
  private:
   void read_messages();
   void check_lost();
 
   std::int32_t rank_;
-  std::int32_t ranks_;
+  const LaunchOptions& options_;
   RankChannel channel_;
   bool sharing_ = false;
   bool joined_ = false;

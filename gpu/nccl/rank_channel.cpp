@@ -45,10 +45,9 @@ std::optional<RankMessage> RankChannel::receive() {
                      std::string(buffer.data() + 1, static_cast<std::size_t>(bytes) - 1)};
 }
 
-void RankChannel::wait() const {
+void RankChannel::wait(std::chrono::milliseconds most) const {
   pollfd waited{socket_, POLLIN, 0};
-  while (poll(&waited, 1, -1) < 0 && errno == EINTR) {
-  }
+  static_cast<void>(poll(&waited, 1, static_cast<int>(most.count())));
 }
 
 }  // namespace goodput::gpu

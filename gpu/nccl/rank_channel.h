@@ -1,6 +1,7 @@
 // What a launcher and a rank that it forked say to each other.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -43,8 +44,8 @@ class RankChannel {
 
   // The next message, if there is one.
   std::optional<RankMessage> receive();
-  // Until there is a message, or nobody at the other end.
-  void wait() const;
+  // Until there is a message, or nobody at the other end; at most so long.
+  void wait(std::chrono::milliseconds most) const;
   // Nobody is at the other end, and all that was sent was received.
   [[nodiscard]] bool is_closed() const { return is_closed_; }
   [[nodiscard]] int socket() const { return socket_; }

@@ -103,7 +103,7 @@ void Launch::fork_one(const std::function<void(RankProcess&)>& body) {
   // The other end of each channel is the launcher's alone, or its death would not close them.
   close(here.socket());
   for (const ForkedRank& earlier : ranks_) close(earlier.channel.socket());
-  _exit(LaunchedRank(rank, options_.ranks, std::move(there)).run(options_, body));
+  _exit(LaunchedRank(rank, options_, std::move(there)).run(body));
 }
 
 void Launch::cannot_start(const char* what, const char* remedy) const {

@@ -19,6 +19,7 @@ struct LaunchOptions {
   std::int32_t ranks = 1;                   // 1 to kMaxLaunchedRanks
   std::chrono::milliseconds grace{10'000};  // from the first rank that failed until the others are killed
   std::chrono::milliseconds limit{0};       // of all; 0: none
+  std::chrono::milliseconds share_deadline{60'000};  // of RankProcess::share() on the others than rank 0
   // In the process of the rank, before its body: environment variables, for example.
   std::function<void(std::int32_t rank)> prepare;
 };

@@ -187,6 +187,19 @@ TEST_CASE("rank_launcher: a rank that hangs is killed after the grace") {
   CHECK(message_of(ends) == "rank 1: no; ranks 0, 2 ended because of it");
 }
 
+TEST_CASE("rank_launcher: the wait for an id that rank 0 does not make ends at the deadline") {
+  const LaunchCase launch;
+  LaunchOptions options = options_of(3);
+  options.share_deadline = 100ms;
+  options.grace = 100ms;
+  const std::string message = launch.run(options, [](RankProcess& rank) {
+    if (rank.rank() == 0) ignore_everything();
+    static_cast<void>(rank.share([] { return UniqueId{}; }));
+  });
+  // Both of the others, or the second because of the first.
+  CHECK(message.find(": rank 0 has made no id within 100 ms: does it hang?") != std::string::npos);
+}
+
 TEST_CASE("rank_launcher: ranks that all hang are killed at the limit") {
   const LaunchCase launch;
   LaunchOptions options = options_of(3);

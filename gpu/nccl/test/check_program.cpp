@@ -39,7 +39,7 @@ DeviceSearch find_devices_apart() {
   };
   SharedPage<Found> found;
   LaunchOptions options;
-  options.ranks = 1;
+  options.limit = std::chrono::seconds(60);
   const std::string problem = message_of(run_ranks(options, [&](RankProcess&) {
     const DeviceSearch search = find_devices();
     found->count = search.count;
