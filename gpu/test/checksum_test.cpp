@@ -47,7 +47,7 @@ std::vector<Test> checksum_tests(Size size) {
   for (std::int64_t length = 0; length <= 70; ++length) short_blocks.push_back(length);
   const std::int64_t large = size == Size::kSmall ? 100'003 : 300'000'007;
   std::vector<Test> tests;
-  for (const std::size_t offset : {0, 16, 1, 8, 15}) {
+  for (const std::size_t offset : {0U, 16U, 1U, 8U, 15U}) {
     const std::string at = " bytes at offset " + std::to_string(offset);
     tests.push_back({"checksum: 0 to 70" + at, [=] { return wrong_checksums(short_blocks, offset); }});
     tests.push_back({"checksum: " + std::to_string(large) + at, [=] {
