@@ -4,6 +4,10 @@
 //
 // After the first error the communicator is aborted: its work on the device ends, without a result, and every
 // later call throws.
+//
+// Calls of CUDA that wait for the device wait, without a deadline, for the ranks that its kernels wait for.
+// So between a group and synchronize() do not allocate or free, and launch no kernel for the first time: CUDA
+// loads it then, unless the environment has CUDA_MODULE_LOADING=EAGER.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -130,14 +130,10 @@ Checksums checksums_of(const std::vector<Parcel>& parcels) {
   return Checksums(blocks);
 }
 
-// On the stream, into page-locked memory.
-PinnedBuffer<std::uint64_t> to_host(const std::uint64_t* device, std::size_t count, cudaStream_t stream) {
-  PinnedBuffer<std::uint64_t> host(count);
-  if (count != 0) {
-    GOODPUT_CUDA(
-        cudaMemcpyAsync(host.data(), device, count * sizeof(std::uint64_t), cudaMemcpyDeviceToHost, stream));
-  }
-  return host;
+void copy_to_host(PinnedBuffer<std::uint64_t>& host, const std::uint64_t* device, cudaStream_t stream) {
+  if (host.size() == 0) return;
+  GOODPUT_CUDA(cudaMemcpyAsync(host.data(), device, host.size() * sizeof(std::uint64_t),
+                               cudaMemcpyDeviceToHost, stream));
 }
 
 // Ranks with different lists would wait for one another, or write where nobody expects it.
@@ -152,11 +148,12 @@ void check_alike(Communicator& communicator, const std::vector<StateTransfer>& t
   Checksums own({{list.data(), static_cast<std::int64_t>(numbers.size() * sizeof(std::int64_t))}});
   const auto ranks = static_cast<std::size_t>(communicator.ranks());
   DeviceBuffer<std::uint64_t> all(ranks);
+  PinnedBuffer<std::uint64_t> sums(ranks);
   own.compute(stream);
   communicator.group("the comparison of transfer lists", [&](ncclComm_t comm) {
     GOODPUT_NCCL_CALL(ncclAllGather(own.data(), all.data(), 1, ncclUint64, comm, stream));
   });
-  const PinnedBuffer<std::uint64_t> sums = to_host(all.data(), ranks, stream);
+  copy_to_host(sums, all.data(), stream);
   communicator.synchronize(stream);
   const std::uint64_t* const other = std::find_if(sums.data(), sums.data() + ranks,
                                                   [&](std::uint64_t sum) { return sum != sums.data()[0]; });
@@ -219,15 +216,19 @@ void migrate_states(Communicator& communicator, const std::vector<StateTransfer>
   check_places(parcels);
   check_alike(communicator, transfers, stream);
 
+  // All memory first: CUDA may wait for the device to allocate, and with it for other ranks, without a
+  // deadline.
   Checksums sent = checksums_of(parcels.sent);
   Checksums arrived = checksums_of(parcels.received);
   const std::size_t count = parcels.received.size();
   DeviceBuffer<std::uint64_t> announced(count);  // by the senders
+  PinnedBuffer<std::uint64_t> announced_sums(count);
+  PinnedBuffer<std::uint64_t> arrived_sums(count);
   sent.compute(stream);
   exchange(communicator, parcels, sent.data(), announced.data(), stream);
   arrived.compute(stream);
-  const PinnedBuffer<std::uint64_t> announced_sums = to_host(announced.data(), count, stream);
-  const PinnedBuffer<std::uint64_t> arrived_sums = to_host(arrived.data(), count, stream);
+  copy_to_host(announced_sums, announced.data(), stream);
+  copy_to_host(arrived_sums, arrived.data(), stream);
   communicator.synchronize(stream);
   check_arrived(parcels.received, announced_sums.data(), arrived_sums.data());
 }

@@ -84,6 +84,11 @@ class Programs(unittest.TestCase):
         status, printed = self.run_program("nccl_test", **refused)
         self.assertEqual((status, printed.splitlines()[-1]), (1, "0 passed, 1 failed"))
 
+    def test_a_rank_that_dies_while_it_joins_is_no_refusal(self):
+        for fault in ("rank=1 die_at_call=1", "rank=1 fail_call=1 fail_with=6"):  # 6: a remote error
+            status, printed = self.run_program("nccl_loopback", "--ranks", "3", SIMT_NCCL_FAULTS=fault)
+            self.assertEqual((status, printed.splitlines()[-1]), (1, "0 passed, 1 failed"), printed)
+
     def test_a_rank_that_dies_fails_the_run_and_is_named(self):
         status, printed = self.run_program("nccl_loopback", "--ranks", "4", SIMT_NCCL_FAULTS="rank=2 die_at_call=40")
         self.assertEqual(status, 1)

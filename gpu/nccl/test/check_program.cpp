@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 
@@ -50,15 +52,23 @@ DeviceSearch find_devices_apart() {
 }
 
 int report(const char* program, Sharing sharing, const CheckTally& tally, const std::string& problem) {
-  if (sharing == Sharing::kOneGpu && tally.refused) {
-    return skip("NCCL does not let ranks share this GPU: " + problem);
-  }
   if (!problem.empty()) std::printf("FAILED %s\n  %s\n", program, problem.c_str());
   if (sharing == Sharing::kOneGpu)
     std::printf("correctness_only: ranks that share a GPU are checked, never timed\n");
   const std::int32_t failed = tally.failed + (problem.empty() ? 0 : 1);
   std::printf("%d passed, %d failed\n", tally.passed.load(), failed);
   return failed == 0 && tally.passed > 0 ? 0 : kFailed;
+}
+
+// Ranks that did not end because of another one.
+std::int32_t causes(const std::vector<RankEnd>& ends) {
+  return static_cast<std::int32_t>(std::count_if(
+      ends.begin(), ends.end(), [](const RankEnd& end) { return !end.error.empty() && !end.consequence; }));
+}
+
+// All kernels are loaded with the program: see gpu/nccl/communicator.h.
+void load_kernels_at_once() {
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 }
 
 int run_forked(const char* program, Sharing sharing, const CheckOptions& options) {
@@ -72,13 +82,18 @@ int run_forked(const char* program, Sharing sharing, const CheckOptions& options
                                                 : "there are " + std::to_string(search.count) + " GPUs") +
                              ": one a rank (nccl_loopback lets ranks share one)");
   }
-  const auto run = static_cast<std::int64_t>(getpid());
-  if (sharing == Sharing::kOneGpu) launch.prepare = [run](std::int32_t rank) { enter_loopback(rank, run); };
+  launch.prepare = [sharing, run = static_cast<std::int64_t>(getpid())](std::int32_t rank) {
+    load_kernels_at_once();
+    if (sharing == Sharing::kOneGpu) enter_loopback(rank, run);
+  };
   SharedPage<CheckTally> tally;
   const std::vector<RankEnd> ends = run_ranks(launch, [&](RankProcess& process) {
     GOODPUT_CUDA(cudaSetDevice(sharing == Sharing::kOneGpu ? 0 : process.local_rank()));
     run_checks({options.deadline, options.only, true}, process, *tally);
   });
+  if (sharing == Sharing::kOneGpu && tally->refused > 0 && tally->refused == causes(ends)) {
+    return skip("NCCL does not let ranks share this GPU: " + message_of(ends));
+  }
   return report(program, sharing, *tally, message_of(ends));
 }
 
@@ -88,6 +103,7 @@ int run_one_rank(const char* program, const CheckOptions& options) {
   environment.id_file = options.id_file;
   environment.deadline = options.deadline;
   const auto process = environment_rank(environment);
+  load_kernels_at_once();
   const DeviceSearch search = find_devices();
   if (search.count == 0) return skip(search.why_none);
   // Schedulers that give a process its GPU alone call it the first.

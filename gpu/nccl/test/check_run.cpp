@@ -63,8 +63,8 @@ bool run_checks(const CheckRun& run, RankProcess& process, CheckTally& tally) {
     }
     communicator.close();
     return all_passed;
-  } catch (const NcclError&) {
-    if (!joined) tally.refused = true;
+  } catch (const NcclError& error) {
+    if (!joined && error.code() != ncclRemoteError) ++tally.refused;
     throw;
   }
 }

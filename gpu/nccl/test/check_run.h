@@ -14,7 +14,7 @@ namespace goodput::gpu::testing {
 struct CheckTally {
   std::atomic<std::int32_t> passed{0};
   std::atomic<std::int32_t> failed{0};
-  std::atomic<bool> refused{false};  // NCCL did not let the ranks join, or reach one another
+  std::atomic<std::int32_t> refused{0};  // ranks that NCCL did not let join, or reach one another
 };
 
 struct CheckRun {
