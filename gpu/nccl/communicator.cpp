@@ -2,9 +2,12 @@
 
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "gpu/cuda_call.h"
+#include "gpu/nccl/call_apart.h"
 #include "gpu/nccl/nccl_call.h"
 
 namespace goodput::gpu {
@@ -15,8 +18,8 @@ using std::chrono::microseconds;
 // A wait that is short is polled, a longer one sleeps between two looks.
 constexpr microseconds kPolled{200};
 constexpr microseconds kSlept{100};
-// How long after NCCL has lost a peer the launcher is given to say which, and why.
-constexpr std::chrono::milliseconds kObituary{1000};
+// How long the end of a communicator is waited for that was aborted.
+constexpr std::chrono::milliseconds kAbort{2000};
 
 UniqueId make_id() {
   ncclUniqueId id;
@@ -28,9 +31,19 @@ UniqueId make_id() {
 }
 
 bool is_done(cudaError_t query) {
-  if (query == cudaErrorNotReady) return false;
+  if (query == cudaErrorNotReady) {
+    static_cast<void>(cudaGetLastError());  // an answer, which CUDA keeps as an error
+    return false;
+  }
   GOODPUT_CUDA(query);
   return true;
+}
+
+// How long after an error the launcher is given to say that another rank is gone, which may be the cause. Who
+// only saw it end waits longer than who may have been the first to fail.
+std::chrono::milliseconds obituary_patience(ncclResult_t code) {
+  if (code == ncclInvalidArgument || code == ncclInvalidUsage) return std::chrono::milliseconds(0);
+  return std::chrono::milliseconds(code == ncclRemoteError ? 1000 : 100);
 }
 
 }  // namespace
@@ -43,15 +56,14 @@ Communicator::Communicator(RankProcess& process, std::chrono::milliseconds deadl
 }
 
 Communicator::~Communicator() {
-  if (comm_ == nullptr) return;
-  if (std::uncaught_exceptions() > exceptions_) {
-    abort();
-    return;
+  if (comm_ != nullptr && std::uncaught_exceptions() > exceptions_) abort();
+  if (comm_ != nullptr) {
+    try {
+      close();
+    } catch (const std::exception&) {  // it is aborted
+    }
   }
-  try {
-    close();
-  } catch (const std::exception&) {  // it is aborted
-  }
+  if (ended_.valid()) ended_.wait_for(kAbort);
 }
 
 void Communicator::join(const UniqueId& id) {
@@ -71,7 +83,7 @@ void Communicator::group(const char* what, const std::function<void(ncclComm_t)>
     try {
       queue(comm_);
     } catch (...) {
-      static_cast<void>(ncclGroupEnd());  // says again what failed
+      static_cast<void>(ncclGroupEnd());  // may begin what is there already, which the abort ends
       throw;
     }
     GOODPUT_NCCL_CALL(ncclGroupEnd());
@@ -89,20 +101,27 @@ void Communicator::synchronize(cudaEvent_t event) {
   or_abort([&] { wait_until([&] { return is_done(cudaEventQuery(event)); }); });
 }
 
+// What NCCL destroys it does not return to be aborted.
 void Communicator::close() {
   check_open();
   what_ = "closing";
   or_abort([&] {
     GOODPUT_NCCL_CALL(ncclCommFinalize(comm_));
     settle();
-    GOODPUT_NCCL_CALL(ncclCommDestroy(comm_));
   });
-  comm_ = nullptr;
-  why_aborted_ = "it was closed";
+  why_ended_ = "it was closed";
+  const auto destroyed = std::make_shared<ncclResult_t>(ncclSuccess);
+  ended_ =
+      call_apart([destroyed, comm = std::exchange(comm_, nullptr)] { *destroyed = ncclCommDestroy(comm); });
+  if (ended_.wait_for(deadline_) != std::future_status::ready) {
+    throw DeadlineError(name() + ": NCCL has not ended it after " + std::to_string(deadline_.count()) +
+                        " ms");
+  }
+  if (*destroyed != ncclSuccess) throw NcclError(*destroyed, name() + ": ncclCommDestroy");
 }
 
 void Communicator::check_open() const {
-  if (comm_ == nullptr) throw std::logic_error(name() + " cannot be used any more: " + why_aborted_);
+  if (comm_ == nullptr) throw std::logic_error(name() + " cannot be used any more: " + why_ended_);
 }
 
 ncclResult_t Communicator::state() const {
@@ -118,22 +137,25 @@ void Communicator::settle() {
 
 void Communicator::wait_until(const std::function<bool()>& done) {
   const Clock::time_point began = Clock::now();
-  while (true) {
-    const bool is_over = done();
+  while (!done()) {
     const bool is_long = Clock::now() - began > kPolled;
     check_peers(began, is_long);
-    if (is_over) return;
     if (is_long) {
       std::this_thread::sleep_for(kSlept);
     } else {
       std::this_thread::yield();
     }
   }
+  check_state();
+}
+
+void Communicator::check_state() const {
+  const ncclResult_t code = state();
+  if (code != ncclSuccess && code != ncclInProgress) throw NcclError(code, name() + ": " + what_);
 }
 
 void Communicator::check_peers(Clock::time_point began, bool ask_process) const {
-  const ncclResult_t code = state();
-  if (code != ncclSuccess && code != ncclInProgress) fail(code);
+  check_state();
   if (ask_process) {
     if (const std::string lost = process_.lost(); !lost.empty()) throw LostRank(lost);
   }
@@ -143,31 +165,39 @@ void Communicator::check_peers(Clock::time_point began, bool ask_process) const 
   }
 }
 
-// Where a peer is gone, what its launcher knows of it says more than NCCL can.
-void Communicator::fail(ncclResult_t code) const {
-  const NcclError error(code, name() + ": " + what_);
-  const Clock::time_point began = Clock::now();
-  while (code == ncclRemoteError && Clock::now() - began < kObituary) {
-    if (const std::string lost = process_.lost(); !lost.empty()) throw LostRank(lost);
-    std::this_thread::sleep_for(kSlept);
-  }
-  throw error;
-}
-
-template <class Step>
-void Communicator::or_abort(const Step& step) {
+void Communicator::or_abort(const std::function<void()>& step) {
   try {
     step();
+  } catch (const NcclError& error) {
+    if (comm_ == nullptr) throw;  // it was aborted within the step
+    why_ended_ = error.what();
+    abort();
+    check_obituary(error.code());
+    throw;
   } catch (const std::exception& error) {
-    why_aborted_ = error.what();
+    if (comm_ != nullptr) why_ended_ = error.what();
+    abort();
+    throw;
+  } catch (...) {
+    why_ended_ = "an exception that is no std::exception";
     abort();
     throw;
   }
 }
 
+// Where a peer is gone, what its launcher knows of it says more than NCCL can.
+void Communicator::check_obituary(ncclResult_t code) const {
+  const Clock::time_point began = Clock::now();
+  while (Clock::now() - began < obituary_patience(code)) {
+    if (const std::string lost = process_.lost(); !lost.empty()) throw LostRank(lost);
+    std::this_thread::sleep_for(kSlept);
+  }
+}
+
+// Its flags, which end what runs on the device, are the first thing that NCCL sets.
 void Communicator::abort() {
-  if (comm_ != nullptr) static_cast<void>(ncclCommAbort(comm_));
-  comm_ = nullptr;
+  ncclComm_t const comm = std::exchange(comm_, nullptr);
+  if (comm != nullptr) ended_ = call_apart([comm] { static_cast<void>(ncclCommAbort(comm)); });
 }
 
 std::string Communicator::name() const {

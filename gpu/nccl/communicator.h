@@ -3,7 +3,8 @@
 // dead peer is an error on every other rank, never a hang.
 //
 // After the first error the communicator is aborted: its work on the device ends, without a result, and every
-// later call throws.
+// later call throws. NCCL aborts in a thread of its own, for it waits for what captured the communicator's
+// groups to be destroyed, and may wait for other ranks: what takes longer than a moment is left behind.
 //
 // Calls of CUDA that wait for the device wait, without a deadline, for the ranks that its kernels wait for.
 // So between a group and synchronize() do not allocate or free, and launch no kernel for the first time: CUDA
@@ -16,6 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <stdexcept>
 #include <string>
 
@@ -36,7 +38,8 @@ class Communicator {
   explicit Communicator(RankProcess& process, std::chrono::milliseconds deadline = std::chrono::seconds(60));
   Communicator(Communicator&&) = delete;
   Communicator& operator=(Communicator&&) = delete;
-  // As close(), but an error goes to nobody; while an exception is on its way it aborts.
+  // As close(), but an error goes to nobody; while an exception is on its way it aborts. Graphs that captured
+  // its groups must be destroyed.
   ~Communicator();
 
   [[nodiscard]] std::int32_t rank() const { return process_.rank(); }
@@ -48,13 +51,17 @@ class Communicator {
   // Throws NcclError, LostRank, DeadlineError and what `queue` throws; the communicator is aborted then.
   void group(const char* what, const std::function<void(ncclComm_t)>& queue);
 
+  // Runs `step`, and aborts if it throws. For what comes between a group and synchronize(): memory that is
+  // freed while an exception passes would wait for the device, and so for other ranks.
+  void or_abort(const std::function<void()>& step);
+
   // The host waits for the stream, or for what the event was recorded behind. Throws NcclError, LostRank,
   // DeadlineError, CudaError; the communicator is aborted then.
   void synchronize(cudaStream_t stream);
   void synchronize(cudaEvent_t event);
 
   // Waits for all it was given, and gives it back; all ranks must. REQUIRES: graphs that captured its groups
-  // are destroyed, or it waits for that until the deadline. Throws as synchronize().
+  // are destroyed: NCCL waits for that, here until the deadline. Throws as synchronize().
   void close();
 
  private:
@@ -65,10 +72,9 @@ class Communicator {
   [[nodiscard]] ncclResult_t state() const;
   void settle();
   void wait_until(const std::function<bool()>& done);
+  void check_state() const;
   void check_peers(Clock::time_point began, bool ask_process) const;
-  [[noreturn]] void fail(ncclResult_t code) const;
-  template <class Step>
-  void or_abort(const Step& step);
+  void check_obituary(ncclResult_t code) const;
   void abort();
   [[nodiscard]] std::string name() const;
 
@@ -76,8 +82,9 @@ class Communicator {
   std::chrono::milliseconds deadline_;
   int exceptions_;  // on their way at construction
   ncclComm_t comm_ = nullptr;
+  std::future<void> ended_;       // the call that ends it
   const char* what_ = "joining";  // the last thing begun
-  std::string why_aborted_;
+  std::string why_ended_;
 };
 
 }  // namespace goodput::gpu

@@ -1,5 +1,6 @@
 #include "gpu/nccl/nccl_transport.h"
 
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -59,25 +60,25 @@ void NcclTransport::all_to_all(const std::vector<RowExchange>& parts, std::size_
   const std::int32_t me = communicator_.rank();
   const auto* const send = static_cast<const unsigned char*>(part.send);
   auto* const receive = static_cast<unsigned char*>(part.receive);
-  std::size_t own_begin = 0;
+  const auto own_begin = [&](const std::int32_t* rows) {
+    return std::accumulate(rows, rows + me, std::size_t{0}) * row_bytes;
+  };
+  const std::size_t own_bytes = static_cast<std::size_t>(part.send_rows[me]) * row_bytes;
+  if (own_bytes != 0) {
+    GOODPUT_CUDA(cudaMemcpyAsync(receive + own_begin(part.receive_rows), send + own_begin(part.send_rows),
+                                 own_bytes, cudaMemcpyDeviceToDevice, stream));
+  }
   communicator_.group("the all-to-all of rows", [&](ncclComm_t comm) {
     for_each_message(part.send_rows, ranks(), row_bytes,
                      [&](std::int32_t to, std::size_t begin, std::size_t bytes) {
-                       if (to == me) {
-                         own_begin = begin;
-                       } else {
-                         GOODPUT_NCCL_CALL(ncclSend(send + begin, bytes, ncclUint8, to, comm, stream));
-                       }
+                       if (to == me) return;
+                       GOODPUT_NCCL_CALL(ncclSend(send + begin, bytes, ncclUint8, to, comm, stream));
                      });
-    for_each_message(
-        part.receive_rows, ranks(), row_bytes, [&](std::int32_t from, std::size_t begin, std::size_t bytes) {
-          if (from == me) {
-            GOODPUT_CUDA(
-                cudaMemcpyAsync(receive + begin, send + own_begin, bytes, cudaMemcpyDeviceToDevice, stream));
-          } else {
-            GOODPUT_NCCL_CALL(ncclRecv(receive + begin, bytes, ncclUint8, from, comm, stream));
-          }
-        });
+    for_each_message(part.receive_rows, ranks(), row_bytes,
+                     [&](std::int32_t from, std::size_t begin, std::size_t bytes) {
+                       if (from == me) return;
+                       GOODPUT_NCCL_CALL(ncclRecv(receive + begin, bytes, ncclUint8, from, comm, stream));
+                     });
   });
 }
 

@@ -149,12 +149,14 @@ void check_alike(Communicator& communicator, const std::vector<StateTransfer>& t
   const auto ranks = static_cast<std::size_t>(communicator.ranks());
   DeviceBuffer<std::uint64_t> all(ranks);
   PinnedBuffer<std::uint64_t> sums(ranks);
-  own.compute(stream);
-  communicator.group("the comparison of transfer lists", [&](ncclComm_t comm) {
-    GOODPUT_NCCL_CALL(ncclAllGather(own.data(), all.data(), 1, ncclUint64, comm, stream));
+  communicator.or_abort([&] {
+    own.compute(stream);
+    communicator.group("the comparison of transfer lists", [&](ncclComm_t comm) {
+      GOODPUT_NCCL_CALL(ncclAllGather(own.data(), all.data(), 1, ncclUint64, comm, stream));
+    });
+    copy_to_host(sums, all.data(), stream);
+    communicator.synchronize(stream);
   });
-  copy_to_host(sums, all.data(), stream);
-  communicator.synchronize(stream);
   const std::uint64_t* const other = std::find_if(sums.data(), sums.data() + ranks,
                                                   [&](std::uint64_t sum) { return sum != sums.data()[0]; });
   if (other == sums.data() + ranks) return;
@@ -224,12 +226,14 @@ void migrate_states(Communicator& communicator, const std::vector<StateTransfer>
   DeviceBuffer<std::uint64_t> announced(count);  // by the senders
   PinnedBuffer<std::uint64_t> announced_sums(count);
   PinnedBuffer<std::uint64_t> arrived_sums(count);
-  sent.compute(stream);
-  exchange(communicator, parcels, sent.data(), announced.data(), stream);
-  arrived.compute(stream);
-  copy_to_host(announced_sums, announced.data(), stream);
-  copy_to_host(arrived_sums, arrived.data(), stream);
-  communicator.synchronize(stream);
+  communicator.or_abort([&] {
+    sent.compute(stream);
+    exchange(communicator, parcels, sent.data(), announced.data(), stream);
+    arrived.compute(stream);
+    copy_to_host(announced_sums, announced.data(), stream);
+    copy_to_host(arrived_sums, arrived.data(), stream);
+    communicator.synchronize(stream);
+  });
   check_arrived(parcels.received, announced_sums.data(), arrived_sums.data());
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "gpu/device_memory.h"
+#include "gpu/graph.h"
 #include "gpu/nccl/nccl_call.h"
 #include "gpu/nccl/nccl_transport.h"
 #include "tests/gpu/nccl_ranks.h"
@@ -66,6 +67,38 @@ TEST_CASE(
       CHECK(ends[rank].consequence);
     }
   }
+}
+
+TEST_CASE(
+    "communicator: a rank that is killed while a graph is replayed ends the others, which still have the "
+    "graph") {
+  const Stopwatch stopwatch;
+  const auto ends = run_nccl_ranks({.ranks = 3}, [](Communicator& communicator) {
+    const DeviceBuffer<std::int32_t> own = upload(std::vector<std::int32_t>{communicator.rank()});
+    DeviceBuffer<std::int32_t> all(3);
+    NcclTransport transport(communicator);
+    const Stream stream;
+    const Graph graph(stream.get(), [&] {
+      transport.all_gather({{own.data(), all.data()}}, 1, stream.get());
+    });
+    for (int replay = 0; replay < 5; ++replay) {
+      if (replay == 3 && communicator.rank() == 1) raise(SIGKILL);
+      graph.launch(stream.get());
+      transport.synchronize(stream.get());
+    }
+  });
+  CHECK(stopwatch.elapsed() < milliseconds(2000));
+  for (const std::size_t rank : {0U, 2U}) CHECK(has(error_of(ends, rank), "rank 1 was killed by signal 9"));
+}
+
+TEST_CASE("communicator: what throws between a group and the wait for it aborts") {
+  const auto ends = run_nccl_ranks({.ranks = 2}, [](Communicator& communicator) {
+    static_cast<void>(exchange(communicator));
+    const auto fail = [] { throw std::runtime_error("a launch failed"); };
+    CHECK_THROWS_AS(communicator.or_abort(fail), std::runtime_error);
+    static_cast<void>(exchange(communicator));
+  });
+  CHECK(error_of(ends, 0) == "the communicator of rank 0 of 2 cannot be used any more: a launch failed");
 }
 
 // A rank of which the launcher can say nothing: as under a scheduler.

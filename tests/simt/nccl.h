@@ -29,7 +29,8 @@
 // Not modelled: threads, several ranks in a process, ncclCommInitRankConfig in a group, progress while
 // nobody waits (a rank that waits for another by other means than a stream hangs where a GPU would have
 // gone on), the order between a graph and what is queued on another stream, circles of ranks that wait for
-// each other (they wait for ever, as on GPUs), the configuration but for `blocking`, and timing.
+// each other (they wait for ever, as on GPUs), that ncclCommAbort waits for graphs that captured the
+// communicator (here it returns at once), the configuration but for `blocking`, and timing.
 #pragma once
 
 #include <climits>
