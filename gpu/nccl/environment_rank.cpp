@@ -87,7 +87,7 @@ RunName RankEnvironment::run(const Starter& starter) const {
         *job + "." + value("SLURM_STEP_ID").value_or("0") + "." + value("SLURM_RESTART_COUNT").value_or("0"),
         true};
   } else if (torch && *torch != "none") {
-    run = {*torch + "." + value("TORCHELASTIC_RESTART_COUNT").value_or("0"), true};
+    run = {*torch + "." + value("TORCHELASTIC_RESTART_COUNT").value_or("0"), false};  // users name runs again
   } else if (address && port) {
     run = {*address + ":" + *port, false};
   }

@@ -75,9 +75,14 @@ bool write_whole(int file, const std::string& text) {
 
 // Its first 4 KiB, for an id file is shorter. Nothing where it cannot be read: errno says why.
 std::optional<FoundFile> read_file(const std::string& path) {
-  const OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // On NFS a client remembers that a file is not there, until its folder is opened.
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const OpenFile looked_at(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const OpenFile file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (file.get() < 0 || fstat(file.get(), &status) != 0) return std::nullopt;
+  if (!S_ISREG(status.st_mode)) return FoundFile{"", status.st_mtime};
   std::string text;
   std::array<char, 1024> buffer{};
   while (text.size() < 4 * buffer.size()) {

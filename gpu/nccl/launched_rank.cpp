@@ -25,6 +25,9 @@ std::string one_line(std::string text) {
 }  // namespace
 
 void leave_launcher(pid_t launcher) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != launcher) _exit(1);  // it died before that
   for (int signal = 1; signal < NSIG; ++signal) {

@@ -13,7 +13,8 @@
 
 namespace goodput::gpu {
 
-// What a forked process does first: it ends when its launcher does, and has none of its signal handlers.
+// What a forked process does first: it ends when its launcher does, and has none of its signal handlers, nor
+// its mask of signals.
 void leave_launcher(pid_t launcher);
 
 // Of stdio and iostream. What is not written before a fork is written twice.

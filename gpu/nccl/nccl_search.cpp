@@ -4,7 +4,6 @@ namespace goodput::gpu {
 namespace {
 
 // The oldest that gpu/ is meant for; that of the header is checked in nccl_library.cpp.
-// graph.
 constexpr int kOldestNccl = 21900;
 constexpr const char* kOtherNccl = " or later, or add its folder to LD_LIBRARY_PATH";
 

@@ -23,6 +23,8 @@ using LaunchClock = std::chrono::steady_clock;
 // A process that forked one of its own has its socket open after its death: then the end is seen at a look.
 constexpr milliseconds kBetweenLooks{50};
 constexpr milliseconds kBetweenLooksAtEnd{1};
+// Until a process that is killed is given up: it may be within a driver that never answers.
+constexpr milliseconds kDying{5000};
 
 // A rank as its launcher sees it.
 struct ForkedRank {
@@ -67,6 +69,7 @@ class Launch {
   void fail(const ForkedRank& rank, const std::string& lost);
   void tell_others(const ForkedRank& rank, RankWord word, const std::string& text);
   void check_deadlines();
+  void give_up();
   void kill_all(const std::string& why);
 
   const LaunchOptions& options_;
@@ -74,6 +77,7 @@ class Launch {
   Ranks ranks_;
   std::vector<RankEnd> ends_;
   std::optional<LaunchClock::time_point> first_failure_;
+  std::optional<LaunchClock::time_point> killed_;
   std::optional<std::size_t> unshared_;  // a rank that was done without share()
 };
 
@@ -222,6 +226,7 @@ void Launch::tell_others(const ForkedRank& rank, RankWord word, const std::strin
 
 void Launch::check_deadlines() {
   const LaunchClock::time_point now = LaunchClock::now();
+  if (killed_ && now - *killed_ >= kDying) return give_up();
   if (first_failure_ && now - *first_failure_ >= options_.grace) {
     kill_all("killed " + std::to_string(options_.grace.count()) + " ms after another rank had failed");
   } else if (options_.limit > milliseconds(0) && now - began_ >= options_.limit) {
@@ -229,7 +234,17 @@ void Launch::check_deadlines() {
   }
 }
 
+void Launch::give_up() {
+  for (ForkedRank& rank : ranks_) {
+    if (rank.is_over) continue;
+    rank.is_over = true;
+    rank.why_killed += ", and has not ended: a driver does not answer it";
+    finish(rank, "", "");
+  }
+}
+
 void Launch::kill_all(const std::string& why) {
+  if (!killed_) killed_ = LaunchClock::now();
   for (ForkedRank& rank : ranks_) {
     if (rank.is_over || !rank.why_killed.empty()) continue;
     rank.why_killed = why;

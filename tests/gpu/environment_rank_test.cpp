@@ -41,6 +41,13 @@ Variables torchrun(std::int32_t rank, std::int32_t ranks) {
           {"TORCHELASTIC_RUN_ID", "a"}};
 }
 
+Variables srun(std::int32_t rank, std::int32_t ranks) {
+  return {{"SLURM_PROCID", std::to_string(rank)},
+          {"SLURM_NTASKS", std::to_string(ranks)},
+          {"SLURM_LOCALID", std::to_string(rank)},
+          {"SLURM_JOB_ID", "12"}};
+}
+
 // Without an id file, and a deadline that is soon over.
 EnvironmentOptions options_under(const Variables& variables) {
   EnvironmentOptions options;
@@ -274,20 +281,23 @@ TEST_CASE("environment_rank: files that are not this run's are refused by who re
   left_by(torchrun(0, 4));
   CHECK(message(other) ==
         "is of run a.0, and this is run b.0; remove it, or give every run a file of its own");
-  left_by(torchrun(0, 4), 1000);
-  CHECK(message(torchrun(1, 4)) == "no error");  // its run is this one: it only began late
+  left_by(srun(0, 4), 1000);
+  CHECK(message(srun(1, 4)) == "no error");  // its run is this one: it only began late
 
+  // The names of these may be used again.
   Variables nameless = torchrun(0, 4);
   nameless.erase("TORCHELASTIC_RUN_ID");
-  left_by(nameless, 1000);
-  nameless["RANK"] = "1";
-  const std::string old = message(nameless);
-  CHECK_MESSAGE(
-      (old == "is an earlier run's: it was written 1000 s before this rank began; remove it, or give "
-              "every run a file of its own" ||
-       old == "is an earlier run's: it was written 1001 s before this rank began; remove it, or give "
-              "every run a file of its own"),
-      old);
+  for (Variables variables : {torchrun(0, 4), nameless}) {
+    left_by(variables, 1000);
+    variables["RANK"] = "1";
+    const std::string old = message(variables);
+    CHECK_MESSAGE(
+        (old == "is an earlier run's: it was written 1000 s before this rank began; remove it, or give "
+                "every run a file of its own" ||
+         old == "is an earlier run's: it was written 1001 s before this rank began; remove it, or give "
+                "every run a file of its own"),
+        old);
+  }
 }
 
 TEST_CASE("environment_rank: files that are cut, or something else") {
@@ -317,7 +327,10 @@ TEST_CASE("environment_rank: files that are cut, or something else") {
   CHECK(message("goodput-nccl-id 2 ranks") == "is no id file" + remedy);
   CHECK(message(std::string(1'000'000, 'x')) == "is no id file" + remedy);
   const std::string folder = fs::path(file.path()).parent_path().string();
-  CHECK(share_error(torchrun(1, 2), folder) == "cannot be read: Is a directory" + remedy);
+  CHECK(share_error(torchrun(1, 2), folder) == "is no id file" + remedy);
+  REQUIRE(mkfifo((file.path() + ".pipe").c_str(), 0600) == 0);
+  CHECK(share_error(torchrun(1, 2), file.path() + ".pipe") == "is no id file" + remedy);
+  fs::remove(file.path() + ".pipe");
 }
 
 TEST_CASE("environment_rank: the wait for rank 0 ends at the deadline, and not before") {
