@@ -63,6 +63,15 @@ class Programs(unittest.TestCase):
             self.assertEqual((status, printed.splitlines()[0]), (1, "nccl_test: " + problem))
             self.assertIn("usage: nccl_test [--ranks N]", printed)
 
+    def test_ranks_that_share_a_gpu_are_of_one_machine(self):
+        status, printed = self.run_program("nccl_loopback", "--id-file", "id")
+        self.assertEqual((status, printed.splitlines()[0]), (1, "nccl_loopback: no such option: --id-file"))
+
+    def test_a_rank_of_many_without_nccl_is_no_skip(self):
+        status, printed = self.run_program("nccl_test", "--id-file", "id", SIMT_NCCL_FAULTS="version=21803")
+        self.assertEqual(status, 1)
+        self.assertRegex(printed, r"^nccl_test: NCCL 2\.18\.3 is older than 2\.19; [^\n]*\n$")
+
     def test_help_and_list(self):
         status, printed = self.run_program("nccl_loopback", "--help")
         self.assertEqual(status, 0)

@@ -22,6 +22,8 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kSkipped = 77;
+// Deadlines of a wait after which all ranks are killed, for what hangs where nobody looks at a clock.
+constexpr int kWaitsOfAll = 10;
 
 int skip(const std::string& why) {
   std::printf("skipped: %s\n", why.c_str());
@@ -47,7 +49,7 @@ DeviceSearch find_devices_apart() {
     found->count = search.count;
     std::strncpy(found->why_none, search.why_none.c_str(), sizeof(Found::why_none) - 1);
   }));
-  if (!problem.empty()) return {0, "CUDA cannot be used: " + problem};
+  if (!problem.empty()) throw std::runtime_error("the search for GPUs failed: " + problem);
   return {found->count, found->why_none};
 }
 
@@ -82,6 +84,8 @@ int run_forked(const char* program, Sharing sharing, const CheckOptions& options
                                                 : "there are " + std::to_string(search.count) + " GPUs") +
                              ": one a rank (nccl_loopback lets ranks share one)");
   }
+  launch.share_deadline = options.deadline;
+  launch.limit = kWaitsOfAll * options.deadline;
   launch.prepare = [sharing, run = static_cast<std::int64_t>(getpid())](std::int32_t rank) {
     load_kernels_at_once();
     if (sharing == Sharing::kOneGpu) enter_loopback(rank, run);
@@ -105,7 +109,7 @@ int run_one_rank(const char* program, const CheckOptions& options) {
   const auto process = environment_rank(environment);
   load_kernels_at_once();
   const DeviceSearch search = find_devices();
-  if (search.count == 0) return skip(search.why_none);
+  if (search.count == 0) return fail(program, search.why_none);  // others have GPUs and wait for this rank
   // Schedulers that give a process its GPU alone call it the first.
   const std::int32_t device = search.count == 1 ? 0 : process->local_rank();
   if (device >= search.count) {
@@ -130,6 +134,9 @@ int run_check_program(const char* name, Sharing sharing, int argc, char** argv) 
   CheckOptions options;
   try {
     options = parse_check_options(argc, argv);
+    if (sharing == Sharing::kOneGpu && !options.id_file.empty()) {
+      throw std::invalid_argument("no such option: --id-file");
+    }
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "%s: %s\n%s", name, error.what(), check_usage(name).c_str());
     return kFailed;
@@ -140,7 +147,8 @@ int run_check_program(const char* name, Sharing sharing, int argc, char** argv) 
   }
   if (options.list) return list(options.ranks != 0 ? options.ranks : 2);
   try {
-    if (const NcclSearch nccl = find_nccl(); nccl.version == 0) return skip(nccl.why_none);
+    const NcclSearch nccl = find_nccl();
+    if (nccl.version == 0) return options.id_file.empty() ? skip(nccl.why_none) : fail(name, nccl.why_none);
     return options.id_file.empty() ? run_forked(name, sharing, options) : run_one_rank(name, options);
   } catch (const std::exception& error) {
     return fail(name, error.what());
