@@ -102,7 +102,7 @@ TEST_CASE("communicator: behind an exception of the caller it is aborted, not cl
   // Closing would have waited 5 s for rank 0.
   CHECK(steady_clock::now() - began < seconds(3));
   CHECK(error_of(ends, 1) == "of the caller");
-  CHECK(error_of(ends, 0) == "killed 200 ms after another rank had failed");
+  CHECK(ends[0].consequence);
 }
 
 TEST_CASE("communicator: a rank that is gone also ends those who wait for another one") {

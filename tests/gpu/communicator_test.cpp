@@ -219,6 +219,15 @@ TEST_CASE("communicator: it is closed once") {
   CHECK(error_of(ends, 1) == "the communicator of rank 1 of 2 cannot be used any more: it was closed");
 }
 
+TEST_CASE("nccl transport: ranks without rows for each other do not call each other") {
+  // Joining, the end of a group without messages; closing is the third call.
+  const auto fail_third = [](std::int32_t) { simt::set_nccl_faults({.fail_call = 3}); };
+  const auto ends = run_nccl_ranks({.ranks = 2, .prepare = fail_third}, [](Communicator& communicator) {
+    static_cast<void>(exchange(communicator, 0));
+  });
+  CHECK(has(message_of(ends), "ncclCommFinalize"));
+}
+
 TEST_CASE("nccl transport: parts and rows that cannot be are refused before anything is queued") {
   const auto problem_of = [](const std::function<void(NcclTransport&)>& queue) {
     const auto ends = run_nccl_ranks({.ranks = 1}, [&](Communicator& communicator) {
