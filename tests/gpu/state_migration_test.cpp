@@ -141,6 +141,7 @@ TEST_CASE("state migration: transfers that cannot be are refused before anything
                ": migration: the state of expert 5 of layer 2 from rank " + problem);
   };
   CHECK(says({2, 5, 0, 2, 8}, "0 to rank 2 is between ranks that do not exist: there are 2"));
+  CHECK(says({2, 5, 3, 2, 8}, "3 to rank 2 is between ranks that do not exist: there are 2"));
   CHECK(says({2, 5, -1, 1, 8}, "-1 to rank 1 is between ranks that do not exist: there are 2"));
   CHECK(says({2, 5, 1, 1, 8}, "1 to rank 1 stays where it is"));
   CHECK(says({2, 5, 0, 1, 0}, "0 to rank 1 has 0 bytes"));
