@@ -89,6 +89,15 @@ TEST_CASE("check run: a rank that dies as it joins has refused nothing") {
   CHECK_FALSE(run.refused);
 }
 
+TEST_CASE("check run: an error of closing ends the run on its rank, though all has passed") {
+  CheckRun nothing = kLayers;
+  nothing.only = "no check has this in its name";
+  const RunOfTwo run =
+      run_on_two(nothing, {.fail_call = 7});  // right behind what comes before the first layer
+  CHECK(has(error_of(run.ends, 1), "ncclCommFinalize"));
+  CHECK_FALSE(run.refused);
+}
+
 TEST_CASE("check run: the deadline of every wait is that of the run") {
   CheckRun run = kLayers;
   run.deadline = std::chrono::milliseconds(300);
