@@ -99,6 +99,14 @@ class Programs(unittest.TestCase):
         self.assertEqual((status, printed.splitlines()[-1]), (1, "5 passed, 1 failed"), printed)
         self.assertRegex(printed, r"\nFAILED layer: ranks=2 .*\n  rank 0: rows for the experts of rank 0 are not those of ")
 
+    def test_what_only_another_rank_got_wrong_is_found_too(self):
+        # Rows that rank 0 sends back: its twelfth call of an output, its eighteenth of a gradient.
+        for call, what in ((12, "outputs"), (18, "gradients")):
+            status, printed = self.run_program("nccl_loopback", "--only", "layer",
+                                               SIMT_NCCL_FAULTS=f"rank=0 corrupt_at_call={call}")
+            self.assertEqual((status, printed.splitlines()[-1]), (1, "5 passed, 1 failed"), printed)
+            self.assertIn(f"\n  rank 0: {what} of rank 1 are not those of the virtual transport\n", printed)
+
     def ranks_of_environment(self, ranks, *arguments, **environment):
         started = [self.start("nccl_test", "--only", "migration", "--id-file", "id", *arguments, RANK=str(rank),
                               WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), **environment) for rank in range(ranks)]
