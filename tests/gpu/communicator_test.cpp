@@ -205,12 +205,13 @@ TEST_CASE("communicator: a rank that is late is waited for") {
   CHECK(message_of(ends) == "");
 }
 
-TEST_CASE("communicator: ranks that disagree about a message are told both sizes") {
+TEST_CASE("communicator: ranks that disagree about a message are told both sizes, at once") {
+  const Stopwatch stopwatch;
   const auto ends = run_nccl_ranks({.ranks = 2}, [](Communicator& communicator) {
     static_cast<void>(exchange(communicator, communicator.rank() == 0 ? 3 : 4));
   });
+  CHECK(stopwatch.elapsed() < milliseconds(1000));  // nobody is gone: no launcher is asked who
   const std::string message = message_of(ends);
-
   CHECK((has(message, "rank 1 sends 16 bytes to rank 0, which expects 12") ||
          has(message, "rank 0 sends 12 bytes to rank 1, which expects 16")));
   for (const RankEnd& end : ends) CHECK(is_one_line(end.error));
@@ -244,11 +245,21 @@ TEST_CASE("communicator: after its first error it says what that was") {
 }
 
 TEST_CASE("communicator: it is closed once") {
-  const auto ends = run_nccl_ranks({.ranks = 2}, [](Communicator& communicator) {
+  // One rank: of two the first that fails would end the other within its close().
+  const auto ends = run_nccl_ranks({.ranks = 1}, [](Communicator& communicator) {
     static_cast<void>(exchange(communicator));
     communicator.close();
   });
-  CHECK(error_of(ends, 1) == "the communicator of rank 1 of 2 cannot be used any more: it was closed");
+  CHECK(error_of(ends, 0) == "the communicator of rank 0 of 1 cannot be used any more: it was closed");
+}
+
+TEST_CASE("nccl transport: ranks without rows for each other do not call each other") {
+  // Joining, the end of a group without messages; closing is the third call.
+  const auto fail_third = [](std::int32_t) { simt::set_nccl_faults({.fail_call = 3}); };
+  const auto ends = run_nccl_ranks({.ranks = 2, .prepare = fail_third}, [](Communicator& communicator) {
+    static_cast<void>(exchange(communicator, 0));
+  });
+  CHECK(has(message_of(ends), "ncclCommFinalize"));
 }
 
 TEST_CASE("nccl transport: parts and rows that cannot be are refused before anything is queued") {
@@ -261,11 +272,19 @@ TEST_CASE("nccl transport: parts and rows that cannot be are refused before anyt
   };
   CHECK(problem_of([](NcclTransport& transport) { transport.all_gather({}, 1, nullptr); }) ==
         "NCCL transport: 0 parts of the one rank 0");
+  CHECK(problem_of([](NcclTransport& transport) {
+          transport.all_gather({{}, {}}, 1, nullptr);
+        }) == "NCCL transport: 2 parts of the one rank 0");
+  CHECK(problem_of([](NcclTransport& transport) { transport.all_to_all({}, 4, nullptr); }) ==
+        "NCCL transport: 0 parts of the one rank 0");
   static const std::int32_t minus_one = -1;
   static const std::int32_t one = 1;
   static const std::int32_t two = 2;
   CHECK(problem_of([](NcclTransport& transport) {
           transport.all_to_all({{nullptr, nullptr, &minus_one, &one}}, 4, nullptr);
+        }) == "NCCL transport: rank 0 exchanges a negative number of rows with rank 0");
+  CHECK(problem_of([](NcclTransport& transport) {
+          transport.all_to_all({{nullptr, nullptr, &one, &minus_one}}, 4, nullptr);
         }) == "NCCL transport: rank 0 exchanges a negative number of rows with rank 0");
   CHECK(problem_of([](NcclTransport& transport) {
           transport.all_to_all({{nullptr, nullptr, &one, &two}}, 4, nullptr);

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -104,6 +105,22 @@ class Programs(unittest.TestCase):
         self.assertIn("\n  rank 2: killed by signal 9 (SIGKILL); ranks 0, 1, 3 ended because of it\n", printed)
         self.assertRegex(printed.splitlines()[-1], r"^\d+ passed, 1 failed$")
 
+    # Nine calls of NCCL before it, rank 1 sends its first rows: tests/gpu/check_run_test.cpp.
+    WRONG_ROW = {"SIMT_NCCL_FAULTS": "rank=1 corrupt_at_call=9"}
+
+    def test_a_check_that_fails_is_named_and_fails_the_run_and_the_others_are_counted(self):
+        status, printed = self.run_program("nccl_loopback", "--only", "layer", **self.WRONG_ROW)
+        self.assertEqual((status, printed.splitlines()[-1]), (1, "5 passed, 1 failed"), printed)
+        self.assertRegex(printed, r"\nFAILED layer: ranks=2 .*\n  rank 0: rows for the experts of rank 0 are not those of ")
+
+    def test_what_only_another_rank_got_wrong_is_found_too(self):
+        # Rows that rank 0 sends back: its twelfth call of an output, its eighteenth of a gradient.
+        for call, what in ((12, "outputs"), (18, "gradients")):
+            status, printed = self.run_program("nccl_loopback", "--only", "layer",
+                                               SIMT_NCCL_FAULTS=f"rank=0 corrupt_at_call={call}")
+            self.assertEqual((status, printed.splitlines()[-1]), (1, "5 passed, 1 failed"), printed)
+            self.assertIn(f"\n  rank 0: {what} of rank 1 are not those of the virtual transport\n", printed)
+
     def ranks_of_environment(self, ranks, *arguments, **environment):
         started = [self.start("nccl_test", "--only", "migration", "--id-file", "id", *arguments, RANK=str(rank),
                               WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), **environment) for rank in range(ranks)]
@@ -115,6 +132,24 @@ class Programs(unittest.TestCase):
         self.assertEqual(ends[0][1].splitlines()[-1], "3 passed, 0 failed")
         self.assertEqual(ends[1][1], "")
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_every_rank_of_the_environment_fails_where_a_check_fails_on_one(self):
+        ends = self.ranks_of_environment(2, "--only", "layer", **self.WRONG_ROW)
+        self.assertEqual([status for status, _ in ends], [1, 1], ends)
+        self.assertEqual(ends[0][1].splitlines()[-1], "5 passed, 1 failed")
+        self.assertEqual(ends[1][1], "")
+
+    def test_the_id_file_and_every_wait_have_the_deadline_of_the_command_line(self):
+        began = time.monotonic()
+        status, printed = self.run_program("nccl_test", "--id-file", "id", "--deadline-s", "1", RANK="1", WORLD_SIZE="2",
+                                           LOCAL_RANK="1")
+        self.assertEqual(status, 1)
+        self.assertRegex(printed, r"^nccl_test: [^\n]*\bid\b[^\n]*\n$")
+        status, printed = self.run_program("nccl_loopback", "--deadline-s", "1",
+                                           SIMT_NCCL_FAULTS="rank=1 delay_at_call=9 delay=3000")
+        self.assertEqual(status, 1)
+        self.assertIn(" has not ended after 1000 ms: ", printed)
+        self.assertLess(time.monotonic() - began, 20)
 
     def test_an_id_file_that_cannot_be_written_or_is_there_already_is_one_line(self):
         status, printed = self.run_program("nccl_test", "--id-file", "nowhere/id", RANK="0", WORLD_SIZE="2",

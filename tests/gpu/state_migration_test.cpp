@@ -141,9 +141,11 @@ TEST_CASE("state migration: transfers that cannot be are refused before anything
                ": migration: the state of expert 5 of layer 2 from rank " + problem);
   };
   CHECK(says({2, 5, 0, 2, 8}, "0 to rank 2 is between ranks that do not exist: there are 2"));
+  CHECK(says({2, 5, 3, 2, 8}, "3 to rank 2 is between ranks that do not exist: there are 2"));
   CHECK(says({2, 5, -1, 1, 8}, "-1 to rank 1 is between ranks that do not exist: there are 2"));
   CHECK(says({2, 5, 1, 1, 8}, "1 to rank 1 stays where it is"));
   CHECK(says({2, 5, 0, 1, 0}, "0 to rank 1 has 0 bytes"));
+  CHECK(says({2, 5, 0, 1, -8}, "0 to rank 1 has -8 bytes"));
   const auto nowhere = [](const StateTransfer&) { return std::int64_t{-1}; };
   CHECK(has(problem_of({{2, 5, 0, 1, 8}}, nowhere), "0 to rank 1 has no place on rank "));
 }
@@ -172,16 +174,47 @@ TEST_CASE("state migration: nothing is written over what is read or written by a
   }
 }
 
-TEST_CASE("state migration: a rank with another list is named") {
-  const auto ends = run_nccl_ranks({.ranks = 3}, [](Communicator& communicator) {
-    DeviceBuffer<unsigned char> memory(100);
-    const std::int64_t bytes = communicator.rank() == 2 ? 99 : 100;
+TEST_CASE(
+    "state migration: nothing is written over a state that reaches beyond what is read behind its begin") {
+  // On rank 0: 5 is read from [0, 100), 6 from [10, 20), and 7 is to be written to [50, 60).
+  const std::vector<StateTransfer> transfers = {{0, 5, 0, 1, 100}, {0, 6, 0, 1, 10}, {0, 7, 1, 0, 10}};
+  const std::vector<std::size_t> on_rank_0 = {0, 10, 50};
+  const std::vector<std::size_t> on_rank_1 = {0, 200, 300};
+  const auto ends = run_nccl_ranks({.ranks = 2}, [&](Communicator& communicator) {
+    DeviceBuffer<unsigned char> memory(400);
+    const auto& offsets = communicator.rank() == 0 ? on_rank_0 : on_rank_1;
+    const auto place_of = [&](const StateTransfer& transfer) {
+      return memory.data() + offsets.at(static_cast<std::size_t>(transfer.expert - 5));
+    };
     const Stream stream;
-    migrate_states(
-        communicator, {{0, 0, 0, 1, bytes}}, [&](const StateTransfer&) { return memory.data(); },
-        stream.get());
+    migrate_states(communicator, transfers, place_of, stream.get());
   });
-  CHECK(has(message_of(ends), ": migration: rank 2 has another list of transfers than rank 0"));
+  CHECK(
+      error_of(ends, 0) ==
+      "migration: the state of expert 7 of layer 0 from rank 1 to rank 0 is to be written over the state of "
+      "expert 5 of layer 0 from rank 0 to rank 1");
+}
+
+TEST_CASE("state migration: a rank whose list differs in any number, or in length, is named") {
+  const StateTransfer one = {0, 0, 0, 1, 100};
+  const std::vector<std::vector<StateTransfer>> others = {{{1, 0, 0, 1, 100}},
+                                                          {{0, 1, 0, 1, 100}},
+                                                          {{0, 0, 2, 1, 100}},
+                                                          {{0, 0, 0, 2, 100}},
+                                                          {{0, 0, 0, 1, 99}},
+                                                          {one, one},
+                                                          {}};
+  for (const std::vector<StateTransfer>& other : others) {
+    CAPTURE(&other - others.data());
+    const auto ends = run_nccl_ranks({.ranks = 3}, [&](Communicator& communicator) {
+      DeviceBuffer<unsigned char> memory(100);
+      const std::vector<StateTransfer> list = communicator.rank() == 2 ? other : std::vector{one};
+      const Stream stream;
+      migrate_states(
+          communicator, list, [&](const StateTransfer&) { return memory.data(); }, stream.get());
+    });
+    CHECK(has(message_of(ends), ": migration: rank 2 has another list of transfers than rank 0"));
+  }
 }
 
 TEST_CASE("state migration: a state that arrives otherwise than it was sent is an error") {
@@ -203,6 +236,27 @@ TEST_CASE("state migration: a state that arrives otherwise than it was sent is a
         "migration: the state of expert 4 of layer 1 from rank 0 to rank 1 did not arrive as it was sent "
         "(checksums "
         "differ)");
+}
+
+TEST_CASE(
+    "state migration: of several states that arrive otherwise the first is named, and the others counted") {
+  // As above on rank 0; rank 2 changes the only state it sends. Rank 1 looks at what it has from rank 0
+  // first.
+  const auto corrupt = [](std::int32_t rank) {
+    if (rank != 1) simt::set_nccl_faults({.corrupt_at_call = rank == 0 ? 5 : 4});
+  };
+  const auto ends = run_nccl_ranks({.ranks = 3, .prepare = corrupt}, [](Communicator& communicator) {
+    const std::vector<StateTransfer> transfers = {{1, 3, 0, 1, 500}, {1, 4, 0, 1, 500}, {1, 5, 2, 1, 500}};
+    DeviceBuffer<unsigned char> memory = upload(Bytes(1500, 7));
+    const Stream stream;
+    migrate_states(
+        communicator, transfers,
+        [&](const StateTransfer& transfer) { return memory.data() + 500 * (transfer.expert - 3); },
+        stream.get());
+  });
+  CHECK(error_of(ends, 1) ==
+        "migration: the state of expert 4 of layer 1 from rank 0 to rank 1 did not arrive as it was sent "
+        "(checksums differ), and 1 others");
 }
 
 }  // namespace
