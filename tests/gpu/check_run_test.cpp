@@ -73,11 +73,11 @@ TEST_CASE("check run: what passes is counted once, and only what is asked for ru
 }
 
 TEST_CASE("check run: NCCL has refused what it refuses before the first check, and nothing later") {
-  for (int call = 1; call <= kFirstRows; ++call) {
+  for (const int call : {1, 2, 3, 4, 5, 6, kFirstRows}) {
     CAPTURE(call);
     const RunOfTwo run = run_on_two(kLayers, {.fail_call = call});
     CHECK(has(error_of(run.ends, 1), "unhandled system error"));
-    CHECK(run.refused == (call < kFirstRows - 2));
+    CHECK(run.refused == (call < kFirstRows));
     CHECK(run.passed + run.failed == 0);
     CHECK(run.ranks_with_success == 0);
   }
