@@ -30,12 +30,12 @@ UniqueId make_id() {
   return bytes;
 }
 
-bool is_done(cudaError_t query) {
-  if (query == cudaErrorNotReady) {
+bool is_done(cudaError_t answer, const char* query) {
+  if (answer == cudaErrorNotReady) {
     static_cast<void>(cudaGetLastError());  // an answer, which CUDA keeps as an error
     return false;
   }
-  GOODPUT_CUDA(query);
+  check_cuda(answer, query, __FILE__, __LINE__);
   return true;
 }
 
@@ -93,12 +93,12 @@ void Communicator::group(const char* what, const std::function<void(ncclComm_t)>
 
 void Communicator::synchronize(cudaStream_t stream) {
   check_open();
-  or_abort([&] { wait_until([&] { return is_done(cudaStreamQuery(stream)); }); });
+  or_abort([&] { wait_until([&] { return is_done(cudaStreamQuery(stream), "cudaStreamQuery"); }); });
 }
 
 void Communicator::synchronize(cudaEvent_t event) {
   check_open();
-  or_abort([&] { wait_until([&] { return is_done(cudaEventQuery(event)); }); });
+  or_abort([&] { wait_until([&] { return is_done(cudaEventQuery(event), "cudaEventQuery"); }); });
 }
 
 // What NCCL destroys it does not return to be aborted.

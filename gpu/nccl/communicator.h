@@ -2,9 +2,10 @@
 // polls it under a deadline, and aborts it where another rank is gone, fails or does something else. So a
 // dead peer is an error on every other rank, never a hang.
 //
-// After the first error the communicator is aborted: its work on the device ends, without a result, and every
-// later call throws. NCCL aborts in a thread of its own, for it waits for what captured the communicator's
-// groups to be destroyed, and may wait for other ranks: what takes longer than a moment is left behind.
+// After the first error the communicator is aborted: its work on the device ends without a result, what was
+// queued behind it runs on whatever is there, and every later call throws. NCCL aborts in a thread of its
+// own, for it waits for what captured the communicator's groups to be destroyed, and may wait for other
+// ranks: what takes longer than a moment is left behind.
 //
 // Calls of CUDA that wait for the device wait, without a deadline, for the ranks that its kernels wait for.
 // So between a group and synchronize() do not allocate or free, and launch no kernel for the first time: CUDA

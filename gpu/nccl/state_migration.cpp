@@ -207,7 +207,7 @@ void check_arrived(const std::vector<Parcel>& received, const std::uint64_t* sen
   if (wrong == 0) return;
   throw MigrationError("migration: " + name_of(*received[first].transfer) +
                        " did not arrive as it was sent (checksums differ)" +
-                       (wrong == 1 ? "" : ", and " + std::to_string(wrong - 1) + " others"));
+                       (wrong == 1 ? "" : ", nor did " + std::to_string(wrong - 1) + " more"));
 }
 
 }  // namespace

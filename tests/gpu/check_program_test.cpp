@@ -59,9 +59,12 @@ TEST_CASE("check program: without a GPU it is skipped, with the reason") {
     CHECK(end.status == 77);
     CHECK(end.printed == "skipped: no GPU\n");
   }
+}
+
+TEST_CASE("check program: one rank of many without a GPU fails, for the others wait for it") {
   const ProgramEnd rank = run_program(Sharing::kOwnGpu, kNoGpu, {"--id-file", kIdFile}, "0");
-  CHECK(rank.status == 77);
-  CHECK(rank.printed == "skipped: no GPU\n");
+  CHECK(rank.status == 1);
+  CHECK(rank.printed == "the_program: no GPU\n");
 }
 
 TEST_CASE("check program: a driver that is too old is skipped, with both versions") {

@@ -45,6 +45,14 @@ class Programs(unittest.TestCase):
         self.assertEqual(printed.splitlines()[-2:], [
             "correctness_only: ranks that share a GPU are checked, never timed", "3 passed, 0 failed"])
 
+    def test_ranks_of_the_loopback_are_hosts_of_their_own_for_nccl_unless_the_user_says_which(self):
+        one_gpu = {"SIMT_NCCL_ONE_GPU": "1"}
+        status, printed = self.run_program("nccl_loopback", "--ranks", "3", "--only", "graph", **one_gpu)
+        self.assertEqual((status, printed.splitlines()[-1]), (0, "2 passed, 0 failed"), printed)
+        status, printed = self.run_program("nccl_loopback", NCCL_HOSTID="mine", **one_gpu)
+        self.assertEqual(status, 77, printed)
+        self.assertRegex(printed, r"^skipped: NCCL does not let ranks share this GPU: .*invalid usage: Duplicate GPU detected: .*\n$")
+
     def test_a_check_that_nobody_has_is_no_success(self):
         status, printed = self.run_program("nccl_test", "--only", "nonsense")
         self.assertEqual((status, printed), (1, "0 passed, 0 failed\n"))

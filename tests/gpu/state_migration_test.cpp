@@ -256,7 +256,7 @@ TEST_CASE(
   });
   CHECK(error_of(ends, 1) ==
         "migration: the state of expert 4 of layer 1 from rank 0 to rank 1 did not arrive as it was sent "
-        "(checksums differ), and 1 others");
+        "(checksums differ), nor did 1 more");
 }
 
 }  // namespace

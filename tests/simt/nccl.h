@@ -26,6 +26,9 @@
 // ncclCommFinalize runs what the communicator has queued, waits for graphs that captured it to be
 // destroyed, and meets all ranks. ncclCommDestroy of what is not finalized does that first, and waits.
 //
+// Every rank has a GPU of its own, unless the environment has SIMT_NCCL_ONE_GPU: then they share one, and
+// those with the same NCCL_HOSTID are refused.
+//
 // Not modelled: threads, several ranks in a process, ncclCommInitRankConfig in a group, progress while
 // nobody waits (a rank that waits for another by other means than a stream hangs where a GPU would have
 // gone on), the order between a graph and what is queued on another stream, circles of ranks that wait for

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -70,6 +71,8 @@ Rendezvous::Rendezvous(const NcclHello& own)
       missing_(own.ranks - 1),
       unconnected_(static_cast<std::size_t>(own.rank)),
       channels_(static_cast<std::size_t>(own.ranks)) {
+  const char* const host = std::getenv("NCCL_HOSTID");
+  if (host != nullptr) std::strncpy(own_.host, host, sizeof own_.host - 1);
   std::iota(unconnected_.begin(), unconnected_.end(), 0);
 }
 
@@ -165,6 +168,9 @@ NcclFailure Rendezvous::check(const Handshake& handshake) const {
                                               : theirs.rank == handshake.peer;
   if (!is_expected || channels_[static_cast<std::size_t>(theirs.rank)] != nullptr)
     return mismatch(rank_name(own_.rank) + " did not expect a process that says it is " + name);
+  // As NCCL until 2.29: of the same host and the same GPU are two ranks too many.
+  if (std::getenv("SIMT_NCCL_ONE_GPU") != nullptr && std::strcmp(theirs.host, own_.host) == 0)
+    return mismatch("Duplicate GPU detected: " + rank_name(own_.rank) + " and " + name + " have the same");
   return {};
 }
 

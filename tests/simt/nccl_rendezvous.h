@@ -28,6 +28,7 @@ struct NcclHello {
   ncclUniqueId id;
   int rank = 0;
   int ranks = 0;
+  char host[64] = {};  // what NCCL_HOSTID says; "": the one that all are on
 };
 
 ncclUniqueId make_nccl_id();
