@@ -49,6 +49,7 @@ NOT_RUN = {
     r"cmake -S gpu -B build/gpu && cmake --build build/gpu -j": "needs nvcc; tests/gpu_option_test.cmake, tests/cuda",
     r"gpu/(on-device \w+|measured) \S+": "needs a GPU, or results of one; tests/cuda",
     r"(compute-sanitizer .* )?build/gpu/\w+( \S+)*": "needs a GPU; gpu_test and dispatch_bench run emulated (tests/simt)",
+    r"srun .* build/gpu/nccl_test .*": "needs GPUs; runs emulated (tests/slurm)",
 }
 
 # Flags of other programs that pages name without the program.
