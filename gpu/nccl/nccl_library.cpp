@@ -22,8 +22,6 @@ struct NcclFunctions {
   decltype(ncclGetErrorString)* get_error_string = nullptr;
   decltype(ncclGetLastError)* get_last_error = nullptr;
   decltype(ncclCommGetAsyncError)* comm_get_async_error = nullptr;
-  decltype(ncclCommCount)* comm_count = nullptr;
-  decltype(ncclCommUserRank)* comm_user_rank = nullptr;
   decltype(ncclAllGather)* all_gather = nullptr;
   decltype(ncclSend)* send = nullptr;
   decltype(ncclRecv)* recv = nullptr;
@@ -66,8 +64,6 @@ std::string find_functions(void* library, NcclFunctions& found) {
       .find("ncclGetErrorString", found.get_error_string)
       .find("ncclGetLastError", found.get_last_error)
       .find("ncclCommGetAsyncError", found.comm_get_async_error)
-      .find("ncclCommCount", found.comm_count)
-      .find("ncclCommUserRank", found.comm_user_rank)
       .find("ncclAllGather", found.all_gather)
       .find("ncclSend", found.send)
       .find("ncclRecv", found.recv)
@@ -141,14 +137,6 @@ const char* ncclGetLastError(ncclComm_t comm) {
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   return forward(&NcclFunctions::comm_get_async_error, comm, error);
-}
-
-ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
-  return forward(&NcclFunctions::comm_count, comm, count);
-}
-
-ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
-  return forward(&NcclFunctions::comm_user_rank, comm, rank);
 }
 
 ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type,

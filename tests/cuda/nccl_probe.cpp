@@ -31,8 +31,6 @@ void print_answers() {
   std::printf(" '%s' '%s'", ncclGetErrorString(static_cast<ncclResult_t>(1)),
               ncclGetLastError(at<ncclComm_t>(1)));
   print(ncclCommGetAsyncError(at<ncclComm_t>(1), at<ncclResult_t*>(2)));
-  print(ncclCommCount(at<ncclComm_t>(1), at<int*>(2)));
-  print(ncclCommUserRank(at<ncclComm_t>(1), at<int*>(2)));
   print(ncclAllGather(at<void*>(1), at<void*>(2), 3, type(4), at<ncclComm_t>(5), at<cudaStream_t>(6)));
   print(ncclSend(at<void*>(1), 2, type(3), 4, at<ncclComm_t>(5), at<cudaStream_t>(6)));
   print(ncclRecv(at<void*>(1), 2, type(3), 4, at<ncclComm_t>(5), at<cudaStream_t>(6)));

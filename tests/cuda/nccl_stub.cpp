@@ -64,14 +64,6 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   return answer(18, number(comm), number(error));
 }
 
-ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
-  return answer(19, number(comm), number(count));
-}
-
-ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
-  return answer(20, number(comm), number(rank));
-}
-
 ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream) {
   return answer(21, number(send), number(receive), count, type, number(comm), number(stream));
