@@ -87,7 +87,7 @@ void check_places(const Parcels& parcels) {
   std::stable_sort(ranges.begin(), ranges.end(),
                    [](const Range& a, const Range& b) { return a.begin < b.begin; });
   const Range* furthest = nullptr;          // of all before
-  const Range* furthest_written = nullptr;  // of the written ones before
+  const Range* furthest_written = nullptr;  // of the written ones before, which do not overlap
   for (const Range& range : ranges) {
     const Range* const other = range.is_written ? furthest : furthest_written;
     if (other != nullptr && other->end > range.begin) {
@@ -95,9 +95,7 @@ void check_places(const Parcels& parcels) {
              "is to be written over " + name_of(*(range.is_written ? *other : range).transfer));
     }
     if (furthest == nullptr || range.end > furthest->end) furthest = &range;
-    if (range.is_written && (furthest_written == nullptr || range.end > furthest_written->end)) {
-      furthest_written = &range;
-    }
+    if (range.is_written) furthest_written = &range;
   }
 }
 

@@ -9,11 +9,13 @@
 #include <exception>
 
 #include "gpu/cuda_call.h"
+#include "gpu/device.h"
 #include "gpu/nccl/environment_rank.h"
 #include "gpu/nccl/loopback.h"
 #include "gpu/nccl/nccl_library.h"
 #include "gpu/nccl/rank_launcher.h"
 #include "gpu/nccl/test/check_options.h"
+#include "gpu/nccl/test/check_run.h"
 #include "gpu/nccl/test/nccl_checks.h"
 #include "gpu/nccl/test/shared_page.h"
 

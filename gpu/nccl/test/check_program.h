@@ -2,13 +2,6 @@
 // line `N passed, N failed`. Exit codes: 0 nothing failed, 1 otherwise, 77 where it could not be tried.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <string>
-
-#include "gpu/device.h"
-#include "gpu/nccl/test/check_run.h"
-
 namespace goodput::gpu::testing {
 
 enum class Sharing {
