@@ -44,6 +44,7 @@ class CalibrationRun {
     look_at_sentinels();
     for (const Sweep& sweep : plan_.sweeps) run_sweep(sweep);
     look_at_sentinels();
+    for (const Sweep& sweep : plan_.sweeps) decide(sweep);  // what has been done again may differ now
   }
 
  private:
