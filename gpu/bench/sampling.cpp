@@ -86,7 +86,8 @@ Stop fill(const Sampler& sampler, const StoppingRule& rule, const Deadline& dead
     const int taken = static_cast<int>(us.size());
     if (taken >= rule.least && median_cv(us) <= rule.steady_cv) return Stop::kSteady;
     if (taken >= rule.most) return Stop::kMostSamples;
-    if (taken >= std::min(rule.few, rule.least) && deadline.now() - begin >= rule.seconds) return Stop::kTimeUsedUp;
+    if (taken >= std::min(rule.few, rule.least) && deadline.now() - begin >= rule.seconds)
+      return Stop::kTimeUsedUp;
   }
   return Stop::kDeadline;
 }
