@@ -8,15 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "gpu/bench/sizes.h"
 #include "gpu/calibrate/point_measurer.h"
 #include "gpu/calibrate/table_key.h"
 
 namespace goodput::gpu::calibrate {
 
-enum class Sizes : std::uint8_t {
-  kFull,
-  kQuick,  // a smoke test: every kind of point at sizes that an emulator runs
-};
+using bench::Sizes;
 
 // Whether a visit compares results with a reference: the first one to a point does.
 enum class Checking : std::uint8_t { kNo, kYes };
