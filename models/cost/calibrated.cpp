@@ -131,7 +131,7 @@ CalibratedCost::CalibratedCost(const ClusterSpec& cluster, const RooflineParamet
 // Of several tables for one group (other data types) the first counts.
 void CalibratedCost::add_collective(const Measurement& measurement) {
   const auto kind = collective_of(measurement.op);
-  if (!kind) return;
+  if (!kind || !is_plain(measurement)) return;
   const auto ranks = static_cast<std::int32_t>(measurement.params.ranks);
   const auto per_node = static_cast<std::int32_t>(measurement.params.per_node);
   CollectiveTable table{curve_by_bytes(measurement), measurement.tier};

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/text.h"
+
 namespace goodput {
 namespace {
 
@@ -66,11 +68,8 @@ Status check_point(const Measurement& measurement, std::size_t index) {
 
 Status check_params(Measurement& measurement) {
   const nlohmann::ordered_json given = config::write(config_fields(measurement.params));
-  std::string_view wanted = info(measurement.op).params;
-  while (!wanted.empty()) {
-    const std::string_view key = wanted.substr(0, wanted.find(' '));
-    wanted.remove_prefix(std::min(wanted.size(), key.size() + 1));
-    if (!given.contains(key))
+  for (const std::string_view key : split(info(measurement.op).params, ' ')) {
+    if (!key.empty() && !given.contains(key))
       return Error{fmt::format("is missing; op \"{}\" wants it", to_string(measurement.op)),
                    {.pointer = fmt::format("/params/{}", key)}};
   }
@@ -86,15 +85,14 @@ Status check_params(Measurement& measurement) {
 
 }  // namespace
 
-Status config_finish(MeasuredPoint& point) {
-  const double least = std::max(point.min_us, point.p05_us);
-  if (least > point.median_us)
-    return Error{fmt::format("is {}, below p05_us or min_us ({})", point.median_us, least),
-                 {.pointer = "/median_us"}};
-  if (point.p95_us > 0 && point.p95_us < point.median_us)
-    return Error{fmt::format("is {}, below median_us ({})", point.p95_us, point.median_us),
-                 {.pointer = "/p95_us"}};
-  return Ok{};
+bool is_plain(const Measurement& measurement) {
+  MeasuredParams params = measurement.params;
+  const nlohmann::ordered_json given = config::write(config_fields(params));
+  std::vector<std::string_view> plain = split(info(measurement.op).params, ' ');
+  plain.insert(plain.end(), {"per_node", "dtype"});
+  return std::all_of(given.items().begin(), given.items().end(), [&plain](const auto& item) {
+    return std::find(plain.begin(), plain.end(), item.key()) != plain.end();
+  });
 }
 
 Status config_finish(Measurement& measurement) {

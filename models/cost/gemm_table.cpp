@@ -17,9 +17,10 @@ double bound(double m, double n, double k, double bytes, GpuRatings ratings) {
   return std::max(compute, bytes / ratings.bytes_per_second) + kStartUpSeconds;
 }
 
-bool is_16_bit_gemm(const Measurement& measurement) {
+bool is_plain_16_bit_gemm(const Measurement& measurement) {
   const MeasuredType type = measurement.params.dtype;
-  return measurement.op == MeasuredOp::kGemm && (type == MeasuredType::kBf16 || type == MeasuredType::kFp16);
+  return measurement.op == MeasuredOp::kGemm && is_plain(measurement) &&
+         (type == MeasuredType::kBf16 || type == MeasuredType::kFp16);
 }
 
 MeasuredCurve ratio_curve(const Measurement& measurement, GpuRatings ratings) {
@@ -42,7 +43,7 @@ bool is_in_table(const MeasuredCurve& curve, double m) {
 
 GemmTable::GemmTable(std::span<const Measurement> measurements, GpuRatings measured_on) {
   for (const Measurement& measurement : measurements) {
-    if (!is_16_bit_gemm(measurement)) continue;
+    if (!is_plain_16_bit_gemm(measurement)) continue;
     families_.push_back({static_cast<double>(measurement.params.n), static_cast<double>(measurement.params.k),
                          ratio_curve(measurement, measured_on), measurement.tier});
   }
