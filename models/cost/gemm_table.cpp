@@ -29,8 +29,7 @@ MeasuredCurve ratio_curve(const Measurement& measurement, GpuRatings ratings) {
   std::vector<CurvePoint> points;
   for (const MeasuredPoint& point : measurement.points) {
     const auto m = static_cast<double>(point.m);
-    const double bytes = kBytesAValue * (m * k + k * n + m * n);
-    points.push_back({m, 1e-6 * point.median_us / bound(m, n, k, bytes, ratings)});
+    points.push_back({m, 1e-6 * point.median_us / bound(m, n, k, gemm_bytes(m, n, k), ratings)});
   }
   return MeasuredCurve(std::move(points));
 }
@@ -40,6 +39,10 @@ bool is_in_table(const MeasuredCurve& curve, double m) {
 }
 
 }  // namespace
+
+double gemm_bytes(double m, double n, double k) {
+  return kBytesAValue * (m * k + k * n + m * n);
+}
 
 GemmTable::GemmTable(std::span<const Measurement> measurements, GpuRatings measured_on) {
   for (const Measurement& measurement : measurements) {

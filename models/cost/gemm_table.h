@@ -27,6 +27,9 @@ struct GpuRatings {
   double bytes_per_second = 0;
 };
 
+// Of three matrices in 16 bits, each moved once.
+[[nodiscard]] double gemm_bytes(double m, double n, double k);
+
 class GemmTable {
  public:
   // `measurements` of 16-bit GEMMs on a GPU with these ratings; others are passed over.
