@@ -72,7 +72,7 @@ std::optional<Cost> GemmTable::cost(const Kernel& kernel, GpuRatings ratings) co
     return std::nullopt;
   const auto m = static_cast<double>(kernel.m);
   const std::vector<Near> near = nearest(kernel);
-  Cost cost{.seconds = 0, .tier = near.size() == 1 ? Tier::kMeasured : Tier::kModel};
+  Cost cost{.seconds = 0, .tier = near.front().distance == 0 ? Tier::kMeasured : Tier::kModel};
   double weights = 0;
   double log_ratio = 0;
   for (const auto& [distance, family] : near) {

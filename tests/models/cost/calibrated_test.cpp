@@ -149,6 +149,19 @@ TEST_CASE("calibrated: a GEMM between the families, or beyond their m, is at tie
   CHECK(tier(gemm(100'000, 4096, 7168)) == Tier::kModel);
 }
 
+TEST_CASE("calibrated: the only family there is answers for other shapes at tier model, too") {
+  Calibration calibration;
+  calibration.machine.gpu = "NVIDIA H200";
+  calibration.ops = {{.op = MeasuredOp::kGemm,
+                      .params = {.n = 4096, .k = 4096, .dtype = MeasuredType::kBf16},
+                      .tier = Tier::kMeasured,
+                      .points = {{.m = 1024, .median_us = 60}, {.m = 8192, .median_us = 400}}}};
+  const CalibratedCost cost = calibrated(calibration);
+  const auto tier = [&](const Kernel& kernel) { return cost.kernels(std::array{kernel}).tier; };
+  CHECK(tier(gemm(2048, 4096, 4096)) == Tier::kMeasured);
+  CHECK(tier(gemm(2048, 4096, 8192)) == Tier::kModel);
+}
+
 TEST_CASE("calibrated: kernels without a table are the roofline's, and lower the tier of their sequence") {
   const CalibratedCost cost = calibrated(shipped_calibration());
   const auto [cluster, parameters] = h200();
