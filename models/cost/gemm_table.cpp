@@ -65,11 +65,21 @@ std::vector<GemmTable::Near> GemmTable::nearest(const Kernel& kernel) const {
   return near;
 }
 
-std::optional<Cost> GemmTable::cost(const Kernel& kernel, GpuRatings ratings) const {
+bool GemmTable::can_price(const Kernel& kernel) const {
   const bool has_shape = kernel.m > 0 && kernel.n > 0 && kernel.k > 0;
-  if (families_.empty() || kernel.kind != Kernel::Kind::kGemm || kernel.precision != Precision::kBf16 ||
-      kernel.batch != 1 || !has_shape)
-    return std::nullopt;
+  return !families_.empty() && kernel.kind == Kernel::Kind::kGemm && kernel.precision == Precision::kBf16 &&
+         kernel.batch == 1 && has_shape;
+}
+
+bool GemmTable::has_measured(const Kernel& kernel) const {
+  if (!can_price(kernel)) return false;
+  const Near nearest_family = nearest(kernel).front();
+  return nearest_family.distance == 0 &&
+         is_in_table(nearest_family.family->ratio, static_cast<double>(kernel.m));
+}
+
+std::optional<Cost> GemmTable::cost(const Kernel& kernel, GpuRatings ratings) const {
+  if (!can_price(kernel)) return std::nullopt;
   const auto m = static_cast<double>(kernel.m);
   const std::vector<Near> near = nearest(kernel);
   Cost cost{.seconds = 0, .tier = near.front().distance == 0 ? Tier::kMeasured : Tier::kModel};

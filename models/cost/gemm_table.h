@@ -39,6 +39,9 @@ class GemmTable {
   // such kernels. The tier is that of the families used, at best `model` between them.
   [[nodiscard]] std::optional<Cost> cost(const Kernel& kernel, GpuRatings ratings) const;
 
+  // Whether that cost is of the kernel's own family, within what was measured of it.
+  [[nodiscard]] bool has_measured(const Kernel& kernel) const;
+
  private:
   struct Family {
     double n = 0, k = 0;
@@ -49,6 +52,7 @@ class GemmTable {
     double distance = 0;
     const Family* family = nullptr;
   };
+  [[nodiscard]] bool can_price(const Kernel& kernel) const;
   [[nodiscard]] std::vector<Near> nearest(const Kernel& kernel) const;
 
   std::vector<Family> families_;

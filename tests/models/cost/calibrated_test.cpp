@@ -191,6 +191,36 @@ TEST_CASE("calibrated: where launching sets the pace, the answer rests on the la
 
 // ---- Which machine, which file.
 
+// ---- What is from the tables.
+
+TEST_CASE("calibrated: how far a price is from the tables") {
+  Calibration calibration = shipped_calibration();  // 2, 4 and 8 GPUs; no sends
+  Measurement over_nodes = calibration.ops.front();
+  REQUIRE(over_nodes.op == MeasuredOp::kAllGather);
+  over_nodes.params.ranks = 16;
+  over_nodes.params.per_node = 8;
+  calibration.ops.push_back(over_nodes);
+  const CalibratedCost cost = calibrated(calibration);
+  const auto of_gather = [&](std::int32_t size, std::int32_t per_node) {
+    return cost.coverage(call_of(Collective::kAllGather, 1 << 20, size, per_node));
+  };
+  CHECK(of_gather(4, 8) == TableCoverage::kMeasured);
+  CHECK(of_gather(6, 8) == TableCoverage::kCarriedOver);
+  CHECK(of_gather(16, 16) == TableCoverage::kNone);
+  CHECK(of_gather(16, 8) == TableCoverage::kMeasured);
+  CHECK(of_gather(32, 8) == TableCoverage::kInNodes);
+  CHECK(of_gather(4, 1) == TableCoverage::kNone);  // nothing inside nodes
+  CHECK(cost.coverage(call_of(Collective::kSendRecv, 1024, 2)) == TableCoverage::kNone);
+  CHECK(cost.coverage(call_of(Collective::kSendRecv, 1024, 16, 8)) == TableCoverage::kNone);
+  CHECK(cost.coverage(gemm(4000, 4096, 7168)) == TableCoverage::kMeasured);
+  CHECK(cost.coverage(gemm(100'000, 4096, 7168)) == TableCoverage::kCarriedOver);
+  CHECK(cost.coverage(gemm(4000, 4096, 7000)) == TableCoverage::kCarriedOver);
+  CHECK(cost.coverage(Kernel{.kind = Kernel::Kind::kMemory, .bytes = 1e9}) == TableCoverage::kNone);
+  Calibration none;
+  none.machine.gpu = "NVIDIA H200";
+  CHECK(calibrated(none).coverage(gemm(4000, 4096, 7168)) == TableCoverage::kNone);
+}
+
 TEST_CASE("calibrated: a GPU is told by the first word with a digit") {
   CHECK(is_same_gpu("NVIDIA H200", "H200 SXM 141GB"));
   CHECK(is_same_gpu("NVIDIA A100-SXM4-80GB", "A100 SXM 80GB"));
