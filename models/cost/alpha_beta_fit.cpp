@@ -42,18 +42,19 @@ struct FittedLine {
   double squares = std::numeric_limits<double>::infinity();
 };
 
-// Where the free optimum has a negative number, the best one lies where that number is 0.
+// Where the free optimum has a negative number, the best line lies where that number is 0; where a number
+// makes no difference, it is 0, too.
 FittedLine best_line(const LineSums& sums) {
   const double determinant = sums.aa * sums.bb - sums.ab * sums.ab;
-  const FittedLine candidates[] = {{(sums.a * sums.bb - sums.b * sums.ab) / determinant,
-                                    (sums.b * sums.aa - sums.a * sums.ab) / determinant},
-                                   {sums.a / sums.aa, 0},
-                                   {0, sums.b / sums.bb}};
+  const FittedLine candidates[] = {{sums.a / sums.aa, 0},
+                                   {0, sums.b / sums.bb},
+                                   {(sums.a * sums.bb - sums.b * sums.ab) / determinant,
+                                    (sums.b * sums.aa - sums.a * sums.ab) / determinant}};
   FittedLine best;
   for (const auto& [alpha, beta, unused] : candidates) {
     if (!(std::isfinite(alpha) && std::isfinite(beta) && alpha >= 0 && beta >= 0)) continue;
     const double squares = sums.squares(alpha, beta);
-    if (squares < best.squares) best = {alpha, beta, squares};
+    if (squares < best.squares - kEqualSums * sums.points) best = {alpha, beta, squares};
   }
   return best;
 }

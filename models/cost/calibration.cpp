@@ -27,10 +27,6 @@ const OpInfo& info(MeasuredOp op) {
   return kOps[static_cast<std::size_t>(op)];
 }
 
-bool is_network(MeasuredOp op) {
-  return op <= MeasuredOp::kSendRecv;
-}
-
 std::int64_t size_by(SizeKey key, const MeasuredPoint& point) {
   switch (key) {
     case SizeKey::kNone:
@@ -48,7 +44,7 @@ std::int64_t size_by(SizeKey key, const MeasuredPoint& point) {
 Status check_point(const Measurement& measurement, std::size_t index) {
   const MeasuredPoint& point = measurement.points[index];
   const SizeKey key = info(measurement.op).size;
-  const std::string_view key_name = kSizeKeys[static_cast<std::size_t>(key)];
+  const std::string_view key_name = size_key(measurement.op);
   const std::string at = fmt::format("/points/{}", index);
   if (key == SizeKey::kNone) {
     if (measurement.points.size() == 1 && point.size() == 0) return Ok{};
@@ -74,7 +70,7 @@ Status check_params(Measurement& measurement) {
                    {.pointer = fmt::format("/params/{}", key)}};
   }
   const MeasuredParams& params = measurement.params;
-  if (is_network(measurement.op) && params.ranks < 2)
+  if (is_collective(measurement.op) && params.ranks < 2)
     return Error{"is 1; a collective of one rank is a copy and says nothing of a network",
                  {.pointer = "/params/ranks"}};
   if (params.per_node > params.ranks)
@@ -84,6 +80,14 @@ Status check_params(Measurement& measurement) {
 }
 
 }  // namespace
+
+std::string_view size_key(MeasuredOp op) {
+  return kSizeKeys[static_cast<std::size_t>(info(op).size)];
+}
+
+bool is_collective(MeasuredOp op) {
+  return op <= MeasuredOp::kSendRecv;
+}
 
 bool is_plain(const Measurement& measurement) {
   MeasuredParams params = measurement.params;

@@ -36,6 +36,10 @@ inline constexpr std::array kMeasuredOpNames = {
   return kMeasuredOpNames[static_cast<std::size_t>(op)];
 }
 
+// Which key of a point is its size: "bytes", "tokens", "m"; empty: an op without sizes.
+[[nodiscard]] std::string_view size_key(MeasuredOp op);
+[[nodiscard]] bool is_collective(MeasuredOp op);
+
 enum class MeasuredType : std::uint8_t { kUnstated, kFp32, kBf16, kFp16, kFp8, kInt8 };
 // Of those behind kUnstated.
 inline constexpr std::string_view kMeasuredTypeNames[] = {"fp32", "bf16", "fp16", "fp8", "int8"};

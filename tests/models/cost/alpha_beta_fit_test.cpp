@@ -112,6 +112,23 @@ TEST_CASE("alpha-beta fit: one line is found in both segments") {
   }
 }
 
+TEST_CASE("alpha-beta fit: times that do not change have no slope, those in proportion no start") {
+  std::vector<CurvePoint> flat;
+  std::vector<CurvePoint> steady;
+  for (double size = 3; size <= 3e6; size *= 10) {
+    flat.push_back({size, 0.7});
+    steady.push_back({size, 0.7 * size});
+  }
+  for (const FittedSegment& segment : fit_alpha_beta(flat)) {
+    CHECK(segment.alpha == Approx(0.7));
+    CHECK(segment.beta == 0);
+  }
+  for (const FittedSegment& segment : fit_alpha_beta(steady)) {
+    CHECK(segment.alpha == 0);
+    CHECK(segment.beta == Approx(0.7));
+  }
+}
+
 TEST_CASE("alpha-beta fit: fewer than four points are one line, fewer than two none") {
   CHECK(fit_alpha_beta({}).empty());
   const std::vector<CurvePoint> one = {{4, 2}};
