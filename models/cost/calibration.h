@@ -65,7 +65,7 @@ struct MeasuredParams {
   bool is_causal = false;                            // attention to earlier tokens only
   bool is_backward = false;                          // the gradients
   MeasuredLayout layout = MeasuredLayout::kForward;  // of a GEMM: which of its three products
-  std::string loads;  // routing model whose loads the experts have; empty: equal
+  std::string loads{};  // routing model whose loads the experts have; empty: equal
   MeasuredPolicy policy = MeasuredPolicy::kUnstated;  // by which the dispatcher shares tokens out
   bool is_sustained = false;                          // back to back, until the clock has settled
   bool is_pinned = false;                             // host memory
@@ -100,11 +100,11 @@ struct MeasuredFit {
 
 struct Measurement {
   MeasuredOp op = MeasuredOp::kAllReduce;
-  MeasuredParams params;
+  MeasuredParams params{};
   Tier tier = Tier::kAssumed;
-  std::string source;
-  std::vector<MeasuredPoint> points;  // in ascending size, at least one
-  std::vector<MeasuredFit> fit;
+  std::string source{};
+  std::vector<MeasuredPoint> points{};  // in ascending size, at least one
+  std::vector<MeasuredFit> fit{};
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
@@ -150,7 +150,7 @@ struct MeasuredCeilings {
 
 // A whole step that ran on the machine.
 struct MeasuredCheck {
-  std::string name, source;
+  std::string name{}, source{};
   double median_us = 0;
   double p05_us = 0, p95_us = 0, min_us = 0;
   double cv = 0;
@@ -161,11 +161,11 @@ struct MeasuredCheck {
 };
 
 struct AssumedNumber {
-  std::string name;
+  std::string name{};
   double value = 0;
-  std::vector<double> range;  // least and most
+  std::vector<double> range{};  // least and most
   Tier tier = Tier::kAssumed;
-  std::string cite;
+  std::string cite{};
 
   friend bool operator==(const AssumedNumber&, const AssumedNumber&) = default;
 };

@@ -60,8 +60,9 @@ Result<ExitCode> run_calibration_info(const CalibrationInfoOptions& options, con
   if (!options.plan.empty()) {
     GOODPUT_TRY(plan, read_plan(options, input, library, context));
   }
-  Provenance provenance{.calibration = input.path,
-                        .lowest_tier = std::string(to_string(lowest_tier_of(input.calibration)))};
+  Provenance provenance;
+  provenance.calibration = input.path;
+  provenance.lowest_tier = to_string(lowest_tier_of(input.calibration));
   if (plan) provenance.config_files = plan->sources;
   provenance.config_files.push_back(input.path);
   GOODPUT_TRY_STATUS(check_file_roles(provenance.config_files, {}, context));
@@ -89,10 +90,12 @@ struct CalibrationPair {
     Hash hash;
     hash.add(first.hash());
     hash.add(second.hash());
-    const Tier tier = lowest(lowest_tier_of(first.calibration), lowest_tier_of(second.calibration));
-    return {.config_hash = hash.value(),
-            .lowest_tier = std::string(to_string(tier)),
-            .config_files = {first.path, second.path}};
+    Provenance provenance;
+    provenance.config_hash = hash.value();
+    provenance.lowest_tier =
+        to_string(lowest(lowest_tier_of(first.calibration), lowest_tier_of(second.calibration)));
+    provenance.config_files = {first.path, second.path};
+    return provenance;
   }
 };
 

@@ -58,7 +58,8 @@ Result<double> parse_ratio_tolerance(std::string_view text) {
 
 std::optional<CalibrationComparison> compare_calibrations(const Calibration& first, const Calibration& second,
                                                           double tolerance) {
-  CalibrationComparison comparison{.tolerance = tolerance};
+  CalibrationComparison comparison;
+  comparison.tolerance = tolerance;
   double logarithms = 0;
   for (const Measurement& table : first.ops) {
     const Measurement* other = table_like(second, table);

@@ -39,9 +39,9 @@ struct PlanGap {
 };
 
 struct PlanGaps {
-  SimDuration step{};         // as this calibration prices it
-  std::vector<PlanGap> gaps;  // the largest share first
-  double share = 0;           // of all of them together
+  SimDuration step{};           // as this calibration prices it
+  std::vector<PlanGap> gaps{};  // the largest share first
+  double share = 0;             // of all of them together
 };
 
 // The step is priced by `calibration`, whatever cost model the plan names, once as it is and once without
