@@ -14,7 +14,7 @@ Visit visit_norm(const NormShape& shape, NormPass pass, PointMeasurer& measurer,
   if (checking == Checking::kYes) nwrong = norm.count_wrong(measurer.stream());
   Visit visit = measurer.measure({[&](int set, cudaStream_t stream) { norm.run(set, stream); }, sets, bytes});
   visit.nwrong = nwrong;
-  visit.source = "gpu/calibrate/norm_kernels.cu";
+  visit.source = "kernels of gpu/calibrate/norm_kernels.h";
   return visit;
 }
 
