@@ -16,6 +16,9 @@
 // not poll has queued nothing. A group is queued by the first poll. While the state is ncclInProgress other
 // calls return ncclInvalidArgument.
 //
+// Sums over ranks are taken in the order of ranks, so all ranks get the same bits: of ncclInt32, ncclFloat32
+// and ncclBfloat16, ncclSum alone.
+//
 // Every message says what call, how many bytes and of which type it is, and the receiver compares. What NCCL
 // leaves undefined is told: calls or sizes that do not match, a rank that is in another call or finalizes,
 // handles that are none, groups that are left open, a stale graph (std::runtime_error when it runs). What
@@ -52,6 +55,7 @@
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
 #define NCCL_CONFIG_UNDEF_PTR NULL
 #define NCCL_COMM_NULL NULL
+#define NCCL_SPLIT_NOCOLOR -1
 
 extern "C" {
 
@@ -92,6 +96,15 @@ enum ncclDataType_t {
   ncclFloat8e4m3 = 10,
   ncclFloat8e5m2 = 11,
   ncclNumTypes = 12,
+};
+
+enum ncclRedOp_t {
+  ncclSum = 0,
+  ncclProd = 1,
+  ncclMax = 2,
+  ncclMin = 3,
+  ncclAvg = 4,
+  ncclNumOps = 5,
 };
 
 struct ncclConfig_t {
@@ -138,6 +151,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error);
 ncclResult_t ncclCommCount(ncclComm_t comm, int* count);
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank);
 
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,

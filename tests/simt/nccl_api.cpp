@@ -98,6 +98,16 @@ ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
   return ncclSuccess;
 }
 
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return move_data({simt::DataOp::kAllReduce, from, to, count, type, 0, comm, stream, false, op});
+}
+
+ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return move_data({simt::DataOp::kReduceScatter, from, to, count, type, 0, comm, stream, false, op});
+}
+
 ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream) {
   return move_data({simt::DataOp::kAllGather, from, to, count, type, 0, comm, stream, false});
