@@ -12,9 +12,9 @@
 // operation's first step on and written as data comes in.
 //
 // A non-blocking communicator returns ncclInProgress from ncclCommInitRankConfig, ncclGroupEnd (or a call
-// outside of a group) and ncclCommFinalize, and goes on in ncclCommGetAsyncError alone: a caller that does
-// not poll has queued nothing. A group is queued by the first poll. While the state is ncclInProgress other
-// calls return ncclInvalidArgument.
+// outside of a group), ncclCommSplit and ncclCommFinalize, and goes on in ncclCommGetAsyncError alone: a
+// caller that does not poll has queued nothing. A group is queued by the first poll. While the state is
+// ncclInProgress other calls return ncclInvalidArgument.
 //
 // Sums over ranks are taken in the order of ranks, so all ranks get the same bits: of ncclInt32, ncclFloat32
 // and ncclBfloat16, ncclSum alone.
@@ -26,16 +26,19 @@
 // a peer ended that owed something; ncclGetLastError says in a line what. The operation then never ends,
 // as a kernel that spins, until ncclCommAbort drops what the communicator had queued.
 //
+// ncclCommSplit: the new communicator is there when the one that is split is no longer in progress; where its
+// handle goes must stay until then, or until that one has ended.
+//
 // ncclCommFinalize runs what the communicator has queued, waits for graphs that captured it to be
 // destroyed, and meets all ranks. ncclCommDestroy of what is not finalized does that first, and waits.
 //
 // Every rank has a GPU of its own, unless the environment has SIMT_NCCL_ONE_GPU: then they share one, and
 // those with the same NCCL_HOSTID are refused.
 //
-// Not modelled: threads, several ranks in a process, ncclCommInitRankConfig in a group, progress while
-// nobody waits (a rank that waits for another by other means than a stream hangs where a GPU would have
-// gone on), the order between a graph and what is queued on another stream, circles of ranks that wait for
-// each other (they wait for ever, as on GPUs), that ncclCommAbort waits for graphs that captured the
+// Not modelled: threads, several ranks in a process, ncclCommInitRankConfig and ncclCommSplit in a group,
+// progress while nobody waits (a rank that waits for another by other means than a stream hangs where a GPU
+// would have gone on), the order between a graph and what is queued on another stream, circles of ranks that
+// wait for each other (they wait for ever, as on GPUs), that ncclCommAbort waits for graphs that captured the
 // communicator (here it returns at once), the configuration but for `blocking`, and timing.
 #pragma once
 
@@ -141,6 +144,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config);
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);

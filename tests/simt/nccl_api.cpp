@@ -54,6 +54,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   return library().init(comm, {id, rank, ranks}, config);
 }
 
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config) {
+  const ncclResult_t ordered = count_call("ncclCommSplit");
+  return ordered == ncclSuccess ? library().split(comm, color, key, newcomm, config) : ordered;
+}
+
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   const ncclResult_t ordered = count_call("ncclCommFinalize");
   return ordered == ncclSuccess ? library().finalize(comm) : ordered;

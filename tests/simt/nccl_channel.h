@@ -27,6 +27,7 @@ class Descriptor {
 enum class MessageKind : std::uint32_t {
   kHello,
   kFinalize,
+  kSplit,
   kAllReduce,
   kReduceScatter,
   kAllGather,

@@ -8,8 +8,8 @@
 
 namespace simt {
 
-// Calls are counted from 1, 0 is none: those of ncclCommInitRankConfig, of what moves data, of ncclGroupEnd
-// and ncclCommFinalize, since set_nccl_faults() or the program's start.
+// Calls are counted from 1, 0 is none: those of ncclCommInitRankConfig, ncclCommSplit, of what moves data, of
+// ncclGroupEnd and ncclCommFinalize, since set_nccl_faults() or the program's start.
 struct NcclFaults {
   int fail_call = 0;  // returns `fail_with` and does nothing
   ncclResult_t fail_with = ncclSystemError;

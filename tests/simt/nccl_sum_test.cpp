@@ -217,12 +217,16 @@ TEST_CASE("nccl: a rank that dies in a reduction is gone for all others") {
   const ncclUniqueId id = new_id();
   CHECK(run_ranks(3, [&](int rank) {
           NcclFaults faults;
-          if (rank == 2) faults.die_at_call = 2;
+          if (rank == 2) faults.die_at_call = 3;
           set_nccl_faults(faults);
           const NcclRank r(id, rank, 3);
           const DeviceBuffer cells(4);
-          std::string text = r.failure_of(
-              ncclAllReduce(cells.data(), cells.data(), 1, ncclInt32, ncclSum, r.comm, r.stream));
+          const auto reduce = [&] {
+            return ncclAllReduce(cells.data(), cells.data(), 1, ncclInt32, ncclSum, r.comm, r.stream);
+          };
+          r.queue(reduce());
+          r.wait();  // so all have joined
+          std::string text = r.failure_of(reduce());
           text[8] = '2';  // one that gives up because of rank 2 may be missed first
           return text;
         }) == RankAnswers{{"6: rank 2 is gone", "6: rank 2 is gone", "killed by signal 9"}});

@@ -186,6 +186,7 @@ std::string mismatch_with(const Transfer& expected, std::uint64_t number, int ra
 
 const char* call_of(MessageKind kind, Direction direction) {
   if (kind == MessageKind::kFinalize) return "ncclCommFinalize";
+  if (kind == MessageKind::kSplit) return "ncclCommSplit";
   if (kind == MessageKind::kAllReduce) return "ncclAllReduce";
   if (kind == MessageKind::kReduceScatter) return "ncclReduceScatter";
   if (kind == MessageKind::kAllGather) return "ncclAllGather";
