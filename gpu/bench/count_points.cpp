@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "gpu/bench/payload.h"
-#include "gpu/bench/routed_rank.h"
+#include "gpu/bench/device_compare.h"
+#include "gpu/bench/schedule_case.h"
 #include "gpu/count_slots.h"
 #include "gpu/positions.h"
 
@@ -12,85 +12,15 @@ namespace {
 
 using moe::DispatchPolicy;
 
-struct CountPoint {
-  ClusterSize cluster;
-  LayerShape layer;
-  DispatchPolicy policy;
-};
-
 RoutedRank routed_rank(const CountPoint& point, const Stream& stream) {
   return {point.cluster, point.layer, point.policy, CopyPath::kVector, stream};
 }
 
-template <class T>
-void poison(T* memory, std::size_t count, const Stream& stream) {
-  if (count == 0) return;
-  GOODPUT_CUDA(cudaMemsetAsync(memory, kPoisonByte, count * sizeof(T), stream.get()));
-}
-
-// All of `expected`.
-void compare(const std::int32_t* device, const std::vector<std::int32_t>& expected, Check& check) {
-  const std::vector<std::int32_t> got = download(device, expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) check.nwrong += got[i] != expected[i] ? 1 : 0;
-  check.compared += expected.size();
-}
-
-// A report in which nothing is wrong yet, and every number of it that is not so any more.
-DeviceBuffer<DeviceReport> clean_report() {
-  return upload(std::vector<DeviceReport>{{kNothingWrong, kNothingWrong, kNothingWrong, kNothingWrong}});
-}
-void compare(const DeviceBuffer<DeviceReport>& report, Check& check) {
-  compare(reinterpret_cast<const std::int32_t*>(report.data()), std::vector<std::int32_t>(4, kNothingWrong),
-          check);
-}
-
-// The outputs of a schedule that the reference has too.
-struct ScheduleOutput {
-  std::int32_t* device;
-  const std::vector<std::int32_t>& expected;
-};
-
-std::vector<ScheduleOutput> outputs_of(const ScheduleView& view, const reference::RankLayout& layout) {
-  return {{view.send_counts, layout.send_counts},       {view.send_begin, layout.send_offsets},
-          {view.receive_counts, layout.receive_counts}, {view.receive_begin, layout.receive_offsets},
-          {view.group_begin, layout.group_offsets},     {view.send_rows, layout.send_per_rank},
-          {view.receive_rows, layout.receive_per_rank}};
-}
-
-// What kernels of a schedule leave for the ones after them.
-void poison_between(const PlacementView& placement, const ScheduleView& view, const Stream& stream) {
-  const auto experts = static_cast<std::size_t>(placement.experts);
-  const auto hosts = static_cast<std::size_t>(placement.entry_count);
-  poison(view.experts, experts, stream);
-  poison(view.chains, experts * moe::kMostEuclidLevels, stream);
-  poison(view.local, hosts, stream);
-  poison(view.residuals, hosts, stream);
-  poison(view.surplus_begin, experts + 1, stream);
-}
-
 PointResult run_schedule(const CountPoint& point, const Measurer& measurer) {
-  RoutedRank rank = routed_rank(point, measurer.stream());
-  Dispatcher& dispatcher = rank.dispatcher();
-  DeviceBuffer<DeviceReport> report = clean_report();
-  const auto run = [&](int, cudaStream_t stream) {
-    make_schedule(dispatcher.placement_view(), dispatcher.all_counts(), point.policy,
-                  dispatcher.schedule_view(), report.data(), stream);
-  };
-  // The counts of all ranks are read; everything else is small beside them.
-  const std::int64_t bytes = std::int64_t{4} * point.cluster.ranks * point.cluster.experts;
-  const Measurement time = measurer.measure({run, 1, bytes});
-
-  const std::vector<ScheduleOutput> outputs = outputs_of(dispatcher.schedule_view(), rank.layout());
-  for (const ScheduleOutput& output : outputs)
-    poison(output.device, output.expected.size(), measurer.stream());
-  poison_between(dispatcher.placement_view(), dispatcher.schedule_view(), measurer.stream());
-  run(0, measurer.stream().get());
-  measurer.stream().synchronize();
-  Check check;
-  for (const ScheduleOutput& output : outputs) compare(output.device, output.expected, check);
-  compare(report, check);
-  check.items = check.of = point.cluster.ranks;
-  return {time, bytes, check};
+  ScheduleCase schedule(point, measurer.stream());
+  const Measurement time =
+      measurer.measure({[&](int, cudaStream_t stream) { schedule.run(stream); }, 1, schedule.bytes()});
+  return {time, schedule.bytes(), schedule.check(measurer.stream())};
 }
 
 // Which of the slots of its expert every slot is.

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "gpu/bench/options.h"
 #include "gpu/bench/point.h"
+#include "gpu/bench/sizes.h"
 
 namespace goodput::gpu::bench {
 

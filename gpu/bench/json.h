@@ -1,5 +1,6 @@
-// Writes JSON: objects and arrays in the order of the calls, two spaces of indentation. Numbers have as many
-// digits as it takes to read the same double again; what is not finite is refused, JSON has no word for it.
+// Writes JSON: objects and arrays in the order of the calls, two spaces of indentation or all on one line.
+// Numbers have as many digits as it takes to read the same double again; what is not finite is refused, JSON
+// has no word for it.
 #pragma once
 
 #include <cmath>
@@ -45,8 +46,12 @@ inline std::string number_text(double value) {
 
 // REQUIRES: calls that make a document: a key before every value in an object and nowhere else, every begin
 // with its end.
+enum class JsonLayout { kIndented, kOneLine };
+
 class JsonWriter {
  public:
+  explicit JsonWriter(JsonLayout layout = JsonLayout::kIndented) : layout_(layout) {}
+
   void begin_object() { begin('{'); }
   void end_object() { end('}'); }
   void begin_array() { begin('['); }
@@ -101,8 +106,11 @@ class JsonWriter {
     empty_.back() = false;
     new_line();
   }
-  void new_line() { text_ += '\n' + std::string(2 * empty_.size(), ' '); }
+  void new_line() {
+    if (layout_ == JsonLayout::kIndented) text_ += '\n' + std::string(2 * empty_.size(), ' ');
+  }
 
+  JsonLayout layout_;
   std::string text_;
   std::vector<bool> empty_;  // of every open object or array: nothing in it yet
   bool after_key_ = false;

@@ -14,8 +14,8 @@
 
 #include "gpu/bench/clock_probe.h"
 #include "gpu/bench/sampling.h"
+#include "gpu/bench/stream_timer.h"
 #include "gpu/bench/traffic.h"
-#include "gpu/device_memory.h"
 
 namespace goodput::gpu::bench {
 
@@ -62,19 +62,16 @@ class Measurer {
 
   [[nodiscard]] const Deadline& deadline() const { return deadline_; }
   // For whatever else has to be done, in order with what is measured.
-  [[nodiscard]] const Stream& stream() const { return stream_; }
+  [[nodiscard]] const Stream& stream() const { return timer_.stream(); }
 
  private:
   // None: the deadline had passed.
   [[nodiscard]] std::optional<SampledTimes> sample(const std::function<void()>& run, int runs_in_one) const;
-  [[nodiscard]] std::vector<double> time_runs(int count, const std::function<void()>& run) const;
-  // ms of the device, for all.
-  [[nodiscard]] double time_batch(int count, const std::function<void()>& run) const;
   [[nodiscard]] std::optional<GraphTimes> measure_graph(const Operation& operation, double run_us) const;
 
   StoppingRule rule_;
   Deadline deadline_;
-  Stream stream_;
+  StreamTimer timer_;
   ClockProbe clock_;
 };
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace goodput::gpu::bench {
+#include "gpu/bench/sizes.h"
 
-enum class Sizes { kFull, kQuick };
+namespace goodput::gpu::bench {
 
 struct Options {
   Sizes sizes = Sizes::kFull;

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "gpu/bench/options.h"
 #include "gpu/bench/point.h"
+#include "gpu/bench/sizes.h"
 #include "gpu/row_copy.h"
 
 namespace goodput::gpu::bench {

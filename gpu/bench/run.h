@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/bench/options.h"
 #include "gpu/bench/run_report.h"
+#include "gpu/bench/sizes.h"
 
 namespace goodput::gpu::bench {
 

@@ -25,6 +25,11 @@ bool agree(std::optional<double> a, std::optional<double> b, double within) {
   return a && b && std::abs(*a - *b) <= within * std::max(*a, *b);
 }
 
+std::string few_text(const StoppingRule& rule) {
+  if (rule.few >= rule.least) return "";
+  return " (then " + std::to_string(rule.few) + " are enough)";
+}
+
 // Runs of the next batch, after one that was too short: more than would have done, since a clock that rises
 // makes them shorter still.
 int more_runs(int runs, double took_ms, double wanted_ms) {
@@ -53,6 +58,22 @@ WarmUp warm_up(const Sampler& sampler, const StoppingRule& rule, const Deadline&
   return {device_ms, WarmUpEnd::kDeadline};
 }
 
+// A run and a look at the clock; all of it only where that has changed.
+WarmUp warm_up_again(const Sampler& sampler, const StoppingRule& rule, const Deadline& deadline,
+                     std::optional<double> warm_mhz, std::optional<double>& sm_mhz) {
+  if (!warm_mhz) return warm_up(sampler, rule, deadline, sm_mhz);
+  if (deadline.passed()) return {0, WarmUpEnd::kDeadline};
+  const double device_ms = sampler.batch(1);
+  sm_mhz = sampler.sm_mhz();
+  if (!sm_mhz) return {device_ms, WarmUpEnd::kNoClock};
+  if (agree(warm_mhz, sm_mhz, rule.clock_agreement)) return {device_ms, WarmUpEnd::kSteady};
+  StoppingRule until_agreed = rule;
+  until_agreed.warm_up_ms = 0;
+  WarmUp more = warm_up(sampler, until_agreed, deadline, sm_mhz);
+  more.device_ms += device_ms;
+  return more;
+}
+
 // Until the first reason to stop, which it returns.
 Stop fill(const Sampler& sampler, const StoppingRule& rule, const Deadline& deadline,
           std::vector<double>& us) {
@@ -60,14 +81,26 @@ Stop fill(const Sampler& sampler, const StoppingRule& rule, const Deadline& dead
   while (!deadline.passed()) {
     const int have = static_cast<int>(us.size());
     const int missing = (have < rule.least ? rule.least : rule.most) - have;
-    const std::vector<double> more = sampler.samples(std::min(kTogether, missing));
+    const std::vector<double> more = sampler.samples(std::min({kTogether, rule.few, missing}));
     us.insert(us.end(), more.begin(), more.end());
-    if (static_cast<int>(us.size()) < rule.least) continue;
-    if (median_cv(us) <= rule.steady_cv) return Stop::kSteady;
-    if (static_cast<int>(us.size()) >= rule.most) return Stop::kMostSamples;
-    if (deadline.now() - begin >= rule.seconds) return Stop::kTimeUsedUp;
+    const int taken = static_cast<int>(us.size());
+    if (taken >= rule.least && median_cv(us) <= rule.steady_cv) return Stop::kSteady;
+    if (taken >= rule.most) return Stop::kMostSamples;
+    if (taken >= std::min(rule.few, rule.least) && deadline.now() - begin >= rule.seconds)
+      return Stop::kTimeUsedUp;
   }
   return Stop::kDeadline;
+}
+
+Sampled sample_after(const WarmUp& warm_up, std::optional<double> sm_mhz, const Sampler& sampler,
+                     const StoppingRule& rule, const Deadline& deadline) {
+  Sampled sampled{{}, Stop::kDeadline, warm_up, {sm_mhz, {}}, false};
+  if (warm_up.end == WarmUpEnd::kDeadline) return sampled;
+  sampled.stop = fill(sampler, rule, deadline, sampled.us);
+  sampled.sm_mhz.after = sampler.sm_mhz();
+  sampled.steady_clock = warm_up.end == WarmUpEnd::kSteady &&
+                         agree(sampled.sm_mhz.before, sampled.sm_mhz.after, rule.clock_agreement);
+  return sampled;
 }
 
 }  // namespace
@@ -85,7 +118,8 @@ std::string describe(const StoppingRule& rule) {
          " ms differs by <= " + shortest(100 * rule.clock_agreement) + " % or " +
          shortest(rule.most_warm_up_ms) + " ms are used up; at least " + std::to_string(rule.least) +
          " samples, then until the CV of the median is <= " + shortest(100 * rule.steady_cv) + " %, " +
-         shortest(rule.seconds) + " s are used up or there are " + std::to_string(rule.most) + " samples";
+         shortest(rule.seconds) + " s are used up" + few_text(rule) + " or there are " +
+         std::to_string(rule.most) + " samples";
 }
 
 const char* name_of(Stop stop) {
@@ -117,13 +151,16 @@ const char* name_of(WarmUpEnd end) {
 }
 
 Sampled take_samples(const Sampler& sampler, const StoppingRule& rule, const Deadline& deadline) {
-  Sampled sampled{{}, Stop::kDeadline, {0, WarmUpEnd::kDeadline}, {}, false};
-  sampled.warm_up = warm_up(sampler, rule, deadline, sampled.sm_mhz.before);
-  if (sampled.warm_up.end == WarmUpEnd::kDeadline) return sampled;
-  sampled.stop = fill(sampler, rule, deadline, sampled.us);
-  sampled.sm_mhz.after = sampler.sm_mhz();
-  sampled.steady_clock = sampled.warm_up.end == WarmUpEnd::kSteady &&
-                         agree(sampled.sm_mhz.before, sampled.sm_mhz.after, rule.clock_agreement);
+  std::optional<double> none;
+  return take_samples_warm(sampler, rule, deadline, none);
+}
+
+Sampled take_samples_warm(const Sampler& sampler, const StoppingRule& rule, const Deadline& deadline,
+                          std::optional<double>& warm_mhz) {
+  std::optional<double> sm_mhz;
+  const WarmUp warmed = warm_up_again(sampler, rule, deadline, warm_mhz, sm_mhz);
+  Sampled sampled = sample_after(warmed, sm_mhz, sampler, rule, deadline);
+  warm_mhz = sampled.sm_mhz.after ? sampled.sm_mhz.after : sm_mhz;
   return sampled;
 }
 

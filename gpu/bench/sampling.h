@@ -31,6 +31,7 @@ struct StoppingRule {
   double batch_ms = 10;  // of device time in such a batch, or more: shorter ones agree while it rises
   double most_warm_up_ms = 2000;  // of device time: then it ends whatever the clock does
   int least = 50;
+  int few = 50;  // or fewer than that once `seconds` are used up: where single runs are long
   int most = 1000;
   double steady_cv = 0.002;  // enough, when median_cv() is no larger
   double seconds = 0.5;      // of one measurement, warm-up left out
@@ -83,8 +84,13 @@ struct Sampled {
 
 // Warms up, then takes the least number of samples, then more until the first reason to stop. Samples are
 // taken a few at a time; the deadline is looked at between these, and between batches of the warm-up.
-// REQUIRES: 0 < least <= most.
+// REQUIRES: 0 < least <= most, 0 < few.
 [[nodiscard]] Sampled take_samples(const Sampler& sampler, const StoppingRule& rule,
                                    const Deadline& deadline);
+
+// One measurement of many: `warm_mhz` is the clock that the ones before it left. With none it warms up as
+// above; where the clock still is that one, a run and a look at it are enough; else until two batches agree.
+[[nodiscard]] Sampled take_samples_warm(const Sampler& sampler, const StoppingRule& rule,
+                                        const Deadline& deadline, std::optional<double>& warm_mhz);
 
 }  // namespace goodput::gpu::bench

@@ -58,10 +58,10 @@ Statistics summarize(std::vector<double> samples) {
 double median_cv(std::vector<double> samples) {
   const std::vector<double> ascending = sorted(std::move(samples));
   const double middle = static_cast<double>(ascending.size() - 1) / 2;
-  const double reach = std::sqrt(static_cast<double>(ascending.size())) / 2;
+  const double reach = std::sqrt(static_cast<double>(ascending.size()));
   const double median = at_place(ascending, middle);
   if (median == 0) return 0;
-  return (at_place(ascending, middle + reach) - at_place(ascending, middle - reach)) / 2 / median;
+  return (at_place(ascending, middle + reach) - at_place(ascending, middle - reach)) / 4 / median;
 }
 
 }  // namespace goodput::gpu::bench

@@ -21,10 +21,11 @@ struct Statistics {
 // Throws std::invalid_argument where there are no samples or one is not finite.
 [[nodiscard]] Statistics summarize(std::vector<double> samples);
 
-// The coefficient of variation of the median: an estimate of its standard error, over the median. Half the
-// distance between the samples sqrt(n)/2 places below and above the middle, which is one standard error for
-// any continuous distribution (the number of samples below the true median is binomial, n/2 +- sqrt(n)/2).
-// Places are clamped to the samples there are. 0 for a median of 0. Throws as summarize().
+// The coefficient of variation of the median: an estimate of its standard error, over the median. A quarter
+// of the distance between the samples sqrt(n) places below and above the middle, which are two standard
+// errors from it for any continuous distribution (the number of samples below the true median is binomial,
+// n/2 +- sqrt(n)/2). Of half that width the estimate scatters so much that of a few looks one says by chance
+// that it is enough. Places are clamped to the samples there are. 0 for a median of 0. Throws as summarize().
 [[nodiscard]] double median_cv(std::vector<double> samples);
 
 }  // namespace goodput::gpu::bench

@@ -66,7 +66,7 @@ TEST_CASE("bench statistics: whatever the samples, min <= p05 <= median <= p95 <
   }
 }
 
-TEST_CASE("bench statistics: the CV of the median is half the spread of sqrt(n) places about it") {
+TEST_CASE("bench statistics: the CV of the median is a quarter of the spread of sqrt(n) places each side") {
   // 1 .. 101: the middle is place 50, value 51; sqrt(101) / 2 = 5.025 places each way are 5.025 in value.
   std::vector<double> samples;
   for (int i = 1; i <= 101; ++i) samples.push_back(i);

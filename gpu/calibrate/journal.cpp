@@ -1,0 +1,141 @@
+#include "gpu/calibrate/journal.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+namespace goodput::gpu::calibrate {
+namespace {
+
+[[noreturn]] void refuse_journal(const std::string& path, const std::string& why) {
+  throw std::invalid_argument(path + ": " + why);
+}
+
+std::string read_whole(const std::string& path, int file) {
+  std::string content;
+  char piece[65536];
+  for (ssize_t got = 0; (got = read(file, piece, sizeof piece)) != 0;) {
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) refuse_journal(path, std::strerror(errno));
+    content.append(piece, static_cast<std::size_t>(got));
+  }
+  return content;
+}
+
+// Opened for this process alone.
+int open_alone(const std::string& path) {
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file < 0) throw std::invalid_argument("cannot write " + path + ": " + std::strerror(errno));
+  if (flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+  close(file);
+  refuse_journal(path, "another goodput-calibrate is writing it");
+}
+
+std::string shown(const JsonValue* value) {
+  if (value == nullptr) return "nothing";
+  if (const auto* text = std::get_if<std::string>(&value->content())) return "'" + *text + "'";
+  return json_text(*value);
+}
+
+void add_differences(const std::string& where, const JsonValue& there, const JsonValue& here,
+                     std::string& text) {
+  const auto compare = [&](const std::string& name) {
+    if (where.empty() && name == "utc") return;
+    const JsonValue* const a = there.find(name);
+    const JsonValue* const b = here.find(name);
+    const auto is_object = [](const JsonValue* value) {
+      return value != nullptr && std::holds_alternative<JsonValue::Object>(value->content());
+    };
+    if (is_object(a) && is_object(b)) return add_differences(where + name + " ", *a, *b, text);
+    if (a != nullptr && b != nullptr && *a == *b) return;
+    text += (text.empty() ? "" : "; ") + where + name + ": " + shown(a) + " there, " + shown(b) + " here";
+  };
+  for (const auto& member : there.object()) compare(member.first);
+  for (const auto& member : here.object()) {
+    if (there.find(member.first) == nullptr) compare(member.first);
+  }
+}
+
+}  // namespace
+
+std::string differences(const JsonValue& there, const JsonValue& here) {
+  std::string text;
+  add_differences("", there, here, text);
+  return text;
+}
+
+Journal::Journal(std::string path, JournalStart start, const JsonValue& header)
+    : path_(std::move(path)), header_(header) {
+  const bool was_there = access(path_.c_str(), F_OK) == 0;
+  file_ = open_alone(path_);
+  try {
+    const std::string content = read_whole(path_, file_);
+    if (start == JournalStart::kNew && !content.empty())
+      refuse_journal(path_, "is there already: --resume goes on with it, or remove it to begin anew");
+    content.empty() ? begin() : resume(content);
+  } catch (...) {
+    if (!was_there) static_cast<void>(unlink(path_.c_str()));
+    close(file_);
+    throw;
+  }
+}
+
+Journal::~Journal() {
+  close(file_);
+}
+
+void Journal::begin() {
+  write(json_text(header_) + "\n");
+}
+
+void Journal::resume(const std::string& content) {
+  const std::size_t whole = content.rfind('\n') + 1;  // 0 where there is none
+  if (whole == 0) {
+    if (ftruncate(file_, 0) != 0) refuse_journal(path_, std::strerror(errno));
+    return begin();
+  }
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < whole;) {
+    const std::size_t end = content.find('\n', at);
+    const std::string line = content.substr(at, end - at);
+    at = end + 1;
+    ++number;
+    try {
+      if (number > 1) {
+        kept_.push_back(parse_record(line));
+        continue;
+      }
+      const JsonValue there = parse_json(line);
+      if (const std::string differs = differences(there, header_); !differs.empty())
+        throw std::invalid_argument("is of another calibration: " + differs +
+                                    "; remove it to begin anew, or give another --out");
+      header_ = there;
+    } catch (const std::invalid_argument& error) {
+      refuse_journal(path_ + ":" + std::to_string(number), error.what());
+    }
+  }
+  if (whole < content.size() && ftruncate(file_, static_cast<off_t>(whole)) != 0)
+    refuse_journal(path_, std::strerror(errno));
+}
+
+void Journal::append(const Record& record) {
+  write(line_of(record));
+}
+
+void Journal::write(const std::string& line) {
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t wrote = ::write(file_, line.data() + done, line.size() - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) throw std::invalid_argument("cannot write " + path_ + ": " + std::strerror(errno));
+    done += static_cast<std::size_t>(wrote);
+  }
+  if (fdatasync(file_) != 0 && errno != EINVAL && errno != EROFS)
+    throw std::invalid_argument("cannot write " + path_ + ": " + std::strerror(errno));
+}
+
+}  // namespace goodput::gpu::calibrate
