@@ -89,6 +89,10 @@ Journal::~Journal() {
   close(file_);
 }
 
+void Journal::remove() {
+  static_cast<void>(unlink(path_.c_str()));
+}
+
 void Journal::begin() {
   write(json_text(header_) + "\n");
 }

@@ -32,6 +32,9 @@ class Journal {
   // On the disk when it returns. Throws std::invalid_argument where it cannot be written.
   void append(const Record& record);
 
+  // The file; nothing may be appended any more.
+  void remove();
+
  private:
   void begin();
   void resume(const std::string& content);

@@ -47,6 +47,8 @@ class CalibrationRun {
     for (const Sweep& sweep : plan_.sweeps) decide(sweep);  // what has been done again may differ now
   }
 
+  [[nodiscard]] int failed() const { return failed_; }
+
  private:
   void run_sweep(const Sweep& sweep) {
     bool begun = false;
@@ -90,6 +92,7 @@ class CalibrationRun {
   void fail(const std::string& what) {
     add(NoteRecord{"failed: " + what});
     hooks_.print("failed: " + what);
+    ++failed_;
     if (++failures_ == kMostFailures) throw Ended{CalibrationEnd::kGaveUp};
   }
 
@@ -139,6 +142,7 @@ class CalibrationRun {
   MeasuredPoints& points_;
   double looked_at_ = 0;
   int failures_ = 0;  // in a row
+  int failed_ = 0;
 };
 
 }  // namespace
@@ -153,16 +157,17 @@ std::vector<const SweepPoint*> order_of_round(const Sweep& sweep, int round, std
   return order;
 }
 
-CalibrationEnd run_calibration(const CalibrationPlan& plan, const CalibrationHooks& hooks,
-                               const bench::Deadline& deadline, MeasuredPoints& points) {
+CalibrationOutcome run_calibration(const CalibrationPlan& plan, const CalibrationHooks& hooks,
+                                   const bench::Deadline& deadline, MeasuredPoints& points) {
   CalibrationEnd end = CalibrationEnd::kDone;
+  CalibrationRun run(plan, hooks, deadline, points);
   try {
-    CalibrationRun(plan, hooks, deadline, points).run();
+    run.run();
   } catch (const Ended& ended) {
     end = ended.how;
   }
   hooks.save();
-  return end;
+  return {end, run.failed()};
 }
 
 }  // namespace goodput::gpu::calibrate

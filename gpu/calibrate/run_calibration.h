@@ -32,11 +32,15 @@ struct CalibrationHooks {
 };
 
 enum class CalibrationEnd : std::uint8_t { kDone, kDeadline, kGaveUp };
+struct CalibrationOutcome {
+  CalibrationEnd end;
+  int failed;  // visits
+};
 
 // Goes on from `points`, and adds to it. A point that throws is noted and left out; after kMostFailures in a
 // row it gives up. Throws what `append` and `save` throw.
-[[nodiscard]] CalibrationEnd run_calibration(const CalibrationPlan& plan, const CalibrationHooks& hooks,
-                                             const bench::Deadline& deadline, MeasuredPoints& points);
+[[nodiscard]] CalibrationOutcome run_calibration(const CalibrationPlan& plan, const CalibrationHooks& hooks,
+                                                 const bench::Deadline& deadline, MeasuredPoints& points);
 inline constexpr int kMostFailures = 3;
 
 // The points of a sweep in the order of a round: the same for the same seed, everywhere.

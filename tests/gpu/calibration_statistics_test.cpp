@@ -201,7 +201,8 @@ TEST_CASE("calibration: a point that throws is noted and left out, three in a ro
                               return machine.visit(point, deadline);
                             },
                             [](const Record&) {}, [] {}, [](const std::string&) {}},
-                           deadline, points);
+                           deadline, points)
+        .end;
   };
   const PointKey bad = plan.sweeps[0].points[17].key;
   CHECK(run([&](const SweepPoint& point) { return point.key == bad; }) == CalibrationEnd::kDone);

@@ -124,7 +124,8 @@ struct InventedRun {
                             },
                             [this](const Record& record) { journal.push_back(line_of(record)); },
                             [this] { ++saves; }, [](const std::string&) {}},
-                           deadline, points);
+                           deadline, points)
+        .end;
   }
 
   InventedMachine machine;

@@ -1,0 +1,189 @@
+// Products of groups by cuBLAS: by its call for groups, or one after another. As in matmul_cublas.cpp its
+// first operand is ours W, its rows are our columns.
+#include <cublasLt.h>
+#include <cublas_v2.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "gpu/calibrate/cublas_library.h"
+#include "gpu/calibrate/matmul.h"
+#include "gpu/device_memory.h"
+
+namespace goodput::gpu::calibrate {
+namespace {
+
+constexpr auto kGroupWorkspaceBytes = static_cast<std::size_t>(kMatmulWorkspaceBytes);
+
+// What one expert multiplies.
+struct Group {
+  std::int64_t rows;
+  std::size_t x;  // elements behind the first
+  std::size_t w;
+  std::size_t y;
+};
+
+// Experts without rows are left out.
+std::vector<Group> groups_of(const GroupedShape& shape) {
+  std::vector<Group> groups;
+  std::int64_t begin = 0;
+  for (std::size_t expert = 0; expert < shape.rows.size(); ++expert) {
+    const std::int64_t rows = shape.rows[expert];
+    if (rows > 0) {
+      groups.push_back({rows, static_cast<std::size_t>(begin * shape.k),
+                        expert * static_cast<std::size_t>(shape.n * shape.k),
+                        static_cast<std::size_t>(begin * shape.n)});
+    }
+    begin += rows;
+  }
+  return groups;
+}
+
+GroupedOperands operands_of(const Group& group, const GroupedOperands& all) {
+  return {all.x + group.x, all.w + group.w, all.y + group.y};
+}
+
+#if CUBLAS_VERSION >= 120500
+void check_grouped(cublasStatus_t status, const char* what) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw MatmulError(std::string(what) + ": " + cublasLtGetStatusName(status));
+}
+
+// One for the process, never released, as that of cublasLt.
+cublasHandle_t cublas_handle() {
+  static const cublasHandle_t handle = [] {
+    cublasHandle_t made = nullptr;
+    check_grouped(cublasCreate(&made), "cublasCreate");
+    return made;
+  }();
+  return handle;
+}
+
+// The call for groups, one group an expert: frameworks know of no two experts that they get as many rows.
+class GroupedCall {
+ public:
+  GroupedCall(const GroupedShape& shape, const std::vector<GroupedOperands>& sets)
+      : groups_(groups_of(shape)),
+        turn_w_(groups_.size(), CUBLAS_OP_T),
+        turn_x_(groups_.size(), CUBLAS_OP_N),
+        columns_(groups_.size(), static_cast<int>(shape.n)),
+        inner_(groups_.size(), static_cast<int>(shape.k)),
+        one_(groups_.size(), 1),
+        ones_(groups_.size(), 1.0F),
+        zeros_(groups_.size(), 0.0F) {
+    for (const Group& group : groups_) rows_.push_back(static_cast<int>(group.rows));
+    for (const GroupedOperands& set : sets) {
+      std::vector<const void*> w;
+      std::vector<const void*> x;
+      std::vector<void*> y;
+      for (const Group& group : groups_) {
+        const GroupedOperands of_group = operands_of(group, set);
+        w.push_back(of_group.w);
+        x.push_back(of_group.x);
+        y.push_back(of_group.y);
+      }
+      addresses_.push_back({upload(w), upload(x), upload(y)});
+    }
+  }
+
+  void run(int set, cudaStream_t stream) {
+    if (groups_.empty()) return;
+    Addresses& at = addresses_.at(static_cast<std::size_t>(set));
+    // A new stream takes the workspace away.
+    check_grouped(cublasSetStream(cublas_handle(), stream), "cublasSetStream");
+    check_grouped(cublasSetWorkspace(cublas_handle(), workspace_.data(), kGroupWorkspaceBytes),
+                  "cublasSetWorkspace");
+    check_grouped(cublasGemmGroupedBatchedEx(
+                      cublas_handle(), turn_w_.data(), turn_x_.data(), columns_.data(), rows_.data(),
+                      inner_.data(), ones_.data(), at.w.data(), CUDA_R_16BF, inner_.data(), at.x.data(),
+                      CUDA_R_16BF, inner_.data(), zeros_.data(), at.y.data(), CUDA_R_16BF, columns_.data(),
+                      static_cast<int>(groups_.size()), one_.data(), CUBLAS_COMPUTE_32F),
+                  "cublasGemmGroupedBatchedEx");
+  }
+
+ private:
+  // On the device, as the call wants them.
+  struct Addresses {
+    DeviceBuffer<const void*> w;
+    DeviceBuffer<const void*> x;
+    DeviceBuffer<void*> y;
+  };
+
+  std::vector<Group> groups_;
+  std::vector<cublasOperation_t> turn_w_;
+  std::vector<cublasOperation_t> turn_x_;
+  std::vector<int> columns_;
+  std::vector<int> inner_;
+  std::vector<int> one_;
+  std::vector<float> ones_;
+  std::vector<float> zeros_;
+  std::vector<int> rows_;
+  std::vector<Addresses> addresses_;
+  DeviceBuffer<unsigned char> workspace_{kGroupWorkspaceBytes};
+};
+#else
+// Never made: has_grouped_gemm() says that there is none.
+class GroupedCall {
+ public:
+  GroupedCall(const GroupedShape&, const std::vector<GroupedOperands>&) {}
+  void run(int, cudaStream_t) {}
+};
+#endif
+
+// One product after another; experts with as many rows share one.
+class OneByOne {
+ public:
+  OneByOne(const GroupedShape& shape, std::vector<GroupedOperands> sets)
+      : groups_(groups_of(shape)), sets_(std::move(sets)) {
+    for (const Group& group : groups_) {
+      const auto same = [&](const std::unique_ptr<Gemm>& gemm) { return gemm->shape().m == group.rows; };
+      auto found = std::find_if(gemms_.begin(), gemms_.end(), same);
+      if (found == gemms_.end()) {
+        gemms_.push_back(std::make_unique<Gemm>(GemmShape{group.rows, shape.n, shape.k}));
+        found = gemms_.end() - 1;
+      }
+      gemm_of_.push_back(static_cast<std::size_t>(found - gemms_.begin()));
+    }
+  }
+
+  void run(int set, cudaStream_t stream) const {
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const GroupedOperands at = operands_of(groups_[i], sets_.at(static_cast<std::size_t>(set)));
+      gemms_[gemm_of_[i]]->run({at.x, at.w, at.y}, 0, stream);
+    }
+  }
+
+ private:
+  std::vector<Group> groups_;
+  std::vector<GroupedOperands> sets_;
+  std::vector<std::unique_ptr<Gemm>> gemms_;
+  std::vector<std::size_t> gemm_of_;
+};
+
+}  // namespace
+
+struct GroupedGemm::State {
+  std::unique_ptr<GroupedCall> at_once;  // null: one by one
+  std::unique_ptr<OneByOne> one_by_one;
+};
+
+GroupedGemm::GroupedGemm(GroupedShape shape, const std::vector<GroupedOperands>& sets)
+    : shape_(std::move(shape)), state_(std::make_unique<State>()) {
+  if (has_grouped_gemm()) {
+    state_->at_once = std::make_unique<GroupedCall>(shape_, sets);
+  } else {
+    state_->one_by_one = std::make_unique<OneByOne>(shape_, sets);
+  }
+}
+GroupedGemm::~GroupedGemm() = default;
+
+std::string GroupedGemm::source() const {
+  return state_->at_once ? "cublasGemmGroupedBatchedEx" : "a loop of cublasLtMatmul, first answers";
+}
+
+void GroupedGemm::run(int set, cudaStream_t stream) const {
+  if (state_->at_once) return state_->at_once->run(set, stream);
+  state_->one_by_one->run(set, stream);
+}
+
+}  // namespace goodput::gpu::calibrate

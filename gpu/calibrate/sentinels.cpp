@@ -1,0 +1,42 @@
+#include "gpu/calibrate/sentinels.h"
+
+#include "gpu/bench/copy_case.h"
+#include "gpu/calibrate/side_gemm.h"
+
+namespace goodput::gpu::calibrate {
+namespace {
+
+Visit visit_copy_sentinel(std::int64_t bytes, PointMeasurer& measurer) {
+  const auto elements = static_cast<std::size_t>(bytes) / sizeof(Bf16);
+  DeviceBuffer<Bf16> from(elements);
+  DeviceBuffer<Bf16> to(elements);
+  bench::fill_payload(from.data(), static_cast<std::int64_t>(elements), 1, measurer.stream().get());
+  return measurer.measure({[&](int, cudaStream_t stream) {
+                             GOODPUT_CUDA(cudaMemcpyAsync(to.data(), from.data(),
+                                                          static_cast<std::size_t>(bytes),
+                                                          cudaMemcpyDeviceToDevice, stream));
+                           },
+                           1, 2 * bytes});
+}
+
+Visit visit_gemm_sentinel(Sizes sizes, PointMeasurer& measurer) {
+  const SideGemm gemm(sizes, measurer.stream());
+  return measurer.measure({[&](int, cudaStream_t stream) { gemm.run(stream); }, 1, 0});
+}
+
+}  // namespace
+
+std::vector<SweepPoint> sentinels(Sizes sizes) {
+  const std::int64_t bytes = sizes == Sizes::kQuick ? 65'536 : std::int64_t{256} << 20U;
+  const std::int64_t edge = side_gemm_shape(sizes).m;
+  return {{{{"copy", {}}, "bytes", bytes},
+           visit_estimate_s(150, 2),
+           [bytes](PointMeasurer& measurer, Checking) { return visit_copy_sentinel(bytes, measurer); },
+           {}},
+          {{{"gemm", {{"n", edge}, {"k", edge}}}, "m", edge},
+           visit_estimate_s(1600, 5),
+           [sizes](PointMeasurer& measurer, Checking) { return visit_gemm_sentinel(sizes, measurer); },
+           {}}};
+}
+
+}  // namespace goodput::gpu::calibrate
