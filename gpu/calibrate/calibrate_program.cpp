@@ -60,6 +60,35 @@ bool any_wrong(const MeasuredPoints& points) {
   return false;
 }
 
+std::size_t points_in(const std::vector<Sweep>& sweeps) {
+  std::size_t points = 0;
+  for (const Sweep& sweep : sweeps) points += sweep.points.size();
+  return points;
+}
+
+std::string end_text(CalibrationEnd end, std::size_t measured, std::size_t points) {
+  const std::string some = std::to_string(measured) + " of " + std::to_string(points) + " points measured";
+  switch (end) {
+    case CalibrationEnd::kDone:
+      return measured >= points ? "all " + std::to_string(points) + " points measured" : some;
+    case CalibrationEnd::kDeadline:
+      return some + (stop_signal() == 0 ? " before the deadline" : " when told to stop") +
+             "; --resume goes on";
+    case CalibrationEnd::kGaveUp:
+      return some + "; gave up, for " + std::to_string(kMostFailures) + " failed in a row";
+  }
+  return some;
+}
+
+// Of those that are to be.
+std::size_t measured_in(const std::vector<Sweep>& sweeps, const MeasuredPoints& points, int rounds) {
+  std::size_t measured = 0;
+  for (const Sweep& sweep : sweeps) {
+    for (const SweepPoint& point : sweep.points) measured += points.has(point.key, rounds) ? 1 : 0;
+  }
+  return measured;
+}
+
 // Measures what is missing. Returns the exit status.
 int measure_missing(const CalibrateOptions& options, std::vector<Sweep> sweeps, const DeviceState& state,
                     CalibrationSession& session) {
@@ -79,6 +108,8 @@ int measure_missing(const CalibrateOptions& options, std::vector<Sweep> sweeps, 
        [&](const SweepPoint& point, Checking checking) { return point.visit(measurer, checking); },
        [&](const Record& record) { session.append(record); }, save, print_line},
       deadline, session.points());
+  print_line(
+      end_text(outcome.end, measured_in(plan.sweeps, session.points(), plan.rounds), points_in(plan.sweeps)));
   if (outcome.failed > 0 || any_wrong(session.points())) return kCalibrateWrong;
   if (stop_signal() != 0) return kBySignal + stop_signal();
   if (session.points().points().empty()) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -31,6 +32,11 @@ std::string read_whole(const std::string& path, int file) {
 int open_alone(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) throw std::invalid_argument("cannot write " + path + ": " + std::strerror(errno));
+  struct stat status {};
+  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    close(file);
+    refuse_journal(path, "is no regular file");
+  }
   if (flock(file, LOCK_EX | LOCK_NB) == 0) return file;
   close(file);
   refuse_journal(path, "another goodput-calibrate is writing it");

@@ -1,5 +1,6 @@
 #include "gpu/calibrate/json_value.h"
 
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
@@ -89,7 +90,7 @@ class JsonReader {
     const std::string digits(text_.substr(at_, end == std::string_view::npos ? end : end - at_));
     char* stopped = nullptr;
     const double number = std::strtod(digits.c_str(), &stopped);
-    if (digits.empty() || *stopped != '\0') fail("no value");
+    if (digits.empty() || *stopped != '\0' || !std::isfinite(number)) fail("no value");
     at_ += digits.size();
     return JsonValue(number);
   }

@@ -9,6 +9,7 @@ namespace goodput::gpu::calibrate {
 namespace {
 
 constexpr double kUsualFlopsPerUs = 700e6;  // of an H200
+constexpr double kLeastUs = 2;
 
 }  // namespace
 
@@ -36,7 +37,7 @@ Background SideGemm::background() const {
 }
 
 double SideGemm::usual_us() const {
-  return gemm_.shape().flops() / kUsualFlopsPerUs;
+  return kLeastUs + gemm_.shape().flops() / kUsualFlopsPerUs;
 }
 
 SweepPoint slowed_gemm_point(Sizes sizes, const char* beside_copy,
@@ -50,7 +51,7 @@ SweepPoint slowed_gemm_point(Sizes sizes, const char* beside_copy,
                      "m",
                      shape.m};
   return {key,
-          visit_estimate_s(shape.flops() / kUsualFlopsPerUs, 30),
+          visit_estimate_s(kLeastUs + shape.flops() / kUsualFlopsPerUs, 30),
           [sizes, visit = std::move(visit)](PointMeasurer& measurer, Checking) {
             const SideGemm gemm(sizes, measurer.stream());
             return visit(gemm, measurer);

@@ -7,7 +7,10 @@
 #include "gpu/calibrate/ceiling_sweep.h"
 #include "gpu/calibrate/copy_sweep.h"
 #include "gpu/calibrate/dispatch_sweep.h"
+#include "gpu/calibrate/gemm_sweep.h"
+#include "gpu/calibrate/grouped_gemm_sweep.h"
 #include "gpu/calibrate/launch_sweep.h"
+#include "gpu/calibrate/sustained_sweep.h"
 
 namespace goodput::gpu::calibrate {
 namespace {
@@ -48,8 +51,16 @@ std::string row(const std::string& sweep, const std::string& table, int points, 
 }  // namespace
 
 std::vector<Sweep> all_sweeps(const SweepRequest& request) {
-  return {ceiling_sweep(request.sizes, request.device), copy_sweep(request.sizes),
-          dispatch_sweep(request.sizes), launch_sweep(), host_copy_sweep(request.sizes)};
+  Sweep ceilings = ceiling_sweep(request.sizes, request.device);
+  for (SweepPoint& point : gemm_ceiling_points(request.sizes)) ceilings.points.push_back(std::move(point));
+  return {std::move(ceilings),
+          gemm_sweep(request.sizes),
+          sustained_sweep(request.sizes, request.power_w),
+          grouped_gemm_sweep(request.sizes),
+          copy_sweep(request.sizes),
+          dispatch_sweep(request.sizes),
+          launch_sweep(),
+          host_copy_sweep(request.sizes)};
 }
 
 std::vector<Sweep> only_with(const std::string& substring, std::vector<Sweep> sweeps) {

@@ -79,6 +79,15 @@ double ring_share(double members) {
   return (members - 1) / members;
 }
 
+// Of the group, those in one node.
+std::int32_t near_of(const CollectiveCall& call) {
+  return std::min(call.group.per_node, call.group.size);
+}
+// Whether a collective over several nodes does something inside each of them.
+bool has_inside(const CollectiveCall& call) {
+  return near_of(call) > 1 && call.kind != Collective::kSendRecv;
+}
+
 GpuRatings ratings_of(const GpuSpec& gpu) {
   return {gpu.bf16.value, gpu.memory_bandwidth.value};
 }
@@ -131,7 +140,7 @@ CalibratedCost::CalibratedCost(const ClusterSpec& cluster, const RooflineParamet
 // Of several tables for one group (other data types) the first counts.
 void CalibratedCost::add_collective(const Measurement& measurement) {
   const auto kind = collective_of(measurement.op);
-  if (!kind) return;
+  if (!kind || !is_plain(measurement)) return;
   const auto ranks = static_cast<std::int32_t>(measurement.params.ranks);
   const auto per_node = static_cast<std::int32_t>(measurement.params.per_node);
   CollectiveTable table{curve_by_bytes(measurement), measurement.tier};
@@ -188,22 +197,21 @@ std::optional<CalibratedCost::Inside> CalibratedCost::inside_node(Collective kin
   return Inside{log_mean(smaller, time, log_weight(below->first, ranks, above->first)), tier};
 }
 
-std::optional<Cost> CalibratedCost::measured_over_nodes(const CollectiveCall& call) const {
+const CalibratedCost::CollectiveTable* CalibratedCost::table_over_nodes(const CollectiveCall& call) const {
   const auto table = over_nodes_.find({call.kind, Group{call.group.size, call.group.per_node}});
-  if (table == over_nodes_.end()) return std::nullopt;
-  const auto& [by_bytes, tier] = table->second;
-  return Cost{by_bytes.extended_at(call.bytes * call.imbalance), lowest(best_tier_, tier)};
+  return table == over_nodes_.end() ? nullptr : &table->second;
 }
 
 Cost CalibratedCost::over_nodes(const CollectiveCall& call) const {
-  if (const auto measured = measured_over_nodes(call)) return *measured;
+  if (const CollectiveTable* table = table_over_nodes(call))
+    return {table->by_bytes.extended_at(call.bytes * call.imbalance), lowest(best_tier_, table->tier)};
   const Cost modelled = roofline_.collective(call);
-  const auto near = std::min(call.group.per_node, call.group.size);
+  const std::int32_t near = near_of(call);
   const bool is_all_to_all = call.kind == Collective::kAllToAll;
   // Those of an all-to-all that stay in the node; of the others a node handles the whole buffer.
   const double share = is_all_to_all ? call.imbalance * near / call.group.size : 1;
   const auto inside = inside_node(call.kind, near, call.bytes * share);
-  if (near <= 1 || call.kind == Collective::kSendRecv || !inside) return modelled;
+  if (!has_inside(call) || !inside) return modelled;
   std::optional<double> best;
   for (CollectiveTime time : collective_times(call, cluster_)) {
     time.inside = inside->time;
@@ -220,6 +228,21 @@ Cost CalibratedCost::collective(const CollectiveCall& call) const {
   const auto inside = inside_node(call.kind, call.group.size, call.bytes * call.imbalance);
   if (!inside) return roofline_.collective(call);
   return {inside->time.latency + inside->time.transfer, inside->tier};
+}
+
+TableCoverage CalibratedCost::coverage(const Kernel& kernel) const {
+  if (!gemms_.cost(kernel, ratings_)) return TableCoverage::kNone;
+  return gemms_.has_measured(kernel) ? TableCoverage::kMeasured : TableCoverage::kCarriedOver;
+}
+
+TableCoverage CalibratedCost::coverage(const CollectiveCall& call) const {
+  const bool is_over_nodes = call.group.nodes() > 1;
+  if (is_over_nodes && table_over_nodes(call)) return TableCoverage::kMeasured;
+  const std::int32_t near = near_of(call);
+  if ((is_over_nodes && !has_inside(call)) || !inside_node(call.kind, near, call.bytes))
+    return TableCoverage::kNone;
+  if (is_over_nodes) return TableCoverage::kInNodes;
+  return in_node_.at(call.kind).contains(near) ? TableCoverage::kMeasured : TableCoverage::kCarriedOver;
 }
 
 namespace {

@@ -31,6 +31,14 @@
 
 namespace goodput {
 
+// What of a price is from the tables.
+enum class TableCoverage : std::uint8_t {
+  kMeasured,     // the op's own table
+  kCarriedOver,  // tables of other shapes, sizes of a GEMM or numbers of GPUs
+  kInNodes,      // what happens inside nodes; between them the roofline
+  kNone          // the roofline
+};
+
 // The file that `inputs` name, else the default one.
 Result<config::Source> find_calibration(const CostInputs& inputs);
 
@@ -42,6 +50,10 @@ class CalibratedCost final : public CostModel {
 
   [[nodiscard]] Cost kernels(std::span<const Kernel> sequence) const override;
   [[nodiscard]] Cost collective(const CollectiveCall& call) const override;
+
+  // Of the prices that these have, a kernel alone. REQUIRES: call.group.size > 1.
+  [[nodiscard]] TableCoverage coverage(const Kernel& kernel) const;
+  [[nodiscard]] TableCoverage coverage(const CollectiveCall& call) const;
 
  private:
   struct CollectiveTable {
@@ -58,8 +70,9 @@ class CalibratedCost final : public CostModel {
 
   void add_collective(const Measurement& measurement);
   [[nodiscard]] std::optional<Inside> inside_node(Collective kind, std::int32_t ranks, double bytes) const;
-  [[nodiscard]] std::optional<Cost> measured_over_nodes(const CollectiveCall& call) const;
   [[nodiscard]] Cost over_nodes(const CollectiveCall& call) const;
+  // The table of exactly this group over several nodes; null: there is none.
+  [[nodiscard]] const CollectiveTable* table_over_nodes(const CollectiveCall& call) const;
   [[nodiscard]] Kernel lasting(double seconds, std::int32_t launches) const;
 
   ClusterSpec cluster_;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/text.h"
+
 namespace goodput {
 namespace {
 
@@ -25,10 +27,6 @@ const OpInfo& info(MeasuredOp op) {
   return kOps[static_cast<std::size_t>(op)];
 }
 
-bool is_network(MeasuredOp op) {
-  return op <= MeasuredOp::kSendRecv;
-}
-
 std::int64_t size_by(SizeKey key, const MeasuredPoint& point) {
   switch (key) {
     case SizeKey::kNone:
@@ -46,7 +44,7 @@ std::int64_t size_by(SizeKey key, const MeasuredPoint& point) {
 Status check_point(const Measurement& measurement, std::size_t index) {
   const MeasuredPoint& point = measurement.points[index];
   const SizeKey key = info(measurement.op).size;
-  const std::string_view key_name = kSizeKeys[static_cast<std::size_t>(key)];
+  const std::string_view key_name = size_key(measurement.op);
   const std::string at = fmt::format("/points/{}", index);
   if (key == SizeKey::kNone) {
     if (measurement.points.size() == 1 && point.size() == 0) return Ok{};
@@ -66,16 +64,13 @@ Status check_point(const Measurement& measurement, std::size_t index) {
 
 Status check_params(Measurement& measurement) {
   const nlohmann::ordered_json given = config::write(config_fields(measurement.params));
-  std::string_view wanted = info(measurement.op).params;
-  while (!wanted.empty()) {
-    const std::string_view key = wanted.substr(0, wanted.find(' '));
-    wanted.remove_prefix(std::min(wanted.size(), key.size() + 1));
-    if (!given.contains(key))
+  for (const std::string_view key : split(info(measurement.op).params, ' ')) {
+    if (!key.empty() && !given.contains(key))
       return Error{fmt::format("is missing; op \"{}\" wants it", to_string(measurement.op)),
                    {.pointer = fmt::format("/params/{}", key)}};
   }
   const MeasuredParams& params = measurement.params;
-  if (is_network(measurement.op) && params.ranks < 2)
+  if (is_collective(measurement.op) && params.ranks < 2)
     return Error{"is 1; a collective of one rank is a copy and says nothing of a network",
                  {.pointer = "/params/ranks"}};
   if (params.per_node > params.ranks)
@@ -86,15 +81,22 @@ Status check_params(Measurement& measurement) {
 
 }  // namespace
 
-Status config_finish(MeasuredPoint& point) {
-  const double least = std::max(point.min_us, point.p05_us);
-  if (least > point.median_us)
-    return Error{fmt::format("is {}, below p05_us or min_us ({})", point.median_us, least),
-                 {.pointer = "/median_us"}};
-  if (point.p95_us > 0 && point.p95_us < point.median_us)
-    return Error{fmt::format("is {}, below median_us ({})", point.p95_us, point.median_us),
-                 {.pointer = "/p95_us"}};
-  return Ok{};
+std::string_view size_key(MeasuredOp op) {
+  return kSizeKeys[static_cast<std::size_t>(info(op).size)];
+}
+
+bool is_collective(MeasuredOp op) {
+  return op <= MeasuredOp::kSendRecv;
+}
+
+bool is_plain(const Measurement& measurement) {
+  MeasuredParams params = measurement.params;
+  const nlohmann::ordered_json given = config::write(config_fields(params));
+  std::vector<std::string_view> plain = split(info(measurement.op).params, ' ');
+  plain.insert(plain.end(), {"per_node", "dtype"});
+  return std::all_of(given.items().begin(), given.items().end(), [&plain](const auto& item) {
+    return std::find(plain.begin(), plain.end(), item.key()) != plain.end();
+  });
 }
 
 Status config_finish(Measurement& measurement) {

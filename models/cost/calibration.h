@@ -36,19 +36,41 @@ inline constexpr std::array kMeasuredOpNames = {
   return kMeasuredOpNames[static_cast<std::size_t>(op)];
 }
 
+// Which key of a point is its size: "bytes", "tokens", "m"; empty: an op without sizes.
+[[nodiscard]] std::string_view size_key(MeasuredOp op);
+[[nodiscard]] bool is_collective(MeasuredOp op);
+
 enum class MeasuredType : std::uint8_t { kUnstated, kFp32, kBf16, kFp16, kFp8, kInt8 };
 // Of those behind kUnstated.
 inline constexpr std::string_view kMeasuredTypeNames[] = {"fp32", "bf16", "fp16", "fp8", "int8"};
+
+// What is said in one word; 0: unstated.
+enum class MeasuredNorm : std::uint8_t { kUnstated, kRms, kLayer };
+enum class MeasuredLayout : std::uint8_t { kForward, kInputGradient, kWeightGradient };
+enum class MeasuredPolicy : std::uint8_t { kUnstated, kProportional, kPacked };
+enum class MeasuredCopy : std::uint8_t { kNone, kCopy, kD2h, kH2d };
+inline constexpr std::string_view kMeasuredNormNames[] = {"rms", "layer"};
+inline constexpr std::string_view kMeasuredLayoutNames[] = {"dgrad", "wgrad"};
+inline constexpr std::string_view kMeasuredPolicyNames[] = {"proportional", "packed"};
+inline constexpr std::string_view kMeasuredCopyNames[] = {"copy", "d2h", "h2d"};
 
 struct MeasuredParams {
   std::int64_t ranks = 0;
   std::int64_t per_node = 0;  // of the ranks; 0: all
   std::int64_t n = 0, k = 0;
   std::int64_t experts = 0, top_k = 0, hidden = 0;
-  std::int64_t heads = 0, head_dim = 0;
+  std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
   MeasuredType dtype = MeasuredType::kUnstated;
-  bool is_pinned = false;       // host memory
-  bool is_beside_gemm = false;  // a GEMM ran at the same time
+  MeasuredNorm norm = MeasuredNorm::kUnstated;
+  bool is_causal = false;                            // attention to earlier tokens only
+  bool is_backward = false;                          // the gradients
+  MeasuredLayout layout = MeasuredLayout::kForward;  // of a GEMM: which of its three products
+  std::string loads{};  // routing model whose loads the experts have; empty: equal
+  MeasuredPolicy policy = MeasuredPolicy::kUnstated;  // by which the dispatcher shares tokens out
+  bool is_sustained = false;                          // back to back, until the clock has settled
+  bool is_pinned = false;                             // host memory
+  bool is_beside_gemm = false;                        // a GEMM ran at the same time
+  MeasuredCopy beside_copy = MeasuredCopy::kNone;     // such a copy ran at the same time
 
   friend bool operator==(const MeasuredParams&, const MeasuredParams&) = default;
 };
@@ -59,6 +81,8 @@ struct MeasuredPoint {
   double p05_us = 0, p95_us = 0, min_us = 0;
   double cv = 0;
   std::int64_t samples = 0;
+  double sm_mhz = 0;         // clock while it was measured
+  bool is_unsteady = false;  // rounds of it differ
 
   [[nodiscard]] std::int64_t size() const { return bytes + tokens + m; }
   friend bool operator==(const MeasuredPoint&, const MeasuredPoint&) = default;
@@ -76,11 +100,11 @@ struct MeasuredFit {
 
 struct Measurement {
   MeasuredOp op = MeasuredOp::kAllReduce;
-  MeasuredParams params;
+  MeasuredParams params{};
   Tier tier = Tier::kAssumed;
-  std::string source;
-  std::vector<MeasuredPoint> points;  // in ascending size, at least one
-  std::vector<MeasuredFit> fit;
+  std::string source{};
+  std::vector<MeasuredPoint> points{};  // in ascending size, at least one
+  std::vector<MeasuredFit> fit{};
 
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
@@ -93,6 +117,8 @@ struct MeasuredMachine {
   double memory_gib = 0;
   std::string driver, cuda, nccl;
   double sm_mhz = 0, memory_mhz = 0;  // while measuring
+  double power_w = 0;                 // the limit
+  std::optional<bool> ecc, mig;       // none: not known
   double bf16_tflops = 0;             // the vendor's ratings
   double memory_gb_per_s = 0;
 
@@ -122,12 +148,24 @@ struct MeasuredCeilings {
   friend bool operator==(const MeasuredCeilings&, const MeasuredCeilings&) = default;
 };
 
-struct AssumedNumber {
-  std::string name;
-  double value = 0;
-  std::vector<double> range;  // least and most
+// A whole step that ran on the machine.
+struct MeasuredCheck {
+  std::string name{}, source{};
+  double median_us = 0;
+  double p05_us = 0, p95_us = 0, min_us = 0;
+  double cv = 0;
+  std::int64_t samples = 0;
   Tier tier = Tier::kAssumed;
-  std::string cite;
+
+  friend bool operator==(const MeasuredCheck&, const MeasuredCheck&) = default;
+};
+
+struct AssumedNumber {
+  std::string name{};
+  double value = 0;
+  std::vector<double> range{};  // least and most
+  Tier tier = Tier::kAssumed;
+  std::string cite{};
 
   friend bool operator==(const AssumedNumber&, const AssumedNumber&) = default;
 };
@@ -139,10 +177,15 @@ struct Calibration {
   MeasurementMethod method;
   MeasuredCeilings ceilings;
   std::vector<Measurement> ops;
+  std::vector<MeasuredCheck> checks;
   std::vector<AssumedNumber> assumed;
 
   friend bool operator==(const Calibration&, const Calibration&) = default;
 };
+
+// Of the op as such: with no params but those it wants, per_node and dtype. Other tables say what the op
+// takes in another manner, or beside other work.
+[[nodiscard]] bool is_plain(const Measurement& measurement);
 
 // Strict; errors name file and JSON pointer. A file without ops is fine: a run that was cut short.
 Result<Calibration> read_calibration(const std::string& path);
@@ -157,10 +200,12 @@ Result<Calibration> read_calibration(const std::string& path);
 [[nodiscard]] config::Fields config_fields(MeasuredParams& params);
 [[nodiscard]] config::Fields config_fields(MeasuredPoint& point);
 [[nodiscard]] config::Fields config_fields(MeasuredFit& fit);
+[[nodiscard]] config::Fields config_fields(MeasuredCheck& check);
 [[nodiscard]] config::Fields config_fields(AssumedNumber& assumed);
 [[nodiscard]] Status config_finish(Calibration& calibration);
 [[nodiscard]] Status config_finish(Measurement& measurement);
 [[nodiscard]] Status config_finish(MeasuredPoint& point);
+[[nodiscard]] Status config_finish(MeasuredCheck& check);
 [[nodiscard]] Status config_finish(AssumedNumber& assumed);
 
 }  // namespace goodput

@@ -17,9 +17,10 @@ double bound(double m, double n, double k, double bytes, GpuRatings ratings) {
   return std::max(compute, bytes / ratings.bytes_per_second) + kStartUpSeconds;
 }
 
-bool is_16_bit_gemm(const Measurement& measurement) {
+bool is_plain_16_bit_gemm(const Measurement& measurement) {
   const MeasuredType type = measurement.params.dtype;
-  return measurement.op == MeasuredOp::kGemm && (type == MeasuredType::kBf16 || type == MeasuredType::kFp16);
+  return measurement.op == MeasuredOp::kGemm && is_plain(measurement) &&
+         (type == MeasuredType::kBf16 || type == MeasuredType::kFp16);
 }
 
 MeasuredCurve ratio_curve(const Measurement& measurement, GpuRatings ratings) {
@@ -28,8 +29,7 @@ MeasuredCurve ratio_curve(const Measurement& measurement, GpuRatings ratings) {
   std::vector<CurvePoint> points;
   for (const MeasuredPoint& point : measurement.points) {
     const auto m = static_cast<double>(point.m);
-    const double bytes = kBytesAValue * (m * k + k * n + m * n);
-    points.push_back({m, 1e-6 * point.median_us / bound(m, n, k, bytes, ratings)});
+    points.push_back({m, 1e-6 * point.median_us / bound(m, n, k, gemm_bytes(m, n, k), ratings)});
   }
   return MeasuredCurve(std::move(points));
 }
@@ -40,9 +40,13 @@ bool is_in_table(const MeasuredCurve& curve, double m) {
 
 }  // namespace
 
+double gemm_bytes(double m, double n, double k) {
+  return kBytesAValue * (m * k + k * n + m * n);
+}
+
 GemmTable::GemmTable(std::span<const Measurement> measurements, GpuRatings measured_on) {
   for (const Measurement& measurement : measurements) {
-    if (!is_16_bit_gemm(measurement)) continue;
+    if (!is_plain_16_bit_gemm(measurement)) continue;
     families_.push_back({static_cast<double>(measurement.params.n), static_cast<double>(measurement.params.k),
                          ratio_curve(measurement, measured_on), measurement.tier});
   }
@@ -61,14 +65,24 @@ std::vector<GemmTable::Near> GemmTable::nearest(const Kernel& kernel) const {
   return near;
 }
 
-std::optional<Cost> GemmTable::cost(const Kernel& kernel, GpuRatings ratings) const {
+bool GemmTable::can_price(const Kernel& kernel) const {
   const bool has_shape = kernel.m > 0 && kernel.n > 0 && kernel.k > 0;
-  if (families_.empty() || kernel.kind != Kernel::Kind::kGemm || kernel.precision != Precision::kBf16 ||
-      kernel.batch != 1 || !has_shape)
-    return std::nullopt;
+  return !families_.empty() && kernel.kind == Kernel::Kind::kGemm && kernel.precision == Precision::kBf16 &&
+         kernel.batch == 1 && has_shape;
+}
+
+bool GemmTable::has_measured(const Kernel& kernel) const {
+  if (!can_price(kernel)) return false;
+  const Near nearest_family = nearest(kernel).front();
+  return nearest_family.distance == 0 &&
+         is_in_table(nearest_family.family->ratio, static_cast<double>(kernel.m));
+}
+
+std::optional<Cost> GemmTable::cost(const Kernel& kernel, GpuRatings ratings) const {
+  if (!can_price(kernel)) return std::nullopt;
   const auto m = static_cast<double>(kernel.m);
   const std::vector<Near> near = nearest(kernel);
-  Cost cost{.seconds = 0, .tier = near.size() == 1 ? Tier::kMeasured : Tier::kModel};
+  Cost cost{.seconds = 0, .tier = near.front().distance == 0 ? Tier::kMeasured : Tier::kModel};
   double weights = 0;
   double log_ratio = 0;
   for (const auto& [distance, family] : near) {

@@ -27,6 +27,9 @@ struct GpuRatings {
   double bytes_per_second = 0;
 };
 
+// Of three matrices in 16 bits, each moved once.
+[[nodiscard]] double gemm_bytes(double m, double n, double k);
+
 class GemmTable {
  public:
   // `measurements` of 16-bit GEMMs on a GPU with these ratings; others are passed over.
@@ -35,6 +38,9 @@ class GemmTable {
   // On a GPU of other ratings in proportion to the bound. Nothing where the table is empty or says nothing of
   // such kernels. The tier is that of the families used, at best `model` between them.
   [[nodiscard]] std::optional<Cost> cost(const Kernel& kernel, GpuRatings ratings) const;
+
+  // Whether that cost is of the kernel's own family, within what was measured of it.
+  [[nodiscard]] bool has_measured(const Kernel& kernel) const;
 
  private:
   struct Family {
@@ -46,6 +52,7 @@ class GemmTable {
     double distance = 0;
     const Family* family = nullptr;
   };
+  [[nodiscard]] bool can_price(const Kernel& kernel) const;
   [[nodiscard]] std::vector<Near> nearest(const Kernel& kernel) const;
 
   std::vector<Family> families_;

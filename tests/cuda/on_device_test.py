@@ -157,7 +157,7 @@ class Run(unittest.TestCase):
 class Usage(Run):
     def test_without_a_gpu_one_line_says_so(self):
         (self.bin / "nvidia-smi").unlink()
-        for command in ("build", "bench"):
+        for command in ("build", "bench", "calibrate"):
             self.assertEqual(self.run_script(command), (77, "on-device: no GPU: there is no nvidia-smi\n"))
         for text in ("exit 0", "echo 'No devices were found'; exit 6"):
             self.write("bin/nvidia-smi", text)
@@ -168,8 +168,8 @@ class Usage(Run):
         (self.stage / "file").touch()
         help_ = "; see gpu/on-device --help\n"
         for arguments, text in (
-                ((), "says nothing of what to do: build or bench" + help_),
-                (("make",), "unknown command 'make', must be build or bench" + help_),
+                ((), "says nothing of what to do: build, bench or calibrate" + help_),
+                (("make",), "unknown command 'make', must be build, bench or calibrate" + help_),
                 (("build", "--fast"), "unknown option '--fast'" + help_),
                 (("build", "out", "more"), "unexpected argument 'more'" + help_),
                 (("build", "file"), "cannot write into the folder file\n")):
@@ -182,7 +182,7 @@ class Usage(Run):
     def test_help(self):
         status, printed = self.run_script("--help")
         self.assertEqual(status, 0)
-        self.assertTrue(printed.startswith("usage: gpu/on-device build|bench [FOLDER]\n"), printed)
+        self.assertTrue(printed.startswith("usage: gpu/on-device build|bench|calibrate [FOLDER]\n"), printed)
 
     def test_what_is_built_for(self):
         def architectures(**environment):
@@ -415,6 +415,59 @@ class Bench(Run):
         self.assertEqual(self.run_script("bench", "out", GOODPUT_DEADLINE_S="60")[0], 0)
         self.assertIn("dispatch.json", self.files())
         self.assertNotIn("dispatch-again.json", self.files())
+
+
+class Calibrate(Run):
+    CALIBRATE = """
+[[ "$1 $2 $3 $4" == '--out calibration.json --resume --deadline-s' ]] || exit 3
+echo "$5" >>"$STAGE/deadlines"
+touch calibration.json calibration.json.journal
+echo 'all 838 points measured'"""
+
+    def setUp(self):
+        super().setUp()
+        self.write("programs/goodput-calibrate", self.CALIBRATE)
+
+    def test_it_calibrates_into_the_folder_and_goes_on_there(self):
+        for _ in range(2):
+            status, printed = self.run_script("calibrate", "out")
+            self.assertEqual(status, 0, printed)
+        steps, verdict = self.summary()
+        self.assertEqual((steps["calibrate"], verdict), (("0", "passed: all 838 points measured"), "everything ran and passed"))
+        self.assertEqual(steps["attention"], ("-", "not run: there is no python3"))
+        self.assertEqual(self.files(), ["build.txt", "calibrate.txt", "calibration.json", "calibration.json.journal",
+                                        "nvidia-smi.txt", "summary.txt"])
+        self.assertEqual((self.stage / "deadlines").read_text(), "480\n" * 2)
+
+    def test_attention_is_measured_where_python_can_and_the_file_is_made_again(self):
+        self.write("bin/python3", """[[ "$2" == */gpu/calibrate/attention.py ]] && [[ "$3 $4" == '--journal calibration.json.journal' ]] &&
+echo 'all 64 points measured'""")
+        status, printed = self.run_script("calibrate", "out")
+        self.assertEqual(status, 0, printed)
+        steps, _ = self.summary()
+        self.assertEqual(steps["attention"], ("0", "passed: all 64 points measured"))
+        self.assertEqual(steps["calibrate-attention"], ("0", "passed: all 838 points measured"))
+        self.assertEqual((self.stage / "deadlines").read_text(), "480\n5\n")
+
+        self.write("bin/python3", "echo 'skipped: Python has no torch'; exit 77")
+        self.assertEqual(self.run_script("calibrate", "out")[0], 0)
+        self.assertEqual(self.summary()[0]["attention"], ("77", "not run: skipped: Python has no torch"))
+
+    def test_wrong_results_no_program_and_no_build_are_failures(self):
+        self.write("programs/goodput-calibrate", self.CALIBRATE + "\nexit 2")
+        self.assertEqual(self.run_script("calibrate", "out")[0], 1)
+        self.assertEqual(self.summary()[0]["calibrate"], ("2", "failed: all 838 points measured"))
+        (self.stage / "programs/goodput-calibrate").unlink()
+        self.assertEqual(self.run_script("calibrate", "out", GOODPUT_GPU_BUILD="other")[0], 1)
+        self.assertEqual(self.summary()[0]["calibrate"], ("-", "skipped: built without cuBLAS's headers"))
+        self.write("bin/cmake", "exit 1")
+        self.assertEqual(self.run_script("calibrate", "out")[0], 1)
+        self.assertEqual((self.summary()[0]["calibrate"], self.summary()[1]), (("-", "skipped: not built"), "failed"))
+
+    def test_a_short_visit_has_a_short_deadline(self):
+        self.assertEqual(self.run_script("calibrate", "out", GOODPUT_DEADLINE_S="60")[0], 0)
+        deadline_s = int((self.stage / "deadlines").read_text())
+        self.assertTrue(20 <= deadline_s <= 26, deadline_s)
 
 
 class Stopped(Run):

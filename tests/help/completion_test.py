@@ -201,6 +201,7 @@ class Completes:
 
     def test_names_of_configs_and_files(self):
         self.expect("goodput plan-step llama3-8b", "llama3-8b-h100")
+        self.expect("goodput calibration info h200", "h200-public")
         self.expect("goodput synth llama3-8b", "llama3-8b-h100")
         self.expect_files("goodput routing synth --seed 1 r", {"rows.csv", "rows two.csv"})
         self.assertIn("gpt-l", self.offered("goodput checkpoint "))
@@ -249,6 +250,7 @@ class Completes:
     def test_help_of_commands(self):
         self.expect("goodput help tr", "trace")
         self.expect("goodput help trace ", "info convert")
+        self.expect("goodput help calibration ", "info compare merge")
         self.expect("goodput help --quiet trace ", "info convert")
         self.expect("goodput help trace info ", "")
         self.expect("goodput help --m", "--man")

@@ -149,6 +149,19 @@ TEST_CASE("calibrated: a GEMM between the families, or beyond their m, is at tie
   CHECK(tier(gemm(100'000, 4096, 7168)) == Tier::kModel);
 }
 
+TEST_CASE("calibrated: the only family there is answers for other shapes at tier model, too") {
+  Calibration calibration;
+  calibration.machine.gpu = "NVIDIA H200";
+  calibration.ops = {{.op = MeasuredOp::kGemm,
+                      .params = {.n = 4096, .k = 4096, .dtype = MeasuredType::kBf16},
+                      .tier = Tier::kMeasured,
+                      .points = {{.m = 1024, .median_us = 60}, {.m = 8192, .median_us = 400}}}};
+  const CalibratedCost cost = calibrated(calibration);
+  const auto tier = [&](const Kernel& kernel) { return cost.kernels(std::array{kernel}).tier; };
+  CHECK(tier(gemm(2048, 4096, 4096)) == Tier::kMeasured);
+  CHECK(tier(gemm(2048, 4096, 8192)) == Tier::kModel);
+}
+
 TEST_CASE("calibrated: kernels without a table are the roofline's, and lower the tier of their sequence") {
   const CalibratedCost cost = calibrated(shipped_calibration());
   const auto [cluster, parameters] = h200();
@@ -177,6 +190,36 @@ TEST_CASE("calibrated: where launching sets the pace, the answer rests on the la
 }
 
 // ---- Which machine, which file.
+
+// ---- What is from the tables.
+
+TEST_CASE("calibrated: how far a price is from the tables") {
+  Calibration calibration = shipped_calibration();  // 2, 4 and 8 GPUs; no sends
+  Measurement over_nodes = calibration.ops.front();
+  REQUIRE(over_nodes.op == MeasuredOp::kAllGather);
+  over_nodes.params.ranks = 16;
+  over_nodes.params.per_node = 8;
+  calibration.ops.push_back(over_nodes);
+  const CalibratedCost cost = calibrated(calibration);
+  const auto of_gather = [&](std::int32_t size, std::int32_t per_node) {
+    return cost.coverage(call_of(Collective::kAllGather, 1 << 20, size, per_node));
+  };
+  CHECK(of_gather(4, 8) == TableCoverage::kMeasured);
+  CHECK(of_gather(6, 8) == TableCoverage::kCarriedOver);
+  CHECK(of_gather(16, 16) == TableCoverage::kNone);
+  CHECK(of_gather(16, 8) == TableCoverage::kMeasured);
+  CHECK(of_gather(32, 8) == TableCoverage::kInNodes);
+  CHECK(of_gather(4, 1) == TableCoverage::kNone);  // nothing inside nodes
+  CHECK(cost.coverage(call_of(Collective::kSendRecv, 1024, 2)) == TableCoverage::kNone);
+  CHECK(cost.coverage(call_of(Collective::kSendRecv, 1024, 16, 8)) == TableCoverage::kNone);
+  CHECK(cost.coverage(gemm(4000, 4096, 7168)) == TableCoverage::kMeasured);
+  CHECK(cost.coverage(gemm(100'000, 4096, 7168)) == TableCoverage::kCarriedOver);
+  CHECK(cost.coverage(gemm(4000, 4096, 7000)) == TableCoverage::kCarriedOver);
+  CHECK(cost.coverage(Kernel{.kind = Kernel::Kind::kMemory, .bytes = 1e9}) == TableCoverage::kNone);
+  Calibration none;
+  none.machine.gpu = "NVIDIA H200";
+  CHECK(calibrated(none).coverage(gemm(4000, 4096, 7168)) == TableCoverage::kNone);
+}
 
 TEST_CASE("calibrated: a GPU is told by the first word with a digit") {
   CHECK(is_same_gpu("NVIDIA H200", "H200 SXM 141GB"));

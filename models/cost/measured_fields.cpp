@@ -1,0 +1,150 @@
+// The fields of a table of a calibration file, and of a step that ran.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "models/cost/calibration.h"
+#include "models/cost/stated_values.h"
+
+namespace goodput {
+namespace {
+
+using config::Fields;
+using config::Need;
+using config::Place;
+using config::Value;
+
+constexpr std::int64_t kMostRanks = 1'000'000;
+
+Value no_wrong_results() {
+  const auto read = [](const nlohmann::json& from, const Place& place) -> Status {
+    if (from == 0) return Ok{};
+    return place.error(
+        fmt::format("is {}, want 0: the time of a wrong result counts for nothing", from.dump()));
+  };
+  return {"0", read, {}, {}};
+}
+
+Fields joined(Fields first, const Fields& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+Fields shape_fields(MeasuredParams& params) {
+  using stated::count;
+  return {
+      {"ranks", Need::kOptional, count(params.ranks, kMostRanks), "GPUs that take part"},
+      {"per_node", Need::kOptional, count(params.per_node, kMostRanks), "of them in one node; absent: all"},
+      {"n", Need::kOptional, count(params.n), "columns of a GEMM's result"},
+      {"k", Need::kOptional, count(params.k), "what a GEMM sums over"},
+      {"experts", Need::kOptional, count(params.experts), ""},
+      {"top_k", Need::kOptional, count(params.top_k), "experts a token"},
+      {"hidden", Need::kOptional, count(params.hidden), "values a token"},
+      {"heads", Need::kOptional, count(params.heads), ""},
+      {"kv_heads", Need::kOptional, count(params.kv_heads), "of keys and values; absent: as many as heads"},
+      {"head_dim", Need::kOptional, count(params.head_dim), ""},
+      {"dtype", Need::kOptional, stated::choice(params.dtype, kMeasuredTypeNames), "of the data"},
+  };
+}
+
+// What tells one way to do an op from another.
+Fields manner_fields(MeasuredParams& params) {
+  using stated::choice;
+  using stated::flag;
+  return {
+      {"kind", Need::kOptional, choice(params.norm, kMeasuredNormNames), "of a norm"},
+      {"causal", Need::kOptional, flag(params.is_causal), "attention to earlier tokens only"},
+      {"backward", Need::kOptional, flag(params.is_backward), "the gradients; absent: the forward pass"},
+      {"layout", Need::kOptional, choice(params.layout, kMeasuredLayoutNames),
+       "of a GEMM: that of the inputs' or of the weights' gradient; absent: the forward pass"},
+      {"loads", Need::kOptional, stated::text(params.loads),
+       "the routing model whose loads the experts have; absent: equal ones"},
+      {"policy", Need::kOptional, choice(params.policy, kMeasuredPolicyNames),
+       "how the dispatcher shares tokens out over replicas"},
+      {"sustained", Need::kOptional, flag(params.is_sustained), "back to back, until the clock has settled"},
+      {"pinned", Need::kOptional, flag(params.is_pinned), "host memory is page-locked"},
+      {"beside_gemm", Need::kOptional, flag(params.is_beside_gemm), "a GEMM ran at the same time"},
+      {"beside_copy", Need::kOptional, choice(params.beside_copy, kMeasuredCopyNames),
+       "such a copy ran at the same time"},
+  };
+}
+
+Fields size_fields(MeasuredPoint& point) {
+  using stated::count;
+  return {
+      {"bytes", Need::kOptional, count(point.bytes), "size of a collective or copy"},
+      {"tokens", Need::kOptional, count(point.tokens),
+       "size of norms, attention and the dispatcher's stages"},
+      {"m", Need::kOptional, count(point.m), "rows of a GEMM"},
+  };
+}
+
+// Of a point and of a check alike.
+template <typename Timed>
+Fields time_fields(Timed& timed) {
+  using stated::positive;
+  return {
+      {"median_us", Need::kRequired, config::number(timed.median_us, config::above(0)), "of one op or step"},
+      {"p05_us", Need::kOptional, positive(timed.p05_us), "5th percentile"},
+      {"p95_us", Need::kOptional, positive(timed.p95_us), "95th percentile"},
+      {"min_us", Need::kOptional, positive(timed.min_us), "the shortest"},
+      {"n", Need::kOptional, stated::count(timed.samples), "samples"},
+      {"cv", Need::kOptional, stated::not_negative(timed.cv), "standard deviation over mean"},
+  };
+}
+
+template <typename Timed>
+Status check_times(const Timed& timed) {
+  const double least = std::max(timed.min_us, timed.p05_us);
+  if (least > timed.median_us)
+    return Error{fmt::format("is {}, below p05_us or min_us ({})", timed.median_us, least),
+                 {.pointer = "/median_us"}};
+  if (timed.p95_us > 0 && timed.p95_us < timed.median_us)
+    return Error{fmt::format("is {}, below median_us ({})", timed.p95_us, timed.median_us),
+                 {.pointer = "/p95_us"}};
+  return Ok{};
+}
+
+}  // namespace
+
+Fields config_fields(MeasuredParams& params) {
+  return joined(shape_fields(params), manner_fields(params));
+}
+
+Fields config_fields(MeasuredPoint& point) {
+  return joined(
+      joined(size_fields(point), time_fields(point)),
+      {
+          {"nwrong", Need::kOptional, no_wrong_results(), "wrong values in the result"},
+          {"sm_mhz", Need::kOptional, stated::positive(point.sm_mhz), "clock while it was measured"},
+          {"unsteady", Need::kOptional, stated::flag(point.is_unsteady), "rounds of it differ"},
+      });
+}
+
+Fields config_fields(MeasuredFit& fit) {
+  return {
+      {"lo", Need::kRequired, config::number(fit.lo, config::at_least(0)), "smallest size"},
+      {"hi", Need::kRequired, config::number(fit.hi, config::above(0)), "largest size"},
+      {"alpha_us", Need::kRequired, config::number(fit.alpha_us, config::at_least(0)), "at size 0"},
+      {"GBps_bus", Need::kRequired, config::number(fit.bus_gb_per_s, config::above(0)),
+       "bus bandwidth, as nccl-tests define it"},
+      {"max_rel", Need::kOptional, stated::not_negative(fit.max_rel), "largest relative error"},
+  };
+}
+
+Fields config_fields(MeasuredCheck& check) {
+  return joined(joined({{"name", Need::kRequired, config::text(check.name), "of the step that ran"},
+                        {"source", Need::kOptional, stated::text(check.source), "what ran it"}},
+                       time_fields(check)),
+                {config::tier(check.tier)});
+}
+
+Status config_finish(MeasuredPoint& point) {
+  return check_times(point);
+}
+Status config_finish(MeasuredCheck& check) {
+  return check_times(check);
+}
+
+}  // namespace goodput

@@ -1,0 +1,167 @@
+"""Tests of goodput-calibrate as a user meets it, emulated: times mean nothing, everything else is as on a GPU.
+
+calibrate_program_test.py FOLDER GOODPUT: where goodput-calibrate_emulated is, and the program that reads its file."""
+
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+GOODPUT = Path(sys.argv.pop(2)).resolve()
+PROGRAM = Path(sys.argv.pop(1)).resolve() / "goodput-calibrate_emulated"
+KILLS = 20
+PARAMS = ("op", "params", "bytes", "tokens", "m")
+
+
+def point_name(visit):
+    return json.dumps({key: visit[key] for key in PARAMS if key in visit}, sort_keys=True)
+
+
+class Calibrate(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.file = self.folder / "h.json"
+        self.journal = self.folder / "h.json.journal"
+
+    def start(self, *arguments):
+        return subprocess.Popen([PROGRAM, *arguments], cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+
+    def run_program(self, *arguments):
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=120)
+        return process.returncode, out, err
+
+    def refused(self, line, *arguments, status=1):
+        self.assertEqual(self.run_program(*arguments), (status, "", f"goodput-calibrate: {line}\n"))
+
+    def goodput(self, *arguments):
+        done = subprocess.run([GOODPUT, *arguments], cwd=self.folder, text=True, capture_output=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    def visits(self):
+        """Of the journal's whole lines, in their order."""
+        lines = self.journal.read_text().split("\n")[:-1] if self.journal.exists() else []
+        return [record["visit"] for record in map(json.loads, lines) if "visit" in record]
+
+    def tables(self):
+        return json.loads(self.file.read_text())["ops"]
+
+    def test_a_quick_run_makes_every_table_and_the_reader_refuses_what_was_emulated(self):
+        status, printed, err = self.run_program("--out", "h.json", "--quick", "--date", "2026-01-01")
+        self.assertEqual((status, err), (0, ""), printed)
+        self.assertEqual({table["tier"] for table in self.tables()}, {"emulated"})
+        self.assertEqual({table["op"] for table in self.tables()},
+                         {"gemm", "grouped_gemm", "copy", "permute", "combine", "regroup", "schedule", "empty_kernel",
+                          "launch_gap", "d2h", "h2d", "norm"})
+        wrong = [point.get("nwrong") for table in self.tables() for point in table["points"]]
+        self.assertEqual(set(wrong) - {None}, {0})
+
+        status, out, err = self.goodput("calibration", "info", "h.json")
+        self.assertEqual((status, out), (1, ""))
+        self.assertRegex(err, r"h\.json: /ops/0/tier: is \"?emulated")
+        self.file.write_text(self.file.read_text().replace('"emulated"', '"measured"'))
+        status, out, err = self.goodput("calibration", "info", "h.json", "--json", "-")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(len(json.loads(out)["tables"]), len(self.tables()))
+
+    def test_killed_at_random_moments_it_loses_no_line_and_measures_nothing_twice(self):
+        seed = random.randrange(1 << 32)
+        print(f"seed {seed}")
+        draw = random.Random(seed)
+        arguments = ("--out", "h.json", "--quick", "--only", "gemm", "--resume")
+        kept = []
+        for _ in range(KILLS):
+            process = self.start(*arguments)
+            time.sleep(draw.uniform(0.02, 0.5))
+            process.kill()
+            process.communicate(timeout=60)
+            now = self.visits()
+            self.assertEqual(now[:len(kept)], kept)
+            kept = now
+            if self.file.exists():
+                json.loads(self.file.read_text())
+        status, printed, err = self.run_program(*arguments)
+        self.assertEqual((status, err), (0, ""), printed)
+        visits = self.visits()
+        self.assertEqual(visits[:len(kept)], kept)
+        names = [(point_name(visit), visit["round"], visit.get("again", False)) for visit in visits]
+        self.assertEqual(len(names), len(set(names)), f"seed {seed}")
+
+        # The file has the points and values of the journal: the median over rounds of their medians.
+        rounds = {}
+        for visit in visits:
+            if "ceiling" not in visit:
+                rounds.setdefault(point_name(visit), {})[visit["round"]] = visit["median_us"]
+        left_out = json.loads(self.file.read_text())["method"]["notes"]
+        found = 0
+        for table in self.tables():
+            for point in table["points"]:
+                name = point_name({"op": table["op"], "params": table.get("params", {}), **point})
+                self.assertAlmostEqual(point["median_us"], statistics.median(rounds.pop(name).values()))
+                found += 1
+        self.assertGreater(found, 10)
+        for name in rounds:  # those of layouts that are no tables of their own
+            self.assertIn("layout", name)
+            self.assertIn("within 5 % of the plain table", left_out)
+
+    def test_told_to_stop_it_leaves_a_file_of_what_it_has(self):
+        process = self.start("--out", "h.json", "--quick")
+        while len(self.visits()) < 5:
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        measured = {point_name(visit) for visit in self.visits() if "ceiling" not in visit}
+        found = {point_name({"op": table["op"], "params": table.get("params", {}), **point})
+                 for table in self.tables() for point in table["points"]}
+        self.assertLessEqual(found, measured)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["h.json", "h.json.journal"])
+
+    def test_a_journal_is_gone_on_with_only_when_asked_and_only_by_the_same_calibration(self):
+        arguments = ("--out", "h.json", "--quick", "--only", "launch")
+        self.assertEqual(self.run_program(*arguments)[0], 0)
+        before = self.journal.read_text()
+        self.refused("h.json.journal: is there already: --resume goes on with it, or remove it to begin anew", *arguments)
+        self.refused('h.json.journal:1: is of another calibration: argv: ["--rounds","2","--seed","1","--quick","--only",'
+                     '"launch"] there, ["--rounds","2","--seed","1","--quick"] here; remove it to begin anew, or give another '
+                     '--out', "--out", "h.json", "--quick", "--resume")
+        self.assertEqual(self.journal.read_text(), before)
+        self.journal.write_text(before.replace("emulated (no GPU)", "NVIDIA H200"))
+        self.refused("h.json.journal:1: is of another calibration: machine gpu: 'NVIDIA H200' there, 'emulated (no GPU)' "
+                     "here; remove it to begin anew, or give another --out", *arguments, "--resume")
+        self.journal.write_text(before)
+        self.assertEqual(self.run_program(*arguments, "--resume", "--deadline-s", "60")[0], 0)
+        self.assertEqual(len(self.visits()), len([line for line in before.splitlines() if '"visit"' in line]))
+
+    def test_what_cannot_be_done_is_one_line_and_leaves_nothing(self):
+        self.refused("cannot write none/h.json: No such file or directory", "--out", "none/h.json")
+        self.refused("cannot write .: Is a directory", "--out", ".")
+        self.refused("--ranks is 2, but there is 1 GPU: one a rank, for ranks that share one have no times",
+                     "--out", "h.json", "--ranks", "2")
+        self.refused("--only 'nonsense' selects no point; see --list", "--out", "h.json", "--only", "nonsense")
+        self.refused("nothing was measured before the deadline; give more with --deadline-s",
+                     "--out", "h.json", "--deadline-s", "1e-9")
+        self.refused("--out FILE is missing; see --help", "--quick")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_the_list_needs_no_file(self):
+        status, out, err = self.run_program("--list", "--only", "d2h")
+        self.assertEqual((status, err), (0, ""))
+        self.assertRegex(out, r"^points  about s  sweep +table\n +9 +\d+\.\d  host_copy +d2h pinned\n")
+        self.assertRegex(out, r" all \d+ tables in 2 rounds, sentinels and a third round of some included\n$")
+        self.assertEqual(os.listdir(self.folder), [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,83 @@
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "gpu/calibrate/json_value.h"
+
+namespace goodput::gpu::calibrate {
+namespace {
+
+std::string error_of_json(const std::string& text) {
+  try {
+    static_cast<void>(parse_json(text));
+    return "";
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
+
+TEST_CASE("calibration json: what is written is read again, member by member in order") {
+  const std::string text =
+      R"({"a": 1,"b": [true,false,null],"c": {"d": "x \"y\" \\ \u0001 \u00e9"},"e": -0.1,"f": 1e+300,"g": []})";
+  const JsonValue value = parse_json(text);
+  CHECK(value.at("a").number() == 1);
+  CHECK(value.at("b").array()[0].boolean());
+  CHECK(value.at("c").at("d").text() == "x \"y\" \\ \x01 \xc3\xa9");
+  CHECK(value.find("z") == nullptr);
+  CHECK(parse_json(json_text(value)) == value);
+  CHECK(json_text(parse_json(" { \"a\" :\t[ 1 , 2 ] } \r\n")) == R"({"a": [1,2]})");
+}
+
+TEST_CASE("calibration json: numbers come back as the same doubles") {
+  for (const double number : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 9007199254740993.0, -2.5}) {
+    CHECK(parse_json(json_text(JsonValue(JsonValue::Content(number)))).number() == number);
+  }
+}
+
+TEST_CASE("calibration json: what is none is refused with its place") {
+  CHECK(error_of_json("") == "byte 0: no value");
+  CHECK(error_of_json("{") == "byte 1: no '\"'");
+  CHECK(error_of_json("{\"a\" 1}") == "byte 5: no ':'");
+  CHECK(error_of_json("{\"a\": 1") == "byte 7: no '}'");
+  CHECK(error_of_json("[1,]") == "byte 3: no value");
+  CHECK(error_of_json("[1") == "byte 2: no ']'");
+  CHECK(error_of_json("1 2") == "byte 2: more behind the value");
+  CHECK(error_of_json("\"abc") == "byte 4: a text without an end");
+  CHECK(error_of_json("\"a\\q\"") == "byte 3: no such escape");
+  CHECK(error_of_json("\"\\u12\"") == "byte 2: no such escape");
+  CHECK(error_of_json("\"\\u12zz\"") == "byte 2: no such escape");
+  CHECK(error_of_json("1.2.3") == "byte 0: no value");
+  CHECK(error_of_json("nope") == "byte 0: no value");
+  CHECK(error_of_json("1e999") == "byte 0: no value");
+  CHECK(error_of_json(std::string(100, '[')) == "byte 33: too deep");
+}
+
+TEST_CASE("calibration json: what is asked of the wrong kind is an error") {
+  const JsonValue value = parse_json(R"({"a": 1})");
+  CHECK_THROWS_WITH(static_cast<void>(value.number()), "want a number");
+  CHECK_THROWS_WITH(static_cast<void>(value.text()), "want a text");
+  CHECK_THROWS_WITH(static_cast<void>(value.boolean()), "want true or false");
+  CHECK_THROWS_WITH(static_cast<void>(value.array()), "want an array");
+  CHECK_THROWS_WITH(static_cast<void>(value.at("a").object()), "want an object");
+  CHECK_THROWS_WITH(static_cast<void>(value.at("b")), "no 'b'");
+}
+
+// Every byte of a line replaced and every beginning of it: an answer or an error, never anything else.
+TEST_CASE("calibration json: damaged lines end in an error or a value") {
+  const std::string line =
+      R"({"visit": {"op": "gemm","params": {"n": 4096,"dtype": "bf16"},"m": 16,"cv": 1.5e-3}})";
+  int read = 0;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    for (const char c : {'\0', '"', '{', '}', '\\', '9', '\n', '\x80'}) {
+      std::string damaged = line;
+      damaged[at] = c;
+      read += error_of_json(damaged).empty() ? 1 : 0;
+    }
+    CHECK_FALSE(error_of_json(line.substr(0, at)).empty());
+  }
+  CHECK(read > 0);
+}
+
+}  // namespace
+}  // namespace goodput::gpu::calibrate

@@ -1,0 +1,143 @@
+// What a plan asks for and a calibration does not have.
+#include "tools/calibration/plan_gaps.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "models/step/planned_step.h"
+#include "models/step/step_report.h"
+#include "tests/models/cost/cost_case.h"
+
+namespace goodput {
+namespace {
+
+using doctest::Approx;
+using testing::shipped_calibration;
+
+TrainingPlan shipped_plan(const std::string& name) {
+  return read_training_plan(GOODPUT_CONFIGS "/plans/" + name + ".json").value();
+}
+
+const PlanGap* gap_named(const PlanGaps& gaps, const std::string& name) {
+  const auto found = std::find_if(gaps.gaps.begin(), gaps.gaps.end(),
+                                  [&name](const PlanGap& gap) { return gap.work.name() == name; });
+  return found == gaps.gaps.end() ? nullptr : &*found;
+}
+
+// Prices of another cost model, but attention for free.
+class FreeAttention final : public CostModel {
+ public:
+  explicit FreeAttention(const CostModel& cost) : cost_(cost) {}
+  [[nodiscard]] Cost kernels(std::span<const Kernel> sequence) const override {
+    std::vector<Kernel> rest;
+    std::copy_if(sequence.begin(), sequence.end(), std::back_inserter(rest),
+                 [](const Kernel& kernel) { return kernel.kind != Kernel::Kind::kAttention; });
+    return cost_.kernels(rest);
+  }
+  [[nodiscard]] Cost collective(const CollectiveCall& call) const override { return cost_.collective(call); }
+
+ private:
+  const CostModel& cost_;
+};
+
+}  // namespace
+
+TEST_CASE("plan gaps: a share is what the step loses where the work costs nothing") {
+  const TrainingPlan plan = shipped_plan("llama3-8b-h100");
+  const PlanGaps gaps = find_plan_gaps(plan, shipped_calibration(), 0).value();
+  const CalibratedCost cost(plan.cluster, plan.roofline, shipped_calibration());
+  const auto step_with = [&plan](const CostModel& model) {
+    return to_seconds(step_time(build_planned_step(plan, model, Granularity::kLayers, 0).value()));
+  };
+  CHECK(to_seconds(gaps.step) == step_with(cost));
+  const PlanGap* attention = gap_named(gaps, "attention");
+  REQUIRE(attention != nullptr);
+  CHECK(attention->share == Approx(1 - step_with(FreeAttention(cost)) / step_with(cost)));
+  CHECK(attention->work.coverage == TableCoverage::kNone);
+}
+
+TEST_CASE("plan gaps: the largest first, none larger than all of them together") {
+  for (const char* name : {"llama3-8b-h100", "mixtral-8x7b-h100"}) {
+    const PlanGaps gaps = find_plan_gaps(shipped_plan(name), shipped_calibration(), 0).value();
+    REQUIRE_FALSE(gaps.gaps.empty());
+    double before = 1;
+    for (const PlanGap& gap : gaps.gaps) {
+      CHECK(gap.share >= 0);
+      CHECK(gap.share <= before);
+      CHECK(gap.least <= gap.most);
+      before = gap.share;
+    }
+    CHECK(gaps.share >= gaps.gaps.front().share);
+    CHECK(gaps.share <= 1);
+  }
+}
+
+TEST_CASE("plan gaps: a table of the very op closes its gap, and no other") {
+  const TrainingPlan plan = shipped_plan("llama3-8b-h100");
+  const PlanGaps before = find_plan_gaps(plan, shipped_calibration(), 0).value();
+  const std::string name = "gemm: n 6144, k 4096, 16 bits";
+  const PlanGap* gap = gap_named(before, name);
+  REQUIRE(gap != nullptr);
+  CHECK(gap->work.coverage == TableCoverage::kCarriedOver);
+  Calibration more = shipped_calibration();
+  Measurement table{.op = MeasuredOp::kGemm,
+                    .params = {.n = 6144, .k = 4096, .dtype = MeasuredType::kBf16},
+                    .tier = Tier::kMeasured,
+                    .points = {{.m = static_cast<std::int64_t>(gap->least), .median_us = 300}}};
+  more.ops.push_back(table);
+  const PlanGaps after = find_plan_gaps(plan, more, 0).value();
+  CHECK(gap_named(after, name) == nullptr);
+  CHECK(after.gaps.size() + 1 == before.gaps.size());
+  // The same product in another manner is another table.
+  more.ops.back().params.is_sustained = true;
+  CHECK(find_plan_gaps(plan, more, 0)->gaps.size() == before.gaps.size());
+}
+
+TEST_CASE("plan gaps: collectives over nodes are of tables inside nodes, or none") {
+  const PlanGaps gaps = find_plan_gaps(shipped_plan("mixtral-8x7b-h100"), shipped_calibration(), 0).value();
+  const PlanGap* over_nodes = gap_named(gaps, "reduce_scatter: 16 GPUs, 8 a node");
+  REQUIRE(over_nodes != nullptr);
+  CHECK(over_nodes->work.coverage == TableCoverage::kInNodes);
+  const PlanGap* send = gap_named(gaps, "send_recv: 2 GPUs, 1 a node");
+  REQUIRE(send != nullptr);
+  CHECK(send->work.coverage == TableCoverage::kNone);
+}
+
+TEST_CASE("plan gaps: a file without tables misses all that is asked") {
+  Calibration none = shipped_calibration();
+  none.ops.clear();
+  const PlanGaps gaps = find_plan_gaps(shipped_plan("llama3-8b-h100"), none, 0).value();
+  for (const PlanGap& gap : gaps.gaps) CHECK(gap.work.coverage == TableCoverage::kNone);
+  CHECK(gaps.share == 1);
+}
+
+TEST_CASE("plan gaps: where nothing is missing it says so") {
+  const PlanGaps none{.step = from_seconds(1)};
+  CHECK(plan_gaps_text(none, "p.json") == "Nothing is missing: every op of a step of p.json has its table\n");
+  CHECK(plan_gaps_json(none, "p.json").dump() ==
+        R"({"file":"p.json","step_s":1.0,"share":0.0,"missing":[]})");
+}
+
+TEST_CASE("plan gaps: work is named by what a table of it would be of") {
+  AskedWork work{.kind = AskedWork::Kind::kGemm, .n = 8, .k = 4, .batch = 2, .precision = Precision::kFp8};
+  CHECK(work.name() == "gemm: n 8, k 4, fp8, 2 at once");
+  work.batch = 1;
+  work.precision = Precision::kFp32;
+  CHECK(work.name() == "gemm: n 8, k 4, fp32");
+  work = {
+      .kind = AskedWork::Kind::kCollective, .collective = Collective::kAllToAll, .ranks = 4, .per_node = 8};
+  CHECK(work.name() == "all_to_all: 4 GPUs, 4 a node");
+  CHECK(AskedWork{}.name() == "kernels that move memory");
+}
+
+TEST_CASE("plan gaps: a calibration of another GPU is refused") {
+  const Result<PlanGaps> gaps = find_plan_gaps(shipped_plan("gpt3-175b-1024-a100"), shipped_calibration(), 0);
+  REQUIRE_FALSE(gaps.has_value());
+  CHECK(gaps.error().where.pointer == "/machine/gpu");
+}
+
+}  // namespace goodput

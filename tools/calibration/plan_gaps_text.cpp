@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "sim/base/text.h"
+#include "tools/calibration/plan_gaps.h"
+#include "tools/calibration/table_text.h"
+#include "tools/cli/text_table.h"
+
+namespace goodput {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// In the order of TableCoverage.
+constexpr std::string_view kAnsweredBy[] = {"its own table", "other tables", "tables inside nodes",
+                                            "roofline"};
+constexpr std::string_view kCoverageNames[] = {"measured", "carried_over", "in_nodes", "none"};
+
+std::string gap_sizes_text(const PlanGap& gap) {
+  if (gap.work.kind == AskedWork::Kind::kGemm)
+    return gap.least == gap.most ? fmt::format("m {:.0f}", gap.least)
+                                 : fmt::format("m {:.0f} .. {:.0f}", gap.least, gap.most);
+  if (gap.least == gap.most) return bytes_text(gap.least);
+  return bytes_text(gap.least) + " .. " + bytes_text(gap.most);
+}
+
+}  // namespace
+
+std::string plan_gaps_text(const PlanGaps& gaps, const std::string& plan) {
+  const std::string name = on_one_line(plan);
+  if (gaps.gaps.empty())
+    return fmt::format("Nothing is missing: every op of a step of {} has its table\n", name);
+  std::vector<TextRow> rows = {{"asked for by " + name, "sizes", "answered by", "of the step"}};
+  for (const PlanGap& gap : gaps.gaps) {
+    rows.push_back({gap.work.name(), gap_sizes_text(gap),
+                    std::string(kAnsweredBy[static_cast<std::size_t>(gap.work.coverage)]),
+                    percent_text(gap.share)});
+  }
+  return aligned(rows) + fmt::format("\nA step takes {:.6g} s; were all of this free, {} less\n",
+                                     to_seconds(gaps.step), percent_text(gaps.share));
+}
+
+Json plan_gaps_json(const PlanGaps& gaps, const std::string& plan) {
+  Json json = {
+      {"file", plan}, {"step_s", to_seconds(gaps.step)}, {"share", gaps.share}, {"missing", Json::array()}};
+  for (const PlanGap& gap : gaps.gaps) {
+    const AskedWork& work = gap.work;
+    Json line = {{"work", work.name()},
+                 {"coverage", kCoverageNames[static_cast<std::size_t>(work.coverage)]}};
+    if (work.kind == AskedWork::Kind::kGemm)
+      line["m"] = {{"least", std::llround(gap.least)}, {"most", std::llround(gap.most)}};
+    else
+      line["bytes"] = {{"least", gap.least}, {"most", gap.most}};
+    line["share"] = gap.share;
+    json["missing"].push_back(std::move(line));
+  }
+  return json;
+}
+
+}  // namespace goodput
