@@ -8,6 +8,7 @@
 #include "gpu/calibrate/calibration_file.h"
 #include "gpu/calibrate/collectives.h"
 #include "gpu/nccl/rank_launcher.h"
+#include "gpu/nccl/test/shared_page.h"
 #include "tests/gpu/nccl_ranks.h"
 
 namespace goodput::gpu::calibrate {
@@ -20,6 +21,23 @@ inline CollectiveRun quick_run() {
   run.deadline = {bench::steady_clock(), bench::steady_clock()() + 100};
   return run;
 }
+
+// What ranks answer when they have ended well: an exception would end the others.
+class CollectiveAnswers {
+ public:
+  void put(const RankProcess& process, const std::string& text) {
+    text.copy(page_->by_rank[static_cast<std::size_t>(process.rank())], kMostText - 1);
+  }
+  [[nodiscard]] std::string of(std::size_t rank) { return page_->by_rank[rank]; }
+
+ private:
+  static constexpr std::size_t kMostText = 3000;
+  struct Page {
+    char by_rank[4][kMostText];
+  };
+
+  gpu::testing::SharedPage<Page> page_;
+};
 
 // One rank: what it wants, how it went, and what was said by its hooks.
 struct CollectiveRank {
