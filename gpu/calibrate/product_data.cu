@@ -32,6 +32,7 @@ template <class T>
 __global__ void __launch_bounds__(kFillThreads)
     fill_elements(T* to, std::int64_t count, MatrixFill fill, std::uint64_t seed) {
   const std::int64_t step = std::int64_t{gridDim.x} * kFillThreads;
+#pragma unroll 1  // or the number of turns is divided for
   for (std::int64_t i = std::int64_t{blockIdx.x} * kFillThreads + threadIdx.x; i < count; i += step)
     to[i] = element_of(random_bits(seed, i), fill, T{});
 }

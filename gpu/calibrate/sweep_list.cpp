@@ -10,6 +10,7 @@
 #include "gpu/calibrate/gemm_sweep.h"
 #include "gpu/calibrate/grouped_gemm_sweep.h"
 #include "gpu/calibrate/launch_sweep.h"
+#include "gpu/calibrate/norm_sweep.h"
 #include "gpu/calibrate/sustained_sweep.h"
 
 namespace goodput::gpu::calibrate {
@@ -60,7 +61,8 @@ std::vector<Sweep> all_sweeps(const SweepRequest& request) {
           copy_sweep(request.sizes),
           dispatch_sweep(request.sizes),
           launch_sweep(),
-          host_copy_sweep(request.sizes)};
+          host_copy_sweep(request.sizes),
+          norm_sweep(request.sizes)};
 }
 
 std::vector<Sweep> only_with(const std::string& substring, std::vector<Sweep> sweeps) {

@@ -1,4 +1,4 @@
-"""What nvcc makes of the kernels of a folder, checked without running them.
+"""What nvcc makes of the kernels of some folders, checked without running them.
 
 Every *.cu is compiled for sm_90a and sm_80. No function may have a stack frame or spill registers (nothing in local
 memory); the kernels must be those of the table, with no more registers and no more divisions of 64 bits in their PTX than
@@ -163,9 +163,11 @@ def check(options):
         print(f"skipped: {reason}")
         return
     table = read_table(options.table)
-    sources = sorted(options.folder.glob("*.cu"))
-    if not sources:
-        raise Failure(f"no *.cu in {options.folder}")
+    sources = []
+    for folder in options.folders:
+        if not (found := sorted(folder.glob("*.cu"))):
+            raise Failure(f"no *.cu in {folder}")
+        sources += found
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         compiled = list(
             pool.map(lambda s: compile_kernels(s, options.nvcc, options.host_compiler, options.include), sources)
@@ -187,7 +189,7 @@ def main():
     parser.add_argument("--host-compiler", default="", help="nvcc's choice where it is not given")
     parser.add_argument("--include", type=Path, required=True, help="the repository")
     parser.add_argument("--table", type=Path, required=True)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     try:
         check(parser.parse_args())
     except Failure as failure:
