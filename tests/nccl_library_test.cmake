@@ -29,7 +29,7 @@ function(says folder expected)
                           with_answers
                   OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE failed)
   string(REPLACE "${OUT}/" "" output "${output}")
-  set(none " 2 2 2 2 2 'NCCL was not loaded' '' 2 2 2 2 2 2\n")
+  set(none " 2 2 2 2 2 2 2 2 'NCCL was not loaded' '' 2 2 2 2 2 2 2 2\n")
   if(NOT ARGN)
     set(ARGN "${none}")
   endif()
@@ -52,7 +52,7 @@ set(library ${SOURCE}/gpu/nccl/nccl_library.cpp ${SOURCE}/gpu/nccl/nccl_search.c
 compile(probe ${SOURCE}/tests/cuda/nccl_probe.cpp ${library} -ldl)
 
 set(remedy "; install NCCL 2.19 or later, or add its folder to LD_LIBRARY_PATH")
-set(answers " 11 12 13 14 15 '16' '17' 18 21 22 23 24 25\n")
+set(answers " 11 12 31 32 33 13 14 15 '16' '17' 18 34 35 21 22 23 24 25\n")
 says(usual "22809 " "${answers}")
 says(old "0 NCCL 2.18.5 is older than 2.19${remedy}")
 says(old_and_incomplete "0 NCCL 2.8.4 is older than 2.19${remedy}")

@@ -49,11 +49,23 @@ std::chrono::milliseconds obituary_patience(ncclResult_t code) {
 }  // namespace
 
 Communicator::Communicator(RankProcess& process, std::chrono::milliseconds deadline)
-    : process_(process), deadline_(deadline), exceptions_(std::uncaught_exceptions()) {
+    : process_(process),
+      rank_(process.rank()),
+      ranks_(process.ranks()),
+      deadline_(deadline),
+      exceptions_(std::uncaught_exceptions()) {
   const UniqueId id = process.share(make_id);
   or_abort([&] { join(id); });
   process.joined();
 }
+
+Communicator::Communicator(const Communicator& parent, ncclComm_t comm)
+    : process_(parent.process_),
+      rank_(parent.rank_),
+      ranks_(parent.ranks_),
+      deadline_(parent.deadline_),
+      exceptions_(std::uncaught_exceptions()),
+      comm_(comm) {}
 
 Communicator::~Communicator() {
   if (comm_ != nullptr && std::uncaught_exceptions() > exceptions_) abort();
@@ -71,8 +83,26 @@ void Communicator::join(const UniqueId& id) {
   std::memcpy(&nccl_id, id.data(), sizeof nccl_id);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  GOODPUT_NCCL_CALL(ncclCommInitRankConfig(&comm_, process_.ranks(), nccl_id, process_.rank(), &config));
+  GOODPUT_NCCL_CALL(ncclCommInitRankConfig(&comm_, ranks_, nccl_id, rank_, &config));
   settle();
+}
+
+// The one that is split is in progress until the other is there.
+std::unique_ptr<Communicator> Communicator::split(std::int32_t color) {
+  check_open();
+  what_ = "splitting";
+  made_ = std::make_shared<ncclComm_t>(nullptr);
+  or_abort([&] {
+    GOODPUT_NCCL_CALL(ncclCommSplit(comm_, color, rank_, made_.get(), nullptr));
+    settle();
+  });
+  std::unique_ptr<Communicator> child(new Communicator(*this, *made_));
+  child->or_abort([&] {
+    child->settle();
+    GOODPUT_NCCL_CALL(ncclCommUserRank(child->comm_, &child->rank_));
+    GOODPUT_NCCL_CALL(ncclCommCount(child->comm_, &child->ranks_));
+  });
+  return child;
 }
 
 void Communicator::group(const char* what, const std::function<void(ncclComm_t)>& queue) {
@@ -197,12 +227,17 @@ void Communicator::check_obituary(ncclResult_t code) const {
 // Its flags, which end what runs on the device, are the first thing that NCCL sets.
 void Communicator::abort() {
   ncclComm_t const comm = std::exchange(comm_, nullptr);
-  if (comm != nullptr) ended_ = call_apart([comm] { static_cast<void>(ncclCommAbort(comm)); });
+  if (comm == nullptr) return;
+  ended_ = call_apart([comm, kept = made_] { static_cast<void>(ncclCommAbort(comm)); });
 }
 
 std::string Communicator::name() const {
-  return "the communicator of rank " + std::to_string(process_.rank()) + " of " +
-         std::to_string(process_.ranks());
+  const auto place = [](std::int32_t rank, std::int32_t ranks) {
+    return "rank " + std::to_string(rank) + " of " + std::to_string(ranks);
+  };
+  const std::string own = "the communicator of " + place(rank_, ranks_);
+  if (ranks_ == process_.ranks()) return own;
+  return own + " (" + place(process_.rank(), process_.ranks()) + " in all)";
 }
 
 }  // namespace goodput::gpu

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -43,8 +44,15 @@ class Communicator {
   // its groups must be destroyed.
   ~Communicator();
 
-  [[nodiscard]] std::int32_t rank() const { return process_.rank(); }
-  [[nodiscard]] std::int32_t ranks() const { return process_.ranks(); }
+  [[nodiscard]] std::int32_t rank() const { return rank_; }
+  [[nodiscard]] std::int32_t ranks() const { return ranks_; }
+
+  // A communicator of the ranks that say the same color, 0 or more, in the order of their ranks here. All
+  // ranks call it, when all that was queued has ended. Every rank has a color: in NCCL (2.19 to 2.29) the
+  // process of one without crashes where a split fails. The process must outlive what is made; this
+  // communicator need not, and either may fail without the other. That a rank is lost ends the waits of both,
+  // whether it is in them or not. Throws as group(); then this communicator is aborted.
+  [[nodiscard]] std::unique_ptr<Communicator> split(std::int32_t color);
 
   // What `queue` calls becomes one group, in which the order of peers does not matter. Returns when NCCL has
   // put it on its streams: it may wait for other ranks (NCCL connects at the first use), never for the
@@ -68,6 +76,8 @@ class Communicator {
  private:
   using Clock = std::chrono::steady_clock;
 
+  Communicator(const Communicator& parent, ncclComm_t comm);
+
   void join(const UniqueId& id);
   void check_open() const;
   [[nodiscard]] ncclResult_t state() const;
@@ -80,11 +90,14 @@ class Communicator {
   [[nodiscard]] std::string name() const;
 
   RankProcess& process_;
+  std::int32_t rank_;
+  std::int32_t ranks_;
   std::chrono::milliseconds deadline_;
   int exceptions_;  // on their way at construction
   ncclComm_t comm_ = nullptr;
-  std::future<void> ended_;       // the call that ends it
-  const char* what_ = "joining";  // the last thing begun
+  std::shared_ptr<ncclComm_t> made_;  // by the last split: NCCL writes there when that ends, however it does
+  std::future<void> ended_;           // the call that ends it
+  const char* what_ = "joining";      // the last thing begun
   std::string why_ended_;
 };
 

@@ -16,12 +16,17 @@ struct NcclFunctions {
   decltype(ncclGetVersion)* get_version = nullptr;
   decltype(ncclGetUniqueId)* get_unique_id = nullptr;
   decltype(ncclCommInitRankConfig)* comm_init_rank_config = nullptr;
+  decltype(ncclCommSplit)* comm_split = nullptr;
+  decltype(ncclCommCount)* comm_count = nullptr;
+  decltype(ncclCommUserRank)* comm_user_rank = nullptr;
   decltype(ncclCommFinalize)* comm_finalize = nullptr;
   decltype(ncclCommDestroy)* comm_destroy = nullptr;
   decltype(ncclCommAbort)* comm_abort = nullptr;
   decltype(ncclGetErrorString)* get_error_string = nullptr;
   decltype(ncclGetLastError)* get_last_error = nullptr;
   decltype(ncclCommGetAsyncError)* comm_get_async_error = nullptr;
+  decltype(ncclAllReduce)* all_reduce = nullptr;
+  decltype(ncclReduceScatter)* reduce_scatter = nullptr;
   decltype(ncclAllGather)* all_gather = nullptr;
   decltype(ncclSend)* send = nullptr;
   decltype(ncclRecv)* recv = nullptr;
@@ -58,12 +63,17 @@ std::string find_functions(void* library, NcclFunctions& found) {
   return SymbolSearch(library)
       .find("ncclGetUniqueId", found.get_unique_id)
       .find("ncclCommInitRankConfig", found.comm_init_rank_config)
+      .find("ncclCommSplit", found.comm_split)
+      .find("ncclCommCount", found.comm_count)
+      .find("ncclCommUserRank", found.comm_user_rank)
       .find("ncclCommFinalize", found.comm_finalize)
       .find("ncclCommDestroy", found.comm_destroy)
       .find("ncclCommAbort", found.comm_abort)
       .find("ncclGetErrorString", found.get_error_string)
       .find("ncclGetLastError", found.get_last_error)
       .find("ncclCommGetAsyncError", found.comm_get_async_error)
+      .find("ncclAllReduce", found.all_reduce)
+      .find("ncclReduceScatter", found.reduce_scatter)
       .find("ncclAllGather", found.all_gather)
       .find("ncclSend", found.send)
       .find("ncclRecv", found.recv)
@@ -113,6 +123,18 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   return forward(&NcclFunctions::comm_init_rank_config, comm, ranks, id, rank, config);
 }
 
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* child, ncclConfig_t* config) {
+  return forward(&NcclFunctions::comm_split, comm, color, key, child, config);
+}
+
+ncclResult_t ncclCommCount(ncclComm_t comm, int* count) {
+  return forward(&NcclFunctions::comm_count, comm, count);
+}
+
+ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
+  return forward(&NcclFunctions::comm_user_rank, comm, rank);
+}
+
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return forward(&NcclFunctions::comm_finalize, comm);
 }
@@ -137,6 +159,16 @@ const char* ncclGetLastError(ncclComm_t comm) {
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   return forward(&NcclFunctions::comm_get_async_error, comm, error);
+}
+
+ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return forward(&NcclFunctions::all_reduce, send, receive, count, type, op, comm, stream);
+}
+
+ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return forward(&NcclFunctions::reduce_scatter, send, receive, count, type, op, comm, stream);
 }
 
 ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type,

@@ -69,6 +69,7 @@ class Launch {
   void fail(const ForkedRank& rank, const std::string& lost);
   void tell_others(const ForkedRank& rank, RankWord word, const std::string& text);
   void check_deadlines();
+  void pass_signal_on();
   void give_up();
   void kill_all(const std::string& why);
 
@@ -78,6 +79,7 @@ class Launch {
   std::vector<RankEnd> ends_;
   std::optional<LaunchClock::time_point> first_failure_;
   std::optional<LaunchClock::time_point> killed_;
+  bool has_passed_signal_ = false;
   std::optional<std::size_t> unshared_;  // a rank that was done without share()
 };
 
@@ -129,6 +131,7 @@ Launch::~Launch() {
 std::vector<RankEnd> Launch::watch() {
   while (any_running()) {
     look();
+    pass_signal_on();
     check_deadlines();
   }
   return ends_;
@@ -231,6 +234,15 @@ void Launch::check_deadlines() {
     kill_all("killed " + std::to_string(options_.grace.count()) + " ms after another rank had failed");
   } else if (options_.limit > milliseconds(0) && now - began_ >= options_.limit) {
     kill_all("killed after " + std::to_string(options_.limit.count()) + " ms, the limit of all ranks");
+  }
+}
+
+void Launch::pass_signal_on() {
+  const int signal = options_.passed_on && !has_passed_signal_ ? options_.passed_on() : 0;
+  if (signal == 0) return;
+  has_passed_signal_ = true;
+  for (const ForkedRank& rank : ranks_) {
+    if (!rank.is_over) kill(rank.pid, signal);
   }
 }
 

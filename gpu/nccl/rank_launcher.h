@@ -22,6 +22,9 @@ struct LaunchOptions {
   std::chrono::milliseconds share_deadline{60'000};  // of RankProcess::share() on the others than rank 0
   // In the process of the rank, before its body: environment variables, for example.
   std::function<void(std::int32_t rank)> prepare;
+  // A signal that all ranks shall get, once; 0: none yet. Asked again and again. What it does to a rank that
+  // has no handler of its own is what it does to any process: leave_launcher() takes those of the launcher.
+  std::function<int()> passed_on;
 };
 
 // How a rank ended.

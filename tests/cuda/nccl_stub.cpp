@@ -40,6 +40,18 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   return answer(12, number(comm), ranks, id.internal[127], rank, number(config));
 }
 
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* child, ncclConfig_t* config) {
+  return answer(31, number(comm), color, key, number(child), number(config));
+}
+
+ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
+  return answer(32, number(comm), number(count));
+}
+
+ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
+  return answer(33, number(comm), number(rank));
+}
+
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return answer(13, number(comm));
 }
@@ -62,6 +74,16 @@ const char* ncclGetLastError(ncclComm_t comm) {
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   return answer(18, number(comm), number(error));
+}
+
+ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return answer(34, number(send), number(receive), count, type, op, number(comm), number(stream));
+}
+
+ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return answer(35, number(send), number(receive), count, type, op, number(comm), number(stream));
 }
 
 ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type,

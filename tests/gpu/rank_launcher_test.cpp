@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -22,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/nccl/test/shared_page.h"
 #include "tests/gpu/launched_case.h"
 #include "tests/traces/io/temporary_file.h"
 
@@ -50,6 +52,24 @@ TEST_CASE("rank_launcher: every rank knows who it is, and what rank 0 shared") {
       rank.joined();
     });
   }
+}
+
+volatile std::sig_atomic_t signals_here = 0;
+
+TEST_CASE("rank_launcher: a signal is passed on to every rank, once, when there is one") {
+  const LaunchCase launch;
+  testing::SharedPage<std::array<std::atomic<int>, 1>> ready;
+  std::atomic<int>& count = ready->front();
+  LaunchOptions options = options_of(3);
+  options.passed_on = [&] { return count == 3 ? SIGTERM : 0; };
+  launch.check_well(options, [&](RankProcess&) {
+    std::signal(SIGTERM, [](int) { signals_here = signals_here + 1; });
+    ++count;
+    const auto began = std::chrono::steady_clock::now();
+    while (signals_here == 0) must(std::chrono::steady_clock::now() - began < 5s);
+    std::this_thread::sleep_for(200ms);  // several looks of the launcher
+    must(signals_here == 1);
+  });
 }
 
 TEST_CASE("rank_launcher: ranks are processes of their own, numbered from 0, and told apart") {

@@ -12,9 +12,12 @@
 // operation's first step on and written as data comes in.
 //
 // A non-blocking communicator returns ncclInProgress from ncclCommInitRankConfig, ncclGroupEnd (or a call
-// outside of a group) and ncclCommFinalize, and goes on in ncclCommGetAsyncError alone: a caller that does
-// not poll has queued nothing. A group is queued by the first poll. While the state is ncclInProgress other
-// calls return ncclInvalidArgument.
+// outside of a group), ncclCommSplit and ncclCommFinalize, and goes on in ncclCommGetAsyncError alone: a
+// caller that does not poll has queued nothing. A group is queued by the first poll. While the state is
+// ncclInProgress other calls return ncclInvalidArgument.
+//
+// Sums over ranks are taken in the order of ranks, so all ranks get the same bits: of ncclInt32, ncclFloat32
+// and ncclBfloat16, ncclSum alone.
 //
 // Every message says what call, how many bytes and of which type it is, and the receiver compares. What NCCL
 // leaves undefined is told: calls or sizes that do not match, a rank that is in another call or finalizes,
@@ -23,16 +26,19 @@
 // a peer ended that owed something; ncclGetLastError says in a line what. The operation then never ends,
 // as a kernel that spins, until ncclCommAbort drops what the communicator had queued.
 //
+// ncclCommSplit: the new communicator is there when the one that is split is no longer in progress; where its
+// handle goes must stay until then, or until that one has ended.
+//
 // ncclCommFinalize runs what the communicator has queued, waits for graphs that captured it to be
 // destroyed, and meets all ranks. ncclCommDestroy of what is not finalized does that first, and waits.
 //
 // Every rank has a GPU of its own, unless the environment has SIMT_NCCL_ONE_GPU: then they share one, and
 // those with the same NCCL_HOSTID are refused.
 //
-// Not modelled: threads, several ranks in a process, ncclCommInitRankConfig in a group, progress while
-// nobody waits (a rank that waits for another by other means than a stream hangs where a GPU would have
-// gone on), the order between a graph and what is queued on another stream, circles of ranks that wait for
-// each other (they wait for ever, as on GPUs), that ncclCommAbort waits for graphs that captured the
+// Not modelled: threads, several ranks in a process, ncclCommInitRankConfig and ncclCommSplit in a group,
+// progress while nobody waits (a rank that waits for another by other means than a stream hangs where a GPU
+// would have gone on), the order between a graph and what is queued on another stream, circles of ranks that
+// wait for each other (they wait for ever, as on GPUs), that ncclCommAbort waits for graphs that captured the
 // communicator (here it returns at once), the configuration but for `blocking`, and timing.
 #pragma once
 
@@ -52,6 +58,7 @@
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
 #define NCCL_CONFIG_UNDEF_PTR NULL
 #define NCCL_COMM_NULL NULL
+#define NCCL_SPLIT_NOCOLOR -1
 
 extern "C" {
 
@@ -94,6 +101,15 @@ enum ncclDataType_t {
   ncclNumTypes = 12,
 };
 
+enum ncclRedOp_t {
+  ncclSum = 0,
+  ncclProd = 1,
+  ncclMax = 2,
+  ncclMin = 3,
+  ncclAvg = 4,
+  ncclNumOps = 5,
+};
+
 struct ncclConfig_t {
   std::size_t size;
   unsigned int magic;
@@ -128,6 +144,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config);
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);
@@ -138,6 +155,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error);
 ncclResult_t ncclCommCount(ncclComm_t comm, int* count);
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank);
 
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,

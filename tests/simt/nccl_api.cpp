@@ -54,6 +54,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   return library().init(comm, {id, rank, ranks}, config);
 }
 
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config) {
+  const ncclResult_t ordered = count_call("ncclCommSplit");
+  return ordered == ncclSuccess ? library().split(comm, color, key, newcomm, config) : ordered;
+}
+
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   const ncclResult_t ordered = count_call("ncclCommFinalize");
   return ordered == ncclSuccess ? library().finalize(comm) : ordered;
@@ -96,6 +101,16 @@ ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
   if (rank == nullptr) return null_pointer("ncclCommUserRank", "rank");
   *rank = communicator->rank();
   return ncclSuccess;
+}
+
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return move_data({simt::DataOp::kAllReduce, from, to, count, type, 0, comm, stream, false, op});
+}
+
+ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return move_data({simt::DataOp::kReduceScatter, from, to, count, type, 0, comm, stream, false, op});
 }
 
 ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type,

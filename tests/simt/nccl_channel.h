@@ -24,7 +24,15 @@ class Descriptor {
 };
 
 // What a message belongs to: the handshake, or the call that sends it.
-enum class MessageKind : std::uint32_t { kHello, kFinalize, kAllGather, kSendReceive };
+enum class MessageKind : std::uint32_t {
+  kHello,
+  kFinalize,
+  kSplit,
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kSendReceive,
+};
 
 struct MessageHeader {
   MessageKind kind = MessageKind::kHello;

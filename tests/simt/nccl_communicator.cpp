@@ -24,7 +24,7 @@ NcclCommunicator::~NcclCommunicator() {
 ncclResult_t NcclCommunicator::state() const {
   if (failed()) return failure_.result;
   const bool at_rest = phase_ == Phase::kReady || phase_ == Phase::kFinalized;
-  return at_rest && submitted_ == nullptr ? ncclSuccess : ncclInProgress;
+  return at_rest && submitted_ == nullptr && split_ == nullptr ? ncclSuccess : ncclInProgress;
 }
 
 void NcclCommunicator::fail(ncclResult_t result, const std::string& text) {
@@ -41,6 +41,8 @@ void NcclCommunicator::poll() {
     join();
   } else if (submitted_ != nullptr) {
     queue_submitted();
+  } else if (split_ != nullptr) {
+    continue_split();
   } else if (phase_ == Phase::kDraining) {
     drain();
   } else if (phase_ == Phase::kParting) {
@@ -66,6 +68,23 @@ void NcclCommunicator::join() {
 ncclResult_t NcclCommunicator::submit(GroupWork work) {
   submitted_ = std::make_unique<GroupWork>(std::move(work));
   return settle();
+}
+
+ncclResult_t NcclCommunicator::split(int color, int key, bool blocking) {
+  split_ = std::make_unique<NcclSplit>(*this, color, key, blocking);
+  return settle();
+}
+
+void NcclCommunicator::continue_split() {
+  const NcclFailure failure = split_->step();
+  if (failure.happened()) return fail(failure.result, failure.text);
+  if (!split_->complete()) return;
+  child_ = split_->take_child();
+  split_ = nullptr;
+}
+
+bool NcclCommunicator::is_busy() const {
+  return running_ != nullptr || runtime().pending(last_queued_);
 }
 
 void NcclCommunicator::queue_submitted() {
@@ -156,6 +175,8 @@ void NcclCommunicator::close() {
   if (closed()) return;
   phase_ = Phase::kClosed;
   submitted_ = nullptr;
+  split_ = nullptr;
+  child_ = nullptr;
   channels_.clear();
   rendezvous_ = nullptr;
   for (const cudaEvent_t event : {join_, last_queued_, last_captured_}) runtime().destroy(event);

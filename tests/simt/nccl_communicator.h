@@ -1,7 +1,7 @@
 // A communicator: its state, the sockets to the other ranks, and what it has queued on streams.
 //
-// What it is doing (joining, queueing a group, finalizing) goes on in poll(). A failure stays: the first one
-// is the communicator's state until it is closed.
+// What it is doing (joining, queueing a group, splitting, finalizing) goes on in poll(). A failure stays: the
+// first one is the communicator's state until it is closed.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,7 @@
 #include "tests/simt/nccl.h"
 #include "tests/simt/nccl_channel.h"
 #include "tests/simt/nccl_rendezvous.h"
+#include "tests/simt/nccl_split.h"
 #include "tests/simt/nccl_transfers.h"
 
 namespace simt {
@@ -37,10 +38,16 @@ class NcclCommunicator : public std::enable_shared_from_this<NcclCommunicator> {
   ncclResult_t settle();
   void become_blocking() { blocking_ = true; }
 
-  // REQUIRES of submit() and finalize(): state() is ncclSuccess and nothing was finalized.
+  // REQUIRES of these: state() is ncclSuccess and nothing was finalized; of split() besides: not is_busy().
   ncclResult_t submit(GroupWork work);
+  ncclResult_t split(int color, int key, bool blocking);
   ncclResult_t finalize();
   bool finalized() const { return phase_ >= Phase::kDraining; }
+
+  // Operations are queued, or run; a graph that was launched and has not begun is not seen.
+  bool is_busy() const;
+  // Of a split that has ended, once. nullptr: there is none.
+  std::shared_ptr<NcclCommunicator> take_child() { return std::move(child_); }
 
   // Closes all sockets; operations that are queued end without doing anything.
   void close();
@@ -57,6 +64,7 @@ class NcclCommunicator : public std::enable_shared_from_this<NcclCommunicator> {
 
   void join();
   void queue_submitted();
+  void continue_split();
   cudaError_t queue_work(const std::shared_ptr<const GroupWork>& work);
   cudaError_t gather_streams(const std::vector<cudaStream_t>& streams);
   void drain();
@@ -73,6 +81,8 @@ class NcclCommunicator : public std::enable_shared_from_this<NcclCommunicator> {
   std::vector<std::unique_ptr<Channel>> channels_;
   std::vector<bool> heard_;  // by peer: it has said that it finalizes
   std::unique_ptr<GroupWork> submitted_;
+  std::unique_ptr<NcclSplit> split_;
+  std::shared_ptr<NcclCommunicator> child_;
   std::vector<std::weak_ptr<const GroupWork>> queued_;  // alive as long as an operation or a graph has it
   const void* running_ = nullptr;
   cudaEvent_t join_;           // of a group's streams

@@ -8,7 +8,7 @@
 
 namespace simt {
 
-// Calls are counted from 1, 0 is none: those of ncclCommInitRankConfig, ncclAllGather, ncclSend, ncclRecv,
+// Calls are counted from 1, 0 is none: those of ncclCommInitRankConfig, ncclCommSplit, of what moves data, of
 // ncclGroupEnd and ncclCommFinalize, since set_nccl_faults() or the program's start.
 struct NcclFaults {
   int fail_call = 0;  // returns `fail_with` and does nothing
@@ -16,7 +16,7 @@ struct NcclFaults {
   int die_at_call = 0;  // SIGKILL
   int delay_at_call = 0;
   std::chrono::milliseconds delay{0};
-  int corrupt_at_call = 0;  // an ncclSend: the first byte arrives changed
+  int corrupt_at_call = 0;  // what sends: the first byte arrives changed at one peer
   int version = 0;          // what ncclGetVersion answers instead of its own
 };
 

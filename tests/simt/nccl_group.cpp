@@ -36,6 +36,8 @@ ncclResult_t NcclLibrary::check(const DataCall& call, const NcclCommunicator& co
     return fail(
         name, ncclInvalidArgument,
         "peer " + std::to_string(call.peer) + " of " + std::to_string(communicator.ranks()) + " ranks");
+  if (const std::string error = sum_error(call); !error.empty())
+    return fail(name, ncclInvalidArgument, error);
   if (runtime().stream(call.stream) == nullptr)
     return fail(name, ncclInvalidArgument, "stream is no stream of this device");
   return check_buffers(call, communicator.ranks());

@@ -34,10 +34,14 @@ class GroupRun {
   };
   struct Progress {
     std::vector<Lane> lanes;
+    std::vector<std::vector<char>> summands;  // of every sum: of all ranks, one behind the other
   };
 
   void begin();
   void copy_to_itself();
+  void begin_sums();
+  void end_sums();
+  char* summand(int sum, int rank);
   void advance(Lane& lane);
   void end_with(const Lane& lane);
   Transmission send(Lane& lane);

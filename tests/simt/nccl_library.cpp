@@ -90,10 +90,45 @@ ncclResult_t NcclLibrary::init(ncclComm_t* handle, const NcclHello& own, const n
   auto communicator = std::make_shared<NcclCommunicator>(own, config == nullptr || config->blocking != 0);
   const ncclResult_t result = communicator->settle();
   if (communicator->failed()) return fail(kCall, result, communicator->failure_text());
+  *handle = handle_of(std::move(communicator));
+  return result;
+}
+
+ncclComm_t NcclLibrary::handle_of(std::shared_ptr<NcclCommunicator> communicator) {
   handles_.push_back(std::make_unique<ncclComm>());
   handles_.back()->communicator = std::move(communicator);
-  *handle = handles_.back().get();
+  return handles_.back().get();
+}
+
+ncclResult_t NcclLibrary::split(ncclComm_t handle, int color, int key, ncclComm_t* child,
+                                const ncclConfig_t* config) {
+  constexpr const char* kCall = "ncclCommSplit";
+  if (child == nullptr) return fail(kCall, ncclInvalidArgument, "newcomm is a null pointer");
+  *child = nullptr;
+  ncclResult_t result = ncclSuccess;
+  NcclCommunicator* const communicator = usable(kCall, handle, result);
+  if (communicator == nullptr) return result;
+  result = check_no_group(kCall);
+  if (result != ncclSuccess) return result;
+  if (communicator->finalized()) return fail(kCall, ncclInvalidUsage, "the communicator was finalized");
+  if (color < 0 && color != NCCL_SPLIT_NOCOLOR)
+    return fail(kCall, ncclInvalidArgument, "color " + std::to_string(color) + " is negative");
+  if (config != nullptr && !config_error(*config).empty())
+    return fail(kCall, ncclInvalidArgument, config_error(*config));
+  if (communicator->is_busy())
+    return fail(kCall, ncclInvalidUsage,
+                "operations of the communicator have not ended: wait for them before");
+  handle->split_to = child;
+  const bool blocking = config == nullptr ? communicator->blocking() : config->blocking != 0;
+  result = communicator->split(color, key, blocking);
+  if (communicator->failed()) return fail(kCall, result, communicator->failure_text());
+  deliver_split(*handle);
   return result;
+}
+
+void NcclLibrary::deliver_split(ncclComm& handle) {
+  std::shared_ptr<NcclCommunicator> child = handle.communicator->take_child();
+  if (child != nullptr) *handle.split_to = handle_of(std::move(child));
 }
 
 ncclResult_t NcclLibrary::get_state(ncclComm_t handle, ncclResult_t* state) {
@@ -106,6 +141,7 @@ ncclResult_t NcclLibrary::get_state(ncclComm_t handle, ncclResult_t* state) {
   if (result != ncclSuccess) return result;
   communicator->poll();
   *state = communicator->state();
+  deliver_split(*handle);
   if (communicator->failed()) last_error_ = communicator->failure_text();
   return ncclSuccess;
 }

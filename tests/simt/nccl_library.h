@@ -14,6 +14,7 @@
 struct ncclComm {
   std::shared_ptr<simt::NcclCommunicator> communicator;  // nullptr: it has ended
   const char* ended_by = nullptr;
+  ncclComm** split_to = nullptr;  // where the handle of a split goes
 };
 
 namespace simt {
@@ -31,6 +32,7 @@ class NcclLibrary {
   const char* last_error() const { return last_error_.c_str(); }
 
   ncclResult_t init(ncclComm_t* handle, const NcclHello& own, const ncclConfig_t* config);
+  ncclResult_t split(ncclComm_t handle, int color, int key, ncclComm_t* child, const ncclConfig_t* config);
   ncclResult_t get_state(ncclComm_t handle, ncclResult_t* state);
   ncclResult_t finalize(ncclComm_t handle);
   ncclResult_t destroy(ncclComm_t handle);
@@ -46,6 +48,8 @@ class NcclLibrary {
 
  private:
   NcclCommunicator* find(const char* call, ncclComm_t handle, ncclResult_t& result);
+  ncclComm_t handle_of(std::shared_ptr<NcclCommunicator> communicator);
+  void deliver_split(ncclComm& handle);
   ncclResult_t check_no_group(const char* call);
   ncclResult_t check(const DataCall& call, const NcclCommunicator& communicator);
   ncclResult_t check_buffers(const DataCall& call, int ranks);

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "tests/simt/nccl_sum.h"
+
 namespace simt {
 
 namespace {
@@ -39,12 +41,35 @@ char* data_of(const void* from) {
   return static_cast<char*>(const_cast<void*>(from));
 }
 
+// A fault is in what the next rank gets.
+bool is_corrupted(const DataCall& call, int step) {
+  return call.corrupted && step == 1;
+}
+
+// Of all-reduce everybody needs all, of reduce-scatter rank p block p.
+void add_sum(GroupWork& work, const DataCall& call, std::size_t bytes, int rank, int ranks) {
+  const MessageKind kind =
+      call.op == DataOp::kAllReduce ? MessageKind::kAllReduce : MessageKind::kReduceScatter;
+  const auto block_for = [&](int peer) {
+    return data_of(call.from) +
+           (kind == MessageKind::kAllReduce ? 0 : static_cast<std::size_t>(peer) * bytes);
+  };
+  const int sum = static_cast<int>(work.sums.size());
+  work.sums.push_back({block_for(rank), static_cast<char*>(call.to), bytes, call.type});
+  for (int step = 1; step < ranks; ++step) {
+    const int peer = (rank + step) % ranks;
+    work.collectives.push_back(
+        {kind, Direction::kSend, peer, block_for(peer), bytes, call.type, is_corrupted(call, step)});
+    work.collectives.push_back({kind, Direction::kReceive, peer, nullptr, bytes, call.type, false, sum});
+  }
+}
+
 void add_all_gather(GroupWork& work, const DataCall& call, std::size_t bytes, int rank, int ranks) {
   for (int step = 0; step < ranks; ++step) {
     const int peer = (rank + step) % ranks;
     char* const to = static_cast<char*>(call.to) + static_cast<std::size_t>(peer) * bytes;
-    work.collectives.push_back(
-        {MessageKind::kAllGather, Direction::kSend, peer, data_of(call.from), bytes, call.type, false});
+    work.collectives.push_back({MessageKind::kAllGather, Direction::kSend, peer, data_of(call.from), bytes,
+                                call.type, is_corrupted(call, step)});
     work.collectives.push_back(
         {MessageKind::kAllGather, Direction::kReceive, peer, to, bytes, call.type, false});
   }
@@ -58,9 +83,10 @@ std::vector<Transfer> with_itself(const GroupWork& work, int rank, Direction dir
 }
 
 std::string differing_sizes(const Transfer& expected, int rank, int peer, const MessageHeader& came) {
-  const std::string verb = expected.kind == MessageKind::kSendReceive ? " sends " : " gathers ";
-  return rank_text(peer) + verb + std::to_string(came.bytes) + " bytes to " + rank_text(rank) +
-         ", which expects " + std::to_string(expected.bytes);
+  const bool adds = expected.kind == MessageKind::kAllReduce || expected.kind == MessageKind::kReduceScatter;
+  const std::string verb = expected.kind == MessageKind::kAllGather ? " gathers " : " sends ";
+  return rank_text(peer) + (adds ? " adds " : verb) + std::to_string(came.bytes) + " bytes to " +
+         rank_text(rank) + ", which expects " + std::to_string(expected.bytes);
 }
 
 }  // namespace
@@ -80,18 +106,49 @@ std::vector<Transfer> GroupWork::in_order() const {
 }
 
 const char* name_of(DataOp op) {
-  if (op == DataOp::kAllGather) return "ncclAllGather";
-  return op == DataOp::kSend ? "ncclSend" : "ncclRecv";
+  switch (op) {
+    case DataOp::kAllReduce:
+      return "ncclAllReduce";
+    case DataOp::kReduceScatter:
+      return "ncclReduceScatter";
+    case DataOp::kAllGather:
+      return "ncclAllGather";
+    case DataOp::kSend:
+      return "ncclSend";
+    case DataOp::kReceive:
+      break;
+  }
+  return "ncclRecv";
 }
 
 BufferBlocks blocks_of(DataOp op, int ranks) {
-  if (op == DataOp::kAllGather) return {1, ranks};
-  return op == DataOp::kSend ? BufferBlocks{1, 0} : BufferBlocks{0, 1};
+  switch (op) {
+    case DataOp::kAllReduce:
+      return {1, 1};
+    case DataOp::kReduceScatter:
+      return {ranks, 1};
+    case DataOp::kAllGather:
+      return {1, ranks};
+    case DataOp::kSend:
+      return {1, 0};
+    case DataOp::kReceive:
+      break;
+  }
+  return {0, 1};
+}
+
+std::string sum_error(const DataCall& call) {
+  if (call.op != DataOp::kAllReduce && call.op != DataOp::kReduceScatter) return "";
+  if (call.sum != ncclSum) return "op " + std::to_string(call.sum) + " is not emulated, only ncclSum is";
+  if (is_summable(call.type)) return "";
+  return name_of(call.type) + " is not emulated in sums, only ncclInt32, ncclFloat32 and ncclBfloat16 are";
 }
 
 void add_transfers(GroupWork& work, const DataCall& call, int rank, int ranks) {
   const std::size_t bytes = call.count * bytes_of(call.type);
   if (call.op == DataOp::kAllGather) return add_all_gather(work, call, bytes, rank, ranks);
+  if (call.op == DataOp::kAllReduce || call.op == DataOp::kReduceScatter)
+    return add_sum(work, call, bytes, rank, ranks);
   const bool sends = call.op == DataOp::kSend;
   work.sends_and_receives.push_back(
       {MessageKind::kSendReceive, sends ? Direction::kSend : Direction::kReceive, call.peer,
@@ -129,6 +186,9 @@ std::string mismatch_with(const Transfer& expected, std::uint64_t number, int ra
 
 const char* call_of(MessageKind kind, Direction direction) {
   if (kind == MessageKind::kFinalize) return "ncclCommFinalize";
+  if (kind == MessageKind::kSplit) return "ncclCommSplit";
+  if (kind == MessageKind::kAllReduce) return "ncclAllReduce";
+  if (kind == MessageKind::kReduceScatter) return "ncclReduceScatter";
   if (kind == MessageKind::kAllGather) return "ncclAllGather";
   if (kind == MessageKind::kHello) return "ncclCommInitRankConfig";
   return direction == Direction::kSend ? "ncclSend" : "ncclRecv";

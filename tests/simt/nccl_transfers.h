@@ -1,7 +1,7 @@
 // What a group holds: the messages its calls come to.
 //
-// A collective is made of transfers to and from every rank, the own one included; another collective is
-// another function of this kind.
+// A collective is made of transfers to and from every rank; one that adds has a sum besides, whose summands
+// they bring.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +24,30 @@ struct Transfer {
   std::size_t bytes = 0;
   ncclDataType_t type = ncclInt8;
   bool corrupted = false;  // a fault on order
+  int sum = kNoSum;        // which one of the group's it brings the peer's summand to: `data` is none then
+
+  static constexpr int kNoSum = -1;
+};
+
+// Over all ranks, of `bytes` from each.
+struct SumOverRanks {
+  const char* own = nullptr;
+  char* to = nullptr;
+  std::size_t bytes = 0;
+  ncclDataType_t type = ncclInt32;
 };
 
 // Of one communicator. Collectives come first: their order among sends and receives is nobody's business.
 struct GroupWork {
   std::vector<Transfer> collectives;
   std::vector<Transfer> sends_and_receives;
+  std::vector<SumOverRanks> sums;
   std::vector<cudaStream_t> streams;  // each once, in the order of the calls
 
   std::vector<Transfer> in_order() const;
 };
 
-enum class DataOp : std::uint8_t { kAllGather, kSend, kReceive };
+enum class DataOp : std::uint8_t { kAllReduce, kReduceScatter, kAllGather, kSend, kReceive };
 
 // A call that moves data, as its caller wrote it.
 struct DataCall {
@@ -48,6 +60,7 @@ struct DataCall {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
   bool corrupted = false;
+  ncclRedOp_t sum = ncclSum;  // of those that add
 };
 
 const char* name_of(DataOp op);
@@ -62,7 +75,10 @@ BufferBlocks blocks_of(DataOp op, int ranks);
 std::size_t bytes_of(ncclDataType_t type);  // 0: there is no such type
 std::string name_of(ncclDataType_t type);
 
-// REQUIRES: bytes_of(call.type) != 0.
+// What is wrong with how a call adds, or "".
+std::string sum_error(const DataCall& call);
+
+// REQUIRES: bytes_of(call.type) != 0, and no sum_error().
 void add_transfers(GroupWork& work, const DataCall& call, int rank, int ranks);
 
 // What is wrong with the sends of `rank` to itself, which must match its receives from itself; or "".

@@ -200,6 +200,11 @@ cudaError_t Runtime::query(cudaEvent_t handle) {
   return queue_.pending(asked->record) ? cudaErrorNotReady : cudaSuccess;
 }
 
+bool Runtime::pending(cudaEvent_t handle) {
+  const CUevent_st* const asked = event(handle);
+  return asked != nullptr && queue_.pending(asked->record);
+}
+
 cudaError_t Runtime::elapsed(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   const CUevent_st* const from = event(start);
   const CUevent_st* const to = event(end);

@@ -110,6 +110,8 @@ class Runtime {
   cudaError_t synchronize_all_quietly();  // an error waits for the next synchronisation
   cudaError_t query(cudaStream_t handle);
   cudaError_t query(cudaEvent_t handle);
+  bool pending(
+      cudaEvent_t handle);  // was recorded, and what it was recorded behind has not ended; runs nothing
   bool run_one() { return queue_.run_one(); }  // a step of what is queued; false: nothing is
   cudaError_t elapsed(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 

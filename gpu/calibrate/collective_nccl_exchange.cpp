@@ -1,0 +1,36 @@
+#include "gpu/calibrate/collective_nccl_exchange.h"
+
+#include <stdexcept>
+
+#include "gpu/nccl/nccl_call.h"
+
+namespace goodput::gpu::calibrate {
+
+CollectiveExchange::CollectiveExchange(Communicator& communicator, std::size_t most_bytes)
+    : communicator_(communicator),
+      most_bytes_(most_bytes),
+      own_(most_bytes),
+      all_(most_bytes * static_cast<std::size_t>(communicator.ranks())),
+      host_(most_bytes * static_cast<std::size_t>(communicator.ranks())) {}
+
+std::vector<std::string> CollectiveExchange::gather(const void* own, std::size_t bytes) {
+  if (bytes > most_bytes_) throw std::logic_error("an exchange of more than was said at its beginning");
+  const auto ranks = static_cast<std::size_t>(communicator_.ranks());
+  std::memcpy(host_.data(), own, bytes);
+  communicator_.or_abort([&] {
+    GOODPUT_CUDA(cudaMemcpyAsync(own_.data(), host_.data(), bytes, cudaMemcpyHostToDevice, stream_.get()));
+  });
+  communicator_.group("an exchange of facts", [&](ncclComm_t comm) {
+    GOODPUT_NCCL_CALL(ncclAllGather(own_.data(), all_.data(), bytes, ncclUint8, comm, stream_.get()));
+  });
+  communicator_.or_abort([&] {
+    GOODPUT_CUDA(
+        cudaMemcpyAsync(host_.data(), all_.data(), ranks * bytes, cudaMemcpyDeviceToHost, stream_.get()));
+  });
+  communicator_.synchronize(stream_.get());
+  std::vector<std::string> all;
+  for (std::size_t rank = 0; rank < ranks; ++rank) all.emplace_back(host_.data() + rank * bytes, bytes);
+  return all;
+}
+
+}  // namespace goodput::gpu::calibrate

@@ -1,0 +1,57 @@
+// The collectives of a machine, or of several: measured by one process a GPU, all of which do the same. No
+// type of NCCL is in here; where NCCL's header was not there, collectives_absent.cpp says so.
+//
+// What a program does: before any call of CUDA it forks ranks by run_ranks() (gpu/nccl/rank_launcher.h), or
+// is started as ranks (environment_rank()). In each of them, behind remember_stop_signals() and
+// cudaSetDevice(local_rank()), it calls measure_collectives() with the same run and points of the same
+// records. Only rank 0's hooks, deadline and clock count: its clock is until_stopped(), so that a signal ends
+// all ranks, and it alone has the journal. All ranks come back with the same points; rank 0 prints
+// collective_predictions() of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu/calibrate/run_calibration.h"
+#include "gpu/nccl/rank_process.h"
+
+namespace goodput::gpu::calibrate {
+
+// NCCL's version, "2.28.9", and why there is none.
+struct CollectiveSearch {
+  std::string version;
+  std::string why_none;  // one line with the remedy; "" where there is one
+};
+// Loads NCCL: calls nothing of CUDA. To be called in every rank, before anything else in here.
+[[nodiscard]] CollectiveSearch find_collectives();
+
+// Where a rank runs.
+struct RankPlace {
+  std::string host;  // this machine's name and when it was started
+  std::string gpu;   // which of the machine
+};
+// The current device.
+[[nodiscard]] RankPlace place_of_rank(const RankProcess& process);
+
+struct CollectiveRun {
+  Sizes sizes = Sizes::kFull;
+  std::string only;  // part of 'SWEEP POINT'; empty: all
+  std::string tier;
+  int rounds = 2;
+  std::uint64_t seed = 1;
+  // Visited on all ranks at once, each by itself, and the slowest counts: so they are not the sentinels of
+  // one GPU, and are named after the ranks.
+  std::vector<SweepPoint> sentinels;
+  bench::Deadline deadline;
+};
+
+// Throws RankError for one rank alone, ranks that share a GPU (their times are correctness_only) and ranks
+// that begin with other records or want something else; and as Communicator where a rank is lost, or
+// something fails that not all ranks know of. Then what was measured is saved, and said in a note.
+[[nodiscard]] CalibrationOutcome measure_collectives(RankProcess& process, const RankPlace& place,
+                                                     const CollectiveRun& run,
+                                                     const CalibrationHooks& of_rank_0,
+                                                     MeasuredPoints& points);
+
+}  // namespace goodput::gpu::calibrate

@@ -1,0 +1,25 @@
+// Where there was no NCCL to build with.
+#include "gpu/calibrate/collectives.h"
+
+namespace goodput::gpu::calibrate {
+namespace {
+
+constexpr const char* kNoHeader =
+    "no NCCL: this program was built without its header; build it again with -DNCCL_ROOT=/path";
+
+}  // namespace
+
+CollectiveSearch find_collectives() {
+  return {"", kNoHeader};
+}
+
+RankPlace place_of_rank(const RankProcess&) {
+  return {};
+}
+
+CalibrationOutcome measure_collectives(RankProcess&, const RankPlace&, const CollectiveRun&,
+                                       const CalibrationHooks&, MeasuredPoints&) {
+  throw RankError(kNoHeader);
+}
+
+}  // namespace goodput::gpu::calibrate
