@@ -37,7 +37,7 @@ std::vector<Kernel> forward_products(const std::string& plan_name) {
     }
   };
   for (std::int32_t layer = 0; layer < plan->model.layers + plan->model.mtp_layers; ++layer)
-    add(work.forward(layer, work.has_experts(layer) ? work.balanced_share() : ExpertShare{}));
+    add(work.forward(layer, work.has_experts(layer) ? work.balanced_share() : goodput::ExpertShare{}));
   add(work.head_forward());
   return products;
 }
