@@ -108,13 +108,13 @@ int measure_missing(const CalibrateOptions& options, std::vector<Sweep> sweeps, 
        [&](const SweepPoint& point, Checking checking) { return point.visit(measurer, checking); },
        [&](const Record& record) { session.append(record); }, save, print_line},
       deadline, session.points());
+  if (session.points().points().empty() && outcome.failed == 0 && stop_signal() == 0) {
+    throw std::runtime_error("nothing was measured before the deadline; give more with --deadline-s");
+  }
   print_line(
       end_text(outcome.end, measured_in(plan.sweeps, session.points(), plan.rounds), points_in(plan.sweeps)));
   if (outcome.failed > 0 || any_wrong(session.points())) return kCalibrateWrong;
   if (stop_signal() != 0) return kBySignal + stop_signal();
-  if (session.points().points().empty()) {
-    throw std::runtime_error("nothing was measured before the deadline; give more with --deadline-s");
-  }
   return kCalibrated;
 }
 

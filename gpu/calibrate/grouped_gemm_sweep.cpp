@@ -56,22 +56,6 @@ class GroupedData {
   std::vector<DeviceBuffer<Bf16>> y_;
 };
 
-// Runs the first set: twice as a captured graph where the library can be captured, else once without.
-// Whether it could.
-bool run_as_graph(const GroupedGemm& gemm, const Stream& stream) {
-  try {
-    const Graph graph(stream.get(), [&] { gemm.run(0, stream.get()); });
-    for (int replay = 0; replay < 2; ++replay) graph.launch(stream.get());
-    stream.synchronize();
-    return true;
-  } catch (const CudaError&) {
-  } catch (const MatmulError&) {
-  }
-  gemm.run(0, stream.get());
-  stream.synchronize();
-  return false;
-}
-
 std::uint64_t count_wrong_groups(const GroupedShape& shape, std::uint64_t seed, const Bf16* y,
                                  const Stream& stream) {
   std::uint64_t wrong = 0;
@@ -100,7 +84,7 @@ Visit visit_grouped(const GroupedShape& shape, PointMeasurer& measurer, Checking
     data.fill(1, MatrixFill::kExact, kCheckSeed, stream.get());
     data.poison(stream.get());
   }
-  const bool captured = run_as_graph(gemm, stream);
+  const bool captured = run_as_graph([&](cudaStream_t queue) { gemm.run(0, queue); }, stream);
   std::optional<std::uint64_t> nwrong;
   if (checking == Checking::kYes) nwrong = count_wrong_groups(shape, kCheckSeed, data.result(), stream);
   data.fill_all(stream.get());
@@ -160,6 +144,20 @@ std::vector<std::int64_t> rows_by_load(const std::vector<int>& loads, std::int64
   });
   for (std::size_t i = 0; i < static_cast<std::size_t>(left); ++i) ++parts[order[i]];
   return parts;
+}
+
+bool run_as_graph(const std::function<void(cudaStream_t)>& run, const Stream& stream) {
+  try {
+    const Graph graph(stream.get(), [&] { run(stream.get()); });
+    for (int replay = 0; replay < 2; ++replay) graph.launch(stream.get());
+    stream.synchronize();
+    return true;
+  } catch (const CudaError&) {
+  } catch (const MatmulError&) {
+  }
+  run(stream.get());
+  stream.synchronize();
+  return false;
 }
 
 Sweep grouped_gemm_sweep(Sizes sizes) {

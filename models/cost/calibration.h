@@ -82,6 +82,7 @@ struct MeasuredPoint {
   double cv = 0;
   std::int64_t samples = 0;
   double sm_mhz = 0;         // clock while it was measured
+  double power_w = 0;        // drawn by the GPU then
   bool is_unsteady = false;  // rounds of it differ
 
   [[nodiscard]] std::int64_t size() const { return bytes + tokens + m; }

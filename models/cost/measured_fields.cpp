@@ -118,6 +118,7 @@ Fields config_fields(MeasuredPoint& point) {
       {
           {"nwrong", Need::kOptional, no_wrong_results(), "wrong values in the result"},
           {"sm_mhz", Need::kOptional, stated::positive(point.sm_mhz), "clock while it was measured"},
+          {"power_w", Need::kOptional, stated::positive(point.power_w), "drawn by the GPU then"},
           {"unsteady", Need::kOptional, stated::flag(point.is_unsteady), "rounds of it differ"},
       });
 }

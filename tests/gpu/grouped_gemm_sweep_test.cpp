@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "gpu/calibrate/gemm_families.h"
+#include "gpu/calibrate/matmul.h"
 #include "sim/base/apportion.h"
 #include "tests/gpu/sweep_case.h"
 
@@ -30,6 +31,26 @@ TEST_CASE("grouped gemm sweep: what is small is right, experts without rows too"
   const Sweep sweep = grouped_gemm_sweep(Sizes::kQuick);
   CHECK(rows_by_load({kSmartmoeLoads32, kSmartmoeLoads32 + 32}, 64)[1] == 0);  // of the last point
   visit_all(sweep);
+}
+
+TEST_CASE("grouped gemm sweep: what can be captured runs as a graph, what cannot by itself") {
+  const Stream stream;
+  DeviceBuffer<unsigned char> byte(1);
+  const auto run = [&](cudaStream_t queue) { GOODPUT_CUDA(cudaMemsetAsync(byte.data(), 7, 1, queue)); };
+  CHECK(run_as_graph(run, stream));
+  CHECK(download(byte.data(), 1)[0] == 7);
+  GOODPUT_CUDA(cudaMemset(byte.data(), 0, 1));
+  int runs = 0;
+  const auto waits = [&](cudaStream_t queue) {
+    ++runs;
+    GOODPUT_CUDA(cudaStreamSynchronize(queue));  // nobody may wait for a stream that captures
+    run(queue);
+  };
+  CHECK_FALSE(run_as_graph(waits, stream));
+  CHECK(runs == 2);  // into the capture that failed, then alone
+  CHECK(download(byte.data(), 1)[0] == 7);
+  CHECK_THROWS_AS(static_cast<void>(run_as_graph([](cudaStream_t) { throw MatmulError("none"); }, stream)),
+                  MatmulError);
 }
 
 TEST_CASE("grouped gemm sweep: rows follow loads by largest remainder, as the simulator's tokens do") {

@@ -21,7 +21,7 @@ inline constexpr std::string_view kCalibrateFile = R"({
             {"m": 2048, "median_us": 90, "unsteady": true}, {"m": 4096, "median_us": 170},
             {"m": 8192, "median_us": 330}]},
 {"op": "gemm", "params": {"n": 4096, "k": 4096, "dtype": "bf16", "sustained": true}, "tier": "measured",
- "points": [{"m": 8192, "median_us": 410, "sm_mhz": 1500}]},
+ "points": [{"m": 8192, "median_us": 410, "sm_mhz": 1500, "power_w": 690}]},
 {"op": "gemm", "params": {"n": 4096, "k": 4096, "dtype": "bf16", "layout": "dgrad"}, "tier": "measured",
  "points": [{"m": 8192, "median_us": 340}]},
 {"op": "gemm", "params": {"n": 4096, "k": 4096, "dtype": "bf16", "layout": "wgrad"}, "tier": "measured",
