@@ -13,13 +13,14 @@ namespace goodput::gpu::calibrate {
 namespace {
 
 constexpr std::size_t kMostText = 256;
+constexpr std::size_t kMostFactBytes = std::size_t{64} << 10U;  // of a rank: a Greeting, a piece of a journal
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 // What ranks tell each other as they meet.
 struct Greeting {
   char host[kMostText] = {};
   char gpu[kMostText] = {};
-  std::uint64_t begun = 0;
+  std::uint64_t wanted = 0;
   double deadline_at = 0;
   double now = 0;
 };
@@ -48,9 +49,8 @@ std::string ranks_text(std::size_t a, std::size_t b) {
 
 void check_alike(const std::vector<Greeting>& ranks) {
   for (std::size_t b = 1; b < ranks.size(); ++b) {
-    if (ranks[b].begun == ranks[0].begun) continue;
-    throw RankError(ranks_text(0, b) +
-                    " begin with other records or want other points: give all the same options and journal");
+    if (ranks[b].wanted == ranks[0].wanted) continue;
+    throw RankError(ranks_text(0, b) + " want other points: give all ranks the same options");
   }
 }
 
@@ -67,26 +67,26 @@ void check_own_gpus(const std::vector<Greeting>& ranks) {
 
 }  // namespace
 
-CollectiveRanks::CollectiveRanks(Communicator& all, const RankPlace& place, Sizes sizes, std::uint64_t begun,
+CollectiveRanks::CollectiveRanks(Communicator& all, const RankPlace& place, Sizes sizes, std::uint64_t wanted,
                                  const bench::Deadline& deadline)
     : all_(all),
       rule_(rule_for(sizes)),
       time_{deadline.now, 0},
       deadline_{[this] { return time_.now; }, deadline.at},
-      exchange_(all, sizeof(Greeting)),
+      exchange_(all, kMostFactBytes),
       alone_(rule_, {bench::steady_clock(), std::numeric_limits<double>::infinity()}) {
   if (all.ranks() < 2) {
     throw RankError("1 rank has no collectives: they would be copies (correctness_only); start 2 or more");
   }
-  meet(place, begun);
+  meet(place, wanted);
   split();
 }
 
-void CollectiveRanks::meet(const RankPlace& place, std::uint64_t begun) {
+void CollectiveRanks::meet(const RankPlace& place, std::uint64_t wanted) {
   Greeting own;
   put(place.host, own.host);
   put(place.gpu, own.gpu);
-  own.begun = begun;
+  own.wanted = wanted;
   own.deadline_at = deadline_.at;
   own.now = all_.rank() == 0 ? time_.of_rank_0() : 0;
   const std::vector<Greeting> ranks = exchange_.gather(own);

@@ -27,15 +27,18 @@ class PointLeftOut : public std::runtime_error {
 
 class CollectiveRanks {
  public:
-  // All ranks make one. `begun`: a number that is the same on ranks that begin with the same records and want
-  // the same. `deadline`: rank 0's counts. Throws RankError for ranks that do not agree, share a GPU, or for
-  // one rank alone, and as Communicator.
-  CollectiveRanks(Communicator& all, const RankPlace& place, Sizes sizes, std::uint64_t begun,
+  // All ranks make one. `wanted`: a number that is the same on ranks that want the same. `deadline`: rank 0's
+  // counts. Throws RankError for ranks that do not agree, share a GPU, or for one rank alone, and as
+  // Communicator.
+  CollectiveRanks(Communicator& all, const RankPlace& place, Sizes sizes, std::uint64_t wanted,
                   const bench::Deadline& deadline);
 
   [[nodiscard]] const CollectiveGroups& groups() const { return groups_; }
   // On the shared clock: the same answer on all ranks.
   [[nodiscard]] const bench::Deadline& deadline() const { return deadline_; }
+
+  // Rank 0's text, on all ranks.
+  [[nodiscard]] std::string text_of_rank_0(const std::string& own) { return exchange_.text_of_first(own); }
 
   // The next points warm up from the beginning.
   void begin_sweep();
@@ -55,7 +58,7 @@ class CollectiveRanks {
     std::unique_ptr<CollectiveTimer> timer;  // null where this rank is not in it
   };
 
-  void meet(const RankPlace& place, std::uint64_t begun);
+  void meet(const RankPlace& place, std::uint64_t wanted);
   void split();
   [[nodiscard]] Members& members_of(const CollectiveGroup& group);
   void agree(const std::function<void()>& step);

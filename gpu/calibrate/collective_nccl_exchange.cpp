@@ -1,5 +1,7 @@
 #include "gpu/calibrate/collective_nccl_exchange.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 
 #include "gpu/nccl/nccl_call.h"
@@ -31,6 +33,17 @@ std::vector<std::string> CollectiveExchange::gather(const void* own, std::size_t
   std::vector<std::string> all;
   for (std::size_t rank = 0; rank < ranks; ++rank) all.emplace_back(host_.data() + rank * bytes, bytes);
   return all;
+}
+
+std::string CollectiveExchange::text_of_first(const std::string& own) {
+  const std::size_t length = gather(std::uint64_t{own.size()}).front();
+  std::string text;
+  while (text.size() < length) {
+    std::string piece = own.substr(std::min(own.size(), text.size()), most_bytes_);
+    piece.resize(std::min(most_bytes_, length - text.size()));
+    text += gather(piece.data(), piece.size()).front();
+  }
+  return text;
 }
 
 }  // namespace goodput::gpu::calibrate

@@ -22,6 +22,9 @@ class CollectiveExchange {
   // By rank, as many bytes from each. Waits for all of them.
   [[nodiscard]] std::vector<std::string> gather(const void* own, std::size_t bytes);
 
+  // Rank 0's, of any length; those of the others are not looked at.
+  [[nodiscard]] std::string text_of_first(const std::string& own);
+
   template <class Fact>
   [[nodiscard]] std::vector<Fact> gather(const Fact& own) {
     static_assert(std::is_trivially_copyable_v<Fact>, "it is sent as it is");

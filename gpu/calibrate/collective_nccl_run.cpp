@@ -5,6 +5,7 @@
 #include <exception>
 #include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "gpu/bench/run_report.h"
 #include "gpu/calibrate/calibration_header.h"
@@ -24,19 +25,14 @@ void mix(std::uint64_t& hash, const std::string& text) {
 }
 
 // What ranks must have in common before they meet.
-std::uint64_t begun_with(const CollectiveRun& run, const MeasuredPoints& points) {
+std::uint64_t wanted_by(const CollectiveRun& run) {
   std::uint64_t hash = 0xcbf29ce484222325U;
-  mix(hash, run.only + "|" + run.tier);
+  mix(hash, run.only);
+  mix(hash, run.tier);
   for (const std::uint64_t number :
        {static_cast<std::uint64_t>(run.sizes), run.seed, static_cast<std::uint64_t>(run.rounds)})
     mix(hash, std::to_string(number));
   for (const SweepPoint& sentinel : run.sentinels) mix(hash, text_of(sentinel.key));
-  for (const VisitRecord* const point : points.points()) {
-    mix(hash, text_of(point->key));
-    for (int round = 1; round <= run.rounds + 1; ++round)
-      mix(hash, points.has(point->key, round) ? "has" : "misses");
-    mix(hash, std::to_string(points.summary(point->key).visit.us.median));
-  }
   return hash;
 }
 
@@ -44,11 +40,13 @@ class CollectiveCalibration {
  public:
   CollectiveCalibration(Communicator& all, const RankPlace& place, const CollectiveRun& run,
                         const CalibrationHooks& of_rank_0, MeasuredPoints& points)
-      : ranks_(all, place, run.sizes, begun_with(run, points), run.deadline),
+      : ranks_(all, place, run.sizes, wanted_by(run), run.deadline),
         is_first_(all.rank() == 0),
         of_rank_0_(of_rank_0),
         points_(points),
-        plan_(plan_of(run, all.ranks())) {}
+        plan_(plan_of(run, all.ranks())) {
+    share(run.records);
+  }
 
   CalibrationOutcome measure() {
     for (const std::string& note : ranks_.groups().notes) add_note(note);
@@ -63,6 +61,14 @@ class CollectiveCalibration {
   void close() { ranks_.close(); }
 
  private:
+  // Ranks that go on from the same records go on alike.
+  void share(const std::vector<Record>& of_rank_0) {
+    std::string lines;
+    for (const Record& record : of_rank_0) lines += line_of(record);
+    std::istringstream shared(ranks_.text_of_rank_0(lines));
+    for (std::string line; !is_first_ && std::getline(shared, line);) points_.add(parse_record(line));
+  }
+
   CalibrationPlan plan_of(const CollectiveRun& run, std::int32_t ranks) {
     Sweep sweep = collective_sweep(run.sizes, ranks_.groups().groups,
                                    [this](const CollectivePoint& point, Checking checking) {

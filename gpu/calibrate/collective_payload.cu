@@ -23,6 +23,7 @@ __device__ std::int64_t places_of_grid() {
 
 __global__ void __launch_bounds__(kNumberThreads)
     fill_numbers(float* to, std::int64_t count, std::int32_t rank) {
+#pragma unroll 1  // unrolled, it would divide 64 bits
   for (std::int64_t i = first_place(); i < count; i += places_of_grid()) to[i] = collective_number(rank, i);
 }
 
@@ -30,6 +31,7 @@ __global__ void __launch_bounds__(kNumberThreads)
     count_wrong_sums(const float* data, std::int64_t count, CollectiveSum expected,
                      unsigned long long* wrong) {
   unsigned long long mine = 0;
+#pragma unroll 1  // unrolled, it would divide 64 bits
   for (std::int64_t i = first_place(); i < count; i += places_of_grid()) {
     float sum = 0;
     for (std::int32_t rank = 0; rank < expected.ranks; ++rank) {

@@ -1,12 +1,12 @@
 // The collectives of a machine, or of several: measured by one process a GPU, all of which do the same. No
 // type of NCCL is in here; where NCCL's header was not there, collectives_absent.cpp says so.
 //
-// What a program does: before any call of CUDA it forks ranks by run_ranks() (gpu/nccl/rank_launcher.h), or
-// is started as ranks (environment_rank()). In each of them, behind remember_stop_signals() and
-// cudaSetDevice(local_rank()), it calls measure_collectives() with the same run and points of the same
-// records. Only rank 0's hooks, deadline and clock count: its clock is until_stopped(), so that a signal ends
-// all ranks, and it alone has the journal. All ranks come back with the same points; rank 0 prints
-// collective_predictions() of them.
+// What a program does: before any call of CUDA it forks ranks by run_ranks() (gpu/nccl/rank_launcher.h;
+// `prepare`: CUDA_MODULE_LOADING=EAGER and remember_stop_signals(); `passed_on`: stop_signal()), or is
+// started as ranks (environment_rank()). In each it calls find_collectives(), cudaSetDevice(local_rank()) and
+// measure_collectives() with the same run. Rank 0 alone has the journal and the file: its hooks, records,
+// deadline and clock are those of all, so until_stopped() there ends all of them. They come back with the
+// same points, of which rank 0 prints collective_predictions().
 #pragma once
 
 #include <cstdint>
@@ -43,12 +43,13 @@ struct CollectiveRun {
   // Visited on all ranks at once, each by itself, and the slowest counts: so they are not the sentinels of
   // one GPU, and are named after the ranks.
   std::vector<SweepPoint> sentinels;
-  bench::Deadline deadline;
+  std::vector<Record> records;  // rank 0's: what its journal has, and its points are made of
+  bench::Deadline deadline;     // rank 0's
 };
 
-// Throws RankError for one rank alone, ranks that share a GPU (their times are correctness_only) and ranks
-// that begin with other records or want something else; and as Communicator where a rank is lost, or
-// something fails that not all ranks know of. Then what was measured is saved, and said in a note.
+// `points`: on the other ranks than 0 of nothing. Throws RankError for one rank alone, ranks that share a GPU
+// (their times are correctness_only) and ranks that want something else; and as Communicator where a rank is
+// lost, or something fails that not all ranks know of. Then what was measured is saved, and said in a note.
 [[nodiscard]] CalibrationOutcome measure_collectives(RankProcess& process, const RankPlace& place,
                                                      const CollectiveRun& run,
                                                      const CalibrationHooks& of_rank_0,
