@@ -39,6 +39,11 @@ std::vector<OptionKind<CalibrateOptions>> calibrate_option_kinds() {
        [](CalibrateOptions& options, const std::string& value) {
          options.ranks = static_cast<std::int32_t>(bench::whole_number("--ranks", value, 1, kMostRanks));
        }},
+      {"--id-file", "FILE",
+       "collectives only, of the ranks that torchrun or Slurm has started: where they find each other",
+       [](CalibrateOptions& options, const std::string& value) {
+         options.id_file = bench::not_empty("--id-file", value);
+       }},
       {"--quick", nullptr, "small sizes and few samples: a smoke test, no figures",
        [](CalibrateOptions& options, const std::string&) { options.sizes = bench::Sizes::kQuick; }},
       {"--list", nullptr, "what would be measured, and about how long that takes; needs no GPU",
@@ -58,6 +63,10 @@ CalibrateOptions parse_calibrate_options(const std::vector<std::string>& argumen
   CalibrateOptions options = bench::parse_arguments(calibrate_option_kinds(), arguments);
   if (options.out.empty() && !options.list && !options.help) {
     throw std::invalid_argument("--out FILE is missing; see --help");
+  }
+  if (options.ranks != 0 && !options.id_file.empty()) {
+    throw std::invalid_argument(
+        "--ranks and --id-file exclude each other: with an id file the environment says how many");
   }
   return options;
 }

@@ -16,6 +16,7 @@ struct CalibrateOptions {
   int rounds = 2;
   std::uint64_t seed = 1;
   std::int32_t ranks = 0;  // of collectives; 0: the GPUs there are
+  std::string id_file;     // not empty: this process is a rank that torchrun or Slurm has started
   std::string date;        // empty: the clock's
   bench::Sizes sizes = bench::Sizes::kFull;
   bool resume = false;

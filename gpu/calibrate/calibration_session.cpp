@@ -8,10 +8,8 @@
 namespace goodput::gpu::calibrate {
 
 CalibrationSession::CalibrationSession(const CalibrateOptions& options, bench::OutputFile file,
-                                       const JsonValue& header)
-    : file_(std::move(file)),
-      journal_(options.journal(), options.resume ? JournalStart::kResume : JournalStart::kNew, header),
-      points_(options.rounds) {
+                                       JournalStart start, const JsonValue& header)
+    : file_(std::move(file)), journal_(options.journal(), start, header), points_(options.rounds) {
   for (const Record& record : journal_.kept()) points_.add(record);
 }
 
@@ -26,7 +24,7 @@ void CalibrationSession::save() {
   if (!points_.points().empty()) file_.write(calibration_text(journal_.header(), points_));
 }
 
-void CalibrationSession::close() {
+CalibrationSession::~CalibrationSession() {
   if (points_.points().empty()) journal_.remove();
 }
 

@@ -13,7 +13,12 @@ namespace goodput::gpu::calibrate {
 class CalibrationSession {
  public:
   // `file`: opened first, so that nobody measures in vain. Throws std::invalid_argument.
-  CalibrationSession(const CalibrateOptions& options, bench::OutputFile file, const JsonValue& header);
+  CalibrationSession(const CalibrateOptions& options, bench::OutputFile file, JournalStart start,
+                     const JsonValue& header);
+  CalibrationSession(CalibrationSession&&) = delete;
+  CalibrationSession& operator=(CalibrationSession&&) = delete;
+  // A journal without anything measured is removed.
+  ~CalibrationSession();
 
   [[nodiscard]] MeasuredPoints& points() { return points_; }
   [[nodiscard]] const Journal& journal() const { return journal_; }
@@ -23,8 +28,6 @@ class CalibrationSession {
   void note(const std::string& text);
   // The file, of all that was measured so far; none of nothing.
   void save();
-  // A journal without anything measured is removed.
-  void close();
 
  private:
   bench::OutputFile file_;

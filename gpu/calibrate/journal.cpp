@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <functional>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace goodput::gpu::calibrate {
@@ -37,9 +40,34 @@ int open_alone(const std::string& path) {
     close(file);
     refuse_journal(path, "is no regular file");
   }
-  if (flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+  // A program that was killed holds it for a moment longer.
+  for (int tries = 0; tries < 20; ++tries) {
+    if (flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
   close(file);
   refuse_journal(path, "another goodput-calibrate is writing it");
+}
+
+// Bytes of the lines that have their end.
+std::size_t whole_lines(const std::string& content) {
+  return content.rfind('\n') + 1;  // 0 where there is none
+}
+
+// What `take` throws gets the place in front.
+void for_each_line(const std::string& path, const std::string& content,
+                   const std::function<void(std::size_t number, const std::string& line)>& take) {
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < whole_lines(content);) {
+    const std::size_t end = content.find('\n', at);
+    ++number;
+    try {
+      take(number, content.substr(at, end - at));
+    } catch (const std::invalid_argument& error) {
+      refuse_journal(path + ":" + std::to_string(number), error.what());
+    }
+    at = end + 1;
+  }
 }
 
 std::string shown(const JsonValue* value) {
@@ -104,33 +132,31 @@ void Journal::begin() {
 }
 
 void Journal::resume(const std::string& content) {
-  const std::size_t whole = content.rfind('\n') + 1;  // 0 where there is none
-  if (whole == 0) {
-    if (ftruncate(file_, 0) != 0) refuse_journal(path_, std::strerror(errno));
-    return begin();
-  }
-  std::size_t number = 0;
-  for (std::size_t at = 0; at < whole;) {
-    const std::size_t end = content.find('\n', at);
-    const std::string line = content.substr(at, end - at);
-    at = end + 1;
-    ++number;
-    try {
-      if (number > 1) {
-        kept_.push_back(parse_record(line));
-        continue;
-      }
-      const JsonValue there = parse_json(line);
-      if (const std::string differs = differences(there, header_); !differs.empty())
-        throw std::invalid_argument("is of another calibration: " + differs +
-                                    "; remove it to begin anew, or give another --out");
-      header_ = there;
-    } catch (const std::invalid_argument& error) {
-      refuse_journal(path_ + ":" + std::to_string(number), error.what());
-    }
-  }
+  const std::size_t whole = whole_lines(content);
   if (whole < content.size() && ftruncate(file_, static_cast<off_t>(whole)) != 0)
     refuse_journal(path_, std::strerror(errno));
+  if (whole == 0) return begin();
+  for_each_line(path_, content, [this](std::size_t number, const std::string& line) {
+    if (number > 1) return kept_.push_back(parse_record(line));
+    const JsonValue there = parse_json(line);
+    if (const std::string differs = differences(there, header_); !differs.empty())
+      throw std::invalid_argument("is of another calibration: " + differs +
+                                  "; remove it to begin anew, or give another --out");
+    header_ = there;
+  });
+}
+
+std::vector<Record> read_journal(const std::string& path) {
+  std::vector<Record> records;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) return records;
+  if (file < 0) refuse_journal(path, std::strerror(errno));
+  const std::string content = read_whole(path, file);
+  close(file);
+  for_each_line(path, content, [&records](std::size_t number, const std::string& line) {
+    if (number > 1) records.push_back(parse_record(line));
+  });
+  return records;
 }
 
 void Journal::append(const Record& record) {

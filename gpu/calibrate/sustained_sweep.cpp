@@ -106,7 +106,7 @@ SustainedTimes run_sustained(const std::function<void()>& queue, const Sustained
   double watts = 0;
   int readings = 0;
   BatchQueue batches(queue, measurer.stream(), rule.batch_ms);
-  for (double ended_ms = 0; ended_ms < rule.seconds * 1e3;) {
+  for (double ended_ms = 0; ended_ms < rule.seconds * 1e3 || times.us.empty();) {
     if (measurer.deadline().passed()) {
       measurer.stream().synchronize();
       throw bench::DeadlinePassed();

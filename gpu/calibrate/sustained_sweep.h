@@ -16,7 +16,7 @@ using PowerReader = std::function<std::optional<double>()>;
 
 struct SustainedRule {
   double seconds = 3;          // of device time
-  double counted_seconds = 1;  // the last of them
+  double counted_seconds = 1;  // the last of them; a batch counts that begins in there
   double batch_ms = 20;        // a sample: as many runs as take about so long, at least one
 };
 
@@ -25,8 +25,8 @@ struct SustainedTimes {
   std::optional<double> power_w;  // the mean over what counts
 };
 
-// Runs `queue` without a gap. The stream is empty on return. Throws DeadlinePassed, CudaError and what
-// `queue` throws.
+// Runs `queue` without a gap, for the rule's time or until a batch counts. The stream is empty on return.
+// Throws DeadlinePassed, CudaError and what `queue` throws.
 [[nodiscard]] SustainedTimes run_sustained(const std::function<void()>& queue, const SustainedRule& rule,
                                            const PowerReader& power_w, const PointMeasurer& measurer);
 

@@ -21,8 +21,7 @@ struct SweepRequest {
 // Of one GPU.
 [[nodiscard]] std::vector<Sweep> all_sweeps(const SweepRequest& request);
 
-// Points whose 'SWEEP POINT' has it; sweeps without one are left out. Throws std::invalid_argument where none
-// has.
+// Points whose 'SWEEP POINT' has it; sweeps without one are left out.
 [[nodiscard]] std::vector<Sweep> only_with(const std::string& substring, std::vector<Sweep> sweeps);
 
 // Seconds of all rounds, with the warm-up of sweeps, sentinels, and a third round of one point in twenty.

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "gpu/nccl/rank_launcher.h"
-#include "gpu/nccl/test/shared_page.h"
+#include "gpu/nccl/shared_page.h"
 #include "tests/gpu/nccl_ranks.h"
 #include "tests/simt/runtime.h"
 

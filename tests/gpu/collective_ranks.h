@@ -8,7 +8,7 @@
 #include "gpu/calibrate/calibration_file.h"
 #include "gpu/calibrate/collectives.h"
 #include "gpu/nccl/rank_launcher.h"
-#include "gpu/nccl/test/shared_page.h"
+#include "gpu/nccl/shared_page.h"
 #include "tests/gpu/nccl_ranks.h"
 
 namespace goodput::gpu::calibrate {

@@ -6,7 +6,7 @@
 
 #include "gpu/nccl/rank_launcher.h"
 #include "gpu/nccl/test/check_run.h"
-#include "gpu/nccl/test/shared_page.h"
+#include "gpu/nccl/shared_page.h"
 
 namespace goodput::gpu::testing {
 namespace {

@@ -100,29 +100,60 @@ TEST_CASE("norm: layer norm takes the mean away first") {
   for (std::size_t i = 0; i < 64; ++i) CHECK(is_normed_right(double{to_float(found[i])}, expected.normal[i]));
 }
 
+// The gradients of w and b of 40 rows of 64 elements, of which all means and deviations are 1.
+struct GradientSums {
+  std::vector<double> x;  // dy, too
+  std::vector<Bf16> of_w_and_b;
+};
+GradientSums gradient_sums(int multiprocessors) {
+  const Stream stream;
+  const NormShape shape{NormKind::kLayer, 40, 64};
+  std::vector<Bf16> data(40 * 64);
+  GradientSums sums;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    data[i] = from_float<Bf16>(std::sin(static_cast<float>(i)));
+    sums.x.push_back(double{to_float(data[i])});
+  }
+  const DeviceBuffer<Bf16> rows = upload(data);
+  const DeviceBuffer<float> ones = upload(std::vector<float>(40, 1.0F));
+  DeviceBuffer<Bf16> dx(data.size());
+  DeviceBuffer<Bf16> gradients(2 * 64);
+  DeviceBuffer<float> partial(norm_partial_elements(shape, multiprocessors));
+  norm_backward(shape,
+                {rows.data(), rows.data(), rows.data(), ones.data(), ones.data(), dx.data(), gradients.data(),
+                 gradients.data() + 64, partial.data()},
+                multiprocessors, stream.get());
+  stream.synchronize();
+  sums.of_w_and_b = download(gradients.data(), 2 * 64);
+  return sums;
+}
+
+TEST_CASE("norm: weight gradients are sums over all rows, of one block or of more than there are warps") {
+  for (const int multiprocessors : {1, 100}) {
+    const GradientSums found = gradient_sums(multiprocessors);
+    for (std::size_t column = 0; column < 64; ++column) {
+      double of_w = 0;
+      double of_b = 0;
+      for (std::size_t row = 0; row < 40; ++row) {
+        const double value = found.x[row * 64 + column];
+        of_w += value * (value - 1);
+        of_b += value;
+      }
+      CHECK(is_summed_right(double{to_float(found.of_w_and_b[column])}, of_w, 10));
+      CHECK(is_summed_right(double{to_float(found.of_w_and_b[64 + column])}, of_b, 10));
+    }
+  }
+}
+
 TEST_CASE("norm: the same launch gives the same sums, in any order of threads") {
-  const auto sums = [] {
-    const Stream stream;
-    const NormShape shape{NormKind::kLayer, 40, 64};
-    std::vector<Bf16> data(40 * 64);
-    for (std::size_t i = 0; i < data.size(); ++i) data[i] = from_float<Bf16>(std::sin(static_cast<float>(i)));
-    const DeviceBuffer<Bf16> rows = upload(data);
-    const DeviceBuffer<float> ones = upload(std::vector<float>(40, 1.0F));
-    DeviceBuffer<Bf16> dx(data.size());
-    DeviceBuffer<Bf16> gradients(2 * 64);
-    DeviceBuffer<float> partial(norm_partial_elements(shape, 2));
-    norm_backward(shape,
-                  {rows.data(), rows.data(), rows.data(), ones.data(), ones.data(), dx.data(),
-                   gradients.data(), gradients.data() + 64, partial.data()},
-                  2, stream.get());
-    stream.synchronize();
-    std::vector<unsigned> bits;
-    for (const Bf16 value : download(gradients.data(), 2 * 64)) bits.push_back(value.bits);
-    return bits;
+  const auto bits = [] {
+    std::vector<unsigned> all;
+    for (const Bf16 value : gradient_sums(100).of_w_and_b) all.push_back(value.bits);
+    return all;
   };
-  const std::vector<unsigned> ascending = sums();
+  const std::vector<unsigned> ascending = bits();
   simt::set_schedule({simt::Order::kRandom, 3});
-  const std::vector<unsigned> random = sums();
+  const std::vector<unsigned> random = bits();
   simt::set_schedule({});
   CHECK(random == ascending);
 }

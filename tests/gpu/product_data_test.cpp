@@ -79,15 +79,13 @@ TEST_CASE("product data: of a small product all is looked at, and what is wrong 
   }
 }
 
-TEST_CASE("product data: of a large product the corners and others are looked at") {
+TEST_CASE("product data: of a large product the last element and others are looked at") {
   const Stream stream;
-  const ExactProduct product{{130, 70, 3}, 1, 2};  // 9100 elements
+  const ExactProduct product{{1000, 700, 1}, 1, 2};  // an element is hit by one in 170
   std::vector<Bf16> y = product_by_hand(product);
   CHECK(count_wrong_products(product, upload(y).data(), stream) == 0);
-  for (const std::size_t corner : {0U, 69U, 129U * 70, 129U * 70 + 69}) y[corner] = from_float<Bf16>(1000);
-  const std::uint64_t wrong = count_wrong_products(product, upload(y).data(), stream);
-  CHECK(wrong >= 4);
-  CHECK(wrong < 20);
+  y.back() = from_float<Bf16>(1000);
+  CHECK(count_wrong_products(product, upload(y).data(), stream) == 1);
   const std::vector<Bf16> none(y.size(), from_float<Bf16>(1000));
   CHECK(count_wrong_products(product, upload(none).data(), stream) == kProductSamples);
 }

@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/nccl/test/shared_page.h"
+#include "gpu/nccl/shared_page.h"
 #include "tests/gpu/launched_case.h"
 #include "tests/traces/io/temporary_file.h"
 

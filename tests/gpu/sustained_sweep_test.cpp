@@ -49,6 +49,21 @@ TEST_CASE("sustained sweep: power is read where times count, and is their mean")
   CHECK_FALSE(unknown.us.empty());
 }
 
+TEST_CASE("sustained sweep: batches that begin before the counted time do not count; times are of one run") {
+  const PointMeasurer measurer(rule_for(Sizes::kQuick), {bench::steady_clock(), 1e18});
+  DeviceBuffer<int> word(1);
+  int queued = 0;
+  const auto queue = [&] {
+    ++queued;
+    GOODPUT_CUDA(cudaMemsetAsync(word.data(), 0, 4, measurer.stream().get()));
+  };
+  // Nothing counts but the batch that is under way when time is up, or the next one.
+  const SustainedTimes times = run_sustained(queue, {0.02, 0, 2}, {}, measurer);
+  REQUIRE(times.us.size() == 1);
+  // All together took about 20 ms: a run that were its batch would take hundreds of times that.
+  CHECK(times.us[0] * queued < 20 * 20e3);
+}
+
 TEST_CASE("sustained sweep: a deadline ends it between two batches, with nothing queued") {
   int looks = 0;
   const bench::Deadline soon{[&] { return static_cast<double>(looks++); }, 3};

@@ -17,7 +17,7 @@
 #include "gpu/nccl/test/check_options.h"
 #include "gpu/nccl/test/check_run.h"
 #include "gpu/nccl/test/nccl_checks.h"
-#include "gpu/nccl/test/shared_page.h"
+#include "gpu/nccl/shared_page.h"
 
 namespace goodput::gpu::testing {
 namespace {

@@ -57,6 +57,7 @@ TEST_CASE("calibrate file: every key is read") {
   MeasuredParams params = bf16;
   params.is_sustained = true;
   CHECK(table_with(file, MeasuredOp::kGemm, params).points[0].median_us == 410);
+  CHECK(table_with(file, MeasuredOp::kGemm, params).points[0].power_w == 690);
   params = bf16;
   params.layout = MeasuredLayout::kInputGradient;
   CHECK(table_with(file, MeasuredOp::kGemm, params).points[0].median_us == 340);

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-namespace goodput::gpu::testing {
+namespace goodput::gpu {
 
 template <class T>
 class SharedPage {
@@ -30,4 +30,4 @@ class SharedPage {
   void* memory_;
 };
 
-}  // namespace goodput::gpu::testing
+}  // namespace goodput::gpu

@@ -1,0 +1,121 @@
+#include "gpu/calibrate/calibration_stage.h"
+
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+#include "gpu/bench/run_report.h"
+#include "gpu/calibrate/calibration_header.h"
+#include "gpu/calibrate/collective_sweep.h"
+#include "gpu/calibrate/stop_signal.h"
+#include "gpu/calibrate/sweep_list.h"
+
+namespace goodput::gpu::calibrate {
+namespace {
+
+constexpr const char* kEmulatedTimes = "emulated: times mean nothing";
+constexpr const char* kQuickSizes = "quick: sizes are too small for figures";
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::size_t points_in(const std::vector<Sweep>& sweeps) {
+  std::size_t points = 0;
+  for (const Sweep& sweep : sweeps) points += sweep.points.size();
+  return points;
+}
+
+// Of those that are to be.
+std::size_t measured_in(const std::vector<Sweep>& sweeps, const MeasuredPoints& points, int rounds) {
+  std::size_t measured = 0;
+  for (const Sweep& sweep : sweeps) {
+    for (const SweepPoint& point : sweep.points) measured += points.has(point.key, rounds) ? 1 : 0;
+  }
+  return measured;
+}
+
+std::string end_text(CalibrationEnd end, std::size_t measured, std::size_t points) {
+  const std::string some = std::to_string(measured) + " of " + std::to_string(points) + " points measured";
+  switch (end) {
+    case CalibrationEnd::kDone:
+      return measured == points ? "all " + std::to_string(points) + " points measured" : some;
+    case CalibrationEnd::kDeadline:
+      return some + (stop_signal() == 0 ? " before the deadline" : " when told to stop") +
+             "; --resume goes on";
+    case CalibrationEnd::kGaveUp:
+      return some + "; gave up, for " + std::to_string(kMostFailures) + " failed in a row";
+  }
+  return some;
+}
+
+bool any_wrong(const MeasuredPoints& points) {
+  for (const VisitRecord* const point : points.points()) {
+    if (points.summary(point->key).visit.nwrong.value_or(0) > 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bench::Deadline StageRequest::deadline() const {
+  return {until_stopped(bench::steady_clock()), end_s};
+}
+
+void print_line(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+JsonValue header_of(const StageRequest& request, int gpus, const DeviceState& state) {
+  const CalibrateOptions& options = request.options;
+  return calibration_header(
+      {bench::name_of(bench::kTierOfBuild), request.revision, options.date.empty() ? utc_now() : options.date,
+       arguments_that_count(options), options.sizes, gpus, request.nccl},
+      state);
+}
+
+void note_machine(const StageRequest& request, const DeviceState& state, CalibrationSession& session) {
+  for (const std::string& note : machine_notes(state)) session.note(note);
+  if (bench::kTierOfBuild == bench::Tier::kEmulated) session.note(kEmulatedTimes);
+  if (request.options.sizes == Sizes::kQuick) session.note(kQuickSizes);
+}
+
+bool wants_collectives(const CalibrateOptions& options) {
+  return !only_with(options.only, {collective_sweep(options.sizes, {{2, {}}, {4, {}}, {8, {}}}, {})}).empty();
+}
+
+MeasuredPoints points_of_journal(const CalibrateOptions& options) {
+  MeasuredPoints points(options.rounds);
+  for (const Record& record : read_journal(options.journal())) points.add(record);
+  return points;
+}
+
+CalibrationHooks hooks_of(CalibrationSession& session, const DeviceState& state) {
+  CalibrationHooks hooks;
+  hooks.append = [&session](const Record& record) { session.append(record); };
+  hooks.save = [&session, &state] {
+    for (const std::string& reason : state.throttle_reasons())
+      session.note("clocks were held down: " + reason);
+    session.save();
+  };
+  hooks.print = print_line;
+  return hooks;
+}
+
+StageEnd end_of_stage(const CalibrationOutcome& outcome, const std::vector<Sweep>& sweeps, int rounds,
+                      const MeasuredPoints& points) {
+  StageEnd end;
+  end.has_any = !points.points().empty();
+  if (end.has_any || outcome.failed > 0 || stop_signal() != 0)
+    print_line(end_text(outcome.end, measured_in(sweeps, points, rounds), points_in(sweeps)));
+  if (outcome.failed > 0 || any_wrong(points)) end.status = StageStatus::kWrong;
+  return end;
+}
+
+}  // namespace goodput::gpu::calibrate
