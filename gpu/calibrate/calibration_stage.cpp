@@ -90,12 +90,6 @@ bool wants_collectives(const CalibrateOptions& options) {
   return !only_with(options.only, {collective_sweep(options.sizes, {{2, {}}, {4, {}}, {8, {}}}, {})}).empty();
 }
 
-MeasuredPoints points_of_journal(const CalibrateOptions& options) {
-  MeasuredPoints points(options.rounds);
-  for (const Record& record : read_journal(options.journal())) points.add(record);
-  return points;
-}
-
 CalibrationHooks hooks_of(CalibrationSession& session, const DeviceState& state) {
   CalibrationHooks hooks;
   hooks.append = [&session](const Record& record) { session.append(record); };

@@ -41,9 +41,6 @@ void note_machine(const StageRequest& request, const DeviceState& state, Calibra
 // Whether collectives are measured where there are GPUs for them: --only may leave them all out.
 [[nodiscard]] bool wants_collectives(const CalibrateOptions& options);
 
-// What the journal has so far; nothing where there is none. Throws std::invalid_argument with its line.
-[[nodiscard]] MeasuredPoints points_of_journal(const CalibrateOptions& options);
-
 // The hooks but the visits. `session` and `state` must outlive them.
 [[nodiscard]] CalibrationHooks hooks_of(CalibrationSession& session, const DeviceState& state);
 

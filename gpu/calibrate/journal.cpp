@@ -146,19 +146,6 @@ void Journal::resume(const std::string& content) {
   });
 }
 
-std::vector<Record> read_journal(const std::string& path) {
-  std::vector<Record> records;
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0 && errno == ENOENT) return records;
-  if (file < 0) refuse_journal(path, std::strerror(errno));
-  const std::string content = read_whole(path, file);
-  close(file);
-  for_each_line(path, content, [&records](std::size_t number, const std::string& line) {
-    if (number > 1) records.push_back(parse_record(line));
-  });
-  return records;
-}
-
 void Journal::append(const Record& record) {
   write(line_of(record));
 }

@@ -46,10 +46,6 @@ class Journal {
   std::vector<Record> kept_;
 };
 
-// The records of a journal that somebody else may have open, but for a torn last line; none where there is no
-// file. Throws std::invalid_argument with the line.
-[[nodiscard]] std::vector<Record> read_journal(const std::string& path);
-
 // "machine gpu: 'NVIDIA H200' there, 'NVIDIA H100' here; ..."; "" where they agree in all but "utc".
 [[nodiscard]] std::string differences(const JsonValue& there, const JsonValue& here);
 
