@@ -41,7 +41,6 @@ std::vector<Sweep> measured_collectives(const MeasuredPoints& points) {
 
 StageEnd measure_as_rank(const StageRequest& request, JournalStart start, RankProcess& process) {
   const CalibrateOptions& options = request.options;
-  MeasuredPoints points(options.rounds);
   const int gpus = take_device(process);
   for (const std::string& why : {find_collectives().why_none, find_matmul().why_none}) {
     if (!why.empty()) throw std::runtime_error(why);
@@ -62,7 +61,8 @@ StageEnd measure_as_rank(const StageRequest& request, JournalStart start, RankPr
                           sentinels(options.sizes),
                           session ? session->journal().kept() : std::vector<Record>(),
                           request.deadline()};
-  MeasuredPoints& known = session ? session->points() : points;
+  MeasuredPoints of_rank_0(options.rounds);  // measure_collectives() brings them
+  MeasuredPoints& known = session ? session->points() : of_rank_0;
   const CalibrationOutcome outcome = measure_collectives(process, place_of_rank(process), run, hooks, known);
   if (!session) return {};
   for (const std::string& line : collective_predictions(known)) print_line(line);

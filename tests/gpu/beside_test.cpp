@@ -38,8 +38,8 @@ TEST_CASE("beside: what runs beside is queued first, and as often as what is mea
   // is waited for.
   CHECK(beside_at_first == 60 + 2 + 1);
   // Then three samples with one before them: 3 x 4 x 10 and 3.
-  CHECK(beside == 63 + 123);
-  CHECK(measured == 2 + 4);
+  CHECK(beside == 2 * 63 + 123);
+  CHECK(measured == 2 * 2 + 4);
 }
 
 TEST_CASE("beside: what would take too many runs of the other is refused") {
