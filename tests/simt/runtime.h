@@ -128,6 +128,9 @@ class Runtime {
 
   void set_driver_answers(const DriverAnswers& answers) { driver_answers_ = answers; }
   const DriverAnswers& driver_answers() const { return driver_answers_; }
+  // Which of the devices this process has chosen; all are one.
+  void set_device(int device) { device_ = device; }
+  int device() const { return device_; }
 
   void name_kernel(const void* kernel, const char* name) { names_[kernel] = name; }
   std::string name_of(const void* kernel) const;
@@ -149,6 +152,7 @@ class Runtime {
   OpQueue queue_;
   cudaError_t last_error_ = cudaSuccess;
   DriverAnswers driver_answers_;
+  int device_ = 0;
   std::exception_ptr pending_error_;
   CUstream_st null_stream_;
   int streams_created_ = 0;
