@@ -58,7 +58,7 @@ volatile std::sig_atomic_t signals_here = 0;
 
 TEST_CASE("rank_launcher: a signal is passed on to every rank, once, when there is one") {
   const LaunchCase launch;
-  testing::SharedPage<std::array<std::atomic<int>, 1>> ready;
+  SharedPage<std::array<std::atomic<int>, 1>> ready;
   std::atomic<int>& count = ready->front();
   LaunchOptions options = options_of(3);
   options.passed_on = [&] { return count == 3 ? SIGTERM : 0; };

@@ -67,6 +67,11 @@ cudaError_t report(cudaError_t error) {
   return state().report(error);
 }
 
+// The first is there whatever the driver answers.
+bool is_device(int device) {
+  return device >= 0 && device < std::max(1, state().driver_answers().device_count);
+}
+
 cudaDeviceProp properties() {
   cudaDeviceProp device{};
   constexpr std::string_view kName = "emulated (no GPU)";
@@ -161,12 +166,14 @@ cudaError_t cudaPeekAtLastError() {
 }
 
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = state().device();
   return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device) {
-  return report(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+  if (!is_device(device)) return report(cudaErrorInvalidDevice);
+  state().set_device(device);
+  return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -176,13 +183,14 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* answer, int device) {
-  if (device != 0) return report(cudaErrorInvalidDevice);
+  if (!is_device(device)) return report(cudaErrorInvalidDevice);
   *answer = properties();
+  answer->pciBusID = device;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  if (device != 0) return report(cudaErrorInvalidDevice);
+  if (!is_device(device)) return report(cudaErrorInvalidDevice);
   const cudaDeviceProp all = properties();
   const std::array<std::pair<cudaDeviceAttr, int>, 16> values = {{
       {cudaDevAttrMaxThreadsPerBlock, all.maxThreadsPerBlock},

@@ -126,6 +126,8 @@ class Runtime {
   // `allowed` (none: any).
   cudaError_t check_no_capture(std::optional<cudaStreamCaptureMode> allowed);
 
+  int device() const { return device_; }
+  void set_device(int device) { device_ = device; }
   void set_driver_answers(const DriverAnswers& answers) { driver_answers_ = answers; }
   const DriverAnswers& driver_answers() const { return driver_answers_; }
 
@@ -149,6 +151,7 @@ class Runtime {
   OpQueue queue_;
   cudaError_t last_error_ = cudaSuccess;
   DriverAnswers driver_answers_;
+  int device_ = 0;
   std::exception_ptr pending_error_;
   CUstream_st null_stream_;
   int streams_created_ = 0;
