@@ -10,6 +10,7 @@ namespace goodput::gpu::calibrate {
 namespace {
 
 constexpr int kMostBackgroundRuns = 100'000;
+constexpr double kLeastRunUs = 1;  // whatever the clock of events makes of it
 
 // In the emulator streams do not run at the same time.
 constexpr bool kOverlaps = bench::kTierOfBuild == bench::Tier::kMeasured;
@@ -25,7 +26,8 @@ class BesideTimer {
 
   std::vector<double> time_runs(int count) {
     for (double slower = slower_;; slower *= 2) {
-      const double wanted = std::ceil(slower * (count + 1) * run_us_ / background_.run_us) + 2;
+      const double wanted =
+          std::ceil(slower * (count + 1) * run_us_ / std::max(background_.run_us, kLeastRunUs)) + 2;
       if (wanted > kMostBackgroundRuns)
         throw std::runtime_error("what was to run beside it always ended first");
       begin_background(static_cast<int>(wanted));

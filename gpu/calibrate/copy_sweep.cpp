@@ -1,7 +1,7 @@
 #include "gpu/calibrate/copy_sweep.h"
 
 #include "gpu/bench/payload.h"
-#include "gpu/calibrate/side_gemm.h"
+#include "gpu/calibrate/gemm_load.h"
 
 namespace goodput::gpu::calibrate {
 namespace {
@@ -63,18 +63,18 @@ Visit visit_alone(std::int64_t bytes, PointMeasurer& measurer, Checking checking
 
 Visit visit_beside(std::int64_t bytes, Sizes sizes, PointMeasurer& measurer, Checking checking) {
   CopyPlaces places(bytes, measurer.stream());
-  const SideGemm gemm(sizes, measurer.stream());
+  GemmLoad gemm(sizes, measurer.stream());
   Visit visit = measure_beside([&](cudaStream_t stream) { places.copy(0, stream); }, usual_copy_us(bytes),
                                gemm.background(), measurer);
   if (checking == Checking::kYes) visit.nwrong = places.count_wrong(measurer.stream());
-  visit.source = "cudaMemcpyAsync beside " + text_of(side_gemm_shape(sizes));
+  visit.source = "cudaMemcpyAsync beside " + text_of(gemm_load_shape(sizes));
   return visit;
 }
 
-Visit visit_slowed_gemm(std::int64_t bytes, const SideGemm& gemm, PointMeasurer& measurer) {
+Visit visit_slowed_gemm(std::int64_t bytes, GemmLoad& gemm, PointMeasurer& measurer) {
   CopyPlaces places(bytes, measurer.stream());
   Visit visit =
-      measure_beside([&](cudaStream_t stream) { gemm.run(stream); }, gemm.usual_us(),
+      measure_beside([&](cudaStream_t stream) { gemm.run(stream); }, gemm.run_us(),
                      {[&](cudaStream_t stream) { places.copy(0, stream); }, usual_copy_us(bytes)}, measurer);
   visit.source = "cublasLtMatmul beside copies of " + std::to_string(bytes) + " bytes";
   return visit;
@@ -100,10 +100,9 @@ Sweep copy_sweep(Sizes sizes) {
                             {}});
   }
   const std::int64_t large = sizes == Sizes::kQuick ? kCopyGranularity : std::int64_t{256} << 20U;
-  sweep.points.push_back(
-      slowed_gemm_point(sizes, "copy", [large](const SideGemm& gemm, PointMeasurer& measurer) {
-        return visit_slowed_gemm(large, gemm, measurer);
-      }));
+  sweep.points.push_back(slowed_gemm_point(sizes, "copy", [large](GemmLoad& gemm, PointMeasurer& measurer) {
+    return visit_slowed_gemm(large, gemm, measurer);
+  }));
   return sweep;
 }
 

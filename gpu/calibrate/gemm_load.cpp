@@ -1,40 +1,58 @@
 #include "gpu/calibrate/gemm_load.h"
 
-#include <algorithm>
-#include <cmath>
+#include <string>
+#include <utility>
+
+#include "gpu/bench/stream_timer.h"
 
 namespace goodput::gpu::calibrate {
 namespace {
 
-GemmShape load_shape(Sizes sizes) {
-  const std::int64_t side = sizes == Sizes::kQuick ? 32 : 8192;
-  return {side, side, side};
+constexpr double kUsualLoadFlopsPerUs = 700e6;  // of an H200
+
+double time_of_run(GemmLoad& load) {
+  constexpr int kTimed = 4;
+  const bench::StreamTimer timer;
+  const auto run = [&] { load.run(timer.stream().get()); };
+  static_cast<void>(timer.time_batch(1, run));
+  return timer.time_batch(kTimed, run) * 1e3 / kTimed;
 }
 
 }  // namespace
 
-GemmLoad::GemmLoad(Sizes sizes, const Stream& stream) : gemm_(load_shape(sizes)), data_(gemm_.shape(), 1) {
-  constexpr int kTimed = 4;
+GemmShape gemm_load_shape(Sizes sizes) {
+  const std::int64_t side = sizes == Sizes::kQuick ? 32 : 8192;
+  return {side, side, side};
+}
+
+GemmLoad::GemmLoad(Sizes sizes, const Stream& stream)
+    : gemm_(gemm_load_shape(sizes)), data_(gemm_.shape(), 1) {
   data_.fill(MatrixFill::kDense, stream.get());
-  queue(1, stream.get());
-  Event begin(EventTiming::kOn);
-  Event end(EventTiming::kOn);
-  begin.record(stream.get());
-  queue(kTimed, stream.get());
-  end.record(stream.get());
   stream.synchronize();
-  float ms = 0;
-  GOODPUT_CUDA(cudaEventElapsedTime(&ms, begin.get(), end.get()));
-  run_us_ = double{ms} * 1e3 / kTimed;
+  run_us_ = time_of_run(*this);
 }
 
-int GemmLoad::runs_for(double us) const {
-  constexpr double kMost = 1e6;
-  return static_cast<int>(std::clamp(std::ceil(us / std::max(run_us_, 1e-3)), 1.0, kMost));
+Background GemmLoad::background() {
+  return {[this](cudaStream_t stream) { run(stream); }, run_us_};
 }
 
-void GemmLoad::queue(int runs, cudaStream_t stream) {
-  for (int i = 0; i < runs; ++i) gemm_.run(data_.operands(0), 0, stream);
+SweepPoint slowed_gemm_point(Sizes sizes, const char* beside_copy,
+                             std::function<Visit(GemmLoad&, PointMeasurer&)> visit) {
+  const GemmShape shape = gemm_load_shape(sizes);
+  const PointKey key{{"gemm",
+                      {{"n", shape.n},
+                       {"k", shape.k},
+                       {"dtype", std::string(name_of(shape.type))},
+                       {"beside_copy", std::string(beside_copy)}}},
+                     "m",
+                     shape.m};
+  return {key,
+          visit_estimate_s(shape.flops() / kUsualLoadFlopsPerUs, 30),
+          [sizes, visit = std::move(visit)](PointMeasurer& measurer, Checking) {
+            GemmLoad load(sizes, measurer.stream());
+            return visit(load, measurer);
+          },
+          {}};
 }
 
 }  // namespace goodput::gpu::calibrate

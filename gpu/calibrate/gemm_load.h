@@ -1,13 +1,19 @@
-// Matrix products that keep a GPU busy while something else is measured beside them.
+// A matrix product that keeps the GPU busy while something else is measured beside it, and its own time
+// there.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <functional>
+
+#include "gpu/calibrate/beside.h"
 #include "gpu/calibrate/gemm_case.h"
 
 namespace goodput::gpu::calibrate {
 
-// A product of 8192^3 in bf16, which reads and writes little for what it computes; of 32^3 where it is quick.
+// 8192^3 in bf16, which reads and writes little for what it computes; 32^3 where it is quick.
+[[nodiscard]] GemmShape gemm_load_shape(Sizes sizes);
+
 // Allocates. Runs must not overlap.
 class GemmLoad {
  public:
@@ -16,15 +22,19 @@ class GemmLoad {
 
   // Of one run alone.
   [[nodiscard]] double run_us() const { return run_us_; }
-  // Runs that together take `us` or more, alone; at least one.
-  [[nodiscard]] int runs_for(double us) const;
   // May be captured.
-  void queue(int runs, cudaStream_t stream);
+  void run(cudaStream_t stream) { gemm_.run(data_.operands(0), 0, stream); }
+  // REQUIRES: this lives.
+  [[nodiscard]] Background background();
 
  private:
   Gemm gemm_;
   GemmData data_;
   double run_us_;
 };
+
+// The product while `beside_copy` ("copy", "d2h", "h2d") runs: the slow-down that the copy makes.
+[[nodiscard]] SweepPoint slowed_gemm_point(Sizes sizes, const char* beside_copy,
+                                           std::function<Visit(GemmLoad&, PointMeasurer&)> visit);
 
 }  // namespace goodput::gpu::calibrate

@@ -6,7 +6,7 @@
 
 #include "gpu/bench/payload.h"
 #include "gpu/calibrate/copy_sweep.h"
-#include "gpu/calibrate/side_gemm.h"
+#include "gpu/calibrate/gemm_load.h"
 
 namespace goodput::gpu::calibrate {
 namespace {
@@ -120,23 +120,22 @@ Visit visit_host_copy(const HostCopyPoint& point, bool is_beside, HostPlaces& pl
   const auto run = [&](cudaStream_t stream) { copy.run(stream); };
   Visit visit;
   if (is_beside) {
-    const SideGemm gemm(point.sizes, measurer.stream());
+    GemmLoad gemm(point.sizes, measurer.stream());
     visit = measure_beside(run, usual_us(point.memory, point.bytes), gemm.background(), measurer);
   } else {
     visit = measurer.measure_uncaptured(run);
   }
   if (checking == Checking::kYes) visit.nwrong = copy.count_wrong(measurer.stream());
   visit.source =
-      is_beside ? "cudaMemcpyAsync beside " + text_of(side_gemm_shape(point.sizes)) : "cudaMemcpyAsync";
+      is_beside ? "cudaMemcpyAsync beside " + text_of(gemm_load_shape(point.sizes)) : "cudaMemcpyAsync";
   return visit;
 }
 
 // Page-locked memory: other copies wait for the host, and would not run beside anything.
-Visit visit_slowed(const HostCopyPoint& point, HostPlaces& places, const SideGemm& gemm,
-                   PointMeasurer& measurer) {
+Visit visit_slowed(const HostCopyPoint& point, HostPlaces& places, GemmLoad& gemm, PointMeasurer& measurer) {
   HostCopyCase copy(point, places, measurer.stream());
   Visit visit = measure_beside(
-      [&](cudaStream_t stream) { gemm.run(stream); }, gemm.usual_us(),
+      [&](cudaStream_t stream) { gemm.run(stream); }, gemm.run_us(),
       {[&](cudaStream_t stream) { copy.run(stream); }, usual_us(point.memory, point.bytes)}, measurer);
   visit.source = "cublasLtMatmul beside pinned copies of " + std::to_string(point.bytes) + " bytes";
   return visit;
@@ -180,10 +179,10 @@ Sweep host_copy_sweep(Sizes sizes) {
     }
     const std::int64_t large = all_bytes[all_bytes.size() / 2];  // 16 MiB
     const HostCopyPoint point{way, HostMemory::kPinned, large, sizes};
-    sweep.points.push_back(slowed_gemm_point(sizes, name_of(way),
-                                             [point, places](const SideGemm& gemm, PointMeasurer& measurer) {
-                                               return visit_slowed(point, *places, gemm, measurer);
-                                             }));
+    sweep.points.push_back(
+        slowed_gemm_point(sizes, name_of(way), [point, places](GemmLoad& gemm, PointMeasurer& measurer) {
+          return visit_slowed(point, *places, gemm, measurer);
+        }));
   }
   return sweep;
 }

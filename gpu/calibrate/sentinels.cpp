@@ -1,7 +1,7 @@
 #include "gpu/calibrate/sentinels.h"
 
 #include "gpu/bench/copy_case.h"
-#include "gpu/calibrate/side_gemm.h"
+#include "gpu/calibrate/gemm_load.h"
 
 namespace goodput::gpu::calibrate {
 namespace {
@@ -20,7 +20,7 @@ Visit visit_copy_sentinel(std::int64_t bytes, PointMeasurer& measurer) {
 }
 
 Visit visit_gemm_sentinel(Sizes sizes, PointMeasurer& measurer) {
-  const SideGemm gemm(sizes, measurer.stream());
+  GemmLoad gemm(sizes, measurer.stream());
   return measurer.measure({[&](int, cudaStream_t stream) { gemm.run(stream); }, 1, 0});
 }
 
@@ -28,7 +28,7 @@ Visit visit_gemm_sentinel(Sizes sizes, PointMeasurer& measurer) {
 
 std::vector<SweepPoint> sentinels(Sizes sizes) {
   const std::int64_t bytes = sizes == Sizes::kQuick ? 65'536 : std::int64_t{256} << 20U;
-  const std::int64_t edge = side_gemm_shape(sizes).m;
+  const std::int64_t edge = gemm_load_shape(sizes).m;
   return {{{{"copy", {}}, "bytes", bytes},
            visit_estimate_s(150, 2),
            [bytes](PointMeasurer& measurer, Checking) { return visit_copy_sentinel(bytes, measurer); },

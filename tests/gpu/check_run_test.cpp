@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "gpu/nccl/rank_launcher.h"
-#include "gpu/nccl/test/nccl_checks.h"
 #include "gpu/nccl/shared_page.h"
+#include "gpu/nccl/test/nccl_checks.h"
 #include "tests/gpu/nccl_ranks.h"
 #include "tests/simt/nccl_faults.h"
 

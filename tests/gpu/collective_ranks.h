@@ -36,7 +36,7 @@ class CollectiveAnswers {
     char by_rank[4][kMostText];
   };
 
-  SharedPage<Page> page_;
+  gpu::SharedPage<Page> page_;
 };
 
 // One rank: what it wants, how it went, and what was said by its hooks.

@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 #include "gpu/nccl/rank_launcher.h"
-#include "gpu/nccl/test/check_run.h"
 #include "gpu/nccl/shared_page.h"
+#include "gpu/nccl/test/check_run.h"
 
 namespace goodput::gpu::testing {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "gpu/calibrate/gemm_load.h"
 #include "tests/gpu/sweep_case.h"
 
 namespace goodput::gpu::calibrate {
@@ -78,19 +77,6 @@ TEST_CASE("sustained sweep: a deadline ends it between two batches, with nothing
                   bench::DeadlinePassed);
   CHECK(queued >= 3);
   CHECK(cudaStreamQuery(measurer.stream().get()) == cudaSuccess);
-}
-
-TEST_CASE("gemm load: it takes as many products as the time that is asked for, one at least") {
-  const Stream stream;
-  GemmLoad load(Sizes::kQuick, stream);
-  REQUIRE(load.run_us() > 0);
-  CHECK(load.runs_for(0) == 1);
-  CHECK(load.runs_for(load.run_us()) == 1);
-  CHECK(load.runs_for(2.5 * load.run_us()) == 3);
-  const std::uint64_t kernels = simt::counters().kernels;
-  load.queue(3, stream.get());
-  stream.synchronize();
-  CHECK(simt::counters().kernels == kernels + 3);
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ Result<PlanOfInfo> read_plan(const CalibrationInfoOptions& options, const Calibr
   GOODPUT_TRY(TrainingPlan plan, read_training_plan(file, library));
   note_shadowed(plan.sources, context);
   for (const std::string& line : unused_key_lines(plan.unused, plan.file)) context.note(line);
-  Result<PlanGaps> gaps = find_plan_gaps(plan, input.calibration, context.options.seed);
+  Result<PlanGaps> gaps = find_plan_gaps(plan, input.calibration, context.options.seed,
+                                         static_cast<unsigned>(context.options.jobs));
   if (!gaps) return gaps.error().in_file(input.path);
   Hash hash;
   hash.add(config::write(config_fields(plan)).dump());

@@ -6,36 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "models/cost/calibrated.h"
 #include "models/cost/calibration.h"
 #include "models/plan/training_plan.h"
 #include "sim/base/errors.h"
 #include "sim/base/units.h"
-#include "sim/machine/cost_model.h"
+#include "tools/calibration/asked_work.h"
 
 namespace goodput {
 
-// Work that one table could answer for: a collective of a group, products with one n and k, or all work of a
-// kind of which a cost model knows no more.
-struct AskedWork {
-  enum class Kind : std::uint8_t { kCollective, kGemm, kAttention, kMemory };
-  Kind kind = Kind::kMemory;
-  Collective collective = Collective::kAllReduce;
-  std::int32_t ranks = 0, per_node = 0;
-  std::int64_t n = 0, k = 0, batch = 0;
-  Precision precision = Precision::kBf16;
-  TableCoverage coverage = TableCoverage::kNone;
-
-  // "gemm: n 4096, k 14336, 16 bits"
-  [[nodiscard]] std::string name() const;
-
-  friend auto operator<=>(const AskedWork&, const AskedWork&) = default;
-};
-
 struct PlanGap {
-  AskedWork work;
-  double least = 0, most = 0;  // sizes that were asked for: bytes, or rows of a product
-  double share = 0;            // by how much of itself the step would be shorter, were this work free
+  AskedWork work{};
+  AskedSizes sizes{};
+  double share = 0;  // by how much of itself the step would be shorter, were this work free
 };
 
 struct PlanGaps {
@@ -45,8 +27,10 @@ struct PlanGaps {
 };
 
 // The step is priced by `calibration`, whatever cost model the plan names, once as it is and once without
-// each piece of work. Fails where the calibration is of another GPU, and where the step cannot be built.
-Result<PlanGaps> find_plan_gaps(const TrainingPlan& plan, const Calibration& calibration, std::uint64_t seed);
+// each piece of work, on `jobs` threads. Fails where the calibration is of another GPU, and where the step
+// cannot be built.
+Result<PlanGaps> find_plan_gaps(const TrainingPlan& plan, const Calibration& calibration, std::uint64_t seed,
+                                unsigned jobs);
 
 [[nodiscard]] std::string plan_gaps_text(const PlanGaps& gaps, const std::string& plan);
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -21,11 +20,12 @@ constexpr std::string_view kAnsweredBy[] = {"its own table", "other tables", "ta
 constexpr std::string_view kCoverageNames[] = {"measured", "carried_over", "in_nodes", "none"};
 
 std::string gap_sizes_text(const PlanGap& gap) {
-  if (gap.work.kind == AskedWork::Kind::kGemm)
-    return gap.least == gap.most ? fmt::format("m {:.0f}", gap.least)
-                                 : fmt::format("m {:.0f} .. {:.0f}", gap.least, gap.most);
-  if (gap.least == gap.most) return bytes_text(gap.least);
-  return bytes_text(gap.least) + " .. " + bytes_text(gap.most);
+  const std::string_view key = gap.work.size_key();
+  const auto& [least, most] = gap.sizes;
+  if (key == "bytes")
+    return least == most ? bytes_text(least) : bytes_text(least) + " .. " + bytes_text(most);
+  return least == most ? fmt::format("{} {:.0f}", key, least)
+                       : fmt::format("{} {:.0f} .. {:.0f}", key, least, most);
 }
 
 }  // namespace
@@ -51,10 +51,9 @@ Json plan_gaps_json(const PlanGaps& gaps, const std::string& plan) {
     const AskedWork& work = gap.work;
     Json line = {{"work", work.name()},
                  {"coverage", kCoverageNames[static_cast<std::size_t>(work.coverage)]}};
-    if (work.kind == AskedWork::Kind::kGemm)
-      line["m"] = {{"least", std::llround(gap.least)}, {"most", std::llround(gap.most)}};
-    else
-      line["bytes"] = {{"least", gap.least}, {"most", gap.most}};
+    line["size"] = work.size_key();
+    line["least"] = gap.sizes.least;
+    line["most"] = gap.sizes.most;
     line["share"] = gap.share;
     json["missing"].push_back(std::move(line));
   }

@@ -48,7 +48,7 @@ class FreeAttention final : public CostModel {
 
 TEST_CASE("plan gaps: a share is what the step loses where the work costs nothing") {
   const TrainingPlan plan = shipped_plan("llama3-8b-h100");
-  const PlanGaps gaps = find_plan_gaps(plan, shipped_calibration(), 0).value();
+  const PlanGaps gaps = find_plan_gaps(plan, shipped_calibration(), 0, 2).value();
   const CalibratedCost cost(plan.cluster, plan.roofline, shipped_calibration());
   const auto step_with = [&plan](const CostModel& model) {
     return to_seconds(step_time(build_planned_step(plan, model, Granularity::kLayers, 0).value()));
@@ -62,13 +62,13 @@ TEST_CASE("plan gaps: a share is what the step loses where the work costs nothin
 
 TEST_CASE("plan gaps: the largest first, none larger than all of them together") {
   for (const char* name : {"llama3-8b-h100", "mixtral-8x7b-h100"}) {
-    const PlanGaps gaps = find_plan_gaps(shipped_plan(name), shipped_calibration(), 0).value();
+    const PlanGaps gaps = find_plan_gaps(shipped_plan(name), shipped_calibration(), 0, 2).value();
     REQUIRE_FALSE(gaps.gaps.empty());
     double before = 1;
     for (const PlanGap& gap : gaps.gaps) {
       CHECK(gap.share >= 0);
       CHECK(gap.share <= before);
-      CHECK(gap.least <= gap.most);
+      CHECK(gap.sizes.least <= gap.sizes.most);
       before = gap.share;
     }
     CHECK(gaps.share >= gaps.gaps.front().share);
@@ -78,7 +78,7 @@ TEST_CASE("plan gaps: the largest first, none larger than all of them together")
 
 TEST_CASE("plan gaps: a table of the very op closes its gap, and no other") {
   const TrainingPlan plan = shipped_plan("llama3-8b-h100");
-  const PlanGaps before = find_plan_gaps(plan, shipped_calibration(), 0).value();
+  const PlanGaps before = find_plan_gaps(plan, shipped_calibration(), 0, 2).value();
   const std::string name = "gemm: n 6144, k 4096, 16 bits";
   const PlanGap* gap = gap_named(before, name);
   REQUIRE(gap != nullptr);
@@ -87,18 +87,19 @@ TEST_CASE("plan gaps: a table of the very op closes its gap, and no other") {
   Measurement table{.op = MeasuredOp::kGemm,
                     .params = {.n = 6144, .k = 4096, .dtype = MeasuredType::kBf16},
                     .tier = Tier::kMeasured,
-                    .points = {{.m = static_cast<std::int64_t>(gap->least), .median_us = 300}}};
+                    .points = {{.m = static_cast<std::int64_t>(gap->sizes.least), .median_us = 300}}};
   more.ops.push_back(table);
-  const PlanGaps after = find_plan_gaps(plan, more, 0).value();
+  const PlanGaps after = find_plan_gaps(plan, more, 0, 2).value();
   CHECK(gap_named(after, name) == nullptr);
   CHECK(after.gaps.size() + 1 == before.gaps.size());
   // The same product in another manner is another table.
   more.ops.back().params.is_sustained = true;
-  CHECK(find_plan_gaps(plan, more, 0)->gaps.size() == before.gaps.size());
+  CHECK(find_plan_gaps(plan, more, 0, 2)->gaps.size() == before.gaps.size());
 }
 
 TEST_CASE("plan gaps: collectives over nodes are of tables inside nodes, or none") {
-  const PlanGaps gaps = find_plan_gaps(shipped_plan("mixtral-8x7b-h100"), shipped_calibration(), 0).value();
+  const PlanGaps gaps =
+      find_plan_gaps(shipped_plan("mixtral-8x7b-h100"), shipped_calibration(), 0, 2).value();
   const PlanGap* over_nodes = gap_named(gaps, "reduce_scatter: 16 GPUs, 8 a node");
   REQUIRE(over_nodes != nullptr);
   CHECK(over_nodes->work.coverage == TableCoverage::kInNodes);
@@ -110,7 +111,7 @@ TEST_CASE("plan gaps: collectives over nodes are of tables inside nodes, or none
 TEST_CASE("plan gaps: a file without tables misses all that is asked") {
   Calibration none = shipped_calibration();
   none.ops.clear();
-  const PlanGaps gaps = find_plan_gaps(shipped_plan("llama3-8b-h100"), none, 0).value();
+  const PlanGaps gaps = find_plan_gaps(shipped_plan("llama3-8b-h100"), none, 0, 2).value();
   for (const PlanGap& gap : gaps.gaps) CHECK(gap.work.coverage == TableCoverage::kNone);
   CHECK(gaps.share == 1);
 }
@@ -134,8 +135,48 @@ TEST_CASE("plan gaps: work is named by what a table of it would be of") {
   CHECK(AskedWork{}.name() == "kernels that move memory");
 }
 
+TEST_CASE("plan gaps: products that differ in what they sum over are one work") {
+  // 8 experts with tokens of their own: forward m differs, n and k do not; the weights' gradient sums over
+  // the tokens.
+  const CalibratedCost cost(testing::h200().cluster, testing::h200().roofline, Calibration{});
+  AskedStep asked;
+  for (std::int64_t tokens = 101; tokens < 109; ++tokens) {
+    asked.add(testing::gemm(tokens, 4096, 7168));
+    asked.add(testing::gemm(7168, 4096, tokens));
+  }
+  asked.sort_products(cost);
+  REQUIRE(asked.works().size() == 2);
+  const AskedWork forward = asked.work_of(testing::gemm(103, 4096, 7168));
+  const AskedWork gradient = asked.work_of(testing::gemm(7168, 4096, 103));
+  CHECK(forward.name() == "gemm: n 4096, k 7168, 16 bits");
+  CHECK(forward.size_key() == "m");
+  CHECK(gradient.name() == "gemm: m 7168, n 4096, 16 bits");
+  CHECK(gradient.size_key() == "k");
+  for (const AskedWork& work : {forward, gradient}) {
+    CHECK(asked.works().at(work).least == 101);
+    CHECK(asked.works().at(work).most == 108);
+  }
+}
+
+TEST_CASE("plan gaps: a few products of one m and n are of different layers, and of a table each") {
+  const CalibratedCost cost(testing::h200().cluster, testing::h200().roofline, Calibration{});
+  AskedStep asked;
+  for (const std::int64_t k : {8, 6144, 32000}) asked.add(testing::gemm(4096, 4096, k));
+  asked.sort_products(cost);
+  CHECK(asked.works().size() == 3);
+  CHECK(asked.work_of(testing::gemm(4096, 4096, 8)).name() == "gemm: n 4096, k 8, 16 bits");
+}
+
+TEST_CASE("plan gaps: threads change nothing") {
+  const TrainingPlan plan = shipped_plan("mixtral-8x7b-h100");
+  const PlanGaps one = find_plan_gaps(plan, shipped_calibration(), 0, 1).value();
+  const PlanGaps four = find_plan_gaps(plan, shipped_calibration(), 0, 4).value();
+  CHECK(plan_gaps_json(one, "p").dump() == plan_gaps_json(four, "p").dump());
+}
+
 TEST_CASE("plan gaps: a calibration of another GPU is refused") {
-  const Result<PlanGaps> gaps = find_plan_gaps(shipped_plan("gpt3-175b-1024-a100"), shipped_calibration(), 0);
+  const Result<PlanGaps> gaps =
+      find_plan_gaps(shipped_plan("gpt3-175b-1024-a100"), shipped_calibration(), 0, 2);
   REQUIRE_FALSE(gaps.has_value());
   CHECK(gaps.error().where.pointer == "/machine/gpu");
 }
