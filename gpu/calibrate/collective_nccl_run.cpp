@@ -7,7 +7,6 @@
 #include <memory>
 #include <sstream>
 
-#include "gpu/bench/run_report.h"
 #include "gpu/calibrate/calibration_header.h"
 #include "gpu/calibrate/collective_nccl.h"
 #include "gpu/calibrate/collectives.h"
@@ -159,10 +158,8 @@ CollectiveSearch find_collectives() {
   return {search.version == 0 ? "" : nccl_version_text(search.version), search.why_none};
 }
 
-// An emulated device is its process's alone.
-RankPlace place_of_rank(const RankProcess& process) {
-  const bool is_emulated = bench::kTierOfBuild == bench::Tier::kEmulated;
-  return {host_of_process(), is_emulated ? "of rank " + std::to_string(process.rank()) : bus_id()};
+RankPlace place_of_this_rank() {
+  return {host_of_process(), bus_id()};
 }
 
 CalibrationOutcome measure_collectives(RankProcess& process, const RankPlace& place, const CollectiveRun& run,

@@ -63,7 +63,7 @@ StageEnd measure_as_rank(const StageRequest& request, JournalStart start, RankPr
                           request.deadline()};
   MeasuredPoints of_rank_0(options.rounds);  // measure_collectives() brings them
   MeasuredPoints& known = session ? session->points() : of_rank_0;
-  const CalibrationOutcome outcome = measure_collectives(process, place_of_rank(process), run, hooks, known);
+  const CalibrationOutcome outcome = measure_collectives(process, place_of_this_rank(), run, hooks, known);
   if (!session) return {};
   for (const std::string& line : collective_predictions(known)) print_line(line);
   return end_of_stage(outcome, measured_collectives(known), options.rounds, known);

@@ -29,10 +29,10 @@ struct CollectiveSearch {
 // Where a rank runs.
 struct RankPlace {
   std::string host;  // this machine's name and when it was started
-  std::string gpu;   // which of the machine
+  std::string gpu;   // its bus id
 };
 // The current device.
-[[nodiscard]] RankPlace place_of_rank(const RankProcess& process);
+[[nodiscard]] RankPlace place_of_this_rank();
 
 struct CollectiveRun {
   Sizes sizes = Sizes::kFull;

@@ -13,7 +13,7 @@ CollectiveSearch find_collectives() {
   return {"", kNoHeader};
 }
 
-RankPlace place_of_rank(const RankProcess&) {
+RankPlace place_of_this_rank() {
   return {};
 }
 

@@ -151,11 +151,13 @@ TEST_CASE("collectives: a journal that cannot be written ends all ranks") {
   for (const std::size_t rank : {1U, 2U}) CHECK(error_of(ends, rank) == "rank 0 failed: no space left");
 }
 
-TEST_CASE("collectives: an emulated device is of one rank alone, and NCCL is found") {
+TEST_CASE("collectives: a rank is where its device is, and NCCL is found") {
   const auto ends = run_collective_ranks(2, [](CollectiveRank& rank) {
-    const RankPlace place = place_of_rank(rank.process);
+    simt::set_driver_answers({cudaSuccess, 2, CUDART_VERSION});
+    GOODPUT_CUDA(cudaSetDevice(rank.process.local_rank()));
+    const RankPlace place = place_of_this_rank();
     expect_that(!place.host.empty(), "no host");
-    expect_that(place.gpu == "of rank " + std::to_string(rank.process.rank()), place.gpu);
+    expect_that(place.gpu == "00000000:0" + std::to_string(rank.process.rank()) + ":00.0", place.gpu);
     const CollectiveSearch search = find_collectives();
     expect_that(search.version == "2.28.9" && search.why_none.empty(), search.version);
   });

@@ -79,6 +79,11 @@ cudaError_t report(cudaError_t error) {
   return state().report(error);
 }
 
+// The first is there whatever the driver answers.
+bool is_device(int device) {
+  return device >= 0 && device < std::max(1, state().driver_answers().device_count);
+}
+
 cudaDeviceProp properties() {
   cudaDeviceProp device{};
   constexpr std::string_view kName = "emulated (no GPU)";
@@ -192,6 +197,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* answer, int device) {
   if (!is_device(device)) return report(cudaErrorInvalidDevice);
   *answer = properties();
+  answer->pciBusID = device;
   return cudaSuccess;
 }
 

@@ -1,5 +1,6 @@
 #include "tests/simt/runtime.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "tests/simt/shared_memory.h"
@@ -11,7 +12,10 @@ Runtime& runtime() {
   return the_runtime;
 }
 
-Runtime::Runtime() = default;
+Runtime::Runtime() {
+  if (const char* const devices = std::getenv("SIMT_DEVICES"))
+    driver_answers_.device_count = std::atoi(devices);
+}
 
 cudaError_t Runtime::report(cudaError_t error) {
   if (error != cudaSuccess) last_error_ = error;

@@ -126,6 +126,8 @@ class Runtime {
   // `allowed` (none: any).
   cudaError_t check_no_capture(std::optional<cudaStreamCaptureMode> allowed);
 
+  int device() const { return device_; }
+  void set_device(int device) { device_ = device; }
   void set_driver_answers(const DriverAnswers& answers) { driver_answers_ = answers; }
   const DriverAnswers& driver_answers() const { return driver_answers_; }
   // Which of the devices this process has chosen; all are one.

@@ -245,7 +245,9 @@ namespace simt {
 // Calls of cudaMalloc, cudaMallocHost and cudaHostAlloc that were not freed yet.
 std::size_t live_allocations();
 
-// What cudaGetDeviceCount and cudaDriverGetVersion answer from here on: the rest works as ever.
+// What cudaGetDeviceCount and cudaDriverGetVersion answer from here on. As many devices as SIMT_DEVICES of
+// the environment says are there at the beginning; a process has one, whatever it calls that, and has it
+// alone.
 struct DriverAnswers {
   cudaError_t count_error = cudaSuccess;
   int device_count = 1;

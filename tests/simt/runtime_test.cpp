@@ -336,6 +336,15 @@ TEST_CASE("simt: the device says that it is none, and errors have CUDA's names")
   CHECK(value == 9);
   CHECK(cudaGetDeviceCount(&value) == cudaSuccess);
   CHECK(value == 1);
+  set_driver_answers({cudaSuccess, 3, CUDART_VERSION});
+  CHECK(cudaSetDevice(2) == cudaSuccess);
+  CHECK(cudaGetDevice(&value) == cudaSuccess);
+  CHECK(value == 2);
+  CHECK(cudaGetDeviceProperties(&device, 2) == cudaSuccess);
+  CHECK(device.pciBusID == 2);
+  CHECK(cudaSetDevice(3) == cudaErrorInvalidDevice);
+  CHECK(cudaSetDevice(0) == cudaSuccess);
+  set_driver_answers({});
   CHECK(cudaRuntimeGetVersion(&value) == cudaSuccess);
   CHECK(value == 13000);
   CHECK(std::string(cudaGetErrorName(cudaErrorStreamCaptureUnjoined)) == "cudaErrorStreamCaptureUnjoined");
