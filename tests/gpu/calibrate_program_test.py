@@ -208,7 +208,7 @@ class Calibrate(unittest.TestCase):
     def run_on_gpus(self, gpus, *arguments):
         """As on a machine with so many, of which every process has one."""
         done = subprocess.run([PROGRAM, "--out", "h.json", "--quick", *arguments], cwd=self.folder, text=True,
-                              env={**os.environ, "SIMT_GPUS": str(gpus)}, capture_output=True, timeout=120)
+                              env={**os.environ, "SIMT_DEVICES": str(gpus)}, capture_output=True, timeout=120)
         return done.returncode, done.stdout, done.stderr
 
     def test_where_there_are_several_gpus_it_forks_a_rank_for_each(self):
