@@ -155,6 +155,80 @@ class Calibrate(unittest.TestCase):
         self.refused("--out FILE is missing; see --help", "--quick")
         self.assertEqual(os.listdir(self.folder), [])
 
+    def start_ranks(self, ranks, *arguments, **environment):
+        """As torchrun or Slurm does."""
+        return [subprocess.Popen([PROGRAM, "--out", "h.json", "--quick", "--id-file", "id", *arguments], cwd=self.folder,
+                                 text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": "0",
+                                      "TORCHELASTIC_RUN_ID": "one", **environment}) for rank in range(ranks)]
+
+    def end_ranks(self, processes):
+        ends = [(*process.communicate(timeout=120), process.returncode) for process in processes]
+        return [status for _, _, status in ends], [out for out, _, _ in ends], [err for _, err, _ in ends]
+
+    def test_ranks_measure_collectives_together_and_rank_0_writes(self):
+        statuses, outs, errs = self.end_ranks(self.start_ranks(4))
+        self.assertEqual((statuses, errs), ([0] * 4, [""] * 4), outs)
+        self.assertEqual(outs[1:], [""] * 3)
+        self.assertRegex(outs[0], r"\nall \d+ points measured\n$")
+        tables = {(table["op"], table["params"]["ranks"]) for table in self.tables()}
+        self.assertEqual(tables, {(op, ranks) for ranks in (2, 4) for op in (
+            "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv")})
+        self.assertEqual({point["nwrong"] for table in self.tables() for point in table["points"]}, {0})
+        self.assertEqual(sorted(os.listdir(self.folder)), ["h.json", "h.json.journal"])
+
+    def test_ranks_go_on_where_they_were_killed(self):
+        processes = self.start_ranks(2)
+        while len(self.visits()) < 5:
+            self.assertIsNone(processes[0].poll())
+            time.sleep(0.02)
+        for process in processes:
+            process.kill()
+        self.end_ranks(processes)
+        (self.folder / "id").unlink(missing_ok=True)
+        kept = self.visits()
+        statuses, outs, errs = self.end_ranks(self.start_ranks(2, "--resume", TORCHELASTIC_RUN_ID="two"))
+        self.assertEqual((statuses, errs), ([0] * 2, [""] * 2), outs)
+        visits = self.visits()
+        self.assertEqual(visits[:len(kept)], kept)
+        names = [(point_name(visit), visit["round"], visit.get("again", False)) for visit in visits]
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_ranks_are_told_to_stop_by_the_first(self):
+        processes = self.start_ranks(2)
+        while len(self.visits()) < 3:
+            self.assertIsNone(processes[0].poll())
+            time.sleep(0.02)
+        processes[0].send_signal(signal.SIGTERM)
+        statuses, outs, errs = self.end_ranks(processes)
+        self.assertEqual((statuses, errs), ([128 + signal.SIGTERM, 0], ["", ""]), outs)
+        self.assertIn("when told to stop; --resume goes on", outs[0])
+        self.assertGreater(len(self.tables()), 0)
+
+    def run_on_gpus(self, gpus, *arguments):
+        """As on a machine with so many, of which every process has one."""
+        done = subprocess.run([PROGRAM, "--out", "h.json", "--quick", *arguments], cwd=self.folder, text=True,
+                              env={**os.environ, "SIMT_GPUS": str(gpus)}, capture_output=True, timeout=120)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_where_there_are_several_gpus_it_forks_a_rank_for_each(self):
+        status, out, err = self.run_on_gpus(2, "--only", "=")
+        self.assertEqual((status, err), (0, ""), out)
+        ops = {table["op"] for table in self.tables()}
+        self.assertLessEqual({"gemm", "norm", "all_reduce", "send_recv"}, ops)
+        self.assertEqual(json.loads(self.file.read_text())["machine"]["gpus"], 2)
+        self.assertEqual(out.count(" points measured\n"), 2)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["h.json", "h.json.journal"])
+
+    def test_ranks_of_collectives_alone(self):
+        status, out, err = self.run_on_gpus(4, "--ranks", "2", "--only", "all_reduce")
+        self.assertEqual((status, err), (0, ""), out)
+        self.assertEqual([(table["op"], table["params"]["ranks"]) for table in self.tables()], [("all_reduce", 2)])
+        before = self.file.read_text()
+        status, out, err = self.run_on_gpus(4, "--ranks", "2", "--only", "all_reduce", "--resume")
+        self.assertEqual((status, err), (0, ""), out)
+        self.assertEqual(json.loads(self.file.read_text())["ops"], json.loads(before)["ops"])
+
     def test_the_list_needs_no_file(self):
         status, out, err = self.run_program("--list", "--only", "d2h")
         self.assertEqual((status, err), (0, ""))

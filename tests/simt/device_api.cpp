@@ -1,7 +1,9 @@
 // The runtime API's functions of errors, the device and its memory.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "tests/simt/machine.h"
@@ -52,6 +54,16 @@ constexpr ErrorText kErrors[] = {
      "operation not permitted on an event last recorded in a capturing stream"},
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
+
+// SIMT_GPUS=8: that many devices, for programs that want one a process. All are the one of the process.
+std::optional<int> gpus_of_environment() {
+  const char* const gpus = std::getenv("SIMT_GPUS");
+  if (gpus == nullptr) return std::nullopt;
+  return std::atoi(gpus);
+}
+bool is_device(int device) {
+  return device >= 0 && device < gpus_of_environment().value_or(1);
+}
 
 const ErrorText* find(cudaError_t error) {
   const auto* const found = std::find_if(std::begin(kErrors), std::end(kErrors),
@@ -178,7 +190,7 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   const simt::DriverAnswers& answers = state().driver_answers();
-  *count = answers.count_error == cudaSuccess ? answers.device_count : 0;
+  *count = answers.count_error == cudaSuccess ? gpus_of_environment().value_or(answers.device_count) : 0;
   return report(answers.count_error);
 }
 

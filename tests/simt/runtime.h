@@ -130,6 +130,9 @@ class Runtime {
   void set_device(int device) { device_ = device; }
   void set_driver_answers(const DriverAnswers& answers) { driver_answers_ = answers; }
   const DriverAnswers& driver_answers() const { return driver_answers_; }
+  // Which of the devices this process has chosen; all are one.
+  void set_device(int device) { device_ = device; }
+  int device() const { return device_; }
 
   void name_kernel(const void* kernel, const char* name) { names_[kernel] = name; }
   std::string name_of(const void* kernel) const;

@@ -305,6 +305,23 @@ TEST_CASE("simt: a kernel's error drops what is queued; cudaFree keeps it for th
   cudaGetLastError();
 }
 
+TEST_CASE("simt: the environment may say that there are several devices, which are all one") {
+  setenv("SIMT_GPUS", "3", 1);
+  int number = 0;
+  CHECK(cudaGetDeviceCount(&number) == cudaSuccess);
+  CHECK(number == 3);
+  CHECK(cudaSetDevice(2) == cudaSuccess);
+  CHECK(cudaGetDevice(&number) == cudaSuccess);
+  CHECK(number == 2);
+  cudaDeviceProp device{};
+  CHECK(cudaGetDeviceProperties(&device, 2) == cudaSuccess);
+  CHECK(cudaSetDevice(3) == cudaErrorInvalidDevice);
+  CHECK(cudaSetDevice(-1) == cudaErrorInvalidDevice);
+  CHECK(cudaSetDevice(0) == cudaSuccess);
+  unsetenv("SIMT_GPUS");
+  cudaGetLastError();
+}
+
 TEST_CASE("simt: the device says that it is none, and errors have CUDA's names") {
   cudaDeviceProp device{};
   CHECK(cudaGetDeviceProperties(&device, 0) == cudaSuccess);
