@@ -35,7 +35,7 @@ std::string roster(ncclComm_t comm, const NcclRank& parent) {
   expect(settle(comm), ncclSuccess);
   expect(wait_for_stream(parent.stream, comm), ncclSuccess);
   std::string text = std::to_string(rank) + " of " + std::to_string(ranks) + ":";
-  for (const unsigned char one : all.content()) text += " " + std::to_string(one);
+  for (const unsigned char one : all.content()) text.append(" ").append(std::to_string(one));
   return text;
 }
 
