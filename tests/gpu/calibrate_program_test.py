@@ -159,7 +159,7 @@ class Calibrate(unittest.TestCase):
         """As torchrun or Slurm does."""
         return [subprocess.Popen([PROGRAM, "--out", "h.json", "--quick", "--id-file", "id", *arguments], cwd=self.folder,
                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                 env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": "0",
+                                 env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank), "SIMT_DEVICES": str(ranks),
                                       "TORCHELASTIC_RUN_ID": "one", **environment}) for rank in range(ranks)]
 
     def end_ranks(self, processes):

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "gpu/calibrate/calibration_file.h"
-#include "invented_machine.h"
+#include "tests/gpu/invented_machine.h"
 
 namespace goodput::gpu::calibrate {
 namespace {

@@ -14,10 +14,10 @@
 #include "gpu/nccl/loopback.h"
 #include "gpu/nccl/nccl_library.h"
 #include "gpu/nccl/rank_launcher.h"
+#include "gpu/nccl/shared_page.h"
 #include "gpu/nccl/test/check_options.h"
 #include "gpu/nccl/test/check_run.h"
 #include "gpu/nccl/test/nccl_checks.h"
-#include "gpu/nccl/shared_page.h"
 
 namespace goodput::gpu::testing {
 namespace {
