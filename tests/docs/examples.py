@@ -50,6 +50,9 @@ NOT_RUN = {
     r"gpu/(on-device \w+|measured) \S+": "needs a GPU, or results of one; tests/cuda",
     r"(compute-sanitizer .* )?build/gpu/\w+( \S+)*": "needs a GPU; gpu_test and dispatch_bench run emulated (tests/simt)",
     r"srun .* build/gpu/nccl_test .*": "needs GPUs; runs emulated (tests/slurm)",
+    r"(srun .* )?build/gpu/goodput-calibrate .*": "needs a GPU; runs emulated (tests/gpu/calibrate_program_test.py)",
+    r"python3 gpu/calibrate/attention.py .*": "needs torch and a GPU; tests/gpu/attention_test.py",
+    r"goodput calibration info h200.json": "of a file that a GPU was measured for",
 }
 
 # Flags of other programs that pages name without the program.
