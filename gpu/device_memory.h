@@ -38,7 +38,10 @@ class Buffer {
     std::swap(size_, other.size_);
     return *this;
   }
-  ~Buffer() { static_cast<void>(Memory::release(data_)); }
+  // Releasing nothing is a call of CUDA too, after which a process can fork no other that calls CUDA.
+  ~Buffer() {
+    if (data_ != nullptr) static_cast<void>(Memory::release(data_));
+  }
 
   [[nodiscard]] T* data() { return data_; }
   [[nodiscard]] const T* data() const { return data_; }

@@ -17,6 +17,7 @@ HEADS = ((32, 8, 128), (64, 8, 128))  # heads, of them with keys of their own, v
 LENGTHS = tuple(512 << power for power in range(8))  # 512 ... 65536
 LEAST, FEW, MOST, SECONDS, STEADY = 50, 5, 1000, 0.25, 0.002  # gpu/calibrate/stopping_rule.h
 ROUNDS = 2
+REPLAY_US = 1000  # gpu/bench/stream_timer.h
 KEY = ("op", "params", "tokens", "round")
 
 
@@ -112,11 +113,38 @@ def kernel_of(torch, run):
     return max(events, key=lambda event: event.device_time_total).key if events else "an unknown kernel"
 
 
-def sample(torch, run, passed):
-    """us of runs, by events; None where the deadline passed."""
-    for _ in range(3):
-        run()
+def warm_up(torch, run, seconds):
+    """By the host's clock: torch knows none of the SMs. us of a run."""
+    run()
     torch.cuda.synchronize()
+    runs, began = 0, time.monotonic()
+    while runs < 1 or time.monotonic() - began < seconds:
+        run()
+        torch.cuda.synchronize()
+        runs += 1
+    return 1e6 * (time.monotonic() - began) / runs
+
+
+def replayed(torch, run, runs):
+    """A graph of so many runs: launched one by one, short ones would take what Python takes."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(runs):
+            run()
+    return graph.replay
+
+
+def sample(torch, run, passed):
+    """us of a run, by events; None where the deadline passed. And how."""
+    run_us = warm_up(torch, run, 0.005)
+    runs = max(1, min(100, round(REPLAY_US / run_us)))
+    how = ""
+    if runs > 1:
+        try:
+            run = replayed(torch, run, runs)
+            run()
+        except RuntimeError:  # what cannot be captured
+            runs, how = 1, ", launched one by one"
     us, began = [], time.monotonic()
     while True:
         spans = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(FEW)]
@@ -125,21 +153,21 @@ def sample(torch, run, passed):
             run()
             end.record()
         torch.cuda.synchronize()
-        us += [1e3 * begin.elapsed_time(end) for begin, end in spans]
+        us += [1e3 * begin.elapsed_time(end) / runs for begin, end in spans]
         if passed():
-            return None
+            return None, how
         ascending = sorted(us)
         if len(us) >= MOST or len(us) >= LEAST and median_cv(ascending) <= STEADY:
-            return ascending
+            return ascending, how
         if time.monotonic() - began >= SECONDS:
-            return ascending
+            return ascending, how
 
 
 def measure(torch, shape, tokens, backward, number, passed):
     heads, kv_heads, head_dim = shape
     attention = Attention(torch, heads, kv_heads, head_dim, tokens)
     run = attention.runner(backward)
-    us = sample(torch, run, passed)
+    us, how = sample(torch, run, passed)
     if us is None:
         return None
     mean = statistics.fmean(us)
@@ -149,7 +177,7 @@ def measure(torch, shape, tokens, backward, number, passed):
     # The plain computation keeps all scores: beyond some thousand tokens they do not fit.
     if number == 1 and not backward and tokens <= 2048:
         visit["nwrong"] = attention.wrong()
-    visit["source"] = f"torch {torch.__version__} scaled_dot_product_attention: {kernel_of(torch, run)}"
+    visit["source"] = f"torch {torch.__version__} scaled_dot_product_attention: {kernel_of(torch, run)}{how}"
     return visit
 
 
@@ -179,6 +207,7 @@ def main():
     if name != journal.gpu:
         die(f"{options.journal}: is of another machine: '{journal.gpu}' there, '{name}' here")
     points = [(shape, tokens, backward) for shape in HEADS for tokens in LENGTHS for backward in (False, True)]
+    warm_up(torch, Attention(torch, *HEADS[0], LENGTHS[3]).runner(False), 0.1)
     measured = 0
     for number in range(1, ROUNDS + 1):
         order = list(points)

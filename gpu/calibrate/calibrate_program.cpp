@@ -41,14 +41,23 @@ void check_only(const CalibrateOptions& options) {
   throw std::invalid_argument("--only '" + options.only + "' selects no point; see --list");
 }
 
+// All kernels with the program (gpu/nccl/communicator.h). And no buffers registered for what is captured
+// alone: NCCL does so by default, and sizes of which a replay is measured would go another way than those
+// that run alone.
+void prepare_for_collectives() {
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  setenv("NCCL_GRAPH_REGISTER", "0", 0);
+}
+
 // Calls `stage` in as many processes, on which signals are passed on; the answer is that of rank 0.
 StageEnd run_apart(std::int32_t ranks, const std::function<StageEnd(RankProcess&)>& stage) {
   SharedPage<StageEnd> end;
   LaunchOptions launch;
   launch.ranks = ranks;
   launch.passed_on = stop_signal;
-  // All kernels with the program: see gpu/nccl/communicator.h.
-  launch.prepare = [](std::int32_t) { setenv("CUDA_MODULE_LOADING", "EAGER", 0); };
+  launch.prepare = [ranks](std::int32_t) {
+    if (ranks > 1) prepare_for_collectives();
+  };
   const std::vector<RankEnd> ends = run_ranks(launch, [&](RankProcess& process) {
     remember_stop_signals();
     const StageEnd of_rank = stage(process);
@@ -77,6 +86,7 @@ std::int32_t ranks_of_collectives(const StageRequest& request, int gpus) {
 int calibrate_machine(const StageRequest& request) {
   static_cast<void>(bench::OutputFile(request.options.out));  // so that nobody looks for a GPU in vain
   const StageEnd one_gpu = run_apart(1, [&](RankProcess&) { return measure_one_gpu(request); });
+  if (one_gpu.status == StageStatus::kSkipped) return exit_status(one_gpu);
   const std::int32_t ranks = ranks_of_collectives(request, one_gpu.gpus);
   if (ranks == 0) return exit_status(one_gpu);
   StageEnd both = run_apart(
@@ -90,7 +100,7 @@ int calibrate_as_rank(const StageRequest& request) {
   EnvironmentOptions environment;
   environment.id_file = request.options.id_file;
   const auto process = environment_rank(environment);
-  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  prepare_for_collectives();
   const JournalStart start = request.options.resume ? JournalStart::kResume : JournalStart::kNew;
   const StageEnd end = measure_as_rank(request, start, *process);
   return process->rank() == 0 ? exit_status(end) : 0;

@@ -56,7 +56,9 @@ JsonValue method_of(Sizes sizes) {
   return JsonValue(Object{
       {"timer", text("CUDA events around replays of a graph of runs of a millisecond, or around a single "
                      "longer run; a point is the median over rounds of their medians, n all samples")},
-      {"caches", text("inputs in turn, 256 MB or more, unless one is larger")},
+      {"caches",
+       text("inputs in turn, of 256 MB or in 16 places: what moves less than 16 MB a run is found in "
+            "the L2 cache, but for copies within the device; so are schedules, and host copies on the host")},
       {"stop", text(bench::describe(rule_for(sizes)))}});
 }
 

@@ -90,12 +90,13 @@ bool wants_collectives(const CalibrateOptions& options) {
   return !only_with(options.only, {collective_sweep(options.sizes, {{2, {}}, {4, {}}, {8, {}}}, {})}).empty();
 }
 
-CalibrationHooks hooks_of(CalibrationSession& session, const DeviceState& state) {
+CalibrationHooks hooks_of(CalibrationSession& session, const DeviceState& state,
+                          std::set<std::string>& held_down) {
   CalibrationHooks hooks;
   hooks.append = [&session](const Record& record) { session.append(record); };
-  hooks.save = [&session, &state] {
-    for (const std::string& reason : state.throttle_reasons())
-      session.note("clocks were held down: " + reason);
+  hooks.save = [&session, &state, &held_down] {
+    for (const std::string& reason : state.throttle_reasons()) held_down.insert(reason);
+    for (const std::string& reason : held_down) session.note("clocks were held down: " + reason);
     session.save();
   };
   hooks.print = print_line;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "gpu/calibrate/calibrate_options.h"
@@ -41,8 +42,10 @@ void note_machine(const StageRequest& request, const DeviceState& state, Calibra
 // Whether collectives are measured where there are GPUs for them: --only may leave them all out.
 [[nodiscard]] bool wants_collectives(const CalibrateOptions& options);
 
-// The hooks but the visits. `session` and `state` must outlive them.
-[[nodiscard]] CalibrationHooks hooks_of(CalibrationSession& session, const DeviceState& state);
+// The hooks but the visits. `held_down`: why clocks were, as seen so far; what is seen when the file is made
+// is added. All must outlive them.
+[[nodiscard]] CalibrationHooks hooks_of(CalibrationSession& session, const DeviceState& state,
+                                        std::set<std::string>& held_down);
 
 // Prints how it ended, for sweeps of so many points.
 [[nodiscard]] StageEnd end_of_stage(const CalibrationOutcome& outcome, const std::vector<Sweep>& sweeps,

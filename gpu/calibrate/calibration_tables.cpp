@@ -37,6 +37,11 @@ MeasuredTable& table_of(const PointKey& key, std::vector<MeasuredTable>& tables)
   return tables.back();
 }
 
+// Points of a table may have been measured in different ways: all of them are said.
+void add_source(const std::string& source, std::string& all) {
+  if (all.find(source) == std::string::npos) all += (all.empty() ? "" : "; or ") + source;
+}
+
 void add_ceiling(const VisitRecord& record, const PointSummary& summary,
                  std::vector<MeasuredCeiling>& ceilings) {
   const bool is_flops = record.ceiling->name.find("tflops") != std::string::npos;
@@ -98,7 +103,7 @@ MeasuredTables tables_of(const MeasuredPoints& points) {
       add_ceiling(*first, summary, all.ceilings);
     } else {
       MeasuredTable& table = table_of(first->key, all.tables);
-      if (table.source.empty()) table.source = summary.visit.source;
+      add_source(summary.visit.source, table.source);
       table.by_size.emplace(first->key.size, summary);
     }
   }

@@ -27,7 +27,7 @@ Visit visit_copy(const bench::CopyFlow& flow, std::int64_t place_bytes, std::siz
 }  // namespace
 
 Sweep ceiling_sweep(Sizes sizes, const CopyDevice& device) {
-  Sweep sweep{"ceilings", {}};
+  Sweep sweep{"ceilings", {}, {}};
   for (const auto& [flow, name] : {std::pair(bench::CopyFlow{1, 1}, "copy_1r1w_gb_per_s"),
                                    std::pair(bench::CopyFlow{1, 8}, "copy_1r8w_gb_per_s")}) {
     const std::int64_t place_bytes = place_bytes_of(flow, sizes);

@@ -19,12 +19,6 @@
 
 namespace goodput::gpu::calibrate {
 
-// A point that no rank visited, for all of them know that one cannot. One line.
-class PointLeftOut : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 class CollectiveRanks {
  public:
   // All ranks make one. `wanted`: a number that is the same on ranks that want the same. `deadline`: rank 0's
@@ -42,8 +36,8 @@ class CollectiveRanks {
 
   // The next points warm up from the beginning.
   void begin_sweep();
-  // Throws PointLeftOut, bench::DeadlinePassed, all on all ranks or on none; and as Communicator, when the
-  // ranks are of no use any more.
+  // Throws PointLeftOut (no rank visits what one cannot), bench::DeadlinePassed, all on all ranks or on none;
+  // and as Communicator, when the ranks are of no use any more.
   [[nodiscard]] Visit visit(const CollectivePoint& point, Checking checking);
   // Of a point of one GPU: on all at the same time, each for itself; the slowest counts.
   [[nodiscard]] Visit visit_each(const SweepPoint& point);

@@ -1,6 +1,7 @@
 #include "gpu/calibrate/collective_stage.h"
 
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -30,7 +31,7 @@ int take_device(const RankProcess& process) {
 
 // The points of this stage that there are, for what is printed at the end.
 std::vector<Sweep> measured_collectives(const MeasuredPoints& points) {
-  Sweep sweep{"collectives", {}};
+  Sweep sweep{"collectives", {}, {}};
   for (const VisitRecord* const record : points.points()) {
     if (record->sweep == sweep.name) sweep.points.push_back({record->key, 0, {}, {}});
   }
@@ -46,12 +47,13 @@ StageEnd measure_as_rank(const StageRequest& request, JournalStart start, RankPr
     if (!why.empty()) throw std::runtime_error(why);
   }
   const DeviceState state(bus_id());
+  std::set<std::string> held_down;
   std::optional<CalibrationSession> session;
   CalibrationHooks hooks;
   if (process.rank() == 0) {
     session.emplace(options, bench::OutputFile(options.out), start, header_of(request, gpus, state));
     note_machine(request, state, *session);
-    hooks = hooks_of(*session, state);
+    hooks = hooks_of(*session, state, held_down);
   }
   const CollectiveRun run{options.sizes,
                           options.only,

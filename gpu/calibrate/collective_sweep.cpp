@@ -100,7 +100,7 @@ std::vector<std::int64_t> collective_bytes(Sizes sizes, std::int32_t ranks) {
 
 Sweep collective_sweep(Sizes sizes, const std::vector<CollectiveGroup>& groups,
                        const CollectiveVisit& visit) {
-  Sweep sweep{"collectives", {}};
+  Sweep sweep{"collectives", {}, {}};
   for (const CollectiveGroup& group : groups) {
     for (const CollectiveOp op : kCollectiveOps) {
       for (const std::int64_t bytes : collective_bytes(sizes, group.ranks)) {

@@ -1,5 +1,7 @@
 #include "gpu/calibrate/copy_sweep.h"
 
+#include <algorithm>
+
 #include "gpu/bench/payload.h"
 #include "gpu/calibrate/gemm_load.h"
 
@@ -16,12 +18,17 @@ std::vector<std::int64_t> copy_sizes(Sizes sizes) {
   return bytes;
 }
 
+// So many that 256 MB are moved before the first is used again.
+int copy_sets(std::int64_t bytes) {
+  return static_cast<int>(std::max<std::int64_t>(1, bench::kColdBytes / (2 * bytes)));
+}
+
 // Memory to copy from and to; small copies take turns in several places, so that none is found in the L2
 // cache.
 class CopyPlaces {
  public:
   CopyPlaces(std::int64_t bytes, const Stream& stream)
-      : bytes_(bytes), sets_(bench::sets_for(2 * bytes)), from_(elements()), to_(elements()) {
+      : bytes_(bytes), sets_(copy_sets(bytes)), from_(elements()), to_(elements()) {
     for (int set = 0; set < sets_; ++set) bench::fill_payload(from(set), of_set(), seed(set), stream.get());
     stream.synchronize();
   }
@@ -30,6 +37,7 @@ class CopyPlaces {
     GOODPUT_CUDA(cudaMemcpyAsync(to_.data() + set * of_set(), from(set), static_cast<std::size_t>(bytes_),
                                  cudaMemcpyDeviceToDevice, stream));
   }
+  void copy_next(cudaStream_t stream) { copy(turn_++ % sets_, stream); }
   [[nodiscard]] bench::Operation operation() {
     return {[this](int set, cudaStream_t stream) { copy(set, stream); }, sets_, 2 * bytes_};
   }
@@ -45,6 +53,7 @@ class CopyPlaces {
 
   std::int64_t bytes_;
   int sets_;
+  int turn_ = 0;
   DeviceBuffer<Bf16> from_;
   DeviceBuffer<Bf16> to_;
 };
@@ -64,7 +73,7 @@ Visit visit_alone(std::int64_t bytes, PointMeasurer& measurer, Checking checking
 Visit visit_beside(std::int64_t bytes, Sizes sizes, PointMeasurer& measurer, Checking checking) {
   CopyPlaces places(bytes, measurer.stream());
   GemmLoad gemm(sizes, measurer.stream());
-  Visit visit = measure_beside([&](cudaStream_t stream) { places.copy(0, stream); }, usual_copy_us(bytes),
+  Visit visit = measure_beside([&](cudaStream_t stream) { places.copy_next(stream); }, usual_copy_us(bytes),
                                gemm.background(), measurer);
   if (checking == Checking::kYes) visit.nwrong = places.count_wrong(measurer.stream());
   visit.source = "cudaMemcpyAsync beside " + text_of(gemm_load_shape(sizes));
@@ -73,9 +82,9 @@ Visit visit_beside(std::int64_t bytes, Sizes sizes, PointMeasurer& measurer, Che
 
 Visit visit_slowed_gemm(std::int64_t bytes, GemmLoad& gemm, PointMeasurer& measurer) {
   CopyPlaces places(bytes, measurer.stream());
-  Visit visit =
-      measure_beside([&](cudaStream_t stream) { gemm.run(stream); }, gemm.run_us(),
-                     {[&](cudaStream_t stream) { places.copy(0, stream); }, usual_copy_us(bytes)}, measurer);
+  Visit visit = measure_beside([&](cudaStream_t stream) { gemm.run(stream); }, gemm.run_us(),
+                               {[&](cudaStream_t stream) { places.copy_next(stream); }, usual_copy_us(bytes)},
+                               measurer);
   visit.source = "cublasLtMatmul beside copies of " + std::to_string(bytes) + " bytes";
   return visit;
 }
@@ -83,7 +92,7 @@ Visit visit_slowed_gemm(std::int64_t bytes, GemmLoad& gemm, PointMeasurer& measu
 }  // namespace
 
 Sweep copy_sweep(Sizes sizes) {
-  Sweep sweep{"copy", {}};
+  Sweep sweep{"copy", {}, {}};
   for (const std::int64_t bytes : copy_sizes(sizes)) {
     const double us = usual_copy_us(bytes);
     sweep.points.push_back({{{"copy", {}}, "bytes", bytes},

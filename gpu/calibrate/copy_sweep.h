@@ -8,7 +8,7 @@ namespace goodput::gpu::calibrate {
 
 // "copy"
 [[nodiscard]] Sweep copy_sweep(Sizes sizes);
-// "host_copy". Its host memory, 8 GiB, is allocated once and stays as long as the sweep.
+// "host_copy". Its host memory, 8 GiB, is allocated once, and given back when the sweep is done.
 [[nodiscard]] Sweep host_copy_sweep(Sizes sizes);
 
 }  // namespace goodput::gpu::calibrate

@@ -128,7 +128,7 @@ void add_schedules(Sizes sizes, std::vector<SweepPoint>& points) {
 }  // namespace
 
 Sweep dispatch_sweep(Sizes sizes) {
-  Sweep sweep{"dispatch", {}};
+  Sweep sweep{"dispatch", {}, {}};
   add_rows(layers_for(sizes), sweep.points);
   add_schedules(sizes, sweep.points);
   return sweep;

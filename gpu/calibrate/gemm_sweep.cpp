@@ -52,7 +52,7 @@ std::vector<GemmShape> full_shapes() {
 }  // namespace
 
 Sweep gemm_sweep(Sizes sizes) {
-  Sweep sweep{"gemm", {}};
+  Sweep sweep{"gemm", {}, {}};
   for (const GemmShape& shape : sizes == Sizes::kQuick ? quick_shapes() : full_shapes())
     sweep.points.push_back(gemm_point(shape));
   return sweep;

@@ -48,6 +48,10 @@ class HostPlaces {
     if (!pageable_) pageable_ = std::make_unique<PageableBuffer>(most_bytes_);
     return pageable_->data();
   }
+  void release() {
+    pinned_ = PinnedBuffer<char>();
+    pageable_.reset();
+  }
 
  private:
   std::size_t most_bytes_;
@@ -122,6 +126,8 @@ Visit visit_host_copy(const HostCopyPoint& point, bool is_beside, HostPlaces& pl
   if (is_beside) {
     GemmLoad gemm(point.sizes, measurer.stream());
     visit = measure_beside(run, usual_us(point.memory, point.bytes), gemm.background(), measurer);
+  } else if (point.memory == HostMemory::kPinned) {
+    visit = measurer.measure({[&](int, cudaStream_t stream) { copy.run(stream); }, 1, point.bytes});
   } else {
     visit = measurer.measure_uncaptured(run);
   }
@@ -166,9 +172,10 @@ std::vector<std::int64_t> host_copy_sizes(Sizes sizes) {
 }  // namespace
 
 Sweep host_copy_sweep(Sizes sizes) {
-  Sweep sweep{"host_copy", {}};
+  Sweep sweep{"host_copy", {}, {}};
   const std::vector<std::int64_t> all_bytes = host_copy_sizes(sizes);
   const auto places = std::make_shared<HostPlaces>(all_bytes.back());
+  sweep.done = [places] { places->release(); };
   for (const HostCopy way : {HostCopy::kToHost, HostCopy::kFromHost}) {
     for (const HostMemory memory : {HostMemory::kPinned, HostMemory::kPageable}) {
       for (const bool is_beside : {false, true}) {

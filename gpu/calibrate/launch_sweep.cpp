@@ -39,7 +39,8 @@ Sweep launch_sweep() {
   const double estimate_s = visit_estimate_s(kUsualGapUs, 0);
   return {"launch",
           {{{{"empty_kernel", {}}, "", 0}, estimate_s, visit_empty_kernel, {}},
-           {{{"launch_gap", {}}, "", 0}, estimate_s, visit_launch_gap, {}}}};
+           {{{"launch_gap", {}}, "", 0}, estimate_s, visit_launch_gap, {}}},
+          {}};
 }
 
 }  // namespace goodput::gpu::calibrate

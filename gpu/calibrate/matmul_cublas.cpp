@@ -133,7 +133,8 @@ int Gemm::answers() const {
 }
 
 std::string Gemm::source(int answer) const {
-  return "cublasLtMatmul, " + ordinal_text(answer);
+  return "cublasLtMatmul, " + ordinal_text(answer) +
+         (shape_.type == MatrixType::kFp8 ? ", without fast accumulation" : "");
 }
 
 void Gemm::run(const GemmOperands& operands, int answer, cudaStream_t stream) const {

@@ -81,7 +81,7 @@ void MeasuredPoints::add_sentinels(const SentinelRecord& record) {
     if (is_first || !has_moved(before->second, time.median_us)) continue;
     moved = true;
     notes_.push_back(moved_text(time, before->second) + "; " + std::to_string(since_sentinels_.size()) +
-                     " visits since the last look were done again");
+                     " visits since the last look are to be done again");
   }
   if (moved) {
     // All of them, or one that has crept up would count twice.

@@ -51,7 +51,7 @@ void add_norm_points(Sweep& sweep, std::int64_t hidden, std::int64_t least, std:
 }  // namespace
 
 Sweep norm_sweep(Sizes sizes) {
-  Sweep sweep{"norm", {}};
+  Sweep sweep{"norm", {}, {}};
   if (sizes == Sizes::kQuick) {
     add_norm_points(sweep, 264, 4, 4);
     return sweep;

@@ -1,6 +1,7 @@
 #include "gpu/calibrate/one_gpu_stage.h"
 
-#include <cstdio>
+#include <new>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -31,6 +32,18 @@ std::string why_no_collectives(const StageRequest& request, int gpus) {
   return ranks < 2 ? "no collectives: there is one GPU, and one rank's are copies" : "";
 }
 
+// What a part of a GPU (MIG) or a smaller one has no memory for says nothing of the others.
+Visit visit_if_it_fits(const SweepPoint& point, PointMeasurer& measurer, Checking checking) {
+  try {
+    return point.visit(measurer, checking);
+  } catch (const CudaError& error) {
+    if (error.code() == cudaErrorMemoryAllocation) throw PointLeftOut(error.what());
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw PointLeftOut("no host memory");
+  }
+}
+
 }  // namespace
 
 StageEnd measure_one_gpu(const StageRequest& request) {
@@ -47,7 +60,12 @@ StageEnd measure_one_gpu(const StageRequest& request) {
   SweepRequest wanted;
   wanted.sizes = options.sizes;
   wanted.device = copy_device();
-  wanted.power_w = [&state] { return state.power_w(); };
+  // Power is asked for while much of it is drawn, which is when it holds clocks down.
+  std::set<std::string> held_down;
+  wanted.power_w = [&] {
+    for (const std::string& reason : state.throttle_reasons()) held_down.insert(reason);
+    return state.power_w();
+  };
   const CalibrationPlan plan{only_with(options.only, all_sweeps(wanted)), sentinels(options.sizes),
                              bench::name_of(bench::kTierOfBuild), options.rounds, options.seed};
 
@@ -60,9 +78,11 @@ StageEnd measure_one_gpu(const StageRequest& request) {
   if (plan.sweeps.empty()) return end;
 
   PointMeasurer measurer(rule_for(options.sizes), request.deadline());
-  CalibrationHooks hooks = hooks_of(session, state);
+  CalibrationHooks hooks = hooks_of(session, state, held_down);
   hooks.begin_sweep = [&] { measurer.begin_sweep(); };
-  hooks.visit = [&](const SweepPoint& point, Checking checking) { return point.visit(measurer, checking); };
+  hooks.visit = [&](const SweepPoint& point, Checking checking) {
+    return visit_if_it_fits(point, measurer, checking);
+  };
   const CalibrationOutcome outcome = run_calibration(plan, hooks, request.deadline(), session.points());
   end = end_of_stage(outcome, plan.sweeps, options.rounds, session.points());
   end.gpus = search.count;

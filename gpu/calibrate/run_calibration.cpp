@@ -61,6 +61,7 @@ class CalibrationRun {
       }
     }
     decide(sweep);
+    if (sweep.done) sweep.done();
   }
 
   void decide(const Sweep& sweep) {
@@ -78,6 +79,8 @@ class CalibrationRun {
       failures_ = 0;
     } catch (const bench::DeadlinePassed&) {
       throw Ended{CalibrationEnd::kDeadline};
+    } catch (const PointLeftOut& error) {
+      return leave_out(text_of(point.key) + ": " + error.what());
     } catch (const std::exception& error) {
       return fail(text_of(point.key) + ": " + error.what());
     }
@@ -89,10 +92,13 @@ class CalibrationRun {
     return round == 1 || !points_.has(key) ? Checking::kYes : Checking::kNo;
   }
 
-  void fail(const std::string& what) {
+  void leave_out(const std::string& what) {
     add(NoteRecord{"failed: " + what});
     hooks_.print("failed: " + what);
     ++failed_;
+  }
+  void fail(const std::string& what) {
+    leave_out(what);
     if (++failures_ == kMostFailures) throw Ended{CalibrationEnd::kGaveUp};
   }
 

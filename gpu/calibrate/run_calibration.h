@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,13 @@
 #include "gpu/calibrate/measured_points.h"
 
 namespace goodput::gpu::calibrate {
+
+// Thrown by a visit that could not be made for want of something, memory for example: the device is as good
+// as before. One line.
+class PointLeftOut : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 struct CalibrationPlan {
   std::vector<Sweep> sweeps;
@@ -38,7 +46,7 @@ struct CalibrationOutcome {
 };
 
 // Goes on from `points`, and adds to it. A point that throws is noted and left out; after kMostFailures in a
-// row it gives up. Throws what `append` and `save` throw.
+// row (PointLeftOut not counted) it gives up. Throws what `append` and `save` throw.
 [[nodiscard]] CalibrationOutcome run_calibration(const CalibrationPlan& plan, const CalibrationHooks& hooks,
                                                  const bench::Deadline& deadline, MeasuredPoints& points);
 inline constexpr int kMostFailures = 3;

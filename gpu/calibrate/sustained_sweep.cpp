@@ -129,7 +129,7 @@ SustainedTimes run_sustained(const std::function<void()>& queue, const Sustained
 Sweep sustained_sweep(Sizes sizes, const PowerReader& power_w) {
   SustainedRule rule;
   if (sizes == Sizes::kQuick) rule = {0.03, 0.01, 2};
-  Sweep sweep{"sustained", {}};
+  Sweep sweep{"sustained", {}, {}};
   for (const GemmShape& shape : sustained_shapes(sizes)) {
     PointKey key{
         {"gemm",

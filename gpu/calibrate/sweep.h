@@ -35,6 +35,7 @@ struct SweepPoint {
 struct Sweep {
   std::string name;
   std::vector<SweepPoint> points;
+  std::function<void()> done;  // may be empty: gives back what the points share
 };
 
 // Seconds of a visit to something that takes `run_us` and as long as `setup_ms` to prepare (and to check,

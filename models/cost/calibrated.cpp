@@ -117,6 +117,9 @@ bool is_same_gpu(std::string_view one, std::string_view other) {
 
 Status check_machine(const Calibration& calibration, const ClusterSpec& cluster) {
   const MeasuredMachine& machine = calibration.machine;
+  if (machine.mig.value_or(false))
+    return Error{"is true: a part of a GPU was measured, which stands for no whole one",
+                 {.pointer = "/machine/mig"}};
   const auto is_cluster = [&](const std::string& gpu) { return is_same_gpu(gpu, cluster.gpu.name); };
   if (is_cluster(machine.gpu) ||
       std::any_of(machine.stands_for.begin(), machine.stands_for.end(), is_cluster))

@@ -447,7 +447,7 @@ echo 'all 64 points measured'""")
         steps, _ = self.summary()
         self.assertEqual(steps["attention"], ("0", "passed: all 64 points measured"))
         self.assertEqual(steps["calibrate-attention"], ("0", "passed: all 838 points measured"))
-        self.assertEqual((self.stage / "deadlines").read_text(), "480\n5\n")
+        self.assertEqual((self.stage / "deadlines").read_text(), "480\n15\n")
 
         self.write("bin/python3", "echo 'skipped: Python has no torch'; exit 77")
         self.assertEqual(self.run_script("calibrate", "out")[0], 0)

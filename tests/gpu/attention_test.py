@@ -12,7 +12,7 @@ from pathlib import Path
 SCRIPT = Path(__file__).resolve().parents[2] / "gpu/calibrate/attention.py"
 HEADER = {"schema": "goodput.calibration_journal/1", "tier": "measured", "machine": {"gpu": "NVIDIA Made Up"}}
 
-# Every run takes 100 us; a result has as many wrong values as WRONG says.
+# Every replay and every run takes 100 us; a result has as many wrong values as WRONG says.
 TORCH = '''
 import contextlib, os, sys, types
 __version__ = "9.9"
@@ -49,8 +49,17 @@ def nothing(*_, **__):
     yield types.SimpleNamespace(key_averages=lambda: [types.SimpleNamespace(key="small", device_time_total=1),
                                                       types.SimpleNamespace(key="flash_fwd", device_time_total=9)])
 
+class CUDAGraph:
+    def replay(self): pass
+
+@contextlib.contextmanager
+def capture(graph):
+    if os.environ.get("CAPTURE", "1") != "1":
+        raise RuntimeError("operation not permitted when stream is capturing")
+    yield
+
 no_grad = nothing
-cuda = types.SimpleNamespace(is_available=lambda: os.environ.get("GPU", "1") == "1", get_device_name=lambda: "NVIDIA Made Up",
+cuda = types.SimpleNamespace(CUDAGraph=CUDAGraph, graph=capture, is_available=lambda: os.environ.get("GPU", "1") == "1", get_device_name=lambda: "NVIDIA Made Up",
                              synchronize=lambda: None, Event=Event)
 autograd = types.SimpleNamespace(grad=lambda y, of, dy, retain_graph: None)
 profiler = types.SimpleNamespace(profile=nothing, ProfilerActivity=types.SimpleNamespace(CUDA=1))
@@ -86,9 +95,9 @@ class AttentionScript(unittest.TestCase):
         self.assertEqual((len(visits), len(names)), (64, 64))
         first = next(visit for visit in visits if visit["round"] == 1 and visit["tokens"] == 512
                      and visit["params"] == {"heads": 32, "kv_heads": 8, "head_dim": 128, "dtype": "bf16", "causal": True})
-        self.assertEqual({**first, "cv": 0, "mean_us": 100}, {
+        self.assertEqual({**first, "cv": 0, "mean_us": 1}, {
             "sweep": "attention", "op": "attention", "params": first["params"], "tokens": 512, "tier": "measured", "round": 1,
-            "median_us": 100, "p05_us": 100, "p95_us": 100, "min_us": 100, "mean_us": 100, "cv": 0, "n": 50, "nwrong": 0,
+            "median_us": 1, "p05_us": 1, "p95_us": 1, "min_us": 1, "mean_us": 1, "cv": 0, "n": 50, "nwrong": 0,
             "source": "torch 9.9 scaled_dot_product_attention: flash_fwd"})
 
     def test_what_the_journal_has_is_not_measured_again_and_a_torn_line_is_dropped(self):
@@ -105,6 +114,12 @@ class AttentionScript(unittest.TestCase):
     def test_wrong_values_are_said(self):
         self.run_script(WRONG="7")
         self.assertEqual({visit["nwrong"] for visit in self.visits() if "nwrong" in visit}, {7})
+
+    def test_what_cannot_be_captured_is_launched_one_by_one_and_says_so(self):
+        self.run_script(CAPTURE="0")
+        self.assertEqual({visit["source"] for visit in self.visits()},
+                         {"torch 9.9 scaled_dot_product_attention: flash_fwd, launched one by one"})
+        self.assertEqual({visit["median_us"] for visit in self.visits()}, {100})
 
     def test_without_torch_or_gpu_it_is_skipped(self):
         self.assertEqual(self.run_script(GPU="0"), (77, "skipped: torch has no GPU\n", ""))

@@ -211,6 +211,15 @@ TEST_CASE("calibration: a point that throws is noted and left out, three in a ro
 
   CHECK(run([](const SweepPoint& point) { return point.key.size < 100'000; }) == CalibrationEnd::kGaveUp);
   CHECK(points.notes().size() == kMostFailures);
+
+  // What does not fit says nothing of the device.
+  CHECK(run([](const SweepPoint& point) -> bool {
+          if (point.key.size < 100'000) throw PointLeftOut("no memory");
+          return false;
+        }) == CalibrationEnd::kDone);
+  CHECK(points.points().empty());
+  CHECK(points.notes().size() == 2 * 40);
+  CHECK(points.notes()[0].find(": no memory") != std::string::npos);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ TEST_CASE("gemm sweep: what is small is right in every type and layout") {
 
 TEST_CASE("gemm sweep: the ceiling is the best of eight answers, and of fewer the last is taken again") {
   CHECK(gemm_ceiling_points(Sizes::kFull).size() == 8);
-  const Sweep ceilings{"ceilings", gemm_ceiling_points(Sizes::kQuick)};
+  const Sweep ceilings{"ceilings", gemm_ceiling_points(Sizes::kQuick), {}};
   check_names_differ(ceilings);
   CHECK(text_of(ceilings.points[1].key) == "ceiling name=gemm_bf16_tflops kernel=answer 2");
   REQUIRE(ceilings.points[0].ceiling);

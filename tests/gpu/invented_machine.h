@@ -103,7 +103,7 @@ inline SweepPoint invented_point(const std::string& op, std::int64_t size) {
 
 // Points of one op, of sizes from 100 on.
 inline Sweep invented_sweep(const std::string& op, int points) {
-  Sweep sweep{op, {}};
+  Sweep sweep{op, {}, {}};
   for (int i = 0; i < points; ++i) sweep.points.push_back(invented_point(op, 100 + 37 * i));
   return sweep;
 }

@@ -239,6 +239,12 @@ TEST_CASE(
         "in \"stands_for\"");
   cluster.gpu.name = "H100 SXM5 80GB";
   CHECK(check_machine(shipped_calibration(), cluster));
+  Calibration slice = shipped_calibration();
+  slice.machine.mig = true;
+  CHECK(check_machine(slice, cluster).error().message() ==
+        "/machine/mig: is true: a part of a GPU was measured, which stands for no whole one");
+  slice.machine.mig = false;
+  CHECK(check_machine(slice, cluster));
   const CalibratedCost cost(cluster, parameters, shipped_calibration());
   CHECK(cost.collective(call_of(Collective::kAllGather, 1e6, 8)).tier == Tier::kAssumed);
   CHECK(cost.kernels(std::array{gemm(4096, 4096, 7168)}).tier == Tier::kAssumed);
