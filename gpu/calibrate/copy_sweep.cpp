@@ -19,7 +19,8 @@ std::vector<std::int64_t> copy_sizes(Sizes sizes) {
 }
 
 // So many that 256 MB are moved before the first is used again.
-int copy_sets(std::int64_t bytes) {
+int copy_sets(std::int64_t bytes, Sizes sizes) {
+  if (sizes == Sizes::kQuick) return 2;
   return static_cast<int>(std::max<std::int64_t>(1, bench::kColdBytes / (2 * bytes)));
 }
 
@@ -27,8 +28,8 @@ int copy_sets(std::int64_t bytes) {
 // cache.
 class CopyPlaces {
  public:
-  CopyPlaces(std::int64_t bytes, const Stream& stream)
-      : bytes_(bytes), sets_(copy_sets(bytes)), from_(elements()), to_(elements()) {
+  CopyPlaces(std::int64_t bytes, Sizes sizes, const Stream& stream)
+      : bytes_(bytes), sets_(copy_sets(bytes, sizes)), from_(elements()), to_(elements()) {
     for (int set = 0; set < sets_; ++set) bench::fill_payload(from(set), of_set(), seed(set), stream.get());
     stream.synchronize();
   }
@@ -62,8 +63,8 @@ double usual_copy_us(std::int64_t bytes) {
   return 3 + static_cast<double>(bytes) / kUsualCopyBytesPerUs;
 }
 
-Visit visit_alone(std::int64_t bytes, PointMeasurer& measurer, Checking checking) {
-  CopyPlaces places(bytes, measurer.stream());
+Visit visit_alone(std::int64_t bytes, Sizes sizes, PointMeasurer& measurer, Checking checking) {
+  CopyPlaces places(bytes, sizes, measurer.stream());
   Visit visit = measurer.measure(places.operation());
   if (checking == Checking::kYes) visit.nwrong = places.count_wrong(measurer.stream());
   visit.source = "cudaMemcpyAsync";
@@ -71,7 +72,7 @@ Visit visit_alone(std::int64_t bytes, PointMeasurer& measurer, Checking checking
 }
 
 Visit visit_beside(std::int64_t bytes, Sizes sizes, PointMeasurer& measurer, Checking checking) {
-  CopyPlaces places(bytes, measurer.stream());
+  CopyPlaces places(bytes, sizes, measurer.stream());
   GemmLoad gemm(sizes, measurer.stream());
   Visit visit = measure_beside([&](cudaStream_t stream) { places.copy_next(stream); }, usual_copy_us(bytes),
                                gemm.background(), measurer);
@@ -80,8 +81,8 @@ Visit visit_beside(std::int64_t bytes, Sizes sizes, PointMeasurer& measurer, Che
   return visit;
 }
 
-Visit visit_slowed_gemm(std::int64_t bytes, GemmLoad& gemm, PointMeasurer& measurer) {
-  CopyPlaces places(bytes, measurer.stream());
+Visit visit_slowed_gemm(std::int64_t bytes, Sizes sizes, GemmLoad& gemm, PointMeasurer& measurer) {
+  CopyPlaces places(bytes, sizes, measurer.stream());
   Visit visit = measure_beside([&](cudaStream_t stream) { gemm.run(stream); }, gemm.run_us(),
                                {[&](cudaStream_t stream) { places.copy_next(stream); }, usual_copy_us(bytes)},
                                measurer);
@@ -97,8 +98,8 @@ Sweep copy_sweep(Sizes sizes) {
     const double us = usual_copy_us(bytes);
     sweep.points.push_back({{{"copy", {}}, "bytes", bytes},
                             visit_estimate_s(us, 5),
-                            [bytes](PointMeasurer& measurer, Checking checking) {
-                              return visit_alone(bytes, measurer, checking);
+                            [bytes, sizes](PointMeasurer& measurer, Checking checking) {
+                              return visit_alone(bytes, sizes, measurer, checking);
                             },
                             {}});
     sweep.points.push_back({{{"copy", {{"beside_gemm", true}}}, "bytes", bytes},
@@ -109,9 +110,10 @@ Sweep copy_sweep(Sizes sizes) {
                             {}});
   }
   const std::int64_t large = sizes == Sizes::kQuick ? kCopyGranularity : std::int64_t{256} << 20U;
-  sweep.points.push_back(slowed_gemm_point(sizes, "copy", [large](GemmLoad& gemm, PointMeasurer& measurer) {
-    return visit_slowed_gemm(large, gemm, measurer);
-  }));
+  sweep.points.push_back(
+      slowed_gemm_point(sizes, "copy", [large, sizes](GemmLoad& gemm, PointMeasurer& measurer) {
+        return visit_slowed_gemm(large, sizes, gemm, measurer);
+      }));
   return sweep;
 }
 

@@ -18,6 +18,7 @@ PROGRAM = Path(sys.argv.pop(1)).resolve() / "goodput-calibrate_emulated"
 OPS = ["all_gather", "all_reduce", "all_to_all", "reduce_scatter", "send_recv"]
 SIZES = [512, 2048, 8192]
 KILLS = 8
+os.environ["SIMT_STRICT_FORKS"] = "1"  # as CUDA, which a forked process cannot call once its parent has
 
 
 def point_of(visit):

@@ -17,6 +17,7 @@ from pathlib import Path
 GOODPUT = Path(sys.argv.pop(2)).resolve()
 PROGRAM = Path(sys.argv.pop(1)).resolve() / "goodput-calibrate_emulated"
 KILLS = 20
+os.environ["SIMT_STRICT_FORKS"] = "1"  # as CUDA, which a forked process cannot call once its parent has
 PARAMS = ("op", "params", "bytes", "tokens", "m")
 
 

@@ -114,12 +114,13 @@ cudaError_t allocate(simt::MemoryKind kind, void** address, std::size_t bytes) {
 }
 
 cudaError_t release(simt::MemoryKind kind, void* address) {
+  simt::Runtime& runtime = state();  // nothing is released by a call of CUDA, too
   if (address == nullptr) return cudaSuccess;
-  if (const cudaError_t error = state().check_no_capture(cudaStreamCaptureModeRelaxed); error != cudaSuccess)
+  if (const cudaError_t error = runtime.check_no_capture(cudaStreamCaptureModeRelaxed); error != cudaSuccess)
     return report(error);
-  if (!state().memory().is_allocation(kind, address)) return report(cudaErrorInvalidValue);
-  const cudaError_t error = state().synchronize_all_quietly();
-  state().memory().release(address);
+  if (!runtime.memory().is_allocation(kind, address)) return report(cudaErrorInvalidValue);
+  const cudaError_t error = runtime.synchronize_all_quietly();
+  runtime.memory().release(address);
   return report(error);
 }
 

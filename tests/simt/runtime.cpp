@@ -1,5 +1,8 @@
 #include "tests/simt/runtime.h"
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -7,8 +10,22 @@
 
 namespace simt {
 
+namespace {
+
+// With SIMT_STRICT_FORKS, as CUDA: a process whose parent has called it cannot.
+void check_fork(pid_t first) {
+  static const bool is_strict = std::getenv("SIMT_STRICT_FORKS") != nullptr;
+  if (!is_strict || first == getpid()) return;
+  std::fprintf(stderr, "simt: CUDA is called in a process that was forked by one which had called it\n");
+  std::_Exit(3);
+}
+
+}  // namespace
+
 Runtime& runtime() {
   static Runtime the_runtime;
+  static const pid_t first = getpid();
+  check_fork(first);
   return the_runtime;
 }
 
