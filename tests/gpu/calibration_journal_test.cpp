@@ -72,6 +72,9 @@ TEST_CASE("calibration record: what is no record is refused, member by name") {
   CHECK(error_of("{}") == "neither a visit nor sentinels nor a note");
   CHECK(error_of("[]") == "want an object");
   CHECK(error_of(R"({"visit": {"sweep": "s"}})") == "no 'op'");
+  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","median_us": 1,"n": 50}})") == "no 'tier'");
+  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","tier": "measured","n": 50}})") == "no 'median_us'");
+  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","tier": "measured","median_us": 1}})") == "no 'n'");
   CHECK(error_of(visit(R"(,"median": 2)")) == "'median': no such member");
   CHECK(error_of(visit(R"(,"median_us": 0)")) == "'median_us': want a number above 0");
   CHECK(error_of(visit(R"(,"round": 0)")) == "'round': want a whole number");
@@ -116,6 +119,19 @@ class JournalCase {
 JsonValue header_of(const std::string& gpu, const std::string& utc = "2026-01-01") {
   return parse_json(R"({"schema": "goodput.calibration_journal/1","machine": {"gpu": ")" + gpu +
                     R"(","power_w": 700},"revision": "abc","argv": ["--rounds","2"],"utc": ")" + utc + "\"}");
+}
+
+// The error of what `call` does where no file may be longer than so many bytes.
+std::string error_with_files_of(std::uintmax_t bytes, const std::function<void()>& call) {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{bytes, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  std::string error = thrown_by(call);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  return error;
 }
 
 TEST_CASE("calibration journal: a line a record, kept when it is resumed with its own date") {
@@ -196,15 +212,21 @@ TEST_CASE(
 
   const JournalCase files;
   Journal journal(files.path(), JournalStart::kNew, header_of("H200"));
-  rlimit before{};
-  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{std::filesystem::file_size(files.path()) + 10, before.rlim_max};
-  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
-  const std::string error = thrown_by([&] { journal.append(NoteRecord{"a line that is longer"}); });
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
+  const std::string error = error_with_files_of(std::filesystem::file_size(files.path()) + 10,
+                                                [&] { journal.append(NoteRecord{"a line that is longer"}); });
   CHECK(error == "cannot write " + files.path() + ": File too large");
+}
+
+TEST_CASE("calibration journal: one that could not be begun is not left behind, one that was there is") {
+  const JournalCase files;
+  const auto begin = [&](JournalStart start) {
+    return error_with_files_of(10, [&] { const Journal journal(files.path(), start, header_of("H200")); });
+  };
+  CHECK(begin(JournalStart::kNew) == "cannot write " + files.path() + ": File too large");
+  CHECK_FALSE(std::filesystem::exists(files.path()));
+  files.put("torn");  // no line: it begins anew
+  CHECK(begin(JournalStart::kResume) == "cannot write " + files.path() + ": File too large");
+  CHECK(std::filesystem::exists(files.path()));
 }
 
 }  // namespace
