@@ -1,13 +1,17 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "gpu/calibrate/journal.h"
 
@@ -203,6 +207,20 @@ TEST_CASE(
   CHECK(thrown_by([] {
           const Journal journal("/proc/none/x.journal", JournalStart::kNew, header_of("H200"));
         }) == "cannot write /proc/none/x.journal: No such file or directory");
+}
+
+// A quarter of a second: it waits for one.
+TEST_CASE("calibration journal: one that a program which was killed still holds is waited for") {
+  const JournalCase files;
+  { const Journal journal(files.path(), JournalStart::kNew, header_of("H200")); }
+  const int held = open(files.path().c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(flock(held, LOCK_EX) == 0);
+  std::thread killed([held] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    close(held);
+  });
+  CHECK(files.error(JournalStart::kResume, header_of("H200")).empty());
+  killed.join();
 }
 
 TEST_CASE(
