@@ -464,6 +464,13 @@ echo 'all 64 points measured'""")
         self.assertEqual(self.run_script("calibrate", "out")[0], 1)
         self.assertEqual((self.summary()[0]["calibrate"], self.summary()[1]), (("-", "skipped: not built"), "failed"))
 
+    def test_attention_that_fails_is_a_failure_and_the_file_stays_as_it_is(self):
+        self.write("bin/python3", "echo 'attention.py: no memory'; exit 1")
+        self.assertEqual(self.run_script("calibrate", "out")[0], 1)
+        steps, verdict = self.summary()
+        self.assertEqual((steps["attention"], verdict), (("1", "failed: attention.py: no memory"), "failed"))
+        self.assertNotIn("calibrate-attention", steps)
+
     def test_a_short_visit_has_a_short_deadline(self):
         self.assertEqual(self.run_script("calibrate", "out", GOODPUT_DEADLINE_S="60")[0], 0)
         deadline_s = int((self.stage / "deadlines").read_text())

@@ -67,6 +67,32 @@ nn = types.SimpleNamespace(functional=types.SimpleNamespace(scaled_dot_product_a
                            attention=types.SimpleNamespace(sdpa_kernel=nothing, SDPBackend=types.SimpleNamespace(MATH=1)))
 '''
 
+# Of torch: times that differ, 1 to 5 ms in turn, and a profile of what was called.
+DIFFERING = '''
+turn = 0
+def next_time(self, end):
+    global turn
+    turn += 1
+    return 1 + turn % 5
+Event.elapsed_time = next_time
+
+called = []
+def tells(name, result):
+    def call(*_, **__):
+        called.append(name)
+        return result
+    return call
+
+@contextlib.contextmanager
+def profile(activities):
+    called.clear()
+    yield types.SimpleNamespace(key_averages=lambda: [types.SimpleNamespace(key=name, device_time_total=1) for name in called])
+
+autograd.grad = tells("flash_bwd", None)
+nn.functional.scaled_dot_product_attention = tells("flash_fwd", Tensor())
+profiler.profile = profile
+'''
+
 
 class AttentionScript(unittest.TestCase):
     def setUp(self):
@@ -106,6 +132,26 @@ class AttentionScript(unittest.TestCase):
         self.journal.write_text("".join(lines[:40]) + lines[40][:30])
         status, out, _ = self.run_script()
         self.assertEqual((status, len(self.visits()), out.count("attention  ")), (0, 64, 64 - 39))
+
+    def test_the_plain_computation_is_asked_once_and_only_for_what_is_short(self):
+        self.run_script()
+        compared = [visit for visit in self.visits() if "nwrong" in visit]
+        self.assertEqual(sorted((visit["params"]["heads"], visit["tokens"]) for visit in compared),
+                         [(heads, tokens) for heads in (32, 64) for tokens in (512, 1024, 2048)])
+        self.assertEqual({(visit["round"], visit["params"].get("backward", False)) for visit in compared}, {(1, False)})
+
+    def test_times_that_differ_are_told_by_their_quantiles_and_a_gradient_is_none_of_the_forward(self):
+        (self.folder / "torch.py").write_text(TORCH + DIFFERING)
+        status, _, err = self.run_script()
+        self.assertEqual((status, err), (0, ""))
+        # As many of 1, 2, 3, 4 and 5: the twentieth at either end is 1 and 5.
+        for visit in self.visits():
+            times = [visit[key] / visit["median_us"] for key in ("p05_us", "p95_us", "min_us", "mean_us")]
+            for time, of_three in zip(times, (1, 5, 1, 3)):
+                self.assertAlmostEqual(time, of_three / 3)
+            self.assertEqual(visit["n"] % 5, 0)
+            self.assertEqual(visit["source"].split(": ")[1], "flash_bwd" if "backward" in visit["params"] else "flash_fwd")
+        self.assertEqual({"backward" in visit["params"] for visit in self.visits()}, {False, True})
 
     def test_the_deadline_ends_it(self):
         status, out, _ = self.run_script("--deadline-s", "0")

@@ -5,6 +5,7 @@ calibrate_collectives_test.py FOLDER GOODPUT: where goodput-calibrate_emulated i
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -78,6 +79,15 @@ class Collectives(unittest.TestCase):
         status, printed, err = self.run_program(4, "--only", "all_reduce", "--ranks", "2")
         self.assertEqual((status, err), (0, ""), printed)
         self.assertEqual({ranks for _, ranks, _ in self.points()}, {2})
+
+    def test_as_many_ranks_as_gpus_come_after_the_points_of_one_and_are_counted_apart(self):
+        status, printed, err = self.run_program(2, "--only", "dtype=fp", "--ranks", "2")
+        self.assertEqual((status, err), (0, ""), printed)
+        of_one_gpu, of_ranks = re.findall(r"^all (\d+) points measured$", printed, re.MULTILINE)
+        self.assertEqual(int(of_ranks), len(OPS) * len(SIZES))
+        visits = self.records("visit")
+        self.assertEqual(int(of_one_gpu), len({json.dumps([visit["params"], visit["m"]])
+                                               for visit in visits if visit["sweep"] != "collectives"}))
 
     def test_one_gpu_has_none_and_the_file_says_so(self):
         status, printed, err = self.run_program(1, "--only", "a")  # launch_gap, all_reduce, ...

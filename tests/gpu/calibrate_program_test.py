@@ -129,6 +129,17 @@ class Calibrate(unittest.TestCase):
         self.assertLessEqual(found, measured)
         self.assertEqual(sorted(os.listdir(self.folder)), ["h.json", "h.json.journal"])
 
+    def test_an_interrupt_stops_it_as_well(self):
+        process = self.start("--out", "h.json", "--quick")
+        while len(self.visits()) < 2:
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        printed, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (128 + signal.SIGINT, ""), printed)
+        self.assertRegex(printed, r"\n\d+ of \d+ points measured when told to stop; --resume goes on\n$")
+        self.assertTrue(self.file.exists())
+
     def test_a_journal_is_gone_on_with_only_when_asked_and_only_by_the_same_calibration(self):
         arguments = ("--out", "h.json", "--quick", "--only", "launch")
         self.assertEqual(self.run_program(*arguments)[0], 0)
@@ -210,6 +221,22 @@ class Calibrate(unittest.TestCase):
         self.assertEqual((statuses, errs), ([128 + signal.SIGTERM, 0], ["", ""]), outs)
         self.assertIn("when told to stop; --resume goes on", outs[0])
         self.assertGreater(len(self.tables()), 0)
+
+    def test_ranks_that_see_one_gpu_each_take_it_and_are_refused_where_it_is_the_same(self):
+        statuses, outs, errs = self.end_ranks(self.start_ranks(2, SIMT_DEVICES="1"))
+        line = ("goodput-calibrate: ranks 0 and 1 share GPU 00000000:00:00.0: their times would be of taking turns "
+                "(correctness_only); start one rank a GPU\n")
+        self.assertEqual((statuses, outs, errs), ([1] * 2, [""] * 2, [line] * 2))
+        self.assertNotIn("h.json.journal", os.listdir(self.folder))
+
+    def test_a_rank_that_has_no_gpu_of_its_own_says_so(self):
+        *others, last = self.start_ranks(3, SIMT_DEVICES="2")
+        statuses, _, errs = self.end_ranks([last])
+        self.assertEqual((statuses, errs), ([1], ["goodput-calibrate: this is process 2 of its machine, which has 2 GPUs: "
+                                                  "start one a GPU\n"]))
+        for process in others:  # whoever started them does so, or they wait in vain
+            process.kill()
+        self.end_ranks(others)
 
     def test_where_there_are_several_gpus_collectives_come_after_all_else_in_one_file(self):
         done = subprocess.run([PROGRAM, "--out", "h.json", "--quick", "--only", "dtype=fp"], cwd=self.folder, text=True,

@@ -99,6 +99,25 @@ TEST_CASE("calibration file: a point is the median over its rounds, n and wrong 
 )");
 }
 
+// Rounds of power 600 and 700: 650. The second is the shorter one here: min 5 and 4.
+TEST_CASE("calibration file: a point has the least of its rounds, power where it was read, and no zeros") {
+  VisitRecord first = visit_of(gemm(64), 16, 10);
+  VisitRecord second = visit_of(gemm(64), 16, 8, 2);
+  first.visit.power_w = 600;
+  second.visit.power_w = 700;
+  VisitRecord short_one = visit_of({"launch_gap", {}}, 1, 2);
+  short_one.visit.us.p05 = short_one.visit.us.p95 = short_one.visit.us.min = 0;  // less than events resolve
+  const JsonValue file =
+      parse_json(calibration_text(header_with("measured"), points_of({first, second, short_one})));
+  const JsonValue& point = file.at("ops").array()[0].at("points").array()[0];
+  CHECK(point.at("min_us").number() == 4);
+  CHECK(point.at("power_w").number() == 650);
+  const JsonValue& without = file.at("ops").array()[1].at("points").array()[0];
+  CHECK(without.at("median_us").number() == 2);
+  for (const char* const absent : {"p05_us", "p95_us", "min_us", "power_w", "nwrong", "sm_mhz", "unsteady"})
+    CHECK(without.find(absent) == nullptr);
+}
+
 TEST_CASE("calibration file: a third visit decides between two that differ") {
   const MeasuredPoints points =
       points_of({visit_of(gemm(64), 16, 10), visit_of(gemm(64), 16, 12, 2), visit_of(gemm(64), 16, 11.9, 3)});
@@ -168,8 +187,11 @@ TEST_CASE("calibration file: a layout is a table where it differs by more than 5
                                  "of the plain table at all sizes"});
   CHECK(tables(21.1).tables.size() == 2);
   CHECK(tables(19).tables.size() == 2);  // 20 / 19 is 5.3 %
-  // Nothing to compare with.
+  // Nothing to compare with: no plain table, or none of its sizes.
   CHECK(tables_of(points_of({visit_of(gemm(64, "wgrad"), 16, 10)})).tables.size() == 1);
+  CHECK(
+      tables_of(points_of({visit_of(gemm(64), 16, 10), visit_of(gemm(64, "wgrad"), 32, 10)})).tables.size() ==
+      2);
 }
 
 TEST_CASE("calibration file: times that are none of a machine at work are refused by name") {

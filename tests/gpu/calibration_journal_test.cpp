@@ -1,13 +1,17 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "gpu/calibrate/journal.h"
 
@@ -72,6 +76,9 @@ TEST_CASE("calibration record: what is no record is refused, member by name") {
   CHECK(error_of("{}") == "neither a visit nor sentinels nor a note");
   CHECK(error_of("[]") == "want an object");
   CHECK(error_of(R"({"visit": {"sweep": "s"}})") == "no 'op'");
+  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","median_us": 1,"n": 50}})") == "no 'tier'");
+  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","tier": "measured","n": 50}})") == "no 'median_us'");
+  CHECK(error_of(R"({"visit": {"sweep": "s","op": "copy","tier": "measured","median_us": 1}})") == "no 'n'");
   CHECK(error_of(visit(R"(,"median": 2)")) == "'median': no such member");
   CHECK(error_of(visit(R"(,"median_us": 0)")) == "'median_us': want a number above 0");
   CHECK(error_of(visit(R"(,"round": 0)")) == "'round': want a whole number");
@@ -116,6 +123,19 @@ class JournalCase {
 JsonValue header_of(const std::string& gpu, const std::string& utc = "2026-01-01") {
   return parse_json(R"({"schema": "goodput.calibration_journal/1","machine": {"gpu": ")" + gpu +
                     R"(","power_w": 700},"revision": "abc","argv": ["--rounds","2"],"utc": ")" + utc + "\"}");
+}
+
+// The error of what `call` does where no file may be longer than so many bytes.
+std::string error_with_files_of(std::uintmax_t bytes, const std::function<void()>& call) {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{bytes, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  std::string error = thrown_by(call);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  return error;
 }
 
 TEST_CASE("calibration journal: a line a record, kept when it is resumed with its own date") {
@@ -189,6 +209,20 @@ TEST_CASE(
         }) == "cannot write /proc/none/x.journal: No such file or directory");
 }
 
+// A quarter of a second: it waits for one.
+TEST_CASE("calibration journal: one that a program which was killed still holds is waited for") {
+  const JournalCase files;
+  { const Journal journal(files.path(), JournalStart::kNew, header_of("H200")); }
+  const int held = open(files.path().c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(flock(held, LOCK_EX) == 0);
+  std::thread killed([held] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    close(held);
+  });
+  CHECK(files.error(JournalStart::kResume, header_of("H200")).empty());
+  killed.join();
+}
+
 TEST_CASE(
     "calibration journal: what is no file is refused, and a full disk is an error, not a line that is lost") {
   CHECK(thrown_by([] { const Journal journal("/dev/full", JournalStart::kNew, header_of("H200")); }) ==
@@ -196,15 +230,21 @@ TEST_CASE(
 
   const JournalCase files;
   Journal journal(files.path(), JournalStart::kNew, header_of("H200"));
-  rlimit before{};
-  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{std::filesystem::file_size(files.path()) + 10, before.rlim_max};
-  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
-  const std::string error = thrown_by([&] { journal.append(NoteRecord{"a line that is longer"}); });
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
+  const std::string error = error_with_files_of(std::filesystem::file_size(files.path()) + 10,
+                                                [&] { journal.append(NoteRecord{"a line that is longer"}); });
   CHECK(error == "cannot write " + files.path() + ": File too large");
+}
+
+TEST_CASE("calibration journal: one that could not be begun is not left behind, one that was there is") {
+  const JournalCase files;
+  const auto begin = [&](JournalStart start) {
+    return error_with_files_of(10, [&] { const Journal journal(files.path(), start, header_of("H200")); });
+  };
+  CHECK(begin(JournalStart::kNew) == "cannot write " + files.path() + ": File too large");
+  CHECK_FALSE(std::filesystem::exists(files.path()));
+  files.put("torn");  // no line: it begins anew
+  CHECK(begin(JournalStart::kResume) == "cannot write " + files.path() + ": File too large");
+  CHECK(std::filesystem::exists(files.path()));
 }
 
 }  // namespace

@@ -29,6 +29,12 @@ TEST_CASE("calibration json: what is written is read again, member by member in 
   CHECK(json_text(parse_json(" { \"a\" :\t[ 1 , 2 ] } \r\n")) == R"({"a": [1,2]})");
 }
 
+TEST_CASE("calibration json: escapes by name and by number, of one, two and three bytes of UTF-8") {
+  CHECK(parse_json(R"("\" \\ \/ \b \f \n \r \t")").text() == "\" \\ / \b \f \n \r \t");
+  CHECK(parse_json(R"("\u0041 \u007f \u0080 \u07ff \u0800 \u20ac \uffff")").text() ==
+        "A \x7f \xc2\x80 \xdf\xbf \xe0\xa0\x80 \xe2\x82\xac \xef\xbf\xbf");
+}
+
 TEST_CASE("calibration json: numbers come back as the same doubles") {
   for (const double number : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 9007199254740993.0, -2.5}) {
     CHECK(parse_json(json_text(JsonValue(JsonValue::Content(number)))).number() == number);

@@ -47,6 +47,16 @@ int throttled(void*, unsigned long long* reasons) {
   *reasons = 0x1 | 0x4 | 0x20;  // idle, power, heat
   return 0;
 }
+unsigned long long one_reason = 0;
+int held_down(void*, unsigned long long* reasons) {
+  *reasons = one_reason;
+  return 0;
+}
+int ends = 0;
+int end() {
+  ++ends;
+  return 0;
+}
 
 std::map<std::string, void*> library() {
   return {{"nvmlInit_v2", reinterpret_cast<void*>(begin)},
@@ -102,6 +112,34 @@ TEST_CASE("device state: without a library, a device or a function nothing is to
   CHECK_FALSE(some.mig());
   CHECK(some.ecc() == true);
   CHECK(some.throttle_reasons().empty());
+}
+
+// The bits are those of nvmlClocksEventReasons, in NVML's reference manual.
+TEST_CASE("device state: every reason has NVML's bit, by the name that newer drivers have for the function") {
+  std::map<std::string, void*> functions = library();
+  functions["nvmlDeviceGetCurrentClocksEventReasons"] = reinterpret_cast<void*>(held_down);
+  const DeviceState state(symbols_of(functions), "00000000:19:00.0");
+  const std::map<unsigned long long, std::string> reasons{
+      {0x2, "application clocks"}, {0x4, "power cap"},         {0x8, "hardware slowdown"},
+      {0x10, "sync boost"},        {0x20, "thermal slowdown"}, {0x40, "hardware thermal slowdown"},
+      {0x80, "power brake"},       {0x100, "display clocks"}};
+  for (const auto& reason : reasons) {
+    one_reason = reason.first;
+    CHECK(state.throttle_reasons() == std::vector<std::string>{reason.second});
+  }
+  one_reason = 0x1;  // idle
+  CHECK(state.throttle_reasons().empty());
+}
+
+TEST_CASE("device state: what was begun is ended, once") {
+  std::map<std::string, void*> functions = library();
+  functions["nvmlShutdown"] = reinterpret_cast<void*>(end);
+  ends = 0;
+  { const DeviceState state(symbols_of(functions), "00000000:20:00.0"); }  // without its device, too
+  CHECK(ends == 1);
+  functions.erase("nvmlInit_v2");
+  { const DeviceState state(symbols_of(functions), "00000000:19:00.0"); }
+  CHECK(ends == 1);
 }
 
 }  // namespace

@@ -244,11 +244,53 @@ TEST_CASE("bench sampling: a clock that changed by more than 2 % over the sample
   CHECK_FALSE(take_with_clocks({1980, 1980, std::nullopt}).steady_clock);
 }
 
+TEST_CASE("bench sampling: where single runs are long, few of them are enough once the time is used up") {
+  StoppingRule rule;
+  rule.few = 5;
+  rule.seconds = 1;
+  const Sampled sampled = ScriptedRun({1, 100}).take(rule);
+  CHECK(sampled.stop == Stop::kTimeUsedUp);
+  CHECK(sampled.us.size() == 5);  // no more are begun together
+  rule.seconds = 12;
+  CHECK(ScriptedRun({1, 100}).take(rule).us.size() == 15);
+}
+
+// Runs of 1 ms, and one measurement after another on a clock from a list.
+TEST_CASE("bench sampling: the warm-up of another measurement holds while the clock is what that one left") {
+  std::vector<double> mhz{1980, 1980, 1970};  // two batches agree; after the samples it is a bit lower
+  std::size_t probes = 0;
+  std::optional<double> warm_mhz;
+  const auto take = [&] {
+    return take_samples_warm(
+        {[](int count) { return std::vector<double>(static_cast<std::size_t>(count), 7.0); },
+         [](int count) { return 1.0 * count; },
+         [&]() -> std::optional<double> { return mhz[std::min(probes++, mhz.size() - 1)]; }},
+        {}, {[] { return 0.0; }, 1}, warm_mhz);
+  };
+  CHECK(take().warm_up.device_ms >= 100);
+  CHECK(warm_mhz == 1970);
+
+  const Sampled next = take();  // still 1970
+  CHECK(next.warm_up.device_ms == 1);
+  CHECK(next.warm_up.end == WarmUpEnd::kSteady);
+  CHECK(probes == 3 + 2);
+
+  mhz.back() = 1500;
+  const Sampled changed =
+      take();  // a run, then a batch of 10 ms whose clock agrees, after one that was too short
+  CHECK(changed.warm_up.device_ms == 1 + 1 + 10);
+  CHECK(changed.warm_up.end == WarmUpEnd::kSteady);
+  CHECK(warm_mhz == 1500);
+}
+
 TEST_CASE("bench sampling: the rule can be read") {
   CHECK(describe({}) ==
         "warm-up 100 ms of device time or more, until the SM clock after two batches of 10 ms differs by "
         "<= 2 % or 2000 ms are used up; at least 50 samples, then until the CV of the median is <= 0.2 %, "
         "0.5 s are used up or there are 1000 samples");
+  StoppingRule few;
+  few.few = 5;
+  CHECK(describe(few).find("0.5 s are used up (then 5 are enough) or there are") != std::string::npos);
   CHECK(std::string(name_of(Stop::kSteady)) == "steady");
   CHECK(std::string(name_of(Stop::kMostSamples)) == "most samples");
   CHECK(std::string(name_of(Stop::kTimeUsedUp)) == "time used up");

@@ -62,6 +62,36 @@ TEST_CASE("sweep list: the lines of tables sum up to their points") {
                                   std::to_string(points) + " ") != std::string::npos);
 }
 
+// The line of a table: points, seconds of all rounds, sweep, table.
+TEST_CASE("sweep list: seconds are those of all rounds") {
+  const std::vector<Sweep> sweeps = only_with("launch", all_sweeps({}));
+  REQUIRE(sweeps.size() == 1);
+  for (const int rounds : {1, 40}) {
+    char line[100];
+    std::snprintf(line, sizeof line, "\n%5d %8.1f  launch        launch_gap\n", 1,
+                  rounds * sweeps[0].points[1].estimate_s);
+    CHECK(list_text(sweeps, rounds).find(line) != std::string::npos);
+  }
+}
+
+// A point's size is what is read.
+TEST_CASE("sweep list: a ceiling's work is every byte that is read and written") {
+  for (const Sizes sizes : {Sizes::kFull, Sizes::kQuick}) {
+    SweepRequest request;
+    request.sizes = sizes;
+    const std::vector<Sweep> sweeps = all_sweeps(request);
+    std::set<std::string> names;
+    for (const SweepPoint& point : named(sweeps, "ceilings").points) {
+      REQUIRE(point.ceiling);
+      names.insert(point.ceiling->name);
+      const auto bytes = static_cast<double>(point.key.size);
+      if (point.ceiling->name == "copy_1r1w_gb_per_s") CHECK(point.ceiling->amount == 2 * bytes);
+      if (point.ceiling->name == "copy_1r8w_gb_per_s") CHECK(point.ceiling->amount == 9 * bytes);
+    }
+    CHECK(names == std::set<std::string>{"copy_1r1w_gb_per_s", "copy_1r8w_gb_per_s", "gemm_bf16_tflops"});
+  }
+}
+
 TEST_CASE("sweep list: no two points have one name, at any size") {
   for (const Sizes sizes : {Sizes::kFull, Sizes::kQuick}) {
     SweepRequest request;
@@ -161,6 +191,9 @@ TEST_CASE("calibrate options: what they mean, and one line for what they cannot"
         "--ranks is 'two', must be a whole number from 1 to 1024");
   CHECK(option_error({"--out", "h", "--deadline-s", "-1"}) ==
         "--deadline-s is '-1', must be a positive number");
+  CHECK(option_error({"--out", "h", "--ranks", "2", "--id-file", "id"}) ==
+        "--ranks and --id-file exclude each other: with an id file the environment says how many");
+  CHECK(option_error({"--out", "h", "--id-file", "id"}).empty());
   CHECK(option_error({"--out"}) == "--out needs a value");
   CHECK(option_error({"--fast"}) == "unknown option '--fast'; see --help");
   CHECK(option_error({"h.json"}) == "unexpected argument 'h.json'; see --help");
