@@ -19,7 +19,7 @@ Sweep sweep_of(const std::string& name, int points) {
   return sweep;
 }
 
-CalibrationPlan plan_of(std::vector<Sweep> sweeps) {
+CalibrationPlan scripted_plan_of(std::vector<Sweep> sweeps) {
   CalibrationPlan plan{};
   plan.sweeps = std::move(sweeps);
   plan.sentinels = sweep_of("sentinel", 1).points;
@@ -83,7 +83,7 @@ int done_again(const std::vector<VisitRecord>& visits) {
 
 TEST_CASE("calibration run: a sweep begins once, not once a round, and not where nothing of it is missing") {
   ScriptedRun run;
-  const CalibrationPlan plan = plan_of({sweep_of("gemm", 3), sweep_of("copy", 2)});
+  const CalibrationPlan plan = scripted_plan_of({sweep_of("gemm", 3), sweep_of("copy", 2)});
   CHECK(run.run(plan).end == CalibrationEnd::kDone);
   CHECK(run.visits.size() == 2 * (3 + 2));
   CHECK(run.begun == 2);
@@ -93,7 +93,7 @@ TEST_CASE("calibration run: a sweep begins once, not once a round, and not where
 }
 
 TEST_CASE("calibration run: results are compared on the first visit that comes to its end, and on no other") {
-  const CalibrationPlan plan = plan_of({sweep_of("gemm", 4)});
+  const CalibrationPlan plan = scripted_plan_of({sweep_of("gemm", 4)});
   const PointKey late = plan.sweeps[0].points[2].key;
   int failures = 0;
   ScriptedRun run;
@@ -110,7 +110,7 @@ TEST_CASE("calibration run: results are compared on the first visit that comes t
 TEST_CASE("calibration run: failures with a success between them do not end it, but all count") {
   ScriptedRun run;
   run.time_us = [](int visit, const PointKey&) { return visit % 2 == 0 ? 0.0 : 10.0; };
-  const CalibrationOutcome outcome = run.run(plan_of({sweep_of("gemm", 12)}));
+  const CalibrationOutcome outcome = run.run(scripted_plan_of({sweep_of("gemm", 12)}));
   CHECK(outcome.end == CalibrationEnd::kDone);
   CHECK(outcome.failed == 12);
   CHECK(run.visits.size() == 12);
@@ -121,7 +121,7 @@ TEST_CASE(
     "calibration run: sentinels are looked at first, every half minute and last, and the file is made") {
   ScriptedRun run;
   run.visit_s = 4;
-  CHECK(run.run(plan_of({sweep_of("gemm", 20)})).end == CalibrationEnd::kDone);
+  CHECK(run.run(scripted_plan_of({sweep_of("gemm", 20)})).end == CalibrationEnd::kDone);
   CHECK(run.visits.size() == 40);
   CHECK(run.looks == 1 + 4 + 1);
   CHECK(run.saves == run.looks + 1);  // at the end, however it ends
@@ -130,7 +130,7 @@ TEST_CASE(
 
 TEST_CASE("calibration run: what was measured before the deadline is saved") {
   ScriptedRun run;
-  CHECK(run.run(plan_of({sweep_of("gemm", 20)}), 5).end == CalibrationEnd::kDeadline);
+  CHECK(run.run(scripted_plan_of({sweep_of("gemm", 20)}), 5).end == CalibrationEnd::kDeadline);
   CHECK(run.visits.size() == 5);
   CHECK(run.is_saved);
 }
@@ -138,7 +138,7 @@ TEST_CASE("calibration run: what was measured before the deadline is saved") {
 TEST_CASE("calibration run: a machine that changed since the last look is noticed by the look at the end") {
   ScriptedRun run;
   run.sentinel_us = [](int look) { return look == 1 ? 100.0 : 110.0; };
-  CHECK(run.run(plan_of({sweep_of("gemm", 3)})).end == CalibrationEnd::kDone);
+  CHECK(run.run(scripted_plan_of({sweep_of("gemm", 3)})).end == CalibrationEnd::kDone);
   CHECK(done_again(run.visits) == 2 * 3);
   CHECK(run.points.notes() ==
         std::vector<std::string>{"sentinel sentinel bytes=1000 went from 100 to 110 us "
@@ -151,7 +151,7 @@ TEST_CASE("calibration run: only visits since the last look are done again, and 
   ScriptedRun run;
   run.visit_s = 4;
   run.sentinel_us = [](int look) { return look == 2 ? 110.0 : 100.0; };
-  const CalibrationOutcome outcome = run.run(plan_of({sweep_of("gemm", 8)}));
+  const CalibrationOutcome outcome = run.run(scripted_plan_of({sweep_of("gemm", 8)}));
   CHECK(outcome.end == CalibrationEnd::kDone);
   CHECK(run.looks == 3);
   CHECK(done_again(run.visits) == 16);
@@ -160,7 +160,7 @@ TEST_CASE("calibration run: only visits since the last look are done again, and 
   ScriptedRun late;  // the first 8 were measured by the machine of the first two looks
   late.visit_s = 4;
   late.sentinel_us = [](int look) { return look == 3 ? 110.0 : 100.0; };
-  CHECK(late.run(plan_of({sweep_of("gemm", 8)})).end == CalibrationEnd::kDone);
+  CHECK(late.run(scripted_plan_of({sweep_of("gemm", 8)})).end == CalibrationEnd::kDone);
   CHECK(done_again(late.visits) == 8);
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("calibration run: rounds that differ only once they are done again get
   ScriptedRun run;
   run.sentinel_us = [](int look) { return look == 1 ? 100.0 : 110.0; };
   run.time_us = [](int visit, const PointKey&) { return visit == 3 ? 12.0 : 10.0; };
-  const CalibrationPlan plan = plan_of({sweep_of("gemm", 1)});
+  const CalibrationPlan plan = scripted_plan_of({sweep_of("gemm", 1)});
   CHECK(run.run(plan).end == CalibrationEnd::kDone);
   CHECK(run.points.has(plan.sweeps[0].points[0].key, 3));
   CHECK(run.visits.size() == 2 + 2 + 1);

@@ -29,7 +29,7 @@ std::string printed_by(const std::function<void()>& call) {
   return text;
 }
 
-VisitRecord visit_of(std::int64_t bytes, int round, std::uint64_t nwrong = 0) {
+VisitRecord finished_visit_of(std::int64_t bytes, int round, std::uint64_t nwrong = 0) {
   VisitRecord record{"copy", {{"copy", {}}, "bytes", bytes}, {}, "measured", round, false, {}};
   record.visit.us = {50, 1, 1, 1, 1, 1, 0};
   record.visit.nwrong = nwrong;
@@ -39,7 +39,8 @@ VisitRecord visit_of(std::int64_t bytes, int round, std::uint64_t nwrong = 0) {
 std::vector<Sweep> three_points() {
   Sweep sweep;
   sweep.name = "copy";
-  for (const std::int64_t bytes : {1, 2, 3}) sweep.points.push_back({visit_of(bytes, 1).key, 1, {}, {}});
+  for (const std::int64_t bytes : {1, 2, 3})
+    sweep.points.push_back({finished_visit_of(bytes, 1).key, 1, {}, {}});
   return {sweep};
 }
 
@@ -56,12 +57,13 @@ Ended ended(const CalibrationOutcome& outcome, const std::vector<VisitRecord>& v
 }
 
 TEST_CASE("calibration stage: a point is measured once all of its rounds are") {
-  const std::vector<VisitRecord> some{visit_of(1, 1), visit_of(2, 1), visit_of(3, 1), visit_of(1, 2)};
+  const std::vector<VisitRecord> some{finished_visit_of(1, 1), finished_visit_of(2, 1),
+                                      finished_visit_of(3, 1), finished_visit_of(1, 2)};
   CHECK(ended({CalibrationEnd::kDeadline, 0}, some).printed ==
         "1 of 3 points measured before the deadline; --resume goes on\n");
   std::vector<VisitRecord> all = some;
-  all.push_back(visit_of(2, 2));
-  all.push_back(visit_of(3, 2));
+  all.push_back(finished_visit_of(2, 2));
+  all.push_back(finished_visit_of(3, 2));
   const Ended done = ended({CalibrationEnd::kDone, 0}, all);
   CHECK(done.printed == "all 3 points measured\n");
   CHECK(done.end.status == StageStatus::kMeasured);
@@ -69,9 +71,9 @@ TEST_CASE("calibration stage: a point is measured once all of its rounds are") {
 }
 
 TEST_CASE("calibration stage: wrong values of any round and failed visits are no success") {
-  CHECK(ended({CalibrationEnd::kDone, 0}, {visit_of(1, 1), visit_of(1, 2, 3)}).end.status ==
+  CHECK(ended({CalibrationEnd::kDone, 0}, {finished_visit_of(1, 1), finished_visit_of(1, 2, 3)}).end.status ==
         StageStatus::kWrong);
-  const Ended failed = ended({CalibrationEnd::kDone, 1}, {visit_of(1, 1), visit_of(1, 2)});
+  const Ended failed = ended({CalibrationEnd::kDone, 1}, {finished_visit_of(1, 1), finished_visit_of(1, 2)});
   CHECK(failed.end.status == StageStatus::kWrong);
   CHECK(failed.printed == "1 of 3 points measured\n");
 }
