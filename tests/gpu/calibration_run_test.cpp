@@ -142,7 +142,7 @@ TEST_CASE("calibration run: a machine that changed since the last look is notice
   CHECK(done_again(run.visits) == 2 * 3);
   CHECK(run.points.notes() ==
         std::vector<std::string>{"sentinel sentinel bytes=1000 went from 100 to 110 us "
-                                 "(+10.0 %); 6 visits since the last look were done again"});
+                                 "(+10.0 %); 6 visits since the last look are to be done again"});
 }
 
 // 16 visits of 4 s, looks before the first, behind 8 and at the end. It moves before the second look and back
