@@ -1,5 +1,6 @@
 #include "gpu/calibrate/json_value.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -112,12 +113,11 @@ class JsonReader {
     if (const std::size_t which = kNames.find(peek()); peek() != '\0' && which != std::string_view::npos)
       return {kMeant[which]};
     if (peek() != 'u' || at_ + 4 >= text_.size()) fail("no such escape");
-    const std::string digits(text_.substr(at_ + 1, 4));
-    char* stopped = nullptr;
-    const unsigned long code = std::strtoul(digits.c_str(), &stopped, 16);
-    if (*stopped != '\0') fail("no such escape");
+    std::uint32_t code = 0;
+    const char* const digits = text_.data() + at_ + 1;
+    if (std::from_chars(digits, digits + 4, code, 16).ptr != digits + 4) fail("no such escape");
     at_ += 4;
-    return utf8(static_cast<std::uint32_t>(code));
+    return utf8(code);
   }
   // Surrogates are none of ours.
   static std::string utf8(std::uint32_t code) {

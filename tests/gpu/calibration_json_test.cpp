@@ -53,6 +53,9 @@ TEST_CASE("calibration json: what is none is refused with its place") {
   CHECK(error_of_json("\"a\\q\"") == "byte 3: no such escape");
   CHECK(error_of_json("\"\\u12\"") == "byte 2: no such escape");
   CHECK(error_of_json("\"\\u12zz\"") == "byte 2: no such escape");
+  CHECK(error_of_json("\"\\u+123\"") == "byte 2: no such escape");
+  CHECK(error_of_json("\"\\u-001\"") == "byte 2: no such escape");
+  CHECK(error_of_json("\"\\u  12\"") == "byte 2: no such escape");
   CHECK(error_of_json("1.2.3") == "byte 0: no value");
   CHECK(error_of_json("nope") == "byte 0: no value");
   CHECK(error_of_json("1e999") == "byte 0: no value");

@@ -32,7 +32,7 @@ class SessionCase {
   CalibrateOptions options_;
 };
 
-VisitRecord visit_of(double us) {
+VisitRecord visit_of_gap(double us) {
   VisitRecord record{"launch", {{"launch_gap", {}}, "", 0}, {}, "measured", 1, false, {}};
   record.visit.us = {50, us, us, us, us, us, 0};
   return record;
@@ -42,8 +42,8 @@ TEST_CASE("calibration session: a note is said once, also where the journal is g
   const SessionCase files;
   {
     CalibrationSession session = files.session();
-    session.append(visit_of(2));
-    session.points().add(visit_of(2));  // as a run does
+    session.append(visit_of_gap(2));
+    session.points().add(visit_of_gap(2));  // as a run does
     session.note("MIG is on");
     session.note("MIG is on");
     session.note("quick");
@@ -66,8 +66,8 @@ TEST_CASE("calibration session: of nothing measured there is no file, and no jou
   CHECK_FALSE(files.has_journal());
   {
     CalibrationSession session = files.session();
-    session.append(visit_of(2));
-    session.points().add(visit_of(2));
+    session.append(visit_of_gap(2));
+    session.points().add(visit_of_gap(2));
     session.save();
     CHECK(files.has_file());
   }

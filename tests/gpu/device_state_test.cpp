@@ -52,9 +52,9 @@ int held_down(void*, unsigned long long* reasons) {
   *reasons = one_reason;
   return 0;
 }
-int ends = 0;
-int end() {
-  ++ends;
+int shutdowns = 0;
+int shut_down() {
+  ++shutdowns;
   return 0;
 }
 
@@ -133,13 +133,13 @@ TEST_CASE("device state: every reason has NVML's bit, by the name that newer dri
 
 TEST_CASE("device state: what was begun is ended, once") {
   std::map<std::string, void*> functions = library();
-  functions["nvmlShutdown"] = reinterpret_cast<void*>(end);
-  ends = 0;
+  functions["nvmlShutdown"] = reinterpret_cast<void*>(shut_down);
+  shutdowns = 0;
   { const DeviceState state(symbols_of(functions), "00000000:20:00.0"); }  // without its device, too
-  CHECK(ends == 1);
+  CHECK(shutdowns == 1);
   functions.erase("nvmlInit_v2");
   { const DeviceState state(symbols_of(functions), "00000000:19:00.0"); }
-  CHECK(ends == 1);
+  CHECK(shutdowns == 1);
 }
 
 }  // namespace

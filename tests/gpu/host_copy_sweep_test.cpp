@@ -9,7 +9,7 @@
 namespace goodput::gpu::calibrate {
 namespace {
 
-const SweepPoint& named(const Sweep& sweep, const std::string& name) {
+const SweepPoint& point_named(const Sweep& sweep, const std::string& name) {
   const auto point = std::find_if(sweep.points.begin(), sweep.points.end(),
                                   [&](const SweepPoint& one) { return text_of(one.key) == name; });
   REQUIRE(point != sweep.points.end());
@@ -22,9 +22,9 @@ TEST_CASE("host copies: memory is page-locked where the table says so, and nowhe
   const std::size_t own = simt::live_allocations();
   for (const std::string way : {"d2h", "h2d"}) {
     const Sweep sweep = host_copy_sweep(Sizes::kQuick);
-    CHECK(named(sweep, way + " bytes=65536").visit(measurer, Checking::kYes).nwrong == 0U);
+    CHECK(point_named(sweep, way + " bytes=65536").visit(measurer, Checking::kYes).nwrong == 0U);
     CHECK(simt::live_allocations() == own);
-    CHECK(named(sweep, way + " pinned bytes=65536").visit(measurer, Checking::kYes).nwrong == 0U);
+    CHECK(point_named(sweep, way + " pinned bytes=65536").visit(measurer, Checking::kYes).nwrong == 0U);
     CHECK(simt::live_allocations() == own + 1);
   }
 }

@@ -102,6 +102,19 @@ TEST_CASE("merge calibrations: with itself a file stays as it is, but that table
   CHECK(merged.from_second.known == expected.ops.size());
 }
 
+TEST_CASE("merge calibrations: a licence that both have is said once, one that the second lacks not at all") {
+  Calibration first;
+  first.machine.gpu = "NVIDIA H200";
+  first.licence = "CC0";
+  Calibration second = first;
+  second.ops = {table_of(MeasuredOp::kCopy, 1, "")};
+  CHECK(merge_calibrations(first, second, "b.json")->calibration.licence == "CC0");
+  second.licence.clear();
+  CHECK(merge_calibrations(first, second, "b.json")->calibration.licence == "CC0");
+  second.licence = "MIT";
+  CHECK(merge_calibrations(first, second, "b.json")->calibration.licence == "CC0; 1 table of b.json: MIT");
+}
+
 TEST_CASE("merge calibrations: tiers stay what they are") {
   const Calibration merged =
       merge_calibrations(file_of_calibrate(), shipped_calibration(), "h200-public.json")->calibration;
