@@ -1,7 +1,6 @@
 // Times the kernels of the token dispatcher against what copying costs on the same device. See --help.
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <exception>
 #include <optional>
 #include <stdexcept>
@@ -13,6 +12,7 @@
 #include "gpu/bench/output_file.h"
 #include "gpu/bench/row_points.h"
 #include "gpu/bench/run.h"
+#include "gpu/bench/run_words.h"
 #include "gpu/device.h"
 
 namespace goodput::gpu::bench {
@@ -20,17 +20,7 @@ namespace {
 
 enum ExitCode { kDone = 0, kFailed = 1, kWrongResults = 2, kSkipped = 77 };
 
-constexpr const char* kEmulatedNote = "emulated: times mean nothing";
 constexpr const char* kQuickNote = "quick: shapes and copies are too small for figures";
-
-std::string date_of_clock() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 StoppingRule rule_for(Sizes sizes) {
   StoppingRule rule;
@@ -75,7 +65,7 @@ RunReport empty_report(const Options& options, const std::vector<std::string>& a
                        const StoppingRule& rule) {
   RunReport report;
   report.machine = read_machine();
-  report.date = options.date.empty() ? date_of_clock() : options.date;
+  report.date = options.date.empty() ? utc_now() : options.date;
   report.arguments = arguments;
   report.method = method_of(rule);
   if (report.tier == Tier::kEmulated) report.notes.push_back(kEmulatedNote);

@@ -1,10 +1,10 @@
 #include "gpu/calibrate/calibration_stage.h"
 
 #include <cstdio>
-#include <ctime>
 #include <utility>
 
 #include "gpu/bench/run_report.h"
+#include "gpu/bench/run_words.h"
 #include "gpu/calibrate/calibration_header.h"
 #include "gpu/calibrate/collective_sweep.h"
 #include "gpu/calibrate/stop_signal.h"
@@ -13,17 +13,7 @@
 namespace goodput::gpu::calibrate {
 namespace {
 
-constexpr const char* kEmulatedTimes = "emulated: times mean nothing";
 constexpr const char* kQuickSizes = "quick: sizes are too small for figures";
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 std::size_t points_in(const std::vector<Sweep>& sweeps) {
   std::size_t points = 0;
@@ -74,15 +64,15 @@ void print_line(const std::string& line) {
 
 JsonValue header_of(const StageRequest& request, int gpus, const DeviceState& state) {
   const CalibrateOptions& options = request.options;
-  return calibration_header(
-      {bench::name_of(bench::kTierOfBuild), request.revision, options.date.empty() ? utc_now() : options.date,
-       arguments_that_count(options), options.sizes, gpus, request.nccl},
-      state);
+  return calibration_header({bench::name_of(bench::kTierOfBuild), request.revision,
+                             options.date.empty() ? bench::utc_now() : options.date,
+                             arguments_that_count(options), options.sizes, gpus, request.nccl},
+                            state);
 }
 
 void note_machine(const StageRequest& request, const DeviceState& state, CalibrationSession& session) {
   for (const std::string& note : machine_notes(state)) session.note(note);
-  if (bench::kTierOfBuild == bench::Tier::kEmulated) session.note(kEmulatedTimes);
+  if (bench::kTierOfBuild == bench::Tier::kEmulated) session.note(bench::kEmulatedNote);
   if (request.options.sizes == Sizes::kQuick) session.note(kQuickSizes);
 }
 
