@@ -35,6 +35,7 @@ class CopyPlaces {
   }
 
   void copy(int set, cudaStream_t stream) {
+    copied_ = std::max(copied_, set + 1);
     GOODPUT_CUDA(cudaMemcpyAsync(to_.data() + set * of_set(), from(set), static_cast<std::size_t>(bytes_),
                                  cudaMemcpyDeviceToDevice, stream));
   }
@@ -42,8 +43,13 @@ class CopyPlaces {
   [[nodiscard]] bench::Operation operation() {
     return {[this](int set, cudaStream_t stream) { copy(set, stream); }, sets_, 2 * bytes_};
   }
+  // In all places that were copied to.
   [[nodiscard]] std::uint64_t count_wrong(const Stream& stream) const {
-    return bench::count_wrong_payload(to_.data(), of_set(), {seed(0), 1}, stream);
+    std::uint64_t wrong = 0;
+    for (int set = 0; set < copied_; ++set) {
+      wrong += bench::count_wrong_payload(to_.data() + set * of_set(), of_set(), {seed(set), 1}, stream);
+    }
+    return wrong;
   }
 
  private:
@@ -55,6 +61,7 @@ class CopyPlaces {
   std::int64_t bytes_;
   int sets_;
   int turn_ = 0;
+  int copied_ = 0;  // places, from the first on
   DeviceBuffer<Bf16> from_;
   DeviceBuffer<Bf16> to_;
 };
