@@ -7,12 +7,7 @@
 
 #include "sim/base/errors.h"
 #include "sim/base/index.h"
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define GOODPUT_POPCOUNT_CLONES __attribute__((target_clones("popcnt", "default")))
-#else
-#define GOODPUT_POPCOUNT_CLONES
-#endif
+#include "sim/base/target_clones.h"
 
 namespace goodput {
 namespace {
@@ -21,7 +16,7 @@ constexpr std::int32_t kFree = -1;
 constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 2;
 
 // Of each row of `words` words that is wanted, the bits that are not held.
-GOODPUT_POPCOUNT_CLONES
+GOODPUT_TARGET_CLONES("popcnt", "default")
 void count_missing(const std::uint64_t* wanted, const std::uint64_t* held, std::size_t words,
                    std::size_t rows, std::int32_t* missing) {
   for (std::size_t row = 0; row < rows; ++row) {

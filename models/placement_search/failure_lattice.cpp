@@ -4,12 +4,7 @@
 #include <bit>
 
 #include "sim/base/errors.h"
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define GOODPUT_POPCOUNT_CLONES __attribute__((target_clones("popcnt", "default")))
-#else
-#define GOODPUT_POPCOUNT_CLONES
-#endif
+#include "sim/base/target_clones.h"
 
 namespace goodput {
 namespace {
@@ -18,7 +13,7 @@ constexpr std::uint32_t kInWord = 6;  // nodes whose 64 sets are the bits of one
 constexpr std::uint32_t kLow = 63;
 
 // counts[k] += survived sets of k failed nodes. `counts` has room for kInWord more than the nodes.
-GOODPUT_POPCOUNT_CLONES
+GOODPUT_TARGET_CLONES("popcnt", "default")
 void count_survived(const std::uint64_t* fatal, std::size_t words, const std::uint64_t* with_failures,
                     std::int64_t* counts) {
   for (std::size_t w = 0; w < words; ++w) {

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-// One body, compiled for several vector widths and chosen when the program starts. The choice runs before the
-// sanitizers are ready, so sanitized builds take the plain body.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define GOODPUT_VECTOR_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define GOODPUT_VECTOR_CLONES
-#endif
+#include "sim/base/target_clones.h"
+
+// One body for several vector widths.
+#define GOODPUT_VECTOR_CLONES GOODPUT_TARGET_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 #define GOODPUT_INLINE inline __attribute__((always_inline))
 
 namespace goodput::lanes {
