@@ -55,6 +55,23 @@ OpRow OpTrace::row(std::size_t i) const {
           duration_s[i], seq_id[i], mc[i],   mb_id[i], gmc[i]};
 }
 
+void append_rows(OpTrace& to, const OpTrace& from) {
+  const auto append = [](auto& column, const auto& more) {
+    column.insert(column.end(), more.begin(), more.end());
+  };
+  append(to.dp_rank, from.dp_rank);
+  append(to.stage, from.stage);
+  append(to.rank, from.rank);
+  append(to.step, from.step);
+  append(to.optype, from.optype);
+  append(to.start_s, from.start_s);
+  append(to.duration_s, from.duration_s);
+  append(to.seq_id, from.seq_id);
+  append(to.mc, from.mc);
+  append(to.mb_id, from.mb_id);
+  append(to.gmc, from.gmc);
+}
+
 void keep_rows(OpTrace& trace, std::size_t first, const std::vector<bool>& kept) {
   for_each_column(trace, [&](auto& column) {
     std::size_t next = first;

@@ -72,6 +72,9 @@ void for_each_column(Trace& trace, Visit visit) {
   visit(trace.gmc);
 }
 
+// Adds all rows of `from`, in their order.
+void append_rows(OpTrace& to, const OpTrace& from);
+
 // Takes out the rows first + i for which kept[i] is false; the others stay in order.
 // REQUIRES: first + kept.size() == trace.size().
 void keep_rows(OpTrace& trace, std::size_t first, const std::vector<bool>& kept);

@@ -28,30 +28,43 @@ Error in_files(const std::vector<std::string>& paths, Error error) {
   return std::move(error).in_file(paths.front() + others);
 }
 
+// What is the same of all rows that were read, before they are arranged.
+JobMetadata describe_job(const JobMetadataFields& metadata, const CleanTrace& clean,
+                         const ArrangeOptions& options, std::vector<std::string>& notes) {
+  JobMetadata job = complete_metadata(metadata, clean.index, options.trial_name);
+  for (std::string& warning : metadata_warnings(job, clean.index)) notes.push_back(std::move(warning));
+  for (std::string& warning : index_warnings(clean.index)) notes.push_back(std::move(warning));
+  // Printed now: if the analysis fails below, they may say why.
+  for (const std::string& note : notes) options.note(note);
+  return job;
+}
+
 }  // namespace
 
 Result<LoadedRecording> load_recording(const LoadOptions& options, const CommandContext& context) {
   GOODPUT_TRY(TraceWithMetadata files, read_trace(options.files, context));
-  OpTraceReading& reading = files.reading;
-  GOODPUT_TRY(const std::vector<NumberRange> steps, parse_steps(options.steps));
-  GOODPUT_TRY_STATUS(check_asked_for(reading.trace, reading.findings, steps));
-  Result<CleanTrace> cleaned =
-      clean_trace(std::move(reading.trace), reading.findings, {options.files.strict, steps});
-  if (!cleaned) return in_files(options.files.paths, std::move(cleaned).error());
-  CleanTrace& clean = *cleaned;
-  const Status whole = check_recorded_sizes(files.metadata, clean.recorded_dp_size, clean.recorded_pp_size);
-  if (!whole) return whole.error().in_file(options.files.metadata_path);
-  const JobMetadata job =
-      complete_metadata(files.metadata, clean.index, file_stem(options.files.paths.front()));
-  for (std::string& warning : metadata_warnings(job, clean.index))
-    reading.notes.push_back(std::move(warning));
-  for (std::string& warning : index_warnings(clean.index)) reading.notes.push_back(std::move(warning));
-  // Printed now: if the analysis fails below, they may say why.
-  for (const std::string& note : reading.notes) context.note(note);
-  Result<OpGraph> graph = megatron::build_graph(clean.index.lane);
-  if (!graph) return in_files(options.files.paths, std::move(graph).error());
+  ArrangeOptions arranging{options.files.strict,
+                           {},
+                           options.clocks,
+                           file_stem(options.files.paths.front()),
+                           [&](const std::string& note) { context.note(note); }};
+  GOODPUT_TRY(arranging.steps, parse_steps(options.steps));
+  GOODPUT_TRY_STATUS(check_asked_for(files.reading.trace, files.reading.findings, arranging.steps));
+  Result<LoadedRecording> loaded = arrange_recording(std::move(files), arranging);
+  if (!loaded) return in_files(options.files.paths, std::move(loaded).error());
+  return loaded;
+}
 
-  LoadedRecording loaded{*std::move(graph),
+Result<LoadedRecording> arrange_recording(TraceWithMetadata rows, const ArrangeOptions& options) {
+  OpTraceReading& reading = rows.reading;
+  GOODPUT_TRY(CleanTrace clean,
+              clean_trace(std::move(reading.trace), reading.findings, {options.strict, options.steps}));
+  const Status whole = check_recorded_sizes(rows.metadata, clean.recorded_dp_size, clean.recorded_pp_size);
+  if (!whole) return whole.error().in_file(rows.metadata_path);
+  const JobMetadata job = describe_job(rows.metadata, clean, options, reading.notes);
+  GOODPUT_TRY(OpGraph graph, megatron::build_graph(clean.index.lane));
+
+  LoadedRecording loaded{std::move(graph),
                          {},
                          job,
                          clean.recorded_rows,
@@ -61,7 +74,7 @@ Result<LoadedRecording> load_recording(const LoadOptions& options, const Command
                          std::move(clean.findings),
                          {}};
   loaded.recording = arrange(std::move(clean.trace), std::move(clean.index), loaded.graph, clean.selected);
-  loaded.recording.places = worker_places(files.metadata, reading.hosts, loaded.recording.ranks);
+  loaded.recording.places = worker_places(rows.metadata, reading.hosts, loaded.recording.ranks);
   if (!reading.step_origin_s.empty()) {
     for (const std::int64_t step : loaded.recording.steps)
       loaded.recording.subtracted_s.push_back(reading.step_origin_s.at(step));
@@ -70,11 +83,10 @@ Result<LoadedRecording> load_recording(const LoadOptions& options, const Command
   loaded.clocks = align_clocks(loaded.recording, loaded.graph, options.clocks, notes);
   if (loaded.clocks.left_out) {
     loaded.cleaning.push_back(*loaded.clocks.left_out);
-    const Status accepted = options.files.strict ? refuse_strictly(loaded.cleaning) : Ok{};
-    if (!accepted) return in_files(options.files.paths, accepted.error());
+    if (options.strict) GOODPUT_TRY_STATUS(refuse_strictly(loaded.cleaning));
   }
   for (std::string& note : notes) {
-    context.note(note);
+    options.note(note);
     loaded.notes.push_back(std::move(note));
   }
   return loaded;

@@ -1,11 +1,13 @@
 // From trace files to the recording and its op graph: the front half of every analysis.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/base/number_ranges.h"
 #include "sim/ops/cleaning_finding.h"
 #include "sim/ops/op_graph.h"
 #include "sim/recording/recording.h"
@@ -35,5 +37,17 @@ struct LoadedRecording {
 
 // Reads, cleans (sim/cleaning/trace_cleaning.h) and arranges. Prints the notes.
 Result<LoadedRecording> load_recording(const LoadOptions& options, const CommandContext& context);
+
+struct ArrangeOptions {
+  bool strict = false;
+  std::vector<NumberRange> steps = {};  // empty: all
+  ClockAlignment clocks = ClockAlignment::kAuto;
+  std::string trial_name;  // where the metadata has none
+  std::function<void(const std::string& note)>
+      note;  // called as notes come up: if it fails, they may say why
+};
+
+// The second half of that: cleans and arranges rows that were read, wherever they came from.
+Result<LoadedRecording> arrange_recording(TraceWithMetadata rows, const ArrangeOptions& options);
 
 }  // namespace goodput

@@ -30,15 +30,19 @@ struct TimeUnit {
 constexpr std::array kTimeUnits = {TimeUnit{"s", 1}, TimeUnit{"ms", 1e-3}, TimeUnit{"us", 1e-6},
                                    TimeUnit{"ns", 1e-9}};
 
-Result<double> seconds_of_unit(const std::string& name) {
+}  // namespace
+
+std::vector<std::string_view> time_unit_names() {
+  return names_of(kTimeUnits);
+}
+
+Result<double> seconds_of_time_unit(const std::string& name) {
   if (name.empty()) return 1.0;
-  const std::vector<std::string_view> names = names_of(kTimeUnits);
+  const std::vector<std::string_view> names = time_unit_names();
   const Result<std::size_t> found = index_of_name(names, "time unit", name);
   if (!found) return found.error().of_option("time-unit");
   return kTimeUnits[*found].seconds;
 }
-
-}  // namespace
 
 void add_cleaning_options(Options& options, TraceFiles& files) {
   options.add_flag("--strict", files.strict,
@@ -46,7 +50,7 @@ void add_cleaning_options(Options& options, TraceFiles& files) {
   options
       .add("--time-unit", files.time_unit, "UNIT",
            "Unit of times in CSV and Parquet: s, ms, us or ns (default s)")
-      .one_of(names_of(kTimeUnits));
+      .one_of(time_unit_names());
 }
 
 std::vector<std::string> input_files(const TraceFiles& files) {
@@ -59,9 +63,10 @@ Result<TraceWithMetadata> read_trace(const TraceFiles& files, const CommandConte
   TraceWithMetadata result;
   if (!files.metadata_path.empty()) {
     GOODPUT_TRY(result.metadata, read_job_metadata(files.metadata_path));
+    result.metadata_path = files.metadata_path;
   }
   OpTraceReadOptions options;
-  GOODPUT_TRY(options.seconds_per_unit, seconds_of_unit(files.time_unit));
+  GOODPUT_TRY(options.seconds_per_unit, seconds_of_time_unit(files.time_unit));
   options.format = files.format;
   options.strict = files.strict;
   if (result.metadata.vpp_size) options.vpp_size = static_cast<int>(*result.metadata.vpp_size);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/errors.h"
@@ -23,12 +24,17 @@ struct TraceFiles {
 // The options that say how production traces are cleaned.
 void add_cleaning_options(Options& options, TraceFiles& files);
 
+// Units of times in tables: s, ms, us, ns. Option: "time-unit".
+[[nodiscard]] std::vector<std::string_view> time_unit_names();
+[[nodiscard]] Result<double> seconds_of_time_unit(const std::string& name);  // empty: seconds
+
 // All of them: what no output may overwrite.
 [[nodiscard]] std::vector<std::string> input_files(const TraceFiles& files);
 
 struct TraceWithMetadata {
   OpTraceReading reading;
   JobMetadataFields metadata;
+  std::string metadata_path;  // empty: there is none
 };
 
 // With a progress bar on a terminal when it takes long. Notes are in the result, not printed.

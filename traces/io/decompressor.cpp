@@ -42,7 +42,8 @@ class GzipDecompressor final : public Decompressor {
     inflater_.next_out = reinterpret_cast<unsigned char*>(into.data());
     inflater_.avail_out = static_cast<unsigned>(wanted);
     const int code = inflate(&inflater_, Z_NO_FLUSH);
-    if (code != Z_STREAM_END && code != Z_OK && code != Z_BUF_ERROR) {
+    const bool is_damaged = code != Z_STREAM_END && code != Z_OK && code != Z_BUF_ERROR;
+    if (is_damaged && inflater_.avail_out == wanted) {  // of what comes before damage zlib says it next time
       return damaged(name(), inflater_.msg != nullptr ? inflater_.msg : "unknown");
     }
     const auto read = static_cast<std::size_t>(inflater_.next_in - from.data());
@@ -65,18 +66,23 @@ class ZstdDecompressor final : public Decompressor {
   [[nodiscard]] bool begins_part(unsigned char first) const override {
     return first == kZstdMagic[0] || (first & 0xf0) == 0x50;
   }
-  void restart() override { ZSTD_DCtx_reset(stream_, ZSTD_reset_session_only); }
+  void restart() override {
+    ZSTD_DCtx_reset(stream_, ZSTD_reset_session_only);
+    failure_ = 0;
+  }
 
   Result<Progress> run(std::span<const unsigned char> from, std::span<char> into) override {
     ZSTD_inBuffer input{from.data(), from.size(), 0};
     ZSTD_outBuffer output{into.data(), into.size(), 0};
-    const std::size_t left = ZSTD_decompressStream(stream_, &output, &input);
-    if (ZSTD_isError(left) != 0) return damaged(name(), ZSTD_getErrorName(left));
+    const std::size_t left = failure_ != 0 ? failure_ : ZSTD_decompressStream(stream_, &output, &input);
+    if (ZSTD_isError(left) != 0) failure_ = left;
+    if (failure_ != 0 && output.pos == 0) return damaged(name(), ZSTD_getErrorName(failure_));
     return Progress{input.pos, output.pos, left == 0};
   }
 
  private:
   ZSTD_DCtx* stream_;
+  std::size_t failure_ = 0;  // of the data behind what was returned; 0: none
 };
 
 }  // namespace

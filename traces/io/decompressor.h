@@ -31,7 +31,7 @@ class Decompressor {
   // Makes ready for another part.
   virtual void restart() = 0;
   // From the front of `from` into the front of `into`, as far as either goes. Fails on damaged data, without
-  // the place.
+  // the place, once all before the damage was returned.
   virtual Result<Progress> run(std::span<const unsigned char> from, std::span<char> into) = 0;
 };
 

@@ -80,12 +80,28 @@ bool is_header(std::string_view line) {
   return names && looks_like_op_table(*names);
 }
 
+void round_times_to_float32(OpTrace& trace, std::size_t first_row) {
+  for (auto* column : {&trace.start_s, &trace.duration_s}) {
+    for (std::size_t i = first_row; i < column->size(); ++i) {
+      (*column)[i] = round_to_float32((*column)[i]);
+    }
+  }
+}
+
+// How a file ends, as far as the line at hand is its last one and has no end of its own.
+struct FileEnd {
+  bool is_open = false;
+  std::string truncation;  // of compressed data
+};
+
+}  // namespace
+
 // Parses the lines of one file. Problems are texts without the place, which only the caller knows.
-class RowParser {
+class CsvRowParser {
  public:
   using Problem = std::optional<std::string>;
 
-  RowParser(const OpTableLayout& layout, std::size_t field_count, char separator, TraceIntake& intake)
+  CsvRowParser(const OpTableLayout& layout, std::size_t field_count, char separator, TraceIntake& intake)
       : intake_(intake), columns_(field_count, kIgnored), separator_(separator) {
     for (std::size_t i = 0; i < kOpColumnCount; ++i) {
       if (layout.position[i] != OpTableLayout::kAbsent)
@@ -240,59 +256,33 @@ class RowParser {
   bool times_are_float32_ = true;
 };
 
-void round_times_to_float32(OpTrace& trace, std::size_t first_row) {
-  for (auto* column : {&trace.start_s, &trace.duration_s}) {
-    for (std::size_t i = first_row; i < column->size(); ++i) {
-      (*column)[i] = round_to_float32((*column)[i]);
-    }
-  }
-}
-
-// Reads one file.
-class CsvReader {
+// Takes the lines of one file, one after the other.
+class OpCsvLines::Taker {
  public:
-  CsvReader(ByteSource& source, TraceIntake& intake)
-      : source_(source), blocks_(source), intake_(intake), first_row_(intake.trace().size()) {}
+  Taker(std::string path, TraceIntake& intake) : path_(std::move(path)), intake_(intake) {}
 
-  Result<FileNotes> read() {
-    for (std::size_t number = 1;;) {
-      GOODPUT_TRY(std::string_view block, blocks_.next(number));
-      if (block.empty()) break;
-      for (; !block.empty(); ++number) {
-        const std::string_view line = take_line(block);
-        const bool is_open = block.empty() && blocks_.ends_open();
-        if (line.empty()) continue;
-        if (parser_ && !(is_open && is_surely_cut(line))) {
-          auto problem = parser_->append(line, number);
-          if (!problem) continue;
-          GOODPUT_TRY_STATUS(settle(line, number, is_open, *std::move(problem)));
-        } else {
-          GOODPUT_TRY_STATUS(take_other(line, number));
-        }
-      }
-    }
-    if (parser_ && parser_->times_are_float32() && intake_.seconds_per_unit() == 1)
-      round_times_to_float32(intake_.trace(), first_row_);
-    FileNotes notes;
-    if (ignored_metrics_ > 0) {
-      notes.push_back(fmt::format("{}: left out {} rows of metrics that are no ops of a step", source_.path(),
-                                  ignored_metrics_));
-    }
-    return notes;
+  Status take(std::string_view line, std::size_t number, const FileEnd& end = {}) {
+    if (line.empty()) return Ok{};
+    if (!parser_ || (end.is_open && is_surely_cut(line, end))) return take_other(line, number, end);
+    auto problem = parser_->append(line, number);
+    if (!problem) return Ok{};
+    return settle(line, number, end.is_open, *std::move(problem));
   }
+
+  [[nodiscard]] bool times_are_float32() const { return parser_ && parser_->times_are_float32(); }
+  [[nodiscard]] std::size_t ignored_metrics() const { return ignored_metrics_; }
 
  private:
   // Whether the last line, which has no end of its own, is not to be trusted even if it reads well.
-  [[nodiscard]] bool is_surely_cut(std::string_view line) const {
-    return !intake_.is_strict() && (!source_.truncation().empty() || parser_->ends_in_separator(line));
+  [[nodiscard]] bool is_surely_cut(std::string_view line, const FileEnd& end) const {
+    return !intake_.is_strict() && (!end.truncation.empty() || parser_->ends_in_separator(line));
   }
 
   // The header, or what is left of the last line.
-  Status take_other(std::string_view line, std::size_t number) {
+  Status take_other(std::string_view line, std::size_t number, const FileEnd& end) {
     if (parser_) {
-      const std::string truncation = source_.truncation();
       intake_.count_at(CleaningRule::kCutRecords, Position::line(number),
-                       truncation.empty() ? "the file ends inside the line" : truncation,
+                       end.truncation.empty() ? "the file ends inside the line" : end.truncation,
                        parser_->step_in(line, 1));
       return Ok{};
     }
@@ -301,7 +291,7 @@ class CsvReader {
   }
 
   Status take_header(std::string_view line, std::size_t number) {
-    const Where where{.file = source_.path(), .position = Position::line(number)};
+    const Where where{.file = path_, .position = Position::line(number)};
     line = without_byte_order_mark(line);
     const char separator = separator_of(line);
     const auto names = split_csv(line, separator);
@@ -334,21 +324,55 @@ class CsvReader {
       if (intake_.skips(*optype, parser_->step_in(line, 0))) return Ok{};
       problem = unknown_metric(*optype);
     }
-    return Error{std::move(problem), {.file = source_.path(), .position = at}};
+    return Error{std::move(problem), {.file = path_, .position = at}};
   }
 
-  ByteSource& source_;
-  LineBlocks blocks_;
+  std::string path_;
   TraceIntake& intake_;
-  std::size_t first_row_;
-  std::optional<RowParser> parser_;
+  std::optional<CsvRowParser> parser_;
   std::size_t ignored_metrics_ = 0;
 };
 
-}  // namespace
+Result<FileNotes> OpCsvLines::take_file(ByteSource& source, TraceIntake& intake) {
+  const std::size_t first_row = intake.trace().size();
+  Taker taker(source.path(), intake);
+  LineBlocks blocks(source);
+  for (std::size_t number = 1;;) {
+    GOODPUT_TRY(std::string_view block, blocks.next(number));
+    if (block.empty()) break;
+    for (; !block.empty(); ++number) {
+      const std::string_view line = take_line(block);
+      if (block.empty() && blocks.ends_open())
+        GOODPUT_TRY_STATUS(taker.take(line, number, {true, source.truncation()}));
+      else
+        GOODPUT_TRY_STATUS(taker.take(line, number));
+    }
+  }
+  if (taker.times_are_float32() && intake.seconds_per_unit() == 1)
+    round_times_to_float32(intake.trace(), first_row);
+  FileNotes notes;
+  if (taker.ignored_metrics() > 0) {
+    notes.push_back(fmt::format("{}: left out {} rows of metrics that are no ops of a step", source.path(),
+                                taker.ignored_metrics()));
+  }
+  return notes;
+}
 
 Result<FileNotes> append_op_csv(ByteSource& source, TraceIntake& intake) {
-  return CsvReader(source, intake).read();
+  return OpCsvLines::take_file(source, intake);
+}
+
+OpCsvLines::OpCsvLines(std::string path, TraceIntake& intake)
+    : intake_(&intake), taker_(std::make_unique<Taker>(std::move(path), intake)) {}
+OpCsvLines::OpCsvLines(OpCsvLines&&) noexcept = default;
+OpCsvLines::~OpCsvLines() = default;
+
+Status OpCsvLines::take(std::string_view line, std::size_t number) {
+  const std::size_t first_row = intake_->trace().size();
+  GOODPUT_TRY_STATUS(taker_->take(line, number));
+  if (taker_->times_are_float32() && intake_->seconds_per_unit() == 1)
+    round_times_to_float32(intake_->trace(), first_row);
+  return Ok{};
 }
 
 bool is_op_csv(std::string_view head) {

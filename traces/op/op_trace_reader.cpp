@@ -50,32 +50,28 @@ Status append_file(const std::string& path, const std::string& format_name,
   return Ok{};
 }
 
-// Identities, for rows that lack them or part of them.
-Status complete_ids(const std::string& path, const OpTraceReadOptions& options, bool has_absent_chunks,
-                    OpTraceReading& reading) {
+}  // namespace
+
+Status complete_ids(OpTraceReading& reading, const OpTraceReadOptions& options, bool has_absent_chunks) {
   const int vpp_size = options.vpp_size.value_or(1);
   if (lacks_ids(reading.trace)) {
     const auto gaps = options.strict ? IdGaps::kRefused : IdGaps::kLeftToOthers;
-    Result<DerivedIds> derived = derive_ids(reading.trace, vpp_size, gaps);
-    if (!derived) return std::move(derived).error().in_file(path);
-    reading.notes.push_back(derived->note());
-    reading.step_origin_s = std::move(derived->step_origin_s);
-    std::move(derived->findings.begin(), derived->findings.end(), std::back_inserter(reading.findings));
+    GOODPUT_TRY(DerivedIds derived, derive_ids(reading.trace, vpp_size, gaps));
+    reading.notes.push_back(derived.note());
+    reading.step_origin_s = std::move(derived.step_origin_s);
+    std::move(derived.findings.begin(), derived.findings.end(), std::back_inserter(reading.findings));
     std::ranges::stable_sort(reading.findings, {}, &CleaningFinding::rule);
     return Ok{};
   }
   if (lacks_chunks(reading.trace)) {
-    Result<std::string> note = recover_chunks(reading.trace, options.vpp_size);
-    if (!note) return std::move(note).error().in_file(path);
-    if (!note->empty()) reading.notes.push_back(*std::move(note));
+    GOODPUT_TRY(std::string note, recover_chunks(reading.trace, options.vpp_size));
+    if (!note.empty()) reading.notes.push_back(std::move(note));
   }
   if (!has_absent_chunks) return Ok{};
   if (auto note = fill_absent_chunks(reading.trace, vpp_size); !note.empty())
     reading.notes.push_back(std::move(note));
   return Ok{};
 }
-
-}  // namespace
 
 Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
                                      const OpTraceReadOptions& options) {
@@ -105,7 +101,8 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
   const bool has_absent_chunks = intake.has_absent_chunks();
   reading.trace = std::move(intake).take_trace();
   if (reading.trace.size() == 0) return Error{"holds no ops", {.file = paths.front()}};
-  GOODPUT_TRY_STATUS(complete_ids(paths.front(), options, has_absent_chunks, reading));
+  Status complete = complete_ids(reading, options, has_absent_chunks);
+  if (!complete) return std::move(complete).error().in_file(paths.front());
   return reading;
 }
 

@@ -45,4 +45,8 @@ struct OpTraceReading {
 Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
                                      const OpTraceReadOptions& options);
 
+// The last part of that, for rows that came from elsewhere: ids of rows that lack them or part of them.
+// `has_absent_chunks`: TraceIntake's.
+Status complete_ids(OpTraceReading& reading, const OpTraceReadOptions& options, bool has_absent_chunks);
+
 }  // namespace goodput

@@ -92,6 +92,7 @@ std::optional<std::string> append_ops(const RawLogRecord& record, OpType type, c
     ++reading.ops;
   }
   intake.note_host(record.rank, record.host);
+  intake.note_sizes(record.sizes);
   return std::nullopt;
 }
 
@@ -113,26 +114,6 @@ std::optional<std::string> append_record(std::string_view text, const Position& 
       return unknown_metric(record->metric);
   }
   return std::nullopt;
-}
-
-// What is wrong with the line, if anything. A cut record is left out, unless strict.
-std::optional<std::string> append_line(std::string_view line, const Position& at, TraceIntake& intake,
-                                       RawLogReading& reading) {
-  auto text = find_raw_log_record(line);
-  if (!text) {
-    if (line.find_first_not_of(kBlanks) != std::string_view::npos) ++reading.foreign_lines;
-    return std::nullopt;
-  }
-  while (true) {
-    auto problem = append_record(*text, at, intake, reading);
-    if (!problem || intake.is_strict()) return problem;
-    const auto cut = find_cut(*text);
-    if (!cut) return problem;
-    intake.count_at(CleaningRule::kCutRecords, at, *problem);
-    for (const std::int64_t step : cut->steps) intake.count(CleaningRule::kCutRecords, 0, step);
-    if (cut->behind.empty()) return std::nullopt;
-    text = cut->behind;
-  }
 }
 
 bool raw_log_matches(std::string_view head) {
@@ -223,6 +204,32 @@ Status write_raw_log(const OpTrace& trace, const std::string& path, std::string_
 
 }  // namespace
 
+// What is wrong with a record that another one follows in its line; it may read as one with that.
+static std::optional<std::string> fault_of_joined(std::string_view text) {
+  const auto record = parse_raw_log_record(text);
+  return record ? "the record is cut short, and another one begins in its line" : record.error().what;
+}
+
+std::optional<std::string> append_raw_log_line(std::string_view line, const Position& at, TraceIntake& intake,
+                                               RawLogReading& reading) {
+  auto text = find_raw_log_record(line);
+  if (!text) {
+    if (line.find_first_not_of(kBlanks) != std::string_view::npos) ++reading.foreign_lines;
+    return std::nullopt;
+  }
+  while (true) {
+    auto cut = holds_another_record(*text) ? find_cut(*text) : std::nullopt;
+    auto problem = cut ? fault_of_joined(*text) : append_record(*text, at, intake, reading);
+    if (!problem || intake.is_strict()) return problem;
+    if (!cut) cut = find_cut(*text);
+    if (!cut) return problem;
+    intake.count_at(CleaningRule::kCutRecords, at, *problem);
+    for (const std::int64_t step : cut->steps) intake.count(CleaningRule::kCutRecords, 0, step);
+    if (cut->behind.empty()) return std::nullopt;
+    text = cut->behind;
+  }
+}
+
 Result<RawLogReading> append_raw_log(ByteSource& source, TraceIntake& intake) {
   LineReader lines(source);
   RawLogReading reading;
@@ -230,7 +237,7 @@ Result<RawLogReading> append_raw_log(ByteSource& source, TraceIntake& intake) {
     GOODPUT_TRY(const std::optional<std::string_view> line, lines.next());
     if (!line) return reading;
     const Position at = Position::line(lines.number());
-    if (const auto problem = append_line(*line, at, intake, reading)) {
+    if (const auto problem = append_raw_log_line(*line, at, intake, reading)) {
       return Error{*problem, {.file = source.path(), .position = at}};
     }
   }

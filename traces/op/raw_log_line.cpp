@@ -148,6 +148,13 @@ Result<std::vector<std::int64_t>> assign_steps(const std::vector<TagStep>& tags,
   return steps;
 }
 
+// 0: none that makes sense.
+std::int64_t stated_size(PythonCursor& cursor) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 31;
+  const std::int64_t size = cursor.integer().value_or(0);
+  return size < 1 || size > kLargest ? 0 : size;
+}
+
 // `... TopoInfo(rank=3, dp_rank=0, ip='10.0.0.1', ...) ...`
 Status read_topology(PythonCursor& cursor, RawLogRecord& record) {
   const std::size_t begin = cursor.rest().find(kTopology);
@@ -169,6 +176,12 @@ Status read_topology(PythonCursor& cursor, RawLogRecord& record) {
       stage = cursor.integer();
     else if (*key == "ip")
       record.host = cursor.string().value_or("");
+    else if (*key == "dp_size")
+      record.sizes.dp_size = stated_size(cursor);
+    else if (*key == "pp_size")
+      record.sizes.pp_size = stated_size(cursor);
+    else if (*key == "world_size")
+      record.sizes.world_size = stated_size(cursor);
     if (!cursor.skip_to(",)")) return broken(cursor, "a value and ')'");
   } while (cursor.accept(", "));
   GOODPUT_TRY_STATUS(expect(cursor, ")"));
@@ -255,6 +268,10 @@ Result<RawLogRecord> parse_raw_log_record(std::string_view text) {
   const bool any_negative = std::ranges::any_of(record.steps, [](std::int64_t step) { return step < 0; });
   record.keeps_negative_steps = any_negative && text.find(kNegativeStepKey) != std::string_view::npos;
   return record;
+}
+
+bool holds_another_record(std::string_view record) {
+  return record.find(kBegin, kBegin.size()) != std::string_view::npos;
 }
 
 std::optional<CutRecord> find_cut(std::string_view record) {

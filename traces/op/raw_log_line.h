@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "traces/op/trace_intake.h"
 
 namespace goodput {
 
@@ -20,6 +21,7 @@ struct RawLogRecord {
   std::int64_t dp_rank = 0;
   std::int64_t stage = 0;
   std::string host;                   // its ip; empty where there is none
+  StatedSizes sizes;                  // of the job
   bool keeps_negative_steps = false;  // a step of kNegativeStepKey is one of the trace
 };
 
@@ -41,6 +43,10 @@ struct CutRecord {
   std::vector<std::int64_t> steps;  // that it names as far as it goes, ascending, each once
   std::string_view behind;          // the other record; empty: none
 };
+
+// Whether another record begins in this one: what reads as one may be the beginning of one and the end of the
+// other.
+[[nodiscard]] bool holds_another_record(std::string_view record);
 
 // Nothing when the end is there.
 [[nodiscard]] std::optional<CutRecord> find_cut(std::string_view record);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <numeric>
 #include <optional>
 #include <tuple>
 
@@ -21,11 +20,21 @@ struct RecordedStep {
 };
 
 std::vector<std::size_t> rows_by_step_and_start(const OpTrace& trace) {
-  std::vector<std::size_t> rows(trace.size());
-  std::iota(rows.begin(), rows.end(), std::size_t{0});
-  std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
-    return std::tie(trace.step[a], trace.start_s[a], a) < std::tie(trace.step[b], trace.start_s[b], b);
+  struct Key {  // side by side: looked up row by row, they would cost twice the time
+    std::int64_t step;
+    double start_s;
+    std::size_t row;
+  };
+  std::vector<Key> keys;
+  keys.reserve(trace.size());
+  for (std::size_t row = 0; row < trace.size(); ++row)
+    keys.push_back({trace.step[row], trace.start_s[row], row});
+  std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
+    return std::tie(a.step, a.start_s, a.row) < std::tie(b.step, b.start_s, b.row);
   });
+  std::vector<std::size_t> rows;
+  rows.reserve(keys.size());
+  for (const Key& key : keys) rows.push_back(key.row);
   return rows;
 }
 

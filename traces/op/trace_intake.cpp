@@ -73,6 +73,12 @@ void TraceIntake::note_host(std::int64_t rank, std::string_view host) {
     known->second = host;  // the node was replaced
 }
 
+void TraceIntake::note_sizes(const StatedSizes& sizes) {
+  if (sizes.dp_size > 0) sizes_.dp_size = sizes.dp_size;
+  if (sizes.pp_size > 0) sizes_.pp_size = sizes.pp_size;
+  if (sizes.world_size > 0) sizes_.world_size = sizes.world_size;
+}
+
 // "my-span 12, forward-comput 3 (did you mean "forward-compute"?) and 4 more", the most frequent first.
 std::string TraceIntake::unknown_names() const {
   std::vector<std::pair<std::string_view, std::size_t>> names(unknown_.begin(), unknown_.end());
@@ -108,6 +114,12 @@ std::vector<CleaningFinding> TraceIntake::findings() const {
     findings.push_back({rule, found.count, {found.steps.begin(), found.steps.end()}, detail});
   }
   return findings;
+}
+
+std::vector<CleaningFinding> TraceIntake::take_findings() {
+  std::vector<CleaningFinding> taken = findings();
+  found_.clear();
+  return taken;
 }
 
 }  // namespace goodput

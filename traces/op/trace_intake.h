@@ -18,6 +18,13 @@
 
 namespace goodput {
 
+// Sizes of the job as its files state them; 0: they do not.
+struct StatedSizes {
+  std::int64_t dp_size = 0;
+  std::int64_t pp_size = 0;
+  std::int64_t world_size = 0;  // GPUs
+};
+
 // Not thread-safe. One for all files of a trace.
 class TraceIntake {
  public:
@@ -68,11 +75,18 @@ class TraceIntake {
   void note_host(std::int64_t rank, std::string_view host);
   [[nodiscard]] const std::map<std::int64_t, std::string>& hosts() const { return hosts_; }
 
+  // What was stated last.
+  void note_sizes(const StatedSizes& sizes);
+  [[nodiscard]] const StatedSizes& stated_sizes() const { return sizes_; }
+
   // Fails when less than half of the rows are of known op types.
   [[nodiscard]] Status check_known_share() const;
 
   // One a rule, in the order of the rules.
   [[nodiscard]] std::vector<CleaningFinding> findings() const;
+  // What came since the last call, for those who take rows as they come.
+  [[nodiscard]] OpTrace take_rows() { return std::exchange(trace_, {}); }
+  [[nodiscard]] std::vector<CleaningFinding> take_findings();
   [[nodiscard]] OpTrace take_trace() && { return std::move(trace_); }
 
  private:
@@ -92,6 +106,7 @@ class TraceIntake {
   std::map<CleaningRule, Found> found_;
   std::map<std::string, std::size_t, std::less<>> unknown_;  // rows by name
   std::map<std::int64_t, std::string> hosts_;
+  StatedSizes sizes_;
   bool has_absent_chunks_ = false;
 };
 

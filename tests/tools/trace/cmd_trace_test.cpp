@@ -218,7 +218,7 @@ TEST_CASE("command line: one line says what is wrong and suggests") {
         "cost-models, "
         "policies, failures, models, clusters, plans, scenarios, sweeps, questions, failure-presets, "
         "routing-models, suites, "
-        "calibrations, "
+        "calibrations, fleets, alert-rules, "
         "commands");
   CHECK(
       error_of({"list", "formats", "--jobs", "0"}) ==

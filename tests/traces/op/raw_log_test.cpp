@@ -201,6 +201,23 @@ TEST_CASE("raw log reader: a record that is cut short is an error wherever it en
         ":1: the record is cut short where \", tags: \" should be");
 }
 
+TEST_CASE("raw log reader: of a cut record and a whole one in a line only the whole one is read") {
+  // Cut inside its tags, the beginning of one reads as a record with the end of the other.
+  const std::string text = Line{.tags = "[{'a': 'b'}, {'step': 1}]"}.text();
+  const std::string behind = Line{.metric = "backward-compute"}.text();
+  const std::size_t begin = kDate.size() + std::string_view("metric_name: ").size();
+  for (std::size_t length = begin; length < text.find("TopoInfo("); ++length) {
+    CAPTURE(length);
+    const std::string line = text.substr(0, length) + behind;
+    CHECK(log_error(line).starts_with(":1: the record "));
+    TraceIntake intake;
+    RawLogReading reading;
+    CHECK(!append_raw_log_line(line, Position::line(1), intake, reading));
+    CHECK(intake.trace().optype == std::vector<OpType>(2, OpType::kBackwardCompute));
+    CHECK(intake.count_of(CleaningRule::kCutRecords) == 1);
+  }
+}
+
 TEST_CASE("raw log reader: a broken record is an error that shows where") {
   CHECK(
       log_error(Line{.step_range = "range(1, x)"}.text()).starts_with(":1: the record has \"x), world_info"));
