@@ -13,7 +13,9 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace goodput {
 namespace {
@@ -25,6 +27,28 @@ constexpr char kFinish = 'f';
 // What the command gets as its descriptors 0, 1 and 2, and what we keep.
 struct Pipes {
   FileHandle input, output, errors, control;
+};
+
+// A program as exec() wants it, made before fork(): a null at the end of each list.
+class ExecLists {
+ public:
+  ExecLists(std::vector<std::string> arguments, std::vector<std::string> environment)
+      : texts_(std::move(arguments)), more_(std::move(environment)) {
+    for (std::string& argument : texts_) arguments_.push_back(argument.data());
+    for (char** inherited = environ; *inherited != nullptr; ++inherited) environment_.push_back(*inherited);
+    for (std::string& one : more_) environment_.push_back(one.data());
+    arguments_.push_back(nullptr);
+    environment_.push_back(nullptr);
+  }
+  ExecLists(const ExecLists&) = delete;
+  ExecLists& operator=(const ExecLists&) = delete;
+
+  [[nodiscard]] char* const* arguments() const { return arguments_.data(); }
+  [[nodiscard]] char* const* environment() const { return environment_.data(); }
+
+ private:
+  std::vector<std::string> texts_, more_;
+  std::vector<char*> arguments_, environment_;
 };
 
 // ---- Between fork() and exec() of a program with threads: calls that are safe in a signal handler only.
@@ -44,12 +68,14 @@ void reset_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-[[noreturn]] void run_command(const Pipes& pipes, const char* command) {
+[[noreturn]] void run_command(const Pipes& pipes, const ExecLists& program) {
   setpgid(0, 0);
   const bool is_ready =
       dup2(pipes.input.get(), 0) == 0 && dup2(pipes.output.get(), 1) == 1 && dup2(pipes.errors.get(), 2) == 2;
   close_all_from(3);
-  if (is_ready) execl("/bin/sh", "sh", "-c", command, static_cast<char*>(nullptr));
+  if (is_ready) execvpe(program.arguments()[0], program.arguments(), program.environment());
+  constexpr std::string_view kSorry = "cannot be run\n";
+  static_cast<void>(!write(2, kSorry.data(), kSorry.size()));
   _exit(127);
 }
 
@@ -91,12 +117,12 @@ void end_group(pid_t command) {
   _exit(0);
 }
 
-[[noreturn]] void run_watcher(const Pipes& pipes, const char* command) {
+[[noreturn]] void run_watcher(const Pipes& pipes, const ExecLists& program) {
   reset_signals();
   setpgid(0, 0);  // an interrupt from the terminal is not meant for the watcher, and not for the command
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t child = fork();
-  if (child == 0) run_command(pipes, command);
+  if (child == 0) run_command(pipes, program);
   setpgid(child, child);  // the command says so, too: whoever comes first
   dup2(pipes.control.get(), 0);
   close_all_from(1);
@@ -151,6 +177,12 @@ std::string ProcessEnd::text() const {
 }
 
 Result<WatchedProcess> WatchedProcess::start(const std::string& command) {
+  return start({"/bin/sh", "-c", command}, {});
+}
+
+Result<WatchedProcess> WatchedProcess::start(const std::vector<std::string>& program_and_arguments,
+                                             const std::vector<std::string>& environment) {
+  const ExecLists program(program_and_arguments, environment);
   GOODPUT_TRY(auto input, make_socket_pair());
   GOODPUT_TRY(auto output, make_pipe());
   GOODPUT_TRY(auto errors, make_pipe());
@@ -160,7 +192,7 @@ Result<WatchedProcess> WatchedProcess::start(const std::string& command) {
   {
     const HeldSignals held;
     process.watcher_ = fork();
-    if (process.watcher_ == 0) run_watcher(theirs, command.c_str());
+    if (process.watcher_ == 0) run_watcher(theirs, program);
   }
   if (process.watcher_ < 0) return Error{fmt::format("cannot be started: fork: {}", std::strerror(errno))};
   process.input_ = std::move(input[0]);

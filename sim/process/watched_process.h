@@ -1,10 +1,11 @@
-// A shell command that cannot outlive us: it runs in a process group of its own, under a watcher that ends
-// the whole group when we say so, and as soon as we are gone, however that came about.
+// A program or shell command that cannot outlive us: it runs in a process group of its own, under a watcher
+// that ends the whole group when we say so, and as soon as we are gone, however that came about.
 #pragma once
 
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "sim/base/errors.h"
 #include "sim/process/file_handle.h"
@@ -25,6 +26,11 @@ class WatchedProcess {
  public:
   // `/bin/sh -c command`, with pipes for its standard input, output and error, and none of our other files.
   [[nodiscard]] static Result<WatchedProcess> start(const std::string& command);
+  // The same of a program, which is looked for in PATH, and its arguments, without a shell. `environment`:
+  // NAME=VALUE, beside what we have. A program that is not there ends with exit code 127.
+  // REQUIRES: a program; no NUL in any text.
+  [[nodiscard]] static Result<WatchedProcess> start(const std::vector<std::string>& program_and_arguments,
+                                                    const std::vector<std::string>& environment);
 
   WatchedProcess(WatchedProcess&& other) noexcept;
   WatchedProcess& operator=(WatchedProcess&&) = delete;
