@@ -1,0 +1,135 @@
+// The keys of alert rules, a function a kind.
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "sim/base/registry.h"
+#include "sim/base/text.h"
+#include "tools/alerting/alerting_config.h"
+
+namespace goodput {
+namespace {
+
+using config::Fields;
+using config::Need;
+
+// As sim/causes names them.
+constexpr std::array<std::string_view, 10> kCauseNames = {
+    "worker-fault",    "slow-replica",    "slow-host", "slow-switch",  "slow-rack",
+    "stage-partition", "sequence-length", "gc-pauses", "launch-delay", "communication-flap"};
+constexpr double kMostSilence = 1e7;  // seconds: 116 days
+
+void add(Fields& all, Fields more) {
+  for (config::Field& field : more) all.push_back(std::move(field));
+}
+
+config::Value optional_level(std::optional<double>& level, const config::Range& range) {
+  return config::number([&level] { return level; }, [&level](double given) { level = given; }, range);
+}
+
+Fields level_fields(AlertLevel& level, std::string_view above) {
+  return {{"above", Need::kOptional, config::number(level.above, config::at_least(1)), above},
+          {"close_below", Need::kOptional, optional_level(level.close_below, config::at_least(1)),
+           "below it is gone; else four fifths of the way from 1 to `above`"}};
+}
+
+Fields patience_fields(AlertPatience& patience) {
+  return {{"steps", Need::kOptional, config::integer(patience.steps, 1, kMostAlertSteps),
+           "it opens when it was there in so many"},
+          {"of", Need::kOptional, config::integer(patience.of, 0, kMostAlertSteps),
+           "of the last so many; 0: as many as `steps`, one after the other"},
+          {"close_steps", Need::kOptional, config::integer(patience.close_steps, 1, kMostAlertSteps),
+           "it closes when it was gone from so many, one after the other"}};
+}
+
+Fields condition_fields(SlowdownRule& rule) {
+  Fields fields = level_fields(rule.level, "S of a step is above");
+  add(fields, patience_fields(rule.patience));
+  return fields;
+}
+
+Fields condition_fields(CauseRule& rule) {
+  Fields fields = {{"cause", Need::kOptional, config::text(rule.cause),
+                    "the only cause that counts, worker-fault for example; empty: any"}};
+  add(fields, level_fields(rule.level, "what the fix of a likely cause gains is above"));
+  add(fields, patience_fields(rule.patience));
+  return fields;
+}
+
+Fields condition_fields(WorkerRule& rule) {
+  Fields fields = level_fields(rule.level, "the slowdown that the worst worker alone causes is above");
+  add(fields, patience_fields(rule.patience));
+  return fields;
+}
+
+Fields condition_fields(SilenceRule& rule) {
+  return {{"seconds", Need::kOptional,
+           config::number(rule.seconds, {.least = 0, .most = kMostSilence, .is_least_excluded = true}),
+           "no step for so long, of a job that had one; the next step closes it"}};
+}
+
+Fields condition_fields(IncompleteRule& rule) {
+  return patience_fields(rule.patience);
+}
+
+Fields condition_fields(WorseningRule& rule) {
+  return {{"by", Need::kOptional, config::number(rule.by, config::above(0)), "S rises by at least so much"},
+          {"steps", Need::kOptional, config::integer(rule.steps, kFewestTrendSteps, kMostAlertSteps),
+           "over the last so many"},
+          {"close_steps", Need::kOptional, config::integer(rule.close_steps, 1, kMostAlertSteps),
+           "it closes when S did not rise by half as much, so many steps one after the other"}};
+}
+
+Status check(const AlertLevel& level) {
+  if (level.closes() <= level.above) return Ok{};
+  return Error{fmt::format("is {}, want at most `above`, {}", *level.close_below, level.above),
+               {.pointer = "/close_below"}};
+}
+
+Status check(const AlertPatience& patience) {
+  if (patience.of == 0 || patience.of >= patience.steps) return Ok{};
+  return Error{fmt::format("is {}, want 0 or at least `steps`, {}", patience.of, patience.steps),
+               {.pointer = "/of"}};
+}
+
+Status check_condition(const SlowdownRule& rule) {
+  GOODPUT_TRY_STATUS(check(rule.level));
+  return check(rule.patience);
+}
+Status check_condition(const CauseRule& rule) {
+  if (!rule.cause.empty()) {
+    const auto known = index_of_name(kCauseNames, "cause", rule.cause);
+    if (!known) return known.error().inside("/cause");
+  }
+  GOODPUT_TRY_STATUS(check(rule.level));
+  return check(rule.patience);
+}
+Status check_condition(const WorkerRule& rule) {
+  GOODPUT_TRY_STATUS(check(rule.level));
+  return check(rule.patience);
+}
+Status check_condition(const SilenceRule& /*rule*/) {
+  return Ok{};
+}
+Status check_condition(const IncompleteRule& rule) {
+  return check(rule.patience);
+}
+Status check_condition(const WorseningRule& /*rule*/) {
+  return Ok{};
+}
+
+}  // namespace
+
+config::Fields config_fields(AlertRule& rule) {
+  Fields fields = std::visit([](auto& condition) { return condition_fields(condition); }, rule.condition);
+  fields.push_back({"severity", Need::kOptional, config::choice(rule.severity, kAlertSeverities),
+                    "how bad it is, for those who are told"});
+  return fields;
+}
+
+Status config_finish(AlertRule& rule) {
+  return std::visit([](const auto& condition) { return check_condition(condition); }, rule.condition);
+}
+
+}  // namespace goodput

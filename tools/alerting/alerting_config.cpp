@@ -1,0 +1,235 @@
+#include "tools/alerting/alerting_config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "sim/base/registry.h"
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+using config::Fields;
+using config::Need;
+
+constexpr double kLongestTryS = 300;
+constexpr double kLongestRetryS = 86400;
+
+// The variant with its alternative number `index`, as it is by default.
+template <typename Variant, std::size_t... kIndices>
+Variant default_of(std::size_t index, std::index_sequence<kIndices...> /*all*/) {
+  Variant made;
+  (static_cast<void>(index == kIndices && (made.template emplace<kIndices>(), true)), ...);
+  return made;
+}
+
+// Which of the kinds an object is, by its key "kind".
+Result<std::size_t> kind_of(const nlohmann::json& value, const config::Place& place,
+                            std::span<const std::string_view> kinds, std::string_view noun) {
+  const std::string wanted = fmt::format("one of {}", fmt::join(kinds, ", "));
+  if (!value.is_object())
+    return place.not_wanted(value, fmt::format("an object: {{\"kind\": {}, ...}}", wanted));
+  const auto kind = value.find("kind");
+  if (kind == value.end()) return place.at("kind").error("is missing, want " + wanted);
+  if (!kind->is_string()) return place.at("kind").not_wanted(*kind, wanted);
+  const auto found = index_of_name(kinds, noun, kind->get_ref<const std::string&>());
+  if (!found) return place.at("kind").error(found.error().what);
+  return *found;
+}
+
+// An object of a kind that was looked up already.
+template <typename T>
+config::ObjectAccess of_kind(T& value) {
+  const auto fields = [&value] {
+    Fields all = {{"kind",
+                   Need::kRequired,
+                   {"one of the kinds",
+                    [](const nlohmann::json&, config::Place&) -> Status { return Ok{}; },
+                    [&value](nlohmann::ordered_json& into) { into = value.kind(); },
+                    {}},
+                   "which keys there are"}};
+    for (config::Field& field : config_fields(value)) all.push_back(std::move(field));
+    return all;
+  };
+  return {[] { return true; }, fields, [&value] { return config_finish(value); }};
+}
+
+// An object of objects, each with a name and a kind. `choice`: a pointer to the member with the kinds'
+// variant.
+template <typename T, typename Variant>
+config::Value named_of_kinds(std::vector<T>& all, Variant T::*choice, std::span<const std::string_view> kinds,
+                             std::string_view noun) {
+  const std::string wanted = fmt::format("an object: {}s by name", noun);
+  const auto read = [&all, choice, kinds, noun, wanted](const nlohmann::json& value,
+                                                        config::Place& place) -> Status {
+    if (!value.is_object()) return place.not_wanted(value, wanted);
+    all.clear();
+    for (const auto& [name, one] : value.items()) {
+      config::Place at = place.at(name);
+      if (std::string wrong = fault_of_name(name); !wrong.empty()) return at.error(std::move(wrong));
+      GOODPUT_TRY(const std::size_t kind, kind_of(one, at, kinds, noun));
+      T made;
+      made.name = name;
+      made.*choice = default_of<Variant>(kind, std::make_index_sequence<std::variant_size_v<Variant>>());
+      GOODPUT_TRY_STATUS(config::object(of_kind(made)).read(one, at));
+      all.push_back(std::move(made));
+    }
+    return Ok{};
+  };
+  const auto write = [&all](nlohmann::ordered_json& into) {
+    for (T& one : all) into[one.name] = config::write(of_kind(one).fields());
+  };
+  return {wanted, read, write, {}};
+}
+
+// Texts by name.
+config::Value header_values(std::vector<std::pair<std::string, std::string>>& headers) {
+  const std::string wanted = "an object: texts by name, {\"X-Team\": \"training\"}";
+  const auto read = [&headers, wanted](const nlohmann::json& value, config::Place& place) -> Status {
+    if (!value.is_object()) return place.not_wanted(value, wanted);
+    headers.clear();
+    for (const auto& [name, text] : value.items()) {
+      const config::Place at = place.at(name);
+      if (!text.is_string()) return at.not_wanted(text, "text");
+      headers.emplace_back(name, text.get<std::string>());
+    }
+    return Ok{};
+  };
+  const auto write = [&headers](nlohmann::ordered_json& into) {
+    for (const auto& [name, text] : headers) into[name] = text;
+  };
+  return {wanted, read, write, {}};
+}
+
+config::Value command_words(std::vector<std::string>& command) {
+  const std::string wanted = "a list of words: [\"/usr/local/bin/page\", \"training\"]";
+  const auto read = [&command, wanted](const nlohmann::json& value, config::Place& place) -> Status {
+    const bool are_texts = value.is_array() && !value.empty() &&
+                           std::ranges::all_of(value, [](const auto& word) { return word.is_string(); });
+    if (!are_texts) return place.not_wanted(value, wanted);
+    command = value.get<std::vector<std::string>>();
+    return Ok{};
+  };
+  const auto write = [&command](nlohmann::ordered_json& into) {
+    if (!command.empty()) into = command;
+  };
+  return {wanted, read, write, {}};
+}
+
+config::Range seconds_up_to(double most) {
+  return {.least = 0, .most = most, .is_least_excluded = true};
+}
+
+Fields target_fields(WebhookSink& sink) {
+  return {{"shape", Need::kOptional, config::choice(sink.shape, kWebhookShapes), "what is sent"},
+          {"url", Need::kOptional, config::text(sink.url), "where to: http or https"},
+          {"url_file", Need::kOptional, config::path(sink.url_file),
+           "or the file whose one line it is, for those that are secret themselves"},
+          {"headers", Need::kOptional, header_values(sink.headers), "further headers"},
+          {"timeout_s", Need::kOptional, config::number(sink.timeout_s, seconds_up_to(kLongestTryS)),
+           "that a try may take"},
+          {"secret_file", Need::kOptional, config::path(sink.secret_file),
+           "whose content signs each body (HMAC-SHA256)"},
+          {"bearer_token_file", Need::kOptional, config::path(sink.bearer_token_file),
+           "whose one line goes into the header Authorization"},
+          {"routing_key_file", Need::kOptional, config::path(sink.routing_key_file),
+           "whose one line is PagerDuty's routing key; that shape needs it"}};
+}
+
+Fields target_fields(StderrSink& /*sink*/) {
+  return {};
+}
+
+Fields target_fields(ExecSink& sink) {
+  return {{"command", Need::kRequired, command_words(sink.command),
+           "the program and its arguments; no shell reads them"},
+          {"timeout_s", Need::kOptional, config::number(sink.timeout_s, seconds_up_to(kLongestTryS)),
+           "then it is ended, with all it started"}};
+}
+
+bool is_token(const std::string& name) {
+  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::ranges::all_of(name, [kOthers](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           kOthers.find(c) != std::string_view::npos;
+  });
+}
+
+// A header that a line break would end, and another one begin.
+Status check_headers(const WebhookSink& sink) {
+  constexpr std::array<std::string_view, 5> kOwn = {"content-type", "content-length", "host",
+                                                    "idempotency-key", "x-goodput-signature"};
+  for (const auto& [name, text] : sink.headers) {
+    const Where where{.pointer = "/headers/" + name};
+    if (!is_token(name)) return Error{"is no name of a header", {.pointer = "/headers"}};
+    if (on_one_line(text) != text) return Error{"has control characters", where};
+    for (const std::string_view own : kOwn) {
+      if (equals_lower(own, name)) return Error{"is said by the monitor itself", where};
+    }
+  }
+  return Ok{};
+}
+
+Status check_target(const WebhookSink& sink) {
+  if (sink.url.empty() == sink.url_file.empty()) return Error{"wants either \"url\" or \"url_file\""};
+  if (!sink.url.empty()) {
+    if (const std::string fault = fault_of_url(sink.url); !fault.empty())
+      return Error{fault, {.pointer = "/url"}};
+  }
+  if (sink.shape == WebhookShape::kPagerDuty && sink.routing_key_file.empty())
+    return Error{"is missing, PagerDuty wants to know for which of its services this is",
+                 {.pointer = "/routing_key_file"}};
+  return check_headers(sink);
+}
+Status check_target(const StderrSink& /*sink*/) {
+  return Ok{};
+}
+Status check_target(const ExecSink& sink) {
+  if (!sink.command.front().empty()) return Ok{};
+  return Error{"is empty, want a program", {.pointer = "/command/0"}};
+}
+
+}  // namespace
+
+std::string fault_of_url(std::string_view url) {
+  const bool is_web = url.starts_with("http://") || url.starts_with("https://");
+  if (!is_web || url.find("//") + 2 == url.size()) return "want http://HOST/... or https://HOST/...";
+  if (url.find_first_of(" \t") != std::string_view::npos || on_one_line(url) != url)
+    return "has spaces or control characters: those of a URL are written %20";
+  return "";
+}
+
+config::Fields config_fields(SinkConfig& sink) {
+  Fields fields = std::visit([](auto& target) { return target_fields(target); }, sink.target);
+  fields.push_back({"retry_s", Need::kOptional, config::number(sink.retry_s, seconds_up_to(kLongestRetryS)),
+                    "from a try that fails to the next; twice as long after each further failure"});
+  fields.push_back({"most_retry_s", Need::kOptional,
+                    config::number(sink.most_retry_s, seconds_up_to(kLongestRetryS)),
+                    "but no longer than that; the monitor tries until it succeeds"});
+  return fields;
+}
+
+Status config_finish(SinkConfig& sink) {
+  GOODPUT_TRY_STATUS(std::visit([](const auto& target) { return check_target(target); }, sink.target));
+  if (sink.retry_s <= sink.most_retry_s) return Ok{};
+  return Error{fmt::format("is {}, want at least `retry_s`, {}", sink.most_retry_s, sink.retry_s),
+               {.pointer = "/most_retry_s"}};
+}
+
+config::Fields config_fields(AlertingConfig& config) {
+  return {{"rules", Need::kRequired, named_of_kinds(config.rules, &AlertRule::condition, kAlertKinds, "rule"),
+           "when an alert opens and closes; the names are those of the alerts"},
+          {"sinks", Need::kOptional, named_of_kinds(config.sinks, &SinkConfig::target, kSinkKinds, "sink"),
+           "where alerts are sent when they open and when they close"}};
+}
+
+Result<AlertingConfig> read_alerting_config(const std::string& file) {
+  return config::read<AlertingConfig>(file);
+}
+
+}  // namespace goodput
