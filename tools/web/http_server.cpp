@@ -1,0 +1,189 @@
+#include "tools/web/http_server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "tools/web/connection.h"
+#include "tools/web/event_loop.h"
+#include "tools/web/handler_pool.h"
+#include "tools/web/ip_address.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
+
+RequestRules rules_of(const HttpOptions& options) {
+  RequestRules rules{options.hosts, options.body_bytes};
+  if (rules.hosts.empty() && address_kind(options.address) == AddressKind::kLoopback) {
+    rules.hosts = {"localhost", "127.0.0.1", "[::1]", options.address};
+  }
+  return rules;
+}
+
+// How often deadlines are looked at: a quarter of the shortest.
+std::chrono::milliseconds tick_of(const HttpOptions& options) {
+  const auto shortest = std::min({options.header_timeout, options.body_timeout, options.write_timeout,
+                                  options.idle_timeout, options.heartbeat});
+  return std::clamp(shortest / 4, std::chrono::milliseconds{5}, std::chrono::milliseconds{500});
+}
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  Impl(const HttpOptions& options, HttpHandler handler, HttpGate gate)
+      : tick_every_(tick_of(options)),
+        share_{.options = options,
+               .rules = rules_of(options),
+               .gate = std::move(gate),
+               .submit = [this](std::uint64_t id,
+                                HttpRequest request) { return pool_->submit(id, std::move(request)); },
+               .forget = [this](std::uint64_t id) { loop_.post([this, id] { connections_.erase(id); }); },
+               .scratch = std::vector<char>(kScratchBytes)},
+        handler_(std::move(handler)) {}
+  ~Impl() { stop(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  Status listen() {
+    GOODPUT_TRY(port_, loop_.listen(share_.options.address, share_.options.port));
+    return Ok{};
+  }
+  void run();
+  void stop();
+  void publish(std::string_view topic, std::string_view event, std::string_view data);
+  [[nodiscard]] HttpUse use() const {
+    return {share_.use.connections, share_.use.event_streams, share_.use.body_bytes};
+  }
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+ private:
+  void accept();
+  void take(ClientSocket socket);
+  void make_room();
+  void tick();
+  void answer(std::uint64_t id, const HttpResponse& response);
+
+  EventLoop loop_;
+  const std::chrono::milliseconds tick_every_;
+  ConnectionShare share_;
+  HttpHandler handler_;
+  std::uint16_t port_ = 0;
+  bool is_accepting_ = false;
+  Connection::Clock::time_point next_heartbeat_;
+  std::uint64_t next_id_ = 0;
+  std::map<std::uint64_t, Connection> connections_;
+  std::optional<HandlerPool> pool_;
+  std::atomic<bool> is_stopped_ = false;
+  std::thread thread_;
+};
+
+void HttpServer::Impl::run() {
+  pool_.emplace(share_.options.handler_threads, share_.options.queued_requests, handler_,
+                [this](std::uint64_t id, HttpResponse response) {
+                  loop_.post([this, id, response = std::move(response)] { answer(id, response); });
+                });
+  next_heartbeat_ = Connection::Clock::now() + share_.options.heartbeat;
+  accept();
+  tick();
+  thread_ = std::thread([this] { loop_.run(); });
+}
+
+void HttpServer::Impl::stop() {
+  is_stopped_ = true;
+  loop_.stop();
+  if (thread_.joinable()) thread_.join();
+  // From here on nothing of the connections runs; those who wait at the other end see them close.
+  loop_.close_listener();
+  connections_.clear();
+  if (pool_) pool_->stop();
+}
+
+void HttpServer::Impl::publish(std::string_view topic, std::string_view event, std::string_view data) {
+  if (is_stopped_) return;
+  loop_.post([this, topic = std::string(topic), text = event_text(event, data)] {
+    for (auto& [id, connection] : connections_) connection.send_event(topic, text);
+  });
+}
+
+void HttpServer::Impl::answer(std::uint64_t id, const HttpResponse& response) {
+  const auto found = connections_.find(id);
+  if (found != connections_.end()) found->second.answer(response);
+}
+
+void HttpServer::Impl::accept() {
+  is_accepting_ = true;
+  loop_.accept([this](std::optional<ClientSocket> socket) {
+    is_accepting_ = false;
+    if (socket) {
+      take(*std::move(socket));
+      return accept();
+    }
+    // Out of descriptors, most likely: the next tick tries again, with one less in use.
+    make_room();
+  });
+}
+
+void HttpServer::Impl::take(ClientSocket socket) {
+  if (share_.use.connections >= share_.options.connections) make_room();
+  if (share_.use.connections >= share_.options.connections) {
+    constexpr std::string_view kBusy =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    socket.write_now(kBusy);
+    return;
+  }
+  const std::uint64_t id = next_id_++;
+  connections_.try_emplace(id, share_, id, std::move(socket)).first->second.start();
+}
+
+void HttpServer::Impl::make_room() {
+  Connection* longest = nullptr;
+  for (auto& [id, connection] : connections_) {
+    const auto since = connection.waits_since();
+    if (since && (longest == nullptr || *since < *longest->waits_since())) longest = &connection;
+  }
+  if (longest != nullptr) longest->close();
+}
+
+void HttpServer::Impl::tick() {
+  const Connection::Clock::time_point now = Connection::Clock::now();
+  for (auto& [id, connection] : connections_) connection.check_deadline(now);
+  if (now >= next_heartbeat_) {
+    next_heartbeat_ = now + share_.options.heartbeat;
+    for (auto& [id, connection] : connections_) connection.send_heartbeat();
+  }
+  if (!is_accepting_) accept();
+  loop_.after(tick_every_, [this] { tick(); });
+}
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::HttpServer(HttpServer&&) noexcept = default;
+HttpServer& HttpServer::operator=(HttpServer&&) noexcept = default;
+HttpServer::~HttpServer() = default;
+
+Result<HttpServer> HttpServer::start(const HttpOptions& options, HttpHandler handler, HttpGate gate) {
+  auto impl = std::make_unique<Impl>(options, std::move(handler), std::move(gate));
+  GOODPUT_TRY_STATUS(impl->listen());
+  impl->run();
+  return HttpServer(std::move(impl));
+}
+
+std::uint16_t HttpServer::port() const {
+  return impl_->port();
+}
+HttpUse HttpServer::use() const {
+  return impl_->use();
+}
+void HttpServer::publish(std::string_view topic, std::string_view event, std::string_view data) {
+  impl_->publish(topic, event, data);
+}
+void HttpServer::stop() {
+  impl_->stop();
+}
+
+}  // namespace goodput

@@ -1,0 +1,126 @@
+#include "tools/web/push_intake.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::string_view kBeforeName = "/v1/jobs/";
+constexpr std::string_view kBehindName = "/ops";
+constexpr std::size_t kMostNameBytes = 100;
+constexpr std::size_t kMostKeyBytes = 200;
+
+std::string_view job_of(std::string_view path) {
+  path.remove_prefix(kBeforeName.size());
+  path.remove_suffix(kBehindName.size());
+  return path;
+}
+
+// "text/csv" of "text/csv; charset=utf-8".
+std::string_view media_type(std::string_view content_type) {
+  content_type = content_type.substr(0, content_type.find(';'));
+  const std::size_t last = content_type.find_last_not_of(" \t");
+  return content_type.substr(0, last == std::string_view::npos ? 0 : last + 1);
+}
+
+bool is_csv(const HttpRequest& request) {
+  return equals_lower("text/csv", media_type(request.header("content-type")));
+}
+
+bool is_known_type(std::string_view type) {
+  return type.empty() || equals_lower("text/csv", type) || equals_lower("text/plain", type);
+}
+
+bool is_known_encoding(std::string_view encoding) {
+  return encoding.empty() || equals_lower("gzip", encoding) || equals_lower("identity", encoding);
+}
+
+HttpResponse no_room() {
+  HttpResponse response = plain_error(429, "too much was pushed that is not analysed yet");
+  response.headers.emplace_back("Retry-After", "5");
+  return response;
+}
+
+HttpResponse as_json(int status, const nlohmann::json& json) {
+  HttpResponse response;
+  response.status = status;
+  response.content_type = "application/json";
+  response.body = json.dump() + "\n";
+  return response;
+}
+
+}  // namespace
+
+bool is_job_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMostNameBytes && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), [](char letter) {
+           return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                  (letter >= '0' && letter <= '9') || letter == '.' || letter == '_' || letter == '-';
+         });
+}
+
+bool PushIntake::is_push_path(std::string_view path) {
+  return path.size() > kBeforeName.size() + kBehindName.size() && path.starts_with(kBeforeName) &&
+         path.ends_with(kBehindName);
+}
+
+std::optional<HttpResponse> PushIntake::refuse(const HttpRequest& request) const {
+  if (request.method != "POST") {
+    HttpResponse refusal = plain_error(405, "ops are pushed: POST");
+    refusal.headers.emplace_back("Allow", "POST");
+    return refusal;
+  }
+  if (!is_job_name(job_of(request.path))) {
+    return plain_error(400, "a job is called by 1 to 100 of A-Z a-z 0-9 . _ -, the first no dot");
+  }
+  if (!is_known_type(media_type(request.header("content-type")))) {
+    return plain_error(415, "Content-Type is to be text/plain (lines of a raw log) or text/csv");
+  }
+  if (!is_known_encoding(request.header("content-encoding"))) {
+    return plain_error(415, "Content-Encoding is to be gzip, or none");
+  }
+  if (request.header("idempotency-key").size() > kMostKeyBytes) {
+    return plain_error(400, fmt::format("an Idempotency-Key has {} bytes at most", kMostKeyBytes));
+  }
+  const auto bytes = parse_integer(request.header("content-length"));
+  if (!queue_.has_room(static_cast<std::size_t>(std::max<std::int64_t>(bytes.value_or(1), 1)))) {
+    queue_.count_refused();
+    return no_room();
+  }
+  return std::nullopt;
+}
+
+HttpResponse PushIntake::accept(const HttpRequest& request) const {
+  if (request.body.empty()) return plain_error(400, "nothing was pushed");
+  CheckedPush push{.job = std::string(job_of(request.path)),
+                   .is_csv = is_csv(request),
+                   .idempotency_key = std::string(request.header("idempotency-key")),
+                   .lines = PushedLines(request.body, limits_)};
+  for (bool has_more = true; has_more;) {
+    const auto piece = push.lines.next();
+    if (!piece) {
+      const bool is_too_much = push.lines.text_bytes() > limits_.text_bytes;
+      return plain_error(is_too_much ? 413 : 400, piece.error().what);
+    }
+    has_more = piece->has_value();
+  }
+  const std::size_t bytes = push.lines.text_bytes();
+  push.lines.rewind();
+  switch (queue_.put(std::move(push))) {
+    case PushQueue::Outcome::kTaken:
+      return as_json(202, {{"accepted_bytes", bytes}});
+    case PushQueue::Outcome::kRepeated:
+      return as_json(200, {{"accepted_bytes", 0}, {"repeated", "already accepted"}});
+    case PushQueue::Outcome::kFull:
+      break;
+  }
+  return no_room();
+}
+
+}  // namespace goodput
