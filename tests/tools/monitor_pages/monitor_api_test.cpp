@@ -1,0 +1,138 @@
+#include "tools/monitor_pages/monitor_api.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/tools/monitor_pages/shown_monitor.h"
+
+namespace goodput {
+namespace {
+
+using nlohmann::json;
+using testing::MadeUpJob;
+using testing::ShownMonitor;
+
+json document(ShownMonitor& monitor, const std::string& path,
+              std::map<std::string, std::string, std::less<>> query = {}) {
+  const HttpResponse response = monitor.get(path, std::move(query));
+  REQUIRE(response.status == 200);
+  CHECK(response.content_type == "application/json");
+  json read = json::parse(response.body);
+  CHECK(read.at("schema") == "goodput.monitor/1");
+  return read;
+}
+
+std::string refused(ShownMonitor& monitor, int status, const std::string& path,
+                    std::map<std::string, std::string, std::less<>> query = {}) {
+  const HttpResponse response = monitor.get(path, std::move(query));
+  CHECK(response.status == status);
+  return json::parse(response.body).at("error");
+}
+
+TEST_CASE("monitor api: jobs and what they lose") {
+  ShownMonitor monitor({MadeUpJob{}});
+  const json jobs = document(monitor, "/api/v1/jobs");
+  CHECK(jobs.at("kind") == "jobs");
+  REQUIRE(jobs.at("jobs").size() == 1);
+  const json& job = jobs.at("jobs")[0];
+  CHECK(job.at("name") == "llama-70b");
+  CHECK(job.at("state") == "running");
+  CHECK(job.at("steps") == json({{"analysed", 39}, {"incomplete", 1}, {"refused", 0}, {"skipped", 0}}));
+  CHECK(job.at("gpus") == 128);
+  CHECK(job.at("worst_worker") == json({{"dp_rank", 2}, {"stage", 1}, {"rank", 72}, {"host", "node0009"}}));
+  // Of the last 20 steps 19 were analysed, all of them slow.
+  CHECK(job.at("window").at("steps") == 19);
+  const double waste = job.at("window").at("waste");
+  CHECK(job.at("window").at("lost_gpu_hours_per_day").get<double>() == doctest::Approx(waste * 24 * 128));
+  CHECK(job.at("window").at("lost_usd_per_day").get<double>() == doctest::Approx(waste * 24 * 128 * 2));
+  const json one = document(monitor, "/api/v1/jobs/llama-70b");
+  CHECK(one.at("causes")[0].at("cause") == "worker-fault");
+  CHECK(one.at("causes")[0].at("likely_in") == 19);
+  CHECK(one.at("alerts").size() == 1);
+}
+
+TEST_CASE("monitor api: a step has the exact slowdown of every worker") {
+  ShownMonitor monitor({MadeUpJob{}});
+  const StepResult made = testing::made_up_step(MadeUpJob{}, 39);
+  const json step = document(monitor, "/api/v1/jobs/llama-70b/steps/0/39").at("step");
+  CHECK(step.at("slowdown") == made.totals.slowdown);
+  CHECK(step.at("slowdown_by_worker").size() == 16);
+  CHECK(step.at("slowdown_by_worker").at("2:1") == made.worker_slowdown[9]);
+  CHECK(step.at("slowdown_by_worker").at("0:3") == made.worker_slowdown[3]);
+  CHECK(step.at("slowdown_by_optype").at("forward-compute") == 1.1);
+  CHECK(step.at("causes")[0].at("workers") == json({"2:1"}));
+  CHECK(step.at("m_w") == 0.93);
+  const json incomplete = document(monitor, "/api/v1/jobs/llama-70b/steps/0/38").at("step");
+  CHECK(incomplete.at("status") == "incomplete");
+  CHECK(!incomplete.contains("slowdown"));
+  CHECK(incomplete.at("missing")[0].at("host") == "node0003");
+}
+
+TEST_CASE("monitor api: spans of steps, maps and the history of a worker") {
+  ShownMonitor monitor({MadeUpJob{}});
+  const json steps =
+      document(monitor, "/api/v1/jobs/llama-70b/steps", {{"from", "10"}, {"to", "12"}}).at("steps");
+  REQUIRE(steps.size() == 3);
+  CHECK(steps[0].at("step") == 10);
+  CHECK(steps[2].at("step") == 12);
+  const json newest =
+      document(monitor, "/api/v1/jobs/llama-70b/steps", {{"most", "2"}, {"newest", "1"}}).at("steps");
+  CHECK(newest.size() == 2);
+  // 16 bits: slowdowns to 1e-4 relative.
+  const json map = document(monitor, "/api/v1/jobs/llama-70b/steps/0/39/map").at("map");
+  CHECK(map.at("slowdown_by_worker").at("2:1").get<double>() ==
+        doctest::Approx(testing::made_up_step(MadeUpJob{}, 39).worker_slowdown[9]).epsilon(2e-4));
+  // The map before one that has none.
+  CHECK(document(monitor, "/api/v1/jobs/llama-70b/steps/0/38/map").at("map").at("step") == 37);
+  const json worker = document(monitor, "/api/v1/jobs/llama-70b/workers/2/1");
+  CHECK(worker.at("worker").at("host") == "node0009");
+  CHECK(worker.at("history").size() == 39);
+}
+
+TEST_CASE("monitor api: alerts, all, open ones, and one") {
+  ShownMonitor monitor({MadeUpJob{}});
+  const json alerts = document(monitor, "/api/v1/alerts", {{"open", "1"}}).at("alerts");
+  REQUIRE(alerts.size() == 1);
+  CHECK(alerts[0].at("fix") == json({"worker=2:1"}));
+  CHECK(alerts[0].at("closed_s").is_null());
+  CHECK(document(monitor, "/api/v1/alerts/1").at("alert") == alerts[0]);
+  CHECK(document(monitor, "/api/v1/alerts", {{"job", "x"}}).at("alerts").empty());
+}
+
+TEST_CASE("monitor api: refusals say what is wanted") {
+  ShownMonitor monitor({MadeUpJob{}});
+  CHECK(refused(monitor, 404, "/api/v1/jobs/x") == "there is no job of this name; /api/v1/jobs lists all");
+  CHECK(refused(monitor, 404, "/api/v1/jobs/x/steps") ==
+        "there is no job of this name; /api/v1/jobs lists all");
+  CHECK(refused(monitor, 404, "/api/v1/jobs/llama-70b/steps/0/99") ==
+        "there is no such step, or it is not kept any more");
+  CHECK(refused(monitor, 404, "/api/v1/jobs/llama-70b/steps/0/-1/map") ==
+        "there is no map of this step, nor of one before it");
+  CHECK(refused(monitor, 404, "/api/v1/jobs/llama-70b/workers/9/9") == "the job has no such worker");
+  CHECK(refused(monitor, 404, "/api/v1/alerts/9") == "there is no alert of this number");
+  CHECK(refused(monitor, 404, "/api/v1/jobs/llama-70b/steps/0/39/rows.csv.gz") ==
+        "there is no such path; /api/v1 lists all");
+  CHECK(refused(monitor, 400, "/api/v1/jobs/llama-70b/steps", {{"most", "0"}}) ==
+        "most: want an integer from 1 to 10000");
+  CHECK(refused(monitor, 400, "/api/v1/jobs/llama-70b/workers/0/0", {{"run", "x"}}) ==
+        "run: want an integer from 0 to 2147483647");
+  CHECK(refused(monitor, 400, "/api/v1/alerts", {{"most", "x"}}) == "most: want an integer from 1 to 10000");
+}
+
+TEST_CASE("monitor api: what is no number is null, what is no UTF-8 is replaced") {
+  MadeUpJob job;
+  job.name = "a\xff";
+  ShownMonitor monitor({job});
+  monitor.status.update(
+      [](MonitorState& state) { state.jobs["a\xff"].lag_s = std::numeric_limits<double>::quiet_NaN(); });
+  const json jobs = document(monitor, "/api/v1/jobs");
+  CHECK(jobs.at("jobs")[0].at("name") == "a\xef\xbf\xbd");
+  CHECK(jobs.at("jobs")[0].at("intake").at("lag_s").is_null());
+  CHECK(document(monitor, "/api/v1").at("paths").size() == 8);
+}
+
+}  // namespace
+}  // namespace goodput

@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/monitor_pages/job_series.h"
+#include "tools/monitor_pages/markup.h"
+#include "tools/monitor_pages/monitor_topics.h"
+#include "tools/monitor_pages/page_content.h"
+#include "tools/monitor_pages/page_frame.h"
+#include "tools/monitor_pages/page_parts.h"
+#include "tools/monitor_pages/page_values.h"
+#include "tools/monitor_pages/worker_map.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kWorthFixing = 1.01;  // of S: below it nothing is lost that could be told from noise
+
+std::string job_verdict(const ShownJob& job, std::span<const Alert> open) {
+  if (!open.empty()) return fmt::format("{} open alert{}", open.size(), open.size() == 1 ? "" : "s");
+  if (job.window.empty()) return std::string(condition_text(job.condition));
+  const std::vector<WindowCause> causes = causes_of(job);
+  if (job.slowdown < kWorthFixing) return "nothing to do: no time is lost";
+  const std::string lost = fmt::format("{} of the time is lost", share_text(job.waste));
+  return causes.empty() ? lost + ", no likely cause" : lost + ", likely " + causes.front().name;
+}
+
+// The same as of an alert, of a cause that no rule watches.
+std::string cause_card_html(const ShownJob& job, const WindowCause& cause) {
+  std::string machine = "no single machine";
+  if (!cause.suspects.empty())
+    machine = worker_html(job.info.name, cause.suspects.front());
+  else if (cause.latest.stage)
+    machine = fmt::format("stage {}", *cause.latest.stage);
+  const std::vector<PageFigure> figures = {
+      {"Which machine", machine, ""},
+      {"Since", fmt::format("in {} of {} steps", cause.likely_in, cause.of),
+       "newest: " + link_html(step_link(job.info.name, cause.latest_step),
+                              fmt::format("step {}", cause.latest_step.step))},
+      {"Costs", cost_text(job.lost_s, job.usd_per_day), "gain of a fix " + slowdown_text(*cause.gain)},
+      {"Check next",
+       html_text(cause.latest.next_check.empty() ? "the map of the workers" : cause.latest.next_check), ""}};
+  return fmt::format("<div class=\"alert-card\">\n<h3>Likely cause: {}</h3>\n{}</div>\n",
+                     html_name(cause.name), figures_html(figures));
+}
+
+std::string attention_html(const PageContext& context, const ShownJob& job, std::span<const Alert> open) {
+  constexpr std::size_t kShown = 3;
+  std::string html;
+  for (std::size_t i = 0; i < std::min(open.size(), kShown); ++i)
+    html += alert_card_html(context, open[i], 3);
+  if (open.size() > kShown)
+    html += paragraph("", link_html("#alerts", fmt::format("All {} open alerts", open.size())));
+  if (html.empty() && job.slowdown >= kWorthFixing) {
+    const std::vector<WindowCause> causes = causes_of(job);
+    if (!causes.empty()) html = cause_card_html(job, causes.front());
+  }
+  return html;
+}
+
+Result<std::vector<PageFigure>> job_figures(PageContext& context, const ShownJob& job) {
+  std::vector<PageFigure> figures;
+  const std::size_t window = job.window.size();
+  if (const StepDigest* latest = job.latest()) {
+    const StepTotals& totals = latest->totals;
+    figures.push_back({"S now", slowdown_text(totals.slowdown),
+                       fmt::format("mean of {}: {}", window, slowdown_text(job.slowdown))});
+    figures.push_back({"Waste", share_text(job.waste), fmt::format("mean of {} steps", window)});
+    figures.push_back(
+        {"Costs", cost_text(job.lost_s, job.usd_per_day),
+         fmt::format("{:.1f} GPU-hours a day of {} GPUs", job.gpu_hours_per_day, count_text(latest->gpus))});
+    figures.push_back(
+        {"A step takes", seconds_text(totals.recorded_s), "ideal " + seconds_text(totals.ideal_s)});
+    figures.push_back({"Late launches", slowdown_text(totals.launch_slowdown), "recorded over replayed"});
+    GOODPUT_TRY(const SlowdownShape shape, window_shape(context, job));
+    figures.push_back(
+        {"The maps look like", std::string(shape_text(shape)), fmt::format("{} steps", window)});
+  }
+  if (job.status) {
+    if (job.info.latest)
+      figures.push_back({"Lag", seconds_text(job.status->lag_s), "from the last row to the result"});
+    figures.push_back({"Last row", ago_text(job.status->last_row_s, context.now_s),
+                       fmt::format("{} not read yet", bytes_text(job.status->unread_bytes))});
+  }
+  return figures;
+}
+
+std::string counts_html(const ShownJob& job) {
+  const JobInfo& info = job.info;
+  std::string text = fmt::format("Steps: {} analysed, {} incomplete, {} refused, {} skipped; runs: {}",
+                                 count_text(info.analysed), count_text(info.incomplete),
+                                 count_text(info.refused), count_text(info.skipped), info.runs);
+  if (job.status) {
+    text += fmt::format("; {} bad lines, {} late rows",
+                        count_text(static_cast<std::int64_t>(job.status->bad_lines)),
+                        count_text(static_cast<std::int64_t>(job.status->late_rows)));
+  }
+  std::string html = paragraph("note", text + ".");
+  if (job.status && !job.status->last_bad_line.empty())
+    html += paragraph("note", "Last bad line: " + html_name(job.status->last_bad_line));
+  return html;
+}
+
+Result<std::string> latest_map_html(PageContext& context, const ShownJob& job) {
+  if (job.latest() == nullptr) return paragraph("", "No step was analysed yet.");
+  const StepId id = job.latest()->totals.id;
+  GOODPUT_TRY(const std::optional<StepResult> step, context.store.step(job.info.name, id));
+  if (!step) return paragraph("", "The latest step is not kept any more.");
+  GOODPUT_TRY(const std::optional<ShownMap> map, find_map(context, job.info.name, *step));
+  if (!map) return paragraph("", "No map of the workers is kept.");
+  return paragraph("", link_html(step_link(job.info.name, map->id), fmt::format("Step {}", map->id.step)) +
+                           ": " + std::string(shape_text(step->totals.shape)) + ".") +
+         map_html(context, job.info.name, *map);
+}
+
+std::string trouble_html(const ShownJob& job) {
+  std::string html;
+  if (job.condition != JobCondition::kRunning)
+    html += paragraph("problem", fmt::format("State: {}.", condition_text(job.condition)));
+  if (job.info.latest && job.info.latest->status != StepStatus::kAnalysed) {
+    html += paragraph("problem",
+                      link_html(step_link(job.info.name, job.info.latest->id),
+                                fmt::format("Step {}", job.info.latest->id.step)) +
+                          fmt::format(" was not analysed: {}.",
+                                      kStepStatuses[static_cast<std::size_t>(job.info.latest->status)]));
+  }
+  return html;
+}
+
+}  // namespace
+
+Result<HttpResponse> job_page(PageContext& context, const PageRoute& route, const HttpRequest& request) {
+  GOODPUT_TRY(const std::optional<ShownJob> job, view_job(context, route.job));
+  if (!job) return error_page(404, "There is no job of this name.");
+  GOODPUT_TRY(const std::vector<Alert> open, context.store.alerts(route.job, true, 100));
+  GOODPUT_TRY(const std::vector<Alert> alerts, context.store.alerts(route.job, false, 50));
+  GOODPUT_TRY(const std::string series,
+              job_series_html(context, *job, alerts, span_of(request.parameter("span"))));
+  GOODPUT_TRY(const std::string map, latest_map_html(context, *job));
+  GOODPUT_TRY(const std::vector<PageFigure> figures, job_figures(context, *job));
+  const StepDigest* latest = job->latest();
+
+  PageFrame frame;
+  frame.title = route.job;
+  frame.trail = {{"Jobs", "/"}};
+  frame.topic = job_topic(route.job);
+  frame.main_html =
+      fmt::format("<div id=\"verdict\" data-live><h1>{}: {}</h1>\n{}{}{}\n{}</div>\n", html_name(route.job),
+                  html_text(job_verdict(*job, open)), trouble_html(*job), attention_html(context, *job, open),
+                  figures_html(figures), counts_html(*job));
+  frame.main_html += section_html("series", "S over time", Renewal::kLive, series);
+  frame.main_html += section_html("map", "Latest map of the workers", Renewal::kLive, map);
+  frame.main_html +=
+      section_html("causes", fmt::format("Causes in the last {} analysed steps", job->window.size()),
+                   Renewal::kLive, window_causes_html(*job));
+  if (latest != nullptr)
+    frame.main_html += section_html("parts", "Where the latest step loses time", Renewal::kLive,
+                                    parts_html(latest->by_stage, latest->by_optype));
+  frame.main_html += section_html("alerts", "Alerts", Renewal::kLive,
+                                  alerts.empty() ? paragraph("", "There was none.")
+                                                 : alert_table_html(context, "Alerts of this job", alerts));
+  return whole_page(context, frame);
+}
+
+}  // namespace goodput

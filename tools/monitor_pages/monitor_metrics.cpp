@@ -1,0 +1,223 @@
+#include "tools/monitor_pages/monitor_metrics.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/cli/json_result.h"
+#include "tools/monitor_pages/markup.h"
+
+namespace goodput {
+namespace {
+
+using MetricLabels = std::vector<std::pair<std::string_view, std::string>>;
+
+// Backslashes, quotes and line feeds are written with a backslash; what is no UTF-8 is replaced before.
+std::string label_value(std::string_view text) {
+  std::string value;
+  for (const char c : visible_text(text)) {
+    if (c == '\\' || c == '"') value += '\\';
+    value += c;
+  }
+  return value;
+}
+
+class MetricsText {
+ public:
+  void family(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    fmt::format_to(std::back_inserter(text_),
+                   "# HELP goodput_monitor_{0} {1}\n# TYPE goodput_monitor_{0} {2}\n", name, help, type);
+  }
+
+  // Of the family named last. What is no number is left out.
+  void sample(double value, const MetricLabels& labels = {}) {
+    if (!std::isfinite(value)) return;
+    fmt::format_to(std::back_inserter(text_), "goodput_monitor_{}", name_);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      fmt::format_to(std::back_inserter(text_), "{}{}=\"{}\"", i == 0 ? '{' : ',', labels[i].first,
+                     label_value(labels[i].second));
+    }
+    fmt::format_to(std::back_inserter(text_), "{} {}\n", labels.empty() ? "" : "}", value);
+  }
+
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  std::string name_;
+  std::string text_;
+};
+
+// One number a job, of those jobs that have it.
+struct JobMetric {
+  std::string_view name;
+  std::string_view type;
+  std::string_view help;
+  std::optional<double> (*value)(const ShownJob& job);
+};
+
+std::optional<double> of_latest(const ShownJob& job, double (*value)(const StepDigest& step)) {
+  if (job.latest() == nullptr) return std::nullopt;
+  return value(*job.latest());
+}
+
+std::optional<double> of_status(const ShownJob& job, double (*value)(const JobStatus& status)) {
+  if (!job.status) return std::nullopt;
+  return value(*job.status);
+}
+
+constexpr JobMetric kJobMetrics[] = {
+    {"job_slowdown_ratio", "gauge", "S of the latest analysed step: what it took over its ideal time.",
+     [](const ShownJob& job) {
+       return of_latest(job, [](const StepDigest& s) { return s.totals.slowdown; });
+     }},
+    {"job_waste_ratio", "gauge", "Share of the time that the latest analysed step lost: 1 - 1/S.",
+     [](const ShownJob& job) {
+       return of_latest(job, [](const StepDigest& s) { return s.totals.waste(); });
+     }},
+    {"job_window_slowdown_ratio", "gauge", "S, mean over the analysed steps of the window.",
+     [](const ShownJob& job) { return job.window.empty() ? std::nullopt : std::optional(job.slowdown); }},
+    {"job_window_waste_ratio", "gauge",
+     "Share of the time that is lost, mean over the analysed steps of the window.",
+     [](const ShownJob& job) { return job.window.empty() ? std::nullopt : std::optional(job.waste); }},
+    {"job_launch_slowdown_ratio", "gauge",
+     "What late launches cost: recorded over replayed time of the latest step.",
+     [](const ShownJob& job) {
+       return of_latest(job, [](const StepDigest& s) { return s.totals.launch_slowdown; });
+     }},
+    {"job_step_seconds", "gauge", "What the latest analysed step took.",
+     [](const ShownJob& job) {
+       return of_latest(job, [](const StepDigest& s) { return s.totals.recorded_s; });
+     }},
+    {"job_ideal_step_seconds", "gauge", "What the latest analysed step would have taken if nobody were slow.",
+     [](const ShownJob& job) {
+       return of_latest(job, [](const StepDigest& s) { return s.totals.ideal_s; });
+     }},
+    {"job_latest_step", "gauge", "Number of the latest analysed step.",
+     [](const ShownJob& job) {
+       return of_latest(job, [](const StepDigest& s) { return static_cast<double>(s.totals.id.step); });
+     }},
+    {"job_runs", "gauge", "Runs of the job so far: it begins anew where its steps go back.",
+     [](const ShownJob& job) { return std::optional(static_cast<double>(job.info.runs)); }},
+    {"job_gpus", "gauge", "GPUs of the job.",
+     [](const ShownJob& job) {
+       return of_latest(job, [](const StepDigest& s) { return static_cast<double>(s.gpus); });
+     }},
+    {"job_lost_gpu_hours_per_day", "gauge", "GPU-hours a day that are lost at the mean waste of the window.",
+     [](const ShownJob& job) {
+       return job.window.empty() ? std::nullopt : std::optional(job.gpu_hours_per_day);
+     }},
+    {"job_lost_usd_per_day", "gauge", "The same in US dollars, where the price of a GPU-hour is known.",
+     [](const ShownJob& job) { return job.usd_per_day; }},
+    {"job_open_alerts", "gauge", "Alerts of the job that are open.",
+     [](const ShownJob& job) { return std::optional(static_cast<double>(job.info.open_alerts)); }},
+    {"job_worst_worker_slowdown_ratio", "gauge",
+     "Slowdown of the latest analysed step that its worst worker alone causes.",
+     [](const ShownJob& job) {
+       return of_latest(job, [](const StepDigest& s) { return s.totals.worst_slowdown; });
+     }},
+    {"job_lag_seconds", "gauge", "From the last row of the latest step to its result.",
+     [](const ShownJob& job) { return of_status(job, [](const JobStatus& s) { return s.lag_s; }); }},
+    {"job_last_row_timestamp_seconds", "gauge", "When the last row was read.",
+     [](const ShownJob& job) { return of_status(job, [](const JobStatus& s) { return s.last_row_s; }); }},
+    {"job_unread_bytes", "gauge", "Bytes of the watched files that were not read yet.",
+     [](const ShownJob& job) {
+       return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.unread_bytes); });
+     }},
+    {"job_bad_lines_total", "counter", "Lines that are no rows, since the monitor started.",
+     [](const ShownJob& job) {
+       return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.bad_lines); });
+     }},
+    {"job_late_rows_total", "counter", "Rows of steps that were finished already, since the monitor started.",
+     [](const ShownJob& job) {
+       return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.late_rows); });
+     }},
+    {"job_open_steps", "gauge", "Steps of which some rows are there, but not all.",
+     [](const ShownJob& job) {
+       return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.open_steps); });
+     }},
+    {"job_behind", "gauge", "1 while steps are skipped to keep up, else 0.",
+     [](const ShownJob& job) {
+       return of_status(job, [](const JobStatus& s) { return s.is_behind ? 1.0 : 0.0; });
+     }},
+};
+
+void add_monitor(const PageContext& context, std::optional<std::uint64_t> store_bytes, MetricsText& text) {
+  const MonitorState& state = context.state;
+  text.family("build_info", "gauge", "1, with the version of goodput.");
+  text.sample(1, {{"version", program_version()}});
+  text.family("start_time_seconds", "gauge", "When the monitor started.");
+  text.sample(state.started_s);
+  text.family("beat_timestamp_seconds", "gauge", "When the monitor's loop went round last.");
+  text.sample(state.beat_s);
+  text.family("ready", "gauge", "1 once the folders were read and while results can be stored, else 0.");
+  text.sample(state.is_ready && state.problem.empty() ? 1 : 0);
+  text.family("undelivered_alert_messages", "gauge", "Messages about alerts that wait for their sink.");
+  text.sample(static_cast<double>(state.undelivered));
+  text.family("spooled_bytes", "gauge", "Bytes that were pushed and were not read yet.");
+  text.sample(static_cast<double>(state.spooled_bytes));
+  if (!store_bytes) return;
+  text.family("store_bytes", "gauge", "Size of the database.");
+  text.sample(static_cast<double>(*store_bytes));
+}
+
+void add_steps(std::span<const ShownJob> jobs, MetricsText& text) {
+  text.family("job_steps_total", "counter", "Steps of the job, by what became of them.");
+  for (const ShownJob& job : jobs) {
+    const std::int64_t counts[] = {job.info.analysed, job.info.incomplete, job.info.refused,
+                                   job.info.skipped};
+    for (std::size_t i = 0; i < std::size(counts); ++i) {
+      text.sample(static_cast<double>(counts[i]),
+                  {{"job", job.info.name}, {"status", std::string(kStepStatuses[i])}});
+    }
+  }
+}
+
+// Who and why, as labels of series whose value is 1 or a gain: one series a job.
+void add_infos(std::span<const ShownJob> jobs, MetricsText& text) {
+  text.family("job_worst_worker_info", "gauge",
+              "1, with the place of the worst worker of the latest analysed step.");
+  for (const ShownJob& job : jobs) {
+    if (job.latest() == nullptr) continue;
+    const WorkerPlace& worst = job.latest()->worst;
+    text.sample(1, {{"job", job.info.name},
+                    {"dp_rank", fmt::format("{}", worst.dp_rank)},
+                    {"stage", fmt::format("{}", worst.stage)},
+                    {"rank", worst.rank < 0 ? "" : fmt::format("{}", worst.rank)},
+                    {"host", worst.host}});
+  }
+  text.family("job_cause_gain_ratio", "gauge",
+              "Gain of the likely cause of the latest analysed step: the step over the step with its fix.");
+  for (const ShownJob& job : jobs) {
+    if (job.latest() == nullptr || job.latest()->totals.cause.empty()) continue;
+    text.sample(job.latest()->totals.gain, {{"job", job.info.name}, {"cause", job.latest()->totals.cause}});
+  }
+  text.family("job_state", "gauge", "1, with the state of the job.");
+  for (const ShownJob& job : jobs)
+    text.sample(1, {{"job", job.info.name},
+                    {"state", std::string(kJobConditions[static_cast<std::size_t>(job.condition)])}});
+}
+
+}  // namespace
+
+std::string metrics_text(const PageContext& context, std::span<const ShownJob> jobs,
+                         std::optional<std::uint64_t> store_bytes) {
+  MetricsText text;
+  add_monitor(context, store_bytes, text);
+  add_steps(jobs, text);
+  for (const JobMetric& metric : kJobMetrics) {
+    text.family(metric.name, metric.type, metric.help);
+    for (const ShownJob& job : jobs) {
+      if (const std::optional<double> value = metric.value(job))
+        text.sample(*value, {{"job", job.info.name}});
+    }
+  }
+  add_infos(jobs, text);
+  return text.take();
+}
+
+}  // namespace goodput

@@ -1,0 +1,54 @@
+// What a running monitor says of itself besides what is stored. Written by its loop, read by pages and
+// metrics.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace goodput {
+
+struct JobStatus {
+  double lag_s = 0;       // from a step's last row to its result, of the latest one
+  double last_row_s = 0;  // Unix time
+  std::uint64_t unread_bytes = 0;
+  std::uint64_t bad_lines = 0;
+  std::string last_bad_line;    // place and message
+  std::uint64_t late_rows = 0;  // of steps that were finished
+  std::int64_t open_steps = 0;  // of which rows are there, but not of all workers
+  bool is_behind = false;       // steps are skipped to keep up
+};
+
+struct MonitorState {
+  double started_s = 0;   // Unix time
+  double beat_s = 0;      // Unix time at which its loop went round last; it does at least every few seconds
+  bool is_ready = false;  // the folders were read once, and results can be stored
+  bool uses_inotify = false;
+  std::string problem;  // what keeps results from being stored, or files from being read; empty: nothing
+  std::map<std::string, JobStatus> jobs;
+  std::uint64_t spooled_bytes = 0;  // that were pushed and are not read yet
+  std::uint64_t undelivered = 0;    // messages about alerts that wait for their sink
+};
+
+// Thread-safe.
+class MonitorStatus {
+ public:
+  [[nodiscard]] MonitorState state() const {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+  // change(MonitorState&)
+  template <typename Change>
+  void update(Change change) {
+    const std::lock_guard lock(mutex_);
+    change(state_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  MonitorState state_;
+};
+
+}  // namespace goodput

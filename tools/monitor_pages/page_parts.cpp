@@ -1,0 +1,219 @@
+#include "tools/monitor_pages/page_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "tools/monitor_pages/markup.h"
+#include "tools/monitor_pages/page_frame.h"
+#include "tools/monitor_pages/page_route.h"
+#include "tools/monitor_pages/page_values.h"
+
+namespace goodput {
+namespace {
+
+using ColumnKind = HtmlColumn::Kind;
+
+std::string opened_step_html(const Alert& alert) {
+  return link_html(step_link(alert.job, alert.opened_at), fmt::format("step {}", alert.opened_at.step));
+}
+
+std::string machine_html(const Alert& alert) {
+  return alert.worker ? worker_html(alert.job, *alert.worker) : "no single machine";
+}
+
+std::string fix_html(std::span<const std::string> fix) {
+  std::string html;
+  for (const std::string& selector : fix)
+    html += (html.empty() ? "<code>" : " <code>") + html_text(selector) + "</code>";
+  return html;
+}
+
+std::string places_html(std::string_view job, std::span<const WorkerPlace> places) {
+  std::string html;
+  for (const WorkerPlace& place : places) html += (html.empty() ? "" : "; ") + worker_html(job, place);
+  return html;
+}
+
+std::string gain_text(const std::optional<double>& gain) {
+  return gain ? slowdown_text(*gain) : "–";
+}
+
+// A bar of an SVG beside a number: as long as the slowdown is of the largest one.
+std::string bar_html(double slowdown, double largest) {
+  const double lost = std::isfinite(slowdown) ? std::max(0.0, slowdown - 1) : 0;
+  const double share = lost / std::max(largest - 1, 0.05);
+  return fmt::format(
+      R"(<svg class="bar" width="120" height="10" aria-hidden="true"><rect width="{:.1f}" height="10"/></svg>)",
+      120 * std::clamp(share, 0.0, 1.0));
+}
+
+std::string slowdown_table(const std::string& caption, const std::string& heading,
+                           std::span<const LabelledSlowdown> entries) {
+  double largest = 1;
+  for (const LabelledSlowdown& entry : entries) {
+    if (std::isfinite(entry.slowdown)) largest = std::max(largest, entry.slowdown);
+  }
+  HtmlTable table(caption, {{heading}, {"slowdown", ColumnKind::kNumber}, {"of the largest"}});
+  for (const LabelledSlowdown& entry : entries)
+    table.add_row({html_text(entry.label), slowdown_text(entry.slowdown), bar_html(entry.slowdown, largest)});
+  return table.html();
+}
+
+}  // namespace
+
+std::string cost_text(double lost_s_per_step, std::optional<double> usd_per_day) {
+  std::string text = seconds_text(lost_s_per_step) + " a step";
+  if (usd_per_day) text += ", " + usd_text(*usd_per_day) + " a day";
+  return text;
+}
+
+std::string alert_card_html(const PageContext& context, const Alert& alert, int heading) {
+  std::vector<PageFigure> figures = {
+      {"Which machine", machine_html(alert),
+       alert.worker ? slowdown_text(alert.worker_slowdown) + " by it alone" : ""},
+      {"Since", ago_text(alert.opened_s, context.now_s),
+       opened_step_html(alert) + ", " + time_html(alert.opened_s)},
+      {"Costs", cost_text(alert.cost_s_per_step, alert.usd_per_day),
+       "slowdown " + slowdown_text(alert.slowdown)},
+      {"Check next", html_text(alert.next_check.empty() ? "the map of the workers" : alert.next_check), ""}};
+  if (!alert.is_open()) figures[1].name = "Opened";
+  const std::string ended =
+      alert.is_open() ? "" : fmt::format(", closed {}", ago_text(alert.closed_s.value_or(0), context.now_s));
+  return fmt::format(
+      "<div class=\"alert-card {}\">\n<h{}>{}</h{}>\n{}\n{}\n</div>\n", alert.is_open() ? "open" : "closed",
+      heading, link_html(alert_link(alert.id), html_name(alert.summary.empty() ? alert.rule : alert.summary)),
+      heading,
+      paragraph("note", fmt::format("{} · rule {}{}", link_html(job_link(alert.job), html_name(alert.job)),
+                                    html_name(alert.rule), ended)),
+      figures_html(figures));
+}
+
+std::string alert_table_html(const PageContext& context, std::string_view caption,
+                             std::span<const Alert> alerts) {
+  if (alerts.empty()) return {};
+  HtmlTable table(std::string(caption), {{"alert", ColumnKind::kLong},
+                                         {"job"},
+                                         {"state"},
+                                         {"opened"},
+                                         {"machine", ColumnKind::kLong},
+                                         {"costs"}});
+  for (const Alert& alert : alerts) {
+    table.add_row(
+        {link_html(alert_link(alert.id), html_name(alert.summary.empty() ? alert.rule : alert.summary)),
+         link_html(job_link(alert.job), html_name(alert.job)),
+         alert.is_open() ? "<span class=\"state attention\">open</span>"
+                         : "closed " + ago_text(alert.closed_s.value_or(0), context.now_s),
+         fmt::format("{}, {}", ago_text(alert.opened_s, context.now_s), opened_step_html(alert)),
+         machine_html(alert), cost_text(alert.cost_s_per_step, alert.usd_per_day)});
+  }
+  return table.html();
+}
+
+std::string window_causes_html(const ShownJob& job) {
+  const std::vector<WindowCause> causes = causes_of(job);
+  if (causes.empty()) {
+    return paragraph("", job.window.empty() ? "No step was analysed yet."
+                                            : fmt::format("No likely cause in the last {} analysed steps.",
+                                                          job.window.size()));
+  }
+  HtmlTable table("Causes over the window", {{"cause"},
+                                             {"likely in", ColumnKind::kNumber},
+                                             {"gain", ColumnKind::kNumber},
+                                             {"about", ColumnKind::kLong},
+                                             {"evidence", ColumnKind::kLong},
+                                             {"check next", ColumnKind::kLong},
+                                             {"fix"}});
+  for (const WindowCause& cause : causes) {
+    std::string about = places_html(job.info.name, cause.suspects);
+    if (about.empty() && cause.latest.stage) about = fmt::format("stage {}", *cause.latest.stage);
+    table.add_row({link_html(step_link(job.info.name, cause.latest_step), html_name(cause.name)),
+                   fmt::format("{} of {}", cause.likely_in, cause.of), gain_text(cause.gain), about,
+                   html_text(cause.latest.evidence), html_text(cause.latest.next_check),
+                   fix_html(cause.latest.fix)});
+  }
+  return table.html() +
+         paragraph(
+             "note",
+             "Gain: the step over the step with the fix, mean over the steps in which the cause is likely. "
+             "About, evidence and fix: of the newest of them.");
+}
+
+std::string step_causes_html(std::string_view job, const StepResult& step) {
+  if (step.causes.empty()) return paragraph("", "No causes were looked for.");
+  HtmlTable table("Causes of this step", {{"cause"},
+                                          {"likely"},
+                                          {"gain", ColumnKind::kNumber},
+                                          {"about", ColumnKind::kLong},
+                                          {"evidence", ColumnKind::kLong},
+                                          {"check next", ColumnKind::kLong},
+                                          {"fix"}});
+  const StepDigest digest = digest_of(step);
+  for (std::size_t i = 0; i < digest.causes.size(); ++i) {
+    const StepCause& cause = digest.causes[i];
+    std::string about = places_html(job, digest.suspects[i]);
+    const std::size_t all = step.causes[i].workers.size();
+    if (all > digest.suspects[i].size())
+      about += fmt::format(" and {} more", all - digest.suspects[i].size());
+    if (about.empty() && cause.stage) about = fmt::format("stage {}", *cause.stage);
+    table.add_row({html_name(cause.name), cause.is_likely ? "yes" : "no", gain_text(cause.gain), about,
+                   html_text(cause.evidence), html_text(cause.is_likely ? cause.next_check : ""),
+                   fix_html(cause.fix)});
+  }
+  return table.html();
+}
+
+std::string parts_html(std::span<const double> by_stage, std::span<const LabelledSlowdown> by_optype) {
+  std::vector<LabelledSlowdown> stages;
+  for (std::size_t stage = 0; stage < by_stage.size(); ++stage)
+    stages.push_back({fmt::format("stage {}", stage), by_stage[stage]});
+  std::string html = "<div class=\"columns\">\n";
+  if (!stages.empty())
+    html += "<div><h3>By pipeline stage</h3>" +
+            slowdown_table("Slowdown by pipeline stage", "stage", stages) + "</div>\n";
+  if (!by_optype.empty())
+    html += "<div><h3>By kind of op</h3>" + slowdown_table("Slowdown by kind of op", "ops", by_optype) +
+            "</div>\n";
+  return html + "</div>" +
+         paragraph("note", "Slowdown of the step if only that part were as recorded and all else ideal.");
+}
+
+std::string_view shape_text(SlowdownShape shape) {
+  switch (shape) {
+    case SlowdownShape::kNone:
+      return "nobody is slow";
+    case SlowdownShape::kWorkers:
+      return "single workers: machines";
+    case SlowdownShape::kStages:
+      return "whole stages: an uneven partition of the model";
+    case SlowdownShape::kSequence:
+      return "spread over replicas: lengths of sequences";
+    case SlowdownShape::kOther:
+      return "slow, in no pattern that is known";
+  }
+  return "";
+}
+
+std::string_view condition_text(JobCondition condition) {
+  switch (condition) {
+    case JobCondition::kWaiting:
+      return "waiting for its first step";
+    case JobCondition::kRunning:
+      return "running";
+    case JobCondition::kRefused:
+      return "latest step refused";
+    case JobCondition::kIncomplete:
+      return "latest step incomplete";
+    case JobCondition::kBehind:
+      return "behind: steps are skipped";
+    case JobCondition::kSilent:
+      return "silent: no rows come";
+    case JobCondition::kUnwatched:
+      return "not watched now";
+  }
+  return "";
+}
+
+}  // namespace goodput

@@ -1,0 +1,51 @@
+// Which page of a monitor a path means.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sim/live/step_result.h"
+
+namespace goodput {
+
+struct PageRoute {
+  enum class Kind : std::uint8_t {
+    kNone,  // no page
+    kJobs,  // / or /jobs
+    kJob,   // /jobs/NAME
+    kSteps,
+    kStep,  // /jobs/NAME/steps/RUN/STEP
+    kMap,
+    kTimeline,
+    kRows,
+    kWorker,  // /jobs/NAME/workers/DP/STAGE
+    kAlerts,  // /alerts
+    kAlert,   // /alerts/ID
+    kMetrics,
+    kHealth,
+    kReady,
+    kEvents,
+    kAsset,  // /static/NAME
+    kIndex,  // /api/v1
+  };
+  Kind kind = Kind::kNone;
+  bool is_api = false;  // below /api/v1
+  std::string job;      // any text, slashes too: what stands behind it is told from the right
+  StepId step;
+  std::int32_t dp_rank = 0;
+  std::int32_t stage = 0;
+  std::int64_t alert = 0;
+  std::string asset;
+};
+
+// `path` is decoded and begins with a slash.
+[[nodiscard]] PageRoute route_of(std::string_view path);
+
+// Links, percent-encoded: as attributes they need no further escaping.
+[[nodiscard]] std::string job_link(std::string_view job);
+[[nodiscard]] std::string step_link(std::string_view job, StepId step);
+[[nodiscard]] std::string worker_link(std::string_view job, std::int32_t dp_rank, std::int32_t stage);
+[[nodiscard]] std::string alert_link(std::int64_t alert);
+
+}  // namespace goodput
