@@ -1,0 +1,160 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/trace_generator.h"
+#include "tests/traces/io/temporary_file.h"
+#include "tools/cli/command_line.h"
+#include "tools/commands.h"
+#include "tools/monitor_store/monitor_store.h"
+#include "tools/trace/write_trace.h"
+
+namespace goodput {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct MonitorOutcome {
+  ExitCode code;
+  std::string out;
+  std::string err;
+};
+
+MonitorOutcome monitor(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"monitor", "--once"});
+  arguments.insert(arguments.end(), {"--configs", GOODPUT_CONFIGS});
+  std::ostringstream out;
+  std::ostringstream err;
+  const ExitCode code = run_command_line(builtin_commands(), arguments, out, err);
+  return {code, out.str(), err.str()};
+}
+
+// A folder with the logs of a job, removed in the end.
+class JobFolder {
+ public:
+  JobFolder() : anchor_("anchor", "") { fs::create_directory(path()); }
+  [[nodiscard]] std::string path() const { return (fs::path(anchor_.path()).parent_path() / "job").string(); }
+  [[nodiscard]] std::string store() const {
+    return (fs::path(anchor_.path()).parent_path() / "monitor.sqlite").string();
+  }
+  void write(const OpTrace& rows, const std::string& name) const {
+    const std::string file = path() + "/" + name;
+    const Result<OpTraceFormat> format = output_format(file, "");
+    REQUIRE(format);
+    REQUIRE(write_trace(rows, *format, file));
+  }
+  void append(const std::string& name, const std::string& text) const {
+    std::ofstream(path() + "/" + name, std::ios::app) << text;
+  }
+  [[nodiscard]] std::string text_of(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(path() + "/" + name).rdbuf();
+    return text.str();
+  }
+
+ private:
+  TemporaryFile anchor_;
+};
+
+OpTrace job_trace(int steps) {
+  testing::TraceSpec spec;
+  spec.dp = 2;
+  spec.pp = 2;
+  spec.steps = steps;
+  spec.slow_worker_factor = 1.5;
+  return testing::generate_trace(spec);
+}
+
+// Writes the log of a job, then its lines to a file a rank, as recorders do: every line states the job's
+// sizes.
+void write_by_rank(const JobFolder& folder, const OpTrace& trace, const std::vector<int>& ranks) {
+  folder.write(trace, "all.log");
+  std::istringstream lines(folder.text_of("all.log"));
+  fs::remove(folder.path() + "/all.log");
+  for (std::string line; std::getline(lines, line);) {
+    for (const int rank : ranks) {
+      if (line.find(fmt::format("(rank={},", rank)) != std::string::npos)
+        folder.append(fmt::format("rank{}.log", rank), line + "\n");
+    }
+  }
+}
+
+std::vector<StepTotals> steps_of(const JobFolder& folder) {
+  Result<MonitorStore> store = MonitorStore::open_for_reading(folder.store());
+  REQUIRE(store);
+  const Result<std::vector<StepTotals>> steps = store->steps("job", {});
+  REQUIRE(steps);
+  return *steps;
+}
+
+}  // namespace
+
+TEST_CASE("monitor: takes what is there, once, and what came since the next time") {
+  const OpTrace trace = job_trace(4);
+  const JobFolder folder;
+  write_by_rank(folder, trace, {0, 1, 2, 3});
+  const MonitorOutcome first = monitor({folder.path(), "--db", folder.store()});
+  REQUIRE(first.code == ExitCode::kOk);
+  CHECK(std::ranges::count(first.out, '\n') == 4);
+  CHECK(first.out.starts_with("job run 0 step 1: "));
+  const std::vector<StepTotals> steps = steps_of(folder);
+  REQUIRE(steps.size() == 4);
+  for (const StepTotals& step : steps) CHECK(step.status == StepStatus::kAnalysed);
+
+  const MonitorOutcome again = monitor({folder.path(), "--db", folder.store()});
+  CHECK(again.code == ExitCode::kOk);
+  CHECK(again.out.empty());
+  CHECK(steps_of(folder).size() == 4);
+}
+
+TEST_CASE("monitor: a worker without rows is named, and so is one of which lines lack") {
+  const OpTrace trace = job_trace(2);
+  const JobFolder folder;
+  write_by_rank(folder, trace, {0, 1, 2, 3});
+  std::string text = folder.text_of("rank3.log");
+  text.erase(0, text.find('\n') + 1);  // the first record, of step 1
+  fs::remove(folder.path() + "/rank3.log");
+  folder.append("rank3.log", text);
+  REQUIRE(monitor({folder.path(), "--db", folder.store()}).code == ExitCode::kOk);
+  const std::vector<StepTotals> steps = steps_of(folder);
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0].status == StepStatus::kIncomplete);
+  CHECK(steps[1].status == StepStatus::kAnalysed);
+  Result<MonitorStore> store = MonitorStore::open_for_reading(folder.store());
+  REQUIRE(store);
+  const Result<std::optional<StepResult>> step = store->step("job", {0, 1});
+  REQUIRE(step);
+  REQUIRE(*step);
+  CHECK((*step)->problem == "of 1 of 4 workers too few rows came: dp 1 stage 1 (rank 3)");
+}
+
+TEST_CASE("monitor: CSV and Parquet are read as logs are") {
+  const OpTrace trace = job_trace(3);
+  for (const std::string name : {"job.csv", "job.csv.gz", "job.json", "job.log.gz"}) {
+    CAPTURE(name);
+    const JobFolder folder;
+    folder.write(trace, name);
+    REQUIRE(monitor({folder.path(), "--db", folder.store()}).code == ExitCode::kOk);
+    const std::vector<StepTotals> steps = steps_of(folder);
+    REQUIRE(steps.size() == 3);
+    for (const StepTotals& step : steps) CHECK(step.status == StepStatus::kAnalysed);
+  }
+}
+
+TEST_CASE("monitor: --every skips steps and counts them") {
+  const JobFolder folder;
+  folder.write(job_trace(5), "job.log");
+  REQUIRE(monitor({folder.path(), "--db", folder.store(), "--every", "2"}).code == ExitCode::kOk);
+  std::vector<StepStatus> statuses;
+  for (const StepTotals& step : steps_of(folder)) statuses.push_back(step.status);
+  using enum StepStatus;
+  CHECK(statuses == std::vector<StepStatus>{kSkipped, kAnalysed, kSkipped, kAnalysed, kSkipped});
+}
+
+}  // namespace goodput

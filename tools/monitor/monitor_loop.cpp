@@ -1,0 +1,307 @@
+#include "tools/monitor/monitor_loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "tools/monitor/step_worker.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::int64_t kMostStepsAhead = 1;  // that a file is read ahead of another one
+constexpr std::int64_t kUnreadStep = std::numeric_limits<std::int64_t>::min();
+constexpr std::chrono::milliseconds kLongestWait{500};
+constexpr std::uint64_t kCaughtUpBytes = std::uint64_t{8} << 20;
+
+// The folder and everything below it.
+bool is_below(std::string_view path, std::string_view folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
+FilePosition stored(const FollowedPosition& position) {
+  return {position.path,       position.device, position.inode, position.head_hash,
+          position.head_bytes, position.offset, position.seen,  position.is_done};
+}
+
+FollowedPosition followed(const FilePosition& position) {
+  return {position.path,       position.device, position.inode, position.head_hash,
+          position.head_bytes, position.offset, position.seen,  position.is_done};
+}
+
+}  // namespace
+
+struct MonitorLoop::Job {
+  std::string folder;
+  JobIntake intake;
+  std::vector<FileNumber> files;
+  double last_row_s = 0;
+};
+
+MonitorLoop::MonitorLoop(MonitorLoopOptions options, StepQueue& queue, MonitorStatus& status)
+    : options_(std::move(options)), queue_(&queue), status_(&status) {}
+MonitorLoop::MonitorLoop(MonitorLoop&&) noexcept = default;
+MonitorLoop::~MonitorLoop() = default;
+
+Result<MonitorLoop> MonitorLoop::open(MonitorLoopOptions options, MonitorStore& store, StepQueue& queue,
+                                      MonitorStatus& status) {
+  MonitorLoop loop(std::move(options), queue, status);
+  loop.store_ = &store;
+  FollowOptions follow = loop.options_.follow;
+  std::vector<FollowedPosition> known;
+  std::set<std::string> names;
+  for (const WatchedJob& job : loop.options_.jobs) {
+    follow.folders.push_back(job.folder);
+    names.insert(job.name);
+    GOODPUT_TRY_STATUS(loop.add_job(job));
+  }
+  if (!loop.options_.spool.empty()) follow.folders.push_back(loop.options_.spool);
+  // Of the spool each folder is a job; jobs may write the same.
+  follow.owner_of = [folders = follow.folders, spool = loop.options_.spool](const std::string& path) {
+    if (!spool.empty() && is_below(path, spool)) return path.substr(0, path.find('/', spool.size() + 1));
+    const auto folder =
+        std::ranges::find_if(folders, [&](const std::string& one) { return is_below(path, one); });
+    return folder == folders.end() ? std::string() : *folder;
+  };
+  GOODPUT_TRY(const std::vector<JobInfo> stored_jobs, store.jobs());
+  for (const JobInfo& job : stored_jobs) {
+    if (!names.contains(job.name) && loop.options_.spool.empty()) continue;
+    GOODPUT_TRY(const std::vector<FilePosition> positions, store.positions(job.name));
+    for (const FilePosition& position : positions) known.push_back(followed(position));
+  }
+  GOODPUT_TRY(loop.files_, FollowedFiles::open(follow, known));
+  return loop;
+}
+
+Result<MonitorLoop::Job*> MonitorLoop::add_job(const WatchedJob& watched) {
+  JobIntakeOptions options{watched.name, options_.metadata_path, watched.folder, options_.seconds_per_unit,
+                           options_.steps};
+  GOODPUT_TRY(JobIntake intake, JobIntake::open(std::move(options)));
+  GOODPUT_TRY(const std::string state, store_->intake_state(watched.name));
+  if (!state.empty()) GOODPUT_TRY_STATUS(intake.steps().restore(state));
+  jobs_.push_back(std::make_unique<Job>(Job{watched.folder, std::move(intake), {}, 0}));
+  return jobs_.back().get();
+}
+
+std::vector<std::string> MonitorLoop::job_names() const {
+  std::vector<std::string> names;
+  for (const auto& job : jobs_) names.push_back(job->intake.facts().name);
+  return names;
+}
+
+void MonitorLoop::stop() {
+  *is_stopped_ = true;
+  files_->wake();
+}
+
+// ---- Files and their jobs.
+
+Result<MonitorLoop::Job*> MonitorLoop::job_of_path(const std::string& path) {
+  for (const auto& job : jobs_) {
+    if (is_below(path, job->folder)) return job.get();
+  }
+  GOODPUT_CHECK(!options_.spool.empty() && is_below(path, options_.spool), "a file of a watched folder");
+  const std::string rest = path.substr(options_.spool.size() + 1);
+  const std::string name = rest.substr(0, rest.find('/'));
+  return add_job({name, options_.spool + "/" + name});
+}
+
+Result<MonitorLoop::FileState*> MonitorLoop::state_of(FileNumber file) {
+  FileState& state = file_states_[file];
+  if (state.job != nullptr) return &state;
+  state.log = files_->log_of(file);
+  GOODPUT_TRY(state.job, job_of_path(state.log));
+  state.job->files.push_back(file);
+  return &state;
+}
+
+// Of each log the oldest part, those whose steps are furthest behind first.
+Result<std::vector<MonitorLoop::ReadableFile>> MonitorLoop::readable_files() {
+  std::vector<ReadableFile> readable;
+  std::set<std::string_view> logs;
+  for (const FileNumber file : files_->readable()) {
+    GOODPUT_TRY(const FileState* state, state_of(file));
+    if (!logs.insert(state->log).second) continue;
+    readable.push_back({file, state->job->intake.step_of(file).value_or(kUnreadStep)});
+  }
+  std::ranges::stable_sort(readable, {}, &ReadableFile::step);
+  return readable;
+}
+
+// ---- Reading.
+
+Status MonitorLoop::take(const FollowedPiece& piece) {
+  GOODPUT_TRY(FileState * state, state_of(piece.file));
+  Job& job = *state->job;
+  const double now_s = unix_time_s();
+  const std::uint64_t rows = job.intake.rows();
+  if (piece.kind == FollowedPiece::Kind::kGone) {
+    if (on_note)
+      on_note(fmt::format("{}: what was not read of it from byte {} on is gone", piece.path, piece.offset));
+    return Ok{};
+  }
+  if (piece.kind == FollowedPiece::Kind::kWhole)
+    job.intake.take_file(piece, now_s);
+  else
+    job.intake.take(piece, files_->head(piece.file), now_s);
+  state->read_to = piece.end;
+  if (job.intake.rows() > rows) job.last_row_s = now_s;
+  return Ok{};
+}
+
+// A piece of each file that is not ahead of others: the steps of a job come together, and little waits in
+// memory.
+Result<bool> MonitorLoop::read_some() {
+  GOODPUT_TRY(const std::vector<ReadableFile> readable, readable_files());
+  bool any = false;
+  for (const ReadableFile& next : readable) {
+    const std::int64_t lowest = readable.front().step;
+    if (any && next.step > lowest && (lowest == kUnreadStep || next.step - lowest > kMostStepsAhead)) break;
+    if (*is_stopped_) return false;
+    const Result<FollowedPiece> piece = files_->read(next.file);
+    if (!piece) {
+      if (on_note) on_note(piece.error().message());
+      continue;
+    }
+    any = any || piece->kind != FollowedPiece::Kind::kLines || !piece->text.empty();
+    GOODPUT_TRY_STATUS(take(*piece));
+    if (!hand_on(*file_states_.at(next.file).job)) return false;
+  }
+  return any;
+}
+
+// The last lines, which have no end.
+Status MonitorLoop::read_rests() {
+  for (const FileNumber file : files_->files()) {
+    const Result<FollowedPiece> piece = files_->read_rest(file);
+    if (piece && (piece->kind == FollowedPiece::Kind::kWhole || !piece->text.empty()))
+      GOODPUT_TRY_STATUS(take(*piece));
+  }
+  return Ok{};
+}
+
+// ---- Handing on.
+
+void MonitorLoop::note_positions(Job& job, QueuedStep& queued) {
+  for (const FileNumber file : job.files) {
+    FileState& state = file_states_.at(file);
+    files_->set_used(file, job.intake.steps().used_up_to(file, state.read_to));
+    const FollowedPosition position = files_->position(file);
+    const bool is_moved = position.path != state.told_path;
+    if (!is_moved && position.offset == state.told_offset && position.seen == state.told_seen) continue;
+    if (is_moved && !state.told_path.empty()) queued.gone_files.push_back(state.told_path);
+    state.told_path = position.path;
+    state.told_offset = position.offset;
+    state.told_seen = position.seen;
+    if (!position.path.empty()) queued.positions.push_back(stored(position));
+  }
+  forget_files(job);
+}
+
+// Those that went long ago.
+void MonitorLoop::forget_files(Job& job) {
+  std::erase_if(job.files, [&](FileNumber file) {
+    if (files_->is_known(file)) return false;
+    file_states_.erase(file);
+    job.intake.forget_file(file);
+    return true;
+  });
+}
+
+// False: nobody takes it any more.
+bool MonitorLoop::push(Job& job, GatheredStep step) {
+  const Status metadata = job.intake.look_for_metadata();
+  if (!metadata && on_note) on_note(metadata.error().message());
+  QueuedStep queued{std::move(step), job.intake.facts(), {}, {}, job.intake.steps().save()};
+  note_positions(job, queued);
+  return queue_->push(std::move(queued), is_behind_ ? WhenFull::kSkip : WhenFull::kWait);
+}
+
+bool MonitorLoop::hand_on(Job& job) {
+  // While a backlog is read, rows that lack may just not have been read yet.
+  const bool is_caught_up = !options_.is_once && unread_ <= kCaughtUpBytes;
+  const double now_s = is_caught_up ? unix_time_s() : 0;
+  while (auto step = job.intake.steps().take(now_s)) {
+    if (!push(job, *std::move(step))) return false;
+  }
+  return true;
+}
+
+// Whether more comes than is read: what was there at the beginning may take its time.
+void MonitorLoop::look_at_backlog() {
+  unread_ = files_->unread_bytes();
+  allowed_unread_ = std::min(allowed_unread_, unread_ + options_.slack_bytes);
+  is_behind_ = !options_.is_once && unread_ > allowed_unread_;
+}
+
+// Until some step is to be given out as it is.
+std::chrono::milliseconds MonitorLoop::longest_wait() const {
+  constexpr std::chrono::milliseconds kShortest{10};
+  std::chrono::milliseconds wait = kLongestWait;
+  for (const auto& job : jobs_) {
+    const std::optional<double> deadline_s = job->intake.steps().next_deadline();
+    if (!deadline_s) continue;
+    const auto left = std::chrono::duration<double>(*deadline_s - unix_time_s());
+    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(left));
+  }
+  return std::max(wait, kShortest);
+}
+
+bool MonitorLoop::is_caught_up() const {
+  return unread_ == 0 && queue_->is_idle();
+}
+
+void MonitorLoop::report() {
+  status_->update([&](MonitorState& state) {
+    state.beat_s = unix_time_s();
+    state.uses_inotify = files_->uses_inotify();
+    state.is_ready = true;
+    state.spooled_bytes = options_.spool.empty() ? 0 : unread_;
+    for (const auto& job : jobs_) {
+      JobStatus& status = state.jobs[job->intake.facts().name];
+      status.last_row_s = job->last_row_s;
+      status.unread_bytes = unread_;
+      status.bad_lines = job->intake.bad_lines();
+      status.last_bad_line = job->intake.last_bad_line();
+      status.late_rows = job->intake.steps().late_rows();
+      status.open_steps = static_cast<std::int64_t>(job->intake.steps().open_steps());
+      status.is_behind = is_behind_;
+    }
+  });
+  for (const std::string& warning : files_->take_warnings()) {
+    if (on_note) on_note(warning);
+  }
+  if (on_round) on_round();
+}
+
+Status MonitorLoop::run() {
+  allowed_unread_ = std::numeric_limits<std::uint64_t>::max();
+  while (!*is_stopped_) {
+    files_->refresh();
+    look_at_backlog();
+    GOODPUT_TRY(const bool any, read_some());
+    for (const auto& job : jobs_) hand_on(*job);
+    report();
+    if (queue_->is_closed()) break;
+    if (any) continue;
+    if (options_.is_once) break;
+    files_->wait(longest_wait());
+  }
+  if (options_.is_once && !*is_stopped_) {
+    GOODPUT_TRY_STATUS(read_rests());
+    for (const auto& job : jobs_) {
+      if (!hand_on(*job)) break;
+      while (auto step = job->intake.steps().take_rest()) {
+        if (!push(*job, *std::move(step))) break;
+      }
+    }
+    report();
+  }
+  queue_->close(*is_stopped_ ? StepQueue::Waiting::kDrop : StepQueue::Waiting::kKeep);
+  return Ok{};
+}
+
+}  // namespace goodput

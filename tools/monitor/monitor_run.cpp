@@ -1,0 +1,296 @@
+#include "tools/monitor/monitor_run.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "sim/base/text.h"
+#include "tools/alerting/alerting_config.h"
+#include "tools/cli/config_files.h"
+#include "tools/monitor/alert_delivery.h"
+#include "tools/monitor/monitor_loop.h"
+#include "tools/monitor/push_spool.h"
+#include "tools/monitor/step_queue.h"
+#include "tools/monitor/step_worker.h"
+#include "tools/monitor/stop_signal.h"
+#include "tools/monitor_pages/monitor_pages.h"
+#include "tools/web/http_server.h"
+#include "tools/web/push_intake.h"
+#include "tools/web/push_queue.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kMostQueuedRows = 4'000'000;
+constexpr double kLastDeliveriesS = 30;  // that the end waits for; the rest is for the next time
+constexpr std::size_t kMostPushedBytes = std::size_t{256} << 20;     // that are not yet in the spool
+constexpr std::uint64_t kMostSpooledBytes = std::uint64_t{1} << 30;  // not yet read of it
+
+std::string loopback_url(const std::string& address, std::uint16_t port) {
+  const bool is_v6 = address.find(':') != std::string::npos;
+  return is_v6 ? fmt::format("http://[{}]:{}", address, port) : fmt::format("http://{}:{}", address, port);
+}
+
+// As many as the system lets us open; half of them are for files that are followed.
+std::size_t allow_open_files() {
+  constexpr rlim_t kMostUseful = 8192;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return FollowOptions{}.open_files;
+  const rlim_t wanted = std::min(kMostUseful, limit.rlim_max);
+  if (limit.rlim_cur < wanted) {
+    limit.rlim_cur = wanted;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return FollowOptions{}.open_files;
+  }
+  return static_cast<std::size_t>(limit.rlim_cur / 2);
+}
+
+std::string canonical(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(path, failed);
+  return failed ? path : whole.string();
+}
+
+// What people read, of several threads.
+class Printer {
+ public:
+  explicit Printer(const CommandContext& context) : context_(context) {}
+
+  void line(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    context_.print(text + "\n");
+    context_.out.flush();
+  }
+  void complain(const std::string& lines) {
+    const std::lock_guard lock(mutex_);
+    context_.err << lines << std::flush;
+  }
+  void note(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    context_.note(on_one_line(text));
+  }
+
+ private:
+  const CommandContext& context_;
+  std::mutex mutex_;
+};
+
+std::string describe_step(const std::string& job, const StepResult& step) {
+  const StepTotals& totals = step.totals;
+  const std::string which = fmt::format("{} run {} step {}", on_one_line(job), totals.id.run, totals.id.step);
+  if (totals.status != StepStatus::kAnalysed) {
+    const std::string why = step.problem.empty() ? "" : ": " + on_one_line(step.problem);
+    return fmt::format("{}: {}{}", which, kStepStatuses[static_cast<std::size_t>(totals.status)], why);
+  }
+  return fmt::format(
+      "{}: {:.3f} s, S {:.3f}, waste {:.1f} %, worst {:.3f} {}, {}", which, totals.recorded_s,
+      totals.slowdown, 1e2 * totals.waste(), totals.worst_slowdown,
+      on_one_line(describe(place_of(step.layout, totals.worst_worker))),
+      totals.cause.empty() ? "no likely cause" : fmt::format("{} {:.3f}x", totals.cause, totals.gain));
+}
+
+// All parts, in the order in which they need each other.
+class Monitor {
+ public:
+  Monitor(const MonitorArguments& arguments, const MonitorSettings& settings, const CommandContext& context)
+      : arguments_(arguments),
+        settings_(settings),
+        context_(context),
+        printer_(context),
+        queue_(kMostQueuedRows) {}
+
+  Result<ExitCode> run() {
+    GOODPUT_TRY_STATUS(open());
+    const StopSignal signal([this] { loop_->stop(); });
+    GOODPUT_TRY_STATUS(serve());
+    GOODPUT_TRY_STATUS(start_worker());
+    const Status read = loop_->run();
+    if (!read || signal.was_received()) {
+      queue_.close(StepQueue::Waiting::kDrop);
+      worker_->give_up();
+    }
+    worker_->join();
+    server_.reset();
+    if (!read) return read.error();
+    if (arguments_.is_once) {
+      GOODPUT_TRY_STATUS(delivery_->finish(*store_, unix_time_s, unix_time_s() + kLastDeliveriesS));
+      GOODPUT_TRY_STATUS(note_jobs_without_steps());
+    }
+    return signal.was_received() ? ExitCode::kInterrupted : ExitCode::kOk;
+  }
+
+ private:
+  Status open() {
+    GOODPUT_TRY(access_, read_access(settings_.access));
+    GOODPUT_TRY(const config::Library library, config_library(context_));
+    GOODPUT_TRY(const std::string rules,
+                config_file(settings_.rules.empty() ? std::string(kDefaultAlertRules) : settings_.rules,
+                            kAlertRuleFiles, library, context_));
+    GOODPUT_TRY(alerting_, read_alerting_config(rules));
+    if (!arguments_.alert_exec.empty()) {
+      GOODPUT_TRY(ExecSink exec, exec_sink_of(arguments_.alert_exec));
+      alerting_.sinks.push_back({.name = "--alert-exec", .target = std::move(exec)});
+    }
+    GOODPUT_TRY(delivery_, AlertDelivery::start(
+                               alerting_, [this](const std::string& lines) { printer_.complain(lines); }));
+    GOODPUT_TRY(store_, MonitorStore::open(arguments_.store, settings_.store));
+    GOODPUT_TRY(reader_, MonitorStore::open_for_reading(arguments_.store));
+    status_.update([](MonitorState& state) { state.started_s = unix_time_s(); });
+    if (arguments_.takes_pushes) {
+      GOODPUT_TRY(PushSpool spool, PushSpool::open(arguments_.store + ".spool"));
+      spool_.emplace(std::move(spool));
+    }
+    MonitorLoopOptions options;
+    options.jobs = settings_.jobs;
+    if (spool_) options.spool = spool_->folder();
+    options.metadata_path = arguments_.metadata_path;
+    options.seconds_per_unit = settings_.seconds_per_unit;
+    options.steps = settings_.steps;
+    options.is_once = arguments_.is_once;
+    options.follow.watch = arguments_.polls ? FollowOptions::Watch::kPoll : FollowOptions::Watch::kAuto;
+    options.follow.open_files = allow_open_files();
+    if (arguments_.is_once) options.follow.settle = std::chrono::milliseconds{0};
+    const std::string store = canonical(arguments_.store);
+    for (const char* suffix : {"", "-wal", "-shm", "-lock"}) options.follow.ignored.push_back(store + suffix);
+    GOODPUT_TRY(MonitorLoop loop, MonitorLoop::open(std::move(options), *reader_, queue_, status_));
+    loop_.emplace(std::move(loop));
+    loop_->on_note = [this](const std::string& note) { printer_.note(note); };
+    return Ok{};
+  }
+
+  Status note_jobs_without_steps() {
+    for (const WatchedJob& job : settings_.jobs) {
+      GOODPUT_TRY(const std::optional<JobInfo> info, store_->job(job.name));
+      if (!info || !info->latest)
+        printer_.note(
+            fmt::format("{}: no step of a job is in this folder: want raw logs, CSV, Parquet or "
+                        "Chrome JSON with its ops",
+                        job.folder));
+    }
+    return Ok{};
+  }
+
+  Status serve() {
+    if (arguments_.no_pages || arguments_.is_once) return Ok{};
+    MonitorPageOptions options;
+    options.store_path = arguments_.store;
+    options.gpu_hour_usd = arguments_.gpu_hour_usd;
+    options.window = static_cast<std::int32_t>(arguments_.window);
+    options.takes_pushes = arguments_.takes_pushes;
+    pages_.emplace(status_, std::move(options), unix_time_s);
+    HttpOptions http;
+    if (spool_) http.body_bytes = kMostPushBytes;
+    http.address = arguments_.address;
+    http.port = static_cast<std::uint16_t>(arguments_.port);
+    GOODPUT_TRY(server_, HttpServer::start(
+                             http, [this](const HttpRequest& request) { return respond(request); },
+                             [this](const HttpRequest& request) { return refuse(request); }));
+    url_ = arguments_.url.empty() ? loopback_url(arguments_.address, server_->port()) : arguments_.url;
+    while (url_.ends_with('/')) url_.pop_back();
+    printer_.note(fmt::format("pages at {}/", url_));
+    return Ok{};
+  }
+
+  // What is wrong with a request before its body is read.
+  std::optional<HttpResponse> refuse(const HttpRequest& request) {
+    if (auto refusal = refuse_stranger(access_, request, {"/healthz", "/readyz"})) return refusal;
+    if (!PushIntake::is_push_path(request.path)) return std::nullopt;
+    if (!spool_) return plain_error(404, "this monitor takes no rows; start it with --push");
+    if (status_.state().spooled_bytes > kMostSpooledBytes)
+      return plain_error(429, "rows that were pushed before wait to be read; try again later");
+    return push_intake_.refuse(request);
+  }
+
+  HttpResponse respond(const HttpRequest& request) {
+    if (!PushIntake::is_push_path(request.path)) return pages_->respond(request);
+    const std::lock_guard lock(spool_mutex_);
+    HttpResponse response = push_intake_.accept(request);
+    const Status spooled = spool_->take(pushes_);
+    if (!spooled) return plain_error(503, spooled.error().message());
+    loop_->wake();
+    return response;
+  }
+
+  Status start_worker() {
+    StepWorkerOptions options;
+    options.rules = alerting_.rules;
+    options.sinks = delivery_->sinks();
+    options.gpu_hour_usd = arguments_.gpu_hour_usd;
+    options.pages = url_;
+    options.window = static_cast<std::int32_t>(arguments_.window);
+    StepListener listener;
+    listener.on_step = [this](const std::string& job, const StepResult& step) { tell_of_step(job, step); };
+    listener.on_alert = [this](const Alert& alert) { publish(alert.job, kAlertEvent); };
+    listener.on_problem = [this](const std::string& problem) {
+      printer_.note(problem.empty()
+                        ? "results are stored again"
+                        : problem + "; tried again every second, and files are not read on until then");
+    };
+    listener.on_round = [this](MonitorStore& store, double now_s) { round(store, now_s); };
+    worker_.emplace(*store_, queue_, status_, std::move(options), std::move(listener));
+    loop_->on_round = [this] { worker_->set_caught_up(loop_->is_caught_up()); };
+    for (const std::string& job : loop_->job_names()) GOODPUT_TRY_STATUS(worker_->add_job(job));
+    worker_->start();
+    return Ok{};
+  }
+
+  void publish(const std::string& job, std::string_view event) {
+    if (!server_) return;
+    server_->publish(all_jobs_topic(), event, job);
+    server_->publish(job_topic(job), event, job);
+  }
+
+  void tell_of_step(const std::string& job, const StepResult& step) {
+    printer_.line(describe_step(job, step));
+    const StepTotals& totals = step.totals;
+    status_.update(
+        [&](MonitorState& state) { state.jobs[job].lag_s = totals.finished_s - totals.received_s; });
+    publish(job, kStepEvent);
+  }
+
+  // Between steps, on the thread of the store.
+  void round(MonitorStore& store, double now_s) {
+    Status status = delivery_->pump(store, now_s);
+    if (status && spool_) status = spool_->remove_used(store);
+    status_.update([&](MonitorState& state) {
+      if (!status) state.problem = status.error().message();
+    });
+  }
+
+  const MonitorArguments& arguments_;
+  const MonitorSettings& settings_;
+  const CommandContext& context_;
+  Printer printer_;
+  AlertingConfig alerting_;
+  std::unique_ptr<AlertDelivery> delivery_;
+  std::optional<AccessToken> access_;
+  PushQueue pushes_{kMostPushedBytes, [] {}};
+  PushIntake push_intake_{pushes_};
+  std::mutex spool_mutex_;
+  std::optional<PushSpool> spool_;
+  std::optional<MonitorStore> store_;   // the worker's
+  std::optional<MonitorStore> reader_;  // the loop's
+  MonitorStatus status_;
+  StepQueue queue_;
+  std::optional<MonitorLoop> loop_;
+  std::optional<StepWorker> worker_;
+  std::optional<MonitorPages> pages_;
+  std::optional<HttpServer> server_;
+  std::string url_;
+};
+
+}  // namespace
+
+Result<ExitCode> run_monitor(const MonitorArguments& arguments, const MonitorSettings& settings,
+                             const CommandContext& context) {
+  return Monitor(arguments, settings, context).run();
+}
+
+}  // namespace goodput

@@ -1,0 +1,184 @@
+#include "tools/monitor/monitor_settings.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "models/planner/quantities.h"
+#include "sim/base/text.h"
+#include "tools/trace/read_trace.h"
+#include "tools/web/push_intake.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::int64_t kMostWindow = 1000;
+constexpr double kMostGraceS = 86'400;
+
+Error of(std::string what, std::string option) {
+  return Error{std::move(what), {}, std::move(option)};
+}
+
+Result<std::string> canonical_folder(const std::string& folder) {
+  std::error_code failed;
+  const std::filesystem::path path = std::filesystem::canonical(folder, failed);
+  if (failed) return Error{fmt::format("cannot be watched: {}", failed.message()), {.file = folder}};
+  if (!std::filesystem::is_directory(path, failed))
+    return Error{"is no folder; give the folder of the job's logs", {.file = folder}};
+  return path.string();
+}
+
+Result<WatchedJob> job_of_folder(const std::string& folder) {
+  GOODPUT_TRY(std::string path, canonical_folder(folder));
+  std::string name = std::filesystem::path(path).filename().string();
+  if (name.empty()) return Error{"has no name for its job; give --job NAME=DIR", {.file = folder}};
+  return WatchedJob{std::move(name), std::move(path)};
+}
+
+Result<WatchedJob> job_of_option(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return of(fmt::format("is {}, want NAME=DIR", in_quotes(text)), "job");
+  std::string name = text.substr(0, equals);
+  if (const std::string fault = fault_of_name(name); !fault.empty())
+    return of(fmt::format("{} {}", in_quotes(name), fault), "job");
+  if (name == "." || name == "..")
+    return of(fmt::format("{} is no name that a page can have; give another one", in_quotes(name)), "job");
+  GOODPUT_TRY(std::string path, canonical_folder(text.substr(equals + 1)));
+  return WatchedJob{std::move(name), std::move(path)};
+}
+
+bool contains(const std::string& outer, const std::string& inner) {
+  return inner == outer || (inner.starts_with(outer) && inner[outer.size()] == '/');
+}
+
+Status check_jobs(const std::vector<WatchedJob>& jobs) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      if (jobs[k].name == jobs[i].name) {
+        return of(fmt::format("{} and {} are both called {}; give one of them another name with {} NAME=DIR",
+                              jobs[k].folder, jobs[i].folder, in_quotes(jobs[i].name), kOption),
+                  "job");
+      }
+      const bool overlap =
+          contains(jobs[k].folder, jobs[i].folder) || contains(jobs[i].folder, jobs[k].folder);
+      if (overlap) {
+        return Error{fmt::format("lies within {}, or the other way round; a folder belongs to one job",
+                                 jobs[k].folder),
+                     {.file = jobs[i].folder}};
+      }
+    }
+  }
+  return Ok{};
+}
+
+Status check_numbers(const MonitorArguments& arguments) {
+  if (arguments.port < 0 || arguments.port > 65'535)
+    return of(fmt::format("is {}, want 1 to 65535, or 0 for any that is free", arguments.port), "port");
+  if (arguments.every < 1) return of(fmt::format("is {}, want 1 or more", arguments.every), "every");
+  if (arguments.window < 1 || arguments.window > kMostWindow)
+    return of(fmt::format("is {}, want 1 to {}", arguments.window, kMostWindow), "window");
+  if (!(arguments.grace_s >= 0 && arguments.grace_s <= kMostGraceS))
+    return of(fmt::format("is {}, want seconds from 0 to {}", arguments.grace_s, kMostGraceS), "grace");
+  if (arguments.gpu_hour_usd && !(*arguments.gpu_hour_usd >= 0 && std::isfinite(*arguments.gpu_hour_usd)))
+    return of("wants US dollars, 0 or more", "gpu_hour_usd");
+  return Ok{};
+}
+
+Status check_pages(const MonitorArguments& arguments) {
+  const std::string& url = arguments.url;
+  if (!url.empty() && !url.starts_with("http://") && !url.starts_with("https://"))
+    return of(fmt::format("is {}, want a URL that begins with http:// or https://", in_quotes(url)), "url");
+  if (!arguments.no_pages) return Ok{};
+  if (arguments.takes_pushes)
+    return of(fmt::format("{} needs the server that --no-pages does without; leave one out", kOption),
+              "push");
+  return Ok{};
+}
+
+}  // namespace
+
+void add_monitor_options(Options& options, MonitorArguments& arguments) {
+  options
+      .add("dir", arguments.folders, "DIR...",
+           "Folders of jobs: raw logs, CSV, Parquet, Chrome JSON of one job each")
+      .folder();
+  options
+      .add("--job", arguments.jobs, "NAME=DIR", "A job by another name than its folder's; repeated: several")
+      .one_value_each();
+  options.add("--db", arguments.store, "FILE", fmt::format("Results go here (default {})", arguments.store))
+      .output();
+  options
+      .add("--meta", arguments.metadata_path, "FILE",
+           "Job metadata, YAML or JSON: vpp_size, sizes, hosts (default: meta.yaml in the job's folder, if "
+           "it is "
+           "there)")
+      .input();
+  options.add_flag("--once", arguments.is_once, "Take what is there and end; no step is skipped");
+  options.add("--every", arguments.every, "N", "Analyse every N-th step only (default 1)");
+  options.add("--window", arguments.window, "N",
+              fmt::format("Steps that causes are averaged and pooled over (default {})", arguments.window));
+  options.add("--grace", arguments.grace_s, "S",
+              fmt::format("Report a step as incomplete when no row of it came for S seconds (default {})",
+                          arguments.grace_s));
+  options.add("--keep", arguments.keep, "TIME",
+              fmt::format("Forget steps that are older: 90m, 36h, 14d (default {})", arguments.keep));
+  options
+      .add("--rules", arguments.rules, "RULES",
+           "When somebody is told, and how: a name that goodput list alert-rules "
+           "prints, or a file (default: default)")
+      .listed("alert-rules");
+  options.add("--alert-exec", arguments.alert_exec, "CMD",
+              "Run this program when an alert opens or closes; no shell: words are its arguments");
+  options.add("--gpu-hour-usd", arguments.gpu_hour_usd, "P",
+              "What a GPU costs an hour: alerts say what is lost");
+  options.add(
+      "--port", arguments.port, "P",
+      fmt::format("Serve pages, metrics and the API here; 0: any that is free (default {})", arguments.port));
+  options.add("--address", arguments.address, "A", "Listen here (default 127.0.0.1)");
+  options.add("--url", arguments.url, "URL", "How others reach the pages, for links in alerts");
+  options.add_flag("--no-pages", arguments.no_pages, "Serve nothing");
+  options.add_flag("--push", arguments.takes_pushes,
+                   "Also take rows by POST /v1/jobs/NAME/ops; needs --token-file");
+  options
+      .add("--token-file", arguments.token_file, "FILE", "Serve only those who know the secret in this file")
+      .input();
+  options.add_flag("--behind-proxy", arguments.behind_proxy,
+                   "Something else does TLS: --address may be another than this machine's own");
+  options.add_flag("--poll", arguments.polls, "Look for changes now and then, as on network file systems");
+  options
+      .add("--time-unit", arguments.time_unit, "UNIT",
+           "Unit of times in CSV and Parquet: s, ms, us or ns (default s)")
+      .one_of(time_unit_names());
+}
+
+Result<MonitorSettings> check_monitor_arguments(const MonitorArguments& arguments) {
+  GOODPUT_TRY_STATUS(check_numbers(arguments));
+  GOODPUT_TRY_STATUS(check_pages(arguments));
+  MonitorSettings settings;
+  for (const std::string& folder : arguments.folders) {
+    GOODPUT_TRY(WatchedJob job, job_of_folder(folder));
+    settings.jobs.push_back(std::move(job));
+  }
+  for (const std::string& text : arguments.jobs) {
+    GOODPUT_TRY(WatchedJob job, job_of_option(text));
+    settings.jobs.push_back(std::move(job));
+  }
+  GOODPUT_TRY_STATUS(check_jobs(settings.jobs));
+  if (settings.jobs.empty() && !arguments.takes_pushes)
+    return Error{"goodput monitor wants the folder of a job's logs, or --push; see goodput monitor --help"};
+  const Result<SimDuration> keep = parse_duration(arguments.keep);
+  if (!keep) return keep.error().of_option("keep");
+  settings.store.keep = std::chrono::duration_cast<std::chrono::seconds>(*keep);
+  settings.rules = arguments.rules;
+  settings.access = {arguments.address, arguments.token_file, arguments.behind_proxy, arguments.takes_pushes};
+  GOODPUT_TRY(settings.seconds_per_unit, seconds_of_time_unit(arguments.time_unit));
+  settings.steps.every = arguments.every;
+  settings.steps.grace_s = arguments.is_once ? kMostGraceS : arguments.grace_s;
+  return settings;
+}
+
+}  // namespace goodput

@@ -1,0 +1,78 @@
+#include "tools/monitor/step_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kMostSteps = 4096;  // without rows, or with few
+
+}  // namespace
+
+void StepQueue::skip_oldest() {
+  const auto oldest = std::ranges::find_if(
+      steps_, [](const QueuedStep& queued) { return queued.step.status == StepStatus::kAnalysed; });
+  if (oldest == steps_.end()) return;
+  rows_ -= oldest->step.rows.size();
+  oldest->step.rows = {};
+  oldest->step.status = StepStatus::kSkipped;
+}
+
+bool StepQueue::push(QueuedStep step, WhenFull when_full) {
+  std::unique_lock lock(mutex_);
+  const std::size_t rows = step.step.rows.size();
+  const auto has_room = [&] {
+    return steps_.empty() || (rows_ + rows <= most_rows_ && steps_.size() < kMostSteps);
+  };
+  if (when_full == WhenFull::kSkip) {
+    while (rows_ > 0 && !has_room()) skip_oldest();
+  } else {
+    changed_.wait(lock, [&] { return is_closed_ || has_room(); });
+  }
+  if (is_closed_) return false;
+  rows_ += rows;
+  steps_.push_back(std::move(step));
+  changed_.notify_all();
+  return true;
+}
+
+std::optional<QueuedStep> StepQueue::pop(std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, deadline, [&] { return is_closed_ || !steps_.empty(); });
+  if (steps_.empty()) return std::nullopt;
+  std::optional<QueuedStep> step(std::move(steps_.front()));
+  steps_.pop_front();
+  rows_ -= step->step.rows.size();
+  ++at_work_;
+  changed_.notify_all();
+  return step;
+}
+
+void StepQueue::close(Waiting waiting) {
+  const std::lock_guard lock(mutex_);
+  is_closed_ = true;
+  if (waiting == Waiting::kDrop) {
+    steps_.clear();
+    rows_ = 0;
+  }
+  changed_.notify_all();
+}
+
+bool StepQueue::is_closed() const {
+  const std::lock_guard lock(mutex_);
+  return is_closed_;
+}
+
+bool StepQueue::is_idle() const {
+  const std::lock_guard lock(mutex_);
+  return steps_.empty() && at_work_ == 0;
+}
+
+void StepQueue::done() {
+  const std::lock_guard lock(mutex_);
+  --at_work_;
+  changed_.notify_all();
+}
+
+}  // namespace goodput

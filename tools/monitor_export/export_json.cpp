@@ -1,0 +1,216 @@
+#include "tools/monitor_export/export_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/cli/json_result.h"
+
+namespace goodput {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostFigures = 20'000'000;  // of workers: 16 bytes each, and as much again as text
+
+// Text that is no UTF-8, as names of hosts in a log may be, is mended where it is written.
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+Json finite(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(finite(value));
+  return list;
+}
+
+Json known_time(double time_s) {
+  return time_s > 0 ? finite(time_s) : Json(nullptr);
+}
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json place_json(const WorkerPlace& place) {
+  return {{"dp_rank", place.dp_rank},
+          {"stage", place.stage},
+          {"rank", place.rank >= 0 ? Json(place.rank) : Json(nullptr)},
+          {"host", text_or_null(place.host)}};
+}
+
+Json cause_json(const StepCause& cause) {
+  Json json{
+      {"name", cause.name}, {"likely", cause.is_likely}, {"gain", cause.gain ? finite(*cause.gain) : Json()}};
+  json["workers"] = cause.workers;
+  json["stage"] = cause.stage ? Json(*cause.stage) : Json(nullptr);
+  json["fix"] = cause.fix;
+  json["evidence"] = cause.evidence;
+  json["next_check"] = cause.next_check;
+  return json;
+}
+
+Json layout_json(const JobLayout& layout) {
+  return {{"dp_size", layout.dp_size},   {"pp_size", layout.pp_size},
+          {"vpp_size", layout.vpp_size}, {"gpus_per_worker", layout.gpus_per_worker},
+          {"ranks", layout.ranks},       {"hosts", layout.hosts}};
+}
+
+void add_totals(Json& json, const StepTotals& totals) {
+  json["run"] = totals.id.run;
+  json["step"] = totals.id.step;
+  json["status"] = kStepStatuses[static_cast<std::size_t>(totals.status)];
+  json["began_s"] = known_time(totals.began_s);
+  json["received_s"] = known_time(totals.received_s);
+  json["finished_s"] = known_time(totals.finished_s);
+  json["ops"] = totals.ops;
+}
+
+// Of an analysed step.
+void add_figures(Json& json, const StepTotals& totals) {
+  json["recorded_s"] = finite(totals.recorded_s);
+  json["replayed_s"] = finite(totals.replayed_s);
+  json["ideal_s"] = finite(totals.ideal_s);
+  json["slowdown"] = finite(totals.slowdown);
+  json["waste"] = finite(totals.waste());
+  json["lost_s"] = finite(totals.lost_s());
+  json["launch_slowdown"] = finite(totals.launch_slowdown);
+  json["discrepancy"] = finite(totals.discrepancy);
+  json["worst_worker"] = totals.worst_worker;
+  json["worst_slowdown"] = finite(totals.worst_slowdown);
+  json["shape"] = kSlowdownShapes[static_cast<std::size_t>(totals.shape)];
+  json["cause"] = text_or_null(totals.cause);
+  json["gain"] = totals.cause.empty() ? Json(nullptr) : finite(totals.gain);
+}
+
+// What is kept for some of the steps only.
+void add_details(Json& json, const StepResult& result) {
+  if (!result.worker_slowdown.empty()) {
+    json["slowdown_by_worker"] = finite(result.worker_slowdown);
+    json["exact"] = !result.worker_pace.empty();
+  }
+  if (!result.worker_pace.empty()) json["pace_by_worker"] = finite(result.worker_pace);
+  if (!result.by_stage.empty()) json["slowdown_by_stage"] = finite(result.by_stage);
+  if (!result.by_dp_rank.empty()) json["slowdown_by_dp_rank"] = finite(result.by_dp_rank);
+  if (!result.by_optype.empty()) {
+    Json by_optype = Json::object();
+    for (const LabelledSlowdown& entry : result.by_optype) by_optype[entry.label] = finite(entry.slowdown);
+    json["slowdown_by_optype"] = std::move(by_optype);
+    json["m_w"] = result.m_w ? finite(*result.m_w) : Json(nullptr);
+    json["m_s"] = result.m_s ? finite(*result.m_s) : Json(nullptr);
+    json["correlation"] = result.correlation ? finite(*result.correlation) : Json(nullptr);
+  }
+  if (!result.causes.empty()) {
+    json["causes"] = Json::array();
+    for (const StepCause& cause : result.causes) json["causes"].push_back(cause_json(cause));
+  }
+  if (!result.problem.empty()) json["problem"] = result.problem;
+  if (!result.missing.empty()) {
+    json["missing"] = Json::array();
+    for (const WorkerPlace& place : result.missing) json["missing"].push_back(place_json(place));
+  }
+  if (!result.notes.empty()) json["notes"] = result.notes;
+}
+
+Json id_json(const std::optional<StepId>& id) {
+  return id ? Json{{"run", id->run}, {"step", id->step}} : Json(nullptr);
+}
+
+Json alert_json(const Alert& alert) {
+  Json json{{"id", alert.id}, {"rule", alert.rule}, {"opened_at", id_json(alert.opened_at)}};
+  json["opened_s"] = finite(alert.opened_s);
+  json["closed_at"] = id_json(alert.closed_at);
+  json["closed_s"] = alert.closed_s ? finite(*alert.closed_s) : Json(nullptr);
+  json["slowdown"] = finite(alert.slowdown);
+  json["cause"] = text_or_null(alert.cause);
+  json["worker"] = alert.worker ? place_json(*alert.worker) : Json(nullptr);
+  json["worker_slowdown"] = alert.worker ? finite(alert.worker_slowdown) : Json(nullptr);
+  json["cost_s_per_step"] = finite(alert.cost_s_per_step);
+  json["usd_per_day"] = alert.usd_per_day ? finite(*alert.usd_per_day) : Json(nullptr);
+  json["summary"] = alert.summary;
+  json["next_check"] = alert.next_check;
+  json["fix"] = alert.fix;
+  json["page"] = text_or_null(alert.page);
+  return json;
+}
+
+// The distinct layouts of a job's steps, in the order in which they come up.
+class LayoutList {
+ public:
+  std::size_t index_of(const JobLayout& layout) {
+    const auto found = std::find(layouts_.rbegin(), layouts_.rend(), layout);
+    if (found != layouts_.rend()) return static_cast<std::size_t>(layouts_.rend() - found) - 1;
+    layouts_.push_back(layout);
+    return layouts_.size() - 1;
+  }
+  [[nodiscard]] Json json() const {
+    Json list = Json::array();
+    for (const JobLayout& layout : layouts_) list.push_back(layout_json(layout));
+    return list;
+  }
+
+ private:
+  std::vector<JobLayout> layouts_;
+};
+
+// Those that were open in the time of the exported steps.
+Result<Json> alerts_json(MonitorStore& store, const ExportedJob& job) {
+  Json list = Json::array();
+  GOODPUT_TRY(std::vector<Alert> alerts,
+              store.alerts(job.info.name, false, std::numeric_limits<std::size_t>::max()));
+  std::reverse(alerts.begin(), alerts.end());
+  for (const Alert& alert : alerts) {
+    if (job.steps.empty() || alert.opened_at > job.steps.back().id) continue;
+    if (alert.closed_at && *alert.closed_at < job.steps.front().id) continue;
+    list.push_back(alert_json(alert));
+  }
+  return list;
+}
+
+Result<Json> job_json(MonitorStore& store, const ExportedJob& job, std::size_t& figures) {
+  Json json{{"name", job.info.name},         {"runs", job.info.runs},
+            {"analysed", job.info.analysed}, {"incomplete", job.info.incomplete},
+            {"refused", job.info.refused},   {"skipped", job.info.skipped}};
+  LayoutList layouts;
+  Json steps = Json::array();
+  for (const StepTotals& totals : job.steps) {
+    GOODPUT_TRY(const std::optional<StepResult> result, store.step(job.info.name, totals.id));
+    if (!result) continue;  // let go of meanwhile
+    figures += result->worker_slowdown.size() + result->worker_pace.size();
+    if (figures > kMostFigures)
+      return Error{
+          fmt::format("more than {} figures of workers are too many for JSON: narrow the span, or write "
+                      "them with --workers",
+                      kMostFigures)};
+    Json step = Json::object();
+    add_totals(step, totals);
+    step["layout"] = layouts.index_of(result->layout);
+    if (totals.status == StepStatus::kAnalysed) add_figures(step, totals);
+    add_details(step, *result);
+    steps.push_back(std::move(step));
+  }
+  json["layouts"] = layouts.json();
+  json["steps"] = std::move(steps);
+  GOODPUT_TRY(json["alerts"], alerts_json(store, job));
+  return json;
+}
+
+}  // namespace
+
+Result<Json> exported_json(MonitorStore& store, std::span<const ExportedJob> jobs) {
+  Json list = Json::array();
+  std::size_t figures = 0;
+  for (const ExportedJob& job : jobs) {
+    GOODPUT_TRY(Json json, job_json(store, job, figures));
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace goodput
