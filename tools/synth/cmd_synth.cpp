@@ -6,21 +6,37 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "models/cost/cost_models.h"
+#include "models/fleet/fleet_mixture.h"
 #include "models/synth/synthetic_trace.h"
+#include "sim/base/hash.h"
 #include "sim/base/registry.h"
+#include "sim/base/text.h"
+#include "sim/base/tier.h"
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
 #include "tools/plan/plan_provenance.h"
+#include "tools/synth/fleet_result.h"
 #include "tools/synth/synth_report.h"
 #include "tools/trace/write_trace.h"
 
 namespace goodput {
 namespace {
+
+constexpr const char* kPaperFleet = "paper";
+constexpr std::int64_t kMostFleetJobs = 100'000;
+
+std::uint64_t config_hash(FleetMixture mixture) {
+  Hash hash;
+  hash.add(config::write(config_fields(mixture)).dump());
+  return hash.value();
+}
 
 class SynthCommand final : public Command {
  public:
@@ -28,10 +44,11 @@ class SynthCommand final : public Command {
     options
         .add("plan", plan_path_, "PLAN",
              "A plan: a name that goodput list plans prints, or a file, which may have \"stragglers\" and "
-             "\"trace\"")
-        .listed("plans")
+             "\"trace\"; none with --fleet")
+        .listed("plans");
+    options.add("--out", out_path_, "TRACE", "The trace, format from its extension; of a fleet, a new folder")
+        .output()
         .required();
-    options.add("--out", out_path_, "TRACE", "The trace; format from its extension").output().required();
     options.add("--to", format_, "NAME", "Format of the trace (see goodput list formats)")
         .one_of(names_of(op_trace_formats()));
     options.add("--truth", truth_path_, "FILE", "The ground truth as JSON (default: TRACE.truth.json)")
@@ -42,9 +59,17 @@ class SynthCommand final : public Command {
              "Take \"stragglers\" and \"trace\" from here, not from the plan")
         .input();
     options.add("--steps", steps_, "N", "Training steps (default: the plan's, or 10)");
+    options.add(
+        "--fleet", fleet_, "N",
+        "So many analysed jobs instead of a trace: results as whatif --json has them, for goodput fleet");
+    options
+        .add("--mixture", mixture_path_, "FLEET",
+             "What jobs of a fleet are: a name that goodput list fleets prints, or a file (default: paper)")
+        .listed("fleets");
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
+    if (fleet_) return run_fleet(context);
     if (truth_path_.empty()) truth_path_ = out_path_ + ".truth.json";
     GOODPUT_TRY_STATUS(check_options());
     GOODPUT_TRY(const OpTraceFormat format, output_format(out_path_, format_));
@@ -62,7 +87,48 @@ class SynthCommand final : public Command {
   }
 
  private:
+  [[nodiscard]] Result<ExitCode> run_fleet(const CommandContext& context) const {
+    GOODPUT_TRY_STATUS(check_fleet_options(context));
+    GOODPUT_TRY(const config::Library library, config_library(context));
+    const std::string name = mixture_path_.empty() ? kPaperFleet : mixture_path_;
+    GOODPUT_TRY(const std::string file, config_file(name, kFleetFiles, library, context));
+    GOODPUT_TRY(const FleetMixture mixture, read_fleet_mixture(file, library));
+    GOODPUT_TRY(const std::vector<FleetTruth> jobs,
+                write_fleet(mixture, static_cast<std::size_t>(*fleet_), out_path_, context));
+    Provenance provenance;
+    provenance.config_hash = config_hash(mixture);
+    provenance.lowest_tier = to_string(Tier::kAssumed);
+    provenance.config_files = {file};
+    nlohmann::ordered_json json = begin_json_result("synth-fleet", context, provenance);
+    add_fleet_synth_json(jobs, mixture, json);
+    GOODPUT_TRY_STATUS(write_text_atomically(out_path_ + "/truth.json", json.dump(2) + '\n'));
+    GOODPUT_TRY_STATUS(write_json_result(json, context));
+    context.print(fleet_synth_text(jobs, mixture, out_path_));
+    return ExitCode::kOk;
+  }
+
+  [[nodiscard]] Status check_fleet_options(const CommandContext& context) const {
+    if (*fleet_ < 1 || *fleet_ > kMostFleetJobs)
+      return Error{fmt::format("--fleet wants a whole number from 1 to {}", kMostFleetJobs)};
+    if (!plan_path_.empty()) {
+      return Error{
+          fmt::format("{} is a plan, and --fleet takes none; leave one of them out", in_quotes(plan_path_))};
+    }
+    const std::pair<std::string_view, bool> others[] = {{"--to", !format_.empty()},
+                                                        {"--truth", !truth_path_.empty()},
+                                                        {"--meta-out", !metadata_path_.empty()},
+                                                        {"--stragglers", !stragglers_path_.empty()},
+                                                        {"--steps", steps_.has_value()}};
+    for (const auto& [option, is_given] : others) {
+      if (is_given) return Error{fmt::format("{} is about one trace, and goes with no --fleet", option)};
+    }
+    if (out_path_ == "-") return Error{"--out wants a folder, not stdout"};
+    return check_file_roles({}, {}, context);
+  }
+
   [[nodiscard]] Status check_options() const {
+    if (plan_path_.empty()) return Error{"a PLAN is missing; or make a fleet of jobs: --fleet N --out DIR"};
+    if (!mixture_path_.empty()) return Error{"--mixture says what a fleet is; add --fleet N"};
     for (const OutputPath& file : {OutputPath{"--out", out_path_}, OutputPath{"--truth", truth_path_},
                                    OutputPath{"--meta-out", metadata_path_}}) {
       if (file.path == "-") return Error{fmt::format("{} wants a file, not stdout", file.option)};
@@ -143,6 +209,8 @@ class SynthCommand final : public Command {
   std::string metadata_path_;
   std::string stragglers_path_;
   std::optional<std::int64_t> steps_;
+  std::optional<std::int64_t> fleet_;
+  std::string mixture_path_;
 };
 
 }  // namespace
@@ -152,7 +220,8 @@ CommandInfo command_synth() {
           .summary = "a trace of a job that never ran, with known stragglers, and the truth about it",
           .example =
               "goodput synth llama3-70b-h100 --out trace.parquet --steps 20 --seed 1\n"
-              "goodput whatif trace.parquet",
+              "goodput whatif trace.parquet\n"
+              "goodput synth --fleet 300 --out fleet && goodput fleet fleet/results --about fleet/jobs.csv",
           .make = make_command<SynthCommand>};
 }
 

@@ -1,0 +1,249 @@
+// Jobs of a fleet from files: results of whatif, databases of monitors, what is known besides; and every
+// refusal.
+#include "tools/fleet/fleet_inputs.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/traces/io/temporary_file.h"
+#include "tools/cli/command_line.h"
+#include "tools/commands.h"
+#include "tools/fleet/fleet_about.h"
+#include "tools/fleet/monitor_jobs.h"
+#include "tools/fleet/whatif_result.h"
+#include "tools/monitor_store/monitor_store.h"
+
+namespace goodput {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As whatif writes it, with what a fleet reads of it.
+std::string result_text(const std::string& name, const std::string& hash,
+                        const std::string& slowdown = "1.5") {
+  return fmt::format(
+      R"({{"schema": "goodput.whatif/1", "config_hash": "{1}", "job": {{"trial_name": "{0}", "world_size": 256}},
+ "trace": {{"pp_size": 4}}, "slowdown": {2}, "discrepancy": 0.02, "m_w": 0.8, "m_s": null,
+ "slowdown_by_optype": {{"forward-compute": 1.25}},
+ "slowdown_by_worker": {{"0:0": 1.0, "0:1": 1.4, "1:0": 1.3}},
+ "workers": {{"rank": [0, 8], "host": ["b", "a", "b", ""]}},
+ "root_causes": [
+  {{"cause": "worker-fault", "likely": true, "gain": 1.4, "workers": [
+    {{"worker": "1:0", "host": "b", "pace": 1.2}}, {{"worker": "0:1", "host": "b", "pace": 1.6}}]}},
+  {{"cause": "sequence-length", "likely": false, "gain": null, "value": 0.4, "workers": []}}],
+ "per_step": {{"3": {{"recorded_s": 2.0, "slowdown": 1.2}}, "4": {{"recorded_s": 1.0, "slowdown": 1.8}}}}}})",
+      name, hash, slowdown);
+}
+
+std::string edited(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::string problem_of(const std::string& text) {
+  const auto read = read_whatif_result(text, "r.json");
+  REQUIRE(!read);
+  return read.error().message();
+}
+
+std::string run(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream err;
+  (void)run_command_line(builtin_commands(), arguments, out, err);
+  return out.str() + err.str();
+}
+
+TEST_CASE("a result of whatif is a job of the fleet") {
+  const FleetJob job = read_whatif_result(result_text("llama", "12"), "r.json").value();
+  CHECK(job.name == "llama");
+  CHECK(job.source == "r.json");
+  CHECK(job.gpus == 256);
+  CHECK(job.gpu_hours.value() == doctest::Approx(3.0 * 256 / 3600));
+  CHECK_FALSE(job.restarts);
+  CHECK(job.steps == 2);
+  CHECK(job.has_pipeline());
+  CHECK(job.slowdown == 1.5);
+  CHECK(job.discrepancy == 0.02);
+  CHECK(job.m_w == 0.8);
+  CHECK_FALSE(job.m_s);
+  CHECK(job.correlation == 0.4);
+  REQUIRE(job.step_slowdown.size() == 2);
+  CHECK(job.step_slowdown[0] == doctest::Approx(0.8));
+  CHECK(job.step_slowdown[1] == doctest::Approx(1.2));
+  REQUIRE(job.by_optype.size() == 1);
+  CHECK(job.by_optype[0].slowdown == 1.25);
+  CHECK(job.hosts == std::vector<std::string>{"a", "b"});
+  REQUIRE(job.causes.size() == 1);
+  CHECK(job.causes[0].gain == 1.4);
+  REQUIRE(job.slow_hosts.size() == 1);  // of its two slow workers the worse
+  CHECK(job.slow_hosts[0].slowdown == 1.4);
+  CHECK(job.slow_hosts[0].pace == 1.6);
+}
+
+TEST_CASE("what is no result of whatif is refused with its place") {
+  const std::string text = result_text("a", "1");
+  CHECK(problem_of("{\"schema\":").starts_with("r.json: is truncated or no JSON: "));
+  CHECK(problem_of("[1]") == "r.json: is no JSON object; want what whatif wrote to --json");
+  CHECK(problem_of("{}") ==
+        "r.json /schema: is missing, so this is no result of goodput; want what whatif wrote to --json");
+  CHECK(problem_of(edited(text, "whatif/1", "whatif/2")) ==
+        "r.json /schema: is \"goodput.whatif/2\", of a newer goodput than this one, which reads "
+        "goodput.whatif/1");
+  CHECK(problem_of(edited(text, "whatif/1", "plan/1")) ==
+        "r.json /schema: is \"goodput.plan/1\", want goodput.whatif/1: what whatif wrote to --json");
+  CHECK(problem_of(edited(text, "\"slowdown\": 1.5", "\"slowdown\": \"x\"")) ==
+        "r.json /slowdown: is no number");
+  CHECK(problem_of(edited(text, "\"slowdown\": 1.5", "\"slowdown\": -1")) ==
+        "r.json /slowdown: is -1, want 0.001 to 1e+06");
+  CHECK(problem_of(edited(text, "\"discrepancy\"", "\"other\"")) == "r.json /discrepancy: is missing");
+  CHECK(problem_of(edited(text, "\"trial_name\"", "\"other\"")) ==
+        "r.json /job/trial_name: is missing, or no text");
+  CHECK(problem_of(edited(text, "per_step", "other")) == "r.json /per_step: is missing, or empty");
+  CHECK(problem_of(edited(text, "\"recorded_s\": 2.0", "\"recorded_s\": null")) ==
+        "r.json /per_step/3: has no slowdown and recorded_s");
+  CHECK(problem_of(edited(text, "slowdown_by_optype", "other")) == "r.json /slowdown_by_optype: is missing");
+  CHECK(problem_of(edited(text, "root_causes", "other")) == "r.json /root_causes: is missing");
+  CHECK(problem_of(edited(text, "\"likely\": true", "\"likely\": 1")) ==
+        "r.json /root_causes/0: has no cause and likely");
+}
+
+TEST_CASE("a folder stands for its results, by name; a job that is there twice counts once and is named") {
+  const TemporaryFile first("b.json", result_text("b", "2"));
+  const std::string folder = fs::path(first.path()).parent_path().string();
+  std::ofstream(folder + "/a.json") << result_text("a", "1");
+  std::ofstream(folder + "/again.json") << result_text("a", "1");
+  std::ofstream(folder + "/other.json") << result_text("b", "3");  // as named, but of other rows
+  std::ofstream(folder + "/readme.txt") << "no result";
+  std::ostringstream ignored;
+  GlobalOptions options;
+  options.jobs = 2;
+  const CommandContext context{options, ignored, ignored};
+  const FleetReading reading = read_fleet({{folder}, ""}, context).value();
+  REQUIRE(reading.jobs.size() == 3);
+  CHECK(reading.results == 4);
+  CHECK(reading.jobs[0].name == "a");
+  CHECK(reading.notes ==
+        std::vector<std::string>{fmt::format("{0}/again.json is the job of {0}/a.json: counted once", folder),
+                                 "2 jobs share 1 name (b) but not their rows: each counts for itself"});
+}
+
+TEST_CASE("a folder without results is refused, and so is a file of neither kind") {
+  const TemporaryFile text("readme.txt", "no result");
+  const std::string folder = fs::path(text.path()).parent_path().string();
+  CHECK(run({"fleet", folder}) ==
+        fmt::format("error: {}: no .json, .json.gz, .sqlite or .db file is in it; name "
+                    "results of whatif --json\n",
+                    folder));
+  CHECK(run({"fleet", text.path()})
+            .starts_with(fmt::format("error: {}: is truncated or no JSON: ", text.path())));
+}
+
+TEST_CASE("a table says what is known of the jobs besides") {
+  std::vector<FleetJob> jobs(2);
+  jobs[0].name = "a";
+  jobs[0].gpus = 8;
+  jobs[1].name = "c";
+  const TemporaryFile about("jobs.csv", "owner,job,gpu_hours,restarts\nme,a,12.5,\nyou,b,1,2\n");
+  const std::vector<std::string> notes = tell_about_jobs(about.path(), jobs).value();
+  CHECK(jobs[0].gpus == 8);
+  CHECK(jobs[0].gpu_hours == 12.5);
+  CHECK_FALSE(jobs[0].restarts);
+  CHECK(notes == std::vector<std::string>{about.path() + ": 1 of its jobs were not read",
+                                          about.path() + ": says nothing of 1 of the jobs"});
+  const auto problem = [&](const std::string& text) {
+    const TemporaryFile table("jobs.csv", text);
+    return without_path(tell_about_jobs(table.path(), jobs).error().message(), table);
+  };
+  CHECK(problem("job,owner\n") == ":1: wants a column job and one or more of gpus, gpu_hours, restarts");
+  CHECK(problem("job,gpus\na\n") == ":2: has 1 fields, want 2");
+  CHECK(problem("job,gpus\na,-3\n") == ":2: gpus is \"-3\", want a number from 0 on");
+  CHECK(problem("job,gpus\na,1\na,2\n") == ":3: job \"a\" is in line 2, too; remove one");
+}
+
+TEST_CASE("options that cannot be are refused") {
+  const TemporaryFile result("r.json", result_text("a", "1"));
+  CHECK(run({"fleet", result.path(), "--min-steps", "0"}) ==
+        "error: --min-steps wants a whole number from 1 on\n");
+  CHECK(run({"fleet", result.path(), "--max-restarts", "-1"}) ==
+        "error: --max-restarts wants a whole number from 0 on\n");
+  CHECK(run({"fleet", result.path(), "--max-discrepancy", "0"}) ==
+        "error: --max-discrepancy wants a number above 0, for example 0.05\n");
+  CHECK(run({"fleet", result.path(), "--json", result.path()}).starts_with("error: "));
+}
+
+StepRecord step_record(std::int64_t step, double slowdown, double m_w) {
+  StepRecord record;
+  StepTotals& totals = record.result.totals;
+  totals.id = {0, step};
+  totals.began_s = 1.7e9 + 10.0 * static_cast<double>(step);
+  totals.recorded_s = 2 * slowdown + 0.02;
+  totals.replayed_s = 2 * slowdown;
+  totals.ideal_s = 2;
+  totals.slowdown = slowdown;
+  record.result.layout = {2, 2, 1, 8, {0, 8, 16, 24}, {"a", "a", "b", "b"}};
+  record.result.worker_slowdown = {1, 1, 1, slowdown};
+  record.result.worker_pace = {1, 1, 1, 1.5};
+  record.result.by_optype = {{"forward-compute", slowdown}};
+  record.result.m_w = m_w;
+  record.result.correlation = 0.2;
+  StepCause cause;
+  cause.name = "worker-fault";
+  cause.is_likely = true;
+  cause.gain = slowdown;
+  cause.workers = {3};
+  record.result.causes = {cause};
+  return record;
+}
+
+TEST_CASE("a job of a monitor's database is a job of the fleet") {
+  const TemporaryFile file("monitor.sqlite");
+  {
+    MonitorStore store = MonitorStore::open(file.path(), {}).value();
+    StepCommit commit;
+    commit.job = "llama";
+    commit.steps = {step_record(1, 1.2, 0.5), step_record(2, 1.4, 0.8)};
+    StepRecord incomplete;
+    incomplete.result.totals.id = {0, 3};
+    incomplete.result.totals.status = StepStatus::kIncomplete;
+    incomplete.result.layout = commit.steps[0].result.layout;
+    commit.steps.push_back(incomplete);
+    REQUIRE(store.commit(commit));
+  }
+  std::ostringstream ignored;
+  const CommandContext context{{}, ignored, ignored};
+  const FleetReading reading = read_fleet({{file.path()}, ""}, context).value();
+  CHECK(reading.databases == 1);
+  REQUIRE(reading.jobs.size() == 1);
+  const FleetJob& job = reading.jobs[0];
+  CHECK(job.name == "llama");
+  CHECK(job.steps == 2);
+  CHECK(job.restarts == 0);
+  CHECK(job.gpus == 32);
+  CHECK(job.pp_size == 2);
+  CHECK(job.slowdown == doctest::Approx(1.3));  // the ideal steps are alike
+  // From the first step's begin to the second's end: 10 s and 2.82 s.
+  CHECK(job.gpu_hours.value() == doctest::Approx(32 * 12.82 / 3600));
+  CHECK(job.discrepancy.value() == doctest::Approx(0.04 / 5.24));
+  // Weighted by what the steps lose: 0.4 and 0.8 s.
+  CHECK(job.m_w.value() == doctest::Approx((0.4 * 0.5 + 0.8 * 0.8) / 1.2));
+  CHECK_FALSE(job.m_s);
+  CHECK(job.correlation.value() == doctest::Approx(0.2));
+  REQUIRE(job.by_optype.size() == 1);
+  CHECK(job.by_optype[0].slowdown == doctest::Approx(1.3));
+  REQUIRE(job.causes.size() == 1);
+  CHECK(job.causes[0].gain.value() == doctest::Approx(1.3));
+  CHECK(job.hosts == std::vector<std::string>{"a", "b"});
+  REQUIRE(job.slow_hosts.size() == 1);
+  CHECK(job.slow_hosts[0].host == "b");
+  CHECK(job.slow_hosts[0].slowdown == doctest::Approx(1.3).epsilon(1e-3));
+}
+
+}  // namespace
+}  // namespace goodput

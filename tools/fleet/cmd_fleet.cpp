@@ -1,0 +1,124 @@
+// `goodput fleet DB|RESULT...`: what stragglers cost many jobs, and why.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/hash.h"
+#include "tools/cli/command.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/named_choice.h"
+#include "tools/cli/output_file.h"
+#include "tools/fleet/fleet_inputs.h"
+#include "tools/fleet/fleet_report.h"
+#include "tools/fleet/fleet_study.h"
+
+namespace goodput {
+namespace {
+
+// Of what was analysed and of the options that move a number.
+std::uint64_t config_hash(const std::vector<FleetJob>& jobs, const FleetStudyOptions& options) {
+  Hash hash;
+  for (const FleetJob& job : jobs) {
+    hash.add(job.rows);
+    hash.add(job.slowdown);
+    hash.add(job.gpus.value_or(-1));
+    hash.add(job.gpu_hours.value_or(-1));
+    hash.add(job.restarts.value_or(-1));
+  }
+  hash.add(options.filters.most_restarts);
+  hash.add(options.filters.least_steps);
+  hash.add(options.filters.most_discrepancy);
+  hash.add(static_cast<int>(options.weight));
+  return hash.value();
+}
+
+class FleetCommand final : public Command {
+ public:
+  void configure(Options& options) override {
+    const FleetFilters usual;
+    options
+        .add("jobs", inputs_.paths, "DB|RESULT...",
+             "Results of whatif --json, databases of monitors, or folders of these")
+        .input()
+        .required();
+    options
+        .add("--about", inputs_.about, "FILE.csv",
+             "What is known of the jobs besides: columns job and any of gpus, gpu_hours, restarts")
+        .input();
+    options.add("--weight", weight_, "WHAT", "What counts as one: job (default) or gpu-hours")
+        .one_of(kFleetWeights);
+    options.add("--max-restarts", most_restarts_, "N",
+                fmt::format("Leave out jobs that restarted more often (default {})", usual.most_restarts));
+    options.add("--min-steps", least_steps_, "N",
+                fmt::format("Leave out jobs of fewer analysed steps (default {})", usual.least_steps));
+    options.add("--max-discrepancy", filters_.most_discrepancy, "X",
+                fmt::format("Leave out jobs whose replay is off by this share or more (default {:g})",
+                            usual.most_discrepancy));
+    options.add("--tables", tables_, "DIR", "Write jobs, distributions, op types, sizes and hosts as CSV")
+        .folder();
+    options.add("--figures", figures_, "DIR", "Draw the distributions, op types, sizes and hosts as SVG")
+        .folder();
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    GOODPUT_TRY_STATUS(check_options());
+    GOODPUT_TRY_STATUS(check_files(context));
+    GOODPUT_TRY(const FleetReading reading, read_fleet(inputs_, context));
+    for (const std::string& note : reading.notes) context.note(note);
+    FleetStudyOptions options{filters_, FleetWeight::kJob, context.options.seed};
+    GOODPUT_TRY(options.weight, choose<FleetWeight>("weight", "weight", weight_, kFleetWeights));
+    const FleetStudy study = study_fleet(reading.jobs, options);
+    const FleetReport report{reading, study, options};
+    if (!tables_.empty()) GOODPUT_TRY_STATUS(write_fleet_tables(report, tables_));
+    if (!figures_.empty()) GOODPUT_TRY_STATUS(write_fleet_figures(report, figures_));
+    nlohmann::ordered_json json =
+        begin_json_result("fleet", context, {config_hash(reading.jobs, options), {}, "measured"});
+    add_fleet_json(report, json);
+    GOODPUT_TRY_STATUS(write_json_result(json, context));
+    context.print(fleet_text(report));
+    return ExitCode::kOk;
+  }
+
+ private:
+  [[nodiscard]] Status check_options() {
+    if (most_restarts_ < 0) return Error{"--max-restarts wants a whole number from 0 on"};
+    if (least_steps_ < 1) return Error{"--min-steps wants a whole number from 1 on"};
+    if (!(filters_.most_discrepancy > 0 && std::isfinite(filters_.most_discrepancy)))
+      return Error{"--max-discrepancy wants a number above 0, for example 0.05"};
+    filters_.most_restarts = most_restarts_;
+    filters_.least_steps = least_steps_;
+    return Ok{};
+  }
+
+  // No output may be a file that is read.
+  [[nodiscard]] Status check_files(const CommandContext& context) const {
+    GOODPUT_TRY(std::vector<std::string> files, fleet_files(inputs_.paths));
+    if (!inputs_.about.empty()) files.push_back(inputs_.about);
+    return check_file_roles(files, {}, context);
+  }
+
+  FleetInputs inputs_;
+  FleetFilters filters_;
+  std::int64_t most_restarts_ = filters_.most_restarts;
+  std::int64_t least_steps_ = filters_.least_steps;
+  std::string weight_ = std::string(kFleetWeights[0]);
+  std::string tables_;
+  std::string figures_;
+};
+
+}  // namespace
+
+CommandInfo command_fleet() {
+  return {.name = "fleet",
+          .summary = "what stragglers cost many jobs, and why: the study of the what-if paper",
+          .example =
+              "goodput fleet results/ monitor.sqlite --figures pictures\n"
+              "goodput fleet results/*.json --about jobs.csv --weight gpu-hours --json fleet.json",
+          .make = make_command<FleetCommand>};
+}
+
+}  // namespace goodput

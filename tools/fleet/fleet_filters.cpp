@@ -1,0 +1,82 @@
+#include "tools/fleet/fleet_filters.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace goodput {
+namespace {
+
+enum class Verdict : std::uint8_t { kStays, kGoes, kUnknown };
+
+// Moves out of `jobs` what goes; `judge(job)` is a Verdict.
+template <typename Judge>
+FilterCount run_filter(std::vector<const FleetJob*>& jobs, FilterCount count, Judge judge) {
+  count.of_jobs = jobs.size();
+  std::vector<const FleetJob*> stay;
+  for (const FleetJob* job : jobs) {
+    const double gpu_hours = job->gpu_hours.value_or(0);
+    count.of_gpu_hours += gpu_hours;
+    const Verdict verdict = judge(*job);
+    if (verdict == Verdict::kUnknown) ++count.unknown_jobs;
+    if (verdict != Verdict::kGoes) {
+      stay.push_back(job);
+      continue;
+    }
+    ++count.jobs;
+    count.gpu_hours += gpu_hours;
+  }
+  jobs = std::move(stay);
+  return count;
+}
+
+Verdict goes_if(bool goes) {
+  return goes ? Verdict::kGoes : Verdict::kStays;
+}
+
+FilterCount filter_named(std::string_view key, std::string why, std::optional<double> paper_jobs = {},
+                         std::optional<double> paper_gpu_hours = {}) {
+  FilterCount count;
+  count.key = key;
+  count.why = std::move(why);
+  count.paper_jobs = paper_jobs;
+  count.paper_gpu_hours = paper_gpu_hours;
+  return count;
+}
+
+}  // namespace
+
+FilteredFleet filter_fleet(const std::vector<FleetJob>& jobs, const FleetFilters& filters,
+                           FleetWeight weight) {
+  FilteredFleet fleet;
+  std::vector<const FleetJob*> left;
+  for (const FleetJob& job : jobs) left.push_back(&job);
+  if (weight == FleetWeight::kGpuHours) {
+    fleet.filters.push_back(
+        run_filter(left, filter_named("gpu_hours", "GPU-hours are not known, and jobs are weighted by them"),
+                   [](const FleetJob& job) { return goes_if(!job.gpu_hours || *job.gpu_hours <= 0); }));
+  }
+  fleet.filters.push_back(
+      run_filter(left,
+                 filter_named("restarts", fmt::format("restarted more than {} times", filters.most_restarts),
+                              0.139, 0.073),
+                 [&](const FleetJob& job) {
+                   return job.restarts ? goes_if(*job.restarts > filters.most_restarts) : Verdict::kUnknown;
+                 }));
+  fleet.filters.push_back(run_filter(
+      left, filter_named("steps", fmt::format("fewer than {} analysed steps", filters.least_steps)),
+      [&](const FleetJob& job) { return goes_if(job.steps < filters.least_steps); }));
+  fleet.with_discrepancy = left;
+  fleet.filters.push_back(run_filter(
+      left,
+      filter_named("discrepancy",
+                   fmt::format("the replay is {:g} % off, or more", 100 * filters.most_discrepancy), 0.112,
+                   0.077),
+      [&](const FleetJob& job) {
+        return job.discrepancy ? goes_if(*job.discrepancy >= filters.most_discrepancy) : Verdict::kUnknown;
+      }));
+  fleet.studied = std::move(left);
+  return fleet;
+}
+
+}  // namespace goodput

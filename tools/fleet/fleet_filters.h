@@ -1,0 +1,49 @@
+// Which jobs of a fleet are studied: the paper leaves out jobs that failed again and again, that are too
+// short, and whose replay is off.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/fleet/fleet_job.h"
+
+namespace goodput {
+
+// What counts as one in shares and quantiles.
+enum class FleetWeight : std::uint8_t { kJob, kGpuHours };
+inline constexpr std::string_view kFleetWeights[] = {"job", "gpu-hours"};
+
+struct FleetFilters {
+  std::int64_t most_restarts = 15;  // the paper's
+  std::int64_t least_steps = 5;     // "too few" in the paper, without a number
+  double most_discrepancy = 0.05;   // from here on a job is left out; the paper's
+};
+
+// What a filter left out, of the jobs that those before it had left.
+struct FilterCount {
+  std::string_view key;
+  std::string why;
+  std::size_t jobs = 0;
+  double gpu_hours = 0;     // of those of which they are known
+  std::size_t of_jobs = 0;  // that came to this filter
+  double of_gpu_hours = 0;
+  std::size_t unknown_jobs = 0;      // of which the input does not say: they stay
+  std::optional<double> paper_jobs;  // shares of what came to it
+  std::optional<double> paper_gpu_hours;
+};
+
+struct FilteredFleet {
+  std::vector<const FleetJob*> studied;
+  std::vector<const FleetJob*> with_discrepancy;  // before the filter of the discrepancy
+  std::vector<FilterCount> filters;               // in their order
+};
+
+// References into `jobs`. By GPU-hours, jobs of which these are not known are left out, too.
+[[nodiscard]] FilteredFleet filter_fleet(const std::vector<FleetJob>& jobs, const FleetFilters& filters,
+                                         FleetWeight weight);
+
+}  // namespace goodput

@@ -1,0 +1,128 @@
+#include <nlohmann/json.hpp>
+
+#include "tools/cli/json_result.h"
+#include "tools/fleet/fleet_report.h"
+
+namespace goodput {
+namespace {
+
+using FleetJson = nlohmann::ordered_json;
+
+constexpr int kQuantiles = 100;
+
+FleetJson interval_json(const std::optional<Estimate>& value) {
+  if (!value || !value->interval) return nullptr;
+  return *value->interval;
+}
+
+FleetJson filters_json(const FilteredFleet& fleet) {
+  FleetJson list = FleetJson::array();
+  for (const FilterCount& filter : fleet.filters) {
+    list.push_back({{"filter", filter.key},
+                    {"why", filter.why},
+                    {"jobs", filter.jobs},
+                    {"of_jobs", filter.of_jobs},
+                    {"gpu_hours", filter.gpu_hours},
+                    {"of_gpu_hours", filter.of_gpu_hours},
+                    {"unknown_jobs", filter.unknown_jobs},
+                    {"paper_share_of_jobs", or_null(filter.paper_jobs)},
+                    {"paper_share_of_gpu_hours", or_null(filter.paper_gpu_hours)}});
+  }
+  return list;
+}
+
+FleetJson figures_json(const std::vector<FleetFigure>& figures) {
+  FleetJson list = FleetJson::array();
+  for (const FleetFigure& figure : figures) {
+    list.push_back({{"figure", figure.key},
+                    {"what", figure.what},
+                    {"over", figure.over},
+                    {"jobs", figure.jobs},
+                    {"value", figure.value ? FleetJson(figure.value->mean) : FleetJson(nullptr)},
+                    {"ci", interval_json(figure.value)},
+                    {"paper", or_null(figure.paper)}});
+  }
+  return list;
+}
+
+// Percentiles: of any number of jobs a page can draw them.
+FleetJson curves_json(const std::vector<FleetCurve>& curves) {
+  FleetJson list = FleetJson::array();
+  for (const FleetCurve& curve : curves) {
+    const std::vector<LinePoint> points = cumulative(curve.sample);
+    FleetJson percentiles = FleetJson::array();
+    std::size_t at = 0;
+    for (int percent = 0; percent <= kQuantiles; ++percent) {
+      while (at + 1 < points.size() && points[at].y < percent / static_cast<double>(kQuantiles)) ++at;
+      percentiles.push_back(points[at].x);
+    }
+    list.push_back({{"distribution", curve.key},
+                    {"what", curve.what},
+                    {"over", curve.over},
+                    {"jobs", curve.sample.jobs()},
+                    {"values", curve.sample.values().size()},
+                    {"percentiles", std::move(percentiles)}});
+  }
+  return list;
+}
+
+FleetJson sizes_json(const std::vector<SizeClass>& sizes) {
+  FleetJson list = FleetJson::array();
+  for (const SizeClass& size : sizes) {
+    list.push_back({{"least_gpus", size.least_gpus},
+                    {"most_gpus", size.most_gpus},
+                    {"jobs", size.jobs},
+                    {"mean_slowdown", size.mean_slowdown},
+                    {"slow_share", size.slow_share}});
+  }
+  return list;
+}
+
+FleetJson hosts_json(const std::vector<HostRecord>& hosts) {
+  FleetJson list = FleetJson::array();
+  for (const HostRecord& host : hosts) {
+    list.push_back({{"host", host.host},
+                    {"slow_in", host.slow_in},
+                    {"ran_in", host.ran_in},
+                    {"mean_slowdown", host.mean_slowdown},
+                    {"worst_slowdown", host.worst_slowdown},
+                    {"jobs", host.jobs}});
+  }
+  return list;
+}
+
+}  // namespace
+
+void add_fleet_json(const FleetReport& report, FleetJson& json) {
+  const FleetStudy& study = report.study;
+  const FleetFilters& filters = report.options.filters;
+  json["weight"] = kFleetWeights[static_cast<std::size_t>(study.weight)];
+  json["settings"] = {{"max_restarts", filters.most_restarts},
+                      {"min_steps", filters.least_steps},
+                      {"max_discrepancy", filters.most_discrepancy}};
+  json["results"] = report.reading.results;
+  json["databases"] = report.reading.databases;
+  json["jobs_read"] = study.jobs_read;
+  json["jobs_studied"] = study.fleet.studied.size();
+  json["gpu_hours_studied"] = or_null(study.gpu_hours);
+  json["notes"] = report.reading.notes;
+  json["filters"] = filters_json(study.fleet);
+  json["figures"] = figures_json(study.figures);
+  json["distributions"] = curves_json(study.curves);
+  json["optypes"] = FleetJson::array();
+  for (const OptypeWaste& type : study.optypes)
+    json["optypes"].push_back({{"optype", type.optype}, {"jobs", type.jobs}, {"waste", type.waste}});
+  json["sizes"] = sizes_json(study.sizes);
+  json["size_correlation"] = or_null(study.size_correlation);
+  json["causes"] = FleetJson::array();
+  for (const CauseRecord& cause : study.causes) {
+    json["causes"].push_back({{"cause", cause.cause},
+                              {"jobs", cause.jobs},
+                              {"mean_slowdown", cause.mean_slowdown},
+                              {"mean_gain", or_null(cause.mean_gain)}});
+  }
+  json["jobs_with_hosts"] = study.jobs_with_hosts;
+  json["hosts"] = hosts_json(study.hosts);
+}
+
+}  // namespace goodput
