@@ -181,8 +181,8 @@ void IdFile::check_head(const std::string& line) const {
 }
 
 void IdFile::check_age(std::time_t written) const {
-  const std::chrono::seconds age(began_ - written);
-  if (run_.is_unique || age <= deadline_) return;
+  const std::chrono::seconds age(began_ - written);  // of two whole seconds: up to 1 s more than it is
+  if (run_.is_unique || age <= deadline_ + std::chrono::seconds(1)) return;
   fail("is an earlier run's: it was written " + std::to_string(age.count()) + " s before this rank began" +
        std::string(kRemedy));
 }

@@ -139,7 +139,10 @@ TEST_CASE("environment_rank: processes that only have the file in common share t
   std::array<int, 2> ends{};  // says to rank 0 that the others have it
   REQUIRE(pipe(ends.data()) == 0);
   launch.check_well(options_of(4), [&](RankProcess& process) {
-    const auto rank = rank_under(torchrun(process.rank(), 4), file.path());
+    EnvironmentOptions options = options_under(torchrun(process.rank(), 4));
+    options.id_file = file.path();
+    options.deadline = 10s;  // however late another process begins
+    const auto rank = environment_rank(options);
     must(rank->share(rank->rank() == 0 ? made_id : none_made) == made_id());
     std::array<char, 3> bytes{};
     if (rank->rank() != 0) must(write(ends[1], bytes.data(), 1) == 1);
@@ -283,6 +286,8 @@ TEST_CASE("environment_rank: files that are not this run's are refused by who re
         "is of run a.0, and this is run b.0; remove it, or give every run a file of its own");
   left_by(srun(0, 4), 1000);
   CHECK(message(srun(1, 4)) == "no error");  // its run is this one: it only began late
+  left_by(torchrun(0, 4), 1);                // at the end of a second, and the other began 1 ms later
+  CHECK(message(torchrun(1, 4)) == "no error");
 
   // The names of these may be used again.
   Variables nameless = torchrun(0, 4);
