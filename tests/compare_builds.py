@@ -54,7 +54,7 @@ def commands():
         yield f"checkpoint {path.stem}, text", ["checkpoint", str(path)]
     yield "synth", ["synth", "configs/plans/gpt-s-10.json", "--out", "OUT/s.csv.gz", "--steps", "3", "--seed", "7"]
     for what in ("formats", "schedules", "cost-models", "policies", "failures", "models", "clusters", "plans", "scenarios",
-                 "suites", "calibrations", "commands"):
+                 "suites", "calibrations", "fleets", "alert-rules", "commands"):
         yield f"list {what}", ["list", what]
     yield "help", ["--help"]
 

@@ -10,6 +10,7 @@
 #include "models/checkpoint/checkpoint_modules.h"
 #include "models/cost/calibration.h"
 #include "models/failure/failure_models.h"
+#include "models/fleet/fleet_mixture.h"
 #include "models/plan/training_plan.h"
 #include "models/planner/plan_question.h"
 #include "models/routing/synthetic_routing.h"
@@ -18,6 +19,7 @@
 #include "models/sweep/sweep_points.h"
 #include "sim/config/json_file.h"
 #include "sim/machine/cluster.h"
+#include "tools/alerting/alerting_config.h"
 #include "tools/check_suite/suite.h"
 #include "tools/planner/plan_report.h"
 #include "tools/simulate/simulate_report.h"
@@ -132,6 +134,27 @@ Result<std::string> describe_sweep(const std::string& file, const config::Librar
                      fmt::join(points->parameters(), ", "));
 }
 
+// The kinds of its rules, where alerts go.
+Result<std::string> describe_alert_rules(const std::string& file, const config::Library& /*library*/) {
+  GOODPUT_TRY(const AlertingConfig config, read_alerting_config(file));
+  std::vector<std::string_view> rules;
+  for (const AlertRule& rule : config.rules) rules.push_back(rule.kind());
+  std::vector<std::string_view> sinks;
+  for (const SinkConfig& sink : config.sinks) sinks.push_back(sink.kind());
+  return fmt::format("{} rule{}: {}; to {}", rules.size(), rules.size() == 1 ? "" : "s",
+                     fmt::join(rules, ", "),
+                     sinks.empty() ? "nobody" : fmt::format("{}", fmt::join(sinks, ", ")));
+}
+
+// Why jobs straggle, and how many of them.
+Result<std::string> describe_fleet(const std::string& file, const config::Library& library) {
+  GOODPUT_TRY(const FleetMixture mixture, read_fleet_mixture(file, library));
+  std::vector<std::string> causes;
+  for (const FleetCause& cause : mixture.causes)
+    causes.push_back(fmt::format("{:g} % {}", 100 * cause.share, kStragglerKinds[cause.kind]));
+  return fmt::format("jobs of {} shapes; {}", mixture.shapes.size(), fmt::join(causes, ", "));
+}
+
 }  // namespace
 
 std::vector<ConfigKind> config_kinds() {
@@ -144,7 +167,9 @@ std::vector<ConfigKind> config_kinds() {
           {"failure-presets", kFailurePresetFiles, describe_failures},
           {"routing-models", kRoutingModelFiles, describe_routing},
           {"suites", kSuiteFiles, describe_suite},
-          {"calibrations", kCalibrationFiles, describe_calibration}};
+          {"calibrations", kCalibrationFiles, describe_calibration},
+          {"fleets", kFleetFiles, describe_fleet},
+          {"alert-rules", kAlertRuleFiles, describe_alert_rules}};
 }
 
 Result<Listing> list_configs(const ConfigKind& kind, const config::Library& library) {

@@ -17,8 +17,10 @@ import sys
 import tempfile
 
 SAMPLE = "share/goodput/traces/samples/slow_worker.csv.gz"
+UNIT = "lib/systemd/system/goodput-monitor.service"
+MOST_EXPOSED = 20  # of 100: what `systemd-analyze security` says of the unit, times ten
 PYTHON = "share/goodput/python/"  # what policies of one's own are written with
-WANTED = ["bin/goodput", SAMPLE, PYTHON + "goodput_policy.py", "share/goodput/configs/plans/llama3-70b-h100.json", "share/man/man1/goodput.1",
+WANTED = ["bin/goodput", SAMPLE, UNIT, PYTHON + "goodput_policy.py", "share/goodput/configs/plans/llama3-70b-h100.json", "share/man/man1/goodput.1",
           "share/bash-completion/completions/goodput", "share/zsh/site-functions/_goodput",
           "share/fish/vendor_completions.d/goodput.fish", "share/doc/goodput/LICENSE", "share/doc/goodput/copyright",
           "share/doc/goodput/d3/copyright", "share/doc/goodput/README.md", "share/doc/goodput/docs/formats/README.md"]
@@ -102,10 +104,24 @@ def check_linking(usr):
             check(str(usr) in line, f"not its own library: {line}")
 
 
+def check_unit(usr):
+    """That the service is one, and how much it could do to the machine."""
+    if not shutil.which("systemd-analyze"):
+        return
+    unit = (usr / UNIT).read_text()
+    command = next(line for line in unit.splitlines() if line.startswith("ExecStart="))
+    copy = usr.parent / pathlib.Path(UNIT).name
+    copy.write_text(unit.replace(command, command.replace("=goodput", f"={usr}/bin/goodput")))
+    said = run(["systemd-analyze", "verify", "--man=no", copy])
+    check(not said, said)
+    run(["systemd-analyze", "security", "--offline=true", f"--threshold={MOST_EXPOSED}", copy])
+
+
 def unpacked(package, folder, has_parquet):
     run(["dpkg-deb", "-x", package, folder])
     usr = folder / "usr"
     check_linking(usr)
+    check_unit(usr)
     place = Place(str(usr))
     check_use(place)
     if has_parquet:

@@ -5,43 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/megatron/megatron_rules.h"
-#include "models/megatron/schedule_order.h"
-#include "models/schedule/schedule.h"
 #include "sim/base/random.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/random_integer.h"
 
 namespace goodput::testing {
 namespace {
-
-// What an op takes in a job whose stages need forward_s for a pass.
-double cost_of(OpType type, const StepShape& shape) {
-  const double pass = shape.forward_s / shape.vpp;
-  switch (type) {
-    case OpType::kForwardCompute:
-      return pass;
-    case OpType::kBackwardCompute:
-      return 2 * pass;
-    case OpType::kForwardSend:
-    case OpType::kForwardRecv:
-    case OpType::kBackwardSend:
-    case OpType::kBackwardRecv:
-      return 0.02 * shape.forward_s;
-    case OpType::kParamsAllGather:
-      return 0.3 * pass;
-    case OpType::kGradsReduceScatter:
-      return 0.5 * pass;
-    case OpType::kEmbeddingGradsAllReduce:
-      return 0.05 * shape.forward_s;
-    case OpType::kGc:
-      return 0;
-    case OpType::kOptimizer:
-      return 0.5 * shape.forward_s;
-    default:
-      return 0.01 * shape.forward_s;
-  }
-}
 
 // Even in the logarithm.
 double spread(RandomStream& random, double low, double high) {
@@ -78,39 +47,7 @@ void add_slow_replica(SyntheticCase& job, RandomStream& random) {
   for (; slow.stage < job.shape.pp; ++slow.stage) job.stragglers.emplace_back(slow);
 }
 
-// Costs by index into planned.ops. The sizes are the caller's to set.
-Result<SyntheticStep> synthetic_step(const megatron::PlannedOps& planned,
-                                     const std::vector<double>& value_s) {
-  GOODPUT_TRY(const OpGraphSpec spec, megatron::connect(planned.ops, planned.stages));
-  GOODPUT_TRY(OpGraph graph, OpGraph::build(spec, [&](std::uint32_t op) { return planned.ops[op].name(); }));
-  SyntheticStep step{{}, std::move(graph), {}};
-  for (const std::uint32_t op : step.graph.caller_index()) {
-    step.ops.push_back(planned.ops[op]);
-    step.value_s.push_back(value_s[op]);
-  }
-  return step;
-}
-
 }  // namespace
-
-SyntheticStep even_step(const StepShape& shape) {
-  const PipelineSchedule& schedule = *value_or_throw(find_schedule(shape.schedule));
-  megatron::StepFeatures features;
-  features.gathers_params = features.reduces_gradients = shape.dp > 1;
-  features.overlaps_reduction = shape.dp > 1 && shape.overlaps_reduction;
-  features.reduces_embedding = shape.pp > 1;
-  const megatron::PlannedOps planned =
-      megatron::order_from_schedule(schedule, {shape.pp, shape.vpp, shape.micro_batches}, features);
-  std::vector<double> value_s;
-  for (const TraceOp& op : planned.ops) value_s.push_back(cost_of(op.type, shape));
-  SyntheticStep step = value_or_throw(synthetic_step(planned, value_s));
-  step.dp = shape.dp;
-  step.pp = shape.pp;
-  step.vpp = shape.vpp;
-  step.rank_gap = 2;
-  step.sequence_length = 8192;
-  return step;
-}
 
 std::string SyntheticCase::name() const {
   std::string text = fmt::format("seed {}: {} dp {} pp {} vpp {} mb {} steps {} jitter {:g}{}", seed,

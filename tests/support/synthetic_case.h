@@ -7,23 +7,14 @@
 #include <vector>
 
 #include "models/plan/stragglers.h"
+#include "models/synth/even_step.h"
 #include "models/synth/synthetic_trace.h"
 #include "sim/base/random.h"
 
 namespace goodput::testing {
 
-struct StepShape {
-  std::string_view schedule = "interleaved";  // a name of models/schedule/schedules.def
-  std::int32_t dp = 2;
-  std::int32_t pp = 2;
-  std::int32_t vpp = 1;
-  std::int32_t micro_batches = 4;
-  bool overlaps_reduction = false;
-  double forward_s = 0.02;  // of a whole stage; backward passes take twice as long, messages 2 % of it
-};
-
-// All stages alike.
-[[nodiscard]] SyntheticStep even_step(const StepShape& shape);
+using goodput::even_step;
+using StepShape = EvenStepShape;
 
 struct SyntheticCase {
   StepShape shape;

@@ -27,9 +27,10 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kKinds = {
-    "formats", "schedules", "cost-models",    "policies",     "failures", "models",         "clusters",
-    "plans",   "scenarios", "routing-models", "calibrations", "commands", "failure-presets"};
+const std::vector<std::string> kKinds = {"formats",         "schedules",      "cost-models",  "policies",
+                                         "failures",        "models",         "clusters",     "plans",
+                                         "scenarios",       "routing-models", "calibrations", "commands",
+                                         "failure-presets", "fleets",         "alert-rules"};
 
 json listed(const std::string& what, const std::string& configs = GOODPUT_CONFIGS) {
   std::ostringstream out;
@@ -146,7 +147,7 @@ TEST_CASE("list: a kind of which there is none says where it looked; a wrong fol
   CHECK(message_of("suites", folder) == "error: --configs: \"" + folder +
                                             "\" has no configs in it; want a folder that holds models, "
                                             "clusters, plans, scenarios, sweeps, questions, calibration, "
-                                            "routing, suites, failures\n");
+                                            "routing, suites, failures, fleets, alerts\n");
   fs::create_directory(configs.path() / "suites");
   const auto kinds = config_kinds();
   const auto suites =

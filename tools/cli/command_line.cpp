@@ -81,11 +81,11 @@ void add_global_options(CLI::App& app, DeclaredOptions& declared, GlobalOptions&
       .in_group(group);
 }
 
-// The global options belong to what is run: the sub-commands of `app` when it has any, else `app`.
+// The global options belong to what is run: the sub-commands of `app` when it needs one, else `app` too.
 void add_global_options_to_leaves(CLI::App& app, DeclaredOptions& declared, GlobalOptions& options) {
   const std::vector<CLI::App*> subcommands = app.get_subcommands([](CLI::App*) { return true; });
   for (CLI::App* subcommand : subcommands) add_global_options_to_leaves(*subcommand, declared, options);
-  if (subcommands.empty()) add_global_options(app, declared, options);
+  if (app.get_require_subcommand_min() == 0) add_global_options(app, declared, options);
 }
 
 // The innermost command that the command line names.

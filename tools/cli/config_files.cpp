@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // One of these makes a folder one of configs.
-constexpr std::string_view kHeld[] = {"models",    "clusters",    "plans",   "scenarios", "sweeps",
-                                      "questions", "calibration", "routing", "suites",    "failures"};
+constexpr std::string_view kHeld[] = {"models",      "clusters", "plans",  "scenarios", "sweeps", "questions",
+                                      "calibration", "routing",  "suites", "failures",  "fleets", "alerts"};
 
 bool holds_configs(const fs::path& folder) {
   std::error_code ignored;

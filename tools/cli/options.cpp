@@ -102,6 +102,11 @@ Options Options::add_subcommand(const std::string& name, const std::string& summ
   return {*app_->add_subcommand(name, summary), *declared_};
 }
 
+Options Options::add_optional_subcommand(const std::string& name, const std::string& summary) {
+  app_->require_subcommand(0, 1);
+  return {*app_->add_subcommand(name, summary), *declared_};
+}
+
 bool Options::are_chosen() const {
   return app_->parsed();
 }

@@ -67,6 +67,8 @@ class Options {
 
   // One of the sub-commands must be given then.
   Options add_subcommand(const std::string& name, const std::string& summary);
+  // One that may be given instead of what the command does without it.
+  Options add_optional_subcommand(const std::string& name, const std::string& summary);
 
   // Whether the command line names this sub-command. Known when the command runs.
   [[nodiscard]] bool are_chosen() const;

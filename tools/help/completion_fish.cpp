@@ -65,7 +65,9 @@ end
 function __goodput_anywhere
     __goodput_look
     set -l commands (__goodput_commands $__goodput_command)
-    test "$__goodput_command" != goodput; and set -q commands[1]; and return 1
+    if not contains -- "$__goodput_command" $__goodput_alone
+        test "$__goodput_command" != goodput; and set -q commands[1]; and return 1
+    end
     __goodput_at $__goodput_command $argv
 end
 
@@ -213,6 +215,12 @@ std::vector<std::string> options_with_values(const CommandHelp& command) {
 std::string fish_completion(const CommandHelp& program) {
   std::string text(kFishHead);
   text += "# The commands of $argv.\n" + fish_table("__goodput_commands", program, command_words);
+  text += "# Commands that have commands and do something without one.\nset -g __goodput_alone";
+  for (const CommandHelp* command : with_all_below(program)) {
+    const bool does_something = command != &program && !command->globals.empty();
+    if (does_something && !command->commands.empty()) text += " " + fish_word(command->name);
+  }
+  text += "\n";
   text += "\n# Behind these options of $argv, unless with =, stands a value.\n";
   text += fish_table("__goodput_options_with_values", program, options_with_values);
   text += kFishFunctions;

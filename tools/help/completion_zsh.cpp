@@ -142,7 +142,9 @@ std::string zsh_function(const CommandHelp& command, std::string_view first) {
   std::replace(name.begin(), name.end(), ' ', '_');
   std::vector<std::string> words = zsh_options(command.options);
   if (!command.globals.empty()) words.emplace_back("$everywhere");
-  const std::vector<std::string> arguments = zsh_arguments(command);
+  // A command that has commands and arguments offers the commands.
+  const std::vector<std::string> arguments =
+      command.commands.empty() ? zsh_arguments(command) : std::vector<std::string>();
   words.insert(words.end(), arguments.begin(), arguments.end());
   const std::string call =
       command.commands.empty() ? "_arguments -S :" : "__goodput_group " + quoted_for_shell(command.name);
