@@ -9,9 +9,12 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
-// A client that is refused may still be sending, and would not see why if its connection were reset.
+// A client may still be sending who does not know that this response is the last, and would not see why if
+// its connection were reset.
 constexpr std::chrono::milliseconds kDrainTime{5000};
 constexpr std::size_t kMostDrained = std::size_t{64} << 20;
+// Of a body: who sends it byte by byte is waited for all the time.
+constexpr std::size_t kProgress = std::size_t{16} << 10;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr int kStreamSendBuffer = 64 << 10;  // the system would hold megabytes for a slow reader
 
@@ -51,9 +54,7 @@ bool Connection::end_operation() {
 }
 
 std::optional<Connection::Clock::time_point> Connection::waits_since() const {
-  if (is_closed_) return std::nullopt;
-  if (phase_ == Phase::kDrain) return Clock::time_point::min();
-  if (phase_ == Phase::kHandler || phase_ == Phase::kStream) return std::nullopt;
+  if (is_closed_ || phase_ == Phase::kHandler || phase_ == Phase::kStream) return std::nullopt;
   return waits_since_;
 }
 
@@ -96,7 +97,6 @@ void Connection::take_input(std::string_view bytes) {
       input_ += bytes;
       return advance();
     case Phase::kBody:
-      waits_since_ = Clock::now();
       input_ += bytes;
       return advance();
     case Phase::kDrain:
@@ -161,6 +161,7 @@ void Connection::begin_body(const RequestHead& head, bool awaits_continue) {
   }
   phase_ = Phase::kBody;
   waits_since_ = Clock::now();
+  progressed_body_ = 0;
   set_deadline(share_.options.body_timeout);
   if (awaits_continue && input_.empty()) return send_continue();
   advance();
@@ -184,6 +185,10 @@ void Connection::take_body() {
   }
   if (!reserve_body(parser_.body_size())) {
     return refuse(too_busy("too much is being sent to this server"));
+  }
+  if (parser_.body_size() >= progressed_body_ + kProgress) {
+    waits_since_ = Clock::now();
+    progressed_body_ = parser_.body_size();
   }
   if (progress.state == State::kMore) return wait_to_read();
   request_.body = parser_.take_body();
@@ -223,7 +228,7 @@ void Connection::answer(const HttpResponse& response) {
 }
 
 void Connection::refuse(const HttpResponse& response) {
-  is_refused_ = true;
+  may_send_on_ = true;
   framing_.after = AfterResponse::kClose;
   input_.clear();
   respond(response);
@@ -236,6 +241,10 @@ void Connection::respond(const HttpResponse& response) {
     return respond(too_busy("too many event streams are open"));
   }
   framing_.now = std::time(nullptr);
+  if (share_.newcomer_waits && framing_.after == AfterResponse::kKeepAlive) {
+    framing_.after = AfterResponse::kClose;
+    may_send_on_ = true;
+  }
   outgoing_ = response_text(response, framing_);
   phase_ = Phase::kResponse;
   if (is_stream) framing_.after = AfterResponse::kClose;
@@ -274,7 +283,7 @@ void Connection::after_write() {
     return write_piece();
   }
   if (framing_.after == AfterResponse::kKeepAlive) return begin_next_request();
-  if (is_refused_ || !input_.empty()) return drain();
+  if (may_send_on_ || !input_.empty()) return drain();
   close();
 }
 
@@ -290,6 +299,7 @@ void Connection::begin_next_request() {
 void Connection::drain() {
   socket_.end_sending();
   input_ = {};
+  waits_since_ = Clock::now();
   phase_ = Phase::kDrain;
   set_deadline(kDrainTime);
   wait_to_read();

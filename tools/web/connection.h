@@ -35,6 +35,7 @@ struct ConnectionShare {
   HttpGate gate;
   std::function<bool(std::uint64_t id, HttpRequest)> submit;  // false: too many wait
   std::function<void(std::uint64_t id)> forget;               // once nothing of the connection is under way
+  bool newcomer_waits = false;  // for room: every connection ends with its response
   HttpCounters use{};
   std::vector<char> scratch{};  // what is read goes here first, so that one who waits takes no memory
 };
@@ -60,8 +61,8 @@ class Connection {
   void check_deadline(Clock::time_point now);
   void close();
 
-  // Since when the client neither begins a request nor goes on with his body, nor reads his response;
-  // nothing: it is for the handler to go on, or a stream, or closed.
+  // Since when the client has neither asked all of his request nor read of his response, nor sent 16 KiB of
+  // his body; nothing: it is for the handler to go on, or a stream, or closed.
   [[nodiscard]] std::optional<Clock::time_point> waits_since() const;
 
  private:
@@ -100,7 +101,8 @@ class Connection {
   bool waits_to_read_ = false;
   std::size_t operations_ = 0;  // under way; the handler's is one
   Clock::time_point deadline_ = Clock::time_point::max();
-  Clock::time_point waits_since_;  // for the client
+  Clock::time_point waits_since_;    // for the client
+  std::size_t progressed_body_ = 0;  // of the body, at that time
 
   std::string input_;         // read, not yet used
   std::size_t searched_ = 0;  // of it, for the end of the head
@@ -108,7 +110,7 @@ class Connection {
   RequestParser parser_;
   HttpRequest request_;
   ResponseFraming framing_;
-  bool is_refused_ = false;
+  bool may_send_on_ = false;  // behind the last response
   std::size_t reserved_body_ = 0;
 
   std::string outgoing_;

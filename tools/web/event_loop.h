@@ -59,6 +59,7 @@ class EventLoop {
   void accept(OnAccept then);
   void close_listener();
 
+  // There is one timer: what a call before is still to do is not done.
   void after(std::chrono::milliseconds time, std::function<void()> then);
   // From any thread.
   void post(std::function<void()> task);

@@ -16,6 +16,13 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
+// How soon it is looked again whether there is room for who waits.
+constexpr std::chrono::milliseconds kSoon{10};
+
+HttpOptions with_room(HttpOptions options) {
+  options.event_streams = std::min(options.event_streams, options.connections / 2);
+  return options;
+}
 
 RequestRules rules_of(const HttpOptions& options) {
   RequestRules rules{options.hosts, options.body_bytes};
@@ -38,7 +45,7 @@ class HttpServer::Impl {
  public:
   Impl(const HttpOptions& options, HttpHandler handler, HttpGate gate)
       : tick_every_(tick_of(options)),
-        share_{.options = options,
+        share_{.options = with_room(options),
                .rules = rules_of(options),
                .gate = std::move(gate),
                .submit = [this](std::uint64_t id,
@@ -64,8 +71,13 @@ class HttpServer::Impl {
 
  private:
   void accept();
-  void take(ClientSocket socket);
-  void make_room();
+  // Takes the newcomer in once there is room, and goes on to accept.
+  void admit();
+  // Closes the connection that has waited longest for its client; false: none has for long enough.
+  bool make_room();
+  void tick_in(std::chrono::milliseconds time) {
+    loop_.after(time, [this] { tick(); });
+  }
   void tick();
   void answer(std::uint64_t id, const HttpResponse& response);
 
@@ -75,6 +87,7 @@ class HttpServer::Impl {
   HttpHandler handler_;
   std::uint16_t port_ = 0;
   bool is_accepting_ = false;
+  std::optional<ClientSocket> newcomer_;  // who waits for room
   Connection::Clock::time_point next_heartbeat_;
   std::uint64_t next_id_ = 0;
   std::map<std::uint64_t, Connection> connections_;
@@ -101,6 +114,7 @@ void HttpServer::Impl::stop() {
   // From here on nothing of the connections runs; those who wait at the other end see them close.
   loop_.close_listener();
   connections_.clear();
+  newcomer_.reset();
   if (pool_) pool_->stop();
 }
 
@@ -121,33 +135,38 @@ void HttpServer::Impl::accept() {
   loop_.accept([this](std::optional<ClientSocket> socket) {
     is_accepting_ = false;
     if (socket) {
-      take(*std::move(socket));
-      return accept();
+      newcomer_.emplace(*std::move(socket));
+      return admit();
     }
-    // Out of descriptors, most likely: the next tick tries again, with one less in use.
+    // Out of descriptors, most likely: tried again with one less in use.
     make_room();
+    tick_in(kSoon);
   });
 }
 
-void HttpServer::Impl::take(ClientSocket socket) {
-  if (share_.use.connections >= share_.options.connections) make_room();
-  if (share_.use.connections >= share_.options.connections) {
-    constexpr std::string_view kBusy =
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    socket.write_now(kBusy);
-    return;
-  }
+void HttpServer::Impl::admit() {
+  const bool is_full = share_.use.connections >= share_.options.connections;
+  share_.newcomer_waits = is_full && !make_room();
+  if (share_.newcomer_waits) return tick_in(kSoon);
   const std::uint64_t id = next_id_++;
-  connections_.try_emplace(id, share_, id, std::move(socket)).first->second.start();
+  const auto admitted = connections_.try_emplace(id, share_, id, *std::move(newcomer_)).first;
+  newcomer_.reset();
+  admitted->second.start();
+  accept();
 }
 
-void HttpServer::Impl::make_room() {
+bool HttpServer::Impl::make_room() {
   Connection* longest = nullptr;
+  Connection::Clock::time_point since = Connection::Clock::now() - share_.options.least_wait;
   for (auto& [id, connection] : connections_) {
-    const auto since = connection.waits_since();
-    if (since && (longest == nullptr || *since < *longest->waits_since())) longest = &connection;
+    const auto waits_since = connection.waits_since();
+    if (!waits_since || *waits_since > since) continue;
+    longest = &connection;
+    since = *waits_since;
   }
-  if (longest != nullptr) longest->close();
+  if (longest == nullptr) return false;
+  longest->close();
+  return true;
 }
 
 void HttpServer::Impl::tick() {
@@ -157,8 +176,12 @@ void HttpServer::Impl::tick() {
     next_heartbeat_ = now + share_.options.heartbeat;
     for (auto& [id, connection] : connections_) connection.send_heartbeat();
   }
-  if (!is_accepting_) accept();
-  loop_.after(tick_every_, [this] { tick(); });
+  tick_in(tick_every_);
+  if (newcomer_) {
+    admit();
+  } else if (!is_accepting_) {
+    accept();
+  }
 }
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

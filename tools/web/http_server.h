@@ -1,8 +1,9 @@
 // A small web server for pages, an API and event streams (Boost.Beast and Asio): limits on everything, and
 // nobody who is slow or hostile keeps others from being served.
 //
-// One thread moves bytes; a few others run the handler. Whoever opens more connections than there may be
-// closes those that have waited longest for their client, his own first.
+// One thread moves bytes; a few others run the handler. When there are as many connections as there may be, a
+// newcomer takes the place of whoever is waited for longest, and waits himself while all got theirs just now;
+// connections then end with their next response.
 #pragma once
 
 #include <chrono>
@@ -31,7 +32,7 @@ struct HttpOptions {
   std::size_t header_bytes = std::size_t{16} << 10;
   std::size_t body_bytes = 0;         // of a request; 0: no bodies
   std::size_t connections = 256;      // of all
-  std::size_t event_streams = 128;    // of these; further ones get 503
+  std::size_t event_streams = 128;    // of these, half of them at most; further ones get 503
   std::size_t queued_requests = 256;  // that wait for a handler, one a connection; further ones get 503
   std::size_t body_bytes_in_flight = std::size_t{128} << 20;  // of all connections; further ones get 503
   std::size_t stream_bytes = std::size_t{256} << 10;  // not yet sent of an event stream; slower: dropped
@@ -40,6 +41,7 @@ struct HttpOptions {
   std::chrono::milliseconds body_timeout{60'000};   // of a whole body
   std::chrono::milliseconds write_timeout{30'000};  // for every 64 KiB
   std::chrono::milliseconds idle_timeout{60'000};   // between requests
+  std::chrono::milliseconds least_wait{100};        // for a client, before a newcomer takes his place
   std::chrono::milliseconds heartbeat{15'000};      // a comment line in quiet event streams
 };
 

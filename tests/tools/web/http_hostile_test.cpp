@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -142,6 +143,59 @@ TEST_CASE("hostile clients: who does not go on with his body or does not read ma
   REQUIRE(becomes_true([&] { return server.use().connections == 4 && server.use().body_bytes == 20; }));
   for (int i = 0; i < 8; ++i) CHECK(is_served(server.port()));
   CHECK(server.use().connections <= 4);
+}
+
+TEST_CASE("hostile clients: whoever has just come has time to ask, however many come after him") {
+  HttpOptions options;
+  options.connections = 4;
+  options.least_wait = 1h;
+  const HttpServer server = hostile_server(options);
+  WebClient first(server.port());
+  REQUIRE(becomes_true([&] { return server.use().connections == 1; }));
+  std::vector<WebClient> crowd;
+  for (int i = 0; i < 20; ++i) crowd.emplace_back(server.port());
+  REQUIRE(becomes_true([&] { return server.use().connections == 4; }));
+  std::this_thread::sleep_for(50ms);
+  REQUIRE(first.send(get("/")));
+  const auto answer = first.receive();
+  REQUIRE(answer);
+  CHECK(answer->status == 200);
+  // He asked, and others wait.
+  CHECK(answer->header("Connection") == "close");
+  // All of the crowd have their turn as one after the other goes.
+  for (WebClient& client : crowd) {
+    REQUIRE(client.send(get("/")));
+    const auto turn = client.receive();
+    REQUIRE(turn);
+    CHECK(turn->status == 200);
+    client.end_sending();
+  }
+}
+
+TEST_CASE("hostile clients: who sends his body byte by byte, or asks on and on, makes room for others") {
+  HttpOptions options;
+  options.connections = 2;
+  options.body_bytes = 100'000;
+  options.least_wait = 20ms;
+  const HttpServer server = hostile_server(options);
+  const std::string head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000\r\n\r\n";
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> crowd;
+  for (int i = 0; i < 4; ++i) {
+    crowd.emplace_back([&, i] {
+      while (!is_over) {
+        WebClient client(server.port());
+        client.set_time(10ms);
+        if (i % 2 == 0) client.send(head);
+        for (bool goes_on = true; goes_on && !is_over; std::this_thread::sleep_for(1ms)) {
+          goes_on = client.send(i % 2 == 0 ? "x" : get("/") + get("/"));
+        }
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) CHECK(is_served(server.port()));
+  is_over = true;
+  for (std::thread& client : crowd) client.join();
 }
 
 TEST_CASE("hostile clients: event streams have a limit, and whoever is in one has nothing to say") {
