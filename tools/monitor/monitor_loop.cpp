@@ -70,9 +70,13 @@ Result<MonitorLoop> MonitorLoop::open(MonitorLoopOptions options, MonitorStore& 
   for (const JobInfo& job : stored_jobs) {
     if (!names.contains(job.name) && loop.options_.spool.empty()) continue;
     GOODPUT_TRY(const std::vector<FilePosition> positions, store.positions(job.name));
-    for (const FilePosition& position : positions) known.push_back(followed(position));
+    for (const FilePosition& position : positions) {
+      // The job may have been watched in another folder then.
+      if (!follow.owner_of(position.path).empty()) known.push_back(followed(position));
+    }
   }
   GOODPUT_TRY(loop.files_, FollowedFiles::open(follow, known));
+  GOODPUT_TRY_STATUS(loop.take_over_known_files());
   return loop;
 }
 
@@ -116,6 +120,18 @@ Result<MonitorLoop::FileState*> MonitorLoop::state_of(FileNumber file) {
   GOODPUT_TRY(state.job, job_of_path(state.log));
   state.job->files.push_back(file);
   return &state;
+}
+
+Status MonitorLoop::take_over_known_files() {
+  for (const FileNumber file : files_->files()) {
+    GOODPUT_TRY(FileState * state, state_of(file));
+    const FollowedPosition position = files_->position(file);
+    state->read_to = position.offset;
+    state->told_path = position.path;
+    state->told_offset = position.offset;
+    state->told_seen = position.seen;
+  }
+  return Ok{};
 }
 
 // Of each log the oldest part, those whose steps are furthest behind first.

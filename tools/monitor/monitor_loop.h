@@ -77,6 +77,8 @@ class MonitorLoop {
   MonitorLoop(MonitorLoopOptions options, StepQueue& queue, MonitorStatus& status);
   Result<Job*> add_job(const WatchedJob& watched);
   Result<FileState*> state_of(FileNumber file);
+  // What a former process read is a job's from the start: what becomes of its names is told, too.
+  Status take_over_known_files();
   [[nodiscard]] Result<Job*> job_of_path(const std::string& path);
   [[nodiscard]] Result<std::vector<ReadableFile>> readable_files();
   Result<bool> read_some();  // whether there was anything

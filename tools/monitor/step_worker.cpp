@@ -162,9 +162,17 @@ void StepWorker::tell(AlertBook& book, const std::vector<Alert>& opened, const s
 }
 
 void StepWorker::process(QueuedStep queued) {
+  StepCommit step;
+  step.job = queued.job.name;
+  step.positions = std::move(queued.positions);
+  step.gone_files = std::move(queued.gone_files);
+  step.intake_state = std::move(queued.intake_state);
   // Given out once more, as after positions of files were lost.
   const Result<bool> is_stored = store_.has_step(queued.job.name, queued.step.id);
-  if (is_stored && *is_stored) return;
+  if (is_stored && *is_stored) {
+    commit(step);
+    return;
+  }
   AnalysedStep analysed = analyse_step(std::move(queued.step), queued.job, options_.threads);
   StepResult& result = analysed.result;
   StepTotals& totals = result.totals;
@@ -176,11 +184,6 @@ void StepWorker::process(QueuedStep queued) {
   AlertChanges changes = book.take(result);
   explain(queued, analysed, changes.opened);
 
-  StepCommit step;
-  step.job = queued.job.name;
-  step.positions = std::move(queued.positions);
-  step.gone_files = std::move(queued.gone_files);
-  step.intake_state = std::move(queued.intake_state);
   step.alert_state = book.save();
   step.opened = std::move(changes.opened);
   step.closed = std::move(changes.closed);

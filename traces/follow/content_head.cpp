@@ -85,6 +85,14 @@ std::uint64_t hash_of_head(std::string_view text) {
   return hash.value();
 }
 
+std::uint64_t ContentHead::hash_of_first(std::size_t bytes) const {
+  if (hashed_bytes != bytes || bytes == 0) {
+    hash = hash_of_head(std::string_view(text).substr(0, bytes));
+    hashed_bytes = bytes;
+  }
+  return hash;
+}
+
 Result<std::size_t> read_at(const FileHandle& file, const std::string& path, std::span<char> into,
                             std::uint64_t offset) {
   std::size_t filled = 0;

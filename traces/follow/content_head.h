@@ -25,6 +25,12 @@ struct ContentHead {
   bool is_compressed = false;
   bool is_all = false;  // `text` is all there is (of compressed data: its end was met)
   std::string text;  // the first kHeadBytes of the content: decompressed, but that of a kWhole file as stored
+
+  // hash_of_head() of the first `bytes` of `text`. The last is remembered: a file is compared with thousands
+  // of contents, of which nearly all are known by as many bytes.
+  [[nodiscard]] std::uint64_t hash_of_first(std::size_t bytes) const;
+  mutable std::size_t hashed_bytes = 0;
+  mutable std::uint64_t hash = 0;
 };
 
 // Of an open file. `is_named_as_text`: lines, unless the content says otherwise.

@@ -16,8 +16,7 @@ bool have_common_head(std::string_view a, std::string_view b) {
 bool has_head_of(const ContentHead& head, const FollowedContent& content) {
   if (content.known_head_bytes == 0) return have_common_head(head.text, content.head);
   const auto bytes = static_cast<std::size_t>(content.known_head_bytes);
-  return head.text.size() >= bytes &&
-         hash_of_head(std::string_view(head.text).substr(0, bytes)) == content.known_head_hash;
+  return head.text.size() >= bytes && head.hash_of_first(bytes) == content.known_head_hash;
 }
 
 ContentMatch match_whole(const OpenedFile& file, const FollowedContent& content) {

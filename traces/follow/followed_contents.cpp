@@ -56,7 +56,9 @@ Result<FollowedContents> FollowedContents::open(const FollowOptions& options,
     if (position.head_bytes == 0) continue;  // nothing of it was read: it cannot be told from others
     const FileNumber number = contents.next_number_++;
     contents.without_source_.insert(number);
-    contents.contents_[number] = content_of_former_process(position, contents.owner_of_(position.path));
+    FollowedContent& content = *(contents.contents_[number] =
+                                     content_of_former_process(position, contents.owner_of_(position.path)));
+    content.lost_at = std::chrono::steady_clock::now();
   }
   return contents;
 }
@@ -233,19 +235,22 @@ void FollowedContents::tell_losses() {
   forget_gone();
 }
 
-// What went may come back, compressed or from elsewhere. Of what a former process has told only some is
-// known, and that may come any time.
+// What went may come back, compressed or from elsewhere; what a former process has told of may come any time,
+// so that is forgotten only when there is too much of it, for an hour.
 void FollowedContents::forget_gone() {
   std::vector<std::pair<FollowTime, FileNumber>> gone;
   for (const FileNumber number : without_source_) {
     const FollowedContent& content = *contents_.at(number);
-    if (content.known_head_bytes == 0 && content.lost == 0) gone.emplace_back(content.lost_at, number);
+    if (content.lost == 0) gone.emplace_back(content.lost_at, number);
   }
   const std::size_t most = std::max(kFewestRemembered, contents_.size() - without_source_.size());
   std::ranges::sort(gone);
   for (std::size_t i = 0; i < gone.size(); ++i) {
     const auto& [lost_at, number] = gone[i];
-    if (gone.size() - i <= most && now_ - lost_at < kRememberedGone) break;
+    const bool is_too_many = gone.size() - i > most;
+    const bool is_old = now_ - lost_at >= kRememberedGone;
+    const bool is_known = contents_.at(number)->known_head_bytes > 0;
+    if (is_known ? !(is_too_many && is_old) : !(is_too_many || is_old)) continue;
     without_source_.erase(number);
     contents_.erase(number);
     has_renamed_ = true;

@@ -113,6 +113,40 @@ TEST_CASE("monitor: takes what is there, once, and what came since the next time
   CHECK(steps_of(folder).size() == 4);
 }
 
+TEST_CASE("monitor: of a log that rotates between its runs every part is known by its new name") {
+  const JobFolder folder;
+  testing::TraceSpec spec;
+  spec.dp = spec.pp = 1;
+  spec.data_parallel_ops = false;
+  spec.steps = 9;
+  folder.write(testing::generate_trace(spec), "rank0.log");
+  const std::string text = folder.text_of("rank0.log");
+  const auto lines_of_run = std::ranges::count(text, '\n') / 3;  // as many for each step
+  std::istringstream lines(text);
+  const auto path = [&](int part) {
+    return folder.path() + "/rank0.log" + (part == 0 ? std::string() : fmt::format(".{}", part));
+  };
+  fs::remove(path(0));
+  for (int run = 0; run < 3; ++run) {
+    for (int part = run; part > 0; --part) fs::rename(path(part - 1), path(part));
+    std::string line;
+    for (auto left = lines_of_run; left > 0 && std::getline(lines, line); --left)
+      folder.append("rank0.log", line + "\n");
+    REQUIRE(monitor({folder.path(), "--db", folder.store()}).code == ExitCode::kOk);
+    CHECK(steps_of(folder).size() == 3 * static_cast<std::size_t>(run + 1));
+  }
+  Result<MonitorStore> store = MonitorStore::open_for_reading(folder.store());
+  REQUIRE(store);
+  const Result<std::vector<FilePosition>> positions = store->positions("job");
+  REQUIRE(positions);
+  REQUIRE(positions->size() == 3);
+  for (int part = 0; part < 3; ++part) {
+    const FilePosition& position = (*positions)[static_cast<std::size_t>(part)];
+    CHECK(position.path == path(part));
+    CHECK(position.seen == fs::file_size(path(part)));
+  }
+}
+
 TEST_CASE("monitor: a worker without rows is named, and so is one of which lines lack") {
   const OpTrace trace = job_trace(2);
   const JobFolder folder;
