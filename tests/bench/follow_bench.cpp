@@ -1,4 +1,5 @@
-// What following files costs: reading lines from the page cache, and looking when nothing happened.
+// What following files costs: reading lines from the page cache, and looking when nothing happened, and
+// finding out who is who after a rotation.
 //   follow_bench FOLDER    writes some 2 GB below FOLDER, which it makes
 #include <fmt/format.h>
 
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "traces/follow/followed_files.h"
 
@@ -81,11 +83,54 @@ void measure(const std::string& folder, std::size_t line_bytes) {
   std::filesystem::remove_all(folder);
 }
 
+// All logs become .1, the .1 before .2 and so on; then a process that begins anew finds its way.
+void measure_rotation(const std::string& folder) {
+  std::filesystem::remove_all(folder);
+  constexpr std::size_t kFiles = 1280;
+  constexpr std::size_t kParts = 5;
+  goodput::FollowOptions options;
+  options.folders = {folder};
+  std::filesystem::create_directories(folder);
+  auto files = FollowedFiles::open(options, {});
+  if (!files) return fmt::print("{}\n", files.error().message());
+  const auto path = [&](std::size_t file, std::size_t part) {
+    return fmt::format("{}/job{}/rank{}.log", folder, file / 64, file % 64) +
+           (part == 0 ? std::string() : fmt::format(".{}", part));
+  };
+  fmt::print("{} logs rotate, parts of each / ms to see who is who:", kFiles);
+  for (std::size_t rotation = 0; rotation < kParts; ++rotation) {
+    for (std::size_t file = 0; file < kFiles; ++file) {
+      for (std::size_t part = rotation; part > 0; --part)
+        std::filesystem::rename(path(file, part - 1), path(file, part));
+      std::filesystem::create_directories(std::filesystem::path(path(file, 0)).parent_path());
+      std::ofstream out(path(file, 0), std::ios::binary);
+      for (std::size_t line = 0; line < 20; ++line)
+        out << fmt::format("[rank={} rotation={} line={}] {}\n", file, rotation, line, std::string(300, 'x'));
+    }
+    const auto begin = Clock::now();
+    files->refresh();
+    fmt::print(" {} / {:.0f}", rotation + 1, seconds_since(begin) * 1e3);
+    (void)read_all(*files);
+    for (const goodput::FileNumber number : files->files())
+      files->set_used(number, files->position(number).seen);
+  }
+  std::vector<goodput::FollowedPosition> known;
+  for (const goodput::FileNumber number : files->files()) known.push_back(files->position(number));
+  const auto begin = Clock::now();
+  auto again = FollowedFiles::open(options, known);
+  if (!again) return fmt::print("{}\n", again.error().message());
+  again->refresh();
+  fmt::print("; a process that begins anew {:.0f} ms, {} files to read\n", seconds_since(begin) * 1e3,
+             again->readable().size());
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   measure(std::string(argv[1]) + "/follow_bench", 4000);
   measure(std::string(argv[1]) + "/follow_bench", 60);
+  measure_rotation(std::string(argv[1]) + "/follow_bench");
   return 0;
 }

@@ -33,13 +33,16 @@ void FollowedContents::judge_due() {
   }
 }
 
-bool FollowedContents::waits_for_older(const LogName& name) const {
-  return std::ranges::any_of(to_judge_, [&](const InodeKey& key) {
+std::map<std::string, LogName> FollowedContents::oldest_awaited() const {
+  std::map<std::string, LogName> oldest;
+  for (const InodeKey& key : to_judge_) {
     const StoredFile& file = stored_.all().at(key);
-    if (file.role != StoredFile::Role::kNew || file.due > now_ + settle_) return false;
-    const LogName other = parse_log_name(file.path.text);
-    return other.log == name.log && other.is_older_than(name);
-  });
+    if (file.role != StoredFile::Role::kNew || file.due > now_ + settle_) continue;
+    const LogName name = parse_log_name(file.path.text);
+    LogName& known = oldest.try_emplace(name.log, name).first->second;
+    if (name.is_older_than(known)) known = name;
+  }
+  return oldest;
 }
 
 void FollowedContents::judge(StoredFile& file) {
@@ -71,11 +74,12 @@ void FollowedContents::place(const OpenedFile& opened, StoredFile& file) {
   std::optional<FileNumber> continued;
   std::optional<FileNumber> copied;
   const std::string owner = owner_of_(file.path.text);
-  for (auto next = contents_.begin(); next != contents_.end();) {
-    const FileNumber number = next->first;
-    const bool is_of_owner = next->second->owner == owner;
-    ++next;  // match() may take it away
-    if (!is_of_owner) continue;
+  const auto content_of = [this](FileNumber number) -> const FollowedContent& {
+    return *contents_.at(number);
+  };
+  for (const FileNumber number : heads_.like(opened.head, content_of)) {
+    if (!contents_.contains(number) || contents_.at(number)->owner != owner)
+      continue;  // match() may take one away
     if (std::ranges::find(file.refused, number) != file.refused.end()) continue;
     const ContentMatch found = match(opened, number);
     if (found == ContentMatch::kCopy) copied = number;
@@ -93,8 +97,7 @@ void FollowedContents::place(const OpenedFile& opened, StoredFile& file) {
     return;
   }
   if (!continued) {
-    continued = next_number_++;
-    contents_[*continued] = std::make_unique<FollowedContent>();
+    continued = add_content(std::make_unique<FollowedContent>());
   }
   attach(opened, file, *continued);
 }
@@ -143,6 +146,7 @@ ContentMatch FollowedContents::match(const OpenedFile& opened, FileNumber number
 
 void FollowedContents::attach(const OpenedFile& opened, StoredFile& file, FileNumber number) {
   FollowedContent& content = *contents_.at(number);
+  heads_.remove(number, content);
   content.kind = opened.head.kind;
   content.path = file.path.text;
   content.owner = owner_of_(content.path);
@@ -153,6 +157,7 @@ void FollowedContents::attach(const OpenedFile& opened, StoredFile& file, FileNu
   if (!content.is_compressed) content.is_complete = false;
   if (opened.head.text.size() >= content.head.size()) content.head = opened.head.text;
   content.known_head_bytes = content.hashed_bytes = 0;
+  heads_.add(number, content);
   if (content.tail.empty() && !opened.head.is_compressed)
     content.tail = text_before(opened.handle, content.read);
   content.blank = content.read;

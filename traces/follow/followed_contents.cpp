@@ -54,11 +54,9 @@ Result<FollowedContents> FollowedContents::open(const FollowOptions& options,
   contents.owner_of_ = options.owner_of ? options.owner_of : owner_by_folder(options.folders);
   for (const FollowedPosition& position : known) {
     if (position.head_bytes == 0) continue;  // nothing of it was read: it cannot be told from others
-    const FileNumber number = contents.next_number_++;
-    contents.without_source_.insert(number);
-    FollowedContent& content = *(contents.contents_[number] =
-                                     content_of_former_process(position, contents.owner_of_(position.path)));
-    content.lost_at = std::chrono::steady_clock::now();
+    auto content = content_of_former_process(position, contents.owner_of_(position.path));
+    content->lost_at = std::chrono::steady_clock::now();
+    contents.without_source_.insert(contents.add_content(std::move(content)));
   }
   return contents;
 }
@@ -133,7 +131,7 @@ void FollowedContents::take_whole_changed(StoredFile& file, FollowedContent& con
   if (content.read == 0) {  // to be read later, when it has settled again
     const FileNumber number = file.content;
     file.role = StoredFile::Role::kNew;
-    contents_.erase(number);
+    erase_content(number);
     missing_.erase(file.key);
     has_renamed_ = true;
     return postpone(file, now_);
@@ -182,6 +180,18 @@ void FollowedContents::forget(const InodeKey& key) {
   missing_.erase(key);
   to_judge_.erase(key);
   stored_.forget(key);
+}
+
+FileNumber FollowedContents::add_content(std::unique_ptr<FollowedContent> content) {
+  const FileNumber number = next_number_++;
+  heads_.add(number, *content);
+  contents_[number] = std::move(content);
+  return number;
+}
+
+void FollowedContents::erase_content(FileNumber number) {
+  heads_.remove(number, *contents_.at(number));
+  contents_.erase(number);
 }
 
 void FollowedContents::lose_source(FileNumber number) {
@@ -252,7 +262,7 @@ void FollowedContents::forget_gone() {
     const bool is_known = contents_.at(number)->known_head_bytes > 0;
     if (is_known ? !(is_too_many && is_old) : !(is_too_many || is_old)) continue;
     without_source_.erase(number);
-    contents_.erase(number);
+    erase_content(number);
     has_renamed_ = true;
   }
 }

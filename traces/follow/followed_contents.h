@@ -14,6 +14,7 @@
 #include "traces/follow/content_match.h"
 #include "traces/follow/followed_content.h"
 #include "traces/follow/followed_files.h"
+#include "traces/follow/head_index.h"
 #include "traces/follow/log_name.h"
 #include "traces/follow/stored_files.h"
 #include "traces/follow/watched_folders.h"
@@ -38,8 +39,8 @@ class FollowedContents {
   }
   // Whether its file is there under a name.
   [[nodiscard]] bool has_name(const FollowedContent& content) const;
-  // Whether an older part of the same log is there of which it will soon be known what it is.
-  [[nodiscard]] bool waits_for_older(const LogName& name) const;
+  // Of each log the oldest part of which it will soon be known what it is; by LogName::log.
+  [[nodiscard]] std::map<std::string, LogName> oldest_awaited() const;
   // Its open source. An empty handle: it is not there any more.
   Result<const FileHandle*> open_source(FollowedContent& content);
   // Its source turned out to hold another content.
@@ -68,6 +69,8 @@ class FollowedContents {
   void lose_source(FileNumber number);
   void displace(StoredFile& file);
   void forget(const InodeKey& key);
+  FileNumber add_content(std::unique_ptr<FollowedContent> content);
+  void erase_content(FileNumber number);
 
   void judge_due();
   void judge(StoredFile& file);
@@ -84,6 +87,7 @@ class FollowedContents {
   StoredFiles stored_;
   std::chrono::milliseconds settle_;
   Contents contents_;
+  HeadIndex heads_;  // of contents_
   FileNumber next_number_ = 0;
   std::set<InodeKey> to_judge_;
   std::set<InodeKey> missing_;  // sources without a name that are still open

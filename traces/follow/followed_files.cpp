@@ -151,11 +151,14 @@ void FollowedFiles::refresh() {
 std::vector<FileNumber> FollowedFiles::readable() const {
   const auto now = std::chrono::steady_clock::now();
   std::vector<FileNumber> readable;
+  const std::map<std::string, LogName> awaited = impl_->contents().oldest_awaited();
   for (const FileNumber number : impl_->order()) {
     const FollowedContent* content = impl_->contents().find(number);
     if (content == nullptr) continue;
     if (!content->is_loss_due && (!content->has_news() || content->retry_at > now)) continue;
-    if (!impl_->contents().waits_for_older(parse_log_name(content->path))) readable.push_back(number);
+    const LogName name = parse_log_name(content->path);
+    const auto older = awaited.find(name.log);
+    if (older == awaited.end() || !older->second.is_older_than(name)) readable.push_back(number);
   }
   return readable;
 }
