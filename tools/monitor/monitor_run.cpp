@@ -121,7 +121,7 @@ class Monitor {
     if (!read) return read.error();
     if (arguments_.is_once) {
       GOODPUT_TRY_STATUS(delivery_->finish(*store_, unix_time_s, unix_time_s() + kLastDeliveriesS));
-      GOODPUT_TRY_STATUS(note_jobs_without_steps());
+      if (!signal.was_received()) GOODPUT_TRY_STATUS(note_jobs_without_steps());
     }
     return signal.was_received() ? ExitCode::kInterrupted : ExitCode::kOk;
   }
