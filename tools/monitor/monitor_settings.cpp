@@ -9,6 +9,8 @@
 
 #include "models/planner/quantities.h"
 #include "sim/base/text.h"
+#include "tools/alerting/alerting_config.h"
+#include "tools/monitor_pages/page_route.h"
 #include "tools/trace/read_trace.h"
 #include "tools/web/push_intake.h"
 
@@ -90,8 +92,8 @@ Status check_numbers(const MonitorArguments& arguments) {
 
 Status check_pages(const MonitorArguments& arguments) {
   const std::string& url = arguments.url;
-  if (!url.empty() && !url.starts_with("http://") && !url.starts_with("https://"))
-    return of(fmt::format("is {}, want a URL that begins with http:// or https://", in_quotes(url)), "url");
+  const std::string fault = url.empty() ? std::string() : fault_of_url(url);
+  if (!fault.empty()) return of(fmt::format("{}: {}", in_quotes(url), fault), "url");
   if (!arguments.no_pages) return Ok{};
   if (arguments.takes_pushes)
     return of(fmt::format("{} needs the server that --no-pages does without; leave one out", kOption),
