@@ -121,8 +121,9 @@ void add_monitor_options(Options& options, MonitorArguments& arguments) {
       .input();
   options.add_flag("--once", arguments.is_once, "Take what is there and end; no step is skipped");
   options.add("--every", arguments.every, "N", "Analyse every N-th step only (default 1)");
-  options.add("--window", arguments.window, "N",
-              fmt::format("Steps that causes are averaged and pooled over (default {})", arguments.window));
+  options.add(
+      "--window", arguments.window, "N",
+      fmt::format("Analysed steps that causes are averaged and pooled over (default {})", arguments.window));
   options.add("--grace", arguments.grace_s, "S",
               fmt::format("Report a step as incomplete when no row of it came for S seconds (default {})",
                           arguments.grace_s));

@@ -65,8 +65,8 @@ Result<std::vector<PageFigure>> job_figures(PageContext& context, const ShownJob
   if (const StepDigest* latest = job.latest()) {
     const StepTotals& totals = latest->totals;
     figures.push_back({"S now", slowdown_text(totals.slowdown),
-                       fmt::format("mean of {}: {}", window, slowdown_text(job.slowdown))});
-    figures.push_back({"Waste", share_text(job.waste), fmt::format("mean of {} steps", window)});
+                       fmt::format("mean of {} analysed: {}", window, slowdown_text(job.slowdown))});
+    figures.push_back({"Waste", share_text(job.waste), fmt::format("mean of {} analysed steps", window)});
     figures.push_back(
         {"Costs", cost_text(job.lost_s, job.usd_per_day),
          fmt::format("{:.1f} GPU-hours a day of {} GPUs", job.gpu_hours_per_day, count_text(latest->gpus))});
@@ -75,7 +75,7 @@ Result<std::vector<PageFigure>> job_figures(PageContext& context, const ShownJob
     figures.push_back({"Late launches", slowdown_text(totals.launch_slowdown), "recorded over replayed"});
     GOODPUT_TRY(const SlowdownShape shape, window_shape(context, job));
     figures.push_back(
-        {"The maps look like", std::string(shape_text(shape)), fmt::format("{} steps", window)});
+        {"The maps look like", std::string(shape_text(shape)), fmt::format("{} analysed steps", window)});
   }
   if (job.status) {
     if (job.info.latest)

@@ -65,7 +65,7 @@ std::string jobs_table(const std::vector<ShownJob>& jobs, std::int32_t window) {
   return table.html() +
          paragraph("note",
                    fmt::format("S: what the step takes over what it would take if nobody were slow. Waste "
-                               "and costs: means over the last {} steps.",
+                               "and costs: means over the last {} analysed steps.",
                                window));
 }
 

@@ -79,10 +79,10 @@ constexpr JobMetric kJobMetrics[] = {
      [](const ShownJob& job) {
        return of_latest(job, [](const StepDigest& s) { return s.totals.waste(); });
      }},
-    {"job_window_slowdown_ratio", "gauge", "S, mean over the analysed steps of the window.",
+    {"job_window_slowdown_ratio", "gauge", "S, mean over the last analysed steps (--window).",
      [](const ShownJob& job) { return job.window.empty() ? std::nullopt : std::optional(job.slowdown); }},
     {"job_window_waste_ratio", "gauge",
-     "Share of the time that is lost, mean over the analysed steps of the window.",
+     "Share of the time that is lost, mean over the last analysed steps (--window).",
      [](const ShownJob& job) { return job.window.empty() ? std::nullopt : std::optional(job.waste); }},
     {"job_launch_slowdown_ratio", "gauge",
      "What late launches cost: recorded over replayed time of the latest step.",

@@ -60,16 +60,10 @@ Result<ShownJob> view_of(PageContext& context, JobInfo info) {
   StepQuery query;
   query.most = static_cast<std::size_t>(std::max(1, context.options.window));
   query.newest_first = true;
+  query.status = StepStatus::kAnalysed;
   GOODPUT_TRY(const std::vector<StepTotals> newest, context.store.steps(job.info.name, query));
   for (const StepTotals& totals : newest) {
-    if (totals.status != StepStatus::kAnalysed) continue;
     GOODPUT_TRY(std::optional<StepDigest> digest, read_digest(context, job.info.name, totals.id));
-    if (digest) job.window.push_back(std::move(*digest));
-  }
-  // What happened last may all be incomplete: the latest step that says something stands in.
-  if (job.window.empty() && job.info.latest_analysed) {
-    GOODPUT_TRY(std::optional<StepDigest> digest,
-                read_digest(context, job.info.name, job.info.latest_analysed->id));
     if (digest) job.window.push_back(std::move(*digest));
   }
   add_means(context.options, job);

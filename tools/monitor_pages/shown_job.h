@@ -41,7 +41,7 @@ struct ShownJob {
   JobInfo info;
   std::optional<JobStatus> status;  // absent: not followed now
   JobCondition condition = JobCondition::kWaiting;
-  std::vector<StepDigest> window;  // the latest analysed steps, newest first
+  std::vector<StepDigest> window;  // the latest analysed steps, --window of them, newest first
 
   // Means over the window; of none: 1 and 0.
   double slowdown = 1;

@@ -39,12 +39,20 @@ void bind_span(StoreStatement& statement, const Span& span, const More&... more)
   statement.bind(span.job, span.from.run, span.from.step, span.to.run, span.to.step, more...);
 }
 
+// Whose status is `status`, if there is one.
 Result<std::vector<StepTotals>> all_steps(StoreConnection& connection, const Span& span,
-                                          std::string_view order, std::size_t most) {
+                                          std::string_view order, std::size_t most,
+                                          std::optional<StepStatus> status) {
   std::string sql = std::string("SELECT ") + kTotalsColumns + " FROM steps WHERE " + kInSpan;
+  if (status) sql.append(" AND status = ?7");
   sql.append(" ORDER BY ").append(order).append(" LIMIT ?6");
   GOODPUT_TRY(StoreStatement query, connection.prepare(sql));
-  bind_span(query, span, std::min(most, std::size_t{std::numeric_limits<std::int32_t>::max()}));
+  const std::size_t limit = std::min(most, std::size_t{std::numeric_limits<std::int32_t>::max()});
+  if (status) {
+    bind_span(query, span, limit, static_cast<int>(*status));
+  } else {
+    bind_span(query, span, limit);
+  }
   std::vector<StepTotals> steps;
   for (;;) {
     GOODPUT_TRY(const bool has_row, query.next());
@@ -176,13 +184,15 @@ Result<std::vector<StepTotals>> MonitorStore::steps(std::string_view job, const 
   GOODPUT_TRY(const std::optional<std::int64_t> number, find_job(*connection_, job));
   if (!number || query.most == 0) return std::vector<StepTotals>();
   const Span span = span_of(*number, query);
-  if (query.newest_first) return all_steps(*connection_, span, "run DESC, step DESC", query.most);
+  GOODPUT_CHECK(!query.status || query.newest_first, "only the newest steps are told by their status");
+  if (query.newest_first)
+    return all_steps(*connection_, span, "run DESC, step DESC", query.most, query.status);
   // A scan of all steps of a month takes 0.1 s; blocks say how many there are, and tell many well enough.
   GOODPUT_TRY(const std::vector<Peak> peaks, peaks_in_span(*connection_, span));
   const std::size_t about = steps_of(peaks);
   if ((about >> kBlockBits) > query.most)
     return totals_of(*connection_, *number, worst_of_blocks(peaks, span, query.most));
-  GOODPUT_TRY(std::vector<StepTotals> all, all_steps(*connection_, span, "run, step", about));
+  GOODPUT_TRY(std::vector<StepTotals> all, all_steps(*connection_, span, "run, step", about, {}));
   return worst_of_groups(std::move(all), query.most);
 }
 

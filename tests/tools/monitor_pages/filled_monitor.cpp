@@ -101,6 +101,20 @@ StepResult incomplete_step(const MadeUpJob& job, std::int64_t step) {
   return empty;
 }
 
+StepRecord made_up_record(const MadeUpJob& job, std::int64_t step) {
+  StepRecord record;
+  const bool is_incomplete = job.has_incomplete_step && step == job.steps - 2;
+  record.result = is_incomplete ? incomplete_step(job, step) : made_up_step(job, step);
+  if (job.has_rows && step >= job.steps - 2 && !is_incomplete) record.rows = made_up_rows(job);
+  if (step % job.every == 0) return record;
+  StepRecord skipped;
+  skipped.result.layout = record.result.layout;
+  skipped.result.totals.id = {0, step};
+  skipped.result.totals.status = StepStatus::kSkipped;
+  skipped.result.totals.finished_s = record.result.totals.finished_s;
+  return skipped;
+}
+
 }  // namespace
 
 StepResult made_up_step(const MadeUpJob& job, std::int64_t step) {
@@ -158,11 +172,8 @@ void add_job(MonitorStore& store, const MadeUpJob& job) {
   for (std::int32_t step = 0; step < job.steps; ++step) {
     StepCommit commit;
     commit.job = job.name;
-    StepRecord record;
-    const bool is_incomplete = job.has_incomplete_step && step == job.steps - 2;
-    record.result = is_incomplete ? incomplete_step(job, step) : made_up_step(job, step);
-    if (job.has_rows && step >= job.steps - 2 && !is_incomplete) record.rows = made_up_rows(job);
-    if (step == job.slow_from + 2 && !is_incomplete)
+    StepRecord record = made_up_record(job, step);
+    if (step == job.slow_from + 2 && record.result.totals.status == StepStatus::kAnalysed)
       commit.opened.push_back(made_up_alert(job, record.result));
     commit.steps.push_back(std::move(record));
     const auto stored = store.commit(commit);

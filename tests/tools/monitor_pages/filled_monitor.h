@@ -27,6 +27,7 @@ struct MadeUpJob {
   bool has_incomplete_step = true;  // the last but one
   bool is_data = false;             // in place of one worker a whole replica is slow, another one every step
   bool has_rows = true;             // of the last two steps, generated ones
+  std::int32_t every = 1;           // the others are skipped
 };
 
 // The result of a step as an analysis could come to: worker dp 2 stage 1 slow from job.slow_from on.

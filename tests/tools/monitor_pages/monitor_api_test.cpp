@@ -43,8 +43,8 @@ TEST_CASE("monitor api: jobs and what they lose") {
   CHECK(job.at("steps") == json({{"analysed", 39}, {"incomplete", 1}, {"refused", 0}, {"skipped", 0}}));
   CHECK(job.at("gpus") == 128);
   CHECK(job.at("worst_worker") == json({{"dp_rank", 2}, {"stage", 1}, {"rank", 72}, {"host", "node0009"}}));
-  // Of the last 20 steps 19 were analysed, all of them slow.
-  CHECK(job.at("window").at("steps") == 19);
+  // The last 20 analysed steps: 39, 37 to 20, which are slow, and 19, which is not.
+  CHECK(job.at("window").at("steps") == 20);
   const double waste = job.at("window").at("waste");
   CHECK(job.at("window").at("lost_gpu_hours_per_day").get<double>() == doctest::Approx(waste * 24 * 128));
   CHECK(job.at("window").at("lost_usd_per_day").get<double>() == doctest::Approx(waste * 24 * 128 * 2));
@@ -52,6 +52,20 @@ TEST_CASE("monitor api: jobs and what they lose") {
   CHECK(one.at("causes")[0].at("cause") == "worker-fault");
   CHECK(one.at("causes")[0].at("likely_in") == 19);
   CHECK(one.at("alerts").size() == 1);
+}
+
+TEST_CASE("monitor api: the window has as many analysed steps as it may, whatever lies between them") {
+  MadeUpJob job;
+  job.every = 10;
+  job.has_incomplete_step = false;
+  ShownMonitor monitor({job});
+  monitor.options.window = 3;
+  const json shown = document(monitor, "/api/v1/jobs/llama-70b").at("job");
+  CHECK(shown.at("steps") == json({{"analysed", 4}, {"incomplete", 0}, {"refused", 0}, {"skipped", 36}}));
+  CHECK(shown.at("window").at("steps") == 3);
+  double slowdown = 0;
+  for (const std::int64_t step : {30, 20, 10}) slowdown += testing::made_up_step(job, step).totals.slowdown;
+  CHECK(shown.at("window").at("slowdown").get<double>() == slowdown / 3);
 }
 
 TEST_CASE("monitor api: a step has the exact slowdown of every worker") {

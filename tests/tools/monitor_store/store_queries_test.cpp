@@ -53,6 +53,26 @@ TEST_CASE("monitor store: spans of steps go over runs and have their ends in the
   CHECK(ids_of(store.steps("nobody", {})).empty());
 }
 
+TEST_CASE("monitor store: the newest steps of a status are as many as wanted, whatever is between them") {
+  const StoreFolder folder;
+  MonitorStore store = open_store(folder);
+  std::vector<StepRecord> records;
+  for (std::int64_t step = 0; step < 30; ++step) {
+    records.push_back(plain_step({0, step}, 1));
+    if (step % 10 != 0) records.back().result.totals.status = StepStatus::kSkipped;
+  }
+  REQUIRE(store.commit(commit_of("job", records)));
+  StepQuery query;
+  query.most = 2;
+  query.newest_first = true;
+  query.status = StepStatus::kAnalysed;
+  CHECK(ids_of(store.steps("job", query)) == std::vector<StepId>{{0, 20}, {0, 10}});
+  query.to = StepId{0, 19};
+  CHECK(ids_of(store.steps("job", query)) == std::vector<StepId>{{0, 10}, {0, 0}});
+  query.status = StepStatus::kRefused;
+  CHECK(ids_of(store.steps("job", query)).empty());
+}
+
 TEST_CASE("monitor store: more steps than wanted are told by the worst of groups of equal size") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     INFO("seed " << seed);
