@@ -80,7 +80,7 @@ Json layout_json(const JobLayout& layout) {
 }
 
 Json status_json(const JobStatus& status) {
-  return {{"lag_s", number(status.lag_s)},         {"last_row_s", moment(status.last_row_s)},
+  return {{"lag_s", number_or_null(status.lag_s)}, {"last_row_s", moment(status.last_row_s)},
           {"unread_bytes", status.unread_bytes},   {"bad_lines", status.bad_lines},
           {"last_bad_line", status.last_bad_line}, {"late_rows", status.late_rows},
           {"open_steps", status.open_steps},       {"behind", status.is_behind}};

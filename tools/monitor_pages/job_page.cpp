@@ -78,8 +78,8 @@ Result<std::vector<PageFigure>> job_figures(PageContext& context, const ShownJob
         {"The maps look like", std::string(shape_text(shape)), fmt::format("{} analysed steps", window)});
   }
   if (job.status) {
-    if (job.info.latest)
-      figures.push_back({"Lag", seconds_text(job.status->lag_s), "from the last row to the result"});
+    if (job.status->lag_s)
+      figures.push_back({"Lag", seconds_text(*job.status->lag_s), "from the last row to the result"});
     figures.push_back({"Last row", ago_text(job.status->last_row_s, context.now_s),
                        fmt::format("{} not read yet", bytes_text(job.status->unread_bytes))});
   }

@@ -46,7 +46,7 @@ std::vector<std::string> job_cells(const ShownJob& job) {
           latest == nullptr || latest->totals.cause.empty() ? "–" : html_name(latest->totals.cause),
           latest == nullptr ? "–" : worker_html(info.name, latest->worst),
           last_step,
-          job.status && info.latest ? seconds_text(job.status->lag_s) : "–"};
+          job.status && job.status->lag_s ? seconds_text(*job.status->lag_s) : "–"};
 }
 
 std::string jobs_table(const std::vector<ShownJob>& jobs, std::int32_t window) {

@@ -121,9 +121,13 @@ constexpr JobMetric kJobMetrics[] = {
        return of_latest(job, [](const StepDigest& s) { return s.totals.worst_slowdown; });
      }},
     {"job_lag_seconds", "gauge", "From the last row of the latest step to its result.",
-     [](const ShownJob& job) { return of_status(job, [](const JobStatus& s) { return s.lag_s; }); }},
+     [](const ShownJob& job) { return job.status ? job.status->lag_s : std::nullopt; }},
+    // 0 would say that a job which is new, or was found after a restart, has been silent since 1970.
     {"job_last_row_timestamp_seconds", "gauge", "When the last row was read.",
-     [](const ShownJob& job) { return of_status(job, [](const JobStatus& s) { return s.last_row_s; }); }},
+     [](const ShownJob& job) {
+       const bool is_known = job.status && job.status->last_row_s > 0;
+       return is_known ? std::optional(job.status->last_row_s) : std::nullopt;
+     }},
     {"job_unread_bytes", "gauge", "Bytes of the watched files that were not read yet.",
      [](const ShownJob& job) {
        return of_status(job, [](const JobStatus& s) { return static_cast<double>(s.unread_bytes); });

@@ -5,14 +5,15 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace goodput {
 
 struct JobStatus {
-  double lag_s = 0;       // from a step's last row to its result, of the latest one
-  double last_row_s = 0;  // Unix time
+  std::optional<double> lag_s;  // from a step's last row to its result, of the latest one; absent: none yet
+  double last_row_s = 0;        // Unix time; 0: none yet. Both since the monitor started
   std::uint64_t unread_bytes = 0;
   std::uint64_t bad_lines = 0;
   std::string last_bad_line;    // place and message
@@ -26,10 +27,21 @@ struct MonitorState {
   double beat_s = 0;      // Unix time at which its loop went round last; it does at least every few seconds
   bool is_ready = false;  // the folders were read once, and results can be stored
   bool uses_inotify = false;
-  std::string problem;  // what keeps results from being stored, or files from being read; empty: nothing
+  // What keeps results from being stored, alerts from being handed out, ...; empty: nothing. The first of:
+  std::string problem;
+  std::map<std::string, std::string> problems;  // by what fails
   std::map<std::string, JobStatus> jobs;
   std::uint64_t spooled_bytes = 0;  // that were pushed and are not read yet
   std::uint64_t undelivered = 0;    // messages about alerts that wait for their sink
+
+  // An empty message: it does not fail any more.
+  void set_problem(const std::string& what, const std::string& message) {
+    if (message.empty())
+      problems.erase(what);
+    else
+      problems[what] = message;
+    problem = problems.empty() ? std::string() : problems.begin()->second;
+  }
 };
 
 // Thread-safe.

@@ -145,6 +145,10 @@ TEST_CASE("monitor api: what is no number is null, what is no UTF-8 is replaced"
   const json jobs = document(monitor, "/api/v1/jobs");
   CHECK(jobs.at("jobs")[0].at("name") == "a\xef\xbf\xbd");
   CHECK(jobs.at("jobs")[0].at("intake").at("lag_s").is_null());
+  monitor.status.update([](MonitorState& state) { state.jobs["a\xff"] = {}; });
+  const json intake = document(monitor, "/api/v1/jobs").at("jobs")[0].at("intake");
+  CHECK(intake.at("lag_s").is_null());
+  CHECK(intake.at("last_row_s").is_null());
   CHECK(document(monitor, "/api/v1").at("paths").size() == 8);
 }
 

@@ -65,6 +65,8 @@ TEST_CASE("monitor metrics: the text is of Prometheus' grammar, with the figures
   CHECK(read.values.at("goodput_monitor_job_slowdown_ratio{job=\"llama-70b\"}") == last.totals.slowdown);
   CHECK(read.values.at("goodput_monitor_job_waste_ratio{job=\"llama-70b\"}") == last.totals.waste());
   CHECK(read.values.at("goodput_monitor_job_lag_seconds{job=\"llama-70b\"}") == 0.4);
+  CHECK(read.values.at("goodput_monitor_job_last_row_timestamp_seconds{job=\"llama-70b\"}") ==
+        testing::end_of(MadeUpJob{}) - 1);
   CHECK(read.values.at("goodput_monitor_job_steps_total{job=\"llama-70b\",status=\"analysed\"}") == 39);
   CHECK(read.values.at("goodput_monitor_job_steps_total{job=\"llama-70b\",status=\"incomplete\"}") == 1);
   CHECK(read.values.at("goodput_monitor_job_open_alerts{job=\"llama-70b\"}") == 1);
@@ -75,6 +77,22 @@ TEST_CASE("monitor metrics: the text is of Prometheus' grammar, with the figures
             "host=\"node0009\"}") == 1);
   CHECK(read.values.at("goodput_monitor_ready") == 1);
   CHECK(read.values.at("goodput_monitor_store_bytes") > 0);
+}
+
+TEST_CASE("monitor metrics: of a job without a row or a result there is neither a moment nor a lag") {
+  ShownMonitor monitor({MadeUpJob{}});
+  monitor.status.update([](MonitorState& state) {
+    state.jobs["new"] = {};
+    state.jobs["llama-70b"] = {};  // followed again after a restart, with its steps in the database
+  });
+  const ReadMetrics read = read_metrics(monitor.get("/metrics").body);
+  CHECK(read.fault == "");
+  for (const std::string job : {"{job=\"new\"}", "{job=\"llama-70b\"}"}) {
+    INFO(job);
+    CHECK(read.values.at("goodput_monitor_job_unread_bytes" + job) == 0);
+    CHECK(!read.values.contains("goodput_monitor_job_last_row_timestamp_seconds" + job));
+    CHECK(!read.values.contains("goodput_monitor_job_lag_seconds" + job));
+  }
 }
 
 TEST_CASE("monitor metrics: no name breaks out of its label") {
