@@ -37,6 +37,11 @@ Result<WatchedJob> job_of_folder(const std::string& folder) {
   GOODPUT_TRY(std::string path, canonical_folder(folder));
   std::string name = std::filesystem::path(path).filename().string();
   if (name.empty()) return Error{"has no name for its job; give --job NAME=DIR", {.file = folder}};
+  if (!has_job_page(name)) {
+    return Error{fmt::format("gives its job the name {}, which no page can have; give --job NAME=DIR",
+                             in_quotes(name)),
+                 {.file = folder}};
+  }
   return WatchedJob{std::move(name), std::move(path)};
 }
 
@@ -47,8 +52,12 @@ Result<WatchedJob> job_of_option(const std::string& text) {
   std::string name = text.substr(0, equals);
   if (const std::string fault = fault_of_name(name); !fault.empty())
     return of(fmt::format("{} {}", in_quotes(name), fault), "job");
-  if (name == "." || name == "..")
-    return of(fmt::format("{} is no name that a page can have; give another one", in_quotes(name)), "job");
+  if (!has_job_page(name)) {
+    return of(fmt::format("{} is no name that a page can have: its link would lead elsewhere or nowhere; "
+                          "give another one, as of letters, digits, - and _",
+                          in_quotes(name)),
+              "job");
+  }
   GOODPUT_TRY(std::string path, canonical_folder(text.substr(equals + 1)));
   return WatchedJob{std::move(name), std::move(path)};
 }

@@ -10,6 +10,7 @@
 
 #include "sim/base/text.h"
 #include "tools/monitor_pages/markup.h"
+#include "tools/web/request_target.h"
 
 namespace goodput {
 namespace {
@@ -126,6 +127,16 @@ PageRoute route_of(std::string_view path) {
       is_api && (path.empty() || path == "/") ? route_of_kind(Kind::kIndex) : route_of_content(path);
   route.is_api = is_api;
   return route;
+}
+
+bool has_job_page(std::string_view name) {
+  const auto leads_to = [name](const std::string& link, Kind kind) {
+    const std::optional<RequestTarget> target = parse_request_target(link);
+    if (!target) return false;
+    const PageRoute route = route_of(target->path);
+    return route.kind == kind && route.job == name;
+  };
+  return leads_to(job_link(name), Kind::kJob) && leads_to(step_link(name, {}), Kind::kStep);
 }
 
 // A slash in a name stays one: proxies and servers disagree about %2F, and route_of() takes it.

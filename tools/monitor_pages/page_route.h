@@ -42,6 +42,10 @@ struct PageRoute {
 // `path` is decoded and begins with a slash.
 [[nodiscard]] PageRoute route_of(std::string_view path);
 
+// Whether the links of a job of this name and of its steps lead to their pages: not of one with empty or
+// dotted parts, a backslash, what is no UTF-8, or with an end that means a page of another job ("a/steps").
+[[nodiscard]] bool has_job_page(std::string_view name);
+
 // Links, percent-encoded: as attributes they need no further escaping.
 [[nodiscard]] std::string job_link(std::string_view job);
 [[nodiscard]] std::string step_link(std::string_view job, StepId step);

@@ -49,6 +49,19 @@ TEST_CASE("page route: a name may be any text, also with slashes and words that 
   CHECK(worker_link("a", 3, 4) == "/jobs/a/workers/3/4");
 }
 
+TEST_CASE("page route: the names of jobs are those whose links lead to their pages") {
+  for (const char* name : {"a", "a/b", "steps", "workers", "steps/0/5", "workers/1/2", "a/steps/x",
+                           "a/steps/0", "a b?c#d%2F", ".a", "...", "a/workers", "\xe4\xbd\x9c"}) {
+    CAPTURE(name);
+    CHECK(has_job_page(name));
+  }
+  for (const char* name : {"", ".", "..", "/", "a//b", "/a", "a/", "a/../b", "./a", "a\\b", "a\n", "a\xff",
+                           "x/steps", "x/steps/0/5", "x/steps/0/5/map", "a/workers/1/1"}) {
+    CAPTURE(name);
+    CHECK(!has_job_page(name));
+  }
+}
+
 TEST_CASE("page route: numbers that are none, or too large, are no page of a step") {
   CHECK(route_of("/jobs/a/steps/x/5").kind == Kind::kJob);
   CHECK(route_of("/jobs/a/steps/4294967296/5").kind == Kind::kJob);
