@@ -33,11 +33,22 @@ Refusal refused_method(const std::string& method) {
 
 Refusal refused_host(const HttpRequest& request, const RequestRules& rules) {
   const std::string name = host_name(request.header("host"));
-  if (name.empty()) return plain_error(400, "the header Host is to name this server, once");
+  if (name.empty())
+    return plain_error(400, "the header Host, or an absolute target beside it, is to name this server, once");
   const bool is_ours =
       rules.hosts.empty() || std::find(rules.hosts.begin(), rules.hosts.end(), name) != rules.hosts.end();
   if (is_ours) return std::nullopt;
-  return plain_error(421, "this server does not go by the name in the header Host");
+  return plain_error(421, "this server does not go by the name in the header Host or in an absolute target");
+}
+
+// The target in origin form. The authority of one in absolute form stands for Host; a Host that is damaged
+// stays, and is refused for it (RFC 9112, 3.2 and 3.2.2).
+std::string take_authority(const std::string& target, HttpRequest& request) {
+  std::optional<AbsoluteTarget> absolute = split_absolute_target(target);
+  if (!absolute) return target;
+  const bool has_host = !host_name(request.header("host")).empty();
+  if (has_host) request.headers.insert_or_assign("host", std::string(absolute->authority));
+  return std::move(absolute->origin_form);
 }
 
 // What another site's page makes a browser send (CSRF). Others than browsers send none of the two headers.
@@ -106,7 +117,8 @@ JudgedRequest judge_request(const RequestHead& head, const RequestRules& rules) 
   JudgedRequest judged;
   judged.request.method = head.method;
   add_fields(head, judged.request);
-  if (std::optional<RequestTarget> target = parse_request_target(head.target)) {
+  const std::string origin_form = take_authority(head.target, judged.request);
+  if (std::optional<RequestTarget> target = parse_request_target(origin_form)) {
     judged.request.path = std::move(target->path);
     judged.request.query = std::move(target->query);
   }

@@ -1,5 +1,6 @@
 #include "tools/web/request_target.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -110,6 +111,16 @@ std::optional<RequestTarget> parse_request_target(std::string_view target) {
     parsed.query.insert_or_assign(*std::move(name), *std::move(value));
   }
   return parsed;
+}
+
+std::optional<AbsoluteTarget> split_absolute_target(std::string_view target) {
+  constexpr std::string_view kScheme = "http://";
+  if (!equals_lower(kScheme, target.substr(0, kScheme.size()))) return std::nullopt;
+  target.remove_prefix(kScheme.size());
+  const std::size_t end = std::min(target.find_first_of("/?#"), target.size());
+  std::string origin_form = target.substr(end).starts_with('/') ? "" : "/";
+  origin_form += target.substr(end);
+  return AbsoluteTarget{target.substr(0, end), std::move(origin_form)};
 }
 
 }  // namespace goodput

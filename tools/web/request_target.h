@@ -24,4 +24,12 @@ struct RequestTarget {
 // that is ".", ".." or empty (a last one may be empty), a backslash, or a '/' as %2F.
 [[nodiscard]] std::optional<RequestTarget> parse_request_target(std::string_view target);
 
+// Of a target in absolute form, as clients send it to proxies ("http://localhost:80/path?query"; RFC 9112,
+// 3.2.2): what stands for Host, and the rest in origin form. Nothing: it is in another form.
+struct AbsoluteTarget {
+  std::string_view authority;
+  std::string origin_form;
+};
+[[nodiscard]] std::optional<AbsoluteTarget> split_absolute_target(std::string_view target);
+
 }  // namespace goodput

@@ -66,7 +66,31 @@ TEST_CASE("request rules: methods are GET, HEAD and POST") {
     CAPTURE(line);
     CHECK(with(line, {}) == 405);
   }
-  CHECK(with("GET http://localhost/ HTTP/1.1", {}) == 400);
+}
+
+TEST_CASE("request rules: a target in absolute form names the host, whatever Host says") {
+  for (const char* target :
+       {"http://localhost/", "HTTP://LocalHost:8080/jobs?q=1", "http://127.0.0.1", "http://[::1]:80?q=1"}) {
+    CAPTURE(target);
+    CHECK(with(fmt::format("GET {} HTTP/1.1", target), {}) == 200);
+    CHECK(rules_status({fmt::format("GET {} HTTP/1.1", target), "Host: proxy.example"}, local_rules()) ==
+          200);
+    CHECK(rules_status({fmt::format("GET {} HTTP/1.1", target)}, local_rules()) == 400);  // Host is wanted
+    CHECK(rules_status({fmt::format("GET {} HTTP/1.1", target), "Host: a b"}, local_rules()) == 400);
+  }
+  CHECK(with("GET http://evil.example/ HTTP/1.1", {}) == 421);
+  for (const char* target :
+       {"http://", "http:///", "http://:80/", "http://a@localhost/", "http://localhost:x/",
+        "http:/localhost/", "http:localhost", "https://localhost/", "ftp://localhost/",
+        "http://localhost/../", "http://localhost//a", "http://localhost#a", "http://localhost\\a"}) {
+    CAPTURE(target);
+    CHECK(with(fmt::format("GET {} HTTP/1.1", target), {}) == 400);
+  }
+}
+
+TEST_CASE("request rules: a POST to an absolute target is from that host's own page, or refused") {
+  CHECK(with("POST http://127.0.0.1:80/ HTTP/1.1", {"Origin: http://127.0.0.1:80"}) == 200);
+  CHECK(with("POST http://127.0.0.1:80/ HTTP/1.1", {"Origin: http://localhost:8080"}) == 403);
 }
 
 TEST_CASE("request rules: a POST that another site's page sends is refused") {

@@ -72,6 +72,20 @@ TEST_CASE("request target: what others may read otherwise is refused") {
   }
 }
 
+TEST_CASE("request target: the absolute form is an authority and the origin form") {
+  const auto parts = [](std::string_view target) {
+    const auto split = split_absolute_target(target);
+    return split ? std::string(split->authority) + " " + split->origin_form : "another form";
+  };
+  CHECK(parts("http://localhost:80/a?b=/c") == "localhost:80 /a?b=/c");
+  CHECK(parts("HTTP://a") == "a /");
+  CHECK(parts("http://a?b") == "a /?b");
+  CHECK(parts("http:///a") == " /a");
+  CHECK(parts("/http://a/") == "another form");
+  CHECK(parts("http:/") == "another form");
+  CHECK(parts("https://a/") == "another form");
+}
+
 TEST_CASE("request target: length and parameters have limits") {
   CHECK(path_of("/" + std::string(kMostTargetBytes - 1, 'a')).size() == kMostTargetBytes);
   CHECK(path_of("/" + std::string(kMostTargetBytes, 'a')) == "refused");
