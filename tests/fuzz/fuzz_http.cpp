@@ -51,7 +51,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::size_t piece = 1 + data[0] % 64;
   std::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
-  while (const std::size_t bytes = head_bytes(input, 0)) {
+  while (true) {
+    input.remove_prefix(empty_line_bytes(input, 4));
+    const std::size_t bytes = head_bytes(input, 0);
+    if (bytes == 0) break;
     RequestParser parser;
     std::optional<RequestHead> head = parser.read_head(input.substr(0, bytes));
     input.remove_prefix(bytes);

@@ -15,6 +15,7 @@ constexpr std::chrono::milliseconds kDrainTime{5000};
 constexpr std::size_t kMostDrained = std::size_t{64} << 20;
 // Of a body: who sends it byte by byte is waited for all the time.
 constexpr std::size_t kProgress = std::size_t{16} << 10;
+constexpr std::size_t kMostEmptyLines = 4;  // before a request
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr int kStreamSendBuffer = 64 << 10;  // the system would hold megabytes for a slow reader
 
@@ -93,7 +94,7 @@ void Connection::read() {
 void Connection::take_input(std::string_view bytes) {
   switch (phase_) {
     case Phase::kHead:
-      if (input_.empty()) set_deadline(share_.options.header_timeout);
+      if (input_.empty() && empty_lines_ == 0) set_deadline(share_.options.header_timeout);
       input_ += bytes;
       return advance();
     case Phase::kBody:
@@ -118,8 +119,16 @@ void Connection::advance() {
   }
 }
 
+// Those before the request line; more than a few are no request.
+void Connection::skip_empty_lines() {
+  const std::size_t bytes = empty_line_bytes(input_, kMostEmptyLines - empty_lines_);
+  empty_lines_ += bytes / 2;
+  input_.erase(0, bytes);
+}
+
 void Connection::find_head() {
-  if (input_.empty()) return wait_to_read();
+  skip_empty_lines();
+  if (input_.empty() || input_ == "\r") return wait_to_read();
   const bool may_be_method = input_.front() >= 'A' && input_.front() <= 'Z';
   if (!may_be_method) return refuse(plain_error(400, "this is no HTTP request"));
   const std::size_t most = share_.options.header_bytes;
@@ -290,6 +299,7 @@ void Connection::after_write() {
 void Connection::begin_next_request() {
   phase_ = Phase::kHead;
   searched_ = 0;
+  empty_lines_ = 0;
   framing_ = {};
   waits_since_ = Clock::now();
   set_deadline(input_.empty() ? share_.options.idle_timeout : share_.options.header_timeout);

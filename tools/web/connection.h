@@ -73,6 +73,7 @@ class Connection {
   void take_input(std::string_view bytes);
   // Goes on with what is there of the input.
   void advance();
+  void skip_empty_lines();
   void find_head();
   void take_head(std::string_view head);
   void begin_body(const RequestHead& head, bool awaits_continue);
@@ -104,8 +105,9 @@ class Connection {
   Clock::time_point waits_since_;    // for the client
   std::size_t progressed_body_ = 0;  // of the body, at that time
 
-  std::string input_;         // read, not yet used
-  std::size_t searched_ = 0;  // of it, for the end of the head
+  std::string input_;            // read, not yet used
+  std::size_t searched_ = 0;     // of it, for the end of the head
+  std::size_t empty_lines_ = 0;  // before the request
   std::size_t drained_ = 0;
   RequestParser parser_;
   HttpRequest request_;

@@ -14,6 +14,7 @@ namespace goodput {
 namespace {
 
 constexpr std::string_view kEndOfHead = "\r\n\r\n";
+constexpr std::string_view kEmptyLine = "\r\n";
 constexpr std::string_view kLastChunk = "0\r\n";
 
 std::string to_lower(std::string_view text) {
@@ -30,6 +31,13 @@ std::size_t head_bytes(std::string_view input, std::size_t searched) {
   const std::size_t from = searched < kEndOfHead.size() ? 0 : searched - kEndOfHead.size() + 1;
   const std::size_t end = input.find(kEndOfHead, from);
   return end == std::string_view::npos ? 0 : end + kEndOfHead.size();
+}
+
+std::size_t empty_line_bytes(std::string_view input, std::size_t most) {
+  std::size_t bytes = 0;
+  while (bytes < most * kEmptyLine.size() && input.substr(bytes).starts_with(kEmptyLine))
+    bytes += kEmptyLine.size();
+  return bytes;
 }
 
 // What Beast finds, kept.

@@ -27,6 +27,10 @@ struct RequestHead {
 // of it are known to hold no end.
 [[nodiscard]] std::size_t head_bytes(std::string_view input, std::size_t searched);
 
+// Bytes of the empty lines that `input` begins with, `most` lines at most: some clients send one behind a
+// body (RFC 9112, 2.2).
+[[nodiscard]] std::size_t empty_line_bytes(std::string_view input, std::size_t most);
+
 // One request.
 class RequestParser {
  public:

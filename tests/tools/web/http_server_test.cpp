@@ -94,6 +94,32 @@ TEST_CASE("web server: a connection is used again, also for requests that came b
   CHECK(client.is_closed());
 }
 
+TEST_CASE("web server: a few empty lines before a request are no part of it") {
+  const HttpServer server = started();
+  WebClient client(server.port());
+  // Behind a body, and of another request that comes in pieces.
+  for (const std::string& piece :
+       {get("/1"), "\r\n" + get("/2"), std::string("\r"), std::string("\n\r\n\r\n"), "\r\n" + get("/3")})
+    REQUIRE(client.send(piece));
+  for (const std::string_view path : {"/1", "/2", "/3"}) {
+    const auto answer = client.receive();
+    REQUIRE(answer);
+    CHECK(answer->body == fmt::format("GET {} q= body=", path));
+  }
+  CHECK(status_of(server.port(), "\r\n\r\n\r\n\r\n" + get("/")) == 200);
+  CHECK(status_of(server.port(), "\r\n\r\n\r\n\r\n\r\n" + get("/")) == 400);
+  CHECK(status_of(server.port(), "\n" + get("/")) == 400);
+  CHECK(status_of(server.port(), "\rGET / HTTP/1.1\r\nHost: localhost\r\n\r\n") == 400);
+}
+
+TEST_CASE("web server: a request in absolute form is for the host that it names") {
+  const HttpServer server = started();
+  const auto answer = ask(server.port(), get("http://127.0.0.1:80/jobs/a%20b?q=1"));
+  REQUIRE(answer);
+  CHECK(answer->body == "GET /jobs/a b q=1 body=");
+  CHECK(status_of(server.port(), get("http://evil.example/")) == 421);
+}
+
 TEST_CASE("web server: HEAD is GET without the body") {
   const HttpServer server = started();
   WebClient client(server.port());
