@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,16 +14,31 @@ namespace {
 
 constexpr std::size_t kWorthIt = 8192;
 
-// `gzip` or `*` in Accept-Encoding, not with the weight 0.
-bool takes_gzip(std::string_view accepted) {
-  for (std::string_view part : split(accepted, ',')) {
-    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
-    const std::string_view coding = part.substr(0, part.find_first_of(" ;"));
-    if (coding != "gzip" && coding != "*") continue;
-    const std::size_t weight = part.find("q=");
-    return weight == std::string_view::npos || parse_number(part.substr(weight + 2)).value_or(1) > 0;
+std::string_view without_blanks(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
+
+// Whether a coding in Accept-Encoding has the weight 0, of `CODING;q=WEIGHT` what follows the coding.
+bool is_refused(std::string_view parameters) {
+  for (const std::string_view parameter : split(parameters, ';')) {
+    const std::string_view text = without_blanks(parameter);
+    if (equals_lower("q=", text.substr(0, 2))) return !(parse_number(text.substr(2)).value_or(1) > 0);
   }
   return false;
+}
+
+// What Accept-Encoding says of gzip; where it does not name it, what it says of `*` (RFC 9110, 12.5.3).
+bool takes_gzip(std::string_view accepted) {
+  bool takes_any = false;
+  for (const std::string_view part : split(accepted, ',')) {
+    const std::size_t end = std::min(part.find(';'), part.size());
+    const std::string_view coding = without_blanks(part.substr(0, end));
+    const bool takes = !is_refused(part.substr(end));
+    if (equals_lower("gzip", coding) || equals_lower("x-gzip", coding)) return takes;
+    if (coding == "*") takes_any = takes;
+  }
+  return takes_any;
 }
 
 // Nothing: zlib has no memory.
@@ -50,12 +66,12 @@ std::optional<std::string> gzipped(const std::string& bytes) {
 
 HttpResponse compressed(HttpResponse response, const HttpRequest& request) {
   const bool is_compressed = response.content_type == "application/gzip";
-  if (response.body.size() < kWorthIt || is_compressed || !takes_gzip(request.header("accept-encoding")))
-    return response;
+  if (response.body.size() < kWorthIt || is_compressed) return response;
+  response.headers.emplace_back("Vary", "Accept-Encoding");  // of both: a cache tells them apart by it
+  if (!takes_gzip(request.header("accept-encoding"))) return response;
   if (std::optional<std::string> body = gzipped(response.body)) {
     response.body = *std::move(body);
     response.headers.emplace_back("Content-Encoding", "gzip");
-    response.headers.emplace_back("Vary", "Accept-Encoding");
   }
   return response;
 }

@@ -277,18 +277,30 @@ TEST_CASE("monitor pages: of too many ops no timeline is made, and it is said wh
 }
 
 TEST_CASE("monitor pages: large pages are gzipped for those who take it") {
+  using Header = std::pair<std::string, std::string>;
   ShownMonitor monitor({MadeUpJob{}});
   HttpRequest request;
   request.method = "GET";
   request.path = "/jobs/llama-70b";
   MonitorPages pages(monitor.status, monitor.options, [&] { return monitor.now_s; });
-  request.headers["accept-encoding"] = "br, gzip;q=0";
-  CHECK(pages.respond(request).body.starts_with("<!doctype html>"));
-  request.headers["accept-encoding"] = "br, gzip";
-  const HttpResponse page = pages.respond(request);
-  CHECK(page.body.starts_with("\x1f\x8b"));
-  CHECK(std::ranges::count(page.headers, std::pair<std::string, std::string>("Content-Encoding", "gzip")) ==
-        1);
+  for (const char* accepted : {"", "br", "identity", "br, gzip;q=0", "gzip;q=0.000", "GZIP ; Q=0", "*;q=0",
+                               "gzip;q=0, *", "*, gzip;q=0", "notgzip"}) {
+    CAPTURE(accepted);
+    request.headers["accept-encoding"] = accepted;
+    const HttpResponse page = pages.respond(request);
+    CHECK(page.body.starts_with("<!doctype html>"));
+    CHECK(std::ranges::count(page.headers, Header("Content-Encoding", "gzip")) == 0);
+    CHECK(std::ranges::count(page.headers, Header("Vary", "Accept-Encoding")) == 1);
+  }
+  for (const char* accepted : {"br, gzip", "gzip", "GZip;q=0.1", "*", "*;q=0, gzip", "identity;q=0,\tgzip",
+                               "x-gzip", "br;q=0, *;q=0.5"}) {
+    CAPTURE(accepted);
+    request.headers["accept-encoding"] = accepted;
+    const HttpResponse page = pages.respond(request);
+    CHECK(page.body.starts_with("\x1f\x8b"));
+    CHECK(std::ranges::count(page.headers, Header("Content-Encoding", "gzip")) == 1);
+    CHECK(std::ranges::count(page.headers, Header("Vary", "Accept-Encoding")) == 1);
+  }
 }
 
 TEST_CASE("monitor pages: styles and script may be kept for good under their version") {
