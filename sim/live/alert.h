@@ -4,16 +4,21 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/live/step_result.h"
 
 namespace goodput {
 
+enum class AlertSeverity : std::uint8_t { kInfo, kWarning, kError, kCritical };
+inline constexpr std::string_view kAlertSeverities[] = {"info", "warning", "error", "critical"};
+
 struct Alert {
   std::int64_t id = 0;  // of the store, from 1; 0: not stored yet
   std::string job;
-  std::string rule;                 // the name of the rule that opened it
+  std::string rule;                                  // the name of the rule that opened it
+  AlertSeverity severity = AlertSeverity::kWarning;  // of the rule, when it opened
   StepId opened_at;                 // the step that made it open; of a job that stands still, its last step
   double opened_s = 0;              // Unix time
   std::optional<StepId> closed_at;  // absent: open

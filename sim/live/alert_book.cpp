@@ -33,6 +33,23 @@ std::string steps_text(const AlertSubject& subject) {
   return fmt::format("{} of {} steps", count, subject.seen.size());
 }
 
+std::string means_text(const AlertSubject& subject, const AlertBlame& blame) {
+  if (blame.steps == count_of(subject.seen)) return steps_text(subject);
+  return fmt::format("the last {} of {}", blame.steps, steps_text(subject));
+}
+
+// So many steps are remembered as the longest rule looks at, within bounds: they are stored with every step.
+std::size_t remembered_steps(const AlertRules& rules) {
+  constexpr std::int32_t kFewest = 20;
+  constexpr std::int32_t kMost = 100;
+  std::int32_t longest = kFewest;
+  const auto look = [&longest](const auto& rule) {
+    if constexpr (requires { rule.patience; }) longest = std::max(longest, rule.patience.window());
+  };
+  for (const AlertRule& rule : rules) std::visit(look, rule.condition);
+  return static_cast<std::size_t>(std::min(longest, kMost));
+}
+
 AlertSighting against(const AlertLevel& level, double value) {
   return {value > level.above, value < level.closes()};
 }
@@ -88,7 +105,8 @@ bool is_same_alert(const Alert& a, const Alert& b) {
   return key(a) == key(b);
 }
 
-AlertBook::AlertBook(AlertRules rules, AlertContext context) : context_(std::move(context)) {
+AlertBook::AlertBook(AlertRules rules, AlertContext context)
+    : context_(std::move(context)), recent_(remembered_steps(rules)) {
   for (AlertRule& rule : rules) watches_.push_back({std::move(rule), {}, {}, {}});
 }
 
@@ -127,8 +145,7 @@ AlertChanges AlertBook::at(double now_s) {
     Alert alert = alert_of(watch.rule, {});
     alert.summary = fmt::format("no step for {:.0f} s; the last one was {}", silent_s_, latest_.step);
     alert.next_check = "look whether the job still runs, and whether its logs still reach the watched folder";
-    if (context_.gpu_hour_usd)
-      alert.usd_per_day = *context_.gpu_hour_usd * kHoursADay * static_cast<double>(layout_.gpus());
+    alert.usd_per_day = usd_per_day();
     watch.subjects[""].open = alert;
     changes.opened.push_back(std::move(alert));
   }
@@ -180,7 +197,7 @@ void AlertBook::close_moved(const StepResult& step, AlertChanges& changes) {
   for (AlertWatch& watch : watches_) {
     std::erase_if(watch.subjects, [&](const auto& one) {
       const std::optional<Alert>& open = one.second.open;
-      if (!open || !open->worker || !is_elsewhere(*open->worker, layout_)) return false;
+      if (!open || !open->worker || !is_elsewhere(*open->worker, *layout_)) return false;
       close(*open, changes);
       return true;
     });
@@ -196,10 +213,10 @@ void AlertBook::look_at(AlertWatch& watch, const SlowdownRule& rule, const StepR
   if (step.totals.status != StepStatus::kAnalysed) return;
   note(watch, "", against(rule.level, step.totals.slowdown), rule.patience, changes,
        [&](const AlertSubject& subject) {
-         const AlertBlame blame = recent_.blame(static_cast<std::size_t>(rule.patience.steps));
+         const AlertBlame blame = recent_.blame(subject.seen);
          Alert alert = alert_of(watch.rule, blame);
-         alert.summary = fmt::format("S is {:.2f}, mean of {}: {}", blame.slowdown, steps_text(subject),
-                                     place_and_cause(blame));
+         alert.summary = fmt::format("S is {:.2f}, mean of {}: {}", blame.slowdown,
+                                     means_text(subject, blame), place_and_cause(blame));
          return alert;
        });
 }
@@ -215,7 +232,7 @@ void AlertBook::look_at(AlertWatch& watch, const CauseRule& rule, const StepResu
   }
   for (const auto& [key, sighting] : sightings) {
     note(watch, key, sighting, rule.patience, changes, [&, &key = key](const AlertSubject& subject) {
-      const AlertBlame blame = recent_.blame_cause(static_cast<std::size_t>(rule.patience.steps), key);
+      const AlertBlame blame = recent_.blame_cause(subject.seen, key);
       Alert alert = alert_of(watch.rule, blame);
       alert.summary = fmt::format("{} in {}: its fix makes steps {:.2f}x faster", place_and_cause(blame),
                                   steps_text(subject), blame.gain);
@@ -240,8 +257,7 @@ void AlertBook::look_at(AlertWatch& watch, const WorkerRule& rule, const StepRes
   sightings.insert_or_assign(worst, against(rule.level, totals.worst_slowdown));
   for (const auto& [key, sighting] : sightings) {
     note(watch, key, sighting, rule.patience, changes, [&](const AlertSubject& subject) {
-      const AlertBlame blame =
-          recent_.blame_worker(static_cast<std::size_t>(rule.patience.steps), totals.worst_worker);
+      const AlertBlame blame = recent_.blame_worker(subject.seen, totals.worst_worker);
       Alert alert = alert_of(watch.rule, blame);
       alert.summary =
           fmt::format("the same worker costs most in {}: {}", steps_text(subject), place_and_cause(blame));
@@ -291,7 +307,7 @@ void AlertBook::look_at(AlertWatch& watch, const WorseningRule& rule, const Step
   note(watch, "", sighting, {.steps = 1, .close_steps = rule.close_steps}, changes,
        [&](const AlertSubject& /*subject*/) {
          constexpr std::size_t kLatest = 5;
-         const AlertBlame blame = recent_.blame(kLatest);
+         const AlertBlame blame = recent_.blame(std::deque<bool>(kLatest, true));
          Alert alert = alert_of(watch.rule, blame);
          alert.summary =
              fmt::format("S rose by {:.2f} to {:.2f} over {} steps, from about step {} on: {}", trend->rise,
@@ -339,17 +355,16 @@ Alert AlertBook::alert_of(const AlertRule& rule, const AlertBlame& blame) const 
   Alert alert;
   alert.job = context_.job;
   alert.rule = rule.name;
+  alert.severity = rule.severity;
   alert.opened_at = latest_;
   alert.opened_s = time_s_;
   alert.slowdown = blame.slowdown;
   alert.cause = blame.cause;
-  if (blame.worker && *blame.worker < layout_.workers()) alert.worker = place_of(layout_, *blame.worker);
+  alert.worker = place_of_blamed(blame);
   alert.worker_slowdown = blame.worker_slowdown;
   alert.cost_s_per_step = blame.lost_s;
-  if (context_.gpu_hour_usd) {
-    const double waste = std::max(0.0, 1 - 1 / blame.slowdown);
-    alert.usd_per_day = *context_.gpu_hour_usd * kHoursADay * static_cast<double>(layout_.gpus()) * waste;
-  }
+  if (const std::optional<double> usd = usd_per_day())
+    alert.usd_per_day = *usd * std::max(0.0, 1 - 1 / blame.slowdown);
   alert.next_check = blame.next_check;
   if (alert.next_check.empty())
     alert.next_check =
@@ -359,11 +374,21 @@ Alert AlertBook::alert_of(const AlertRule& rule, const AlertBlame& blame) const 
   return alert;
 }
 
+std::optional<WorkerPlace> AlertBook::place_of_blamed(const AlertBlame& blame) const {
+  if (!layout_ || !blame.worker || *blame.worker >= layout_->workers()) return std::nullopt;
+  return place_of(*layout_, *blame.worker);
+}
+
+std::optional<double> AlertBook::usd_per_day() const {
+  if (!context_.gpu_hour_usd || !layout_) return std::nullopt;
+  return *context_.gpu_hour_usd * kHoursADay * static_cast<double>(layout_->gpus());
+}
+
 // "worker-fault: dp 1 stage 2 (rank 140, host n17), 1.30x alone", "stage-partition: stage 3", "no likely
 // cause; dp 0 stage 1 costs most, 1.04x alone".
 std::string AlertBook::place_and_cause(const AlertBlame& blame) const {
-  std::string place;
-  if (blame.worker && *blame.worker < layout_.workers()) place = describe(place_of(layout_, *blame.worker));
+  const std::optional<WorkerPlace> worker = place_of_blamed(blame);
+  const std::string place = worker ? describe(*worker) : std::string();
   if (blame.cause.empty()) {
     if (place.empty()) return "no likely cause";
     return fmt::format("no likely cause; {} costs most, {:.2f}x alone", place, blame.worker_slowdown);

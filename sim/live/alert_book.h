@@ -105,6 +105,9 @@ class AlertBook {
   void close_orphans(AlertChanges& changes);
   // Without a summary.
   [[nodiscard]] Alert alert_of(const AlertRule& rule, const AlertBlame& blame) const;
+  [[nodiscard]] std::optional<WorkerPlace> place_of_blamed(const AlertBlame& blame) const;
+  // What the GPUs of the job cost a day, where that is known.
+  [[nodiscard]] std::optional<double> usd_per_day() const;
   [[nodiscard]] std::string place_and_cause(const AlertBlame& blame) const;
 
   AlertContext context_;
@@ -112,7 +115,7 @@ class AlertBook {
   std::vector<Alert> orphans_;  // open, of rules that are no more
   RecentSteps recent_;
   std::deque<std::vector<WorkerPlace>> missing_;  // some of those of the last incomplete steps
-  JobLayout layout_;                              // of the latest analysed step
+  std::optional<JobLayout> layout_;               // of the latest analysed step
   StepId latest_;
   bool has_step_ = false;
   double time_s_ = 0;    // of the latest step or look

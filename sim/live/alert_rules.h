@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "sim/live/alert.h"
+
 namespace goodput {
 
 // How long something has to be there before an alert opens, and how long gone before it closes. Only steps
@@ -74,9 +76,6 @@ using AlertCondition =
 // In the order of the alternatives.
 inline constexpr std::string_view kAlertKinds[] = {"slowdown", "cause",      "worker",
                                                    "silence",  "incomplete", "worsening"};
-
-enum class AlertSeverity : std::uint8_t { kInfo, kWarning, kError, kCritical };
-inline constexpr std::string_view kAlertSeverities[] = {"info", "warning", "error", "critical"};
 
 struct AlertRule {
   std::string name{};

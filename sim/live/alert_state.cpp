@@ -48,6 +48,7 @@ json to_json_value(const Alert& alert) {
   return {{"id", alert.id},
           {"job", alert.job},
           {"rule", alert.rule},
+          {"severity", alert.severity},
           {"opened_at", to_json_value(alert.opened_at)},
           {"opened_s", alert.opened_s},
           {"slowdown", alert.slowdown},
@@ -66,6 +67,7 @@ Alert alert_from(const json& from) {
   alert.id = from.at("id").get<std::int64_t>();
   alert.job = from.at("job").get<std::string>();
   alert.rule = from.at("rule").get<std::string>();
+  alert.severity = from.at("severity").get<AlertSeverity>();
   alert.opened_at = step_id_from(from.at("opened_at"));
   alert.opened_s = number_from(from.at("opened_s"));
   alert.slowdown = number_from(from.at("slowdown"));
@@ -195,7 +197,7 @@ std::string AlertBook::save() const {
   for (const Alert& orphan : orphans_) orphans.push_back(to_json_value(orphan));
   const json state = {{"version", kStateVersion},
                       {"latest", has_step_ ? to_json_value(latest_) : json()},
-                      {"layout", to_json_value(layout_)},
+                      {"layout", layout_ ? to_json_value(*layout_) : json()},
                       {"time_s", time_s_},
                       {"silent_s", silent_s_},
                       {"watches", std::move(watches)},
@@ -213,7 +215,7 @@ Status AlertBook::read_state(std::string_view text) {
                                state.at("version").dump(), kStateVersion)};
     has_step_ = !state.at("latest").is_null();
     if (has_step_) latest_ = step_id_from(state.at("latest"));
-    layout_ = layout_from(state.at("layout"));
+    if (!state.at("layout").is_null()) layout_ = layout_from(state.at("layout"));
     time_s_ = number_from(state.at("time_s"));
     silent_s_ = number_from(state.at("silent_s"));
     for (const json& entry : state.at("recent")) recent_.add(entry_from(entry));

@@ -105,6 +105,7 @@ using Entries = std::vector<const RecentSteps::Entry*>;
 
 AlertBlame means_of(const Entries& entries) {
   AlertBlame blame;
+  blame.steps = entries.size();
   if (entries.empty()) return blame;
   blame.slowdown = 0;
   for (const RecentSteps::Entry* entry : entries) {
@@ -213,18 +214,20 @@ void RecentSteps::add(const StepResult& step) {
 
 void RecentSteps::add(Entry entry) {
   entries_.push_back(std::move(entry));
-  if (entries_.size() > kMost) entries_.pop_front();
+  if (entries_.size() > most_) entries_.pop_front();
 }
 
-std::vector<const RecentSteps::Entry*> RecentSteps::last(std::size_t steps) const {
-  Entries last;
-  for (std::size_t i = entries_.size() - std::min(steps, entries_.size()); i < entries_.size(); ++i)
-    last.push_back(&entries_[i]);
-  return last;
+std::vector<const RecentSteps::Entry*> RecentSteps::among(const std::deque<bool>& seen) const {
+  Entries among;
+  const std::size_t known = std::min(seen.size(), entries_.size());
+  for (std::size_t back = known; back > 0; --back) {
+    if (seen[seen.size() - back]) among.push_back(&entries_[entries_.size() - back]);
+  }
+  return among;
 }
 
-AlertBlame RecentSteps::blame(std::size_t steps) const {
-  const Entries entries = last(steps);
+AlertBlame RecentSteps::blame(const std::deque<bool>& seen) const {
+  const Entries entries = among(seen);
   AlertBlame blame = means_of(entries);
   std::map<std::string, Weight> names;
   std::map<std::string, Weight> keys;
@@ -260,15 +263,15 @@ AlertBlame RecentSteps::blame(std::size_t steps) const {
   return blame;
 }
 
-AlertBlame RecentSteps::blame_cause(std::size_t steps, std::string_view key) const {
-  const Entries entries = last(steps);
+AlertBlame RecentSteps::blame_cause(const std::deque<bool>& seen, std::string_view key) const {
+  const Entries entries = among(seen);
   AlertBlame blame = means_of(entries);
   blame_cause_of(entries, key, blame);
   return blame;
 }
 
-AlertBlame RecentSteps::blame_worker(std::size_t steps, std::size_t worker) const {
-  const Entries entries = last(steps);
+AlertBlame RecentSteps::blame_worker(const std::deque<bool>& seen, std::size_t worker) const {
+  const Entries entries = among(seen);
   AlertBlame blame = means_of(entries);
   std::map<std::string, Weight> keys;
   const auto is_about = [worker](const BlamedCause& cause) {

@@ -38,6 +38,7 @@ struct BlamedCause {
 
 // What an alert says of the steps it looked at.
 struct AlertBlame {
+  std::size_t steps = 0;              // so many of them are known
   double slowdown = 1;                // S, mean
   double lost_s = 0;                  // of a step, mean
   std::string cause;                  // the one whose fix gains most over these steps; empty: none is likely
@@ -52,8 +53,6 @@ struct AlertBlame {
 
 class RecentSteps {
  public:
-  static constexpr std::size_t kMost = 20;
-
   struct Entry {
     double slowdown = 1;
     double lost_s = 0;
@@ -61,21 +60,26 @@ class RecentSteps {
     std::vector<BlamedWorker> worst;
   };
 
+  // Remembers so many.
+  explicit RecentSteps(std::size_t most = 20) : most_(most) {}
+
   // REQUIRES: the step was analysed.
   void add(const StepResult& step);
   void add(Entry entry);
   void clear() { entries_.clear(); }
   [[nodiscard]] const std::deque<Entry>& entries() const { return entries_; }
 
-  // Of the last `steps`. `cause`: the key of the only one that counts, `worker`: the only one; none: whoever
-  // is to blame. A cause counts when at least half of the steps have it.
-  [[nodiscard]] AlertBlame blame(std::size_t steps) const;
-  [[nodiscard]] AlertBlame blame_cause(std::size_t steps, std::string_view key) const;
-  [[nodiscard]] AlertBlame blame_worker(std::size_t steps, std::size_t worker) const;
+  // Of those of the latest steps, one a value of `seen` and the latest last, that are true there, as far back
+  // as is remembered. `cause`: the key of the only one that counts, `worker`: the only one; none: whoever is
+  // to blame. A cause counts when at least half of the steps have it.
+  [[nodiscard]] AlertBlame blame(const std::deque<bool>& seen) const;
+  [[nodiscard]] AlertBlame blame_cause(const std::deque<bool>& seen, std::string_view key) const;
+  [[nodiscard]] AlertBlame blame_worker(const std::deque<bool>& seen, std::size_t worker) const;
 
  private:
-  [[nodiscard]] std::vector<const Entry*> last(std::size_t steps) const;
+  [[nodiscard]] std::vector<const Entry*> among(const std::deque<bool>& seen) const;
 
+  std::size_t most_;
   std::deque<Entry> entries_;  // the latest last
 };
 

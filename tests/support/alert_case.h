@@ -10,6 +10,7 @@ inline Alert full_alert() {
   alert.id = 12;
   alert.job = "llama";
   alert.rule = "straggling";
+  alert.severity = AlertSeverity::kError;
   alert.opened_at = {1, 340};
   alert.opened_s = 1714564800.25;  // 2024-05-01T12:00:00.250Z
   alert.slowdown = 1.25;

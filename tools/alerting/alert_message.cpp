@@ -26,7 +26,7 @@ std::string_view event_of(const AlertMessage& message) {
 }
 
 std::string_view severity_of(const AlertMessage& message) {
-  return kAlertSeverities[static_cast<std::size_t>(message.severity)];
+  return kAlertSeverities[static_cast<std::size_t>(message.alert.severity)];
 }
 
 // RFC 3339, in whole milliseconds of UTC.
@@ -185,7 +185,9 @@ ordered_json alertmanager_json(const AlertMessage& message) {
   if (const std::string cost = cost_text(alert); !cost.empty()) annotations["cost"] = cost;
   if (!alert.fix.empty()) annotations["fix"] = fmt::format("{}", fmt::join(alert.fix, " "));
   // Without an end it would be over after the receiver's resolve_timeout, for it is sent once.
-  const double end_s = message.closes ? alert.closed_s.value_or(alert.opened_s) : alert.opened_s + kYearS;
+  // A clock that was set back ends nothing before it began.
+  const double end_s = message.closes ? std::max(alert.closed_s.value_or(alert.opened_s), alert.opened_s)
+                                      : alert.opened_s + kYearS;
   ordered_json json = {{"labels", std::move(labels)},
                        {"annotations", std::move(annotations)},
                        {"startsAt", rfc3339(alert.opened_s)},

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sim/live/alert.h"
-#include "sim/live/alert_rules.h"
 #include "tools/alerting/alerting_config.h"
 
 namespace goodput {
@@ -14,7 +13,6 @@ namespace goodput {
 // Told once or, after a failure nobody knows the end of, several times: receivers tell by message_key().
 struct AlertMessage {
   Alert alert;
-  AlertSeverity severity = AlertSeverity::kWarning;
   bool closes = false;
 };
 

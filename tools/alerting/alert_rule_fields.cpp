@@ -29,8 +29,8 @@ config::Value optional_level(std::optional<double>& level, const config::Range& 
 }
 
 Fields level_fields(AlertLevel& level, std::string_view above) {
-  return {{"above", Need::kOptional, config::number(level.above, config::at_least(1)), above},
-          {"close_below", Need::kOptional, optional_level(level.close_below, config::at_least(1)),
+  return {{"above", Need::kOptional, config::number(level.above, config::above(1)), above},
+          {"close_below", Need::kOptional, optional_level(level.close_below, config::above(1)),
            "below it is gone; else four fifths of the way from 1 to `above`"}};
 }
 

@@ -68,6 +68,36 @@ TEST_CASE(
   CHECK(book.open().empty());
 }
 
+TEST_CASE("alerts: an alert blames the steps that opened it, not those between them") {
+  SteppedJob job;
+  const AlertPatience patience{.steps = 3, .of = 10, .close_steps = 20};
+  AlertBook book = book_of({{"slow", SlowdownRule{{.above = 1.2, .close_below = {}}, patience}},
+                            {"worker", WorkerRule{{.above = 1.2, .close_below = {}}, patience}}});
+  AlertChanges changes;
+  for (int step = 1; step <= 12; ++step) {
+    const bool is_slow = step == 3 || step == 4 || step == 12;
+    changes = book.take(is_slow ? job.faulty({{6, 1.4}}) : job.healthy());
+    CHECK(changes.opened.size() == (step == 12 ? 2 : 0));
+  }
+  REQUIRE(changes.opened.size() == 2);
+  for (const Alert& alert : changes.opened) {
+    CHECK(alert.cause == "worker-fault");
+    CHECK(alert.worker == WorkerPlace{1, 2, 48, "n3"});
+    CHECK(alert.worker_slowdown == doctest::Approx(1.4));
+  }
+  CHECK(changes.opened[0].summary.find("mean of 3 of 10 steps: worker-fault") != std::string::npos);
+}
+
+TEST_CASE("alerts: a rule that looks further back than is remembered says so") {
+  SteppedJob job;
+  AlertBook book = book_of({slowdown_rule(120)});
+  AlertChanges changes;
+  for (int step = 0; step < 120; ++step) changes = book.take(job.slow(step < 20 ? 9 : 1.3));
+  REQUIRE(changes.opened.size() == 1);
+  CHECK(changes.opened[0].slowdown == doctest::Approx(1.3));
+  CHECK(changes.opened[0].summary.find("S is 1.30, mean of the last 100 of 120 steps: ") == 0);
+}
+
 TEST_CASE("alerts: an alert names cause, worker, rank, host, cost, next check and fix") {
   SteppedJob job;
   AlertBook book = book_of({slowdown_rule(), cause_rule(), worker_rule()});

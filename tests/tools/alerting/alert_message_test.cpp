@@ -18,8 +18,8 @@ json payload(const AlertMessage& message, WebhookShape shape) {
   return json::parse(payload_of(message, shape, "R0UTE"));
 }
 
-const AlertMessage kOpens{full_alert(), AlertSeverity::kError};
-const AlertMessage kCloses{closed(full_alert()), AlertSeverity::kError, true};
+const AlertMessage kOpens{full_alert()};
+const AlertMessage kCloses{closed(full_alert()), true};
 
 TEST_CASE("alert message: our own JSON") {
   const std::string key = alert_key(kOpens.alert);
