@@ -6,8 +6,9 @@
 #include <atomic>
 #include <cmath>
 #include <condition_variable>
-#include <limits>
 #include <mutex>
+#include <set>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -90,7 +91,7 @@ class AlertSender::Worker {
 
 namespace {
 
-// Twice as long after each failure, up to a limit; a third less or more, so that many monitors do not come
+// Twice as long after each failure, up to a limit; up to a third less, so that many monitors do not come
 // back to a receiver at once.
 double pause_after(const Delivery& delivery, const SinkConfig& sink) {
   constexpr int kMostDoublings = 40;
@@ -105,10 +106,13 @@ double pause_after(const Delivery& delivery, const SinkConfig& sink) {
 Result<AlertSender> AlertSender::start(const AlertingConfig& config, std::ostream& errors,
                                        const std::function<void()>& wake) {
   AlertSender sender;
-  for (const AlertRule& rule : config.rules) sender.severities_[rule.name] = rule.severity;
   for (const SinkConfig& sink : config.sinks) {
     Result<std::unique_ptr<AlertSink>> made = make_alert_sink(sink, errors);
-    if (!made) return std::move(made).error();
+    if (!made) {
+      Error error = std::move(made).error();
+      error.what = fmt::format("{} (sink {})", error.what, in_quotes(sink.name));
+      return error;
+    }
     Sink& added = sender.sinks_[sink.name];
     added.config = sink;
     if ((*made)->is_instant())
@@ -136,23 +140,32 @@ std::vector<std::string> AlertSender::sinks() const {
 Result<SendReport> AlertSender::pump(DeliveryQueue& queue, double now_s) {
   SendReport report;
   GOODPUT_TRY_STATUS(finish_outcomes(queue, now_s, report));
-  // The first time all that waits is looked at: a sink that failed before a restart rests on.
-  const double until_s = has_looked_ ? now_s : std::numeric_limits<double>::max();
-  GOODPUT_TRY(std::vector<Delivery> due, queue.due(until_s));
-  std::ranges::sort(due, {}, &Delivery::id);
-  for (const Delivery& delivery : due) {
-    const auto sink = sinks_.find(delivery.sink);
-    if (!has_looked_ && sink != sinks_.end() && delivery.attempts > 0)
-      sink->second.rests_until_s = std::max(sink->second.rests_until_s, delivery.next_try_s);
-  }
-  has_looked_ = true;
-  for (const Delivery& delivery : due) {
-    if (delivery.next_try_s <= now_s)
-      GOODPUT_TRY_STATUS(hand_out(delivery, queue, now_s, report));
-    else
+  GOODPUT_TRY(const std::vector<Delivery> waiting, queue.waiting());
+  if (!std::exchange(has_looked_, true)) rest_on(waiting);
+  report.waiting = waiting.size();
+  std::set<std::pair<std::string_view, std::int64_t>> begun;  // alerts that a sink is to hear more of first
+  for (const Delivery& delivery : waiting) {
+    const auto [of_alert, is_first] = begun.emplace(delivery.sink, delivery.alert);
+    if (!is_first) continue;
+    if (delivery.next_try_s > now_s) {
       report.next_s = std::min(report.next_s.value_or(delivery.next_try_s), delivery.next_try_s);
+      continue;
+    }
+    GOODPUT_TRY(const bool is_out, hand_out(delivery, queue, now_s, report));
+    if (!is_out) continue;
+    begun.erase(of_alert);
+    --report.waiting;
   }
   return report;
+}
+
+// A sink that failed before a restart rests on.
+void AlertSender::rest_on(const std::vector<Delivery>& waiting) {
+  for (const Delivery& delivery : waiting) {
+    const auto sink = sinks_.find(delivery.sink);
+    if (sink != sinks_.end() && delivery.attempts > 0 && !delivery.is_refused)
+      sink->second.rests_until_s = std::max(sink->second.rests_until_s, delivery.next_try_s);
+  }
 }
 
 Status AlertSender::finish_outcomes(DeliveryQueue& queue, double now_s, SendReport& report) {
@@ -171,6 +184,7 @@ Status AlertSender::settle(Sink& sink, Delivery delivery, const SinkAnswer& answ
     return queue.finished(delivery.id);
   }
   ++delivery.attempts;
+  delivery.is_refused = answer.is_refused;
   const double pause_s = std::max(answer.wait_s, pause_after(delivery, sink.config));
   delivery.next_try_s = now_s + pause_s;
   if (!answer.is_refused) sink.rests_until_s = delivery.next_try_s;
@@ -180,34 +194,40 @@ Status AlertSender::settle(Sink& sink, Delivery delivery, const SinkAnswer& answ
   return queue.retried(delivery);
 }
 
-Status AlertSender::hand_out(Delivery delivery, DeliveryQueue& queue, double now_s, SendReport& report) {
+Result<bool> AlertSender::hand_out(Delivery delivery, DeliveryQueue& queue, double now_s,
+                                   SendReport& report) {
   const auto found = sinks_.find(delivery.sink);
   if (found == sinks_.end()) {
     report.problems.push_back(fmt::format("sink {} is no more: what it had not taken of alert {} is dropped",
                                           in_quotes(delivery.sink), delivery.alert));
-    return queue.finished(delivery.id);
+    GOODPUT_TRY_STATUS(queue.finished(delivery.id));
+    return true;
   }
   Sink& sink = found->second;
   if (sink.rests_until_s > now_s) {
     report.next_s = std::min(report.next_s.value_or(sink.rests_until_s), sink.rests_until_s);
-    return Ok{};
+    return false;
   }
-  if (sink.worker && sink.worker->is_busy()) return Ok{};
+  if (sink.worker && sink.worker->is_busy()) return false;
   GOODPUT_TRY(std::optional<Alert> alert, queue.alert(delivery.alert));
-  if (!alert) return queue.finished(delivery.id);  // older than what is kept
-  AlertMessage message{*std::move(alert), AlertSeverity::kWarning, delivery.closes};
-  if (const auto known = severities_.find(message.alert.rule); known != severities_.end())
-    message.severity = known->second;
+  if (!alert) {  // older than what is kept
+    GOODPUT_TRY_STATUS(queue.finished(delivery.id));
+    return true;
+  }
+  ++report.handed_out;
+  AlertMessage message{*std::move(alert), delivery.closes};
   if (!delivery.closes) {  // told as it was
     message.alert.closed_at.reset();
     message.alert.closed_s.reset();
   }
   if (sink.worker) {
     sink.worker->hand(delivery, std::move(message));
-    return Ok{};
+    return false;
   }
   const std::atomic<bool> goes_on = false;
-  return settle(sink, std::move(delivery), sink.instant->deliver(message, goes_on), queue, now_s, report);
+  const SinkAnswer answer = sink.instant->deliver(message, goes_on);
+  GOODPUT_TRY_STATUS(settle(sink, std::move(delivery), answer, queue, now_s, report));
+  return answer.is_taken();
 }
 
 }  // namespace goodput

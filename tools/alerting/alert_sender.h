@@ -3,8 +3,9 @@
 //
 // What is to be told waits in a queue that outlives the process (the monitor's database), and is taken out of
 // it once the sink has taken it: each message gets there at least once. A sink is told one thing at a time,
-// in the order of the queue; while it fails, what is behind waits, so that nobody hears of the end of an
-// alert before its beginning. A message that is refused for what it is (status 4xx) lets the next ones pass.
+// in the order of the queue; while it fails, what is behind waits. A message that is refused for what it is
+// (status 4xx) lets the next ones pass, but not the end of the same alert: nobody hears of it before its
+// beginning.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ class DeliveryQueue {
  public:
   virtual ~DeliveryQueue() = default;
 
-  // As MonitorStore::deliveries_due().
-  [[nodiscard]] virtual Result<std::vector<Delivery>> due(double now_s) = 0;
+  // As MonitorStore::deliveries().
+  [[nodiscard]] virtual Result<std::vector<Delivery>> waiting() = 0;
   [[nodiscard]] virtual Result<std::optional<Alert>> alert(std::int64_t id) = 0;
   virtual Status retried(const Delivery& delivery) = 0;
   virtual Status finished(std::int64_t delivery) = 0;
@@ -38,6 +39,8 @@ class DeliveryQueue {
 struct SendReport {
   std::vector<std::string> problems;  // one line each, for people
   std::optional<double> next_s;       // when there is something to do again, whatever comes in between
+  std::size_t handed_out = 0;         // messages
+  std::size_t waiting = 0;            // messages that no sink has taken yet
 };
 
 class AlertSender {
@@ -66,13 +69,14 @@ class AlertSender {
   };
 
   AlertSender() = default;
-  Status hand_out(Delivery delivery, DeliveryQueue& queue, double now_s, SendReport& report);
+  void rest_on(const std::vector<Delivery>& waiting);
+  // Whether it is out of the queue.
+  Result<bool> hand_out(Delivery delivery, DeliveryQueue& queue, double now_s, SendReport& report);
   Status finish_outcomes(DeliveryQueue& queue, double now_s, SendReport& report);
   Status settle(Sink& sink, Delivery delivery, const SinkAnswer& answer, DeliveryQueue& queue, double now_s,
                 SendReport& report);
 
   std::map<std::string, Sink> sinks_;
-  std::map<std::string, AlertSeverity> severities_;  // by rule
   bool has_looked_ = false;
 };
 

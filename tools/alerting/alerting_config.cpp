@@ -171,6 +171,8 @@ Status check_headers(const WebhookSink& sink) {
     for (const std::string_view own : kOwn) {
       if (equals_lower(own, name)) return Error{"is said by the monitor itself", where};
     }
+    if (!sink.bearer_token_file.empty() && equals_lower("authorization", name))
+      return Error{"is what \"bearer_token_file\" says; leave one of them out", where};
   }
   return Ok{};
 }
@@ -198,7 +200,8 @@ Status check_target(const ExecSink& sink) {
 
 std::string fault_of_url(std::string_view url) {
   const bool is_web = url.starts_with("http://") || url.starts_with("https://");
-  if (!is_web || url.find("//") + 2 == url.size()) return "want http://HOST/... or https://HOST/...";
+  const std::size_t host = url.find("//") + 2;
+  if (!is_web || host == url.size() || url[host] == '/') return "want http://HOST/... or https://HOST/...";
   if (url.find_first_of(" \t") != std::string_view::npos || on_one_line(url) != url)
     return "has spaces or control characters: those of a URL are written %20";
   return "";

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -66,14 +68,17 @@ using CurlHandle = std::unique_ptr<CURL, void (*)(CURL*)>;
 // What must stay out of the rules file. An empty path: nothing.
 Result<std::string> secret_in(const std::string& path, std::string_view key) {
   if (path.empty()) return std::string();
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
+  const int problem = errno;
   std::string text;
   std::array<char, kMostSecret + 1> buffer{};
   file.read(buffer.data(), buffer.size());
   text.assign(buffer.data(), static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   const Where where{.file = path};
-  if (!file.is_open() || file.bad()) return Error{"cannot be read", where, std::string(key)};
+  if (!file.is_open() || file.bad())
+    return Error{fmt::format("cannot be read: {}", std::strerror(problem)), where, std::string(key)};
   if (text.empty()) return Error{"is empty, want a line of text", where, std::string(key)};
   if (text.size() > kMostSecret) return Error{"is longer than a secret, 64 KiB", where, std::string(key)};
   return text;

@@ -21,8 +21,8 @@ class AlertDelivery {
   static Result<std::unique_ptr<AlertDelivery>> start(const AlertingConfig& config, Tell tell);
 
   [[nodiscard]] std::vector<std::string> sinks() const { return sender_->sinks(); }
-  // Hands out what is due. On the thread of the store.
-  Status pump(MonitorStore& store, double now_s);
+  // Hands out what is due; what there is to do then. On the thread of the store.
+  Result<SendReport> pump(MonitorStore& store, double now_s);
   // Goes on until nothing is due or on its way, or `now_s()` says that it is `until_s`.
   Status finish(MonitorStore& store, const std::function<double()>& now_s, double until_s);
 

@@ -18,7 +18,7 @@ constexpr const char* kAlertColumns =
     "closed_s, "
     "slowdown, cause, worker_dp_rank, worker_stage, worker_rank, worker_host, worker_slowdown, "
     "cost_s_per_step, "
-    "usd_per_day, summary, next_check, fix, page FROM alerts JOIN jobs ON jobs.id = alerts.job ";
+    "usd_per_day, summary, next_check, fix, page, severity FROM alerts JOIN jobs ON jobs.id = alerts.job ";
 
 Result<std::int64_t> open_alert(StoreConnection& connection, std::int64_t job, const Alert& alert) {
   GOODPUT_TRY(
@@ -26,8 +26,8 @@ Result<std::int64_t> open_alert(StoreConnection& connection, std::int64_t job, c
       connection.prepare(
           "INSERT INTO alerts (job, rule, opened_run, opened_step, opened_s, slowdown, cause, "
           "worker_dp_rank, worker_stage, worker_rank, worker_host, worker_slowdown, cost_s_per_step, "
-          "usd_per_day, summary, next_check, fix, page) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-          "?, ?, ?, ?, ?)"));
+          "usd_per_day, summary, next_check, fix, page, severity) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+          "?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   const auto of_worker = [&alert](std::int32_t WorkerPlace::*member) {
     return alert.worker ? std::optional((*alert.worker).*member) : std::nullopt;
   };
@@ -36,7 +36,8 @@ Result<std::int64_t> open_alert(StoreConnection& connection, std::int64_t job, c
   insert.bind(job, alert.rule, alert.opened_at.run, alert.opened_at.step, alert.opened_s, alert.slowdown,
               alert.cause, of_worker(&WorkerPlace::dp_rank), of_worker(&WorkerPlace::stage),
               of_worker(&WorkerPlace::rank), host, alert.worker_slowdown, alert.cost_s_per_step,
-              alert.usd_per_day, alert.summary, alert.next_check, SqlBlob{fix}, alert.page);
+              alert.usd_per_day, alert.summary, alert.next_check, SqlBlob{fix}, alert.page,
+              static_cast<std::int32_t>(alert.severity));
   GOODPUT_TRY_STATUS(insert.run());
   return connection.last_row();
 }
@@ -59,8 +60,8 @@ Status queue_deliveries(StoreConnection& connection, const std::vector<std::stri
   for (const std::string& sink : sinks) {
     GOODPUT_TRY(
         StoreStatement insert,
-        connection.prepare("INSERT INTO deliveries (alert, sink, closes, attempts, next_try_s) VALUES "
-                           "(?, ?, ?, 0, 0)"));
+        connection.prepare("INSERT INTO deliveries (alert, sink, closes, attempts, next_try_s, refused) "
+                           "VALUES (?, ?, ?, 0, 0, 0)"));
     insert.bind(alert, sink, closes);
     GOODPUT_TRY_STATUS(insert.run());
   }
@@ -89,6 +90,7 @@ Alert read_alert(const StoreStatement& row, std::vector<std::string> fix) {
   alert.next_check = row.text(19);
   alert.fix = std::move(fix);
   alert.page = row.text(21);
+  alert.severity = static_cast<AlertSeverity>(std::clamp<std::int64_t>(row.integer(22), 0, 3));
   return alert;
 }
 
@@ -109,7 +111,8 @@ Delivery read_delivery(const StoreStatement& row) {
           .sink = row.text(2),
           .closes = row.integer(3) != 0,
           .attempts = row.integer_as<std::int32_t>(4),
-          .next_try_s = row.real(5)};
+          .next_try_s = row.real(5),
+          .is_refused = row.integer(6) != 0};
 }
 
 }  // namespace
@@ -140,9 +143,10 @@ Result<std::vector<Alert>> store_alerts(StoreConnection& connection, std::int64_
 }
 
 Status MonitorStore::update_delivery(const Delivery& delivery) {
-  GOODPUT_TRY(StoreStatement update,
-              connection_->prepare("UPDATE deliveries SET attempts = ?, next_try_s = ? WHERE id = ?"));
-  update.bind(delivery.attempts, delivery.next_try_s, delivery.id);
+  GOODPUT_TRY(
+      StoreStatement update,
+      connection_->prepare("UPDATE deliveries SET attempts = ?, next_try_s = ?, refused = ? WHERE id = ?"));
+  update.bind(delivery.attempts, delivery.next_try_s, delivery.is_refused, delivery.id);
   return update.run();
 }
 
@@ -152,17 +156,16 @@ Status MonitorStore::finish_delivery(std::int64_t id) {
   return remove.run();
 }
 
-Result<std::vector<Delivery>> MonitorStore::deliveries_due(double now_s) {
-  std::vector<Delivery> due;
+Result<std::vector<Delivery>> MonitorStore::deliveries() {
+  std::vector<Delivery> waiting;
   GOODPUT_TRY(
       StoreStatement query,
-      connection_->prepare("SELECT id, alert, sink, closes, attempts, next_try_s FROM deliveries ORDER "
-                           "BY next_try_s, id"));
+      connection_->prepare("SELECT id, alert, sink, closes, attempts, next_try_s, refused FROM deliveries "
+                           "ORDER BY id"));
   for (;;) {
     GOODPUT_TRY(const bool has_row, query.next());
-    if (!has_row) return due;
-    due.push_back(read_delivery(query));
-    if (due.back().next_try_s > now_s) return due;
+    if (!has_row) return waiting;
+    waiting.push_back(read_delivery(query));
   }
 }
 

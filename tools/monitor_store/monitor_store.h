@@ -45,7 +45,8 @@ struct Delivery {
   std::string sink;     // its name
   bool closes = false;  // about the closing of the alert, not its opening
   std::int32_t attempts = 0;
-  double next_try_s = 0;  // Unix time
+  double next_try_s = 0;    // Unix time
+  bool is_refused = false;  // by its last answer, for what it is: its sink takes others
 };
 
 // One step to be stored.
@@ -156,11 +157,12 @@ class MonitorStore {
                                                                 const StepQuery& query);
   [[nodiscard]] Result<std::optional<OpTrace>> rows(std::string_view job, StepId id);
   [[nodiscard]] Result<std::vector<StepId>> steps_with_rows(std::string_view job);
+  // Of all else that step() tells besides totals and layout, ascending.
+  [[nodiscard]] Result<std::vector<StepId>> steps_with_details(std::string_view job);
   // The newest first. `job`: empty: of all.
   [[nodiscard]] Result<std::vector<Alert>> alerts(std::string_view job, bool only_open, std::size_t most);
   [[nodiscard]] Result<std::optional<Alert>> alert(std::int64_t id);
-  [[nodiscard]] Result<std::vector<Delivery>> deliveries_due(
-      double now_s);  // and the earliest later one last
+  [[nodiscard]] Result<std::vector<Delivery>> deliveries();  // in the order in which they were queued
   [[nodiscard]] Result<std::uint64_t> file_bytes();
 
  private:

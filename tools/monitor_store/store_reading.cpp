@@ -114,6 +114,15 @@ FilePosition read_position(const StoreStatement& row) {
   return position;
 }
 
+Result<std::vector<StepId>> read_ids(StoreStatement& query) {
+  std::vector<StepId> steps;
+  for (;;) {
+    GOODPUT_TRY(const bool has_row, query.next());
+    if (!has_row) return steps;
+    steps.push_back({query.integer_as<std::int32_t>(0), query.integer(1)});
+  }
+}
+
 }  // namespace
 
 Result<std::vector<JobInfo>> MonitorStore::jobs() {
@@ -200,12 +209,16 @@ Result<std::vector<StepId>> MonitorStore::steps_with_rows(std::string_view job) 
       connection_->prepare("SELECT run, step FROM step_rows WHERE job = (SELECT id FROM jobs WHERE name "
                            "= ?) ORDER BY run, step"));
   query.bind(job);
-  std::vector<StepId> steps;
-  for (;;) {
-    GOODPUT_TRY(const bool has_row, query.next());
-    if (!has_row) return steps;
-    steps.push_back({query.integer_as<std::int32_t>(0), query.integer(1)});
-  }
+  return read_ids(query);
+}
+
+Result<std::vector<StepId>> MonitorStore::steps_with_details(std::string_view job) {
+  GOODPUT_TRY(
+      StoreStatement query,
+      connection_->prepare("SELECT run, step FROM details WHERE job = (SELECT id FROM jobs WHERE name = "
+                           "?) AND has_map IN (0, 1) ORDER BY run, step"));
+  query.bind(job);
+  return read_ids(query);
 }
 
 }  // namespace goodput

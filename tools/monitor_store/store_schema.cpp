@@ -129,7 +129,8 @@ CREATE TABLE alerts (
   summary TEXT NOT NULL,
   next_check TEXT NOT NULL,
   fix BLOB NOT NULL,
-  page TEXT NOT NULL
+  page TEXT NOT NULL,
+  severity INTEGER NOT NULL
 );
 CREATE INDEX alerts_by_job ON alerts (job, closed_s);
 CREATE TABLE deliveries (
@@ -138,9 +139,9 @@ CREATE TABLE deliveries (
   sink TEXT NOT NULL,
   closes INTEGER NOT NULL,
   attempts INTEGER NOT NULL,
-  next_try_s REAL
+  next_try_s REAL,
+  refused INTEGER NOT NULL
 );
-CREATE INDEX deliveries_by_time ON deliveries (next_try_s);
 )";
 
 // What every connection wants. `synchronous = FULL` waits for the disk after every commit: a step counts as

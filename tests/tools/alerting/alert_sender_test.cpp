@@ -32,22 +32,16 @@ class MemoryQueue final : public DeliveryQueue {
   [[nodiscard]] std::size_t size() const { return waiting_.size(); }
   [[nodiscard]] const Delivery& first() const { return waiting_.begin()->second; }
 
-  [[nodiscard]] Result<std::vector<Delivery>> due(double now_s) override {
-    std::vector<Delivery> due;
-    const Delivery* later = nullptr;
-    for (const auto& [id, delivery] : waiting_) {
-      if (delivery.next_try_s <= now_s)
-        due.push_back(delivery);
-      else if (later == nullptr || delivery.next_try_s < later->next_try_s)
-        later = &delivery;
-    }
-    if (later != nullptr) due.push_back(*later);
-    return due;
+  [[nodiscard]] Result<std::vector<Delivery>> waiting() override {
+    std::vector<Delivery> waiting;
+    for (const auto& [id, delivery] : waiting_) waiting.push_back(delivery);
+    return waiting;
   }
   [[nodiscard]] Result<std::optional<Alert>> alert(std::int64_t id) override {
     if (lost_.contains(id)) return std::optional<Alert>();
     Alert alert = closed(full_alert());
     alert.id = id;
+    alert.severity = AlertSeverity::kCritical;
     return std::optional(alert);
   }
   Status retried(const Delivery& delivery) override {
@@ -96,7 +90,6 @@ SinkConfig webhook(const std::string& name, const std::string& url, double timeo
 
 AlertSender sender_of(std::vector<SinkConfig> sinks, Wakes& wakes, std::ostream& errors) {
   AlertingConfig config;
-  config.rules = {{.name = "straggling", .severity = AlertSeverity::kCritical}};
   config.sinks = std::move(sinks);
   Result<AlertSender> sender = AlertSender::start(config, errors, wakes.function());
   REQUIRE(sender.has_value());
@@ -220,6 +213,36 @@ TEST_CASE("alert sender: a message that is refused for what it is does not hold 
   CHECK(queue.first().alert == 1);
 }
 
+TEST_CASE("alert sender: the end of an alert waits for its beginning that was refused, others do not") {
+  TinyHttpServer server(
+      [](std::size_t number, const TinyRequest&) { return TinyHttpServer::status(number == 0 ? 403 : 200); });
+  std::ostringstream errors;
+  MemoryQueue queue;
+  queue.add(1, "ops");
+  queue.add(1, "ops", true);
+  queue.add(2, "ops");
+  {
+    Wakes wakes;
+    AlertSender sender = sender_of({webhook("ops", server.url())}, wakes, errors);
+    CHECK(sender.pump(queue, 0)->handed_out == 1);
+    wakes.wait_for(1);
+    CHECK(sender.pump(queue, 0)->handed_out == 1);  // of the second alert
+    wakes.wait_for(2);
+    CHECK(sender.pump(queue, 0)->waiting == 2);
+  }
+  const double retry_s = queue.first().next_try_s;
+  // Another process neither lets the sink rest for what was refused.
+  Wakes wakes;
+  AlertSender sender = sender_of({webhook("ops", server.url())}, wakes, errors);
+  queue.add(3, "ops");
+  for (int tries = 1; tries <= 3; ++tries) {
+    CHECK(sender.pump(queue, tries == 1 ? 0 : retry_s)->handed_out == 1);
+    wakes.wait_for(tries);
+  }
+  CHECK(sender.pump(queue, retry_s)->waiting == 0);
+  CHECK(events_of(server) == std::vector<std::string>{"1opens", "2opens", "3opens", "1opens", "1closes"});
+}
+
 TEST_CASE(
     "alert sender: after a restart what was not acknowledged is told again, and a sink that failed rests "
     "on") {
@@ -274,7 +297,7 @@ TEST_CASE("alert sender: a sink whose secret cannot be read is refused at the st
   std::ostringstream errors;
   const Result<AlertSender> sender = AlertSender::start(config, errors, {});
   REQUIRE_FALSE(sender.has_value());
-  CHECK(sender.error().message() == "/nowhere/key: cannot be read");
+  CHECK(sender.error().message() == "/nowhere/key: cannot be read: No such file or directory (sink \"ops\")");
 }
 
 }  // namespace

@@ -143,6 +143,7 @@ Alert random_alert(RandomStream& random, StepId at) {
   Alert alert;
   alert.rule = random_text(random);
   alert.opened_at = at;
+  alert.severity = static_cast<AlertSeverity>(random.below(4));
   alert.opened_s = random.uniform(0, 1e9);
   alert.slowdown = random_number(random);
   alert.cause = random_text(random);
@@ -249,7 +250,7 @@ bool is_same(const Alert& a, const Alert& b) {
          is_same(a.slowdown, b.slowdown) && a.cause == b.cause && a.worker == b.worker &&
          is_same(a.worker_slowdown, b.worker_slowdown) && is_same(a.cost_s_per_step, b.cost_s_per_step) &&
          is_same(a.usd_per_day, b.usd_per_day) && a.summary == b.summary && a.next_check == b.next_check &&
-         a.fix == b.fix && a.page == b.page;
+         a.fix == b.fix && a.page == b.page && a.severity == b.severity;
 }
 
 StoreFolder::StoreFolder() {

@@ -205,7 +205,7 @@ TEST_CASE("monitor store: an alert may open and close in one commit, and ids are
   REQUIRE(store.commit(commit));
   CHECK((*store.alert(1))->is_open());
   CHECK(!(*store.alert(2))->is_open());
-  const auto due = store.deliveries_due(0);
+  const auto due = store.deliveries();
   REQUIRE(due);
   REQUIRE(due->size() == 6);
   CHECK(due->at(4).alert == 2);
@@ -213,7 +213,7 @@ TEST_CASE("monitor store: an alert may open and close in one commit, and ids are
   CHECK(due->at(4).sink == "hook");
 }
 
-TEST_CASE("monitor store: deliveries are due in the order of their time, and the next one ends the list") {
+TEST_CASE("monitor store: deliveries wait in the order in which they were queued") {
   const StoreFolder folder;
   MonitorStore store = open_store(folder);
   RandomStream random(1, "due");
@@ -221,23 +221,26 @@ TEST_CASE("monitor store: deliveries are due in the order of their time, and the
   commit.opened = {random_alert(random, {0, 1})};
   commit.sinks = {"a", "b", "c", "d"};
   REQUIRE(store.commit(commit));
-  std::vector<Delivery> due = *store.deliveries_due(0);
+  std::vector<Delivery> due = *store.deliveries();
   REQUIRE(due.size() == 4);
   CHECK(due[0].attempts == 0);
   REQUIRE(store.finish_delivery(due[1].id));
   due[0].attempts = 3;
   due[0].next_try_s = 50;
+  due[0].is_refused = true;
   due[2].next_try_s = 40;
   REQUIRE(store.update_delivery(due[0]));
   REQUIRE(store.update_delivery(due[2]));
-  const auto later = store.deliveries_due(10);
+  const auto later = store.deliveries();
   REQUIRE(later);
-  REQUIRE(later->size() == 2);
-  CHECK((*later)[0].sink == "d");
+  REQUIRE(later->size() == 3);
+  CHECK((*later)[0].sink == "a");
+  CHECK((*later)[0].attempts == 3);
+  CHECK((*later)[0].next_try_s == 50);
+  CHECK((*later)[0].is_refused);
   CHECK((*later)[1].sink == "c");
-  CHECK((*later)[1].next_try_s == 40);
-  REQUIRE(store.deliveries_due(1e9)->size() == 3);
-  CHECK(store.deliveries_due(1e9)->back().attempts == 3);
+  CHECK_FALSE((*later)[1].is_refused);
+  CHECK((*later)[2].sink == "d");
 }
 
 TEST_CASE("monitor store: readers see whole commits while a writer is at work") {
