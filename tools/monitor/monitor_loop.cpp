@@ -110,6 +110,9 @@ Result<MonitorLoop::Job*> MonitorLoop::job_of_path(const std::string& path) {
   GOODPUT_CHECK(!options_.spool.empty() && is_below(path, options_.spool), "a file of a watched folder");
   const std::string rest = path.substr(options_.spool.size() + 1);
   const std::string name = rest.substr(0, rest.find('/'));
+  const auto known =
+      std::ranges::find_if(jobs_, [&](const auto& job) { return job->intake.facts().name == name; });
+  if (known != jobs_.end()) return known->get();
   return add_job({name, options_.spool + "/" + name});
 }
 
@@ -118,6 +121,9 @@ Result<MonitorLoop::FileState*> MonitorLoop::state_of(FileNumber file) {
   if (state.job != nullptr) return &state;
   state.log = files_->log_of(file);
   GOODPUT_TRY(state.job, job_of_path(state.log));
+  // What was pushed of a job is one stream, in the order in which it came.
+  if (!options_.spool.empty() && is_below(state.log, options_.spool))
+    state.log.resize(state.log.find('/', options_.spool.size() + 1));
   state.job->files.push_back(file);
   return &state;
 }
@@ -164,7 +170,7 @@ Status MonitorLoop::take(const FollowedPiece& piece) {
   else
     job.intake.take(piece, files_->head(piece.file), now_s);
   state->read_to = piece.end;
-  if (job.intake.rows() > rows) job.last_row_s = now_s;
+  if (job.intake.rows() > rows && !piece.is_replay) job.last_row_s = now_s;
   return Ok{};
 }
 
@@ -248,9 +254,19 @@ bool MonitorLoop::hand_on(Job& job) {
 
 // Whether more comes than is read: what was there at the beginning may take its time.
 void MonitorLoop::look_at_backlog() {
-  unread_ = files_->unread_bytes();
+  unread_by_folder_ = files_->unread_bytes();
+  unread_ = 0;
+  for (const auto& [folder, bytes] : unread_by_folder_) unread_ += bytes;
   allowed_unread_ = std::min(allowed_unread_, unread_ + options_.slack_bytes);
   is_behind_ = !options_.is_once && unread_ > allowed_unread_;
+}
+
+std::uint64_t MonitorLoop::unread_below(const std::string& folder) const {
+  std::uint64_t unread = 0;
+  for (const auto& [one, bytes] : unread_by_folder_) {
+    if (one == folder || is_below(one, folder)) unread += bytes;
+  }
+  return unread;
 }
 
 // Until some step is to be given out as it is.
@@ -275,11 +291,14 @@ void MonitorLoop::report() {
     state.beat_s = unix_time_s();
     state.uses_inotify = files_->uses_inotify();
     state.is_ready = true;
-    state.spooled_bytes = options_.spool.empty() ? 0 : unread_;
+    state.spooled_bytes = options_.spool.empty() ? 0 : unread_below(options_.spool);
     for (const auto& job : jobs_) {
-      JobStatus& status = state.jobs[job->intake.facts().name];
+      const std::string& name = job->intake.facts().name;
+      JobStatus& status = state.jobs[name];
       status.last_row_s = job->last_row_s;
-      status.unread_bytes = unread_;
+      const std::string pushed = options_.spool + "/" + name;
+      status.unread_bytes = unread_below(job->folder);
+      if (!options_.spool.empty() && pushed != job->folder) status.unread_bytes += unread_below(pushed);
       status.bad_lines = job->intake.bad_lines();
       status.last_bad_line = job->intake.last_bad_line();
       status.late_rows = job->intake.steps().late_rows();

@@ -89,6 +89,7 @@ class MonitorLoop {
   void note_positions(Job& job, QueuedStep& queued);
   void forget_files(Job& job);
   void look_at_backlog();
+  [[nodiscard]] std::uint64_t unread_below(const std::string& folder) const;
   [[nodiscard]] std::chrono::milliseconds longest_wait() const;
   void report();
 
@@ -100,7 +101,8 @@ class MonitorLoop {
   std::vector<std::unique_ptr<Job>> jobs_;
   std::map<FileNumber, FileState> file_states_;
   std::uint64_t allowed_unread_ = 0;
-  std::uint64_t unread_ = 0;
+  std::map<std::string, std::uint64_t> unread_by_folder_;
+  std::uint64_t unread_ = 0;  // the sum
   bool is_behind_ = false;
   std::unique_ptr<std::atomic<bool>> is_stopped_ = std::make_unique<std::atomic<bool>>(false);
 };

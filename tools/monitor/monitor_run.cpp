@@ -225,6 +225,7 @@ class Monitor {
     options.gpu_hour_usd = arguments_.gpu_hour_usd;
     options.pages = url_;
     options.window = static_cast<std::int32_t>(arguments_.window);
+    options.every = arguments_.every;
     StepListener listener;
     listener.on_step = [this](const std::string& job, const StepResult& step) { tell_of_step(job, step); };
     listener.on_alert = [this](const Alert& alert) { publish(alert.job, kAlertEvent); };
@@ -257,10 +258,12 @@ class Monitor {
 
   // Between steps, on the thread of the store.
   void round(MonitorStore& store, double now_s) {
-    Status status = delivery_->pump(store, now_s);
-    if (status && spool_) status = spool_->remove_used(store);
+    const Result<SendReport> sent = delivery_->pump(store, now_s);
+    const Status removed = spool_ ? spool_->remove_used(store) : Status(Ok{});
     status_.update([&](MonitorState& state) {
-      if (!status) state.problem = status.error().message();
+      state.set_problem("alerts", sent ? "" : sent.error().message());
+      state.set_problem("rows that were pushed", removed ? "" : removed.error().message());
+      if (sent) state.undelivered = sent->waiting;
     });
   }
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "sim/base/text.h"
 #include "tools/cli/output_file.h"
+#include "traces/io/byte_sink.h"
 
 namespace goodput {
 namespace {
@@ -51,18 +53,34 @@ Result<PushSpool> PushSpool::open(std::string folder) {
 }
 
 Status PushSpool::take(PushQueue& queue) {
-  while (true) {
-    if (!unwritten_) unwritten_ = queue.take();
-    if (!unwritten_) return Ok{};
-    const fs::path job = fs::path(folder_) / unwritten_->job;
-    std::error_code failed;
-    fs::create_directories(job, failed);
-    if (failed) return cannot_use(job, failed);
-    const std::string name = fmt::format("{:012}.{}", next_, unwritten_->is_csv ? "csv" : "log");
-    GOODPUT_TRY_STATUS(write_text_atomically((job / name).string(), unwritten_->text));
-    ++next_;
-    unwritten_.reset();
+  while (std::optional<CheckedPush> push = queue.take()) {
+    const Status written = write(*push);
+    if (!written) {
+      queue.give_up(*push);
+      return written;
+    }
+    queue.finish(*push);
   }
+  return Ok{};
+}
+
+// As one file, which is there whole or not at all.
+Status PushSpool::write(CheckedPush& push) {
+  const fs::path job = fs::path(folder_) / push.job;
+  std::error_code failed;
+  fs::create_directories(job, failed);
+  if (failed) return cannot_use(job, failed);
+  const std::string path = job / fmt::format("{:012}.{}", next_, push.is_csv ? "csv" : "log");
+  GOODPUT_TRY_STATUS(write_file_atomically(path, [&](const std::string& temporary) -> Status {
+    GOODPUT_TRY(ByteSink sink, ByteSink::open(temporary, path));
+    while (true) {
+      GOODPUT_TRY(const std::optional<std::string> piece, push.lines.next());
+      if (!piece) return sink.close();
+      GOODPUT_TRY_STATUS(sink.write(*piece));
+    }
+  }));
+  ++next_;
+  return Ok{};
 }
 
 Status PushSpool::remove_used(MonitorStore& store) const {

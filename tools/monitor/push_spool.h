@@ -1,11 +1,10 @@
 // What was pushed, as files of a folder that is watched like all others, until every row of it is in a stored
 // result: a push that was acknowledged survives whatever happens to the monitor.
 //
-//   SPOOL/JOB/NUMBER.log or .csv   a piece of a push
+//   SPOOL/JOB/NUMBER.log or .csv   a push
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,8 +19,7 @@ class PushSpool {
   // Makes the folder where it is not there.
   static Result<PushSpool> open(std::string folder);
 
-  // Writes what waits in the queue. Fails where a file cannot be written: what was taken from the queue is
-  // then tried again with the next call.
+  // Writes what waits in the queue. Fails where a file cannot be written: nothing of that push is kept.
   Status take(PushQueue& queue);
 
   // Removes the files that are used up by what `store` says, and what it knows of them. Of one thread, that
@@ -33,9 +31,10 @@ class PushSpool {
  private:
   PushSpool(std::string folder, std::uint64_t next) : folder_(std::move(folder)), next_(next) {}
 
+  Status write(CheckedPush& push);
+
   std::string folder_;
   std::uint64_t next_;  // number of a file
-  std::optional<PushedText> unwritten_;
 };
 
 }  // namespace goodput

@@ -14,6 +14,9 @@ namespace {
 
 constexpr double kRoundS = 1;  // between rounds: deliveries, silence, what is too old
 constexpr std::size_t kMostOpenAlerts = 1000;
+// What may fail, as MonitorState::problems has it.
+constexpr const char* kResults = "results";
+constexpr const char* kAlertsOf = "alerts of ";
 
 // Of rounds in which nothing is to be done at the moment.
 constexpr std::chrono::milliseconds kPause{200};
@@ -64,7 +67,8 @@ AlertBook& StepWorker::book_of(const std::string& job) {
   if (known != books_.end()) return known->second;
   // A job that came by itself; what was stored of it is of no use if it cannot be read.
   const Status added = add_job(job);
-  if (!added) status_.update([&](MonitorState& state) { state.problem = added.error().message(); });
+  if (!added)
+    status_.update([&](MonitorState& state) { state.set_problem(kAlertsOf + job, added.error().message()); });
   return books_.try_emplace(job, options_.rules, context_of(job)).first->second;
 }
 
@@ -100,7 +104,9 @@ void StepWorker::run() {
     if (!is_busy && is_caught_up_) look_for_silence(now_s);
     if (listener_.on_round) listener_.on_round(store_, now_s);
     const Result<bool> thinned = store_.thin_out(now_s);
-    if (!thinned) status_.update([&](MonitorState& state) { state.problem = thinned.error().message(); });
+    status_.update([&](MonitorState& state) {
+      state.set_problem("what is too old", thinned ? "" : thinned.error().message());
+    });
   }
 }
 
@@ -126,7 +132,7 @@ std::vector<OpTrace> StepWorker::recent_rows(const std::string& job, const Analy
   const StepId last = latest.result.totals.id;
   std::ranges::sort(*kept, std::greater<>());
   for (const StepId& id : *kept) {
-    if (id.run != last.run || id >= last || last.step - id.step >= options_.window) continue;
+    if (id.run != last.run || id >= last || last.step - id.step >= options_.window * options_.every) continue;
     if (rows.size() >= static_cast<std::size_t>(options_.window)) break;
     Result<std::optional<OpTrace>> step = store_.rows(job, id);
     if (!step || !*step || count + (*step)->size() > options_.most_pooled_rows) break;
@@ -142,13 +148,19 @@ std::optional<std::vector<Alert>> StepWorker::commit(const StepCommit& commit) {
   while (true) {
     Result<std::vector<Alert>> stored = store_.commit(commit);
     if (stored) {
-      status_.update([](MonitorState& state) { state.problem.clear(); });
+      status_.update([&](MonitorState& state) {
+        state.set_problem(kResults, "");
+        state.set_problem(kAlertsOf + commit.job, "");
+      });
       if (!problem.empty() && listener_.on_problem) listener_.on_problem({});
       return *std::move(stored);
     }
     if (problem.empty() && listener_.on_problem) listener_.on_problem(stored.error().message());
     problem = stored.error().message();
-    status_.update([&](MonitorState& state) { state.problem = problem; });
+    status_.update([&](MonitorState& state) {
+      state.set_problem(kResults, problem);
+      state.beat_s = unix_time_s();  // whoever waits for this lives
+    });
     if (is_given_up_) return std::nullopt;
     std::this_thread::sleep_for(options_.retry);
   }

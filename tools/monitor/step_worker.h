@@ -27,6 +27,7 @@ struct StepWorkerOptions {
   std::optional<double> gpu_hour_usd;
   std::string pages;         // where pages are served, without a slash at the end; empty: nowhere
   std::int32_t window = 20;  // steps that are pooled when an alert opens
+  std::int64_t every = 1;    // of which one is analysed
   std::size_t most_pooled_rows = 4'000'000;  // of larger jobs fewer steps are
   unsigned threads = 1;
   std::chrono::milliseconds retry{1000};  // of results that could not be stored

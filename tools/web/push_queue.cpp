@@ -4,14 +4,6 @@
 #include <utility>
 
 namespace goodput {
-namespace {
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n') + 1);
-}
-
-}  // namespace
-
 PushQueue::PushQueue(std::size_t most_bytes, std::function<void()> wake)
     : most_bytes_(most_bytes), wake_(std::move(wake)) {}
 
@@ -29,7 +21,8 @@ PushQueue::Outcome PushQueue::put(CheckedPush push) {
     }
     remember(push.job, push.idempotency_key);
     waiting_bytes_ += bytes;
-    waiting_.push_back({++pushes_, std::move(push)});
+    ++pushes_;
+    waiting_.push_back(std::move(push));
   }
   if (wake_) wake_();
   return Outcome::kTaken;
@@ -53,30 +46,23 @@ void PushQueue::remember(const std::string& job, const std::string& key) {
   }
 }
 
-bool PushQueue::take_next() {
+std::optional<CheckedPush> PushQueue::take() {
   const std::lock_guard lock(mutex_);
-  if (waiting_.empty()) return false;
-  current_.emplace(std::move(waiting_.front()));
+  if (waiting_.empty()) return std::nullopt;
+  CheckedPush push = std::move(waiting_.front());
   waiting_.pop_front();
-  return true;
+  return push;
 }
 
-std::optional<PushedText> PushQueue::take() {
-  while (current_ || take_next()) {
-    auto piece = current_->push.lines.next();
-    GOODPUT_CHECK(piece.has_value(), "a push that was looked through is damaged");
-    if (!*piece) {
-      waiting_bytes_ -= current_->push.lines.body_bytes();
-      current_.reset();
-      continue;
-    }
-    PushedText text{current_->push.job, {}, current_->push.is_csv, current_->sequence};
-    text.text = current_->csv_header;
-    text.text += **piece;
-    if (text.is_csv && current_->csv_header.empty()) current_->csv_header = first_line(text.text);
-    return text;
-  }
-  return std::nullopt;
+void PushQueue::finish(const CheckedPush& push) {
+  waiting_bytes_ -= push.lines.body_bytes();
+}
+
+void PushQueue::give_up(const CheckedPush& push) {
+  finish(push);
+  const std::lock_guard lock(mutex_);
+  const auto keys = keys_.find(push.job);
+  if (keys != keys_.end()) std::erase(keys->second, push.idempotency_key);
 }
 
 PushCounts PushQueue::counts() const {

@@ -16,14 +16,6 @@
 
 namespace goodput {
 
-// Whole lines; of CSV the first is the header.
-struct PushedText {
-  std::string job;
-  std::string text;
-  bool is_csv = false;
-  std::uint64_t sequence = 0;  // of the push; pieces of one have the same
-};
-
 // One body, looked through: PushedLines::next() does not fail on it.
 struct CheckedPush {
   std::string job;
@@ -53,9 +45,11 @@ class PushQueue {
   // Counts one that was refused before it was read.
   void count_refused() { ++refused_; }
 
-  // The next piece; nothing: none is there. What was taken is no more counted once its next piece is asked
-  // for. REQUIRES: one thread only.
-  std::optional<PushedText> take();
+  // The oldest; nothing: none is there. It counts until one of the next two is called.
+  std::optional<CheckedPush> take();
+  void finish(const CheckedPush& push);
+  // It could not be kept: its key is forgotten, so that it may be sent again.
+  void give_up(const CheckedPush& push);
 
   [[nodiscard]] PushCounts counts() const;
 
@@ -63,27 +57,19 @@ class PushQueue {
   static constexpr std::size_t kKeptJobs = 256;
 
  private:
-  struct Waiting {
-    std::uint64_t sequence;
-    CheckedPush push;
-    std::string csv_header{};  // once the first piece was taken
-  };
-
   [[nodiscard]] bool is_known(const std::string& job, const std::string& key) const;
   void remember(const std::string& job, const std::string& key);
-  [[nodiscard]] bool take_next();
 
   const std::size_t most_bytes_;
   const std::function<void()> wake_;
-  std::atomic<std::size_t> waiting_bytes_ = 0;  // of current_, too
+  std::atomic<std::size_t> waiting_bytes_ = 0;  // of those that were taken, too
   std::atomic<std::uint64_t> pushes_ = 0;
   std::atomic<std::uint64_t> repeated_ = 0;
   std::atomic<std::uint64_t> refused_ = 0;
-  std::mutex mutex_;  // of what follows, but current_
-  std::deque<Waiting> waiting_;
+  std::mutex mutex_;  // of what follows
+  std::deque<CheckedPush> waiting_;
   std::map<std::string, std::deque<std::string>> keys_;  // by job, the oldest first
   std::deque<std::string> jobs_;                         // of keys_, the oldest first
-  std::optional<Waiting> current_;                       // of the thread that takes
 };
 
 }  // namespace goodput

@@ -221,9 +221,12 @@ std::string_view FollowedFiles::head(FileNumber file) const {
   return content == nullptr ? std::string_view() : std::string_view(content->head);
 }
 
-std::uint64_t FollowedFiles::unread_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const auto& [number, content] : impl_->contents().all()) bytes += content->unread_stored_bytes();
+std::map<std::string, std::uint64_t> FollowedFiles::unread_bytes() const {
+  std::map<std::string, std::uint64_t> bytes;
+  for (const auto& [number, content] : impl_->contents().all()) {
+    if (const std::uint64_t unread = content->unread_stored_bytes(); unread > 0)
+      bytes[content->owner] += unread;
+  }
   return bytes;
 }
 

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -104,7 +105,8 @@ class FollowedFiles {
   [[nodiscard]] std::string log_of(FileNumber file) const;
   // How its content begins, up to 4096 bytes: where a header line stands that a former process has read.
   [[nodiscard]] std::string_view head(FileNumber file) const;
-  [[nodiscard]] std::uint64_t unread_bytes() const;  // of all files, as stored
+  // Of all files, as stored, by their owner (FollowOptions::owner_of).
+  [[nodiscard]] std::map<std::string, std::uint64_t> unread_bytes() const;
   // Blocks until something may be new, `wake` was called, or the time is over.
   void wait(std::chrono::milliseconds at_most);
   void wake();  // from any thread

@@ -147,6 +147,58 @@ TEST_CASE("monitor: of a log that rotates between its runs every part is known b
   }
 }
 
+// Relative times: rows that seem to go back would be a new run.
+TEST_CASE("monitor: what was pushed of a job is read in the order in which it came") {
+  testing::TraceSpec spec;
+  spec.dp = spec.pp = 4;
+  spec.micro_batches = 16;
+  spec.steps = 30;
+  const JobFolder folder;
+  folder.write(testing::generate_trace(spec), "all.log");
+  const std::string text = folder.text_of("all.log");
+  REQUIRE(text.size() > std::size_t{4} << 20);  // four pieces of reading at least
+  const std::string spool = folder.store() + ".spool/pushed";
+  fs::create_directories(spool);
+  std::size_t begin = 0;
+  for (std::size_t push = 1; push <= 3; ++push) {
+    const std::size_t end = push == 3 ? text.size() : text.find('\n', text.size() * push / 3) + 1;
+    std::ofstream(fmt::format("{}/{:012}.log", spool, push)) << text.substr(begin, end - begin);
+    begin = end;
+  }
+  std::ofstream(folder.path() + "/token") << "a-secret-of-a-test";
+  fs::permissions(folder.path() + "/token", fs::perms::owner_read);
+  const MonitorOutcome outcome =
+      monitor({"--push", "--token-file", folder.path() + "/token", "--db", folder.store()});
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.code == ExitCode::kOk);
+  Result<MonitorStore> store = MonitorStore::open_for_reading(folder.store());
+  REQUIRE(store);
+  const auto job = store->job("pushed");
+  REQUIRE(job);
+  REQUIRE(*job);
+  CHECK((*job)->runs == 1);
+  CHECK((*job)->analysed == 30);
+}
+
+TEST_CASE("monitor: rows of a job may lie in its folder and be pushed") {
+  const JobFolder folder;
+  write_by_rank(folder, job_trace(3), {0, 1});
+  const JobFolder other;
+  write_by_rank(other, job_trace(3), {2, 3});
+  const std::string spool = folder.store() + ".spool/job";
+  fs::create_directories(spool);
+  for (int push = 1; push <= 2; ++push)
+    fs::copy_file(fmt::format("{}/rank{}.log", other.path(), push + 1),
+                  fmt::format("{}/{:012}.log", spool, push));
+  std::ofstream(other.path() + "/token") << "a-secret-of-a-test";
+  fs::permissions(other.path() + "/token", fs::perms::owner_read);
+  REQUIRE(monitor({folder.path(), "--push", "--token-file", other.path() + "/token", "--db", folder.store()})
+              .code == ExitCode::kOk);
+  const std::vector<StepTotals> steps = steps_of(folder);
+  CHECK(steps.size() == 3);
+  for (const StepTotals& step : steps) CHECK(step.status == StepStatus::kAnalysed);
+}
+
 TEST_CASE("monitor: a worker without rows is named, and so is one of which lines lack") {
   const OpTrace trace = job_trace(2);
   const JobFolder folder;

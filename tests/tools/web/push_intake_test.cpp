@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,10 +57,19 @@ int gate_status(const std::string& path, const std::string& header = {}, const s
   return refusal ? refusal->status : 200;
 }
 
+std::vector<std::string> pieces_of(CheckedPush push) {
+  std::vector<std::string> pieces;
+  for (auto piece = push.lines.next(); piece && *piece; piece = push.lines.next()) pieces.push_back(**piece);
+  return pieces;
+}
+
 std::vector<std::string> taken(PushQueue& queue) {
-  std::vector<std::string> texts;
-  while (const auto piece = queue.take()) texts.push_back(piece->text);
-  return texts;
+  std::vector<std::string> pieces;
+  while (auto push = queue.take()) {
+    queue.finish(*push);
+    for (std::string& piece : pieces_of(*std::move(push))) pieces.push_back(std::move(piece));
+  }
+  return pieces;
 }
 
 }  // namespace
@@ -71,39 +81,46 @@ TEST_CASE("push: what was sent is taken in as whole lines, compressed or not") {
   CHECK(answer_to(queue, push_of(gzipped("c\n") + gzipped("d\n"), "Text/CSV; charset=utf-8")) ==
         "202 {\"accepted_bytes\":4}");
   CHECK(woken == 2);
-  const auto first = queue.take();
+  std::optional<CheckedPush> first = queue.take();
   REQUIRE(first);
   CHECK(first->job == "llama");
-  CHECK(first->text == "a\nb\n");
   CHECK_FALSE(first->is_csv);
-  CHECK(first->sequence == 1);
-  const auto second = queue.take();
+  queue.finish(*first);
+  CHECK(pieces_of(*std::move(first)) == std::vector<std::string>{"a\nb\n"});
+  std::optional<CheckedPush> second = queue.take();
   REQUIRE(second);
-  CHECK(second->text == "c\nd\n");
   CHECK(second->is_csv);
-  CHECK(second->sequence == 2);
+  queue.finish(*second);
+  CHECK(pieces_of(*std::move(second)) == std::vector<std::string>{"c\nd\n"});
   CHECK_FALSE(queue.take());
   CHECK(queue.counts().waiting_bytes == 0);
 }
 
-TEST_CASE("push: long texts come in pieces, each of CSV with the header") {
+TEST_CASE("push: long texts come in pieces of whole lines") {
   std::string text = "step,worker\n";
   for (int i = 0; i < 200'000; ++i) text += fmt::format("{},{}\n", i, i % 7);
-  for (const bool is_csv : {false, true}) {
-    PushQueue queue(kQueueBytes, {});
-    PushLimits limits;
-    limits.piece_bytes = 100'000;
-    answer_to(queue, push_of(gzipped(text), is_csv ? "text/csv" : "text/plain"), limits);
-    std::string together;
-    const std::vector<std::string> pieces = taken(queue);
-    CHECK(pieces.size() > 3);
-    for (const std::string& piece : pieces) {
-      CHECK(piece.ends_with('\n'));
-      const bool has_header = piece.starts_with("step,worker\n");
-      CHECK(has_header == (is_csv || together.empty()));
-      together += has_header && !together.empty() ? piece.substr(12) : piece;
-    }
-    CHECK(together == text);
+  PushQueue queue(kQueueBytes, {});
+  PushLimits limits;
+  limits.piece_bytes = 100'000;
+  answer_to(queue, push_of(gzipped(text), "text/csv"), limits);
+  std::string together;
+  const std::vector<std::string> pieces = taken(queue);
+  CHECK(pieces.size() > 3);
+  for (const std::string& piece : pieces) {
+    CHECK(piece.ends_with('\n'));
+    together += piece;
+  }
+  CHECK(together == text);
+}
+
+TEST_CASE("push: what could not be kept may be sent again with its key") {
+  PushQueue queue(kQueueBytes, {});
+  for (int tries = 0; tries < 3; ++tries) {
+    CHECK(answer_to(queue, push_of("a\n", "text/plain", "k1")) == "202 {\"accepted_bytes\":2}");
+    const std::optional<CheckedPush> push = queue.take();
+    REQUIRE(push);
+    queue.give_up(*push);
+    CHECK(queue.counts().waiting_bytes == 0);
   }
 }
 
@@ -137,9 +154,10 @@ TEST_CASE("push: who is too fast is told so, before his body is read and behind 
   CHECK(PushIntake(queue).accept(push_of("12345\n")).status == 429);  // its length was not known
   CHECK(PushIntake(queue).accept(push_of("12345\n")).headers[0].first == "Retry-After");
   CHECK(queue.counts().refused == 3);
-  CHECK(queue.take());
-  CHECK(answer_to(queue, push_of("12345\n")) == full);  // what was taken may still be in use
-  CHECK_FALSE(queue.take());
+  const std::optional<CheckedPush> push = queue.take();
+  REQUIRE(push);
+  CHECK(answer_to(queue, push_of("12345\n")) == full);  // what was taken is in use
+  queue.finish(*push);
   CHECK(answer_to(queue, push_of("12345\n")).starts_with("202"));
   CHECK(queue.counts().pushes == 2);
 }
