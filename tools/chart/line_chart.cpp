@@ -20,6 +20,10 @@ constexpr double kPlotHeight = 320;
 constexpr double kBelowPlot = 58;
 constexpr double kLetterWidth = 7.2;
 constexpr double kSameSpot = 0.4;  // pixels
+constexpr int kMostTicks = 7;
+constexpr double kSameValue = 1e-9;      // of the value: what is nearer together has one mark
+constexpr double kLargestDrawn = 1e300;  // twice that, and a mark more, is still a number
+constexpr double kLeastDrawn = 1e-300;   // so is a part of this
 
 std::string chart_text(std::string_view text) {
   std::string result;
@@ -52,7 +56,7 @@ class AxisScale {
     return place(value) >= least_ - slack && place(value) <= most_ + slack;
   }
   [[nodiscard]] std::vector<double> ticks() const {
-    if (!axis_.is_logarithmic) return round_values(least_, most_, 7);
+    if (!axis_.is_logarithmic) return round_values(least_, most_, kMostTicks);
     std::vector<double> powers;
     for (double power = std::ceil(least_ - 1e-9); power <= most_ + 1e-9; ++power)
       powers.push_back(std::exp2(power));
@@ -77,8 +81,14 @@ struct AxisExtent {
   double most = -std::numeric_limits<double>::infinity();
 
   void add(double value) {
+    value = std::clamp(value, -kLargestDrawn, kLargestDrawn);
     least = std::min(least, value);
     most = std::max(most, value);
+  }
+  // Or so little that no marks fit between.
+  [[nodiscard]] bool is_one_value() const {
+    const double largest = std::max(std::abs(least), std::abs(most));
+    return !(most - least > std::max(kLeastDrawn, kSameValue * largest));
   }
 };
 
@@ -87,14 +97,17 @@ AxisExtent covered(const ChartAxis& axis, AxisExtent values) {
   if (!(values.least <= values.most)) values = {0, 1};
   if (axis.least) values.least = *axis.least;
   if (axis.most) values.most = *axis.most;
-  if (values.least >= values.most)
-    values.most = values.least + (values.least == 0 ? 1 : std::abs(values.least));
+  if (values.is_one_value()) {
+    const double size = std::abs(values.least);
+    values.most = values.least + (size < kLeastDrawn ? 1 : size);
+  }
   if (axis.is_logarithmic) {
     if (!axis.least) values.least = std::exp2(std::floor(std::log2(values.least)));
     if (!axis.most) values.most = std::exp2(std::ceil(std::log2(values.most)));
     return values;
   }
-  const std::vector<double> ticks = round_values(values.least, values.most, 7);
+  const std::vector<double> ticks = round_values(values.least, values.most, kMostTicks);
+  if (ticks.empty()) return values;
   const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : values.most - values.least;
   if (!axis.least && ticks.front() > values.least) values.least = ticks.front() - step;
   if (!axis.most && ticks.back() < values.most) values.most = ticks.back() + step;
@@ -268,7 +281,7 @@ class LineChartFigure {
 }  // namespace
 
 std::vector<double> round_values(double least, double most, int marks) {
-  const double wanted = (most - least) / marks;
+  const double wanted = most / marks - least / marks;  // the difference may be no number
   const double power = std::pow(10.0, std::floor(std::log10(wanted)));
   double step = 10 * power;
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -279,7 +292,11 @@ std::vector<double> round_values(double least, double most, int marks) {
   }
   std::vector<double> values;
   const double first = std::ceil(least / step - 1e-9);
-  for (double i = first; i * step <= most + 1e-9 * step; ++i) values.push_back(i * step + 0.0);
+  const double last = std::floor(most / step + 1e-9);
+  // Where steps are lost in the values' last digits there are no marks.
+  if (!(last - first <= marks + 1.0) || first + 1 == first) return values;
+  const int count = static_cast<int>(last - first) + 1;
+  for (int i = 0; i < count; ++i) values.push_back((first + i) * step + 0.0);
   return values;
 }
 

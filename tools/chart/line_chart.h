@@ -48,10 +48,12 @@ struct LineChart {
   std::vector<ChartMark> marks{};
 };
 
-// Round values from `least` to `most`, at most `marks` of them and two. REQUIRES: least < most, finite.
+// Round values from `least` to `most`, at most `marks` of them and two; none where the two are so near that
+// no step between them can be told. REQUIRES: least <= most, finite.
 [[nodiscard]] std::vector<double> round_values(double least, double most, int marks);
 
-// Points outside the axes are left out. REQUIRES: points that are finite, x ascending in lines and steps.
+// Points outside the axes are left out, and so is what is beyond 1e300. REQUIRES: points that are finite, x
+// ascending in lines and steps.
 [[nodiscard]] std::string line_chart_svg(const LineChart& chart);
 
 }  // namespace goodput

@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "tools/chart/bar_chart.h"
 
@@ -17,6 +20,47 @@ TEST_CASE("round values are multiples of 1, 2 or 5 times a power of ten") {
   CHECK(round_values(0, 1, 5) == std::vector<double>{0, 0.2, 0.4, 0.6000000000000001, 0.8, 1});
   CHECK(round_values(3, 47, 5) == std::vector<double>{10, 20, 30, 40});
   CHECK(round_values(-1, 1, 4) == std::vector<double>{-1, -0.5, 0, 0.5, 1});
+}
+
+TEST_CASE("between values that are an ulp apart there are no round ones") {
+  const double next = std::nextafter(1.5, 2.0);
+  CHECK(round_values(1.5, next, 7).size() <= 9);
+  CHECK(round_values(1.5, 1.5, 7).size() <= 9);
+  CHECK(round_values(1e300, std::nextafter(1e300, 2e300), 7).size() <= 9);
+  CHECK(round_values(0, std::numeric_limits<double>::denorm_min(), 7).empty());
+  const double most = std::numeric_limits<double>::max();
+  for (const double value : round_values(-most, most, 7)) CHECK(std::isfinite(value));
+}
+
+LineChart dots_at(double first, double second) {
+  LineChart chart;
+  chart.y = {"y", 0, 1, false, false};
+  chart.series = {{"", {{first, 0.5}, {second, 0.5}}, ChartSeries::Shape::kDots, {}}};
+  return chart;
+}
+
+TEST_CASE("values that are as good as one are drawn as one: the axis goes on to twice of it") {
+  for (const double other : {1.5, std::nextafter(1.5, 2.0), 1.5 * (1 + 9e-10)}) {
+    const std::string svg = line_chart_svg(dots_at(1.5, other));
+    // x from 1.5 to 3 in 660 pixels from 72: both at the left end.
+    CHECK(svg.find(R"(<circle cx="72.0")") != svg.rfind(R"(<circle cx="72.0")"));
+    CHECK(has(svg, ">1.5</text>"));
+    CHECK(has(svg, ">3</text>"));
+  }
+}
+
+TEST_CASE("an axis of the largest and the least numbers has an end") {
+  const double most = std::numeric_limits<double>::max();
+  const double least = std::numeric_limits<double>::denorm_min();
+  for (const auto& [first, second] : {std::pair(most, most), std::pair(-most, most), std::pair(0.0, least),
+                                      std::pair(least, 2 * least), std::pair(1e300, 1e300)}) {
+    const std::string svg = line_chart_svg(dots_at(first, second));
+    CHECK_FALSE(has(svg, "inf"));
+    CHECK_FALSE(has(svg, "nan"));
+  }
+  LineChart logarithmic = dots_at(8, std::nextafter(8.0, 9.0));
+  logarithmic.x.is_logarithmic = true;
+  CHECK(has(line_chart_svg(logarithmic), ">16<"));
 }
 
 TEST_CASE("a line goes from point to point, steps hold their value until the next one") {
