@@ -23,6 +23,7 @@ constexpr double kPrecision = 5e-4;              // of slowdowns, relative, and 
 constexpr int kMostTries = 40;
 constexpr double kMostSeverity = 200;
 constexpr double kMostDelayS = 60;
+constexpr double kLeastGuess = 1e-6;             // of both: what is doubled has to be above 0
 constexpr std::int32_t kStepsBetweenPauses = 3;  // of a worker
 
 enum Kind : std::size_t { kWorkerFault, kStagePartition, kSequenceLength, kGcPauses };
@@ -83,7 +84,7 @@ template <typename Function>
 Result<double> root_of(Function error_at, double error_at_zero, double first, double most) {
   double low = 0;
   double low_error = error_at_zero;
-  double high = first;
+  double high = std::clamp(first, kLeastGuess, most);
   GOODPUT_TRY(double high_error, error_at(high));
   while (high_error < -kPrecision && high < most) {
     low = std::exchange(high, std::min(most, 2 * high));

@@ -134,6 +134,21 @@ TEST_CASE("a job that noise alone slows more than it was dealt gets no straggler
   CHECK(made.trace.truth.slowdown > 1);
 }
 
+TEST_CASE(
+    "a job that is faster than its ideal by chance is slowed down to S 1, when that is what it was dealt") {
+  FleetMixture mixture = paper_fleet();
+  mixture.trace.jitter = 0.1;
+  FleetMember job = deal_member(mixture, 8, 0);
+  job.shape = {1, 1, 2, 8, 2};
+  job.slowdown = 1;
+  job.discrepancy = 0;
+  job.steps = 2;
+  job.kind.reset();
+  CHECK(trace_of_member(mixture, job).value().trace.truth.slowdown < 0.99);
+  job.kind = kPauses;  // the first guess, S - 1, is 0 and cannot be doubled
+  CHECK(trace_of_member(mixture, job).value().trace.truth.slowdown == doctest::Approx(1).epsilon(6e-4));
+}
+
 TEST_CASE("a cause that cannot slow a job so much slows it as much as it can") {
   const FleetMixture mixture = paper_fleet();
   FleetMember job = deal_member(mixture, 1, 0);
