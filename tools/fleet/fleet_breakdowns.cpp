@@ -107,31 +107,36 @@ std::optional<double> rank_correlation_with_size(const std::vector<const FleetJo
   return pearson(ranks_of(gpus), ranks_of(slowdowns));
 }
 
-std::vector<CauseRecord> likely_causes(const std::vector<const FleetJob*>& jobs) {
+std::vector<CauseRecord> likely_causes(const std::vector<const FleetJob*>& jobs,
+                                       const std::vector<double>& weights) {
   struct Sum {
     std::size_t jobs = 0;
+    double weight = 0;
     double slowdown = 0;
-    std::size_t gains = 0;
+    double weight_of_gains = 0;
     double gain = 0;
   };
   std::map<std::string, Sum> sums;
-  for (const FleetJob* job : jobs) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
     std::map<std::string, std::optional<double>>
         once;  // several of a kind count as one, with the larger gain
-    for (const LikelyCause& cause : job->causes) once[cause.name] = std::max(once[cause.name], cause.gain);
+    for (const LikelyCause& cause : jobs[i]->causes)
+      once[cause.name] = std::max(once[cause.name], cause.gain);
     for (const auto& [name, gain] : once) {
       Sum& sum = sums[name];
       ++sum.jobs;
-      sum.slowdown += job->slowdown;
+      sum.weight += weights[i];
+      sum.slowdown += weights[i] * jobs[i]->slowdown;
       if (!gain) continue;
-      ++sum.gains;
-      sum.gain += *gain;
+      sum.weight_of_gains += weights[i];
+      sum.gain += weights[i] * *gain;
     }
   }
   std::vector<CauseRecord> causes;
   for (const auto& [name, sum] : sums) {
-    CauseRecord cause{name, sum.jobs, sum.slowdown / static_cast<double>(sum.jobs), {}};
-    if (sum.gains > 0) cause.mean_gain = sum.gain / static_cast<double>(sum.gains);
+    if (sum.weight <= 0) continue;
+    CauseRecord cause{name, sum.jobs, sum.slowdown / sum.weight, {}};
+    if (sum.weight_of_gains > 0) cause.mean_gain = sum.gain / sum.weight_of_gains;
     causes.push_back(std::move(cause));
   }
   std::stable_sort(causes.begin(), causes.end(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -13,6 +14,9 @@ namespace {
 
 constexpr std::size_t kResamples = 400;
 constexpr double kMissedASide = 0.025;
+// From here on intervals by drawing anew have the truth inside in about 90 % of cases and more; with five,
+// in 86 % (docs/formats/fleet.md).
+constexpr double kFewestDrawn = 10;
 
 std::vector<double> own_weights(const std::vector<SampleValue>& values) {
   std::vector<double> weights;
@@ -49,10 +53,30 @@ std::vector<double> FleetSample::plain_values() const {
   return values;
 }
 
-Estimate FleetSample::drawn_anew(const Statistic& statistic) const {
+double FleetSample::effective_jobs() const {
+  std::vector<double> weight_of(jobs_);
+  for (const SampleValue& value : values_) weight_of[value.job] += value.weight;
+  double sum = 0;
+  double squares = 0;
+  for (const double weight : weight_of) {
+    sum += weight;
+    squares += weight * weight;
+  }
+  return squares > 0 ? sum * sum / squares : 0;
+}
+
+// A quantile lies between the least and the largest of n values but for p^n + (1 - p)^n: of fewer than this
+// many no interval can have it inside often enough. Of several values a job that is not so.
+double FleetSample::fewest_for_quantile(double probability) const {
+  if (jobs_ < values_.size()) return kFewestDrawn;
+  const double farther = std::max(probability, 1 - probability);
+  return std::max(kFewestDrawn, std::log(2 * kMissedASide) / std::log(farther));
+}
+
+Estimate FleetSample::drawn_anew(const Statistic& statistic, double fewest_jobs) const {
   const std::vector<double> own = own_weights(values_);
   Estimate estimate{statistic(own), {}, false};
-  if (jobs_ < 2) return estimate;
+  if (effective_jobs() < fewest_jobs * (1 - 1e-9)) return estimate;
   std::vector<double> drawn;
   std::vector<double> times(jobs_);
   std::vector<double> weights(values_.size());
@@ -72,7 +96,8 @@ Estimate FleetSample::drawn_anew(const Statistic& statistic) const {
     return drawn[std::min(drawn.size() - 1,
                           static_cast<std::size_t>(share * static_cast<double>(drawn.size())))];
   };
-  if (!drawn.empty()) estimate.interval = std::array{at(kMissedASide), at(1 - kMissedASide)};
+  const bool all_agree = drawn.empty() || drawn.front() == drawn.back();
+  if (!all_agree) estimate.interval = std::array{at(kMissedASide), at(1 - kMissedASide)};
   return estimate;
 }
 
@@ -83,29 +108,33 @@ Estimate FleetSample::share(const std::function<bool(double)>& is_counted) const
                                     [&](const SampleValue& value) { return is_counted(value.value); });
     return estimate_share(hits, static_cast<std::int64_t>(values_.size()));
   }
-  return drawn_anew([&](const std::vector<double>& weights) {
-    double counted = 0;
-    double total = 0;
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      total += weights[i];
-      if (is_counted(values_[i].value)) counted += weights[i];
-    }
-    return counted / total;
-  });
+  return drawn_anew(
+      [&](const std::vector<double>& weights) {
+        double counted = 0;
+        double total = 0;
+        for (std::size_t i = 0; i < values_.size(); ++i) {
+          total += weights[i];
+          if (is_counted(values_[i].value)) counted += weights[i];
+        }
+        return counted / total;
+      },
+      kFewestDrawn);
 }
 
 Estimate FleetSample::mean() const {
   GOODPUT_CHECK(!empty(), "the mean of no jobs");
   if (is_plain_) return estimate_mean(plain_values());
-  return drawn_anew([&](const std::vector<double>& weights) {
-    double sum = 0;
-    double total = 0;
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      sum += weights[i] * values_[i].value;
-      total += weights[i];
-    }
-    return sum / total;
-  });
+  return drawn_anew(
+      [&](const std::vector<double>& weights) {
+        double sum = 0;
+        double total = 0;
+        for (std::size_t i = 0; i < values_.size(); ++i) {
+          sum += weights[i] * values_[i].value;
+          total += weights[i];
+        }
+        return sum / total;
+      },
+      kFewestDrawn);
 }
 
 double FleetSample::quantile_of(const std::vector<double>& weights, double probability) const {
@@ -122,7 +151,8 @@ double FleetSample::quantile_of(const std::vector<double>& weights, double proba
 Estimate FleetSample::quantile(double probability) const {
   GOODPUT_CHECK(!empty(), "a quantile of no jobs");
   if (!is_plain_)
-    return drawn_anew([&](const std::vector<double>& weights) { return quantile_of(weights, probability); });
+    return drawn_anew([&](const std::vector<double>& weights) { return quantile_of(weights, probability); },
+                      fewest_for_quantile(probability));
   Estimate estimate = estimate_quantile(plain_values(), probability);
   estimate.mean = quantile_of(own_weights(values_), probability);
   return estimate;

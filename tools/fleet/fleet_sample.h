@@ -18,7 +18,9 @@ struct SampleValue {
 
 // Intervals cover 95 %. Where all weights are one and every job has one value they are exact (a share) or as
 // in models/scenario/estimate.h; else jobs are drawn anew (percentiles of the bootstrap, Efron and
-// Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13).
+// Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13). There is none where the jobs are too few:
+// they count as (sum w)^2 / sum w^2 (Kish, Survey Sampling, 1965, section 11.7), so that jobs of which one
+// weighs nearly all count as one; and none where all draws agree, which tell nothing of what was not drawn.
 class FleetSample {
  public:
   // The same seed draws the same jobs anew.
@@ -37,7 +39,10 @@ class FleetSample {
 
  private:
   using Statistic = std::function<double(const std::vector<double>& weights)>;  // by value
-  [[nodiscard]] Estimate drawn_anew(const Statistic& statistic) const;
+  // An interval only where there are as many effective jobs.
+  [[nodiscard]] Estimate drawn_anew(const Statistic& statistic, double fewest_jobs) const;
+  [[nodiscard]] double effective_jobs() const;
+  [[nodiscard]] double fewest_for_quantile(double probability) const;
   [[nodiscard]] double quantile_of(const std::vector<double>& weights, double probability) const;
   [[nodiscard]] std::vector<double> plain_values() const;
 

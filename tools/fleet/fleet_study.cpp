@@ -10,6 +10,7 @@ namespace {
 using Jobs = std::vector<const FleetJob*>;
 
 constexpr std::string_view kAllStudied = "studied jobs";
+constexpr std::string_view kOfKnownHours = "studied jobs of known GPU-hours";
 constexpr std::string_view kSlowJobs = "studied jobs with S >= 1.1";
 constexpr std::string_view kStepsOfSlowJobs = "steps of studied jobs with S >= 1.1";
 constexpr std::string_view kPipelined = "studied jobs with pipelines";
@@ -64,7 +65,7 @@ class StudyBuilder {
     study_.optypes = waste_by_optype(jobs, weights());
     study_.sizes = slowdown_by_size(jobs, weights());
     study_.size_correlation = rank_correlation_with_size(jobs);
-    study_.causes = likely_causes(jobs);
+    study_.causes = likely_causes(jobs, weights());
     study_.hosts = slow_hosts(jobs);
     study_.jobs_with_hosts = static_cast<std::size_t>(
         std::count_if(jobs.begin(), jobs.end(), [](const FleetJob* job) { return !job->hosts.empty(); }));
@@ -138,13 +139,7 @@ class StudyBuilder {
       hours += *job.gpu_hours;
     }
     if (!values.empty()) study_.gpu_hours = hours;
-    add({"gpu_hours_wasted",
-         "of all GPU-hours wasted",
-         "GPU-hours of studied jobs",
-         FigureUnit::kShare,
-         0,
-         {},
-         0.104},
+    add({"gpu_hours_wasted", "of all GPU-hours wasted", kOfKnownHours, FigureUnit::kShare, 0, {}, 0.104},
         FleetSample(std::move(values), options_.seed), mean_of);
   }
 

@@ -105,7 +105,8 @@ struct FleetStudyOptions {
 [[nodiscard]] std::vector<SizeClass> slowdown_by_size(const std::vector<const FleetJob*>& jobs,
                                                       const std::vector<double>& weights);
 [[nodiscard]] std::optional<double> rank_correlation_with_size(const std::vector<const FleetJob*>& jobs);
-[[nodiscard]] std::vector<CauseRecord> likely_causes(const std::vector<const FleetJob*>& jobs);
+[[nodiscard]] std::vector<CauseRecord> likely_causes(const std::vector<const FleetJob*>& jobs,
+                                                     const std::vector<double>& weights);
 [[nodiscard]] std::vector<HostRecord> slow_hosts(const std::vector<const FleetJob*>& jobs);
 
 }  // namespace goodput

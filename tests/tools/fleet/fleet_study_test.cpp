@@ -199,6 +199,67 @@ TEST_CASE("a cause counts once a job, with its largest gain") {
   CHECK_FALSE(causes[1].mean_gain);
 }
 
+TEST_CASE("by GPU-hours, those of a cause weigh its means, and jobs are still counted") {
+  std::vector<FleetJob> jobs = {job_of("a", 1.5), job_of("b", 1.1), job_of("c", 1.1)};
+  jobs[0].gpu_hours = 300;
+  jobs[0].causes = {{"worker-fault", 1.4}};
+  jobs[1].causes = {{"worker-fault", 1.2}};
+  jobs[2].causes = {{"worker-fault", {}}};  // no part of the gains
+  const FleetStudyOptions by_hours{{}, FleetWeight::kGpuHours, 0};
+  const std::vector<CauseRecord> causes = study_fleet(jobs, by_hours).causes;
+  REQUIRE(causes.size() == 1);
+  CHECK(causes[0].jobs == 3);
+  CHECK(causes[0].mean_slowdown == doctest::Approx((300 * 1.5 + 100 * 1.1 + 100 * 1.1) / 500));
+  CHECK(causes[0].mean_gain.value() == doctest::Approx((300 * 1.4 + 100 * 1.2) / 400));
+}
+
+TEST_CASE("GPU-hours are over the jobs of which they are known, and the words say so") {
+  CHECK(figure_of(study_fleet({job_of("a", 2.0)}, {}), "gpu_hours_wasted").over ==
+        "studied jobs of known GPU-hours");
+}
+
+// Jobs of values 0 and 1 in turn, all of weight 1 but the first.
+FleetSample sample_of(std::size_t jobs, double weight_of_first) {
+  std::vector<SampleValue> values;
+  for (std::size_t i = 0; i < jobs; ++i)
+    values.push_back({static_cast<double>(i % 2), i == 0 ? weight_of_first : 1.0, i});
+  return {values, 1};
+}
+Estimate ones_in(const FleetSample& sample) {
+  return sample.share([](double value) { return value > 0.5; });
+}
+
+TEST_CASE("weighted jobs have an interval from ten effective ones on") {
+  // (2 + n - 1)^2 / (4 + n - 1): of 11 jobs 144 / 14 = 10.3, of 10 121 / 13 = 9.3.
+  CHECK(ones_in(sample_of(11, 2)).interval);
+  CHECK(sample_of(11, 2).mean().interval);
+  CHECK_FALSE(ones_in(sample_of(10, 2)).interval);
+  CHECK_FALSE(sample_of(10, 2).mean().interval);
+  // A hundred jobs of which one weighs as much as 99 others count as four: 198^2 / (99^2 + 99) = 3.96.
+  CHECK_FALSE(ones_in(sample_of(100, 99)).interval);
+  CHECK(ones_in(sample_of(100, 99)).mean == doctest::Approx(50.0 / 198));
+}
+
+TEST_CASE("a weighted quantile has an interval when so many effective jobs have it between them") {
+  const auto quantile = [](std::size_t jobs) {
+    std::vector<SampleValue> values;
+    for (std::size_t i = 0; i < jobs; ++i) values.push_back({static_cast<double>(i), i == 0 ? 2.0 : 1.0, i});
+    return FleetSample(values, 1).quantile(0.9);
+  };
+  // 0.9^n <= 0.05 from n = 28.4 on; (n + 1)^2 / (n + 3) of 30 is 29.1, of 29 28.1.
+  CHECK(quantile(30).interval);
+  CHECK_FALSE(quantile(29).interval);
+}
+
+TEST_CASE("draws that all agree are no interval") {
+  std::vector<SampleValue> values;
+  for (std::size_t i = 0; i < 40; ++i) values.push_back({0.2, i % 2 == 0 ? 1.0 : 2.0, i});
+  const FleetSample sample(values, 1);
+  CHECK(ones_in(sample).mean == 0);
+  CHECK_FALSE(ones_in(sample).interval);
+  CHECK_FALSE(sample.quantile(0.5).interval);
+}
+
 TEST_CASE("intervals of weighted figures hold the truth of a known distribution, and repeat") {
   // Weights 1 and 3 alike for values 0 and 1: the weighted share of ones is 1/2.
   std::vector<SampleValue> values;
