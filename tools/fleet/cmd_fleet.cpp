@@ -1,13 +1,18 @@
 // `goodput fleet DB|RESULT...`: what stragglers cost many jobs, and why.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/hash.h"
+#include "sim/base/tier.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/named_choice.h"
@@ -34,6 +39,37 @@ std::uint64_t config_hash(const std::vector<FleetJob>& jobs, const FleetStudyOpt
   hash.add(options.filters.most_discrepancy);
   hash.add(static_cast<int>(options.weight));
   return hash.value();
+}
+
+// Absent of no jobs.
+std::optional<std::string> lowest_tier(const std::vector<FleetJob>& jobs) {
+  if (jobs.empty()) return std::nullopt;
+  Tier tier = Tier::kMeasured;
+  for (const FleetJob& job : jobs) tier = lowest(tier, job.tier);
+  return std::string(to_string(tier));
+}
+
+using FileId = std::pair<dev_t, ino_t>;
+
+std::optional<FileId> id_of(const std::string& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0) return std::nullopt;
+  return FileId{file.st_dev, file.st_ino};
+}
+
+// The outputs that are one of `files`. To compare each with each takes seconds, of 10,000 files and twelve
+// outputs.
+std::vector<OutputPath> those_among(const std::vector<std::string>& files,
+                                    const std::vector<OutputPath>& outputs) {
+  std::set<FileId> ids;
+  for (const std::string& file : files) {
+    if (const auto id = id_of(file)) ids.insert(*id);
+  }
+  std::vector<OutputPath> among;
+  for (const OutputPath& output : outputs) {
+    if (const auto id = id_of(output.path); id && ids.contains(*id)) among.push_back(output);
+  }
+  return among;
 }
 
 class FleetCommand final : public Command {
@@ -75,8 +111,8 @@ class FleetCommand final : public Command {
     const FleetReport report{reading, study, options};
     if (!tables_.empty()) GOODPUT_TRY_STATUS(write_fleet_tables(report, tables_));
     if (!figures_.empty()) GOODPUT_TRY_STATUS(write_fleet_figures(report, figures_));
-    nlohmann::ordered_json json =
-        begin_json_result("fleet", context, {config_hash(reading.jobs, options), {}, "measured"});
+    nlohmann::ordered_json json = begin_json_result(
+        "fleet", context, {config_hash(reading.jobs, options), {}, lowest_tier(reading.jobs)});
     add_fleet_json(report, json);
     GOODPUT_TRY_STATUS(write_json_result(json, context));
     context.print(fleet_text(report));
@@ -98,7 +134,21 @@ class FleetCommand final : public Command {
   [[nodiscard]] Status check_files(const CommandContext& context) const {
     GOODPUT_TRY(std::vector<std::string> files, fleet_files(inputs_.paths));
     if (!inputs_.about.empty()) files.push_back(inputs_.about);
-    return check_file_roles(files, {}, context);
+    const std::vector<OutputPath> outputs = folder_outputs();
+    GOODPUT_TRY_STATUS(check_file_roles({}, outputs, context));
+    return check_file_roles(files, those_among(files, outputs), context);
+  }
+
+  [[nodiscard]] std::vector<OutputPath> folder_outputs() const {
+    std::vector<OutputPath> outputs;
+    if (!tables_.empty()) {
+      for (std::string& file : fleet_table_files(tables_)) outputs.push_back({"--tables", std::move(file)});
+    }
+    if (!figures_.empty()) {
+      for (std::string& file : fleet_figure_files(figures_))
+        outputs.push_back({"--figures", std::move(file)});
+    }
+    return outputs;
   }
 
   FleetInputs inputs_;

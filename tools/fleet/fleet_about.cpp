@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -16,7 +17,27 @@ namespace goodput {
 namespace {
 
 constexpr std::array<std::string_view, 4> kAboutColumns = {"job", "gpus", "gpu_hours", "restarts"};
+constexpr std::size_t kGpus = 1;
+constexpr std::size_t kGpuHours = 2;
+constexpr std::size_t kRestarts = 3;
 constexpr double kLargestAbout = 1e15;
+
+// A number of a column of kAboutColumns.
+Result<double> about_number(std::size_t column, std::string_view text) {
+  const double least = column == kGpus ? 1 : 0;
+  const bool is_whole = column != kGpuHours;
+  const std::optional<double> number = parse_number(text);
+  if (number && *number >= least && *number <= kLargestAbout && (!is_whole || *number == std::floor(*number)))
+    return *number;
+  return Error{fmt::format("{} is {}, want a {} from {} on", kAboutColumns[column], in_quotes(text),
+                           is_whole ? "whole number" : "number", least)};
+}
+
+// Hours are those of the clock times the GPUs, so other GPUs mean other hours.
+void set_gpus(FleetJob& job, double gpus) {
+  if (job.gpu_hours && job.gpus) *job.gpu_hours *= gpus / static_cast<double>(*job.gpus);
+  job.gpus = static_cast<std::int64_t>(gpus);
+}
 
 struct AboutJob {
   std::array<std::optional<double>, kAboutColumns.size()> values{};  // but of the first column
@@ -38,9 +59,7 @@ class AboutTable {
     for (std::size_t i = 1; i < kAboutColumns.size(); ++i) {
       const std::string_view text = at_[i] ? (*fields)[*at_[i]] : std::string_view{};
       if (text.empty()) continue;
-      about.values[i] = parse_number(text);
-      if (!about.values[i] || *about.values[i] < 0 || *about.values[i] > kLargestAbout)
-        return Error{fmt::format("{} is {}, want a number from 0 on", kAboutColumns[i], in_quotes(text))};
+      GOODPUT_TRY(about.values[i], about_number(i, text));
     }
     const std::string name = on_one_line((*fields)[*at_[0]]);
     const auto [same, is_new] = jobs_.emplace(name, about);
@@ -56,9 +75,12 @@ class AboutTable {
     }
     AboutJob& about = found->second;
     about.is_used = true;
-    if (about.values[1]) job.gpus = static_cast<std::int64_t>(*about.values[1]);
-    if (about.values[2]) job.gpu_hours = about.values[2];
-    if (about.values[3]) job.restarts = static_cast<std::int64_t>(*about.values[3]);
+    if (about.values[kGpus]) set_gpus(job, *about.values[kGpus]);
+    if (about.values[kGpuHours]) {
+      job.gpu_hours = about.values[kGpuHours];
+      job.hours_of = HoursOf::kTable;
+    }
+    if (about.values[kRestarts]) job.restarts = static_cast<std::int64_t>(*about.values[kRestarts]);
   }
 
   [[nodiscard]] std::vector<std::string> notes(const std::string& file) const {

@@ -99,7 +99,19 @@ BarChart host_chart(const FleetStudy& study) {
   return chart;
 }
 
+std::string figure_file(const std::string& folder, std::string_view figure) {
+  return fmt::format("{}/{}.svg", folder, figure);
+}
+
 }  // namespace
+
+std::vector<std::string> fleet_figure_files(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const CurveLook& look : kCurveLooks) files.push_back(figure_file(folder, look.key));
+  for (const std::string_view figure : {"optypes", "sizes", "hosts"})
+    files.push_back(figure_file(folder, figure));
+  return files;
+}
 
 std::vector<LinePoint> cumulative(const FleetSample& sample) {
   std::vector<LinePoint> points;
@@ -123,7 +135,7 @@ Status write_fleet_figures(const FleetReport& report, const std::string& folder)
   std::filesystem::create_directories(folder, failed);
   if (failed) return Error{fmt::format("cannot be made: {}", failed.message()), {.file = folder}};
   const auto write = [&](std::string_view name, const std::string& svg) {
-    return write_text_atomically(fmt::format("{}/{}.svg", folder, name), svg);
+    return write_text_atomically(figure_file(folder, name), svg);
   };
   for (const FleetCurve& curve : study.curves) {
     const auto* look = std::find_if(std::begin(kCurveLooks), std::end(kCurveLooks),

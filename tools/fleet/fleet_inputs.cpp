@@ -49,6 +49,7 @@ Result<std::vector<std::string>> files_in(const std::string& folder) {
 // What one file holds: a job, or those of a database.
 struct FileContent {
   std::vector<FleetJob> jobs;
+  std::vector<std::string> notes;
   bool is_database = false;
 };
 
@@ -72,8 +73,8 @@ Result<FileContent> read_fleet_file(const std::string& file) {
   GOODPUT_TRY(const std::string_view head, source.peek());
   if (head.starts_with(kSqliteHead)) {
     GOODPUT_TRY(MonitorStore store, MonitorStore::open_for_reading(file));
-    GOODPUT_TRY(std::vector<FleetJob> jobs, read_monitor_jobs(store, file));
-    return FileContent{std::move(jobs), true};
+    GOODPUT_TRY(MonitorJobs read, read_monitor_jobs(store, file));
+    return FileContent{std::move(read.jobs), std::move(read.notes), true};
   }
   GOODPUT_TRY(std::string text, rest_of(source));
   GOODPUT_TRY(FleetJob job, read_whatif_result(std::move(text), file));
@@ -133,6 +134,21 @@ void note_shared_names(FleetReading& reading) {
   }
 }
 
+// Hours of runs hold pauses and steps that nobody analysed; those of results do not.
+void note_mixed_hours(FleetReading& reading) {
+  const auto with = [&](HoursOf kind) {
+    return std::count_if(reading.jobs.begin(), reading.jobs.end(),
+                         [kind](const FleetJob& job) { return job.gpu_hours && job.hours_of == kind; });
+  };
+  const auto of_steps = with(HoursOf::kSteps);
+  const auto of_runs = with(HoursOf::kRun);
+  if (of_steps == 0 || of_runs == 0) return;
+  reading.notes.push_back(fmt::format(
+      "GPU-hours of {} of the jobs are those of their analysed steps only, of {} they are from the "
+      "first step to the last: give gpu_hours to --about to add up what is alike",
+      of_steps, of_runs));
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> fleet_files(const std::vector<std::string>& paths) {
@@ -156,6 +172,7 @@ Result<FleetReading> read_fleet(const FleetInputs& inputs, const CommandContext&
     if (!*content) return std::move(*content).error();
     ++((*content)->is_database ? reading.databases : reading.results);
     for (FleetJob& job : (*content)->jobs) reading.jobs.push_back(std::move(job));
+    for (std::string& note : (*content)->notes) reading.notes.push_back(std::move(note));
   }
   drop_repeated(reading);
   note_shared_names(reading);
@@ -163,6 +180,7 @@ Result<FleetReading> read_fleet(const FleetInputs& inputs, const CommandContext&
     GOODPUT_TRY(const std::vector<std::string> notes, tell_about_jobs(inputs.about, reading.jobs));
     reading.notes.insert(reading.notes.end(), notes.begin(), notes.end());
   }
+  note_mixed_hours(reading);
   return reading;
 }
 

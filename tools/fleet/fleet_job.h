@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/tier.h"
 #include "sim/live/step_result.h"
 
 namespace goodput {
@@ -23,6 +24,13 @@ struct SlowHost {
   double pace = 1;      // of that worker's passes over those of peers
 };
 
+// What GPU-hours are: those of one kind are not those of another.
+enum class HoursOf : std::uint8_t {
+  kSteps,  // of the analysed steps only
+  kRun,    // from the first step to the last, whatever was between
+  kTable,  // as somebody says
+};
+
 struct FleetJob {
   std::string name;
   std::string source;      // the file it was read from
@@ -31,8 +39,10 @@ struct FleetJob {
   std::int32_t pp_size = 1;
   std::optional<std::int64_t> gpus;
   std::optional<double> gpu_hours;
+  HoursOf hours_of = HoursOf::kSteps;
   std::optional<std::int64_t> restarts;
 
+  Tier tier = Tier::kMeasured;              // the lowest that these rest on
   double slowdown = 1;                      // S, as the mean of its steps
   std::optional<double> discrepancy;        // of the replay
   std::vector<double> step_slowdown;        // of each step over that of the job (the paper's Fig. 4)

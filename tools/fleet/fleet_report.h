@@ -26,6 +26,10 @@ void add_fleet_json(const FleetReport& report, nlohmann::ordered_json& json);
 // FOLDER/jobs.csv, distributions.csv, optypes.csv, sizes.csv and hosts.csv. Makes the folder.
 Status write_fleet_tables(const FleetReport& report, const std::string& folder);
 
+// All that write_fleet_tables() and write_fleet_figures() may write.
+[[nodiscard]] std::vector<std::string> fleet_table_files(const std::string& folder);
+[[nodiscard]] std::vector<std::string> fleet_figure_files(const std::string& folder);
+
 // An SVG a distribution, and optypes.svg, sizes.svg and, where hosts are known, hosts.svg. Makes the folder.
 Status write_fleet_figures(const FleetReport& report, const std::string& folder);
 

@@ -115,17 +115,28 @@ Status write_hosts(const FleetStudy& study, const std::string& path) {
   });
 }
 
+std::string table_file(const std::string& folder, std::string_view table) {
+  return fmt::format("{}/{}.csv", folder, table);
+}
+
 }  // namespace
+
+std::vector<std::string> fleet_table_files(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const std::string_view table : {"jobs", "distributions", "optypes", "sizes", "hosts"})
+    files.push_back(table_file(folder, table));
+  return files;
+}
 
 Status write_fleet_tables(const FleetReport& report, const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return Error{fmt::format("cannot be made: {}", failed.message()), {.file = folder}};
-  GOODPUT_TRY_STATUS(write_jobs(report, folder + "/jobs.csv"));
-  GOODPUT_TRY_STATUS(write_distributions(report.study, folder + "/distributions.csv"));
-  GOODPUT_TRY_STATUS(write_optypes(report.study, folder + "/optypes.csv"));
-  GOODPUT_TRY_STATUS(write_sizes(report.study, folder + "/sizes.csv"));
-  return write_hosts(report.study, folder + "/hosts.csv");
+  GOODPUT_TRY_STATUS(write_jobs(report, table_file(folder, "jobs")));
+  GOODPUT_TRY_STATUS(write_distributions(report.study, table_file(folder, "distributions")));
+  GOODPUT_TRY_STATUS(write_optypes(report.study, table_file(folder, "optypes")));
+  GOODPUT_TRY_STATUS(write_sizes(report.study, table_file(folder, "sizes")));
+  return write_hosts(report.study, table_file(folder, "hosts"));
 }
 
 }  // namespace goodput

@@ -1,10 +1,14 @@
 #include "tools/fleet/monitor_jobs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "sim/base/hash.h"
@@ -37,9 +41,17 @@ class WeightedMean {
 // Sums over steps in detail.
 class StepDetails {
  public:
+  // What is there of every step.
+  void add_layout(const JobLayout& layout) {
+    layout_ = layout;
+    for (const std::string& host : layout.hosts) {
+      if (!host.empty()) all_hosts_.insert(host);
+    }
+  }
+
   void add(const StepResult& step) {
     ++steps_;
-    layout_ = step.layout;
+    add_layout(step.layout);
     const double lost_s = step.totals.replayed_s - step.totals.ideal_s;
     m_w_.add(step.m_w, lost_s);
     m_s_.add(step.m_s, lost_s);
@@ -67,11 +79,7 @@ class StepDetails {
       if (is_often(slow.steps))
         job.slow_hosts.push_back({host, slow.slowdown.mean().value_or(1), slow.pace.mean().value_or(1)});
     }
-    for (const std::string& host : layout_.hosts) {
-      if (!host.empty()) job.hosts.push_back(host);
-    }
-    std::sort(job.hosts.begin(), job.hosts.end());
-    job.hosts.erase(std::unique(job.hosts.begin(), job.hosts.end()), job.hosts.end());
+    job.hosts.assign(all_hosts_.begin(), all_hosts_.end());
   }
 
  private:
@@ -94,12 +102,14 @@ class StepDetails {
     ++sum.steps;
     sum.gain.add(cause.gain, 1);
     if (cause.name == "communication-flap" || layout_.hosts.empty()) return;
-    std::map<std::string, std::pair<double, double>> worst;  // by host: slowdown, pace
+    using Worst = std::pair<double, std::optional<double>>;  // slowdown, and pace while it is kept
+    std::map<std::string, Worst> worst;                      // by host
     for (const std::size_t worker : cause.workers) {
       if (worker >= layout_.hosts.size() || worker >= step.worker_slowdown.size()) continue;
-      const double pace = worker < step.worker_pace.size() ? step.worker_pace[worker] : 1;
-      auto& of_host = worst[layout_.hosts[worker]];
-      of_host = std::max(of_host, std::pair(step.worker_slowdown[worker], pace));
+      Worst of_worker{step.worker_slowdown[worker], {}};
+      if (worker < step.worker_pace.size()) of_worker.second = step.worker_pace[worker];
+      Worst& of_host = worst[layout_.hosts[worker]];
+      of_host = std::max(of_host, of_worker);
     }
     for (const auto& [host, of_host] : worst) {
       if (host.empty()) continue;
@@ -117,7 +127,8 @@ class StepDetails {
   std::map<std::string, WeightedMean> optypes_;
   std::map<std::string, Cause> causes_;
   std::map<std::string, Host> hosts_;
-  JobLayout layout_;
+  std::set<std::string> all_hosts_;
+  JobLayout layout_;  // of the latest step
 };
 
 std::vector<StepTotals> analysed_steps(std::vector<StepTotals> steps) {
@@ -165,6 +176,43 @@ std::uint64_t hash_of(const std::string& name, const std::vector<StepTotals>& st
   return hash.value();
 }
 
+// Evenly spread over `steps`, the nearest of `detailed` each, where there is one from there on; once each.
+// REQUIRES: both ascending.
+std::vector<StepId> spread_over(const std::vector<StepTotals>& steps, const std::vector<StepId>& detailed) {
+  std::vector<StepId> chosen;
+  const std::size_t most = std::min(kMostDetailedSteps, steps.size());
+  for (std::size_t i = 0; i < most; ++i) {
+    const auto next = std::lower_bound(detailed.begin(), detailed.end(), steps[i * steps.size() / most].id);
+    if (next != detailed.end() && (chosen.empty() || chosen.back() != *next)) chosen.push_back(*next);
+  }
+  return chosen;
+}
+
+// Those of `steps` whose details were not thinned out yet.
+Result<std::vector<StepId>> detailed_steps(MonitorStore& store, const std::string& job,
+                                           const std::vector<StepTotals>& steps) {
+  GOODPUT_TRY(const std::vector<StepId> kept, store.steps_with_details(job));
+  std::vector<StepId> detailed;
+  for (const StepTotals& step : steps) {
+    if (std::binary_search(kept.begin(), kept.end(), step.id)) detailed.push_back(step.id);
+  }
+  return detailed;
+}
+
+Result<StepDetails> details_of(MonitorStore& store, const std::string& job,
+                               const std::vector<StepTotals>& steps) {
+  StepDetails details;
+  GOODPUT_TRY(const std::vector<StepId> detailed, detailed_steps(store, job, steps));
+  for (const StepId id : spread_over(steps, detailed)) {
+    GOODPUT_TRY(const std::optional<StepResult> result, store.step(job, id));
+    if (result) details.add(*result);
+  }
+  // GPUs and stages are those of the end, whatever is kept of it.
+  GOODPUT_TRY(const std::optional<StepResult> last, store.step(job, steps.back().id));
+  if (last) details.add_layout(last->layout);
+  return details;
+}
+
 Result<FleetJob> read_monitor_job(MonitorStore& store, const JobInfo& info,
                                   const std::vector<StepTotals>& steps, const std::string& file) {
   FleetJob job;
@@ -173,14 +221,9 @@ Result<FleetJob> read_monitor_job(MonitorStore& store, const JobInfo& info,
   job.rows = hash_of(info.name, steps);
   job.restarts = info.runs - 1;
   add_totals(steps, job);
-  StepDetails details;
-  const std::size_t looked_at = std::min(kMostDetailedSteps, steps.size());
-  for (std::size_t i = 0; i < looked_at; ++i) {
-    const StepTotals& step = steps[i * steps.size() / looked_at];
-    GOODPUT_TRY(const std::optional<StepResult> result, store.step(info.name, step.id));
-    if (result) details.add(*result);
-  }
+  GOODPUT_TRY(const StepDetails details, details_of(store, info.name, steps));
   details.finish(job);
+  job.hours_of = HoursOf::kRun;
   if (const std::optional<double> hours = hours_of(steps); hours && job.gpus)
     job.gpu_hours = *hours * static_cast<double>(*job.gpus);
   return job;
@@ -188,19 +231,24 @@ Result<FleetJob> read_monitor_job(MonitorStore& store, const JobInfo& info,
 
 }  // namespace
 
-Result<std::vector<FleetJob>> read_monitor_jobs(MonitorStore& store, const std::string& file) {
+Result<MonitorJobs> read_monitor_jobs(MonitorStore& store, const std::string& file) {
   GOODPUT_TRY(const std::vector<JobInfo> infos, store.jobs());
-  std::vector<FleetJob> jobs;
+  MonitorJobs read;
+  if (infos.empty()) read.notes.push_back(fmt::format("{}: has no jobs yet", file));
   for (const JobInfo& info : infos) {
     StepQuery all;
     all.most = std::numeric_limits<std::int32_t>::max();
     GOODPUT_TRY(std::vector<StepTotals> totals, store.steps(info.name, all));
     const std::vector<StepTotals> steps = analysed_steps(std::move(totals));
-    if (steps.empty()) continue;
+    if (steps.empty()) {
+      read.notes.push_back(
+          fmt::format("{}: job {} has no analysed steps: left out", file, in_quotes(info.name)));
+      continue;
+    }
     GOODPUT_TRY(FleetJob job, read_monitor_job(store, info, steps, file));
-    jobs.push_back(std::move(job));
+    read.jobs.push_back(std::move(job));
   }
-  return jobs;
+  return read;
 }
 
 }  // namespace goodput

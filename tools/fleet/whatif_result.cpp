@@ -1,6 +1,7 @@
 #include "tools/fleet/whatif_result.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -18,6 +19,11 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr double kSecondsAnHour = 3600;
+constexpr double kLongestStepS = 1e9;
+// Of S, of a step, and of a worker alone.
+constexpr double kLeastSlowdown = 1e-3;
+constexpr double kMostSlowdown = 1e6;
+constexpr double kMostPace = 1e9;
 // Causes that blame workers.
 constexpr std::array<std::string_view, 5> kHostCauses = {"worker-fault", "slow-replica", "slow-host",
                                                          "slow-switch", "slow-rack"};
@@ -30,8 +36,9 @@ class WhatIfResultReader {
     GOODPUT_TRY_STATUS(check_schema());
     FleetJob job;
     job.source = file_;
+    GOODPUT_TRY(job.tier, read_tier());
     GOODPUT_TRY_STATUS(read_job(job));
-    GOODPUT_TRY(job.slowdown, number_at("/slowdown", 1e-3, 1e6));
+    GOODPUT_TRY(job.slowdown, number_at("/slowdown", kLeastSlowdown, kMostSlowdown));
     GOODPUT_TRY(job.discrepancy, number_at("/discrepancy", 0, 1e9));
     GOODPUT_TRY(job.m_w, optional_at("/m_w"));
     GOODPUT_TRY(job.m_s, optional_at("/m_s"));
@@ -62,12 +69,28 @@ class WhatIfResultReader {
                                            kWhatIfSchema));
   }
 
+  // A result that does not say rests on nobody's word.
+  [[nodiscard]] Result<Tier> read_tier() const {
+    dom::element element;
+    if (root_["lowest_tier"].get(element) || element.is_null()) return Tier::kAssumed;
+    std::string_view name;
+    if (element.get(name)) return error_at("/lowest_tier", "is no text");
+    const auto* const found = std::find(kTierNames.begin(), kTierNames.end(), name);
+    if (found != kTierNames.end()) return static_cast<Tier>(found - kTierNames.begin());
+    return error_at("/lowest_tier",
+                    fmt::format("is {}, want one of {}", in_quotes(name), fmt::join(kTierNames, ", ")));
+  }
+
+  [[nodiscard]] Status check_range(double number, std::string_view pointer, double least, double most) const {
+    if (number >= least && number <= most) return Ok{};
+    return error_at(pointer, fmt::format("is {:g}, want {:g} to {:g}", number, least, most));
+  }
   [[nodiscard]] Result<double> number_of(dom::element element, std::string_view pointer, double least,
                                          double most) const {
     double number = 0;
     if (element.get(number)) return error_at(pointer, "is no number");
-    if (number >= least && number <= most) return number;
-    return error_at(pointer, fmt::format("is {:g}, want {:g} to {:g}", number, least, most));
+    GOODPUT_TRY_STATUS(check_range(number, pointer, least, most));
+    return number;
   }
   [[nodiscard]] Result<double> number_at(std::string_view pointer, double least, double most) const {
     dom::element element;
@@ -109,8 +132,10 @@ class WhatIfResultReader {
       const std::string pointer = fmt::format("/per_step/{}", name);
       double slowdown = 0;
       double seconds = 0;
-      if (step["slowdown"].get(slowdown) || step["recorded_s"].get(seconds) || !(seconds >= 0))
+      if (step["slowdown"].get(slowdown) || step["recorded_s"].get(seconds))
         return error_at(pointer, "has no slowdown and recorded_s");
+      GOODPUT_TRY_STATUS(check_range(slowdown, pointer + "/slowdown", kLeastSlowdown, kMostSlowdown));
+      GOODPUT_TRY_STATUS(check_range(seconds, pointer + "/recorded_s", 0, kLongestStepS));
       job.step_slowdown.push_back(slowdown / job.slowdown);
       recorded_s += seconds;
     }
@@ -160,20 +185,26 @@ class WhatIfResultReader {
       job.causes.push_back(std::move(likely));
       dom::array workers;
       if (std::find(kHostCauses.begin(), kHostCauses.end(), name) == kHostCauses.end()) continue;
-      if (cause["workers"].get(workers) == simdjson::SUCCESS) add_slow_hosts(workers, job);
+      if (cause["workers"].get(workers) == simdjson::SUCCESS)
+        GOODPUT_TRY_STATUS(add_slow_hosts(workers, pointer, job));
     }
     return Ok{};
   }
 
   // The worst worker of each host.
-  void add_slow_hosts(dom::array workers, FleetJob& job) const {
+  Status add_slow_hosts(dom::array workers, const std::string& cause, FleetJob& job) const {
+    std::size_t number = 0;
     for (const dom::element worker : workers) {
+      const std::string pointer = fmt::format("{}/workers/{}/pace", cause, number++);
       std::string_view host;
       std::string_view key;
       SlowHost slow;
       if (worker["host"].get(host) || worker["worker"].get(key) || worker["pace"].get(slow.pace)) continue;
       slow.host = on_one_line(host);
       if (root_["slowdown_by_worker"][key].get(slow.slowdown)) continue;
+      GOODPUT_TRY_STATUS(check_range(slow.pace, pointer, 0, kMostPace));
+      GOODPUT_TRY_STATUS(check_range(slow.slowdown, fmt::format("/slowdown_by_worker/{}", key),
+                                     kLeastSlowdown, kMostSlowdown));
       const auto same = std::find_if(job.slow_hosts.begin(), job.slow_hosts.end(),
                                      [&](const SlowHost& other) { return other.host == slow.host; });
       if (same == job.slow_hosts.end()) {
@@ -182,6 +213,7 @@ class WhatIfResultReader {
         *same = std::move(slow);
       }
     }
+    return Ok{};
   }
 
   dom::object root_;

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 std::string result_text(const std::string& name, const std::string& hash,
                         const std::string& slowdown = "1.5") {
   return fmt::format(
-      R"({{"schema": "goodput.whatif/1", "config_hash": "{1}", "job": {{"trial_name": "{0}", "world_size": 256}},
+      R"({{"schema": "goodput.whatif/1", "config_hash": "{1}", "lowest_tier": "measured", "job": {{"trial_name": "{0}", "world_size": 256}},
  "trace": {{"pp_size": 4}}, "slowdown": {2}, "discrepancy": 0.02, "m_w": 0.8, "m_s": null,
  "slowdown_by_optype": {{"forward-compute": 1.25}},
  "slowdown_by_worker": {{"0:0": 1.0, "0:1": 1.4, "1:0": 1.3}},
@@ -108,6 +108,24 @@ TEST_CASE("what is no result of whatif is refused with its place") {
   CHECK(problem_of(edited(text, "per_step", "other")) == "r.json /per_step: is missing, or empty");
   CHECK(problem_of(edited(text, "\"recorded_s\": 2.0", "\"recorded_s\": null")) ==
         "r.json /per_step/3: has no slowdown and recorded_s");
+  const auto problem_after = [&](const std::string& from, const std::string& to) {
+    return problem_of(edited(text, from, to));
+  };
+  CHECK(problem_after("\"recorded_s\": 2.0", "\"recorded_s\": 1.7e308") ==
+        "r.json /per_step/3/recorded_s: is 1.7e+308, want 0 to 1e+09");
+  CHECK(problem_after("\"recorded_s\": 2.0", "\"recorded_s\": -1") ==
+        "r.json /per_step/3/recorded_s: is -1, want 0 to 1e+09");
+  CHECK(problem_after("\"slowdown\": 1.8", "\"slowdown\": 1.7e308") ==
+        "r.json /per_step/4/slowdown: is 1.7e+308, want 0.001 to 1e+06");
+  CHECK(problem_after("\"slowdown\": 1.8", "\"slowdown\": -1.8") ==
+        "r.json /per_step/4/slowdown: is -1.8, want 0.001 to 1e+06");
+  CHECK(problem_after("\"pace\": 1.6", "\"pace\": 1.7e308") ==
+        "r.json /root_causes/0/workers/1/pace: is 1.7e+308, want 0 to 1e+09");
+  CHECK(problem_after("\"0:1\": 1.4", "\"0:1\": -1.4") ==
+        "r.json /slowdown_by_worker/0:1: is -1.4, want 0.001 to 1e+06");
+  CHECK(problem_after("\"measured\"", "\"measurd\"") ==
+        "r.json /lowest_tier: is \"measurd\", want one of measured, literature, datasheet, model, assumed");
+  CHECK(problem_after("\"measured\"", "1") == "r.json /lowest_tier: is no text");
   CHECK(problem_of(edited(text, "slowdown_by_optype", "other")) == "r.json /slowdown_by_optype: is missing");
   CHECK(problem_of(edited(text, "root_causes", "other")) == "r.json /root_causes: is missing");
   CHECK(problem_of(edited(text, "\"likely\": true", "\"likely\": 1")) ==
@@ -163,8 +181,66 @@ TEST_CASE("a table says what is known of the jobs besides") {
   };
   CHECK(problem("job,owner\n") == ":1: wants a column job and one or more of gpus, gpu_hours, restarts");
   CHECK(problem("job,gpus\na\n") == ":2: has 1 fields, want 2");
-  CHECK(problem("job,gpus\na,-3\n") == ":2: gpus is \"-3\", want a number from 0 on");
+  CHECK(problem("job,gpus\na,-3\n") == ":2: gpus is \"-3\", want a whole number from 1 on");
+  CHECK(problem("job,gpus\na,0\n") == ":2: gpus is \"0\", want a whole number from 1 on");
+  CHECK(problem("job,gpus\na,8.5\n") == ":2: gpus is \"8.5\", want a whole number from 1 on");
+  CHECK(problem("job,gpus\na,many\n") == ":2: gpus is \"many\", want a whole number from 1 on");
+  CHECK(problem("job,gpu_hours\na,-1\n") == ":2: gpu_hours is \"-1\", want a number from 0 on");
+  CHECK(problem("job,restarts\na,0.5\n") == ":2: restarts is \"0.5\", want a whole number from 0 on");
   CHECK(problem("job,gpus\na,1\na,2\n") == ":3: job \"a\" is in line 2, too; remove one");
+}
+
+TEST_CASE("GPUs of a table scale the GPU-hours that were read, unless the table has these, too") {
+  std::vector<FleetJob> jobs(3);
+  for (FleetJob& job : jobs) {
+    job.gpus = 8;
+    job.gpu_hours = 24;  // three hours
+  }
+  jobs[0].name = "a";
+  jobs[1].name = "b";
+  jobs[2].name = "c";
+  jobs[2].gpu_hours.reset();
+  const TemporaryFile about("jobs.csv", "job,gpus,gpu_hours\na,16,\nb,16,100\nc,16,\n");
+  REQUIRE(tell_about_jobs(about.path(), jobs));
+  CHECK(jobs[0].gpus == 16);
+  CHECK(jobs[0].gpu_hours == 48);
+  CHECK(jobs[0].hours_of == HoursOf::kSteps);
+  CHECK(jobs[1].gpu_hours == 100);
+  CHECK(jobs[1].hours_of == HoursOf::kTable);
+  CHECK_FALSE(jobs[2].gpu_hours);
+}
+
+TEST_CASE("a study rests on the lowest tier of its results") {
+  const auto tier_of = [](const std::string& first, const std::string& second) {
+    const TemporaryFile file("a.json", edited(result_text("a", "1"), "\"measured\"", first));
+    const std::string other = fs::path(file.path()).parent_path().string() + "/b.json";
+    std::ofstream(other) << edited(result_text("b", "2"), "\"measured\"", second);
+    const std::string json = run({"fleet", file.path(), other, "--json", "-"});
+    const std::size_t at = json.find("\"lowest_tier\": ");
+    REQUIRE(at != std::string::npos);
+    return json.substr(at + 15, json.find(',', at) - at - 15);
+  };
+  CHECK(tier_of("\"measured\"", "\"measured\"") == "\"measured\"");
+  CHECK(tier_of("\"assumed\"", "\"measured\"") == "\"assumed\"");
+  CHECK(tier_of("\"datasheet\"", "\"model\"") == "\"model\"");
+  CHECK(tier_of("\"measured\"", "null") == "\"assumed\"");  // nobody says
+}
+
+TEST_CASE("tables and figures are never written over what is read") {
+  const TemporaryFile result("r.json", result_text("a", "1"));
+  const std::string folder = fs::path(result.path()).parent_path().string();
+  const std::string about = folder + "/jobs.csv";
+  std::ofstream(about) << "job,gpus\na,8\n";
+  CHECK(run({"fleet", result.path(), "--about", about, "--tables", folder}) ==
+        fmt::format("error: {}/jobs.csv: is both input and output (--tables); name another output file\n",
+                    folder));
+  fs::create_symlink(result.path(), folder + "/waste.svg");
+  CHECK(run({"fleet", result.path(), "--figures", folder}) ==
+        fmt::format("error: {}/waste.svg: is both input and output (--figures); name another output file\n",
+                    folder));
+  CHECK(run({"fleet", result.path(), "--tables", folder + "/t", "--json", folder + "/t/hosts.csv"}) ==
+        fmt::format("error: {}/t/hosts.csv: is to take both --tables and --json; name two files\n", folder));
+  CHECK(result.content() == result_text("a", "1"));
 }
 
 TEST_CASE("options that cannot be are refused") {
@@ -243,6 +319,109 @@ TEST_CASE("a job of a monitor's database is a job of the fleet") {
   REQUIRE(job.slow_hosts.size() == 1);
   CHECK(job.slow_hosts[0].host == "b");
   CHECK(job.slow_hosts[0].slowdown == doctest::Approx(1.3).epsilon(1e-3));
+}
+
+FleetReading reading_of(const std::vector<std::string>& paths, const std::string& about = "") {
+  std::ostringstream ignored;
+  const CommandContext context{{}, ignored, ignored};
+  return read_fleet({paths, about}, context).value();
+}
+
+TEST_CASE("steps of a database whose details were thinned out neither count nor hide causes and hosts") {
+  const TemporaryFile file("monitor.sqlite");
+  {
+    StoreOptions options;
+    options.maps_in_full = std::chrono::seconds{3600};
+    options.rows_of_last = 0;
+    MonitorStore store = MonitorStore::open(file.path(), options).value();
+    StepCommit commit;
+    commit.job = "llama";
+    // Six steps a minute for half an hour, and a day later one more minute. Hosts change after the first
+    // half.
+    for (std::int64_t step = 0; step < 186; ++step) {
+      StepRecord record = step_record(step, step % 6 == 3 ? 1.5 : 1.4, 0.8);
+      record.result.totals.finished_s = step < 180 ? 10.0 * static_cast<double>(step) : 86'400.0;
+      if (step >= 90) record.result.layout.hosts = {"c", "c", "d", "d"};
+      commit.steps.push_back(std::move(record));
+    }
+    REQUIRE(store.commit(commit));
+    for (bool has_more = true; has_more;) has_more = store.thin_out(86'460).value();
+    // One a minute is left, and the six of the last one.
+    CHECK(store.steps_with_details("llama")->size() == 36);
+  }
+  const FleetJob job = reading_of({file.path()}).jobs.at(0);
+  CHECK(job.steps == 186);
+  CHECK(job.m_w.value() == doctest::Approx(0.8));
+  REQUIRE(job.causes.size() == 1);
+  CHECK(job.causes[0].name == "worker-fault");
+  CHECK(job.hosts == std::vector<std::string>{"a", "b", "c", "d"});
+  // Slow in 15 steps of the first half and 21 of the other: b is below one half of 36, d is not.
+  REQUIRE(job.slow_hosts.size() == 1);
+  CHECK(job.slow_hosts[0].host == "d");
+}
+
+TEST_CASE("of a database without any details GPUs and hosts are still known") {
+  const TemporaryFile file("monitor.sqlite");
+  {
+    MonitorStore store = MonitorStore::open(file.path(), {}).value();
+    StepCommit commit;
+    commit.job = "llama";
+    StepRecord record = step_record(1, 1.2, 0.5);
+    const JobLayout layout = record.result.layout;
+    const StepTotals totals = record.result.totals;
+    record.result = {};
+    record.result.totals = totals;
+    record.result.layout = layout;
+    commit.steps = {record};
+    REQUIRE(store.commit(commit));
+  }
+  const FleetJob job = reading_of({file.path()}).jobs.at(0);
+  CHECK(job.gpus == 32);
+  CHECK(job.pp_size == 2);
+  CHECK(job.hosts == std::vector<std::string>{"a", "b"});
+  CHECK_FALSE(job.m_w);
+  CHECK(job.causes.empty());
+}
+
+TEST_CASE("a database, or a job of it, without analysed steps is noted") {
+  const TemporaryFile file("monitor.sqlite");
+  const TemporaryFile none("none.sqlite");
+  {
+    REQUIRE(MonitorStore::open(none.path(), {}));
+    MonitorStore store = MonitorStore::open(file.path(), {}).value();
+    for (const std::string name : {"early", "llama"}) {
+      StepCommit commit;
+      commit.job = name;
+      commit.steps = {step_record(1, 1.2, 0.5)};
+      if (name == "early") commit.steps[0].result.totals.status = StepStatus::kIncomplete;
+      REQUIRE(store.commit(commit));
+    }
+  }
+  const FleetReading reading = reading_of({file.path(), none.path()});
+  CHECK(reading.jobs.size() == 1);
+  CHECK(reading.notes ==
+        std::vector<std::string>{file.path() + ": job \"early\" has no analysed steps: left out",
+                                 none.path() + ": has no jobs yet"});
+}
+
+TEST_CASE("GPU-hours of runs and of analysed steps are not alike: a note says so, unless a table has them") {
+  const TemporaryFile result("r.json", result_text("a", "1"));
+  const TemporaryFile file("monitor.sqlite");
+  {
+    MonitorStore store = MonitorStore::open(file.path(), {}).value();
+    StepCommit commit;
+    commit.job = "llama";
+    commit.steps = {step_record(1, 1.2, 0.5)};
+    REQUIRE(store.commit(commit));
+  }
+  CHECK(reading_of({result.path(), file.path()}).notes ==
+        std::vector<std::string>{
+            "GPU-hours of 1 of the jobs are those of their analysed steps only, of 1 they are from the first "
+            "step to the last: give gpu_hours to --about to add up what is alike"});
+  CHECK(reading_of({result.path()}).notes.empty());
+  CHECK(reading_of({file.path()}).notes.empty());
+  const TemporaryFile about("jobs.csv", "job,gpu_hours\na,10\nllama,20\n");
+  CHECK(reading_of({result.path(), file.path()}, about.path()).notes.empty());
 }
 
 }  // namespace
