@@ -86,7 +86,10 @@ Result<MonitorLoop::Job*> MonitorLoop::add_job(const WatchedJob& watched) {
   GOODPUT_TRY(JobIntake intake, JobIntake::open(std::move(options)));
   GOODPUT_TRY(const std::string state, store_->intake_state(watched.name));
   if (!state.empty()) GOODPUT_TRY_STATUS(intake.steps().restore(state));
-  jobs_.push_back(std::make_unique<Job>(Job{watched.folder, std::move(intake), {}, 0}));
+  // A job that was silent before a restart still is.
+  GOODPUT_TRY(const std::optional<JobInfo> stored, store_->job(watched.name));
+  const double last_row_s = stored && stored->latest ? stored->latest->received_s : 0;
+  jobs_.push_back(std::make_unique<Job>(Job{watched.folder, std::move(intake), {}, last_row_s}));
   return jobs_.back().get();
 }
 

@@ -12,8 +12,9 @@
 namespace goodput {
 
 struct JobStatus {
-  std::optional<double> lag_s;  // from a step's last row to its result, of the latest one; absent: none yet
-  double last_row_s = 0;        // Unix time; 0: none yet. Both since the monitor started
+  // From a step's last row to its result, of the latest one; absent: none since the monitor started.
+  std::optional<double> lag_s;
+  double last_row_s = 0;  // Unix time, also of a row of a stored step; 0: none yet
   std::uint64_t unread_bytes = 0;
   std::uint64_t bad_lines = 0;
   std::string last_bad_line;    // place and message
