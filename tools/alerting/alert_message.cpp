@@ -123,14 +123,22 @@ std::string slack_text(const std::string& text) {
   return safe;
 }
 
+// The same, no longer than that.
+std::string slack_text(const std::string& text, std::size_t bytes) {
+  std::string safe = slack_text(text);
+  for (std::size_t kept = bytes; safe.size() > bytes; kept -= kept / 4)
+    safe = slack_text(at_most(text, kept));
+  return safe;
+}
+
 ordered_json slack_json(const AlertMessage& message) {
   constexpr std::size_t kHeader = 150;
   constexpr std::size_t kSection = 2900;  // of 3000
   const Alert& alert = message.alert;
-  std::string text = slack_text(at_most(alert.summary, kSection / 4));
+  std::string text = slack_text(alert.summary, kSection / 2);
   if (const std::string cost = cost_text(alert); !cost.empty()) text += "\nCost: " + cost;
   if (!message.closes && !alert.next_check.empty())
-    text += "\nLook at: " + slack_text(at_most(alert.next_check, kSection / 8));
+    text += "\nLook at: " + slack_text(alert.next_check, kSection / 4);
   if (!alert.page.empty()) text += fmt::format("\n<{}|Open its page>", slack_text(alert.page));
   const ordered_json header = {
       {"type", "header"}, {"text", {{"type", "plain_text"}, {"text", at_most(headline(message), kHeader)}}}};
@@ -140,7 +148,7 @@ ordered_json slack_json(const AlertMessage& message) {
       {"elements",
        {{{"type", "plain_text"},
          {"text", fmt::format("{}, {}", severity_of(message), message_key(message))}}}}};
-  return {{"text", slack_text(at_most(headline(message) + ": " + alert.summary, kSection / 4))},
+  return {{"text", slack_text(headline(message) + ": " + alert.summary, kSection / 2)},
           {"blocks", ordered_json::array({header, section, context})}};
 }
 

@@ -129,6 +129,14 @@ TEST_CASE("alert message: texts are cut to what a receiver takes, at a whole cha
   const json slack = payload({alert}, WebhookShape::kSlack);
   CHECK(slack.at("blocks")[0].at("text").at("text").get<std::string>().size() == 150);
   CHECK(slack.at("blocks")[1].at("text").at("text").get<std::string>().size() < 3000);
+  alert.summary = alert.next_check = std::string(2000, '&');  // five times as long for Slack
+  const json escaped = payload({alert}, WebhookShape::kSlack);
+  const auto text = escaped.at("blocks")[1].at("text").at("text").get<std::string>();
+  CHECK(text.size() < 3000);
+  CHECK(text.find("&amp;...\n") != std::string::npos);
+  alert = full_alert();
+  alert.job = std::string(300, 'j');
+  for (int i = 0; i < 2000; ++i) alert.summary += "\xc3\xa4";
   const auto summary =
       payload({alert}, WebhookShape::kPagerDuty).at("payload").at("summary").get<std::string>();
   CHECK(summary.size() <= 1024);
