@@ -54,7 +54,7 @@ Result<PushSpool> PushSpool::open(std::string folder) {
 
 Status PushSpool::take(PushQueue& queue) {
   while (std::optional<CheckedPush> push = queue.take()) {
-    const Status written = write(*push);
+    Status written = write(*push);
     if (!written) {
       queue.give_up(*push);
       return written;
