@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "tools/chart/svg_text.h"
 #include "tools/page/palette.h"
 
 namespace goodput {
@@ -17,22 +18,6 @@ constexpr double kBarsRight = 150;  // room for values
 constexpr double kRowHeight = 26;
 constexpr double kBarHeight = 16;
 constexpr std::size_t kLongestBarName = 27;
-
-std::string bar_text(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else if (static_cast<unsigned char>(c) >= 0x20) {  // XML has no other characters
-      result += c;
-    }
-  }
-  return result;
-}
 
 // No character of several bytes is cut in two.
 std::string shortened(const std::string& name) {
@@ -54,24 +39,24 @@ std::string bar_chart_svg(const BarChart& chart) {
       "\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#{3:06x}\"/>\n"
       "<g font-family=\"{4}\" font-size=\"13\" fill=\"#{5:06x}\">\n"
       "<text x=\"24\" y=\"32\" font-size=\"17\" font-weight=\"bold\">{2}</text>\n",
-      kBarsWidth, height, bar_text(chart.title), palette::kSurface, palette::kFontFamily, palette::kInk);
+      kBarsWidth, height, svg_text(chart.title), palette::kSurface, palette::kFontFamily, palette::kInk);
   const auto out = std::back_inserter(svg);
   if (!chart.note.empty()) {
     fmt::format_to(out, "<text x=\"24\" y=\"52\" fill=\"#{:06x}\">{}</text>\n", palette::kInkSoft,
-                   bar_text(chart.note));
+                   svg_text(chart.note));
   }
   double y = top;
   for (const ChartBar& bar : chart.bars) {
     const double room = kBarsWidth - kBarsLeft - kBarsRight;
     const double width = longest > 0 ? room * std::max(0.0, bar.length) / longest : 0;
     fmt::format_to(out, "<g><title>{}</title>",
-                   bar_text(bar.tip.empty() ? bar.name + ": " + bar.value : bar.tip));
+                   svg_text(bar.tip.empty() ? bar.name + ": " + bar.value : bar.tip));
     fmt::format_to(out, R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)", kBarsLeft - 10, y + 13,
-                   bar_text(shortened(bar.name)));
+                   svg_text(shortened(bar.name)));
     fmt::format_to(out, R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{}" fill="#{:06x}"/>)",
                    kBarsLeft, y, width, kBarHeight, palette::kCategory1);
     fmt::format_to(out, "<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#{:06x}\">{}</text></g>\n",
-                   kBarsLeft + width + 8, y + 13, palette::kInkSoft, bar_text(bar.value));
+                   kBarsLeft + width + 8, y + 13, palette::kInkSoft, svg_text(bar.value));
     y += kRowHeight;
   }
   return svg + "</g>\n</svg>\n";

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/chart/svg_text.h"
 #include "tools/page/palette.h"
 
 namespace goodput {
@@ -24,22 +25,6 @@ constexpr int kMostTicks = 7;
 constexpr double kSameValue = 1e-9;      // of the value: what is nearer together has one mark
 constexpr double kLargestDrawn = 1e300;  // twice that, and a mark more, is still a number
 constexpr double kLeastDrawn = 1e-300;   // so is a part of this
-
-std::string chart_text(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else if (static_cast<unsigned char>(c) >= 0x20) {  // XML has no other characters
-      result += c;
-    }
-  }
-  return result;
-}
 
 // Where values of an axis are, in pixels.
 class AxisScale {
@@ -134,7 +119,7 @@ class LineChartFigure {
                "\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#{3:06x}\"/>\n"
                "<g font-family=\"{4}\" font-size=\"13\" fill=\"#{5:06x}\">\n"
                "<text x=\"{6}\" y=\"32\" font-size=\"17\" font-weight=\"bold\">{2}</text>\n",
-               kChartWidth, height, chart_text(chart_.title), palette::kSurface, palette::kFontFamily,
+               kChartWidth, height, svg_text(chart_.title), palette::kSurface, palette::kFontFamily,
                palette::kInk, kPlotLeft) +
            svg_ + "</g>\n</svg>\n";
   }
@@ -173,7 +158,7 @@ class LineChartFigure {
     double y = 52;
     if (!chart_.note.empty()) {
       put(R"(<text x="{}" y="{}" fill="#{:06x}">{}</text>)", kPlotLeft, y, palette::kInkSoft,
-          chart_text(chart_.note));
+          svg_text(chart_.note));
       y += 24;
     }
     double x = kPlotLeft;
@@ -183,7 +168,7 @@ class LineChartFigure {
       if (name.empty()) continue;
       put(R"(<path d="M{:.1f} {:.1f}h24" stroke="#{:06x}" stroke-width="3" fill="none"/>)", x, y - 4.5,
           colour(i));
-      put(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", x + 30, y, chart_text(name));
+      put(R"(<text x="{:.1f}" y="{:.1f}">{}</text>)", x + 30, y, svg_text(name));
       x += 30 + kLetterWidth * static_cast<double>(name.size()) + 20;
     }
   }
@@ -205,10 +190,9 @@ class LineChartFigure {
     put(R"(<path d="M{0:.1f} {1:.1f}V{2:.1f}H{3:.1f}" stroke="#{4:06x}" fill="none"/>)", kPlotLeft, top_,
         bottom, kChartWidth - kPlotRight, palette::kEdge);
     put(R"(<text x="{:.1f}" y="{:.1f}" fill="#{:06x}">{}</text>)", kPlotLeft, top_ - 9, palette::kInkSoft,
-        chart_text(chart_.y.label));
+        svg_text(chart_.y.label));
     put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle" fill="#{:06x}">{}</text>)",
-        (kPlotLeft + kChartWidth - kPlotRight) / 2, bottom + 44, palette::kInkSoft,
-        chart_text(chart_.x.label));
+        (kPlotLeft + kChartWidth - kPlotRight) / 2, bottom + 44, palette::kInkSoft, svg_text(chart_.x.label));
   }
 
   void draw_mark(const ChartMark& mark) {
@@ -221,12 +205,12 @@ class LineChartFigure {
       const bool is_right = at > kChartWidth * 0.7;
       put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="#{:06x}">{}</text>)",
           is_right ? at - 5 : at + 5, top_ + kPlotHeight - 8, is_right ? "end" : "start", palette::kWarning,
-          chart_text(mark.label));
+          svg_text(mark.label));
     } else {
       put(R"(<path d="M{0:.1f} {1:.1f}H{2:.1f}" stroke="#{3:06x}" stroke-dasharray="5 4"/>)", kPlotLeft, at,
           kChartWidth - kPlotRight, palette::kWarning);
       put(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end" fill="#{:06x}">{}</text>)",
-          kChartWidth - kPlotRight - 4, at - 5, palette::kWarning, chart_text(mark.label));
+          kChartWidth - kPlotRight - 4, at - 5, palette::kWarning, svg_text(mark.label));
     }
   }
 
@@ -255,7 +239,7 @@ class LineChartFigure {
     }
     if (path.empty()) return;
     put(R"(<path d="{}" stroke="#{:06x}" stroke-width="2" stroke-linejoin="round" fill="none"><title>{}</title></path>)",
-        path, colour(number), chart_text(series.name));
+        path, colour(number), svg_text(series.name));
   }
 
   void draw_dots(const ChartSeries& series, std::uint32_t colour_of_dots) {
@@ -264,7 +248,7 @@ class LineChartFigure {
       const LinePoint& point = series.points[i];
       if (!x_.has(point.x) || !y_.has(point.y)) continue;
       const std::string tip = i < series.tips.size()
-                                  ? fmt::format("><title>{}</title></circle>", chart_text(series.tips[i]))
+                                  ? fmt::format("><title>{}</title></circle>", svg_text(series.tips[i]))
                                   : "/>";
       put(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3"{})", x_.at(point.x), y_.at(point.y), tip);
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/chart/axis_ticks.h"
+#include "tools/chart/svg_text.h"
 #include "tools/page/palette.h"
 #include "tools/simulate/throughput.h"
 
@@ -20,22 +21,6 @@ constexpr double kLeft = 76;
 constexpr double kRight = 24;
 constexpr double kLetter = 7.2;     // width of one, about
 constexpr double kPrecision = 0.4;  // of lines, pixels
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else if (static_cast<unsigned char>(c) >= 0x20) {  // XML has no other characters
-      result += c;
-    }
-  }
-  return result;
-}
 
 // Part of the page with a value axis of its own; time runs from left to right in all of them.
 struct Panel {
@@ -118,7 +103,7 @@ class ThroughputFigure {
                "\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#{5:06x}\"/>\n"
                "<g font-family=\"{6}\" font-size=\"13\" fill=\"#{3:06x}\">\n"
                "<text x=\"{4}\" y=\"32\" font-size=\"17\" font-weight=\"bold\">{2}</text>\n",
-               kFigureWidth, height, escaped(title_), palette::kInk, kLeft, palette::kSurface,
+               kFigureWidth, height, svg_text(title_), palette::kInk, kLeft, palette::kSurface,
                palette::kFontFamily) +
            svg_ + "</g>\n</svg>\n";
   }
@@ -143,7 +128,7 @@ class ThroughputFigure {
   double draw_legend(double y) {
     double x = kLeft;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
-      const std::string name = escaped(runs_[i].policy);
+      const std::string name = svg_text(runs_[i].policy);
       const double width = 34 + kLetter * static_cast<double>(runs_[i].policy.size()) + 20;
       if (x > kLeft && x + width > kFigureWidth - kRight) {
         x = kLeft;
@@ -183,7 +168,7 @@ class ThroughputFigure {
       before = point.samples;
     }
     put(R"(<path d="{}" stroke="#{:06x}" stroke-width="2"{} stroke-linejoin="round" fill="none"><title>{}</title></path>)",
-        std::move(line).path(), colour(policy), dashes(policy), escaped(runs_[policy].policy));
+        std::move(line).path(), colour(policy), dashes(policy), svg_text(runs_[policy].policy));
   }
 
   void draw_nodes(const Panel& panel) {

@@ -96,9 +96,7 @@ void FollowedContents::place(const OpenedFile& opened, StoredFile& file) {
     take_name_of_copy(file, *contents_.at(*copied));
     return;
   }
-  if (!continued) {
-    continued = add_content(std::make_unique<FollowedContent>());
-  }
+  if (!continued) continued = add_content(std::make_unique<FollowedContent>());
   attach(opened, file, *continued);
 }
 
