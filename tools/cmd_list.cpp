@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "models/failure/failure_models.h"
 #include "models/policy/policy.h"
 #include "models/schedule/schedule.h"
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "sim/base/text.h"
 #include "tools/cli/command.h"
@@ -88,13 +88,13 @@ class ListCommand final : public Command {
     const std::vector<ListKind> kinds = list_kinds();
     GOODPUT_TRY(const ListKind kind, find_named<ListKind>(kinds, "kind of thing to list", what_));
     GOODPUT_TRY(const Listing listing, kind.list(context));
-    nlohmann::ordered_json result = begin_json_result("list", context, {});
-    result[what_] = nlohmann::ordered_json::array();
+    OrderedJson result = begin_json_result("list", context, {});
+    result[what_] = OrderedJson::array();
     std::size_t width = 10;
     for (const Listed& item : listing.items) width = std::max(width, item.name.size());
     for (const Listed& item : listing.items) {
       context.print(fmt::format("{:<{}} {}\n", on_one_line(item.name), width, item.summary));
-      nlohmann::ordered_json entry = {{"name", item.name}, {"summary", item.summary}};
+      OrderedJson entry = {{"name", item.name}, {"summary", item.summary}};
       if (!item.source.file.empty()) entry["file"] = item.source.file;
       result[what_].push_back(std::move(entry));
       note_shadowed({&item.source, 1}, context);

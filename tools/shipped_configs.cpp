@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <variant>
 
 #include "models/checkpoint/checkpoint_modules.h"
@@ -17,6 +16,7 @@
 #include "models/scenario/scenario.h"
 #include "models/shape/model_file.h"
 #include "models/sweep/sweep_points.h"
+#include "sim/base/json.h"
 #include "sim/config/json_file.h"
 #include "sim/machine/cluster.h"
 #include "tools/alerting/alerting_config.h"
@@ -105,7 +105,7 @@ Result<std::string> describe_calibration(const std::string& file, const config::
 
 // What a suite holds is not read here: where its expectations come from, if it says so.
 Result<std::string> describe_suite(const std::string& file, const config::Library& /*library*/) {
-  GOODPUT_TRY(const nlohmann::json suite, config::parse_file(file));
+  GOODPUT_TRY(const Json suite, config::parse_file(file));
   const auto source = suite.is_object() ? suite.find("source") : suite.end();
   return suite.is_object() && source != suite.end() && source->is_string() ? source->get<std::string>() : "";
 }
@@ -113,7 +113,7 @@ Result<std::string> describe_suite(const std::string& file, const config::Librar
 // The model, and what its numbers are of.
 Result<std::string> describe_failures(const std::string& file, const config::Library& /*library*/) {
   GOODPUT_TRY(const FailureConfig failures, read_failure_preset({file, {}}));
-  const nlohmann::json preset = nlohmann::json::parse(failures.text());
+  const Json preset = Json::parse(failures.text());
   std::string text(failures.model().name);
   return preset.contains("source") ? text + ": " + preset.at("source").get<std::string>() : text;
 }

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
@@ -63,7 +63,7 @@ Status check_point(const Measurement& measurement, std::size_t index) {
 }
 
 Status check_params(Measurement& measurement) {
-  const nlohmann::ordered_json given = config::write(config_fields(measurement.params));
+  const OrderedJson given = config::write(config_fields(measurement.params));
   for (const std::string_view key : split(info(measurement.op).params, ' ')) {
     if (!key.empty() && !given.contains(key))
       return Error{fmt::format("is missing; op \"{}\" wants it", to_string(measurement.op)),
@@ -91,11 +91,11 @@ bool is_collective(MeasuredOp op) {
 
 bool is_plain(const Measurement& measurement) {
   MeasuredParams params = measurement.params;
-  const nlohmann::ordered_json given = config::write(config_fields(params));
+  const OrderedJson given = config::write(config_fields(params));
   std::vector<std::string_view> plain = split(info(measurement.op).params, ' ');
   plain.insert(plain.end(), {"per_node", "dtype"});
   return std::all_of(given.items().begin(), given.items().end(), [&plain](const auto& item) {
-    return std::find(plain.begin(), plain.end(), item.key()) != plain.end();
+    return std::find(plain.begin(), plain.end(), item.key) != plain.end();
   });
 }
 

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "models/cost/calibration.h"
 #include "models/cost/stated_values.h"
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
@@ -14,8 +14,6 @@ using config::Fields;
 using config::Need;
 using config::Place;
 using config::Value;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 1> kSchema = {"goodput.calibration/1"};
 
@@ -34,11 +32,11 @@ Error not_an_array(const Place& place, std::string_view of) {
 
 // REQUIRES: `read_one` reads an element into its last argument.
 template <typename T, typename ReadOne>
-Status read_array(const json& from, Place& place, std::vector<T>& values, std::string_view of,
+Status read_array(const Json& from, Place& place, std::vector<T>& values, std::string_view of,
                   ReadOne read_one) {
   if (!from.is_array()) return not_an_array(place, of);
   values.clear();
-  for (const json& element : from) {
+  for (const Json& element : from) {
     Place at = place.at(std::to_string(values.size()));
     GOODPUT_TRY_STATUS(read_one(element, at, values.emplace_back()));
     if (at.tier) place.tier = lowest(place.tier.value_or(*at.tier), *at.tier);
@@ -47,52 +45,52 @@ Status read_array(const json& from, Place& place, std::vector<T>& values, std::s
 }
 
 Value texts(std::vector<std::string>& values) {
-  const auto read = [&values](const json& from, Place& place) {
-    return read_array(from, place, values, "texts", [](const json& one, Place& at, std::string& value) {
+  const auto read = [&values](const Json& from, Place& place) {
+    return read_array(from, place, values, "texts", [](const Json& one, Place& at, std::string& value) {
       return config::text(value).read(one, at);
     });
   };
-  const auto write = [&values](ordered_json& into) {
+  const auto write = [&values](OrderedJson& into) {
     if (!values.empty()) into = values;
   };
   return {"an array of texts", read, write, {}};
 }
 
 Value interval(std::vector<double>& values) {
-  const auto read = [&values](const json& from, Place& place) {
-    return read_array(from, place, values, "two numbers", [](const json& one, Place& at, double& value) {
+  const auto read = [&values](const Json& from, Place& place) {
+    return read_array(from, place, values, "two numbers", [](const Json& one, Place& at, double& value) {
       return config::number(value, {}).read(one, at);
     });
   };
-  const auto write = [&values](ordered_json& into) {
+  const auto write = [&values](OrderedJson& into) {
     if (!values.empty()) into = values;
   };
   return {"an array of two numbers", read, write, {}};
 }
 
-Status always_fine(const json&, const Place&) {
+Status always_fine(const Json&, const Place&) {
   return Ok{};
 }
 
 // `check` sees an element before it is read.
 template <typename T>
 Value objects(std::vector<T>& values, std::string_view of,
-              Status (*check)(const json&, const Place&) = always_fine) {
-  const auto read = [&values, of, check](const json& from, Place& place) {
-    return read_array(from, place, values, of, [check](const json& one, Place& at, T& value) -> Status {
+              Status (*check)(const Json&, const Place&) = always_fine) {
+  const auto read = [&values, of, check](const Json& from, Place& place) {
+    return read_array(from, place, values, of, [check](const Json& one, Place& at, T& value) -> Status {
       GOODPUT_TRY_STATUS(check(one, at));
       return config::object(value).read(one, at);
     });
   };
-  const auto write = [&values](ordered_json& into) {
-    if (!values.empty()) into = ordered_json::array();
+  const auto write = [&values](OrderedJson& into) {
+    if (!values.empty()) into = OrderedJson::array();
     for (T& value : values) into.push_back(config::write(config_fields(value)));
   };
   return {fmt::format("an array of {}", of), read, write, {}};
 }
 
 // Such a time is refused before anything else is read of it.
-Status check_tier(const json& timed, const Place& place) {
+Status check_tier(const Json& timed, const Place& place) {
   if (!timed.is_object()) return Ok{};
   const auto tier = timed.find("tier");
   Place at = place.at("tier");

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "models/cost/calibration.h"
 #include "models/cost/stated_values.h"
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
@@ -18,7 +18,7 @@ using config::Value;
 constexpr std::int64_t kMostRanks = 1'000'000;
 
 Value no_wrong_results() {
-  const auto read = [](const nlohmann::json& from, const Place& place) -> Status {
+  const auto read = [](const Json& from, const Place& place) -> Status {
     if (from == 0) return Ok{};
     return place.error(
         fmt::format("is {}, want 0: the time of a wrong result counts for nothing", from.dump()));

@@ -1,6 +1,6 @@
 #include "models/cost/stated_values.h"
 
-#include <nlohmann/json.hpp>
+#include "sim/base/json.h"
 
 namespace goodput::stated {
 
@@ -23,13 +23,13 @@ Value flag(bool& value) {
 }
 Value flag(std::optional<bool>& value) {
   bool unread = false;
-  const auto read = [&value](const nlohmann::json& from, config::Place& place) -> Status {
+  const auto read = [&value](const Json& from, config::Place& place) -> Status {
     bool stated = false;
     GOODPUT_TRY_STATUS(config::flag(stated).read(from, place));
     value = stated;
     return Ok{};
   };
-  const auto write = [&value](nlohmann::ordered_json& into) {
+  const auto write = [&value](OrderedJson& into) {
     if (value) into = *value;
   };
   return {config::flag(unread).wanted, read, write, {}};

@@ -4,13 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "sim/base/json_fwd.h"
 #include "sim/config/config.h"
 
 namespace goodput::stated {
@@ -19,7 +19,7 @@ inline constexpr std::int64_t kMostCounted = 1'000'000'000'000'000;
 
 template <typename T>
 [[nodiscard]] config::Value unless(T& value, T unstated, config::Value how) {
-  how.write = [&value, unstated, write = std::move(how.write)](nlohmann::ordered_json& into) {
+  how.write = [&value, unstated, write = std::move(how.write)](OrderedJson& into) {
     if (value != unstated) write(into);
   };
   return how;

@@ -1,21 +1,19 @@
 #include "models/failure/failure_fields.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
+
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 // `element` reads one of an array.
 template <typename T, typename Element>
 config::Value array_value(std::vector<T>& values, const std::string& wanted, Element element) {
-  const auto read = [&values, wanted, element](const json& from, const config::Place& place) -> Status {
+  const auto read = [&values, wanted, element](const Json& from, const config::Place& place) -> Status {
     if (!from.is_array()) return place.not_wanted(from, wanted);
     values.clear();
-    for (const json& one : from) {
+    for (const Json& one : from) {
       T value{};
       config::Place at = place.at(std::to_string(values.size()));
       GOODPUT_TRY_STATUS(element(value).read(one, at));
@@ -23,7 +21,7 @@ config::Value array_value(std::vector<T>& values, const std::string& wanted, Ele
     }
     return Ok{};
   };
-  const auto write = [&values](ordered_json& into) {
+  const auto write = [&values](OrderedJson& into) {
     if (!values.empty()) into = values;
   };
   return {wanted, read, write, {}};
@@ -38,13 +36,13 @@ config::Value optional_number(std::optional<double>& value, const config::Range&
 config::Value optional_integer(std::optional<std::int32_t>& value, std::int64_t least, std::int64_t most) {
   std::int32_t unused = 0;
   const std::string wanted = config::integer(unused, least, most).wanted;
-  const auto read = [&value, least, most](const json& from, config::Place& place) -> Status {
+  const auto read = [&value, least, most](const Json& from, config::Place& place) -> Status {
     std::int32_t given = 0;
     GOODPUT_TRY_STATUS(config::integer(given, least, most).read(from, place));
     value = given;
     return Ok{};
   };
-  const auto write = [&value](ordered_json& into) {
+  const auto write = [&value](OrderedJson& into) {
     if (value) into = *value;
   };
   return {wanted, read, write, {}};

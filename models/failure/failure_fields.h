@@ -30,7 +30,7 @@ template <typename Enum>
       config::choice([&value] { return static_cast<std::size_t>(value.value_or(Enum{})); },
                      [&value](std::size_t index) { value = static_cast<Enum>(index); }, names);
   const auto write = std::move(choice.write);
-  choice.write = [&value, write](nlohmann::ordered_json& into) {
+  choice.write = [&value, write](OrderedJson& into) {
     if (value) write(into);
   };
   return choice;

@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 #include <utility>
 
 #include "models/failure/failure_merge.h"
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "sim/config/json_file.h"
 
@@ -21,7 +21,7 @@ std::string one_of_all() {
 }
 
 // A config with the defaults of the model that the object names.
-Result<FailureConfig> of_model(const nlohmann::json& value, const config::Place& place) {
+Result<FailureConfig> of_model(const Json& value, const config::Place& place) {
   if (!value.is_object()) return place.error("is no object, want a failure model: {\"model\": ..., ...}");
   const auto model = value.find("model");
   if (model == value.end()) return place.at("model").error("is missing, want " + one_of_all());
@@ -36,15 +36,14 @@ void lower(std::optional<Tier>& tier, std::optional<Tier> other) {
 }
 
 // Reads `value` at `place`; of its keys those that may move nothing go to whoever wants to know.
-Result<FailureConfig> read_model(const nlohmann::json& value, config::Place& place) {
+Result<FailureConfig> read_model(const Json& value, config::Place& place) {
   GOODPUT_TRY(FailureConfig config, of_model(value, place));
   GOODPUT_TRY_STATUS(config::object(config).read(value, place));
   return config;
 }
 
 // Leaves the keys of `value`, which stands at `pointer`.
-void keep_keys_of(const nlohmann::json& value, const std::string& pointer,
-                  std::vector<config::GivenKey>& keys) {
+void keep_keys_of(const Json& value, const std::string& pointer, std::vector<config::GivenKey>& keys) {
   std::erase_if(keys, [&](const config::GivenKey& key) {
     const std::string below = key.pointer.substr(pointer.size() + 1);
     return !value.contains(below.substr(0, below.find('/')));
@@ -52,8 +51,7 @@ void keep_keys_of(const nlohmann::json& value, const std::string& pointer,
 }
 
 // What is read at `place` of a preset and the keys beside it.
-Result<FailureConfig> read_over_preset(FailurePreset preset, const nlohmann::json& given,
-                                       config::Place& place) {
+Result<FailureConfig> read_over_preset(FailurePreset preset, const Json& given, config::Place& place) {
   config::Place at = place;
   std::vector<config::GivenKey> keys;
   at.given = &keys;
@@ -72,8 +70,8 @@ Result<FailureConfig> read_over_preset(FailurePreset preset, const nlohmann::jso
   return config;
 }
 
-Result<FailureConfig> read_named_preset(const nlohmann::json& given, config::Place& place) {
-  const nlohmann::json& name = given.at("preset");
+Result<FailureConfig> read_named_preset(const Json& given, config::Place& place) {
+  const Json& name = given.at("preset");
   config::Place at = place.at("preset");
   if (!name.is_string()) return at.not_wanted(name, "a file of failures/");
   GOODPUT_TRY(config::Source source,
@@ -84,7 +82,7 @@ Result<FailureConfig> read_named_preset(const nlohmann::json& given, config::Pla
   return config;
 }
 
-Status read_one(const nlohmann::json& value, config::Place& place, std::vector<FailureConfig>& failures) {
+Status read_one(const Json& value, config::Place& place, std::vector<FailureConfig>& failures) {
   const bool is_preset = value.is_object() && value.contains("preset");
   GOODPUT_TRY(FailureConfig config, is_preset ? read_named_preset(value, place) : read_model(value, place));
   config.set_text(value.dump());
@@ -92,8 +90,7 @@ Status read_one(const nlohmann::json& value, config::Place& place, std::vector<F
   return Ok{};
 }
 
-Status read_failures(const nlohmann::json& value, config::Place& place,
-                     std::vector<FailureConfig>& failures) {
+Status read_failures(const Json& value, config::Place& place, std::vector<FailureConfig>& failures) {
   failures.clear();
   if (!value.is_array()) return read_one(value, place, failures);
   if (value.empty()) return place.error("is empty, want at least one failure model");
@@ -202,8 +199,8 @@ std::span<const FailureModelInfo> failure_models() {
 config::Fields config_fields(FailureConfig& failures) {
   const config::Value model{
       one_of_all(),
-      [](const nlohmann::json&, config::Place&) -> Status { return Ok{}; },  // which fields there are
-      [name = failures.model().name](nlohmann::ordered_json& into) { into = name; },
+      [](const Json&, config::Place&) -> Status { return Ok{}; },  // which fields there are
+      [name = failures.model().name](OrderedJson& into) { into = name; },
       {}};
   config::Fields fields = {{"model", config::Need::kRequired, model, "what happens to the nodes"}};
   for (config::Field& field : failures.setup().fields()) fields.push_back(std::move(field));
@@ -219,8 +216,8 @@ config::UnusedKeys unused_keys(const FailureConfig& failures, config::Place plac
   FailureConfig again = failures;
   std::vector<config::GivenKey> given;
   place.given = &given;
-  const nlohmann::json own = nlohmann::json::parse(failures.text());
-  const nlohmann::json whole = failures.preset() ? with_preset(*failures.preset(), own) : own;
+  const Json own = Json::parse(failures.text());
+  const Json whole = failures.preset() ? with_preset(*failures.preset(), own) : own;
   const Status read = config::object(again).read(whole, place);
   GOODPUT_CHECK(read, "a failure model is read again as it was read");
   keep_keys_of(own, place.pointer, given);
@@ -228,7 +225,7 @@ config::UnusedKeys unused_keys(const FailureConfig& failures, config::Place plac
 }
 
 Result<FailureConfig> read_failure_preset(config::Source source, const config::Library* library) {
-  GOODPUT_TRY(const nlohmann::json value,
+  GOODPUT_TRY(const Json value,
               config::parse_file(source.file, library == nullptr ? nullptr : library->parsed));
   config::Place place{source.file, {}, {}};
   GOODPUT_TRY(FailureConfig config, read_model(value, place));
@@ -240,8 +237,8 @@ Result<FailureConfig> read_failure_preset(config::Source source, const config::L
 }
 
 config::Value failures_value(std::vector<FailureConfig>& failures) {
-  const auto write = [&failures](nlohmann::ordered_json& into) {
-    auto list = nlohmann::ordered_json::array();
+  const auto write = [&failures](OrderedJson& into) {
+    auto list = OrderedJson::array();
     for (FailureConfig config : failures) list.push_back(config::write(config_fields(config)));
     if (list.size() == 1) {
       into = list.front();
@@ -249,12 +246,11 @@ config::Value failures_value(std::vector<FailureConfig>& failures) {
       into = std::move(list);
     }
   };
-  return {"a failure model or an array of them",
-          [&failures](const nlohmann::json& value, config::Place& place) {
-            return read_failures(value, place, failures);
-          },
-          write,
-          {}};
+  return {
+      "a failure model or an array of them",
+      [&failures](const Json& value, config::Place& place) { return read_failures(value, place, failures); },
+      write,
+      {}};
 }
 
 Result<std::unique_ptr<FailureModel>> make_failure_model(std::span<const FailureConfig> configs,

@@ -4,10 +4,10 @@
 // nodes there are it leaves to who uses it.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "sim/base/json_fwd.h"
 #include "sim/base/tier.h"
 #include "sim/config/library.h"
 
@@ -24,9 +24,9 @@ struct FailurePreset {
 
 // The object that a failure model is read from: that of the preset, where the keys given beside "preset" do
 // not say otherwise. Who says how well founded a number is speaks of its own numbers only.
-[[nodiscard]] nlohmann::json with_preset(const FailurePreset& preset, const nlohmann::json& given);
+[[nodiscard]] Json with_preset(const FailurePreset& preset, const Json& given);
 
 // Why naming the preset moves nothing; empty: it does.
-[[nodiscard]] std::string useless_preset(const FailurePreset& preset, const nlohmann::json& given);
+[[nodiscard]] std::string useless_preset(const FailurePreset& preset, const Json& given);
 
 }  // namespace goodput

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <variant>
+
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
@@ -25,10 +26,10 @@ constexpr config::Range kShare = config::between(0, 1);
 // `what`: "an array of causes".
 template <typename T>
 config::Value list_of(std::vector<T>& list, const std::string& what) {
-  const auto read = [&list, what](const nlohmann::json& from, const config::Place& place) -> Status {
+  const auto read = [&list, what](const Json& from, const config::Place& place) -> Status {
     if (!from.is_array()) return place.not_wanted(from, what);
     list.clear();
-    for (const nlohmann::json& one : from) {
+    for (const Json& one : from) {
       T value{};
       config::Place at = place.at(std::to_string(list.size()));
       GOODPUT_TRY_STATUS(config::object(value).read(one, at));
@@ -36,8 +37,8 @@ config::Value list_of(std::vector<T>& list, const std::string& what) {
     }
     return Ok{};
   };
-  const auto write = [&list](nlohmann::ordered_json& into) {
-    into = nlohmann::ordered_json::array();
+  const auto write = [&list](OrderedJson& into) {
+    into = OrderedJson::array();
     for (T& value : list) into.push_back(config::write(config_fields(value)));
   };
   return {what, read, write, {}};

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 
 namespace goodput {
@@ -80,7 +80,7 @@ Straggler make(std::size_t kind, std::index_sequence<kIndex...> /*kinds*/) {
   return straggler;
 }
 
-Result<Straggler> of_kind(const nlohmann::json& value, const config::Place& place) {
+Result<Straggler> of_kind(const Json& value, const config::Place& place) {
   if (!value.is_object()) return place.error("is no object, want a straggler: {\"kind\": ..., ...}");
   const std::string kinds = fmt::format("{}", fmt::join(kStragglerKinds, ", "));
   const auto kind = value.find("kind");
@@ -92,8 +92,7 @@ Result<Straggler> of_kind(const nlohmann::json& value, const config::Place& plac
   return make(*found, std::make_index_sequence<std::variant_size_v<Straggler>>());
 }
 
-Status read_stragglers(const nlohmann::json& value, const config::Place& place,
-                       std::vector<Straggler>& stragglers) {
+Status read_stragglers(const Json& value, const config::Place& place, std::vector<Straggler>& stragglers) {
   if (!value.is_array()) return place.error("is no array, want an array of stragglers");
   stragglers.clear();
   for (std::size_t i = 0; i < value.size(); ++i) {
@@ -105,8 +104,8 @@ Status read_stragglers(const nlohmann::json& value, const config::Place& place,
   return Ok{};
 }
 
-nlohmann::ordered_json write_stragglers(const std::vector<Straggler>& stragglers) {
-  auto list = nlohmann::ordered_json::array();
+OrderedJson write_stragglers(const std::vector<Straggler>& stragglers) {
+  auto list = OrderedJson::array();
   for (Straggler straggler : stragglers) list.push_back(config::write(config_fields(straggler)));
   return list;
 }
@@ -154,8 +153,8 @@ config::Fields config_fields(Straggler& straggler) {
   const std::string_view name = kind_of(straggler);
   const config::Value kind{
       fmt::format("one of {}", fmt::join(kStragglerKinds, ", ")),
-      [](const nlohmann::json&, config::Place&) -> Status { return Ok{}; },  // which fields there are
-      [name](nlohmann::ordered_json& into) { into = name; },
+      [](const Json&, config::Place&) -> Status { return Ok{}; },  // which fields there are
+      [name](OrderedJson& into) { into = name; },
       {}};
   Fields fields = {{"kind", Need::kRequired, kind, "what makes workers straggle"}};
   for (config::Field& field : std::visit([](auto& of) { return fields_of(of); }, straggler)) {
@@ -166,10 +165,10 @@ config::Fields config_fields(Straggler& straggler) {
 
 config::Value stragglers_value(std::vector<Straggler>& stragglers) {
   return {"an array of stragglers",
-          [&stragglers](const nlohmann::json& value, config::Place& place) {
+          [&stragglers](const Json& value, config::Place& place) {
             return read_stragglers(value, place, stragglers);
           },
-          [&stragglers](nlohmann::ordered_json& into) {
+          [&stragglers](OrderedJson& into) {
             if (!stragglers.empty()) into = write_stragglers(stragglers);
           },
           {}};

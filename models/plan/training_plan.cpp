@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "models/cost/calibration.h"
 #include "models/cost/cost_models.h"
 #include "models/plan/stragglers.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
@@ -56,7 +55,7 @@ template <typename T>
 config::Value checked_only(config::Value (*value_of)(T&)) {
   T dropped{};
   config::Value value = value_of(dropped);
-  value.read = [value_of](const nlohmann::json& from, config::Place& place) {
+  value.read = [value_of](const Json& from, config::Place& place) {
     T read{};
     return value_of(read).read(from, place);
   };

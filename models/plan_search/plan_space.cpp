@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/schedule/schedule.h"
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
@@ -17,10 +17,10 @@ constexpr std::int64_t kMostInList = 10'000'000;
 // An array of what `one` reads and writes.
 template <typename T, typename OneOf>
 config::Value list_value(std::vector<T>& values, std::string wanted, OneOf one) {
-  const auto read = [&values, wanted, one](const nlohmann::json& from, config::Place& place) -> Status {
+  const auto read = [&values, wanted, one](const Json& from, config::Place& place) -> Status {
     if (!from.is_array()) return place.not_wanted(from, wanted);
     values.clear();
-    for (const nlohmann::json& element : from) {
+    for (const Json& element : from) {
       T value{};
       config::Place at = place.at(std::to_string(values.size()));
       GOODPUT_TRY_STATUS(one(value).read(element, at));
@@ -28,8 +28,8 @@ config::Value list_value(std::vector<T>& values, std::string wanted, OneOf one) 
     }
     return Ok{};
   };
-  const auto write = [&values, one](nlohmann::ordered_json& into) {
-    into = nlohmann::ordered_json::array();
+  const auto write = [&values, one](OrderedJson& into) {
+    into = OrderedJson::array();
     for (T value : values) one(value).write(into.emplace_back());
   };
   return {std::move(wanted), read, write, {}};

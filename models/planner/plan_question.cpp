@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/failure/failure_fields.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
 namespace {
 
 using config::Need;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr std::int64_t kMostTokens = 1'000'000'000'000'000'000;
 constexpr std::int64_t kMostGpus = 10'000'000;
@@ -63,19 +61,19 @@ config::ObjectAccess without_rules(std::function<config::Fields()> fields) {
 config::Value failures_or_preset(std::vector<FailureConfig>& failures) {
   config::Value value = failures_value(failures);
   value.wanted = "a failure model, an array of them or the name of a preset";
-  value.read = [read = std::move(value.read)](const json& from, config::Place& place) {
-    return read(from.is_string() ? json{{"preset", from}} : from, place);
+  value.read = [read = std::move(value.read)](const Json& from, config::Place& place) {
+    return read(from.is_string() ? Json{{"preset", from}} : from, place);
   };
   return value;
 }
 
 config::Value spot_failures(std::string& text) {
-  const auto read = [&text](const json& from, const config::Place& place) -> Status {
+  const auto read = [&text](const Json& from, const config::Place& place) -> Status {
     if (!from.is_object()) return place.not_wanted(from, "a failure model: how nodes come and go");
     text = from.dump();
     return Ok{};
   };
-  return {"a failure model", read, [&text](ordered_json& into) { into = ordered_json::parse(text); }, {}};
+  return {"a failure model", read, [&text](OrderedJson& into) { into = OrderedJson::parse(text); }, {}};
 }
 
 }  // namespace
@@ -204,7 +202,7 @@ Result<PlanQuestion> read_plan_question(const std::string& file, const std::vect
   config::Changes made(changes, "question", "set");
   if (file.empty()) {
     GOODPUT_TRY(question.unused,
-                config::read_object(json{{"search", json::object()}, {"parallel", json::object()}},
+                config::read_object(Json{{"search", Json::object()}, {"parallel", Json::object()}},
                                     config::access(question), library, std::move(made)));
   } else {
     question.plan.sources.push_back({file, {}});

@@ -4,18 +4,15 @@
 
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
 namespace {
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr double kUsualProbability = 0.95;
 constexpr double kLongestPlanYears = 100;
@@ -69,7 +66,7 @@ Result<std::pair<std::string_view, double>> limit_parts(std::string_view text, d
 // Of a value that is a number, or a text that `parse` reads.
 template <typename Parse, typename Take>
 auto number_or_text(std::string wanted, Parse parse, Take take) {
-  return [wanted = std::move(wanted), parse, take](const json& from, const config::Place& place) -> Status {
+  return [wanted = std::move(wanted), parse, take](const Json& from, const config::Place& place) -> Status {
     if (!from.is_number() && !from.is_string()) return place.not_wanted(from, wanted);
     auto parsed = parse(from.is_string() ? from.get<std::string>() : from.dump());
     if (!parsed) return place.error(parsed.error().what);
@@ -123,7 +120,7 @@ config::Value amount_value(double& value, config::Range range) {
     return is_within(given, range);
   };
   return {
-      wanted, number_or_text(wanted, parse_amount, take), [&value](ordered_json& into) { into = value; }, {}};
+      wanted, number_or_text(wanted, parse_amount, take), [&value](OrderedJson& into) { into = value; }, {}};
 }
 
 config::Value amount_value(std::int64_t& value, std::int64_t least, std::int64_t most) {
@@ -136,7 +133,7 @@ config::Value amount_value(std::int64_t& value, std::int64_t least, std::int64_t
     return true;
   };
   return {
-      wanted, number_or_text(wanted, parse_amount, take), [&value](ordered_json& into) { into = value; }, {}};
+      wanted, number_or_text(wanted, parse_amount, take), [&value](OrderedJson& into) { into = value; }, {}};
 }
 
 config::Value share_value(double& value) {
@@ -146,7 +143,7 @@ config::Value share_value(double& value) {
     return given >= 0 && given < 1;
   };
   return {
-      wanted, number_or_text(wanted, parse_share, take), [&value](ordered_json& into) { into = value; }, {}};
+      wanted, number_or_text(wanted, parse_share, take), [&value](OrderedJson& into) { into = value; }, {}};
 }
 
 config::Value deadline_value(std::optional<Deadline>& value) {
@@ -155,7 +152,7 @@ config::Value deadline_value(std::optional<Deadline>& value) {
     value = given;
     return true;
   };
-  const auto write = [&value](ordered_json& into) {
+  const auto write = [&value](OrderedJson& into) {
     if (value) into = fmt::format("{:.15g}s@{}", to_seconds(value->value), share_text(value->probability));
   };
   return {wanted, number_or_text(wanted, parse_deadline, take), write, {}};
@@ -167,7 +164,7 @@ config::Value budget_value(std::optional<Budget>& value) {
     value = given;
     return true;
   };
-  const auto write = [&value](ordered_json& into) {
+  const auto write = [&value](OrderedJson& into) {
     if (!value) return;
     into = fmt::format("{:.15g}", value->value);
     if (value->probability > 0)

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "sim/base/json.h"
+
 namespace goodput {
 namespace {
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 // By key of policies' options.
 using Settings = std::map<std::string_view, double>;
@@ -30,13 +28,13 @@ Settings settings_of(const PlanQuestion& question) {
 }
 
 // Wherever `fields` have such keys and `options` do not.
-void apply_settings(const Settings& settings, const config::Fields& fields, json& options) {
+void apply_settings(const Settings& settings, const config::Fields& fields, Json& options) {
   for (const config::Field& field : fields) {
     const std::string key(field.key);
     if (const auto setting = settings.find(field.key); setting != settings.end()) {
       if (!options.contains(key)) options[key] = setting->second;
     } else if (field.value.fields) {
-      json below = options.value(key, json::object());
+      Json below = options.value(key, Json::object());
       if (below.is_object()) apply_settings(settings, field.value.fields(), below);
       if (!below.empty()) options[key] = std::move(below);
     }
@@ -74,7 +72,7 @@ std::vector<ScenarioPolicy> all_policies(const PlanQuestion& question) {
 
 // So many nodes of the market: a recording is capped, other models are told.
 Result<std::vector<FailureConfig>> spot_failures_of(const PlanQuestion& question, std::int32_t nodes) {
-  json model = json::parse(question.spot->failures);
+  Json model = Json::parse(question.spot->failures);
   const bool is_recording = model.value("model", "") == "trace";
   if (is_recording && !model.contains("cap")) {
     model["cap"] = {{"rule", "saturate"}, {"nodes", nodes}};
@@ -126,7 +124,7 @@ Result<std::vector<ScenarioPolicy>> competing_policies(const PlanQuestion& quest
       question.policies.empty() ? all_policies(question) : question.policies;
   for (ScenarioPolicy& policy : policies) {
     GOODPUT_TRY(const PolicyInfo info, find_policy(policy.policy));
-    json options = json::parse(policy.options);
+    Json options = Json::parse(policy.options);
     apply_settings(settings, info.make()->fields(context), options);
     policy.options = options.dump();
     GOODPUT_TRY_STATUS(check_options(question, policy));
@@ -140,8 +138,8 @@ Result<bool> has_interval(const PlanQuestion& question, const ScenarioPolicy& po
 }
 
 ScenarioPolicy with_interval(ScenarioPolicy policy, std::int64_t steps, std::string name) {
-  json options = json::parse(policy.options);
-  json& checkpoint = options["checkpoint"];
+  Json options = Json::parse(policy.options);
+  Json& checkpoint = options["checkpoint"];
   checkpoint["interval"] = steps == 0 ? "optimal" : "fixed";
   if (steps > 0) checkpoint["interval_steps"] = steps;
   policy.options = options.dump();

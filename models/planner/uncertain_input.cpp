@@ -1,15 +1,13 @@
 #include "models/planner/uncertain_input.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/cost/cost_models.h"
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
-
-using nlohmann::json;
 
 constexpr double kStepSpread = 1.1;
 
@@ -29,14 +27,14 @@ void add_member(const PlanQuestion& question, std::string name, std::string unit
 }
 
 // The options of a failure model as they are, with those of its preset.
-json failure_json(FailureConfig failures) {
-  return json::parse(config::write(config_fields(failures)).dump());
+Json failure_json(FailureConfig failures) {
+  return Json::parse(config::write(config_fields(failures)).dump());
 }
 
 Result<PlanQuestion> with_failures(const PlanQuestion& question, std::size_t at, const std::string& key,
                                    double factor) {
   PlanQuestion scaled = question;
-  json model = failure_json(question.failures[at]);
+  Json model = failure_json(question.failures[at]);
   model[key] = model[key].get<double>() * factor;
   std::vector<FailureConfig> made;
   config::Place place{question.file, "/failures", {}, &question.plan.library, nullptr, nullptr};
@@ -54,7 +52,7 @@ void add_failures(const PlanQuestion& question, std::vector<UncertainInput>& inp
   static constexpr std::pair<const char*, const char*> kKeys[] = {
       {"failures_per_1000_node_days", "per 1000 node-days"}, {"mtbf_hours", "h"}, {"repair_s", "s"}};
   for (std::size_t i = 0; i < question.failures.size(); ++i) {
-    const json model = failure_json(question.failures[i]);
+    const Json model = failure_json(question.failures[i]);
     for (const auto& [key, unit] : kKeys) {
       if (!model.contains(key) || !model[key].is_number() || model[key].get<double>() == 0) continue;
       const Tier tier = tier_of(question, question.failures[i]);

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "models/checkpoint/save_interval.h"
 #include "models/policy_process/policy_answers.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
@@ -17,7 +17,6 @@ namespace {
 
 using config::Need;
 using config::Place;
-using nlohmann::json;
 
 constexpr std::size_t kMostTexts = 64;
 constexpr std::size_t kLongestText = 400;
@@ -41,7 +40,7 @@ TimeBucket bucket_named(std::string_view name) {
   return static_cast<TimeBucket>(found - kTimeBuckets.begin());
 }
 
-Status read_text(const json& from, const Place& place, std::string& text) {
+Status read_text(const Json& from, const Place& place, std::string& text) {
   if (!from.is_string()) return place.not_wanted(from, "text");
   text = from.get<std::string>();
   if (text.size() > kLongestText)
@@ -69,14 +68,14 @@ config::Fields phase_fields(NamedPhase& phase, std::span<const std::string_view>
 config::Value or_nothing(config::Value value) {
   config::Value result = value;
   result.wanted += ", or null";
-  result.read = [read = std::move(value.read)](const json& from, Place& place) -> Status {
+  result.read = [read = std::move(value.read)](const Json& from, Place& place) -> Status {
     return from.is_null() ? Status(Ok{}) : read(from, place);
   };
   return result;
 }
 
 config::Value nanoseconds(SimDuration& value, std::int64_t least) {
-  const auto read = [&value, least](const json& from, Place& place) -> Status {
+  const auto read = [&value, least](const Json& from, Place& place) -> Status {
     std::int64_t count = 0;
     GOODPUT_TRY_STATUS(config::integer(count, least, kMostPolicyNs).read(from, place));
     value = SimDuration{count};
@@ -86,7 +85,7 @@ config::Value nanoseconds(SimDuration& value, std::int64_t least) {
 }
 
 config::Value moment(SimTime& value) {
-  const auto read = [&value](const json& from, Place& place) -> Status {
+  const auto read = [&value](const Json& from, Place& place) -> Status {
     std::int64_t count = 0;
     constexpr std::int64_t kLast = kNoTime.time_since_epoch().count() - 1;
     GOODPUT_TRY_STATUS(config::integer(count, 0, kLast).read(from, place));
@@ -101,12 +100,12 @@ config::Value step_ahead(std::int64_t& value) {
 }
 
 config::Value phases(Phases& phases) {
-  const auto read = [&phases](const json& from, const Place& place) -> Status {
+  const auto read = [&phases](const Json& from, const Place& place) -> Status {
     if (!from.is_array() || from.size() > kMostPhases)
       return place.not_wanted(from, fmt::format("an array of {} phases at most", kMostPhases));
     const std::vector<std::string_view> buckets = phase_buckets();
     std::size_t index = 0;
-    for (const json& element : from) {
+    for (const Json& element : from) {
       NamedPhase phase;
       Place at = place.at(std::to_string(index++));
       const config::ObjectAccess access{[] { return true; }, [&] { return phase_fields(phase, buckets); },
@@ -120,10 +119,10 @@ config::Value phases(Phases& phases) {
 }
 
 config::Value short_texts(std::vector<std::string>& texts) {
-  const auto read = [&texts](const json& from, const Place& place) -> Status {
+  const auto read = [&texts](const Json& from, const Place& place) -> Status {
     if (!from.is_array() || from.size() > kMostTexts)
       return place.not_wanted(from, fmt::format("an array of {} texts at most", kMostTexts));
-    for (const json& element : from) {
+    for (const Json& element : from) {
       const Place at = place.at(std::to_string(texts.size()));
       GOODPUT_TRY_STATUS(read_text(element, at, texts.emplace_back()));
     }
@@ -133,7 +132,7 @@ config::Value short_texts(std::vector<std::string>& texts) {
 }
 
 config::Value short_text(std::string& text) {
-  const auto read = [&text](const json& from, const Place& place) { return read_text(from, place, text); };
+  const auto read = [&text](const Json& from, const Place& place) { return read_text(from, place, text); };
   return {"text", read, {}, {}};
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "models/policy/checkpoint_store.h"
 #include "models/policy_process/answer_fields.h"
 #include "models/policy_process/policy_answers.h"
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "sim/config/config.h"
 
@@ -19,22 +19,20 @@ namespace goodput {
 namespace {
 
 using config::Need;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr std::size_t kMostStreams = 10'000;
 constexpr std::int64_t kMostDraws = 10'000;
 constexpr std::string_view kQuestions[] = {"usable_nodes", "step_time", "checkpoint", "mtbf", "random"};
 
 template <typename MakeFields>
-Status read_members(const json& members, const MakeFields& fields) {
+Status read_members(const Json& members, const MakeFields& fields) {
   config::Place place;
   const config::ObjectAccess access{[] { return true; }, fields, []() -> Status { return Ok{}; }};
   return config::object(access).read(members, place);
 }
 
-ordered_json step_or_null(std::int64_t step) {
-  return step == kNoStep ? ordered_json(nullptr) : ordered_json(step);
+OrderedJson step_or_null(std::int64_t step) {
+  return step == kNoStep ? OrderedJson(nullptr) : OrderedJson(step);
 }
 
 // Steps on so many nodes, the slowest of which has that speed.
@@ -91,7 +89,7 @@ struct DrawQuestion {
             {"deviation", Need::kOptional, config::number(deviation, config::between(0, 1e100)), "normal"}};
   }
 
-  [[nodiscard]] ordered_json next(RandomStream& random) const {
+  [[nodiscard]] OrderedJson next(RandomStream& random) const {
     switch (draw) {
       case Draw::kBelow:
         return random.below(static_cast<std::uint64_t>(bound));
@@ -108,15 +106,15 @@ struct DrawQuestion {
 
 }  // namespace
 
-Result<ordered_json> JobQuestions::answer(const json& question) {
-  json members = question;
-  const json asked = members["ask"];
+Result<OrderedJson> JobQuestions::answer(const Json& question) {
+  Json members = question;
+  const Json asked = members["ask"];
   members.erase("ask");
   if (!asked.is_string()) return Error{"wants the name of a question", {.pointer = "/ask"}};
   return answer(asked.get<std::string>(), members);
 }
 
-Result<ordered_json> JobQuestions::answer(const std::string& asked, const json& members) {
+Result<OrderedJson> JobQuestions::answer(const std::string& asked, const Json& members) {
   GOODPUT_TRY(const std::size_t index, index_of_name(kQuestions, "question", asked));
   switch (index) {
     case 0:
@@ -132,26 +130,26 @@ Result<ordered_json> JobQuestions::answer(const std::string& asked, const json& 
   }
 }
 
-Result<ordered_json> JobQuestions::usable_nodes(const json& members) const {
+Result<OrderedJson> JobQuestions::usable_nodes(const Json& members) const {
   std::int32_t nodes = 0;
   GOODPUT_TRY_STATUS(read_members(members, [&nodes]() -> config::Fields {
     return {{"nodes", Need::kRequired, config::integer(nodes, 0), "that are there"}};
   }));
-  return ordered_json{{"nodes", job_->speed->usable(nodes)}};
+  return OrderedJson{{"nodes", job_->speed->usable(nodes)}};
 }
 
-Result<ordered_json> JobQuestions::step_time(const json& members) const {
+Result<OrderedJson> JobQuestions::step_time(const Json& members) const {
   StepQuestion question;
   GOODPUT_TRY_STATUS(read_members(members, [&question] { return question.fields(); }));
   GOODPUT_TRY(const StepTime time, question.answer(*job_->speed));
-  return ordered_json{{"step_ns", time.step.count()},
-                      {"forward_backward_ns", time.forward_backward.count()},
-                      {"samples", time.samples},
-                      {"until", step_or_null(job_->speed->until(question.step))}};
+  return OrderedJson{{"step_ns", time.step.count()},
+                     {"forward_backward_ns", time.forward_backward.count()},
+                     {"samples", time.samples},
+                     {"until", step_or_null(job_->speed->until(question.step))}};
 }
 
 // Whole checkpoints in storage that all nodes share, as `checkpoint` and its like have them.
-Result<ordered_json> JobQuestions::checkpoint(const json& members) const {
+Result<OrderedJson> JobQuestions::checkpoint(const Json& members) const {
   StepQuestion question;
   CheckpointSettings settings;
   SimDuration restart{};
@@ -167,29 +165,29 @@ Result<ordered_json> JobQuestions::checkpoint(const json& members) const {
   const StorageCheckpoints store(*job_->job, settings);
   const SimDuration restore = store.restore_time(ResumeFrom::kStorage, question.nodes);
   const CheckpointRule rule = store.rules(time, question.nodes, restart + restore)[1];
-  return ordered_json{{"bytes", store.bytes().value},
-                      {"restore_ns", restore.count()},
-                      {"save_ns", store.planned_save(question.nodes).count()},
-                      {"rule",
-                       {{"interval", rule.interval},
-                        {"stall_ns", rule.stall.count()},
-                        {"lag_ns", rule.lag.count()},
-                        {"asked", rule.asked}}}};
+  return OrderedJson{{"bytes", store.bytes().value},
+                     {"restore_ns", restore.count()},
+                     {"save_ns", store.planned_save(question.nodes).count()},
+                     {"rule",
+                      {{"interval", rule.interval},
+                       {"stall_ns", rule.stall.count()},
+                       {"lag_ns", rule.lag.count()},
+                       {"asked", rule.asked}}}};
 }
 
 // None known: null. Never: no failure can hit the job.
-Result<ordered_json> JobQuestions::mtbf(const json& members) const {
+Result<OrderedJson> JobQuestions::mtbf(const Json& members) const {
   std::int32_t nodes = 0;
   GOODPUT_TRY_STATUS(read_members(members, [&nodes, most = job_->job->most_nodes()]() -> config::Fields {
     return {{"nodes", Need::kRequired, config::integer(nodes, 1, most), "that the job uses"}};
   }));
   const std::optional<double> seconds = job_->job->mtbf_s(nodes);
   const bool is_finite = seconds && std::isfinite(*seconds);
-  return ordered_json{{"mtbf_s", is_finite ? ordered_json(*seconds) : ordered_json(nullptr)},
-                      {"never", seconds && !is_finite}};
+  return OrderedJson{{"mtbf_s", is_finite ? OrderedJson(*seconds) : OrderedJson(nullptr)},
+                     {"never", seconds && !is_finite}};
 }
 
-Result<ordered_json> JobQuestions::random(const json& members) {
+Result<OrderedJson> JobQuestions::random(const Json& members) {
   DrawQuestion question;
   GOODPUT_TRY_STATUS(read_members(members, [&question] { return question.fields(); }));
   const std::pair key{question.stream, question.id};
@@ -202,12 +200,12 @@ Result<ordered_json> JobQuestions::random(const json& members) {
     stream =
         streams_.emplace(key, RandomStream(run_.seed, name, static_cast<std::uint64_t>(question.id))).first;
   }
-  ordered_json values = ordered_json::array();
+  OrderedJson values = OrderedJson::array();
   for (std::int64_t i = 0; i < question.count; ++i) values.push_back(question.next(stream->second));
-  return ordered_json{{"values", std::move(values)}};
+  return OrderedJson{{"values", std::move(values)}};
 }
 
-ordered_json job_facts(const JobModel& job) {
+OrderedJson job_facts(const JobModel& job) {
   const TrainingPlan& plan = job.plan();
   const ParallelPlan& parallel = plan.parallel;
   return {{"model", plan.model.name},

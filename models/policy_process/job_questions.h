@@ -4,13 +4,13 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 
 #include "models/policy/policy.h"
 #include "models/policy/restart_options.h"
 #include "models/policy_process/policy_conversation.h"
+#include "sim/base/json_fwd.h"
 #include "sim/base/random.h"
 
 namespace goodput {
@@ -21,16 +21,15 @@ class JobQuestions final : public PolicyHost {
   // Keeps a reference. `job`: with the speed of the plan's replicas, as plain checkpoint-restart has it.
   JobQuestions(const RestartJob& job, const RunKey& run) : job_(&job), run_(run) {}
 
-  [[nodiscard]] Result<nlohmann::ordered_json> answer(const nlohmann::json& question) override;
+  [[nodiscard]] Result<OrderedJson> answer(const Json& question) override;
 
  private:
-  [[nodiscard]] Result<nlohmann::ordered_json> answer(const std::string& asked,
-                                                      const nlohmann::json& members);
-  [[nodiscard]] Result<nlohmann::ordered_json> usable_nodes(const nlohmann::json& members) const;
-  [[nodiscard]] Result<nlohmann::ordered_json> step_time(const nlohmann::json& members) const;
-  [[nodiscard]] Result<nlohmann::ordered_json> checkpoint(const nlohmann::json& members) const;
-  [[nodiscard]] Result<nlohmann::ordered_json> mtbf(const nlohmann::json& members) const;
-  [[nodiscard]] Result<nlohmann::ordered_json> random(const nlohmann::json& members);
+  [[nodiscard]] Result<OrderedJson> answer(const std::string& asked, const Json& members);
+  [[nodiscard]] Result<OrderedJson> usable_nodes(const Json& members) const;
+  [[nodiscard]] Result<OrderedJson> step_time(const Json& members) const;
+  [[nodiscard]] Result<OrderedJson> checkpoint(const Json& members) const;
+  [[nodiscard]] Result<OrderedJson> mtbf(const Json& members) const;
+  [[nodiscard]] Result<OrderedJson> random(const Json& members);
 
   const RestartJob* job_;
   RunKey run_;
@@ -38,6 +37,6 @@ class JobQuestions final : public PolicyHost {
 };
 
 // What "hello" says of the job: facts of the plan and its machines.
-[[nodiscard]] nlohmann::ordered_json job_facts(const JobModel& job);
+[[nodiscard]] OrderedJson job_facts(const JobModel& job);
 
 }  // namespace goodput

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "models/policy_process/answer_fields.h"
 #include "models/policy_process/policy_command.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/config/config.h"
 #include "sim/config/json_file.h"
@@ -16,7 +16,6 @@ namespace goodput {
 namespace {
 
 using config::Need;
-using nlohmann::json;
 
 constexpr std::string_view kResponseNames[] = {"ignore", "at_step_end", "interrupt"};
 constexpr std::string_view kCourseNames[] = {"train", "wait", "give_up"};
@@ -24,11 +23,11 @@ constexpr std::string_view kResumeNames[] = {"here", "memory", "storage"};
 
 // The members of an answer besides "answer", which says what it answers.
 template <typename MakeFields>
-Status read_answer(const json& answer, std::string_view call, const MakeFields& fields) {
+Status read_answer(const Json& answer, std::string_view call, const MakeFields& fields) {
   const auto said = answer.find("answer");
   if (said == answer.end() || !said->is_string() || said->get<std::string>() != call)
     return Error{fmt::format("wants \"answer\": \"{}\"", call)};
-  json members = answer;
+  Json members = answer;
   members.erase("answer");
   config::Place place;
   const config::ObjectAccess access{[] { return true; }, fields, []() -> Status { return Ok{}; }};
@@ -131,7 +130,7 @@ bool is_figure_name(std::string_view name) {
 
 }  // namespace
 
-Result<json> parse_policy_line(const std::string& line) {
+Result<Json> parse_policy_line(const std::string& line) {
   auto parsed = config::parse_text(line, {});
   if (!parsed) {
     Error error = parsed.error();
@@ -142,7 +141,7 @@ Result<json> parse_policy_line(const std::string& line) {
   return parsed;
 }
 
-Result<HelloAnswer> read_hello(const json& answer) {
+Result<HelloAnswer> read_hello(const Json& answer) {
   std::int64_t protocol = 0;
   if (const auto spoken = answer.find("protocol"); spoken != answer.end() && spoken->is_number_integer())
     protocol = spoken->get<std::int64_t>();
@@ -169,11 +168,11 @@ Result<HelloAnswer> read_hello(const json& answer) {
   return hello;
 }
 
-Status read_start(const json& answer) {
+Status read_start(const Json& answer) {
   return read_answer(answer, "start_run", [] { return config::Fields{}; });
 }
 
-Result<ChangeAnswer> read_response(const json& answer, std::string_view call, SimTime earliest) {
+Result<ChangeAnswer> read_response(const Json& answer, std::string_view call, SimTime earliest) {
   ChangeAnswer change;
   GOODPUT_TRY_STATUS(read_answer(answer, call, [&]() -> config::Fields {
     return {{"response", Need::kRequired, config::choice(change.response, kResponseNames), "when to decide"},
@@ -194,14 +193,14 @@ Status check_response(const ChangeAnswer& answer, std::span<const NodeId> used,
   return Ok{};
 }
 
-Result<Pace> read_pace(const json& answer, std::int64_t step, std::int64_t samples_per_step) {
+Result<Pace> read_pace(const Json& answer, std::int64_t step, std::int64_t samples_per_step) {
   Pace pace;
   GOODPUT_TRY_STATUS(read_answer(answer, "pace", [&] { return config_fields(pace); }));
   GOODPUT_TRY_STATUS(check_pace(pace, step, samples_per_step));
   return pace;
 }
 
-Result<CourseAnswer> read_course(const json& answer, const JobState& job) {
+Result<CourseAnswer> read_course(const Json& answer, const JobState& job) {
   WrittenCourse written;
   GOODPUT_TRY_STATUS(read_answer(answer, "decide", [&] { return course_fields(written); }));
   GOODPUT_TRY_STATUS(check_wake(written.answer.wake_at, job.now));
@@ -214,7 +213,7 @@ Result<CourseAnswer> read_course(const json& answer, const JobState& job) {
   return std::move(written.answer);
 }
 
-Result<std::vector<double>> read_metrics(const json& answer, std::span<const std::string> names) {
+Result<std::vector<double>> read_metrics(const Json& answer, std::span<const std::string> names) {
   const auto given = answer.find("metrics");
   if (names.empty() && given != answer.end() && given->is_object() && !given->empty())
     return at("/metrics", "has figures, but \"hello\" named none");

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 #include "sim/job/recovery_policy.h"
 
 namespace goodput {
@@ -20,7 +20,7 @@ inline constexpr std::int64_t kMostPolicyNs = 10'000'000'000'000'000;
 inline constexpr std::int64_t kMostPolicySteps = 1'000'000'000'000'000;
 
 // One line. Fails on what is no object of JSON, is nested deeply or has a key twice.
-[[nodiscard]] Result<nlohmann::json> parse_policy_line(const std::string& line);
+[[nodiscard]] Result<Json> parse_policy_line(const std::string& line);
 
 // To "hello": what the policy is.
 struct HelloAnswer {
@@ -30,25 +30,23 @@ struct HelloAnswer {
 
   friend bool operator==(const HelloAnswer&, const HelloAnswer&) = default;
 };
-[[nodiscard]] Result<HelloAnswer> read_hello(const nlohmann::json& answer);
+[[nodiscard]] Result<HelloAnswer> read_hello(const Json& answer);
 
 // To "start_run".
-[[nodiscard]] Status read_start(const nlohmann::json& answer);
+[[nodiscard]] Status read_start(const Json& answer);
 
 // To `call`, "on_change" or "on_wake". `earliest`: it can ask to be woken then.
 struct ChangeAnswer {
   Response response = Response::kIgnore;
   SimTime wake_at = kNoTime;
 };
-[[nodiscard]] Result<ChangeAnswer> read_response(const nlohmann::json& answer, std::string_view call,
-                                                 SimTime earliest);
+[[nodiscard]] Result<ChangeAnswer> read_response(const Json& answer, std::string_view call, SimTime earliest);
 // A policy cannot go on without a node that it uses. `used` and `lost` ascend.
 [[nodiscard]] Status check_response(const ChangeAnswer& answer, std::span<const NodeId> used,
                                     std::span<const NodeId> lost);
 
 // To "pace". `step`: that it is about.
-[[nodiscard]] Result<Pace> read_pace(const nlohmann::json& answer, std::int64_t step,
-                                     std::int64_t samples_per_step);
+[[nodiscard]] Result<Pace> read_pace(const Json& answer, std::int64_t step, std::int64_t samples_per_step);
 
 // To "decide".
 struct CourseAnswer {
@@ -57,10 +55,10 @@ struct CourseAnswer {
   std::optional<Pace> pace{};  // of the first steps, where the answer has it
   SimTime wake_at = kNoTime;
 };
-[[nodiscard]] Result<CourseAnswer> read_course(const nlohmann::json& answer, const JobState& job);
+[[nodiscard]] Result<CourseAnswer> read_course(const Json& answer, const JobState& job);
 
 // To "end_run": a value for each name, in their order.
-[[nodiscard]] Result<std::vector<double>> read_metrics(const nlohmann::json& answer,
+[[nodiscard]] Result<std::vector<double>> read_metrics(const Json& answer,
                                                        std::span<const std::string> names);
 
 }  // namespace goodput

@@ -2,27 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/policy_process/policy_answers.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
-Result<json> PolicyConversation::call(const ordered_json& message, PolicyHost& host) {
+Result<Json> PolicyConversation::call(const OrderedJson& message, PolicyHost& host) {
   // A name from the command line need be no UTF-8.
-  std::string line = message.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  std::string line = message.dump();
   for (int questions = 0; questions <= kMostQuestions; ++questions) {
     Result<std::string> said = channel_->exchange(line);
     if (!said) return with_complaint(said.error());
-    Result<json> parsed = parse_policy_line(*said);
+    Result<Json> parsed = parse_policy_line(*said);
     if (!parsed) return with_complaint(parsed.error());
     if (!parsed->contains("ask")) return parsed;
-    const Result<ordered_json> answer = host.answer(*parsed);
+    const Result<OrderedJson> answer = host.answer(*parsed);
     if (!answer)
       return with_complaint({fmt::format("asks {}: {}", in_quotes(*said), answer.error().message())});
     line = answer->dump();

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 #include "sim/process/line_channel.h"
 
 namespace goodput {
@@ -17,7 +17,7 @@ class PolicyHost {
   virtual ~PolicyHost() = default;
 
   // `question`: an object with "ask". The answer is an object; an error says what is wrong with the question.
-  [[nodiscard]] virtual Result<nlohmann::ordered_json> answer(const nlohmann::json& question) = 0;
+  [[nodiscard]] virtual Result<OrderedJson> answer(const Json& question) = 0;
 };
 
 // For one thread at a time.
@@ -30,7 +30,7 @@ class PolicyConversation {
 
   // Sends `message` and comes back with the answer, of which nothing is known but that it is an object.
   // After an error the conversation is over. Errors quote the last that the other side complained of.
-  [[nodiscard]] Result<nlohmann::json> call(const nlohmann::ordered_json& message, PolicyHost& host);
+  [[nodiscard]] Result<Json> call(const OrderedJson& message, PolicyHost& host);
 
   // The error of an answer that makes no sense, with that complaint.
   [[nodiscard]] Error with_complaint(Error error);

@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
 namespace {
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 // Of a policy that has failed: the job gives up at the next decision, and trains nothing until then.
 constexpr Pace kNeverDone{SimDuration{kMostPolicyNs}};
@@ -20,14 +17,14 @@ constexpr Pace kNeverDone{SimDuration{kMostPolicyNs}};
 // [[id, speed], ...] of those of the nodes that are not healthy, or of all of them.
 enum class Speeds : std::uint8_t { kAll, kSlow };
 void add_speeds(const Membership& members, const std::vector<NodeId>& nodes, Speeds which,
-                ordered_json& speeds) {
+                OrderedJson& speeds) {
   for (const NodeId node : nodes) {
     const double speed = members.speed(node);
     if (which == Speeds::kAll || speed != 1) speeds.push_back({node, speed});
   }
 }
 
-ordered_json view_json(std::string_view call, const JobView& job) {
+OrderedJson view_json(std::string_view call, const JobView& job) {
   return {{"call", call}, {"now_ns", job.now.time_since_epoch().count()}, {"is_training", job.is_training}};
 }
 
@@ -45,7 +42,7 @@ ProcessPolicy::ProcessPolicy(const Run& run, Result<Conversation> conversation,
     return;
   }
   conversation_ = *std::move(conversation);
-  const Json message{{"call", "start_run"}, {"seed", run_.key.seed}, {"trial", run_.key.trial}};
+  const OrderedJson message{{"call", "start_run"}, {"seed", run_.key.seed}, {"trial", run_.key.trial}};
   static_cast<void>(ask<Ok>("start_run", message, read_start));
 }
 
@@ -56,9 +53,10 @@ void ProcessPolicy::fail(std::string_view call, const Error& error) const {
 }
 
 template <typename T, typename Read>
-std::optional<T> ProcessPolicy::ask(std::string_view call, const Json& message, const Read& read) const {
+std::optional<T> ProcessPolicy::ask(std::string_view call, const OrderedJson& message,
+                                    const Read& read) const {
   if (!conversation_) return std::nullopt;
-  const Result<json> answer = conversation_->call(message, *host_);
+  const Result<Json> answer = conversation_->call(message, *host_);
   if (!answer) {
     fail(call, answer.error());
     return std::nullopt;
@@ -69,9 +67,9 @@ std::optional<T> ProcessPolicy::ask(std::string_view call, const Json& message, 
   return std::nullopt;
 }
 
-Response ProcessPolicy::respond(std::string_view call, const Json& message, SimTime earliest,
+Response ProcessPolicy::respond(std::string_view call, const OrderedJson& message, SimTime earliest,
                                 std::span<const NodeId> lost) {
-  const auto answer = ask<ChangeAnswer>(call, message, [&](const json& said) -> Result<ChangeAnswer> {
+  const auto answer = ask<ChangeAnswer>(call, message, [&](const Json& said) -> Result<ChangeAnswer> {
     GOODPUT_TRY(const ChangeAnswer change, read_response(said, call, earliest));
     GOODPUT_TRY_STATUS(check_response(change, nodes_, lost));
     return change;
@@ -81,10 +79,10 @@ Response ProcessPolicy::respond(std::string_view call, const Json& message, SimT
 }
 
 Response ProcessPolicy::on_change(const JobView& job, const NodeChange& change) {
-  Json message = view_json("on_change", job);
+  OrderedJson message = view_json("on_change", job);
   message["lost"] = change.lost;
   message["joined"] = change.joined;
-  message["speeds"] = Json::array();
+  message["speeds"] = OrderedJson::array();
   add_speeds(*job.members, change.joined, Speeds::kSlow, message["speeds"]);
   add_speeds(*job.members, change.changed_speed, Speeds::kAll, message["speeds"]);
   return respond("on_change", message, job.now, change.lost);
@@ -95,18 +93,18 @@ Response ProcessPolicy::on_wake(const JobView& job) {
 }
 
 Course ProcessPolicy::decide(const JobState& job) {
-  Json message = view_json("decide", job);
+  OrderedJson message = view_json("decide", job);
   message["step"] = job.step;
   message["checkpoints"] = {{"memory", job.checkpoints[0]}, {"storage", job.checkpoints[1]}};
   message["was_interrupted"] = job.was_interrupted;
   if (!std::exchange(has_members_, true)) {
     const std::vector<NodeId> members(job.members->nodes().begin(), job.members->nodes().end());
     message["members"] = members;
-    message["speeds"] = Json::array();
+    message["speeds"] = OrderedJson::array();
     add_speeds(*job.members, members, Speeds::kSlow, message["speeds"]);
   }
   auto answer =
-      ask<CourseAnswer>("decide", message, [&job](const json& said) { return read_course(said, job); });
+      ask<CourseAnswer>("decide", message, [&job](const Json& said) { return read_course(said, job); });
   pace_ = std::nullopt;
   nodes_.clear();
   wake_at_ = answer ? answer->wake_at : kNoTime;
@@ -127,9 +125,9 @@ Course ProcessPolicy::decide(const JobState& job) {
 
 Pace ProcessPolicy::pace(std::int64_t step) {
   if (!pace_ || step < paced_from_ || step >= pace_->until) {
-    const Json message{{"call", "pace"}, {"step", step}};
+    const OrderedJson message{{"call", "pace"}, {"step", step}};
     pace_ = ask<Pace>("pace", message,
-                      [&](const json& said) { return read_pace(said, step, samples_per_step_); });
+                      [&](const Json& said) { return read_pace(said, step, samples_per_step_); });
     paced_from_ = step;
   }
   return pace_.value_or(kNeverDone);
@@ -138,7 +136,7 @@ Pace ProcessPolicy::pace(std::int64_t step) {
 std::vector<PolicyMetric> ProcessPolicy::metrics(std::int64_t steps) const {
   const auto values =
       ask<std::vector<double>>("end_run", {{"call", "end_run"}, {"steps", steps}},
-                               [this](const json& said) { return read_metrics(said, *run_.metrics); });
+                               [this](const Json& said) { return read_metrics(said, *run_.metrics); });
   std::vector<PolicyMetric> metrics;
   if (!values) return metrics;
   for (std::size_t i = 0; i < values->size(); ++i) metrics.push_back({(*run_.metrics)[i], (*values)[i]});

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +19,7 @@
 #include "models/policy_process/policy_answers.h"
 #include "models/policy_process/policy_command.h"
 #include "models/policy_process/policy_conversation.h"
+#include "sim/base/json_fwd.h"
 #include "sim/job/recovery_policy.h"
 
 namespace goodput {
@@ -50,13 +50,12 @@ class ProcessPolicy final : public RecoveryPolicy {
   [[nodiscard]] std::string failure() const override { return failure_; }
 
  private:
-  using Json = nlohmann::ordered_json;
-
-  // The answer as `read` has it: (const nlohmann::json&) -> Result<T>. None: the policy has failed, now or
+  // The answer as `read` has it: (const Json&) -> Result<T>. None: the policy has failed, now or
   // before.
   template <typename T, typename Read>
-  [[nodiscard]] std::optional<T> ask(std::string_view call, const Json& message, const Read& read) const;
-  [[nodiscard]] Response respond(std::string_view call, const Json& message, SimTime earliest,
+  [[nodiscard]] std::optional<T> ask(std::string_view call, const OrderedJson& message,
+                                     const Read& read) const;
+  [[nodiscard]] Response respond(std::string_view call, const OrderedJson& message, SimTime earliest,
                                  std::span<const NodeId> lost);
   void fail(std::string_view call, const Error& error) const;
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -13,13 +12,12 @@
 #include "models/policy_process/policy_answers.h"
 #include "models/policy_process/policy_conversation.h"
 #include "models/policy_process/process_policy.h"
+#include "sim/base/json.h"
 #include "sim/process/child_process.h"
 
 namespace goodput {
 namespace {
 
-using nlohmann::json;
-using nlohmann::ordered_json;
 using Conversation = ProcessPolicy::Conversation;
 
 // A process that said hello.
@@ -31,7 +29,7 @@ struct Greeted {
 // Starts processes of a command, for one job.
 class PolicyProcesses {
  public:
-  PolicyProcesses(PolicyCommand command, const json& options, RestartJob job)
+  PolicyProcesses(PolicyCommand command, const Json& options, RestartJob job)
       : command_(std::move(command)),
         job_(std::move(job)),
         hello_({{"call", "hello"},
@@ -64,7 +62,7 @@ class PolicyProcesses {
  private:
   PolicyCommand command_;
   RestartJob job_;
-  ordered_json hello_;
+  OrderedJson hello_;
 };
 
 class PreparedProcess final : public PreparedPolicy {
@@ -111,21 +109,21 @@ class PreparedProcess final : public PreparedPolicy {
 class ProcessSetup final : public PolicySetup {
  public:
   ProcessSetup(PolicyCommand command, const std::string& options)
-      : command_(std::move(command)), options_(json::parse(options)) {}
+      : command_(std::move(command)), options_(Json::parse(options)) {}
 
   // What the program makes of them is its own affair.
   [[nodiscard]] config::Fields fields(const PolicyContext& /*context*/) override {
     config::Fields all;
     for (auto option = options_.begin(); option != options_.end(); ++option) {
-      json* const value = &*option;
+      Json* const value = &*option;
       all.push_back({option.key(),
                      config::Need::kOptional,
                      {"anything",
-                      [value](const json& from, const config::Place&) -> Status {
+                      [value](const Json& from, const config::Place&) -> Status {
                         *value = from;
                         return Ok{};
                       },
-                      [value](ordered_json& into) { into = *value; },
+                      [value](OrderedJson& into) { into = *value; },
                       {}},
                      "of the policy's own"});
     }
@@ -149,7 +147,7 @@ class ProcessSetup final : public PolicySetup {
 
  private:
   PolicyCommand command_;
-  json options_;
+  Json options_;
 };
 
 }  // namespace

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
 #include "sim/base/apportion.h"
+#include "sim/base/json.h"
 #include "sim/base/random.h"
 
 namespace goodput {
@@ -140,8 +140,7 @@ class LayerRouter {
   bool is_first_ = true;
 };
 
-Status read_course(const nlohmann::json& value, const config::Place& place,
-                   std::vector<RoutingCoursePoint>& course) {
+Status read_course(const Json& value, const config::Place& place, std::vector<RoutingCoursePoint>& course) {
   if (!value.is_array())
     return place.error("is no array, want an array of points {iteration, spread, drift}");
   course.clear();
@@ -161,11 +160,9 @@ Status read_course(const nlohmann::json& value, const config::Place& place,
 
 config::Value course_value(std::vector<RoutingCoursePoint>& course) {
   return {"an array of points",
-          [&course](const nlohmann::json& value, config::Place& place) {
-            return read_course(value, place, course);
-          },
-          [&course](nlohmann::ordered_json& into) {
-            into = nlohmann::ordered_json::array();
+          [&course](const Json& value, config::Place& place) { return read_course(value, place, course); },
+          [&course](OrderedJson& into) {
+            into = OrderedJson::array();
             for (RoutingCoursePoint point : course) into.push_back(config::write(config_fields(point)));
           },
           {}};

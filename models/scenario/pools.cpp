@@ -3,33 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/failure/failure_fields.h"
 #include "models/failure/failure_pools.h"
 #include "models/scenario/scenario.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
 namespace {
 
 using config::Need;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
-Status read_pool(const json& value, config::Place& place, std::vector<PoolConfig>& pools) {
+Status read_pool(const Json& value, config::Place& place, std::vector<PoolConfig>& pools) {
   PoolConfig pool;
   GOODPUT_TRY_STATUS(config::object(pool).read(value, place));
   pools.push_back(std::move(pool));
   return Ok{};
 }
 
-Status read_pools(const json& value, config::Place& place, std::vector<PoolConfig>& pools) {
+Status read_pools(const Json& value, config::Place& place, std::vector<PoolConfig>& pools) {
   pools.clear();
   if (!value.is_array()) return read_pool(value, place, pools);
   if (value.empty()) return place.error("is empty, want at least one pool");
-  for (const json& one : value) {
+  for (const Json& one : value) {
     config::Place at = place.at(std::to_string(pools.size()));
     GOODPUT_TRY_STATUS(read_pool(one, at, pools));
     if (at.tier) place.tier = lowest(place.tier.value_or(*at.tier), *at.tier);
@@ -107,12 +105,12 @@ Status config_finish(PoolConfig& pool) {
 }
 
 config::Value pools_value(std::vector<PoolConfig>& pools) {
-  const auto write = [&pools](ordered_json& into) {
+  const auto write = [&pools](OrderedJson& into) {
     for (PoolConfig& pool : pools) into.push_back(config::write(config_fields(pool)));
-    if (pools.size() == 1) into = ordered_json(into.front());
+    if (pools.size() == 1) into = OrderedJson(into.front());
   };
   return {"a pool of nodes or an array of them",
-          [&pools](const json& value, config::Place& place) { return read_pools(value, place, pools); },
+          [&pools](const Json& value, config::Place& place) { return read_pools(value, place, pools); },
           write,
           {}};
 }

@@ -3,21 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
 #include "models/failure/failure_fields.h"
 #include "models/policy_process/process_setup.h"
 #include "models/routing/synthetic_routing.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
 namespace {
 
 using config::Need;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr std::int64_t kMostSteps = 1'000'000'000'000;
 constexpr std::int64_t kMostTokens = 1'000'000'000'000'000'000;
@@ -56,13 +54,13 @@ Status check_kind(const ScenarioPolicy& policy, const config::Place& place, bool
   return (is_named ? place.at("policy") : place).error(found.error().what);
 }
 
-Status read_policy(const std::string& name, const json& value, const config::Place& place,
+Status read_policy(const std::string& name, const Json& value, const config::Place& place,
                    const PolicyCommand* command, ScenarioPolicy& policy) {
   if (std::string fault = fault_of_name(name); !fault.empty()) return place.error(std::move(fault));
   if (!value.is_object()) return place.not_wanted(value, "an object with the policy's options");
   policy.name = name;
   policy.policy = name;
-  json options = value;
+  Json options = value;
   const auto named = value.find("policy");
   const bool is_named = named != value.end();
   if (is_named) {
@@ -87,7 +85,7 @@ std::size_t rank_of(const std::string& policy) {
 
 config::Value policies_value(std::vector<ScenarioPolicy>& policies,
                              const std::vector<PolicyCommand>& commands) {
-  const auto read = [&policies, commands](const json& value, config::Place& place) -> Status {
+  const auto read = [&policies, commands](const Json& value, config::Place& place) -> Status {
     if (!value.is_object()) return place.not_wanted(value, "an object: {\"lazarus\": {}, \"ds\": {}}");
     if (value.empty()) return place.error("is empty, want a policy: {\"lazarus\": {}}");
     policies.clear();
@@ -100,9 +98,9 @@ config::Value policies_value(std::vector<ScenarioPolicy>& policies,
                      [](const auto& a, const auto& b) { return rank_of(a.policy) < rank_of(b.policy); });
     return Ok{};
   };
-  const auto write = [&policies](ordered_json& into) {
+  const auto write = [&policies](OrderedJson& into) {
     for (const ScenarioPolicy& policy : policies) {
-      ordered_json options = ordered_json::parse(policy.options);
+      OrderedJson options = OrderedJson::parse(policy.options);
       if (policy.policy != policy.name) options["policy"] = policy.policy;
       into[policy.name] = std::move(options);
     }
@@ -252,7 +250,7 @@ Result<PolicyRead> read_options(const Scenario& scenario, const ScenarioPolicy& 
   const PolicyContext context = policy_context(scenario);
   const config::ObjectAccess access{[] { return true; }, [&] { return setup->fields(context); },
                                     []() -> Status { return Ok{}; }};
-  GOODPUT_TRY_STATUS(config::object(access).read(json::parse(policy.options), place));
+  GOODPUT_TRY_STATUS(config::object(access).read(Json::parse(policy.options), place));
   return PolicyRead{std::move(setup), config::unused_keys(given)};
 }
 

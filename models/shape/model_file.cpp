@@ -1,14 +1,13 @@
 #include "models/shape/model_file.h"
 
-#include <nlohmann/json.hpp>
-
+#include "sim/base/json.h"
 #include "sim/config/json_file.h"
 
 namespace goodput {
 namespace {
 
 template <typename Model>
-Result<AnyModel> read_as(const nlohmann::json& text, const std::string& path) {
+Result<AnyModel> read_as(const Json& text, const std::string& path) {
   Model model;
   config::Place place{path, {}, {}};
   GOODPUT_TRY_STATUS(config::object(model).read(text, place));
@@ -19,7 +18,7 @@ Result<AnyModel> read_as(const nlohmann::json& text, const std::string& path) {
 
 // Parsed once, so that a pipe will do.
 Result<AnyModel> read_any_model(const std::string& path) {
-  GOODPUT_TRY(const nlohmann::json text, config::parse_file(path));
+  GOODPUT_TRY(const Json text, config::parse_file(path));
   return text.contains("swin") ? read_as<SwinModel>(text, path) : read_as<ModelShape>(text, path);
 }
 

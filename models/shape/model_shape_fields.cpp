@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "models/shape/model_shape.h"
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
@@ -78,7 +78,7 @@ double parameters_at_most(const ModelShape& model) {
 
 // Refuses what models/shape/model_file.h reads.
 config::Value no_swin() {
-  const auto refuse = [](const nlohmann::json& /*value*/, const config::Place& place) -> Status {
+  const auto refuse = [](const Json& /*value*/, const config::Place& place) -> Status {
     return place.error("describes a Swin transformer, which only goodput checkpoint takes; want a decoder");
   };
   return {"absent", refuse, {}, {}};
@@ -87,7 +87,7 @@ config::Value no_swin() {
 // Written where there are any.
 config::Value buffers(Bytes& bytes) {
   config::Value value = config::integer(bytes.value, 0, 1'000'000'000'000);
-  value.write = [&bytes](nlohmann::ordered_json& into) {
+  value.write = [&bytes](OrderedJson& into) {
     if (bytes.value > 0) into = bytes.value;
   };
   return value;

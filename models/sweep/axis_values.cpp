@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/sweep/expression.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/config/changes.h"
 
@@ -201,7 +201,7 @@ Result<AxisValues::Piece> AxisValues::parse_piece(std::string_view text) {
   const std::size_t dots = text.find("..", 1);
   if (looks_like_number && dots != std::string_view::npos) return parse_range(text, dots);
   Piece piece;
-  piece.value = config::json_or_text(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  piece.value = config::json_or_text(text).dump();
   piece.count = 1;
   return piece;
 }

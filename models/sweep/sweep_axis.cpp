@@ -3,23 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/failure/failure_fields.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
 namespace {
 
 using config::Need;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 // Text as on the command line, or an array of JSON values as they are.
 config::Value axis_values_value(SweepAxis& axis) {
   const std::string wanted = "text as of the command line, or an array of values";
-  const auto read = [&axis, wanted](const json& from, const config::Place& place) -> Status {
+  const auto read = [&axis, wanted](const Json& from, const config::Place& place) -> Status {
     axis.values_json = from.dump();
     if (from.is_string()) {
       auto values = AxisValues::parse(from.get_ref<const std::string&>());
@@ -29,19 +27,19 @@ config::Value axis_values_value(SweepAxis& axis) {
     }
     if (!from.is_array() || from.empty()) return place.not_wanted(from, wanted);
     std::vector<std::string> values;
-    for (const json& value : from) values.push_back(value.dump());
+    for (const Json& value : from) values.push_back(value.dump());
     axis.values = AxisValues::of(std::move(values));
     return Ok{};
   };
-  const auto write = [&axis](ordered_json& into) {
-    if (!axis.values_json.empty()) into = ordered_json::parse(axis.values_json);
+  const auto write = [&axis](OrderedJson& into) {
+    if (!axis.values_json.empty()) into = OrderedJson::parse(axis.values_json);
   };
   return {wanted, read, write, {}};
 }
 
 config::Value sweep_settings_value(std::vector<SweepSetting>& sets) {
   const std::string wanted = "an object: expressions by pointer";
-  const auto read = [&sets, wanted](const json& from, const config::Place& place) -> Status {
+  const auto read = [&sets, wanted](const Json& from, const config::Place& place) -> Status {
     if (!from.is_object()) return place.not_wanted(from, wanted);
     sets.clear();
     for (const auto& [pointer, text] : from.items()) {
@@ -53,7 +51,7 @@ config::Value sweep_settings_value(std::vector<SweepSetting>& sets) {
     }
     return Ok{};
   };
-  const auto write = [&sets](ordered_json& into) {
+  const auto write = [&sets](OrderedJson& into) {
     for (const SweepSetting& setting : sets) into[setting.pointer] = setting.value.text();
   };
   return {wanted, read, write, {}};
@@ -74,7 +72,7 @@ Status check_tuples(const SweepAxis& axis) {
   const auto count = axis.values.count();
   if (!count) return refuse("is a range");
   for (std::uint64_t i = 0; i < *count; ++i) {
-    const json value = json::parse(axis.values.at(i));
+    const Json value = Json::parse(axis.values.at(i));
     if (!value.is_array() || value.size() != axis.pointers.size()) return refuse("has " + value.dump());
   }
   return Ok{};
@@ -90,7 +88,7 @@ std::vector<std::string> SweepAxis::parameters() const {
 std::vector<std::string> SweepAxis::split(const std::string& value) const {
   if (pointers.empty()) return {value};
   std::vector<std::string> parts;
-  for (const json& part : json::parse(value)) parts.push_back(part.dump());
+  for (const Json& part : Json::parse(value)) parts.push_back(part.dump());
   return parts;
 }
 
@@ -147,7 +145,7 @@ Result<SweepAxis> parse_sweep_axis(std::string_view text) {
   else
     axis.pointers = std::move(pointers);
   const std::string_view values = text.substr(equals + 1);
-  axis.values_json = json(values).dump(-1, ' ', false, json::error_handler_t::replace);
+  axis.values_json = Json(values).dump();
   GOODPUT_TRY(axis.values, AxisValues::parse(values));
   GOODPUT_TRY_STATUS(config_finish(axis));
   return axis;

@@ -2,26 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/failure/failure_fields.h"
 #include "models/scenario/scenario.h"
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
 
 using config::Need;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 config::Value sweep_axes_value(std::vector<SweepAxis>& axes) {
   const std::string wanted = "an array of objects";
-  const auto read = [&axes, wanted](const json& from, const config::Place& place) -> Status {
+  const auto read = [&axes, wanted](const Json& from, const config::Place& place) -> Status {
     if (!from.is_array()) return place.not_wanted(from, wanted);
     if (from.empty()) return place.error("is empty, want at least one axis");
     axes.clear();
-    for (const json& one : from) {
+    for (const Json& one : from) {
       SweepAxis axis;
       config::Place at = place.at(std::to_string(axes.size()));
       GOODPUT_TRY_STATUS(config::object(axis).read(one, at));
@@ -29,8 +27,8 @@ config::Value sweep_axes_value(std::vector<SweepAxis>& axes) {
     }
     return Ok{};
   };
-  const auto write = [&axes](ordered_json& into) {
-    into = ordered_json::array();
+  const auto write = [&axes](OrderedJson& into) {
+    into = OrderedJson::array();
     for (SweepAxis axis : axes) into.push_back(config::write(config_fields(axis)));
   };
   return {wanted, read, write, {}};
@@ -38,28 +36,28 @@ config::Value sweep_axes_value(std::vector<SweepAxis>& axes) {
 
 config::Value sweep_changes_value(std::vector<config::Change>& changes) {
   const std::string wanted = "an object: values by pointer";
-  const auto read = [&changes, wanted](const json& from, const config::Place& place) -> Status {
+  const auto read = [&changes, wanted](const Json& from, const config::Place& place) -> Status {
     if (!from.is_object()) return place.not_wanted(from, wanted);
     changes.clear();
     for (const auto& [pointer, value] : from.items()) changes.push_back({pointer, value.dump()});
     return Ok{};
   };
-  const auto write = [&changes](ordered_json& into) {
+  const auto write = [&changes](OrderedJson& into) {
     for (const config::Change& change : changes)
-      into[change.pointer] = ordered_json(config::json_or_text(change.value));
+      into[change.pointer] = OrderedJson(config::json_or_text(change.value));
   };
   return {wanted, read, write, {}};
 }
 
 config::Value stopping_rule_value(std::optional<StoppingRule>& rule) {
-  const auto read = [&rule](const json& from, const config::Place& place) -> Status {
+  const auto read = [&rule](const Json& from, const config::Place& place) -> Status {
     if (!from.is_string()) return place.not_wanted(from, "text: \"cost±0.2%\"");
     auto parsed = StoppingRule::parse(from.get_ref<const std::string&>());
     if (!parsed) return place.error(parsed.error().what);
     rule = *std::move(parsed);
     return Ok{};
   };
-  const auto write = [&rule](ordered_json& into) {
+  const auto write = [&rule](OrderedJson& into) {
     if (rule) into = rule->text();
   };
   return {"text: METRIC±X% or METRIC:A/B±X%", read, write, {}};

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "sim/base/random.h"
 #include "sim/base/text.h"
 
@@ -189,7 +189,7 @@ Result<std::string> SweepPoints::follow(const SweepSetting& setting, const Value
   if (expression.is_name()) return value_of(expression.names().front());
   Result<double> value = expression.value([&](const std::string& name) -> Result<double> {
     const std::string text = value_of(name);
-    const nlohmann::json json = nlohmann::json::parse(text);
+    const Json json = Json::parse(text);
     if (json.is_number()) return json.get<double>();
     return Error{fmt::format("{} is {}, no number to reckon with", name, text)};
   });

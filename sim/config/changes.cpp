@@ -2,25 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput::config {
 namespace {
 
-using nlohmann::json;
-using Pointer = json::json_pointer;
+using Pointer = JsonPointer;
 
 bool is_below(std::string_view pointer, std::string_view above) {
   return pointer.size() > above.size() && pointer.starts_with(above) && pointer[above.size()] == '/';
 }
 
 // The text above `pointer` that could name a file; none: nothing on the way is text.
-std::optional<std::string> text_above(const Pointer& pointer, const json& file) {
+std::optional<std::string> text_above(const Pointer& pointer, const Json& file) {
   for (Pointer above = pointer; !above.empty();) {
     above = above.parent_pointer();
     if (file.contains(above))
@@ -34,7 +33,7 @@ struct Reach {
   Pointer there{};
   std::string missing{};  // the first name that is not there
 };
-Reach reach(const Pointer& pointer, const json& file) {
+Reach reach(const Pointer& pointer, const Json& file) {
   Reach reached{pointer, {}};
   while (!file.contains(reached.there)) {
     reached.missing = reached.there.back();
@@ -43,8 +42,8 @@ Reach reach(const Pointer& pointer, const json& file) {
   return reached;
 }
 
-std::string nearest_key(const Reach& reached, const json& file) {
-  const json& there = file.at(reached.there);
+std::string nearest_key(const Reach& reached, const Json& file) {
+  const Json& there = file.at(reached.there);
   std::vector<std::string> keys;
   if (there.is_object()) {
     for (const auto& [key, value] : there.items()) keys.push_back(key);
@@ -54,16 +53,16 @@ std::string nearest_key(const Reach& reached, const json& file) {
 
 // A part of something in a section may be made, /policies/ds/checkpoint; sections, and what users name in
 // one, may not.
-bool may_make(const Reach& reached, const json& file) {
+bool may_make(const Reach& reached, const Json& file) {
   return file.at(reached.there).is_object() && !reached.there.empty() &&
          !reached.there.parent_pointer().empty();
 }
 
 }  // namespace
 
-json json_or_text(std::string_view text) {
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return value.is_discarded() ? json(text) : value;
+Json json_or_text(std::string_view text) {
+  std::optional<Json> value = Json::try_parse(text);
+  return value ? *std::move(value) : Json(text);
 }
 
 Changes::Changes(const std::vector<Change>& changes, std::string_view noun, std::string_view option)
@@ -82,12 +81,12 @@ Error Changes::error(const Step& step, std::string_view what) const {
       .of_option(step.given.option.empty() ? option_ : step.given.option);
 }
 
-Status Changes::apply_to(json& file) {
+Status Changes::apply_to(Json& file) {
   for (Step& step : std::exchange(steps_, {})) GOODPUT_TRY_STATUS(apply(std::move(step), file));
   return Ok{};
 }
 
-Status Changes::apply(Step step, json& file) {
+Status Changes::apply(Step step, Json& file) {
   if (!step.pointer.starts_with('/')) return error(step, "a JSON pointer begins with a slash: /failures/p");
   try {
     const Pointer at(step.pointer);
@@ -106,9 +105,9 @@ Status Changes::apply(Step step, json& file) {
         remedy = fmt::format("; set it as a whole first: {}={{...}}", on_one_line(parent));
       if (!made)
         return error(step, fmt::format("the {} has no object {}{}", noun_, in_quotes(parent), remedy));
-      file[above] = json::object();
+      file[above] = Json::object();
     }
-    const json& there = file.at(above);
+    const Json& there = file.at(above);
     if (!there.is_structured())
       return error(step, fmt::format("{} is no object in the {}", in_quotes(parent), noun_));
     if (there.is_array() && !file.contains(at) && at.back() != "-" &&
@@ -119,7 +118,7 @@ Status Changes::apply(Step step, json& file) {
     std::erase_if(waiting_, [&](const Step& other) {
       return other.name_at == step.pointer || is_below(other.name_at, step.pointer);
     });
-  } catch (const json::exception&) {
+  } catch (const JsonError&) {
     return error(step, fmt::format("is no JSON pointer, or points nowhere in the {}", noun_));
   }
   return Ok{};

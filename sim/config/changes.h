@@ -1,12 +1,12 @@
 // Values of a config file that are replaced, or added, before its fields are read.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 
 namespace goodput::config {
 
@@ -16,7 +16,7 @@ struct Change {
   std::string value{};   // JSON; what is no JSON is text
   std::string option{};  // that asks for it, where that is not the same for all
 };
-[[nodiscard]] nlohmann::json json_or_text(std::string_view text);
+[[nodiscard]] Json json_or_text(std::string_view text);
 
 // The changes of one file, made in turn. A pointer may reach into what the file names: "/plan/parallel/dp",
 // where "/plan" is a name, waits until that file is read, and is then seen from there.
@@ -30,7 +30,7 @@ class Changes {
   [[nodiscard]] bool empty() const { return steps_.empty() && waiting_.empty(); }
   // Those that lie in the file itself. The first two names of a longer pointer have to be there: of
   // /policies/ds/checkpoint/interval_steps the policy, whose checkpoint is made where it is not there.
-  [[nodiscard]] Status apply_to(nlohmann::json& file);
+  [[nodiscard]] Status apply_to(Json& file);
   // Those that wait for the file that is named at `pointer`: they wait no longer.
   [[nodiscard]] Changes take(std::string_view pointer);
   // Fails where one still waits: what it points into names no file.
@@ -46,7 +46,7 @@ class Changes {
     [[nodiscard]] std::string as_given(std::string_view below) const;
   };
 
-  [[nodiscard]] Status apply(Step step, nlohmann::json& file);
+  [[nodiscard]] Status apply(Step step, Json& file);
   [[nodiscard]] Error error(const Step& step, std::string_view what) const;
 
   std::string noun_{};

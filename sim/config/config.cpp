@@ -5,22 +5,20 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/config/json_file.h"
 
 namespace goodput::config {
 namespace {
 
-using nlohmann::json;
-using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 3> kAnnotations = {"source", "sources", "tier"};
 
-std::string shown(const json& value) {
+std::string shown(const Json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array";
   if (value.is_string()) return in_quotes(value.get_ref<const std::string&>());
@@ -41,7 +39,7 @@ Error unknown_key(const Place& place, std::string_view key, std::span<const std:
   return at.error("unknown key" + hint);
 }
 
-Status check_keys(const json& value, const Place& place, const Fields& fields) {
+Status check_keys(const Json& value, const Place& place, const Fields& fields) {
   const std::vector<std::string_view> known = keys_of(fields);
   const auto is_known = [&](std::string_view key) {
     return std::find(known.begin(), known.end(), key) != known.end();
@@ -65,7 +63,7 @@ void lower(std::optional<Tier>& tier, std::optional<Tier> other) {
   if (other) tier = lowest(tier.value_or(*other), *other);
 }
 
-Status read_tier(const json& value, Place& place, const Fields& fields) {
+Status read_tier(const Json& value, Place& place, const Fields& fields) {
   if (const auto named = value.find("tier"); named != value.end()) {
     Tier own{};
     Place at = place.at("tier");
@@ -75,12 +73,12 @@ Status read_tier(const json& value, Place& place, const Fields& fields) {
   const auto keeper =
       std::find_if(fields.begin(), fields.end(), [](const Field& field) { return field.key == "tier"; });
   if (keeper == fields.end() || !place.tier) return Ok{};
-  GOODPUT_TRY_STATUS(keeper->value.read(json(to_string(*place.tier)), place));
+  GOODPUT_TRY_STATUS(keeper->value.read(Json(to_string(*place.tier)), place));
   place.tier.reset();
   return Ok{};
 }
 
-Status read_members(const json& value, Place& place, const ObjectAccess& access) {
+Status read_members(const Json& value, Place& place, const ObjectAccess& access) {
   if (!value.is_object()) return place.not_wanted(value, "an object");
   const Fields fields = access.fields();
   GOODPUT_TRY_STATUS(check_keys(value, place, fields));
@@ -106,7 +104,7 @@ Status read_members(const json& value, Place& place, const ObjectAccess& access)
 // ---- Files that a config names.
 
 // `file`: where it stands; empty: nowhere.
-Result<std::optional<Tier>> read_changed(json value, const std::string& file, const ObjectAccess& access,
+Result<std::optional<Tier>> read_changed(Json value, const std::string& file, const ObjectAccess& access,
                                          const Library* library, Changes changes,
                                          std::vector<GivenKey>* given) {
   GOODPUT_TRY_STATUS(changes.apply_to(value));
@@ -119,15 +117,15 @@ Result<std::optional<Tier>> read_changed(json value, const std::string& file, co
 Result<std::optional<Tier>> read_whole_file(const std::string& file, const ObjectAccess& access,
                                             const Library* library, Changes changes,
                                             std::vector<GivenKey>* given) {
-  GOODPUT_TRY(json value, parse_file(file, library ? library->parsed : nullptr));
+  GOODPUT_TRY(Json value, parse_file(file, library ? library->parsed : nullptr));
   return read_changed(std::move(value), file, access, library, std::move(changes), given);
 }
 
-void write_into(ordered_json& into, const Fields& fields) {
-  into = ordered_json::object();
+void write_into(OrderedJson& into, const Fields& fields) {
+  into = OrderedJson::object();
   for (const Field& field : fields) {
     if (field.idle && !field.idle().empty()) continue;
-    ordered_json value;
+    OrderedJson value;
     if (field.value.write) field.value.write(value);
     if (!value.is_null()) into[std::string(field.key)] = std::move(value);
   }
@@ -139,7 +137,7 @@ Error Place::error(std::string what) const {
   return {std::move(what), {.file = file, .pointer = pointer}};
 }
 
-Error Place::not_wanted(const json& value, std::string_view wanted) const {
+Error Place::not_wanted(const Json& value, std::string_view wanted) const {
   return error(fmt::format("is {}, want {}", shown(value), wanted));
 }
 
@@ -154,8 +152,8 @@ Field tier(Tier& value) {
 }
 
 Value object(const ObjectAccess& access) {
-  const auto read = [access](const json& from, Place& place) { return read_members(from, place, access); };
-  const auto write = [access](ordered_json& into) {
+  const auto read = [access](const Json& from, Place& place) { return read_members(from, place, access); };
+  const auto write = [access](OrderedJson& into) {
     if (access.is_present()) write_into(into, access.fields());
   };
   return {"an object", read, write, access.fields};
@@ -179,7 +177,7 @@ Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<S
   Value value = object(access);
   value.wanted = fmt::format("a file of {}/ or an object", kind.folder);
   value.fields = nullptr;  // described where the files are
-  value.read = [access, kind, &sources, wanted = value.wanted](const json& from, Place& place) -> Status {
+  value.read = [access, kind, &sources, wanted = value.wanted](const Json& from, Place& place) -> Status {
     if (from.is_object()) return read_members(from, place, access);
     if (!from.is_string()) return place.not_wanted(from, wanted);
     GOODPUT_TRY(const Source source, source_named(from.get<std::string>(), place, kind));
@@ -201,7 +199,7 @@ Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<S
 Value path_or_name(std::string& value, const Kind& kind) {
   Value result = path(value);
   result.wanted = fmt::format("a file of {}/", kind.folder);
-  result.read = [&value, read = std::move(result.read), wanted = result.wanted](const json& from,
+  result.read = [&value, read = std::move(result.read), wanted = result.wanted](const Json& from,
                                                                                 Place& place) -> Status {
     if (!from.is_string()) return place.not_wanted(from, wanted);
     value = from.get<std::string>();
@@ -217,7 +215,7 @@ Result<UnusedKeys> read_file(const std::string& file, const ObjectAccess& access
   return unused_keys(given);
 }
 
-Result<UnusedKeys> read_object(const json& object, const ObjectAccess& access, const Library& library,
+Result<UnusedKeys> read_object(const Json& object, const ObjectAccess& access, const Library& library,
                                Changes changes) {
   std::vector<GivenKey> given;
   GOODPUT_TRY_STATUS(read_changed(object, "", access, &library, std::move(changes), &given));
@@ -238,8 +236,8 @@ UnusedKeys unused_keys(std::span<const GivenKey> given) {
   return unused;
 }
 
-ordered_json write(const Fields& fields) {
-  ordered_json result;
+OrderedJson write(const Fields& fields) {
+  OrderedJson result;
   write_into(result, fields);
   return result;
 }

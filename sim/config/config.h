@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 #include "sim/base/tier.h"
 #include "sim/base/units.h"
 #include "sim/config/changes.h"
@@ -54,7 +54,7 @@ struct Place {
 
   [[nodiscard]] Error error(std::string what) const;
   // "is VALUE, want WANTED"
-  [[nodiscard]] Error not_wanted(const nlohmann::json& value, std::string_view wanted) const;
+  [[nodiscard]] Error not_wanted(const Json& value, std::string_view wanted) const;
   [[nodiscard]] Place at(std::string_view key) const;
 };
 
@@ -64,9 +64,9 @@ using Fields = std::vector<Field>;
 // How one value is read, written (null: left out) and described. Refers to the variable it was made for.
 struct Value {
   std::string wanted;  // "an integer from 1 to 8"
-  std::function<Status(const nlohmann::json&, Place&)> read;
-  std::function<void(nlohmann::ordered_json&)> write;  // into a null; none: never written
-  std::function<Fields()> fields;                      // of an object, for tables in docs
+  std::function<Status(const Json&, Place&)> read;
+  std::function<void(OrderedJson&)> write;  // into a null; none: never written
+  std::function<Fields()> fields;           // of an object, for tables in docs
 };
 
 enum class Need : std::uint8_t { kRequired, kOptional };
@@ -177,11 +177,11 @@ template <typename T>
 [[nodiscard]] Result<UnusedKeys> read_file(const std::string& file, const ObjectAccess& access,
                                            const Library& library = {}, Changes changes = {});
 // The same of an object that is in no file: names are looked up here and in the library.
-[[nodiscard]] Result<UnusedKeys> read_object(const nlohmann::json& object, const ObjectAccess& access,
+[[nodiscard]] Result<UnusedKeys> read_object(const Json& object, const ObjectAccess& access,
                                              const Library& library, Changes changes);
 // Of those given to what has been read by now. Of an object that moves nothing the keys within are not named.
 [[nodiscard]] UnusedKeys unused_keys(std::span<const GivenKey> given);
-[[nodiscard]] nlohmann::ordered_json write(const Fields& fields);
+[[nodiscard]] OrderedJson write(const Fields& fields);
 
 template <typename T>
 [[nodiscard]] Result<T> read(const std::string& file, const Library& library = {}) {

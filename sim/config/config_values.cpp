@@ -3,17 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/config/config.h"
 
 namespace goodput::config {
 namespace {
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 std::string wanted_integer(std::int64_t least, std::int64_t most) {
   return fmt::format("an integer from {} to {}", least, most);
@@ -40,7 +37,7 @@ bool is_short(std::int64_t number) {
 }
 
 // 1e6 is whole as well, and so is 1e18. Of others beyond 2^53 a double does not say which integer was meant.
-std::optional<std::int64_t> whole_number(const json& value) {
+std::optional<std::int64_t> whole_number(const Json& value) {
   if (value.is_number_float()) {
     constexpr double kMostExact = 9007199254740992;  // 2^53
     constexpr double kMost = 9223372036854775808.0;  // 2^63
@@ -56,7 +53,7 @@ std::optional<std::int64_t> whole_number(const json& value) {
   return value.get<std::int64_t>();
 }
 
-std::optional<std::int64_t> integer_within(const json& value, std::int64_t least, std::int64_t most) {
+std::optional<std::int64_t> integer_within(const Json& value, std::int64_t least, std::int64_t most) {
   const std::optional<std::int64_t> number = whole_number(value);
   if (!number || *number < least || *number > most) return std::nullopt;
   return number;
@@ -65,23 +62,23 @@ std::optional<std::int64_t> integer_within(const json& value, std::int64_t least
 template <typename Integer>
 Value integer_value(Integer& value, std::int64_t least, std::int64_t most) {
   const std::string wanted = wanted_integer(least, most);
-  const auto read = [&value, least, most, wanted](const json& from, const Place& place) -> Status {
+  const auto read = [&value, least, most, wanted](const Json& from, const Place& place) -> Status {
     const auto number = integer_within(from, least, most);
     if (!number) return place.not_wanted(from, wanted);
     value = static_cast<Integer>(*number);
     return Ok{};
   };
-  return {wanted, read, [&value](ordered_json& into) { into = value; }, {}};
+  return {wanted, read, [&value](OrderedJson& into) { into = value; }, {}};
 }
 
 Value text_value(std::string& value, bool is_path) {
-  const auto read = [&value, is_path](const json& from, const Place& place) -> Status {
+  const auto read = [&value, is_path](const Json& from, const Place& place) -> Status {
     if (!from.is_string()) return place.not_wanted(from, is_path ? "the path of a file" : "text");
     value = from.get<std::string>();
     if (is_path) value = (folder_of(place.file) / value).lexically_normal().string();
     return Ok{};
   };
-  const auto write = [&value, is_path](ordered_json& into) {
+  const auto write = [&value, is_path](OrderedJson& into) {
     if (!is_path || !value.empty()) into = value;
   };
   return {is_path ? "the path of a file" : "text", read, write, {}};
@@ -98,10 +95,10 @@ Value integer(std::int64_t& value, std::int64_t least, std::int64_t most) {
 
 Value integers(std::vector<std::int32_t>& values, std::int64_t least, std::int64_t most) {
   const std::string wanted = fmt::format("an array of integers from {} to {}", least, most);
-  const auto read = [&values, least, most, wanted](const json& from, const Place& place) -> Status {
+  const auto read = [&values, least, most, wanted](const Json& from, const Place& place) -> Status {
     if (!from.is_array()) return place.not_wanted(from, wanted);
     values.clear();
-    for (const json& element : from) {
+    for (const Json& element : from) {
       std::int32_t value = 0;
       Place at = place.at(std::to_string(values.size()));
       GOODPUT_TRY_STATUS(integer(value, least, most).read(element, at));
@@ -111,17 +108,17 @@ Value integers(std::vector<std::int32_t>& values, std::int64_t least, std::int64
   };
   return {fmt::format("an array of integers from {} to {}", least, most),
           read,
-          [&values](ordered_json& into) { into = values; },
+          [&values](OrderedJson& into) { into = values; },
           {}};
 }
 
 Value flag(bool& value) {
-  const auto read = [&value](const json& from, const Place& place) -> Status {
+  const auto read = [&value](const Json& from, const Place& place) -> Status {
     if (!from.is_boolean()) return place.not_wanted(from, "true or false");
     value = from.get<bool>();
     return Ok{};
   };
-  return {"true or false", read, [&value](ordered_json& into) { into = value; }, {}};
+  return {"true or false", read, [&value](OrderedJson& into) { into = value; }, {}};
 }
 
 Value text(std::string& value) {
@@ -132,13 +129,13 @@ Value path(std::string& value) {
 }
 
 Value number(std::function<std::optional<double>()> get, std::function<void(double)> set, Range range) {
-  const auto read = [set = std::move(set), range](const json& from, const Place& place) -> Status {
+  const auto read = [set = std::move(set), range](const Json& from, const Place& place) -> Status {
     if (!from.is_number() || !contains(range, from.get<double>()))
       return place.not_wanted(from, wanted_number(range));
     set(from.get<double>());
     return Ok{};
   };
-  const auto write = [get = std::move(get)](ordered_json& into) {
+  const auto write = [get = std::move(get)](OrderedJson& into) {
     if (const auto value = get()) into = *value;
   };
   return {wanted_number(range), read, write, {}};
@@ -174,7 +171,7 @@ Value number(std::optional<FlopsPerSecond>& value, Range range, double unit) {
 Value choice(std::function<std::size_t()> get, std::function<void(std::size_t)> set,
              std::span<const std::string_view> names) {
   const std::string wanted = fmt::format("one of \"{}\"", fmt::join(names, "\", \""));
-  const auto read = [set = std::move(set), names, wanted](const json& from, const Place& place) -> Status {
+  const auto read = [set = std::move(set), names, wanted](const Json& from, const Place& place) -> Status {
     if (!from.is_string()) return place.not_wanted(from, wanted);
     const auto& name = from.get_ref<const std::string&>();
     const auto found = std::find(names.begin(), names.end(), name);
@@ -182,7 +179,7 @@ Value choice(std::function<std::size_t()> get, std::function<void(std::size_t)> 
     set(static_cast<std::size_t>(found - names.begin()));
     return Ok{};
   };
-  return {wanted, read, [get = std::move(get), names](ordered_json& into) { into = names[get()]; }, {}};
+  return {wanted, read, [get = std::move(get), names](OrderedJson& into) { into = names[get()]; }, {}};
 }
 
 }  // namespace goodput::config

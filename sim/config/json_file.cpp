@@ -9,51 +9,38 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/config/config.h"
 
 namespace goodput::config {
 namespace {
 
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr std::uintmax_t kLargestFile = std::uintmax_t{1} << 24;
-constexpr int kDeepestNesting = 64;
+constexpr std::size_t kDeepestNesting = 64;
 
-// Finds what nlohmann passes over in silence: a key given twice, and nesting no config has.
-class StructureCheck {
+// Finds what the parser accepts and no config has: a key given twice, and deep nesting.
+class StructureCheck final : public JsonEvents {
  public:
   explicit StructureCheck(std::string file) : file_(std::move(file)) {}
 
-  // False: there is a problem, what follows need not be kept.
-  bool see(int depth, json::parse_event_t event, const json& value) {
-    if (problem_) return false;
-    switch (event) {
-      case json::parse_event_t::object_start:
-      case json::parse_event_t::array_start:
-        if (depth >= kDeepestNesting) problem_ = Error{"is nested too deeply for a config", {.file = file_}};
-        open_.push_back({.is_array = event == json::parse_event_t::array_start, .keys = {}, .key = {}});
-        break;
-      case json::parse_event_t::object_end:
-      case json::parse_event_t::array_end:
-        open_.pop_back();
-        count_element();
-        break;
-      case json::parse_event_t::value:
-        count_element();
-        break;
-      case json::parse_event_t::key:
-        open_.back().key = value.get<std::string>();
-        if (!open_.back().keys.insert(open_.back().key).second) problem_ = place().error("is given twice");
-        break;
-    }
+  bool scalar(std::string_view /*json*/) override { return count_element(); }
+  bool text(std::string_view /*text*/) override { return count_element(); }
+  bool start_object() override { return open(false); }
+  bool start_array() override { return open(true); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(std::string_view name) override {
+    open_.back().key = name;
+    if (!open_.back().keys.insert(open_.back().key).second) problem_ = place().error("is given twice");
     return !problem_;
   }
+
   [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }
 
  private:
@@ -64,8 +51,19 @@ class StructureCheck {
     std::size_t elements = 0;
   };
 
-  void count_element() {
+  bool open(bool is_array) {
+    if (open_.size() >= kDeepestNesting)
+      problem_ = Error{"is nested too deeply for a config", {.file = file_}};
+    open_.push_back({.is_array = is_array, .keys = {}, .key = {}});
+    return !problem_;
+  }
+  bool close() {
+    open_.pop_back();
+    return count_element();
+  }
+  bool count_element() {
     if (!open_.empty()) ++open_.back().elements;
+    return true;
   }
   [[nodiscard]] Place place() const {
     Place result{file_, {}, {}};
@@ -94,7 +92,7 @@ std::string reason_of(std::string_view message) {
   return on_one_line(reason);
 }
 
-Error syntax_error(const std::string& file, const std::string& text, const json::parse_error& error) {
+Error syntax_error(const std::string& file, const std::string& text, const JsonParseError& error) {
   const std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
   const std::string_view before = std::string_view(text).substr(0, at);
   const auto line = 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
@@ -129,22 +127,19 @@ Result<std::string> text_of(const std::string& file) {
 
 }  // namespace
 
-Result<json> parse_file(const std::string& file) {
+Result<Json> parse_file(const std::string& file) {
   GOODPUT_TRY(const std::string text, text_of(file));
   return parse_text(text, file);
 }
 
-Result<json> parse_text(const std::string& text, const std::string& file) {
+Result<Json> parse_text(const std::string& text, const std::string& file) {
+  StructureCheck structure(file);
   try {
-    StructureCheck structure(file);
-    json value = json::parse(text, [&](int depth, json::parse_event_t event, const json& parsed) {
-      return structure.see(depth, event, parsed);
-    });
-    if (const auto& problem = structure.problem()) return *problem;
-    return value;
-  } catch (const json::parse_error& error) {
+    return Json::parse(text, &structure);
+  } catch (const JsonParseError& error) {
     return syntax_error(file, text, error);
-  } catch (const json::exception& error) {  // 1e999
+  } catch (const JsonError& error) {  // 1e999
+    if (const auto& problem = structure.problem()) return *problem;
     return Error{"is no JSON: " + reason_of(error.what()), {.file = file}};
   }
 }
@@ -152,18 +147,18 @@ Result<json> parse_text(const std::string& text, const std::string& file) {
 ParsedFiles::ParsedFiles() = default;
 ParsedFiles::~ParsedFiles() = default;
 
-Result<json> ParsedFiles::at(const std::string& file) {
-  const Result<json>* parsed = nullptr;
+Result<Json> ParsedFiles::at(const std::string& file) {
+  const Result<Json>* parsed = nullptr;
   {
     const std::scoped_lock lock(mutex_);
-    std::unique_ptr<const Result<json>>& entry = files_[file];
-    if (!entry) entry = std::make_unique<const Result<json>>(parse_file(file));
+    std::unique_ptr<const Result<Json>>& entry = files_[file];
+    if (!entry) entry = std::make_unique<const Result<Json>>(parse_file(file));
     parsed = entry.get();
   }
   return *parsed;
 }
 
-Result<json> parse_file(const std::string& file, ParsedFiles* parsed) {
+Result<Json> parse_file(const std::string& file, ParsedFiles* parsed) {
   return parsed == nullptr ? parse_file(file) : parsed->at(file);
 }
 

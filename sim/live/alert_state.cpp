@@ -2,49 +2,47 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "sim/base/json.h"
 #include "sim/live/alert_book.h"
 
 namespace goodput {
 namespace {
 
-using nlohmann::json;
-
 constexpr int kStateVersion = 1;
 
-json optional_to_json(const auto& value) {
-  return value ? json(*value) : json();
+Json optional_to_json(const auto& value) {
+  return value ? Json(*value) : Json();
 }
 
 template <typename T>
-std::optional<T> optional_from(const json& from) {
+std::optional<T> optional_from(const Json& from) {
   return from.is_null() ? std::nullopt : std::optional(from.get<T>());
 }
 
 // JSON has no infinity.
-double number_from(const json& from) {
+double number_from(const Json& from) {
   return from.is_null() ? 1 : from.get<double>();
 }
 
-json to_json_value(const StepId& id) {
+Json to_json_value(const StepId& id) {
   return {id.run, id.step};
 }
-StepId step_id_from(const json& from) {
+StepId step_id_from(const Json& from) {
   return {from.at(0).get<std::int32_t>(), from.at(1).get<std::int64_t>()};
 }
 
-json to_json_value(const WorkerPlace& place) {
+Json to_json_value(const WorkerPlace& place) {
   return {place.dp_rank, place.stage, place.rank, place.host};
 }
-WorkerPlace place_from(const json& from) {
+WorkerPlace place_from(const Json& from) {
   return {from.at(0).get<std::int32_t>(), from.at(1).get<std::int32_t>(), from.at(2).get<std::int32_t>(),
           from.at(3).get<std::string>()};
 }
 
-json to_json_value(const Alert& alert) {
+Json to_json_value(const Alert& alert) {
   return {{"id", alert.id},
           {"job", alert.job},
           {"rule", alert.rule},
@@ -53,7 +51,7 @@ json to_json_value(const Alert& alert) {
           {"opened_s", alert.opened_s},
           {"slowdown", alert.slowdown},
           {"cause", alert.cause},
-          {"worker", alert.worker ? to_json_value(*alert.worker) : json()},
+          {"worker", alert.worker ? to_json_value(*alert.worker) : Json()},
           {"worker_slowdown", alert.worker_slowdown},
           {"cost_s_per_step", alert.cost_s_per_step},
           {"usd_per_day", optional_to_json(alert.usd_per_day)},
@@ -62,7 +60,7 @@ json to_json_value(const Alert& alert) {
           {"fix", alert.fix},
           {"page", alert.page}};
 }
-Alert alert_from(const json& from) {
+Alert alert_from(const Json& from) {
   Alert alert;
   alert.id = from.at("id").get<std::int64_t>();
   alert.job = from.at("job").get<std::string>();
@@ -83,19 +81,19 @@ Alert alert_from(const json& from) {
   return alert;
 }
 
-json to_json_value(const std::vector<BlamedWorker>& workers) {
-  json all = json::array();
+Json to_json_value(const std::vector<BlamedWorker>& workers) {
+  Json all = Json::array();
   for (const BlamedWorker& worker : workers) all.push_back({worker.worker, worker.slowdown});
   return all;
 }
-std::vector<BlamedWorker> workers_from(const json& from) {
+std::vector<BlamedWorker> workers_from(const Json& from) {
   std::vector<BlamedWorker> workers;
-  for (const json& one : from) workers.push_back({one.at(0).get<std::size_t>(), number_from(one.at(1))});
+  for (const Json& one : from) workers.push_back({one.at(0).get<std::size_t>(), number_from(one.at(1))});
   return workers;
 }
 
-json to_json_value(const RecentSteps::Entry& entry) {
-  json causes = json::array();
+Json to_json_value(const RecentSteps::Entry& entry) {
+  Json causes = Json::array();
   for (const BlamedCause& cause : entry.causes) {
     causes.push_back({{"key", cause.key},
                       {"name", cause.name},
@@ -110,10 +108,10 @@ json to_json_value(const RecentSteps::Entry& entry) {
           {"causes", std::move(causes)},
           {"worst", to_json_value(entry.worst)}};
 }
-RecentSteps::Entry entry_from(const json& from) {
+RecentSteps::Entry entry_from(const Json& from) {
   RecentSteps::Entry entry{
       number_from(from.at("slowdown")), number_from(from.at("lost_s")), {}, workers_from(from.at("worst"))};
-  for (const json& cause : from.at("causes")) {
+  for (const Json& cause : from.at("causes")) {
     entry.causes.push_back({cause.at("key").get<std::string>(), cause.at("name").get<std::string>(),
                             number_from(cause.at("gain")), workers_from(cause.at("workers")),
                             optional_from<std::size_t>(cause.at("stage")),
@@ -129,12 +127,12 @@ std::string bits_of(const std::deque<bool>& seen) {
   return bits;
 }
 
-json to_json_value(const AlertWatch& watch) {
-  json subjects = json::object();
+Json to_json_value(const AlertWatch& watch) {
+  Json subjects = Json::object();
   for (const auto& [key, subject] : watch.subjects) {
     subjects[key] = {{"seen", bits_of(subject.seen)},
                      {"gone", subject.gone},
-                     {"open", subject.open ? to_json_value(*subject.open) : json()}};
+                     {"open", subject.open ? to_json_value(*subject.open) : Json()}};
   }
   return {{"rule", watch.rule.name},
           {"kind", watch.rule.kind()},
@@ -142,7 +140,7 @@ json to_json_value(const AlertWatch& watch) {
           {"slowdowns", watch.slowdowns},
           {"steps", watch.steps}};
 }
-void read_watch(const json& from, AlertWatch& watch) {
+void read_watch(const Json& from, AlertWatch& watch) {
   for (const auto& [key, one] : from.at("subjects").items()) {
     AlertSubject subject;
     for (const char bit : one.at("seen").get_ref<const std::string&>()) subject.seen.push_back(bit == '1');
@@ -150,16 +148,16 @@ void read_watch(const json& from, AlertWatch& watch) {
     if (!one.at("open").is_null()) subject.open = alert_from(one.at("open"));
     watch.subjects.emplace(key, std::move(subject));
   }
-  for (const json& value : from.at("slowdowns")) watch.slowdowns.push_back(number_from(value));
+  for (const Json& value : from.at("slowdowns")) watch.slowdowns.push_back(number_from(value));
   watch.steps = from.at("steps").get<std::vector<std::int64_t>>();
   watch.steps.resize(watch.slowdowns.size());
 }
 
 // Of workers only how many there are: the next step says where they are.
-json to_json_value(const JobLayout& layout) {
+Json to_json_value(const JobLayout& layout) {
   return {layout.dp_size, layout.pp_size, layout.vpp_size, layout.gpus_per_worker};
 }
-JobLayout layout_from(const json& from) {
+JobLayout layout_from(const Json& from) {
   return {from.at(0).get<std::int32_t>(),
           from.at(1).get<std::int32_t>(),
           from.at(2).get<std::int32_t>(),
@@ -168,20 +166,20 @@ JobLayout layout_from(const json& from) {
           {}};
 }
 
-json missing_to_json(const std::deque<std::vector<WorkerPlace>>& steps) {
-  json all = json::array();
+Json missing_to_json(const std::deque<std::vector<WorkerPlace>>& steps) {
+  Json all = Json::array();
   for (const std::vector<WorkerPlace>& step : steps) {
-    json places = json::array();
+    Json places = Json::array();
     for (const WorkerPlace& place : step) places.push_back(to_json_value(place));
     all.push_back(std::move(places));
   }
   return all;
 }
-std::deque<std::vector<WorkerPlace>> missing_from(const json& from) {
+std::deque<std::vector<WorkerPlace>> missing_from(const Json& from) {
   std::deque<std::vector<WorkerPlace>> all;
-  for (const json& step : from) {
+  for (const Json& step : from) {
     all.emplace_back();
-    for (const json& place : step) all.back().push_back(place_from(place));
+    for (const Json& place : step) all.back().push_back(place_from(place));
   }
   return all;
 }
@@ -189,27 +187,27 @@ std::deque<std::vector<WorkerPlace>> missing_from(const json& from) {
 }  // namespace
 
 std::string AlertBook::save() const {
-  json watches = json::array();
+  Json watches = Json::array();
   for (const AlertWatch& watch : watches_) watches.push_back(to_json_value(watch));
-  json recent = json::array();
+  Json recent = Json::array();
   for (const RecentSteps::Entry& entry : recent_.entries()) recent.push_back(to_json_value(entry));
-  json orphans = json::array();
+  Json orphans = Json::array();
   for (const Alert& orphan : orphans_) orphans.push_back(to_json_value(orphan));
-  const json state = {{"version", kStateVersion},
-                      {"latest", has_step_ ? to_json_value(latest_) : json()},
-                      {"layout", layout_ ? to_json_value(*layout_) : json()},
+  const Json state = {{"version", kStateVersion},
+                      {"latest", has_step_ ? to_json_value(latest_) : Json()},
+                      {"layout", layout_ ? to_json_value(*layout_) : Json()},
                       {"time_s", time_s_},
                       {"silent_s", silent_s_},
                       {"watches", std::move(watches)},
                       {"orphans", std::move(orphans)},
                       {"recent", std::move(recent)},
                       {"missing", missing_to_json(missing_)}};
-  return state.dump(-1, ' ', false, json::error_handler_t::replace);
+  return state.dump();
 }
 
 Status AlertBook::read_state(std::string_view text) {
   try {
-    const json state = json::parse(text);
+    const Json state = Json::parse(text);
     if (state.at("version").get<int>() != kStateVersion)
       return Error{fmt::format("the state of alerts is of version {}, this program knows version {}",
                                state.at("version").dump(), kStateVersion)};
@@ -218,10 +216,10 @@ Status AlertBook::read_state(std::string_view text) {
     if (!state.at("layout").is_null()) layout_ = layout_from(state.at("layout"));
     time_s_ = number_from(state.at("time_s"));
     silent_s_ = number_from(state.at("silent_s"));
-    for (const json& entry : state.at("recent")) recent_.add(entry_from(entry));
+    for (const Json& entry : state.at("recent")) recent_.add(entry_from(entry));
     missing_ = missing_from(state.at("missing"));
-    for (const json& orphan : state.at("orphans")) orphans_.push_back(alert_from(orphan));
-    for (const json& one : state.at("watches")) {
+    for (const Json& orphan : state.at("orphans")) orphans_.push_back(alert_from(orphan));
+    for (const Json& one : state.at("watches")) {
       const auto watch = std::ranges::find_if(watches_, [&one](const AlertWatch& known) {
         return known.rule.name == one.at("rule") && known.rule.kind() == one.at("kind");
       });
@@ -231,7 +229,7 @@ Status AlertBook::read_state(std::string_view text) {
         if (subject.open) orphans_.push_back(*std::move(subject.open));
       }
     }
-  } catch (const json::exception&) {
+  } catch (const JsonError&) {
     return Error{"the state of alerts is none that this program wrote"};
   }
   return Ok{};

@@ -2,7 +2,6 @@
 // has failed. A failed check of the engine is a finding.
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "models/policy_process/process_policy.h"
 #include "sim/base/errors.h"
+#include "sim/base/json.h"
 #include "sim/job/job_engine.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -36,8 +36,8 @@ class Lines final : public LineChannel {
 
 class Host final : public PolicyHost {
  public:
-  [[nodiscard]] Result<nlohmann::ordered_json> answer(const nlohmann::json& /*question*/) override {
-    return nlohmann::ordered_json::object();
+  [[nodiscard]] Result<OrderedJson> answer(const Json& /*question*/) override {
+    return OrderedJson::object();
   }
 };
 

@@ -1,9 +1,9 @@
 // Results that a page is made of: what is taken stays the same JSON, but for texts that are cut, and inert in
 // HTML.
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "sim/base/errors.h"
+#include "sim/base/json.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tools/page/page_result.h"
 
@@ -13,10 +13,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto result = page_result("", text);
   if (!result) return 0;
   GOODPUT_CHECK(result->json.find('<') == std::string::npos, "a result that could end its script");
-  const auto shown = nlohmann::json::parse(result->json, nullptr, false);
+  const auto shown = Json::parse(result->json, nullptr, false);
   GOODPUT_CHECK(shown.is_object() && shown["schema"] == result->schema, "no JSON, or that of another schema");
   if (size <= kLongestPageText) {
-    GOODPUT_CHECK(shown == nlohmann::json::parse(text, nullptr, false), "another result than was given");
+    GOODPUT_CHECK(shown == Json::parse(text, nullptr, false), "another result than was given");
     const auto again = page_result("", result->json);
     GOODPUT_CHECK(again && again->json == result->json, "what was taken is not taken again");
   }

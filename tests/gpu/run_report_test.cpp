@@ -2,15 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "gpu/bench/run_table.h"
+#include "sim/base/json.h"
 #include "tests/gpu/made_up_report.h"
 
 namespace goodput::gpu::bench {
 namespace {
-
-using Json = nlohmann::json;
 
 // 4,000,000 bytes at 4000 GB/s are 1 us: a share of 1/2 by the events and of 0.8 by the replays.
 constexpr std::int64_t kBytes = 4'000'000;

@@ -2,15 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "sim/base/json.h"
 #include "tests/gpu/made_up_report.h"
 
 namespace goodput::gpu::bench {
 namespace {
-
-using Json = nlohmann::json;
 
 // A run of made-up points, on a clock that they alone advance, and what it told.
 struct FollowedRun {

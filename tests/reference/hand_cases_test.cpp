@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/base/json.h"
 #include "tests/reference/reference_whatif.h"
 
 namespace goodput::reference {
@@ -128,10 +128,10 @@ TEST_CASE("reference by hand: one worker, means over two steps") {
   CHECK(times.at({2, 0, "optimizer-clip-main-grad_0_0"}).ideal_start == 9);
   CHECK(times.at({2, 0, "optimizer_0_0"}).ideal_end == 10.75);
 
-  const nlohmann::json result = compat_result(trace, {});
-  CHECK(result["step_t_base"] == nlohmann::json{{"1", 10.0}, {"2", 12.0}});
-  CHECK(result["step_t_nodelay"] == nlohmann::json{{"1", 9.5}, {"2", 12.0}});
-  CHECK(result["step_t_noblk"] == nlohmann::json{{"1", 10.75}, {"2", 10.75}});
+  const Json result = compat_result(trace, {});
+  CHECK(result["step_t_base"] == Json{{"1", 10.0}, {"2", 12.0}});
+  CHECK(result["step_t_nodelay"] == Json{{"1", 9.5}, {"2", 12.0}});
+  CHECK(result["step_t_noblk"] == Json{{"1", 10.75}, {"2", 10.75}});
   CHECK(result["launch_slowdown"] == 11 / 10.75);
   CHECK(result["blocking_slowdown"] == 1.0);
   CHECK(result["blocking_step_slowdown"]["1"] == 9.5 / 10.75);
@@ -142,8 +142,8 @@ TEST_CASE("reference by hand: one worker, means over two steps") {
 }
 
 TEST_CASE("reference by hand: a selection of steps has its own ideal") {
-  const nlohmann::json result = compat_result(trace_of(one_worker()), {.steps = {2}});
-  CHECK(result["step_t_noblk"] == nlohmann::json{{"2", 12.0}});
+  const Json result = compat_result(trace_of(one_worker()), {.steps = {2}});
+  CHECK(result["step_t_noblk"] == Json{{"2", 12.0}});
   CHECK(result["blocking_slowdown"] == 1.0);
 }
 
@@ -157,29 +157,29 @@ TEST_CASE("reference by hand: a dp rank with a slow forward pass holds up the ot
 
   // Ideal: gather 1, F (2 + 6) / 2, B 4, L, E, scatter, clip and optimizer 1 each: 14. Without delay: 16.
   // Rank 0 as recorded next to an ideal rank 1: the latter decides, 14. Rank 1 as recorded: 16.
-  const nlohmann::json result = compat_result(trace, {});
+  const Json result = compat_result(trace, {});
   CHECK(result["blocking_slowdown"] == 16.0 / 14);
-  CHECK(result["blocking_decompose_by_dp_rank"] == nlohmann::json{{"0", 1.0}, {"1", 16.0 / 14}});
-  CHECK(result["blocking_decompose_by_stage"] == nlohmann::json{{"0", 16.0 / 14}});
+  CHECK(result["blocking_decompose_by_dp_rank"] == Json{{"0", 1.0}, {"1", 16.0 / 14}});
+  CHECK(result["blocking_decompose_by_stage"] == Json{{"0", 16.0 / 14}});
   CHECK(result["blocking_decompose_by_optype"]["forward-compute"] == 16.0 / 14);
   CHECK(exact_worker_slowdowns(trace, {}) ==
         std::map<std::pair<int, int>, double>{{{0, 0}, 1}, {{1, 0}, 16.0 / 14}});
   // Worker 1 is the slowest 3 %. Everything as recorded but it: rank 0 has F 2, rank 1 F 4, so 14.
-  CHECK(result["mw"] == nlohmann::json{{"trem", 14.0},
-                                       {"tadd", 16.0},
-                                       {"tori", 16.0},
-                                       {"tideal", 14.0},
-                                       {"rem", 1.0},
-                                       {"add", 1.0},
-                                       {"Mw", 1.0}});
+  CHECK(result["mw"] == Json{{"trem", 14.0},
+                             {"tadd", 16.0},
+                             {"tori", 16.0},
+                             {"tideal", 14.0},
+                             {"rem", 1.0},
+                             {"add", 1.0},
+                             {"Mw", 1.0}});
   CHECK(step_time_with(trace, {}, [](const OpView& op) { return op.type == OpType::kForwardCompute; }) == 16);
 }
 
 TEST_CASE("reference by hand: a late launch is attributed to its op, the first op apart") {
   // Recorded 16.5 s, replayed without delays 16 s: 1.03125, above the threshold.
-  const nlohmann::json result = compat_result(trace_of(two_dp_ranks()), {});
+  const Json result = compat_result(trace_of(two_dp_ranks()), {});
   CHECK(result["launch_slowdown"] == 16.5 / 16);
-  CHECK(result["launch_decompose_by_dp_rank"] == nlohmann::json{{"0", 1.0}, {"1", 16.5 / 16}});
+  CHECK(result["launch_decompose_by_dp_rank"] == Json{{"0", 1.0}, {"1", 16.5 / 16}});
   CHECK(result["launch_decompose_by_optype"]["params-all-gather"] == 16.5 / 16);
   CHECK(result["launch_decompose_by_optype"]["first-op"] == 1.0);
   CHECK_FALSE(

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "sim/base/float32.h"
+#include "sim/base/json.h"
 
 // Section numbers in the comments are those of the description of the analysis, in the order it is carried
 // out.
@@ -709,17 +709,17 @@ double mean(const PerStep& values) {
   return mean(flat);
 }
 
-nlohmann::json number_or_null(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+Json number_or_null(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-nlohmann::json to_json(const PerStep& values) {
-  nlohmann::json json = nlohmann::json::object();
+Json to_json(const PerStep& values) {
+  Json json = Json::object();
   for (const auto& [number, value] : values) json[std::to_string(number)] = number_or_null(value);
   return json;
 }
 
-nlohmann::json ratios(const PerStep& numerator, const PerStep& denominator) {
+Json ratios(const PerStep& numerator, const PerStep& denominator) {
   PerStep ratio;
   for (const auto& [number, value] : numerator) ratio[number] = value / denominator.at(number);
   return to_json(ratio);
@@ -774,10 +774,10 @@ std::map<std::string, StepTimes> simulate_labels(const Analysis& analysis, const
   return times;
 }
 
-void write_grouping(nlohmann::json& result, const std::string& key,
-                    const std::map<std::string, StepTimes>& times, const StepTimes& baseline) {
-  nlohmann::json overall = nlohmann::json::object();
-  nlohmann::json per_step = nlohmann::json::object();
+void write_grouping(Json& result, const std::string& key, const std::map<std::string, StepTimes>& times,
+                    const StepTimes& baseline) {
+  Json overall = Json::object();
+  Json per_step = Json::object();
   for (const auto& [label, of_label] : times) {
     overall[label] = number_or_null(mean(of_label.to_optimizer) / mean(baseline.to_optimizer));
     for (const auto& [number, value] : of_label.to_optimizer) {
@@ -788,7 +788,7 @@ void write_grouping(nlohmann::json& result, const std::string& key,
   result[key + "_per_step"] = per_step;
 }
 
-void write_decomposition(nlohmann::json& result, const std::string& family, const Analysis& analysis,
+void write_decomposition(Json& result, const std::string& family, const Analysis& analysis,
                          const Label& by_optype, const ScenarioFor& scenario, const StepTimes& baseline) {
   const std::map<std::string, Label> groupings{
       {"dp_rank", dp_rank_label}, {"stage", stage_label}, {"optype", by_optype}};
@@ -798,7 +798,7 @@ void write_decomposition(nlohmann::json& result, const std::string& family, cons
   }
 }
 
-void write_no_decomposition(nlohmann::json& result, const std::string& family) {
+void write_no_decomposition(Json& result, const std::string& family) {
   for (const std::string name : {"dp_rank", "stage", "optype"}) {
     result[family + "_decompose_by_" + name] = nullptr;
     result[family + "_decompose_by_" + name + "_per_step"] = nullptr;
@@ -807,7 +807,7 @@ void write_no_decomposition(nlohmann::json& result, const std::string& family) {
 
 // How much of the waste goes away with the chosen ops ideal (rem), and comes back with only them recorded
 // (add).
-nlohmann::json attribute(const Analysis& analysis, const Choice& chosen, const std::string& measure) {
+Json attribute(const Analysis& analysis, const Choice& chosen, const std::string& measure) {
   const double original = mean(simulate(analysis, {.recorded = &all}).span);
   const double ideal = mean(simulate(analysis, {.recorded = &none}).span);
   const double removed =
@@ -821,11 +821,13 @@ nlohmann::json attribute(const Analysis& analysis, const Choice& chosen, const s
 }
 
 // (dp rank, stage) of the slowest 3 % of the workers.
-std::set<std::pair<int, int>> slowest_workers(const Analysis& analysis, const nlohmann::json& result) {
+std::set<std::pair<int, int>> slowest_workers(const Analysis& analysis, const Json& result) {
   std::vector<std::pair<double, std::int64_t>> by_slowness;  // (-S_w, rank)
   for (const auto& [rank, worker] : analysis.job.workers) {
-    const double of_dp_rank = result["blocking_decompose_by_dp_rank"][std::to_string(worker.first)];
-    const double of_stage = result["blocking_decompose_by_stage"][std::to_string(worker.second)];
+    const double of_dp_rank =
+        result["blocking_decompose_by_dp_rank"][std::to_string(worker.first)].get<double>();
+    const double of_stage =
+        result["blocking_decompose_by_stage"][std::to_string(worker.second)].get<double>();
     by_slowness.emplace_back(-std::min(of_dp_rank, of_stage), rank);
   }
   std::sort(by_slowness.begin(), by_slowness.end());
@@ -835,7 +837,7 @@ std::set<std::pair<int, int>> slowest_workers(const Analysis& analysis, const nl
   return slowest;
 }
 
-nlohmann::json worker_attribution(const Analysis& analysis, const nlohmann::json& result) {
+Json worker_attribution(const Analysis& analysis, const Json& result) {
   if (result["blocking_decompose_by_dp_rank"].is_null()) return nullptr;
   const auto slowest = slowest_workers(analysis, result);
   return attribute(
@@ -846,7 +848,7 @@ nlohmann::json worker_attribution(const Analysis& analysis, const nlohmann::json
       "Mw");
 }
 
-nlohmann::json last_stage_attribution(const Analysis& analysis) {
+Json last_stage_attribution(const Analysis& analysis) {
   return attribute(
       analysis, [&](const OpView& op) { return op.stage == analysis.job.pp - 1; }, "Ms");
 }
@@ -881,20 +883,20 @@ std::map<OpInstance, OpTimes> op_times(const OpTrace& trace, const Options& opti
   return times;
 }
 
-nlohmann::json compat_result(const OpTrace& trace, const Options& options) {
+Json compat_result(const OpTrace& trace, const Options& options) {
   const Analysis analysis = analyse(trace, options);
   const PerStep base = recorded_step_times(analysis);
   const StepTimes nodelay = simulate(analysis, {.recorded = &all});
   const StepTimes ideal = simulate(analysis, {.recorded = &none});
   const double launch_slowdown = mean(base) / mean(nodelay.to_optimizer);
   const double blocking_slowdown = mean(nodelay.span) / mean(ideal.to_optimizer);
-  nlohmann::json result{{"step_t_base", to_json(base)},
-                        {"step_t_nodelay", to_json(nodelay.span)},
-                        {"step_t_noblk", to_json(ideal.span)},
-                        {"launch_slowdown", number_or_null(launch_slowdown)},
-                        {"blocking_slowdown", number_or_null(blocking_slowdown)},
-                        {"launch_step_slowdown", ratios(base, nodelay.to_optimizer)},
-                        {"blocking_step_slowdown", ratios(nodelay.span, ideal.to_optimizer)}};
+  Json result{{"step_t_base", to_json(base)},
+              {"step_t_nodelay", to_json(nodelay.span)},
+              {"step_t_noblk", to_json(ideal.span)},
+              {"launch_slowdown", number_or_null(launch_slowdown)},
+              {"blocking_slowdown", number_or_null(blocking_slowdown)},
+              {"launch_step_slowdown", ratios(base, nodelay.to_optimizer)},
+              {"blocking_step_slowdown", ratios(nodelay.span, ideal.to_optimizer)}};
   if (launch_slowdown >= options.threshold) {
     write_decomposition(result, "launch", analysis, optype_label_with_first_op, only_delayed, nodelay);
   } else {

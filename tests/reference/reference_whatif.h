@@ -13,13 +13,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json_fwd.h"
 #include "sim/ops/op_trace.h"
 
 namespace goodput::reference {
@@ -51,7 +51,7 @@ using OpInstance = std::tuple<std::int64_t, int, std::string>;  // step, dp rank
 std::map<OpInstance, OpTimes> op_times(const OpTrace& trace, const Options& options);
 
 // The compatible result file without job_meta, with `mw` and `ms`.
-nlohmann::json compat_result(const OpTrace& trace, const Options& options);
+Json compat_result(const OpTrace& trace, const Options& options);
 
 // (dp rank, stage) -> mean step time with only this worker as recorded and all others ideal, over the ideal
 // mean. One simulation of everything per worker.

@@ -3,8 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "sim/base/json.h"
 #include "tests/support/published_case.h"
 #include "traces/op/op_trace_reader.h"
 

@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "sim/base/json.h"
 
 namespace goodput::config {
 namespace {
 
 std::string preset_of(const Field& field) {
   if (field.need == Need::kRequired) return "required";
-  nlohmann::ordered_json preset;
+  OrderedJson preset;
   if (field.value.write) field.value.write(preset);
   return preset.is_null() || preset.is_object() ? "" : preset.dump();
 }

@@ -3,21 +3,19 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "sim/base/random.h"
 #include "tests/support/failure_case.h"
 
 namespace goodput::testing {
 
-using nlohmann::json;
-
 std::vector<FailureConfig> random_failures(std::uint64_t seed) {
   RandomStream random(seed, "recovery policies");
-  json failures = json::array();
+  Json failures = Json::array();
   const double mtbf_hours = random.uniform(0.3, 6);
   const double repair_s = random.below(3) == 0 ? 0 : random.uniform(0, 2000);
-  const json lives = {{"nodes", 12}, {"mtbf_hours", mtbf_hours}, {"repair_s", repair_s}};
+  const Json lives = {{"nodes", 12}, {"mtbf_hours", mtbf_hours}, {"repair_s", repair_s}};
   switch (random.below(4)) {
     case 0:
       failures.push_back(lives);
@@ -36,14 +34,14 @@ std::vector<FailureConfig> random_failures(std::uint64_t seed) {
       failures.back()["model"] = "exponential";
   }
   if (random.below(2) == 0) {
-    json bursts = {{"model", "bursts"}, {"kind", "fleet"}};
+    Json bursts = {{"model", "bursts"}, {"kind", "fleet"}};
     if (random.below(2) != 0) bursts.update({{"kind", "rack"}, {"group_size", 4}});
     bursts["per_hour"] = random.uniform(0, 0.6);
     bursts["outage_s"] = random.below(3) == 0 ? 1e-9 : random.uniform(1, 5000);
     failures.push_back(bursts);
   }
   if (random.below(2) == 0) {
-    json slow = {{"model", "fail_slow"}, {"slowdowns", {1.05, 1.5, 3}}};
+    Json slow = {{"model", "fail_slow"}, {"slowdowns", {1.05, 1.5, 3}}};
     slow["per_node_day"] = random.uniform(0, 40);
     slow["duration_s"] = random.uniform(1, 4000);
     failures.push_back(slow);

@@ -6,9 +6,11 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
+
+#include "sim/base/json.h"
+#include "tests/support/read_json.h"
 
 namespace goodput::testing {
 namespace {
@@ -59,47 +61,44 @@ double to_double(const std::string& text) {
   return text.empty() ? std::numeric_limits<double>::quiet_NaN() : std::stod(text);
 }
 
-nlohmann::json read_json(const fs::path& path) {
-  std::ifstream file(path);
-  return nlohmann::json::parse(file);
-}
-
 // The largest relative difference between two values of the same shape; keys and nulls must agree.
-double worst_difference(const nlohmann::json& actual, const nlohmann::json& expected,
-                        const std::string& where) {
+double worst_difference(const Json& actual, const Json& expected, const std::string& where) {
   INFO("at " << where);
   if (expected.is_object()) {
     REQUIRE(actual.is_object());
     CHECK(actual.size() == expected.size());
     double worst = 0;
     for (const auto& item : expected.items()) {
-      REQUIRE_MESSAGE(actual.contains(item.key()), where << "/" << item.key());
-      worst = std::max(worst, worst_difference(actual[item.key()], item.value(), where + "/" + item.key()));
+      REQUIRE_MESSAGE(actual.contains(item.key), where << "/" << item.key);
+      worst = std::max(worst, worst_difference(actual[item.key], item.value, where + "/" + item.key));
     }
     return worst;
   }
-  REQUIRE(actual.type() == expected.type());
-  if (!expected.is_number()) return 0;
+  if (!expected.is_number()) {
+    REQUIRE(actual == expected);
+    return 0;
+  }
+  REQUIRE(actual.is_number());
   return std::abs(actual.get<double>() - expected.get<double>()) / std::abs(expected.get<double>());
 }
 
-void check_attribution(const nlohmann::json& actual, const nlohmann::json& expected) {
+void check_attribution(const Json& actual, const Json& expected) {
   CHECK(actual.size() == expected.size());
   for (const auto& item : expected.items()) {
-    INFO(item.key());
-    const double want = item.value();
-    CHECK(std::abs(actual.at(item.key()).get<double>() - want) <=
+    INFO(item.key);
+    const double want = item.value.get<double>();
+    CHECK(std::abs(actual.at(item.key).get<double>() - want) <=
           kRelative * std::abs(want) + kAttributionAbsolute);
   }
 }
 
-void check_result(nlohmann::json result, const fs::path& folder) {
+void check_result(Json result, const fs::path& folder) {
   check_attribution(result["mw"], read_json(folder / "mw.json"));
   check_attribution(result["ms"], read_json(folder / "ms.json"));
   result.erase("mw");
   result.erase("ms");
   result.erase("job_meta");
-  nlohmann::json expected = read_json(folder / "result.json");
+  Json expected = read_json(folder / "result.json");
   expected.erase("job_meta");
   const double worst = worst_difference(result, expected, "");
   MESSAGE(folder.filename().string() << ": result.json within " << worst << " relative");
@@ -107,7 +106,7 @@ void check_result(nlohmann::json result, const fs::path& folder) {
 }
 
 void check_dependencies(const reference::Dependencies& actual, const fs::path& folder) {
-  const nlohmann::json expected = read_json(folder / "deps.json");
+  const Json expected = read_json(folder / "deps.json");
   CHECK(actual.deps == expected["deps"].get<std::map<std::string, std::set<std::string>>>());
   CHECK(actual.dp_synchronised == expected["dp_sync"].get<std::set<std::string>>());
   const auto groups = expected["comm_groups"].get<std::vector<std::set<std::string>>>();
@@ -147,7 +146,7 @@ std::filesystem::path published_case(const std::string& name) {
 void check_published_answers(const std::filesystem::path& folder, const Answers& answers) {
   check_dependencies(answers.dependencies, folder);
   check_op_times(answers.op_times, answers.dp_rank_of, folder);
-  check_result(nlohmann::json::parse(answers.compat_json), folder);
+  check_result(Json::parse(answers.compat_json), folder);
 }
 
 }  // namespace goodput::testing

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
+#include "sim/base/json.h"
 #include "tests/reference/reference_whatif.h"
 
 namespace goodput::testing {
@@ -106,7 +106,7 @@ reference::Options options_for(const TraceSpec& spec) {
 }
 
 double launch_slowdown(const TraceSpec& spec) {
-  return reference::compat_result(generate_trace(spec), options_for(spec))["launch_slowdown"];
+  return reference::compat_result(generate_trace(spec), options_for(spec))["launch_slowdown"].get<double>();
 }
 
 }  // namespace
@@ -462,7 +462,7 @@ TEST_CASE("reference: random specs lie on either side of the threshold" *
   for (std::uint64_t seed = 0; seed < kSpecs; ++seed) {
     const TraceSpec spec = random_spec(seed);
     INFO(to_string(spec));
-    const nlohmann::json result = reference::compat_result(generate_trace(spec), options_for(spec));
+    const Json result = reference::compat_result(generate_trace(spec), options_for(spec));
     launch += result["launch_decompose_by_stage"].is_object();
     blocking += result["mw"].is_object();
     CHECK(result["ms"].is_object());

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
@@ -14,6 +13,7 @@
 #include "models/plan/training_plan.h"
 #include "models/schedule/schedule.h"
 #include "models/shape/model_file.h"
+#include "sim/base/json.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
 #include "tools/shipped_configs.h"
@@ -24,7 +24,6 @@
 namespace goodput {
 namespace {
 
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 const std::vector<std::string> kKinds = {"formats",         "schedules",      "cost-models",  "policies",
@@ -32,13 +31,13 @@ const std::vector<std::string> kKinds = {"formats",         "schedules",      "c
                                          "scenarios",       "routing-models", "calibrations", "commands",
                                          "failure-presets", "fleets",         "alert-rules"};
 
-json listed(const std::string& what, const std::string& configs = GOODPUT_CONFIGS) {
+Json listed(const std::string& what, const std::string& configs = GOODPUT_CONFIGS) {
   std::ostringstream out;
   std::ostringstream err;
   const ExitCode code =
       run_command_line(builtin_commands(), {"list", what, "--configs", configs, "--json", "-"}, out, err);
   REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
-  return json::parse(out.str()).at(what);
+  return Json::parse(out.str()).at(what);
 }
 
 std::string message_of(const std::string& what, const std::string& configs) {
@@ -67,7 +66,7 @@ class TemporaryFolder {
 
 std::set<std::string> names(const std::string& what) {
   std::set<std::string> found;
-  for (const json& item : listed(what)) found.insert(item.at("name").get<std::string>());
+  for (const Json& item : listed(what)) found.insert(item.at("name").get<std::string>());
   return found;
 }
 
@@ -75,11 +74,11 @@ std::set<std::string> names(const std::string& what) {
 
 TEST_CASE("list: every entry has a name of its own and a summary of one line") {
   for (const std::string& what : kKinds) {
-    const json items = listed(what);
+    const Json items = listed(what);
     CHECK(!items.empty());
     CHECK(names(what).size() == items.size());
-    for (const json& item : items) {
-      const std::string summary = item.at("summary");
+    for (const Json& item : items) {
+      const std::string summary = item.at("summary").get<std::string>();
       CHECK(!summary.empty());
       CHECK(summary.find('\n') == std::string::npos);
     }
@@ -127,7 +126,7 @@ TEST_CASE("list: every model, cluster and format goes by the name that is listed
 
 TEST_CASE("list: a scenario says what a planner looks for, a calibration what was measured") {
   const auto summary_of = [](const std::string& what, const std::string& name) {
-    for (const json& item : listed(what)) {
+    for (const Json& item : listed(what)) {
       if (item.at("name") == name) return item.at("summary").get<std::string>();
     }
     return std::string("none");
@@ -158,7 +157,7 @@ TEST_CASE("list: a kind of which there is none says where it looked; a wrong fol
   const std::string file = (configs.path() / "suites" / "smoke.json").string();
   std::ofstream(file) << R"({"source": "runs of today"})";
   CHECK(listed("suites", folder) ==
-        json::array({{{"name", "smoke"}, {"summary", "runs of today"}, {"file", file}}}));
+        Json::array({{{"name", "smoke"}, {"summary", "runs of today"}, {"file", file}}}));
 }
 
 }  // namespace goodput

@@ -5,20 +5,18 @@
 
 #include <cmath>
 #include <ctime>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr double kYearS = 365.0 * 24 * 3600;
 
-std::string dumped(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+std::string dumped(const OrderedJson& json) {
+  return json.dump();
 }
 
 std::string_view event_of(const AlertMessage& message) {
@@ -47,23 +45,23 @@ std::string at_most(const std::string& text, std::size_t bytes) {
   return text.substr(0, end) + "...";
 }
 
-ordered_json or_null_json(const auto& value) {
-  return value ? ordered_json(*value) : ordered_json();
+OrderedJson or_null_json(const auto& value) {
+  return value ? OrderedJson(*value) : OrderedJson();
 }
 
-ordered_json step_json(const StepId& id) {
+OrderedJson step_json(const StepId& id) {
   return {{"run", id.run}, {"step", id.step}};
 }
 
-ordered_json worker_json(const WorkerPlace& place) {
+OrderedJson worker_json(const WorkerPlace& place) {
   return {{"dp_rank", place.dp_rank},
           {"stage", place.stage},
-          {"rank", place.rank < 0 ? ordered_json() : ordered_json(place.rank)},
-          {"host", place.host.empty() ? ordered_json() : ordered_json(place.host)}};
+          {"rank", place.rank < 0 ? OrderedJson() : OrderedJson(place.rank)},
+          {"host", place.host.empty() ? OrderedJson() : OrderedJson(place.host)}};
 }
 
 // Both messages of an alert say the same of it, but for its end.
-ordered_json alert_json(const AlertMessage& message) {
+OrderedJson alert_json(const AlertMessage& message) {
   const Alert& alert = message.alert;
   return {{"id", alert.id},
           {"job", alert.job},
@@ -71,21 +69,21 @@ ordered_json alert_json(const AlertMessage& message) {
           {"severity", severity_of(message)},
           {"opened_at", step_json(alert.opened_at)},
           {"opened_s", alert.opened_s},
-          {"closed_at", alert.closed_at ? step_json(*alert.closed_at) : ordered_json()},
+          {"closed_at", alert.closed_at ? step_json(*alert.closed_at) : OrderedJson()},
           {"closed_s", or_null_json(alert.closed_s)},
           {"slowdown", alert.slowdown},
-          {"cause", alert.cause.empty() ? ordered_json() : ordered_json(alert.cause)},
-          {"worker", alert.worker ? worker_json(*alert.worker) : ordered_json()},
+          {"cause", alert.cause.empty() ? OrderedJson() : OrderedJson(alert.cause)},
+          {"worker", alert.worker ? worker_json(*alert.worker) : OrderedJson()},
           {"worker_slowdown", alert.worker_slowdown},
           {"cost_s_per_step", alert.cost_s_per_step},
           {"usd_per_day", or_null_json(alert.usd_per_day)},
           {"summary", alert.summary},
           {"next_check", alert.next_check},
           {"fix", alert.fix},
-          {"page", alert.page.empty() ? ordered_json() : ordered_json(alert.page)}};
+          {"page", alert.page.empty() ? OrderedJson() : OrderedJson(alert.page)}};
 }
 
-ordered_json plain_json(const AlertMessage& message) {
+OrderedJson plain_json(const AlertMessage& message) {
   return {{"schema", "goodput.alert/1"},
           {"event", event_of(message)},
           {"key", message_key(message)},
@@ -131,7 +129,7 @@ std::string slack_text(const std::string& text, std::size_t bytes) {
   return safe;
 }
 
-ordered_json slack_json(const AlertMessage& message) {
+OrderedJson slack_json(const AlertMessage& message) {
   constexpr std::size_t kHeader = 150;
   constexpr std::size_t kSection = 2900;  // of 3000
   const Alert& alert = message.alert;
@@ -140,26 +138,26 @@ ordered_json slack_json(const AlertMessage& message) {
   if (!message.closes && !alert.next_check.empty())
     text += "\nLook at: " + slack_text(alert.next_check, kSection / 4);
   if (!alert.page.empty()) text += fmt::format("\n<{}|Open its page>", slack_text(alert.page));
-  const ordered_json header = {
+  const OrderedJson header = {
       {"type", "header"}, {"text", {{"type", "plain_text"}, {"text", at_most(headline(message), kHeader)}}}};
-  const ordered_json section = {{"type", "section"}, {"text", {{"type", "mrkdwn"}, {"text", text}}}};
-  const ordered_json context = {
+  const OrderedJson section = {{"type", "section"}, {"text", {{"type", "mrkdwn"}, {"text", text}}}};
+  const OrderedJson context = {
       {"type", "context"},
       {"elements",
        {{{"type", "plain_text"},
          {"text", fmt::format("{}, {}", severity_of(message), message_key(message))}}}}};
   return {{"text", slack_text(headline(message) + ": " + alert.summary, kSection / 2)},
-          {"blocks", ordered_json::array({header, section, context})}};
+          {"blocks", OrderedJson::array({header, section, context})}};
 }
 
-ordered_json pagerduty_json(const AlertMessage& message, const std::string& routing_key) {
+OrderedJson pagerduty_json(const AlertMessage& message, const std::string& routing_key) {
   constexpr std::size_t kSummary = 1024;
   const Alert& alert = message.alert;
-  ordered_json json = {{"routing_key", routing_key},
-                       {"event_action", message.closes ? "resolve" : "trigger"},
-                       {"dedup_key", alert_key(alert)},
-                       {"client", "goodput monitor"}};
-  ordered_json payload = {
+  OrderedJson json = {{"routing_key", routing_key},
+                      {"event_action", message.closes ? "resolve" : "trigger"},
+                      {"dedup_key", alert_key(alert)},
+                      {"client", "goodput monitor"}};
+  OrderedJson payload = {
       {"summary", at_most(alert.job + ": " + alert.summary, kSummary)},
       {"source", alert.worker && !alert.worker->host.empty() ? alert.worker->host : alert.job},
       {"severity", severity_of(message)},
@@ -171,37 +169,37 @@ ordered_json pagerduty_json(const AlertMessage& message, const std::string& rout
   json["payload"] = std::move(payload);
   if (!alert.page.empty()) {
     json["client_url"] = alert.page;
-    json["links"] = ordered_json::array({{{"href", alert.page}, {"text", "page of the job"}}});
+    json["links"] = OrderedJson::array({{{"href", alert.page}, {"text", "page of the job"}}});
   }
   return json;
 }
 
 // Labels are what an alert is known by, so both messages have the same.
-ordered_json alertmanager_json(const AlertMessage& message) {
+OrderedJson alertmanager_json(const AlertMessage& message) {
   const Alert& alert = message.alert;
-  ordered_json labels = {{"alertname", alert.rule},
-                         {"job", alert.job},
-                         {"severity", severity_of(message)},
-                         {"alert_key", alert_key(alert)}};
+  OrderedJson labels = {{"alertname", alert.rule},
+                        {"job", alert.job},
+                        {"severity", severity_of(message)},
+                        {"alert_key", alert_key(alert)}};
   if (!alert.cause.empty()) labels["cause"] = alert.cause;
   if (alert.worker) {
     labels["worker"] = fmt::format("{}:{}", alert.worker->dp_rank, alert.worker->stage);
     if (alert.worker->rank >= 0) labels["rank"] = std::to_string(alert.worker->rank);
     if (!alert.worker->host.empty()) labels["host"] = alert.worker->host;
   }
-  ordered_json annotations = {{"summary", alert.summary}, {"description", alert.next_check}};
+  OrderedJson annotations = {{"summary", alert.summary}, {"description", alert.next_check}};
   if (const std::string cost = cost_text(alert); !cost.empty()) annotations["cost"] = cost;
   if (!alert.fix.empty()) annotations["fix"] = fmt::format("{}", fmt::join(alert.fix, " "));
   // Without an end it would be over after the receiver's resolve_timeout, for it is sent once.
   // A clock that was set back ends nothing before it began.
   const double end_s = message.closes ? std::max(alert.closed_s.value_or(alert.opened_s), alert.opened_s)
                                       : alert.opened_s + kYearS;
-  ordered_json json = {{"labels", std::move(labels)},
-                       {"annotations", std::move(annotations)},
-                       {"startsAt", rfc3339(alert.opened_s)},
-                       {"endsAt", rfc3339(end_s)}};
+  OrderedJson json = {{"labels", std::move(labels)},
+                      {"annotations", std::move(annotations)},
+                      {"startsAt", rfc3339(alert.opened_s)},
+                      {"endsAt", rfc3339(end_s)}};
   if (!alert.page.empty()) json["generatorURL"] = alert.page;
-  return ordered_json::array({std::move(json)});
+  return OrderedJson::array({std::move(json)});
 }
 
 }  // namespace

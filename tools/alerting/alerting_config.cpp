@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <span>
 
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "sim/base/text.h"
 
@@ -29,7 +29,7 @@ Variant default_of(std::size_t index, std::index_sequence<kIndices...> /*all*/) 
 }
 
 // Which of the kinds an object is, by its key "kind".
-Result<std::size_t> kind_of(const nlohmann::json& value, const config::Place& place,
+Result<std::size_t> kind_of(const Json& value, const config::Place& place,
                             std::span<const std::string_view> kinds, std::string_view noun) {
   const std::string wanted = fmt::format("one of {}", fmt::join(kinds, ", "));
   if (!value.is_object())
@@ -49,8 +49,8 @@ config::ObjectAccess of_kind(T& value) {
     Fields all = {{"kind",
                    Need::kRequired,
                    {"one of the kinds",
-                    [](const nlohmann::json&, config::Place&) -> Status { return Ok{}; },
-                    [&value](nlohmann::ordered_json& into) { into = value.kind(); },
+                    [](const Json&, config::Place&) -> Status { return Ok{}; },
+                    [&value](OrderedJson& into) { into = value.kind(); },
                     {}},
                    "which keys there are"}};
     for (config::Field& field : config_fields(value)) all.push_back(std::move(field));
@@ -65,8 +65,7 @@ template <typename T, typename Variant>
 config::Value named_of_kinds(std::vector<T>& all, Variant T::*choice, std::span<const std::string_view> kinds,
                              std::string_view noun) {
   const std::string wanted = fmt::format("an object: {}s by name", noun);
-  const auto read = [&all, choice, kinds, noun, wanted](const nlohmann::json& value,
-                                                        config::Place& place) -> Status {
+  const auto read = [&all, choice, kinds, noun, wanted](const Json& value, config::Place& place) -> Status {
     if (!value.is_object()) return place.not_wanted(value, wanted);
     all.clear();
     for (const auto& [name, one] : value.items()) {
@@ -81,7 +80,7 @@ config::Value named_of_kinds(std::vector<T>& all, Variant T::*choice, std::span<
     }
     return Ok{};
   };
-  const auto write = [&all](nlohmann::ordered_json& into) {
+  const auto write = [&all](OrderedJson& into) {
     for (T& one : all) into[one.name] = config::write(of_kind(one).fields());
   };
   return {wanted, read, write, {}};
@@ -90,7 +89,7 @@ config::Value named_of_kinds(std::vector<T>& all, Variant T::*choice, std::span<
 // Texts by name.
 config::Value header_values(std::vector<std::pair<std::string, std::string>>& headers) {
   const std::string wanted = "an object: texts by name, {\"X-Team\": \"training\"}";
-  const auto read = [&headers, wanted](const nlohmann::json& value, config::Place& place) -> Status {
+  const auto read = [&headers, wanted](const Json& value, config::Place& place) -> Status {
     if (!value.is_object()) return place.not_wanted(value, wanted);
     headers.clear();
     for (const auto& [name, text] : value.items()) {
@@ -100,7 +99,7 @@ config::Value header_values(std::vector<std::pair<std::string, std::string>>& he
     }
     return Ok{};
   };
-  const auto write = [&headers](nlohmann::ordered_json& into) {
+  const auto write = [&headers](OrderedJson& into) {
     for (const auto& [name, text] : headers) into[name] = text;
   };
   return {wanted, read, write, {}};
@@ -108,14 +107,14 @@ config::Value header_values(std::vector<std::pair<std::string, std::string>>& he
 
 config::Value command_words(std::vector<std::string>& command) {
   const std::string wanted = "a list of words: [\"/usr/local/bin/page\", \"training\"]";
-  const auto read = [&command, wanted](const nlohmann::json& value, config::Place& place) -> Status {
+  const auto read = [&command, wanted](const Json& value, config::Place& place) -> Status {
     const bool are_texts = value.is_array() && !value.empty() &&
                            std::ranges::all_of(value, [](const auto& word) { return word.is_string(); });
     if (!are_texts) return place.not_wanted(value, wanted);
     command = value.get<std::vector<std::string>>();
     return Ok{};
   };
-  const auto write = [&command](nlohmann::ordered_json& into) {
+  const auto write = [&command](OrderedJson& into) {
     if (!command.empty()) into = command;
   };
   return {wanted, read, write, {}};

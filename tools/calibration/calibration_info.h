@@ -2,7 +2,6 @@
 // say.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "models/cost/alpha_beta_fit.h"
 #include "models/cost/calibration.h"
 #include "models/cost/left_out.h"
+#include "sim/base/json_fwd.h"
 
 namespace goodput {
 
@@ -31,6 +31,6 @@ struct TableInfo {
 [[nodiscard]] std::string calibration_info_text(const Calibration& calibration, const std::string& file);
 
 // Adds the keys of docs/formats/calibration-results.md, "goodput.calibration_info/1", but for `plan`.
-void add_calibration_info_json(const Calibration& calibration, nlohmann::ordered_json& json);
+void add_calibration_info_json(const Calibration& calibration, OrderedJson& json);
 
 }  // namespace goodput

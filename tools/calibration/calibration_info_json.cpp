@@ -1,23 +1,21 @@
-#include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "tools/calibration/calibration_info.h"
 #include "tools/cli/json_result.h"
 
 namespace goodput {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 template <typename T>
-Json written(const T& object) {
+OrderedJson written(const T& object) {
   T copy = object;
-  Json json = config::write(config_fields(copy));
-  return json.is_null() ? Json::object() : json;
+  OrderedJson json = config::write(config_fields(copy));
+  return json.is_null() ? OrderedJson::object() : json;
 }
 
-Json fit_json(const TableInfo& info) {
+OrderedJson fit_json(const TableInfo& info) {
   const bool is_by_bytes = size_key(info.table.op) == "bytes";
-  Json json = Json::array();
+  OrderedJson json = OrderedJson::array();
   for (const FittedSegment& segment : info.fit) {
     json.push_back({{"lo", segment.lo}, {"hi", segment.hi}, {"alpha_us", segment.alpha}});
     if (is_by_bytes)
@@ -29,14 +27,14 @@ Json fit_json(const TableInfo& info) {
   return json;
 }
 
-Json table_json(const TableInfo& info) {
+OrderedJson table_json(const TableInfo& info) {
   const Measurement& table = info.table;
-  Json json = {
+  OrderedJson json = {
       {"op", to_string(table.op)}, {"params", written(table.params)}, {"tier", to_string(table.tier)}};
-  json["source"] = table.source.empty() ? Json(nullptr) : Json(table.source);
-  json["size"] = size_key(table.op).empty() ? Json(nullptr) : Json(size_key(table.op));
-  json["lo"] = size_key(table.op).empty() ? Json(nullptr) : Json(table.points.front().size());
-  json["hi"] = size_key(table.op).empty() ? Json(nullptr) : Json(table.points.back().size());
+  json["source"] = table.source.empty() ? OrderedJson(nullptr) : OrderedJson(table.source);
+  json["size"] = size_key(table.op).empty() ? OrderedJson(nullptr) : OrderedJson(size_key(table.op));
+  json["lo"] = size_key(table.op).empty() ? OrderedJson(nullptr) : OrderedJson(table.points.front().size());
+  json["hi"] = size_key(table.op).empty() ? OrderedJson(nullptr) : OrderedJson(table.points.back().size());
   json["points"] = table.points.size();
   json["unsteady"] = info.unsteady;
   json["left_out"] = nullptr;
@@ -50,14 +48,14 @@ Json table_json(const TableInfo& info) {
 
 }  // namespace
 
-void add_calibration_info_json(const Calibration& calibration, Json& json) {
-  json["source"] = calibration.source.empty() ? Json(nullptr) : Json(calibration.source);
+void add_calibration_info_json(const Calibration& calibration, OrderedJson& json) {
+  json["source"] = calibration.source.empty() ? OrderedJson(nullptr) : OrderedJson(calibration.source);
   json["machine"] = written(calibration.machine);
   json["run"] = written(calibration.run);
   json["method"] = written(calibration.method);
   json["ceilings"] = written(calibration.ceilings);
   json["checks"] = calibration.checks.size();
-  json["tables"] = Json::array();
+  json["tables"] = OrderedJson::array();
   for (const TableInfo& info : table_infos(calibration)) json["tables"].push_back(table_json(info));
 }
 

@@ -1,9 +1,9 @@
 #include "tools/calibration/calibration_input.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "tools/cli/config_files.h"
 
 namespace goodput {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "models/cost/calibration.h"
 #include "models/plan/training_plan.h"
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "tools/calibration/calibration_info.h"
 #include "tools/calibration/calibration_input.h"
 #include "tools/calibration/compare_calibrations.h"
@@ -75,9 +75,9 @@ Result<ExitCode> run_calibration_info(const CalibrationInfoOptions& options, con
   hash.add(input.hash());
   hash.add(plan ? plan->hash : 0);
   provenance.config_hash = hash.value();
-  nlohmann::ordered_json json = begin_json_result("calibration_info", context, provenance);
+  OrderedJson json = begin_json_result("calibration_info", context, provenance);
   add_calibration_info_json(input.calibration, json);
-  json["plan"] = plan ? plan_gaps_json(plan->gaps, plan->file) : nlohmann::ordered_json(nullptr);
+  json["plan"] = plan ? plan_gaps_json(plan->gaps, plan->file) : OrderedJson(nullptr);
   GOODPUT_TRY_STATUS(write_json_result(json, context));
   return ExitCode::kOk;
 }
@@ -128,7 +128,7 @@ Result<ExitCode> run_calibration_compare(const CalibrationPairOptions& options,
   context.print(comparison_text(*compared, names));
   const ExitCode code = compared->beyond > 0 ? ExitCode::kRegression : ExitCode::kOk;
   if (!context.options.wants_result()) return code;
-  nlohmann::ordered_json json = begin_json_result("calibration_compare", context, pair.provenance());
+  OrderedJson json = begin_json_result("calibration_compare", context, pair.provenance());
   add_comparison_json(*compared, json);
   GOODPUT_TRY_STATUS(write_json_result(json, context));
   return code;
@@ -159,7 +159,7 @@ Result<ExitCode> run_calibration_merge(const CalibrationPairOptions& options, co
   if (!merged) return merged.error().in_file(pair.second.path);
   GOODPUT_TRY_STATUS(write_merged(*merged, options, context));
   if (!context.options.wants_result()) return ExitCode::kOk;
-  nlohmann::ordered_json json = begin_json_result("calibration_merge", context, pair.provenance());
+  OrderedJson json = begin_json_result("calibration_merge", context, pair.provenance());
   const MergedCounts& more = merged->from_second;
   json["output"] = options.out;
   json["tables"] = merged->calibration.ops.size();

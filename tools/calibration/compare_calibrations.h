@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "models/cost/calibration.h"
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 
 namespace goodput {
 
@@ -48,6 +48,6 @@ struct ComparedNames {
                                           const ComparedNames& names);
 
 // Adds the keys of docs/formats/calibration-results.md, "goodput.calibration_compare/1".
-void add_comparison_json(const CalibrationComparison& comparison, nlohmann::ordered_json& json);
+void add_comparison_json(const CalibrationComparison& comparison, OrderedJson& json);
 
 }  // namespace goodput

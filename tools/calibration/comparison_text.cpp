@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "tools/calibration/compare_calibrations.h"
 #include "tools/calibration/table_text.h"
@@ -9,8 +8,6 @@
 
 namespace goodput {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string ratio_text(double ratio) {
   return fmt::format("{:.4f}", ratio);
@@ -24,32 +21,32 @@ std::string only_text(const std::vector<const Measurement*>& tables, const std::
   return text;
 }
 
-Json compared_json(const ComparedTable& compared) {
+OrderedJson compared_json(const ComparedTable& compared) {
   MeasuredParams params = compared.table.params;
-  Json written = config::write(config_fields(params));
-  Json json = {{"op", to_string(compared.table.op)},
-               {"params", written.is_null() ? Json::object() : written}};
+  OrderedJson written = config::write(config_fields(params));
+  OrderedJson json = {{"op", to_string(compared.table.op)},
+                      {"params", written.is_null() ? OrderedJson::object() : written}};
   json["common"] = compared.common;
   json["only_first"] = compared.only_first;
   json["only_second"] = compared.only_second;
-  json["geometric_mean"] = compared.common > 0 ? Json(compared.geometric_mean) : Json(nullptr);
+  json["geometric_mean"] = compared.common > 0 ? OrderedJson(compared.geometric_mean) : OrderedJson(nullptr);
   json["farthest"] = nullptr;
   if (compared.common > 0) {
     const bool has_size = !size_key(compared.table.op).empty();
     json["farthest"] = {{"ratio", compared.farthest},
-                        {"size", has_size ? Json(compared.farthest_size) : Json(nullptr)}};
+                        {"size", has_size ? OrderedJson(compared.farthest_size) : OrderedJson(nullptr)}};
   }
   json["beyond"] = compared.beyond;
   return json;
 }
 
-Json only_json(const std::vector<const Measurement*>& tables) {
-  Json json = Json::array();
+OrderedJson only_json(const std::vector<const Measurement*>& tables) {
+  OrderedJson json = OrderedJson::array();
   for (const Measurement* table : tables) {
     MeasuredParams params = table->params;
-    Json written = config::write(config_fields(params));
+    OrderedJson written = config::write(config_fields(params));
     json.push_back({{"op", to_string(table->op)},
-                    {"params", written.is_null() ? Json::object() : written},
+                    {"params", written.is_null() ? OrderedJson::object() : written},
                     {"points", table->points.size()}});
   }
   return json;
@@ -83,12 +80,12 @@ std::string comparison_text(const CalibrationComparison& comparison, const Compa
   return text;
 }
 
-void add_comparison_json(const CalibrationComparison& comparison, Json& json) {
+void add_comparison_json(const CalibrationComparison& comparison, OrderedJson& json) {
   json["tolerance"] = comparison.tolerance;
   json["common"] = comparison.common;
   json["beyond"] = comparison.beyond;
   json["geometric_mean"] = comparison.geometric_mean;
-  json["tables"] = Json::array();
+  json["tables"] = OrderedJson::array();
   for (const ComparedTable& compared : comparison.tables) json["tables"].push_back(compared_json(compared));
   json["only_first"] = only_json(comparison.only_first);
   json["only_second"] = only_json(comparison.only_second);

@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "models/cost/calibrated.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "tools/calibration/table_text.h"
 
 namespace goodput {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Status check_same_gpu(const MeasuredMachine& first, const MeasuredMachine& second) {
   if (!is_same_gpu(first.gpu, second.gpu))
@@ -92,12 +90,12 @@ void say_where_from(Calibration& merged, const Calibration& second, const Merged
   add_text(merged.method.notes, fmt::format("{} ({})", what, origin_text(second)));
 }
 
-std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string dumped(const OrderedJson& json) {
+  return json.dump();
 }
 
-std::string op_text(Json op) {
-  const Json points = std::exchange(op["points"], nullptr);
+std::string op_text(OrderedJson op) {
+  const OrderedJson points = std::exchange(op["points"], nullptr);
   op.erase("points");
   std::string text = dumped(op);
   text.back() = ',';  // "}"
@@ -132,8 +130,8 @@ Result<MergedCalibration> merge_calibrations(const Calibration& first, const Cal
 
 std::string calibration_file_text(const Calibration& calibration) {
   Calibration copy = calibration;
-  Json json = config::write(config_fields(copy));
-  if (!json.contains("ops")) json["ops"] = Json::array();
+  OrderedJson json = config::write(config_fields(copy));
+  if (!json.contains("ops")) json["ops"] = OrderedJson::array();
   std::string text = "{";
   for (const auto& [key, value] : json.items()) {
     text += fmt::format("{}\"{}\": ", text.size() == 1 ? "\n" : ",\n", key);

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "models/cost/calibration.h"
 #include "models/plan/training_plan.h"
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 #include "sim/base/units.h"
 #include "tools/calibration/asked_work.h"
 
@@ -35,6 +35,6 @@ Result<PlanGaps> find_plan_gaps(const TrainingPlan& plan, const Calibration& cal
 [[nodiscard]] std::string plan_gaps_text(const PlanGaps& gaps, const std::string& plan);
 
 // docs/formats/calibration-results.md, the key `plan` of "goodput.calibration_info/1".
-[[nodiscard]] nlohmann::ordered_json plan_gaps_json(const PlanGaps& gaps, const std::string& plan);
+[[nodiscard]] OrderedJson plan_gaps_json(const PlanGaps& gaps, const std::string& plan);
 
 }  // namespace goodput

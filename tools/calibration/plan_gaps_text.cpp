@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "tools/calibration/plan_gaps.h"
 #include "tools/calibration/table_text.h"
@@ -11,8 +11,6 @@
 
 namespace goodput {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // In the order of TableCoverage.
 constexpr std::string_view kAnsweredBy[] = {"its own table", "other tables", "tables inside nodes",
@@ -44,13 +42,15 @@ std::string plan_gaps_text(const PlanGaps& gaps, const std::string& plan) {
                                      to_seconds(gaps.step), percent_text(gaps.share));
 }
 
-Json plan_gaps_json(const PlanGaps& gaps, const std::string& plan) {
-  Json json = {
-      {"file", plan}, {"step_s", to_seconds(gaps.step)}, {"share", gaps.share}, {"missing", Json::array()}};
+OrderedJson plan_gaps_json(const PlanGaps& gaps, const std::string& plan) {
+  OrderedJson json = {{"file", plan},
+                      {"step_s", to_seconds(gaps.step)},
+                      {"share", gaps.share},
+                      {"missing", OrderedJson::array()}};
   for (const PlanGap& gap : gaps.gaps) {
     const AskedWork& work = gap.work;
-    Json line = {{"work", work.name()},
-                 {"coverage", kCoverageNames[static_cast<std::size_t>(work.coverage)]}};
+    OrderedJson line = {{"work", work.name()},
+                        {"coverage", kCoverageNames[static_cast<std::size_t>(work.coverage)]}};
     line["size"] = work.size_key();
     line["least"] = gap.sizes.least;
     line["most"] = gap.sizes.most;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 5> kByteUnits = {"B", "KiB", "MiB", "GiB"
 
 std::string table_name(const Measurement& table) {
   MeasuredParams params = table.params;
-  const nlohmann::ordered_json written = config::write(config_fields(params));
+  const OrderedJson written = config::write(config_fields(params));
   std::string name(to_string(table.op));
   std::string_view separator = ": ";
   for (const auto& [key, value] : written.items()) {

@@ -1,17 +1,15 @@
 // docs/formats/check.md describes it.
-#include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "tools/check/check_report.h"
 #include "tools/cli/json_result.h"
 
 namespace goodput {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json tolerance_json(const Tolerance& tolerance) {
+OrderedJson tolerance_json(const Tolerance& tolerance) {
   if (tolerance.kind == Tolerance::Kind::kExact) return nullptr;
-  ordered_json json = {{tolerance.is_relative() ? "relative" : "absolute", tolerance.size}};
+  OrderedJson json = {{tolerance.is_relative() ? "relative" : "absolute", tolerance.size}};
   if (tolerance.confidence) json["confidence"] = *tolerance.confidence;
   return json;
 }
@@ -26,8 +24,8 @@ std::string_view direction_name(const MetricRule& rule) {
   return rule.metric.empty() ? "same" : kDirectionNames[static_cast<std::size_t>(rule.direction())];
 }
 
-ordered_json figure_json(const CheckedFigure& figure, const Suite& suite) {
-  ordered_json json = {{"name", figure.name}, {"run", figure.run}, {"policy", figure.policy}};
+OrderedJson figure_json(const CheckedFigure& figure, const Suite& suite) {
+  OrderedJson json = {{"name", figure.name}, {"run", figure.run}, {"policy", figure.policy}};
   json["command"] = nullptr;
   for (const SuiteRun& run : suite.runs) {
     if (run.name == figure.run) json["command"] = run.command;
@@ -40,7 +38,7 @@ ordered_json figure_json(const CheckedFigure& figure, const Suite& suite) {
   json["candidate"] = or_null(figure.figure);
   json["change"] = or_null(figure.change);
   json["change_is_relative"] = figure.is_relative;
-  json["ci"] = figure.test ? ordered_json(figure.test->interval) : ordered_json(nullptr);
+  json["ci"] = figure.test ? OrderedJson(figure.test->interval) : OrderedJson(nullptr);
   json["p_value"] = or_null(figure.p_value);
   json["trials"] = figure.test ? figure.test->trials : 0;
   json["looks"] = figure.looks;
@@ -50,11 +48,11 @@ ordered_json figure_json(const CheckedFigure& figure, const Suite& suite) {
   return json;
 }
 
-ordered_json ratio_json(const SpeedRatio& ratio) {
+OrderedJson ratio_json(const SpeedRatio& ratio) {
   return {{"of_minima", ratio.of_minima}, {"of_medians", ratio.of_medians}};
 }
 
-ordered_json speed_json(const SpeedResult& speed) {
+OrderedJson speed_json(const SpeedResult& speed) {
   return {{"run", speed.run},
           {"rounds", speed.rounds},
           {"baseline_s", speed.baseline_s},
@@ -68,18 +66,17 @@ ordered_json speed_json(const SpeedResult& speed) {
 
 }  // namespace
 
-void add_check_json(const CheckReport& report, ordered_json& json) {
+void add_check_json(const CheckReport& report, OrderedJson& json) {
   json["suite"] = report.suite.name;
   json["verdict"] = report.verdict();
-  json["baseline"] =
-      report.baseline_file.empty() ? ordered_json(nullptr) : ordered_json(report.baseline_file);
+  json["baseline"] = report.baseline_file.empty() ? OrderedJson(nullptr) : OrderedJson(report.baseline_file);
   json["notes"] = report.notes;
   for (std::size_t i = 0; i < kOutcomes; ++i)
     json["counts"][std::string(kOutcomeNames[i])] = report.count(static_cast<Outcome>(i));
-  json["cases"] = ordered_json::array();
+  json["cases"] = OrderedJson::array();
   for (const CheckedFigure& figure : report.figures)
     json["cases"].push_back(figure_json(figure, report.suite));
-  json["time"] = ordered_json::array();
+  json["time"] = OrderedJson::array();
   for (const SpeedResult& speed : report.speeds) json["time"].push_back(speed_json(speed));
 }
 

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/check/sequential_test.h"
+#include "sim/base/json_fwd.h"
 #include "tools/check/speed.h"
 #include "tools/check_suite/baseline.h"
 #include "tools/check_suite/run_figures.h"
@@ -64,7 +64,7 @@ struct CheckReport {
 [[nodiscard]] ExitCode exit_code(const CheckReport& report);
 
 [[nodiscard]] std::string check_text(const CheckReport& report);
-void add_check_json(const CheckReport& report, nlohmann::ordered_json& json);
+void add_check_json(const CheckReport& report, OrderedJson& json);
 [[nodiscard]] std::string check_junit(const CheckReport& report);
 [[nodiscard]] std::string check_markdown(const CheckReport& report);
 

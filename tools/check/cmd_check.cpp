@@ -9,7 +9,6 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -19,6 +18,7 @@
 
 #include "goodput_revision.h"
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "tools/check/check_report.h"
 #include "tools/check/first_suite.h"
@@ -265,7 +265,7 @@ class CheckCommand final : public Command {
     if (!junit_path_.empty()) GOODPUT_TRY_STATUS(write_text_atomically(junit_path_, check_junit(report)));
     if (!markdown_path_.empty())
       GOODPUT_TRY_STATUS(write_text_atomically(markdown_path_, check_markdown(report)));
-    nlohmann::ordered_json json = begin_json_result("check", context, provenance(report));
+    OrderedJson json = begin_json_result("check", context, provenance(report));
     add_check_json(report, json);
     return write_json_result(json, context);
   }

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "models/scenario/sample_moments.h"
+#include "sim/base/json.h"
 #include "sim/base/parallel.h"
 #include "sim/base/text.h"
 
@@ -85,7 +85,7 @@ Result<FirstSuite> first_suite(const std::vector<std::string>& scenarios, const 
     for (std::size_t i = begin; i < end; ++i) figures[i] = runner.run(runs[i], {0, kInitTrials}, {});
   });
   FirstSuite suite;
-  nlohmann::ordered_json json = {
+  OrderedJson json = {
       {"source", "goodput check --init: tolerances from how trials scatter; make them what you care about"},
       {"trials", kInitTrials}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -104,7 +104,7 @@ Result<FirstSuite> first_suite(const std::vector<std::string>& scenarios, const 
       command = runs[i].command;
       for (const std::string& policy : running) command.insert(command.end(), {"--policy", policy});
     }
-    nlohmann::ordered_json& run = json["runs"][runs[i].name] = {{"command", command}};
+    OrderedJson& run = json["runs"][runs[i].name] = {{"command", command}};
     const Noises noises = noises_of(*figures[i], running);
     if (noises.empty()) return Error{fmt::format("--init: no policy can run {}", scenarios[i])};
     for (const auto& [metric, noise] : noises) {

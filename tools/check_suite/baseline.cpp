@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/scenario/sample_moments.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/config/json_file.h"
 #include "traces/io/byte_source.h"
@@ -18,37 +18,35 @@
 namespace goodput {
 namespace {
 
-using Ordered = nlohmann::ordered_json;
-
 constexpr std::string_view kBaselineSchema = "goodput.baseline/1";
 constexpr double kLargestValue = 1e300;  // so that sums stay finite
 constexpr std::size_t kLongestTrialsLine = std::size_t{4} << 20;
 
-std::string compact(const Ordered& json) {
-  return json.dump(-1, ' ', false, Ordered::error_handler_t::replace);
+std::string compact(const OrderedJson& json) {
+  return json.dump();
 }
 
-Ordered run_json(const BaselineRun& run) {
-  Ordered json = {{"version", run.origin.version},
-                  {"revision", run.origin.revision},
-                  {"config_hash", run.origin.config_hash}};
+OrderedJson run_json(const BaselineRun& run) {
+  OrderedJson json = {{"version", run.origin.version},
+                      {"revision", run.origin.revision},
+                      {"config_hash", run.origin.config_hash}};
   if (!run.origin.calibration.empty()) json["calibration"] = run.origin.calibration;
   for (const auto& [policy, parts] : run.parts) {
-    Ordered& of_policy = json["parts"][policy] = Ordered::object();
+    OrderedJson& of_policy = json["parts"][policy] = OrderedJson::object();
     for (const auto& [name, value] : parts) of_policy[name] = value;
   }
   return json;
 }
 
-Ordered figure_json(const BaselineFigure& figure) {
-  if (!figure.value) return {{"is", Ordered::parse(figure.text)}};
-  Ordered json = {{"is", *figure.value}};
+OrderedJson figure_json(const BaselineFigure& figure) {
+  if (!figure.value) return {{"is", OrderedJson::parse(figure.text)}};
+  OrderedJson json = {{"is", *figure.value}};
   if (!figure.trials.empty()) json["trials"] = figure.trials.size();
   return json;
 }
 
-std::string member_line(const std::string& name, const Ordered& value) {
-  return fmt::format("{}: {}", compact(Ordered(name)), compact(value));
+std::string member_line(const std::string& name, const OrderedJson& value) {
+  return fmt::format("{}: {}", compact(OrderedJson(name)), compact(value));
 }
 
 template <typename Entries, typename Line>
@@ -64,24 +62,25 @@ void add_lines(const char* key, const Entries& entries, Line line, std::string& 
 
 // ---- Reading.
 
-Parts parts_from(const Ordered& object) {
+Parts parts_from(const OrderedJson& object) {
   Parts parts;
   for (const auto& [name, value] : object.items()) parts[name] = value.get<double>();
   return parts;
 }
 
-BaselineRun run_from(const Ordered& json) {
-  BaselineRun run{{json.at("version"), json.at("revision"), json.at("config_hash"),
-                   json.value("calibration", std::string())}};
+BaselineRun run_from(const OrderedJson& json) {
+  const auto text = [&json](std::string_view key) { return json.at(key).get<std::string>(); };
+  BaselineRun run{
+      {text("version"), text("revision"), text("config_hash"), json.value("calibration", std::string())}};
   if (!json.contains("parts")) return run;
   for (const auto& [policy, parts] : json.at("parts").items()) run.parts[policy] = parts_from(parts);
   return run;
 }
 
-BaselineFigure figure_from(const Ordered& json) {
-  const Ordered& is = json.at("is");
+BaselineFigure figure_from(const OrderedJson& json) {
+  const OrderedJson& is = json.at("is");
   if (is.is_number()) return {.value = is.get<double>()};
-  return {.text = nlohmann::json::parse(is.dump()).dump()};
+  return {.text = Json::parse(is.dump()).dump()};
 }
 
 Error no_baseline(const std::string& path, std::string_view why) {
@@ -95,22 +94,23 @@ Error no_baseline(const std::string& path, std::string_view why) {
 using TrialCounts = std::map<std::string, std::size_t>;
 
 Result<Baseline> read_lines(const std::string& path, TrialCounts& counts) {
-  GOODPUT_TRY(const nlohmann::json file, config::parse_file(path));
+  GOODPUT_TRY(const Json file, config::parse_file(path));
   if (!file.is_object() || !file.contains("schema")) return no_baseline(path, "it has no schema");
   if (file.at("schema") != kBaselineSchema)
     return no_baseline(path, fmt::format("its schema is {}, and this program reads {}",
                                          on_one_line(file.at("schema").dump()), kBaselineSchema));
   try {
-    const Ordered json(file);
+    const OrderedJson json(file);
     if (!json.at("seed").is_number_unsigned()) return no_baseline(path, "its seed is none");
-    Baseline baseline{.suite = json.at("suite"), .seed = json.at("seed")};
+    Baseline baseline{.suite = json.at("suite").get<std::string>(),
+                      .seed = json.at("seed").get<std::uint64_t>()};
     for (const auto& [name, run] : json.at("runs").items()) baseline.runs[name] = run_from(run);
     for (const auto& [name, figure] : json.at("figures").items()) {
       baseline.figures[name] = figure_from(figure);
-      if (figure.contains("trials")) counts[name] = figure.at("trials");
+      if (figure.contains("trials")) counts[name] = figure.at("trials").get<std::size_t>();
     }
     return baseline;
-  } catch (const Ordered::exception& error) {
+  } catch (const JsonError& error) {
     return no_baseline(path, on_one_line(error.what()));
   }
 }
@@ -189,7 +189,7 @@ std::string figure_line(const std::string& name, const BaselineFigure& figure) {
 
 std::string baseline_json(const Baseline& baseline) {
   std::string json = fmt::format("{{\n\"schema\": \"{}\",\n\"suite\": {},\n\"seed\": {},\n", kBaselineSchema,
-                                 compact(Ordered(baseline.suite)), baseline.seed);
+                                 compact(OrderedJson(baseline.suite)), baseline.seed);
   add_lines(
       "runs", baseline.runs,
       [](const auto& name, const auto& run) { return member_line(name, run_json(run)); }, json);

@@ -6,18 +6,16 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string text_at(const Json& result, const char* key) {
+std::string text_at(const OrderedJson& result, const char* key) {
   const auto found = result.find(key);
   return found != result.end() && found->is_string() ? found->get<std::string>() : "";
 }
@@ -32,12 +30,12 @@ std::string calibration_of(const std::string& file) {
   return fmt::format("{} {:016x}", std::filesystem::path(file).filename().string(), hash.value());
 }
 
-RunOrigin origin_of(const Json& result) {
+RunOrigin origin_of(const OrderedJson& result) {
   return {text_at(result, "version"), text_at(result, "revision"), text_at(result, "config_hash"),
           calibration_of(text_at(result, "calibration"))};
 }
 
-Parts parts_of(const Json& object, const std::string& unit) {
+Parts parts_of(const OrderedJson& object, const std::string& unit) {
   Parts parts;
   for (const auto& [name, value] : object.items()) {
     if (value.is_number() && value.get<double>() != 0) parts[name + unit] = value.get<double>();
@@ -46,16 +44,16 @@ Parts parts_of(const Json& object, const std::string& unit) {
 }
 
 // Of a list of objects, each with a name and a time.
-Parts parts_of_list(const Json& list, const char* name, const char* time) {
+Parts parts_of_list(const OrderedJson& list, const char* name, const char* time) {
   Parts parts;
-  for (const Json& one : list) {
+  for (const OrderedJson& one : list) {
     const auto value = one.find(time);
     if (value != one.end() && value->is_number()) parts[text_at(one, name) + "_s"] += value->get<double>();
   }
   return parts;
 }
 
-std::map<std::string, Parts> all_parts(const Json& result) {
+std::map<std::string, Parts> all_parts(const OrderedJson& result) {
   std::map<std::string, Parts> parts;
   const std::string schema = text_at(result, "schema");
   if (schema == "goodput.simulate/1") {
@@ -69,18 +67,18 @@ std::map<std::string, Parts> all_parts(const Json& result) {
   return parts;
 }
 
-RunFigure figure_at(const Json& result, const std::string& run, const MetricRule& rule) {
+RunFigure figure_at(const OrderedJson& result, const std::string& run, const MetricRule& rule) {
   RunFigure figure{.name = run + rule.metric, .rule = rule};
-  const Json::json_pointer pointer(rule.metric);
+  const JsonPointer pointer(rule.metric);
   if (!result.contains(pointer)) {
     figure.fault = fmt::format("the result has no {}", on_one_line(rule.metric));
     return figure;
   }
-  const Json& value = result.at(pointer);
+  const OrderedJson& value = result.at(pointer);
   if (value.is_number()) {
     figure.values = {value.get<double>()};
   } else if (rule.tolerance.kind == Tolerance::Kind::kExact) {
-    figure.text = nlohmann::json::parse(value.dump(-1, ' ', false, Json::error_handler_t::replace)).dump();
+    figure.text = Json::parse(value.dump()).dump();
   } else {
     figure.fault = fmt::format("{} is no number: it can only be compared exactly", on_one_line(rule.metric));
   }
@@ -88,9 +86,9 @@ RunFigure figure_at(const Json& result, const std::string& run, const MetricRule
 }
 
 // A value a trial.
-void take_trials(const Json& column, RunFigure& figure) {
+void take_trials(const OrderedJson& column, RunFigure& figure) {
   std::size_t unknown = 0;
-  for (const Json& value : column) {
+  for (const OrderedJson& value : column) {
     if (value.is_number())
       figure.values.push_back(value.get<double>());
     else
@@ -103,8 +101,8 @@ void take_trials(const Json& column, RunFigure& figure) {
   figure.values.clear();
 }
 
-RunFigure figure_of(const std::string& run, const std::string& policy, const Json& outcome,
-                    const Json& columns, const MetricRule& rule) {
+RunFigure figure_of(const std::string& run, const std::string& policy, const OrderedJson& outcome,
+                    const OrderedJson& columns, const MetricRule& rule) {
   RunFigure figure{.name = fmt::format("{}/{}/{}", run, policy, rule.metric), .policy = policy, .rule = rule};
   const std::string refused = text_at(outcome, "refused");
   if (!refused.empty()) {
@@ -117,7 +115,7 @@ RunFigure figure_of(const std::string& run, const std::string& policy, const Jso
   return figure;
 }
 
-RunFigures read_figures(const SuiteRun& run, const Json& result) {
+RunFigures read_figures(const SuiteRun& run, const OrderedJson& result) {
   RunFigures figures{.origin = origin_of(result), .parts = all_parts(result)};
   for (const MetricRule& rule : run.metrics) {
     if (rule.is_pointer()) figures.figures.push_back(figure_at(result, run.name, rule));
@@ -135,12 +133,12 @@ RunFigures read_figures(const SuiteRun& run, const Json& result) {
 }  // namespace
 
 Result<RunFigures> figures_of(const SuiteRun& run, std::string_view json) {
-  const Json result = Json::parse(json, nullptr, false);
-  if (result.is_discarded() || !text_at(result, "schema").starts_with("goodput."))
+  const std::optional<OrderedJson> result = OrderedJson::try_parse(json);
+  if (!result || !text_at(*result, "schema").starts_with("goodput."))
     return Error{"its command has no result as JSON"};
   try {
-    return read_figures(run, result);
-  } catch (const Json::exception& error) {  // a pointer that is none, another program's result
+    return read_figures(run, *result);
+  } catch (const JsonError& error) {  // a pointer that is none, another program's result
     return Error{fmt::format("its result is other than expected: {}", on_one_line(error.what()))};
   }
 }

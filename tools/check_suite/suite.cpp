@@ -6,10 +6,10 @@
 #include <array>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/scenario/trial_metrics.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
@@ -26,29 +26,28 @@ constexpr std::array<std::string_view, 9> kOwnOptions = {
     "--first-trial", "--json-trials", "--policy-command", "--policy-timeout-s"};
 
 bool is_utf8(const std::string& text) {
-  return !nlohmann::json::parse("\"" + text + "\"", nullptr, false).is_discarded() ||
-         text.find_first_of("\"\\") != std::string::npos;
+  return Json::accept("\"" + text + "\"") || text.find_first_of("\"\\") != std::string::npos;
 }
 
 // Texts, one or more.
 config::Value words(std::vector<std::string>& all) {
   const std::string wanted = "a list of words: [\"simulate\", \"controlled-5min-gpt-s\"]";
-  const auto read = [&all, wanted](const nlohmann::json& value, config::Place& place) -> Status {
+  const auto read = [&all, wanted](const Json& value, config::Place& place) -> Status {
     const bool are_texts =
         value.is_array() && !value.empty() &&
-        std::all_of(value.begin(), value.end(), [](const nlohmann::json& word) { return word.is_string(); });
+        std::all_of(value.begin(), value.end(), [](const Json& word) { return word.is_string(); });
     if (!are_texts) return place.not_wanted(value, wanted);
     all = value.get<std::vector<std::string>>();
     return Ok{};
   };
-  return {wanted, read, [&all](nlohmann::ordered_json& into) { into = all; }, {}};
+  return {wanted, read, [&all](OrderedJson& into) { into = all; }, {}};
 }
 
 // An object of objects, each with a name; in the order of the names.
 template <typename T>
 config::Value named_objects(std::vector<T>& all, std::string wanted, std::string T::*name,
                             std::string (*fault)(const std::string&)) {
-  const auto read = [&all, wanted, name, fault](const nlohmann::json& value, config::Place& place) -> Status {
+  const auto read = [&all, wanted, name, fault](const Json& value, config::Place& place) -> Status {
     if (!value.is_object()) return place.not_wanted(value, wanted);
     if (value.empty()) return place.error("is empty, want " + wanted);
     all.clear();
@@ -62,7 +61,7 @@ config::Value named_objects(std::vector<T>& all, std::string wanted, std::string
     }
     return Ok{};
   };
-  const auto write = [&all, name](nlohmann::ordered_json& into) {
+  const auto write = [&all, name](OrderedJson& into) {
     for (T& one : all) into[one.*name] = config::write(config_fields(one));
   };
   return {wanted, read, write, {}};
@@ -79,8 +78,8 @@ std::string fault_of_metric(const std::string& metric) {
 
 bool is_json_pointer(const std::string& text) {
   try {
-    return !nlohmann::json::json_pointer(text).empty();
-  } catch (const nlohmann::json::parse_error&) {
+    return !JsonPointer(text).empty();
+  } catch (const JsonError&) {
     return false;
   }
 }

@@ -1,17 +1,15 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "sim/base/json.h"
 #include "tools/checkpoint/checkpoint_report.h"
 #include "tools/cli/json_result.h"
 
 namespace goodput {
 namespace {
 
-using nlohmann::ordered_json;
-
-void add_run(const CheckpointRunReport& report, ordered_json& json) {
+void add_run(const CheckpointRunReport& report, OrderedJson& json) {
   const auto& [run, costs, assumed] = report;
   json["interval_steps"] = run.interval;
   json["save"] = kSaveModeNames[static_cast<std::size_t>(run.mode)];
@@ -24,17 +22,17 @@ void add_run(const CheckpointRunReport& report, ordered_json& json) {
                             {"restart", costs.overhead.restart_s},
                             {"lost", costs.overhead.lost_s}};
   json["plt"] = costs.loss.plt;
-  json["faults"] = ordered_json::array();
+  json["faults"] = OrderedJson::array();
   for (const FaultLoss& fault : costs.loss.faults) {
-    ordered_json entry = {{"step", fault.fault.step}};
-    entry["rank"] = fault.fault.rank ? ordered_json(*fault.fault.rank) : ordered_json();
+    OrderedJson entry = {{"step", fault.fault.step}};
+    entry["rank"] = fault.fault.rank ? OrderedJson(*fault.fault.rank) : OrderedJson();
     entry["recovered_step"] = fault.recovered_step;
     entry["tokens_lost"] = fault.tokens_lost;
     entry["pec_k_after"] = fault.k_after.persist;
     entry["snapshot_k_after"] = fault.k_after.snapshot;
     json["faults"].push_back(std::move(entry));
   }
-  json["assumed"] = ordered_json::object();
+  json["assumed"] = OrderedJson::object();
   for (const auto& [option, value] : assumed) {
     std::string key(option);
     std::replace(key.begin(), key.end(), '-', '_');
@@ -42,8 +40,8 @@ void add_run(const CheckpointRunReport& report, ordered_json& json) {
   }
 }
 
-ordered_json modules_json(const CheckpointModel& model, const ModuleBytes& bytes) {
-  ordered_json modules = ordered_json::array();
+OrderedJson modules_json(const CheckpointModel& model, const ModuleBytes& bytes) {
+  OrderedJson modules = OrderedJson::array();
   const auto add = [&](std::string name, std::int64_t parameters, Bytes size) {
     modules.push_back({{"name", std::move(name)}, {"parameters", parameters}, {"bytes", size.value}});
   };
@@ -59,7 +57,7 @@ ordered_json modules_json(const CheckpointModel& model, const ModuleBytes& bytes
 
 }  // namespace
 
-void add_checkpoint_json(const CheckpointReport& report, ordered_json& json) {
+void add_checkpoint_json(const CheckpointReport& report, OrderedJson& json) {
   const PartialCheckpoint& checkpoint = report.checkpoint;
   json["model"] = report.model.name;
   json["parameters"] = report.model.parameters();

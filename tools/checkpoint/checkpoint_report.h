@@ -1,12 +1,12 @@
 // The answer of `goodput checkpoint`, as text and as JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/checkpoint/checkpointed_run.h"
+#include "sim/base/json_fwd.h"
 #include "sim/base/tier.h"
 #include "tools/checkpoint/checkpoint_options.h"
 
@@ -33,6 +33,6 @@ struct CheckpointReport {
 
 [[nodiscard]] std::string checkpoint_text(const CheckpointReport& report);
 // Adds all but what every result begins with.
-void add_checkpoint_json(const CheckpointReport& report, nlohmann::ordered_json& json);
+void add_checkpoint_json(const CheckpointReport& report, OrderedJson& json);
 
 }  // namespace goodput

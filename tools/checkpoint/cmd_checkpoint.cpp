@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "models/checkpoint/checkpointed_run.h"
 #include "models/shape/model_file.h"
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "tools/checkpoint/checkpoint_options.h"
 #include "tools/checkpoint/checkpoint_report.h"
 #include "tools/cli/command.h"
@@ -177,7 +177,7 @@ class CheckpointCommand final : public Command {
     provenance.config_hash = hash_of(report, options_);
     provenance.config_files = {model_path_};
     provenance.lowest_tier = to_string(report.tier());
-    nlohmann::ordered_json json = begin_json_result("checkpoint", context, provenance);
+    OrderedJson json = begin_json_result("checkpoint", context, provenance);
     add_checkpoint_json(report, json);
     return write_json_result(json, context);
   }

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "goodput_revision.h"
+#include "sim/base/json.h"
 #include "tools/page/page_html.h"
 #include "tools/page/page_result.h"
 
@@ -15,30 +15,30 @@ std::string program_version() {
   return fmt::format("{} ({})", GOODPUT_VERSION, GOODPUT_REVISION);
 }
 
-nlohmann::ordered_json begin_json_result(std::string_view name, const CommandContext& context,
-                                         const Provenance& provenance) {
+OrderedJson begin_json_result(std::string_view name, const CommandContext& context,
+                              const Provenance& provenance) {
   const auto text_or_null = [](const std::optional<std::string>& text) {
-    return text ? nlohmann::ordered_json(*text) : nlohmann::ordered_json(nullptr);
+    return text ? OrderedJson(*text) : OrderedJson(nullptr);
   };
   const auto& hash = provenance.config_hash;
-  nlohmann::ordered_json json = {{"schema", fmt::format("goodput.{}/1", name)},
-                                 {"version", GOODPUT_VERSION},
-                                 {"revision", GOODPUT_REVISION},
-                                 {"seed", context.options.seed},
-                                 {"config_hash", hash ? nlohmann::ordered_json(fmt::format("{:016x}", *hash))
-                                                      : nlohmann::ordered_json(nullptr)},
-                                 {"calibration", text_or_null(provenance.calibration)},
-                                 {"lowest_tier", text_or_null(provenance.lowest_tier)}};
+  OrderedJson json = {
+      {"schema", fmt::format("goodput.{}/1", name)},
+      {"version", GOODPUT_VERSION},
+      {"revision", GOODPUT_REVISION},
+      {"seed", context.options.seed},
+      {"config_hash", hash ? OrderedJson(fmt::format("{:016x}", *hash)) : OrderedJson(nullptr)},
+      {"calibration", text_or_null(provenance.calibration)},
+      {"lowest_tier", text_or_null(provenance.lowest_tier)}};
   if (!provenance.config_files.empty()) json["config_files"] = provenance.config_files;
   return json;
 }
 
-void append_member(nlohmann::ordered_json& object, std::string name, nlohmann::ordered_json value) {
-  object.get_ref<nlohmann::ordered_json::object_t&>().push_back({std::move(name), std::move(value)});
+void append_member(OrderedJson& object, std::string name, OrderedJson value) {
+  object.append(std::move(name), std::move(value));
 }
 
-nlohmann::ordered_json or_null(std::optional<double> value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+OrderedJson or_null(std::optional<double> value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
 Status check_file_roles(const std::vector<std::string>& inputs, std::vector<OutputPath> outputs,
@@ -49,12 +49,11 @@ Status check_file_roles(const std::vector<std::string>& inputs, std::vector<Outp
   return check_file_roles(inputs, outputs);
 }
 
-Status write_json_result(const nlohmann::ordered_json& result, const CommandContext& context) {
+Status write_json_result(const OrderedJson& result, const CommandContext& context) {
   const GlobalOptions& options = context.options;
   if (!options.wants_result()) return Ok{};
   // Names from input files may be no UTF-8: replaced, not thrown on.
-  const std::string text =
-      result.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  const std::string text = result.dump(2) + '\n';
   if (!options.report_path.empty()) {
     GOODPUT_TRY(PageResult shown, page_result("", text));
     GOODPUT_TRY_STATUS(write_text_atomically(options.report_path, page_html({std::move(shown)})));

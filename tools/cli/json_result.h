@@ -1,13 +1,13 @@
 // JSON results of commands: the keys they all begin with, and where they go, as JSON and as a page.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 #include "tools/cli/command.h"
 #include "tools/cli/output_file.h"
 
@@ -26,15 +26,15 @@ struct Provenance {
 
 // {"schema": "goodput.<name>/1", "version", "revision", "seed", "config_hash", "calibration", "lowest_tier"}
 // and, where there are any, "config_files"; the command adds the rest.
-[[nodiscard]] nlohmann::ordered_json begin_json_result(std::string_view name, const CommandContext& context,
-                                                       const Provenance& provenance);
+[[nodiscard]] OrderedJson begin_json_result(std::string_view name, const CommandContext& context,
+                                            const Provenance& provenance);
 
 // Appends a member without the linear search of operator[]: for maps with an entry a step or worker.
 // REQUIRES: `object` has no member of this name.
-void append_member(nlohmann::ordered_json& object, std::string name, nlohmann::ordered_json value);
+void append_member(OrderedJson& object, std::string name, OrderedJson value);
 
 // The number, or null when there is none.
-[[nodiscard]] nlohmann::ordered_json or_null(std::optional<double> value);
+[[nodiscard]] OrderedJson or_null(std::optional<double> value);
 
 // As check_file_roles() of output_file.h, with --json and --report among the outputs. To be called before
 // anything is computed.
@@ -43,6 +43,6 @@ Status check_file_roles(const std::vector<std::string>& inputs, std::vector<Outp
 
 // Where --json says (nowhere, stdout, or a file that is written whole or not at all), and as a page where
 // --report says.
-Status write_json_result(const nlohmann::ordered_json& result, const CommandContext& context);
+Status write_json_result(const OrderedJson& result, const CommandContext& context);
 
 }  // namespace goodput

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "sim/base/json.h"
 
 namespace goodput {
 
@@ -21,8 +21,8 @@ std::string unused_keys_text(const config::UnusedKeys& keys, const std::string& 
   return text;
 }
 
-nlohmann::ordered_json unused_keys_json(const config::UnusedKeys& keys) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+OrderedJson unused_keys_json(const config::UnusedKeys& keys) {
+  OrderedJson json = OrderedJson::array();
   for (const config::UnusedKey& key : keys)
     json.push_back({{"file", key.file}, {"pointer", key.pointer}, {"why", key.why}});
   return json;

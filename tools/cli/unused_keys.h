@@ -1,10 +1,10 @@
 // Keys of config files that move nothing, for people and for programs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json_fwd.h"
 #include "sim/config/config.h"
 
 namespace goodput {
@@ -16,6 +16,6 @@ namespace goodput {
 [[nodiscard]] std::string unused_keys_text(const config::UnusedKeys& keys, const std::string& file);
 
 // [{file, pointer, why}].
-[[nodiscard]] nlohmann::ordered_json unused_keys_json(const config::UnusedKeys& keys);
+[[nodiscard]] OrderedJson unused_keys_json(const config::UnusedKeys& keys);
 
 }  // namespace goodput

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "sim/base/tier.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
@@ -111,8 +111,8 @@ class FleetCommand final : public Command {
     const FleetReport report{reading, study, options};
     if (!tables_.empty()) GOODPUT_TRY_STATUS(write_fleet_tables(report, tables_));
     if (!figures_.empty()) GOODPUT_TRY_STATUS(write_fleet_figures(report, figures_));
-    nlohmann::ordered_json json = begin_json_result(
-        "fleet", context, {config_hash(reading.jobs, options), {}, lowest_tier(reading.jobs)});
+    OrderedJson json = begin_json_result("fleet", context,
+                                         {config_hash(reading.jobs, options), {}, lowest_tier(reading.jobs)});
     add_fleet_json(report, json);
     GOODPUT_TRY_STATUS(write_json_result(json, context));
     context.print(fleet_text(report));

@@ -1,22 +1,20 @@
-#include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "tools/cli/json_result.h"
 #include "tools/fleet/fleet_report.h"
 
 namespace goodput {
 namespace {
 
-using FleetJson = nlohmann::ordered_json;
-
 constexpr int kQuantiles = 100;
 
-FleetJson interval_json(const std::optional<Estimate>& value) {
+OrderedJson interval_json(const std::optional<Estimate>& value) {
   if (!value || !value->interval) return nullptr;
   return *value->interval;
 }
 
-FleetJson filters_json(const FilteredFleet& fleet) {
-  FleetJson list = FleetJson::array();
+OrderedJson filters_json(const FilteredFleet& fleet) {
+  OrderedJson list = OrderedJson::array();
   for (const FilterCount& filter : fleet.filters) {
     list.push_back({{"filter", filter.key},
                     {"why", filter.why},
@@ -31,14 +29,14 @@ FleetJson filters_json(const FilteredFleet& fleet) {
   return list;
 }
 
-FleetJson figures_json(const std::vector<FleetFigure>& figures) {
-  FleetJson list = FleetJson::array();
+OrderedJson figures_json(const std::vector<FleetFigure>& figures) {
+  OrderedJson list = OrderedJson::array();
   for (const FleetFigure& figure : figures) {
     list.push_back({{"figure", figure.key},
                     {"what", figure.what},
                     {"over", figure.over},
                     {"jobs", figure.jobs},
-                    {"value", figure.value ? FleetJson(figure.value->mean) : FleetJson(nullptr)},
+                    {"value", figure.value ? OrderedJson(figure.value->mean) : OrderedJson(nullptr)},
                     {"ci", interval_json(figure.value)},
                     {"paper", or_null(figure.paper)}});
   }
@@ -46,11 +44,11 @@ FleetJson figures_json(const std::vector<FleetFigure>& figures) {
 }
 
 // Percentiles: of any number of jobs a page can draw them.
-FleetJson curves_json(const std::vector<FleetCurve>& curves) {
-  FleetJson list = FleetJson::array();
+OrderedJson curves_json(const std::vector<FleetCurve>& curves) {
+  OrderedJson list = OrderedJson::array();
   for (const FleetCurve& curve : curves) {
     const std::vector<LinePoint> points = cumulative(curve.sample);
-    FleetJson percentiles = FleetJson::array();
+    OrderedJson percentiles = OrderedJson::array();
     std::size_t at = 0;
     for (int percent = 0; percent <= kQuantiles; ++percent) {
       while (at + 1 < points.size() && points[at].y < percent / static_cast<double>(kQuantiles)) ++at;
@@ -66,8 +64,8 @@ FleetJson curves_json(const std::vector<FleetCurve>& curves) {
   return list;
 }
 
-FleetJson sizes_json(const std::vector<SizeClass>& sizes) {
-  FleetJson list = FleetJson::array();
+OrderedJson sizes_json(const std::vector<SizeClass>& sizes) {
+  OrderedJson list = OrderedJson::array();
   for (const SizeClass& size : sizes) {
     list.push_back({{"least_gpus", size.least_gpus},
                     {"most_gpus", size.most_gpus},
@@ -78,8 +76,8 @@ FleetJson sizes_json(const std::vector<SizeClass>& sizes) {
   return list;
 }
 
-FleetJson hosts_json(const std::vector<HostRecord>& hosts) {
-  FleetJson list = FleetJson::array();
+OrderedJson hosts_json(const std::vector<HostRecord>& hosts) {
+  OrderedJson list = OrderedJson::array();
   for (const HostRecord& host : hosts) {
     list.push_back({{"host", host.host},
                     {"slow_in", host.slow_in},
@@ -93,7 +91,7 @@ FleetJson hosts_json(const std::vector<HostRecord>& hosts) {
 
 }  // namespace
 
-void add_fleet_json(const FleetReport& report, FleetJson& json) {
+void add_fleet_json(const FleetReport& report, OrderedJson& json) {
   const FleetStudy& study = report.study;
   const FleetFilters& filters = report.options.filters;
   json["weight"] = kFleetWeights[static_cast<std::size_t>(study.weight)];
@@ -109,12 +107,12 @@ void add_fleet_json(const FleetReport& report, FleetJson& json) {
   json["filters"] = filters_json(study.fleet);
   json["figures"] = figures_json(study.figures);
   json["distributions"] = curves_json(study.curves);
-  json["optypes"] = FleetJson::array();
+  json["optypes"] = OrderedJson::array();
   for (const OptypeWaste& type : study.optypes)
     json["optypes"].push_back({{"optype", type.optype}, {"jobs", type.jobs}, {"waste", type.waste}});
   json["sizes"] = sizes_json(study.sizes);
   json["size_correlation"] = or_null(study.size_correlation);
-  json["causes"] = FleetJson::array();
+  json["causes"] = OrderedJson::array();
   for (const CauseRecord& cause : study.causes) {
     json["causes"].push_back({{"cause", cause.cause},
                               {"jobs", cause.jobs},

@@ -1,11 +1,11 @@
 // What `goodput fleet` says: text for people, JSON for programs, tables and figures.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 #include "tools/chart/thinned_line.h"
 #include "tools/fleet/fleet_inputs.h"
 #include "tools/fleet/fleet_study.h"
@@ -21,7 +21,7 @@ struct FleetReport {
 [[nodiscard]] std::string fleet_text(const FleetReport& report);
 
 // Adds the members of goodput.fleet/1 (docs/formats/fleet.md).
-void add_fleet_json(const FleetReport& report, nlohmann::ordered_json& json);
+void add_fleet_json(const FleetReport& report, OrderedJson& json);
 
 // FOLDER/jobs.csv, distributions.csv, optypes.csv, sizes.csv and hosts.csv. Makes the folder.
 Status write_fleet_tables(const FleetReport& report, const std::string& folder);

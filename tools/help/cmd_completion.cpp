@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
@@ -24,7 +24,7 @@ class CompletionCommand final : public Command {
     GOODPUT_TRY(const Shell shell, find_named<Shell>(kShells, "shell", shell_));
     const std::string script = shell.completion(context.program());
     if (!context.options.json_on_stdout()) context.out << script;
-    nlohmann::ordered_json json = begin_json_result("completion", context, {});
+    OrderedJson json = begin_json_result("completion", context, {});
     json["shell"] = shell.name;
     json["script"] = script;
     GOODPUT_TRY_STATUS(write_json_result(json, context));

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "goodput_revision.h"
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
@@ -16,8 +16,6 @@
 
 namespace goodput {
 namespace {
-
-using nlohmann::ordered_json;
 
 // Follows the words down from the program.
 Result<CommandHelp> find_command(CommandHelp command, const std::vector<std::string>& words) {
@@ -32,26 +30,26 @@ Result<CommandHelp> find_command(CommandHelp command, const std::vector<std::str
   return command;
 }
 
-ordered_json option_json(const OptionHelp& option) {
-  ordered_json json = {{"names", option.names},
-                       {"value", option.is_flag() ? ordered_json() : ordered_json(option.value)},
-                       {"text", option.text},
-                       {"required", option.is_required},
-                       {"repeats", option.may_repeat}};
+OrderedJson option_json(const OptionHelp& option) {
+  OrderedJson json = {{"names", option.names},
+                      {"value", option.is_flag() ? OrderedJson() : OrderedJson(option.value)},
+                      {"text", option.text},
+                      {"required", option.is_required},
+                      {"repeats", option.may_repeat}};
   if (!option.kind.choices.empty()) json["choices"] = option.kind.choices;
   return json;
 }
 
-ordered_json command_json(const CommandHelp& command) {
-  ordered_json json = {{"name", command.name}, {"summary", command.summary}, {"usage", usage(command)}};
+OrderedJson command_json(const CommandHelp& command) {
+  OrderedJson json = {{"name", command.name}, {"summary", command.summary}, {"usage", usage(command)}};
   const auto add = [&json](std::string_view key, const std::vector<OptionHelp>& options) {
-    ordered_json& list = json[std::string(key)] = ordered_json::array();
+    OrderedJson& list = json[std::string(key)] = OrderedJson::array();
     for (const OptionHelp& option : options) list.push_back(option_json(option));
   };
   add("arguments", command.arguments);
   add("options", command.options);
   add("global_options", command.globals);
-  json["commands"] = ordered_json::array();
+  json["commands"] = OrderedJson::array();
   for (const CommandHelp& one : command.commands) json["commands"].push_back(command_json(one));
   return json;
 }
@@ -72,7 +70,7 @@ class HelpCommand final : public Command {
       return Error{"--man prints a page for man; leave out --json and --report", {}};
     if (!context.options.json_on_stdout())
       context.out << (man_ ? man_page(program, GOODPUT_VERSION) : help_text(command, context.terminal.width));
-    ordered_json json = begin_json_result("help", context, {});
+    OrderedJson json = begin_json_result("help", context, {});
     json["command"] = command_json(command);
     GOODPUT_TRY_STATUS(write_json_result(json, context));
     return ExitCode::kOk;

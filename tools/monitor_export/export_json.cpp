@@ -4,65 +4,64 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tools/cli/json_result.h"
 
 namespace goodput {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t kMostFigures = 20'000'000;  // of workers: 16 bytes each, and as much again as text
 
 // Text that is no UTF-8, as names of hosts in a log may be, is mended where it is written.
-Json finite(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
+OrderedJson finite(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
 }
 
-Json finite(const std::vector<double>& values) {
-  Json list = Json::array();
+OrderedJson finite(const std::vector<double>& values) {
+  OrderedJson list = OrderedJson::array();
   for (const double value : values) list.push_back(finite(value));
   return list;
 }
 
-Json known_time(double time_s) {
-  return time_s > 0 ? finite(time_s) : Json(nullptr);
+OrderedJson known_time(double time_s) {
+  return time_s > 0 ? finite(time_s) : OrderedJson(nullptr);
 }
 
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
+OrderedJson text_or_null(const std::string& text) {
+  return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
 }
 
-Json place_json(const WorkerPlace& place) {
+OrderedJson place_json(const WorkerPlace& place) {
   return {{"dp_rank", place.dp_rank},
           {"stage", place.stage},
-          {"rank", place.rank >= 0 ? Json(place.rank) : Json(nullptr)},
+          {"rank", place.rank >= 0 ? OrderedJson(place.rank) : OrderedJson(nullptr)},
           {"host", text_or_null(place.host)}};
 }
 
-Json cause_json(const StepCause& cause) {
-  Json json{
-      {"name", cause.name}, {"likely", cause.is_likely}, {"gain", cause.gain ? finite(*cause.gain) : Json()}};
+OrderedJson cause_json(const StepCause& cause) {
+  OrderedJson json{{"name", cause.name},
+                   {"likely", cause.is_likely},
+                   {"gain", cause.gain ? finite(*cause.gain) : OrderedJson()}};
   json["workers"] = cause.workers;
-  json["stage"] = cause.stage ? Json(*cause.stage) : Json(nullptr);
+  json["stage"] = cause.stage ? OrderedJson(*cause.stage) : OrderedJson(nullptr);
   json["fix"] = cause.fix;
   json["evidence"] = cause.evidence;
   json["next_check"] = cause.next_check;
   return json;
 }
 
-Json layout_json(const JobLayout& layout) {
+OrderedJson layout_json(const JobLayout& layout) {
   return {{"dp_size", layout.dp_size},   {"pp_size", layout.pp_size},
           {"vpp_size", layout.vpp_size}, {"gpus_per_worker", layout.gpus_per_worker},
           {"ranks", layout.ranks},       {"hosts", layout.hosts}};
 }
 
-void add_totals(Json& json, const StepTotals& totals) {
+void add_totals(OrderedJson& json, const StepTotals& totals) {
   json["run"] = totals.id.run;
   json["step"] = totals.id.step;
   json["status"] = kStepStatuses[static_cast<std::size_t>(totals.status)];
@@ -73,7 +72,7 @@ void add_totals(Json& json, const StepTotals& totals) {
 }
 
 // Of an analysed step.
-void add_figures(Json& json, const StepTotals& totals) {
+void add_figures(OrderedJson& json, const StepTotals& totals) {
   json["recorded_s"] = finite(totals.recorded_s);
   json["replayed_s"] = finite(totals.replayed_s);
   json["ideal_s"] = finite(totals.ideal_s);
@@ -86,11 +85,11 @@ void add_figures(Json& json, const StepTotals& totals) {
   json["worst_slowdown"] = finite(totals.worst_slowdown);
   json["shape"] = kSlowdownShapes[static_cast<std::size_t>(totals.shape)];
   json["cause"] = text_or_null(totals.cause);
-  json["gain"] = totals.cause.empty() ? Json(nullptr) : finite(totals.gain);
+  json["gain"] = totals.cause.empty() ? OrderedJson(nullptr) : finite(totals.gain);
 }
 
 // What is kept for some of the steps only.
-void add_details(Json& json, const StepResult& result) {
+void add_details(OrderedJson& json, const StepResult& result) {
   if (!result.worker_slowdown.empty()) {
     json["slowdown_by_worker"] = finite(result.worker_slowdown);
     json["exact"] = !result.worker_pace.empty();
@@ -99,40 +98,40 @@ void add_details(Json& json, const StepResult& result) {
   if (!result.by_stage.empty()) json["slowdown_by_stage"] = finite(result.by_stage);
   if (!result.by_dp_rank.empty()) json["slowdown_by_dp_rank"] = finite(result.by_dp_rank);
   if (!result.by_optype.empty()) {
-    Json by_optype = Json::object();
+    OrderedJson by_optype = OrderedJson::object();
     for (const LabelledSlowdown& entry : result.by_optype) by_optype[entry.label] = finite(entry.slowdown);
     json["slowdown_by_optype"] = std::move(by_optype);
-    json["m_w"] = result.m_w ? finite(*result.m_w) : Json(nullptr);
-    json["m_s"] = result.m_s ? finite(*result.m_s) : Json(nullptr);
-    json["correlation"] = result.correlation ? finite(*result.correlation) : Json(nullptr);
+    json["m_w"] = result.m_w ? finite(*result.m_w) : OrderedJson(nullptr);
+    json["m_s"] = result.m_s ? finite(*result.m_s) : OrderedJson(nullptr);
+    json["correlation"] = result.correlation ? finite(*result.correlation) : OrderedJson(nullptr);
   }
   if (!result.causes.empty()) {
-    json["causes"] = Json::array();
+    json["causes"] = OrderedJson::array();
     for (const StepCause& cause : result.causes) json["causes"].push_back(cause_json(cause));
   }
   if (!result.problem.empty()) json["problem"] = result.problem;
   if (!result.missing.empty()) {
-    json["missing"] = Json::array();
+    json["missing"] = OrderedJson::array();
     for (const WorkerPlace& place : result.missing) json["missing"].push_back(place_json(place));
   }
   if (!result.notes.empty()) json["notes"] = result.notes;
 }
 
-Json id_json(const std::optional<StepId>& id) {
-  return id ? Json{{"run", id->run}, {"step", id->step}} : Json(nullptr);
+OrderedJson id_json(const std::optional<StepId>& id) {
+  return id ? OrderedJson{{"run", id->run}, {"step", id->step}} : OrderedJson(nullptr);
 }
 
-Json alert_json(const Alert& alert) {
-  Json json{{"id", alert.id}, {"rule", alert.rule}, {"opened_at", id_json(alert.opened_at)}};
+OrderedJson alert_json(const Alert& alert) {
+  OrderedJson json{{"id", alert.id}, {"rule", alert.rule}, {"opened_at", id_json(alert.opened_at)}};
   json["opened_s"] = finite(alert.opened_s);
   json["closed_at"] = id_json(alert.closed_at);
-  json["closed_s"] = alert.closed_s ? finite(*alert.closed_s) : Json(nullptr);
+  json["closed_s"] = alert.closed_s ? finite(*alert.closed_s) : OrderedJson(nullptr);
   json["slowdown"] = finite(alert.slowdown);
   json["cause"] = text_or_null(alert.cause);
-  json["worker"] = alert.worker ? place_json(*alert.worker) : Json(nullptr);
-  json["worker_slowdown"] = alert.worker ? finite(alert.worker_slowdown) : Json(nullptr);
+  json["worker"] = alert.worker ? place_json(*alert.worker) : OrderedJson(nullptr);
+  json["worker_slowdown"] = alert.worker ? finite(alert.worker_slowdown) : OrderedJson(nullptr);
   json["cost_s_per_step"] = finite(alert.cost_s_per_step);
-  json["usd_per_day"] = alert.usd_per_day ? finite(*alert.usd_per_day) : Json(nullptr);
+  json["usd_per_day"] = alert.usd_per_day ? finite(*alert.usd_per_day) : OrderedJson(nullptr);
   json["summary"] = alert.summary;
   json["next_check"] = alert.next_check;
   json["fix"] = alert.fix;
@@ -149,8 +148,8 @@ class LayoutList {
     layouts_.push_back(layout);
     return layouts_.size() - 1;
   }
-  [[nodiscard]] Json json() const {
-    Json list = Json::array();
+  [[nodiscard]] OrderedJson json() const {
+    OrderedJson list = OrderedJson::array();
     for (const JobLayout& layout : layouts_) list.push_back(layout_json(layout));
     return list;
   }
@@ -160,8 +159,8 @@ class LayoutList {
 };
 
 // Those that were open in the time of the exported steps.
-Result<Json> alerts_json(MonitorStore& store, const ExportedJob& job) {
-  Json list = Json::array();
+Result<OrderedJson> alerts_json(MonitorStore& store, const ExportedJob& job) {
+  OrderedJson list = OrderedJson::array();
   GOODPUT_TRY(std::vector<Alert> alerts,
               store.alerts(job.info.name, false, std::numeric_limits<std::size_t>::max()));
   std::reverse(alerts.begin(), alerts.end());
@@ -173,12 +172,12 @@ Result<Json> alerts_json(MonitorStore& store, const ExportedJob& job) {
   return list;
 }
 
-Result<Json> job_json(MonitorStore& store, const ExportedJob& job, std::size_t& figures) {
-  Json json{{"name", job.info.name},         {"runs", job.info.runs},
-            {"analysed", job.info.analysed}, {"incomplete", job.info.incomplete},
-            {"refused", job.info.refused},   {"skipped", job.info.skipped}};
+Result<OrderedJson> job_json(MonitorStore& store, const ExportedJob& job, std::size_t& figures) {
+  OrderedJson json{{"name", job.info.name},         {"runs", job.info.runs},
+                   {"analysed", job.info.analysed}, {"incomplete", job.info.incomplete},
+                   {"refused", job.info.refused},   {"skipped", job.info.skipped}};
   LayoutList layouts;
-  Json steps = Json::array();
+  OrderedJson steps = OrderedJson::array();
   for (const StepTotals& totals : job.steps) {
     GOODPUT_TRY(const std::optional<StepResult> result, store.step(job.info.name, totals.id));
     if (!result) continue;  // let go of meanwhile
@@ -188,7 +187,7 @@ Result<Json> job_json(MonitorStore& store, const ExportedJob& job, std::size_t& 
           fmt::format("more than {} figures of workers are too many for JSON: narrow the span, or write "
                       "them with --workers",
                       kMostFigures)};
-    Json step = Json::object();
+    OrderedJson step = OrderedJson::object();
     add_totals(step, totals);
     step["layout"] = layouts.index_of(result->layout);
     if (totals.status == StepStatus::kAnalysed) add_figures(step, totals);
@@ -203,11 +202,11 @@ Result<Json> job_json(MonitorStore& store, const ExportedJob& job, std::size_t& 
 
 }  // namespace
 
-Result<Json> exported_json(MonitorStore& store, std::span<const ExportedJob> jobs) {
-  Json list = Json::array();
+Result<OrderedJson> exported_json(MonitorStore& store, std::span<const ExportedJob> jobs) {
+  OrderedJson list = OrderedJson::array();
   std::size_t figures = 0;
   for (const ExportedJob& job : jobs) {
-    GOODPUT_TRY(Json json, job_json(store, job, figures));
+    GOODPUT_TRY(OrderedJson json, job_json(store, job, figures));
     list.push_back(std::move(json));
   }
   return list;

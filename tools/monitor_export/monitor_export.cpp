@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/ops/op_trace.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
@@ -86,8 +86,8 @@ Result<ExitCode> run_export(const MonitorExportOptions& options, const CommandCo
     context.print(fmt::format("{}: {} ops as {}\n", options.trace, rows.size(), format->name));
   }
   if (!context.options.wants_result()) return ExitCode::kOk;
-  nlohmann::ordered_json result = begin_json_result(
-      "monitor_export", context, {.config_hash = {}, .calibration = {}, .lowest_tier = "measured"});
+  OrderedJson result = begin_json_result("monitor_export", context,
+                                         {.config_hash = {}, .calibration = {}, .lowest_tier = "measured"});
   GOODPUT_TRY(result["jobs"], exported_json(store, jobs));
   GOODPUT_TRY_STATUS(write_json_result(result, context));
   return ExitCode::kOk;

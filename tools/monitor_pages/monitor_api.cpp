@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "tools/cli/json_result.h"
 #include "tools/monitor_pages/api_json.h"
@@ -14,23 +14,22 @@
 namespace goodput {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Kind = PageRoute::Kind;
 
 constexpr std::int64_t kMostEntries = 10'000;  // of one answer
 
-Json begin_document(const PageContext& context, std::string_view kind) {
+OrderedJson begin_document(const PageContext& context, std::string_view kind) {
   return {{"schema", "goodput.monitor/1"},
           {"version", program_version()},
           {"kind", kind},
           {"now_s", context.now_s}};
 }
 
-HttpResponse json_response(const Json& document) {
+HttpResponse json_response(const OrderedJson& document) {
   HttpResponse response;
   response.content_type = "application/json";
   // Names are of anybody: what is no UTF-8 is replaced.
-  response.body = document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  response.body = document.dump() + "\n";
   return response;
 }
 
@@ -70,11 +69,12 @@ HttpResponse no_job() {
 
 Result<HttpResponse> jobs_json(PageContext& context) {
   GOODPUT_TRY(const std::vector<ShownJob> jobs, view_jobs(context));
-  Json document = begin_document(context, "jobs");
+  OrderedJson document = begin_document(context, "jobs");
   document["ready"] = context.state.is_ready && context.state.problem.empty();
-  document["problem"] = context.state.problem.empty() ? Json(nullptr) : Json(context.state.problem);
+  document["problem"] =
+      context.state.problem.empty() ? OrderedJson(nullptr) : OrderedJson(context.state.problem);
   document["undelivered"] = context.state.undelivered;
-  document["jobs"] = Json::array();
+  document["jobs"] = OrderedJson::array();
   for (const ShownJob& job : jobs) document["jobs"].push_back(json_of(job));
   return json_response(document);
 }
@@ -83,10 +83,10 @@ Result<HttpResponse> job_json(PageContext& context, const PageRoute& route) {
   GOODPUT_TRY(const std::optional<ShownJob> job, view_job(context, route.job));
   if (!job) return no_job();
   GOODPUT_TRY(const std::vector<Alert> open, context.store.alerts(route.job, true, 100));
-  Json document = begin_document(context, "job");
+  OrderedJson document = begin_document(context, "job");
   document["job"] = json_of(*job);
   document["causes"] = causes_json(*job);
-  document["alerts"] = Json::array();
+  document["alerts"] = OrderedJson::array();
   for (const Alert& alert : open) document["alerts"].push_back(json_of(alert));
   return json_response(document);
 }
@@ -97,9 +97,9 @@ Result<HttpResponse> steps_json(PageContext& context, const PageRoute& route, co
   const Result<StepQuery> query = step_query(request, info->latest ? info->latest->id.run : 0);
   if (!query) return plain_error(400, query.error().message());
   GOODPUT_TRY(const std::vector<StepTotals> steps, context.store.steps(route.job, *query));
-  Json document = begin_document(context, "steps");
+  OrderedJson document = begin_document(context, "steps");
   document["job"] = route.job;
-  document["steps"] = Json::array();
+  document["steps"] = OrderedJson::array();
   for (const StepTotals& step : steps) document["steps"].push_back(json_of(step));
   return json_response(document);
 }
@@ -107,7 +107,7 @@ Result<HttpResponse> steps_json(PageContext& context, const PageRoute& route, co
 Result<HttpResponse> step_json(PageContext& context, const PageRoute& route) {
   GOODPUT_TRY(const std::optional<StepResult> step, context.store.step(route.job, route.step));
   if (!step) return plain_error(404, "there is no such step, or it is not kept any more");
-  Json document = begin_document(context, "step");
+  OrderedJson document = begin_document(context, "step");
   document["job"] = route.job;
   document["step"] = json_of(*step);
   return json_response(document);
@@ -116,7 +116,7 @@ Result<HttpResponse> step_json(PageContext& context, const PageRoute& route) {
 Result<HttpResponse> map_json(PageContext& context, const PageRoute& route) {
   GOODPUT_TRY(const std::optional<WorkerMap> map, context.store.map(route.job, route.step));
   if (!map) return plain_error(404, "there is no map of this step, nor of one before it");
-  Json document = begin_document(context, "map");
+  OrderedJson document = begin_document(context, "map");
   document["job"] = route.job;
   document["map"] = json_of(*map);
   return json_response(document);
@@ -135,10 +135,10 @@ Result<HttpResponse> worker_json(PageContext& context, const PageRoute& route, c
       static_cast<std::size_t>(route.stage);
   GOODPUT_TRY(const std::vector<WorkerPoint> history,
               read_history(context, route.job, step->layout, worker, *query));
-  Json document = begin_document(context, "worker");
+  OrderedJson document = begin_document(context, "worker");
   document["job"] = route.job;
   document["worker"] = json_of(place_of(step->layout, worker));
-  document["history"] = Json::array();
+  document["history"] = OrderedJson::array();
   for (const WorkerPoint& point : history) document["history"].push_back(json_of(point));
   return json_response(document);
 }
@@ -149,8 +149,8 @@ Result<HttpResponse> alerts_json(PageContext& context, const HttpRequest& reques
   const std::string_view open = request.parameter("open");
   GOODPUT_TRY(const std::vector<Alert> alerts,
               context.store.alerts(request.parameter("job"), open == "1", static_cast<std::size_t>(*most)));
-  Json document = begin_document(context, "alerts");
-  document["alerts"] = Json::array();
+  OrderedJson document = begin_document(context, "alerts");
+  document["alerts"] = OrderedJson::array();
   for (const Alert& alert : alerts) document["alerts"].push_back(json_of(alert));
   return json_response(document);
 }
@@ -158,13 +158,13 @@ Result<HttpResponse> alerts_json(PageContext& context, const HttpRequest& reques
 Result<HttpResponse> alert_json(PageContext& context, const PageRoute& route) {
   GOODPUT_TRY(const std::optional<Alert> alert, context.store.alert(route.alert));
   if (!alert) return plain_error(404, "there is no alert of this number");
-  Json document = begin_document(context, "alert");
+  OrderedJson document = begin_document(context, "alert");
   document["alert"] = json_of(*alert);
   return json_response(document);
 }
 
 HttpResponse index_json(const PageContext& context) {
-  Json document = begin_document(context, "index");
+  OrderedJson document = begin_document(context, "index");
   document["paths"] = {"/api/v1/jobs",
                        "/api/v1/jobs/NAME",
                        "/api/v1/jobs/NAME/steps?run=&from=&to=&most=&newest=1",

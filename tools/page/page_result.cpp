@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "sim/base/json_text.h"
 #include "sim/base/text.h"
 
 namespace goodput {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::size_t kDeepestNesting = 64;
 constexpr std::string_view kWanted = "wants what a command wrote to --json";
@@ -48,31 +46,25 @@ std::string inert(std::string_view text) {
 }
 
 // Writes down what the parser sees. False ends the parsing.
-class Rewriting final : public nlohmann::json_sax<json> {
+class Rewriting final : public JsonEvents {
  public:
-  bool null() override { return value("null"); }
-  bool boolean(bool is_true) override { return value(is_true ? "true" : "false"); }
-  bool number_integer(number_integer_t number) override { return value(std::to_string(number)); }
-  bool number_unsigned(number_unsigned_t number) override { return value(std::to_string(number)); }
-  bool number_float(number_float_t, const string_t& written) override { return value(written); }
-  bool string(string_t& text) override {
+  bool scalar(std::string_view json) override { return value(json); }
+  bool text(std::string_view text) override {
     if (is_at_schema()) schema_ = text;
     return value(page_text(text));
   }
-  bool binary(binary_t&) override { return false; }  // JSON has none
-  bool start_object(std::size_t) override { return open('{'); }
+  bool start_object() override { return open('{'); }
   bool end_object() override { return close('}'); }
-  bool start_array(std::size_t) override { return open('['); }
+  bool start_array() override { return open('['); }
   bool end_array() override { return close(']'); }
-  bool key(string_t& text) override {
+  bool key(std::string_view name) override {
     separate();
-    key_ = text;
-    json_ += page_text(text);
+    key_ = name;
+    json_ += page_text(name);
     json_ += ':';
     follows_key_ = true;
     return true;
   }
-  bool parse_error(std::size_t, const std::string&, const json::exception&) override { return false; }
 
   [[nodiscard]] bool is_too_deep() const { return is_too_deep_; }
   [[nodiscard]] const std::string& schema() const { return schema_; }  // empty: none
@@ -137,12 +129,16 @@ Status check_schema(const std::string& schema) {
 }  // namespace
 
 std::string page_text(std::string_view text) {
-  return inert(json(cut(text)).dump(-1, ' ', false, json::error_handler_t::replace));
+  std::string json;
+  append_json_string(cut(text), json);
+  return inert(json);
 }
 
 Result<PageResult> page_result(std::string name, std::string_view text) {
   Rewriting rewriting;
-  if (!json::sax_parse(text, &rewriting)) {
+  try {
+    parse_events(text, rewriting);
+  } catch (const JsonError&) {
     if (rewriting.is_too_deep()) return Error{"is nested too deeply for a result"};
     return Error{fmt::format("is no JSON; {}", kWanted)};
   }

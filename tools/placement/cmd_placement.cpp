@@ -1,12 +1,12 @@
 // `goodput placement`: how many replicas each expert of an MoE model gets, where they go, and what that
 // survives.
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/progress_bar.h"
@@ -84,7 +84,7 @@ class PlacementCommand final : public Command {
     for (const std::string& note : report.request.notes) context.note(note);
     context.print(placement_text(report));
     if (!context.options.wants_result()) return ExitCode::kOk;
-    nlohmann::ordered_json json = begin_json_result("placement", context, {hash, {}, {}});
+    OrderedJson json = begin_json_result("placement", context, {hash, {}, {}});
     add_placement_json(report, json);
     GOODPUT_TRY_STATUS(write_json_result(json, context));
     return ExitCode::kOk;

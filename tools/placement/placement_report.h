@@ -1,7 +1,6 @@
 // What a placement is worth, for people and for programs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "models/placement/survival.h"
 #include "models/placement_search/place_experts.h"
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 #include "tools/placement/placement_request.h"
 
 namespace goodput {
@@ -28,7 +28,7 @@ struct PlacementReport {
 [[nodiscard]] std::string placement_text(const PlacementReport& report);
 
 // Adds the members that docs/formats/placement.md lists.
-void add_placement_json(const PlacementReport& report, nlohmann::ordered_json& json);
+void add_placement_json(const PlacementReport& report, OrderedJson& json);
 
 // The busiest layer's; none without loads.
 [[nodiscard]] std::optional<LoadImbalance> worst_imbalance(const PlacementReport& report);

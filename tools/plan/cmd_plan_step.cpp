@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -13,6 +12,7 @@
 #include "models/cost/cost_models.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
@@ -110,7 +110,7 @@ class PlanStepCommand final : public Command {
   static Status write_json(const PlanStepResult& result, const CommandContext& context) {
     GOODPUT_TRY(const Provenance provenance,
                 plan_provenance(result.plan, result.granularity, result.report.tier));
-    nlohmann::ordered_json json = begin_json_result("plan-step", context, provenance);
+    OrderedJson json = begin_json_result("plan-step", context, provenance);
     add_plan_step_json(result, json);
     return write_json_result(json, context);
   }
@@ -121,8 +121,8 @@ class PlanStepCommand final : public Command {
     GOODPUT_TRY(const BatchResult result, predict_rows(plan, batch_path_, granularity, context.options.seed));
     if (context.options.wants_result()) {
       GOODPUT_TRY(const Provenance provenance, plan_provenance(plan, granularity, result.tier));
-      nlohmann::ordered_json json = begin_json_result("plan-step-batch", context, provenance);
-      json["rows"] = nlohmann::ordered_json::array();
+      OrderedJson json = begin_json_result("plan-step-batch", context, provenance);
+      json["rows"] = OrderedJson::array();
       for (const BatchRow& row : result.rows) {
         json["rows"].push_back({{"line", row.line}, {"predicted_ms", or_null(row.predicted_ms)}});
       }

@@ -2,12 +2,12 @@
 
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "models/cost/calibrated.h"
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "sim/config/config.h"
 #include "tools/cli/config_files.h"
 
@@ -15,8 +15,8 @@ namespace goodput {
 namespace {
 
 // `echoed`: `plan` as it would be written, but for the calibration file: its content counts.
-Result<Provenance> provenance_of(const TrainingPlan& plan, const nlohmann::ordered_json& echoed,
-                                 Granularity granularity, Tier lowest_tier) {
+Result<Provenance> provenance_of(const TrainingPlan& plan, const OrderedJson& echoed, Granularity granularity,
+                                 Tier lowest_tier) {
   Hash hash;
   hash.add(echoed.dump());
   hash.add(static_cast<int>(granularity));

@@ -1,5 +1,5 @@
-#include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_step_report.h"
 #include "tools/plan/step_slices.h"
@@ -7,8 +7,8 @@
 namespace goodput {
 namespace {
 
-nlohmann::ordered_json memory_json(const MemoryReport& memory) {
-  nlohmann::ordered_json stages = nlohmann::ordered_json::array();
+OrderedJson memory_json(const MemoryReport& memory) {
+  OrderedJson stages = OrderedJson::array();
   for (const StageMemory& stage : memory.stages) {
     stages.push_back({{"total_bytes", stage.total().value},
                       {"weights_bytes", stage.weights.value},
@@ -28,7 +28,7 @@ nlohmann::ordered_json memory_json(const MemoryReport& memory) {
 
 }  // namespace
 
-void add_plan_step_json(const PlanStepResult& result, nlohmann::ordered_json& json) {
+void add_plan_step_json(const PlanStepResult& result, OrderedJson& json) {
   const auto& [plan, step, report, granularity] = result;
   const double total = to_seconds(report.step);
   json["step_s"] = total;
@@ -39,7 +39,7 @@ void add_plan_step_json(const PlanStepResult& result, nlohmann::ordered_json& js
   json["exposed_communication_s"] = to_seconds(report.exposed_communication);
   if (report.over_nics) json["step_over_nics_s"] = to_seconds(*report.over_nics);
   json["memory"] = memory_json(report.memory);
-  json["critical_path"] = nlohmann::ordered_json::array();
+  json["critical_path"] = OrderedJson::array();
   for (const CriticalShare& share : report.critical) {
     json["critical_path"].push_back(
         {{"op", share.label}, {"time_s", to_seconds(share.time)}, {"share", to_seconds(share.time) / total}});

@@ -1,12 +1,12 @@
 // What `goodput plan-step` says about a plan: as text for people, as JSON for programs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "models/plan/training_plan.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
+#include "sim/base/json_fwd.h"
 
 namespace goodput {
 
@@ -23,6 +23,6 @@ struct PlanStepResult {
 [[nodiscard]] std::string plan_step_text(const PlanStepResult& result);
 
 // Adds the members of goodput.plan-step/1 (docs/formats/plan-step.md).
-void add_plan_step_json(const PlanStepResult& result, nlohmann::ordered_json& json);
+void add_plan_step_json(const PlanStepResult& result, OrderedJson& json);
 
 }  // namespace goodput

@@ -3,18 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/engine/timing.h"
 
 namespace goodput {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Slice {
   double start_ns = 0;
@@ -49,19 +47,19 @@ std::int64_t microseconds(double nanoseconds) {
 
 }  // namespace
 
-Json step_slices_json(const PlannedStep& step, std::size_t most_slices) {
+OrderedJson step_slices_json(const PlannedStep& step, std::size_t most_slices) {
   TimingEngine timing(step.graph, step.lanes, {}, TimingEngine::Keep::kAllTimes);
   timing.propagate(PlannedValues(step));
   std::vector<Slice> slices = slices_of(step, timing);
   const std::size_t all = slices.size();
   if (all > most_slices) slices.resize(most_slices);
   std::vector<std::string_view> types;
-  Json type = Json::array();
-  Json stage = Json::array();
-  Json chunk = Json::array();
-  Json micro_batch = Json::array();
-  Json start = Json::array();
-  Json duration = Json::array();
+  OrderedJson type = OrderedJson::array();
+  OrderedJson stage = OrderedJson::array();
+  OrderedJson chunk = OrderedJson::array();
+  OrderedJson micro_batch = OrderedJson::array();
+  OrderedJson start = OrderedJson::array();
+  OrderedJson duration = OrderedJson::array();
   for (const Slice& slice : slices) {
     const std::string_view name = info(slice.op.type).name;
     const auto found = std::find(types.begin(), types.end(), name);
@@ -73,7 +71,7 @@ Json step_slices_json(const PlannedStep& step, std::size_t most_slices) {
     start.push_back(microseconds(slice.start_ns));
     duration.push_back(std::max<std::int64_t>(1, microseconds(slice.end_ns - slice.start_ns)));
   }
-  Json names = Json::array();
+  OrderedJson names = OrderedJson::array();
   for (const std::string_view name : types) names.push_back(name);
   return {{"all", all},
           {"types", std::move(names)},

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 
 #include "models/step/planned_step.h"
+#include "sim/base/json_fwd.h"
 
 namespace goodput {
 
@@ -13,7 +13,6 @@ inline constexpr std::size_t kMostSlices = 20'000;
 
 // Of the first lane: every pass (its layers together), transfer and collective that takes time, in the order
 // in which they begin: the object "slices" of docs/formats/plan-step.md.
-[[nodiscard]] nlohmann::ordered_json step_slices_json(const PlannedStep& step,
-                                                      std::size_t most_slices = kMostSlices);
+[[nodiscard]] OrderedJson step_slices_json(const PlannedStep& step, std::size_t most_slices = kMostSlices);
 
 }  // namespace goodput

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -15,6 +14,7 @@
 
 #include "models/planner/plan_question.h"
 #include "models/planner/question_scenario.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
@@ -165,8 +165,8 @@ class PlanCommand final : public Command {
       if (!values_[i].empty()) changes.push_back({key_of(option), value_of_option(option, values_[i])});
     }
     if (!policies_.empty()) {
-      nlohmann::json chosen = nlohmann::json::object();
-      for (const std::string& policy : policies_) chosen[policy] = nlohmann::json::object();
+      Json chosen = Json::object();
+      for (const std::string& policy : policies_) chosen[policy] = Json::object();
       changes.push_back({"/policies", chosen.dump()});
     }
     for (const std::string& change : changes_) {
@@ -200,7 +200,7 @@ class PlanCommand final : public Command {
 
   static Status write_json(const PlanReport& report, const CommandContext& context) {
     GOODPUT_TRY(const Provenance provenance, plan_provenance(report));
-    nlohmann::ordered_json json = begin_json_result("plan", context, provenance);
+    OrderedJson json = begin_json_result("plan", context, provenance);
     add_plan_json(report, json);
     return write_json_result(json, context);
   }

@@ -1,11 +1,11 @@
 #include "tools/planner/one_factor.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "sim/base/errors.h"
+#include "sim/base/json.h"
 #include "sim/config/config.h"
 
 namespace goodput {

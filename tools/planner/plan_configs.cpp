@@ -1,6 +1,6 @@
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "tools/cli/output_file.h"
 #include "tools/planner/plan_report.h"
 #include "tools/simulate/simulate_report.h"
@@ -9,10 +9,9 @@ namespace goodput {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
-Result<std::string> write_config(const ordered_json& json, std::string_view source, const fs::path& file) {
-  ordered_json whole = {{"source", source}};
+Result<std::string> write_config(const OrderedJson& json, std::string_view source, const fs::path& file) {
+  OrderedJson whole = {{"source", source}};
   whole.update(json);
   GOODPUT_TRY_STATUS(write_text_atomically(file.string(), whole.dump(2) + "\n"));
   return file.string();
@@ -20,7 +19,7 @@ Result<std::string> write_config(const ordered_json& json, std::string_view sour
 
 // Fields refer to what they are of.
 template <typename T>
-ordered_json echo(T config) {
+OrderedJson echo(T config) {
   return config::write(config_fields(config));
 }
 

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "tools/cli/config_files.h"
 #include "tools/plan/plan_provenance.h"
 #include "tools/planner/plan_report.h"
@@ -12,21 +12,19 @@
 namespace goodput {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json parallel_json(ParallelPlan parallel) {
+OrderedJson parallel_json(ParallelPlan parallel) {
   return config::write(config_fields(parallel));
 }
 
-ordered_json mean_json(const std::optional<Estimate>& estimate) {
-  return estimate ? ordered_json(estimate->mean) : ordered_json(nullptr);
+OrderedJson mean_json(const std::optional<Estimate>& estimate) {
+  return estimate ? OrderedJson(estimate->mean) : OrderedJson(nullptr);
 }
 
-ordered_json interval_json(const std::optional<Estimate>& estimate) {
-  return estimate && estimate->interval ? ordered_json(*estimate->interval) : ordered_json(nullptr);
+OrderedJson interval_json(const std::optional<Estimate>& estimate) {
+  return estimate && estimate->interval ? OrderedJson(*estimate->interval) : OrderedJson(nullptr);
 }
 
-ordered_json intervals_json(const PlanOption& option) {
+OrderedJson intervals_json(const PlanOption& option) {
   return {{"cost_usd", interval_json(option.cost_usd)},
           {"jct_s", interval_json(option.jct_s)},
           {"jct_p95_s", interval_json(option.jct_p95_s)},
@@ -34,19 +32,19 @@ ordered_json intervals_json(const PlanOption& option) {
           {"p_deadline", interval_json(option.p_deadline)}};
 }
 
-ordered_json option_json(const PlanOption& option, const PlanQuestion& question) {
-  ordered_json json;
+OrderedJson option_json(const PlanOption& option, const PlanQuestion& question) {
+  OrderedJson json;
   json["parallel"] = parallel_json(option.choice.parallel);
   json["policy"] = option.policy;
-  json["options"] = ordered_json::parse(option.options.options);
+  json["options"] = OrderedJson::parse(option.options.options);
   json["spares"] = option.choice.spares;
   if (question.spot) json["spot_nodes"] = option.choice.spot_nodes;
   json["interval_steps"] =
-      option.interval_steps > 0 ? ordered_json(option.interval_steps) : ordered_json(nullptr);
+      option.interval_steps > 0 ? OrderedJson(option.interval_steps) : OrderedJson(nullptr);
   json["cost_usd"] = mean_json(option.cost_usd);
   json["usd_per_million_tokens"] =
-      option.cost_usd ? ordered_json(option.cost_usd->mean / (static_cast<double>(question.tokens) * 1e-6))
-                      : ordered_json(nullptr);
+      option.cost_usd ? OrderedJson(option.cost_usd->mean / (static_cast<double>(question.tokens) * 1e-6))
+                      : OrderedJson(nullptr);
   json["jct_s"] = mean_json(option.jct_s);
   json["jct_p95_s"] = mean_json(option.jct_p95_s);
   json["goodput"] = mean_json(option.goodput);
@@ -58,21 +56,21 @@ ordered_json option_json(const PlanOption& option, const PlanQuestion& question)
   return json;
 }
 
-ordered_json options_json(const std::vector<PlanOption>& options, const PlanQuestion& question) {
-  ordered_json json = ordered_json::array();
+OrderedJson options_json(const std::vector<PlanOption>& options, const PlanQuestion& question) {
+  OrderedJson json = OrderedJson::array();
   for (const PlanOption& option : options) json.push_back(option_json(option, question));
   return json;
 }
 
-ordered_json optional_json(const std::optional<PlanOption>& option, const PlanQuestion& question) {
-  return option ? option_json(*option, question) : ordered_json(nullptr);
+OrderedJson optional_json(const std::optional<PlanOption>& option, const PlanQuestion& question) {
+  return option ? option_json(*option, question) : OrderedJson(nullptr);
 }
 
 // The numbers of options that are the best one but for the factor; what else they are is said there.
-ordered_json curve_point_json(PlanFactor factor, const PlanOption& option) {
+OrderedJson curve_point_json(PlanFactor factor, const PlanOption& option) {
   return {{"value", factor_value(factor, option)},
           {"interval_steps",
-           option.interval_steps > 0 ? ordered_json(option.interval_steps) : ordered_json(nullptr)},
+           option.interval_steps > 0 ? OrderedJson(option.interval_steps) : OrderedJson(nullptr)},
           {"cost_usd", mean_json(option.cost_usd)},
           {"jct_s", mean_json(option.jct_s)},
           {"goodput", mean_json(option.goodput)},
@@ -81,11 +79,11 @@ ordered_json curve_point_json(PlanFactor factor, const PlanOption& option) {
           {"trials", option.trials}};
 }
 
-ordered_json curves_json(const std::vector<OneFactorCurve>& curves) {
-  ordered_json json = ordered_json::object();
+OrderedJson curves_json(const std::vector<OneFactorCurve>& curves) {
+  OrderedJson json = OrderedJson::object();
   for (const OneFactorCurve& curve : curves) {
-    ordered_json& points = json[std::string(kPlanFactorNames[static_cast<std::size_t>(curve.factor)])];
-    points = ordered_json::array();
+    OrderedJson& points = json[std::string(kPlanFactorNames[static_cast<std::size_t>(curve.factor)])];
+    points = OrderedJson::array();
     for (const PlanOption& option : curve.options) points.push_back(curve_point_json(curve.factor, option));
   }
   return json;
@@ -95,13 +93,13 @@ constexpr std::size_t kMostContenders = 1000;
 
 // A value an option.
 template <typename Of>
-ordered_json option_column(std::span<const PlanOption> options, Of of) {
-  ordered_json values = ordered_json::array();
+OrderedJson option_column(std::span<const PlanOption> options, Of of) {
+  OrderedJson values = OrderedJson::array();
   for (const PlanOption& option : options) values.push_back(of(option));
   return values;
 }
 
-ordered_json contenders_json(const std::vector<PlanOption>& finishing) {
+OrderedJson contenders_json(const std::vector<PlanOption>& finishing) {
   const std::span<const PlanOption> shown =
       std::span(finishing).first(std::min(finishing.size(), kMostContenders));
   const auto column = [&shown](auto of) { return option_column(shown, of); };
@@ -117,11 +115,11 @@ ordered_json contenders_json(const std::vector<PlanOption>& finishing) {
           {"trials", column([](const PlanOption& option) { return option.trials; })}};
 }
 
-ordered_json shift_json(const Shift& shift, const Sensitivity& sensitivity) {
-  ordered_json json = {{"factor", shift.factor},
-                       {"value", shift.value},
-                       {"objective", or_null(shift.objective)},
-                       {"change", or_null(shift.change)}};
+OrderedJson shift_json(const Shift& shift, const Sensitivity& sensitivity) {
+  OrderedJson json = {{"factor", shift.factor},
+                      {"value", shift.value},
+                      {"objective", or_null(shift.objective)},
+                      {"change", or_null(shift.change)}};
   if (shift.p_deadline) json["p_deadline"] = *shift.p_deadline;
   json["instead"] = nullptr;
   if (shift.instead) {
@@ -134,11 +132,11 @@ ordered_json shift_json(const Shift& shift, const Sensitivity& sensitivity) {
   return json;
 }
 
-ordered_json sensitivity_json(const Sensitivity& sensitivity) {
-  ordered_json inputs = ordered_json::array();
+OrderedJson sensitivity_json(const Sensitivity& sensitivity) {
+  OrderedJson inputs = OrderedJson::array();
   for (const InputSensitivity& input : sensitivity.inputs) {
-    ordered_json shifts = ordered_json::array();
-    ordered_json break_evens = ordered_json::array();
+    OrderedJson shifts = OrderedJson::array();
+    OrderedJson break_evens = OrderedJson::array();
     for (const Shift& shift : input.shifts) shifts.push_back(shift_json(shift, sensitivity));
     for (const Shift& shift : input.break_evens) break_evens.push_back(shift_json(shift, sensitivity));
     inputs.push_back({{"input", input.input},
@@ -151,9 +149,9 @@ ordered_json sensitivity_json(const Sensitivity& sensitivity) {
   return inputs;
 }
 
-ordered_json search_json(const PlanSearch& search) {
-  ordered_json json = {{"candidates", search.candidates}, {"timed", search.timed}, {"pruned", search.pruned}};
-  json["fastest"] = ordered_json::array();
+OrderedJson search_json(const PlanSearch& search) {
+  OrderedJson json = {{"candidates", search.candidates}, {"timed", search.timed}, {"pruned", search.pruned}};
+  json["fastest"] = OrderedJson::array();
   for (const RankedPlan& ranked : search.best) {
     json["fastest"].push_back({{"parallel", parallel_json(ranked.parallel)},
                                {"step_s", to_seconds(ranked.step)},
@@ -164,13 +162,13 @@ ordered_json search_json(const PlanSearch& search) {
   return json;
 }
 
-ordered_json question_json(PlanQuestion question) {
+OrderedJson question_json(PlanQuestion question) {
   return config::write(config_fields(question));
 }
 
 }  // namespace
 
-void add_plan_json(const PlanReport& report, ordered_json& json) {
+void add_plan_json(const PlanReport& report, OrderedJson& json) {
   const auto& [question, answer] = report;
   json["question"] = question_json(question);
   json["objective"] = kObjectiveNames[static_cast<std::size_t>(question.objective)];
@@ -181,11 +179,11 @@ void add_plan_json(const PlanReport& report, ordered_json& json) {
   json["one_factor"] = curves_json(answer.curves);
   json["sensitivity"] = sensitivity_json(answer.sensitivity);
   json["rejected"] = answer.search.rejected;
-  json["refused"] = ordered_json::object();
+  json["refused"] = OrderedJson::object();
   for (const auto& [policy, refusal] : answer.refused)
     json["refused"][policy] = {{"choices", refusal.choices}, {"reason", refusal.reason}};
   json["closest"] = optional_json(answer.closest, question);
-  json["lacks"] = answer.lacks.empty() ? ordered_json(nullptr) : ordered_json(answer.lacks);
+  json["lacks"] = answer.lacks.empty() ? OrderedJson(nullptr) : OrderedJson(answer.lacks);
   json["search"] = search_json(answer.search);
   json["contest"] = {{"contenders", answer.contenders}, {"runs", answer.runs}, {"trials", answer.trials}};
 }

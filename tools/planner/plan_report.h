@@ -1,12 +1,12 @@
 // What `goodput plan` says: as text for people, as JSON for programs, as configs that other commands run.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "models/planner/plan_question.h"
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 #include "tools/cli/json_result.h"
 #include "tools/planner/plan_answer.h"
 
@@ -23,7 +23,7 @@ struct PlanReport {
 [[nodiscard]] std::string plan_text(const PlanReport& report);
 
 // Adds the members of goodput.plan/1 (docs/formats/plan.md).
-void add_plan_json(const PlanReport& report, nlohmann::ordered_json& json);
+void add_plan_json(const PlanReport& report, OrderedJson& json);
 [[nodiscard]] Result<Provenance> plan_provenance(const PlanReport& report);
 
 // Files in `folder`: plan.json for `goodput plan-step`, scenario.json for `goodput

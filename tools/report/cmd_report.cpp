@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "tools/cli/command.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
@@ -75,9 +75,9 @@ class ReportCommand final : public Command {
                                   const CommandContext& context) const {
     Hash hash;
     for (const PageResult& result : results) hash.add(result.json);
-    nlohmann::ordered_json json = begin_json_result("report", context, {hash.value(), {}, {}});
+    OrderedJson json = begin_json_result("report", context, {hash.value(), {}, {}});
     json["output"] = {{"path", out_path_}, {"bytes", page.size()}};
-    json["results"] = nlohmann::ordered_json::array();
+    json["results"] = OrderedJson::array();
     for (std::size_t i = 0; i < results.size(); ++i)
       json["results"].push_back({{"file", paths_[i]}, {"schema", results[i].schema}});
     return write_json_result(json, context);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 
 #include "models/routing/synthetic_routing.h"
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "tools/cli/command.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
@@ -77,7 +77,7 @@ Result<ExitCode> run_info(const InfoOptions& options, const CommandContext& cont
   const RoutingReport report{reading, question, summary, options.paths.size()};
   context.print(routing_text(report));
   if (!context.options.wants_result()) return ExitCode::kOk;
-  nlohmann::ordered_json json =
+  OrderedJson json =
       begin_json_result("routing_info", context, {hash_of(reading.trace, question), {}, "measured"});
   add_routing_json(report, json);
   GOODPUT_TRY_STATUS(write_json_result(json, context));
@@ -134,13 +134,12 @@ Result<RoutingModel> read_model(const SynthOptions& options) {
 }
 
 Status write_synth_json(const std::string& file, RoutingModel model, const RoutingTrace& trace,
-                        const nlohmann::ordered_json& output, const CommandContext& context) {
+                        const OrderedJson& output, const CommandContext& context) {
   if (!context.options.wants_result()) return Ok{};
-  nlohmann::ordered_json config = config::write(config_fields(model));
+  OrderedJson config = config::write(config_fields(model));
   Hash hash;
   hash.add(config.dump());
-  nlohmann::ordered_json json =
-      begin_json_result("routing_synth", context, {hash.value(), {}, "model", {file}});
+  OrderedJson json = begin_json_result("routing_synth", context, {hash.value(), {}, "model", {file}});
   json["output"] = output;
   json["trace_hash"] = fmt::format("{:016x}", hash_of(trace));
   json["config"] = std::move(config);

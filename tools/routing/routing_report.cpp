@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "sim/base/json.h"
 #include "tools/cli/json_result.h"
 
 namespace goodput {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string count(std::int64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
@@ -64,9 +61,9 @@ std::string describe_layer(const std::string& name, const LayerRouting& layer, s
                      percent(layer.hottest_change_rate, 9));
 }
 
-Json skew_json(const MeanSkew& skew, std::size_t top) {
+OrderedJson skew_json(const MeanSkew& skew, std::size_t top) {
   return {{"padding_factor", skew.padding_factor},
-          {"top_padding_factor", top == 0 ? Json(nullptr) : Json(skew.top_padding_factor)},
+          {"top_padding_factor", top == 0 ? OrderedJson(nullptr) : OrderedJson(skew.top_padding_factor)},
           {"variation", skew.variation},
           {"zipf_exponent", skew.zipf_exponent},
           {"hottest_share", skew.hottest_share},
@@ -74,15 +71,15 @@ Json skew_json(const MeanSkew& skew, std::size_t top) {
           {"idle_experts", skew.idle_experts}};
 }
 
-Json layer_json(Json begin, const LayerRouting& layer, std::size_t top) {
+OrderedJson layer_json(OrderedJson begin, const LayerRouting& layer, std::size_t top) {
   begin.update(skew_json(layer.skew, top));
   begin["distance"] = or_null(layer.distance);
   begin["hottest_change_rate"] = or_null(layer.hottest_change_rate);
   return begin;
 }
 
-Json integer_or_null(std::optional<std::int64_t> value) {
-  return value ? Json(*value) : Json(nullptr);
+OrderedJson integer_or_null(std::optional<std::int64_t> value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
 }  // namespace
@@ -117,7 +114,7 @@ std::string routing_text(const RoutingReport& report) {
   return text;
 }
 
-void add_routing_json(const RoutingReport& report, nlohmann::ordered_json& json) {
+void add_routing_json(const RoutingReport& report, OrderedJson& json) {
   const RoutingTrace& trace = report.reading.trace;
   const RoutingSummary& summary = report.summary;
   const std::size_t top = report.question.top;
@@ -131,22 +128,23 @@ void add_routing_json(const RoutingReport& report, nlohmann::ordered_json& json)
                         {"interval", integer_or_null(summary.interval)}};
   json["experts"] = trace.experts();
   json["tokens"] = {{"min", summary.least_tokens}, {"max", summary.most_tokens}};
-  json["at_iteration"] =
-      report.question.iteration ? Json(trace.iterations()[*report.question.iteration]) : Json(nullptr);
-  json["top"] = top == 0 ? Json(nullptr) : Json(top);
-  json["layers"] = Json::array();
+  json["at_iteration"] = report.question.iteration
+                             ? OrderedJson(trace.iterations()[*report.question.iteration])
+                             : OrderedJson(nullptr);
+  json["top"] = top == 0 ? OrderedJson(nullptr) : OrderedJson(top);
+  json["layers"] = OrderedJson::array();
   for (const LayerRouting& layer : summary.layers) {
     json["layers"].push_back(layer_json({{"layer", layer.layer}}, layer, top));
   }
-  json["mean"] = layer_json(Json::object(), summary.mean, top);
-  json["course"] = Json::array();
+  json["mean"] = layer_json(OrderedJson::object(), summary.mean, top);
+  json["course"] = OrderedJson::array();
   for (const RoutingMoment& moment : summary.course) {
-    Json entry = {{"iteration", moment.iteration}};
+    OrderedJson entry = {{"iteration", moment.iteration}};
     entry.update(skew_json(moment.skew, top));
     entry["distance"] = or_null(moment.distance);
     json["course"].push_back(std::move(entry));
   }
-  json["drift"] = Json::array();
+  json["drift"] = OrderedJson::array();
   for (const RoutingLag& lag : summary.drift) {
     json["drift"].push_back(
         {{"rows", lag.rows}, {"iterations", integer_or_null(lag.iterations)}, {"distance", lag.distance}});

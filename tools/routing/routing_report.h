@@ -1,9 +1,9 @@
 // A summary of a routing trace, for people and as JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "sim/base/json_fwd.h"
 #include "tools/routing/routing_summary.h"
 #include "traces/routing/routing_reader.h"
 
@@ -19,6 +19,6 @@ struct RoutingReport {
 [[nodiscard]] std::string routing_text(const RoutingReport& report);
 
 // Adds the keys of docs/formats/routing.md, "routing info --json".
-void add_routing_json(const RoutingReport& report, nlohmann::ordered_json& json);
+void add_routing_json(const RoutingReport& report, OrderedJson& json);
 
 }  // namespace goodput

@@ -2,16 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "sim/base/json.h"
 
 namespace goodput {
 
 std::optional<CheckpointInterval> checkpoint_interval(const SimulateReport& report, std::size_t policy) {
   if (report.scenario.policies[policy].command) return std::nullopt;  // whose options are its own
   const std::optional<FirstSaving>& first = report.simulation.policies[policy].first_saving;
-  const auto options = nlohmann::json::parse(report.scenario.policies[policy].options);
+  const auto options = Json::parse(report.scenario.policies[policy].options);
   if (!first || !options.contains("checkpoint")) return std::nullopt;
-  const nlohmann::json& checkpoint = options.at("checkpoint");
+  const Json& checkpoint = options.at("checkpoint");
   CheckpointInterval interval;
   interval.rule = checkpoint.value("interval", "");
   interval.nodes = first->nodes;
@@ -27,7 +27,7 @@ std::optional<CheckpointInterval> checkpoint_interval(const SimulateReport& repo
   return interval;
 }
 
-nlohmann::ordered_json checkpoint_interval_json(const std::optional<CheckpointInterval>& of) {
+OrderedJson checkpoint_interval_json(const std::optional<CheckpointInterval>& of) {
   if (!of) return nullptr;
   return {{"interval", of->rule},
           {"mtbf_hours", or_null(of->mtbf_hours)},

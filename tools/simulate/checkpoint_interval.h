@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "sim/base/json_fwd.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -22,7 +22,7 @@ struct CheckpointInterval {
 // None of a policy that never trained, or that does not write checkpoints.
 [[nodiscard]] std::optional<CheckpointInterval> checkpoint_interval(const SimulateReport& report,
                                                                     std::size_t policy);
-[[nodiscard]] nlohmann::ordered_json checkpoint_interval_json(const std::optional<CheckpointInterval>& of);
+[[nodiscard]] OrderedJson checkpoint_interval_json(const std::optional<CheckpointInterval>& of);
 
 // A line for each policy whose interval follows from the failures of the scenario.
 [[nodiscard]] std::string checkpoint_intervals_text(const SimulateReport& report);

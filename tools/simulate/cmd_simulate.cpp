@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 
 #include "models/scenario/scenario.h"
 #include "models/scenario/simulation.h"
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "sim/base/text.h"
 #include "tools/cli/command.h"
@@ -258,7 +258,7 @@ class SimulateCommand final : public Command {
   [[nodiscard]] Status write_json(const SimulateReport& report, const CommandContext& context) const {
     GOODPUT_TRY(Provenance provenance, scenario_provenance(report.scenario, report.inputs));
     provenance.lowest_tier = to_string(report.simulation.lowest_tier);
-    nlohmann::ordered_json json = begin_json_result("simulate", context, provenance);
+    OrderedJson json = begin_json_result("simulate", context, provenance);
     add_simulate_json(report, json);
     if (has_json_trials_ && first_trial_ > 0) json["first_trial"] = first_trial_;
     if (has_json_trials_) json["trials_by_policy"] = trials_json(report.simulation);

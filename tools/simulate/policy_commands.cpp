@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
@@ -17,7 +17,7 @@ constexpr double kMostTimeout = 86400;
 
 // As names in files are: those of results, of JSON.
 bool is_utf8(const std::string& text) {
-  return nlohmann::json::accept("\"" + text + "\"");
+  return Json::accept("\"" + text + "\"");
 }
 
 // "mine=python3 mine.py"

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "models/scenario/trial_metrics.h"
+#include "sim/base/json.h"
 #include "sim/job/recovery_policy.h"
 #include "tools/chart/thinned_line.h"
 #include "tools/simulate/throughput.h"
@@ -19,17 +19,15 @@
 namespace goodput {
 namespace {
 
-using nlohmann::ordered_json;
-
 // More than a chart shows, and half the text of the double.
 double six_digits(double value) {
   return std::stod(fmt::format("{:.6g}", value));
 }
 
-ordered_json thinned_line_json(const std::vector<LinePoint>& line, std::size_t most) {
+OrderedJson thinned_line_json(const std::vector<LinePoint>& line, std::size_t most) {
   const ThinnedLine thin = thinned(line, most);
-  ordered_json times = ordered_json::array();
-  ordered_json values = ordered_json::array();
+  OrderedJson times = OrderedJson::array();
+  OrderedJson values = OrderedJson::array();
   for (const LinePoint& point : thin.points) {
     times.push_back(six_digits(point.x));
     values.push_back(six_digits(point.y));
@@ -108,23 +106,23 @@ std::vector<TrialEvent> events_of(const JobLog& log) {
   return events;
 }
 
-ordered_json event_json(const TrialEvent& event) {
-  ordered_json json = {{"t_s", six_digits(to_seconds(event.time))}, {"kind", event.kind}};
+OrderedJson event_json(const TrialEvent& event) {
+  OrderedJson json = {{"t_s", six_digits(to_seconds(event.time))}, {"kind", event.kind}};
   if (event.nodes > 0) json["nodes"] = event.nodes;
   if (event.steps_lost > 0) json["steps_lost"] = event.steps_lost;
   return json;
 }
 
 // Of too many every second, third ... of the whole run.
-void add_events(const JobLog& log, std::size_t most, ordered_json& json) {
+void add_events(const JobLog& log, std::size_t most, OrderedJson& json) {
   const std::vector<TrialEvent> events = events_of(log);
   const std::size_t each = std::max<std::size_t>(1, (events.size() + most - 1) / most);
-  json["events"] = ordered_json::array();
+  json["events"] = OrderedJson::array();
   for (std::size_t i = 0; i < events.size(); i += each) json["events"].push_back(event_json(events[i]));
   json["events_left_out"] = events.size() - json["events"].size();
 }
 
-ordered_json stop_json(const JobLog& log) {
+OrderedJson stop_json(const JobLog& log) {
   for (const JobInstant& instant : log.instants) {
     if (instant.kind == JobInstant::Kind::kEnd && !instant.text.empty()) return instant.text;
   }
@@ -142,9 +140,9 @@ std::vector<double> sorted_values(std::span<const TrialSummary> trials, TrialMet
 
 }  // namespace
 
-ordered_json recorded_trial_json(const RecordedRun& run, std::size_t most_points, std::size_t most_events) {
+OrderedJson recorded_trial_json(const RecordedRun& run, std::size_t most_points, std::size_t most_events) {
   const std::vector<ThroughputPoint> points = throughput_of(run);
-  ordered_json json = {
+  OrderedJson json = {
       {"end_s", to_seconds(run.end)},
       {"stopped", stop_json(run.log)},
       {"samples", thinned_line_json(samples_line(points), most_points)},
@@ -154,15 +152,15 @@ ordered_json recorded_trial_json(const RecordedRun& run, std::size_t most_points
   return json;
 }
 
-ordered_json distribution_json(std::span<const TrialSummary> trials, std::size_t most) {
+OrderedJson distribution_json(std::span<const TrialSummary> trials, std::size_t most) {
   TrialMetric metric = TrialMetric::kJct;
   std::vector<double> values = sorted_values(trials, metric);
   if (values.empty()) {
     metric = TrialMetric::kSamples;
     values = sorted_values(trials, metric);
   }
-  ordered_json value = ordered_json::array();
-  ordered_json share = ordered_json::array();
+  OrderedJson value = OrderedJson::array();
+  OrderedJson share = OrderedJson::array();
   const std::size_t count = std::min(most, values.size());
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = count == 1 ? 0 : i * (values.size() - 1) / (count - 1);

@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 
 #include "models/scenario/trial_summary.h"
+#include "sim/base/json_fwd.h"
 #include "tools/simulate/recorded_run.h"
 
 namespace goodput {
@@ -17,13 +17,13 @@ inline constexpr std::size_t kMostEvents = 300;
 inline constexpr std::size_t kMostDistributionPoints = 200;
 
 // `recorded_trial` of goodput.simulate/1 (docs/formats/simulate.md).
-[[nodiscard]] nlohmann::ordered_json recorded_trial_json(const RecordedRun& run,
-                                                         std::size_t most_points = kMostLinePoints,
-                                                         std::size_t most_events = kMostEvents);
+[[nodiscard]] OrderedJson recorded_trial_json(const RecordedRun& run,
+                                              std::size_t most_points = kMostLinePoints,
+                                              std::size_t most_events = kMostEvents);
 
 // `distribution` of the same: how single trials scatter, as points of the empirical distribution function. Of
 // JCTs where some trial reached the goal, else of samples. REQUIRES: trials.
-[[nodiscard]] nlohmann::ordered_json distribution_json(std::span<const TrialSummary> trials,
-                                                       std::size_t most = kMostDistributionPoints);
+[[nodiscard]] OrderedJson distribution_json(std::span<const TrialSummary> trials,
+                                            std::size_t most = kMostDistributionPoints);
 
 }  // namespace goodput

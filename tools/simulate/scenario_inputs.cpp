@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "sim/config/json_file.h"
 #include "tools/simulate/scenario_routing.h"
 #include "traces/spot/spot_reader.h"
@@ -33,7 +33,7 @@ Result<std::vector<double>> read_slowdowns(const std::string& path) {
   const auto error = [&](std::string what) {
     return Error{std::move(what), {.file = path, .pointer = fmt::format("/{}", kKey)}};
   };
-  GOODPUT_TRY(const nlohmann::json result, config::parse_file(path));
+  GOODPUT_TRY(const Json result, config::parse_file(path));
   const auto workers = result.is_object() ? result.find(kKey) : result.end();
   if (!result.is_object() || workers == result.end())
     return error("is missing, want the result of `goodput whatif --json`");
@@ -150,7 +150,7 @@ Result<std::uint64_t> hash_of(const std::vector<ScenarioFile>& files, SharedInpu
 // What a timed plan follows from, but for the seed.
 std::string plan_name(const Scenario& scenario) {
   TrainingPlan plan = scenario.plan;
-  nlohmann::ordered_json routing;
+  OrderedJson routing;
   if (scenario.routing) {
     RoutingSource source = *scenario.routing;
     routing = config::write(config_fields(source));

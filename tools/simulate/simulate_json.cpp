@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "sim/config/config.h"
 #include "sim/job/time_bucket.h"
 #include "tools/cli/config_files.h"
@@ -21,31 +21,29 @@
 namespace goodput {
 namespace {
 
-using nlohmann::ordered_json;
-
 // A mean, and in `intervals` what is known of it.
-void add_estimate(std::string_view name, const std::optional<Estimate>& estimate, ordered_json& into,
-                  ordered_json& intervals) {
+void add_estimate(std::string_view name, const std::optional<Estimate>& estimate, OrderedJson& into,
+                  OrderedJson& intervals) {
   into[std::string(name)] = or_null(estimate ? std::optional(estimate->mean) : std::nullopt);
   if (estimate && estimate->interval) intervals[std::string(name)] = *estimate->interval;
 }
 
-ordered_json buckets_json(const std::array<Estimate, kTimeBucketCount>& times) {
-  ordered_json json = ordered_json::object();
+OrderedJson buckets_json(const std::array<Estimate, kTimeBucketCount>& times) {
+  OrderedJson json = OrderedJson::object();
   for (std::size_t i = 0; i < kTimeBucketCount; ++i) json[std::string(kTimeBuckets[i].name)] = times[i].mean;
   return json;
 }
 
 // The reason that came up most; of equal ones the first by name.
-ordered_json main_reason(const PolicyOutcome& outcome) {
+OrderedJson main_reason(const PolicyOutcome& outcome) {
   if (outcome.stopped.empty()) return nullptr;
   return std::max_element(outcome.stopped.begin(), outcome.stopped.end(),
                           [](const auto& a, const auto& b) { return a.second < b.second; })
       ->first;
 }
 
-ordered_json doubtful_json(const PolicyOutcome& outcome) {
-  ordered_json names = ordered_json::array();
+OrderedJson doubtful_json(const PolicyOutcome& outcome) {
+  OrderedJson names = OrderedJson::array();
   for (std::size_t i = 0; i < kTrialMetrics.size(); ++i) {
     if (outcome.estimates[i] && outcome.estimates[i]->is_doubtful) names.push_back(kTrialMetrics[i].name);
   }
@@ -58,29 +56,29 @@ std::optional<double> samples_per_step(const PolicyOutcome& outcome) {
   return outcome.mean(TrialMetric::kSamples) / steps->mean;
 }
 
-ordered_json quantiles_json(const PolicyOutcome& outcome) {
-  ordered_json json = ordered_json::object();
+OrderedJson quantiles_json(const PolicyOutcome& outcome) {
+  OrderedJson json = OrderedJson::object();
   for (const auto& [metric, quantiles] : outcome.quantiles) {
-    ordered_json of_metric = ordered_json::object();
+    OrderedJson of_metric = OrderedJson::object();
     for (std::size_t i = 0; i < quantiles.size(); ++i) {
       const Estimate& quantile = quantiles[i];
       of_metric[std::string(kQuantileNames[i])] = {
           {"value", quantile.mean},
-          {"ci", quantile.interval ? ordered_json(*quantile.interval) : ordered_json(nullptr)}};
+          {"ci", quantile.interval ? OrderedJson(*quantile.interval) : OrderedJson(nullptr)}};
     }
     json[std::string(info(metric).name)] = std::move(of_metric);
   }
   return json;
 }
 
-ordered_json cost_by_pool_json(const Scenario& scenario, const PolicyOutcome& outcome) {
-  ordered_json json = ordered_json::object();
+OrderedJson cost_by_pool_json(const Scenario& scenario, const PolicyOutcome& outcome) {
+  OrderedJson json = OrderedJson::object();
   for (std::size_t i = 0; i < outcome.cost_by_pool.size(); ++i)
     json[scenario.pools[i].name] = outcome.cost_by_pool[i].mean;
   return json;
 }
 
-ordered_json deadline_json(const std::optional<DeadlineTrials>& trials) {
+OrderedJson deadline_json(const std::optional<DeadlineTrials>& trials) {
   if (!trials) return nullptr;
   return {{"met", trials->met}, {"missed", trials->missed}, {"unknown", trials->unknown}};
 }
@@ -91,27 +89,27 @@ std::optional<double> tokens_of(const PolicyOutcome& outcome, const Scenario& sc
   return samples->mean * static_cast<double>(scenario.plan.parallel.sequence_length);
 }
 
-ordered_json outcome_json(const PolicyOutcome& outcome, const Scenario& scenario) {
+OrderedJson outcome_json(const PolicyOutcome& outcome, const Scenario& scenario) {
   const bool runs = outcome.refused.empty();
-  ordered_json json = {{"policy", outcome.policy}};
-  ordered_json intervals = ordered_json::object();
-  json["refused"] = runs ? ordered_json(nullptr) : ordered_json(outcome.refused);
+  OrderedJson json = {{"policy", outcome.policy}};
+  OrderedJson intervals = OrderedJson::object();
+  json["refused"] = runs ? OrderedJson(nullptr) : OrderedJson(outcome.refused);
   for (std::size_t i = 0; i < kTrialMetrics.size(); ++i)
     add_estimate(kTrialMetrics[i].name, outcome.estimates[i], json, intervals);
   json["samples_per_step"] = or_null(samples_per_step(outcome));
   json["tokens"] = or_null(tokens_of(outcome, scenario));
   json["jct_above_s"] = or_null(outcome.least_jct_s);
-  json["time_s"] = runs ? buckets_json(outcome.time_s) : ordered_json(nullptr);
-  json["node_time_s"] = runs ? buckets_json(outcome.node_time_s) : ordered_json(nullptr);
+  json["time_s"] = runs ? buckets_json(outcome.time_s) : OrderedJson(nullptr);
+  json["node_time_s"] = runs ? buckets_json(outcome.node_time_s) : OrderedJson(nullptr);
   json["trials"] = outcome.trials;
   json["finished"] = outcome.finished;
   add_estimate("p_finished", outcome.p_finished, json, intervals);
   json["deadline_trials"] = deadline_json(outcome.deadline);
   json["stopped"] = main_reason(outcome);
-  json["stopped_trials"] = outcome.stopped.empty() ? ordered_json::object() : ordered_json(outcome.stopped);
+  json["stopped_trials"] = outcome.stopped.empty() ? OrderedJson::object() : OrderedJson(outcome.stopped);
   json["warnings"] = outcome.warnings;
-  json["lowest_tier"] = runs ? ordered_json(to_string(outcome.tier)) : ordered_json(nullptr);
-  ordered_json metrics = ordered_json::object();
+  json["lowest_tier"] = runs ? OrderedJson(to_string(outcome.tier)) : OrderedJson(nullptr);
+  OrderedJson metrics = OrderedJson::object();
   for (const auto& [name, estimate] : outcome.metrics) add_estimate(name, estimate, metrics, intervals);
   json["metrics"] = std::move(metrics);
   json["ci"] = std::move(intervals);
@@ -121,7 +119,7 @@ ordered_json outcome_json(const PolicyOutcome& outcome, const Scenario& scenario
 }
 
 // How the first trial went, and how all scatter; null of a policy that cannot run.
-void add_trials_json(const SimulateReport& report, std::size_t policy, ordered_json& json) {
+void add_trials_json(const SimulateReport& report, std::size_t policy, OrderedJson& json) {
   json["recorded_trial"] = nullptr;
   json["distribution"] = nullptr;
   const std::vector<TrialSummary>& trials = report.simulation.trials[policy];
@@ -133,10 +131,10 @@ void add_trials_json(const SimulateReport& report, std::size_t policy, ordered_j
   }
 }
 
-ordered_json ratio_json(const PolicyRatio& ratio) {
-  ordered_json json = ordered_json::object();
-  ordered_json intervals = ordered_json::object();
-  ordered_json doubtful = ordered_json::array();
+OrderedJson ratio_json(const PolicyRatio& ratio) {
+  OrderedJson json = OrderedJson::object();
+  OrderedJson intervals = OrderedJson::object();
+  OrderedJson doubtful = OrderedJson::array();
   const auto add = [&](std::string_view name, const std::optional<Estimate>& estimate) {
     add_estimate(name, estimate, json, intervals);
     if (estimate && estimate->is_doubtful) doubtful.push_back(name);
@@ -152,8 +150,8 @@ ordered_json ratio_json(const PolicyRatio& ratio) {
   return json;
 }
 
-ordered_json comparison_json(const PolicyComparison& comparison) {
-  ordered_json json = {{"a", comparison.a}, {"b", comparison.b}, {"metric", info(comparison.metric).name}};
+OrderedJson comparison_json(const PolicyComparison& comparison) {
+  OrderedJson json = {{"a", comparison.a}, {"b", comparison.b}, {"metric", info(comparison.metric).name}};
   const std::optional<PairedComparison>& values = comparison.values;
   const auto mean = [&](Estimate PairedComparison::*of) {
     return or_null(values ? std::optional(((*values).*of).mean) : std::nullopt);
@@ -162,25 +160,25 @@ ordered_json comparison_json(const PolicyComparison& comparison) {
   json["b_mean"] = mean(&PairedComparison::b);
   json["difference"] = mean(&PairedComparison::difference);
   const bool has_interval = values && values->difference.interval;
-  json["ci"] = has_interval ? ordered_json(*values->difference.interval) : ordered_json(nullptr);
+  json["ci"] = has_interval ? OrderedJson(*values->difference.interval) : OrderedJson(nullptr);
   json["doubtful"] = values && values->difference.is_doubtful;
   json["decides"] = values && values->decides;
-  json["better"] = comparison.better().empty() ? ordered_json(nullptr) : ordered_json(comparison.better());
+  json["better"] = comparison.better().empty() ? OrderedJson(nullptr) : OrderedJson(comparison.better());
   const bool has_more = values && values->more_trials;
-  json["more_trials"] = has_more ? ordered_json(*values->more_trials) : ordered_json(nullptr);
-  json["why_not"] = comparison.why_not.empty() ? ordered_json(nullptr) : ordered_json(comparison.why_not);
+  json["more_trials"] = has_more ? OrderedJson(*values->more_trials) : OrderedJson(nullptr);
+  json["why_not"] = comparison.why_not.empty() ? OrderedJson(nullptr) : OrderedJson(comparison.why_not);
   return json;
 }
 
-ordered_json batch_json(const Scenario& scenario) {
+OrderedJson batch_json(const Scenario& scenario) {
   const StepBatch batch(scenario.plan.parallel, scenario.batch);
   const bool is_fixed = scenario.batch == BatchRule::kFixed;
   return {{"rule", kBatchRuleNames[static_cast<std::size_t>(scenario.batch)]},
           {is_fixed ? "samples_per_step" : "samples_per_replica", batch.samples(1)}};
 }
 
-ordered_json files_json(const std::vector<ScenarioFile>& files) {
-  ordered_json json = ordered_json::array();
+OrderedJson files_json(const std::vector<ScenarioFile>& files) {
+  OrderedJson json = OrderedJson::array();
   for (const ScenarioFile& file : files) {
     json.push_back({{"pointer", file.pointer},
                     {"file", file.named},
@@ -191,10 +189,10 @@ ordered_json files_json(const std::vector<ScenarioFile>& files) {
 }
 
 // Where files lie moves no number; what is in them is hashed by itself.
-ordered_json without_paths(Scenario scenario) {
+OrderedJson without_paths(Scenario scenario) {
   scenario.plan.calibration.clear();
   for (const auto& failures : all_failures(scenario)) failures.config->setup().clear_paths();
-  ordered_json written = config::write(config_fields(scenario));
+  OrderedJson written = config::write(config_fields(scenario));
   // Later than the others: which keys are written depends on whether there are such files.
   if (scenario.routing) {
     written["routing"].erase("file");
@@ -241,12 +239,12 @@ Result<Provenance> scenario_provenance(const Scenario& resolved, const ScenarioI
   return provenance;
 }
 
-void add_simulate_json(const SimulateReport& report, ordered_json& json) {
+void add_simulate_json(const SimulateReport& report, OrderedJson& json) {
   json["batch"] = batch_json(report.scenario);
-  json["policies"] = ordered_json::object();
+  json["policies"] = OrderedJson::object();
   for (std::size_t i = 0; i < report.simulation.policies.size(); ++i) {
     const PolicyOutcome& outcome = report.simulation.policies[i];
-    ordered_json& of_policy = json["policies"][outcome.name] = outcome_json(outcome, report.scenario);
+    OrderedJson& of_policy = json["policies"][outcome.name] = outcome_json(outcome, report.scenario);
     if (report.scenario.policies[i].command)
       of_policy["command"] = report.scenario.policies[i].command->command;
     of_policy["checkpoint"] = checkpoint_interval_json(checkpoint_interval(report, i));
@@ -254,7 +252,7 @@ void add_simulate_json(const SimulateReport& report, ordered_json& json) {
       of_policy["cost_by_pool"] = cost_by_pool_json(report.scenario, outcome);
     add_trials_json(report, i, of_policy);
   }
-  json["ratios"] = ordered_json::object();
+  json["ratios"] = OrderedJson::object();
   for (const PolicyRatio& ratio : report.simulation.ratios) json["ratios"][ratio.name] = ratio_json(ratio);
   if (report.comparison) json["comparison"] = comparison_json(*report.comparison);
   json["inputs"] = files_json(report.inputs.files);

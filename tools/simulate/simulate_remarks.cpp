@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/job/time_bucket.h"
 #include "tools/cli/unused_keys.h"
@@ -62,9 +62,9 @@ std::optional<std::string> costly_saves(const SimulateReport& report, std::size_
   const double wall = outcome.mean(TrialMetric::kWall);
   const double saving = outcome.time_s[index(TimeBucket::kCheckpointSave)].mean;
   if (wall == 0 || saving < kCostlySaves * wall) return std::nullopt;
-  const nlohmann::json::json_pointer rate("/checkpoint/write_gb_per_s");
-  const auto given = nlohmann::json::parse(report.given.policies[policy].options);
-  const auto used = nlohmann::json::parse(report.scenario.policies[policy].options);
+  const JsonPointer rate("/checkpoint/write_gb_per_s");
+  const auto given = Json::parse(report.given.policies[policy].options);
+  const auto used = Json::parse(report.scenario.policies[policy].options);
   const double stall = used.value("memory_replicas", 1) > 0 ? used.value("memory_stall_s", 0.0) : 0;
   if (stall > 0) {
     return fmt::format(
@@ -75,7 +75,8 @@ std::optional<std::string> costly_saves(const SimulateReport& report, std::size_
   return fmt::format(
       "{:.0f} % of its time is checkpoints, to storage that takes {}{}: say what yours takes "
       "(checkpoint/write_gb_per_s), or save less often or beside the training (mode async)",
-      100 * saving / wall, rate_text(used.value(rate, 0.0)), given.contains(rate) ? "" : ", the default");
+      100 * saving / wall, rate_text(used.contains(rate) ? used.at(rate).get<double>() : 0.0),
+      given.contains(rate) ? "" : ", the default");
 }
 
 std::optional<std::string> skipped_saves(const PolicyOutcome& outcome) {

@@ -1,7 +1,6 @@
 // What `goodput simulate` says of the policies of a scenario: as text for people, as JSON for programs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "models/scenario/scenario.h"
 #include "models/scenario/simulation.h"
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 #include "tools/cli/json_result.h"
 #include "tools/simulate/recorded_run.h"
 #include "tools/simulate/scenario_inputs.h"
@@ -53,6 +53,6 @@ Result<Provenance> scenario_provenance(const Scenario& resolved, const ScenarioI
 [[nodiscard]] std::string simulate_text(const SimulateReport& report);
 
 // Adds the members of goodput.simulate/1 (docs/formats/simulate.md).
-void add_simulate_json(const SimulateReport& report, nlohmann::ordered_json& json);
+void add_simulate_json(const SimulateReport& report, OrderedJson& json);
 
 }  // namespace goodput

@@ -4,19 +4,17 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tools/simulate/trial_columns.h"
 #include "traces/table/csv_field.h"
 
 namespace goodput {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::size_t kBlockBytes = 1 << 16;
 
@@ -44,11 +42,11 @@ void add_row(std::string_view policy, std::uint64_t number, std::uint64_t seed, 
 }
 
 template <typename Of>
-ordered_json column_json(const std::vector<TrialSummary>& trials, Of of) {
-  ordered_json::array_t values;
+OrderedJson column_json(const std::vector<TrialSummary>& trials, Of of) {
+  std::vector<OrderedJson> values;
   values.reserve(trials.size());
   for (const TrialSummary& trial : trials) values.push_back(of(trial));
-  return ordered_json(std::move(values));
+  return OrderedJson(std::move(values));
 }
 
 }  // namespace
@@ -72,20 +70,20 @@ Status write_trials_csv(const Simulation& simulation, std::uint64_t seed, std::u
   return write(csv);
 }
 
-ordered_json trials_json(const Simulation& simulation) {
-  ordered_json json = ordered_json::object();
+OrderedJson trials_json(const Simulation& simulation) {
+  OrderedJson json = OrderedJson::object();
   for (std::size_t i = 0; i < simulation.policies.size(); ++i) {
     const std::vector<TrialSummary>& trials = simulation.trials[i];
     if (trials.empty()) continue;
-    ordered_json& of_policy = json[simulation.policies[i].name] = ordered_json::object();
+    OrderedJson& of_policy = json[simulation.policies[i].name] = OrderedJson::object();
     of_policy["finished"] = column_json(trials, [](const TrialSummary& trial) { return trial.finished; });
     of_policy["stopped"] = column_json(trials, [](const TrialSummary& trial) {
-      return trial.stopped.empty() ? ordered_json(nullptr) : ordered_json(trial.stopped);
+      return trial.stopped.empty() ? OrderedJson(nullptr) : OrderedJson(trial.stopped);
     });
     for (const TrialColumn& column : trial_columns(own_metrics(trials))) {
       of_policy[column.name] = column_json(trials, [&column](const TrialSummary& trial) {
         const std::optional<double> value = column.of(trial);
-        return value ? ordered_json(*value) : ordered_json(nullptr);
+        return value ? OrderedJson(*value) : OrderedJson(nullptr);
       });
     }
   }

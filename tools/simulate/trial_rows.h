@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
 #include "models/scenario/simulation.h"
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 
 namespace goodput {
 
@@ -20,6 +20,6 @@ Status write_trials_csv(const Simulation& simulation, std::uint64_t seed, std::u
 
 // {policy: {column: a value a trial}}: the same without `policy` and `seed`; null where a trial has none. Of
 // policies that run.
-[[nodiscard]] nlohmann::ordered_json trials_json(const Simulation& simulation);
+[[nodiscard]] OrderedJson trials_json(const Simulation& simulation);
 
 }  // namespace goodput

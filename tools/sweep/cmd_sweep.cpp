@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "sim/config/json_file.h"
 #include "tools/cli/command.h"

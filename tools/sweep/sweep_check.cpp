@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/json_result.h"
 
@@ -37,7 +37,7 @@ struct CommonError {
 };
 
 bool says_number_of_nodes(const FailureConfig& failures) {
-  const nlohmann::json text = nlohmann::json::parse(failures.text());
+  const Json text = Json::parse(failures.text());
   return text.contains("nodes") && text["nodes"].is_number() && text["nodes"] != 0;
 }
 
@@ -105,12 +105,11 @@ SweepManifest make_sweep_manifest(const SweepRequest& request, std::uint64_t poi
   SweepConfig echoed = request.sweep;
   echoed.scenario = request.scenario;
   echoed.set = request.set;
-  const nlohmann::ordered_json json = config::write(config_fields(echoed));
-  manifest.request = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const OrderedJson json = config::write(config_fields(echoed));
+  manifest.request = json.dump();
   // Where the scenario lies moves no number, what is in it does.
   echoed.scenario.clear();
-  hash.add(config::write(config_fields(echoed))
-               .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  hash.add(config::write(config_fields(echoed)).dump());
   hash.add(request.seed);
   const Result<Scenario> scenario = runner.scenario(point);
   GOODPUT_CHECK(scenario, "a point that can be read");

@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json rounded(double value) {
+OrderedJson rounded(double value) {
   return std::stod(fmt::format("{:.6g}", value));
 }
 
@@ -91,23 +90,23 @@ class RowChoice {
 
 // A value a row.
 template <typename Of>
-ordered_json sweep_column(const std::vector<const SweepOutcome*>& rows, Of of) {
-  ordered_json::array_t values;
+OrderedJson sweep_column(const std::vector<const SweepOutcome*>& rows, Of of) {
+  std::vector<OrderedJson> values;
   values.reserve(rows.size());
   for (const SweepOutcome* row : rows) values.push_back(of(*row));
-  return ordered_json(std::move(values));
+  return OrderedJson(std::move(values));
 }
 
-ordered_json metrics_json(const std::vector<const SweepOutcome*>& rows) {
-  ordered_json json = ordered_json::object();
+OrderedJson metrics_json(const std::vector<const SweepOutcome*>& rows) {
+  OrderedJson json = OrderedJson::object();
   for (std::size_t i = 0; i < kSweepMetrics.size(); ++i) {
     const auto value = [i](const SweepOutcome& row) {
-      return row.estimates[i] ? rounded(row.estimates[i]->mean) : ordered_json(nullptr);
+      return row.estimates[i] ? rounded(row.estimates[i]->mean) : OrderedJson(nullptr);
     };
     const auto end = [i](std::size_t which) {
       return [i, which](const SweepOutcome& row) {
         const bool has_one = row.estimates[i] && row.estimates[i]->interval;
-        return has_one ? rounded((*row.estimates[i]->interval)[which]) : ordered_json(nullptr);
+        return has_one ? rounded((*row.estimates[i]->interval)[which]) : OrderedJson(nullptr);
       };
     };
     const bool is_known = std::any_of(rows.begin(), rows.end(),
@@ -144,29 +143,29 @@ void SweepOutcomes::add(const PointRows& rows) {
   }
 }
 
-ordered_json SweepOutcomes::json(const SweepManifest& manifest, const std::vector<SweepSummary::Best>& best,
-                                 std::size_t most) const {
+OrderedJson SweepOutcomes::json(const SweepManifest& manifest, const std::vector<SweepSummary::Best>& best,
+                                std::size_t most) const {
   RowChoice choice(rows_, most);
   choice.take_around(manifest, best, 0);
   choice.take_around(manifest, best, 1);
   for (const std::size_t row : cost_time_front(rows_)) choice.take(row);
   choice.take_evenly();
   const std::vector<const SweepOutcome*> rows = choice.rows();
-  ordered_json parameters = ordered_json::object();
+  OrderedJson parameters = OrderedJson::object();
   for (std::size_t i = 0; i < manifest.parameters.size(); ++i) {
     parameters[manifest.parameters[i]] = sweep_column(rows, [&manifest, i](const SweepOutcome& row) {
       const std::string& value = manifest.values[row.point][i];
-      return value.empty() ? ordered_json(nullptr) : ordered_json::parse(value);
+      return value.empty() ? OrderedJson(nullptr) : OrderedJson::parse(value);
     });
   }
   return {
       {"rows", rows.size()},
       {"left_out", count_ - rows.size()},
-      {"point", sweep_column(rows, [](const SweepOutcome& row) { return ordered_json(row.point); })},
+      {"point", sweep_column(rows, [](const SweepOutcome& row) { return OrderedJson(row.point); })},
       {"policy",
-       sweep_column(rows, [this](const SweepOutcome& row) { return ordered_json(policies_[row.policy]); })},
-      {"finished", sweep_column(rows, [](const SweepOutcome& row) { return ordered_json(row.is_finished); })},
-      {"trials", sweep_column(rows, [](const SweepOutcome& row) { return ordered_json(row.trials); })},
+       sweep_column(rows, [this](const SweepOutcome& row) { return OrderedJson(policies_[row.policy]); })},
+      {"finished", sweep_column(rows, [](const SweepOutcome& row) { return OrderedJson(row.is_finished); })},
+      {"trials", sweep_column(rows, [](const SweepOutcome& row) { return OrderedJson(row.trials); })},
       {"parameters", std::move(parameters)},
       {"metrics", metrics_json(rows)}};
 }

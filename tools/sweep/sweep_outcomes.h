@@ -4,11 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/base/json_fwd.h"
 #include "tools/sweep/sweep_summary.h"
 #include "tools/sweep_store/point_rows.h"
 #include "tools/sweep_store/sweep_folder.h"
@@ -37,9 +37,8 @@ class SweepOutcomes {
   // `outcomes` of goodput.sweep/1 (docs/formats/sweeps.md). Of too many rows those that count first: the best
   // points, the lines through them along one parameter, what there is to choose between cost and time; then
   // as many others as there is room for, evenly. REQUIRES: `best` is of the same points.
-  [[nodiscard]] nlohmann::ordered_json json(const SweepManifest& manifest,
-                                            const std::vector<SweepSummary::Best>& best,
-                                            std::size_t most = kMostRows) const;
+  [[nodiscard]] OrderedJson json(const SweepManifest& manifest, const std::vector<SweepSummary::Best>& best,
+                                 std::size_t most = kMostRows) const;
 
  private:
   std::vector<std::string> policies_{};

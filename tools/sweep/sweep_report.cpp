@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/text_table.h"
@@ -18,7 +18,6 @@
 namespace goodput {
 namespace {
 
-using nlohmann::ordered_json;
 using Said = SweepSummary::Said;
 
 constexpr std::size_t kMostSaid = 5;  // lines of each kind
@@ -30,7 +29,7 @@ std::string points_text(std::uint64_t points) {
 // A value as a table shows it: text without its quotes.
 std::string shown_value(const std::string& json) {
   if (json.empty()) return "-";
-  const nlohmann::json value = nlohmann::json::parse(json);
+  const Json value = Json::parse(json);
   return on_one_line(value.is_string() ? value.get<std::string>() : json);
 }
 
@@ -65,10 +64,10 @@ std::string best_text(const SweepReport& report) {
   return "\n" + aligned(rows) + "\n";
 }
 
-ordered_json said_json(const std::vector<Said>& all, bool has_policy) {
-  ordered_json json = ordered_json::array();
+OrderedJson said_json(const std::vector<Said>& all, bool has_policy) {
+  OrderedJson json = OrderedJson::array();
   for (const Said& said : all) {
-    ordered_json one = ordered_json::object();
+    OrderedJson one = OrderedJson::object();
     if (has_policy) one["policy"] = said.policy;
     one["what"] = said.what;
     one["points"] = said.points;
@@ -78,19 +77,19 @@ ordered_json said_json(const std::vector<Said>& all, bool has_policy) {
   return json;
 }
 
-ordered_json best_json(const SweepReport& report) {
-  ordered_json json = ordered_json::object();
+OrderedJson best_json(const SweepReport& report) {
+  OrderedJson json = OrderedJson::object();
   for (const SweepSummary::Best& best : report.summary.best()) {
     const auto& interval = best.estimate.interval;
-    ordered_json values = ordered_json::object();
+    OrderedJson values = OrderedJson::object();
     const std::vector<std::string>& parameters = report.manifest.parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const std::string& value = report.manifest.values[best.point][i];
-      values[parameters[i]] = value.empty() ? ordered_json(nullptr) : ordered_json::parse(value);
+      values[parameters[i]] = value.empty() ? OrderedJson(nullptr) : OrderedJson::parse(value);
     }
     json[std::string(info(best.metric).name)] = {
         {"value", best.estimate.mean},
-        {"ci", interval ? ordered_json(*interval) : ordered_json(nullptr)},
+        {"ci", interval ? OrderedJson(*interval) : OrderedJson(nullptr)},
         {"point", best.point},
         {"policy", best.policy},
         {"parameters", std::move(values)}};
@@ -99,15 +98,15 @@ ordered_json best_json(const SweepReport& report) {
 }
 
 // What every result of a sweep begins with.
-ordered_json begin_sweep_json(const std::string& dir, const SweepManifest& manifest,
-                              const std::optional<std::string>& lowest_tier, const CommandContext& context) {
+OrderedJson begin_sweep_json(const std::string& dir, const SweepManifest& manifest,
+                             const std::optional<std::string>& lowest_tier, const CommandContext& context) {
   Provenance provenance;
   std::uint64_t hash = 0;
   const std::string& text = manifest.grid_hash;
   std::from_chars(text.data(), text.data() + text.size(), hash, 16);
   provenance.config_hash = hash;
   provenance.lowest_tier = lowest_tier;
-  ordered_json json = begin_json_result("sweep", context, provenance);
+  OrderedJson json = begin_json_result("sweep", context, provenance);
   json["seed"] = manifest.seed;
   json["folder"] = dir;
   json["scenario"] = manifest.scenario;
@@ -131,9 +130,9 @@ std::string sweep_text(const SweepReport& report) {
   return text;
 }
 
-ordered_json sweep_json(const SweepReport& report, const CommandContext& context) {
+OrderedJson sweep_json(const SweepReport& report, const CommandContext& context) {
   const SweepSummary& summary = report.summary;
-  ordered_json json = begin_sweep_json(report.dir, report.manifest, summary.lowest_tier(), context);
+  OrderedJson json = begin_sweep_json(report.dir, report.manifest, summary.lowest_tier(), context);
   json["ran"] = report.merged.ran;
   json["errors"] = report.merged.errors;
   json["rows"] = report.merged.rows;
@@ -155,9 +154,9 @@ std::string shard_text(Shard shard, std::uint64_t points, const SweepProgress& p
                      numbered("shard", left));
 }
 
-ordered_json shard_json(const std::string& dir, const SweepManifest& manifest, Shard shard,
-                        std::uint64_t points, const SweepProgress& progress, const CommandContext& context) {
-  ordered_json json = begin_sweep_json(dir, manifest, std::nullopt, context);
+OrderedJson shard_json(const std::string& dir, const SweepManifest& manifest, Shard shard,
+                       std::uint64_t points, const SweepProgress& progress, const CommandContext& context) {
+  OrderedJson json = begin_sweep_json(dir, manifest, std::nullopt, context);
   json["complete"] = false;
   json["shard"] = {{"index", shard.index}, {"count", shard.count}, {"points", points}};
   json["missing"] = progress.missing;

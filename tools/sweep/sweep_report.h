@@ -1,9 +1,9 @@
 // What `goodput sweep` and `goodput merge` say in the end: as text for people, as JSON for programs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "sim/base/json_fwd.h"
 #include "tools/cli/command.h"
 #include "tools/sweep/sweep_outcomes.h"
 #include "tools/sweep/sweep_summary.h"
@@ -23,13 +23,13 @@ struct SweepReport {
 
 [[nodiscard]] std::string sweep_text(const SweepReport& report);
 // goodput.sweep/1 (docs/formats/sweeps.md).
-[[nodiscard]] nlohmann::ordered_json sweep_json(const SweepReport& report, const CommandContext& context);
+[[nodiscard]] OrderedJson sweep_json(const SweepReport& report, const CommandContext& context);
 
 // Of one whose other shards are still to come.
 [[nodiscard]] std::string shard_text(Shard shard, std::uint64_t points, const SweepProgress& progress);
-[[nodiscard]] nlohmann::ordered_json shard_json(const std::string& dir, const SweepManifest& manifest,
-                                                Shard shard, std::uint64_t points,
-                                                const SweepProgress& progress, const CommandContext& context);
+[[nodiscard]] OrderedJson shard_json(const std::string& dir, const SweepManifest& manifest, Shard shard,
+                                     std::uint64_t points, const SweepProgress& progress,
+                                     const CommandContext& context);
 
 // Merges the sweep in the folder and says what came out. Fails, once everything is said, where no point can
 // be.

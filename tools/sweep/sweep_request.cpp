@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "models/scenario/scenario.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/config/config.h"
 #include "sim/config/json_file.h"
@@ -30,7 +30,7 @@ Result<std::string> find_sweep_file(const std::string& argument, const config::L
 }
 
 Result<bool> is_sweep_file(const std::string& file, const config::Library& library) {
-  GOODPUT_TRY(const nlohmann::json json, config::parse_file(file, library.parsed));
+  GOODPUT_TRY(const Json json, config::parse_file(file, library.parsed));
   return json.is_object() && json.contains("vary");
 }
 

@@ -1,33 +1,33 @@
 #include "tools/sweep_results/point_columns.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "sim/base/json.h"
 #include "tools/sweep_results/result_names.h"
 
 namespace goodput {
 namespace {
 
-bool is_integer_cell(const nlohmann::json& value) {
+bool is_integer_cell(const Json& value) {
   if (value.is_number_unsigned()) return value.get<std::uint64_t>() <= INT64_MAX;
   return value.is_number_integer();
 }
 
 // Of the values of one parameter; "not set" is of any type.
-ColumnType type_of(const std::vector<nlohmann::json>& values) {
+ColumnType type_of(const std::vector<Json>& values) {
   const auto all = [&](auto is) {
     return std::all_of(values.begin(), values.end(),
-                       [&](const nlohmann::json& value) { return value.is_null() || is(value); });
+                       [&](const Json& value) { return value.is_null() || is(value); });
   };
-  if (all([](const nlohmann::json&) { return false; })) return ColumnType::kText;
+  if (all([](const Json&) { return false; })) return ColumnType::kText;
   if (all(is_integer_cell)) return ColumnType::kInteger;
-  if (all([](const nlohmann::json& value) { return value.is_number(); })) return ColumnType::kReal;
+  if (all([](const Json& value) { return value.is_number(); })) return ColumnType::kReal;
   return ColumnType::kText;
 }
 
 // `text` keeps what the cell points to.
-void set_cell(const nlohmann::json& value, ColumnType type, std::string& text, TableCell& cell) {
+void set_cell(const Json& value, ColumnType type, std::string& text, TableCell& cell) {
   if (value.is_null()) return;
   if (type == ColumnType::kInteger) {
     cell = value.get<std::int64_t>();
@@ -50,9 +50,9 @@ PointColumns::PointColumns(const SweepManifest& manifest, const std::vector<std:
   for (std::size_t point = 0; point < points; ++point)
     cells_[point * width] = static_cast<std::int64_t>(point);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    std::vector<nlohmann::json> values;
+    std::vector<Json> values;
     for (const std::vector<std::string>& point : manifest.values)
-      values.push_back(point[i].empty() ? nlohmann::json() : nlohmann::json::parse(point[i]));
+      values.push_back(point[i].empty() ? Json() : Json::parse(point[i]));
     columns_.push_back({names[i], type_of(values)});
     for (std::size_t point = 0; point < points; ++point) {
       const std::size_t place = point * width + 1 + i;

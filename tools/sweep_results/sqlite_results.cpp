@@ -5,10 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 
+#include "sim/base/json.h"
 #include "tools/sweep_results/result_rows.h"
 
 namespace goodput {
@@ -66,7 +66,7 @@ Status SqliteResults::describe(const SweepManifest& manifest) {
   GOODPUT_TRY(const std::unique_ptr<TableWriter> table, database_.table("sweep", columns));
   const std::string seed = std::to_string(manifest.seed);
   const std::string points = std::to_string(manifest.values.size());
-  const std::string parameters = nlohmann::json(manifest.parameters).dump();
+  const std::string parameters = Json(manifest.parameters).dump();
   const std::array<std::array<std::string_view, 2>, 8> values = {{{"schema", "goodput.sweep-results/1"},
                                                                   {"version", manifest.version},
                                                                   {"grid_hash", manifest.grid_hash},

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/errors.h"
+#include "sim/base/json_text.h"
 
 namespace goodput {
 namespace {
@@ -37,8 +37,8 @@ void add_string(fmt::memory_buffer& json, std::string_view text) {
     json.push_back('"');
     return;
   }
-  const std::string quoted =
-      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string quoted;
+  append_json_string(text, quoted);
   json.append(quoted);
 }
 

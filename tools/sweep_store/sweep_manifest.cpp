@@ -6,11 +6,11 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string_view>
 #include <utility>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "tools/sweep_store/file_descriptor.h"
 #include "tools/sweep_store/sweep_paths.h"
@@ -19,35 +19,33 @@
 namespace goodput {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr std::string_view kManifestSchema = "goodput.sweep-manifest/1";
 constexpr std::size_t kLargestManifest = std::size_t{1} << 30;
 
 // JSON in the one form in which it is compared and shown.
-ordered_json json_value(const std::string& text) {
-  ordered_json value = ordered_json::parse(text, nullptr, false);
-  GOODPUT_CHECK(!value.is_discarded(), "a value of a sweep that is no JSON: " + text);
-  return value;
+OrderedJson json_value(const std::string& text) {
+  std::optional<OrderedJson> value = OrderedJson::try_parse(text);
+  GOODPUT_CHECK(value, "a value of a sweep that is not JSON: " + text);
+  return *std::move(value);
 }
 
-std::string dumped(const ordered_json& json, int indent = -1) {
-  return json.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
+std::string dumped(const OrderedJson& json, int indent = -1) {
+  return json.dump(indent);
 }
 
 // A line a point.
 std::string manifest_text(const SweepManifest& manifest) {
-  const ordered_json head = {{"schema", kManifestSchema},         {"version", manifest.version},
-                             {"grid_hash", manifest.grid_hash},   {"seed", manifest.seed},
-                             {"scenario", manifest.scenario},     {"points", manifest.values.size()},
-                             {"parameters", manifest.parameters}, {"request", json_value(manifest.request)}};
+  const OrderedJson head = {{"schema", kManifestSchema},         {"version", manifest.version},
+                            {"grid_hash", manifest.grid_hash},   {"seed", manifest.seed},
+                            {"scenario", manifest.scenario},     {"points", manifest.values.size()},
+                            {"parameters", manifest.parameters}, {"request", json_value(manifest.request)}};
   std::string text = dumped(head, 2);
   text.resize(text.size() - 2);  // "\n}"
   text += ",\n  \"values\": [";
   bool is_first = true;
   for (const std::vector<std::string>& point : manifest.values) {
     GOODPUT_CHECK(point.size() == manifest.parameters.size(), "a point without a value a parameter");
-    ordered_json values = ordered_json::array();
+    OrderedJson values = OrderedJson::array();
     for (const std::string& value : point) values.push_back(value.empty() ? nullptr : json_value(value));
     text += (is_first ? "\n    " : ",\n    ") + dumped(values);
     is_first = false;
@@ -55,7 +53,7 @@ std::string manifest_text(const SweepManifest& manifest) {
   return text + "\n  ]\n}\n";
 }
 
-SweepManifest manifest_of(const ordered_json& json) {
+SweepManifest manifest_of(const OrderedJson& json) {
   SweepManifest manifest;
   manifest.version = json.at("version").get<std::string>();
   manifest.grid_hash = json.at("grid_hash").get<std::string>();
@@ -63,9 +61,9 @@ SweepManifest manifest_of(const ordered_json& json) {
   manifest.scenario = json.at("scenario").get<std::string>();
   manifest.parameters = json.at("parameters").get<std::vector<std::string>>();
   manifest.request = dumped(json.at("request"));
-  for (const ordered_json& point : json.at("values")) {
+  for (const OrderedJson& point : json.at("values")) {
     std::vector<std::string>& values = manifest.values.emplace_back();
-    for (const ordered_json& value : point) values.push_back(value.is_null() ? "" : dumped(value));
+    for (const OrderedJson& value : point) values.push_back(value.is_null() ? "" : dumped(value));
     if (values.size() != manifest.parameters.size()) throw std::runtime_error("a point with other values");
   }
   return manifest;
@@ -183,7 +181,7 @@ Result<SweepManifest> read_sweep_manifest(const std::string& dir) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   GOODPUT_TRY(const std::string text, read_all(source, kLargestManifest));
   try {
-    const ordered_json json = ordered_json::parse(text);
+    const OrderedJson json = OrderedJson::parse(text);
     if (json.at("schema") == kManifestSchema) return manifest_of(json);
   } catch (const std::exception&) {  // the same answer
   }

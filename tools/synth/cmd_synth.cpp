@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "models/fleet/fleet_mixture.h"
 #include "models/synth/synthetic_trace.h"
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "sim/base/text.h"
 #include "sim/base/tier.h"
@@ -99,7 +99,7 @@ class SynthCommand final : public Command {
     provenance.config_hash = config_hash(mixture);
     provenance.lowest_tier = to_string(Tier::kAssumed);
     provenance.config_files = {file};
-    nlohmann::ordered_json json = begin_json_result("synth-fleet", context, provenance);
+    OrderedJson json = begin_json_result("synth-fleet", context, provenance);
     add_fleet_synth_json(jobs, mixture, json);
     GOODPUT_TRY_STATUS(write_text_atomically(out_path_ + "/truth.json", json.dump(2) + '\n'));
     GOODPUT_TRY_STATUS(write_json_result(json, context));
@@ -177,7 +177,7 @@ class SynthCommand final : public Command {
   // Nothing gets its name before everything was written.
   [[nodiscard]] Status write_files(const SynthResult& result, const OpTraceFormat& format,
                                    const CommandContext& context) const {
-    GOODPUT_TRY(const nlohmann::ordered_json json, json_of(result, context));
+    GOODPUT_TRY(const OrderedJson json, json_of(result, context));
     const auto write_others = [&]() -> Status {
       if (!metadata_path_.empty()) {
         GOODPUT_TRY_STATUS(write_text_atomically(metadata_path_, job_metadata_yaml(result)));
@@ -193,11 +193,10 @@ class SynthCommand final : public Command {
     });
   }
 
-  [[nodiscard]] static Result<nlohmann::ordered_json> json_of(const SynthResult& result,
-                                                              const CommandContext& context) {
+  [[nodiscard]] static Result<OrderedJson> json_of(const SynthResult& result, const CommandContext& context) {
     GOODPUT_TRY(const Provenance provenance,
                 plan_provenance(result.plan, Granularity::kOps, result.step.tier));
-    nlohmann::ordered_json json = begin_json_result("synth-truth", context, provenance);
+    OrderedJson json = begin_json_result("synth-truth", context, provenance);
     add_synth_json(result, json);
     return json;
   }

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "models/megatron/megatron_rules.h"
+#include "sim/base/json.h"
 #include "sim/base/parallel.h"
 #include "sim/base/tier.h"
 #include "sim/causes/patterns.h"
@@ -62,7 +62,7 @@ Result<std::string> whatif_result(OpTrace rows, const FleetMember& member, const
   const double threshold = options.decompose_threshold;
   const std::vector<RootCause> causes = find_root_causes(job, patterns, threshold);
   const WhatIfReport report{loaded, result, causes, {}, patterns.pace, threshold};
-  nlohmann::ordered_json json =
+  OrderedJson json =
       begin_json_result("whatif", context, {config_hash(report), {}, std::string(to_string(Tier::kAssumed))});
   add_whatif_json(report, json);
   add_workers_json(loaded.recording, patterns.pace, result, json);
@@ -159,11 +159,11 @@ std::string fleet_synth_text(const std::vector<FleetTruth>& jobs, const FleetMix
 }
 
 void add_fleet_synth_json(const std::vector<FleetTruth>& jobs, const FleetMixture& mixture,
-                          nlohmann::ordered_json& json) {
+                          OrderedJson& json) {
   FleetMixture resolved = mixture;
-  json["jobs"] = nlohmann::ordered_json::array();
+  json["jobs"] = OrderedJson::array();
   for (const FleetTruth& job : jobs) {
-    nlohmann::ordered_json stragglers = nlohmann::ordered_json::array();
+    OrderedJson stragglers = OrderedJson::array();
     for (Straggler straggler : job.stragglers) stragglers.push_back(config::write(config_fields(straggler)));
     json["jobs"].push_back({{"job", job.member.name},
                             {"cause", cause_of(job.member)},

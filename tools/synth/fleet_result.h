@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "models/fleet/fleet_member.h"
 #include "models/fleet/fleet_mixture.h"
 #include "sim/base/errors.h"
+#include "sim/base/json_fwd.h"
 #include "tools/cli/command.h"
 
 namespace goodput {
@@ -32,6 +32,6 @@ Result<std::vector<FleetTruth>> write_fleet(const FleetMixture& mixture, std::si
 
 // Adds the members of goodput.synth-fleet/1 (docs/formats/fleets.md).
 void add_fleet_synth_json(const std::vector<FleetTruth>& jobs, const FleetMixture& mixture,
-                          nlohmann::ordered_json& json);
+                          OrderedJson& json);
 
 }  // namespace goodput

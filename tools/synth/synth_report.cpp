@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "tools/cli/json_result.h"
 #include "tools/trace/job_json.h"
 #include "traces/op/job_metadata.h"
 
 namespace goodput {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::size_t index_of_largest(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
@@ -23,11 +21,11 @@ std::string worker_key(const SyntheticStep& step, std::size_t worker) {
   return fmt::format("{}:{}", worker / stages, worker % stages);
 }
 
-Json injected_json(const SynthResult& result) {
-  Json list = Json::array();
+OrderedJson injected_json(const SynthResult& result) {
+  OrderedJson list = OrderedJson::array();
   for (std::size_t i = 0; i < result.plan.synth.stragglers.size(); ++i) {
     Straggler straggler = result.plan.synth.stragglers[i];
-    Json injected = config::write(config_fields(straggler));
+    OrderedJson injected = config::write(config_fields(straggler));
     injected["description"] = describe(straggler);
     injected["cost"] = result.trace.truth.cost[i];
     list.push_back(std::move(injected));
@@ -35,21 +33,22 @@ Json injected_json(const SynthResult& result) {
   return list;
 }
 
-Json truth_json(const SynthResult& result) {
+OrderedJson truth_json(const SynthResult& result) {
   const SyntheticTruth& truth = result.trace.truth;
   const std::size_t worker = index_of_largest(truth.worker_slowdown);
   const std::size_t stage = index_of_largest(truth.stage_slowdown);
-  Json json = {{"slowdown", truth.slowdown},
-               {"launch_slowdown", truth.launch_slowdown},
-               {"recorded_step_s", truth.recorded_s},
-               {"replayed_step_s", truth.replayed_s},
-               {"ideal_step_s", truth.ideal_s},
-               {"clean_step_s", truth.clean_s},
-               {"worst_worker",
-                {{"worker", worker_key(result.step, worker)}, {"slowdown", truth.worker_slowdown[worker]}}},
-               {"worst_stage", {{"stage", stage}, {"slowdown", truth.stage_slowdown[stage]}}},
-               {"slowdown_by_worker", Json::object()},
-               {"slowdown_by_stage", Json::object()}};
+  OrderedJson json = {
+      {"slowdown", truth.slowdown},
+      {"launch_slowdown", truth.launch_slowdown},
+      {"recorded_step_s", truth.recorded_s},
+      {"replayed_step_s", truth.replayed_s},
+      {"ideal_step_s", truth.ideal_s},
+      {"clean_step_s", truth.clean_s},
+      {"worst_worker",
+       {{"worker", worker_key(result.step, worker)}, {"slowdown", truth.worker_slowdown[worker]}}},
+      {"worst_stage", {{"stage", stage}, {"slowdown", truth.stage_slowdown[stage]}}},
+      {"slowdown_by_worker", OrderedJson::object()},
+      {"slowdown_by_stage", OrderedJson::object()}};
   for (std::size_t i = 0; i < truth.worker_slowdown.size(); ++i) {
     append_member(json["slowdown_by_worker"], worker_key(result.step, i), truth.worker_slowdown[i]);
   }
@@ -100,7 +99,7 @@ std::string synth_text(const SynthResult& result) {
   return text;
 }
 
-void add_synth_json(const SynthResult& result, nlohmann::ordered_json& json) {
+void add_synth_json(const SynthResult& result, OrderedJson& json) {
   SynthPlan plan = result.plan;
   json["trace"] = {{"path", result.path}, {"format", result.format}, {"ops", result.trace.rows.size()}};
   json["steps"] = result.plan.synth.trace.steps;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "models/plan/synth_plan.h"
 #include "models/synth/synthetic_trace.h"
+#include "sim/base/json_fwd.h"
 
 namespace goodput {
 
@@ -21,7 +21,7 @@ struct SynthResult {
 [[nodiscard]] std::string synth_text(const SynthResult& result);
 
 // Adds the members of goodput.synth-truth/1 (docs/formats/synth-truth.md).
-void add_synth_json(const SynthResult& result, nlohmann::ordered_json& json);
+void add_synth_json(const SynthResult& result, OrderedJson& json);
 
 // Job metadata as whatif's --meta reads it.
 [[nodiscard]] std::string job_metadata_yaml(const SynthResult& result);

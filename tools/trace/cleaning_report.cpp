@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/cleaning/step_list.h"
 
@@ -26,8 +26,8 @@ std::string cleaning_text(std::span<const CleaningFinding> findings) {
   return text;
 }
 
-nlohmann::ordered_json cleaning_json(std::span<const CleaningFinding> findings) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+OrderedJson cleaning_json(std::span<const CleaningFinding> findings) {
+  OrderedJson list = OrderedJson::array();
   for (const CleaningFinding& finding : findings) {
     const CleaningRuleInfo& rule = info(finding.rule);
     list.push_back({{"rule", rule.name},

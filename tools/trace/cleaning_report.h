@@ -1,10 +1,10 @@
 // What was not as it should be in a trace, for people and programs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 
+#include "sim/base/json_fwd.h"
 #include "sim/ops/cleaning_finding.h"
 
 namespace goodput {
@@ -13,6 +13,6 @@ namespace goodput {
 [[nodiscard]] std::string cleaning_text(std::span<const CleaningFinding> findings);
 
 // [{"rule", "found", "done", "count", "steps", "detail"}]
-[[nodiscard]] nlohmann::ordered_json cleaning_json(std::span<const CleaningFinding> findings);
+[[nodiscard]] OrderedJson cleaning_json(std::span<const CleaningFinding> findings);
 
 }  // namespace goodput

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "sim/base/text.h"
 #include "sim/cleaning/findings.h"
@@ -132,9 +132,9 @@ std::string describe(const WhatIfUse& use) {
   return text;
 }
 
-nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading& reading,
-                               const WhatIfUse& use, const CommandContext& context) {
-  nlohmann::ordered_json json = begin_json_result("trace_info", context, {use.rows_hash, {}, "measured"});
+OrderedJson to_json(const TraceSummary& summary, const OpTraceReading& reading, const WhatIfUse& use,
+                    const CommandContext& context) {
+  OrderedJson json = begin_json_result("trace_info", context, {use.rows_hash, {}, "measured"});
   json["formats"] = reading.formats;
   json["notes"] = reading.notes;
   json["float32_times"] = summary.float32_times;
@@ -150,10 +150,10 @@ nlohmann::ordered_json to_json(const TraceSummary& summary, const OpTraceReading
   json["step_time_s"] = {
       {"min", summary.shortest_step_s}, {"median", summary.median_step_s}, {"max", summary.longest_step_s}};
   json["dense"] = summary.not_dense.empty();
-  json["not_dense_reason"] = summary.not_dense.empty() ? nullptr : nlohmann::ordered_json(summary.not_dense);
+  json["not_dense_reason"] = summary.not_dense.empty() ? nullptr : OrderedJson(summary.not_dense);
   json["cleaning"] = cleaning_json(use.findings);
-  json["refused_reason"] = use.refusal.empty() ? nullptr : nlohmann::ordered_json(use.refusal);
-  json["optypes"] = nlohmann::ordered_json::object();
+  json["refused_reason"] = use.refusal.empty() ? nullptr : OrderedJson(use.refusal);
+  json["optypes"] = OrderedJson::object();
   for (std::size_t i = 0; i < kOpTypeCount; ++i) {
     const OpTypeTotals& totals = summary.by_type[i];
     if (totals.ops == 0) continue;
@@ -203,8 +203,7 @@ Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext
   if (output != "-")
     context.print(fmt::format("{}: {} ops as {}\n", output, reading.trace.size(), format.name));
   if (!context.options.wants_result()) return ExitCode::kOk;
-  nlohmann::ordered_json json =
-      begin_json_result("trace_convert", context, {hash_rows(reading.trace), {}, "measured"});
+  OrderedJson json = begin_json_result("trace_convert", context, {hash_rows(reading.trace), {}, "measured"});
   json["formats"] = reading.formats;
   json["notes"] = reading.notes;
   json["rows"] = reading.trace.size();

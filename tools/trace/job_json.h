@@ -1,13 +1,13 @@
 // A job's metadata in the JSON results of commands.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "traces/op/job_metadata.h"
+
+#include "sim/base/json_fwd.h"
 
 namespace goodput {
 
 // What a job was called and how it was cut up.
-[[nodiscard]] nlohmann::ordered_json job_json(const JobMetadata& job);
+[[nodiscard]] OrderedJson job_json(const JobMetadata& job);
 
 }  // namespace goodput

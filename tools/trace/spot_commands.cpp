@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/named_choice.h"
@@ -21,8 +21,6 @@
 
 namespace goodput {
 namespace {
-
-using nlohmann::ordered_json;
 
 std::string_view name_of(SpotMeaning meaning) {
   return kSpotMeaningNames[static_cast<std::size_t>(meaning)];
@@ -48,7 +46,7 @@ double share_of_several(const RemovalBatches& batches) {
   return static_cast<double>(batches.of_several) / static_cast<double>(batches.count);
 }
 
-void add_numbers(const SpotTrace& trace, const SpotSummary& summary, ordered_json& json) {
+void add_numbers(const SpotTrace& trace, const SpotSummary& summary, OrderedJson& json) {
   json["duration_s"] = to_seconds(summary.duration);
   json["known_s"] = to_seconds(summary.known);
   json["adds"] = summary.adds;
@@ -66,7 +64,7 @@ void add_numbers(const SpotTrace& trace, const SpotSummary& summary, ordered_jso
        or_null(batches.count > 0 ? std::optional(share_of_several(batches)) : std::nullopt)},
       {"largest", batches.largest}};
   json["drops"] = summary.drops;
-  json["drop_sizes"] = ordered_json::object();
+  json["drop_sizes"] = OrderedJson::object();
   for (const auto& [size, times] : summary.drop_sizes) json["drop_sizes"][fmt::format("{}", size)] = times;
   json["longest_outage_s"] = to_seconds(summary.longest_outage);
   const bool has_outage = summary.longest_outage > SimDuration{};
@@ -74,8 +72,8 @@ void add_numbers(const SpotTrace& trace, const SpotSummary& summary, ordered_jso
       or_null(has_outage ? std::optional(to_seconds(summary.longest_outage_begin)) : std::nullopt);
 }
 
-ordered_json info_json(const SpotTrace& trace, const SpotSummary& summary, const CommandContext& context) {
-  ordered_json json = begin_json_result("trace_info", context, {hash_trace(trace), {}, "measured"});
+OrderedJson info_json(const SpotTrace& trace, const SpotSummary& summary, const CommandContext& context) {
+  OrderedJson json = begin_json_result("trace_info", context, {hash_trace(trace), {}, "measured"});
   json["kind"] = "spot";
   json["format"] = trace.format;
   json["meaning"] = name_of(trace.meaning);
@@ -83,7 +81,7 @@ ordered_json info_json(const SpotTrace& trace, const SpotSummary& summary, const
   json["unit"] = "nodes";
   json["has_names"] = trace.has_names();
   add_numbers(trace, summary, json);
-  json["holes"] = ordered_json::array();
+  json["holes"] = OrderedJson::array();
   for (const SpotHole& hole : trace.holes)
     json["holes"].push_back({{"begin_s", to_seconds(hole.begin)}, {"end_s", to_seconds(hole.end)}});
   json["usd_per_node_hour"] = nullptr;
@@ -177,7 +175,7 @@ Result<ExitCode> run_spot_convert(const TraceFiles& files, const SpotWords& word
         fmt::format("{}: {} {} as {}\n", output, rows, trace.has_names() ? "events" : "counts", format.name));
   }
   if (!context.options.wants_result()) return ExitCode::kOk;
-  ordered_json json = begin_json_result("trace_convert", context, {hash_trace(trace), {}, "measured"});
+  OrderedJson json = begin_json_result("trace_convert", context, {hash_trace(trace), {}, "measured"});
   json["kind"] = "spot";
   json["formats"] = {trace.format};
   json["notes"] = notes;

@@ -1,6 +1,6 @@
 #include "tools/web/http_message.h"
 
-#include <nlohmann/json.hpp>
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
@@ -23,11 +23,11 @@ std::string_view HttpRequest::parameter(std::string_view name) const {
 }
 
 HttpResponse plain_error(int status, std::string_view what) {
-  const nlohmann::json error = {{"error", what}};
+  const Json error = {{"error", what}};
   // What is no UTF-8 is replaced: refusals may quote what they were sent.
   return {.status = status,
           .content_type = "application/json",
-          .body = error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+          .body = error.dump() + "\n",
           .headers = {},
           .topic = {}};
 }

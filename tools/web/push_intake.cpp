@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 namespace goodput {
@@ -47,7 +47,7 @@ HttpResponse no_room() {
   return response;
 }
 
-HttpResponse as_json(int status, const nlohmann::json& json) {
+HttpResponse as_json(int status, const Json& json) {
   HttpResponse response;
   response.status = status;
   response.content_type = "application/json";

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <vector>
+
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
@@ -56,20 +57,19 @@ std::string clock_text(const LoadedRecording& loaded) {
   return text;
 }
 
-void add_clock_json(const LoadedRecording& loaded, nlohmann::ordered_json& json) {
-  using Json = nlohmann::ordered_json;
+void add_clock_json(const LoadedRecording& loaded, OrderedJson& json) {
   const ClockEstimate& estimate = loaded.clocks.estimate;
-  Json clocks = Json::array();
+  OrderedJson clocks = OrderedJson::array();
   for (const Clock& clock : estimate.clocks) {
-    Json jumps = Json::array();
+    OrderedJson jumps = OrderedJson::array();
     for (const ClockJump& jump : clock.jumps)
       jumps.push_back({{"step", jump.step}, {"from_s", jump.from_s}, {"to_s", jump.to_s}});
     clocks.push_back({{"host", clock.name},
                       {"offset_s", clock.offset_s},
-                      {"drift_ppm", clock.drift ? Json(1e6 * *clock.drift) : Json(nullptr)},
+                      {"drift_ppm", clock.drift ? OrderedJson(1e6 * *clock.drift) : OrderedJson(nullptr)},
                       {"jumps", std::move(jumps)}});
   }
-  Json conflicts = Json::array();
+  OrderedJson conflicts = OrderedJson::array();
   for (std::size_t i = 0; i < std::min(estimate.conflicts.size(), kMostConflicts); ++i) {
     const ClockConflict& conflict = estimate.conflicts[i];
     conflicts.push_back({{"pair", conflict_name(loaded.recording, conflict)}, {"apart_s", conflict.apart_s}});

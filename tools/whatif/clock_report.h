@@ -1,9 +1,9 @@
 // What `goodput whatif` says about clocks.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "sim/base/json_fwd.h"
 #include "tools/trace/load_recording.h"
 
 namespace goodput {
@@ -12,6 +12,6 @@ namespace goodput {
 [[nodiscard]] std::string clock_text(const LoadedRecording& loaded);
 
 // The keys clocks_aligned, clocks and clock_conflicts.
-void add_clock_json(const LoadedRecording& loaded, nlohmann::ordered_json& json);
+void add_clock_json(const LoadedRecording& loaded, OrderedJson& json);
 
 }  // namespace goodput

@@ -5,12 +5,12 @@
 #include <array>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "sim/causes/fix.h"
 #include "sim/whatif/whatif.h"
@@ -250,7 +250,7 @@ class WhatIfCommand final : public Command {
 
   [[nodiscard]] Status write_json(const WhatIfReport& report, const CommandContext& context) const {
     if (!context.options.wants_result()) return Ok{};
-    nlohmann::ordered_json json = begin_json_result("whatif", context, {config_hash(report), {}, "measured"});
+    OrderedJson json = begin_json_result("whatif", context, {config_hash(report), {}, "measured"});
     add_whatif_json(report, json);
     add_workers_json(report.loaded.recording, report.pace, report.result, json);
     if (per_step_) add_slowdowns_by_step(report.loaded.recording, report.result, json["per_step"]);

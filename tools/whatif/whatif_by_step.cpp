@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "sim/base/number_ranges.h"
 #include "tools/cli/json_result.h"
 #include "traces/op/worker_table.h"
@@ -22,8 +22,8 @@ std::span<const std::string> hosts_of(const Recording& recording) {
   return {};
 }
 
-nlohmann::ordered_json labelled(const std::vector<std::string>& labels, const std::vector<double>& values) {
-  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+OrderedJson labelled(const std::vector<std::string>& labels, const std::vector<double>& values) {
+  OrderedJson object = OrderedJson::object();
   for (std::size_t i = 0; i < labels.size(); ++i) append_member(object, labels[i], values[i]);
   return object;
 }
@@ -55,8 +55,7 @@ Result<std::vector<std::size_t>> chosen_steps(const std::vector<std::int64_t>& s
 
 }  // namespace
 
-void add_slowdowns_by_step(const Recording& recording, const WhatIf& result,
-                           nlohmann::ordered_json& per_step) {
+void add_slowdowns_by_step(const Recording& recording, const WhatIf& result, OrderedJson& per_step) {
   std::vector<std::string> workers;
   for (std::size_t worker = 0; worker < recording.ranks.size(); ++worker) {
     const auto [dp_rank, stage] = recording.worker(worker);

@@ -1,11 +1,11 @@
 // What every worker costs in every step: keys of the JSON result, a table, and a strip of heat maps.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/base/json_fwd.h"
 #include "sim/recording/recording.h"
 #include "sim/whatif/whatif.h"
 #include "tools/chart/heatmap.h"
@@ -14,8 +14,7 @@ namespace goodput {
 
 // Appends slowdown_by_worker, _dp_rank and _stage to the entries of `per_step`, an object by step.
 // REQUIRES for all: the analysis kept WhatIf::worker_step_slowdown.
-void add_slowdowns_by_step(const Recording& recording, const WhatIf& result,
-                           nlohmann::ordered_json& per_step);
+void add_slowdowns_by_step(const Recording& recording, const WhatIf& result, OrderedJson& per_step);
 
 // Writes a row a step and worker (traces/op/worker_table.h).
 Status write_slowdowns_by_step(const Recording& recording, const WhatIf& result, const std::string& path,

@@ -1,36 +1,33 @@
 #include "tools/whatif/whatif_compat.h"
 
-#include <nlohmann/json.hpp>
-
+#include "sim/base/json.h"
 #include "tools/cli/json_result.h"
 #include "tools/trace/job_json.h"
 
 namespace goodput {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json by_step(const std::vector<std::int64_t>& steps, const std::vector<double>& values) {
-  Json object = Json::object();
+OrderedJson by_step(const std::vector<std::int64_t>& steps, const std::vector<double>& values) {
+  OrderedJson object = OrderedJson::object();
   for (std::size_t i = 0; i < steps.size(); ++i) append_member(object, std::to_string(steps[i]), values[i]);
   return object;
 }
 
-Json by_label(const std::vector<std::string>& labels, const std::vector<double>& values) {
-  Json object = Json::object();
+OrderedJson by_label(const std::vector<std::string>& labels, const std::vector<double>& values) {
+  OrderedJson object = OrderedJson::object();
   for (std::size_t i = 0; i < labels.size(); ++i) append_member(object, labels[i], values[i]);
   return object;
 }
 
-Json by_step_and_label(const std::vector<std::int64_t>& steps, const Attribution& attribution) {
-  Json object = Json::object();
+OrderedJson by_step_and_label(const std::vector<std::int64_t>& steps, const Attribution& attribution) {
+  OrderedJson object = OrderedJson::object();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     append_member(object, std::to_string(steps[i]), by_label(attribution.labels, attribution.per_step[i]));
   }
   return object;
 }
 
-void add_family(Json& result, const std::string& name, const std::vector<std::int64_t>& steps,
+void add_family(OrderedJson& result, const std::string& name, const std::vector<std::int64_t>& steps,
                 const Family* family) {
   struct Grouping {
     const char* name;
@@ -51,7 +48,7 @@ void add_family(Json& result, const std::string& name, const std::vector<std::in
   }
 }
 
-Json share_json(const Share& share, const char* name) {
+OrderedJson share_json(const Share& share, const char* name) {
   return {{"trem", share.without_s},           {"tadd", share.alone_s},
           {"tori", share.recorded_s},          {"tideal", share.ideal_s},
           {"rem", or_null(share.recovered())}, {"add", or_null(share.caused())},
@@ -62,7 +59,7 @@ Json share_json(const Share& share, const char* name) {
 
 std::string compat_json(const WhatIf& result, const JobMetadata& job, double decompose_threshold) {
   const bool blocking = result.slowdown >= decompose_threshold;
-  Json json;
+  OrderedJson json;
   json["job_meta"] = job_json(job);
   json["step_t_base"] = by_step(result.steps, result.base_s);
   json["step_t_nodelay"] = by_step(result.steps, result.nodelay.span_s);
@@ -73,9 +70,9 @@ std::string compat_json(const WhatIf& result, const JobMetadata& job, double dec
   json["launch_step_slowdown"] = by_step(result.steps, result.launch_step_slowdown);
   add_family(json, "blocking", result.steps, blocking ? &result.blocking : nullptr);
   add_family(json, "launch", result.steps, result.launch ? &*result.launch : nullptr);
-  json["mw"] = blocking ? share_json(result.slowest_workers_share, "Mw") : Json(nullptr);
+  json["mw"] = blocking ? share_json(result.slowest_workers_share, "Mw") : OrderedJson(nullptr);
   json["ms"] = share_json(result.last_stage_share, "Ms");
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json.dump(2) + '\n';
 }
 
 }  // namespace goodput

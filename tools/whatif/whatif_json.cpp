@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "sim/base/hash.h"
+#include "sim/base/json.h"
 #include "sim/base/statistics.h"
 #include "tools/cli/json_result.h"
 #include "tools/trace/cleaning_report.h"
@@ -13,10 +12,8 @@
 namespace goodput {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json by_label(const Attribution& attribution) {
-  Json object = Json::object();
+OrderedJson by_label(const Attribution& attribution) {
+  OrderedJson object = OrderedJson::object();
   for (std::size_t i = 0; i < attribution.labels.size(); ++i) {
     append_member(object, attribution.labels[i], attribution.slowdown[i]);
   }
@@ -28,13 +25,13 @@ std::string worker_key(const Recording& recording, std::size_t worker) {
   return fmt::format("{}:{}", dp_rank, stage);
 }
 
-Json by_worker(const Recording& recording, const std::vector<double>& values) {
-  Json object = Json::object();
+OrderedJson by_worker(const Recording& recording, const std::vector<double>& values) {
+  OrderedJson object = OrderedJson::object();
   for (std::size_t w = 0; w < values.size(); ++w) append_member(object, worker_key(recording, w), values[w]);
   return object;
 }
 
-Json trace_json(const LoadedRecording& loaded) {
+OrderedJson trace_json(const LoadedRecording& loaded) {
   const Recording& recording = loaded.recording;
   return {{"formats", loaded.formats},
           {"ops", loaded.ops},
@@ -47,8 +44,8 @@ Json trace_json(const LoadedRecording& loaded) {
           {"notes", loaded.notes}};
 }
 
-Json steps_json(const WhatIf& result) {
-  Json steps = Json::object();
+OrderedJson steps_json(const WhatIf& result) {
+  OrderedJson steps = OrderedJson::object();
   for (std::size_t i = 0; i < result.steps.size(); ++i) {
     append_member(steps, std::to_string(result.steps[i]),
                   {{"recorded_s", result.base_s[i]},
@@ -59,29 +56,29 @@ Json steps_json(const WhatIf& result) {
   return steps;
 }
 
-Json ideal_json(const IdealValues& ideal) {
-  Json values = Json::object();
+OrderedJson ideal_json(const IdealValues& ideal) {
+  OrderedJson values = OrderedJson::object();
   for (std::size_t type = 0; type < kOpTypeCount; ++type) {
     if (ideal[type] == ideal[type]) append_member(values, std::string(kOpTypes[type].name), ideal[type]);
   }
   return values;
 }
 
-Json time_json(const Recording& recording, const TimePattern& time) {
+OrderedJson time_json(const Recording& recording, const TimePattern& time) {
   constexpr const char* kNames[] = {"steady", "window", "growth"};
   if (time.kind == TimePattern::Kind::kSteady) return {{"pattern", kNames[0]}};
-  Json json{{"pattern", kNames[static_cast<std::size_t>(time.kind)]},
-            {"from_step", recording.steps[time.first]},
-            {"to_step", recording.steps[time.last]},
-            {"from", time.low},
-            {"to", time.high}};
+  OrderedJson json{{"pattern", kNames[static_cast<std::size_t>(time.kind)]},
+                   {"from_step", recording.steps[time.first]},
+                   {"to_step", recording.steps[time.last]},
+                   {"from", time.low},
+                   {"to", time.high}};
   if (time.kind == TimePattern::Kind::kWindow)
     json["onset_95"] = {recording.steps[time.onset_low], recording.steps[time.onset_high]};
   return json;
 }
 
-Json slow_workers_json(const Recording& recording, const std::vector<RootCause::SlowWorker>& workers) {
-  Json list = Json::array();
+OrderedJson slow_workers_json(const Recording& recording, const std::vector<RootCause::SlowWorker>& workers) {
+  OrderedJson list = OrderedJson::array();
   for (const auto& [worker, pace, time] : workers) {
     list.push_back({{"worker", worker_key(recording, worker)},
                     {"rank", recording.ranks[worker]},
@@ -94,27 +91,27 @@ Json slow_workers_json(const Recording& recording, const std::vector<RootCause::
   return list;
 }
 
-Json causes_json(const Recording& recording, const std::vector<RootCause>& causes) {
-  Json list = Json::array();
+OrderedJson causes_json(const Recording& recording, const std::vector<RootCause>& causes) {
+  OrderedJson list = OrderedJson::array();
   for (const RootCause& cause : causes) {
     list.push_back({{"cause", cause.name},
                     {"likely", cause.likely},
                     {"gain", or_null(cause.gain)},
                     {"fix", cause.fix},
-                    {"not_likely_because", cause.likely ? Json(nullptr) : Json(cause.reason)},
+                    {"not_likely_because", cause.likely ? OrderedJson(nullptr) : OrderedJson(cause.reason)},
                     {"value", or_null(cause.value)},
                     {"threshold", cause.threshold},
                     {"criterion", cause.criterion},
                     {"evidence", cause.evidence},
                     {"workers", slow_workers_json(recording, cause.workers)},
-                    {"stage", cause.stage ? Json(*cause.stage) : Json(nullptr)},
-                    {"time", cause.time ? time_json(recording, *cause.time) : Json(nullptr)}});
+                    {"stage", cause.stage ? OrderedJson(*cause.stage) : OrderedJson(nullptr)},
+                    {"time", cause.time ? time_json(recording, *cause.time) : OrderedJson(nullptr)}});
   }
   return list;
 }
 
-Json interventions_json(const std::vector<Intervention>& interventions) {
-  Json list = Json::array();
+OrderedJson interventions_json(const std::vector<Intervention>& interventions) {
+  OrderedJson list = OrderedJson::array();
   for (const Intervention& intervention : interventions) {
     list.push_back({{"fix", intervention.fix},
                     {"keep", intervention.keep},
@@ -156,7 +153,7 @@ std::uint64_t config_hash(const WhatIfReport& report) {
   return hash.value();
 }
 
-void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json) {
+void add_whatif_json(const WhatIfReport& report, OrderedJson& json) {
   const WhatIf& result = report.result;
   const Recording& recording = report.loaded.recording;
   json["decompose_threshold"] = report.decompose_threshold;
@@ -176,14 +173,16 @@ void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json) {
   json["slowdown_by_dp_rank"] = by_label(result.blocking.by_dp_rank);
   json["slowdown_by_worker"] = by_worker(recording, result.worker_slowdown);
   json["slowdown_by_worker_min_rule"] = by_worker(recording, result.worker_slowdown_bound);
-  json["launch_slowdown_by_optype"] = result.launch ? by_label(result.launch->by_optype) : Json(nullptr);
-  json["launch_slowdown_by_stage"] = result.launch ? by_label(result.launch->by_stage) : Json(nullptr);
-  json["launch_slowdown_by_dp_rank"] = result.launch ? by_label(result.launch->by_dp_rank) : Json(nullptr);
+  json["launch_slowdown_by_optype"] =
+      result.launch ? by_label(result.launch->by_optype) : OrderedJson(nullptr);
+  json["launch_slowdown_by_stage"] = result.launch ? by_label(result.launch->by_stage) : OrderedJson(nullptr);
+  json["launch_slowdown_by_dp_rank"] =
+      result.launch ? by_label(result.launch->by_dp_rank) : OrderedJson(nullptr);
   json["m_w"] = or_null(result.slowest_workers_share.recovered());
   json["m_s"] = or_null(result.last_stage_share.recovered());
   json["slowest_stage"] = result.slowest_stage;
   json["slowest_stage_share"] = or_null(result.slowest_stage_share.recovered());
-  json["slowest_workers"] = Json::array();
+  json["slowest_workers"] = OrderedJson::array();
   for (const std::size_t worker : result.slowest_workers) {
     json["slowest_workers"].push_back(worker_key(recording, worker));
   }

@@ -1,10 +1,10 @@
 // Everything `goodput whatif` has to say about a job, and its forms: text for people, JSON for programs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json_fwd.h"
 #include "sim/causes/pace.h"
 #include "sim/causes/patterns.h"
 #include "sim/causes/remedy.h"
@@ -46,7 +46,7 @@ struct WhatIfReport {
 [[nodiscard]] std::uint64_t config_hash(const WhatIfReport& report);
 
 // Appends the keys of `goodput.whatif/1` (docs/formats/whatif.md).
-void add_whatif_json(const WhatIfReport& report, nlohmann::ordered_json& json);
+void add_whatif_json(const WhatIfReport& report, OrderedJson& json);
 
 // The exact slowdown of every worker.
 [[nodiscard]] Heatmap worker_heatmap(const WhatIfReport& report);

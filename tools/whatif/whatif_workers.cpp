@@ -3,31 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
+
 namespace goodput {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // What a reader can see of a colour or a tip; a third of the bytes of the exact number, which is in per_step.
 double four_digits(double value) {
   return std::stod(fmt::format("{:.4g}", value));
 }
 
-Json places_json(const Recording& recording, const PassPace& pace) {
-  Json means = Json::array();
+OrderedJson places_json(const Recording& recording, const PassPace& pace) {
+  OrderedJson means = OrderedJson::array();
   for (const PeerPace& worker : pace.worker) means.push_back(four_digits(worker.mean));
-  Json json = {{"rank", recording.ranks}, {"pace", std::move(means)}};
+  OrderedJson json = {{"rank", recording.ranks}, {"pace", std::move(means)}};
   for (const Recording::PlaceKind& kind : recording.places) json[kind.name] = kind.of_worker;
   return json;
 }
 
 // Means over steps [first, last).
-Json mean_of_steps(const std::vector<std::vector<double>>& slowdown, std::size_t first, std::size_t last) {
-  Json row = Json::array();
+OrderedJson mean_of_steps(const std::vector<std::vector<double>>& slowdown, std::size_t first,
+                          std::size_t last) {
+  OrderedJson row = OrderedJson::array();
   for (std::size_t worker = 0; worker < slowdown[first].size(); ++worker) {
     double sum = 0;
     for (std::size_t step = first; step < last; ++step) sum += slowdown[step][worker];
@@ -38,15 +38,15 @@ Json mean_of_steps(const std::vector<std::vector<double>>& slowdown, std::size_t
 
 }  // namespace
 
-void add_workers_json(const Recording& recording, const PassPace& pace, const WhatIf& result, Json& json,
-                      std::size_t most_cells) {
+void add_workers_json(const Recording& recording, const PassPace& pace, const WhatIf& result,
+                      OrderedJson& json, std::size_t most_cells) {
   const std::size_t steps = result.steps.size();
   const std::size_t workers = std::max<std::size_t>(1, recording.ranks.size());
   const std::size_t rows = std::clamp<std::size_t>(most_cells / workers, 1, std::max<std::size_t>(1, steps));
   const std::size_t in_a_row = (steps + rows - 1) / rows;
-  Json from = Json::array();
-  Json to = Json::array();
-  Json slowdown = Json::array();
+  OrderedJson from = OrderedJson::array();
+  OrderedJson to = OrderedJson::array();
+  OrderedJson slowdown = OrderedJson::array();
   for (std::size_t first = 0; first < steps; first += in_a_row) {
     const std::size_t last = std::min(first + in_a_row, steps);
     from.push_back(result.steps[first]);

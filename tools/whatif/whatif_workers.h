@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 
+#include "sim/base/json_fwd.h"
 #include "sim/causes/pace.h"
 #include "sim/recording/recording.h"
 #include "sim/whatif/whatif.h"
@@ -17,6 +17,6 @@ inline constexpr std::size_t kMostStepCells = 150'000;
 // Appends "workers" and "worker_steps" (docs/formats/whatif.md); of one step at least, at most `most_cells`
 // numbers of it. REQUIRES: the analysis kept WhatIf::worker_step_slowdown.
 void add_workers_json(const Recording& recording, const PassPace& pace, const WhatIf& result,
-                      nlohmann::ordered_json& json, std::size_t most_cells = kMostStepCells);
+                      OrderedJson& json, std::size_t most_cells = kMostStepCells);
 
 }  // namespace goodput

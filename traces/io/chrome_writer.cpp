@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "sim/base/json_text.h"
 
 namespace goodput {
 namespace {
@@ -13,7 +14,9 @@ constexpr std::size_t kFlushBytes = 1 << 18;
 
 // In quotes, with escapes; bytes that are no UTF-8 are replaced.
 std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string json;
+  append_json_string(text, json);
+  return json;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // What goodput-calibrate writes: read back whole, and misread by nobody.
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "models/cost/calibrated.h"
+#include "sim/base/json.h"
 #include "tests/models/cost/calibrate_file.h"
 #include "tests/models/cost/cost_case.h"
 #include "tests/traces/io/temporary_file.h"
@@ -91,12 +91,12 @@ TEST_CASE("calibrate file: every key is read") {
 
 TEST_CASE("calibrate file: what was read is written with the same keys and values") {
   Calibration file = calibrate_file();
-  nlohmann::json expected = nlohmann::json::parse(kCalibrateFile);
-  for (nlohmann::json& op : expected["ops"]) {
-    if (!op.contains("params")) op["params"] = nlohmann::json::object();
-    for (nlohmann::json& point : op["points"]) point.erase("nwrong");  // 0, or it would not have been read
+  Json expected = Json::parse(kCalibrateFile);
+  for (Json& op : expected["ops"]) {
+    if (!op.contains("params")) op["params"] = Json::object();
+    for (Json& point : op["points"]) point.erase("nwrong");  // 0, or it would not have been read
   }
-  const auto written = nlohmann::json::parse(config::write(config_fields(file)).dump());
+  const auto written = Json::parse(config::write(config_fields(file)).dump());
   CHECK(written == expected);
 }
 

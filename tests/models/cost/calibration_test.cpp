@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/base/json.h"
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput {
@@ -48,8 +48,8 @@ Calibration read_text(std::string_view text) {
 // As a file of it would be.
 std::string written(const Calibration& calibration) {
   Calibration copy = calibration;
-  nlohmann::ordered_json written = config::write(config_fields(copy));
-  if (!written.contains("ops")) written["ops"] = nlohmann::ordered_json::array();
+  OrderedJson written = config::write(config_fields(copy));
+  if (!written.contains("ops")) written["ops"] = OrderedJson::array();
   return written.dump(1) + '\n';
 }
 

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "tests/models/failure/failure_stream.h"
 
@@ -106,18 +106,18 @@ TEST_CASE("failures: every example is read and written back as it was") {
     if (info.name == "trace") continue;  // a path is written as it is seen from here
     auto configs = read_failures(info.example);
     REQUIRE(configs);
-    auto again = nlohmann::json::parse(config::write(config_fields(configs->front())).dump());
-    const auto given = nlohmann::json::parse(info.example);
+    auto again = Json::parse(config::write(config_fields(configs->front())).dump());
+    const auto given = Json::parse(info.example);
     for (const auto& item : given.items()) {
-      INFO(info.name << " " << item.key());
-      CHECK(again.at(item.key()) == item.value());
+      INFO(info.name << " " << item.key);
+      CHECK(again.at(item.key) == item.value);
     }
     std::vector<FailureConfig> copy;
     config::Place place;
-    nlohmann::ordered_json written;
+    OrderedJson written;
     failures_value(*configs).write(written);
-    CHECK(failures_value(copy).read(nlohmann::json::parse(written.dump()), place));
-    CHECK(nlohmann::json::parse(config::write(config_fields(copy.front())).dump()) == again);
+    CHECK(failures_value(copy).read(Json::parse(written.dump()), place));
+    CHECK(Json::parse(config::write(config_fields(copy.front())).dump()) == again);
   }
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("failures: a model is options, three functions and a stream of events;
   calm.setup().clear_paths();
   const auto read = [&calm](std::string_view text) {
     config::Place place;
-    return config::object(calm).read(nlohmann::json::parse(text), place);
+    return config::object(calm).read(Json::parse(text), place);
   };
   CHECK(read(R"({"model": "calm", "nodes": 13})").error().message() == "/nodes: is unlucky");
   REQUIRE(read(failure_calm().example));

@@ -4,18 +4,16 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tests/models/failure/failure_stream.h"
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput::testing {
 namespace {
-
-using nlohmann::json;
 
 const std::string kFolder = std::string(GOODPUT_CONFIGS) + "/failures/";
 
@@ -25,7 +23,7 @@ struct ReadFailures {
   std::vector<std::string> unused{};  // pointers
 };
 
-Result<ReadFailures> try_read(const json& value) {
+Result<ReadFailures> try_read(const Json& value) {
   const config::Library library{{GOODPUT_CONFIGS}};
   std::vector<config::GivenKey> given;
   config::Place place{"folder/job.json", "/failures", {}, &library, nullptr, &given};
@@ -35,16 +33,16 @@ Result<ReadFailures> try_read(const json& value) {
   for (const config::UnusedKey& key : config::unused_keys(given)) read.unused.push_back(key.pointer);
   return read;
 }
-ReadFailures read(const json& value) {
+ReadFailures read(const Json& value) {
   Result<ReadFailures> read = try_read(value);
   REQUIRE_MESSAGE(read, (read ? "" : read.error().message()));
   return *std::move(read);
 }
-std::string problem(const json& value) {
+std::string problem(const Json& value) {
   const Result<ReadFailures> read = try_read(value);
   return read ? "" : read.error().message();
 }
-json written(const ReadFailures& read) {
+Json written(const ReadFailures& read) {
   FailureConfig first = read.failures.at(0);
   return config::write(config_fields(first));
 }
@@ -59,8 +57,8 @@ TEST_CASE("failure presets: the shipped ones have the published rates and a day 
   for (const auto& [of, rate] : rates) {
     const std::string name = of;
     CAPTURE(name);
-    const json preset = written(read({{"preset", name}}));
-    CHECK(preset == json{{"model", "exponential"},
+    const Json preset = written(read({{"preset", name}}));
+    CHECK(preset == Json{{"model", "exponential"},
                          {"nodes", 0},
                          {"failures_per_1000_node_days", rate},
                          {"repair_s", 86400.0},
@@ -70,7 +68,7 @@ TEST_CASE("failure presets: the shipped ones have the published rates and a day 
 }
 
 TEST_CASE("failure presets: a preset is what its object says, and its draws are those") {
-  const json whole = {{"model", "exponential"},
+  const Json whole = {{"model", "exponential"},
                       {"nodes", 50},
                       {"failures_per_1000_node_days", 6.5},
                       {"repair_s", 86400},
@@ -83,13 +81,13 @@ TEST_CASE("failure presets: a preset is what its object says, and its draws are 
 
 TEST_CASE("failure presets: keys beside the name replace those of the file, in arrays too") {
   CHECK(written(read({{"preset", "rsc-2"}, {"repair_s", 60}, {"repair", "fixed"}, {"nodes", 7}})) ==
-        json{{"model", "exponential"},
+        Json{{"model", "exponential"},
              {"nodes", 7},
              {"failures_per_1000_node_days", 2.34},
              {"repair_s", 60.0},
              {"repair", "fixed"}});
   // Another model, of the same rate.
-  const json weibull = written(read({{"preset", "rsc-2"}, {"model", "weibull"}, {"shape", 0.7}}));
+  const Json weibull = written(read({{"preset", "rsc-2"}, {"model", "weibull"}, {"shape", 0.7}}));
   CHECK(weibull.at("model") == "weibull");
   CHECK(weibull.at("failures_per_1000_node_days") == 2.34);
   const ReadFailures both =
@@ -103,8 +101,8 @@ TEST_CASE("failure presets: keys beside the name replace those of the file, in a
 
 TEST_CASE("failure presets: tiers of the file and of an array's elements are those of the whole") {
   CHECK(!read({{"model", "exponential"}, {"mtbf_hours", 9}}).tier);
-  const json literature = {{"model", "exponential"}, {"mtbf_hours", 9}, {"tier", "literature"}};
-  const json measured = {{"model", "exponential"}, {"mtbf_hours", 9}, {"tier", "measured"}};
+  const Json literature = {{"model", "exponential"}, {"mtbf_hours", 9}, {"tier", "literature"}};
+  const Json measured = {{"model", "exponential"}, {"mtbf_hours", 9}, {"tier", "measured"}};
   CHECK(read(literature).tier == Tier::kLiterature);
   CHECK(read({measured, literature}).tier == Tier::kLiterature);
   // Beside a preset it is of what stands there.

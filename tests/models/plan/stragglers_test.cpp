@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput {
@@ -45,8 +45,8 @@ TEST_CASE("stragglers: every kind is read and written back as it was") {
   CHECK(std::get<SlowWorker>(read->stragglers[0]).to_step == 7);
   CHECK(std::get<LaunchDelays>(read->stragglers[4]).ops == LaunchDelays::Ops::kAll);
   CHECK(read->trace.steps == 50);
-  const nlohmann::ordered_json written = config::write(config_fields(*read));
-  CHECK(nlohmann::json::parse(text) == nlohmann::json::parse(written.dump()));
+  const OrderedJson written = config::write(config_fields(*read));
+  CHECK(Json::parse(text) == Json::parse(written.dump()));
 }
 
 TEST_CASE("stragglers: what is wrong is named with its place") {

@@ -7,9 +7,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "models/shape/model_file.h"
+#include "sim/base/json.h"
+#include "tests/support/read_json.h"
 #include "tests/support/step_case.h"
 #include "tests/traces/io/temporary_file.h"
 
@@ -57,7 +58,7 @@ std::string problem(const std::function<void(TrainingPlan&)>& change) {
   return status ? "" : status.error().message();
 }
 
-void collect_numbers_without_source(const nlohmann::json& value, bool is_sourced, const std::string& pointer,
+void collect_numbers_without_source(const Json& value, bool is_sourced, const std::string& pointer,
                                     std::vector<std::string>& found) {
   if (value.is_object()) {
     is_sourced = is_sourced || value.contains("source");
@@ -91,7 +92,7 @@ TEST_CASE("configs: every number that is shipped has a source") {
   for (const std::string folder : {"models", "clusters", "plans"}) {
     for (const std::string& file : files_in(folder)) {
       std::vector<std::string> found;
-      collect_numbers_without_source(nlohmann::json::parse(std::ifstream(file)), false, file, found);
+      collect_numbers_without_source(testing::read_json(file), false, file, found);
       CHECK_MESSAGE(found.empty(), found.front());
     }
   }
@@ -166,7 +167,7 @@ TEST_CASE("plan: model and cluster may be inline, efficiencies are the cluster's
 TEST_CASE("plan: a plan written resolved is read as the same plan") {
   for (const std::string& path : files_in("plans")) {
     TrainingPlan plan = read_training_plan(path).value();
-    const nlohmann::ordered_json written = config::write(config_fields(plan));
+    const OrderedJson written = config::write(config_fields(plan));
     const TemporaryFile file("plan.json", written.dump(2));
     auto again = read_training_plan(file.path());
     REQUIRE_MESSAGE(again, again.error().message());

@@ -2,8 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
@@ -12,7 +13,7 @@ Status read_space(PlanSpace& space, const std::string& text) {
   config::Place place;
   place.file = "question.json";
   place.pointer = "/space";
-  return config::object(space).read(nlohmann::json::parse(text), place);
+  return config::object(space).read(Json::parse(text), place);
 }
 
 std::string problem_of_space(const std::string& text) {
@@ -33,7 +34,7 @@ TEST_CASE("plan space: lists are read, written and read again") {
   CHECK(space.recompute == std::vector{Recompute::kNone, Recompute::kFull});
   CHECK(space.schedules == std::vector<std::string>{"1f1b", "zb-h1"});
   CHECK(space.pp.empty());
-  const nlohmann::ordered_json written = config::write(config_fields(space));
+  const OrderedJson written = config::write(config_fields(space));
   CHECK(written["recompute"].dump() == R"(["none","full"])");
   CHECK(written["schedules"].dump() == R"(["1f1b","zb-h1"])");
   PlanSpace again;

@@ -3,30 +3,28 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "models/policy/checkpoint_store.h"
+#include "sim/base/json.h"
 #include "tests/support/policy_case.h"
 
 namespace goodput::testing {
 namespace {
 
-using nlohmann::json;
-
 struct QuestionCase {
   JobPointer job = gpt_s(10);
   RestartJob restarts = std::move(*restart_job(*job, RestartOptions{}));
 
-  json answer(const std::string& question, const RunKey& run = {}) const {
+  Json answer(const std::string& question, const RunKey& run = {}) const {
     JobQuestions questions(restarts, run);
-    const auto said = questions.answer(json::parse(question));
+    const auto said = questions.answer(Json::parse(question));
     REQUIRE_MESSAGE(said, (said ? "" : said.error().message()));
-    return json::parse(said->dump());
+    return Json::parse(said->dump());
   }
   std::string error(const std::string& question) const {
     JobQuestions questions(restarts, {});
-    const auto said = questions.answer(json::parse(question));
+    const auto said = questions.answer(Json::parse(question));
     return said ? "" : said.error().message();
   }
 };
@@ -38,7 +36,7 @@ TEST_CASE("job questions: usable nodes and step times are those of plain checkpo
   const TrainingSpeed& speed = *one.restarts.speed;
   CHECK(one.answer(R"({"ask": "usable_nodes", "nodes": 9})")["nodes"] == speed.usable(9));
   const StepTime time = speed.at(8, 5, 0.5);
-  const json said =
+  const Json said =
       one.answer(R"({"ask": "step_time", "nodes": 8, "step": 5, "slowest": 0.5, "overhead_ns": 7})");
   CHECK(said["step_ns"] == time.step.count() + 7);
   CHECK(said["forward_backward_ns"] == time.forward_backward.count());
@@ -52,7 +50,7 @@ TEST_CASE("job questions: what checkpoints cost, with the options of the policie
   settings.interval_steps = 20;
   settings.mode = SaveMode::kAsync;
   const StorageCheckpoints store(*one.job, settings);
-  const json said = one.answer(
+  const Json said = one.answer(
       R"({"ask": "checkpoint", "nodes": 10, "settings": {"interval_steps": 20, "mode": "async"}, "restart_ns": 5})");
   const CheckpointRule rule = store.rules(one.restarts.speed->at(10, 0, 1), 10, {})[1];
   CHECK(said["bytes"] == store.bytes().value);
@@ -66,7 +64,7 @@ TEST_CASE("job questions: what checkpoints cost, with the options of the policie
 
 TEST_CASE("job questions: nobody knows how often nodes fail, unless the scenario says so") {
   CHECK(QuestionCase{}.answer(R"({"ask": "mtbf", "nodes": 10})") ==
-        json::parse(R"({"mtbf_s": null, "never": false})"));
+        Json::parse(R"({"mtbf_s": null, "never": false})"));
 }
 
 TEST_CASE("job questions: draws follow from seed, trial, name and id, and go on") {
@@ -79,15 +77,15 @@ TEST_CASE("job questions: draws follow from seed, trial, name and id, and go on"
   CHECK(draws("a", {1, 2}) != draws("a", {2, 2}));
   CHECK(draws("a", {1, 2}) != draws("b", {1, 2}));
   JobQuestions questions(one.restarts, {1, 2});
-  json values = json::array();
+  Json values = Json::array();
   for (int i = 0; i < 3; ++i) {
-    const auto said = questions.answer(json::parse(R"({"ask": "random", "stream": "a"})"));
-    values.push_back(double{(*said)["values"][0]});
+    const auto said = questions.answer(Json::parse(R"({"ask": "random", "stream": "a"})"));
+    values.push_back((*said)["values"][0].get<double>());
   }
   CHECK(values == draws("a", {1, 2}));
   for (const char* draw :
        {R"("below", "bound": 3)", R"("exponential", "rate": 2)", R"("normal", "mean": 1)"}) {
-    const json said =
+    const Json said =
         one.answer(R"({"ask": "random", "stream": "a", "count": 5, "draw": )" + std::string(draw) + "}");
     CHECK(said["values"].size() == 5);
   }

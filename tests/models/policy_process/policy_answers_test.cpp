@@ -3,14 +3,13 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
+
 namespace goodput::testing {
 namespace {
-
-using nlohmann::json;
 
 // Nodes 0, 1 and 2 are there; 10 steps are done, of which checkpoints hold 8 and 5.
 struct AnswerCase {
@@ -28,11 +27,15 @@ struct AnswerCase {
   AnswerCase(const AnswerCase&) = delete;
   AnswerCase& operator=(const AnswerCase&) = delete;
 
-  // Of a course that is fine, with these members besides or in place of its own.
+  // Of a course that is fine, with these members besides or in place of its own; null: without it.
   std::string fault(const std::string& patch) const {
-    json answer =
-        json::parse(R"({"answer": "decide", "kind": "train", "nodes": [0, 2], "samples_per_step": 4})");
-    answer.merge_patch(json::parse(patch));
+    Json answer =
+        Json::parse(R"({"answer": "decide", "kind": "train", "nodes": [0, 2], "samples_per_step": 4})");
+    const Json changes = Json::parse(patch);
+    answer.update(changes);
+    for (const auto& [key, value] : changes.items()) {
+      if (value.is_null()) answer.erase(key);
+    }
     const auto course = read_course(answer, job);
     return course ? "" : course.error().message();
   }
@@ -47,7 +50,7 @@ std::string message_of(const Result<T>& result) {
 
 TEST_CASE("policy answers: a course says all that the engine wants to know") {
   const AnswerCase here;
-  const auto read = read_course(json::parse(R"({
+  const auto read = read_course(Json::parse(R"({
     "answer": "decide", "kind": "train", "cause": "restart", "from": "memory", "nodes": [1, 2],
     "samples_per_step": 16, "saves": true, "decide_at_step": 20, "wake_at_ns": 150,
     "phases": [{"bucket": "checkpoint_restore", "ns": 7}, {"bucket": "program_startup", "ns": 0}],
@@ -78,7 +81,7 @@ TEST_CASE("policy answers: what a course leaves out has a default, and null says
   const AnswerCase here;
   CHECK(here.fault("{}") == "");
   const auto read =
-      read_course(json::parse(R"({"answer": "decide", "kind": "train", "nodes": [0], "samples_per_step": 1,
+      read_course(Json::parse(R"({"answer": "decide", "kind": "train", "nodes": [0], "samples_per_step": 1,
                       "decide_at_step": null, "wake_at_ns": null, "pace": null})"),
                   here.job);
   REQUIRE(read);
@@ -86,7 +89,7 @@ TEST_CASE("policy answers: what a course leaves out has a default, and null says
   CHECK(read->wake_at == kNoTime);
   CHECK_FALSE(read->pace.has_value());
   const auto waits = read_course(
-      json::parse(R"({"answer": "decide", "kind": "wait", "reason": "needs 4 nodes"})"), here.job);
+      Json::parse(R"({"answer": "decide", "kind": "wait", "reason": "needs 4 nodes"})"), here.job);
   CHECK(waits->course.reason == "needs 4 nodes");
 }
 
@@ -152,7 +155,7 @@ TEST_CASE("policy answers: nothing is asked for beyond the end of the clock") {
 
 TEST_CASE("policy answers: a response ignores no loss, and wakes nobody in the past") {
   const auto read = [](const char* text, SimTime earliest) {
-    return read_response(json::parse(text), "on_wake", earliest);
+    return read_response(Json::parse(text), "on_wake", earliest);
   };
   const SimTime now{SimDuration{100}};
   const auto fine = read(R"({"answer": "on_wake", "response": "at_step_end", "wake_at_ns": 100})", now);
@@ -174,7 +177,7 @@ TEST_CASE("policy answers: a response ignores no loss, and wakes nobody in the p
 }
 
 TEST_CASE("policy answers: hello in another version, and names that are none") {
-  const auto message = [](const char* text) { return message_of(read_hello(json::parse(text))); };
+  const auto message = [](const char* text) { return message_of(read_hello(Json::parse(text))); };
   CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": ["my_a"], "warnings": ["w"]})") == "");
   CHECK(message(R"({"answer": "hello", "protocol": 2, "since": "then"})") ==
         "/protocol: is 2, want 1: the version of the lines that this program speaks");
@@ -183,7 +186,7 @@ TEST_CASE("policy answers: hello in another version, and names that are none") {
   CHECK(message(R"({"answer": "hello", "protocol": 1, "metrics": ["my_a", "my_a"]})") ==
         "/metrics/1: is there twice");
   for (const std::string name : {"steps", "my_", "my_A", "my a"}) {
-    const json answer = {{"answer", "hello"}, {"protocol", 1}, {"metrics", {name}}};
+    const Json answer = {{"answer", "hello"}, {"protocol", 1}, {"metrics", {name}}};
     CHECK(message(answer.dump().c_str()) ==
           "/metrics/0: is \"" + name + "\", want a name as my_swaps: my_, then letters a to z, digits and _");
   }
@@ -194,14 +197,14 @@ TEST_CASE("policy answers: hello in another version, and names that are none") {
 
 TEST_CASE("policy answers: a figure for each name that was told") {
   const std::vector<std::string> names = {"a", "b"};
-  CHECK(*read_metrics(json::parse(R"({"answer": "end_run", "metrics": {"b": 2, "a": 1.5}})"), names) ==
+  CHECK(*read_metrics(Json::parse(R"({"answer": "end_run", "metrics": {"b": 2, "a": 1.5}})"), names) ==
         std::vector<double>{1.5, 2});
-  CHECK(message_of(read_metrics(json::parse(R"({"answer": "end_run", "metrics": {"a": 1}})"), names)) ==
+  CHECK(message_of(read_metrics(Json::parse(R"({"answer": "end_run", "metrics": {"a": 1}})"), names)) ==
         "/metrics/b: is missing, want a number from -1e+300 to 1e+300");
-  CHECK(message_of(read_metrics(json::parse(R"({"answer": "end_run"})"), names)) ==
+  CHECK(message_of(read_metrics(Json::parse(R"({"answer": "end_run"})"), names)) ==
         "/metrics: is missing, want an object");
-  CHECK(read_metrics(json::parse(R"({"answer": "end_run"})"), {}));
-  CHECK(message_of(read_metrics(json::parse(R"({"answer": "end_run", "metrics": {"c": 1}})"), {})) ==
+  CHECK(read_metrics(Json::parse(R"({"answer": "end_run"})"), {}));
+  CHECK(message_of(read_metrics(Json::parse(R"({"answer": "end_run", "metrics": {"c": 1}})"), {})) ==
         R"(/metrics: has figures, but "hello" named none)");
 }
 

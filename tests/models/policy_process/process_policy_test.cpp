@@ -5,24 +5,21 @@
 #include <doctest/doctest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tests/support/hand_job.h"
 #include "tests/support/scripted_channel.h"
 
 namespace goodput::testing {
 namespace {
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 class NoQuestions final : public PolicyHost {
  public:
-  [[nodiscard]] Result<ordered_json> answer(const json& question) override {
+  [[nodiscard]] Result<OrderedJson> answer(const Json& question) override {
     if (question["ask"] != "more") return Error{"has no answer"};
-    return ordered_json{{"more", true}};
+    return OrderedJson{{"more", true}};
   }
 };
 
@@ -44,7 +41,7 @@ struct ProcessCase {
   int given_back = 0;
 
   Result<std::string> answer(std::string_view line) {
-    const json message = json::parse(line);
+    const Json message = Json::parse(line);
     if (!message.contains("call")) return answers.at("more");
     return answers.at(message["call"].get<std::string>());
   }

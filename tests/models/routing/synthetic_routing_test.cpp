@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 
+#include "sim/base/json.h"
 #include "sim/routing/routing_statistics.h"
 #include "tests/traces/io/temporary_file.h"
 

@@ -3,42 +3,40 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "models/scenario/scenario.h"
+#include "sim/base/json.h"
 #include "tests/models/failure/failure_stream.h"
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput::testing {
 namespace {
 
-using nlohmann::json;
-
-json exponential(int nodes) {
+Json exponential(int nodes) {
   return {{"model", "exponential"}, {"nodes", nodes}, {"mtbf_hours", 24}, {"repair_s", 600}};
 }
-json pool(const std::string& name, int nodes) {
+Json pool(const std::string& name, int nodes) {
   return {{"name", name}, {"failures", exponential(nodes)}, {"usd_per_node_hour", 2}};
 }
-json scenario_with(const json& pools) {
-  return json{{"plan", std::string(GOODPUT_CONFIGS) + "/plans/lazarus-gpt-s.json"},
+Json scenario_with(const Json& pools) {
+  return Json{{"plan", std::string(GOODPUT_CONFIGS) + "/plans/lazarus-gpt-s.json"},
               {"pools", pools},
               {"duration_s", 3600},
-              {"policies", {{"ds", json::object()}}}};
+              {"policies", {{"ds", Json::object()}}}};
 }
 
 Result<Scenario> try_read(const TemporaryFile& file) {
   return read_scenario(file.path(), {}, config::Library{{GOODPUT_CONFIGS}});
 }
-Scenario read(const json& text) {
+Scenario read(const Json& text) {
   const TemporaryFile file("s.json", text.dump());
   Result<Scenario> scenario = try_read(file);
   REQUIRE_MESSAGE(scenario, (scenario ? "" : scenario.error().message()));
   return *std::move(scenario);
 }
-std::string problem(const json& text) {
+std::string problem(const Json& text) {
   const TemporaryFile file("s.json", text.dump());
   const Result<Scenario> scenario = try_read(file);
   return scenario ? "" : without_path(scenario.error().message(), file);
@@ -62,7 +60,7 @@ NodeEvents of_nodes(const NodeEvents& events, NodeId first, NodeId nodes) {
 }  // namespace
 
 TEST_CASE("pools: each has failures, a price and a billing of its own, in the order written") {
-  json spot = pool("spot", 6);
+  Json spot = pool("spot", 6);
   spot["billing"] = "reserved";
   const Scenario scenario = read(scenario_with({spot, pool("base", 4)}));
   CHECK(scenario.failures.empty());
@@ -75,20 +73,20 @@ TEST_CASE("pools: each has failures, a price and a billing of its own, in the or
   REQUIRE(all.size() == 2);
   CHECK(all[1].pointer == "/pools/1/failures");
   Scenario echoed = scenario;
-  const json written = config::write(config_fields(echoed));
+  const Json written = config::write(config_fields(echoed));
   CHECK(!written.contains("failures"));
   CHECK(written.at("pools").at(0).at("billing") == "reserved");
   CHECK(read(scenario_with(written.at("pools"))).pools[1].name == "base");
 }
 
 TEST_CASE("pools: one is as good as an array of one, and presets are named in it") {
-  json one = pool("base", 4);
+  Json one = pool("base", 4);
   one["failures"] = {{"preset", "rsc-1"}, {"nodes", 4}};
   const Scenario scenario = read(scenario_with(one));
   REQUIRE(scenario.pools.size() == 1);
   CHECK(scenario.tier == Tier::kAssumed);  // of the preset
   CHECK(all_failures(scenario).at(0).config->preset());
-  CHECK(events_of(scenario) == events_of(read(scenario_with(json::array({one})))));
+  CHECK(events_of(scenario) == events_of(read(scenario_with(Json::array({one})))));
 }
 
 TEST_CASE("pools: a pool's failures act on its nodes alone, and do not depend on the other pools") {
@@ -100,7 +98,7 @@ TEST_CASE("pools: a pool's failures act on its nodes alone, and do not depend on
 }
 
 TEST_CASE("pools: a scenario without them has one, of what it says itself") {
-  json text = scenario_with(json::array());
+  Json text = scenario_with(Json::array());
   text.erase("pools");
   text["failures"] = {exponential(4),
                       {{"model", "bursts"}, {"kind", "fleet"}, {"per_hour", 1}, {"outage_s", 9}}};
@@ -119,7 +117,7 @@ TEST_CASE("pools: a scenario without them has one, of what it says itself") {
 }
 
 TEST_CASE("pools: a job loses nodes at the rate of the pools that it fills first") {
-  json often = pool("often", 4);
+  Json often = pool("often", 4);
   often["failures"]["mtbf_hours"] = 1;
   const Scenario scenario = read(scenario_with({often, pool("seldom", 6)}));
   const auto rate = make_interruption_rate(scenario, {}, 1, {4, 6});
@@ -129,7 +127,7 @@ TEST_CASE("pools: a job loses nodes at the rate of the pools that it fills first
 }
 
 TEST_CASE("pools: what is wrong is named with its place") {
-  CHECK(problem(scenario_with(json::array())) == " /pools: is empty, want at least one pool");
+  CHECK(problem(scenario_with(Json::array())) == " /pools: is empty, want at least one pool");
   CHECK(problem(scenario_with(3)) == " /pools: is 3, want an object");
   CHECK(problem(scenario_with({pool("a", 4), pool("a", 4)})) ==
         " /pools/1/name: is \"a\", as another pool's is: give each its own");
@@ -138,19 +136,19 @@ TEST_CASE("pools: what is wrong is named with its place") {
   CHECK(problem(scenario_with({{{"name", "a"}}})) ==
         " /pools/0/failures: is missing, want a failure model or an array of them");
   CHECK(problem(scenario_with({{{"failures", exponential(4)}}})) == " /pools/0/name: is missing, want text");
-  json both = scenario_with({pool("a", 4)});
+  Json both = scenario_with({pool("a", 4)});
   both["failures"] = exponential(4);
   CHECK(problem(both) == " /failures: is what every pool says itself; leave it out");
-  json priced = scenario_with({pool("a", 4)});
+  Json priced = scenario_with({pool("a", 4)});
   priced["usd_per_node_hour"] = 3;
   CHECK(problem(priced) == " /usd_per_node_hour: is what every pool says itself; leave it out");
-  json neither = scenario_with({pool("a", 4)});
+  Json neither = scenario_with({pool("a", 4)});
   neither.erase("pools");
   CHECK(problem(neither) == " /failures: is missing, want a failure model or an array of them");
 }
 
 TEST_CASE("pools: a pool says itself how many nodes it has") {
-  json text = pool("a", 4);
+  Json text = pool("a", 4);
   text["failures"].erase("nodes");
   const Scenario scenario = read(scenario_with({pool("b", 2), text}));
   const auto failures = make_failures(scenario, {}, 1, 0);

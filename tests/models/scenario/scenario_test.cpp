@@ -3,28 +3,25 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput {
 namespace {
 
-using nlohmann::json;
-
 const std::string kPlan = std::string(GOODPUT_CONFIGS) + "/plans/lazarus-gpt-s.json";
 
-json good_scenario() {
-  return json{{"plan", kPlan},
+Json good_scenario() {
+  return Json{{"plan", kPlan},
               {"failures", {{"model", "exponential"}, {"nodes", 10}, {"mtbf_hours", 24}, {"repair_s", 600}}},
               {"duration_s", 3600},
-              {"policies", {{"lazarus", json::object()}, {"ds", {{"ep", 4}}}}}};
+              {"policies", {{"lazarus", Json::object()}, {"ds", {{"ep", 4}}}}}};
 }
 
-Scenario read(const json& text, const std::vector<config::Change>& changes = {}) {
+Scenario read(const Json& text, const std::vector<config::Change>& changes = {}) {
   const TemporaryFile file("s.json", text.dump());
   auto scenario = read_scenario(file.path(), changes);
   REQUIRE_MESSAGE(scenario, (scenario ? "" : scenario.error().message()));
@@ -32,14 +29,14 @@ Scenario read(const json& text, const std::vector<config::Change>& changes = {})
 }
 
 // Without the file's path; "" when it is fine.
-std::string problem(const json& text, const std::vector<config::Change>& changes = {}) {
+std::string problem(const Json& text, const std::vector<config::Change>& changes = {}) {
   const TemporaryFile file("s.json", text.dump());
   const auto scenario = read_scenario(file.path(), changes);
   return scenario ? "" : without_path(scenario.error().message(), file);
 }
-std::string problem_with(const std::string& pointer, const json& value) {
-  json text = good_scenario();
-  text[json::json_pointer(pointer)] = value;
+std::string problem_with(const std::string& pointer, const Json& value) {
+  Json text = good_scenario();
+  text[JsonPointer(pointer)] = value;
   return problem(text);
 }
 
@@ -67,7 +64,7 @@ TEST_CASE("scenario: what is not given has its default") {
 }
 
 TEST_CASE("scenario: goals, nodes and prices are taken over") {
-  json text = good_scenario();
+  Json text = good_scenario();
   text["samples"] = 1000;
   text["steps"] = 50;
   text["nodes"] = 12;
@@ -83,8 +80,8 @@ TEST_CASE("scenario: goals, nodes and prices are taken over") {
 }
 
 TEST_CASE("scenario: tokens are the first samples that cover them, and of two goals the nearer one counts") {
-  json text = good_scenario();  // sequences of 1024 tokens
-  const auto goal_of = [&text](const json& tokens, const json& samples) {
+  Json text = good_scenario();  // sequences of 1024 tokens
+  const auto goal_of = [&text](const Json& tokens, const Json& samples) {
     text["tokens"] = tokens;
     text["samples"] = samples;
     return read(text).goal().samples;
@@ -103,22 +100,22 @@ TEST_CASE("scenario: tokens are the first samples that cover them, and of two go
 }
 
 TEST_CASE("scenario: policies come in the order of the registry, and may be there twice under two names") {
-  json text = good_scenario();
-  text["policies"] = {{"tutel", json::object()},
-                      {"ds", json::object()},
+  Json text = good_scenario();
+  text["policies"] = {{"tutel", Json::object()},
+                      {"ds", Json::object()},
                       {"b", {{"policy", "lazarus"}}},
                       {"a", {{"policy", "lazarus"}, {"slots_per_gpu", 4}}}};
   const Scenario scenario = read(text);
   CHECK(names_of(scenario) == std::vector<std::string>{"a", "b", "ds", "tutel"});
   CHECK(scenario.policies[0].policy == "lazarus");
-  CHECK(json::parse(scenario.policies[0].options) == json{{"slots_per_gpu", 4}});
+  CHECK(Json::parse(scenario.policies[0].options) == Json{{"slots_per_gpu", 4}});
 }
 
 TEST_CASE("scenario: it is written back as it was read") {
-  json text = good_scenario();
+  Json text = good_scenario();
   text["policies"]["mine"] = {{"policy", "pec"}, {"k_snapshot", 2}};
   Scenario scenario = read(text);
-  const json written = json::parse(config::write(config_fields(scenario)).dump());
+  const Json written = Json::parse(config::write(config_fields(scenario)).dump());
   CHECK(written["policies"] == text["policies"]);
   CHECK(written["duration_s"] == 3600);
 }
@@ -135,7 +132,7 @@ TEST_CASE("scenario: values can be changed, and added where they are missing") {
   CHECK(failures.model().name == "exponential");
   CHECK(config::write(config_fields(failures)).at("mtbf_hours") == 2);
   CHECK(names_of(scenario) == std::vector<std::string>{"lazarus", "ds", "pec"});
-  CHECK(json::parse(scenario.policies[1].options) == json{{"ep", 8}});
+  CHECK(Json::parse(scenario.policies[1].options) == Json{{"ep", 8}});
 }
 
 TEST_CASE("scenario: changes reach into the plan that is named, and into the files that it names") {
@@ -186,8 +183,8 @@ TEST_CASE("scenario: a change makes the part that a policy lacks, but no policy"
   const Scenario scenario = read(good_scenario(), {{"/policies/ds/checkpoint/interval_steps", "7"},
                                                    {"/policies/ds/checkpoint/mode", "async"}});
   CHECK(names_of(scenario) == std::vector<std::string>{"lazarus", "ds"});
-  CHECK(json::parse(scenario.policies[1].options) ==
-        json{{"ep", 4}, {"checkpoint", {{"interval_steps", 7}, {"mode", "async"}}}});
+  CHECK(Json::parse(scenario.policies[1].options) ==
+        Json{{"ep", 4}, {"checkpoint", {{"interval_steps", 7}, {"mode", "async"}}}});
   const auto change = [](const std::string& pointer, const std::string& value) {
     return problem(good_scenario(), {{pointer, value}});
   };
@@ -214,7 +211,7 @@ TEST_CASE("scenario: a change that cannot be made is named as it was given") {
 }
 
 TEST_CASE("scenario: what is wrong is named with its place") {
-  json text = good_scenario();
+  Json text = good_scenario();
   text.erase("duration_s");
   CHECK(problem(text).ends_with("has no end: give samples, steps, tokens or duration_s"));
   text = good_scenario();
@@ -223,12 +220,12 @@ TEST_CASE("scenario: what is wrong is named with its place") {
   text = good_scenario();
   text.erase("policies");
   CHECK(problem(text) == " /policies: is missing, want an object: options by policy");
-  CHECK(problem_with("/policies", json::array()) ==
+  CHECK(problem_with("/policies", Json::array()) ==
         " /policies: is an array, want an object: {\"lazarus\": {}, \"ds\": {}}");
-  CHECK(problem_with("/policies", json::object()) ==
+  CHECK(problem_with("/policies", Json::object()) ==
         " /policies: is empty, want a policy: {\"lazarus\": {}}");
   CHECK(problem_with("/policies/ds", 3) == " /policies/ds: is 3, want an object with the policy's options");
-  CHECK(problem_with("/policies/lazerus", json::object()) ==
+  CHECK(problem_with("/policies/lazerus", Json::object()) ==
         " /policies/lazerus: " + find_policy("lazerus").error().what);
   CHECK(problem_with("/policies/x", {{"policy", "dss"}}) ==
         " /policies/x/policy: " + find_policy("dss").error().what);
@@ -241,7 +238,7 @@ TEST_CASE("scenario: what is wrong is named with its place") {
   CHECK(problem_with("/deadline_s", 3600) ==
         " /deadline_s: has no goal to reach by then: give samples, steps or tokens");
   for (const char* const goal : {"samples", "steps", "tokens"}) {
-    json late = good_scenario();
+    Json late = good_scenario();
     late[goal] = 1000;
     late["deadline_s"] = 3600;  // when the job is stopped: that is known
     CHECK(problem(late) == "");

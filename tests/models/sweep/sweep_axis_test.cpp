@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/config/config.h"
 
 namespace goodput {
@@ -19,13 +19,13 @@ std::string axis_problem(const std::string& text) {
   return axis ? "" : axis.error().message();
 }
 
-Result<SweepAxis> axis_of(const nlohmann::json& json) {
+Result<SweepAxis> axis_of(const Json& json) {
   SweepAxis axis;
   config::Place place{"s.json", "/vary/0", {}};
   GOODPUT_TRY_STATUS(config::object(axis).read(json, place));
   return axis;
 }
-std::string axis_file_problem(const nlohmann::json& json) {
+std::string axis_file_problem(const Json& json) {
   const auto axis = axis_of(json);
   return axis ? "" : axis.error().message();
 }

@@ -9,11 +9,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/config/config.h"
 
 namespace goodput {

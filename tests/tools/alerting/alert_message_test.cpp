@@ -4,18 +4,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/base/json.h"
 #include "tests/support/alert_case.h"
 
 namespace goodput {
 namespace {
 
-using nlohmann::json;
-
-json payload(const AlertMessage& message, WebhookShape shape) {
-  return json::parse(payload_of(message, shape, "R0UTE"));
+Json payload(const AlertMessage& message, WebhookShape shape) {
+  return Json::parse(payload_of(message, shape, "R0UTE"));
 }
 
 const AlertMessage kOpens{full_alert()};
@@ -25,7 +23,7 @@ TEST_CASE("alert message: our own JSON") {
   const std::string key = alert_key(kOpens.alert);
   CHECK(key.find("goodput-12-") == 0);
   CHECK(key.size() == 11 + 16);
-  json expected = json::parse(R"({
+  Json expected = Json::parse(R"({
     "schema": "goodput.alert/1", "event": "opens", "key": "", "alert_key": "",
     "alert": {
       "id": 12, "job": "llama", "rule": "straggling", "severity": "error",
@@ -48,8 +46,8 @@ TEST_CASE("alert message: our own JSON") {
 TEST_CASE("alert message: what is not known is null") {
   Alert alert;
   alert.worker = WorkerPlace{0, 1, -1, ""};
-  const json bare = payload({alert}, WebhookShape::kJson).at("alert");
-  CHECK(bare.at("worker") == json{{"dp_rank", 0}, {"stage", 1}, {"rank", nullptr}, {"host", nullptr}});
+  const Json bare = payload({alert}, WebhookShape::kJson).at("alert");
+  CHECK(bare.at("worker") == Json{{"dp_rank", 0}, {"stage", 1}, {"rank", nullptr}, {"host", nullptr}});
   for (const char* name : {"cause", "usd_per_day", "page", "closed_s"}) CHECK(bare.at(name).is_null());
   alert.worker.reset();
   CHECK(payload({alert}, WebhookShape::kJson).at("alert").at("worker").is_null());
@@ -57,7 +55,7 @@ TEST_CASE("alert message: what is not known is null") {
 
 TEST_CASE("alert message: Slack") {
   const std::string key = alert_key(kOpens.alert);
-  json expected = json::parse(R"({
+  Json expected = Json::parse(R"({
     "text": "llama: straggling needs a look: S is 1.25",
     "blocks": [
       {"type": "header", "text": {"type": "plain_text", "text": "llama: straggling needs a look"}},
@@ -71,7 +69,7 @@ TEST_CASE("alert message: Slack") {
 
 TEST_CASE("alert message: PagerDuty") {
   const std::string key = alert_key(kOpens.alert);
-  json expected = json::parse(R"json({
+  Json expected = Json::parse(R"json({
     "routing_key": "R0UTE", "event_action": "trigger", "dedup_key": "", "client": "goodput monitor",
     "payload": {
       "summary": "llama: S is 1.25", "source": "n3", "severity": "error",
@@ -82,14 +80,14 @@ TEST_CASE("alert message: PagerDuty") {
   expected["dedup_key"] = key;
   expected["payload"]["custom_details"] = payload(kOpens, WebhookShape::kJson).at("alert");
   CHECK(payload(kOpens, WebhookShape::kPagerDuty) == expected);
-  const json closes = payload(kCloses, WebhookShape::kPagerDuty);
+  const Json closes = payload(kCloses, WebhookShape::kPagerDuty);
   CHECK(closes.at("event_action") == "resolve");
   CHECK(closes.at("dedup_key") == key);
   CHECK(closes.at("payload").at("timestamp") == "2024-05-01T12:10:00.250Z");
 }
 
 TEST_CASE("alert message: Alertmanager, whose labels are the same when it opens and when it closes") {
-  json expected = json::parse(R"([{
+  Json expected = Json::parse(R"([{
     "labels": {"alertname": "straggling", "job": "llama", "severity": "error", "alert_key": "",
                "cause": "worker-fault", "worker": "1:2", "rank": "48", "host": "n3"},
     "annotations": {"summary": "S is 1.25", "description": "clocks & <fans>",
@@ -109,7 +107,7 @@ TEST_CASE("alert message: names with quotes, markup, control characters and brok
   for (const WebhookShape shape :
        {WebhookShape::kJson, WebhookShape::kSlack, WebhookShape::kPagerDuty, WebhookShape::kAlertmanager}) {
     const std::string body = payload_of({alert}, shape, "");
-    CHECK(json::accept(body));
+    CHECK(Json::accept(body));
     CHECK(std::ranges::none_of(body, [](char c) { return static_cast<unsigned char>(c) < 0x20; }));
   }
   CHECK(payload({alert}, WebhookShape::kJson).at("alert").at("job") ==
@@ -126,11 +124,11 @@ TEST_CASE("alert message: texts are cut to what a receiver takes, at a whole cha
   alert.summary.clear();
   for (int i = 0; i < 2000; ++i) alert.summary += "\xc3\xa4";
   alert.job = std::string(300, 'j');
-  const json slack = payload({alert}, WebhookShape::kSlack);
+  const Json slack = payload({alert}, WebhookShape::kSlack);
   CHECK(slack.at("blocks")[0].at("text").at("text").get<std::string>().size() == 150);
   CHECK(slack.at("blocks")[1].at("text").at("text").get<std::string>().size() < 3000);
   alert.summary = alert.next_check = std::string(2000, '&');  // five times as long for Slack
-  const json escaped = payload({alert}, WebhookShape::kSlack);
+  const Json escaped = payload({alert}, WebhookShape::kSlack);
   const auto text = escaped.at("blocks")[1].at("text").at("text").get<std::string>();
   CHECK(text.size() < 3000);
   CHECK(text.find("&amp;...\n") != std::string::npos);

@@ -9,13 +9,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tests/support/alert_case.h"
 #include "tests/support/tiny_http_server.h"
 
@@ -99,7 +99,7 @@ AlertSender sender_of(std::vector<SinkConfig> sinks, Wakes& wakes, std::ostream&
 std::vector<std::string> events_of(const TinyHttpServer& server) {
   std::vector<std::string> events;
   for (const TinyRequest& request : server.requests()) {
-    const auto json = nlohmann::json::parse(request.body);
+    const auto json = Json::parse(request.body);
     events.push_back(std::to_string(json.at("alert").at("id").get<int>()) +
                      json.at("event").get<std::string>());
   }
@@ -143,7 +143,7 @@ TEST_CASE("alert sender: three failures, then success: each try later than the o
   CHECK(sender.pump(queue, now_s)->problems.empty());
   CHECK(queue.size() == 0);
   CHECK(events_of(server) == std::vector<std::string>{"1opens", "1opens", "1opens", "1opens", "1closes"});
-  const auto opens = nlohmann::json::parse(server.requests()[0].body).at("alert");
+  const auto opens = Json::parse(server.requests()[0].body).at("alert");
   CHECK(opens.at("closed_s").is_null());  // told as it was, though it is closed by now
   CHECK(opens.at("severity") == "critical");
 }

@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/live/alert_book.h"
 #include "tests/support/stepped_job.h"
 #include "tests/traces/io/temporary_file.h"

@@ -3,9 +3,9 @@
 
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/base/json.h"
 #include "tests/support/alert_case.h"
 #include "tests/support/config_table.h"
 #include "tools/alerting/alert_message.h"
@@ -40,19 +40,19 @@ TEST_CASE("docs: the keys of alert rules and sinks are those of the reader") {
   check_alerting_table(SinkConfig{.target = ExecSink{}});
 }
 
-void check_all_told(const std::string& page, const nlohmann::json& value) {
+void check_all_told(const std::string& page, const Json& value) {
   if (value.is_array() && !value.empty()) check_all_told(page, value.front());
   if (!value.is_object()) return;
   for (const auto& item : value.items()) {
-    CHECK_MESSAGE(page.find("`" + item.key() + "`") != std::string::npos, item.key());
-    check_all_told(page, item.value());
+    CHECK_MESSAGE(page.find("`" + item.key + "`") != std::string::npos, item.key);
+    check_all_told(page, item.value);
   }
 }
 
 TEST_CASE("docs: every key of an alert of ours and every variable of its environment is explained") {
   const std::string page = alerting_page("alerts.md");
   const AlertMessage message{full_alert()};
-  check_all_told(page, nlohmann::json::parse(payload_of(message, WebhookShape::kJson, "")));
+  check_all_told(page, Json::parse(payload_of(message, WebhookShape::kJson, "")));
   for (const std::string& variable : environment_of(message)) {
     const std::string name = variable.substr(0, variable.find('='));
     CHECK_MESSAGE(page.find("`" + name + "`") != std::string::npos, name);

@@ -6,11 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tests/support/alert_case.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/alerting/alert_sink.h"
@@ -34,7 +34,7 @@ TEST_CASE("exec: the program gets the alert as JSON and in its environment, and 
   const std::string content = told.content();
   const std::size_t end = content.find('\n');
   REQUIRE(end != std::string::npos);
-  CHECK(nlohmann::json::parse(content.substr(0, end)).at("alert").at("id") == 12);
+  CHECK(Json::parse(content.substr(0, end)).at("alert").at("id") == 12);
   CHECK(content.substr(end + 1) == "a b $HOME;|straggling|n3|opens");
 }
 

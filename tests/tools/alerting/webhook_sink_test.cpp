@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/base/json.h"
 #include "tests/support/alert_case.h"
 #include "tests/support/tiny_http_server.h"
 #include "tests/traces/io/temporary_file.h"
@@ -42,7 +42,7 @@ TEST_CASE("webhook: an alert is posted as JSON, with a key that tells the same m
   CHECK(requests[0].header("X-Goodput-Signature").empty());
   CHECK(requests[0].header("Authorization").empty());
   const std::string key = requests[0].header("Idempotency-Key");
-  CHECK(nlohmann::json::parse(requests[0].body).at("key") == key);
+  CHECK(Json::parse(requests[0].body).at("key") == key);
   CHECK(requests[1].header("Idempotency-Key") == key);
   CHECK(requests[2].header("Idempotency-Key") != key);
 }

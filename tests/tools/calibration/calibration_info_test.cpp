@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/base/json.h"
 #include "tests/models/cost/calibrate_file.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/calibration/table_text.h"
@@ -65,7 +65,7 @@ TEST_CASE("calibration info: what has no bytes, or does not rise with them, has 
   calibration.machine.gpu = "NVIDIA H200";
   calibration.ops = {flat};
   CHECK(calibration_info_text(calibration, "f").find("5 us     -") != std::string::npos);
-  nlohmann::ordered_json json;
+  OrderedJson json;
   add_calibration_info_json(calibration, json);
   CHECK(json["tables"][0]["fit"][1]["GBps_bus"].is_null());
   CHECK(json["tables"][0]["source"].is_null());
@@ -105,7 +105,7 @@ TEST_CASE("calibration info: of a file by goodput-calibrate every table is told"
   CHECK(text.find("1980 MHz, memory at 3201 MHz, up to 700 W, ECC on, MIG off, driver 570.1, CUDA 13.0, NCCL "
                   "2.28.9") != std::string::npos);
   CHECK(text.ends_with("\nLowest tier: measured\n"));
-  nlohmann::ordered_json json;
+  OrderedJson json;
   add_calibration_info_json(calibration, json);
   CHECK(json["machine"]["mig"] == false);
   CHECK(json["tables"].size() == 22);

@@ -4,12 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
+#include "sim/base/json.h"
 #include "tests/models/cost/cost_case.h"
 
 namespace goodput {

@@ -3,17 +3,15 @@
 
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/base/json.h"
 #include "tests/support/config_table.h"
 #include "tools/check/check_report.h"
 #include "tools/check_suite/suite.h"
 
 namespace goodput {
 namespace {
-
-using nlohmann::ordered_json;
 
 std::string check_page(const std::string& name) {
   std::ifstream file(GOODPUT_CONFIGS "/../docs/" + name);
@@ -28,13 +26,13 @@ void check_keys_of(T value) {
                 "docs/formats/suites.md wants the table\n", table);
 }
 
-void check_all_explained(const std::string& page, const ordered_json& value) {
+void check_all_explained(const std::string& page, const OrderedJson& value) {
   if (value.is_array() && !value.empty()) check_all_explained(page, value.front());
   if (!value.is_object()) return;
   for (const auto& item : value.items()) {
-    const std::string& key = item.key();
+    const std::string& key = item.key;
     CHECK_MESSAGE(page.find("`" + key + "`") != std::string::npos, key);
-    if (key != "counts") check_all_explained(page, item.value());
+    if (key != "counts") check_all_explained(page, item.value);
   }
 }
 
@@ -50,7 +48,7 @@ TEST_CASE("docs: every key of goodput.check/1 and every outcome is explained") {
   const Tolerance tolerance = Tolerance::parse("1 % at 95 %").value();
   report.figures = {{.name = "a/ds/goodput", .rule = {"goodput", Direction::kMore, "", tolerance}}};
   report.speeds.emplace_back();
-  ordered_json json;
+  OrderedJson json;
   add_check_json(report, json);
   const std::string page = check_page("formats/check.md");
   check_all_explained(page, json);

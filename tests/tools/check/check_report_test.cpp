@@ -2,8 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
@@ -96,18 +97,18 @@ TEST_CASE("check report: as Markdown names make no columns, links or tags, and t
 }
 
 TEST_CASE("check report: as JSON every figure has all that is known of it") {
-  nlohmann::ordered_json json;
+  OrderedJson json;
   add_check_json(small_report(), json);
   CHECK(json["suite"] == "mine");
   CHECK(json["verdict"] == "regression");
   CHECK(json["counts"]["worse"] == 1);
   CHECK(json["counts"]["failed"] == 0);
   const auto& worse = json["cases"][0];
-  CHECK(worse["command"] == nlohmann::ordered_json({"simulate", "x"}));
+  CHECK(worse["command"] == OrderedJson({"simulate", "x"}));
   CHECK(worse["better"] == "more");
   CHECK(worse["compare"] == "statistical");
-  CHECK(worse["tolerance"] == nlohmann::ordered_json({{"relative", 0.01}, {"confidence", 0.95}}));
-  CHECK(worse["ci"] == nlohmann::ordered_json({-0.0612, -0.0388}));
+  CHECK(worse["tolerance"] == OrderedJson({{"relative", 0.01}, {"confidence", 0.95}}));
+  CHECK(worse["ci"] == OrderedJson({-0.0612, -0.0388}));
   CHECK(worse["trials"] == 32);
   CHECK(json["cases"][1]["ci"].is_null());
   CHECK(json["cases"][2]["tolerance"].is_null());

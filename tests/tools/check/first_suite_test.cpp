@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/base/json.h"
 #include "tests/support/scripted_runner.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/check_suite/suite.h"
@@ -29,8 +29,8 @@ TEST_CASE(
   script.values["x/ds/goodput"] =
       alternating(0.1);  // sqrt(2) 0.1 / 2 / sqrt(63) / 1.05: 0.85 %, twice that 1.7 %
   const FirstSuite suite = first_suite({"folder/x.json"}, ScriptedRunner(script), 1).value();
-  const auto json = nlohmann::json::parse(suite.json);
-  CHECK(json["runs"]["x"]["command"] == nlohmann::json({"simulate", "folder/x.json"}));
+  const auto json = Json::parse(suite.json);
+  CHECK(json["runs"]["x"]["command"] == Json({"simulate", "folder/x.json"}));
   CHECK(json["runs"]["x"]["metrics"]["goodput"]["tolerance"] == "2 % at 95 %");
   CHECK(json["runs"]["x"]["metrics"]["samples_per_hour"]["tolerance"] == "0.01 %");
   REQUIRE(suite.notes.size() == 2);
@@ -46,7 +46,7 @@ TEST_CASE(
   script.values["x/ds/jct_s"] = alternating(0.01);
   script.values["x/pec/jct_s"] = alternating(0.5);  // 3.6 %, twice that 7.1 %
   script.values["x/ds/samples_per_hour"] = alternating(0.01);
-  const auto json = nlohmann::json::parse(first_suite({"x"}, ScriptedRunner(script), 1).value().json);
+  const auto json = Json::parse(first_suite({"x"}, ScriptedRunner(script), 1).value().json);
   CHECK(json["runs"]["x"]["metrics"]["jct_s"]["tolerance"] == "10 % at 95 %");
   CHECK_FALSE(json["runs"]["x"]["metrics"].contains("samples_per_hour"));
 }

@@ -3,12 +3,12 @@
 
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <string_view>
 
 #include "models/shape/swin_shape.h"
+#include "sim/base/json.h"
 #include "sim/config/config.h"
 #include "tests/support/config_table.h"
 #include "tools/cli/command_line.h"
@@ -17,14 +17,12 @@
 namespace goodput {
 namespace {
 
-using nlohmann::json;
-
 std::string page(const std::string& name) {
   std::ifstream file(GOODPUT_CONFIGS "/../" + name);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-json checkpoint_json() {
+Json checkpoint_json() {
   std::ostringstream out;
   std::ostringstream err;
   const ExitCode code =
@@ -33,7 +31,7 @@ json checkpoint_json() {
                         "--interval", "100", "--faults", "250:3", "--quiet", "--json", "-"},
                        out, err);
   REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
-  return json::parse(out.str());
+  return Json::parse(out.str());
 }
 
 }  // namespace
@@ -48,18 +46,18 @@ TEST_CASE("docs: the fields of Swin transformers are those of the reader") {
 TEST_CASE("docs: every key of goodput.checkpoint/1 is explained") {
   const std::string text = page("docs/formats/checkpoint.md");
   REQUIRE(text.starts_with("# goodput.checkpoint/1"));
-  const json result = checkpoint_json();
+  const Json result = checkpoint_json();
   for (const auto& item : result.items()) {
-    const std::string& key = item.key();
+    const std::string& key = item.key;
     if (key == "schema" || key == "version" || key == "revision" || key == "seed" || key == "lowest_tier" ||
         key == "config_files")
       continue;  // of every result
     CHECK_MESSAGE(text.find(key) != std::string::npos, key);
   }
   for (const auto& item : result.at("faults").at(0).items())
-    CHECK_MESSAGE(text.find(item.key()) != std::string::npos, item.key());
+    CHECK_MESSAGE(text.find(item.key) != std::string::npos, item.key);
   for (const auto& item : result.at("modules").at(0).items())
-    CHECK_MESSAGE(text.find(item.key()) != std::string::npos, item.key());
+    CHECK_MESSAGE(text.find(item.key) != std::string::npos, item.key);
 }
 
 }  // namespace goodput

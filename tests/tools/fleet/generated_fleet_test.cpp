@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
 
@@ -19,7 +19,6 @@ namespace goodput {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 class FleetFolder {
  public:
@@ -48,8 +47,8 @@ std::string text_of(const std::string& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-const json& figure_of(const json& study, const std::string& key) {
-  for (const json& figure : study["figures"]) {
+const Json& figure_of(const Json& study, const std::string& key) {
+  for (const Json& figure : study["figures"]) {
     if (figure["figure"] == key) return figure;
   }
   throw std::runtime_error("no figure " + key);
@@ -71,9 +70,9 @@ TEST_CASE("a generated fleet gives back its mixture" * doctest::test_suite("slow
   const std::string fleet = folder.path("fleet");
   output_of({"synth", "--fleet", "100", "--mixture", folder.path("small.json"), "--out", fleet, "--seed", "4",
              "--jobs", "2"});
-  const json study = json::parse(output_of(
+  const Json study = Json::parse(output_of(
       {"fleet", fleet + "/results", "--about", fleet + "/jobs.csv", "--json", "-", "--min-steps", "1"}));
-  const json truth = json::parse(text_of(fleet + "/truth.json"));
+  const Json truth = Json::parse(text_of(fleet + "/truth.json"));
   CHECK(study["jobs_studied"] == 100);
 
   // What is injected comes back job by job: shares are those of the truth, exactly.
@@ -82,8 +81,8 @@ TEST_CASE("a generated fleet gives back its mixture" * doctest::test_suite("slow
   double partitions = 0;
   double sequences = 0;
   double slowdowns = 0;
-  for (const json& job : truth["jobs"]) {
-    const bool is_slow = job["slowdown"] >= 1.1;
+  for (const Json& job : truth["jobs"]) {
+    const bool is_slow = job["slowdown"].get<double>() >= 1.1;
     if (is_slow) ++slow;
     if (job["cause"] == "worker-fault") ++faults;
     if (job["cause"] == "stage-partition") ++partitions;
@@ -106,7 +105,7 @@ TEST_CASE("a generated fleet gives back its mixture" * doctest::test_suite("slow
   CHECK(std::abs(partitions / 100 - 0.4) < 4 * 0.049);
 
   // All worker faults are on two machines, host-0050 and host-0150.
-  CHECK(study["hosts"][0]["slow_in"] >= 2);
+  CHECK(study["hosts"][0]["slow_in"].get<int>() >= 2);
   CHECK((study["hosts"][0]["host"] == "host-0050" || study["hosts"][0]["host"] == "host-0150"));
 }
 

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/ops/trace_index.h"
 #include "tests/support/trace_generator.h"
 #include "tests/traces/io/temporary_file.h"
@@ -38,13 +38,13 @@ void write_rows(const OpTrace& rows, const std::string& path) {
 }
 
 // What `goodput whatif` says of a file, with numbers as doubles; null where it refuses.
-nlohmann::json whatif_of(const std::string& trace, const std::vector<std::string>& options) {
+Json whatif_of(const std::string& trace, const std::vector<std::string>& options) {
   std::ostringstream out;
   std::ostringstream err;
   std::vector<std::string> arguments{"whatif", trace, "--json", "-"};
   arguments.insert(arguments.end(), options.begin(), options.end());
   const ExitCode code = run_command_line(builtin_commands(), arguments, out, err);
-  return code == ExitCode::kOk ? nlohmann::json::parse(out.str()) : nlohmann::json();
+  return code == ExitCode::kOk ? Json::parse(out.str()) : Json();
 }
 
 GatheredStep gathered(OpTrace rows) {
@@ -66,7 +66,7 @@ OpTrace rows_of_file(const std::string& path) {
   return intake.take_rows();
 }
 
-void check_same(const StepResult& step, const nlohmann::json& whatif) {
+void check_same(const StepResult& step, const Json& whatif) {
   const StepTotals& totals = step.totals;
   REQUIRE(totals.status == StepStatus::kAnalysed);
   CHECK(totals.slowdown == whatif["slowdown"]);
@@ -84,7 +84,7 @@ void check_same(const StepResult& step, const nlohmann::json& whatif) {
     CHECK(step.by_dp_rank[dp_rank] == whatif["slowdown_by_dp_rank"][std::to_string(dp_rank)]);
   for (const LabelledSlowdown& part : step.by_optype)
     CHECK(part.slowdown == whatif["slowdown_by_optype"][part.label]);
-  const nlohmann::json& causes = whatif["root_causes"];
+  const Json& causes = whatif["root_causes"];
   REQUIRE(step.causes.size() == causes.size());
   for (std::size_t i = 0; i < causes.size(); ++i) {
     CHECK(step.causes[i].name == causes[i]["cause"]);
@@ -110,7 +110,7 @@ TEST_CASE("step analysis: what whatif says of the same rows, bit for bit") {
     const TemporaryFile file("job.csv");
     write_rows(rows, file.path());
     const TemporaryFile meta("meta.yaml", fmt::format("dsp_size: {}\n", spec.dsp_size));
-    const nlohmann::json whatif = whatif_of(file.path(), {"--meta", meta.path()});
+    const Json whatif = whatif_of(file.path(), {"--meta", meta.path()});
     JobFacts job;
     job.name = "job";
     job.metadata.dsp_size = spec.dsp_size;
@@ -164,7 +164,7 @@ TEST_CASE("step analysis: steps pooled are analysed as whatif analyses them toge
   job.name = "job";
   const Result<std::vector<StepCause>> causes = analyse_pooled(steps, job, 1);
   REQUIRE(causes);
-  const nlohmann::json whatif = whatif_of(file.path(), {});
+  const Json whatif = whatif_of(file.path(), {});
   REQUIRE(causes->size() == whatif["root_causes"].size());
   for (std::size_t i = 0; i < causes->size(); ++i) {
     CHECK((*causes)[i].name == whatif["root_causes"][i]["cause"]);

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
+#include "sim/base/json.h"
 #include "sim/ops/op_trace.h"
 #include "tests/tools/monitor_store/random_steps.h"
 #include "tools/monitor_export/export_steps.h"
@@ -153,7 +153,7 @@ TEST_CASE("monitor export: JSON has totals, maps, layouts and alerts") {
   MonitorExportOptions options = jobs.options();
   const ExportRun done = run(options, "-");
   REQUIRE(done.error.empty());
-  const auto json = nlohmann::json::parse(done.out);
+  const auto json = Json::parse(done.out);
   CHECK(json["schema"] == "goodput.monitor_export/1");
   REQUIRE(json["jobs"].size() == 2);
   const auto& a = json["jobs"][0];
@@ -161,14 +161,14 @@ TEST_CASE("monitor export: JSON has totals, maps, layouts and alerts") {
   CHECK(a["runs"] == 2);
   CHECK(a["analysed"] == 11);
   CHECK(a["layouts"].size() == 1);
-  CHECK(a["layouts"][0]["ranks"] == nlohmann::json{0, 1, 2, 3});
+  CHECK(a["layouts"][0]["ranks"] == Json{0, 1, 2, 3});
   REQUIRE(a["steps"].size() == 11);
   const auto& last = a["steps"][10];
   CHECK(last["run"] == 1);
   CHECK(last["step"] == 8);
   CHECK(last["slowdown"] == 1.5);
   CHECK(last["exact"] == true);
-  CHECK(last["slowdown_by_worker"] == nlohmann::json{1.0, 1.25, 1.5, 1.0});
+  CHECK(last["slowdown_by_worker"] == Json{1.0, 1.25, 1.5, 1.0});
   CHECK(a["steps"][0]["exact"] == false);
   CHECK(a["steps"][0]["slowdown_by_worker"][1] == std::exp(0.2231));
   REQUIRE(a["alerts"].size() == 1);
@@ -181,7 +181,7 @@ TEST_CASE("monitor export: JSON has totals, maps, layouts and alerts") {
   CHECK(b["missing"][0]["host"] == "node7");
   // Alerts that opened after the exported steps are not of their time.
   options.steps = "0-7";
-  const auto early = nlohmann::json::parse(run(options, "-").out);
+  const auto early = Json::parse(run(options, "-").out);
   CHECK(early["jobs"][0]["alerts"].empty());
 }
 

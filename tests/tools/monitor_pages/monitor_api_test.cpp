@@ -3,24 +3,23 @@
 #include <doctest/doctest.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/base/json.h"
 #include "tests/tools/monitor_pages/shown_monitor.h"
 
 namespace goodput {
 namespace {
 
-using nlohmann::json;
 using testing::MadeUpJob;
 using testing::ShownMonitor;
 
-json document(ShownMonitor& monitor, const std::string& path,
+Json document(ShownMonitor& monitor, const std::string& path,
               std::map<std::string, std::string, std::less<>> query = {}) {
   const HttpResponse response = monitor.get(path, std::move(query));
   REQUIRE(response.status == 200);
   CHECK(response.content_type == "application/json");
-  json read = json::parse(response.body);
+  Json read = Json::parse(response.body);
   CHECK(read.at("schema") == "goodput.monitor/1");
   return read;
 }
@@ -29,26 +28,26 @@ std::string refused(ShownMonitor& monitor, int status, const std::string& path,
                     std::map<std::string, std::string, std::less<>> query = {}) {
   const HttpResponse response = monitor.get(path, std::move(query));
   CHECK(response.status == status);
-  return json::parse(response.body).at("error");
+  return Json::parse(response.body).at("error").get<std::string>();
 }
 
 TEST_CASE("monitor api: jobs and what they lose") {
   ShownMonitor monitor({MadeUpJob{}});
-  const json jobs = document(monitor, "/api/v1/jobs");
+  const Json jobs = document(monitor, "/api/v1/jobs");
   CHECK(jobs.at("kind") == "jobs");
   REQUIRE(jobs.at("jobs").size() == 1);
-  const json& job = jobs.at("jobs")[0];
+  const Json& job = jobs.at("jobs")[0];
   CHECK(job.at("name") == "llama-70b");
   CHECK(job.at("state") == "running");
-  CHECK(job.at("steps") == json({{"analysed", 39}, {"incomplete", 1}, {"refused", 0}, {"skipped", 0}}));
+  CHECK(job.at("steps") == Json({{"analysed", 39}, {"incomplete", 1}, {"refused", 0}, {"skipped", 0}}));
   CHECK(job.at("gpus") == 128);
-  CHECK(job.at("worst_worker") == json({{"dp_rank", 2}, {"stage", 1}, {"rank", 72}, {"host", "node0009"}}));
+  CHECK(job.at("worst_worker") == Json({{"dp_rank", 2}, {"stage", 1}, {"rank", 72}, {"host", "node0009"}}));
   // The last 20 analysed steps: 39, 37 to 20, which are slow, and 19, which is not.
   CHECK(job.at("window").at("steps") == 20);
-  const double waste = job.at("window").at("waste");
+  const double waste = job.at("window").at("waste").get<double>();
   CHECK(job.at("window").at("lost_gpu_hours_per_day").get<double>() == doctest::Approx(waste * 24 * 128));
   CHECK(job.at("window").at("lost_usd_per_day").get<double>() == doctest::Approx(waste * 24 * 128 * 2));
-  const json one = document(monitor, "/api/v1/jobs/llama-70b");
+  const Json one = document(monitor, "/api/v1/jobs/llama-70b");
   CHECK(one.at("causes")[0].at("cause") == "worker-fault");
   CHECK(one.at("causes")[0].at("likely_in") == 19);
   CHECK(one.at("alerts").size() == 1);
@@ -60,8 +59,8 @@ TEST_CASE("monitor api: the window has as many analysed steps as it may, whateve
   job.has_incomplete_step = false;
   ShownMonitor monitor({job});
   monitor.options.window = 3;
-  const json shown = document(monitor, "/api/v1/jobs/llama-70b").at("job");
-  CHECK(shown.at("steps") == json({{"analysed", 4}, {"incomplete", 0}, {"refused", 0}, {"skipped", 36}}));
+  const Json shown = document(monitor, "/api/v1/jobs/llama-70b").at("job");
+  CHECK(shown.at("steps") == Json({{"analysed", 4}, {"incomplete", 0}, {"refused", 0}, {"skipped", 36}}));
   CHECK(shown.at("window").at("steps") == 3);
   double slowdown = 0;
   for (const std::int64_t step : {30, 20, 10}) slowdown += testing::made_up_step(job, step).totals.slowdown;
@@ -71,15 +70,15 @@ TEST_CASE("monitor api: the window has as many analysed steps as it may, whateve
 TEST_CASE("monitor api: a step has the exact slowdown of every worker") {
   ShownMonitor monitor({MadeUpJob{}});
   const StepResult made = testing::made_up_step(MadeUpJob{}, 39);
-  const json step = document(monitor, "/api/v1/jobs/llama-70b/steps/0/39").at("step");
+  const Json step = document(monitor, "/api/v1/jobs/llama-70b/steps/0/39").at("step");
   CHECK(step.at("slowdown") == made.totals.slowdown);
   CHECK(step.at("slowdown_by_worker").size() == 16);
   CHECK(step.at("slowdown_by_worker").at("2:1") == made.worker_slowdown[9]);
   CHECK(step.at("slowdown_by_worker").at("0:3") == made.worker_slowdown[3]);
   CHECK(step.at("slowdown_by_optype").at("forward-compute") == 1.1);
-  CHECK(step.at("causes")[0].at("workers") == json({"2:1"}));
+  CHECK(step.at("causes")[0].at("workers") == Json::array({"2:1"}));
   CHECK(step.at("m_w") == 0.93);
-  const json incomplete = document(monitor, "/api/v1/jobs/llama-70b/steps/0/38").at("step");
+  const Json incomplete = document(monitor, "/api/v1/jobs/llama-70b/steps/0/38").at("step");
   CHECK(incomplete.at("status") == "incomplete");
   CHECK(!incomplete.contains("slowdown"));
   CHECK(incomplete.at("missing")[0].at("host") == "node0003");
@@ -87,30 +86,30 @@ TEST_CASE("monitor api: a step has the exact slowdown of every worker") {
 
 TEST_CASE("monitor api: spans of steps, maps and the history of a worker") {
   ShownMonitor monitor({MadeUpJob{}});
-  const json steps =
+  const Json steps =
       document(monitor, "/api/v1/jobs/llama-70b/steps", {{"from", "10"}, {"to", "12"}}).at("steps");
   REQUIRE(steps.size() == 3);
   CHECK(steps[0].at("step") == 10);
   CHECK(steps[2].at("step") == 12);
-  const json newest =
+  const Json newest =
       document(monitor, "/api/v1/jobs/llama-70b/steps", {{"most", "2"}, {"newest", "1"}}).at("steps");
   CHECK(newest.size() == 2);
   // 16 bits: slowdowns to 1e-4 relative.
-  const json map = document(monitor, "/api/v1/jobs/llama-70b/steps/0/39/map").at("map");
+  const Json map = document(monitor, "/api/v1/jobs/llama-70b/steps/0/39/map").at("map");
   CHECK(map.at("slowdown_by_worker").at("2:1").get<double>() ==
         doctest::Approx(testing::made_up_step(MadeUpJob{}, 39).worker_slowdown[9]).epsilon(2e-4));
   // The map before one that has none.
   CHECK(document(monitor, "/api/v1/jobs/llama-70b/steps/0/38/map").at("map").at("step") == 37);
-  const json worker = document(monitor, "/api/v1/jobs/llama-70b/workers/2/1");
+  const Json worker = document(monitor, "/api/v1/jobs/llama-70b/workers/2/1");
   CHECK(worker.at("worker").at("host") == "node0009");
   CHECK(worker.at("history").size() == 39);
 }
 
 TEST_CASE("monitor api: alerts, all, open ones, and one") {
   ShownMonitor monitor({MadeUpJob{}});
-  const json alerts = document(monitor, "/api/v1/alerts", {{"open", "1"}}).at("alerts");
+  const Json alerts = document(monitor, "/api/v1/alerts", {{"open", "1"}}).at("alerts");
   REQUIRE(alerts.size() == 1);
-  CHECK(alerts[0].at("fix") == json({"worker=2:1"}));
+  CHECK(alerts[0].at("fix") == Json::array({"worker=2:1"}));
   CHECK(alerts[0].at("closed_s").is_null());
   CHECK(document(monitor, "/api/v1/alerts/1").at("alert") == alerts[0]);
   CHECK(document(monitor, "/api/v1/alerts", {{"job", "x"}}).at("alerts").empty());
@@ -142,11 +141,11 @@ TEST_CASE("monitor api: what is no number is null, what is no UTF-8 is replaced"
   ShownMonitor monitor({job});
   monitor.status.update(
       [](MonitorState& state) { state.jobs["a\xff"].lag_s = std::numeric_limits<double>::quiet_NaN(); });
-  const json jobs = document(monitor, "/api/v1/jobs");
+  const Json jobs = document(monitor, "/api/v1/jobs");
   CHECK(jobs.at("jobs")[0].at("name") == "a\xef\xbf\xbd");
   CHECK(jobs.at("jobs")[0].at("intake").at("lag_s").is_null());
   monitor.status.update([](MonitorState& state) { state.jobs["a\xff"] = {}; });
-  const json intake = document(monitor, "/api/v1/jobs").at("jobs")[0].at("intake");
+  const Json intake = document(monitor, "/api/v1/jobs").at("jobs")[0].at("intake");
   CHECK(intake.at("lag_s").is_null());
   CHECK(intake.at("last_row_s").is_null());
   CHECK(document(monitor, "/api/v1").at("paths").size() == 8);

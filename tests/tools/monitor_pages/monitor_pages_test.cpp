@@ -3,11 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tests/tools/monitor_pages/shown_monitor.h"
 
 namespace goodput {

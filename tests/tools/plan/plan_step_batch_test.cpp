@@ -6,19 +6,17 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
 
 namespace goodput {
 namespace {
-
-using nlohmann::json;
 
 struct Run {
   ExitCode code;
@@ -34,8 +32,8 @@ Run run(const std::vector<std::string>& arguments) {
 }
 
 // A plan of two layers on two nodes of four small GPUs.
-json base_plan() {
-  return json::parse(R"({
+Json base_plan() {
+  return Json::parse(R"({
     "model": {"name": "small", "layers": 2, "hidden": 64, "heads": 4, "ffn": 256, "biases": true,
               "vocab": 500, "learned_positions": 32, "tied_head": true},
     "cluster": {"name": "c", "nodes": 2, "gpus_per_node": 4, "nics_per_node": 1,
@@ -68,14 +66,14 @@ const std::string kHeader =
     "tensor parallelism,data parallelism,pipeline parallelism";
 
 // Milliseconds that plan-step says of `base` with these sizes, as the batch prints them.
-std::string planned_ms(const Sizes& sizes, json plan = base_plan()) {
-  json& model = plan["model"];
+std::string planned_ms(const Sizes& sizes, Json plan = base_plan()) {
+  Json& model = plan["model"];
   model["hidden"] = sizes.hidden;
   model["ffn"] = 4 * sizes.hidden;
   model["heads"] = sizes.heads;
   model["layers"] = sizes.layers;
   model["learned_positions"] = sizes.sequence;
-  json& parallel = plan["parallel"];
+  Json& parallel = plan["parallel"];
   parallel["global_batch"] = sizes.global_batch;
   parallel["micro_batch"] = sizes.micro_batch;
   parallel["sequence_length"] = sizes.sequence;
@@ -85,7 +83,7 @@ std::string planned_ms(const Sizes& sizes, json plan = base_plan()) {
   const TemporaryFile file("plan.json", plan.dump());
   const Run planned = run({"plan-step", file.path(), "--json", "-"});
   REQUIRE_MESSAGE(planned.code == ExitCode::kOk, planned.err);
-  return fmt::format("{:.6f}", 1e3 * json::parse(planned.out).at("step_s").get<double>());
+  return fmt::format("{:.6f}", 1e3 * Json::parse(planned.out).at("step_s").get<double>());
 }
 
 struct BatchRun {
@@ -94,7 +92,7 @@ struct BatchRun {
   std::string err;  // "ROWS" for the path of the rows
 };
 
-BatchRun batch(const std::string& rows, const json& plan = base_plan()) {
+BatchRun batch(const std::string& rows, const Json& plan = base_plan()) {
   const TemporaryFile plan_file("plan.json", plan.dump());
   const TemporaryFile rows_file("rows.csv", rows);
   Run result = run({"plan-step", plan_file.path(), "--batch", rows_file.path()});
@@ -106,7 +104,7 @@ BatchRun batch(const std::string& rows, const json& plan = base_plan()) {
 }
 
 // Of a batch that must be refused as a whole.
-std::string refusal(const std::string& rows, const json& plan = base_plan()) {
+std::string refusal(const std::string& rows, const Json& plan = base_plan()) {
   const BatchRun result = batch(rows, plan);
   CHECK(result.code == ExitCode::kBadInput);
   CHECK(result.out.empty());
@@ -114,7 +112,7 @@ std::string refusal(const std::string& rows, const json& plan = base_plan()) {
 }
 
 // Of the one row, which must be without prediction.
-std::string row_error(const std::string& row, const json& plan = base_plan()) {
+std::string row_error(const std::string& row, const Json& plan = base_plan()) {
   const BatchRun result = batch(kHeader + '\n' + row + '\n', plan);
   CHECK(result.code == ExitCode::kBadInput);
   CHECK(result.out == kHeader + ",predicted_ms\n" + row + ",\n");
@@ -169,10 +167,10 @@ TEST_CASE("plan-step --batch: both granularities give the same, and --quiet and 
 }
 
 TEST_CASE("plan-step --batch: settings within a node count where the row's GPUs fit one") {
-  json plan = base_plan();
+  Json plan = base_plan();
   plan["parallel"]["within_node"] = {
       {"recompute", "none"}, {"pad_vocab_to", 0}, {"overlap_tp_reduce", false}};
-  json inside = base_plan();
+  Json inside = base_plan();
   inside["parallel"]["recompute"] = "none";
   inside["parallel"]["pad_vocab_to"] = 0;
   const Sizes four = {.gpus = 4, .dp = 4};
@@ -234,7 +232,7 @@ TEST_CASE("plan-step --batch: the header alone is fine") {
 }
 
 TEST_CASE("plan-step --batch: memory that is too small keeps nobody from predicting") {
-  json plan = base_plan();
+  Json plan = base_plan();
   plan["cluster"]["gpu"]["memory_gib"] = 0.001;
   const BatchRun result = batch(kHeader + '\n' + Sizes{}.row() + '\n', plan);
   CHECK(result.code == ExitCode::kOk);
@@ -244,7 +242,7 @@ TEST_CASE("plan-step --batch: memory that is too small keeps nobody from predict
 TEST_CASE("plan-step --batch: fewer micro-batches than stages are legal, more nodes than the plan's too") {
   const Sizes deep = {.gpus = 4, .global_batch = 1, .layers = 4, .pp = 4};
   const Sizes wide = {.gpus = 32, .global_batch = 32, .dp = 32};  // of 8 GPUs
-  json larger = base_plan();
+  Json larger = base_plan();
   larger["cluster"]["nodes"] = 8;
   const BatchRun result = batch(kHeader + '\n' + deep.row() + '\n' + wide.row() + '\n');
   CHECK(result.code == ExitCode::kOk);
@@ -289,7 +287,7 @@ TEST_CASE("plan-step --batch: files that are no batch") {
   CHECK(refusal(kHeader + ",# layers\n") == "error: ROWS:1: column \"# layers\" is there twice\n");
   CHECK(refusal(kHeader + ",predicted_ms\n") ==
         "error: ROWS:1: has a column predicted_ms already; remove it\n");
-  json plan = base_plan();
+  Json plan = base_plan();
   plan["cost"] = {{"model", "roofline2"}};
   const std::string unknown = refusal(kHeader + '\n' + Sizes{}.row() + '\n' + Sizes{}.row() + '\n', plan);
   CHECK(unknown.find("/cost/model: no cost model \"roofline2\"; did you mean \"roofline\"?") !=

@@ -3,13 +3,13 @@
 
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/plan/synth_plan.h"
+#include "sim/base/json.h"
 #include "sim/config/config.h"
 #include "tests/support/config_table.h"
 #include "tools/cli/command_line.h"
@@ -17,8 +17,6 @@
 
 namespace goodput {
 namespace {
-
-using nlohmann::json;
 
 std::string page(const std::string& name) {
   std::ifstream file(GOODPUT_CONFIGS "/../" + name);
@@ -60,17 +58,17 @@ TEST_CASE("docs: the fields of models, clusters and plans are those of the reade
 TEST_CASE("docs: every key of goodput.plan-step/1 is explained") {
   const std::string text = page("docs/formats/plan-step.md");
   const std::string_view section = between(text, "## goodput.plan-step/1", "\n## ");
-  const json result = json::parse(
+  const Json result = Json::parse(
       output_of({"plan-step", GOODPUT_CONFIGS "/plans/megatron_a100.json", "--quiet", "--json", "-"}));
   for (const auto& item : result.items()) {
-    const std::string& key = item.key();
+    const std::string& key = item.key;
     if (key == "schema" || key == "version" || key == "revision" || key == "seed" || key == "lowest_tier" ||
         key == "config_files")
       continue;  // of every result
     CHECK_MESSAGE(section.find(key) != std::string_view::npos, key);
   }
   for (const auto& item : result.at("memory").items())
-    CHECK_MESSAGE(section.find(item.key()) != std::string_view::npos, item.key());
+    CHECK_MESSAGE(section.find(item.key) != std::string_view::npos, item.key);
 }
 
 }  // namespace goodput

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,13 +12,12 @@
 #include "models/cost/cost_models.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
+#include "sim/base/json.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/plan/planned_timeline.h"
 
 namespace goodput {
 namespace {
-
-using nlohmann::json;
 
 TrainingPlan shipped(const std::string& name) {
   return read_training_plan(std::string(GOODPUT_CONFIGS "/plans/") + name + ".json").value();
@@ -47,11 +45,11 @@ PlannedStep built(const TrainingPlan& plan, Granularity granularity) {
   return *std::move(step);
 }
 
-json events_of(const PlannedStep& step) {
+Json events_of(const PlannedStep& step) {
   const TemporaryFile file("t.json");
   const Status status = write_step_timeline(step, file.path(), file.path());
   REQUIRE_MESSAGE(status, status.error().message());
-  return json::parse(file.content()).at("traceEvents");
+  return Json::parse(file.content()).at("traceEvents");
 }
 
 struct Thread {
@@ -61,14 +59,15 @@ struct Thread {
 };
 
 // By process and thread.
-std::map<std::pair<int, int>, Thread> threads_of(const json& events) {
+std::map<std::pair<int, int>, Thread> threads_of(const Json& events) {
   std::map<std::pair<int, int>, Thread> threads;
-  for (const json& event : events) {
+  for (const Json& event : events) {
     if (event.at("name") == "thread_name")
-      threads[{event.at("pid"), event.at("tid")}].name = event.at("args").at("name");
+      threads[{event.at("pid").get<int>(), event.at("tid").get<int>()}].name =
+          event.at("args").at("name").get<std::string>();
     if (event.at("ph") != "X") continue;
-    Thread& thread = threads[{event.at("pid"), event.at("tid")}];
-    const double start = event.at("ts");
+    Thread& thread = threads[{event.at("pid").get<int>(), event.at("tid").get<int>()}];
+    const double start = event.at("ts").get<double>();
     thread.slices.emplace_back(start, start + event.at("dur").get<double>());
     thread.names.insert(event.at("name").get<std::string>());
   }
@@ -120,7 +119,7 @@ TEST_CASE("plan-step timeline: a process an expert rank where loads differ, unde
 }
 
 TEST_CASE("plan-step timeline: computation and the communication within passes have threads of their own") {
-  const json events = events_of(built(small_moe("1f1b"), Granularity::kLayers));
+  const Json events = events_of(built(small_moe("1f1b"), Granularity::kLayers));
   std::map<std::string, std::set<std::string>> names;  // of slices by thread of stage 0, rank 0
   for (const auto& [id, thread] : threads_of(events)) {
     if (id.first == 0 && thread.name.starts_with("stage 0 ")) names[thread.name.substr(8)] = thread.names;

@@ -6,20 +6,18 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "models/cost/cost_models.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
+#include "sim/base/json.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/step_case.h"
 
 namespace goodput {
 namespace {
-
-using nlohmann::ordered_json;
 
 // 4 stages x 5 model chunks, 8 micro-batches a replica.
 PlannedStep step_of_llama() {
@@ -29,18 +27,18 @@ PlannedStep step_of_llama() {
   return testing::value_or_throw(build_planned_step(plan, *cost, Granularity::kLayers, 0));
 }
 
-std::size_t slices_of_type(const ordered_json& slices, const std::string& type) {
+std::size_t slices_of_type(const OrderedJson& slices, const std::string& type) {
   const auto& types = slices["types"];
-  const auto at = std::find(types.begin(), types.end(), type) - types.begin();
+  const auto at = std::distance(types.begin(), std::find(types.begin(), types.end(), type));
   const auto& all = slices["type"];
-  return static_cast<std::size_t>(std::count(all.begin(), all.end(), ordered_json(at)));
+  return static_cast<std::size_t>(std::count(all.begin(), all.end(), OrderedJson(at)));
 }
 
 }  // namespace
 
 TEST_CASE("step slices: layers of a pass are one slice, so passes are stages x chunks x micro-batches") {
   const PlannedStep step = step_of_llama();
-  const ordered_json slices = step_slices_json(step);
+  const OrderedJson slices = step_slices_json(step);
   CHECK(slices_of_type(slices, "forward-compute") == 4 * 5 * 8);
   CHECK(slices_of_type(slices, "backward-compute") == 4 * 5 * 8);
   CHECK(slices["all"] == slices["type"].size());
@@ -51,7 +49,7 @@ TEST_CASE("step slices: layers of a pass are one slice, so passes are stages x c
 
 TEST_CASE("step slices: they begin in order, and the last ends with the step") {
   const PlannedStep step = step_of_llama();
-  const ordered_json slices = step_slices_json(step);
+  const OrderedJson slices = step_slices_json(step);
   const auto starts = slices["start_us"].get<std::vector<std::int64_t>>();
   const auto durations = slices["duration_us"].get<std::vector<std::int64_t>>();
   CHECK(std::is_sorted(starts.begin(), starts.end()));
@@ -65,8 +63,8 @@ TEST_CASE("step slices: they begin in order, and the last ends with the step") {
 
 TEST_CASE("step slices: of longer steps the first that begin are kept, and how many there were is said") {
   const PlannedStep step = step_of_llama();
-  const ordered_json all = step_slices_json(step);
-  const ordered_json first = step_slices_json(step, 10);
+  const OrderedJson all = step_slices_json(step);
+  const OrderedJson first = step_slices_json(step, 10);
   CHECK(first["all"] == all["all"]);
   CHECK(first["start_us"].size() == 10);
   CHECK(first["start_us"][9] == all["start_us"][9]);

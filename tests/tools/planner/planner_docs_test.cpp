@@ -3,20 +3,18 @@
 
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "models/planner/plan_question.h"
+#include "sim/base/json.h"
 #include "tests/support/config_table.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
 
 namespace goodput {
 namespace {
-
-using nlohmann::json;
 
 std::string planner_page(const std::string& name) {
   std::ifstream file(GOODPUT_CONFIGS "/../" + name);
@@ -29,12 +27,12 @@ void check_in_page(const std::string& name, const std::string& table) {
 }
 
 // All keys within, of objects in arrays too; not of what is a config.
-void check_explained(const std::string& text, const json& value) {
+void check_explained(const std::string& text, const Json& value) {
   if (value.is_array() && !value.empty()) check_explained(text, value.front());
   if (!value.is_object()) return;
   for (const auto& item : value.items()) {
-    const std::string& key = item.key();
-    const json& member = item.value();
+    const std::string& key = item.key;
+    const Json& member = item.value;
     if (key == "parallel" || key == "options" || key == "question") continue;
     CHECK_MESSAGE(text.find("`" + key + "`") != std::string::npos, key);
     if (key != "rejected" && key != "refused") check_explained(text, member);
@@ -90,7 +88,7 @@ TEST_CASE("docs: every key of goodput.plan/1 is explained") {
                                               GOODPUT_CONFIGS};
   const ExitCode code = run_command_line(builtin_commands(), arguments, out, err);
   REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
-  json result = json::parse(out.str());
+  Json result = Json::parse(out.str());
   for (const char* of_every_result :
        {"schema", "version", "revision", "seed", "config_hash", "calibration", "lowest_tier", "config_files"})
     result.erase(of_every_result);

@@ -3,28 +3,26 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/base/json.h"
 #include "tests/tools/simulate/simulate_run.h"
 
 namespace goodput::testing {
 namespace {
 
-using nlohmann::json;
-
-json policies_of(const json& scenario) {
+Json policies_of(const Json& scenario) {
   return simulate_result(scenario).at("policies");
 }
 
-json failing(const json& failures, const json& checkpoint, const std::string& policy = "hot_spare") {
-  json options = {{"checkpoint", checkpoint}};
+Json failing(const Json& failures, const Json& checkpoint, const std::string& policy = "hot_spare") {
+  Json options = {{"checkpoint", checkpoint}};
   if (policy == "hot_spare") options["nodes"] = 8;
   return {{"plan", "lazarus-gpt-s"}, {"failures", failures}, {"batch", "per_replica"},
           {"duration_s", 200'000},   {"trials", 3},          {"policies", {{policy, options}}}};
 }
 
-json exponential() {
+Json exponential() {
   return {{"model", "exponential"}, {"nodes", 10}, {"mtbf_hours", 20}, {"repair_s", 600}};
 }
 
@@ -33,12 +31,12 @@ json exponential() {
 TEST_CASE("checkpoint interval: what follows from the failures is what their MTBF over the nodes gives") {
   for (const char* const rule : {"young", "daly", "optimal"}) {
     // On 8 nodes, one of which fails every 20 hours.
-    json derived = policies_of(failing(exponential(), {{"interval", rule}}));
-    json given = policies_of(failing(exponential(), {{"interval", rule}, {"mtbf_hours", 20. / 8}}));
-    json& interval = derived["hot_spare"]["checkpoint"];
+    Json derived = policies_of(failing(exponential(), {{"interval", rule}}));
+    Json given = policies_of(failing(exponential(), {{"interval", rule}, {"mtbf_hours", 20. / 8}}));
+    Json& interval = derived["hot_spare"]["checkpoint"];
     CHECK(interval["interval"] == rule);
     CHECK(interval["nodes"] == 8);
-    CHECK(interval["interval_steps"] > 1);
+    CHECK(interval["interval_steps"].get<int>() > 1);
     CHECK(interval["mtbf_hours"].get<double>() == doctest::Approx(2.5).epsilon(1e-15));
     interval["mtbf_hours"] = 2.5;
     CHECK(derived == given);
@@ -46,17 +44,17 @@ TEST_CASE("checkpoint interval: what follows from the failures is what their MTB
 }
 
 TEST_CASE("checkpoint interval: a fixed one goes by no MTBF, and none is told where there are none") {
-  const json fixed = policies_of(failing(exponential(), {{"interval_steps", 33}}));
+  const Json fixed = policies_of(failing(exponential(), {{"interval_steps", 33}}));
   CHECK(fixed["hot_spare"]["checkpoint"] ==
-        json{{"interval", "fixed"}, {"mtbf_hours", nullptr}, {"nodes", 8}, {"interval_steps", 33}});
-  json too_few = failing(exponential(), {{"interval_steps", 33}});
+        Json{{"interval", "fixed"}, {"mtbf_hours", nullptr}, {"nodes", 8}, {"interval_steps", 33}});
+  Json too_few = failing(exponential(), {{"interval_steps", 33}});
   too_few["failures"]["nodes"] = 7;  // never trains
   CHECK(policies_of(too_few)["hot_spare"]["checkpoint"].is_null());
 }
 
 TEST_CASE("checkpoint interval: elastic policies go by the nodes they train on") {
   for (const char* const policy : {"lazarus", "ds", "pec", "checkpoint"}) {
-    const json of =
+    const Json of =
         policies_of(failing(exponential(), {{"interval", "young"}}, policy))[policy]["checkpoint"];
     CHECK(of["mtbf_hours"].get<double>() * of["nodes"].get<double>() == doctest::Approx(20).epsilon(1e-14));
   }
@@ -66,12 +64,12 @@ TEST_CASE("checkpoint interval: text says which interval came out, where nobody 
   const std::string derived = simulate_run(failing(exponential(), {{"interval", "optimal"}})).out;
   CHECK(derived.find("\nhot_spare: a checkpoint every ") != std::string::npos);
   CHECK(derived.find(" steps (optimal), for 150.0 min between failures of 8 nodes\n") != std::string::npos);
-  const json checkpoint = {{"interval", "optimal"}, {"mtbf_hours", 2.5}};
+  const Json checkpoint = {{"interval", "optimal"}, {"mtbf_hours", 2.5}};
   CHECK(simulate_run(failing(exponential(), checkpoint)).out.find("between failures") == std::string::npos);
 }
 
 TEST_CASE("checkpoint interval: failures that never hit the job leave the rule without an MTBF") {
-  const json safe = {{"model", "interval"}, {"nodes", 10}, {"every_s", 60}, {"floor_nodes", 10}};
+  const Json safe = {{"model", "interval"}, {"nodes", 10}, {"every_s", 60}, {"floor_nodes", 10}};
   for (const char* const policy : {"hot_spare", "lazarus"}) {
     const SimulateRun said = simulate_run(failing(safe, {{"interval", "daly"}}, policy));
     CHECK(said.code == ExitCode::kBadInput);

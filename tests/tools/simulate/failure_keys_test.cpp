@@ -2,26 +2,24 @@
 #include <doctest/doctest.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/failure/failure_models.h"
+#include "sim/base/json.h"
 #include "tests/tools/simulate/key_effect.h"
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput::testing {
 namespace {
 
-using nlohmann::json;
-
-json scenario_of(const json& failures) {
+Json scenario_of(const Json& failures) {
   return {{"plan", std::string(GOODPUT_CONFIGS) + "/plans/lazarus-gpt-s.json"},
           {"failures", failures},
           {"duration_s", 40'000},
           {"trials", 2},
-          {"policies", {{"checkpoint", json::object()}}}};
+          {"policies", {{"checkpoint", Json::object()}}}};
 }
 
 template <typename T>
@@ -76,14 +74,14 @@ const std::vector<KeyWitness> kFailSlow = {
     {"per_node_day", {1, 20}},
     {"speed_min", {0.1, 0.5}, {}, kNeverSlow},
     {"speed_max", {0.5, 0.9}, {}, kNeverSlow},
-    {"slowdowns", {json::array({2}), json::array({4})}, kListed, both(kListed, kNeverSlow)},
+    {"slowdowns", {Json::array({2}), Json::array({4})}, kListed, both(kListed, kNeverSlow)},
     {"duration_s", {100, 10'000}, {}, kNeverSlow},
     {"duration", {"exponential", "fixed"}, {}, kNeverSlow},
 };
 
 // The slow-downs of a what-if analysis.
 std::string whatif_of(double slowdown) {
-  return json{{"slowdown_by_worker", {{"0:0", slowdown}}}}.dump();
+  return Json{{"slowdown_by_worker", {{"0:0", slowdown}}}}.dump();
 }
 
 // Counts that leave open whether they are of available nodes, and which are held.
@@ -125,7 +123,7 @@ std::vector<KeyWitness> trace_witnesses(const TraceFiles& files) {
   };
 }
 
-void check_model(std::string_view name, json object, const std::vector<KeyWitness>& witnesses) {
+void check_model(std::string_view name, Json object, const std::vector<KeyWitness>& witnesses) {
   for (const FailureModelInfo& model : failure_models()) {
     if (model.name != name) continue;
     object["model"] = name;

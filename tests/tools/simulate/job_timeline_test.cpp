@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tests/tools/simulate/small_scenario.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/simulate/scenario_inputs.h"
@@ -16,7 +16,6 @@
 namespace goodput {
 namespace {
 
-using nlohmann::json;
 using std::chrono::seconds;
 
 SimTime at(int second) {
@@ -27,11 +26,11 @@ std::string numbered(NodeId node) {
   return "node " + std::to_string(node);
 }
 
-json events_of(const std::vector<RecordedRun>& runs) {
+Json events_of(const std::vector<RecordedRun>& runs) {
   const TemporaryFile file("t.json");
   const Status status = write_job_timeline(runs, numbered, file.path(), file.path());
   REQUIRE_MESSAGE(status, status.error().message());
-  return json::parse(file.content()).at("traceEvents");
+  return Json::parse(file.content()).at("traceEvents");
 }
 
 struct Slice {
@@ -44,21 +43,24 @@ struct Slice {
 using Slices = std::vector<Slice>;
 
 // By policy and thread, ascending.
-std::map<std::pair<std::string, std::string>, Slices> slices_of(const json& events) {
+std::map<std::pair<std::string, std::string>, Slices> slices_of(const Json& events) {
   std::map<int, std::string> processes;
   std::map<std::pair<int, int>, std::string> threads;
-  for (const json& event : events) {
-    if (event.at("name") == "process_name") processes[event.at("pid")] = event.at("args").at("name");
+  for (const Json& event : events) {
+    if (event.at("name") == "process_name")
+      processes[event.at("pid").get<int>()] = event.at("args").at("name").get<std::string>();
     if (event.at("name") == "thread_name")
-      threads[{event.at("pid"), event.at("tid")}] = event.at("args").at("name");
+      threads[{event.at("pid").get<int>(), event.at("tid").get<int>()}] =
+          event.at("args").at("name").get<std::string>();
   }
   std::map<std::pair<std::string, std::string>, Slices> slices;
-  for (const json& event : events) {
+  for (const Json& event : events) {
     if (event.at("ph") != "X") continue;
-    const double begin = event.at("ts");
+    const double begin = event.at("ts").get<double>();
     const double end = begin + event.at("dur").get<double>();
-    slices[{processes.at(event.at("pid")), threads.at({event.at("pid"), event.at("tid")})}].push_back(
-        {event.at("name"), 1e-6 * begin, 1e-6 * end});
+    const auto pid = event.at("pid").get<int>();
+    slices[{processes.at(pid), threads.at({pid, event.at("tid").get<int>()})}].push_back(
+        {event.at("name").get<std::string>(), 1e-6 * begin, 1e-6 * end});
   }
   for (auto& [thread, of] : slices)
     std::sort(of.begin(), of.end(), [](const Slice& a, const Slice& b) { return a.begin_s < b.begin_s; });
@@ -112,10 +114,11 @@ TEST_CASE("job timeline: nodes have a slice while they work and while they are h
 }
 
 TEST_CASE("job timeline: training says what it trained, and moments are on the track they belong to") {
-  const json events = events_of({run_with_an_idle_node()});
+  const Json events = events_of({run_with_an_idle_node()});
   std::vector<std::pair<int, std::string>> moments;
-  for (const json& event : events) {
-    if (event.at("ph") == "i") moments.emplace_back(event.at("tid"), event.at("name"));
+  for (const Json& event : events) {
+    if (event.at("ph") == "i")
+      moments.emplace_back(event.at("tid").get<int>(), event.at("name").get<std::string>());
     if (event.at("name") != "training" || event.at("tid") != 1) continue;
     CHECK(event.at("args").at("steps") == 3);
     CHECK(event.at("args").at("samples") == 24);
@@ -138,14 +141,14 @@ TEST_CASE("job timeline: a node that is back at the moment of its loss is held a
 
 TEST_CASE("job timeline: of a simulated job no slices overlap and node time adds up" *
           doctest::test_suite("slow")) {
-  nlohmann::json text = testing::small_scenario();
+  Json text = testing::small_scenario();
   text["failures"] = {text["failures"],
                       {{"model", "fail_slow"},
                        {"per_node_day", 200},
                        {"speed_min", 0.3},
                        {"speed_max", 0.9},
                        {"duration_s", 60}}};
-  text["policies"]["ds_ft"] = nlohmann::json::object();
+  text["policies"]["ds_ft"] = Json::object();
   const TemporaryFile file("scenario.json", text.dump());
   const Scenario scenario = read_scenario(file.path(), {}).value();
   const ScenarioInputs inputs = read_scenario_inputs(scenario, 5).value();

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "sim/base/json.h"
+#include "tests/support/read_json.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
@@ -14,11 +15,9 @@
 namespace goodput::testing {
 namespace {
 
-using nlohmann::json;
-
 // The keys of an object that stands at `pointer` of `scenario`.
 struct KeyCase {
-  json scenario;
+  Json scenario;
   std::string pointer;
 };
 
@@ -43,7 +42,7 @@ void add_leaves(const config::Fields& fields, const std::string& above, bool is_
 
 // What comes out of a scenario, or what is said against it.
 struct Outcome {
-  json numbers;
+  Json numbers;
   std::vector<std::string> unused;
 
   [[nodiscard]] std::string problem() const { return numbers.is_string() ? numbers.get<std::string>() : ""; }
@@ -55,7 +54,7 @@ struct Outcome {
   }
 };
 
-Outcome outcome_of(const json& scenario) {
+Outcome outcome_of(const Json& scenario) {
   const TemporaryFile file("scenario.json", scenario.dump());
   std::ostringstream out;
   std::ostringstream err;
@@ -69,8 +68,8 @@ Outcome outcome_of(const json& scenario) {
       problem.erase(at, file.path().size());
     return {problem, {}};
   }
-  Outcome outcome{json::parse(out.str()), {}};
-  for (const json& key : outcome.numbers.at("unused_keys"))
+  Outcome outcome{Json::parse(out.str()), {}};
+  for (const Json& key : outcome.numbers.at("unused_keys"))
     outcome.unused.push_back(key.at("pointer").get<std::string>());
   for (const char* const echo : {"config_hash", "config_files", "inputs", "unused_keys", "scenario"})
     outcome.numbers.erase(echo);
@@ -81,17 +80,17 @@ std::string pointer_of(const KeyCase& of, std::string_view key) {
   return key.starts_with('/') ? std::string(key) : of.pointer + '/' + std::string(key);
 }
 
-Outcome outcome_with(const KeyCase& of, const Settings& beside, std::string_view key, const json& value) {
-  json scenario = of.scenario;
+Outcome outcome_with(const KeyCase& of, const Settings& beside, std::string_view key, const Json& value) {
+  Json scenario = of.scenario;
   for (const auto& [pointer, other] : beside) {
-    const json::json_pointer at(pointer_of(of, pointer));
+    const JsonPointer at(pointer_of(of, pointer));
     if (other.is_null()) {
       scenario[at.parent_pointer()].erase(at.back());
     } else {
       scenario[at] = other;
     }
   }
-  scenario[json::json_pointer(pointer_of(of, key))] = value;
+  scenario[JsonPointer(pointer_of(of, key))] = value;
   return outcome_of(scenario);
 }
 
@@ -122,43 +121,42 @@ void check_key(const NamedField& field, const KeyCase& of, const KeyWitness& wit
   if (!witness.idle_beside.empty()) check_idle(field, of, witness);
 }
 
-json config_of(const std::string& name) {
-  std::ifstream file(std::string(GOODPUT_CONFIGS) + name);
-  return json::parse(file);
+Json config_of(const std::string& name) {
+  return testing::read_json(std::string(GOODPUT_CONFIGS) + name);
 }
 
 }  // namespace
 
-json measured_plan() {
-  json plan = config_of("/plans/lazarus-gpt-s.json");
+Json measured_plan() {
+  Json plan = config_of("/plans/lazarus-gpt-s.json");
   plan["cluster"] = config_of("/clusters/rtx3090-10-lazarus.json");
-  for (const auto& [key, part] : plan["cluster"].items()) {
+  for (Json& part : plan["cluster"]) {
     if (part.is_object()) part["tier"] = "measured";
   }
   return plan;
 }
 
-json dense_plan() {
-  json plan = measured_plan();
+Json dense_plan() {
+  Json plan = measured_plan();
   plan["model"] = config_of("/models/gpt-s.json");
   plan["model"].erase("moe");
   plan["parallel"]["ep"] = 1;
   return plan;
 }
 
-KeyWitness::KeyWitness(std::string_view of_key, std::vector<json> two)
+KeyWitness::KeyWitness(std::string_view of_key, std::vector<Json> two)
     : KeyWitness(of_key, std::move(two), {}, {}) {}
-KeyWitness KeyWitness::of_idle(std::string_view key, std::vector<json> two) {
+KeyWitness KeyWitness::of_idle(std::string_view key, std::vector<Json> two) {
   KeyWitness witness(key, std::move(two));
   witness.is_always_idle = true;
   return witness;
 }
-KeyWitness::KeyWitness(std::string_view of_key, std::vector<json> two, Settings with)
+KeyWitness::KeyWitness(std::string_view of_key, std::vector<Json> two, Settings with)
     : KeyWitness(of_key, std::move(two), std::move(with), {}) {}
-KeyWitness::KeyWitness(std::string_view of_key, std::vector<json> two, Settings with, Settings idle_with)
+KeyWitness::KeyWitness(std::string_view of_key, std::vector<Json> two, Settings with, Settings idle_with)
     : key(of_key), values(std::move(two)), beside(std::move(with)), idle_beside(std::move(idle_with)) {}
 
-void check_keys(const config::Fields& fields, const json& scenario, const std::string& pointer,
+void check_keys(const config::Fields& fields, const Json& scenario, const std::string& pointer,
                 std::span<const KeyWitness> witnesses) {
   const KeyCase of{scenario, pointer};
   std::vector<NamedField> leaves;

@@ -2,22 +2,20 @@
 #include <doctest/doctest.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/policy/policy.h"
+#include "sim/base/json.h"
 #include "tests/tools/simulate/key_effect.h"
 
 namespace goodput::testing {
 namespace {
 
-using nlohmann::json;
-
 // Nodes are lost one by one and eight at a time, come back, and are slow now and then.
-json eventful(std::string_view policy) {
+Json eventful(std::string_view policy) {
   const bool has_spares = policy == "gemini" || policy == "hot_spare";
   return {{"plan", measured_plan()},
           {"routing", {{"skew", 1}}},
@@ -27,7 +25,7 @@ json eventful(std::string_view policy) {
             {{"model", "fail_slow"}, {"per_node_day", 50}, {"speed_min", 0.3}, {"speed_max", 0.6}}}},
           {"duration_s", 3600},
           {"trials", 2},
-          {"policies", {{std::string(policy), has_spares ? json{{"nodes", 6}} : json::object()}}}};
+          {"policies", {{std::string(policy), has_spares ? Json{{"nodes", 6}} : Json::object()}}}};
 }
 
 const Settings kNoSaves = {{"checkpoint/interval_steps", 0}};

@@ -1,11 +1,11 @@
 // `goodput simulate` of several pools of nodes: what each costs, and how the output names them.
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "models/scenario/pools.h"
+#include "sim/base/json.h"
 #include "tests/tools/simulate/key_effect.h"
 #include "tests/tools/simulate/simulate_run.h"
 #include "tests/traces/io/temporary_file.h"
@@ -13,14 +13,12 @@
 namespace goodput::testing {
 namespace {
 
-using nlohmann::json;
-
 // 2 nodes, at 1 USD an hour and from 1800 s on at 3, from 1800 s to 3600 s one.
 constexpr const char* kPricedCounts = "t_s,held,usd_per_node_hour\n0,2,1\n1800,1,3\n3600,2,\n7200,2,\n";
 
 // 4 nodes of which node 0 is lost at 1000 s and back at 1900 s, and the recording.
-json two_pools(const std::string& recording) {
-  const json base = {{"name", "base"},
+Json two_pools(const std::string& recording) {
+  const Json base = {{"name", "base"},
                      {"failures",
                       {{"model", "interval"},
                        {"nodes", 4},
@@ -30,19 +28,19 @@ json two_pools(const std::string& recording) {
                        {"victims", {0}}}},
                      {"usd_per_node_hour", 98},
                      {"billing", "reserved"}};
-  const json spot = {{"name", "spot"}, {"failures", {{"model", "trace"}, {"file", recording}}}};
+  const Json spot = {{"name", "spot"}, {"failures", {{"model", "trace"}, {"file", recording}}}};
   return {{"plan", "lazarus-gpt-s"},
           {"pools", {base, spot}},
           {"duration_s", 7200},
-          {"policies", {{"checkpoint", json::object()}}}};
+          {"policies", {{"checkpoint", Json::object()}}}};
 }
 
 }  // namespace
 
 TEST_CASE("simulate: every pool costs what its nodes cost, at its own price and billing") {
   const TemporaryFile recording("counts.csv", kPricedCounts);
-  const json result = simulate_result(two_pools(recording.path()));
-  const json& policy = result.at("policies").at("checkpoint");
+  const Json result = simulate_result(two_pools(recording.path()));
+  const Json& policy = result.at("policies").at("checkpoint");
   // Four reserved nodes for two hours; two nodes for half an hour at 1, one for half an hour at 3, two for an
   // hour at 3.
   const double base = 4 * 2 * 98;
@@ -55,10 +53,10 @@ TEST_CASE("simulate: every pool costs what its nodes cost, at its own price and 
 
 TEST_CASE("simulate: efficiency is of the node time that is paid for") {
   const TemporaryFile recording("counts.csv", kPricedCounts);
-  json scenario = two_pools(recording.path());
-  const json reserved = simulate_result(scenario).at("policies").at("checkpoint");
+  Json scenario = two_pools(recording.path());
+  const Json reserved = simulate_result(scenario).at("policies").at("checkpoint");
   scenario["pools"][0]["billing"] = "held";
-  const json held = simulate_result(scenario).at("policies").at("checkpoint");
+  const Json held = simulate_result(scenario).at("policies").at("checkpoint");
   // Held: the base lacks a node for 6200 of 7200 s, spot one for 1800 s. Reserved: all four of the base.
   const double held_s = 4 * 7200 - 6200 + 2 * 7200 - 1800;
   CHECK(held.at("samples") == reserved.at("samples"));
@@ -69,15 +67,15 @@ TEST_CASE("simulate: efficiency is of the node time that is paid for") {
 }
 
 TEST_CASE("simulate: a scenario of one pool is billed as it says, too") {
-  json scenario = two_pools("");
+  Json scenario = two_pools("");
   scenario["failures"] = scenario["pools"][0]["failures"];
   scenario.erase("pools");
   scenario["usd_per_node_hour"] = 98;
-  const json held = simulate_result(scenario).at("policies").at("checkpoint");
+  const Json held = simulate_result(scenario).at("policies").at("checkpoint");
   CHECK(held.at("cost").get<double>() == doctest::Approx(98 * (4 * 7200 - 6200) / 3600.).epsilon(1e-12));
   CHECK(!held.contains("cost_by_pool"));
   scenario["billing"] = "reserved";
-  const json reserved = simulate_result(scenario).at("policies").at("checkpoint");
+  const Json reserved = simulate_result(scenario).at("policies").at("checkpoint");
   CHECK(reserved.at("cost").get<double>() == doctest::Approx(98 * 4 * 2).epsilon(1e-12));
 }
 
@@ -98,7 +96,7 @@ TEST_CASE("simulate: a pool without a price says so, one of a recording without 
   const std::string remedy =
       ": is not given, and no recording of the pool has prices; give it, 0 for nodes that are free\n";
   CHECK(simulate_run(two_pools(unpriced.path())).err == "error: s.json /pools/1/usd_per_node_hour" + remedy);
-  json scenario = two_pools(unpriced.path());
+  Json scenario = two_pools(unpriced.path());
   scenario["pools"][1]["usd_per_node_hour"] = 0;
   scenario["pools"][0].erase("usd_per_node_hour");
   CHECK(simulate_run(scenario).err == "error: s.json /pools/0/usd_per_node_hour" + remedy);
@@ -107,7 +105,7 @@ TEST_CASE("simulate: a pool without a price says so, one of a recording without 
 TEST_CASE("pool keys: each moves something, or is named where it does not" *
           doctest::test_suite("release-only")) {
   const TemporaryFile recording("counts.csv", kPricedCounts);
-  json other = two_pools("").at("pools").at(0).at("failures");
+  Json other = two_pools("").at("pools").at(0).at("failures");
   other["every_s"] = 500;
   const std::vector<KeyWitness> witnesses = {
       {"name", {"base", "other"}},

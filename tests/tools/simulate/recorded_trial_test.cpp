@@ -2,10 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/job/recovery_policy.h"
 #include "tests/support/recorded_span.h"
 #include "tests/tools/simulate/simulate_run.h"
@@ -14,7 +14,6 @@
 namespace goodput {
 namespace {
 
-using nlohmann::json;
 using testing::at_second;
 using testing::recorded_span;
 
@@ -55,20 +54,20 @@ TrialSummary trial_of(double samples, bool finished, double wall_s) {
 }  // namespace
 
 TEST_CASE("recorded trial: samples rise, fall where they are lost, and stay; nodes change in steps") {
-  const json trial = json::parse(recorded_trial_json(run_that_loses()).dump());
+  const Json trial = Json::parse(recorded_trial_json(run_that_loses()).dump());
   // 2 samples a second; of the 40 of second 30 the last 10 are lost.
-  CHECK(trial.at("samples").at("t_s") == json({0, 10, 30, 30, 50}));
-  CHECK(trial.at("samples").at("value") == json({0, 0, 40, 30, 30}));
+  CHECK(trial.at("samples").at("t_s") == Json({0, 10, 30, 30, 50}));
+  CHECK(trial.at("samples").at("value") == Json({0, 0, 40, 30, 30}));
   CHECK(trial.at("samples").at("within") == 0);
-  CHECK(trial.at("nodes_held").at("t_s") == json({0, 30, 30, 50}));
-  CHECK(trial.at("nodes_held").at("value") == json({2, 2, 1, 1}));
+  CHECK(trial.at("nodes_held").at("t_s") == Json({0, 30, 30, 50}));
+  CHECK(trial.at("nodes_held").at("value") == Json({2, 2, 1, 1}));
   CHECK(trial.at("end_s") == 50);
   CHECK(trial.at("stopped") == "no nodes");
 }
 
 TEST_CASE("recorded trial: what happened, with what it cost") {
-  const json trial = json::parse(recorded_trial_json(run_that_loses()).dump());
-  CHECK(trial.at("events") == json::parse(R"([{"t_s": 30, "kind": "loss", "nodes": 1},
+  const Json trial = Json::parse(recorded_trial_json(run_that_loses()).dump());
+  CHECK(trial.at("events") == Json::parse(R"([{"t_s": 30, "kind": "loss", "nodes": 1},
                                               {"t_s": 30, "kind": "restart", "steps_lost": 1}])"));
   CHECK(trial.at("events_left_out") == 0);
 }
@@ -77,7 +76,7 @@ TEST_CASE("recorded trial: nodes that go at one moment are one loss, events over
   RecordedRun run = run_that_loses();
   const JobInstant lost = run.log.instants.front();
   run.log.instants.insert(run.log.instants.begin(), lost);
-  CHECK(json::parse(recorded_trial_json(run).dump()).at("events").at(0).at("nodes") == 2);
+  CHECK(Json::parse(recorded_trial_json(run).dump()).at("events").at(0).at("nodes") == 2);
   // A restart a second, a thousand of them: every fourth makes 250.
   run.log.instants.clear();
   for (int i = 0; i < 1000; ++i) {
@@ -85,7 +84,7 @@ TEST_CASE("recorded trial: nodes that go at one moment are one loss, events over
     restart.cause = Cause::kRestart;
     run.log.instants.push_back(restart);
   }
-  const json many = json::parse(recorded_trial_json(run, 500, 300).dump());
+  const Json many = Json::parse(recorded_trial_json(run, 500, 300).dump());
   CHECK(many.at("events").size() == 250);
   CHECK(many.at("events").at(1).at("t_s") == 4);
   CHECK(many.at("events_left_out") == 750);
@@ -95,11 +94,11 @@ TEST_CASE("distribution: shares of all trials, of JCTs where some reached the go
   // 100 s and 300 s; the third never gets there: two thirds of all are known.
   const std::vector<TrialSummary> trials = {trial_of(5, true, 300), trial_of(5, true, 100),
                                             trial_of(2, false, 400)};
-  const json of = json::parse(distribution_json(trials).dump());
+  const Json of = Json::parse(distribution_json(trials).dump());
   CHECK(of.at("metric") == "jct_s");
   CHECK(of.at("trials") == 3);
   CHECK(of.at("with_value") == 2);
-  CHECK(of.at("value") == json({100, 300}));
+  CHECK(of.at("value") == Json({100, 300}));
   CHECK(of.at("share").at(0).get<double>() == doctest::Approx(1 / 3.0).epsilon(1e-5));
   CHECK(of.at("share").at(1).get<double>() == doctest::Approx(2 / 3.0).epsilon(1e-5));
 }
@@ -107,7 +106,7 @@ TEST_CASE("distribution: shares of all trials, of JCTs where some reached the go
 TEST_CASE("distribution: of samples where no trial reached a goal; the least and the most are kept") {
   std::vector<TrialSummary> trials;
   for (int i = 1; i <= 1000; ++i) trials.push_back(trial_of(i, false, 1));
-  const json of = json::parse(distribution_json(trials, 200).dump());
+  const Json of = Json::parse(distribution_json(trials, 200).dump());
   CHECK(of.at("metric") == "samples");
   CHECK(of.at("value").size() == 200);
   CHECK(of.at("value").front() == 1);
@@ -117,14 +116,14 @@ TEST_CASE("distribution: of samples where no trial reached a goal; the least and
 }
 
 TEST_CASE("simulate: the first trial ends with the samples of the result; a refused policy has none") {
-  json scenario = testing::small_scenario();
-  scenario["policies"] = {{"ds", json::object()}, {"never", {{"policy", "ds"}, {"ep", 16}}}};
+  Json scenario = testing::small_scenario();
+  scenario["policies"] = {{"ds", Json::object()}, {"never", {{"policy", "ds"}, {"ep", 16}}}};
   scenario["trials"] = 1;
-  const json result = testing::simulate_result(scenario);
+  const Json result = testing::simulate_result(scenario);
   bool has_refused = false;
   for (const auto& item : result.at("policies").items()) {
-    INFO(item.key());
-    const json& of = item.value();
+    INFO(item.key);
+    const Json& of = item.value;
     if (!of.at("refused").is_null()) {
       has_refused = true;
       CHECK(of.at("recorded_trial").is_null());

@@ -3,19 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tests/tools/simulate/small_scenario.h"
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput {
 namespace {
 
-using nlohmann::json;
-
-Scenario scenario_of(const json& text) {
+Scenario scenario_of(const Json& text) {
   const TemporaryFile file("scenario.json", text.dump());
   Result<Scenario> scenario = read_scenario(file.path(), {});
   REQUIRE_MESSAGE(scenario, (scenario ? "" : scenario.error().message()));
@@ -23,31 +21,31 @@ Scenario scenario_of(const json& text) {
   return *std::move(scenario);
 }
 
-ScenarioInputs inputs_of(const json& text, std::uint64_t seed = 0) {
+ScenarioInputs inputs_of(const Json& text, std::uint64_t seed = 0) {
   Result<ScenarioInputs> inputs = read_scenario_inputs(scenario_of(text), seed);
   REQUIRE_MESSAGE(inputs, (inputs ? "" : inputs.error().message()));
   return *std::move(inputs);
 }
 
-std::string refusal(const json& text) {
+std::string refusal(const Json& text) {
   const Result<ScenarioInputs> inputs = read_scenario_inputs(scenario_of(text), 0);
   return inputs ? "" : inputs.error().message();
 }
 
-json replaying(const std::string& file) {
-  json text = testing::small_scenario();
+Json replaying(const std::string& file) {
+  Json text = testing::small_scenario();
   text["failures"] = {{"model", "trace"}, {"file", file}};
   return text;
 }
 
-json with_routing(const json& routing) {
-  json text = testing::small_scenario();
+Json with_routing(const Json& routing) {
+  Json text = testing::small_scenario();
   text["routing"] = routing;
   return text;
 }
 
-json slowed_by(const std::string& file) {
-  json text = testing::small_scenario();
+Json slowed_by(const std::string& file) {
+  Json text = testing::small_scenario();
   text["failures"] = {text["failures"], {{"model", "fail_slow"}, {"per_node_day", 1}, {"whatif", file}}};
   return text;
 }
@@ -58,7 +56,7 @@ const std::string kRouting = GOODPUT_CONFIGS "/routing/smartmoe-like.json";
 }  // namespace
 
 TEST_CASE("scenario inputs: a recording that is there is read, and its nodes have its names") {
-  json text = replaying(kSpotTrace);
+  Json text = replaying(kSpotTrace);
   text["failures"]["meaning"] = "held";
   text["failures"]["fallback"] = "absent.csv";
   const ScenarioInputs inputs = inputs_of(text);
@@ -72,7 +70,7 @@ TEST_CASE("scenario inputs: a recording that is there is read, and its nodes hav
 }
 
 TEST_CASE("scenario inputs: where the file is not there the fallback is read, and they say so") {
-  json text = replaying("/absent/p3.csv");
+  Json text = replaying("/absent/p3.csv");
   text["failures"]["meaning"] = "held";
   text["failures"]["fallback"] = kSpotTrace;
   text["routing"] = {{"file", "/absent/routing.csv.gz"}, {"model", kRouting}};
@@ -86,7 +84,7 @@ TEST_CASE("scenario inputs: where the file is not there the fallback is read, an
 
 TEST_CASE("scenario inputs: files that are not there") {
   CHECK(refusal(replaying("/absent.csv")) == "s.json /failures/file: no file \"/absent.csv\"");
-  json both = replaying("/absent.csv");
+  Json both = replaying("/absent.csv");
   both["failures"]["fallback"] = "/none.csv";
   CHECK(refusal(both) == "s.json /failures/file: no file \"/absent.csv\", nor \"/none.csv\" to fall back on");
   CHECK(refusal(with_routing({{"file", "/absent.csv"}})) == "s.json /routing/file: no file \"/absent.csv\"");
@@ -129,7 +127,7 @@ TEST_CASE("scenario inputs: prices are the scenario's, else the trace's from whe
   // 1 USD an hour until 60 s, then 3, then 5 from 120 s.
   const TemporaryFile trace("sky.json", R"({"metadata": {"gap_seconds": 60, "polarity": "available",
     "meaning": "held"}, "data": [4, 4, 4, 4], "prices": [1, 3, 5, 5]})");
-  json text = replaying(trace.path());
+  Json text = replaying(trace.path());
   text["failures"]["from_s"] = 90;
   const PriceSchedule prices = inputs_of(text).pools.at(0).prices;
   const auto at = [](int second) { return SimTime{std::chrono::seconds(second)}; };
@@ -141,14 +139,14 @@ TEST_CASE("scenario inputs: prices are the scenario's, else the trace's from whe
 }
 
 TEST_CASE("scenario inputs: routing without a file is skewed for ever, or balanced") {
-  const auto loads = [](const json& text) {
+  const auto loads = [](const Json& text) {
     const ScenarioInputs inputs = inputs_of(text);
     CHECK(inputs.files.empty());
     CHECK(inputs.job->routing().windows() == 1);
     CHECK(inputs.job->routing().loads(0).size() == 12);  // MoE layers of GPT-S
     return inputs.job->routing().loads(0)[0];
   };
-  json balanced = testing::small_scenario();
+  Json balanced = testing::small_scenario();
   balanced.erase("routing");
   CHECK(loads(balanced) == std::vector<std::int64_t>(8, 1));
   CHECK(loads(with_routing({{"skew", 0}})) == std::vector<std::int64_t>(8, 1));
@@ -166,7 +164,7 @@ TEST_CASE("scenario inputs: layers of a trace that are not as many as the model'
 }
 
 TEST_CASE("scenario inputs: a model of routing is stretched to more layers and experts than its own") {
-  json text = testing::small_scenario();
+  Json text = testing::small_scenario();
   const TemporaryFile routing("routing.json", R"({"layers": 2, "experts": 4, "top_k": 2, "tokens": 1000,
     "iterations": 2, "course": [{"iteration": 1, "spread": 1, "drift": 0.1}]})");
   text["routing"] = {{"model", routing.path()}};
@@ -178,7 +176,7 @@ TEST_CASE("scenario inputs: a model of routing is stretched to more layers and e
 TEST_CASE("scenario inputs: the hash is of what files hold, wherever they lie") {
   const std::string content = "t_s,event,node\n0,add,a\n0,add,b\n60,remove,a\n";
   const auto hash = [](const std::string& file) {
-    json text = replaying(file);
+    Json text = replaying(file);
     text["failures"]["meaning"] = "held";
     return inputs_of(text).content_hash;
   };

@@ -3,32 +3,30 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "models/scenario/scenario.h"
+#include "sim/base/json.h"
 #include "tests/tools/simulate/key_effect.h"
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput::testing {
 namespace {
 
-using nlohmann::json;
-
-json interval(int every_s) {
+Json interval(int every_s) {
   return {{"model", "interval"}, {"nodes", 10}, {"every_s", every_s}};
 }
 
-json pool(int every_s) {
+Json pool(int every_s) {
   return {{"name", "base"}, {"failures", interval(every_s)}, {"usd_per_node_hour", 1}};
 }
 
-json eventful_scenario() {
+Json eventful_scenario() {
   return {{"plan", std::string(GOODPUT_CONFIGS) + "/plans/lazarus-gpt-s.json"},
           {"failures", interval(310)},
           {"duration_s", 1200},
-          {"policies", {{"ds", json::object()}}}};
+          {"policies", {{"ds", Json::object()}}}};
 }
 
 // Loads of eight experts of 13 layers: of the first layer most tokens go to `hot`, later on to the next one.
@@ -78,7 +76,7 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
       {"usd_per_node_hour", {1, 2}},
       {"pools", {pool(310), pool(200)}, {{"failures", nullptr}}},
       {"billing", {"held", "reserved"}, {}, {{"failures", nullptr}, {"pools", pool(310)}}},
-      {"policies", {{{"ds", json::object()}}, {{"checkpoint", json::object()}}}},
+      {"policies", {{{"ds", Json::object()}}, {{"checkpoint", Json::object()}}}},
       {"tier", {"assumed", "measured"}, well_founded},
   };
   Scenario scenario;

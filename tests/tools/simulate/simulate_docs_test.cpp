@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "models/failure/failure_models.h"
 #include "models/policy/policy.h"
 #include "models/scenario/scenario.h"
+#include "sim/base/json.h"
 #include "sim/config/config.h"
 #include "sim/job/time_bucket.h"
 #include "tests/support/config_table.h"
@@ -25,8 +25,6 @@
 
 namespace goodput {
 namespace {
-
-using nlohmann::json;
 
 constexpr const char* kScenarios = "docs/formats/scenarios.md";
 constexpr const char* kSimulate = "docs/formats/simulate.md";
@@ -140,10 +138,10 @@ TEST_CASE("docs: every key of goodput.simulate/1 is explained") {
   const ExitCode code =
       run_command_line(builtin_commands(), {"simulate", file.path(), "--json", "-"}, out, err);
   REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
-  const json result = json::parse(out.str());
-  const auto check_keys = [&section](const json& object) {
+  const Json result = Json::parse(out.str());
+  const auto check_keys = [&section](const Json& object) {
     for (const auto& item : object.items())
-      CHECK_MESSAGE(section.find("`" + item.key() + "`") != std::string::npos, item.key());
+      CHECK_MESSAGE(section.find("`" + item.key + "`") != std::string::npos, item.key);
   };
   check_keys(result.at("policies").at("lazarus"));
   check_keys(result.at("ratios").at("lazarus/ds"));

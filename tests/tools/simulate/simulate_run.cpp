@@ -2,16 +2,16 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "sim/base/json.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
 
 namespace goodput::testing {
 
-SimulateRun simulate_run(const nlohmann::json& scenario, std::vector<std::string> options) {
+SimulateRun simulate_run(const Json& scenario, std::vector<std::string> options) {
   const TemporaryFile file("s.json", scenario.dump());
   options.insert(options.begin(), {"simulate", file.path(), "--configs", GOODPUT_CONFIGS});
   std::ostringstream out;
@@ -23,10 +23,10 @@ SimulateRun simulate_run(const nlohmann::json& scenario, std::vector<std::string
   return {code, out.str(), said};
 }
 
-nlohmann::json simulate_result(const nlohmann::json& scenario) {
+Json simulate_result(const Json& scenario) {
   const SimulateRun run = simulate_run(scenario, {"--json", "-", "--quiet"});
   REQUIRE_MESSAGE(run.code == ExitCode::kOk, run.err);
-  return nlohmann::json::parse(run.out);
+  return Json::parse(run.out);
 }
 
 }  // namespace goodput::testing

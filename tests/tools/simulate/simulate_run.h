@@ -1,10 +1,10 @@
 // `goodput simulate` of a scenario that a test has as JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json_fwd.h"
 #include "tools/cli/command.h"
 
 namespace goodput::testing {
@@ -14,9 +14,9 @@ struct SimulateRun {
   std::string out;
   std::string err;  // the scenario's file is "s.json"
 };
-[[nodiscard]] SimulateRun simulate_run(const nlohmann::json& scenario, std::vector<std::string> options = {});
+[[nodiscard]] SimulateRun simulate_run(const Json& scenario, std::vector<std::string> options = {});
 
 // Its JSON. REQUIRES: that it works.
-[[nodiscard]] nlohmann::json simulate_result(const nlohmann::json& scenario);
+[[nodiscard]] Json simulate_result(const Json& scenario);
 
 }  // namespace goodput::testing

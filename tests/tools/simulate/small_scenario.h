@@ -1,10 +1,10 @@
 // A scenario of a few seconds' work for tests: ten nodes of which one is lost every five minutes.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include "sim/base/json_fwd.h"
 
 namespace goodput::testing {
 
-[[nodiscard]] nlohmann::json small_scenario();
+[[nodiscard]] Json small_scenario();
 
 }  // namespace goodput::testing

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tests/support/recorded_span.h"
 #include "tests/tools/simulate/small_scenario.h"
 #include "tests/traces/io/temporary_file.h"
@@ -80,9 +80,9 @@ TEST_CASE("throughput: losing everything ends at no samples") {
 
 TEST_CASE("throughput: ends with the samples that the simulation counts, whatever the policy" *
           doctest::test_suite("slow")) {
-  nlohmann::json text = testing::small_scenario();
+  Json text = testing::small_scenario();
   for (const PolicyInfo& policy : recovery_policies()) text["policies"][std::string(policy.name)] = {};
-  for (auto& [name, options] : text["policies"].items()) options = nlohmann::json::object();
+  for (Json& options : text["policies"]) options = Json::object();
   const TemporaryFile file("scenario.json", text.dump());
   const Scenario scenario = read_scenario(file.path(), {}).value();
   const ScenarioInputs inputs = read_scenario_inputs(scenario, 3).value();

@@ -7,12 +7,12 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "tests/tools/simulate/small_scenario.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
@@ -20,8 +20,6 @@
 
 namespace goodput {
 namespace {
-
-using nlohmann::json;
 
 std::string csv_of(const Simulation& simulation) {
   std::string csv;
@@ -110,7 +108,7 @@ TEST_CASE("trial rows: names are quoted, what a trial does not have is empty, re
 }
 
 TEST_CASE("trial rows: means, ratios, quantiles and shares are of the values in the table") {
-  json text = testing::small_scenario();
+  Json text = testing::small_scenario();
   text["failures"] = {{"model", "exponential"}, {"nodes", 10}, {"mtbf_hours", 1}, {"repair_s", 100}};
   text["samples"] = 20000;
   text["duration_s"] = 3600;
@@ -125,14 +123,14 @@ TEST_CASE("trial rows: means, ratios, quantiles and shares are of the values in 
                                           "--json-trials", "--trials-csv", csv.path()},
                                          out, err);
   REQUIRE_MESSAGE(code == ExitCode::kOk, err.str());
-  const json result = json::parse(out.str());
+  const Json result = Json::parse(out.str());
   std::ifstream file(csv.path());
   const auto rows = rows_of({std::istreambuf_iterator<char>(file), {}});
   CHECK(rows.size() == 42);
   for (const std::string policy : {"lazarus", "ds"}) {
     CAPTURE(policy);
     const auto of = [&](const std::string& name) { return column(rows, policy, name); };
-    const json& figures = result.at("policies").at(policy);
+    const Json& figures = result.at("policies").at(policy);
     const auto figure = [&figures](const char* name) {
       return doctest::Approx(figures.at(name).get<double>()).epsilon(1e-12);
     };
@@ -147,7 +145,7 @@ TEST_CASE("trial rows: means, ratios, quantiles and shares are of the values in 
     CHECK(sum(of("samples")) / sum(of("cost")) == figure("samples_per_usd"));
     std::vector<double> sorted = of("jct_s");
     std::sort(sorted.begin(), sorted.end());
-    const json& jct = figures.at("quantiles").at("jct_s");
+    const Json& jct = figures.at("quantiles").at("jct_s");
     CHECK(sorted[10] == jct.at("p50").at("value"));  // of 21 the eleventh
     CHECK(sorted[2] == jct.at("p10").at("value"));
     CHECK(sorted[19] == jct.at("p95").at("value"));
@@ -155,11 +153,11 @@ TEST_CASE("trial rows: means, ratios, quantiles and shares are of the values in 
     std::sort(sorted.begin(), sorted.end());
     CHECK(sorted[10] == figures.at("quantiles").at("goodput").at("p50").at("value"));
     // The same in JSON.
-    const json& columns = result.at("trials_by_policy").at(policy);
+    const Json& columns = result.at("trials_by_policy").at(policy);
     for (const auto& item : columns.items()) {
-      CAPTURE(item.key());
-      REQUIRE(item.value().size() == 21);
-      if (item.value().at(0).is_number()) CHECK(item.value() == json(of(item.key())));
+      CAPTURE(item.key);
+      REQUIRE(item.value.size() == 21);
+      if (item.value.at(0).is_number()) CHECK(item.value == Json(of(item.key)));
     }
     CHECK(columns.at("finished").at(0) == (of("finished")[0] == 1));
     CHECK(columns.at("stopped").at(0) == nullptr);

@@ -5,20 +5,18 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "models/sweep/sweep_config.h"
+#include "sim/base/json.h"
 #include "sim/config/config.h"
 #include "tests/support/config_table.h"
 #include "tests/tools/sweep/sweep_run.h"
 
 namespace goodput::testing {
 namespace {
-
-using nlohmann::json;
 
 const std::vector<std::string> kVaried = {"--vary", "/failures/mtbf_hours=0.5,5", "--vary",
                                           "/policies/ds/checkpoint/interval_steps=20,40"};
@@ -33,15 +31,15 @@ std::vector<std::string> with(std::vector<std::string> options, const std::vecto
 TEST_CASE("sweep: the result has the points as summary.csv has them, in six digits") {
   const SweepRun run(swept_scenario());
   run.sweep("out", with(kVaried, {"--json", run.path("sweep.json")}));
-  const json outcomes = json::parse(run.content("sweep.json")).at("outcomes");
+  const Json outcomes = Json::parse(run.content("sweep.json")).at("outcomes");
   const auto rows = table_of(run.content("out/summary.csv"));
   REQUIRE(outcomes.at("rows") == rows.size());
   CHECK(outcomes.at("left_out") == 0);
-  const json& metric = outcomes.at("metrics").at("samples_per_hour");
+  const Json& metric = outcomes.at("metrics").at("samples_per_hour");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     CHECK(fmt::format("{}", outcomes.at("point").at(i).get<int>()) == rows[i].at("point"));
     CHECK(outcomes.at("policy").at(i) == rows[i].at("policy"));
-    const json& mtbf = outcomes.at("parameters").at("/failures/mtbf_hours");
+    const Json& mtbf = outcomes.at("parameters").at("/failures/mtbf_hours");
     CHECK(mtbf.at(i).get<double>() == std::stod(rows[i].at("/failures/mtbf_hours")));
     for (const auto& pair : {std::pair{"value", "samples_per_hour"}, std::pair{"low", "samples_per_hour_low"},
                              std::pair{"high", "samples_per_hour_high"}}) {
@@ -64,7 +62,7 @@ TEST_CASE("sweep: every point is what simulate says of it") {
                    "--set", "/policies/ds/checkpoint/interval_steps=" + interval, "--trials-csv", "-",
                    "--json", run.path("simulated.json")});
       REQUIRE_MESSAGE(said.code == ExitCode::kOk, said.err);
-      const json simulated = json::parse(run.content("simulated.json"));
+      const Json simulated = Json::parse(run.content("simulated.json"));
       for (const auto& trial : table_of(said.out)) {
         INFO(mtbf, " ", interval, " ", trial.at("policy"), " ", trial.at("trial"));
         const auto& row = rows.at(at++);
@@ -181,7 +179,7 @@ TEST_CASE("sweep: the k-th trial of all points meets the same failures") {
 
 TEST_CASE("sweep: a file and the same options are the same sweep") {
   const SweepRun run(swept_scenario());
-  const json sweep = {{"scenario", "s.json"},
+  const Json sweep = {{"scenario", "s.json"},
                       {"set", {{"/duration_s", 300}}},
                       {"vary",
                        {{{"pointer", "/failures/mtbf_hours"}, {"values", "1.0..9.0"}},
@@ -235,10 +233,10 @@ TEST_CASE("docs: every key of goodput.sweep/1 is explained") {
   run.sweep("out", {"--vary", "/failures/mtbf_hours=1,2", "--shard", "1/2", "--quiet", "--json",
                     run.path("all.json")});
   for (const std::string name : {"part.json", "all.json"}) {
-    const json result = json::parse(run.content(name));
+    const Json result = Json::parse(run.content(name));
     CHECK(result.at("schema") == "goodput.sweep/1");
     for (const auto& item : result.items()) {
-      const std::string& key = item.key();
+      const std::string& key = item.key;
       if (key == "schema" || key == "version" || key == "revision" || key == "seed" || key == "calibration" ||
           key == "lowest_tier")
         continue;  // of every result

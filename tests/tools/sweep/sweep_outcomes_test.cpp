@@ -3,15 +3,14 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/json.h"
+
 namespace goodput {
 namespace {
-
-using nlohmann::json;
 
 // A point at which `ds` came to this cost and time, in a trial.
 PointRows outcome_at(std::uint64_t point, double cost, double jct_s) {
@@ -33,9 +32,9 @@ SweepManifest grid_of(int side) {
   return manifest;
 }
 
-json json_of(const SweepOutcomes& outcomes, const SweepManifest& manifest,
+Json json_of(const SweepOutcomes& outcomes, const SweepManifest& manifest,
              const std::vector<SweepSummary::Best>& best, std::size_t most) {
-  return json::parse(outcomes.json(manifest, best, most).dump());
+  return Json::parse(outcomes.json(manifest, best, most).dump());
 }
 
 }  // namespace
@@ -51,17 +50,17 @@ TEST_CASE("sweep outcomes: a row a point and policy, with the ends of its interv
   SweepManifest manifest;
   manifest.parameters = {"/nodes"};
   manifest.values = {{"4"}, {"\"many\""}};
-  const json result = json_of(outcomes, manifest, {}, 10);
+  const Json result = json_of(outcomes, manifest, {}, 10);
   CHECK(result.at("rows") == 2);
   CHECK(result.at("left_out") == 0);
-  CHECK(result.at("point") == json({0, 1}));
-  CHECK(result.at("policy") == json({"ds", "ds"}));
-  CHECK(result.at("finished") == json({true, true}));
-  CHECK(result.at("parameters").at("/nodes") == json({4, "many"}));
-  CHECK(result.at("metrics").at("cost").at("value") == json({10, 20}));
-  CHECK(result.at("metrics").at("cost").at("low") == json({9, 19}));
-  CHECK(result.at("metrics").at("cost").at("high") == json({11, 21}));
-  CHECK(result.at("metrics").at("jct_s").at("low") == json({nullptr, nullptr}));
+  CHECK(result.at("point") == Json({0, 1}));
+  CHECK(result.at("policy") == Json({"ds", "ds"}));
+  CHECK(result.at("finished") == Json({true, true}));
+  CHECK(result.at("parameters").at("/nodes") == Json({4, "many"}));
+  CHECK(result.at("metrics").at("cost").at("value") == Json({10, 20}));
+  CHECK(result.at("metrics").at("cost").at("low") == Json({9, 19}));
+  CHECK(result.at("metrics").at("cost").at("high") == Json({11, 21}));
+  CHECK(result.at("metrics").at("jct_s").at("low") == Json({nullptr, nullptr}));
   CHECK_FALSE(result.at("metrics").contains("goodput"));  // no row has one
 }
 
@@ -73,12 +72,12 @@ TEST_CASE("sweep outcomes: of too many rows the lines through the best point sta
   for (std::uint64_t point = 0; point < 400; ++point)
     outcomes.add(outcome_at(point, point == 210 ? 1 : 1000, 1000));
   const SweepSummary::Best best{TrialMetric::kCost, {1, {}, false}, 210, "ds", true};
-  const json result = json_of(outcomes, manifest, {best}, 60);
+  const Json result = json_of(outcomes, manifest, {best}, 60);
   CHECK(result.at("rows") == 60);
   CHECK(result.at("left_out") == 340);
   int on_lines = 0;
   for (std::size_t i = 0; i < 60; ++i) {
-    const json& parameters = result.at("parameters");
+    const Json& parameters = result.at("parameters");
     on_lines += parameters.at("/a").at(i) == 10 || parameters.at("/b").at(i) == 10 ? 1 : 0;
   }
   CHECK(on_lines == 39);
@@ -94,7 +93,7 @@ TEST_CASE("sweep outcomes: of too many rows what there is to choose between cost
     const auto number = static_cast<double>(point);
     outcomes.add(point < 10 ? outcome_at(point, number, 1000 - number) : outcome_at(point, 2000, 2000));
   }
-  CHECK(json_of(outcomes, manifest, {}, 10).at("point") == json({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  CHECK(json_of(outcomes, manifest, {}, 10).at("point") == Json({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
 }  // namespace goodput

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
+#include "sim/base/json.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
 
@@ -32,16 +32,15 @@ std::vector<std::string> csv_cells(const std::string& line) {
 
 }  // namespace
 
-nlohmann::json swept_scenario() {
+Json swept_scenario() {
   return {{"plan", GOODPUT_CONFIGS "/plans/lazarus-gpt-s.json"},
           {"failures", {{"model", "exponential"}, {"mtbf_hours", 2}, {"repair_s", 300}}},
           {"duration_s", 600},
           {"trials", 3},
-          {"policies",
-           {{"ds", {{"checkpoint", {{"interval_steps", 50}}}}}, {"gemini", nlohmann::json::object()}}}};
+          {"policies", {{"ds", {{"checkpoint", {{"interval_steps", 50}}}}}, {"gemini", Json::object()}}}};
 }
 
-SweepRun::SweepRun(const nlohmann::json& scenario) : file_("s.json", scenario.dump()) {}
+SweepRun::SweepRun(const Json& scenario) : file_("s.json", scenario.dump()) {}
 
 std::string SweepRun::path(const std::string& name) const {
   return (std::filesystem::path(file_.path()).parent_path() / name).string();

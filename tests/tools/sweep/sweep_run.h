@@ -2,17 +2,17 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/json_fwd.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command.h"
 
 namespace goodput::testing {
 
 // Two policies of which one has checkpoints, for ten minutes.
-[[nodiscard]] nlohmann::json swept_scenario();
+[[nodiscard]] Json swept_scenario();
 
 class SweepRun {
  public:
@@ -22,7 +22,7 @@ class SweepRun {
     std::string err{};
   };
 
-  explicit SweepRun(const nlohmann::json& scenario);
+  explicit SweepRun(const Json& scenario);
 
   // The file of the scenario, and what lies in its folder.
   [[nodiscard]] const std::string& scenario() const { return file_.path(); }

@@ -5,8 +5,9 @@
 
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
@@ -29,15 +30,15 @@ TEST_CASE("cleaning: a table says how many of what, what was done, and where") {
 }
 
 TEST_CASE("cleaning: the JSON has a rule an entry, none for a clean trace") {
-  CHECK(cleaning_json({}) == nlohmann::ordered_json::array());
+  CHECK(cleaning_json({}) == OrderedJson::array());
   const auto json = cleaning_json(kFindings);
   REQUIRE(json.size() == 3);
-  CHECK(json[1] == nlohmann::ordered_json{{"rule", "missing-ops"},
-                                          {"found", "steps in which ops are missing"},
-                                          {"done", "left out"},
-                                          {"count", 1},
-                                          {"steps", {4}},
-                                          {"detail", "gc_0_0 is missing in step 4, dp_rank 1"}});
+  CHECK(json[1] == OrderedJson{{"rule", "missing-ops"},
+                               {"found", "steps in which ops are missing"},
+                               {"done", "left out"},
+                               {"count", 1},
+                               {"steps", {4}},
+                               {"detail", "gc_0_0 is missing in step 4, dp_rank 1"}});
 }
 
 TEST_CASE("cleaning: the page of op traces has the rules of the program") {

@@ -2,11 +2,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
+#include "tests/support/read_json.h"
 #include "tests/traces/io/temporary_file.h"
 #include "tools/cli/command_line.h"
 #include "tools/commands.h"
@@ -74,12 +75,12 @@ TEST_CASE("trace info: the same as JSON, alone on stdout") {
   const TemporaryFile file("t.csv", kTrace);
   const Run info = run({"trace", "info", file.path(), "--json", "-", "--seed", "5"});
   CHECK(info.code == ExitCode::kOk);
-  const auto json = nlohmann::json::parse(info.out);
+  const auto json = Json::parse(info.out);
   CHECK(json["schema"] == "goodput.trace_info/1");
   CHECK(json["seed"] == 5);
-  CHECK(json["formats"] == nlohmann::json{"csv"});
+  CHECK(json["formats"] == Json{"csv"});
   CHECK(json["rows"] == 8);
-  CHECK(json["steps"] == nlohmann::json{10, 20});
+  CHECK(json["steps"] == Json{10, 20});
   CHECK(json["dp_size"] == 2);
   CHECK(json["pp_size"] == 1);
   CHECK(json["vpp_size"] == 1);
@@ -87,10 +88,10 @@ TEST_CASE("trace info: the same as JSON, alone on stdout") {
   CHECK(json["micro_batches"] == 1);
   CHECK(json["lanes"] == 4);
   CHECK(json["ops_per_lane"]["max"] == 2);
-  CHECK(json["step_time_s"] == nlohmann::json{{"min", 0.75}, {"median", 0.875}, {"max", 1.0}});
+  CHECK(json["step_time_s"] == Json{{"min", 0.75}, {"median", 0.875}, {"max", 1.0}});
   CHECK(json["dense"] == true);
   CHECK(json["not_dense_reason"].is_null());
-  CHECK(json["optypes"]["forward-compute"] == nlohmann::json{{"ops", 4}, {"total_s", 1.25}});
+  CHECK(json["optypes"]["forward-compute"] == Json{{"ops", 4}, {"total_s", 1.25}});
 }
 
 TEST_CASE("trace info: --json FILE writes the file besides the text, --quiet drops the text") {
@@ -98,7 +99,7 @@ TEST_CASE("trace info: --json FILE writes the file besides the text, --quiet dro
   const std::string json = file.path() + ".json";
   CHECK_FALSE(run({"trace", "info", file.path(), "--json", json}).out.empty());
   CHECK(run({"trace", "info", file.path(), "--json", json, "--quiet"}).out.empty());
-  CHECK(nlohmann::json::parse(std::ifstream(json))["rows"] == 8);
+  CHECK(testing::read_json(json)["rows"] == 8);
 }
 
 TEST_CASE("trace info: a trace that is not dense is described, with the first op that is missing") {
@@ -113,7 +114,7 @@ TEST_CASE("trace info: a spot trace is told from the content, and its numbers ar
   const TemporaryFile file("p.csv", "0,add,a\r\n0,add,b\r\n1800000,remove,a\r\n3600000,remove,b\r\n");
   const Run info = run({"trace", "info", file.path(), "--json", "-"});
   CHECK(info.code == ExitCode::kOk);
-  const auto json = nlohmann::json::parse(info.out);
+  const auto json = Json::parse(info.out);
   CHECK(json["schema"] == "goodput.trace_info/1");
   CHECK(json["kind"] == "spot");
   CHECK(json["format"] == "bamboo_csv");
@@ -128,7 +129,7 @@ TEST_CASE("trace info: a spot trace is told from the content, and its numbers ar
   CHECK(json["mean_nodes"] == 1.5);  // 2 and then 1, for half an hour each
   CHECK(json["node_hours"] == 1.5);
   CHECK(json["drops"] == 2);
-  CHECK(json["drop_sizes"] == nlohmann::json{{"1", 2}});
+  CHECK(json["drop_sizes"] == Json{{"1", 2}});
   CHECK(json["holes"].empty());
   CHECK(json["usd_per_node_hour"].is_null());
 }
@@ -259,7 +260,7 @@ TEST_CASE("command line: the name alone of what has commands shows its help, as 
 
 TEST_CASE("list: formats in text and JSON") {
   CHECK(run({"list", "formats"}).out.starts_with("parquet      Apache Parquet"));
-  const auto json = nlohmann::json::parse(run({"list", "formats", "--json", "-"}).out);
+  const auto json = Json::parse(run({"list", "formats", "--json", "-"}).out);
   CHECK(json["schema"] == "goodput.list/1");
   CHECK(json["formats"].size() == 12);
   CHECK(json["formats"][3]["name"] == "csv");

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "sim/base/json.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/trace_generator.h"
 

@@ -3,11 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
 
+#include "sim/base/json.h"
 #include "sim/base/random.h"
 #include "sim/base/statistics.h"
 #include "sim/causes/remedy.h"
@@ -20,8 +20,6 @@
 
 namespace goodput::testing {
 namespace {
-
-using nlohmann::json;
 
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::uint64_t kCases = 60;  // some ten times slower, and looking for other things
@@ -37,13 +35,13 @@ bool is_share(std::string_view key) {
 }
 
 // Shares are (a - b) / (c - d): the rounding of a step time, over a loss that may be tiny.
-double share_tolerance(const json& shares) {
-  const double recorded = shares.at("tori");
+double share_tolerance(const Json& shares) {
+  const double recorded = shares.at("tori").get<double>();
   return kRounding * recorded / std::abs(recorded - shares.at("tideal").get<double>());
 }
 
 // First path at which two documents differ, or the empty string.
-std::string first_difference(const json& got, const json& want, const std::string& path = "") {
+std::string first_difference(const Json& got, const Json& want, const std::string& path = "") {
   if (want.is_object()) {
     if (!got.is_object() || got.size() != want.size()) return path + " has other keys";
     for (const auto& [key, value] : want.items()) {
@@ -83,7 +81,7 @@ TEST_CASE("whatif: every field agrees with the reference on random traces" * doc
     const AnalysedTrace analysed_trace = analysed(trace);
     const WhatIf result =
         value_or_throw(WhatIfEngine(analysed_trace.graph, analysed_trace.recording, {}).analyse());
-    json got = json::parse(compat_json(result, {}, 1.03));
+    Json got = Json::parse(compat_json(result, {}, 1.03));
     got.erase("job_meta");
     REQUIRE(first_difference(got, reference::compat_result(trace, reference_options(spec))) == "");
   }
@@ -100,7 +98,7 @@ TEST_CASE(
     const AnalysedTrace analysed_trace = analysed(trace, {1, 3});
     const WhatIf result =
         value_or_throw(WhatIfEngine(analysed_trace.graph, analysed_trace.recording, {}).analyse());
-    json got = json::parse(compat_json(result, {}, 1.03));
+    Json got = Json::parse(compat_json(result, {}, 1.03));
     got.erase("job_meta");
     reference::Options options = reference_options(spec);
     options.steps = result.steps;

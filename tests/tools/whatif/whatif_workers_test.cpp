@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "sim/base/json.h"
 #include "sim/causes/pace.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/trace_generator.h"
@@ -30,8 +29,8 @@ WorkersCase workers_case() {
   return made;
 }
 
-nlohmann::ordered_json workers_json(const WorkersCase& given, std::size_t most_cells) {
-  nlohmann::ordered_json json;
+OrderedJson workers_json(const WorkersCase& given, std::size_t most_cells) {
+  OrderedJson json;
   add_workers_json(given.trace.recording, measure_pace(given.trace.recording, {}), given.result, json,
                    most_cells);
   return json;
@@ -42,34 +41,34 @@ nlohmann::ordered_json workers_json(const WorkersCase& given, std::size_t most_c
 TEST_CASE("whatif workers: every step of every worker where there is room, with four digits") {
   const auto steps = workers_json(workers_case(), 10)["worker_steps"];
   CHECK(steps["steps_averaged"] == 1);
-  CHECK(steps["from_step"] == nlohmann::ordered_json({1, 2, 3, 4, 7}));
+  CHECK(steps["from_step"] == OrderedJson({1, 2, 3, 4, 7}));
   CHECK(steps["to_step"] == steps["from_step"]);
-  CHECK(steps["slowdown"][0] == nlohmann::ordered_json({1.0, 0.5}));
-  CHECK(steps["slowdown"][4] == nlohmann::ordered_json({5.0, 2.5}));
+  CHECK(steps["slowdown"][0] == OrderedJson({1.0, 0.5}));
+  CHECK(steps["slowdown"][4] == OrderedJson({5.0, 2.5}));
 }
 
 TEST_CASE("whatif workers: with too many cells steps in a row are averaged, the rest in a row of its own") {
   // 9 cells of 2 workers are 4 rows: 2 steps each, which makes 3.
   const auto steps = workers_json(workers_case(), 9)["worker_steps"];
   CHECK(steps["steps_averaged"] == 2);
-  CHECK(steps["from_step"] == nlohmann::ordered_json({1, 3, 7}));
-  CHECK(steps["to_step"] == nlohmann::ordered_json({2, 4, 7}));
-  CHECK(steps["slowdown"] == nlohmann::ordered_json({{1.5, 0.75}, {3.5, 1.75}, {5.0, 2.5}}));
+  CHECK(steps["from_step"] == OrderedJson({1, 3, 7}));
+  CHECK(steps["to_step"] == OrderedJson({2, 4, 7}));
+  CHECK(steps["slowdown"] == OrderedJson({{1.5, 0.75}, {3.5, 1.75}, {5.0, 2.5}}));
 }
 
 TEST_CASE("whatif workers: of more workers than cells one row is left") {
   const auto steps = workers_json(workers_case(), 1)["worker_steps"];
   CHECK(steps["steps_averaged"] == 5);
-  CHECK(steps["slowdown"] == nlohmann::ordered_json({{3.0, 1.5}}));
+  CHECK(steps["slowdown"] == OrderedJson({{3.0, 1.5}}));
 }
 
 TEST_CASE("whatif workers: ranks and pace are there for all, hosts where they are known") {
   WorkersCase given = workers_case();
   CHECK(workers_json(given, 10)["workers"].size() == 2);
-  CHECK(workers_json(given, 10)["workers"]["rank"] == nlohmann::ordered_json({0, 1}));
+  CHECK(workers_json(given, 10)["workers"]["rank"] == OrderedJson({0, 1}));
   CHECK(workers_json(given, 10)["workers"]["pace"].size() == 2);
   given.trace.recording.places = {{"host", {"node7", ""}}};
-  CHECK(workers_json(given, 10)["workers"]["host"] == nlohmann::ordered_json({"node7", ""}));
+  CHECK(workers_json(given, 10)["workers"]["host"] == OrderedJson({"node7", ""}));
 }
 
 }  // namespace goodput

@@ -7,19 +7,17 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "models/megatron/megatron_rules.h"
+#include "sim/base/json.h"
 #include "sim/base/random.h"
 #include "tests/support/trace_generator.h"
 #include "traces/timeline/critical_chain.h"
 
 namespace goodput {
 namespace {
-
-using nlohmann::json;
 
 std::string read_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -49,8 +47,8 @@ OpGraph loose_ops(const Recording& recording) {
   return *std::move(graph);
 }
 
-bool is_message(const json& slice) {
-  const std::string name = slice.at("name");
+bool is_message(const Json& slice) {
+  const std::string name = slice.at("name").get<std::string>();
   return name.ends_with("-send") || name.ends_with("-recv");
 }
 
@@ -59,50 +57,55 @@ struct Arranged {
   Recording recording;
 };
 
-json recorded_events(const Arranged& arranged) {
+Json recorded_events(const Arranged& arranged) {
   const std::string text = written([&](const std::string& path) {
     return write_recorded_timeline(arranged.recording, arranged.graph, path, path);
   });
-  return json::parse(text).at("traceEvents");
+  return Json::parse(text).at("traceEvents");
 }
 
-json recorded_events(const Recording& recording) {
+Json recorded_events(const Recording& recording) {
   return recorded_events(Arranged{loose_ops(recording), recording});
 }
 
-json ideal_events(const Recording& recording, const std::vector<double>& start_s,
+Json ideal_events(const Recording& recording, const std::vector<double>& start_s,
                   const std::vector<double>& end_s) {
   const OpGraph graph = loose_ops(recording);
   const std::string text = written([&](const std::string& path) {
     return write_ideal_timeline(recording, graph, start_s, end_s, path, path);
   });
-  return json::parse(text).at("traceEvents");
+  return Json::parse(text).at("traceEvents");
 }
 
-json slices_of(const json& events) {
-  json slices = json::array();
-  for (const json& event : events) {
+Json slices_of(const Json& events) {
+  Json slices = Json::array();
+  for (const Json& event : events) {
     if (event.at("ph") == "X") slices.push_back(event);
   }
   return slices;
 }
 
-std::map<std::pair<int, int>, std::string> thread_names(const json& events) {
+// (process, thread)
+std::pair<int, int> thread_of(const Json& event) {
+  return {event.at("pid").get<int>(), event.at("tid").get<int>()};
+}
+
+std::map<std::pair<int, int>, std::string> thread_names(const Json& events) {
   std::map<std::pair<int, int>, std::string> names;
-  for (const json& event : events) {
+  for (const Json& event : events) {
     if (event.at("name") == "thread_name") {
-      names[{event.at("pid"), event.at("tid")}] = event.at("args").at("name").get<std::string>();
+      names[thread_of(event)] = event.at("args").at("name").get<std::string>();
     }
   }
   return names;
 }
 
 // Slices that start before the one in front of them on their thread has ended, in float64 microseconds.
-int count_overlaps(const json& events) {
+int count_overlaps(const Json& events) {
   std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> threads;
-  for (const json& slice : slices_of(events)) {
-    const double start = slice.at("ts");
-    threads[{slice.at("pid"), slice.at("tid")}].emplace_back(start, start + slice.at("dur").get<double>());
+  for (const Json& slice : slices_of(events)) {
+    const double start = slice.at("ts").get<double>();
+    threads[thread_of(slice)].emplace_back(start, start + slice.at("dur").get<double>());
   }
   int overlaps = 0;
   for (auto& [thread, slices] : threads) {
@@ -165,13 +168,13 @@ Arranged arranged(const OpTrace& trace) {
 TEST_CASE("timeline: a slice says what ran where, when and for how long") {
   const Recording recording = one_worker({op_of(OpType::kForwardCompute, 3, 5), op_of(OpType::kGc, 0)},
                                          {{{100.0, 100.0000015}, {100.0000015, 100.000002}}});
-  const json slices = slices_of(recorded_events(recording));
+  const Json slices = slices_of(recorded_events(recording));
   // From the first start at 100 s: 0 to 1500 ns, then 1500 to 2000 ns.
   REQUIRE(slices.size() == 2);
-  CHECK(slices[0] == json::parse(R"({"name": "forward-compute", "cat": "forward-compute", "ph": "X", "pid": 0,
+  CHECK(slices[0] == Json::parse(R"({"name": "forward-compute", "cat": "forward-compute", "ph": "X", "pid": 0,
       "tid": 1, "ts": 0.0, "dur": 1.5,
       "args": {"rank": 8, "step": 10, "stage": 0, "mb_id": 5, "seq_id": 3, "mc": null}})"));
-  CHECK(slices[1] == json::parse(R"({"name": "gc", "cat": "gc", "ph": "X", "pid": 0,
+  CHECK(slices[1] == Json::parse(R"({"name": "gc", "cat": "gc", "ph": "X", "pid": 0,
       "tid": 1, "ts": 1.5, "dur": 0.5,
       "args": {"rank": 8, "step": 10, "stage": 0, "mb_id": null, "seq_id": 0, "mc": null}})"));
 }
@@ -188,7 +191,7 @@ TEST_CASE("timeline: steps follow each other a tenth of a step apart") {
   // Steps of 2, 3 and 1 s, on clocks of their own: 0, 2 + 0.2, 2.2 + 3 + 0.3 s.
   const Recording recording =
       one_worker({op_of(OpType::kForwardCompute, 0)}, {{{-1.0, 1.0}}, {{50.0, 53.0}}, {{0.0, 1.0}}});
-  const json slices = slices_of(recorded_events(recording));
+  const Json slices = slices_of(recorded_events(recording));
   REQUIRE(slices.size() == 3);
   CHECK(slices[0].at("ts") == 0.0);
   CHECK(slices[1].at("ts") == 2.2e6);
@@ -207,11 +210,11 @@ TEST_CASE("timeline: every stream of a stage has a thread of its own") {
     times.push_back({start, start + 1});
     ops.push_back(op_of(type, 0));
   }
-  const json events = recorded_events(one_worker(ops, {times}));
+  const Json events = recorded_events(one_worker(ops, {times}));
   const auto names = thread_names(events);
   std::map<std::string, std::set<std::string>> types_of_thread;
-  for (const json& slice : slices_of(events)) {
-    types_of_thread[names.at({slice.at("pid"), slice.at("tid")})].insert(slice.at("name"));
+  for (const Json& slice : slices_of(events)) {
+    types_of_thread[names.at(thread_of(slice))].insert(slice.at("name").get<std::string>());
   }
   const std::map<std::string, std::set<std::string>> expected = {
       {"stage 0 compute", {"backward-compute", "forward-compute", "gc", "optimizer"}},
@@ -227,11 +230,11 @@ TEST_CASE("timeline: ops of a stream that overlap open further threads, as few a
   // 0-3, 1-4, 2-5 need three threads; 3-6 and 5-6 find one free again.
   std::vector<TraceOp> ops;
   for (int i = 0; i < 5; ++i) ops.push_back(op_of(OpType::kForwardRecv, i));
-  const json events = recorded_events(one_worker(ops, {{{0, 3}, {1, 4}, {2, 5}, {3, 6}, {5, 6}}}));
+  const Json events = recorded_events(one_worker(ops, {{{0, 3}, {1, 4}, {2, 5}, {3, 6}, {5, 6}}}));
   const auto names = thread_names(events);
   std::vector<std::string> by_seq_id(5);
-  for (const json& slice : slices_of(events)) {
-    by_seq_id[slice.at("args").at("seq_id")] = names.at({slice.at("pid"), slice.at("tid")});
+  for (const Json& slice : slices_of(events)) {
+    by_seq_id.at(slice.at("args").at("seq_id").get<std::size_t>()) = names.at(thread_of(slice));
   }
   CHECK(by_seq_id == std::vector<std::string>{"stage 0 forward-recv", "stage 0 forward-recv (2)",
                                               "stage 0 forward-recv (3)", "stage 0 forward-recv",
@@ -253,7 +256,7 @@ TEST_CASE("timeline: slices that touch do not overlap when a reader adds up micr
     times.push_back({at, end});
     at = end;
   }
-  const json events = recorded_events(one_worker(ops, {times}));
+  const Json events = recorded_events(one_worker(ops, {times}));
   CHECK(slices_of(events).size() == 2001);
   CHECK(thread_names(events).size() == 2);
   CHECK(count_overlaps(events) == 0);
@@ -263,7 +266,7 @@ TEST_CASE("timeline: ideal times are the same in every step, negative ones are s
   // Starts at -2 ms: everything moves by 2 ms. The second op would end 1 ms before it starts.
   const Recording recording = one_worker({op_of(OpType::kForwardCompute, 0), op_of(OpType::kForwardSend, 0)},
                                          {{{0, 1}, {1, 2}}, {{0, 5}, {5, 6}}});
-  const json slices = slices_of(ideal_events(recording, {-0.002, 0.008}, {0.008, 0.007}));
+  const Json slices = slices_of(ideal_events(recording, {-0.002, 0.008}, {0.008, 0.007}));
   REQUIRE(slices.size() == 4);
   CHECK(slices[0].at("ts") == 0.0);
   CHECK(slices[0].at("dur") == 10000.0);
@@ -278,20 +281,20 @@ TEST_CASE("timeline: processes and threads have names and an order, and ids that
   testing::TraceSpec spec;
   spec.dp = 12;
   spec.pp = 2;
-  const json events = recorded_events(arranged(generate_trace(spec)));
+  const Json events = recorded_events(arranged(generate_trace(spec)));
   std::set<int> pids;
   std::set<int> tids;
   std::map<int, std::map<int, std::string>> by_order;
   const auto names = thread_names(events);
-  for (const json& event : events) {
+  for (const Json& event : events) {
     if (event.at("name") == "process_name") {
       pids.insert(event.at("pid").get<int>());
       CHECK(event.at("args").at("name") == "dp rank " + std::to_string(event.at("pid").get<int>()));
     }
     if (event.at("name") != "thread_sort_index") continue;
     tids.insert(event.at("tid").get<int>());
-    by_order[event.at("pid")][event.at("args").at("sort_index")] =
-        names.at({event.at("pid"), event.at("tid")});
+    by_order[event.at("pid").get<int>()][event.at("args").at("sort_index").get<int>()] =
+        names.at(thread_of(event));
   }
   CHECK(pids.size() == 12);
   CHECK(*tids.begin() > *pids.rbegin());
@@ -305,10 +308,10 @@ TEST_CASE("timeline: of generated traces every op is drawn once, and none overla
     testing::TraceSpec spec = testing::random_spec(seed);
     INFO(to_string(spec));
     const OpTrace trace = generate_trace(spec);
-    const json events = recorded_events(arranged(trace));
+    const Json events = recorded_events(arranged(trace));
     std::set<std::string> drawn;
-    for (const json& slice : slices_of(events)) {
-      const json& args = slice.at("args");
+    for (const Json& slice : slices_of(events)) {
+      const Json& args = slice.at("args");
       drawn.insert(slice.at("name").get<std::string>() + args.at("rank").dump() + "/" +
                    args.at("step").dump() + "/" + args.at("seq_id").dump());
       CHECK(slice.at("ts").get<double>() >= 0);
@@ -342,12 +345,12 @@ TEST_CASE("timeline: steps that are too long for nanoseconds are refused") {
 TEST_CASE("timeline: a marker across the timeline says where each step begins") {
   const Recording recording =
       one_worker({op_of(OpType::kForwardCompute, 0)}, {{{-1.0, 1.0}}, {{50.0, 53.0}}});
-  std::vector<json> markers;
-  for (const json& event : recorded_events(recording)) {
+  std::vector<Json> markers;
+  for (const Json& event : recorded_events(recording)) {
     if (event.at("ph") == "i") markers.push_back(event);
   }
   REQUIRE(markers.size() == 2);
-  CHECK(markers[0] == json::parse(R"({"name": "step 10", "ph": "i", "s": "g", "pid": 0, "tid": 1, "ts": 0.0,
+  CHECK(markers[0] == Json::parse(R"({"name": "step 10", "ph": "i", "s": "g", "pid": 0, "tid": 1, "ts": 0.0,
       "args": {"step": 10}})"));
   CHECK(markers[1].at("name") == "step 11");
   CHECK(markers[1].at("ts") == 2.2e6);
@@ -392,29 +395,29 @@ TEST_CASE("timeline: the critical path of every step is one flow inside slices, 
     spec.noops_at_tolerance = false;
     spec.overlap_dp = false;
     INFO(to_string(spec));
-    const json events = recorded_events(arranged(generate_trace(spec)));
-    std::map<std::pair<int, int>, std::vector<json>> slices;
+    const Json events = recorded_events(arranged(generate_trace(spec)));
+    std::map<std::pair<int, int>, std::vector<Json>> slices;
     std::map<int, double> last_end;  // by step
-    for (const json& slice : slices_of(events)) {
-      slices[{slice.at("pid"), slice.at("tid")}].push_back(slice);
-      double& last = last_end[slice.at("args").at("step")];
+    for (const Json& slice : slices_of(events)) {
+      slices[thread_of(slice)].push_back(slice);
+      double& last = last_end[slice.at("args").at("step").get<int>()];
       last = std::max(last, slice.at("ts").get<double>() + slice.at("dur").get<double>());
     }
-    std::map<int, std::vector<json>> flows;
-    for (const json& event : events) {
-      const std::string phase = event.at("ph");
-      if (phase == "s" || phase == "t" || phase == "f") flows[event.at("id")].push_back(event);
+    std::map<int, std::vector<Json>> flows;
+    for (const Json& event : events) {
+      const auto phase = event.at("ph").get<std::string>();
+      if (phase == "s" || phase == "t" || phase == "f") flows[event.at("id").get<int>()].push_back(event);
     }
     CHECK(flows.size() == last_end.size());
     for (const auto& [id, flow] : flows) {
       REQUIRE(flow.size() >= 2);
-      json before;
+      Json before;
       for (std::size_t i = 0; i < flow.size(); ++i) {
         CHECK(flow[i].at("ph") == (i == 0 ? "s" : i + 1 == flow.size() ? "f" : "t"));
-        const double at = flow[i].at("ts");
-        const auto& of_thread = slices.at({flow[i].at("pid"), flow[i].at("tid")});
-        const auto around = std::find_if(of_thread.begin(), of_thread.end(), [&](const json& slice) {
-          const double start = slice.at("ts");
+        const auto at = flow[i].at("ts").get<double>();
+        const auto& of_thread = slices.at(thread_of(flow[i]));
+        const auto around = std::find_if(of_thread.begin(), of_thread.end(), [&](const Json& slice) {
+          const double start = slice.at("ts").get<double>();
           return start <= at && at < start + slice.at("dur").get<double>();
         });
         REQUIRE(around != of_thread.end());
@@ -422,7 +425,7 @@ TEST_CASE("timeline: the critical path of every step is one flow inside slices, 
         // member to another, both under way.
         if (i > 0 && before.at("name") != around->at("name")) {
           const double end = before.at("ts").get<double>() + before.at("dur").get<double>();
-          const double start = around->at("ts");
+          const auto start = around->at("ts").get<double>();
           const bool is_pair = is_message(before) && is_message(*around) && at <= end;
           CHECK_MESSAGE((is_pair || end <= start + 0.002), before.dump()
                                                                << " " << around->dump() << " at " << at);
@@ -430,7 +433,7 @@ TEST_CASE("timeline: the critical path of every step is one flow inside slices, 
         before = *around;
       }
       const double end = before.at("ts").get<double>() + before.at("dur").get<double>();
-      CHECK(end >= last_end.at(before.at("args").at("step")) - 0.002);
+      CHECK(end >= last_end.at(before.at("args").at("step").get<int>()) - 0.002);
     }
   }
 }
