@@ -136,7 +136,9 @@ using Status = Result<Ok>;
   GOODPUT_TRY_INNER(GOODPUT_CONCAT(goodput_result_, __LINE__), declaration, expression)
 
 // The same for a Status, which has no value.
-#define GOODPUT_TRY_STATUS(expression)                                                                 \
-  do {                                                                                                 \
-    if (auto goodput_status = (expression); !goodput_status) return std::move(goodput_status).error(); \
+#define GOODPUT_TRY_STATUS_INNER(status, expression)                           \
+  do {                                                                         \
+    if (auto status = (expression); !status) return std::move(status).error(); \
   } while (false)
+#define GOODPUT_TRY_STATUS(expression) \
+  GOODPUT_TRY_STATUS_INNER(GOODPUT_CONCAT(goodput_status_, __LINE__), expression)

@@ -141,7 +141,7 @@ class Tables(unittest.TestCase):
         world.open("rows")
         world.browser.run("document.querySelector('main .table-foot > button').click()")
         deadline = time.monotonic() + 10
-        while not (found := [p for p in world.folder.glob("*.csv") if p.name.startswith("x-")]) and time.monotonic() < deadline:
+        while not (found := [p for p in world.folder.glob("*.csv") if p.name.startswith("x-") and p.stat().st_size > 0]) and time.monotonic() < deadline:
             time.sleep(0.05)
         lines = found[0].read_bytes().decode().split("\r\n")
         self.assertEqual(lines[0], "at,name")

@@ -87,9 +87,9 @@ struct JobInfo {
 struct StepQuery {
   std::optional<StepId> from;
   std::optional<StepId> to;
-  std::size_t most = 2000;           // of more, evenly spread groups are told by their worst (largest S) step
-  bool newest_first = false;         // then simply the newest `most`
-  std::optional<StepStatus> status;  // only of this status. REQUIRES: newest_first; of steps() only
+  std::size_t most = 2000;    // of more, evenly spread groups are told by their worst (largest S) step
+  bool newest_first = false;  // then simply the newest `most`
+  std::optional<StepStatus> status{};  // only of this status. REQUIRES: newest_first; of steps() only
 };
 
 // 16-bit: slowdowns to 1e-4 relative (exp of a fixed-point number), saturating; NaN: not known.
