@@ -15,6 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+# By the folder of a change, the areas of tests that it can break: those of the folders above it (tests/layering).
 LAYERS = {
     "sim": {"sim", "models", "traces", "tools"},
     "models": {"models", "tools"},
@@ -25,8 +26,9 @@ ALL = {"sim", "models", "traces", "tools"}
 # Folders that only the GPU part has. What else it includes is found by following its includes.
 GPU_FOLDERS = ("gpu/", "tests/gpu/", "tests/simt/", "tests/cuda/", "cmake/GoodputCuda.cmake", "cmake/GoodputNccl.cmake")
 # Entries that only the GPU part can break.
-GPU_ENTRIES = r"(unit|slow|release-only)\.(gpu|simt)|gpu_emulated\..*|kernel_gates.*|machine_code.*|nccl_.*|cublas_library|gpu_option|on_device|attention|shared_header.*"
-# Entries, and the areas that can break them. An entry that no row names always runs.
+GPU_ENTRIES = r"gpu\..*|(unit|slow|release-only)\.(gpu|simt)|gpu_emulated\..*|kernel_gates.*|machine_code.*|nccl_.*|cublas_library|gpu_option|on_device|attention|shared_header.*"
+# Entries, and the areas that can break them; `pages` and `sweeps` are broken by any change of tools/. An entry that no row
+# names always runs.
 ENTRIES = (
     (r"(unit|slow|release-only)\.sim", {"sim"}),
     (r"(unit|slow|release-only)\.models", {"models"}),
@@ -34,7 +36,7 @@ ENTRIES = (
     (r"(unit|slow|release-only)\.tools", {"tools"}),
     (r"page", {"pages"}),
     (r"monitor_.*", {"pages", "traces", "sim"}),
-    (r"slurm.*|sweep_kill", {"tools-only"}),
+    (r"slurm.*|sweep_kill", {"sweeps"}),
 )
 INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
 
@@ -79,7 +81,7 @@ def areas_of(path):
     if top in LAYERS:
         areas = set(LAYERS[top])
         if top == "tools":
-            areas |= {"pages", "tools-only"}
+            areas |= {"pages", "sweeps"}
         return areas | ({"samples"} if below.startswith("samples/") else set())
     if top == "tests":
         area = below.partition("/")[0]
@@ -88,24 +90,20 @@ def areas_of(path):
         if area in ("page", "monitor"):
             return {"pages"}
         if area in ("slurm", "sweep"):
-            return {"tools-only"}
+            return {"sweeps"}
         if area in ("gpu", "simt", "cuda", "docs", "scenarios", "fuzz", "layering", "bench"):
             return set()
-        return ALL | {"pages", "tools-only"}
+        return ALL | {"pages", "sweeps"}
     if top in ("gpu", "docs") or path.endswith(".md"):
         return set()
-    return ALL | {"pages", "tools-only"}  # configs, cmake, the scripts
-
-
-def is_header_alone(path):
-    return path.endswith((".h", ".cuh"))
+    return ALL | {"pages", "sweeps"}  # configs, cmake, the scripts
 
 
 def plan(root, files):
     """What to run; `files` None: everything."""
     if files is None:
         every = sorted(str(path.relative_to(root)) for folder in ALL for path in (root / folder).rglob("*.[ch]*"))
-        return {"areas": ALL | {"pages", "tools-only"}, "gpu": True, "files": every}
+        return {"areas": ALL | {"pages", "sweeps"}, "gpu": True, "files": every}
     areas = set().union(*(areas_of(path) for path in files)) if files else set()
     of_gpu = gpu_sources(root)
     has_gpu = any(path.startswith(GPU_FOLDERS) or path in of_gpu for path in files)
@@ -133,7 +131,7 @@ def main():
     values = {
         "excluded": f"^({'|'.join(excluded)})$" if excluded else "",
         "has_gpu": "yes" if found["gpu"] else "no",
-        "headers": " ".join(path for path in found["files"] if is_header_alone(path)),
+        "headers": " ".join(path for path in found["files"] if path.endswith((".h", ".cuh"))),
         "sources": " ".join(path for path in found["files"] if path.endswith((".cpp", ".h"))),
         "since": since or "",
         "left_out": ", ".join(left_out),

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "sim/base/append.h"
 #include "tools/chart/svg_text.h"
 #include "tools/page/palette.h"
 
@@ -40,23 +41,21 @@ std::string bar_chart_svg(const BarChart& chart) {
       "<g font-family=\"{4}\" font-size=\"13\" fill=\"#{5:06x}\">\n"
       "<text x=\"24\" y=\"32\" font-size=\"17\" font-weight=\"bold\">{2}</text>\n",
       kBarsWidth, height, svg_text(chart.title), palette::kSurface, palette::kFontFamily, palette::kInk);
-  const auto out = std::back_inserter(svg);
   if (!chart.note.empty()) {
-    fmt::format_to(out, "<text x=\"24\" y=\"52\" fill=\"#{:06x}\">{}</text>\n", palette::kInkSoft,
-                   svg_text(chart.note));
+    append(svg, "<text x=\"24\" y=\"52\" fill=\"#{:06x}\">{}</text>\n", palette::kInkSoft,
+           svg_text(chart.note));
   }
   double y = top;
   for (const ChartBar& bar : chart.bars) {
     const double room = kBarsWidth - kBarsLeft - kBarsRight;
     const double width = longest > 0 ? room * std::max(0.0, bar.length) / longest : 0;
-    fmt::format_to(out, "<g><title>{}</title>",
-                   svg_text(bar.tip.empty() ? bar.name + ": " + bar.value : bar.tip));
-    fmt::format_to(out, R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)", kBarsLeft - 10, y + 13,
-                   svg_text(shortened(bar.name)));
-    fmt::format_to(out, R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{}" fill="#{:06x}"/>)",
-                   kBarsLeft, y, width, kBarHeight, palette::kCategory1);
-    fmt::format_to(out, "<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#{:06x}\">{}</text></g>\n",
-                   kBarsLeft + width + 8, y + 13, palette::kInkSoft, svg_text(bar.value));
+    append(svg, "<g><title>{}</title>", svg_text(bar.tip.empty() ? bar.name + ": " + bar.value : bar.tip));
+    append(svg, R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)", kBarsLeft - 10, y + 13,
+           svg_text(shortened(bar.name)));
+    append(svg, R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{}" fill="#{:06x}"/>)", kBarsLeft, y,
+           width, kBarHeight, palette::kCategory1);
+    append(svg, "<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#{:06x}\">{}</text></g>\n", kBarsLeft + width + 8,
+           y + 13, palette::kInkSoft, svg_text(bar.value));
     y += kRowHeight;
   }
   return svg + "</g>\n</svg>\n";

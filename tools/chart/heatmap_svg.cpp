@@ -3,6 +3,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "sim/base/append.h"
 #include "tools/chart/heatmap.h"
 #include "tools/chart/heatmap_figure.h"
 #include "tools/page/palette.h"
@@ -37,8 +38,8 @@ std::string hex(Rgb colour) {
 
 // Paths are shorter than rects, and a map has up to tens of thousands of cells.
 void append_box(const FigureBox& box, std::string& svg) {
-  fmt::format_to(std::back_inserter(svg), R"(<path fill="{}" d="M{} {}h{}v{}h-{}z")", hex(box.colour), box.x,
-                 box.y, box.width, box.height, box.width);
+  append(svg, R"(<path fill="{}" d="M{} {}h{}v{}h-{}z")", hex(box.colour), box.x, box.y, box.width,
+         box.height, box.width);
   svg += box.tip.empty() ? "/>\n" : fmt::format("><title>{}</title></path>\n", escaped(box.tip));
 }
 
@@ -64,9 +65,8 @@ void append_text(const FigureText& text, std::string& svg) {
   const double x = is_up ? text.x + below_middle(text) : text.x;
   const double y = is_up ? text.y : text.y + below_middle(text);
   const std::string turn = is_up ? fmt::format(R"-( transform="rotate(-90 {:.2f} {:.2f})")-", x, y) : "";
-  fmt::format_to(std::back_inserter(svg),
-                 R"(<text x="{:.2f}" y="{:.2f}" font-size="{}" fill="{}" text-anchor="{}"{}>{}</text>)", x, y,
-                 text.size, hex(text.colour), anchor_name(text.anchor), turn, escaped(text.text));
+  append(svg, R"(<text x="{:.2f}" y="{:.2f}" font-size="{}" fill="{}" text-anchor="{}"{}>{}</text>)", x, y,
+         text.size, hex(text.colour), anchor_name(text.anchor), turn, escaped(text.text));
   svg += '\n';
 }
 

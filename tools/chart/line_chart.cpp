@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/append.h"
 #include "tools/chart/svg_text.h"
 #include "tools/page/palette.h"
 
@@ -146,7 +147,7 @@ class LineChartFigure {
 
   template <typename... Arguments>
   void put(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(svg_), format, std::forward<Arguments>(arguments)...);
+    append(svg_, format, std::forward<Arguments>(arguments)...);
     svg_ += '\n';
   }
 
@@ -225,7 +226,7 @@ class LineChartFigure {
     double last_y = 0;
     const auto to = [&](double x, double y) {
       if (!path.empty() && std::abs(x - last_x) < kSameSpot && std::abs(y - last_y) < kSameSpot) return;
-      fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, y);
+      append(path, "{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, y);
       last_x = x;
       last_y = y;
     };

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/base/append.h"
 #include "tools/checkpoint/checkpoint_report.h"
 
 namespace goodput {
@@ -44,7 +45,7 @@ class Text {
  public:
   template <typename... Arguments>
   void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    append(text_, format, std::forward<Arguments>(arguments)...);
     text_ += '\n';
   }
   void row(std::string_view name, const Row& row, std::string_view remark = "") {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/append.h"
 #include "tools/cli/json_result.h"
 #include "tools/monitor_pages/markup.h"
 
@@ -30,19 +31,17 @@ class MetricsText {
  public:
   void family(std::string_view name, std::string_view type, std::string_view help) {
     name_ = name;
-    fmt::format_to(std::back_inserter(text_),
-                   "# HELP goodput_monitor_{0} {1}\n# TYPE goodput_monitor_{0} {2}\n", name, help, type);
+    append(text_, "# HELP goodput_monitor_{0} {1}\n# TYPE goodput_monitor_{0} {2}\n", name, help, type);
   }
 
   // Of the family named last. What is no number is left out.
   void sample(double value, const MetricLabels& labels = {}) {
     if (!std::isfinite(value)) return;
-    fmt::format_to(std::back_inserter(text_), "goodput_monitor_{}", name_);
+    append(text_, "goodput_monitor_{}", name_);
     for (std::size_t i = 0; i < labels.size(); ++i) {
-      fmt::format_to(std::back_inserter(text_), "{}{}=\"{}\"", i == 0 ? '{' : ',', labels[i].first,
-                     label_value(labels[i].second));
+      append(text_, "{}{}=\"{}\"", i == 0 ? '{' : ',', labels[i].first, label_value(labels[i].second));
     }
-    fmt::format_to(std::back_inserter(text_), "{} {}\n", labels.empty() ? "" : "}", value);
+    append(text_, "{} {}\n", labels.empty() ? "" : "}", value);
   }
 
   [[nodiscard]] std::string take() { return std::move(text_); }

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "sim/base/append.h"
 #include "tools/cli/json_result.h"
 #include "tools/monitor_pages/markup.h"
 #include "tools/monitor_pages/page_assets.h"
@@ -99,10 +100,9 @@ std::string section_html(std::string_view id, std::string_view heading, Renewal 
 std::string figures_html(std::span<const PageFigure> figures) {
   std::string html = "<dl class=\"figures\">\n";
   for (const PageFigure& figure : figures) {
-    fmt::format_to(std::back_inserter(html), "<div><dt>{}</dt><dd><span class=\"value\">{}</span>",
-                   html_text(figure.name), figure.value_html);
-    if (!figure.note_html.empty())
-      fmt::format_to(std::back_inserter(html), "<span class=\"note\">{}</span>", figure.note_html);
+    append(html, "<div><dt>{}</dt><dd><span class=\"value\">{}</span>", html_text(figure.name),
+           figure.value_html);
+    if (!figure.note_html.empty()) append(html, "<span class=\"note\">{}</span>", figure.note_html);
     html += "</dd></div>\n";
   }
   return html + "</dl>";
@@ -113,8 +113,8 @@ void HtmlTable::add_row(const std::vector<std::string>& cells_html) {
   ++rows_;
   rows_html_ += "<tr>";
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    fmt::format_to(std::back_inserter(rows_html_), "<{0}{1}>{2}</{3}>", i == 0 ? "th scope=\"row\"" : "td",
-                   class_of(columns_[i].kind), cells_html[i], i == 0 ? "th" : "td");
+    append(rows_html_, "<{0}{1}>{2}</{3}>", i == 0 ? "th scope=\"row\"" : "td", class_of(columns_[i].kind),
+           cells_html[i], i == 0 ? "th" : "td");
   }
   rows_html_ += "</tr>\n";
 }

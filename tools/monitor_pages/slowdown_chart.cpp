@@ -8,6 +8,7 @@
 #include <limits>
 #include <string_view>
 
+#include "sim/base/append.h"
 #include "tools/chart/axis_ticks.h"
 #include "tools/chart/heatmap_scale.h"
 #include "tools/monitor_pages/markup.h"
@@ -65,7 +66,7 @@ class ChartDrawing {
 
   template <typename... Arguments>
   void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(svg_), format, std::forward<Arguments>(arguments)...);
+    append(svg_, format, std::forward<Arguments>(arguments)...);
     svg_ += '\n';
   }
 
@@ -121,8 +122,7 @@ class ChartDrawing {
             kHeight - kBottom);
         is_drawing = false;
       }
-      fmt::format_to(std::back_inserter(path), "{}{:.1f} {:.1f}", is_drawing ? "L" : "M", x_of(point.at_s),
-                     y_of(point.slowdown));
+      append(path, "{}{:.1f} {:.1f}", is_drawing ? "L" : "M", x_of(point.at_s), y_of(point.slowdown));
       is_drawing = true;
     }
     add(R"(<path class="line" d="{}"/>)", path);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "sim/base/append.h"
 #include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_step_report.h"
 
@@ -35,7 +36,7 @@ std::string plan_step_text(const PlanStepResult& result) {
   std::string text;
   const auto line = [&]<typename... Arguments>(fmt::format_string<Arguments...> format,
                                                Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(text), format, std::forward<Arguments>(arguments)...);
+    append(text, format, std::forward<Arguments>(arguments)...);
     text += '\n';
   };
   const double total = to_seconds(report.step);

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 
+#include "sim/base/append.h"
 #include "traces/table/csv_field.h"
 
 namespace goodput {
@@ -91,9 +92,9 @@ std::string throughput_csv(std::span<const RecordedRun> runs) {
   for (const RecordedRun& run : runs) {
     const std::string policy = csv_field(run.policy);
     for (const ThroughputPoint& point : throughput_of(run)) {
-      fmt::format_to(std::back_inserter(csv), "{},{},{},{},{:.0f},{:.6g},{}\n", to_seconds(point.time),
-                     policy, point.nodes_held, point.nodes_used, std::floor(point.samples),
-                     point.samples_per_s, point.bucket ? info(*point.bucket).name : "");
+      append(csv, "{},{},{},{},{:.0f},{:.6g},{}\n", to_seconds(point.time), policy, point.nodes_held,
+             point.nodes_used, std::floor(point.samples), point.samples_per_s,
+             point.bucket ? info(*point.bucket).name : "");
     }
   }
   return csv;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/append.h"
 #include "tools/chart/axis_ticks.h"
 #include "tools/chart/svg_text.h"
 #include "tools/page/palette.h"
@@ -57,7 +58,7 @@ class Line {
 
  private:
   void put(double x, double y) {
-    fmt::format_to(std::back_inserter(path_), "{}{:.1f} {:.1f}", path_.empty() ? "M" : "L", x, y);
+    append(path_, "{}{:.1f} {:.1f}", path_.empty() ? "M" : "L", x, y);
     x_ = x;
     y_ = y;
     skipped_ = false;
@@ -120,7 +121,7 @@ class ThroughputFigure {
 
   template <typename... Arguments>
   void put(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(svg_), format, std::forward<Arguments>(arguments)...);
+    append(svg_, format, std::forward<Arguments>(arguments)...);
     svg_ += '\n';
   }
 

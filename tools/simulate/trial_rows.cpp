@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/append.h"
 #include "sim/base/json.h"
 #include "tools/simulate/trial_columns.h"
 #include "traces/table/csv_field.h"
@@ -31,12 +32,10 @@ std::vector<std::string> all_own_metrics(const Simulation& simulation) {
 
 void add_row(std::string_view policy, std::uint64_t number, std::uint64_t seed, const TrialSummary& trial,
              const std::vector<TrialColumn>& columns, std::string& csv) {
-  fmt::format_to(std::back_inserter(csv), "{},{},{},{},{}", policy, number, seed, trial.finished ? 1 : 0,
-                 csv_field(trial.stopped));
+  append(csv, "{},{},{},{},{}", policy, number, seed, trial.finished ? 1 : 0, csv_field(trial.stopped));
   for (const TrialColumn& column : columns) {
     csv += ',';
-    if (const std::optional<double> value = column.of(trial))
-      fmt::format_to(std::back_inserter(csv), "{}", *value);
+    if (const std::optional<double> value = column.of(trial)) append(csv, "{}", *value);
   }
   csv += '\n';
 }

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "sim/base/append.h"
 #include "sim/base/statistics.h"
 #include "tools/chart/heatmap.h"
 #include "tools/trace/cleaning_report.h"
@@ -24,7 +25,7 @@ class Page {
  public:
   template <typename... Arguments>
   void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    goodput::append(text_, format, std::forward<Arguments>(arguments)...);
     text_ += '\n';
   }
   void blank() { text_ += '\n'; }

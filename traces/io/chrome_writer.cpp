@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "sim/base/append.h"
 #include "sim/base/json_text.h"
 
 namespace goodput {
@@ -38,26 +39,20 @@ ChromeWriter::Label ChromeWriter::label(std::string_view name, std::string_view 
 
 void ChromeWriter::name_process(std::size_t process, std::string_view name) {
   begin_event();
-  fmt::format_to(std::back_inserter(text_),
-                 R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":{}}}}})", process,
-                 json_text(name));
+  append(text_, R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":{}}}}})", process,
+         json_text(name));
   begin_event();
-  fmt::format_to(std::back_inserter(text_),
-                 R"({{"name":"process_sort_index","ph":"M","pid":{0},"args":{{"sort_index":{0}}}}})",
-                 process);
+  append(text_, R"({{"name":"process_sort_index","ph":"M","pid":{0},"args":{{"sort_index":{0}}}}})", process);
 }
 
 ChromeWriter::Thread ChromeWriter::name_thread(std::size_t process, std::size_t thread, std::string_view name,
                                                std::size_t sort_index) {
   std::string place = fmt::format(R"({},"tid":{})", process, thread);
   begin_event();
-  fmt::format_to(std::back_inserter(text_),
-                 R"({{"name":"thread_name","ph":"M","pid":{},"args":{{"name":{}}}}})", place,
-                 json_text(name));
+  append(text_, R"({{"name":"thread_name","ph":"M","pid":{},"args":{{"name":{}}}}})", place, json_text(name));
   begin_event();
-  fmt::format_to(std::back_inserter(text_),
-                 R"({{"name":"thread_sort_index","ph":"M","pid":{},"args":{{"sort_index":{}}}}})", place,
-                 sort_index);
+  append(text_, R"({{"name":"thread_sort_index","ph":"M","pid":{},"args":{{"sort_index":{}}}}})", place,
+         sort_index);
   return {std::move(place)};
 }
 
@@ -80,8 +75,8 @@ void ChromeWriter::slice(const Thread& thread, const Label& label, std::int64_t 
 void ChromeWriter::instant(const Thread& thread, std::string_view name, std::int64_t at_ns,
                            std::string_view args, Scope scope) {
   begin_event();
-  fmt::format_to(std::back_inserter(text_), R"({{"name":{},"ph":"i","s":"{}","pid":{},"ts":)",
-                 json_text(name), scope == Scope::kAll ? 'g' : 't', thread.text);
+  append(text_, R"({{"name":{},"ph":"i","s":"{}","pid":{},"ts":)", json_text(name),
+         scope == Scope::kAll ? 'g' : 't', thread.text);
   append_time(at_ns);
   append_args(args, {});
 }
@@ -91,9 +86,8 @@ void ChromeWriter::flow(const Thread& thread, FlowPhase phase, std::string_view 
   const char letter = phase == FlowPhase::kStart ? 's' : phase == FlowPhase::kStep ? 't' : 'f';
   begin_event();
   // bp e: binds to the slice around it, not to the next one.
-  fmt::format_to(std::back_inserter(text_),
-                 R"({{"name":{0},"cat":{0},"ph":"{1}","id":{2},"bp":"e","pid":{3},"ts":)", json_text(name),
-                 letter, id, thread.text);
+  append(text_, R"({{"name":{0},"cat":{0},"ph":"{1}","id":{2},"bp":"e","pid":{3},"ts":)", json_text(name),
+         letter, id, thread.text);
   append_time(at_ns);
   text_ += '}';
 }

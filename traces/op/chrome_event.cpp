@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sim/base/append.h"
 #include "sim/base/text.h"
 #include "traces/op/ndtimeline_names.h"
 
@@ -323,15 +324,13 @@ ChromeEvent read_chrome_pair(const dom::element& begin, const dom::element& end,
 void append_chrome_event(const OpRow& row, std::string& text) {
   const Microseconds start = microseconds(row.start_s);
   const Microseconds duration = microseconds(row.duration_s);
-  auto out = std::back_inserter(text);
-  fmt::format_to(out,
-                 R"({{"name":"{0}","cat":"{0}","ph":"X","pid":{1},"tid":{2},"ts":{3},"dur":{4},"args":{{)"
-                 R"("rank":{5},"step":{6},"tp":0,"pp":{7},"seq_id":{8},"mc":{9},"mb_id":{10},"gmc":{11})",
-                 to_string(row.optype), row.dp_rank, row.rank * kStreamsPerRank + stream_of(row.optype),
-                 start.text, duration.text, row.rank, row.step, row.stage, row.seq_id, row.mc, row.mb_id,
-                 row.gmc);
-  if (!start.exact) fmt::format_to(out, R"(,"start_s":{})", json_number(row.start_s));
-  if (!duration.exact) fmt::format_to(out, R"(,"duration_s":{})", json_number(row.duration_s));
+  append(text,
+         R"({{"name":"{0}","cat":"{0}","ph":"X","pid":{1},"tid":{2},"ts":{3},"dur":{4},"args":{{)"
+         R"("rank":{5},"step":{6},"tp":0,"pp":{7},"seq_id":{8},"mc":{9},"mb_id":{10},"gmc":{11})",
+         to_string(row.optype), row.dp_rank, row.rank * kStreamsPerRank + stream_of(row.optype), start.text,
+         duration.text, row.rank, row.step, row.stage, row.seq_id, row.mc, row.mb_id, row.gmc);
+  if (!start.exact) append(text, R"(,"start_s":{})", json_number(row.start_s));
+  if (!duration.exact) append(text, R"(,"duration_s":{})", json_number(row.duration_s));
   text += "}}";
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/append.h"
 #include "sim/base/text.h"
 #include "traces/io/byte_sink.h"
 #include "traces/op/ndtimeline_names.h"
@@ -156,23 +157,22 @@ struct World {
 // The record of the ops first .. last-1: of one type, step and worker.
 void write_record(const OpTrace& trace, std::size_t first, std::size_t last, const World& world,
                   std::string& text) {
-  const auto out = std::back_inserter(text);
   const auto list = [&](const std::vector<double>& values) {
-    for (std::size_t i = first; i < last; ++i) fmt::format_to(out, "{}{}", i > first ? ", " : "", values[i]);
+    for (std::size_t i = first; i < last; ++i) append(text, "{}{}", i > first ? ", " : "", values[i]);
   };
   double elapsed = 0;
   for (std::size_t i = first; i < last; ++i) elapsed += trace.duration_s[i];
-  fmt::format_to(out, "2024-05-01 12:00:00,000 - metric_name: {}, elapsed: {}, recent_elapsed_raw_parts: [",
-                 to_string(trace.optype[first]), elapsed);
+  append(text, "2024-05-01 12:00:00,000 - metric_name: {}, elapsed: {}, recent_elapsed_raw_parts: [",
+         to_string(trace.optype[first]), elapsed);
   list(trace.duration_s);
   text += "], recent_since_start_raw_parts: [";
   list(trace.start_s);
   text += "], tags: [";
   const std::string_view key = trace.step[first] < 0 ? kNegativeStepKey : "step";
   for (std::size_t i = first; i < last; ++i)
-    fmt::format_to(out, "{}{{'{}': {}}}", i > first ? ", " : "", key, trace.step[i]);
-  fmt::format_to(
-      out,
+    append(text, "{}{{'{}': {}}}", i > first ? ", " : "", key, trace.step[i]);
+  append(
+      text,
       "], step_range: range({}, {}), world_info: WorldInfo: TopoInfo(rank={}, dp_rank={}, ddp_rank=0, "
       "tp_rank=0, pp_rank={}, local_rank=0, ip='127.0.0.1', dp_size={}, ddp_size=1, tp_size=1, pp_size={}, "
       "world_size={}) TrainingInfo(role_id=0, trial_id=0, run_id=0) {{}}\n",

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "sim/base/append.h"
 #include "traces/io/byte_sink.h"
 #include "traces/io/decimal.h"
 
@@ -34,8 +35,8 @@ Status write_worker_csv(const WorkerTable& table, const std::string& path, std::
     for (std::size_t worker = 0; worker < table.ranks.size(); ++worker) {
       const std::size_t dp_rank = worker / table.stages;
       const std::size_t stage = worker % table.stages;
-      fmt::format_to(std::back_inserter(text), "{},{},{},{},{}", table.steps[i], dp_rank, stage,
-                     table.ranks[worker], csv_field(table.host(worker)));
+      append(text, "{},{},{},{},{}", table.steps[i], dp_rank, stage, table.ranks[worker],
+             csv_field(table.host(worker)));
       append_slowdown(text, table.of_worker[i][worker]);
       append_slowdown(text, table.of_dp_rank[i][dp_rank]);
       append_slowdown(text, table.of_stage[i][stage]);

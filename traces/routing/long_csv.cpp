@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/append.h"
 #include "traces/io/byte_sink.h"
 #include "traces/routing/routing_columns.h"
 #include "traces/routing/routing_format.h"
@@ -158,8 +159,7 @@ Status write_long_csv(const RoutingTrace& trace, const std::string& path, std::s
     for (std::size_t l = 0; l < trace.layers().size(); ++l) {
       const auto loads = trace.loads(i, l);
       for (std::size_t e = 0; e < loads.size(); ++e) {
-        fmt::format_to(std::back_inserter(text), "{},{},{},{}\n", trace.iterations()[i], trace.layers()[l], e,
-                       loads[e]);
+        append(text, "{},{},{},{}\n", trace.iterations()[i], trace.layers()[l], e, loads[e]);
       }
     }
     GOODPUT_TRY_STATUS(file.write_if_full(text, kCsvBlockBytes));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/append.h"
 #include "traces/io/byte_sink.h"
 #include "traces/routing/routing_columns.h"
 #include "traces/routing/routing_format.h"
@@ -114,8 +115,8 @@ Status write_wide_csv(const RoutingTrace& trace, const std::string& path, std::s
   std::string text = header_line(trace.experts());
   for (std::size_t i = 0; i < trace.iterations().size(); ++i) {
     for (std::size_t l = 0; l < trace.layers().size(); ++l) {
-      fmt::format_to(std::back_inserter(text), "{},{}", trace.iterations()[i], trace.layers()[l]);
-      for (const std::int64_t load : trace.loads(i, l)) fmt::format_to(std::back_inserter(text), ",{}", load);
+      append(text, "{},{}", trace.iterations()[i], trace.layers()[l]);
+      for (const std::int64_t load : trace.loads(i, l)) append(text, ",{}", load);
       text += '\n';
     }
     GOODPUT_TRY_STATUS(file.write_if_full(text, kCsvBlockBytes));

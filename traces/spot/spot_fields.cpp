@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 
+#include "sim/base/append.h"
 #include "sim/base/text.h"
 #include "traces/io/decimal.h"
 
@@ -86,9 +87,9 @@ Result<double> parse_spot_price(std::string_view text, std::string_view column) 
 
 void append_spot_seconds(std::string& text, SimTime time) {
   const std::int64_t nanoseconds = time.time_since_epoch().count();
-  fmt::format_to(std::back_inserter(text), "{}", nanoseconds / kNanosecondsPerSecond);
+  append(text, "{}", nanoseconds / kNanosecondsPerSecond);
   if (nanoseconds % kNanosecondsPerSecond == 0) return;
-  fmt::format_to(std::back_inserter(text), ".{:09}", nanoseconds % kNanosecondsPerSecond);
+  append(text, ".{:09}", nanoseconds % kNanosecondsPerSecond);
   text.resize(text.find_last_not_of('0') + 1);
 }
 
