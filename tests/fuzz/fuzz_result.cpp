@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!result) return 0;
   GOODPUT_CHECK(result->json.find('<') == std::string::npos, "a result that could end its script");
   const auto shown = Json::try_parse(result->json);
-  GOODPUT_CHECK(shown && shown->is_object() && shown->at("schema") == result->schema, "no JSON, or that of another schema");
+  GOODPUT_CHECK(shown && shown->is_object() && shown->at("schema") == result->schema,
+                "no JSON, or that of another schema");
   if (size <= kLongestPageText) {
     GOODPUT_CHECK(shown == Json::try_parse(text), "another result than was given");
     const auto again = page_result("", result->json);
