@@ -74,8 +74,8 @@ class BasicJson {
     Value* element_ = nullptr;
     MemberPointer member_ = nullptr;
   };
-  using iterator = Iterator<BasicJson>;
-  using const_iterator = Iterator<const BasicJson>;
+  using iterator = Iterator<BasicJson>;              // NOLINT(readability-identifier-naming): of containers
+  using const_iterator = Iterator<const BasicJson>;  // NOLINT(readability-identifier-naming)
 
   // NOLINTBEGIN(google-explicit-constructor): values of these types are JSON
   BasicJson() = default;
