@@ -20,23 +20,25 @@ LAYERS = {
     "sim": {"sim", "models", "traces", "tools"},
     "models": {"models", "tools"},
     "traces": {"traces", "tools"},
-    "tools": {"tools"},
+    "tools": {"tools", "program"},
 }
-ALL = {"sim", "models", "traces", "tools"}
+ALL = {"sim", "models", "traces", "tools", "program"}
 # Folders that only the GPU part has. What else it includes is found by following its includes.
 GPU_FOLDERS = ("gpu/", "tests/gpu/", "tests/simt/", "tests/cuda/", "cmake/GoodputCuda.cmake", "cmake/GoodputNccl.cmake")
 # Entries that only the GPU part can break.
 GPU_ENTRIES = r"gpu\..*|(unit|slow|release-only)\.(gpu|simt)|gpu_emulated\..*|kernel_gates.*|machine_code.*|nccl_.*|cublas_library|gpu_option|on_device|attention|shared_header.*"
-# Entries, and the areas that can break them; `pages` and `sweeps` are broken by any change of tools/. An entry that no row
-# names always runs.
+# Entries, and the areas that can break them: `program` is broken by any change of tools/, configs/ or the build, `pages` and
+# `sweeps` by their tests besides, `checks` by those of the source checks. An entry that no row names always runs.
 ENTRIES = (
     (r"(unit|slow|release-only)\.sim", {"sim"}),
     (r"(unit|slow|release-only)\.models", {"models"}),
     (r"(unit|slow|release-only)\.traces", {"traces"}),
     (r"(unit|slow|release-only)\.tools", {"tools"}),
-    (r"page", {"pages"}),
-    (r"monitor_.*", {"pages", "traces", "sim"}),
-    (r"slurm.*|sweep_kill", {"sweeps"}),
+    (r"page", {"pages", "program"}),
+    (r"monitor_.*", {"pages", "program", "traces", "sim"}),
+    (r"slurm.*|sweep_kill", {"sweeps", "program"}),
+    (r"package|completion|pyarrow_option", {"program"}),
+    (r".*\.planted", {"checks"}),
 )
 INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
 
@@ -79,31 +81,30 @@ def areas_of(path):
     """The areas that a changed file can break."""
     top, _, below = path.partition("/")
     if top in LAYERS:
-        areas = set(LAYERS[top])
-        if top == "tools":
-            areas |= {"pages", "sweeps"}
-        return areas | ({"samples"} if below.startswith("samples/") else set())
+        return LAYERS[top]
     if top == "tests":
         area = below.partition("/")[0]
         if area in LAYERS:
             return {area}
+        if area in ("layering", "docs", "cuda"):
+            return {"checks"}
         if area in ("page", "monitor"):
             return {"pages"}
         if area in ("slurm", "sweep"):
             return {"sweeps"}
-        if area in ("gpu", "simt", "cuda", "docs", "scenarios", "fuzz", "layering", "bench"):
+        if area in ("gpu", "simt", "scenarios", "fuzz", "bench"):
             return set()
-        return ALL | {"pages", "sweeps"}
+        return ALL
     if top in ("gpu", "docs") or path.endswith(".md"):
         return set()
-    return ALL | {"pages", "sweeps"}  # configs, cmake, the scripts
+    return ALL  # configs, cmake, the scripts
 
 
 def plan(root, files):
     """What to run; `files` None: everything."""
     if files is None:
-        every = sorted(str(path.relative_to(root)) for folder in ALL for path in (root / folder).rglob("*.[ch]*"))
-        return {"areas": ALL | {"pages", "sweeps"}, "gpu": True, "files": every}
+        every = sorted(str(path.relative_to(root)) for folder in LAYERS for path in (root / folder).rglob("*.[ch]*"))
+        return {"areas": ALL | {"checks"}, "gpu": True, "files": every}
     areas = set().union(*(areas_of(path) for path in files)) if files else set()
     of_gpu = gpu_sources(root)
     has_gpu = any(path.startswith(GPU_FOLDERS) or path in of_gpu for path in files)
@@ -124,7 +125,7 @@ def main():
     files, since = changed_files(root, arguments.since)
     found = plan(root, files)
     excluded = excluded_entries(found)
-    missing = sorted(ALL - found["areas"])
+    missing = sorted(LAYERS.keys() - found["areas"])
     left_out = [f"tests of {', '.join(missing)}"] if missing else []
     if not found["gpu"]:
         left_out.append("the GPU part")
