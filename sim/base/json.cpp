@@ -391,6 +391,18 @@ std::size_t BasicJson<kOrder>::erase(std::string_view key) {
 }
 
 template <KeyOrder kOrder>
+void BasicJson<kOrder>::erase(std::size_t index) {
+  if (index >= size()) throw JsonError("has no element " + std::to_string(index));
+  payload_.elements->erase(payload_.elements->begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+template <KeyOrder kOrder>
+void BasicJson<kOrder>::clear() {
+  if (is_array()) payload_.elements->clear();
+  if (is_object()) payload_.members->clear();
+}
+
+template <KeyOrder kOrder>
 void BasicJson<kOrder>::update(const BasicJson& other) {
   for (const Member& member : other.items()) (*this)[member.key] = member.value;
 }

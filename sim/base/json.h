@@ -197,6 +197,7 @@ class BasicJson {
 
   [[nodiscard]] bool contains(std::string_view key) const { return find(key) != end(); }
   [[nodiscard]] bool contains(const JsonPointer& pointer) const;
+  [[nodiscard]] std::size_t count(std::string_view key) const { return contains(key) ? 1 : 0; }
   [[nodiscard]] iterator find(std::string_view key);  // of what is no object: end()
   [[nodiscard]] const_iterator find(std::string_view key) const;
 
@@ -241,7 +242,9 @@ class BasicJson {
   // order kAsAdded that has no member of this name.
   void append(std::string key, BasicJson value);
   std::size_t erase(std::string_view key);  // how many there were
-  void update(const BasicJson& other);      // adds the members of `other`, over those of the same names
+  void erase(std::size_t index);
+  void clear();                         // of its elements or members
+  void update(const BasicJson& other);  // adds the members of `other`, over those of the same names
 
   // Numbers are equal if their values are.
   friend bool operator==(const BasicJson& a, const BasicJson& b) { return a.equals(b); }
