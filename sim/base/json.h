@@ -176,7 +176,8 @@ class BasicJson {
   template <typename T>
   requires std::is_same_v<T, const std::string&>
   [[nodiscard]] const std::string& get_ref() const { return text(); }
-  // The member's value as a T; `otherwise` if there is no such member. Throws JsonError if this is no object.
+  // The member's value as a T; `otherwise` if there is no such member. Throws JsonError unless this is an
+  // object.
   template <typename T>
   [[nodiscard]] T value(std::string_view key, const T& otherwise) const {
     const BasicJson* member = member_value(key);
@@ -187,18 +188,18 @@ class BasicJson {
   }
 
   // ---- Arrays and objects. What needs one or the other throws JsonError on anything else.
-  [[nodiscard]] std::size_t size() const;  // null: 0; what is neither: 1
+  [[nodiscard]] std::size_t size() const;  // of null 0, of a scalar 1
   [[nodiscard]] bool empty() const { return size() == 0; }
-  [[nodiscard]] iterator begin();  // of what is neither: end()
+  [[nodiscard]] iterator begin();  // end() unless this is an array or object
   [[nodiscard]] iterator end();
   [[nodiscard]] const_iterator begin() const;
   [[nodiscard]] const_iterator end() const;
-  [[nodiscard]] std::span<const Member> items() const;  // of what is no object: none
+  [[nodiscard]] std::span<const Member> items() const;  // empty unless this is an object
 
   [[nodiscard]] bool contains(std::string_view key) const { return find(key) != end(); }
   [[nodiscard]] bool contains(const JsonPointer& pointer) const;
   [[nodiscard]] std::size_t count(std::string_view key) const { return contains(key) ? 1 : 0; }
-  [[nodiscard]] iterator find(std::string_view key);  // of what is no object: end()
+  [[nodiscard]] iterator find(std::string_view key);  // end() unless this is an object
   [[nodiscard]] const_iterator find(std::string_view key) const;
 
   [[nodiscard]] BasicJson& at(std::string_view key);
