@@ -1,9 +1,9 @@
-"""What a change can affect: which ctest entries, fuzz targets, headers and clang-tidy units the usual ./run-tests runs.
+"""What a change can affect: which ctest entries, headers and clang-tidy units the usual ./run-tests runs.
 
     affected.py REPOSITORY [--since REVISION]
 
 Prints shell assignments: `excluded` (a regular expression of ctest entries that cannot be affected), `has_gpu`, `headers`,
-`sources` (changed, to be compiled alone and to be read by clang-tidy), `since`, and `left_out` (one line for people). A
+`sources` (changed, to be read by clang-tidy), and `left_out` (one line for people). A
 change is what differs from the newest commit that is older than a day, uncommitted files included. If git cannot tell,
 everything has changed.
 """
@@ -53,12 +53,12 @@ def changed_files(root, since):
     if since is None:
         since = (git(root, "rev-list", "-1", "--before=1 day ago", "HEAD") or [None])[0]
     if since is None:
-        return None, None
+        return None
     differing = git(root, "diff", "--name-only", since)
     untracked = git(root, "ls-files", "--others", "--exclude-standard")
     if differing is None or untracked is None:
-        return None, None
-    return sorted({*differing, *untracked}), since
+        return None
+    return sorted({*differing, *untracked})
 
 
 def gpu_sources(root):
@@ -122,7 +122,7 @@ def main():
     parser.add_argument("--since")
     arguments = parser.parse_args()
     root = arguments.root.resolve()
-    files, since = changed_files(root, arguments.since)
+    files = changed_files(root, arguments.since)
     found = plan(root, files)
     excluded = excluded_entries(found)
     missing = sorted(LAYERS.keys() - found["areas"])
@@ -134,7 +134,6 @@ def main():
         "has_gpu": "yes" if found["gpu"] else "no",
         "headers": " ".join(path for path in found["files"] if path.endswith((".h", ".cuh"))),
         "sources": " ".join(path for path in found["files"] if path.endswith((".cpp", ".h"))),
-        "since": since or "",
         "left_out": ", ".join(left_out),
     }
     for name, value in values.items():

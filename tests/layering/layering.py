@@ -19,7 +19,7 @@ ROOTS = ("sim", "models", "traces", "tools", "gpu", "tests")
 OPEN_TO_ALL = "sim/base"
 CLOSED_TO = ("gpu",)  # which stands alone
 GENERATED = {"goodput_revision.h"}
-# Seconds a file; <nlohmann/json_fwd.hpp> is fine.
+# Each takes a second or more to compile.
 SLOW_TO_COMPILE = re.compile(r"(nlohmann/json\.hpp|boost/.*|CLI/.*|arrow/.*|parquet/.*|yaml-cpp/.*|simdjson\.h)$")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
