@@ -6,6 +6,9 @@ Prints shell assignments: `excluded` (a regular expression of ctest entries that
 `sources` (changed, to be read by clang-tidy), and `left_out` (one line for people). A
 change is what differs from the newest commit that is older than a day, uncommitted files included. If git cannot tell,
 everything has changed.
+
+The unit tests of a folder are affected by a change of what they are made of: the files of tests/ that they include, the
+folders of those headers, and all folders that those may include (tests/layering/layering.txt).
 """
 
 import argparse
@@ -15,32 +18,25 @@ import subprocess
 import sys
 from pathlib import Path
 
-# By the folder of a change, the areas of tests that it can break: those of the folders above it (tests/layering).
-LAYERS = {
-    "sim": {"sim", "models", "traces", "tools"},
-    "models": {"models", "tools"},
-    "traces": {"traces", "tools"},
-    "tools": {"tools", "program"},
-}
-ALL = {"sim", "models", "traces", "tools", "program"}
+sys.path.insert(0, str(Path(__file__).resolve().parent / "layering"))
+import layering  # noqa: E402
+
+PRODUCT = ("sim", "models", "traces", "tools")
 # Folders that only the GPU part has. What else it includes is found by following its includes.
 GPU_FOLDERS = ("gpu/", "tests/gpu/", "tests/simt/", "tests/cuda/", "cmake/GoodputCuda.cmake", "cmake/GoodputNccl.cmake")
 # Entries that only the GPU part can break.
 GPU_ENTRIES = r"gpu\..*|(unit|slow|release-only)\.(gpu|simt)|gpu_emulated\..*|kernel_gates.*|machine_code.*|nccl_.*|cublas_library|gpu_option|on_device|attention|shared_header.*"
-# Entries, and the areas that can break them: `program` is broken by any change of tools/, configs/ or the build, `pages` and
-# `sweeps` by their tests besides, `checks` by those of the source checks. An entry that no row names always runs.
+# Entries, and where the changes are that can break them. An entry that no row names, and that is no unit test, always runs.
 ENTRIES = (
-    (r"(unit|slow|release-only)\.sim", {"sim"}),
-    (r"(unit|slow|release-only)\.models", {"models"}),
-    (r"(unit|slow|release-only)\.traces", {"traces"}),
-    (r"(unit|slow|release-only)\.tools", {"tools"}),
-    (r"page", {"pages", "program"}),
-    (r"monitor_.*", {"pages", "program", "traces", "sim"}),
-    (r"slurm.*|sweep_kill", {"sweeps", "program"}),
-    (r"package|completion|pyarrow_option", {"program"}),
-    (r".*\.planted", {"checks"}),
+    (r"page", ("tools/", "tests/page/")),
+    (r"monitor_.*", ("tools/", "traces/", "sim/", "tests/page/", "tests/monitor/")),
+    (r"slurm.*|sweep_kill", ("tools/", "tests/slurm/", "tests/sweep/")),
+    (r"package|completion|pyarrow_option", ("tools/",)),
+    (r".*\.planted", ("tests/layering/", "tests/docs/", "tests/cuda/")),
 )
-INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
+# Folders of tests/ without unit tests, whose entries are above or always run.
+NO_UNITS = ("bench", "compile_fail", "contributing", "cuda", "docs", "fuzz", "gpu", "help", "layering", "monitor", "package",
+            "page", "scenarios", "simt", "slurm", "sweep")
 
 
 def git(root, *arguments):
@@ -61,59 +57,104 @@ def changed_files(root, since):
     return sorted({*differing, *untracked})
 
 
+class Includes:
+    """Which files and folders a source is made of."""
+
+    def __init__(self, root):
+        self.root = root
+        self.rows, _ = layering.read_table((root / "tests/layering/layering.txt").read_text(encoding="utf-8"))
+        self.folders_below_ = {}
+
+    def of(self, path):
+        """What a file includes, and what the source beside a header does."""
+        together = {path, *(path.rpartition(".")[0] + suffix for suffix in (".cpp", ".cu"))}
+        texts = [(self.root / name).read_text(encoding="utf-8", errors="replace") for name in together
+                 if (self.root / name).is_file()]
+        return {included for text in texts for quote, included in layering.INCLUDE.findall(text) if quote == '"'}
+
+    def folders_below(self, folder):
+        """The folder and all that it may be made of."""
+        if folder not in self.folders_below_:
+            below = {folder, layering.OPEN_TO_ALL}
+            for name in self.rows[folder].allowed:
+                below |= self.folders_below(name) if name in self.rows else self.parts([name])
+            self.folders_below_[folder] = below
+        return self.folders_below_[folder]
+
+    def parts(self, paths):
+        """The files given, those that they include of tests/, and the folders below all others that these include."""
+        found, waiting = set(paths), list(paths)
+        while waiting:
+            for included in self.of(waiting.pop()):
+                folder = layering.row_of(included, self.rows)
+                if included in found:
+                    continue
+                if included.startswith("tests/"):
+                    found.add(included)
+                    waiting.append(included)
+                elif folder in self.rows and folder != "tests":
+                    found |= self.folders_below(folder)
+        return found
+
+
 def gpu_sources(root):
     """The files that the GPU part is made of: its folders, what they include, and the sources beside those headers."""
-    waiting = [path for folder in ("gpu", "tests/gpu", "tests/simt") for path in (root / folder).rglob("*")
-               if path.suffix in (".h", ".cuh", ".cu", ".cpp")]
+    includes = Includes(root)
+    waiting = [path.relative_to(root).as_posix() for folder in ("gpu", "tests/gpu", "tests/simt")
+               for path in (root / folder).rglob("*") if path.suffix in (".h", ".cuh", ".cu", ".cpp")]
     seen = set(waiting)
     while waiting:
-        text = waiting.pop().read_text(encoding="utf-8", errors="replace")
-        for name in INCLUDE.findall(text):
-            header = root / name
-            for path in (header, header.with_suffix(".cpp")):
-                if path not in seen and path.is_file():
+        for header in includes.of(waiting.pop()):
+            for path in (header, header.removesuffix(".h") + ".cpp"):
+                if path not in seen and (root / path).is_file():
                     seen.add(path)
                     waiting.append(path)
-    return {str(path.relative_to(root)) for path in seen}
+    return seen
 
 
-def areas_of(path):
-    """The areas that a changed file can break."""
-    top, _, below = path.partition("/")
-    if top in LAYERS:
-        return LAYERS[top]
-    if top == "tests":
-        area = below.partition("/")[0]
-        if area in LAYERS:
-            return {area}
-        if area in ("layering", "docs", "cuda"):
-            return {"checks"}
-        if area in ("page", "monitor"):
-            return {"pages"}
-        if area in ("slurm", "sweep"):
-            return {"sweeps"}
-        if area in ("gpu", "simt", "scenarios", "fuzz", "bench"):
-            return set()
-        return ALL
-    if top in ("gpu", "docs") or path.endswith(".md"):
-        return set()
-    return ALL  # configs, cmake, the scripts
+def unit_folders(root):
+    """The folders of unit tests without the GPU part, from tests/: what their tests are made of."""
+    includes, found = Includes(root), {}
+    for path in (root / "tests").rglob("*_test.cpp"):
+        name = path.relative_to(root).as_posix()
+        if not name.startswith(GPU_FOLDERS):
+            found.setdefault(path.parent.relative_to(root / "tests").as_posix(), []).append(name)
+    return {folder: includes.parts(names) for folder, names in found.items()}
+
+
+def parts_of(root, files):
+    """What changed, as `Includes.parts` names it: files, headers of tests for their sources, folders of the product. None:
+    a file that may be part of anything, as of configs/ and the build."""
+    rows = Includes(root).rows
+    changed = set(files)
+    for path in files:
+        top, _, below = path.partition("/")
+        header = path.removesuffix(".cpp") + ".h"
+        if top in PRODUCT and layering.row_of(path, rows) in rows:
+            changed.add(layering.row_of(path, rows))
+        elif top == "tests" and "/" in below and (path.endswith(".h") or (root / header).is_file()):
+            changed.add(header)
+        elif not (top in ("gpu", "docs") or path.endswith((".md", "_test.cpp"))
+                  or top == "tests" and below.startswith(tuple(f"{folder}/" for folder in NO_UNITS))):
+            return None
+    return changed
 
 
 def plan(root, files):
     """What to run; `files` None: everything."""
     if files is None:
-        every = sorted(str(path.relative_to(root)) for folder in LAYERS for path in (root / folder).rglob("*.[ch]*"))
-        return {"areas": ALL | {"checks"}, "gpu": True, "files": every}
-    areas = set().union(*(areas_of(path) for path in files)) if files else set()
+        every = sorted(path.relative_to(root).as_posix() for top in PRODUCT for path in (root / top).rglob("*.[ch]*"))
+        return {"excluded": [], "units_left_out": 0, "gpu": True, "files": every}
     of_gpu = gpu_sources(root)
     has_gpu = any(path.startswith(GPU_FOLDERS) or path in of_gpu for path in files)
-    return {"areas": areas, "gpu": has_gpu, "files": [path for path in files if (root / path).is_file()]}
-
-
-def excluded_entries(found):
-    rows = [pattern for pattern, areas in ENTRIES if not areas & found["areas"]]
-    return rows + ([] if found["gpu"] else [GPU_ENTRIES])
+    excluded, units = ([] if has_gpu else [GPU_ENTRIES]), []
+    changed = parts_of(root, files)
+    if changed is not None:
+        units = [folder for folder, parts in unit_folders(root).items() if not parts & changed]
+        excluded += [pattern for pattern, places in ENTRIES if not any(path.startswith(places) for path in files)]
+        excluded += [rf"(unit|slow|release-only)\.{re.escape(folder.replace('/', '.'))}" for folder in sorted(units)]
+    return {"excluded": excluded, "units_left_out": len(units), "gpu": has_gpu,
+            "files": [path for path in files if (root / path).is_file()]}
 
 
 def main():
@@ -122,15 +163,12 @@ def main():
     parser.add_argument("--since")
     arguments = parser.parse_args()
     root = arguments.root.resolve()
-    files = changed_files(root, arguments.since)
-    found = plan(root, files)
-    excluded = excluded_entries(found)
-    missing = sorted(LAYERS.keys() - found["areas"])
-    left_out = [f"tests of {', '.join(missing)}"] if missing else []
+    found = plan(root, changed_files(root, arguments.since))
+    left_out = [f"unit tests of {found['units_left_out']} folders that do not use what changed"] if found["units_left_out"] else []
     if not found["gpu"]:
         left_out.append("the GPU part")
     values = {
-        "excluded": f"^({'|'.join(excluded)})$" if excluded else "",
+        "excluded": f"^({'|'.join(found['excluded'])})$" if found["excluded"] else "",
         "has_gpu": "yes" if found["gpu"] else "no",
         "headers": " ".join(path for path in found["files"] if path.endswith((".h", ".cuh"))),
         "sources": " ".join(path for path in found["files"] if path.endswith((".cpp", ".h"))),

@@ -1,6 +1,7 @@
 // release-too: ten thousand jobs, exact to the nanosecond.
 // The job engine against the slow reference, on jobs at random.
 #include "tests/reference/reference_job.h"
+#include "tests/support/random_cases.h"
 
 #include <doctest/doctest.h>
 
@@ -52,7 +53,7 @@ void check_same(const JobResult& got, const JobResult& want) {
 }  // namespace
 
 TEST_CASE("job engine: agrees with the step-by-step reference on 10,000 jobs at random, to the nanosecond") {
-  for (std::uint64_t seed = 1; seed <= 10'000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(10'000); ++seed) {
     CAPTURE(seed);
     const RandomJob job = random_job(seed);
     check_same(run_with(leap, job, seed), run_with(walk, job, seed));

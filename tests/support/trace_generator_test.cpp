@@ -10,6 +10,7 @@
 
 #include "sim/base/json.h"
 #include "tests/reference/reference_whatif.h"
+#include "tests/support/random_cases.h"
 
 namespace goodput::testing {
 namespace {
@@ -402,7 +403,7 @@ TEST_CASE("trace generator: impossible specs are refused") {
 // Two programs that know nothing of each other: where nothing is launched late, what the analysis believes
 // each op waits for is what it has waited for, so that the replay without delays is the recording itself.
 TEST_CASE("reference: replays a job without launch delays at the recorded times") {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(300); ++seed) {
     TraceSpec spec = random_spec(seed);
     spec.launch_delay_s = spec.clock_skew_s = 0;
     spec.noops_at_tolerance = spec.type1_noops = spec.outlasting_noops = spec.float32 = false;

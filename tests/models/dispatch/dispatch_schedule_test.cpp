@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/reference/reference_dispatch.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/routed_cluster.h"
 
 namespace goodput::moe {
@@ -208,7 +209,7 @@ TEST_CASE("dispatch: a cluster by hand") {
 TEST_CASE("dispatch: random clusters are dispatched exactly, as one token after the other would be" *
           doctest::test_suite("slow")) {
   std::int64_t experts = 0;
-  for (std::uint64_t seed = 0; seed < 24'000; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(24'000); ++seed) {
     RandomStream random(seed, "nasty cluster");
     const RoutedCluster cluster = nasty_cluster({}, random);
     for (const DispatchPolicy policy : kDispatchPolicies) {

@@ -13,6 +13,7 @@
 
 #include "sim/base/index.h"
 #include "sim/base/random.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/random_placement.h"
 
 namespace goodput {
@@ -231,7 +232,7 @@ TEST_CASE("migration: the defaults stay within the 20 to 40 s of the paper") {
 
 TEST_CASE("migration: whatever died or joined, every node ends up with what the plan says" *
           doctest::test_suite("slow")) {
-  for (std::uint64_t seed = 0; seed < 12'000; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(12'000); ++seed) {
     INFO("seed " << seed);
     const ReplacementCase random = random_replacement(seed);
     const Migration greedy = migrate(random.placed, random.live_ids, random.plan, MappingRule::kGreedy);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/random.h"
+#include "tests/support/random_cases.h"
 
 namespace goodput {
 namespace {
@@ -139,7 +140,7 @@ TEST_CASE(
 
 TEST_CASE("allocation: every slot is given out, nobody gets less than f, and more load is no fewer replicas" *
           doctest::test_suite("slow")) {
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(kCases); ++seed) {
     INFO("seed " << seed);
     const AllocationCase made = random_case(seed);
     for (const Allocation allocation : kAllocations) {
@@ -161,7 +162,7 @@ TEST_CASE("allocation: every slot is given out, nobody gets less than f, and mor
 }
 
 TEST_CASE("allocation: Eq. 1 is as printed") {
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(kCases); ++seed) {
     INFO("seed " << seed);
     const AllocationCase made = random_case(seed);
     REQUIRE(replicas_of(Allocation::kEq1, made.loads, made.grid, made.min_replicas) ==
@@ -170,7 +171,7 @@ TEST_CASE("allocation: Eq. 1 is as printed") {
 }
 
 TEST_CASE("allocation: EPLB gives every spare replica to the busiest") {
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(kCases); ++seed) {
     INFO("seed " << seed);
     const AllocationCase made = random_case(seed);
     const Counts floor(made.loads.size(), least_of(made));
@@ -183,7 +184,7 @@ TEST_CASE(
     "allocation: balanced is no lower than Eq. 1 where survival is decided, and the rest goes to the "
     "busiest" *
     doctest::test_suite("slow")) {
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(kCases); ++seed) {
     INFO("seed " << seed);
     const AllocationCase made = random_case(seed);
     const Counts eq1 = replicas_of(Allocation::kEq1, made.loads, made.grid, made.min_replicas);

@@ -15,6 +15,7 @@
 #include "sim/base/random.h"
 #include "tests/reference/placement_enumeration.h"
 #include "tests/support/placement_case.h"
+#include "tests/support/random_cases.h"
 
 namespace goodput {
 namespace {
@@ -218,7 +219,7 @@ TEST_CASE("best: experts that all fit on a node are nested, 7 of 10 triples of f
 TEST_CASE("best: never below maximum rank overlap or spread on larger clusters" *
           doctest::test_suite("release-only")) {
   int truncated = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(40); ++seed) {
     RandomStream random(seed, "larger clusters");
     const SlotGrid grid{static_cast<std::int32_t>(11 + random.below(30)),
                         static_cast<std::int32_t>(1 + random.below(8))};
@@ -277,7 +278,7 @@ TEST_CASE("best: layers that fail together survive no less than the same layers 
 TEST_CASE(
     "best: replicas stay, and nodes are no less even than in maximum rank overlap of an untruncated layer" *
     doctest::test_suite("slow")) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(40); ++seed) {
     INFO("seed " << seed);
     RandomStream random(seed, "balanced layers");
     const SlotGrid grid{static_cast<std::int32_t>(4 + random.below(20)),

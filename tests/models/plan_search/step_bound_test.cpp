@@ -10,6 +10,7 @@
 #include "models/step/planned_step.h"
 #include "models/step/step_frame.h"
 #include "models/step/step_report.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/random_plan.h"
 
 namespace goodput {
@@ -36,7 +37,7 @@ TEST_CASE("step bound: no step of a random plan is shorter, and most are hardly 
           doctest::test_suite("slow")) {
   double sum = 0;
   int count = 0;
-  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(1500); ++seed) {
     const TrainingPlan plan = random_plan(seed);
     const RooflineCost cost(plan.cluster, plan.roofline);
     const auto step = static_cast<double>(step_by_layers(plan, cost).count());

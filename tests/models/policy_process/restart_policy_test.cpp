@@ -8,6 +8,7 @@
 #include "models/policy_process/process_setup.h"
 #include "tests/support/policy_case.h"
 #include "tests/support/policy_contract.h"
+#include "tests/support/random_cases.h"
 
 namespace goodput::testing {
 namespace {
@@ -39,7 +40,7 @@ TEST_CASE("restart_policy.py: without spares it is `checkpoint`, number by numbe
       CAPTURE(text);
       PolicyCase theirs("checkpoint", text, gpt_s(10, start));
       PolicyCase mine(example(), text, gpt_s(10, start));
-      for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      for (std::uint64_t seed = 0; seed < testing::cases(4); ++seed) {
         CAPTURE(seed);
         const auto failures = random_failures(seed);
         const JobResult result = mine.run(until(hours{24}), *failure_model(failures, seed));
@@ -56,7 +57,7 @@ TEST_CASE("restart_policy.py: it keeps what all policies promise, with spares an
 }
 
 TEST_CASE("restart_policy.py: the same of many more" * doctest::test_suite("release-only")) {
-  check_example(100, 130);
+  check_example(100, 100 + testing::cases(30));
 }
 
 TEST_CASE("restart_policy.py: a spare takes the place of a lost node without a start-up") {

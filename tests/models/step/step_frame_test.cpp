@@ -10,6 +10,7 @@
 #include "models/step/paired_passes.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/random_plan.h"
 
 namespace goodput {
@@ -55,7 +56,7 @@ TEST_CASE("step frame: random plans take what their steps take layer by layer, t
           doctest::test_suite("slow")) {
   int compared = 0;
   int in_turn = 0;
-  for (std::uint64_t seed = 0; seed < 1200; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(1200); ++seed) {
     const TrainingPlan plan = random_plan(seed);
     const FramedPlan framed(plan);
     INFO("seed ", seed, " ", to_string(plan));

@@ -7,6 +7,7 @@
 
 #include "sim/base/random.h"
 #include "sim/cleaning/trace_cleaning.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/trace_edits.h"
 #include "tests/support/trace_generator.h"
 
@@ -75,7 +76,7 @@ TEST_CASE(
     "cleaning: whatever is done to rows, what is accepted are dense rows of the trace, the same in any "
     "order") {
   std::size_t accepted = 0;
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(400); ++seed) {
     CAPTURE(seed);
     testing::TraceSpec spec = testing::random_spec(seed);
     spec.steps = std::max(spec.steps, 3);

@@ -13,6 +13,7 @@
 #include "tests/support/analysed_trace.h"
 #include "tests/support/clock_skew.h"
 #include "tests/support/published_case.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/synthetic_case.h"
 #include "traces/op/op_trace_reader.h"
 
@@ -114,7 +115,7 @@ TEST_CASE("clocks: S of the long last stage's trace is restored under every skew
 TEST_CASE("clocks: S of generated traces is restored under every skew" *
           doctest::test_suite("release-only")) {
   Restored worst;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(60); ++seed) {
     const testing::SyntheticCase job = random_job(seed, 1);
     CAPTURE(job.name());
     const Restored restored = restore(job.synthesize(Truth::kSlowdown).rows, seed, 30);
@@ -125,7 +126,7 @@ TEST_CASE("clocks: S of generated traces is restored under every skew" *
     CHECK(restored.by_drift < kRestored);
     worst.by_drift = std::max(worst.by_drift, restored.by_drift);
   }
-  check("the worst of 60 generated traces", worst);
+  check("the worst of the generated traces", worst);
 }
 
 TEST_CASE("clocks: traces with stragglers of every kind and right clocks are left alone" *

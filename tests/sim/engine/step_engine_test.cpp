@@ -12,6 +12,7 @@
 #include "sim/base/errors.h"
 #include "sim/base/random.h"
 #include "sim/engine/timing.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/random_graph.h"
 
 namespace goodput {
@@ -876,7 +877,7 @@ TEST_CASE("step engine: a worker can be lost once, and its rate no longer matter
 
 TEST_CASE("step engine: random steps with flows on shared links agree with the definition" *
           doctest::test_suite("slow")) {
-  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(600); ++seed) {
     CAPTURE(seed);
     RandomStep step = random_step(seed);
     RandomStream random(seed, "flows");
@@ -887,7 +888,7 @@ TEST_CASE("step engine: random steps with flows on shared links agree with the d
 
 TEST_CASE("step engine: random steps with stragglers and losses agree with the definition" *
           doctest::test_suite("slow")) {
-  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(600); ++seed) {
     CAPTURE(seed);
     RandomStep step = random_step(seed);
     RandomStream random(seed, "disturbances");

@@ -11,6 +11,7 @@
 
 #include "sim/base/random.h"
 #include "tests/support/op_slack.h"
+#include "tests/support/random_cases.h"
 
 namespace goodput {
 namespace {
@@ -206,7 +207,7 @@ TEST_CASE("timing: the critical path runs through the replica that was late") {
 
 TEST_CASE("timing: random graphs agree exactly with the definition, in every mode" *
           doctest::test_suite("slow")) {
-  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(2000); ++seed) {
     CAPTURE(seed);
     const RandomCase given = random_case(seed);
     const OpGraph graph = graph_of(given.spec);

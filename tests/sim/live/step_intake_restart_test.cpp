@@ -9,6 +9,7 @@
 #include "sim/base/random.h"
 #include "sim/live/step_intake.h"
 #include "tests/support/live_job.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/random_integer.h"
 
 namespace goodput {
@@ -81,7 +82,7 @@ class Process {
 }  // namespace
 
 TEST_CASE("step intake: stopped at any moment and begun anew, every step still comes out once and whole") {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(200); ++seed) {
     CAPTURE(seed);
     RandomStream random(seed, "stopped");
     LiveJob job = testing::random_live_job(random);

@@ -10,6 +10,7 @@
 #include "sim/base/random.h"
 #include "sim/live/step_intake.h"
 #include "tests/support/live_job.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/random_integer.h"
 
 namespace goodput {
@@ -43,7 +44,7 @@ void add_skews(LiveJob& job, RandomStream& random, double most_s) {
 }  // namespace
 
 TEST_CASE("step intake: a job that goes back begins a run, at whatever moments its workers do") {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(300); ++seed) {
     CAPTURE(seed);
     RandomStream random(seed, "restarted");
     const LiveJob job = restarted_job(random);
@@ -54,7 +55,7 @@ TEST_CASE("step intake: a job that goes back begins a run, at whatever moments i
 }
 
 TEST_CASE("step intake: clocks of hosts that are minutes apart make no run of their own") {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(300); ++seed) {
     CAPTURE(seed);
     RandomStream random(seed, "skewed");
     LiveJob job = restarted_job(random);
@@ -67,7 +68,7 @@ TEST_CASE("step intake: clocks of hosts that are minutes apart make no run of th
 }
 
 TEST_CASE("step intake: a clock that is set by an hour makes no run, and no step is lost") {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(300); ++seed) {
     CAPTURE(seed);
     RandomStream random(seed, "clock set");
     LiveJob job = restarted_job(random);
@@ -94,7 +95,7 @@ TEST_CASE("step intake: a clock that is set by an hour makes no run, and no step
 }
 
 TEST_CASE("step intake: runs that finish no step are incomplete, and those before and after are whole") {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(200); ++seed) {
     CAPTURE(seed);
     RandomStream random(seed, "crash loop");
     LiveJob job = testing::random_live_job(random);

@@ -10,6 +10,7 @@
 
 #include "sim/base/random.h"
 #include "tests/support/live_job.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/random_integer.h"
 
 namespace goodput {
@@ -46,7 +47,7 @@ std::map<std::int64_t, std::size_t> moments(const std::vector<LiveRecord>& recor
 }  // namespace
 
 TEST_CASE("step intake: every step comes out once, whole, in order and at once, however files interleave") {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < testing::cases(300); ++seed) {
     CAPTURE(seed);
     RandomStream random(seed, "step intake");
     LiveJob job = testing::random_live_job(random);

@@ -15,17 +15,14 @@
 #include "tests/reference/reference_whatif.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/production_answers.h"
+#include "tests/support/random_cases.h"
 #include "tests/support/trace_generator.h"
 #include "tools/whatif/whatif_compat.h"
 
 namespace goodput::testing {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::uint64_t kCases = 60;  // some ten times slower, and looking for other things
-#else
 constexpr std::uint64_t kCases = 400;
-#endif
 // Both work in float64 on the same numbers; sums and medians run in another order.
 constexpr double kRelative = 1e-9;
 constexpr double kRounding = 1e-13;  // of a step time
@@ -74,7 +71,7 @@ reference::Options reference_options(const TraceSpec& spec) {
 }  // namespace
 
 TEST_CASE("whatif: every field agrees with the reference on random traces" * doctest::test_suite("slow")) {
-  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(kCases); ++seed) {
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);
@@ -90,7 +87,7 @@ TEST_CASE("whatif: every field agrees with the reference on random traces" * doc
 TEST_CASE(
     "whatif: a selection of steps agrees with the reference, dependencies still come from the first step" *
     doctest::test_suite("slow")) {
-  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(kCases); ++seed) {
     TraceSpec spec = random_spec(seed);
     spec.steps = 4;
     CAPTURE(to_string(spec));
@@ -107,7 +104,7 @@ TEST_CASE(
 }
 
 TEST_CASE("megatron: dependencies and groups agree with the reference on random traces") {
-  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(kCases); ++seed) {
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);
@@ -122,7 +119,7 @@ TEST_CASE("megatron: dependencies and groups agree with the reference on random 
 }
 
 TEST_CASE("whatif: transfers, launch delays and replayed times agree with the reference on random traces") {
-  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(kCases); ++seed) {
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);
@@ -147,7 +144,7 @@ TEST_CASE("whatif: transfers, launch delays and replayed times agree with the re
 }
 
 TEST_CASE("whatif: the exact slowdown of every worker is that of replaying all replicas") {
-  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(kCases); ++seed) {
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);
@@ -162,7 +159,7 @@ TEST_CASE("whatif: the exact slowdown of every worker is that of replaying all r
 
 TEST_CASE("whatif: every worker's slowdown in every step is that of replaying all replicas of the step") {
   std::size_t compared = 0;
-  for (std::uint64_t seed = 1; seed <= kCases / 4; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(kCases / 4); ++seed) {
     TraceSpec spec = random_spec(seed);
     spec.steps = 3;
     CAPTURE(to_string(spec));
@@ -192,7 +189,7 @@ TEST_CASE("whatif: every worker's slowdown in every step is that of replaying al
 }
 
 TEST_CASE("whatif: a worker's slowdown in a step agrees with the reference on traces of one step") {
-  for (std::uint64_t seed = 1; seed <= kCases / 4; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(kCases / 4); ++seed) {
     TraceSpec spec = random_spec(seed);
     spec.steps = 1;
     CAPTURE(to_string(spec));
@@ -209,7 +206,7 @@ TEST_CASE("whatif: a worker's slowdown in a step agrees with the reference on tr
 }
 
 TEST_CASE("whatif: an intervention agrees with the reference, whatever its selectors") {
-  for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(kCases); ++seed) {
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
     const OpTrace trace = generate_trace(spec);

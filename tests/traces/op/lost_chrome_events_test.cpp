@@ -4,6 +4,7 @@
 #include <random>
 #include <tuple>
 
+#include "tests/support/random_cases.h"
 #include "tests/traces/op/dirty_trace.h"
 
 namespace goodput {
@@ -66,7 +67,7 @@ std::vector<Row> rows_but_of(const OpTrace& trace, std::int64_t step) {
 }
 
 TEST_CASE("chrome: of pairs in the order of time any one event may be lost, and only its step suffers") {
-  for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint32_t seed = 1; seed <= testing::cases(40); ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
     const std::vector<Half> halves = random_halves(random);

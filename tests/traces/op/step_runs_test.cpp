@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/random_cases.h"
 #include "tests/traces/op/restarted_job.h"
 
 namespace goodput {
@@ -142,7 +143,7 @@ TEST_CASE("runs of a step: a strict reading numbers them as one, as the schedule
 TEST_CASE("runs of a step: random jobs, cut anywhere, run again on the same or on other nodes") {
   std::mt19937_64 random(20);
   int checked = 0;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(300); ++seed) {
     TraceSpec spec = testing::random_spec(seed);
     if (spec.dp * spec.pp > 16) continue;
     spec.steps = std::max(spec.steps, 2);
@@ -167,7 +168,7 @@ TEST_CASE("runs of a step: random jobs, cut anywhere, run again on the same or o
     CHECK(reading.findings[0].steps == Steps{step});
     ++checked;
   }
-  CHECK(checked >= 200);
+  CHECK(checked >= static_cast<int>(testing::cases(200)));
 }
 
 TEST_CASE(
@@ -175,7 +176,7 @@ TEST_CASE(
   std::mt19937_64 random(21);
   int resolved = 0;
   int left = 0;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= testing::cases(300); ++seed) {
     TraceSpec spec = testing::random_spec(seed);
     if (spec.dp * spec.pp > 16) continue;
     spec.steps = std::max(spec.steps, 3);
