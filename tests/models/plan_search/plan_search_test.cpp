@@ -16,7 +16,6 @@
 #include "models/step/memory_model.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
-#include "tests/support/random_cases.h"
 #include "tests/support/random_plan.h"
 
 namespace goodput {
@@ -128,7 +127,7 @@ TEST_CASE("plan search: the best plans take what plan-step says, in time and in 
 
 TEST_CASE("plan search: pruned or not, by one thread or five, the best plans are the same") {
   std::int64_t pruned = 0;
-  for (std::uint64_t seed = 0; seed < testing::cases(15); ++seed) {
+  for (std::uint64_t seed = 0; seed < 15; ++seed) {
     const TrainingPlan plan = random_plan(seed);
     INFO("seed ", seed);
     PlanSearchOptions options{.keep = 7, .memory_margin = 0.5, .jobs = 5, .seed = 7, .prunes = false};
