@@ -23,7 +23,8 @@ void check_case(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("reference: a trace with a long last stage gives the published answers") {
+TEST_CASE("reference: a trace with a long last stage gives the published answers" *
+          doctest::test_suite("slow")) {
   check_case("ST");
 }
 

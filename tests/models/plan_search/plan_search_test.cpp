@@ -125,7 +125,8 @@ TEST_CASE("plan search: the best plans take what plan-step says, in time and in 
   }
 }
 
-TEST_CASE("plan search: pruned or not, by one thread or five, the best plans are the same") {
+TEST_CASE("plan search: pruned or not, by one thread or five, the best plans are the same" *
+          doctest::test_suite("slow")) {
   std::int64_t pruned = 0;
   for (std::uint64_t seed = 0; seed < 15; ++seed) {
     const TrainingPlan plan = random_plan(seed);

@@ -128,7 +128,8 @@ TEST_CASE("contest: where nobody keeps to the limits there is no best") {
   CHECK(result.left.empty());
 }
 
-TEST_CASE("contest: the winner of random contests is within a tie of the truth, in few runs") {
+TEST_CASE("contest: the winner of random contests is within a tie of the truth, in few runs" *
+          doctest::test_suite("slow")) {
   std::int64_t runs = 0;
   int missed = 0;
   constexpr int kContests = 40;

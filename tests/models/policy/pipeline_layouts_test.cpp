@@ -72,7 +72,8 @@ TEST_CASE("pipeline layouts: no pipeline has more stages than the model has laye
   CHECK(PipelineLayouts(*job, 7, {}).usable(20) == 20);
 }
 
-TEST_CASE("pipeline layouts: nodes whose steps have more micro-batches than can be simulated are too few") {
+TEST_CASE("pipeline layouts: nodes whose steps have more micro-batches than can be simulated are too few" *
+          doctest::test_suite("slow")) {
   const JobPointer usual = gpt_s(20);
   PipelineLayouts any(*usual, 3, {});
   CHECK(any.settle().has_value());

@@ -29,7 +29,8 @@ void check_example(std::uint64_t first_seed, std::uint64_t last_seed) {
 
 }  // namespace
 
-TEST_CASE("restart_policy.py: without spares it is `checkpoint`, number by number") {
+TEST_CASE("restart_policy.py: without spares it is `checkpoint`, number by number" *
+          doctest::test_suite("slow")) {
   using std::chrono::hours;
   const std::string options[] = {
       "{}",
@@ -52,7 +53,8 @@ TEST_CASE("restart_policy.py: without spares it is `checkpoint`, number by numbe
   }
 }
 
-TEST_CASE("restart_policy.py: it keeps what all policies promise, with spares and without") {
+TEST_CASE("restart_policy.py: it keeps what all policies promise, with spares and without" *
+          doctest::test_suite("slow")) {
   check_example(1, 4);
 }
 

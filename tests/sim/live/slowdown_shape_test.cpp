@@ -54,7 +54,7 @@ TEST_CASE("slowdown shape: the same row in every step is a machine, another one 
         SlowdownShape::kSequence);
 }
 
-TEST_CASE("slowdown shape: injected stragglers of each kind are told apart") {
+TEST_CASE("slowdown shape: injected stragglers of each kind are told apart" * doctest::test_suite("slow")) {
   struct Kind {
     std::string_view name;
     SlowdownShape shape;

@@ -75,7 +75,8 @@ TEST_CASE("progress bar: long times are told in two units") {
   CHECK(left_after(200000) == "2 days 7 h left");
 }
 
-TEST_CASE("live progress: it moves while nothing is reported, and wipes itself") {
+TEST_CASE("live progress: it moves while nothing is reported, and wipes itself" *
+          doctest::test_suite("slow")) {
   std::ostringstream err;
   {
     // Began 5 s ago, and a fifth is done at the first look: 20 s more or a little later, then 19 and so on.

@@ -157,7 +157,8 @@ TEST_CASE("plan: a deadline that nothing meets has the soonest as its closest an
                                "are asked; it takes "));
 }
 
-TEST_CASE("plan: deadline and budget that can each be kept alone, but not both, are said to contradict") {
+TEST_CASE("plan: deadline and budget that can each be kept alone, but not both, are said to contradict" *
+          doctest::test_suite("slow")) {
   const PlanQuestion free = small_question();
   const PlanAnswer answer = answer_to(free);
   REQUIRE(answer.pareto.size() >= 2);

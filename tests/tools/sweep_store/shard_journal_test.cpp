@@ -259,7 +259,8 @@ struct NarrowPipe {
   _exit(journal->finish() ? 0 : 1);
 }
 
-TEST_CASE("shard journal: however often it is killed, no point that was appended is lost") {
+TEST_CASE("shard journal: however often it is killed, no point that was appended is lost" *
+          doctest::test_suite("slow")) {
   const RandomSweep sweep = random_sweep(13, 200);
   const SweepFolder folder;
   RandomStream random(14, "kills");

@@ -173,13 +173,15 @@ std::size_t check_all_kinds(const std::vector<WholeTrace>& traces, std::uint64_t
 
 }  // namespace
 
-TEST_CASE("cleaning: 1,000 damaged variants of generated traces come out as the table says") {
+TEST_CASE("cleaning: 1,000 damaged variants of generated traces come out as the table says" *
+          doctest::test_suite("slow")) {
   const std::size_t variants = check_all_kinds(generated_traces(), 4);
   CHECK(variants >= 1000);
   MESSAGE(variants, " variants");
 }
 
-TEST_CASE("cleaning: damaged variants of real traces come out as the table says") {
+TEST_CASE("cleaning: damaged variants of real traces come out as the table says" *
+          doctest::test_suite("slow")) {
   std::vector<WholeTrace> traces;
   for (const char* name : {"AR", "ST"}) {
     const auto folder = published_case(name);

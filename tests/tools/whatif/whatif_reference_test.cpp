@@ -143,7 +143,8 @@ TEST_CASE("whatif: transfers, launch delays and replayed times agree with the re
   }
 }
 
-TEST_CASE("whatif: the exact slowdown of every worker is that of replaying all replicas") {
+TEST_CASE("whatif: the exact slowdown of every worker is that of replaying all replicas" *
+          doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= testing::cases(kCases); ++seed) {
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));
@@ -205,7 +206,8 @@ TEST_CASE("whatif: a worker's slowdown in a step agrees with the reference on tr
   }
 }
 
-TEST_CASE("whatif: an intervention agrees with the reference, whatever its selectors") {
+TEST_CASE("whatif: an intervention agrees with the reference, whatever its selectors" *
+          doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= testing::cases(kCases); ++seed) {
     const TraceSpec spec = random_spec(seed);
     CAPTURE(to_string(spec));

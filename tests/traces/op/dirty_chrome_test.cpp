@@ -34,7 +34,8 @@ OpTraceReading chrome(const std::string& text) {
   return reading_of(text, "t.json");
 }
 
-TEST_CASE("chrome: wherever a file is cut, the whole events before that are kept") {
+TEST_CASE("chrome: wherever a file is cut, the whole events before that are kept" *
+          doctest::test_suite("slow")) {
   std::string text = "[\n";
   std::vector<std::size_t> ends;  // of the events
   for (int i = 0; i < 5; ++i) {

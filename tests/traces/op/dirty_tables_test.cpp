@@ -200,7 +200,8 @@ TEST_CASE("parquet: a compressed file is read like the file itself") {
 
 #endif
 
-TEST_CASE("published traces: other spellings of the tables give the same rows") {
+TEST_CASE("published traces: other spellings of the tables give the same rows" *
+          doctest::test_suite("slow")) {
   const std::filesystem::path folder = std::filesystem::path(GOODPUT_SHARED_DATA) / "ndtimeline";
   if (!std::filesystem::exists(folder)) {
     MESSAGE("skipped: no shared data");

@@ -66,7 +66,8 @@ std::vector<Row> rows_but_of(const OpTrace& trace, std::int64_t step) {
   return rows;
 }
 
-TEST_CASE("chrome: of pairs in the order of time any one event may be lost, and only its step suffers") {
+TEST_CASE("chrome: of pairs in the order of time any one event may be lost, and only its step suffers" *
+          doctest::test_suite("slow")) {
   for (std::uint32_t seed = 1; seed <= testing::cases(40); ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);

@@ -314,7 +314,8 @@ TEST_CASE("parquet: a pipe is refused, because Parquet is read from its end") {
         "/dev/zero: Parquet is read from its end, which a pipe does not have; write it to a file first");
 }
 
-TEST_CASE("parquet: any trace survives writing and reading, and is written the same every time") {
+TEST_CASE("parquet: any trace survives writing and reading, and is written the same every time" *
+          doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     for (const TimeKind kind : {TimeKind::kFloat32, TimeKind::kFloat64}) {
       INFO("seed ", seed, ", kind ", static_cast<int>(kind));

@@ -140,7 +140,8 @@ TEST_CASE("runs of a step: a strict reading numbers them as one, as the schedule
   }
 }
 
-TEST_CASE("runs of a step: random jobs, cut anywhere, run again on the same or on other nodes") {
+TEST_CASE("runs of a step: random jobs, cut anywhere, run again on the same or on other nodes" *
+          doctest::test_suite("slow")) {
   std::mt19937_64 random(20);
   int checked = 0;
   for (std::uint64_t seed = 1; seed <= testing::cases(300); ++seed) {
@@ -172,7 +173,8 @@ TEST_CASE("runs of a step: random jobs, cut anywhere, run again on the same or o
 }
 
 TEST_CASE(
-    "runs of a step: however short the pause, what is kept is the whole run, or the step stays as it is") {
+    "runs of a step: however short the pause, what is kept is the whole run, or the step stays as it is" *
+    doctest::test_suite("slow")) {
   std::mt19937_64 random(21);
   int resolved = 0;
   int left = 0;

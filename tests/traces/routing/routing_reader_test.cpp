@@ -94,7 +94,8 @@ TEST_CASE("routing reader: every layer of every iteration has the same ranks and
         "a:4: iteration 1, layer 1 has a rank 0 micro-batch 1, but iteration 1, layer 0 has not");
 }
 
-TEST_CASE("routing reader: a small file cannot ask for more memory than the limit") {
+TEST_CASE("routing reader: a small file cannot ask for more memory than the limit" *
+          doctest::test_suite("slow")) {
   // 4096 rows of 65536 experts are 2^28 counts; one more is too many.
   std::string text = "iteration,layer,expert,tokens\n";
   for (int i = 0; i < 4097; ++i) text += std::to_string(i) + ",0,65535,1\n";
