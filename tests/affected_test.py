@@ -23,9 +23,9 @@ class Affected(unittest.TestCase):
     def test_a_change_of_a_folder_runs_what_may_include_it_and_what_tests_it(self):
         self.assertEqual(excluded("sim/causes/passes.cpp"),
                          ["unit.sim.engine", "unit.models.policy", "release-only.traces.op", "unit.traces.spot",
-                          "unit.tools.monitor_store", "unit.reference", "unit.gpu", "page", "slurm"])
+                          "unit.reference", "unit.gpu", "page", "slurm"])
         self.assertEqual(excluded("sim/engine/timing.cpp"),
-                         ["unit.traces.spot", "unit.tools.monitor_store", "unit.reference", "unit.gpu", "page", "slurm"])
+                         ["unit.traces.spot", "unit.reference", "unit.gpu", "page", "slurm"])
 
     def test_a_change_of_sim_base_runs_all_unit_tests(self):
         self.assertEqual(excluded("sim/base/json.cpp"), ["page", "slurm"])

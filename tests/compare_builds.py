@@ -21,8 +21,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# What no two runs have in common: the revision, and the times at which a monitor ran.
-OF_THE_RUN = re.compile(rb'("(?:revision|received|finished|received_s|finished_s|opened_s|closed_s|lag_s)":\s*)(?:"[^"]*"|[\d.e+-]+)|\b1[6-9]\d{8}\.\d+')
+# What no two runs have in common: the revision, alone or behind the version, and the times at which a monitor ran.
+OF_THE_RUN = re.compile(rb'\b\d+\.\d+\.\d+ \([0-9a-f]+(?:-dirty)?\)|("(?:revision|received|finished|received_s|finished_s|opened_s|closed_s|lag_s)":\s*)(?:"[^"]*"|[\d.e+-]+)|\b1[6-9]\d{8}\.\d+')
 # A straggler of every kind that synth has, and two at once.
 STRAGGLERS = {
     "healthy": [],
@@ -116,8 +116,8 @@ def outputs_of(binary, files, runs):
             found |= {f"{number} exit code": str(run.returncode).encode(), f"{number} stdout": run.stdout,
                       f"{number} stderr": run.stderr}
         for path in sorted(pathlib.Path(folder).rglob("*")):
-            # A database holds pages in the order of their writing; its export tells what is in it.
-            if path.is_file() and ".sqlite" not in path.name:
+            # Of a database its export tells what is in it, of a Parquet file, which is compressed, the CSV beside it.
+            if path.is_file() and ".sqlite" not in path.name and path.suffix != ".parquet":
                 found[str(path.relative_to(folder))] = path.read_bytes()
         return succeeded, {name: OF_THE_RUN.sub(rb"\1", text.replace(folder.encode(), b"OUT")) for name, text in found.items()}
 

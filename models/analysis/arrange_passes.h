@@ -1,53 +1,42 @@
-// From trace files to the recording and its op graph: the front half of every analysis.
+// From rows of pipeline passes to a recording and its operation graph: the first half of every analysis.
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "sim/analysis/analysis.h"
 #include "sim/base/errors.h"
 #include "sim/base/number_ranges.h"
+#include "sim/clocks/align_clocks.h"
 #include "sim/ops/cleaning_finding.h"
+#include "sim/ops/job_metadata.h"
+#include "sim/ops/job_rows.h"
 #include "sim/ops/op_graph.h"
 #include "sim/recording/recording.h"
-#include "tools/trace/align_clocks.h"
-#include "tools/trace/read_trace.h"
-#include "traces/op/job_metadata.h"
 
 namespace goodput {
 
-struct LoadOptions {
-  TraceFiles files;
-  std::string steps;  // list such as 12,20-23; empty: all
+struct ArrangeOptions {
+  bool strict = false;                  // refuse what would be dropped or left out
+  std::vector<NumberRange> steps = {};  // empty: all
   ClockAlignment clocks = ClockAlignment::kAuto;
+  std::string trial_name;  // if the metadata has none
 };
 
-struct LoadedRecording {
+// A recording that is ready to be analyzed.
+struct ArrangedJob {
   OpGraph graph;
   Recording recording;
   JobMetadata job;
-  std::size_t ops = 0;                    // rows in the files, all steps
-  std::size_t steps = 0;                  // steps in the files
-  std::vector<std::string> formats;       // one a file
-  std::vector<std::string> notes;         // for the user: derived ids, contradictions
-  std::vector<CleaningFinding> cleaning;  // one a rule that found something
+  TraceFacts trace;
+  std::vector<CleaningFinding> cleaning;  // one per rule that found something
   RecordedClocks clocks;
+  std::string file{};  // that errors of the trace as a whole name; empty: none
 };
 
-// Reads, cleans (sim/cleaning/trace_cleaning.h) and arranges. Prints the notes.
-Result<LoadedRecording> load_recording(const LoadOptions& options, const CommandContext& context);
-
-struct ArrangeOptions {
-  bool strict = false;
-  std::vector<NumberRange> steps = {};  // empty: all
-  ClockAlignment clocks = ClockAlignment::kAuto;
-  std::string trial_name;  // where the metadata has none
-  std::function<void(const std::string& note)>
-      note;  // called as notes come up: if it fails, they may say why
-};
-
-// The second half of that: cleans and arranges rows that were read, wherever they came from.
-Result<LoadedRecording> arrange_recording(TraceWithMetadata rows, const ArrangeOptions& options);
+// Cleans (sim/cleaning/trace_cleaning.h) and arranges rows that were read, wherever they came from. `notes`
+// gets what the user should know, also if it fails: they may say why.
+Result<ArrangedJob> arrange_passes(JobRows rows, const ArrangeOptions& options,
+                                   std::vector<std::string>& notes);
 
 }  // namespace goodput

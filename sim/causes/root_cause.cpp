@@ -284,6 +284,7 @@ class CauseFinder {
     cause.fix = selectors_of(*slow);
     cause.value = slow->share_of_excess;
     cause.stage = slow->stage;
+    cause.peer_stage = slow->peer_stage;
     if (slow->dp_rank) cause.workers = {{*slow->dp_rank * stages() + slow->stage, slow->worst_factor, {}}};
     cause.evidence = fmt::format(
         "{} of {} transfers of {} took up to {:.3g}x the median, {:.3g} s too long in the mean, "

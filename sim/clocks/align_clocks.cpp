@@ -1,4 +1,4 @@
-#include "tools/trace/align_clocks.h"
+#include "sim/clocks/align_clocks.h"
 
 #include <fmt/format.h>
 
@@ -59,11 +59,12 @@ double spacing_of_times(const Recording& recording) {
 
 std::string what_was_done(const ClockEstimate& estimate, bool are_aligned, double spacing_s) {
   const std::string far = how_far(estimate);
-  if (are_aligned) return fmt::format("clocks are {} and were aligned; --align-clocks off keeps them", far);
+  if (are_aligned)
+    return fmt::format("clocks are {} and were aligned; turn alignment of clocks off to keep them", far);
   if (spacing_s > kMostSpacingS)
     return fmt::format(
         "clocks look {} and were kept: times are float32, in steps of {:.1f} ms, which looks the same; write "
-        "them as float64, or relative to the start of their step, or --align-clocks on",
+        "them as float64, or relative to the start of their step, or turn alignment of clocks on",
         far, 1e3 * spacing_s);
   return fmt::format(
       "clocks are {} and were kept: transfers and launch delays between workers are wrong by that", far);
@@ -141,10 +142,10 @@ std::string clock_time(double seconds) {
   return fmt::format("{:+.1f} ms", 1e3 * seconds);
 }
 
-std::string conflict_name(const Recording& recording, const ClockConflict& conflict) {
-  return fmt::format("{} and {}", worker_name(recording, conflict.worker),
-                     conflict.other ? worker_name(recording, *conflict.other)
-                                    : std::string("the other replicas of its stage"));
+std::string conflict_name(const WorkerGrid& grid, const ClockConflict& conflict) {
+  return fmt::format(
+      "{} and {}", worker_name(grid, conflict.worker),
+      conflict.other ? worker_name(grid, *conflict.other) : std::string("the other replicas of its stage"));
 }
 
 RecordedClocks align_clocks(Recording& recording, const OpGraph& graph, ClockAlignment alignment,

@@ -35,7 +35,7 @@ struct RecordedClocks {
                                           ClockAlignment alignment, std::vector<std::string>& notes);
 
 // `dp 0 stage 1 (rank 4) and dp 0 stage 2 (rank 8)`
-[[nodiscard]] std::string conflict_name(const Recording& recording, const ClockConflict& conflict);
+[[nodiscard]] std::string conflict_name(const WorkerGrid& grid, const ClockConflict& conflict);
 
 // `+50.2 ms`, `-2.000 s`
 [[nodiscard]] std::string clock_time(double seconds);

@@ -34,7 +34,10 @@ struct Alert {
   std::string summary;                // one line for people: what is wrong
   std::string next_check;             // one line for people: what to look at
   std::vector<std::string> fix;       // selectors of `goodput whatif --fix`
-  std::string page;                   // link to the job's page; empty: no page is served
+  // Of the latest steps together, if it is about the same cause; absent: no cause, or these say something
+  // else.
+  std::optional<Verdict> verdict;
+  std::string page;  // link to the job's page; empty: no page is served
 
   [[nodiscard]] bool is_open() const { return !closed_s.has_value(); }
 };

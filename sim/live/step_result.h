@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/analysis/verdict.h"
+
 namespace goodput {
 
 // A step of a run of a job. A job whose steps go back, as after a restart from a checkpoint, is a new run of
@@ -129,6 +131,7 @@ struct StepResult {
   std::optional<double> m_s;
   std::optional<double> correlation;  // of forward and backward passes (Pearson); absent: cannot be told
   std::vector<StepCause> causes;      // likely ones first, then by gain
+  std::optional<Verdict> verdict;     // Analysis::verdict of this step
 
   std::string problem;               // why it was not analysed; empty: it was
   std::vector<WorkerPlace> missing;  // of an incomplete step: workers with no or too few rows

@@ -1,7 +1,5 @@
 #include "sim/recording/recording.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -177,11 +175,6 @@ Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
     compute_step_times(block, recording);
   }
   return recording;
-}
-
-std::string worker_name(const Recording& recording, std::size_t worker) {
-  const auto [dp_rank, stage] = recording.worker(worker);
-  return fmt::format("dp {} stage {} (rank {})", dp_rank, stage, recording.ranks[worker]);
 }
 
 std::vector<double> compute_launch_delays(const Recording& recording, const StepBlock& block,

@@ -13,6 +13,7 @@
 #include "sim/ops/op_graph.h"
 #include "sim/ops/op_trace.h"
 #include "sim/ops/trace_index.h"
+#include "sim/recording/worker_grid.h"
 
 namespace goodput {
 
@@ -29,41 +30,17 @@ struct StepBlock {
   }
 };
 
-struct Recording {
+struct Recording : WorkerGrid {
   std::vector<TraceOp> ops;         // by OpId
   std::vector<std::int64_t> steps;  // the analysed steps, ascending
-  std::int32_t dp_size = 1;
-  std::int32_t pp_size = 1;
-  std::int32_t vpp_size = 1;
-  std::vector<std::int32_t> ranks;  // global rank of worker (dp, stage), at dp * pp_size + stage
   bool float32_times = false;
-
-  // Where the workers stand, as far as it is known: hosts first, then what hosts have in common.
-  struct PlaceKind {
-    std::string name;                    // "host", "switch", "rack"
-    std::vector<std::string> of_worker;  // in the order of `ranks`; empty: unknown for this worker
-  };
-  std::vector<PlaceKind> places;
 
   std::vector<StepBlock> blocks;
   std::vector<double> step_origin_s;  // by step: the earliest recorded start
   std::vector<double> step_base_s;    // by step: the recorded step time, last end - first start
   // By step: what the reader took off all its times; empty: nothing. Only where steps stand to each other.
   std::vector<double> subtracted_s;
-
-  // Of a worker index, dp_rank * pp_size + stage.
-  struct Worker {
-    std::size_t dp_rank = 0;
-    std::size_t stage = 0;
-  };
-  [[nodiscard]] Worker worker(std::size_t index) const {
-    const auto stages = static_cast<std::size_t>(pp_size);
-    return {index / stages, index % stages};
-  }
 };
-
-// `dp 2 stage 3 (rank 140)`
-[[nodiscard]] std::string worker_name(const Recording& recording, std::size_t worker);
 
 // Arranges the rows of the steps at `selected` (indices into index.steps, ascending) and derives transfer
 // times: end - latest start over the group (over all dp ranks for Sync::kReplicas); at or below -10 ms they

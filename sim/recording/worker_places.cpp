@@ -1,4 +1,4 @@
-#include "tools/trace/worker_places.h"
+#include "sim/recording/worker_places.h"
 
 #include <algorithm>
 #include <utility>
@@ -25,7 +25,7 @@ bool is_one_for_all(const std::vector<std::string>& names) {
 }
 
 void add_kind(std::string name, std::vector<std::string> of_worker,
-              std::vector<Recording::PlaceKind>& places) {
+              std::vector<WorkerGrid::PlaceKind>& places) {
   const bool is_known = std::any_of(of_worker.begin(), of_worker.end(),
                                     [](const std::string& place) { return !place.empty(); });
   if (is_known) places.push_back({std::move(name), std::move(of_worker)});
@@ -33,9 +33,9 @@ void add_kind(std::string name, std::vector<std::string> of_worker,
 
 }  // namespace
 
-std::vector<Recording::PlaceKind> worker_places(const JobMetadataFields& metadata,
-                                                const std::map<std::int64_t, std::string>& read_hosts,
-                                                std::span<const std::int32_t> ranks) {
+std::vector<WorkerGrid::PlaceKind> worker_places(const JobMetadataFields& metadata,
+                                                 const std::map<std::int64_t, std::string>& read_hosts,
+                                                 std::span<const std::int32_t> ranks) {
   std::vector<std::string> hosts = hosts_of(ranks, metadata.hosts);
   if (metadata.hosts.empty()) {
     hosts = hosts_of(ranks, read_hosts);
@@ -47,7 +47,7 @@ std::vector<Recording::PlaceKind> worker_places(const JobMetadataFields& metadat
     switches.push_back(find_name(metadata.switches, host));
     racks.push_back(find_name(metadata.racks, host));
   }
-  std::vector<Recording::PlaceKind> places;
+  std::vector<WorkerGrid::PlaceKind> places;
   add_kind("host", std::move(hosts), places);
   add_kind("switch", std::move(switches), places);
   add_kind("rack", std::move(racks), places);

@@ -1,5 +1,5 @@
 #include "tests/fuzz/fuzz_target.h"
-#include "traces/op/job_metadata.h"
+#include "traces/op/job_metadata_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const goodput::fuzz::MemoryFile file(data, size);

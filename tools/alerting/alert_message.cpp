@@ -6,6 +6,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "sim/analysis/verdict_json.h"
 #include "sim/base/hash.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
@@ -80,6 +81,7 @@ OrderedJson alert_json(const AlertMessage& message) {
           {"summary", alert.summary},
           {"next_check", alert.next_check},
           {"fix", alert.fix},
+          {"verdict", verdict_json(alert.verdict)},
           {"page", alert.page.empty() ? OrderedJson() : OrderedJson(alert.page)}};
 }
 
@@ -235,6 +237,7 @@ std::string line_of(const AlertMessage& message) {
   const StepId at = message.closes ? alert.closed_at.value_or(alert.opened_at) : alert.opened_at;
   std::string line = fmt::format("alert {} {} at step {}: {}: {}: {}", alert.id, event_of(message), at.step,
                                  alert.job, alert.rule, alert.summary);
+  if (line.ends_with('.')) line.pop_back();  // the verdict's sentence goes on
   if (const std::string cost = cost_text(alert); !cost.empty()) line += "; " + cost;
   if (!message.closes && !alert.next_check.empty()) line += "; next: " + alert.next_check;
   if (!alert.page.empty()) line += "; " + alert.page;

@@ -7,9 +7,9 @@
 namespace goodput {
 namespace {
 
-enum class Verdict : std::uint8_t { kStays, kGoes, kUnknown };
+enum class FilterVerdict : std::uint8_t { kStays, kGoes, kUnknown };
 
-// Moves out of `jobs` what goes; `judge(job)` is a Verdict.
+// Moves out of `jobs` what goes; `judge(job)` is a FilterVerdict.
 template <typename Judge>
 FilterCount run_filter(std::vector<const FleetJob*>& jobs, FilterCount count, Judge judge) {
   count.of_jobs = jobs.size();
@@ -17,9 +17,9 @@ FilterCount run_filter(std::vector<const FleetJob*>& jobs, FilterCount count, Ju
   for (const FleetJob* job : jobs) {
     const double gpu_hours = job->gpu_hours.value_or(0);
     count.of_gpu_hours += gpu_hours;
-    const Verdict verdict = judge(*job);
-    if (verdict == Verdict::kUnknown) ++count.unknown_jobs;
-    if (verdict != Verdict::kGoes) {
+    const FilterVerdict verdict = judge(*job);
+    if (verdict == FilterVerdict::kUnknown) ++count.unknown_jobs;
+    if (verdict != FilterVerdict::kGoes) {
       stay.push_back(job);
       continue;
     }
@@ -30,8 +30,8 @@ FilterCount run_filter(std::vector<const FleetJob*>& jobs, FilterCount count, Ju
   return count;
 }
 
-Verdict goes_if(bool goes) {
-  return goes ? Verdict::kGoes : Verdict::kStays;
+FilterVerdict goes_if(bool goes) {
+  return goes ? FilterVerdict::kGoes : FilterVerdict::kStays;
 }
 
 FilterCount filter_named(std::string_view key, std::string why, std::optional<double> paper_jobs = {},
@@ -56,13 +56,13 @@ FilteredFleet filter_fleet(const std::vector<FleetJob>& jobs, const FleetFilters
         run_filter(left, filter_named("gpu_hours", "GPU-hours are not known, and jobs are weighted by them"),
                    [](const FleetJob& job) { return goes_if(!job.gpu_hours || *job.gpu_hours <= 0); }));
   }
-  fleet.filters.push_back(
-      run_filter(left,
-                 filter_named("restarts", fmt::format("restarted more than {} times", filters.most_restarts),
-                              0.139, 0.073),
-                 [&](const FleetJob& job) {
-                   return job.restarts ? goes_if(*job.restarts > filters.most_restarts) : Verdict::kUnknown;
-                 }));
+  fleet.filters.push_back(run_filter(
+      left,
+      filter_named("restarts", fmt::format("restarted more than {} times", filters.most_restarts), 0.139,
+                   0.073),
+      [&](const FleetJob& job) {
+        return job.restarts ? goes_if(*job.restarts > filters.most_restarts) : FilterVerdict::kUnknown;
+      }));
   fleet.filters.push_back(run_filter(
       left, filter_named("steps", fmt::format("fewer than {} analysed steps", filters.least_steps)),
       [&](const FleetJob& job) { return goes_if(job.steps < filters.least_steps); }));
@@ -73,7 +73,8 @@ FilteredFleet filter_fleet(const std::vector<FleetJob>& jobs, const FleetFilters
                    fmt::format("the replay is {:g} % off, or more", 100 * filters.most_discrepancy), 0.112,
                    0.077),
       [&](const FleetJob& job) {
-        return job.discrepancy ? goes_if(*job.discrepancy >= filters.most_discrepancy) : Verdict::kUnknown;
+        return job.discrepancy ? goes_if(*job.discrepancy >= filters.most_discrepancy)
+                               : FilterVerdict::kUnknown;
       }));
   fleet.studied = std::move(left);
   return fleet;

@@ -10,6 +10,7 @@
 #include "traces/io/csv_lines.h"
 #include "traces/io/formats.h"
 #include "traces/op/csv_reader.h"
+#include "traces/op/job_metadata_file.h"
 #include "traces/op/op_trace_format.h"
 #include "traces/op/raw_log.h"
 #include "traces/op/trace_intake.h"

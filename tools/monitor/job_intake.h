@@ -11,7 +11,7 @@
 
 #include "sim/base/errors.h"
 #include "sim/live/step_intake.h"
-#include "tools/monitor_analysis/step_analysis.h"
+#include "tools/monitor/step_analysis.h"
 #include "traces/follow/followed_files.h"
 
 namespace goodput {

@@ -1,26 +1,26 @@
-#include "tools/monitor_analysis/step_analysis.h"
+#include "tools/monitor/step_analysis.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "models/analysis/analyze.h"
+#include "models/analysis/arrange_passes.h"
+#include "sim/analysis/analysis.h"
+#include "sim/analysis/verdict.h"
 #include "sim/base/errors.h"
-#include "sim/causes/patterns.h"
-#include "sim/causes/root_cause.h"
 #include "sim/cleaning/findings.h"
-#include "sim/whatif/whatif.h"
+#include "sim/ops/job_rows.h"
 #include "tools/cli/command_line.h"
-#include "tools/trace/load_recording.h"
-#include "tools/whatif/cause_advice.h"
 #include "traces/op/op_trace_reader.h"
 
 namespace goodput {
 namespace {
 
 // Rows as if a reader had read them from a file.
-Result<TraceWithMetadata> as_read(OpTrace rows, std::vector<CleaningFinding> findings, const JobFacts& job) {
-  TraceWithMetadata read;
+Result<JobRows> as_read(OpTrace rows, std::vector<CleaningFinding> findings, const JobFacts& job) {
+  JobRows read;
   read.metadata = job.metadata;
   read.metadata_path = job.metadata_path;
   read.reading.trace = std::move(rows);
@@ -32,17 +32,19 @@ Result<TraceWithMetadata> as_read(OpTrace rows, std::vector<CleaningFinding> fin
   return read;
 }
 
-ArrangeOptions arrange_options(const JobFacts& job) {
-  return {.trial_name = job.name, .note = [](const std::string&) {}};
+Result<Analysis> analyze_rows(JobRows rows, const JobFacts& job, unsigned threads) {
+  std::vector<std::string> notes;
+  GOODPUT_TRY(const ArrangedJob arranged, arrange_passes(std::move(rows), {.trial_name = job.name}, notes));
+  return analyze(arranged, {.whatif = {.jobs = threads}});
 }
 
-JobLayout layout_of(const LoadedRecording& loaded, const JobFacts& job) {
-  const Recording& recording = loaded.recording;
-  JobLayout layout{recording.dp_size, recording.pp_size, recording.vpp_size, 1, recording.ranks, {}};
+JobLayout layout_of(const Analysis& analysis, const JobFacts& job) {
+  const WorkerGrid& grid = analysis.grid;
+  JobLayout layout{grid.dp_size, grid.pp_size, grid.vpp_size, 1, grid.ranks, {}};
   const std::map<std::int64_t, std::string>& hosts =
       job.metadata.hosts.empty() ? job.hosts : job.metadata.hosts;
   if (!hosts.empty()) {
-    for (const std::int32_t rank : recording.ranks) {
+    for (const std::int32_t rank : grid.ranks) {
       const auto host = hosts.find(rank);
       layout.hosts.push_back(host == hosts.end() ? "" : host->second);
     }
@@ -50,16 +52,16 @@ JobLayout layout_of(const LoadedRecording& loaded, const JobFacts& job) {
   // The metadata knows. Else the ranks tell how many tensor-parallel peers a worker has, or the size that
   // logs state.
   const auto workers = static_cast<std::int64_t>(layout.workers());
-  std::int64_t peers = std::max(loaded.job.tp_size, job.world_size / workers);
+  std::int64_t peers = std::max(analysis.job.tp_size, job.world_size / workers);
   if (job.metadata.world_size) peers = *job.metadata.world_size / workers;
   layout.gpus_per_worker = static_cast<std::int32_t>(std::max<std::int64_t>(1, peers));
   return layout;
 }
 
-StepCause cause_of(const RootCause& cause, const Recording& recording) {
+StepCause cause_of(const RootCause& cause, const WorkerGrid& grid) {
   StepCause step{cause.name, cause.likely, cause.gain, {}, cause.stage, cause.fix, cause.evidence, {}};
   for (const RootCause::SlowWorker& slow : cause.workers) step.workers.push_back(slow.worker);
-  if (cause.likely) step.next_check = advice(cause, recording);
+  if (cause.likely) step.next_check = next_check(cause, grid);
   return step;
 }
 
@@ -86,36 +88,36 @@ void fill_totals(const WhatIf& analysed, const std::vector<StepCause>& causes, S
   }
 }
 
-std::vector<std::string> notes_of(const LoadedRecording& loaded) {
-  std::vector<std::string> notes = loaded.notes;
-  for (const CleaningFinding& finding : loaded.cleaning) {
+std::vector<std::string> notes_of(const Analysis& analysis) {
+  std::vector<std::string> notes = analysis.trace.notes;
+  for (const CleaningFinding& finding : analysis.cleaning) {
     const CleaningRuleInfo& rule = info(finding.rule);
     notes.push_back(fmt::format("{} {} {}", finding.count, rule.found, rule.done));
   }
   return notes;
 }
 
-Status analyse_rows(const LoadedRecording& loaded, const JobFacts& job, unsigned threads,
-                    StepResult& result) {
-  const WhatIfOptions options{.jobs = threads};
-  const WhatIfEngine engine(loaded.graph, loaded.recording, options);
-  GOODPUT_TRY(const WhatIf analysed, engine.analyse());
-  const AnalysedJob analysed_job{loaded.graph, loaded.recording, analysed, threads};
-  const Patterns patterns = find_patterns(analysed_job);
-  for (const RootCause& cause : find_root_causes(analysed_job, patterns, options.decompose_threshold))
-    result.causes.push_back(cause_of(cause, loaded.recording));
-  fill_totals(analysed, result.causes, result.totals);
-  result.layout = layout_of(loaded, job);
-  result.worker_slowdown = analysed.worker_slowdown;
-  for (const PeerPace& pace : patterns.pace.worker) result.worker_pace.push_back(pace.mean);
-  result.by_stage = analysed.blocking.by_stage.slowdown;
-  result.by_dp_rank = analysed.blocking.by_dp_rank.slowdown;
-  result.by_optype = labelled(analysed.blocking.by_optype);
-  result.m_w = analysed.slowest_workers_share.recovered();
-  result.m_s = analysed.last_stage_share.recovered();
-  if (patterns.micro_batches) result.correlation = patterns.micro_batches->correlation;
-  result.notes = notes_of(loaded);
-  return Ok{};
+std::vector<StepCause> causes_of(const Analysis& analysis) {
+  std::vector<StepCause> causes;
+  for (const RootCause& cause : analysis.causes) causes.push_back(cause_of(cause, analysis.grid));
+  return causes;
+}
+
+void fill(const Analysis& analysis, const JobFacts& job, StepResult& result) {
+  const WhatIf& whatif = analysis.whatif;
+  result.causes = causes_of(analysis);
+  fill_totals(whatif, result.causes, result.totals);
+  result.layout = layout_of(analysis, job);
+  result.worker_slowdown = whatif.worker_slowdown;
+  for (const PeerPace& pace : analysis.worker_pace) result.worker_pace.push_back(pace.mean);
+  result.by_stage = whatif.blocking.by_stage.slowdown;
+  result.by_dp_rank = whatif.blocking.by_dp_rank.slowdown;
+  result.by_optype = labelled(whatif.blocking.by_optype);
+  result.m_w = whatif.slowest_workers_share.recovered();
+  result.m_s = whatif.last_stage_share.recovered();
+  result.correlation = analysis.correlation;
+  result.verdict = analysis.verdict;
+  result.notes = notes_of(analysis);
 }
 
 void refuse(const Error& error, StepResult& result) {
@@ -140,33 +142,28 @@ AnalysedStep analyse_step(GatheredStep step, const JobFacts& job, unsigned threa
     if (host != job.hosts.end()) place.host = host->second;
   }
   if (step.status != StepStatus::kAnalysed) return analysed;
-  Result<TraceWithMetadata> read = as_read(std::move(step.rows), std::move(step.findings), job);
+  Result<JobRows> read = as_read(std::move(step.rows), std::move(step.findings), job);
   if (!read) {
     refuse(read.error(), result);
     return analysed;
   }
   analysed.rows = read->reading.trace;
-  Result<LoadedRecording> loaded = arrange_recording(*std::move(read), arrange_options(job));
-  if (!loaded) {
-    refuse(loaded.error(), result);
-    return analysed;
+  const Result<Analysis> result_of_rows = analyze_rows(*std::move(read), job, threads);
+  if (result_of_rows) {
+    fill(*result_of_rows, job, result);
+  } else {
+    refuse(result_of_rows.error(), result);
   }
-  const Status status = analyse_rows(*loaded, job, threads, result);
-  if (!status) refuse(status.error(), result);
   return analysed;
 }
 
-Result<std::vector<StepCause>> analyse_pooled(const std::vector<OpTrace>& steps, const JobFacts& job,
-                                              unsigned threads) {
+Result<Analysis> analyze_pooled(const std::vector<OpTrace>& steps, const JobFacts& job, unsigned threads) {
   OpTrace pooled;
   for (const OpTrace& step : steps) {
     append_rows(pooled, step);
   }
-  GOODPUT_TRY(TraceWithMetadata read, as_read(std::move(pooled), {}, job));
-  GOODPUT_TRY(const LoadedRecording loaded, arrange_recording(std::move(read), arrange_options(job)));
-  StepResult result;
-  GOODPUT_TRY_STATUS(analyse_rows(loaded, job, threads, result));
-  return std::move(result.causes);
+  GOODPUT_TRY(JobRows read, as_read(std::move(pooled), {}, job));
+  return analyze_rows(std::move(read), job, threads);
 }
 
 }  // namespace goodput

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/analysis.h"
 #include "sim/base/errors.h"
 #include "sim/live/step_intake.h"
 #include "sim/live/step_result.h"
+#include "sim/ops/job_metadata.h"
 #include "sim/ops/op_trace.h"
-#include "traces/op/job_metadata.h"
 
 namespace goodput {
 
@@ -34,9 +35,9 @@ struct AnalysedStep {
 // on them.
 [[nodiscard]] AnalysedStep analyse_step(GatheredStep step, const JobFacts& job, unsigned threads);
 
-// The same of several steps of one run together, as rows of analysed steps: causes that show over a while,
+// The same of several steps of one run together, as rows of analyzed steps: causes that show over a while,
 // and since when. Fails where `whatif` would.
-[[nodiscard]] Result<std::vector<StepCause>> analyse_pooled(const std::vector<OpTrace>& steps,
-                                                            const JobFacts& job, unsigned threads);
+[[nodiscard]] Result<Analysis> analyze_pooled(const std::vector<OpTrace>& steps, const JobFacts& job,
+                                              unsigned threads);
 
 }  // namespace goodput

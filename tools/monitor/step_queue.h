@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sim/live/step_intake.h"
-#include "tools/monitor_analysis/step_analysis.h"
+#include "tools/monitor/step_analysis.h"
 #include "tools/monitor_store/monitor_store.h"
 
 namespace goodput {

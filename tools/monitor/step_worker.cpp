@@ -21,6 +21,16 @@ constexpr const char* kAlertsOf = "alerts of ";
 // Of rounds in which nothing is to be done at the moment.
 constexpr std::chrono::milliseconds kPause{200};
 
+// The same cause, and the alert's worker among those that the verdict names.
+bool is_about(const Verdict& verdict, const Alert& alert) {
+  if (verdict.kind != alert.cause) return false;
+  if (!alert.worker || verdict.workers.empty()) return true;
+  return std::ranges::any_of(verdict.workers, [&](const Verdict::Worker& worker) {
+    return static_cast<std::int32_t>(worker.dp) == alert.worker->dp_rank &&
+           static_cast<std::int32_t>(worker.stage) == alert.worker->stage;
+  });
+}
+
 }  // namespace
 
 double unix_time_s() {
@@ -114,11 +124,17 @@ void StepWorker::run() {
 void StepWorker::explain(const QueuedStep& queued, const AnalysedStep& analysed, std::vector<Alert>& opened) {
   if (std::ranges::all_of(opened, [](const Alert& alert) { return alert.cause.empty(); })) return;
   const std::vector<OpTrace> rows = recent_rows(queued.job.name, analysed);
-  const Result<std::vector<StepCause>> pooled = analyse_pooled(rows, queued.job, options_.threads);
+  const Result<Analysis> pooled = analyze_pooled(rows, queued.job, options_.threads);
   if (!pooled) return;  // each step alone said what there is
   for (Alert& alert : opened) {
-    const auto cause = std::ranges::find(*pooled, alert.cause, &StepCause::name);
-    if (cause == pooled->end() || !cause->is_likely || cause->evidence.empty()) continue;
+    if (pooled->verdict && is_about(*pooled->verdict, alert)) {
+      alert.summary = sentence(*pooled->verdict);
+      alert.next_check = pooled->verdict->next_check;
+      alert.verdict = pooled->verdict;
+      continue;
+    }
+    const auto cause = std::ranges::find(pooled->causes, alert.cause, &RootCause::name);
+    if (cause == pooled->causes.end() || !cause->likely || cause->evidence.empty()) continue;
     alert.summary += fmt::format("; {} steps together: {}", rows.size(), cause->evidence);
   }
 }

@@ -14,8 +14,8 @@
 
 #include "sim/live/alert_book.h"
 #include "sim/live/alert_rules.h"
+#include "tools/monitor/step_analysis.h"
 #include "tools/monitor/step_queue.h"
-#include "tools/monitor_analysis/step_analysis.h"
 #include "tools/monitor_pages/monitor_status.h"
 #include "tools/monitor_store/monitor_store.h"
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/analysis/verdict_json.h"
 #include "sim/base/json.h"
 #include "tools/cli/json_result.h"
 
@@ -105,6 +106,7 @@ void add_details(OrderedJson& json, const StepResult& result) {
     json["m_s"] = result.m_s ? finite(*result.m_s) : OrderedJson(nullptr);
     json["correlation"] = result.correlation ? finite(*result.correlation) : OrderedJson(nullptr);
   }
+  if (result.totals.status == StepStatus::kAnalysed) json["verdict"] = verdict_json(result.verdict);
   if (!result.causes.empty()) {
     json["causes"] = OrderedJson::array();
     for (const StepCause& cause : result.causes) json["causes"].push_back(cause_json(cause));
@@ -135,6 +137,7 @@ OrderedJson alert_json(const Alert& alert) {
   json["summary"] = alert.summary;
   json["next_check"] = alert.next_check;
   json["fix"] = alert.fix;
+  json["verdict"] = verdict_json(alert.verdict);
   json["page"] = text_or_null(alert.page);
   return json;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/analysis/verdict_json.h"
 #include "sim/base/json.h"
 #include "tools/cli/json_result.h"
 #include "tools/monitor_pages/page_route.h"
@@ -97,6 +98,7 @@ void append_analysis(const StepResult& step, OrderedJson& json) {
   json["m_w"] = number_or_null(step.m_w);
   json["m_s"] = number_or_null(step.m_s);
   json["forward_backward_correlation"] = number_or_null(step.correlation);
+  json["verdict"] = verdict_json(step.verdict);
   json["causes"] = OrderedJson::array();
   for (const StepCause& cause : step.causes) json["causes"].push_back(cause_json(cause, stages));
 }
@@ -225,6 +227,7 @@ OrderedJson json_of(const Alert& alert) {
           {"summary", alert.summary},
           {"next_check", alert.next_check},
           {"fix", alert.fix},
+          {"verdict", verdict_json(alert.verdict)},
           {"page", alert_link(alert.id)}};
 }
 

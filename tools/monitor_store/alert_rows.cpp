@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "sim/analysis/verdict_json.h"
 #include "tools/monitor_store/step_blobs.h"
 #include "tools/monitor_store/step_writing.h"
 #include "tools/monitor_store/store_columns.h"
@@ -18,26 +19,28 @@ constexpr const char* kAlertColumns =
     "closed_s, "
     "slowdown, cause, worker_dp_rank, worker_stage, worker_rank, worker_host, worker_slowdown, "
     "cost_s_per_step, "
-    "usd_per_day, summary, next_check, fix, page, severity FROM alerts JOIN jobs ON jobs.id = alerts.job ";
+    "usd_per_day, summary, next_check, fix, page, severity, verdict FROM alerts JOIN jobs ON jobs.id = "
+    "alerts.job ";
 
 Result<std::int64_t> open_alert(StoreConnection& connection, std::int64_t job, const Alert& alert) {
-  GOODPUT_TRY(
-      StoreStatement insert,
-      connection.prepare(
-          "INSERT INTO alerts (job, rule, opened_run, opened_step, opened_s, slowdown, cause, "
-          "worker_dp_rank, worker_stage, worker_rank, worker_host, worker_slowdown, cost_s_per_step, "
-          "usd_per_day, summary, next_check, fix, page, severity) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-          "?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  GOODPUT_TRY(StoreStatement insert,
+              connection.prepare(
+                  "INSERT INTO alerts (job, rule, opened_run, opened_step, opened_s, slowdown, cause, "
+                  "worker_dp_rank, worker_stage, worker_rank, worker_host, worker_slowdown, cost_s_per_step, "
+                  "usd_per_day, summary, next_check, fix, page, severity, verdict) VALUES (?, ?, ?, ?, ?, ?, "
+                  "?, ?, ?, ?, "
+                  "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   const auto of_worker = [&alert](std::int32_t WorkerPlace::*member) {
     return alert.worker ? std::optional((*alert.worker).*member) : std::nullopt;
   };
   const std::optional<std::string> host = alert.worker ? std::optional(alert.worker->host) : std::nullopt;
   const std::string fix = texts_blob(alert.fix);
+  const std::string verdict = verdict_text(alert.verdict);
   insert.bind(job, alert.rule, alert.opened_at.run, alert.opened_at.step, alert.opened_s, alert.slowdown,
               alert.cause, of_worker(&WorkerPlace::dp_rank), of_worker(&WorkerPlace::stage),
               of_worker(&WorkerPlace::rank), host, alert.worker_slowdown, alert.cost_s_per_step,
               alert.usd_per_day, alert.summary, alert.next_check, SqlBlob{fix}, alert.page,
-              static_cast<std::int32_t>(alert.severity));
+              static_cast<std::int32_t>(alert.severity), verdict);
   GOODPUT_TRY_STATUS(insert.run());
   return connection.last_row();
 }
@@ -102,6 +105,9 @@ Result<std::vector<Alert>> read_alerts(StoreConnection& connection, StoreStateme
     auto fix = read_texts_blob(query.bytes(20));
     if (!fix) return std::move(fix).error().in_file(connection.path());
     alerts.push_back(read_alert(query, *std::move(fix)));
+    auto verdict = read_verdict(query.text(23));
+    if (!verdict) return std::move(verdict).error().in_file(connection.path());
+    alerts.back().verdict = *std::move(verdict);
   }
 }
 

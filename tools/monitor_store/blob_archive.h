@@ -64,6 +64,8 @@ class BlobReader {
   void operator()(Values&... values) {
     (read(values), ...);
   }
+  // What was read makes no sense.
+  void refuse() { is_good_ = false; }
   // All was there, and nothing is left.
   [[nodiscard]] bool is_good() const { return is_good_ && rest_.empty(); }
 

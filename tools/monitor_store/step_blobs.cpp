@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/analysis/verdict_json.h"
 #include "tools/monitor_store/blob_archive.h"
 #include "tools/monitor_store/packed_bytes.h"
 
@@ -29,11 +30,22 @@ void blob_fields(Archive& archive, Cause& cause) {
   archive(cause.name, cause.is_likely, cause.gain, cause.workers, cause.stage, cause.fix, cause.evidence,
           cause.next_check);
 }
+void blob_fields(BlobWriter& archive, const Verdict& verdict) {
+  archive(verdict_text(verdict));
+}
+void blob_fields(BlobReader& archive, Verdict& verdict) {
+  std::string text;
+  archive(text);
+  if (auto read = read_verdict(text); read && *read)
+    verdict = **std::move(read);
+  else
+    archive.refuse();
+}
 // But for what has its own column, blob or table.
 template <typename Archive, BlobOf<StepResult> Details>
 void blob_fields(Archive& archive, Details& result) {
   archive(result.by_stage, result.by_dp_rank, result.by_optype, result.m_w, result.m_s, result.correlation,
-          result.causes, result.problem, result.missing, result.notes);
+          result.causes, result.verdict, result.problem, result.missing, result.notes);
 }
 
 namespace {

@@ -9,7 +9,7 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x67704d6e;  // "gpMn", as `file` shows it
-constexpr std::int64_t kSchemaVersion = 1;
+constexpr std::int64_t kSchemaVersion = 2;
 
 // docs/formats/monitor-store.md says what the columns are.
 constexpr const char* kTables = R"(
@@ -129,6 +129,7 @@ CREATE TABLE alerts (
   summary TEXT NOT NULL,
   next_check TEXT NOT NULL,
   fix BLOB NOT NULL,
+  verdict TEXT NOT NULL,
   page TEXT NOT NULL,
   severity INTEGER NOT NULL
 );

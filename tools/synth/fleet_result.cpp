@@ -13,18 +13,17 @@
 #include <system_error>
 #include <utility>
 
+#include "models/analysis/analyze.h"
 #include "models/megatron/megatron_rules.h"
 #include "sim/base/json.h"
 #include "sim/base/parallel.h"
 #include "sim/base/tier.h"
-#include "sim/causes/patterns.h"
-#include "sim/causes/root_cause.h"
+#include "sim/clocks/align_clocks.h"
 #include "sim/ops/trace_index.h"
-#include "sim/whatif/whatif.h"
+#include "sim/recording/recording.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/live_progress.h"
 #include "tools/cli/output_file.h"
-#include "tools/trace/load_recording.h"
 #include "tools/whatif/whatif_report.h"
 #include "tools/whatif/whatif_workers.h"
 #include "traces/table/table.h"
@@ -35,7 +34,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The front half of an analysis, of rows that are dense as they come.
-Result<LoadedRecording> loaded_recording(OpTrace rows, const FleetMember& member) {
+Result<ArrangedJob> arranged_job(OpTrace rows, const FleetMember& member) {
   const std::size_t ops = rows.size();
   GOODPUT_TRY(TraceIndex index, index_trace(rows));
   GOODPUT_TRY(OpGraph graph, megatron::build_graph(index.lane));
@@ -45,27 +44,28 @@ Result<LoadedRecording> loaded_recording(OpTrace rows, const FleetMember& member
   const JobMetadata job = complete_metadata(fields, index, member.name);
   std::vector<std::uint32_t> selected(index.steps.size());
   std::iota(selected.begin(), selected.end(), 0U);
-  LoadedRecording loaded{
-      std::move(graph), {}, job, ops, selected.size(), {"synthetic"}, {"generated: no such job ran"}, {}, {}};
-  loaded.recording = arrange(std::move(rows), std::move(index), loaded.graph, selected);
-  loaded.recording.places.push_back({"host", member.hosts});
-  loaded.clocks = align_clocks(loaded.recording, loaded.graph, ClockAlignment::kOff, loaded.notes);
-  return loaded;
+  ArrangedJob arranged{std::move(graph),
+                       {},
+                       job,
+                       {{"synthetic"}, ops, selected.size(), 0, {"generated: no such job ran"}},
+                       {},
+                       {},
+                       {}};
+  Recording& recording = arranged.recording;
+  recording = arrange(std::move(rows), std::move(index), arranged.graph, selected);
+  recording.places.push_back({"host", member.hosts});
+  arranged.trace.ops_per_lane = recording.ops.size();
+  arranged.clocks = align_clocks(recording, arranged.graph, ClockAlignment::kOff, arranged.trace.notes);
+  return arranged;
 }
 
 Result<std::string> whatif_result(OpTrace rows, const FleetMember& member, const CommandContext& context) {
-  GOODPUT_TRY(const LoadedRecording loaded, loaded_recording(std::move(rows), member));
-  const WhatIfOptions options{.by_step = true};
-  GOODPUT_TRY(const WhatIf result, WhatIfEngine(loaded.graph, loaded.recording, options).analyse());
-  const AnalysedJob job{loaded.graph, loaded.recording, result, 1};
-  const Patterns patterns = find_patterns(job);
-  const double threshold = options.decompose_threshold;
-  const std::vector<RootCause> causes = find_root_causes(job, patterns, threshold);
-  const WhatIfReport report{loaded, result, causes, {}, patterns.pace, threshold};
-  OrderedJson json =
-      begin_json_result("whatif", context, {config_hash(report), {}, std::string(to_string(Tier::kAssumed))});
-  add_whatif_json(report, json);
-  add_workers_json(loaded.recording, patterns.pace, result, json);
+  GOODPUT_TRY(const ArrangedJob job, arranged_job(std::move(rows), member));
+  GOODPUT_TRY(const Analysis analysis, analyze(job, {.whatif = {.by_step = true}}));
+  OrderedJson json = begin_json_result(
+      "whatif", context, {config_hash(job.recording, analysis), {}, std::string(to_string(Tier::kAssumed))});
+  add_whatif_json(analysis, json);
+  add_workers_json(analysis, json);
   return json.dump() + '\n';
 }
 

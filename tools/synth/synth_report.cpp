@@ -7,7 +7,7 @@
 #include "sim/base/json.h"
 #include "tools/cli/json_result.h"
 #include "tools/trace/job_json.h"
-#include "traces/op/job_metadata.h"
+#include "traces/op/job_metadata_file.h"
 
 namespace goodput {
 namespace {

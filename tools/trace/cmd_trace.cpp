@@ -48,7 +48,7 @@ void add_input_options(Options& options, TraceFiles& files) {
 }
 
 Result<OpTraceReading> read(const TraceFiles& files, const CommandContext& context) {
-  GOODPUT_TRY(TraceWithMetadata trace, read_trace(files, context));
+  GOODPUT_TRY(JobRows trace, read_trace(files, context));
   for (const std::string& note : trace.reading.notes) context.note(note);
   if (files.strict) GOODPUT_TRY_STATUS(refuse_strictly(trace.reading.findings));
   return std::move(trace.reading);

@@ -1,7 +1,7 @@
 // A job's metadata in the JSON results of commands.
 #pragma once
 
-#include "traces/op/job_metadata.h"
+#include "sim/ops/job_metadata.h"
 
 #include "sim/base/json_fwd.h"
 

@@ -1,12 +1,18 @@
 #include "tools/trace/read_trace.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
+#include "sim/base/number_ranges.h"
 #include "sim/base/registry.h"
+#include "sim/cleaning/step_selection.h"
 #include "tools/cli/progress_bar.h"
+#include "traces/op/job_metadata_file.h"
+#include "traces/op/op_trace_reader.h"
 
 namespace goodput {
 namespace {
@@ -29,6 +35,19 @@ struct TimeUnit {
 };
 constexpr std::array kTimeUnits = {TimeUnit{"s", 1}, TimeUnit{"ms", 1e-3}, TimeUnit{"us", 1e-6},
                                    TimeUnit{"ns", 1e-9}};
+
+Result<std::vector<NumberRange>> parse_steps(const std::string& list) {
+  if (list.empty()) return std::vector<NumberRange>{};
+  Result<std::vector<NumberRange>> parsed = parse_number_ranges(list);
+  if (!parsed) return std::move(parsed).error().of_option("steps");
+  return parsed;
+}
+
+// Errors of the trace as a whole name its files.
+Error in_files(const std::vector<std::string>& paths, Error error) {
+  const std::string others = paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "";
+  return std::move(error).in_file(paths.front() + others);
+}
 
 }  // namespace
 
@@ -59,8 +78,8 @@ std::vector<std::string> input_files(const TraceFiles& files) {
   return all;
 }
 
-Result<TraceWithMetadata> read_trace(const TraceFiles& files, const CommandContext& context) {
-  TraceWithMetadata result;
+Result<JobRows> read_trace(const TraceFiles& files, const CommandContext& context) {
+  JobRows result;
   if (!files.metadata_path.empty()) {
     GOODPUT_TRY(result.metadata, read_job_metadata(files.metadata_path));
     result.metadata_path = files.metadata_path;
@@ -76,6 +95,19 @@ Result<TraceWithMetadata> read_trace(const TraceFiles& files, const CommandConte
   options.on_progress = [&](std::uint64_t bytes) { bar.update(bytes); };
   GOODPUT_TRY(result.reading, read_op_trace(files.paths, options));
   return result;
+}
+
+Result<ArrangedJob> load_job(const LoadOptions& options, const CommandContext& context) {
+  GOODPUT_TRY(JobRows rows, read_trace(options.files, context));
+  ArrangeOptions arranging{options.files.strict, {}, options.clocks, file_stem(options.files.paths.front())};
+  GOODPUT_TRY(arranging.steps, parse_steps(options.steps));
+  GOODPUT_TRY_STATUS(check_asked_for(rows.reading.trace, rows.reading.findings, arranging.steps));
+  std::vector<std::string> notes;
+  Result<ArrangedJob> job = arrange_passes(std::move(rows), arranging, notes);
+  for (const std::string& note : notes) context.note(note);
+  if (!job) return in_files(options.files.paths, std::move(job).error());
+  job->file = options.files.paths.front();
+  return job;
 }
 
 }  // namespace goodput

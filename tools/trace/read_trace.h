@@ -5,11 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "models/analysis/arrange_passes.h"
 #include "sim/base/errors.h"
+#include "sim/clocks/align_clocks.h"
+#include "sim/ops/job_rows.h"
 #include "tools/cli/command.h"
 #include "tools/cli/options.h"
-#include "traces/op/job_metadata.h"
-#include "traces/op/op_trace_reader.h"
 
 namespace goodput {
 
@@ -31,13 +32,16 @@ void add_cleaning_options(Options& options, TraceFiles& files);
 // All of them: what no output may overwrite.
 [[nodiscard]] std::vector<std::string> input_files(const TraceFiles& files);
 
-struct TraceWithMetadata {
-  OpTraceReading reading;
-  JobMetadataFields metadata;
-  std::string metadata_path;  // empty: there is none
+// With a progress bar on a terminal when it takes long. Notes are in the result, not printed.
+Result<JobRows> read_trace(const TraceFiles& files, const CommandContext& context);
+
+struct LoadOptions {
+  TraceFiles files;
+  std::string steps;  // list such as 12,20-23; empty: all
+  ClockAlignment clocks = ClockAlignment::kAuto;
 };
 
-// With a progress bar on a terminal when it takes long. Notes are in the result, not printed.
-Result<TraceWithMetadata> read_trace(const TraceFiles& files, const CommandContext& context);
+// Reads and arranges (models/analysis/arrange_passes.h). Prints the notes, also if it fails.
+Result<ArrangedJob> load_job(const LoadOptions& options, const CommandContext& context);
 
 }  // namespace goodput

@@ -42,23 +42,21 @@ std::string clock_row(const Clock& clock) {
 
 }  // namespace
 
-std::string clock_text(const LoadedRecording& loaded) {
-  const ClockEstimate& estimate = loaded.clocks.estimate;
-  if (estimate.clocks.size() < 2) return {};
-  if (!loaded.clocks.are_aligned && !estimate.needs_aligning)
-    return fmt::format("  clocks      agree within {:.2f} ms\n", std::max(0.01, 1e3 * estimate.largest_s));
+std::string clock_text(const Analysis& analysis) {
+  const ClockEstimate& estimate = analysis.clocks.estimate;
+  if (estimate.clocks.size() < 2 || (!analysis.clocks.are_aligned && !estimate.needs_aligning)) return {};
   const std::vector<const Clock*> off = clocks_off(estimate);
   std::string text = fmt::format(
       "  clocks      {} of {} {}, {}\n", off.size(), estimate.clocks.size(),
       off.empty() || estimate.largest_s > kClockWorthAligningS ? "more than 5 ms off" : "drifting",
-      loaded.clocks.are_aligned ? "aligned" : "kept as recorded");
+      analysis.clocks.are_aligned ? "aligned" : "kept as recorded");
   for (std::size_t i = 0; i < std::min(off.size(), kMostClocks); ++i) text += clock_row(*off[i]);
   if (off.size() > kMostClocks) text += fmt::format("              and {} more\n", off.size() - kMostClocks);
   return text;
 }
 
-void add_clock_json(const LoadedRecording& loaded, OrderedJson& json) {
-  const ClockEstimate& estimate = loaded.clocks.estimate;
+void add_clock_json(const Analysis& analysis, OrderedJson& json) {
+  const ClockEstimate& estimate = analysis.clocks.estimate;
   OrderedJson clocks = OrderedJson::array();
   for (const Clock& clock : estimate.clocks) {
     OrderedJson jumps = OrderedJson::array();
@@ -72,9 +70,9 @@ void add_clock_json(const LoadedRecording& loaded, OrderedJson& json) {
   OrderedJson conflicts = OrderedJson::array();
   for (std::size_t i = 0; i < std::min(estimate.conflicts.size(), kMostConflicts); ++i) {
     const ClockConflict& conflict = estimate.conflicts[i];
-    conflicts.push_back({{"pair", conflict_name(loaded.recording, conflict)}, {"apart_s", conflict.apart_s}});
+    conflicts.push_back({{"pair", conflict_name(analysis.grid, conflict)}, {"apart_s", conflict.apart_s}});
   }
-  json["clocks_aligned"] = loaded.clocks.are_aligned;
+  json["clocks_aligned"] = analysis.clocks.are_aligned;
   json["clocks"] = std::move(clocks);
   json["clock_conflicts"] = std::move(conflicts);
 }

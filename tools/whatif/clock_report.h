@@ -3,15 +3,15 @@
 
 #include <string>
 
+#include "sim/analysis/analysis.h"
 #include "sim/base/json_fwd.h"
-#include "tools/trace/load_recording.h"
 
 namespace goodput {
 
-// A line of the headline, and a table of the clocks that are off. Empty for a single clock.
-[[nodiscard]] std::string clock_text(const LoadedRecording& loaded);
+// A line and a table of the clocks that are off. Empty if none is.
+[[nodiscard]] std::string clock_text(const Analysis& analysis);
 
 // The keys clocks_aligned, clocks and clock_conflicts.
-void add_clock_json(const LoadedRecording& loaded, OrderedJson& json);
+void add_clock_json(const Analysis& analysis, OrderedJson& json);
 
 }  // namespace goodput

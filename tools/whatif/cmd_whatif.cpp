@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/analysis/analyze.h"
 #include "sim/base/json.h"
 #include "sim/base/registry.h"
 #include "sim/causes/fix.h"
@@ -19,7 +20,7 @@
 #include "tools/cli/json_result.h"
 #include "tools/cli/named_choice.h"
 #include "tools/cli/output_file.h"
-#include "tools/trace/load_recording.h"
+#include "tools/trace/read_trace.h"
 #include "tools/whatif/whatif_by_step.h"
 #include "tools/whatif/whatif_compat.h"
 #include "tools/whatif/whatif_report.h"
@@ -31,6 +32,7 @@
 namespace goodput {
 namespace {
 
+constexpr std::array<std::string_view, 2> kCauses = {"likely", "all"};
 constexpr std::array<std::string_view, 2> kHeatmapAxes = {"dp-down", "dp-across"};  // of the enum
 
 struct OutputPaths {
@@ -42,16 +44,16 @@ struct OutputPaths {
   std::string per_step_table;
 };
 
-Status write_timelines(const OutputPaths& paths, const LoadedRecording& loaded, const WhatIfEngine& engine) {
+Status write_timelines(const OutputPaths& paths, const ArrangedJob& job) {
   if (!paths.timeline.empty()) {
     GOODPUT_TRY_STATUS(write_file_atomically(paths.timeline, [&](const std::string& temporary) {
-      return write_recorded_timeline(loaded.recording, loaded.graph, temporary, paths.timeline);
+      return write_recorded_timeline(job.recording, job.graph, temporary, paths.timeline);
     }));
   }
   if (!paths.ideal_timeline.empty()) {
-    const WhatIfEngine::OpTimes times = engine.ideal_times();
+    const WhatIfEngine::OpTimes times = WhatIfEngine(job.graph, job.recording, {}).ideal_times();
     GOODPUT_TRY_STATUS(write_file_atomically(paths.ideal_timeline, [&](const std::string& temporary) {
-      return write_ideal_timeline(loaded.recording, loaded.graph, times.start_s, times.end_s, temporary,
+      return write_ideal_timeline(job.recording, job.graph, times.start_s, times.end_s, temporary,
                                   paths.ideal_timeline);
     }));
   }
@@ -69,23 +71,18 @@ class WhatIfCommand final : public Command {
   Result<ExitCode> run(const CommandContext& context) override {
     GOODPUT_TRY_STATUS(check_options(context));
     GOODPUT_TRY_STATUS(choose_alignment());
-    GOODPUT_TRY(const LoadedRecording loaded, load_recording(load_, context));
+    GOODPUT_TRY(const ArrangedJob job, load_job(load_, context));
     const bool by_step =
         context.options.wants_result() || !paths_.per_step_table.empty() || !paths_.heatmap_step.empty();
     const WhatIfOptions options{threshold_, static_cast<unsigned>(context.options.jobs), by_step};
-    const WhatIfEngine engine(loaded.graph, loaded.recording, options);
-    Result<WhatIf> analysed = engine.analyse();
-    if (!analysed) return std::move(analysed).error().in_file(load_.files.paths.front());
-    const WhatIf& result = *analysed;
-    const AnalysedJob job{loaded.graph, loaded.recording, result, options.jobs};
-    const Patterns patterns = find_patterns(job);
-    GOODPUT_TRY(const std::vector<Intervention> interventions, intervene(engine, job, patterns, fix_, keep_));
-    const std::vector<RootCause> causes = find_root_causes(job, patterns, threshold_);
-    const WhatIfReport report{loaded, result, causes, interventions, patterns.pace, threshold_};
-    GOODPUT_TRY_STATUS(write_by_step(report));
-    GOODPUT_TRY_STATUS(write_files(report, engine, context));
-    GOODPUT_TRY_STATUS(write_json(report, context));
-    if (paths_.compat_json != "-") context.print(whatif_text(report, context.terminal));
+    Result<Analysis> analyzed = analyze(job, {options, fix_, keep_});
+    if (!analyzed) return std::move(analyzed).error();
+    const Analysis& analysis = *analyzed;
+    GOODPUT_TRY_STATUS(write_by_step(analysis));
+    GOODPUT_TRY_STATUS(write_timelines(paths_, job));
+    GOODPUT_TRY_STATUS(write_files(analysis, context));
+    GOODPUT_TRY_STATUS(write_json(job.recording, analysis, context));
+    if (paths_.compat_json != "-") context.print(whatif_text(analysis, {context.terminal, causes_ == "all"}));
     return ExitCode::kOk;
   }
 
@@ -118,6 +115,10 @@ class WhatIfCommand final : public Command {
                 fmt::format("Attribute late launches from this launch slowdown on; --compat-json leaves out "
                             "every attribution below it (default {})",
                             threshold_));
+    options
+        .add("--causes", causes_, "likely|all",
+             "all: also print why each other cause was ruled out (default likely)")
+        .one_of(kCauses);
     options
         .add("--fix", fix_, "SELECTOR",
              fmt::format(
@@ -215,10 +216,9 @@ class WhatIfCommand final : public Command {
     return choose<HeatmapAxes>("heatmap-axes", "heat map axes", name, kHeatmapAxes);
   }
 
-  [[nodiscard]] Status write_by_step(const WhatIfReport& report) const {
+  [[nodiscard]] Status write_by_step(const Analysis& analysis) const {
     if (!paths_.heatmap_step.empty()) {
-      GOODPUT_TRY(HeatmapStrip strip, step_heatmaps(report.loaded.recording, report.result,
-                                                    report.loaded.job.trial_name, heatmap_steps_));
+      GOODPUT_TRY(HeatmapStrip strip, step_heatmaps(analysis, heatmap_steps_));
       GOODPUT_TRY(strip.axes, axes());
       GOODPUT_TRY_STATUS(write_file_atomically(paths_.heatmap_step, [&](const std::string& temporary) {
         return write_heatmap(strip, temporary, paths_.heatmap_step);
@@ -226,40 +226,40 @@ class WhatIfCommand final : public Command {
     }
     if (paths_.per_step_table.empty()) return Ok{};
     return write_file_atomically(paths_.per_step_table, [&](const std::string& temporary) {
-      return write_slowdowns_by_step(report.loaded.recording, report.result, temporary,
-                                     paths_.per_step_table);
+      return write_slowdowns_by_step(analysis, temporary, paths_.per_step_table);
     });
   }
 
-  [[nodiscard]] Status write_files(const WhatIfReport& report, const WhatIfEngine& engine,
-                                   const CommandContext& context) const {
-    GOODPUT_TRY_STATUS(write_timelines(paths_, report.loaded, engine));
+  [[nodiscard]] Status write_files(const Analysis& analysis, const CommandContext& context) const {
     if (!paths_.heatmap.empty()) {
-      Heatmap heatmap = worker_heatmap(report);
+      Heatmap heatmap = worker_heatmap(analysis);
       GOODPUT_TRY(heatmap.axes, axes());
       GOODPUT_TRY_STATUS(write_file_atomically(paths_.heatmap, [&](const std::string& temporary) {
         return write_heatmap(heatmap, temporary, paths_.heatmap);
       }));
     }
     if (paths_.compat_json.empty()) return Ok{};
-    const std::string text = compat_json(report.result, report.loaded.job, threshold_);
+    const std::string text = compat_json(analysis.whatif, analysis.job, threshold_);
     if (paths_.compat_json != "-") return write_text_atomically(paths_.compat_json, text);
     context.out << text;
     return Ok{};
   }
 
-  [[nodiscard]] Status write_json(const WhatIfReport& report, const CommandContext& context) const {
+  [[nodiscard]] Status write_json(const Recording& recording, const Analysis& analysis,
+                                  const CommandContext& context) const {
     if (!context.options.wants_result()) return Ok{};
-    OrderedJson json = begin_json_result("whatif", context, {config_hash(report), {}, "measured"});
-    add_whatif_json(report, json);
-    add_workers_json(report.loaded.recording, report.pace, report.result, json);
-    if (per_step_) add_slowdowns_by_step(report.loaded.recording, report.result, json["per_step"]);
+    OrderedJson json =
+        begin_json_result("whatif", context, {config_hash(recording, analysis), {}, "measured"});
+    add_whatif_json(analysis, json);
+    add_workers_json(analysis, json);
+    if (per_step_) add_slowdowns_by_step(analysis, json["per_step"]);
     return write_json_result(json, context);
   }
 
   LoadOptions load_;
   OutputPaths paths_;
   std::string align_clocks_ = "auto";
+  std::string causes_ = "likely";
   std::vector<std::string> fix_;
   std::vector<std::string> keep_;
   std::string heatmap_steps_;

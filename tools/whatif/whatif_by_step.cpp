@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kMostSteps = 40;  // that are drawn unasked
 
 // By worker; empty when the hosts are not known.
-std::span<const std::string> hosts_of(const Recording& recording) {
-  for (const Recording::PlaceKind& kind : recording.places) {
+std::span<const std::string> hosts_of(const WorkerGrid& grid) {
+  for (const WorkerGrid::PlaceKind& kind : grid.places) {
     if (kind.name == "host") return kind.of_worker;
   }
   return {};
@@ -55,10 +55,12 @@ Result<std::vector<std::size_t>> chosen_steps(const std::vector<std::int64_t>& s
 
 }  // namespace
 
-void add_slowdowns_by_step(const Recording& recording, const WhatIf& result, OrderedJson& per_step) {
+void add_slowdowns_by_step(const Analysis& analysis, OrderedJson& per_step) {
+  const WhatIf& result = analysis.whatif;
+  const WorkerGrid& grid = analysis.grid;
   std::vector<std::string> workers;
-  for (std::size_t worker = 0; worker < recording.ranks.size(); ++worker) {
-    const auto [dp_rank, stage] = recording.worker(worker);
+  for (std::size_t worker = 0; worker < grid.ranks.size(); ++worker) {
+    const auto [dp_rank, stage] = grid.worker(worker);
     workers.push_back(fmt::format("{}:{}", dp_rank, stage));
   }
   auto entry = per_step.begin();
@@ -71,28 +73,31 @@ void add_slowdowns_by_step(const Recording& recording, const WhatIf& result, Ord
   }
 }
 
-Status write_slowdowns_by_step(const Recording& recording, const WhatIf& result, const std::string& path,
+Status write_slowdowns_by_step(const Analysis& analysis, const std::string& path,
                                std::string_view final_path) {
+  const WhatIf& result = analysis.whatif;
+  const WorkerGrid& grid = analysis.grid;
   const WorkerTable table{result.steps,
-                          static_cast<std::size_t>(recording.pp_size),
-                          recording.ranks,
-                          hosts_of(recording),
+                          static_cast<std::size_t>(grid.pp_size),
+                          grid.ranks,
+                          hosts_of(grid),
                           result.worker_step_slowdown,
                           result.blocking.by_dp_rank.per_step,
                           result.blocking.by_stage.per_step};
   return write_worker_table(table, path, final_path);
 }
 
-Result<HeatmapStrip> step_heatmaps(const Recording& recording, const WhatIf& result, const std::string& job,
-                                   const std::string& list) {
+Result<HeatmapStrip> step_heatmaps(const Analysis& analysis, const std::string& list) {
+  const WhatIf& result = analysis.whatif;
+  const WorkerGrid& grid = analysis.grid;
   GOODPUT_TRY(const std::vector<std::size_t> chosen, chosen_steps(result.steps, list));
   HeatmapStrip strip;
-  strip.title = fmt::format("{}: slowdown that each worker alone causes, by step", job);
+  strip.title = fmt::format("{}: slowdown that each worker alone causes, by step", analysis.job.trial_name);
   strip.subtitle = fmt::format("{} of {} steps; all steps together: S = {:.3f}", chosen.size(),
                                result.steps.size(), result.slowdown);
-  strip.dp = static_cast<std::size_t>(recording.dp_size);
-  strip.pp = static_cast<std::size_t>(recording.pp_size);
-  strip.worker_notes = worker_notes(recording);
+  strip.dp = static_cast<std::size_t>(grid.dp_size);
+  strip.pp = static_cast<std::size_t>(grid.pp_size);
+  strip.worker_notes = worker_notes(grid);
   for (const std::size_t i : chosen) {
     strip.panels.push_back({fmt::format("step {}: S = {:.2f}", result.steps[i], result.step_slowdown[i]),
                             result.worker_step_slowdown[i]});
@@ -100,11 +105,11 @@ Result<HeatmapStrip> step_heatmaps(const Recording& recording, const WhatIf& res
   return strip;
 }
 
-std::vector<std::string> worker_notes(const Recording& recording) {
-  const std::span<const std::string> hosts = hosts_of(recording);
+std::vector<std::string> worker_notes(const WorkerGrid& grid) {
+  const std::span<const std::string> hosts = hosts_of(grid);
   std::vector<std::string> notes;
-  for (std::size_t worker = 0; worker < recording.ranks.size(); ++worker) {
-    notes.push_back(fmt::format("rank {}", recording.ranks[worker]));
+  for (std::size_t worker = 0; worker < grid.ranks.size(); ++worker) {
+    notes.push_back(fmt::format("rank {}", grid.ranks[worker]));
     if (!hosts.empty() && !hosts[worker].empty()) notes.back() += ", host " + hosts[worker];
   }
   return notes;

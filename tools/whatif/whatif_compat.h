@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "sim/ops/job_metadata.h"
 #include "sim/whatif/whatif.h"
-#include "traces/op/job_metadata.h"
 
 namespace goodput {
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sim/analysis/verdict_json.h"
 #include "sim/base/hash.h"
 #include "sim/base/json.h"
 #include "sim/base/statistics.h"
@@ -20,28 +21,27 @@ OrderedJson by_label(const Attribution& attribution) {
   return object;
 }
 
-std::string worker_key(const Recording& recording, std::size_t worker) {
-  const auto [dp_rank, stage] = recording.worker(worker);
+std::string worker_key(const WorkerGrid& grid, std::size_t worker) {
+  const auto [dp_rank, stage] = grid.worker(worker);
   return fmt::format("{}:{}", dp_rank, stage);
 }
 
-OrderedJson by_worker(const Recording& recording, const std::vector<double>& values) {
+OrderedJson by_worker(const WorkerGrid& grid, const std::vector<double>& values) {
   OrderedJson object = OrderedJson::object();
-  for (std::size_t w = 0; w < values.size(); ++w) append_member(object, worker_key(recording, w), values[w]);
+  for (std::size_t w = 0; w < values.size(); ++w) append_member(object, worker_key(grid, w), values[w]);
   return object;
 }
 
-OrderedJson trace_json(const LoadedRecording& loaded) {
-  const Recording& recording = loaded.recording;
-  return {{"formats", loaded.formats},
-          {"ops", loaded.ops},
-          {"steps", loaded.steps},
-          {"analysed_steps", recording.steps.size()},
-          {"ops_per_lane", recording.ops.size()},
-          {"dp_size", recording.dp_size},
-          {"pp_size", recording.pp_size},
-          {"vpp_size", recording.vpp_size},
-          {"notes", loaded.notes}};
+OrderedJson trace_json(const Analysis& analysis) {
+  return {{"formats", analysis.trace.formats},
+          {"ops", analysis.trace.ops},
+          {"steps", analysis.trace.steps},
+          {"analysed_steps", analysis.whatif.steps.size()},
+          {"ops_per_lane", analysis.trace.ops_per_lane},
+          {"dp_size", analysis.grid.dp_size},
+          {"pp_size", analysis.grid.pp_size},
+          {"vpp_size", analysis.grid.vpp_size},
+          {"notes", analysis.trace.notes}};
 }
 
 OrderedJson steps_json(const WhatIf& result) {
@@ -64,48 +64,49 @@ OrderedJson ideal_json(const IdealValues& ideal) {
   return values;
 }
 
-OrderedJson time_json(const Recording& recording, const TimePattern& time) {
+OrderedJson time_json(const std::vector<std::int64_t>& steps, const TimePattern& time) {
   constexpr const char* kNames[] = {"steady", "window", "growth"};
   if (time.kind == TimePattern::Kind::kSteady) return {{"pattern", kNames[0]}};
   OrderedJson json{{"pattern", kNames[static_cast<std::size_t>(time.kind)]},
-                   {"from_step", recording.steps[time.first]},
-                   {"to_step", recording.steps[time.last]},
+                   {"from_step", steps[time.first]},
+                   {"to_step", steps[time.last]},
                    {"from", time.low},
                    {"to", time.high}};
   if (time.kind == TimePattern::Kind::kWindow)
-    json["onset_95"] = {recording.steps[time.onset_low], recording.steps[time.onset_high]};
+    json["onset_95"] = {steps[time.onset_low], steps[time.onset_high]};
   return json;
 }
 
-OrderedJson slow_workers_json(const Recording& recording, const std::vector<RootCause::SlowWorker>& workers) {
+OrderedJson slow_workers_json(const Analysis& analysis, const std::vector<RootCause::SlowWorker>& workers) {
   OrderedJson list = OrderedJson::array();
   for (const auto& [worker, pace, time] : workers) {
-    list.push_back({{"worker", worker_key(recording, worker)},
-                    {"rank", recording.ranks[worker]},
+    list.push_back({{"worker", worker_key(analysis.grid, worker)},
+                    {"rank", analysis.grid.ranks[worker]},
                     {"pace", pace},
-                    {"time", time_json(recording, time)}});
-    for (const Recording::PlaceKind& kind : recording.places) {
+                    {"time", time_json(analysis.whatif.steps, time)}});
+    for (const WorkerGrid::PlaceKind& kind : analysis.grid.places) {
       if (!kind.of_worker[worker].empty()) list.back()[kind.name] = kind.of_worker[worker];
     }
   }
   return list;
 }
 
-OrderedJson causes_json(const Recording& recording, const std::vector<RootCause>& causes) {
+OrderedJson causes_json(const Analysis& analysis) {
   OrderedJson list = OrderedJson::array();
-  for (const RootCause& cause : causes) {
-    list.push_back({{"cause", cause.name},
-                    {"likely", cause.likely},
-                    {"gain", or_null(cause.gain)},
-                    {"fix", cause.fix},
-                    {"not_likely_because", cause.likely ? OrderedJson(nullptr) : OrderedJson(cause.reason)},
-                    {"value", or_null(cause.value)},
-                    {"threshold", cause.threshold},
-                    {"criterion", cause.criterion},
-                    {"evidence", cause.evidence},
-                    {"workers", slow_workers_json(recording, cause.workers)},
-                    {"stage", cause.stage ? OrderedJson(*cause.stage) : OrderedJson(nullptr)},
-                    {"time", cause.time ? time_json(recording, *cause.time) : OrderedJson(nullptr)}});
+  for (const RootCause& cause : analysis.causes) {
+    list.push_back(
+        {{"cause", cause.name},
+         {"likely", cause.likely},
+         {"gain", or_null(cause.gain)},
+         {"fix", cause.fix},
+         {"not_likely_because", cause.likely ? OrderedJson(nullptr) : OrderedJson(cause.reason)},
+         {"value", or_null(cause.value)},
+         {"threshold", cause.threshold},
+         {"criterion", cause.criterion},
+         {"evidence", cause.evidence},
+         {"workers", slow_workers_json(analysis, cause.workers)},
+         {"stage", cause.stage ? OrderedJson(*cause.stage) : OrderedJson(nullptr)},
+         {"time", cause.time ? time_json(analysis.whatif.steps, *cause.time) : OrderedJson(nullptr)}});
   }
   return list;
 }
@@ -142,25 +143,26 @@ std::uint64_t hash_recording(const Recording& recording) {
 
 }  // namespace
 
-std::uint64_t config_hash(const WhatIfReport& report) {
+std::uint64_t config_hash(const Recording& recording, const Analysis& analysis) {
   Hash hash;
-  hash.add(hash_recording(report.loaded.recording));
-  hash.add(report.decompose_threshold);
-  for (const Intervention& intervention : report.interventions) {
+  hash.add(hash_recording(recording));
+  hash.add(analysis.decompose_threshold);
+  for (const Intervention& intervention : analysis.interventions) {
     for (const std::string& selector : intervention.fix) hash.add("fix " + selector);
     for (const std::string& selector : intervention.keep) hash.add("keep " + selector);
   }
   return hash.value();
 }
 
-void add_whatif_json(const WhatIfReport& report, OrderedJson& json) {
-  const WhatIf& result = report.result;
-  const Recording& recording = report.loaded.recording;
-  json["decompose_threshold"] = report.decompose_threshold;
-  json["job"] = job_json(report.loaded.job);
-  json["trace"] = trace_json(report.loaded);
-  json["cleaning"] = cleaning_json(report.loaded.cleaning);
-  add_clock_json(report.loaded, json);
+void add_whatif_json(const Analysis& analysis, OrderedJson& json) {
+  const WhatIf& result = analysis.whatif;
+  const WorkerGrid& grid = analysis.grid;
+  json["verdict"] = verdict_json(analysis.verdict);
+  json["decompose_threshold"] = analysis.decompose_threshold;
+  json["job"] = job_json(analysis.job);
+  json["trace"] = trace_json(analysis);
+  json["cleaning"] = cleaning_json(analysis.cleaning);
+  add_clock_json(analysis, json);
   json["slowdown"] = result.slowdown;
   json["waste"] = result.waste();
   json["recorded_step_s"] = mean(result.base_s);
@@ -171,8 +173,8 @@ void add_whatif_json(const WhatIfReport& report, OrderedJson& json) {
   json["slowdown_by_optype"] = by_label(result.blocking.by_optype);
   json["slowdown_by_stage"] = by_label(result.blocking.by_stage);
   json["slowdown_by_dp_rank"] = by_label(result.blocking.by_dp_rank);
-  json["slowdown_by_worker"] = by_worker(recording, result.worker_slowdown);
-  json["slowdown_by_worker_min_rule"] = by_worker(recording, result.worker_slowdown_bound);
+  json["slowdown_by_worker"] = by_worker(grid, result.worker_slowdown);
+  json["slowdown_by_worker_min_rule"] = by_worker(grid, result.worker_slowdown_bound);
   json["launch_slowdown_by_optype"] =
       result.launch ? by_label(result.launch->by_optype) : OrderedJson(nullptr);
   json["launch_slowdown_by_stage"] = result.launch ? by_label(result.launch->by_stage) : OrderedJson(nullptr);
@@ -184,11 +186,11 @@ void add_whatif_json(const WhatIfReport& report, OrderedJson& json) {
   json["slowest_stage_share"] = or_null(result.slowest_stage_share.recovered());
   json["slowest_workers"] = OrderedJson::array();
   for (const std::size_t worker : result.slowest_workers) {
-    json["slowest_workers"].push_back(worker_key(recording, worker));
+    json["slowest_workers"].push_back(worker_key(grid, worker));
   }
   json["ideal_values_s"] = ideal_json(result.ideal_values);
-  json["root_causes"] = causes_json(recording, report.causes);
-  json["interventions"] = interventions_json(report.interventions);
+  json["root_causes"] = causes_json(analysis);
+  json["interventions"] = interventions_json(analysis.interventions);
   json["per_step"] = steps_json(result);
 }
 

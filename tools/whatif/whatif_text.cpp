@@ -9,7 +9,6 @@
 #include "sim/base/statistics.h"
 #include "tools/chart/heatmap.h"
 #include "tools/trace/cleaning_report.h"
-#include "tools/whatif/cause_advice.h"
 #include "tools/whatif/clock_report.h"
 #include "tools/whatif/whatif_by_step.h"
 #include "tools/whatif/whatif_report.h"
@@ -19,6 +18,7 @@ namespace {
 
 constexpr double kTrustedDiscrepancy = 0.05;  // the paper drops jobs that replay worse than this
 constexpr std::size_t kContributors = 3;
+constexpr double kFasterThanIdeal = 0.9995;  // S that is shown as less than 1
 
 // A page of text, built line by line.
 class Page {
@@ -50,38 +50,34 @@ std::vector<std::size_t> largest(const std::vector<double>& values, std::size_t 
   return order;
 }
 
-void write_headline(Page& page, const WhatIfReport& report) {
-  const auto& [loaded, result, causes, interventions, pace, threshold] = report;
-  const Recording& recording = loaded.recording;
-  page.line("{}: {} of {} ops, DP {} x PP {}{}", loaded.job.trial_name, plural(result.steps.size(), "step"),
-            recording.ops.size() * static_cast<std::size_t>(recording.dp_size), recording.dp_size,
-            recording.pp_size, recording.vpp_size > 1 ? fmt::format(" x VPP {}", recording.vpp_size) : "");
-  page.blank();
-  const double launch_share = 1 - mean(result.nodelay.span_s) / mean(result.base_s);
-  if (launch_share > std::max(result.waste(), 1 - 1 / kSlowdownWorthExplaining)) {
-    page.line("Late launches cost this job {:.1f} % of its time.", 100 * launch_share);
-  }
-  if (result.slowdown < kSlowdownWorthExplaining) {
-    page.line("Stragglers cost this job next to nothing: slowdown S = {:.3f}.", result.slowdown);
-  } else {
-    page.line("Stragglers slow this job {:.2f}x (S = {:.3f}): {:.1f} % of its time is wasted.",
-              result.slowdown, result.slowdown, 100 * result.waste());
-  }
+void write_numbers(Page& page, const Analysis& analysis) {
+  const WhatIf& result = analysis.whatif;
+  const WorkerGrid& grid = analysis.grid;
+  page.line("{}: {} of {} ops, DP {} x PP {}{}", analysis.job.trial_name, plural(result.steps.size(), "step"),
+            analysis.trace.ops_per_lane * static_cast<std::size_t>(grid.dp_size), grid.dp_size, grid.pp_size,
+            grid.vpp_size > 1 ? fmt::format(" x VPP {}", grid.vpp_size) : "");
+  page.line("  slowdown    {:>9.3f}   S: {:.1f} % of the time is lost to stragglers", result.slowdown,
+            std::max(0.0, 100 * result.waste()));
   page.line("  mean step   {:>9.3f} s recorded", mean(result.base_s));
-  page.line("              {:>9.3f} s replayed without launch delays (replay differs by {:.1f} %)",
+  page.line("              {:>9.3f} s replayed without launch delays (the replay differs by {:.1f} %)",
             mean(result.nodelay.span_s), 100 * result.discrepancy);
-  page.line("              {:>9.3f} s if no op were slower than ideal", result.ideal_span_s);
+  page.line("              {:>9.3f} s if no operation were slower than ideal", result.ideal_span_s);
   const std::vector<std::size_t> by_slowdown = largest(result.step_slowdown, result.step_slowdown.size());
   const std::size_t best = by_slowdown.back();
   const std::size_t worst = by_slowdown.front();
   page.line("  per step    S from {:.3f} (step {}) to {:.3f} (step {})", result.step_slowdown[best],
             result.steps[best], result.step_slowdown[worst], result.steps[worst]);
-  page.append(clock_text(report.loaded));
+  if (result.step_slowdown[best] < kFasterThanIdeal)
+    page.line(
+        "              a step with S below 1 is faster than the ideal: its operations took less than their "
+        "mean");
+  page.append(clock_text(analysis));
   if (result.discrepancy >= kTrustedDiscrepancy) {
     page.line(
-        "  warning: the replay differs from the recording by {:.1f} % (5 % or more): dependencies or launch",
+        "  warning: the replay differs from the recording by {:.1f} % (5 % or more), so dependencies or "
+        "launch",
         100 * result.discrepancy);
-    page.line("           delays that the trace does not show matter here; read the figures below with care");
+    page.line("           delays that the trace does not show matter here; use the figures below with care");
   }
 }
 
@@ -100,13 +96,13 @@ std::vector<std::string> prefixed(const std::string& prefix, const std::vector<s
   return names;
 }
 
-void write_attribution(Page& page, const WhatIfReport& report) {
-  const WhatIf& result = report.result;
+void write_attribution(Page& page, const Analysis& analysis) {
+  const WhatIf& result = analysis.whatif;
   std::vector<std::string> workers;
   for (std::size_t w = 0; w < result.worker_slowdown.size(); ++w) {
-    workers.push_back(worker_name(report.loaded.recording, w));
+    workers.push_back(worker_name(analysis.grid, w));
   }
-  page.line("Slowdown that each part alone causes, all else ideal");
+  page.line("Slowdown that each part causes alone, with all else ideal");
   write_contributors(page, "op type", result.blocking.by_optype.slowdown, result.blocking.by_optype.labels);
   write_contributors(page, "stage", result.blocking.by_stage.slowdown,
                      prefixed("stage ", result.blocking.by_stage.labels));
@@ -115,17 +111,14 @@ void write_attribution(Page& page, const WhatIfReport& report) {
   write_contributors(page, "worker", result.worker_slowdown, workers);
   if (result.launch) {
     page.blank();
-    page.line("Slowdown that late launches of each part alone cause (all: {:.3f})", result.launch_slowdown);
+    page.line("Slowdown that late launches of each part cause alone (all together: {:.3f})",
+              result.launch_slowdown);
     write_contributors(page, "op type", result.launch->by_optype.slowdown, result.launch->by_optype.labels);
     write_contributors(page, "stage", result.launch->by_stage.slowdown,
                        prefixed("stage ", result.launch->by_stage.labels));
     write_contributors(page, "dp rank", result.launch->by_dp_rank.slowdown,
                        prefixed("dp ", result.launch->by_dp_rank.labels));
   }
-}
-
-std::string gain_text(const RootCause& cause) {
-  return cause.gain ? fmt::format("{:.3f}x", *cause.gain) : "n/a";
 }
 
 std::string fix_options(const RootCause& cause) {
@@ -137,44 +130,65 @@ std::string fix_options(const RootCause& cause) {
   return text;
 }
 
-void write_meaning(Page& page, const WhatIfReport& report) {
-  page.line(
-      "What it means: causes by what their fix gains (step time as it is, over step time with the fix)");
-  for (const RootCause& cause : report.causes) {
-    if (cause.likely) {
-      page.line("  -> {:<18} {:>7}  {}", cause.name, gain_text(cause), cause.evidence);
-    } else {
-      page.line("     {:<18} {:>7}  not likely because {}", cause.name, gain_text(cause), cause.reason);
-    }
-  }
-}
-
-void write_next_steps(Page& page, const WhatIfReport& report) {
-  page.line("What to look at next");
-  bool any = false;
-  for (const RootCause& cause : report.causes) {
+void write_likely(Page& page, const Analysis& analysis) {
+  const auto count = std::ranges::count_if(analysis.causes, &RootCause::likely);
+  if (count == 0) return;
+  page.line("{} (gain: the step time over the step time with the fix)",
+            count == 1 ? "Likely cause" : "Likely causes");
+  for (const RootCause& cause : analysis.causes) {
     if (!cause.likely) continue;
-    page.line("  - {}", advice(cause, report.loaded.recording));
-    page.line("    {:.3f}x: {}", *cause.gain, fix_options(cause));
-    any = true;
+    page.line("  {:<18} {:>6.3f}x  {}", cause.name, *cause.gain, cause.evidence);
+    if (&cause != analysis.causes.data())  // whose advice is the second line
+      page.line("  {:<18} {:>7}  {}", "", "", next_check(cause, analysis.grid));
+    page.line("  {:<18} {:>7}  {}", "", "try", fix_options(cause));
   }
-  const auto& by_type = report.result.blocking.by_optype;
-  const std::size_t top = largest(by_type.slowdown, 1).front();
-  if (!any && report.result.slowdown >= kSlowdownWorthExplaining) {
-    page.line("  - no single cause explains the loss; {} costs most ({:.3f}x alone)", by_type.labels[top],
-              by_type.slowdown[top]);
-  }
-  page.line(
-      "  - the steps themselves, in Perfetto: --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
+  if (count > 1)
+    page.line("  Gains overlap, so they do not add up: --fix with several selectors shows their joint gain.");
+  page.blank();
 }
 
-void write_interventions(Page& page, const WhatIfReport& report) {
-  if (report.interventions.empty()) return;
+// How an engineer would name a cause that was ruled out.
+std::string_view plain_name(std::string_view cause) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"worker-fault", "slow workers"},
+                                                                      {"slow-replica", "slow replicas"},
+                                                                      {"slow-host", "slow hosts"},
+                                                                      {"slow-switch", "slow switches"},
+                                                                      {"slow-rack", "slow racks"},
+                                                                      {"stage-partition", "uneven stages"},
+                                                                      {"sequence-length", "sequence lengths"},
+                                                                      {"gc-pauses", "GC pauses"},
+                                                                      {"launch-delay", "late launches"},
+                                                                      {"communication-flap", "network"}};
+  const auto* const found =
+      std::ranges::find(kNames, cause, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kNames) ? cause : found->second;
+}
+
+void write_ruled_out(Page& page, const Analysis& analysis, bool explains_all) {
+  std::vector<std::string_view> names;
+  for (const RootCause& cause : analysis.causes) {
+    if (!cause.likely) names.push_back(plain_name(cause.name));
+  }
+  if (names.empty()) return;
+  if (!explains_all) {
+    page.line("Ruled out: {} (--causes all shows why)", fmt::join(names, ", "));
+    return;
+  }
+  page.line("Ruled out");
+  for (const RootCause& cause : analysis.causes) {
+    if (!cause.likely)
+      page.line("  {:<18} {:>7}  {}", cause.name, cause.gain ? fmt::format("{:.3f}x", *cause.gain) : "",
+                cause.reason);
+  }
+}
+
+void write_interventions(Page& page, const Analysis& analysis) {
+  if (analysis.interventions.empty()) return;
   page.blank();
   page.line("Interventions");
-  for (const Intervention& intervention : report.interventions) {
+  for (const Intervention& intervention : analysis.interventions) {
     const bool fixes = !intervention.fix.empty();
-    page.line("  {} {}: {:.3f} s a step, speed-up {:.3f}x", fixes ? "fix" : "keep only",
+    page.line("  {} {}: {:.3f} s per step, speed-up {:.3f}x", fixes ? "fix" : "keep only",
               fmt::join(fixes ? intervention.fix : intervention.keep, " or "), intervention.jct_s,
               intervention.speedup);
   }
@@ -182,38 +196,42 @@ void write_interventions(Page& page, const WhatIfReport& report) {
 
 }  // namespace
 
-Heatmap worker_heatmap(const WhatIfReport& report) {
-  const Recording& recording = report.loaded.recording;
+Heatmap worker_heatmap(const Analysis& analysis) {
   Heatmap heatmap;
-  heatmap.title = fmt::format("{}: slowdown that each worker alone causes", report.loaded.job.trial_name);
-  heatmap.subtitle = fmt::format("all of them together: S = {:.3f}", report.result.slowdown);
-  heatmap.dp = static_cast<std::size_t>(recording.dp_size);
-  heatmap.pp = static_cast<std::size_t>(recording.pp_size);
-  heatmap.slowdown = report.result.worker_slowdown;
-  heatmap.worker_notes = worker_notes(recording);
+  heatmap.title = fmt::format("{}: slowdown that each worker alone causes", analysis.job.trial_name);
+  heatmap.subtitle = fmt::format("all of them together: S = {:.3f}", analysis.whatif.slowdown);
+  heatmap.dp = static_cast<std::size_t>(analysis.grid.dp_size);
+  heatmap.pp = static_cast<std::size_t>(analysis.grid.pp_size);
+  heatmap.slowdown = analysis.whatif.worker_slowdown;
+  heatmap.worker_notes = worker_notes(analysis.grid);
   return heatmap;
 }
 
-std::string whatif_text(const WhatIfReport& report, const Terminal& terminal) {
+std::string whatif_text(const Analysis& analysis, const WhatIfTextOptions& options) {
   Page page;
-  write_headline(page, report);
+  page.line("{}", headline(analysis.verdict, analysis.whatif));
+  if (analysis.verdict) page.line("Next: {}.", analysis.verdict->next_check);
   page.blank();
-  if (!report.loaded.cleaning.empty()) {
-    page.append(cleaning_text(report.loaded.cleaning));
+  write_numbers(page, analysis);
+  page.blank();
+  if (!analysis.cleaning.empty()) {
+    page.append(cleaning_text(analysis.cleaning));
     page.blank();
   }
-  write_attribution(page, report);
+  write_likely(page, analysis);
+  write_ruled_out(page, analysis, options.explains_all);
+  write_interventions(page, analysis);
   page.blank();
-  HeatmapTextOptions options;
-  if (terminal.colour) options.colour = terminal.true_colour ? TerminalColour::k24Bit : TerminalColour::k256;
-  options.width = terminal.width;
-  options.marks_from = kSlowdownWorthExplaining;
-  page.append(heatmap_text(worker_heatmap(report), options));
+  write_attribution(page, analysis);
   page.blank();
-  write_meaning(page, report);
+  HeatmapTextOptions drawing;
+  const Terminal& terminal = options.terminal;
+  if (terminal.colour) drawing.colour = terminal.true_colour ? TerminalColour::k24Bit : TerminalColour::k256;
+  drawing.width = terminal.width;
+  drawing.marks_from = kSlowdownWorthExplaining;
+  page.append(heatmap_text(worker_heatmap(analysis), drawing));
   page.blank();
-  write_next_steps(page, report);
-  write_interventions(page, report);
+  page.line("The steps themselves, in Perfetto: --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
   return page.take();
 }
 

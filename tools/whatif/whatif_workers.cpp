@@ -16,11 +16,11 @@ double four_digits(double value) {
   return std::stod(fmt::format("{:.4g}", value));
 }
 
-OrderedJson places_json(const Recording& recording, const PassPace& pace) {
+OrderedJson places_json(const Analysis& analysis) {
   OrderedJson means = OrderedJson::array();
-  for (const PeerPace& worker : pace.worker) means.push_back(four_digits(worker.mean));
-  OrderedJson json = {{"rank", recording.ranks}, {"pace", std::move(means)}};
-  for (const Recording::PlaceKind& kind : recording.places) json[kind.name] = kind.of_worker;
+  for (const PeerPace& worker : analysis.worker_pace) means.push_back(four_digits(worker.mean));
+  OrderedJson json = {{"rank", analysis.grid.ranks}, {"pace", std::move(means)}};
+  for (const WorkerGrid::PlaceKind& kind : analysis.grid.places) json[kind.name] = kind.of_worker;
   return json;
 }
 
@@ -38,10 +38,10 @@ OrderedJson mean_of_steps(const std::vector<std::vector<double>>& slowdown, std:
 
 }  // namespace
 
-void add_workers_json(const Recording& recording, const PassPace& pace, const WhatIf& result,
-                      OrderedJson& json, std::size_t most_cells) {
+void add_workers_json(const Analysis& analysis, OrderedJson& json, std::size_t most_cells) {
+  const WhatIf& result = analysis.whatif;
   const std::size_t steps = result.steps.size();
-  const std::size_t workers = std::max<std::size_t>(1, recording.ranks.size());
+  const std::size_t workers = std::max<std::size_t>(1, analysis.grid.ranks.size());
   const std::size_t rows = std::clamp<std::size_t>(most_cells / workers, 1, std::max<std::size_t>(1, steps));
   const std::size_t in_a_row = (steps + rows - 1) / rows;
   OrderedJson from = OrderedJson::array();
@@ -53,7 +53,7 @@ void add_workers_json(const Recording& recording, const PassPace& pace, const Wh
     to.push_back(result.steps[last - 1]);
     slowdown.push_back(mean_of_steps(result.worker_step_slowdown, first, last));
   }
-  json["workers"] = places_json(recording, pace);
+  json["workers"] = places_json(analysis);
   json["worker_steps"] = {{"steps_averaged", in_a_row},
                           {"from_step", std::move(from)},
                           {"to_step", std::move(to)},

@@ -4,10 +4,8 @@
 
 #include <cstddef>
 
+#include "sim/analysis/analysis.h"
 #include "sim/base/json_fwd.h"
-#include "sim/causes/pace.h"
-#include "sim/recording/recording.h"
-#include "sim/whatif/whatif.h"
 
 namespace goodput {
 
@@ -16,7 +14,6 @@ inline constexpr std::size_t kMostStepCells = 150'000;
 
 // Appends "workers" and "worker_steps" (docs/formats/whatif.md); of one step at least, at most `most_cells`
 // numbers of it. REQUIRES: the analysis kept WhatIf::worker_step_slowdown.
-void add_workers_json(const Recording& recording, const PassPace& pace, const WhatIf& result,
-                      OrderedJson& json, std::size_t most_cells = kMostStepCells);
+void add_workers_json(const Analysis& analysis, OrderedJson& json, std::size_t most_cells = kMostStepCells);
 
 }  // namespace goodput

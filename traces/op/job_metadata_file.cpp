@@ -1,4 +1,4 @@
-#include "traces/op/job_metadata.h"
+#include "traces/op/job_metadata_file.h"
 
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -115,7 +115,8 @@ Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& p
         "has none of the keys trial_name, run_id, dp_size, dsp_size, pp_size, tp_size, vpp_size, world_size",
         {.file = path}};
   }
-  if (const YAML::Node name = root["trial_name"]; name && name.IsScalar()) fields.trial_name = name.Scalar();
+  if (const YAML::Node name = root["trial_name"]; name && name.IsScalar())
+    fields.trial_name = printable(name.Scalar());
   for (const SizeField& size : kSizeFields) {
     const YAML::Node node = root[size.key];
     if (!node || node.IsNull()) continue;
@@ -133,24 +134,6 @@ Result<JobMetadataFields> fields_of(const YAML::Node& root, const std::string& p
   return fields;
 }
 
-// GPUs of the job; the largest number there is where the sizes are absurd.
-std::int64_t product_of_sizes(const JobMetadata& job) {
-  std::int64_t product = 1;
-  for (const std::int64_t size : {job.dp_size, job.dsp_size, job.pp_size, job.tp_size}) {
-    if (__builtin_mul_overflow(product, size, &product)) return std::numeric_limits<std::int64_t>::max();
-  }
-  return product;
-}
-
-std::int64_t smallest_gap(std::vector<std::int32_t> ranks) {
-  std::sort(ranks.begin(), ranks.end());
-  std::int64_t gap = std::numeric_limits<std::int64_t>::max();
-  for (std::size_t i = 1; i < ranks.size(); ++i) {
-    if (ranks[i] != ranks[i - 1]) gap = std::min<std::int64_t>(gap, std::int64_t{ranks[i]} - ranks[i - 1]);
-  }
-  return gap == std::numeric_limits<std::int64_t>::max() ? 1 : gap;
-}
-
 }  // namespace
 
 Result<JobMetadataFields> read_job_metadata(const std::string& path) {
@@ -165,60 +148,10 @@ Result<JobMetadataFields> read_job_metadata(const std::string& path) {
   }
 }
 
-JobMetadata complete_metadata(const JobMetadataFields& fields, const TraceIndex& index,
-                              const std::string& trial_name) {
-  JobMetadata job;
-  job.trial_name = printable(fields.trial_name.value_or(trial_name));
-  job.run_id = fields.run_id.value_or(0);
-  job.dp_size = fields.dp_size.value_or(index.dp_size);
-  job.dsp_size = fields.dsp_size.value_or(1);
-  job.pp_size = fields.pp_size.value_or(index.lane.pp_size);
-  job.tp_size = fields.tp_size.value_or(smallest_gap(index.ranks));
-  job.vpp_size = fields.vpp_size.value_or(index.lane.vpp_size);
-  job.world_size = fields.world_size.value_or(product_of_sizes(job));
-  return job;
-}
-
-Status check_recorded_sizes(const JobMetadataFields& fields, std::int64_t recorded_dp_size,
-                            std::int64_t recorded_pp_size) {
-  const auto compare = [](const char* key, const char* part, std::optional<std::int64_t> said,
-                          std::int64_t recorded) -> Status {
-    if (!said || *said <= recorded) return Ok{};
-    const std::string missing = *said == recorded + 1
-                                    ? fmt::format("{} {}", part, recorded)
-                                    : fmt::format("{}s {} to {}", part, recorded, *said - 1);
-    return Error{
-        fmt::format("says {}, the trace shows {}: {} missing; give all files of the job, or correct it",
-                    *said, recorded, missing + (*said == recorded + 1 ? " is" : " are")),
-        {.pointer = fmt::format("/{}", key)}};
-  };
-  GOODPUT_TRY_STATUS(compare("dp_size", "dp_rank", fields.dp_size, recorded_dp_size));
-  return compare("pp_size", "stage", fields.pp_size, recorded_pp_size);
-}
-
-std::vector<std::string> metadata_warnings(const JobMetadata& job, const TraceIndex& index) {
-  std::vector<std::string> warnings;
-  const auto compare = [&](const char* key, std::int64_t said, std::int64_t recorded) {
-    if (said == recorded) return;
-    warnings.push_back(
-        fmt::format("metadata says {} {}, the trace shows {}; using the trace", key, said, recorded));
-  };
-  compare("dp_size", job.dp_size, index.dp_size);
-  compare("pp_size", job.pp_size, index.lane.pp_size);
-  compare("vpp_size", job.vpp_size, index.lane.vpp_size);
-  const std::int64_t product = product_of_sizes(job);
-  if (job.world_size != product) {
-    warnings.push_back(
-        fmt::format("metadata says world_size {}, but dp_size x dsp_size x pp_size x tp_size is {}",
-                    job.world_size, product));
-  }
-  return warnings;
-}
-
 std::string file_stem(const std::string& path) {
   std::filesystem::path name = std::filesystem::path(path).filename();
   if (name.extension() == ".gz") name = name.stem();
-  return name.stem().string();
+  return printable(name.stem().string());
 }
 
 }  // namespace goodput

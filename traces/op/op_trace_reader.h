@@ -3,14 +3,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/errors.h"
-#include "sim/ops/cleaning_finding.h"
-#include "sim/ops/op_trace.h"
+#include "sim/ops/job_rows.h"
 
 namespace goodput {
 
@@ -24,18 +22,6 @@ struct OpTraceReadOptions {
 
   // Called now and then with the bytes read so far of all files together.
   std::function<void(std::uint64_t)> on_progress;
-};
-
-struct OpTraceReading {
-  OpTrace trace;
-  std::vector<std::string> formats;       // one a file
-  std::vector<std::string> notes;         // what a user should know: derived ids, ignored events and ranks
-  std::vector<CleaningFinding> findings;  // one a rule: what could not be used as it stood
-  // By rank: the ip that logs name; else, of several files without a rank in common, the name of the file.
-  std::map<std::int64_t, std::string> hosts;
-  // By step, of rows without ids: seconds that were subtracted from its starts, so that its first one is 0.
-  // In files with one origin for all steps it tells when the step began. Empty: starts are as recorded.
-  std::map<std::int64_t, double> step_origin_s;
 };
 
 // The rows of all files together are one trace (one file a host). Rows of damaged times and unknown types,

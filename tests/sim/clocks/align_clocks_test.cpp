@@ -1,5 +1,5 @@
 // When recordings are aligned, and what is said about it.
-#include "tools/trace/align_clocks.h"
+#include "sim/clocks/align_clocks.h"
 
 #include <doctest/doctest.h>
 
@@ -40,7 +40,8 @@ Outcome outcome(AnalysedTrace trace, ClockAlignment alignment) {
 }  // namespace
 
 TEST_CASE("align clocks: beyond 5 ms they are aligned unless kept, below unless asked for") {
-  const std::string aligned = "clocks are up to 50.0 ms off and were aligned; --align-clocks off keeps them";
+  const std::string aligned =
+      "clocks are up to 50.0 ms off and were aligned; turn alignment of clocks off to keep them";
   CHECK(outcome(two_clocks(0.05), ClockAlignment::kAuto).notes == std::vector<std::string>{aligned});
   CHECK(outcome(two_clocks(0.05), ClockAlignment::kOn).are_aligned);
   CHECK(outcome(two_clocks(2), ClockAlignment::kOff).notes ==
@@ -90,7 +91,7 @@ TEST_CASE("align clocks: drifts are taken off also where offsets stay below 5 ms
   CHECK(result.are_aligned);
   REQUIRE(result.notes.size() == 1);
   CHECK(result.notes[0].starts_with("clocks are drifting by up to 50.0 ppm, up to "));
-  CHECK(result.notes[0].ends_with(" ms off and were aligned; --align-clocks off keeps them"));
+  CHECK(result.notes[0].ends_with(" ms off and were aligned; turn alignment of clocks off to keep them"));
 }
 
 TEST_CASE("align clocks: what rounding to float32 looks like is kept unless asked for, and said") {
@@ -106,7 +107,7 @@ TEST_CASE("align clocks: what rounding to float32 looks like is kept unless aske
   skewed.recording.subtracted_s.assign(skewed.recording.steps.size(), 2e5);
   const std::string note =
       "clocks look up to 50.0 ms off and were kept: times are float32, in steps of 15.6 ms, which looks the "
-      "same; write them as float64, or relative to the start of their step, or --align-clocks on";
+      "same; write them as float64, or relative to the start of their step, or turn alignment of clocks on";
   CHECK(outcome(skewed, ClockAlignment::kAuto).notes == std::vector<std::string>{note});
   CHECK_FALSE(outcome(skewed, ClockAlignment::kAuto).are_aligned);
   CHECK(outcome(skewed, ClockAlignment::kOn).are_aligned);

@@ -1,4 +1,4 @@
-#include "tools/trace/worker_places.h"
+#include "sim/recording/worker_places.h"
 
 #include <doctest/doctest.h>
 

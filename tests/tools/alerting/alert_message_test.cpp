@@ -31,7 +31,7 @@ TEST_CASE("alert message: our own JSON") {
       "slowdown": 1.25, "cause": "worker-fault",
       "worker": {"dp_rank": 1, "stage": 2, "rank": 48, "host": "n3"}, "worker_slowdown": 1.5,
       "cost_s_per_step": 2.5, "usd_per_day": 1228.8,
-      "summary": "S is 1.25", "next_check": "clocks & <fans>", "fix": ["worker=1:2"],
+      "summary": "S is 1.25", "next_check": "clocks & <fans>", "fix": ["worker=1:2"], "verdict": null,
       "page": "http://here/jobs/llama"}})");
   expected["key"] = key + "-opens";
   expected["alert_key"] = key;

@@ -1,4 +1,4 @@
-#include "tools/monitor_analysis/step_analysis.h"
+#include "tools/monitor/step_analysis.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/analysis/verdict_json.h"
 #include "sim/base/json.h"
 #include "sim/ops/trace_index.h"
 #include "tests/support/trace_generator.h"
@@ -67,6 +68,7 @@ OpTrace rows_of_file(const std::string& path) {
 }
 
 void check_same(const StepResult& step, const Json& whatif) {
+  CHECK(Json::parse(verdict_json(step.verdict).dump()) == whatif["verdict"]);
   const StepTotals& totals = step.totals;
   REQUIRE(totals.status == StepStatus::kAnalysed);
   CHECK(totals.slowdown == whatif["slowdown"]);
@@ -162,14 +164,15 @@ TEST_CASE("step analysis: steps pooled are analysed as whatif analyses them toge
   write_rows(trace, file.path());
   JobFacts job;
   job.name = "job";
-  const Result<std::vector<StepCause>> causes = analyse_pooled(steps, job, 1);
-  REQUIRE(causes);
+  const Result<Analysis> pooled = analyze_pooled(steps, job, 1);
+  REQUIRE(pooled);
   const Json whatif = whatif_of(file.path(), {});
-  REQUIRE(causes->size() == whatif["root_causes"].size());
-  for (std::size_t i = 0; i < causes->size(); ++i) {
-    CHECK((*causes)[i].name == whatif["root_causes"][i]["cause"]);
-    CHECK((*causes)[i].evidence == whatif["root_causes"][i]["evidence"]);
+  REQUIRE(pooled->causes.size() == whatif["root_causes"].size());
+  for (std::size_t i = 0; i < pooled->causes.size(); ++i) {
+    CHECK(pooled->causes[i].name == whatif["root_causes"][i]["cause"]);
+    CHECK(pooled->causes[i].evidence == whatif["root_causes"][i]["evidence"]);
   }
+  CHECK(Json::parse(verdict_text(pooled->verdict)) == whatif["verdict"]);
 }
 
 TEST_CASE("step analysis: an incomplete step stays what it is, and its workers get their hosts") {

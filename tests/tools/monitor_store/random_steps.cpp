@@ -1,6 +1,7 @@
 #include "tests/tools/monitor_store/random_steps.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <bit>
@@ -74,6 +75,25 @@ JobLayout random_layout(RandomStream& random) {
   return layout;
 }
 
+// Its texts are UTF-8, as those of an analysis are.
+std::optional<Verdict> random_verdict(RandomStream& random) {
+  if (random.below(3) == 0) return std::nullopt;
+  Verdict verdict;
+  verdict.kind = "worker-fault";
+  verdict.subject = {"worker", fmt::format("worker:{}:0", random.below(9))};
+  for (std::uint64_t i = random.below(3); i > 0; --i)
+    verdict.workers.push_back(
+        {random.below(9), 0, between(random, 0, 99), random.below(2) == 0 ? "" : "node7"});
+  if (random.below(2) == 0) verdict.link = {1, 2, random.below(4)};
+  if (random.below(2) == 0) verdict.since_step = between(random, 0, 1000);
+  if (random.below(2) == 0) verdict.pace = random.uniform(1, 3);
+  verdict.is_growing = random.below(2) == 0;
+  verdict.gain = random.uniform(1, 3);
+  verdict.fix = {"worker=1:2"};
+  verdict.second = random.below(2) == 0 ? "" : "Late launches cost 3.0 %";
+  return verdict;
+}
+
 StepTotals random_totals(RandomStream& random, StepId id) {
   StepTotals totals;
   totals.id = id;
@@ -109,6 +129,7 @@ StepResult random_result(RandomStream& random, StepId id) {
   if (random.below(2) == 0) result.m_s = random_number(random);
   if (random.below(2) == 0) result.correlation = random_number(random);
   for (std::uint64_t i = random.below(4); i > 0; --i) result.causes.push_back(random_cause(random));
+  result.verdict = random_verdict(random);
   result.problem = random_text(random);
   for (std::uint64_t i = random.below(3); i > 0; --i) result.missing.push_back(random_place(random));
   result.notes = random_texts(random);
@@ -154,6 +175,7 @@ Alert random_alert(RandomStream& random, StepId at) {
   alert.summary = random_text(random);
   alert.next_check = random_text(random);
   alert.fix = random_texts(random);
+  alert.verdict = random_verdict(random);
   alert.page = random_text(random);
   return alert;
 }
@@ -234,8 +256,8 @@ bool is_same(const StepResult& a, const StepResult& b) {
          is_same(a.worker_slowdown, b.worker_slowdown) && is_same(a.worker_pace, b.worker_pace) &&
          is_same(a.by_stage, b.by_stage) && is_same(a.by_dp_rank, b.by_dp_rank) &&
          are_same(a.by_optype, b.by_optype) && is_same(a.m_w, b.m_w) && is_same(a.m_s, b.m_s) &&
-         is_same(a.correlation, b.correlation) && are_same(a.causes, b.causes) && a.problem == b.problem &&
-         a.missing == b.missing && a.notes == b.notes;
+         is_same(a.correlation, b.correlation) && are_same(a.causes, b.causes) && a.verdict == b.verdict &&
+         a.problem == b.problem && a.missing == b.missing && a.notes == b.notes;
 }
 
 bool is_same(const OpTrace& a, const OpTrace& b) {
@@ -250,7 +272,7 @@ bool is_same(const Alert& a, const Alert& b) {
          is_same(a.slowdown, b.slowdown) && a.cause == b.cause && a.worker == b.worker &&
          is_same(a.worker_slowdown, b.worker_slowdown) && is_same(a.cost_s_per_step, b.cost_s_per_step) &&
          is_same(a.usd_per_day, b.usd_per_day) && a.summary == b.summary && a.next_check == b.next_check &&
-         a.fix == b.fix && a.page == b.page && a.severity == b.severity;
+         a.fix == b.fix && a.verdict == b.verdict && a.page == b.page && a.severity == b.severity;
 }
 
 StoreFolder::StoreFolder() {

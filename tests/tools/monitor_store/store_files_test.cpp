@@ -48,14 +48,14 @@ void fill(const std::string& file, std::int64_t steps) {
 TEST_CASE("monitor store: a newer schema is refused for writing and for reading, and nothing is changed") {
   const StoreFolder folder;
   fill(folder.file(), 1);
-  run_sql(folder.file(), "PRAGMA user_version = 2");
+  run_sql(folder.file(), "PRAGMA user_version = 3");
   const std::string said =
       folder.file() +
-      ": has schema 2, and this goodput knows 1 only: use the goodput that wrote it, or a "
+      ": has schema 3, and this goodput knows 2 only: use the goodput that wrote it, or a "
       "newer one";
   CHECK(message_in(MonitorStore::open(folder.file(), {})) == said);
   CHECK(message_in(MonitorStore::open_for_reading(folder.file())) == said);
-  run_sql(folder.file(), "PRAGMA user_version = 1");
+  run_sql(folder.file(), "PRAGMA user_version = 2");
   CHECK(MonitorStore::open(folder.file(), {}));
 }
 

@@ -7,7 +7,7 @@
 #include "sim/whatif/whatif.h"
 #include "tests/support/production_answers.h"
 #include "tests/support/published_case.h"
-#include "tools/trace/load_recording.h"
+#include "tools/trace/read_trace.h"
 #include "tools/whatif/whatif_compat.h"
 
 namespace goodput::testing {
@@ -20,8 +20,8 @@ void check_case(const std::string& name, const std::string& trace) {
   options.files.paths = {(folder / trace).string()};
   options.files.metadata_path = (folder / "meta.yaml").string();
   std::ostringstream out;
-  const LoadedRecording loaded = value_or_throw(load_recording(options, {{}, out, out, {}}));
-  CHECK(loaded.notes.empty());
+  const ArrangedJob loaded = value_or_throw(load_job(options, {{}, out, out, {}}));
+  CHECK(loaded.trace.notes.empty());
   const WhatIf result = value_or_throw(WhatIfEngine(loaded.graph, loaded.recording, {}).analyse());
   Answers answers{dependencies_of(loaded.graph, loaded.recording),
                   op_times_of(loaded.graph, loaded.recording),

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/analysis/analyze.h"
 #include "sim/base/json.h"
 #include "tests/support/analysed_trace.h"
 #include "tests/support/trace_generator.h"
@@ -18,30 +19,29 @@ testing::AnalysedTrace trace_of(int steps) {
   return testing::analysed(testing::generate_trace(spec));
 }
 
-WhatIf analysed_by_step(const testing::AnalysedTrace& trace) {
-  WhatIfOptions options;
-  options.by_step = true;
-  return testing::value_or_throw(WhatIfEngine(trace.graph, trace.recording, options).analyse());
+Analysis analysis_of(int steps) {
+  testing::AnalysedTrace trace = trace_of(steps);
+  const ArrangedJob job{
+      std::move(trace.graph), std::move(trace.recording), {.trial_name = "job"}, {}, {}, {}, {}};
+  return testing::value_or_throw(analyze(job, {.whatif = {.by_step = true}}));
 }
 
 }  // namespace
 
 TEST_CASE("whatif by step: of many steps 40 are drawn unasked, among them the first and the last") {
-  const testing::AnalysedTrace trace = trace_of(50);
-  const WhatIf result = analysed_by_step(trace);
-  const auto strip = step_heatmaps(trace.recording, result, "job", "");
+  const Analysis analysis = analysis_of(50);
+  const auto strip = step_heatmaps(analysis, "");
   REQUIRE(strip.has_value());
   REQUIRE(strip->panels.size() == 40);
   CHECK(strip->panels.front().title.starts_with("step 1: S = "));
   CHECK(strip->panels.back().title.starts_with("step 50: S = "));
   CHECK(strip->title == "job: slowdown that each worker alone causes, by step");
   CHECK(strip->subtitle.starts_with("40 of 50 steps; "));
-  CHECK(strip->panels.back().slowdown == result.worker_step_slowdown.back());
+  CHECK(strip->panels.back().slowdown == analysis.whatif.worker_step_slowdown.back());
 }
 
 TEST_CASE("whatif by step: a list of steps is drawn as it says") {
-  const testing::AnalysedTrace trace = trace_of(6);
-  const auto strip = step_heatmaps(trace.recording, analysed_by_step(trace), "job", "2,4-5");
+  const auto strip = step_heatmaps(analysis_of(6), "2,4-5");
   REQUIRE(strip.has_value());
   REQUIRE(strip->panels.size() == 3);
   CHECK(strip->panels[1].title.starts_with("step 4: "));

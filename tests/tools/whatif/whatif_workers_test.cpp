@@ -12,27 +12,24 @@ namespace {
 
 // DP 2 x PP 1 over 5 steps, of which the first worker alone causes 1.00004, 2, 3, 4, 5, the second half of
 // that.
-struct WorkersCase {
-  testing::AnalysedTrace trace;
-  WhatIf result;
-};
-
-WorkersCase workers_case() {
+Analysis workers_case() {
   testing::TraceSpec spec;
   spec.dp = 2;
   spec.pp = 1;
   spec.micro_batches = 2;
   spec.steps = 5;
-  WorkersCase made{testing::analysed(testing::generate_trace(spec)), {}};
-  made.result.steps = {1, 2, 3, 4, 7};
-  made.result.worker_step_slowdown = {{1.00004, 0.5}, {2, 1}, {3, 1.5}, {4, 2}, {5, 2.5}};
+  const Recording recording = testing::analysed(testing::generate_trace(spec)).recording;
+  Analysis made;
+  made.grid = recording;
+  made.worker_pace = measure_pace(recording, {}).worker;
+  made.whatif.steps = {1, 2, 3, 4, 7};
+  made.whatif.worker_step_slowdown = {{1.00004, 0.5}, {2, 1}, {3, 1.5}, {4, 2}, {5, 2.5}};
   return made;
 }
 
-OrderedJson workers_json(const WorkersCase& given, std::size_t most_cells) {
+OrderedJson workers_json(const Analysis& given, std::size_t most_cells) {
   OrderedJson json;
-  add_workers_json(given.trace.recording, measure_pace(given.trace.recording, {}), given.result, json,
-                   most_cells);
+  add_workers_json(given, json, most_cells);
   return json;
 }
 
@@ -63,11 +60,11 @@ TEST_CASE("whatif workers: of more workers than cells one row is left") {
 }
 
 TEST_CASE("whatif workers: ranks and pace are there for all, hosts where they are known") {
-  WorkersCase given = workers_case();
+  Analysis given = workers_case();
   CHECK(workers_json(given, 10)["workers"].size() == 2);
   CHECK(workers_json(given, 10)["workers"]["rank"] == OrderedJson({0, 1}));
   CHECK(workers_json(given, 10)["workers"]["pace"].size() == 2);
-  given.trace.recording.places = {{"host", {"node7", ""}}};
+  given.grid.places = {{"host", {"node7", ""}}};
   CHECK(workers_json(given, 10)["workers"]["host"] == OrderedJson({"node7", ""}));
 }
 

@@ -1,4 +1,4 @@
-#include "traces/op/job_metadata.h"
+#include "traces/op/job_metadata_file.h"
 
 #include <doctest/doctest.h>
 
@@ -127,11 +127,7 @@ TEST_CASE("job metadata: absurd sizes do not overflow, comment rules do not nest
 }
 
 TEST_CASE("job metadata: names that are no text become text") {
-  const auto name = [](const std::string& given) {
-    JobMetadataFields fields;
-    fields.trial_name = given;
-    return complete_metadata(fields, index_of_ranks({0}, 1, 1), "").trial_name;
-  };
+  const auto name = [](const std::string& given) { return file_stem(given + ".csv"); };
   CHECK(name("caf\xc3\xa9") == "caf\xc3\xa9");
   CHECK(name("a\x1b[2Jb\n") == "a?[2Jb?");
   CHECK(name("\xff\xc3\xa9") == "???");

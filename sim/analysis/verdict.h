@@ -1,0 +1,83 @@
+// The answer of an analysis in one line: what slows the job, where, since when, and what to check.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/causes/root_cause.h"
+#include "sim/recording/worker_grid.h"
+#include "sim/whatif/whatif.h"
+
+namespace goodput {
+
+struct Verdict {
+  std::string kind;  // RootCause::name of the likely cause with the largest gain; or kUnexplained
+
+  // Identifies an incident: {"worker", "worker:1:2"}, {"host", "host:a"}, {"replica", "replica:1"}, {"stage",
+  // "stage:3"}, {"link", "link:0:1-2"} (of replica 0), {"job", "job"}; {"switch", ...} and {"rack", ...} as
+  // hosts.
+  struct Subject {
+    std::string type;
+    std::string key;
+
+    friend bool operator==(const Subject&, const Subject&) = default;
+  };
+  Subject subject;
+
+  struct Worker {
+    std::size_t dp = 0;
+    std::size_t stage = 0;
+    std::int32_t rank = 0;
+    std::string host;  // empty: unknown
+
+    friend bool operator==(const Worker&, const Worker&) = default;
+  };
+  std::vector<Worker> workers;  // the slowest first
+
+  struct Link {
+    std::size_t from = 0;  // stages
+    std::size_t to = 0;
+    std::optional<std::size_t> dp;  // absent: in all replicas
+
+    friend bool operator==(const Link&, const Link&) = default;
+  };
+  std::optional<Link> link;
+
+  std::optional<std::int64_t> since_step;  // numbers of steps; both absent: in all steps
+  std::optional<std::int64_t> until_step;
+  std::optional<double> pace;    // time over that of peers, in these steps
+  bool is_growing = false;       // the pace grows up to `pace`
+  double step_s = 0;             // mean step: replayed without launch delays; as recorded for launch delays
+  double cost_s_per_step = 0;    // step_s less the step with the fix
+  double share = 0;              // of the time, that the fix gives back: 1 - 1 / gain
+  double gain = 1;               // the step over the step with the fix
+  std::vector<std::string> fix;  // selectors of `goodput whatif --fix`
+  std::string evidence;          // the figures behind it
+  std::string next_check;        // what to look at next; names hosts and ranks
+  // Another likely cause whose gain is within 20 % of this one's, as a clause; empty: none.
+  std::string second;
+
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
+
+inline constexpr char kUnexplained[] = "unexplained";
+// The paper calls a job that loses less than this no straggling job; without a likely cause it gets no
+// verdict.
+inline constexpr double kWorthAVerdict = 1.05;
+
+// From causes in the order of find_root_causes().
+[[nodiscard]] std::optional<Verdict> find_verdict(const WhatIf& whatif, const WorkerGrid& grid,
+                                                  const std::vector<RootCause>& causes);
+
+// The first line of every output: "One slow worker costs this job 27.9 % of its time: rank 40 (dp 1, stage 2)
+// takes 1.50x as long as its peers. Without it a step would take 17.5 s instead of 24.2 s."
+[[nodiscard]] std::string sentence(const Verdict& verdict);
+// The same, and what to say without a verdict.
+[[nodiscard]] std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif);
+
+// What to do about a likely cause, in one sentence that names the place.
+[[nodiscard]] std::string next_check(const RootCause& cause, const WorkerGrid& grid);
+
+}  // namespace goodput

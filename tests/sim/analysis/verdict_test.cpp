@@ -1,0 +1,227 @@
+#include "sim/analysis/verdict.h"
+
+#include <doctest/doctest.h>
+
+#include "sim/analysis/verdict_json.h"
+#include "sim/base/json.h"
+
+namespace goodput {
+namespace {
+
+// Two replicas of four stages: worker dp * 4 + stage is rank 8 * (dp * 4 + stage).
+WorkerGrid grid() {
+  WorkerGrid grid;
+  grid.dp_size = 2;
+  grid.pp_size = 4;
+  for (std::int32_t worker = 0; worker < 8; ++worker) grid.ranks.push_back(8 * worker);
+  return grid;
+}
+
+WorkerGrid grid_with_hosts() {
+  WorkerGrid with_hosts = grid();
+  with_hosts.places = {{"host", {"a", "a", "b", "b", "c", "c", "d", ""}}};
+  return with_hosts;
+}
+
+// Steps 10 to 14 of 24 s as recorded, 20 s replayed.
+WhatIf whatif(double slowdown) {
+  WhatIf result;
+  result.steps = {10, 11, 12, 13, 14};
+  result.base_s = {24, 24, 24, 24, 24};
+  result.nodelay.span_s = {20, 20, 20, 20, 20};
+  result.slowdown = slowdown;
+  result.blocking.by_optype = {{"forward-compute", "backward-pp-comm"}, {1.02, 1.3}, {}};
+  result.blocking.by_stage = {{"0", "1", "2", "3"}, {1.0, 1.01, 1.0, 1.25}, {}};
+  return result;
+}
+
+RootCause likely(std::string name, double gain) {
+  RootCause cause;
+  cause.name = std::move(name);
+  cause.likely = true;
+  cause.gain = gain;
+  cause.evidence = "the evidence";
+  return cause;
+}
+
+RootCause slow_worker(std::size_t worker, double pace, double gain) {
+  RootCause cause = likely("worker-fault", gain);
+  cause.workers = {{worker, pace, {}}};
+  return cause;
+}
+
+Verdict verdict_of(const RootCause& cause, const WorkerGrid& workers = grid()) {
+  const auto verdict = find_verdict(whatif(1.3), workers, {cause});
+  REQUIRE(verdict);
+  return *verdict;
+}
+
+TimePattern window(std::size_t first, std::size_t last, double high) {
+  TimePattern time;
+  time.kind = TimePattern::Kind::kWindow;
+  time.first = first;
+  time.last = last;
+  time.high = high;
+  return time;
+}
+
+TEST_CASE("verdict: the sentence names the slow worker, its pace, its cost, and the step without it") {
+  // 20 s / 1.25 = 16 s: 20 % of the time.
+  const Verdict verdict = verdict_of(slow_worker(6, 1.5, 1.25));
+  CHECK(
+      sentence(verdict) ==
+      "One slow worker costs this job 20.0 % of its time: rank 48 (dp 1, stage 2) takes 1.50x as long as its "
+      "peers. Without it a step would take 16.0 s instead of 20.0 s.");
+  CHECK(verdict.subject.key == "worker:1:2");
+  CHECK(verdict.cost_s_per_step == doctest::Approx(4));
+  CHECK(verdict.share == doctest::Approx(0.2));
+  CHECK(verdict.next_check ==
+        "check the host of rank 48: clocks, memory errors, links; drain what stays slow");
+}
+
+TEST_CASE("verdict: the host is named where it is known") {
+  const Verdict verdict = verdict_of(slow_worker(6, 1.5, 1.25), grid_with_hosts());
+  CHECK(sentence(verdict).find("rank 48 (dp 1, stage 2, host d) takes") != std::string::npos);
+  CHECK(verdict.next_check == "check host d: clocks, memory errors, links; drain what stays slow");
+}
+
+TEST_CASE("verdict: a cause with an onset says since when, and its pace from then on") {
+  RootCause cause = slow_worker(6, 1.2, 1.25);
+  cause.workers.front().time = window(2, 4, 1.5);
+  const Verdict verdict = verdict_of(cause);
+  CHECK(verdict.since_step == 12);
+  CHECK_FALSE(verdict.until_step);
+  CHECK(
+      sentence(verdict).find("rank 48 (dp 1, stage 2) has taken 1.50x as long as its peers since step 12.") !=
+      std::string::npos);
+  cause.workers.front().time = window(1, 2, 1.5);
+  CHECK(sentence(verdict_of(cause)).find("took 1.50x as long as its peers in steps 11 to 12.") !=
+        std::string::npos);
+  cause.workers.front().time = window(0, 1, 1.5);
+  CHECK(sentence(verdict_of(cause)).find("took 1.50x as long as its peers until step 11.") !=
+        std::string::npos);
+}
+
+TEST_CASE("verdict: several workers are counted, the slowest named first") {
+  RootCause cause = slow_worker(6, 1.5, 1.25);
+  for (const std::size_t worker : {1U, 2U, 3U}) cause.workers.push_back({worker, 1.2, {}});
+  CHECK(
+      sentence(verdict_of(cause)) ==
+      "4 slow workers cost this job 20.0 % of its time: rank 48 (dp 1, stage 2), rank 8 (dp 0, stage 1), "
+      "rank 16 (dp 0, stage 2) and 1 more take up to 1.50x as long as their peers. Without them a step would "
+      "take 16.0 s instead of 20.0 s.");
+}
+
+TEST_CASE("verdict: replicas, hosts and stages are subjects of their own") {
+  RootCause replica = likely("slow-replica", 1.25);
+  for (const std::size_t worker : {4U, 5U, 6U, 7U}) replica.workers.push_back({worker, 1.3, {}});
+  CHECK(verdict_of(replica).subject.key == "replica:1");
+  CHECK(sentence(verdict_of(replica))
+            .find("One slow replica costs this job 20.0 % of its time: dp 1 (ranks 32, 40, "
+                  "48 and 56) takes 1.30x as long as the other replicas.") == 0);
+  RootCause host = likely("slow-host", 1.25);
+  for (const std::size_t worker : {2U, 3U}) host.workers.push_back({worker, 1.4, {}});
+  CHECK(verdict_of(host, grid_with_hosts()).subject.key == "host:b");
+  CHECK(sentence(verdict_of(host, grid_with_hosts()))
+            .find("One slow host costs this job 20.0 % of its time: host b (ranks 16 and 24) takes 1.40x") ==
+        0);
+  RootCause stage = likely("stage-partition", 1.25);
+  stage.stage = 3;
+  stage.value = 1.4;
+  CHECK(verdict_of(stage).subject.key == "stage:3");
+  CHECK(sentence(verdict_of(stage)) ==
+        "An uneven split of the layers costs this job 20.0 % of its time: stage 3 takes 1.40x as long as the "
+        "median "
+        "stage in every replica. Without it a step would take 16.0 s instead of 20.0 s.");
+}
+
+TEST_CASE("verdict: a link is named by its stages and replica, and its check by the hosts at both ends") {
+  RootCause link = likely("communication-flap", 1.25);
+  link.workers = {{1, 50, {}}};
+  link.stage = 1;
+  link.peer_stage = 2;
+  const Verdict verdict = verdict_of(link, grid_with_hosts());
+  CHECK(verdict.subject.key == "link:0:1-2");
+  CHECK(sentence(verdict).find(
+            "A slow link costs this job 20.0 % of its time: messages between stages 1 and 2 of dp 0 "
+            "take up to 50x the median.") == 0);
+  CHECK(verdict.next_check ==
+        "check the link between host a and host b: network cards, cables, switch ports");
+}
+
+TEST_CASE("verdict: late launches are measured against the step as recorded") {
+  // 24 s / 1.2 = 20 s.
+  const Verdict verdict = verdict_of(likely("launch-delay", 1.2));
+  CHECK(verdict.subject.key == "job");
+  CHECK(sentence(verdict) ==
+        "Late launches cost this job 16.7 % of its time: operations start later than they could. Without "
+        "them a step "
+        "would take 20.0 s instead of 24.0 s.");
+}
+
+TEST_CASE("verdict: a second cause is named if its gain is within 20 % of the first one's") {
+  RootCause stage = likely("stage-partition", 1.21);  // 0.21 >= 0.8 * 0.25
+  stage.stage = 3;
+  stage.value = 1.4;
+  const auto both = find_verdict(whatif(1.3), grid(), {slow_worker(6, 1.5, 1.25), stage});
+  CHECK(both->second ==
+        "An uneven split of the layers costs 17.4 %: stage 3 takes 1.40x as long as the median stage "
+        "in every replica");
+  CHECK(sentence(*both).find(both->second + ".") != std::string::npos);
+  stage.gain = 1.19;
+  CHECK(find_verdict(whatif(1.3), grid(), {slow_worker(6, 1.5, 1.25), stage})->second.empty());
+}
+
+TEST_CASE("verdict: without a likely cause there is none below S = 1.05, and `unexplained` from there on") {
+  RootCause unlikely = slow_worker(6, 1.0, 1.0);
+  unlikely.likely = false;
+  CHECK_FALSE(find_verdict(whatif(1.049), grid(), {unlikely}));
+  const auto verdict = find_verdict(whatif(1.3), grid(), {unlikely});
+  CHECK(verdict->kind == kUnexplained);
+  CHECK(sentence(*verdict) ==
+        "Stragglers cost this job 23.1 % of its time, and no single cause was found: most of it is in "
+        "backward-pp-comm operations (1.30x alone) and on stage 3 (1.25x alone).");
+}
+
+TEST_CASE("verdict: the headline of a healthy job is a sentence too") {
+  CHECK(headline(std::nullopt, whatif(1.004)) ==
+        "This job has no stragglers that matter: they cost 0.4 % of its time (S = 1.004).");
+  CHECK(headline(std::nullopt, whatif(0.99)) ==
+        "This job has no stragglers that matter: they cost 0.0 % of its time (S = 0.990).");
+  CHECK(headline(std::nullopt, whatif(1.03)) ==
+        "Stragglers cost this job 2.9 % of its time (S = 1.030), and no single cause stands out.");
+}
+
+TEST_CASE("verdict: JSON has null for what is unknown, and for no verdict") {
+  CHECK(verdict_json(std::nullopt) == nullptr);
+  const OrderedJson json = verdict_json(verdict_of(slow_worker(6, 1.5, 1.25)));
+  CHECK(json["kind"] == "worker-fault");
+  CHECK(json["subject"].dump() == R"({"type":"worker","key":"worker:1:2"})");
+  CHECK(json["workers"].dump() == R"([{"dp":1,"stage":2,"rank":48,"host":null}])");
+  CHECK(json["link"] == nullptr);
+  CHECK(json["since_step"] == nullptr);
+  CHECK(json["pace"] == 1.5);
+}
+
+TEST_CASE("verdict: what was stored is read back, and a damaged text is refused") {
+  RootCause link = likely("communication-flap", 1.25);
+  link.workers = {{1, 50, window(1, 2, 1.5)}};
+  link.stage = 1;
+  link.peer_stage = 2;
+  RootCause growing = slow_worker(6, 1.2, 1.24);
+  growing.workers.front().time = window(2, 4, 1.5);
+  growing.workers.front().time.kind = TimePattern::Kind::kGrowth;
+  for (const auto& causes : {std::vector{link, growing}, std::vector{growing}}) {
+    const auto verdict = find_verdict(whatif(1.3), grid_with_hosts(), causes);
+    const auto back = read_verdict(verdict_text(verdict));
+    REQUIRE(back);
+    CHECK(*back == verdict);
+  }
+  CHECK(verdict_text(std::nullopt).empty());
+  CHECK_FALSE(*read_verdict(""));
+  CHECK(read_verdict("{}").error().what == "holds a verdict that is damaged");
+  CHECK_FALSE(read_verdict("{"));
+}
+
+}  // namespace
+}  // namespace goodput
