@@ -29,7 +29,8 @@ GPU_ENTRIES = r"gpu\..*|(unit|slow|release-only)\.(gpu|simt)|gpu_emulated\..*|ke
 # Entries, and where the changes are that can break them. An entry that no row names, and that is no unit test, always runs.
 ENTRIES = (
     (r"page", ("tools/", "tests/page/")),
-    (r"monitor_.*", ("tools/", "traces/", "sim/", "tests/page/", "tests/monitor/")),
+    (r"monitor_(page|push|hostile)", ("tools/", "traces/follow/", "tests/page/", "tests/monitor/")),
+    (r"monitor_.*", ("tools/", "traces/", "sim/", "models/analysis/", "models/megatron/", "tests/monitor/")),
     (r"slurm.*|sweep_kill", ("tools/", "tests/slurm/", "tests/sweep/")),
     (r"package|completion|pyarrow_option", ("tools/",)),
     (r".*\.planted", ("tests/layering/", "tests/docs/", "tests/cuda/")),

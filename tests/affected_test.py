@@ -14,8 +14,8 @@ def excluded(*files):
     found = affected.plan(ROOT, list(files))
     pattern = re.compile(f"^({'|'.join(found['excluded']) or '(?!)'})$")
     kinds = ("unit.sim.causes", "unit.sim.engine", "unit.models.policy", "release-only.traces.op", "unit.traces.spot",
-             "slow.tools.simulate", "unit.tools.monitor_store", "unit.reference", "unit.gpu", "page", "monitor_chaos", "slurm",
-             "layering")
+             "slow.tools.simulate", "unit.tools.monitor_store", "unit.reference", "unit.gpu", "page", "monitor_page", "monitor_chaos",
+             "slurm", "layering")
     return [kind for kind in kinds if pattern.match(kind)]
 
 
@@ -23,26 +23,26 @@ class Affected(unittest.TestCase):
     def test_a_change_of_a_folder_runs_what_may_include_it_and_what_tests_it(self):
         self.assertEqual(excluded("sim/causes/passes.cpp"),
                          ["unit.sim.engine", "unit.models.policy", "release-only.traces.op", "unit.traces.spot",
-                          "unit.reference", "unit.gpu", "page", "slurm"])
+                          "unit.reference", "unit.gpu", "page", "monitor_page", "slurm"])
         self.assertEqual(excluded("sim/engine/timing.cpp"),
-                         ["unit.traces.spot", "unit.reference", "unit.gpu", "page", "slurm"])
+                         ["unit.traces.spot", "unit.reference", "unit.gpu", "page", "monitor_page", "slurm"])
 
     def test_a_change_of_sim_base_runs_all_unit_tests(self):
-        self.assertEqual(excluded("sim/base/json.cpp"), ["page", "slurm"])
+        self.assertEqual(excluded("sim/base/json.cpp"), ["page", "monitor_page", "slurm"])
 
     def test_a_change_of_a_policy_leaves_out_what_does_not_use_it(self):
         self.assertEqual(excluded("models/policy/lazarus.cpp"),
                          ["unit.sim.causes", "unit.sim.engine", "release-only.traces.op", "unit.traces.spot",
-                          "unit.tools.monitor_store", "unit.reference", "unit.gpu", "page", "monitor_chaos", "slurm"])
+                          "unit.tools.monitor_store", "unit.reference", "unit.gpu", "page", "monitor_page", "monitor_chaos", "slurm"])
 
     def test_a_change_of_a_reader_runs_the_monitor_but_not_the_models(self):
         self.assertEqual(excluded("traces/op/csv.cpp"),
                          ["unit.sim.causes", "unit.sim.engine", "unit.models.policy", "unit.traces.spot",
-                          "unit.tools.monitor_store", "unit.gpu", "page", "slurm"])
+                          "unit.tools.monitor_store", "unit.gpu", "page", "monitor_page", "slurm"])
 
     def test_a_change_of_a_page_runs_the_browser(self):
         found = excluded("tools/page/js/table.js")
-        self.assertTrue({"page", "monitor_chaos"}.isdisjoint(found) and "unit.sim.engine" in found)
+        self.assertTrue({"page", "monitor_page", "monitor_chaos"}.isdisjoint(found) and "unit.sim.engine" in found)
 
     def test_a_kernel_and_what_the_gpu_part_includes_run_the_gpu_part(self):
         self.assertNotIn("unit.gpu", excluded("gpu/combine.cu"))

@@ -78,8 +78,8 @@ class Whatif(unittest.TestCase):
     def readout(self):
         return text_of("figure.chart output.readout")[0]
 
-    def test_the_headline_says_in_words_what_is_lost(self):
-        self.assertRegex(text_of("h1")[0], r"stragglers cost 2\d\.\d.% of the time; likely cause: worker-fault")
+    def test_the_headline_is_the_verdict(self):
+        self.assertRegex(text_of("h1")[0], r"One slow worker costs this job 2\d\.\d % of its time: rank 10 ")
 
     def test_a_cell_that_is_pointed_at_says_its_rank_host_slowdown_and_pace(self):
         # Cell (2, 2) of 4 x 4, in the middle of the canvas: right of the labels, below the headings.

@@ -5,6 +5,7 @@ function whatifLikely(result) { return (result.root_causes ?? []).filter((cause)
 function whatifHeadline(result) {
   const {waste} = result;
   const job = result.job?.trial_name ? `${result.job.trial_name}: ` : "";
+  if (result.verdict?.sentence) return `${job}${result.verdict.sentence}`;
   const launch = isNumber(result.launch_slowdown) && result.launch_slowdown > 1.01 ?
       `, late launches another ${fmt.percent(1 - 1 / result.launch_slowdown)}` :
       "";
