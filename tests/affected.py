@@ -30,7 +30,7 @@ GPU_ENTRIES = r"gpu\..*|(unit|slow|release-only)\.(gpu|simt)|gpu_emulated\..*|ke
 ENTRIES = (
     (r"page", ("tools/", "tests/page/")),
     (r"monitor_(page|push|hostile)", ("tools/", "traces/follow/", "tests/page/", "tests/monitor/")),
-    (r"monitor_.*", ("tools/", "traces/", "sim/", "models/analysis/", "models/megatron/", "tests/monitor/")),
+    (r"monitor_(chaos|alerts)", ("tools/", "traces/", "sim/", "models/analysis/", "models/megatron/", "tests/monitor/")),
     (r"slurm.*|sweep_kill", ("tools/", "tests/slurm/", "tests/sweep/")),
     (r"package|completion|pyarrow_option", ("tools/",)),
     (r".*\.planted", ("tests/layering/", "tests/docs/", "tests/cuda/")),

@@ -44,6 +44,9 @@ class Affected(unittest.TestCase):
         found = excluded("tools/page/js/table.js")
         self.assertTrue({"page", "monitor_page", "monitor_chaos"}.isdisjoint(found) and "unit.sim.engine" in found)
 
+    def test_a_test_of_pages_runs_the_browser(self):
+        self.assertNotIn("monitor_page", excluded("tests/page/monitor_test.py"))
+
     def test_a_kernel_and_what_the_gpu_part_includes_run_the_gpu_part(self):
         self.assertNotIn("unit.gpu", excluded("gpu/combine.cu"))
         self.assertNotIn("unit.gpu", excluded("models/dispatch/dispatch_tables.cpp"))
