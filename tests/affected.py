@@ -28,12 +28,12 @@ GPU_FOLDERS = ("gpu/", "tests/gpu/", "tests/simt/", "tests/cuda/", "cmake/Goodpu
 GPU_ENTRIES = r"gpu\..*|(unit|slow|release-only)\.(gpu|simt)|gpu_emulated\..*|kernel_gates.*|machine_code.*|nccl_.*|cublas_library|gpu_option|on_device|attention|shared_header.*"
 # Entries, and where the changes are that can break them. An entry that no row names, and that is no unit test, always runs.
 ENTRIES = (
-    (r"page", ("tools/", "tests/page/")),
-    (r"monitor_(page|push|hostile)", ("tools/", "traces/follow/", "tests/page/", "tests/monitor/")),
+    (r"page", ("tools/", "tests/page/", "sim/analysis/", "models/analysis/")),
+    (r"monitor_(page|push|hostile)", ("tools/", "traces/", "sim/live/", "sim/analysis/", "tests/page/", "tests/monitor/")),
     (r"monitor_(chaos|alerts)", ("tools/", "traces/", "sim/", "models/analysis/", "models/megatron/", "tests/monitor/")),
-    (r"slurm.*|sweep_kill", ("tools/", "tests/slurm/", "tests/sweep/")),
-    (r"package|completion|pyarrow_option", ("tools/",)),
-    (r".*\.planted", ("tests/layering/", "tests/docs/", "tests/cuda/")),
+    (r"slurm.*|sweep_kill", ("tools/", "models/scenario/", "models/sweep/", "sim/job/", "tests/slurm/", "tests/sweep/")),
+    (r"package|completion|pyarrow_option", ("tools/", "tests/package/", "tests/help/")),
+    (r".*\.planted", ("tests/layering/", "tests/docs/", "tests/cuda/", "gpu/measured")),
 )
 # Folders of tests/ without unit tests, whose entries are above or always run.
 NO_UNITS = ("bench", "compile_fail", "contributing", "cuda", "docs", "fuzz", "gpu", "help", "layering", "monitor", "package",
@@ -51,7 +51,7 @@ def changed_files(root, since):
         since = (git(root, "rev-list", "-1", "--before=1 day ago", "HEAD") or [None])[0]
     if since is None:
         return None
-    differing = git(root, "diff", "--name-only", since)
+    differing = git(root, "diff", "--name-only", "--no-renames", since)
     untracked = git(root, "ls-files", "--others", "--exclude-standard")
     if differing is None or untracked is None:
         return None
@@ -135,6 +135,8 @@ def parts_of(root, files):
             changed.add(layering.row_of(path, rows))
         elif top == "tests" and "/" in below and (path.endswith(".h") or (root / header).is_file()):
             changed.add(header)
+        elif path.startswith("docs/formats/"):
+            changed.add("tools/trace")  # whose tests read a page of it
         elif not (top in ("gpu", "docs") or path.endswith((".md", "_test.cpp"))
                   or top == "tests" and below.startswith(tuple(f"{folder}/" for folder in NO_UNITS))):
             return None

@@ -38,7 +38,7 @@ class Affected(unittest.TestCase):
     def test_a_change_of_a_reader_runs_the_monitor_but_not_the_models(self):
         self.assertEqual(excluded("traces/op/csv.cpp"),
                          ["unit.sim.causes", "unit.sim.engine", "unit.models.policy", "unit.traces.spot",
-                          "unit.tools.monitor_store", "unit.gpu", "page", "monitor_page", "slurm"])
+                          "unit.tools.monitor_store", "unit.gpu", "page", "slurm"])
 
     def test_a_change_of_a_page_runs_the_browser(self):
         found = excluded("tools/page/js/table.js")

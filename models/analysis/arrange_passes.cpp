@@ -12,12 +12,12 @@ namespace goodput {
 Result<ArrangedJob> arrange_passes(JobRows rows, const ArrangeOptions& options,
                                    std::vector<std::string>& notes) {
   OpTraceReading& reading = rows.reading;
+  notes = std::move(reading.notes);
   GOODPUT_TRY(CleanTrace clean,
               clean_trace(std::move(reading.trace), reading.findings, {options.strict, options.steps}));
   const Status whole = check_recorded_sizes(rows.metadata, clean.recorded_dp_size, clean.recorded_pp_size);
   if (!whole) return whole.error().in_file(rows.metadata_path);
   const JobMetadata job = complete_metadata(rows.metadata, clean.index, options.trial_name);
-  notes = std::move(reading.notes);
   for (std::string& warning : metadata_warnings(job, clean.index)) notes.push_back(std::move(warning));
   for (std::string& warning : index_warnings(clean.index)) notes.push_back(std::move(warning));
   GOODPUT_TRY(OpGraph graph, megatron::build_graph(clean.index.lane));

@@ -11,8 +11,7 @@
 namespace goodput {
 namespace {
 
-constexpr double kAsLarge = 0.2;            // of a gain: another cause within this is named too
-constexpr std::size_t kMostNamed = 3;       // workers of a cause
+constexpr double kAsLarge = 0.8;            // of gain - 1: another cause from there on is named too
 constexpr std::size_t kMostRanksNamed = 8;  // of a replica or host
 
 std::string host_of(const WorkerGrid& grid, std::size_t worker) {
@@ -56,12 +55,8 @@ std::string ranks_of(const std::vector<Verdict::Worker>& workers) {
   return fmt::format("rank{} {}", workers.size() == 1 ? "" : "s", list_of(ranks, kMostRanksNamed));
 }
 
-// `host n5`; the ranks where the host is unknown.
-std::string place_of(const Verdict::Worker& worker) {
-  return worker.host.empty() ? fmt::format("the host of rank {}", worker.rank) : "host " + worker.host;
-}
-
-// `host n5`, `hosts n5, n6 and 3 more`, `the host of rank 40`, `the hosts of ranks 40, 48`
+// `host n5`, `hosts n5, n6 and 3 more`; `the host of rank 40`, `the hosts of ranks 40 and 48` if one is
+// unknown.
 std::string hosts_of(const std::vector<Verdict::Worker>& workers) {
   std::vector<std::string> hosts;
   for (const Verdict::Worker& worker : workers) {
@@ -72,23 +67,82 @@ std::string hosts_of(const std::vector<Verdict::Worker>& workers) {
   return fmt::format("host{} {}", hosts.size() == 1 ? "" : "s", list_of(hosts, kMostRanksNamed));
 }
 
-// The name of the place of a slow-host, slow-switch or slow-rack.
-std::string place_name(const WorkerGrid& grid, const std::string& kind, std::size_t worker) {
+// slow-host, slow-switch, slow-rack: the kind of place; slow-replica: dp; else empty.
+std::string group_kind(const std::string& cause) {
+  if (cause == "slow-replica") return "dp";
+  return cause.starts_with("slow-") ? cause.substr(5) : "";
+}
+
+// The workers of a slow replica, host, switch or rack.
+struct Group {
+  std::string name;
+  std::vector<Verdict::Worker> workers;
+  double pace = 1;
+};
+
+double mean_pace(const std::vector<RootCause::SlowWorker>& workers) {
+  double sum = 0;
+  for (const RootCause::SlowWorker& slow : workers) sum += slow.pace;
+  return workers.empty() ? 1 : sum / static_cast<double>(workers.size());
+}
+
+std::string group_name(const std::string& kind, const WorkerGrid& grid, std::size_t worker) {
+  if (kind == "dp") return std::to_string(grid.worker(worker).dp_rank);
   for (const WorkerGrid::PlaceKind& places : grid.places) {
     if (places.name == kind) return places.of_worker[worker];
   }
   return "";
 }
 
-// What the key of a subject names: `3` of `stage:3`.
-std::string name_in(const Verdict::Subject& subject) {
-  return subject.key.substr(std::min(subject.key.size(), subject.key.find(':') + 1));
+// In the order of their slowest worker.
+std::vector<Group> groups_of(const RootCause& cause, const WorkerGrid& grid) {
+  const std::string kind = group_kind(cause.name);
+  std::vector<Group> groups;
+  std::vector<std::vector<RootCause::SlowWorker>> slow_of;
+  for (const RootCause::SlowWorker& slow : cause.workers) {
+    const std::string name = group_name(kind, grid, slow.worker);
+    const auto found = std::ranges::find(groups, name, &Group::name);
+    const auto at = static_cast<std::size_t>(found - groups.begin());
+    if (found == groups.end()) {
+      groups.push_back({name, {}, 1});
+      slow_of.emplace_back();
+    }
+    groups[at].workers.push_back(worker_of(grid, slow.worker));
+    slow_of[at].push_back(slow);
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    // A pattern is of the whole group.
+    const TimePattern& time = slow_of[i].front().time;
+    groups[i].pace = time.kind == TimePattern::Kind::kSteady ? mean_pace(slow_of[i]) : time.high;
+  }
+  return groups;
 }
 
-// slow-host, slow-switch, slow-rack: the kind of place; else empty.
-std::string place_kind(const std::string& cause) {
-  if (!cause.starts_with("slow-") || cause == "slow-replica") return "";
-  return cause.substr(5);
+bool are_alike(const TimePattern& a, const TimePattern& b) {
+  return a.kind == b.kind &&
+         (a.kind == TimePattern::Kind::kSteady || (a.first == b.first && a.last == b.last));
+}
+
+// The pattern that all workers of the cause share, or that of the cause itself; none if they differ.
+std::optional<TimePattern> common_time(const RootCause& cause) {
+  if (cause.workers.empty() || cause.name == "communication-flap") return cause.time;
+  const TimePattern& first = cause.workers.front().time;
+  const bool is_common = std::ranges::all_of(
+      cause.workers, [&](const RootCause::SlowWorker& slow) { return are_alike(slow.time, first); });
+  return is_common ? std::optional(first) : std::nullopt;
+}
+
+std::optional<double> pace_of(const RootCause& cause, const WorkerGrid& grid) {
+  if (cause.name == "stage-partition") return cause.value;
+  if (cause.workers.empty()) return std::nullopt;
+  double most = 0;
+  if (!group_kind(cause.name).empty()) {
+    for (const Group& group : groups_of(cause, grid)) most = std::max(most, group.pace);
+    return most;
+  }
+  for (const RootCause::SlowWorker& slow : cause.workers)
+    most = std::max(most, slow.time.kind == TimePattern::Kind::kSteady ? slow.pace : slow.time.high);
+  return most;
 }
 
 Verdict::Subject subject_of(const RootCause& cause, const Verdict& verdict, const WorkerGrid& grid) {
@@ -96,29 +150,133 @@ Verdict::Subject subject_of(const RootCause& cause, const Verdict& verdict, cons
     const std::string of_replica = verdict.link->dp ? std::to_string(*verdict.link->dp) : "all";
     return {"link", fmt::format("link:{}:{}-{}", of_replica, verdict.link->from, verdict.link->to)};
   }
-  if (cause.name == "slow-replica" && !verdict.workers.empty())
-    return {"replica", fmt::format("replica:{}", verdict.workers.front().dp)};
-  if (const std::string kind = place_kind(cause.name); !kind.empty() && !cause.workers.empty())
-    return {kind, fmt::format("{}:{}", kind, place_name(grid, kind, cause.workers.front().worker))};
+  if (const std::string kind = group_kind(cause.name); !kind.empty() && !cause.workers.empty()) {
+    const std::string type = kind == "dp" ? "replica" : kind;
+    return {type, fmt::format("{}:{}", type, group_name(kind, grid, cause.workers.front().worker))};
+  }
   if (!verdict.workers.empty())
     return {"worker", fmt::format("worker:{}:{}", verdict.workers.front().dp, verdict.workers.front().stage)};
   if (cause.stage) return {"stage", fmt::format("stage:{}", *cause.stage)};
   return {"job", "job"};
 }
 
-// When the cause shows, and how strongly then.
-void set_time(const RootCause& cause, const std::vector<std::int64_t>& steps, Verdict& verdict) {
-  if (cause.name == "stage-partition") verdict.pace = cause.value;
-  const TimePattern* time = cause.time ? &*cause.time : nullptr;
-  if (!cause.workers.empty()) {
-    verdict.pace = cause.workers.front().pace;
-    if (cause.name != "communication-flap") time = &cause.workers.front().time;
+// ` since step 12`, ` in steps 4 to 9`, ` until step 9`; empty: in all steps.
+std::string when(const Verdict& verdict) {
+  if (verdict.since_step && verdict.until_step) {
+    if (*verdict.since_step == *verdict.until_step) return fmt::format(" in step {}", *verdict.since_step);
+    return fmt::format(" in steps {} to {}", *verdict.since_step, *verdict.until_step);
   }
-  if (time == nullptr || time->kind == TimePattern::Kind::kSteady) return;
-  if (!cause.workers.empty()) verdict.pace = time->high;
-  verdict.is_growing = time->kind == TimePattern::Kind::kGrowth;
-  if (time->first > 0) verdict.since_step = steps[time->first];
-  if (time->last + 1 < steps.size()) verdict.until_step = steps[time->last];
+  if (verdict.since_step) return fmt::format(" since step {}", *verdict.since_step);
+  if (verdict.until_step) return fmt::format(" until step {}", *verdict.until_step);
+  return "";
+}
+
+// The cause as a noun, and where it is as a clause: "One slow worker", "rank 40 (dp 1, stage 2) takes ...".
+struct Words {
+  std::string cause;
+  bool is_plural = false;
+  std::string place;
+};
+
+// The words of one cause; `verdict` has all but its sentence.
+class Describer {
+ public:
+  Describer(const RootCause& cause, const Verdict& verdict, const WorkerGrid& grid)
+      : cause_(cause), verdict_(verdict), grid_(grid) {
+    if (const auto time = common_time(cause)) is_growing_ = time->kind == TimePattern::Kind::kGrowth;
+  }
+
+  [[nodiscard]] Words words() const {
+    if (cause_.name == "communication-flap") return transfers();
+    if (const std::string kind = group_kind(cause_.name); !kind.empty()) return groups(kind);
+    if (cause_.name == "worker-fault")
+      return grid_.dp_size == 1 && grid_.pp_size > 1 ? lone_replica() : workers();
+    if (cause_.name == "stage-partition")
+      return {
+          "An uneven split of the layers", false,
+          fmt::format("stage {} {} in every replica", *cause_.stage, pace(false, "", "the median stage"))};
+    if (cause_.name == "sequence-length")
+      return {"Uneven sequence lengths", true,
+              fmt::format("micro-batches differ in work ({})", cause_.evidence)};
+    if (cause_.name == "gc-pauses")
+      return {"Pauses in forward passes, which look like garbage collection,", true, cause_.evidence};
+    return {"Late launches", true, "GPUs wait for operations that are launched late" + when(verdict_)};
+  }
+
+ private:
+  // `takes 1.50x as long as its peers`, `have taken up to 1.50x as long as their peers since step 12`
+  [[nodiscard]] std::string pace(bool are_many, const std::string& up_to, const std::string& peers) const {
+    const bool has_ended = verdict_.until_step.has_value();
+    const char* verb = are_many ? "take" : "takes";
+    if (has_ended) verb = "took";
+    if (!has_ended && verdict_.since_step) verb = are_many ? "have taken" : "has taken";
+    return fmt::format("{} {}{:.2f}x as long as {}{}", verb,
+                       is_growing_ ? "an increasing time, up to " : up_to, verdict_.pace.value_or(1), peers,
+                       when(verdict_));
+  }
+
+  [[nodiscard]] Words workers() const {
+    std::vector<std::string> names;
+    for (const Verdict::Worker& worker : verdict_.workers) names.push_back(name_of(worker));
+    if (names.size() == 1)
+      return {"One slow worker", false, fmt::format("{} {}", names.front(), pace(false, "", "its peers"))};
+    return {fmt::format("{} slow workers", names.size()), true,
+            fmt::format("{} {}", list_of(names, kWorkersInASentence), pace(true, "up to ", "their peers"))};
+  }
+
+  // Nothing tells a slow machine from a large stage then.
+  [[nodiscard]] Words lone_replica() const {
+    return {
+        "A slow stage", false,
+        fmt::format(
+            "stage {} ({}) {}, because of its machine or because of its layers: one replica does not tell "
+            "which",
+            verdict_.workers.front().stage, ranks_of(verdict_.workers), pace(false, "", "the median stage"))};
+  }
+
+  [[nodiscard]] Words groups(const std::string& kind) const {
+    const std::vector<Group> groups = groups_of(cause_, grid_);
+    const std::string noun = kind == "dp" ? "replica" : kind;
+    std::vector<std::string> names;
+    for (const Group& group : groups)
+      names.push_back(fmt::format("{} {} ({})", kind, group.name, ranks_of(group.workers)));
+    if (names.size() == 1)
+      return {"One slow " + noun, false,
+              fmt::format("{} {}", names.front(),
+                          pace(false, "", kind == "dp" ? "the other replicas" : "its peers"))};
+    return {fmt::format("{} slow {}{}", names.size(), noun, noun == "switch" ? "es" : "s"), true,
+            fmt::format("{} {}", list_of(names, kWorkersInASentence), pace(true, "up to ", "their peers"))};
+  }
+
+  [[nodiscard]] Words transfers() const {
+    if (verdict_.link) {
+      const std::string of_replica = verdict_.link->dp ? fmt::format(" of dp {}", *verdict_.link->dp) : "";
+      return {"A slow link", false,
+              fmt::format("messages between stages {} and {}{} take up to {:.3g}x the median",
+                          verdict_.link->from, verdict_.link->to, of_replica, verdict_.pace.value_or(1))};
+    }
+    if (!verdict_.workers.empty())
+      return {"Slow messages", true,
+              fmt::format("those of {} take up to {:.3g}x the median", name_of(verdict_.workers.front()),
+                          verdict_.pace.value_or(1))};
+    return {"Slow collectives", true, cause_.evidence};
+  }
+
+  const RootCause& cause_;
+  const Verdict& verdict_;
+  const WorkerGrid& grid_;
+  bool is_growing_ = false;
+};
+
+std::string seconds(double value) {
+  if (value >= 100) return fmt::format("{:.0f} s", value);
+  return value >= 0.1 ? fmt::format("{:#.3g} s", value) : fmt::format("{:.3g} ms", 1e3 * value);
+}
+
+std::string with_care(const WhatIf& whatif) {
+  if (whatif.discrepancy < kTrustedDiscrepancy) return "";
+  return fmt::format(" But the replay differs from the recording by {:.1f} %: treat this with care.",
+                     100 * whatif.discrepancy);
 }
 
 Verdict verdict_of(const RootCause& cause, const WhatIf& whatif, const WorkerGrid& grid) {
@@ -133,21 +291,31 @@ Verdict verdict_of(const RootCause& cause, const WhatIf& whatif, const WorkerGri
                                           : std::optional(grid.worker(cause.workers.front().worker).dp_rank)};
   }
   verdict.subject = subject_of(cause, verdict, grid);
-  set_time(cause, whatif.steps, verdict);
-  const bool is_launch = cause.name == "launch-delay";
-  verdict.step_s = mean(is_launch ? whatif.base_s : whatif.nodelay.span_s);
+  verdict.pace = pace_of(cause, grid);
+  if (const auto time = common_time(cause); time && time->kind != TimePattern::Kind::kSteady) {
+    if (time->first > 0) verdict.since_step = whatif.steps[time->first];
+    if (time->last + 1 < whatif.steps.size()) verdict.until_step = whatif.steps[time->last];
+  }
+  verdict.step_s = mean(cause.name == "launch-delay" ? whatif.base_s : whatif.nodelay.span_s);
   verdict.gain = cause.gain.value_or(1);
   verdict.share = 1 - 1 / verdict.gain;
   verdict.cost_s_per_step = verdict.step_s * verdict.share;
   verdict.fix = cause.fix;
-  verdict.evidence = cause.evidence;
   verdict.next_check = next_check(cause, grid);
   return verdict;
 }
 
-std::string label_of_worst(const Attribution& attribution) {
-  const auto worst = std::ranges::max_element(attribution.slowdown) - attribution.slowdown.begin();
-  return attribution.labels[static_cast<std::size_t>(worst)];
+std::string sentence_of(const Words& words, const Verdict& verdict) {
+  return fmt::format(
+      "{} cost{} this job {:.1f} % of its time: {}. Without {} a step would take {} instead of {}.",
+      words.cause, words.is_plural ? "" : "s", 100 * verdict.share, words.place,
+      words.is_plural ? "them" : "it", seconds(verdict.step_s - verdict.cost_s_per_step),
+      seconds(verdict.step_s));
+}
+
+std::size_t worst_of(const Attribution& attribution) {
+  return static_cast<std::size_t>(std::ranges::max_element(attribution.slowdown) -
+                                  attribution.slowdown.begin());
 }
 
 Verdict unexplained(const WhatIf& whatif) {
@@ -158,96 +326,20 @@ Verdict unexplained(const WhatIf& whatif) {
   verdict.gain = whatif.slowdown;
   verdict.share = whatif.waste();
   verdict.cost_s_per_step = verdict.step_s * verdict.share;
-  verdict.evidence = fmt::format(
-      "most of it is in {} operations ({:.2f}x alone) and on stage {} ({:.2f}x alone)",
-      label_of_worst(whatif.blocking.by_optype), std::ranges::max(whatif.blocking.by_optype.slowdown),
-      label_of_worst(whatif.blocking.by_stage), std::ranges::max(whatif.blocking.by_stage.slowdown));
   verdict.next_check = "compare the slowest steps with their ideal timeline in Perfetto";
+  const Attribution& by_type = whatif.blocking.by_optype;
+  const Attribution& by_stage = whatif.blocking.by_stage;
+  const std::string stage = by_stage.labels.size() < 2 ? ""
+                                                       : fmt::format("; stage {} alone slows it {:.2f}x",
+                                                                     by_stage.labels[worst_of(by_stage)],
+                                                                     by_stage.slowdown[worst_of(by_stage)]);
+  verdict.sentence = fmt::format(
+      "Stragglers cost this job {:.1f} % of its time, and no single cause was found: slow {} operations "
+      "alone slow the "
+      "job {:.2f}x{}.{}",
+      100 * verdict.share, by_type.labels[worst_of(by_type)], by_type.slowdown[worst_of(by_type)], stage,
+      with_care(whatif));
   return verdict;
-}
-
-// ` since step 12`, ` in steps 4 to 9`, ` until step 9`; empty: in all steps.
-std::string when(const Verdict& verdict) {
-  if (verdict.since_step && verdict.until_step) {
-    if (*verdict.since_step == *verdict.until_step) return fmt::format(" in step {}", *verdict.since_step);
-    return fmt::format(" in steps {} to {}", *verdict.since_step, *verdict.until_step);
-  }
-  if (verdict.since_step) return fmt::format(" since step {}", *verdict.since_step);
-  if (verdict.until_step) return fmt::format(" until step {}", *verdict.until_step);
-  return "";
-}
-
-// `takes 1.50x as long as its peers`, `has taken 1.50x as long as its peers since step 12`
-std::string pace_clause(const Verdict& verdict, bool are_many, const std::string& peers) {
-  const bool has_ended = verdict.until_step.has_value();
-  const char* verb = are_many ? "take" : "takes";
-  if (has_ended) verb = "took";
-  if (!has_ended && verdict.since_step) verb = are_many ? "have taken" : "has taken";
-  const std::string growing = verdict.is_growing ? "an increasing time, up to " : "";
-  return fmt::format("{} {}{:.2f}x as long as {}{}", verb, growing, verdict.pace.value_or(1), peers,
-                     when(verdict));
-}
-
-std::string workers_clause(const Verdict& verdict) {
-  const std::vector<Verdict::Worker>& workers = verdict.workers;
-  std::vector<std::string> names;
-  for (const Verdict::Worker& worker : workers) names.push_back(name_of(worker));
-  const std::string most = workers.size() == 1 ? "" : "up to ";
-  std::string pace =
-      pace_clause(verdict, workers.size() > 1, workers.size() > 1 ? "their peers" : "its peers");
-  if (!most.empty() && !verdict.is_growing) pace.insert(pace.find(' ') + 1, most);
-  return fmt::format("{} {}", list_of(names, kMostNamed), pace);
-}
-
-// The cause as a noun, and where it is as a clause: "One slow worker", "rank 40 (dp 1, stage 2) takes ...".
-struct Words {
-  std::string cause;
-  bool is_plural = false;
-  std::string place;
-};
-
-Words words_of(const Verdict& verdict) {
-  const std::string& kind = verdict.kind;
-  if (verdict.kind == "communication-flap") {
-    const std::string times = verdict.pace ? fmt::format(" take up to {:.3g}x the median", *verdict.pace)
-                                           : " often take several times the median";
-    if (verdict.link) {
-      const std::string of_replica = verdict.link->dp ? fmt::format(" of dp {}", *verdict.link->dp) : "";
-      return {"A slow link", false,
-              fmt::format("messages between stages {} and {}{}{}", verdict.link->from, verdict.link->to,
-                          of_replica, times)};
-    }
-    if (!verdict.workers.empty())
-      return {"Slow messages", true, fmt::format("those of {}{}", name_of(verdict.workers.front()), times)};
-    return {"Slow collectives", true, fmt::format("those of stage {}{}", name_in(verdict.subject), times)};
-  }
-  if (kind == "slow-replica")
-    return {"One slow replica", false,
-            fmt::format("dp {} ({}) {}", name_in(verdict.subject), ranks_of(verdict.workers),
-                        pace_clause(verdict, false, "the other replicas"))};
-  if (const std::string place = place_kind(kind); !place.empty())
-    return {fmt::format("One slow {}", place), false,
-            fmt::format("{} {} ({}) {}", place, name_in(verdict.subject), ranks_of(verdict.workers),
-                        pace_clause(verdict, false, "its peers"))};
-  if (kind == "worker-fault") {
-    const std::size_t count = verdict.workers.size();
-    return {count == 1 ? "One slow worker" : fmt::format("{} slow workers", count), count > 1,
-            workers_clause(verdict)};
-  }
-  if (kind == "stage-partition")
-    return {"An uneven split of the layers", false,
-            fmt::format("stage {} {} in every replica", name_in(verdict.subject),
-                        pace_clause(verdict, false, "the median stage"))};
-  if (kind == "sequence-length")
-    return {"Uneven sequence lengths", true,
-            fmt::format("micro-batches differ in work ({})", verdict.evidence)};
-  if (kind == "gc-pauses")
-    return {"Pauses in forward passes, which look like garbage collection,", true, verdict.evidence};
-  return {"Late launches", true, "operations start later than they could" + when(verdict)};
-}
-
-std::string seconds(double value) {
-  return fmt::format("{:#.3g} s", value);
 }
 
 }  // namespace
@@ -259,49 +351,42 @@ std::optional<Verdict> find_verdict(const WhatIf& whatif, const WorkerGrid& grid
     return unexplained(whatif);
   }
   Verdict verdict = verdict_of(causes.front(), whatif, grid);
+  verdict.sentence = sentence_of(Describer(causes.front(), verdict, grid).words(), verdict);
   if (causes.size() > 1 && causes[1].likely) {
     const Verdict other = verdict_of(causes[1], whatif, grid);
-    if (other.gain - 1 >= (1 - kAsLarge) * (verdict.gain - 1)) {
-      const Words words = words_of(other);
-      verdict.second = fmt::format("{} cost{} {:.1f} %: {}", words.cause, words.is_plural ? "" : "s",
-                                   100 * other.share, words.place);
-    }
+    const Words words = Describer(causes[1], other, grid).words();
+    if (other.gain - 1 >= kAsLarge * (verdict.gain - 1))
+      verdict.sentence += fmt::format(" {} cost{} {:.1f} %: {}.", words.cause, words.is_plural ? "" : "s",
+                                      100 * other.share, words.place);
   }
+  if (verdict.kind != "launch-delay") verdict.sentence += with_care(whatif);
   return verdict;
 }
 
-std::string sentence(const Verdict& verdict) {
-  if (verdict.kind == kUnexplained)
-    return fmt::format("Stragglers cost this job {:.1f} % of its time, and no single cause was found: {}.",
-                       100 * verdict.share, verdict.evidence);
-  const Words words = words_of(verdict);
-  std::string text = fmt::format(
-      "{} cost{} this job {:.1f} % of its time: {}. Without {} a step would take {} instead of {}.",
-      words.cause, words.is_plural ? "" : "s", 100 * verdict.share, words.place,
-      words.is_plural ? "them" : "it", seconds(verdict.step_s - verdict.cost_s_per_step),
-      seconds(verdict.step_s));
-  return verdict.second.empty() ? text : fmt::format("{} {}.", text, verdict.second);
-}
-
 std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif) {
-  if (verdict) return sentence(*verdict);
+  if (verdict) return verdict->sentence;
+  const std::string cost =
+      fmt::format("{:.1f} % of its time (S = {:.3f})", std::max(0.0, 100 * whatif.waste()), whatif.slowdown);
   if (whatif.slowdown < kSlowdownWorthExplaining)
-    return fmt::format("This job has no stragglers that matter: they cost {:.1f} % of its time (S = {:.3f}).",
-                       std::max(0.0, 100 * whatif.waste()), whatif.slowdown);
-  return fmt::format(
-      "Stragglers cost this job {:.1f} % of its time (S = {:.3f}), and no single cause stands out.",
-      100 * whatif.waste(), whatif.slowdown);
+    return fmt::format("This job has no stragglers that matter: they cost {}.{}", cost, with_care(whatif));
+  return fmt::format("Stragglers cost this job {}, and no single cause stands out.{}", cost,
+                     with_care(whatif));
 }
 
 std::string next_check(const RootCause& cause, const WorkerGrid& grid) {
   std::vector<Verdict::Worker> workers;
   for (const RootCause::SlowWorker& slow : cause.workers) workers.push_back(worker_of(grid, slow.worker));
+  if (cause.name == "worker-fault" && grid.dp_size == 1 && grid.pp_size > 1)
+    return fmt::format("check {}: clocks, memory errors, links; if it is healthy, move layers off stage {}",
+                       hosts_of(workers), workers.front().stage);
   if (cause.name == "worker-fault" || cause.name == "slow-replica")
     return fmt::format("check {}: clocks, memory errors, links; drain what stays slow", hosts_of(workers));
-  if (const std::string kind = place_kind(cause.name); !kind.empty()) {
+  if (const std::string kind = group_kind(cause.name); !kind.empty()) {
+    std::vector<std::string> names;
+    for (const Group& group : groups_of(cause, grid)) names.push_back(kind + " " + group.name);
     return fmt::format(
-        "check what the workers of {} {} share: power, cooling, clocks, links; drain it if it stays slow",
-        kind, place_name(grid, kind, cause.workers.front().worker));
+        "check what the workers of {} share: power, cooling, clocks, links; drain what stays slow",
+        list_of(names, kMostRanksNamed));
   }
   if (cause.name == "stage-partition")
     return fmt::format("move layers off stage {}: it takes longer than the others in every step",
@@ -309,19 +394,21 @@ std::string next_check(const RootCause& cause, const WorkerGrid& grid) {
   if (cause.name == "sequence-length")
     return "balance micro-batches by the sum of squared sequence lengths; they differ in work";
   if (cause.name == "gc-pauses")
-    return "collect garbage on all workers at the same steps; now they stop for it one after the other";
+    return "collect garbage on all workers at the same steps, so that they do not stop one after the other";
   if (cause.name == "communication-flap") {
+    constexpr const char* kNetwork = "network cards, cables, switch ports";
     if (!workers.empty() && cause.peer_stage) {
       const std::size_t peer = cause.workers.front().worker - *cause.stage + *cause.peer_stage;
-      return fmt::format("check the link between {} and {}: network cards, cables, switch ports",
-                         place_of(workers.front()), place_of(worker_of(grid, peer)));
+      const Verdict::Worker other = worker_of(grid, peer);
+      if (!other.host.empty() && other.host == workers.front().host)
+        return fmt::format("check the links between the GPUs of ranks {} and {} in host {}",
+                           workers.front().rank, other.rank, other.host);
+      return fmt::format("check the link between {} and {}: {}", hosts_of({workers.front()}),
+                         hosts_of({other}), kNetwork);
     }
     if (!workers.empty())
-      return fmt::format("check the network of {}: network cards, cables, switch ports",
-                         place_of(workers.front()));
-    return fmt::format(
-        "check the network between the replicas of stage {}: network cards, cables, switch ports",
-        *cause.stage);
+      return fmt::format("check the network of {}: {}", hosts_of({workers.front()}), kNetwork);
+    return fmt::format("check the network between the replicas of stage {}: {}", *cause.stage, kNetwork);
   }
   return "check data loading, host load and garbage collection: operations are launched late";
 }

@@ -47,34 +47,35 @@ struct Verdict {
 
   std::optional<std::int64_t> since_step;  // numbers of steps; both absent: in all steps
   std::optional<std::int64_t> until_step;
-  std::optional<double> pace;    // time over that of peers, in these steps
-  bool is_growing = false;       // the pace grows up to `pace`
-  double step_s = 0;             // mean step: replayed without launch delays; as recorded for launch delays
+  std::optional<double>
+      pace;           // time over that of peers, in these steps; the most if there are several workers
+  double step_s = 0;  // mean step: replayed without launch delays; as recorded for launch delays
   double cost_s_per_step = 0;    // step_s less the step with the fix
   double share = 0;              // of the time, that the fix gives back: 1 - 1 / gain
   double gain = 1;               // the step over the step with the fix
   std::vector<std::string> fix;  // selectors of `goodput whatif --fix`
-  std::string evidence;          // the figures behind it
   std::string next_check;        // what to look at next; names hosts and ranks
-  // Another likely cause whose gain is within 20 % of this one's, as a clause; empty: none.
-  std::string second;
+  // The first line of every output: "One slow worker costs this job 27.9 % of its time: rank 40 (dp 1, stage
+  // 2) takes 1.50x as long as its peers. Without it a step would take 17.5 s instead of 24.2 s." A second
+  // likely cause follows if its gain - 1 is at least 80 % of this one's.
+  std::string sentence;
 
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
+inline constexpr std::size_t kWorkersInASentence = 3;  // in a sentence
 inline constexpr char kUnexplained[] = "unexplained";
 // The paper calls a job that loses less than this no straggling job; without a likely cause it gets no
 // verdict.
 inline constexpr double kWorthAVerdict = 1.05;
+// A replay that differs more from the recording is not to be trusted; the paper drops such jobs.
+inline constexpr double kTrustedDiscrepancy = 0.05;
 
 // From causes in the order of find_root_causes().
 [[nodiscard]] std::optional<Verdict> find_verdict(const WhatIf& whatif, const WorkerGrid& grid,
                                                   const std::vector<RootCause>& causes);
 
-// The first line of every output: "One slow worker costs this job 27.9 % of its time: rank 40 (dp 1, stage 2)
-// takes 1.50x as long as its peers. Without it a step would take 17.5 s instead of 24.2 s."
-[[nodiscard]] std::string sentence(const Verdict& verdict);
-// The same, and what to say without a verdict.
+// Its sentence, or what to say without a verdict.
 [[nodiscard]] std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif);
 
 // What to do about a likely cause, in one sentence that names the place.

@@ -52,14 +52,12 @@ Verdict verdict_from(const Json& from) {
   verdict.since_step = optional_from<std::int64_t>(from.at("since_step"));
   verdict.until_step = optional_from<std::int64_t>(from.at("until_step"));
   verdict.pace = optional_from<double>(from.at("pace"));
-  verdict.is_growing = from.at("growing").get<bool>();
   verdict.step_s = number_from(from.at("step_s"));
   verdict.cost_s_per_step = number_from(from.at("cost_s_per_step"));
   verdict.share = number_from(from.at("share"));
   verdict.gain = number_from(from.at("gain"));
   verdict.fix = from.at("fix").get<std::vector<std::string>>();
-  verdict.evidence = from.at("evidence").get<std::string>();
-  verdict.second = text_from(from.at("second"));
+  verdict.sentence = from.at("sentence").get<std::string>();
   verdict.next_check = from.at("next_check").get<std::string>();
   return verdict;
 }
@@ -73,7 +71,7 @@ OrderedJson link_json(const std::optional<Verdict::Link>& link) {
 
 OrderedJson verdict_json(const std::optional<Verdict>& verdict) {
   if (!verdict) return nullptr;
-  return {{"sentence", sentence(*verdict)},
+  return {{"sentence", verdict->sentence},
           {"kind", verdict->kind},
           {"subject", {{"type", verdict->subject.type}, {"key", verdict->subject.key}}},
           {"workers", workers_json(verdict->workers)},
@@ -81,14 +79,11 @@ OrderedJson verdict_json(const std::optional<Verdict>& verdict) {
           {"since_step", or_null(verdict->since_step)},
           {"until_step", or_null(verdict->until_step)},
           {"pace", or_null(verdict->pace)},
-          {"growing", verdict->is_growing},
           {"step_s", verdict->step_s},
           {"cost_s_per_step", verdict->cost_s_per_step},
           {"share", verdict->share},
           {"gain", verdict->gain},
           {"fix", verdict->fix},
-          {"evidence", verdict->evidence},
-          {"second", verdict->second.empty() ? OrderedJson(nullptr) : OrderedJson(verdict->second)},
           {"next_check", verdict->next_check}};
 }
 

@@ -237,7 +237,6 @@ std::string line_of(const AlertMessage& message) {
   const StepId at = message.closes ? alert.closed_at.value_or(alert.opened_at) : alert.opened_at;
   std::string line = fmt::format("alert {} {} at step {}: {}: {}: {}", alert.id, event_of(message), at.step,
                                  alert.job, alert.rule, alert.summary);
-  if (line.ends_with('.')) line.pop_back();  // the verdict's sentence goes on
   if (const std::string cost = cost_text(alert); !cost.empty()) line += "; " + cost;
   if (!message.closes && !alert.next_check.empty()) line += "; next: " + alert.next_check;
   if (!alert.page.empty()) line += "; " + alert.page;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "sim/live/slowdown_shape.h"
@@ -21,11 +22,14 @@ constexpr const char* kAlertsOf = "alerts of ";
 // Of rounds in which nothing is to be done at the moment.
 constexpr std::chrono::milliseconds kPause{200};
 
-// The same cause, and the alert's worker among those that the verdict names.
+// The same cause, and the alert's worker among those that the verdict's sentence names.
 bool is_about(const Verdict& verdict, const Alert& alert) {
   if (verdict.kind != alert.cause) return false;
   if (!alert.worker || verdict.workers.empty()) return true;
-  return std::ranges::any_of(verdict.workers, [&](const Verdict::Worker& worker) {
+  const bool is_worker = verdict.subject.type == "worker";
+  const std::size_t named =
+      is_worker ? std::min(kWorkersInASentence, verdict.workers.size()) : verdict.workers.size();
+  return std::ranges::any_of(std::span(verdict.workers).first(named), [&](const Verdict::Worker& worker) {
     return static_cast<std::int32_t>(worker.dp) == alert.worker->dp_rank &&
            static_cast<std::int32_t>(worker.stage) == alert.worker->stage;
   });
@@ -128,7 +132,7 @@ void StepWorker::explain(const QueuedStep& queued, const AnalysedStep& analysed,
   if (!pooled) return;  // each step alone said what there is
   for (Alert& alert : opened) {
     if (pooled->verdict && is_about(*pooled->verdict, alert)) {
-      alert.summary = sentence(*pooled->verdict);
+      alert.summary = fmt::format("{} ({})", pooled->verdict->sentence, alert.summary);
       alert.next_check = pooled->verdict->next_check;
       alert.verdict = pooled->verdict;
       continue;

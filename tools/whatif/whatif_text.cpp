@@ -16,7 +16,6 @@
 namespace goodput {
 namespace {
 
-constexpr double kTrustedDiscrepancy = 0.05;  // the paper drops jobs that replay worse than this
 constexpr std::size_t kContributors = 3;
 constexpr double kFasterThanIdeal = 0.9995;  // S that is shown as less than 1
 
@@ -77,7 +76,7 @@ void write_numbers(Page& page, const Analysis& analysis) {
         "  warning: the replay differs from the recording by {:.1f} % (5 % or more), so dependencies or "
         "launch",
         100 * result.discrepancy);
-    page.line("           delays that the trace does not show matter here; use the figures below with care");
+    page.line("           delays that the trace does not show matter here; treat all figures with care");
   }
 }
 

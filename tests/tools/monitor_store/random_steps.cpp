@@ -87,10 +87,9 @@ std::optional<Verdict> random_verdict(RandomStream& random) {
   if (random.below(2) == 0) verdict.link = {1, 2, random.below(4)};
   if (random.below(2) == 0) verdict.since_step = between(random, 0, 1000);
   if (random.below(2) == 0) verdict.pace = random.uniform(1, 3);
-  verdict.is_growing = random.below(2) == 0;
   verdict.gain = random.uniform(1, 3);
   verdict.fix = {"worker=1:2"};
-  verdict.second = random.below(2) == 0 ? "" : "Late launches cost 3.0 %";
+  verdict.sentence = "One slow worker costs this job 3.0 % of its time.";
   return verdict;
 }
 
