@@ -19,8 +19,8 @@ struct AnalysisOptions {
   std::vector<std::string> keep{};
 };
 
-// Deterministic; the number of threads changes no result. Fails if the ideal step takes no time (an error
-// without an option), and on selectors that select nothing.
+// Deterministic; the number of threads changes no result. Fails if the ideal step takes no time (the error
+// names ArrangedJob::file), and on selectors that select nothing.
 Result<Analysis> analyze(const ArrangedJob& job, const AnalysisOptions& options);
 
 }  // namespace goodput

@@ -32,7 +32,7 @@ std::string text_from(const Json& from) {
   return optional_from<std::string>(from).value_or("");
 }
 
-// JSON has no infinity: null.
+// Infinity was written as null: JSON has no word for it.
 double number_from(const Json& from) {
   return optional_from<double>(from).value_or(std::numeric_limits<double>::infinity());
 }

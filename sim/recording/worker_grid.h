@@ -14,7 +14,7 @@ struct WorkerGrid {
   std::int32_t vpp_size = 1;
   std::vector<std::int32_t> ranks;  // global rank of worker (dp, stage), at dp * pp_size + stage
 
-  // Where the workers run, as far as it is known: hosts first, then what hosts have in common.
+  // Where the workers run, if known: hosts first, then the switches and racks that hosts share.
   struct PlaceKind {
     std::string name;                    // "host", "switch", "rack"
     std::vector<std::string> of_worker;  // in the order of `ranks`; empty: unknown for this worker
