@@ -20,8 +20,8 @@
 #include "sim/config/json_file.h"
 #include "sim/machine/cluster.h"
 #include "tools/alerting/alerting_config.h"
-#include "tools/check_suite/suite.h"
-#include "tools/planner/plan_report.h"
+#include "tools/check/suite.h"
+#include "tools/plan/plan_report.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {

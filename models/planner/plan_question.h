@@ -12,12 +12,12 @@
 
 #include "models/failure/failure_models.h"
 #include "models/plan/training_plan.h"
-#include "models/plan_search/plan_space.h"
-#include "models/planner/quantities.h"
+#include "models/planner/plan_space.h"
 #include "models/scenario/scenario.h"
 #include "models/scenario/trial_metrics.h"
 #include "sim/base/errors.h"
 #include "sim/config/config.h"
+#include "sim/config/quantities.h"
 
 namespace goodput {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/plan_search/plan_search.h"
+#include "models/planner/plan_search.h"
 #include "models/shape/model_shape.h"
 
 namespace goodput {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "models/planner/plan_question.h"
-#include "tools/planner/contenders.h"
-#include "tools/planner/plan_answer.h"
-#include "tools/planner/plan_values.h"
+#include "tools/plan/contenders.h"
+#include "tools/plan/plan_answer.h"
+#include "tools/plan/plan_values.h"
 
 namespace goodput {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "sim/base/random.h"
-#include "tools/sweep_results/merge_sweep.h"
-#include "tools/sweep_store/sweep_folder.h"
+#include "tools/sweep/results/merge_sweep.h"
+#include "tools/sweep/store/sweep_folder.h"
 
 namespace goodput {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "models/plan/training_plan.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tools/plan/plan_step_batch.h"
+#include "tools/plan_step/plan_step_batch.h"
 
 namespace goodput::fuzz {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "sim/base/errors.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tools/sweep_store/journal_file.h"
-#include "tools/sweep_store/journal_line.h"
+#include "tools/sweep/store/journal_file.h"
+#include "tools/sweep/store/journal_line.h"
 
 namespace goodput::fuzz {
 namespace {

@@ -62,9 +62,9 @@ class PlantedViolations(unittest.TestCase):
         self.assertIn(may_not("sim/nodes/membership.h", "models/failure/failure_models.h"), self.errors())
 
     def test_an_include_of_a_neighbour(self):
-        self.plant("tools/plan/plan_step_text.cpp", '  #  include "tools/whatif/whatif_report.h" // indented\n')
+        self.plant("tools/plan_step/plan_step_text.cpp", '  #  include "tools/whatif/whatif_report.h" // indented\n')
         self.assertTrue(self.errors()[0].startswith(
-            'tools/plan/plan_step_text.cpp: #include "tools/whatif/whatif_report.h": tools/plan may include only'))
+            'tools/plan_step/plan_step_text.cpp: #include "tools/whatif/whatif_report.h": tools/plan_step may include only'))
 
     def test_angle_brackets_hide_nothing(self):
         self.plant("models/cost/roofline.cpp", "#include <models/plan/training_plan.h>\n")

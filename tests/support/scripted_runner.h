@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "tools/check/run_figures.h"
+#include "tools/check/suite.h"
 #include "tools/check/suite_runner.h"
-#include "tools/check_suite/run_figures.h"
-#include "tools/check_suite/suite.h"
 
 namespace goodput::testing {
 

@@ -9,10 +9,10 @@
 
 #include "models/check/sequential_test.h"
 #include "sim/base/json_fwd.h"
+#include "tools/check/baseline.h"
+#include "tools/check/run_figures.h"
 #include "tools/check/speed.h"
-#include "tools/check_suite/baseline.h"
-#include "tools/check_suite/run_figures.h"
-#include "tools/check_suite/suite.h"
+#include "tools/check/suite.h"
 #include "tools/cli/command.h"
 
 namespace goodput {

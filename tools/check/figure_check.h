@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/check/sequential_test.h"
-#include "tools/check_suite/baseline.h"
-#include "tools/check_suite/run_figures.h"
+#include "tools/check/baseline.h"
+#include "tools/check/run_figures.h"
 
 namespace goodput {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/check_suite/run_figures.h"
+#include "tools/check/run_figures.h"
 
 namespace goodput {
 

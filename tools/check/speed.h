@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "tools/check/suite.h"
 #include "tools/check/suite_runner.h"
-#include "tools/check_suite/suite.h"
 
 namespace goodput {
 

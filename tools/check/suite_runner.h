@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "sim/base/errors.h"
-#include "tools/check_suite/run_figures.h"
-#include "tools/check_suite/suite.h"
+#include "tools/check/run_figures.h"
+#include "tools/check/suite.h"
 #include "tools/cli/command.h"
 #include "tools/simulate/policy_commands.h"
 

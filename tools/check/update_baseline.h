@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "tools/check/baseline.h"
 #include "tools/check/check_report.h"
+#include "tools/check/suite.h"
 #include "tools/check/suite_runner.h"
-#include "tools/check_suite/baseline.h"
-#include "tools/check_suite/suite.h"
 
 namespace goodput {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "tools/check/baseline.h"
 #include "tools/check/check_report.h"
 #include "tools/check/figure_check.h"
-#include "tools/check_suite/baseline.h"
-#include "tools/check_suite/run_figures.h"
-#include "tools/check_suite/suite.h"
+#include "tools/check/run_figures.h"
+#include "tools/check/suite.h"
 
 namespace goodput {
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "models/planner/quantities.h"
 #include "sim/base/text.h"
+#include "sim/config/quantities.h"
 #include "tools/alerting/alerting_config.h"
 #include "tools/monitor_pages/page_route.h"
 #include "tools/trace/read_trace.h"

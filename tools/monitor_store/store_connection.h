@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "sim/base/errors.h"
-#include "tools/sweep_store/file_descriptor.h"
+#include "traces/io/file_descriptor.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

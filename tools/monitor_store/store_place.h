@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "sim/base/errors.h"
-#include "tools/sweep_store/file_descriptor.h"
+#include "traces/io/file_descriptor.h"
 
 namespace goodput {
 

@@ -20,7 +20,7 @@
 #include "tools/cli/json_result.h"
 #include "tools/cli/live_progress.h"
 #include "tools/cli/output_file.h"
-#include "tools/plan/plan_provenance.h"
+#include "tools/plan_step/plan_provenance.h"
 #include "tools/simulate/job_timeline.h"
 #include "tools/simulate/policy_commands.h"
 #include "tools/simulate/recorded_run.h"

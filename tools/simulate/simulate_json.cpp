@@ -13,7 +13,7 @@
 #include "sim/job/time_bucket.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/unused_keys.h"
-#include "tools/plan/plan_provenance.h"
+#include "tools/plan_step/plan_provenance.h"
 #include "tools/simulate/checkpoint_interval.h"
 #include "tools/simulate/recorded_trial.h"
 #include "tools/simulate/simulate_report.h"

@@ -21,11 +21,11 @@
 #include "tools/sweep/point_runner.h"
 #include "tools/sweep/run_points.h"
 #include "tools/sweep/sbatch_script.h"
+#include "tools/sweep/store/sweep_folder.h"
 #include "tools/sweep/sweep_check.h"
 #include "tools/sweep/sweep_report.h"
 #include "tools/sweep/sweep_request.h"
 #include "tools/sweep/sweep_shard.h"
-#include "tools/sweep_store/sweep_folder.h"
 
 namespace goodput {
 namespace {

@@ -11,8 +11,8 @@
 #include "sim/config/library.h"
 #include "tools/simulate/scenario_inputs.h"
 #include "tools/simulate/shared_inputs.h"
+#include "tools/sweep/store/point_rows.h"
 #include "tools/sweep/sweep_request.h"
-#include "tools/sweep_store/point_rows.h"
 
 namespace goodput {
 

@@ -7,8 +7,8 @@
 
 #include "sim/base/errors.h"
 #include "sim/config/library.h"
+#include "tools/sweep/store/point_rows.h"
 #include "tools/sweep/sweep_request.h"
-#include "tools/sweep_store/point_rows.h"
 
 namespace goodput {
 

@@ -4,8 +4,8 @@
 #include "models/scenario/scenario.h"
 #include "sim/base/errors.h"
 #include "tools/sweep/point_runner.h"
+#include "tools/sweep/store/sweep_folder.h"
 #include "tools/sweep/sweep_request.h"
-#include "tools/sweep_store/sweep_folder.h"
 
 namespace goodput {
 

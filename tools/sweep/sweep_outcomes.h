@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "sim/base/json_fwd.h"
+#include "tools/sweep/store/point_rows.h"
+#include "tools/sweep/store/sweep_folder.h"
 #include "tools/sweep/sweep_summary.h"
-#include "tools/sweep_store/point_rows.h"
-#include "tools/sweep_store/sweep_folder.h"
 
 namespace goodput {
 

@@ -13,7 +13,7 @@
 #include "tools/cli/json_result.h"
 #include "tools/cli/text_table.h"
 #include "tools/simulate/simulate_report.h"
-#include "tools/sweep_store/number_list.h"
+#include "tools/sweep/store/number_list.h"
 
 namespace goodput {
 namespace {

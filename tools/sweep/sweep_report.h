@@ -5,10 +5,10 @@
 
 #include "sim/base/json_fwd.h"
 #include "tools/cli/command.h"
+#include "tools/sweep/results/merge_sweep.h"
+#include "tools/sweep/store/sweep_folder.h"
 #include "tools/sweep/sweep_outcomes.h"
 #include "tools/sweep/sweep_summary.h"
-#include "tools/sweep_results/merge_sweep.h"
-#include "tools/sweep_store/sweep_folder.h"
 
 namespace goodput {
 

@@ -5,7 +5,7 @@
 
 #include "sim/base/errors.h"
 #include "tools/cli/command.h"
-#include "tools/sweep_store/sweep_folder.h"
+#include "tools/sweep/store/sweep_folder.h"
 
 namespace goodput {
 

@@ -11,7 +11,7 @@
 
 #include "models/scenario/trial_metrics.h"
 #include "sim/base/tier.h"
-#include "tools/sweep_store/point_rows.h"
+#include "tools/sweep/store/point_rows.h"
 
 namespace goodput {
 

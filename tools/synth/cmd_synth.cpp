@@ -21,7 +21,7 @@
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
-#include "tools/plan/plan_provenance.h"
+#include "tools/plan_step/plan_provenance.h"
 #include "tools/synth/fleet_result.h"
 #include "tools/synth/synth_report.h"
 #include "tools/trace/write_trace.h"

@@ -8,7 +8,7 @@
 #include "sim/base/json.h"
 #include "tests/support/config_table.h"
 #include "tools/check/check_report.h"
-#include "tools/check_suite/suite.h"
+#include "tools/check/suite.h"
 
 namespace goodput {
 namespace {

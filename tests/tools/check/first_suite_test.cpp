@@ -8,7 +8,7 @@
 #include "sim/base/json.h"
 #include "tests/support/scripted_runner.h"
 #include "tests/traces/io/temporary_file.h"
-#include "tools/check_suite/suite.h"
+#include "tools/check/suite.h"
 
 namespace goodput {
 namespace {

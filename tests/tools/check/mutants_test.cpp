@@ -6,9 +6,9 @@
 
 #include "tests/support/mutant_runner.h"
 #include "tests/support/mutated_policy.h"
+#include "tools/check/baseline.h"
 #include "tools/check/run_check.h"
-#include "tools/check_suite/baseline.h"
-#include "tools/check_suite/suite.h"
+#include "tools/check/suite.h"
 
 namespace goodput {
 namespace {

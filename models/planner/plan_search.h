@@ -1,0 +1,66 @@
+// The fastest plans that fit: stage 1 of `goodput plan`.
+//
+// Every candidate (models/planner/plan_choice.h) passes three gates: the rules of plans, memory, and time
+// as `plan-step` finds it. What falls at the first two is counted by its reason. The rest is timed in the
+// order of a lower bound of its step, until no bound is below the slowest plan that is kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/plan/training_plan.h"
+#include "models/planner/plan_space.h"
+#include "sim/base/errors.h"
+#include "sim/base/tier.h"
+#include "sim/base/units.h"
+
+namespace goodput {
+
+struct RankedPlan {
+  ParallelPlan parallel{};
+  SimDuration step{};
+  double mfu = 0;
+  Bytes memory{};     // that its fullest GPU needs
+  Bytes available{};  // of a GPU, with the margin left
+  Tier tier = Tier::kModel;
+};
+
+// A plan that could be run if GPUs had more memory.
+struct MisfitPlan {
+  ParallelPlan parallel{};
+  Bytes memory{};
+  Bytes available{};
+};
+
+struct PlanSearchOptions {
+  std::size_t keep = 10;
+  double memory_margin = 0;  // of a GPU's memory that has to stay free, 0 .. 1
+  unsigned jobs = 1;
+  std::uint64_t seed = 0;  // of the routing of tokens, where it is skewed
+  bool prunes = true;
+  // How many candidates of how many are done with; called by the thread that searches.
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress{};
+};
+
+struct PlanSearch {
+  std::vector<RankedPlan> best;                  // fastest first; among equals the one that needs less memory
+  std::map<std::string, std::int64_t> rejected;  // reason: how many
+  std::int64_t candidates = 0;                   // all: timed, pruned and rejected
+  std::int64_t timed = 0;
+  std::int64_t pruned = 0;
+  std::optional<MisfitPlan>
+      closest;  // that needs least memory beyond what there is; none: nothing fell there
+};
+
+// The best plans of exactly `gpus` GPUs. Whatever `space` leaves out is as in `base`, but for
+// layers_per_stage and within_node. The result is the same for any number of jobs, and with or without
+// pruning.
+[[nodiscard]] Result<PlanSearch> search_plans(const TrainingPlan& base, std::int64_t gpus,
+                                              const PlanSpace& space, const PlanSearchOptions& options);
+
+}  // namespace goodput

@@ -1,0 +1,211 @@
+#include "models/planner/plan_search.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "models/cost/cost_models.h"
+#include "models/planner/plan_choice.h"
+#include "models/schedule/schedule.h"
+#include "models/step/memory_model.h"
+#include "models/step/planned_step.h"
+#include "models/step/step_report.h"
+#include "tests/support/random_plan.h"
+
+namespace goodput {
+namespace {
+
+using testing::random_plan;
+using testing::small_plan;
+
+// 16 GPUs of two nodes, 8 layers, 32 sequences.
+TrainingPlan searched_base() {
+  TrainingPlan base = small_plan();
+  base.cluster.nodes = 2;
+  base.parallel.global_batch = 32;
+  return base;
+}
+
+PlanSearch search(const TrainingPlan& base, std::int64_t gpus, const PlanSearchOptions& options = {},
+                  const PlanSpace& space = {}) {
+  auto found = search_plans(base, gpus, space, options);
+  REQUIRE_MESSAGE(found, (found ? "" : found.error().message()));
+  return *std::move(found);
+}
+
+std::int64_t count_rejected(const PlanSearch& found) {
+  std::int64_t count = 0;
+  for (const auto& [reason, of_reason] : found.rejected) count += of_reason;
+  return count;
+}
+
+std::string line_of(const ParallelPlan& plan, SimDuration step, Bytes memory) {
+  return fmt::format("dp {} pp {} tp {} cp {} ep {} vpp {} mb {} zero {} recompute {} {} {}: {} ns, {} bytes",
+                     plan.dp, plan.pp, plan.tp, plan.cp, plan.ep, plan.vpp, plan.micro_batch, plan.zero,
+                     static_cast<int>(plan.recompute), plan.schedule, fmt::join(plan.layers_per_stage, " "),
+                     step.count(), memory.value);
+}
+
+std::vector<std::string> lines_of(const PlanSearch& found) {
+  std::vector<std::string> lines;
+  for (const RankedPlan& ranked : found.best)
+    lines.push_back(line_of(ranked.parallel, ranked.step, ranked.memory));
+  return lines;
+}
+
+// Every choice checked and built by itself.
+std::vector<std::string> lines_one_by_one(const TrainingPlan& base, const PlanSpace& space,
+                                          const PlanSearchOptions& options) {
+  const auto choices = list_choices(base, base.parallel.gpus(), space);
+  REQUIRE(choices);
+  const PlanMaker maker(base, choices->choices);
+  TrainingPlan plan = base;
+  const auto cost = make_cost_model(cost_inputs(plan));
+  REQUIRE(cost);
+  std::vector<std::tuple<SimDuration, Bytes, std::size_t, std::string>> fitting;
+  for (const PlanChoice& choice : choices->choices) {
+    plan.parallel = maker.plan(choice);
+    if (!check_training_plan(plan)) continue;
+    const MemoryReport memory = estimate_memory(plan, **find_schedule(plan.parallel.schedule));
+    if (!memory.fits()) continue;
+    const auto step = build_planned_step(plan, **cost, Granularity::kLayers, options.seed);
+    REQUIRE(step);
+    const Bytes needed = memory.stages[memory.fullest].total();
+    fitting.emplace_back(step_time(*step), needed, fitting.size(),
+                         line_of(plan.parallel, step_time(*step), needed));
+  }
+  std::sort(fitting.begin(), fitting.end());
+  std::vector<std::string> lines;
+  for (const auto& plan_line : fitting) {
+    if (lines.size() < options.keep) lines.push_back(std::get<3>(plan_line));
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("plan search: every candidate is timed, pruned or rejected, and the best plans are in order") {
+  const PlanSearch found = search(searched_base(), 16);
+  CHECK(found.candidates == found.timed + found.pruned + count_rejected(found));
+  REQUIRE(found.best.size() == 10);
+  for (std::size_t i = 0; i < found.best.size(); ++i) {
+    const ParallelPlan& plan = found.best[i].parallel;
+    CHECK(plan.gpus() == 16);
+    CHECK(plan.global_batch == 32);
+    if (i > 0) CHECK(found.best[i].step >= found.best[i - 1].step);
+  }
+}
+
+TEST_CASE("plan search: the best plans take what plan-step says, in time and in memory") {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    INFO("seed ", seed);
+    TrainingPlan plan = random_plan(seed);
+    const std::int64_t gpus = plan.parallel.gpus();
+    const PlanSearch found = search(plan, gpus, {.keep = 5, .memory_margin = 0.1, .seed = 7});
+    const auto cost = make_cost_model(cost_inputs(plan));
+    REQUIRE(cost);
+    for (const RankedPlan& ranked : found.best) {
+      plan.parallel = ranked.parallel;
+      REQUIRE(check_training_plan(plan));
+      const auto step = build_planned_step(plan, **cost, Granularity::kLayers, 7);
+      REQUIRE(step);
+      const StepReport report = report_step(plan, *step);
+      CHECK(ranked.step == report.step);
+      CHECK(ranked.mfu == report.mfu);
+      CHECK(ranked.tier == report.tier);
+      CHECK(ranked.memory == report.memory.stages[report.memory.fullest].total());
+      CHECK(ranked.memory <= ranked.available);
+    }
+  }
+}
+
+TEST_CASE("plan search: pruned or not, by one thread or five, the best plans are the same" *
+          doctest::test_suite("slow")) {
+  std::int64_t pruned = 0;
+  for (std::uint64_t seed = 0; seed < 15; ++seed) {
+    const TrainingPlan plan = random_plan(seed);
+    INFO("seed ", seed);
+    PlanSearchOptions options{.keep = 7, .memory_margin = 0.5, .jobs = 5, .seed = 7, .prunes = false};
+    const PlanSearch all = search(plan, plan.parallel.gpus(), options);
+    CHECK(all.pruned == 0);
+    options.prunes = true;
+    const PlanSearch by_five = search(plan, plan.parallel.gpus(), options);
+    options.jobs = 1;
+    const PlanSearch by_one = search(plan, plan.parallel.gpus(), options);
+    CHECK(lines_of(by_one) == lines_of(by_five));
+    CHECK(lines_of(by_one) == lines_of(all));
+    CHECK(by_one.timed == by_five.timed);
+    CHECK(by_one.candidates == all.candidates);
+    CHECK(by_one.timed + by_one.pruned == all.timed);
+    CHECK(by_one.rejected == all.rejected);
+    pruned += by_one.pruned;
+  }
+  CHECK(pruned > 1000);
+}
+
+TEST_CASE("plan search: a plain loop over all choices finds the same") {
+  for (std::uint64_t seed = 20; seed < 26; ++seed) {
+    TrainingPlan base = random_plan(seed);
+    INFO("seed ", seed);
+    PlanSpace space;
+    space.schedules = {base.parallel.schedule};
+    space.recompute = {base.parallel.recompute};
+    space.zero = {base.parallel.zero};
+    const PlanSearchOptions options{.keep = 4, .seed = 7};
+    const PlanSearch found = search(base, base.parallel.gpus(), options, space);
+    const std::vector<std::string> expected = lines_one_by_one(base, space, options);
+    CHECK(fmt::format("{}", fmt::join(lines_of(found), "\n")) ==
+          fmt::format("{}", fmt::join(expected, "\n")));
+  }
+}
+
+TEST_CASE("plan search: where nothing fits there is no plan, but the one that comes closest") {
+  TrainingPlan base = searched_base();
+  base.cluster.gpu.memory = Bytes{std::int64_t{1} << 30};  // less than what is reserved on every GPU
+  const PlanSearch found = search(base, 16);
+  CHECK(found.best.empty());
+  CHECK(found.timed == 0);
+  CHECK(found.rejected.at("does not fit into memory") > 100);
+  REQUIRE(found.closest);
+  CHECK(found.closest->memory > found.closest->available);
+  CHECK(found.closest->available == base.cluster.gpu.memory);
+}
+
+TEST_CASE("plan search: settings for one node hold where all GPUs fit one") {
+  TrainingPlan base = searched_base();
+  base.parallel.within_node = WithinNode{.recompute = Recompute::kNone, .pad_vocab_to = 64};
+  base.parallel.layers_per_stage = {8};
+  const PlanSearch on_one = search(base, 8);
+  CHECK(on_one.best.front().parallel.pad_vocab_to == 64);
+  CHECK_FALSE(on_one.best.front().parallel.within_node);
+  CHECK(search(base, 16).best.front().parallel.pad_vocab_to == 128);
+}
+
+TEST_CASE("plan search: progress goes up to all candidates, told by the thread that asked") {
+  std::vector<std::uint64_t> seen;
+  std::uint64_t candidates = 0;
+  PlanSearchOptions options;
+  options.progress = [&](std::uint64_t done, std::uint64_t total) {
+    seen.push_back(done);
+    candidates = total;
+  };
+  const PlanSearch found = search(searched_base(), 16, options);
+  REQUIRE_FALSE(seen.empty());
+  CHECK(std::is_sorted(seen.begin(), seen.end()));
+  CHECK(static_cast<std::int64_t>(candidates) == found.candidates);
+  CHECK(seen.back() <= candidates);
+}
+
+TEST_CASE("plan search: a cluster has to have the GPUs that are to train") {
+  const auto found = search_plans(searched_base(), 17, {}, {});
+  REQUIRE_FALSE(found);
+  CHECK(found.error().message() == "/cluster: has 16 GPUs, which are not the 17 that are to train");
+}
+
+}  // namespace goodput

@@ -1,0 +1,208 @@
+#include "tools/plan/plan_answer.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <numeric>
+
+#include "models/checkpoint/save_interval.h"
+#include "tests/tools/plan/small_question.h"
+#include "tools/plan/contenders.h"
+#include "tools/plan/plan_values.h"
+
+namespace goodput {
+namespace {
+
+PlanAnswer answer_to(const PlanQuestion& question, bool has_sensitivity = false, unsigned jobs = 2) {
+  PlanRunOptions options;
+  options.jobs = jobs;
+  options.has_sensitivity = has_sensitivity;
+  auto answer = answer_question(question, options);
+  REQUIRE_MESSAGE(answer, answer.error().message());
+  return *std::move(answer);
+}
+
+// The mean objective of everything on the grid, with so many trials of each.
+struct BruteForce {
+  double best = std::numeric_limits<double>::infinity();
+  double of_answer = 0;
+};
+BruteForce brute_force(const PlanQuestion& question, const PlanAnswer& answer, std::int64_t trials) {
+  std::vector<Entry> entries;
+  const std::vector<ScenarioPolicy> policies = competing_policies(question).value();
+  for (const ParallelPlan& parallel : answer.simulated) {
+    for (const std::int32_t spares : question.spares)
+      entries.push_back({{parallel, spares, 0}, policies, question.intervals});
+  }
+  auto contenders = Contenders::make(question, entries, {0, 2, answer.most});
+  REQUIRE(contenders);
+  std::vector<std::size_t> all(contenders->size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  REQUIRE(contenders->run(all, trials));
+  BruteForce brute;
+  for (const std::size_t i : all) {
+    const auto values = objective_values(question.objective, contenders->trials(i));
+    if (!values) continue;
+    const double mean = std::accumulate(values->begin(), values->end(), 0.0) / static_cast<double>(trials);
+    brute.best = std::min(brute.best, mean);
+    const PlannedNodes& choice = contenders->setting(i).choice;
+    const bool is_answer = (*contenders)[i].base == answer.best->policy &&
+                           (*contenders)[i].interval_steps == answer.best->interval_steps &&
+                           choice.spares == answer.best->choice.spares &&
+                           choice.parallel.pp == answer.best->choice.parallel.pp &&
+                           choice.parallel.tp == answer.best->choice.parallel.tp;
+    if (is_answer) brute.of_answer = mean;
+  }
+  return brute;
+}
+
+}  // namespace
+
+TEST_CASE("plan: the answer is within one percent of the best of the whole grid with 1,000 trials each" *
+          doctest::test_suite("release-only")) {
+  const PlanQuestion question = small_question();
+  const PlanAnswer answer = answer_to(question);
+  REQUIRE(answer.best);
+  const BruteForce brute = brute_force(question, answer, 1000);
+  REQUIRE(brute.of_answer > 0);
+  INFO("grid ", brute.best, ", answer ", brute.of_answer);
+  CHECK(brute.of_answer <= 1.01 * brute.best);
+  CHECK(answer.best->cost_usd->mean == doctest::Approx(brute.of_answer).epsilon(0.02));
+  CHECK(answer.runs < 512 * answer.contenders / 2);  // racing saves half of them at the least
+}
+
+TEST_CASE("plan: all contenders that always finish are told, the cheapest first, the answer among them") {
+  const PlanAnswer answer = answer_to(
+      small_question({{"/policies", R"({"checkpoint": {}})"}, {"/plans", "1"}, {"/most_trials", "16"}}));
+  REQUIRE(answer.best);
+  // Of each plan that was simulated three numbers of spares, each with three intervals.
+  CHECK(answer.finishing.size() == 9 * answer.simulated.size());
+  CHECK(std::is_sorted(
+      answer.finishing.begin(), answer.finishing.end(),
+      [](const PlanOption& a, const PlanOption& b) { return a.cost_usd->mean < b.cost_usd->mean; }));
+  CHECK(std::any_of(answer.finishing.begin(), answer.finishing.end(), [&](const PlanOption& option) {
+    return option.cost_usd->mean == answer.best->cost_usd->mean &&
+           option.jct_s->mean == answer.best->jct_s->mean;
+  }));
+}
+
+TEST_CASE(
+    "plan: around the answer, what each other number of spares and of steps between checkpoints comes to") {
+  const PlanAnswer answer = answer_to(small_question({{"/policies", R"({"checkpoint": {}})"},
+                                                      {"/spares", "[0, 1, 2]"},
+                                                      {"/intervals", "[0.5, 1, 2]"},
+                                                      {"/plans", "1"},
+                                                      {"/most_trials", "16"}}));
+  REQUIRE(answer.best);
+  REQUIRE(answer.curves.size() == 2);
+  CHECK(answer.curves[0].factor == PlanFactor::kSpares);
+  CHECK(answer.curves[1].factor == PlanFactor::kInterval);
+  for (const OneFactorCurve& curve : answer.curves) {
+    REQUIRE(curve.options.size() == 3);
+    int of_answer = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const PlanOption& option = curve.options[i];
+      if (i > 0) CHECK(factor_value(curve.factor, option) > factor_value(curve.factor, curve.options[i - 1]));
+      if (factor_value(curve.factor, option) != factor_value(curve.factor, *answer.best)) continue;
+      ++of_answer;
+      CHECK(option.cost_usd->mean == answer.best->cost_usd->mean);
+    }
+    CHECK(of_answer == 1);
+  }
+}
+
+TEST_CASE("plan: checkpoints are as often as Daly's exact model has it, within a tie") {
+  const PlanQuestion question = small_question({{"/policies", R"({"checkpoint": {}})"},
+                                                {"/spares", "[8]"},
+                                                {"/plans", "1"},
+                                                {"/intervals", "[0.1, 0.25, 0.5, 1, 2, 4, 10]"}});
+  const PlanAnswer answer = answer_to(question);
+  REQUIRE(answer.best);
+  // 16.06 GB a million parameters: 14 bytes of 8.03 billion at 5 GB/s; 8 of 16 nodes that fail 200 times in
+  // 1000 days.
+  const double save_s = 14 * 8.03e9 / 5e9;
+  const double mtbf_s = 1000 * 86400.0 / (200 * 8);
+  const double restart_s = 120 + 300 + save_s;
+  const double step_s = to_seconds(answer.search.best.front().step);
+  const auto efficiency = [&](double t) {
+    return t / (mtbf_s * std::exp(restart_s / mtbf_s) * (std::exp((t + save_s) / mtbf_s) - 1));
+  };
+  const double best = efficiency(optimal_interval_s({mtbf_s, save_s, restart_s}));
+  const double found = efficiency(static_cast<double>(answer.best->interval_steps) * step_s);
+  INFO("efficiency at the optimum ", best, ", at the answer ", found);
+  CHECK(found >= 0.995 * best);
+}
+
+TEST_CASE("plan: the answer is the same for any number of threads" * doctest::test_suite("release-only")) {
+  const PlanQuestion question = small_question({{"/most_trials", "64"}});
+  const PlanAnswer one = answer_to(question, true, 1);
+  const PlanAnswer three = answer_to(question, true, 3);
+  REQUIRE(one.best);
+  CHECK(one.best->policy == three.best->policy);
+  CHECK(one.best->cost_usd->mean == three.best->cost_usd->mean);
+  CHECK(one.ties.size() == three.ties.size());
+  CHECK(one.runs == three.runs);
+  CHECK(one.sensitivity.objective == three.sensitivity.objective);
+}
+
+TEST_CASE("plan: a deadline that nothing meets has the soonest as its closest answer, and what it lacks") {
+  const PlanAnswer answer = answer_to(small_question({{"/deadline", "10h@95%"}}));
+  CHECK_FALSE(answer.best);
+  REQUIRE(answer.closest);
+  CHECK(
+      answer.lacks.starts_with("the deadline: the soonest is done by the deadline in 0.0 % of trials, 95 % "
+                               "are asked; it takes "));
+}
+
+TEST_CASE("plan: deadline and budget that can each be kept alone, but not both, are said to contradict" *
+          doctest::test_suite("slow")) {
+  const PlanQuestion free = small_question();
+  const PlanAnswer answer = answer_to(free);
+  REQUIRE(answer.pareto.size() >= 2);
+  const PlanOption& cheapest = answer.pareto.front();
+  const PlanOption& soonest = answer.pareto.back();
+  const double usd = (cheapest.cost_usd->mean + soonest.cost_usd->mean) / 2;
+  const double by = (cheapest.jct_p95_s->mean + soonest.jct_p95_s->mean) / 2;
+  const PlanAnswer torn = answer_to(small_question(
+      {{"/budget", std::to_string(usd)}, {"/deadline", std::to_string(by)}, {"/objective", "jct"}}));
+  // Between the two there may be something that keeps to both: then it is the answer.
+  if (torn.best) {
+    CHECK(torn.best->cost_usd->mean <= usd);
+    CHECK(torn.best->p_deadline->mean >= 0.95);
+  } else {
+    CHECK(torn.lacks.starts_with("deadline and budget contradict each other: what is in time costs "));
+  }
+}
+
+TEST_CASE("plan: with a margin that no plan leaves, the nearest plan is named") {
+  const PlanAnswer answer = answer_to(small_question({{"/memory_margin", "0.97"}}));
+  CHECK_FALSE(answer.best);
+  CHECK(answer.lacks.starts_with("no parallel plan fits into memory: the nearest, TP "));
+}
+
+TEST_CASE("plan: policies whose plans would not fit are no contenders, and counted") {
+  // A node is a replica, and elastic_dp shards within it only: 70.6 billion parameters x 18 bytes over 8 GPUs
+  // are 159 GB. All 64 GPUs share the same with ZeRO-3.
+  const PlanAnswer answer = answer_to(small_question(
+      {{"/model", "llama3-70b"}, {"/search", R"({"tp": [8], "pp": [1], "cp": [1], "zero": [3]})"}}));
+  REQUIRE(answer.best);
+  REQUIRE(answer.refused.contains("elastic_dp"));
+  CHECK(answer.refused.at("elastic_dp").reason == "does not fit into memory");
+  CHECK(answer.refused.at("elastic_dp").choices == 3);  // of three numbers of spares
+}
+
+TEST_CASE("plan: spares of a spot market are among the choices") {
+  const PlanAnswer answer = answer_to(small_question(
+      {{"/spot",
+        R"({"failures": {"model": "hourly", "loss_probability": 0.02, "return_probability": 0.5}, "usd_per_node_hour": 2, "nodes": [4, 8]})"},
+       {"/policies", R"({"checkpoint": {}})"},
+       {"/plans", "1"}}));
+  REQUIRE(answer.best);
+  CHECK(answer.contenders == 3 * 3 * 3 * std::ssize(answer.simulated));  // spares x spot x intervals
+  CHECK(answer.best->choice.spot_nodes > 0);  // a tenth of the price for a loss in 50 hours each
+}
+
+}  // namespace goodput

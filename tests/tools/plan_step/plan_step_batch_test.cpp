@@ -1,0 +1,298 @@
+// `goodput plan-step PLAN --batch ROWS`. What a row must be predicted to take is what plan-step says of a
+// plan with the same sizes.
+#include "tools/plan_step/plan_step_batch.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "sim/base/json.h"
+#include "tests/traces/io/temporary_file.h"
+#include "tools/cli/command_line.h"
+#include "tools/commands.h"
+
+namespace goodput {
+namespace {
+
+struct Run {
+  ExitCode code;
+  std::string out;
+  std::string err;
+};
+
+Run run(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const ExitCode code = run_command_line(builtin_commands(), arguments, out, err);
+  return {code, out.str(), err.str()};
+}
+
+// A plan of two layers on two nodes of four small GPUs.
+Json base_plan() {
+  return Json::parse(R"({
+    "model": {"name": "small", "layers": 2, "hidden": 64, "heads": 4, "ffn": 256, "biases": true,
+              "vocab": 500, "learned_positions": 32, "tied_head": true},
+    "cluster": {"name": "c", "nodes": 2, "gpus_per_node": 4, "nics_per_node": 1,
+      "gpu": {"name": "g", "bf16_tflops": 1, "fp32_tflops": 0.5, "memory_gib": 1, "memory_gb_per_s": 10,
+              "multiprocessors": 4},
+      "intra_node": {"bandwidth_gb_per_s": 1, "latency_us": 3},
+      "inter_node": {"bandwidth_gbps": 4, "latency_us": 9}},
+    "parallel": {"global_batch": 4, "sequence_length": 32, "recompute": "full"}})");
+}
+
+struct Sizes {
+  int gpus = 1;
+  int global_batch = 4;
+  int micro_batch = 1;
+  int hidden = 64;
+  int heads = 4;
+  int layers = 2;
+  int sequence = 32;
+  int tp = 1;
+  int dp = 1;
+  int pp = 1;
+
+  [[nodiscard]] std::string row() const {
+    return fmt::format("{},{},{},{},{},{},{},{},{},{}", gpus, global_batch, micro_batch, hidden, heads,
+                       layers, sequence, tp, dp, pp);
+  }
+};
+const std::string kHeader =
+    "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,"
+    "tensor parallelism,data parallelism,pipeline parallelism";
+
+// Milliseconds that plan-step says of `base` with these sizes, as the batch prints them.
+std::string planned_ms(const Sizes& sizes, Json plan = base_plan()) {
+  Json& model = plan["model"];
+  model["hidden"] = sizes.hidden;
+  model["ffn"] = 4 * sizes.hidden;
+  model["heads"] = sizes.heads;
+  model["layers"] = sizes.layers;
+  model["learned_positions"] = sizes.sequence;
+  Json& parallel = plan["parallel"];
+  parallel["global_batch"] = sizes.global_batch;
+  parallel["micro_batch"] = sizes.micro_batch;
+  parallel["sequence_length"] = sizes.sequence;
+  parallel["tp"] = sizes.tp;
+  parallel["dp"] = sizes.dp;
+  parallel["pp"] = sizes.pp;
+  const TemporaryFile file("plan.json", plan.dump());
+  const Run planned = run({"plan-step", file.path(), "--json", "-"});
+  REQUIRE_MESSAGE(planned.code == ExitCode::kOk, planned.err);
+  return fmt::format("{:.6f}", 1e3 * Json::parse(planned.out).at("step_s").get<double>());
+}
+
+struct BatchRun {
+  ExitCode code;
+  std::string out;
+  std::string err;  // "ROWS" for the path of the rows
+};
+
+BatchRun batch(const std::string& rows, const Json& plan = base_plan()) {
+  const TemporaryFile plan_file("plan.json", plan.dump());
+  const TemporaryFile rows_file("rows.csv", rows);
+  Run result = run({"plan-step", plan_file.path(), "--batch", rows_file.path()});
+  for (auto at = result.err.find(rows_file.path()); at != std::string::npos;
+       at = result.err.find(rows_file.path())) {
+    result.err.replace(at, rows_file.path().size(), "ROWS");
+  }
+  return {result.code, result.out, result.err};
+}
+
+// Of a batch that must be refused as a whole.
+std::string refusal(const std::string& rows, const Json& plan = base_plan()) {
+  const BatchRun result = batch(rows, plan);
+  CHECK(result.code == ExitCode::kBadInput);
+  CHECK(result.out.empty());
+  return result.err;
+}
+
+// Of the one row, which must be without prediction.
+std::string row_error(const std::string& row, const Json& plan = base_plan()) {
+  const BatchRun result = batch(kHeader + '\n' + row + '\n', plan);
+  CHECK(result.code == ExitCode::kBadInput);
+  CHECK(result.out == kHeader + ",predicted_ms\n" + row + ",\n");
+  REQUIRE(result.err.starts_with("error: ROWS:2: "));
+  CHECK(result.err.find('\n') == result.err.size() - 1);
+  return result.err.substr(15, result.err.size() - 16);
+}
+
+std::string gzipped(const std::string& text) {
+  const TemporaryFile file("x.gz");
+  gzFile out = gzopen(file.path().c_str(), "wb");
+  gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(out);
+  return file.content();
+}
+
+}  // namespace
+
+TEST_CASE("plan-step --batch: a row is predicted as the plan with its sizes is") {
+  const std::vector<Sizes> rows = {
+      {},
+      {.gpus = 2, .micro_batch = 2, .sequence = 16, .dp = 2},
+      {.gpus = 8, .global_batch = 8, .hidden = 128, .heads = 8, .layers = 4, .tp = 2, .dp = 2, .pp = 2},
+  };
+  std::string input = kHeader + '\n';
+  std::string expected = kHeader + ",predicted_ms\n";
+  for (const Sizes& sizes : rows) {
+    input += sizes.row() + '\n';
+    expected += sizes.row() + ',' + planned_ms(sizes) + '\n';
+  }
+  const BatchRun result = batch(input);
+  CHECK(result.code == ExitCode::kOk);
+  CHECK(result.out == expected);
+  CHECK(result.err.empty());
+}
+
+TEST_CASE("plan-step --batch: both granularities give the same, and --quiet and --jobs change nothing") {
+  const TemporaryFile plan("plan.json", base_plan().dump());
+  const TemporaryFile rows("rows.csv",
+                           kHeader + '\n' + Sizes{.gpus = 4, .tp = 2, .pp = 2}.row() + "\nbad row\n");
+  const Run plain = run({"plan-step", plan.path(), "--batch", rows.path()});
+  const std::vector<std::vector<std::string>> more = {
+      {"--granularity", "ops"}, {"--quiet"}, {"--jobs", "1"}, {"--jobs", "7"}};
+  for (const auto& options : more) {
+    std::vector<std::string> arguments = {"plan-step", plan.path(), "--batch", rows.path()};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Run other = run(arguments);
+    CHECK(other.code == ExitCode::kBadInput);
+    CHECK(other.out == plain.out);
+    CHECK(other.err == plain.err);
+  }
+}
+
+TEST_CASE("plan-step --batch: settings within a node count where the row's GPUs fit one") {
+  Json plan = base_plan();
+  plan["parallel"]["within_node"] = {
+      {"recompute", "none"}, {"pad_vocab_to", 0}, {"overlap_tp_reduce", false}};
+  Json inside = base_plan();
+  inside["parallel"]["recompute"] = "none";
+  inside["parallel"]["pad_vocab_to"] = 0;
+  const Sizes four = {.gpus = 4, .dp = 4};
+  const Sizes eight = {.gpus = 8, .global_batch = 8, .dp = 8};
+  const BatchRun result = batch(kHeader + '\n' + four.row() + '\n' + eight.row() + '\n', plan);
+  CHECK(result.out == kHeader + ",predicted_ms\n" + four.row() + ',' + planned_ms(four, inside) + '\n' +
+                          eight.row() + ',' + planned_ms(eight) + '\n');
+}
+
+TEST_CASE("plan-step --batch: columns pass through as they are, in any order, measured time or not") {
+  const std::string header =
+      "pipeline parallelism, note ,\"# GPUs\",global batch,micro batch,hidden size,attention heads,# layers,"
+      "sequence length,tensor parallelism,data parallelism,iteration time (ms)";
+  const std::string row = "1,\"a, \"\"b\"\"\", 1,4,1.0,6.4e1,4,\"2\",32,1,1,7.5";
+  const BatchRun result = batch(header + '\n' + row + '\n');
+  CHECK(result.code == ExitCode::kOk);
+  CHECK(result.out == header + ",predicted_ms\n" + row + ',' + planned_ms({}) + '\n');
+}
+
+TEST_CASE("plan-step --batch: byte-order mark, CRLF, blank lines, no last line end, gzip") {
+  const std::string predicted = kHeader + ",predicted_ms\n" + Sizes{}.row() + ',' + planned_ms({}) + '\n';
+  CHECK(batch("\xEF\xBB\xBF" + kHeader + "\r\n" + Sizes{}.row() + "\r\n").out == predicted);
+  CHECK(batch(kHeader + "\n\n  \n" + Sizes{}.row() + "\n\r\n\n").out == predicted);
+  CHECK(batch(kHeader + '\n' + Sizes{}.row()).out == predicted);
+  CHECK(batch(gzipped(kHeader + '\n' + Sizes{}.row() + '\n')).out == predicted);
+}
+
+TEST_CASE("plan-step --batch: quotes keep line ends, and lines are counted on") {
+  const std::string row = "\"two\nlines\"," + Sizes{}.row();
+  const BatchRun result = batch("note," + kHeader + '\n' + row + "\nx,y\n");
+  CHECK(result.out == "note," + kHeader + ",predicted_ms\n" + row + ',' + planned_ms({}) + "\nx,y,\n");
+  CHECK(result.err == "error: ROWS:4: 2 cells, but the header has 11\n");
+}
+
+TEST_CASE("plan-step --batch: a quote that is never closed spoils its own line only") {
+  const BatchRun result = batch("note," + kHeader + "\n\"open," + Sizes{}.row() + "\n5\"," + Sizes{}.row());
+  CHECK(result.code == ExitCode::kBadInput);
+  CHECK(result.out == "note," + kHeader + ",predicted_ms\n\"open," + Sizes{}.row() + ",\n5\"," +
+                          Sizes{}.row() + ',' + planned_ms({}) + '\n');
+  CHECK(result.err == "error: ROWS:2: 1 cells, but the header has 11\n");
+}
+
+TEST_CASE("plan-step --batch: a row without prediction stops no other") {
+  const Sizes odd = {.gpus = 3, .dp = 3};
+  const BatchRun result =
+      batch(kHeader + '\n' + odd.row() + '\n' + Sizes{}.row() + "\n1,2,3\n" + Sizes{}.row() + '\n');
+  CHECK(result.code == ExitCode::kBadInput);
+  const std::string predicted = Sizes{}.row() + ',' + planned_ms({}) + '\n';
+  CHECK(result.out == kHeader + ",predicted_ms\n" + odd.row() + ",\n" + predicted + "1,2,3,\n" + predicted);
+  CHECK(result.err ==
+        "error: ROWS:2: /parallel/global_batch: is 4, want a multiple of dp 3 x micro_batch 1 = 3\n"
+        "error: ROWS:4: 3 cells, but the header has 10\n");
+}
+
+TEST_CASE("plan-step --batch: the header alone is fine") {
+  const BatchRun result = batch(kHeader);
+  CHECK(result.code == ExitCode::kOk);
+  CHECK(result.out == kHeader + ",predicted_ms\n");
+}
+
+TEST_CASE("plan-step --batch: memory that is too small keeps nobody from predicting") {
+  Json plan = base_plan();
+  plan["cluster"]["gpu"]["memory_gib"] = 0.001;
+  const BatchRun result = batch(kHeader + '\n' + Sizes{}.row() + '\n', plan);
+  CHECK(result.code == ExitCode::kOk);
+  CHECK(result.out == kHeader + ",predicted_ms\n" + Sizes{}.row() + ',' + planned_ms({}) + '\n');
+}
+
+TEST_CASE("plan-step --batch: fewer micro-batches than stages are legal, more nodes than the plan's too") {
+  const Sizes deep = {.gpus = 4, .global_batch = 1, .layers = 4, .pp = 4};
+  const Sizes wide = {.gpus = 32, .global_batch = 32, .dp = 32};  // of 8 GPUs
+  Json larger = base_plan();
+  larger["cluster"]["nodes"] = 8;
+  const BatchRun result = batch(kHeader + '\n' + deep.row() + '\n' + wide.row() + '\n');
+  CHECK(result.code == ExitCode::kOk);
+  CHECK(result.out == kHeader + ",predicted_ms\n" + deep.row() + ',' + planned_ms(deep) + '\n' + wide.row() +
+                          ',' + planned_ms(wide, larger) + '\n');
+}
+
+TEST_CASE("plan-step --batch: what a row cannot be") {
+  CHECK(row_error("0,4,1,64,4,2,32,1,1,1") == "# GPUs is \"0\", want a whole number from 1 to 1000000000");
+  CHECK(row_error("1,,1,64,4,2,32,1,1,1") ==
+        "global batch is \"\", want a whole number from 1 to 1000000000");
+  CHECK(row_error("1,4,0.5,64,4,2,32,1,1,1") ==
+        "micro batch is \"0.5\", want a whole number from 1 to 1000000000");
+  CHECK(row_error("1,4,1,1e300,4,2,32,1,1,1") ==
+        "hidden size is \"1e300\", want a whole number from 1 to 1000000");
+  CHECK(row_error("1,4,1,64,nan,2,32,1,1,1") ==
+        "attention heads is \"nan\", want a whole number from 1 to 1000000");
+  CHECK(row_error("1,4,1,64,4,0x2,32,1,1,1") == "# layers is \"0x2\", want a whole number from 1 to 10000");
+  CHECK(row_error("1,4,1,64,4,2,-32,1,1,1") ==
+        "sequence length is \"-32\", want a whole number from 1 to 1000000000");
+  CHECK(row_error("1,4,1,64,4,2,32,1,1,99999999999999999999") ==
+        "pipeline parallelism is \"99999999999999999999\", want a whole number from 1 to 10000000");
+  CHECK(row_error("1,4,1,64,5,2,32,1,1,1") == "hidden size 64 is not divisible by 5 attention heads");
+  CHECK(row_error("2,4,1,64,4,2,32,1,1,1") == "# GPUs is 2, but tensor x data x pipeline parallelism is 1");
+  CHECK(row_error("1000000000,4,1,64,4,2,32,10000000,10000000,10000000") ==
+        "# GPUs is 1000000000, but tensor x data x pipeline parallelism is 1000000000000000000000");
+  CHECK(row_error("3,4,1,64,4,2,32,3,1,1") ==
+        "/parallel/tp: is 3, which does not divide the model's heads (4)");
+  CHECK(row_error("4,4,1,64,4,2,32,1,1,4") ==
+        "/parallel/pp: 2 layers do not spread evenly over 4 pipeline positions (pp 4 x vpp 1); say how in "
+        "layers_per_stage");
+  CHECK(row_error("1,1000000000,1,64,4,2,32,1,1,1").starts_with("/parallel/global_batch: is 1000000000, "));
+  CHECK(row_error("1,4,1,1000000,1,10000,32,1,1,1").starts_with("/model/layers: with these widths makes"));
+}
+
+TEST_CASE("plan-step --batch: files that are no batch") {
+  CHECK(refusal("") == "error: ROWS: cannot open: No such file or directory\n");
+  CHECK(refusal("\n") == "error: ROWS:1: no column \"# GPUs\"\n");
+  std::string header = kHeader;
+  header.replace(header.find("hidden size"), 11, "hiden size");
+  CHECK(refusal(header) == "error: ROWS:1: no column \"hidden size\"; did you mean \"hiden size\"?\n");
+  CHECK(refusal(kHeader + ",# layers\n") == "error: ROWS:1: column \"# layers\" is there twice\n");
+  CHECK(refusal(kHeader + ",predicted_ms\n") ==
+        "error: ROWS:1: has a column predicted_ms already; remove it\n");
+  Json plan = base_plan();
+  plan["cost"] = {{"model", "roofline2"}};
+  const std::string unknown = refusal(kHeader + '\n' + Sizes{}.row() + '\n' + Sizes{}.row() + '\n', plan);
+  CHECK(unknown.find("/cost/model: no cost model \"roofline2\"; did you mean \"roofline\"?") !=
+        std::string::npos);
+  CHECK(unknown.find('\n') == unknown.size() - 1);
+}
+
+}  // namespace goodput

@@ -1,0 +1,242 @@
+// `goodput plan`: which parallel plan, policy, spares and checkpoint interval for a job, by when, at what
+// cost.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "models/planner/plan_question.h"
+#include "models/planner/question_scenario.h"
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "tools/cli/command.h"
+#include "tools/cli/config_files.h"
+#include "tools/cli/json_result.h"
+#include "tools/cli/live_progress.h"
+#include "tools/cli/unused_keys.h"
+#include "tools/plan/plan_answer.h"
+#include "tools/plan/plan_report.h"
+#include "tools/plan_step/plan_provenance.h"
+
+namespace goodput {
+namespace {
+
+// A key of the question that an option sets.
+struct QuestionOption {
+  std::string_view option;
+  std::string_view value_name;
+  std::string_view help;
+};
+constexpr QuestionOption kQuestionOptions[] = {
+    {"--model", "MODEL", "What is trained: a name that goodput list models prints, or a file"},
+    {"--cluster", "CLUSTER", "On which machines: a name that goodput list clusters prints, or a file"},
+    {"--gpus", "N", "GPUs that train, exactly; spares are extra"},
+    {"--tokens", "N", "To train, for example 1e12 or 15T"},
+    {"--batch", "N", "Sequences a step"},
+    {"--sequence-length", "N", "Tokens"},
+    {"--usd-per-node-hour", "USD", "Of every node paid for"},
+    {"--billing", "held|reserved",
+     "All nodes from start to end, spares too (reserved, default), or while they are there (held)"},
+    {"--failures", "NAME", "Of nodes: a preset that goodput list failure-presets prints, or a JSON object"},
+    {"--storage-gb-per-s", "N", "That checkpoints are written and read at, by all nodes together"},
+    {"--detect-s", "S", "Until a loss is noticed"},
+    {"--startup-s", "S", "Of all processes, before state is loaded"},
+    {"--swap-s", "S", "For a running spare to take the place of a lost node"},
+    {"--deadline", "TIME@P", "By when with which probability: 14d@95%"},
+    {"--budget", "USD[@P]",
+     "That the mean cost is to be within, or the cost with a probability: 700k, 700k@95%"},
+    {"--objective", "NAME", "What is to be best: cost (default), jct, goodput, usd_per_token"},
+    {"--memory-margin", "SHARE", "Of a GPU's memory, which plans are to leave free (default 10%)"},
+    {"--spares", "LIST", "Choices of nodes beyond those that train (default 0,1,2,3,4,6,8)"},
+    {"--plans", "N", "Plans that are simulated: the fastest whose replicas take different numbers of GPUs"},
+    {"--most-trials", "N", "Of those that are hard to tell apart (default 1024)"},
+};
+
+// --usd-per-node-hour is /usd_per_node_hour.
+std::string key_of(std::string_view option) {
+  std::string key = "/" + std::string(option.substr(2));
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+// The value as it stands in the question: a path is seen from here, a list is an array.
+std::string value_of_option(std::string_view option, const std::string& value) {
+  if (option == "--spares") return "[" + value + "]";
+  const bool is_config = option == "--model" || option == "--cluster";
+  if (is_config && !config::is_name(value)) return std::filesystem::absolute(value).string();
+  return value;
+}
+
+// Of an error about a key that an option sets, or would: the option is what to mend. `given`: whether it is.
+Error as_option(const Error& error, const std::function<bool(std::string_view)>& given) {
+  const auto said_by = [&](std::string_view option, const std::string& key) -> std::optional<Error> {
+    if (error.where.pointer != key && !error.where.pointer.starts_with(key + "/")) return std::nullopt;
+    if (!error.where.file.empty() && !given(option)) return std::nullopt;
+    const std::string below = error.where.pointer.substr(key.size());
+    return Error{fmt::format("{}{}{} {}", option, below.empty() ? "" : " ", below, error.what)};
+  };
+  for (const QuestionOption& known : kQuestionOptions) {
+    if (auto said = said_by(known.option, key_of(known.option))) return *std::move(said);
+  }
+  return said_by("--policy", "/policies").value_or(error);
+}
+
+std::string_view phase_name(PlanPhase phase) {
+  switch (phase) {
+    case PlanPhase::kPlans:
+      return "searching plans";
+    case PlanPhase::kContest:
+      return "simulating";
+    case PlanPhase::kSensitivity:
+      break;
+  }
+  return "what the answer rests on";
+}
+
+class PlanCommand final : public Command {
+ public:
+  void configure(Options& options) override {
+    options
+        .add("question", file_, "QUESTION",
+             "A name that goodput list questions prints, or a file; options change it, or stand alone")
+        .listed("questions");
+    values_.resize(std::size(kQuestionOptions));
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const QuestionOption& known = kQuestionOptions[i];
+      Option option = options.add(std::string(known.option), values_[i], std::string(known.value_name),
+                                  std::string(known.help));
+      if (known.option == "--model") option.listed("models");
+      if (known.option == "--cluster") option.listed("clusters");
+      if (known.option == "--objective") option.one_of(kObjectiveNames);
+      if (known.option == "--billing") option.one_of(kBillingNames);
+    }
+    options.add("--policy", policies_, "NAME", "Let only this policy compete; repeated: all of these")
+        .one_value_each();
+    options
+        .add("--set", changes_, "POINTER=VALUE",
+             "Change a value of the question, for example /search/tp=[4,8]; repeated: in turn")
+        .one_value_each();
+    options.add_flag("--no-sensitivity", no_sensitivity_, "Do not look at what the answer rests on");
+    options
+        .add("--out", folder_, "DIR",
+             "Write the best plan and its scenario there, for plan-step and simulate")
+        .folder();
+  }
+
+  Result<ExitCode> run(const CommandContext& context) override {
+    GOODPUT_TRY(const PlanQuestion question, read(context));
+    GOODPUT_TRY(const std::vector<config::Source> sources, plan_sources(question.plan));
+    note_shadowed(sources, context);
+    GOODPUT_TRY_STATUS(check_file_roles(files_of(sources), {}, context));
+    for (const std::string& line : unused_key_lines(question.unused, question.file)) context.note(line);
+    GOODPUT_TRY_STATUS(make_folder());
+    PlanRunOptions options;
+    options.seed = context.options.seed;
+    options.jobs = static_cast<unsigned>(context.options.jobs);
+    options.has_sensitivity = !no_sensitivity_;
+    const bool shows = context.terminal.shows_progress && !context.options.quiet;
+    if (shows) options.on_phase = [&context](PlanPhase phase) { context.note(phase_name(phase)); };
+    GOODPUT_TRY(const PlanAnswer answer, answer_question(question, options));
+    const PlanReport report{question, answer};
+    if (context.options.wants_result()) GOODPUT_TRY_STATUS(write_json(report, context));
+    context.print(plan_text(report));
+    return write_configs(report, context);
+  }
+
+ private:
+  [[nodiscard]] bool is_given(std::string_view option) const {
+    if (option == "--policy") return !policies_.empty();
+    const auto known = std::find_if(std::begin(kQuestionOptions), std::end(kQuestionOptions),
+                                    [option](const QuestionOption& one) { return one.option == option; });
+    return !values_[static_cast<std::size_t>(known - std::begin(kQuestionOptions))].empty();
+  }
+
+  [[nodiscard]] Result<PlanQuestion> read(const CommandContext& context) const {
+    std::vector<config::Change> changes;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const std::string_view option = kQuestionOptions[i].option;
+      if (!values_[i].empty()) changes.push_back({key_of(option), value_of_option(option, values_[i])});
+    }
+    if (!policies_.empty()) {
+      Json chosen = Json::object();
+      for (const std::string& policy : policies_) chosen[policy] = Json::object();
+      changes.push_back({"/policies", chosen.dump()});
+    }
+    for (const std::string& change : changes_) {
+      const auto equals = change.find('=');
+      if (equals == std::string::npos)
+        return Error{fmt::format("--set {}: want POINTER=VALUE, for example --set /search/tp=[4,8]", change)};
+      changes.push_back({change.substr(0, equals), change.substr(equals + 1)});
+    }
+    GOODPUT_TRY(const config::Library library, config_library(context));
+    std::string file = file_;
+    if (!file.empty()) {
+      GOODPUT_TRY(const std::string found, config_file(file_, kPlanQuestionFiles, library, context));
+      file = found;
+    }
+    Result<PlanQuestion> question = read_plan_question(file, changes, library);
+    const auto given = [this](std::string_view option) { return is_given(option); };
+    if (!question) return as_option(question.error(), given);
+    const auto policies = competing_policies(*question);
+    if (!policies) return as_option(policies.error(), given);
+    return question;
+  }
+
+  // Before anything is simulated for it.
+  [[nodiscard]] Status make_folder() const {
+    if (folder_.empty()) return Ok{};
+    std::error_code failed;
+    std::filesystem::create_directories(folder_, failed);
+    if (!failed) return Ok{};
+    return Error{fmt::format("--out {}: cannot make the folder: {}", on_one_line(folder_), failed.message())};
+  }
+
+  static Status write_json(const PlanReport& report, const CommandContext& context) {
+    GOODPUT_TRY(const Provenance provenance, plan_provenance(report));
+    OrderedJson json = begin_json_result("plan", context, provenance);
+    add_plan_json(report, json);
+    return write_json_result(json, context);
+  }
+
+  [[nodiscard]] Result<ExitCode> write_configs(const PlanReport& report,
+                                               const CommandContext& context) const {
+    if (folder_.empty()) return ExitCode::kOk;
+    if (!report.answer.best) {
+      context.note(fmt::format("there is no answer to write into {}", folder_));
+      return ExitCode::kOk;
+    }
+    GOODPUT_TRY(const std::vector<std::string> files, write_plan_configs(report, folder_));
+    context.print(
+        fmt::format("\nTo run it again: goodput plan-step {}\n                 goodput simulate {}\n",
+                    files[0], files[1]));
+    return ExitCode::kOk;
+  }
+
+  std::string file_;
+  std::vector<std::string> values_;  // of kQuestionOptions; empty: not given
+  std::vector<std::string> policies_;
+  std::vector<std::string> changes_;
+  std::string folder_;
+  bool no_sensitivity_ = false;
+};
+
+}  // namespace
+
+CommandInfo command_plan() {
+  return {.name = "plan",
+          .summary = "which plan, policy, spares and interval for a job: by when, at what cost, how sure",
+          .example =
+              "goodput plan --model llama3-8b --cluster dgx-h100 --gpus 64 --tokens 40e9 --batch 256 \\\n"
+              "    --sequence-length 8192 --usd-per-node-hour 20 --failures rsc-1\n"
+              "goodput plan llama3-70b-1024 --deadline 12d@95% --out answer",
+          .make = make_command<PlanCommand>};
+}
+
+}  // namespace goodput

@@ -1,0 +1,251 @@
+#include "tools/plan/plan_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "models/planner/contest.h"
+#include "models/scenario/trial_metrics.h"
+#include "tools/plan/closest_option.h"
+#include "tools/plan/contenders.h"
+#include "tools/plan/pareto_front.h"
+#include "tools/plan/plan_option.h"
+#include "tools/plan/plan_values.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kPlansKept = 32;    // of the search, to find fast ones with different replicas among
+constexpr std::size_t kMostRivals = 8;    // that sensitivity looks at, the best answer among them
+constexpr std::size_t kRivalTrials = 16;  // the first of a contender, by which rivals are ranked
+constexpr double kPatience = 5;           // a job that takes so many times its ideal time never ends
+constexpr double kLongestYears = 100;
+
+// What the search found instead of a plan that fits.
+std::string misfit_text(const PlanSearch& search) {
+  if (!search.closest) return "no parallel plan is possible";
+  return fmt::format(
+      "no parallel plan fits into memory: the nearest, TP {} x PP {} x DP {}, needs {:.1f} of {:.1f} GiB",
+      search.closest->parallel.tp, search.closest->parallel.pp, search.closest->parallel.dp,
+      in_gib(search.closest->memory), in_gib(search.closest->available));
+}
+
+std::int64_t gpus_of_replica(const ParallelPlan& plan) {
+  return std::int64_t{plan.tp} * plan.pp * plan.cp;
+}
+
+// Of plans whose replicas take as many GPUs the fastest: what a failure costs differs by that alone.
+std::vector<ParallelPlan> plans_to_simulate(const PlanSearch& search, std::int64_t most) {
+  std::vector<ParallelPlan> plans;
+  std::set<std::int64_t> sizes;
+  for (const RankedPlan& ranked : search.best) {
+    if (static_cast<std::int64_t>(plans.size()) == most) break;
+    if (sizes.insert(gpus_of_replica(ranked.parallel)).second) plans.push_back(ranked.parallel);
+  }
+  return plans;
+}
+
+// The choices of nodes that the question leaves, with each of the plans.
+std::vector<PlannedNodes> node_choices(const PlanQuestion& question, const std::vector<ParallelPlan>& plans) {
+  std::vector<PlannedNodes> choices;
+  for (const ParallelPlan& parallel : plans) {
+    for (const std::int32_t spares : question.spares) {
+      const std::int32_t nodes = question.train_nodes() + spares;
+      choices.push_back({parallel, spares, 0});
+      if (!question.spot) continue;
+      for (const std::int32_t spot : question.spot->nodes) {
+        if (spot > 0 && spot <= nodes) choices.push_back({parallel, spares, spot});
+      }
+    }
+  }
+  return choices;
+}
+
+SimDuration patience(const PlanQuestion& question, const PlanSearch& search) {
+  const ParallelPlan& parallel = question.plan.parallel;
+  const double samples =
+      std::ceil(static_cast<double>(question.tokens) / static_cast<double>(parallel.sequence_length));
+  const double steps = std::ceil(samples / static_cast<double>(parallel.global_batch));
+  const double longest = to_seconds(search.best.back().step);
+  return from_seconds(std::min(kPatience * steps * longest, kLongestYears * 365 * 86400));
+}
+
+WithinLimits limits_of(const PlanQuestion& question, std::span<const TrialSummary> trials) {
+  return std::min(within_deadline(question, trials), within_budget(question, trials));
+}
+
+// What differs from the best answer in one way: the best of each such.
+std::vector<Rival> rivals_of(const Contenders& contenders, const PlanQuestion& question, std::size_t best) {
+  struct Candidate {
+    double mean;
+    std::size_t contender;
+  };
+  std::vector<Candidate> all;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const auto trials = contenders.trials(i);
+    if (trials.empty() || i == best) continue;
+    const std::size_t common = std::min(trials.size(), kRivalTrials);
+    if (const auto values = objective_values(question.objective, trials.first(common)))
+      all.push_back({estimate_mean(*values).mean, i});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.mean < b.mean; });
+  const auto rival = [&contenders](std::size_t i) {
+    return Rival{contenders.setting(i).choice, contenders[i].base, contenders[i].interval};
+  };
+  // A policy, or another plan, spares or nodes of the market with the same policy: once each.
+  std::set<std::string> seen;
+  const auto key = [&contenders, best](std::size_t i) {
+    const PlannedNodes& choice = contenders.setting(i).choice;
+    const PlannedNodes& of_best = contenders.setting(best).choice;
+    if (contenders[i].base != contenders[best].base) return contenders[i].base;
+    return fmt::format("/{}/{}/{}", gpus_of_replica(choice.parallel) == gpus_of_replica(of_best.parallel),
+                       choice.spares, choice.spot_nodes);
+  };
+  std::vector<Rival> rivals{rival(best)};
+  seen.insert(key(best));
+  for (const Candidate& candidate : all) {
+    if (rivals.size() == kMostRivals) break;
+    if (seen.insert(key(candidate.contender)).second) rivals.push_back(rival(candidate.contender));
+  }
+  return rivals;
+}
+
+// Those that always finish and have a price, the cheapest first.
+std::vector<PlanOption> finishing_options(const Contenders& contenders, const PlanQuestion& question) {
+  std::vector<PlanOption> options;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    if (contenders.trials(i).empty()) continue;
+    PlanOption option = plan_option(contenders, question, i);
+    if (option.cost_usd && option.jct_s) options.push_back(std::move(option));
+  }
+  std::stable_sort(options.begin(), options.end(), [](const PlanOption& a, const PlanOption& b) {
+    return a.cost_usd->mean < b.cost_usd->mean;
+  });
+  return options;
+}
+
+class Answering {
+ public:
+  Answering(const PlanQuestion& question, const PlanRunOptions& options)
+      : question_(question), options_(options) {
+    answer_.tier = question.tier;
+  }
+
+  Result<PlanAnswer> run() {
+    begin(PlanPhase::kPlans);
+    GOODPUT_TRY(policies_, competing_policies(question_));
+    GOODPUT_TRY(answer_.search, search_in(question_.space, kPlansKept));
+    if (answer_.search.best.empty()) {
+      answer_.lacks = misfit_text(answer_.search);
+      return std::move(answer_);
+    }
+    GOODPUT_TRY_STATUS(choose_plans());
+    begin(PlanPhase::kContest);
+    answer_.most = patience(question_, answer_.search);
+    GOODPUT_TRY(Contenders contenders, make_contenders());
+    GOODPUT_TRY_STATUS(decide(contenders));
+    return std::move(answer_);
+  }
+
+ private:
+  void begin(PlanPhase phase) const {
+    if (options_.on_phase) options_.on_phase(phase);
+  }
+
+  [[nodiscard]] Result<PlanSearch> search_in(const PlanSpace& space, std::size_t keep) const {
+    PlanSearchOptions search;
+    search.keep = keep;
+    search.memory_margin = question_.memory_margin;
+    search.jobs = options_.jobs;
+    search.seed = options_.seed;
+    return search_plans(question_.plan, question_.gpus, space, search);
+  }
+
+  // Those of the search, and the fastest with less of ZeRO where the question leaves that open: replicas that
+  // go on without each other share nothing, experts that move share their optimizer at the most.
+  Status choose_plans() {
+    answer_.simulated = plans_to_simulate(answer_.search, question_.plans);
+    if (!question_.space.zero.empty()) return Ok{};
+    for (const std::int32_t zero : {0, 1}) {
+      const bool is_there = std::any_of(answer_.simulated.begin(), answer_.simulated.end(),
+                                        [zero](const ParallelPlan& plan) { return plan.zero == zero; });
+      if (is_there) continue;
+      PlanSpace space = question_.space;
+      space.zero = {zero};
+      GOODPUT_TRY(const PlanSearch found, search_in(space, 1));
+      for (const RankedPlan& ranked : found.best) answer_.simulated.push_back(ranked.parallel);
+    }
+    return Ok{};
+  }
+
+  Result<Contenders> make_contenders() {
+    std::vector<Entry> entries;
+    for (const PlannedNodes& choice : node_choices(question_, answer_.simulated))
+      entries.push_back({choice, policies_, question_.intervals});
+    answer_.choices = static_cast<std::int64_t>(entries.size());
+    GOODPUT_TRY(Contenders contenders,
+                Contenders::make(question_, entries, {options_.seed, options_.jobs, answer_.most}));
+    answer_.contenders = static_cast<std::int64_t>(contenders.size());
+    answer_.refused = contenders.refused();
+    return contenders;
+  }
+
+  Status decide(Contenders& contenders) {
+    const auto run = [&](std::span<const std::size_t> racing, std::int64_t trials) {
+      return contenders.run(racing, trials, [this] { ++answer_.runs; });
+    };
+    if (contenders.size() == 0) {
+      answer_.lacks = "no policy can run the job";
+      return Ok{};
+    }
+    const ContestTrials trials{
+        run, [&](std::size_t i) { return objective_values(question_.objective, contenders.trials(i)); },
+        [&](std::size_t i) { return limits_of(question_, contenders.trials(i)); }};
+    ContestRules rules;
+    rules.most_trials = question_.most_trials;
+    rules.least_trials = std::min(rules.least_trials, rules.most_trials);
+    GOODPUT_TRY(const ContestResult result, run_contest(contenders.size(), rules, trials));
+    answer_.trials = result.trials;
+    GOODPUT_TRY(const std::vector<std::size_t> front, pareto_front(contenders, rules.least_trials, run));
+    for (const std::size_t i : front) answer_.pareto.push_back(plan_option(contenders, question_, i));
+    answer_.finishing = finishing_options(contenders, question_);
+    if (!result.best) {
+      const ClosestOption closest = closest_option(contenders, question_);
+      if (closest.contender) answer_.closest = plan_option(contenders, question_, *closest.contender);
+      answer_.lacks = closest.lacks;
+      return Ok{};
+    }
+    answer_.best = plan_option(contenders, question_, *result.best);
+    answer_.tier = lowest(answer_.tier, answer_.best->tier);
+    for (const std::size_t i : result.ties) answer_.ties.push_back(plan_option(contenders, question_, i));
+    answer_.curves = one_factor_curves(contenders, question_, *result.best);
+    if (!options_.has_sensitivity) return Ok{};
+    begin(PlanPhase::kSensitivity);
+    SensitivityOptions sensitivity;
+    sensitivity.seed = options_.seed;
+    sensitivity.jobs = options_.jobs;
+    sensitivity.tie = rules.tie;
+    sensitivity.most = answer_.most;
+    GOODPUT_TRY(answer_.sensitivity,
+                sensitivity_of(question_, rivals_of(contenders, question_, *result.best), sensitivity));
+    return Ok{};
+  }
+
+  const PlanQuestion& question_;
+  const PlanRunOptions& options_;
+  std::vector<ScenarioPolicy> policies_{};
+  PlanAnswer answer_{};
+};
+
+}  // namespace
+
+Result<PlanAnswer> answer_question(const PlanQuestion& question, const PlanRunOptions& options) {
+  return Answering(question, options).run();
+}
+
+}  // namespace goodput

@@ -1,0 +1,54 @@
+// The answer to a plan's question: what is best, what cannot be told from it, what else there is to choose,
+// and what it rests on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/planner/plan_question.h"
+#include "models/planner/plan_search.h"
+#include "sim/base/errors.h"
+#include "sim/base/tier.h"
+#include "tools/plan/one_factor.h"
+#include "tools/plan/plan_option.h"
+#include "tools/plan/sensitivity.h"
+
+namespace goodput {
+
+struct PlanAnswer {
+  PlanSearch search{};
+  std::vector<ParallelPlan> simulated{};  // of the plans that were found
+  std::int64_t choices = 0;               // of plan and nodes
+  std::int64_t contenders = 0;
+  std::int64_t runs = 0;
+  std::int64_t trials = 0;                   // that those which were left have
+  std::map<std::string, Refusal> refused{};  // by policy: those that do not compete everywhere
+  std::optional<PlanOption> best{};
+  std::vector<PlanOption> ties{};
+  std::vector<PlanOption> pareto{};      // cost against time, cheapest first: none is better in both
+  std::vector<OneFactorCurve> curves{};  // around the best
+  std::vector<PlanOption> finishing{};   // all contenders that always finish and have a price, cheapest first
+  // Without a best one: the nearest, and what it lacks.
+  std::optional<PlanOption> closest{};
+  std::string lacks{};
+  Sensitivity sensitivity{};
+  SimDuration most{};  // after which a run was cut short
+  Tier tier = Tier::kMeasured;
+};
+
+enum class PlanPhase : std::uint8_t { kPlans, kContest, kSensitivity };
+
+struct PlanRunOptions {
+  std::uint64_t seed = 0;
+  unsigned jobs = 1;
+  bool has_sensitivity = true;
+  std::function<void(PlanPhase)> on_phase{};
+};
+
+Result<PlanAnswer> answer_question(const PlanQuestion& question, const PlanRunOptions& options);
+
+}  // namespace goodput

@@ -1,0 +1,49 @@
+#include "tools/plan/plan_option.h"
+
+#include <algorithm>
+
+#include "models/scenario/trial_metrics.h"
+#include "tools/plan/plan_values.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kSure = 0.95;
+
+// Of how long jobs take; none where some did not finish.
+std::optional<Estimate> jct_quantile(std::span<const TrialSummary> trials) {
+  std::vector<double> times;
+  for (const TrialSummary& trial : trials) {
+    const auto time = value_of(TrialMetric::kJct, trial);
+    if (!time) return std::nullopt;
+    times.push_back(*time);
+  }
+  return estimate_quantile(times, kSure);
+}
+
+}  // namespace
+
+PlanOption plan_option(const Contenders& contenders, const PlanQuestion& question, std::size_t contender) {
+  const Setting& setting = contenders.setting(contender);
+  const Contender& of = contenders[contender];
+  const auto trials = contenders.trials(contender);
+  PlanOption option;
+  option.choice = setting.choice;
+  option.policy = of.base;
+  option.options = setting.scenario.policies[of.policy];
+  option.options.name = of.base;
+  option.interval_steps = of.interval_steps;
+  option.trials = static_cast<std::int64_t>(trials.size());
+  option.cost_usd = estimate_of(TrialMetric::kCost, trials);
+  option.jct_s = estimate_of(TrialMetric::kJct, trials);
+  option.goodput = estimate_of(TrialMetric::kGoodput, trials);
+  option.jct_p95_s = jct_quantile(trials);
+  if (question.deadline) option.p_deadline = deadline_share(trials);
+  if (question.budget && question.budget->probability > 0 && option.cost_usd)
+    option.p_budget = budget_share(trials, question.budget->value);
+  option.warnings = setting.runs->prepared(of.policy).warnings();
+  option.tier = lowest(setting.runs->prepared(of.policy).tier(), setting.scenario.tier);
+  return option;
+}
+
+}  // namespace goodput

@@ -1,0 +1,270 @@
+#include "tools/plan_step/plan_step_batch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <memory>
+
+#include "models/cost/cost_models.h"
+#include "models/step/step_report.h"
+#include "sim/base/text.h"
+#include "traces/io/byte_source.h"
+
+namespace goodput {
+namespace {
+
+enum Column : std::uint8_t {  // into kColumns
+  kGpus,
+  kGlobalBatch,
+  kMicroBatch,
+  kHidden,
+  kHeads,
+  kLayers,
+  kSequence,
+  kTp,
+  kDp,
+  kPp,
+};
+struct ColumnInfo {
+  std::string_view name;
+  std::int32_t most;  // what a plan may say (docs/formats/plans.md)
+};
+constexpr std::array<ColumnInfo, 10> kColumns = {{
+    {"# GPUs", 1'000'000'000},
+    {"global batch", 1'000'000'000},
+    {"micro batch", 1'000'000'000},
+    {"hidden size", 1'000'000},
+    {"attention heads", 1'000'000},
+    {"# layers", 10'000},
+    {"sequence length", 1'000'000'000},
+    {"tensor parallelism", 10'000'000},
+    {"data parallelism", 10'000'000},
+    {"pipeline parallelism", 10'000'000},
+}};
+constexpr std::string_view kPredicted = "predicted_ms";
+
+// Reads cells one character at a time: a quote opens a cell at its first character only, and two within
+// quotes are one (RFC 4180).
+class CellReader {
+ public:
+  void see(char c) {
+    if (is_quoted_ && c == '"') {
+      is_quoted_ = false;
+      was_quoted_ = true;
+    } else if (is_quoted_) {
+      cells_.back() += c;
+    } else if (c == '"' && was_quoted_) {
+      cells_.back() += c;
+      is_quoted_ = true;
+    } else if (c == '"' && cells_.back().empty()) {
+      is_quoted_ = true;
+    } else if (c == ',') {
+      cells_.emplace_back();
+      was_quoted_ = false;
+    } else {
+      cells_.back() += c;
+      was_quoted_ = false;
+    }
+  }
+  // A comma or line end would belong to the cell.
+  [[nodiscard]] bool is_quoted() const { return is_quoted_; }
+  [[nodiscard]] std::vector<std::string> take() && { return std::move(cells_); }
+
+ private:
+  std::vector<std::string> cells_ = std::vector<std::string>(1);
+  bool is_quoted_ = false;
+  bool was_quoted_ = false;  // the character before closed a quote
+};
+
+std::vector<std::string> split(std::string_view row) {
+  CellReader reader;
+  for (const char c : row) reader.see(c);
+  return std::move(reader).take();
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+using Positions = std::array<std::size_t, kColumns.size()>;
+
+Result<Positions> find_columns(const std::vector<std::string>& header, const Where& where) {
+  std::vector<std::string_view> names;
+  for (const std::string& cell : header) names.push_back(trimmed(cell));
+  if (std::find(names.begin(), names.end(), kPredicted) != names.end())
+    return Error{fmt::format("has a column {} already; remove it", kPredicted), where};
+  Positions positions{};
+  for (std::size_t i = 0; i < kColumns.size(); ++i) {
+    const std::string_view wanted = kColumns[i].name;
+    const auto found = std::find(names.begin(), names.end(), wanted);
+    if (found == names.end()) {
+      const std::string hint = did_you_mean(wanted, names);
+      return Error{fmt::format("no column {}{}", in_quotes(wanted), hint), where};
+    }
+    if (std::find(found + 1, names.end(), wanted) != names.end())
+      return Error{fmt::format("column {} is there twice", in_quotes(wanted)), where};
+    positions[i] = static_cast<std::size_t>(found - names.begin());
+  }
+  return positions;
+}
+
+using Values = std::array<std::int32_t, kColumns.size()>;
+
+Result<Values> read_values(const std::vector<std::string>& cells, const Positions& positions,
+                           std::size_t columns) {
+  if (cells.size() != columns) {
+    return Error{fmt::format("{} cells, but the header has {}", cells.size(), columns)};
+  }
+  Values values{};
+  for (std::size_t i = 0; i < kColumns.size(); ++i) {
+    const auto& [name, most] = kColumns[i];
+    const std::string_view cell = trimmed(cells[positions[i]]);
+    double value = 0;
+    const auto [end, problem] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    const bool is_number = problem == std::errc{} && end == cell.data() + cell.size();
+    if (!is_number || !(value >= 1 && value <= most) || value != std::floor(value)) {
+      return Error{fmt::format("{} is {}, want a whole number from 1 to {}", name, in_quotes(cell), most)};
+    }
+    values[i] = static_cast<std::int32_t>(value);
+  }
+  return values;
+}
+
+Status set_model(ModelShape& model, const Values& values) {
+  const std::int32_t hidden = values[kHidden];
+  const std::int32_t heads = values[kHeads];
+  if (!model.latent && hidden % heads != 0)
+    return Error{fmt::format("hidden size {} is not divisible by {} attention heads", hidden, heads)};
+  model.hidden = hidden;
+  model.ffn = 4 * hidden;
+  model.heads = heads;
+  model.kv_heads = model.head_dim = 0;  // derived anew
+  model.layers = values[kLayers];
+  if (model.learned_positions > 0) model.learned_positions = values[kSequence];
+  if (const Status finished = config_finish(model); !finished) return finished.error().inside("/model");
+  return Ok{};
+}
+
+Status set_parallel(TrainingPlan& plan, const Values& values) {
+  ParallelPlan& parallel = plan.parallel;
+  parallel.global_batch = values[kGlobalBatch];
+  parallel.micro_batch = values[kMicroBatch];
+  parallel.sequence_length = values[kSequence];
+  parallel.tp = values[kTp];
+  parallel.dp = values[kDp];
+  parallel.pp = values[kPp];
+  const double gpus = static_cast<double>(parallel.dp) * parallel.pp * parallel.tp * parallel.cp;
+  if (gpus != values[kGpus]) {
+    return Error{fmt::format("# GPUs is {}, but tensor x data x {}pipeline parallelism is {:.0f}",
+                             values[kGpus], parallel.cp > 1 ? "context x " : "", gpus)};
+  }
+  const std::int32_t per_node = plan.cluster.gpus_per_node;
+  plan.cluster.nodes = std::max(plan.cluster.nodes, (values[kGpus] - 1) / per_node + 1);
+  parallel = settled(parallel, per_node);
+  return Ok{};
+}
+
+// Its messages have no file: where the numbers stand is the row.
+Result<TrainingPlan> plan_of(const TrainingPlan& base, const Values& values) {
+  TrainingPlan plan = base;
+  plan.file.clear();
+  GOODPUT_TRY_STATUS(set_model(plan.model, values));
+  GOODPUT_TRY_STATUS(set_parallel(plan, values));
+  GOODPUT_TRY_STATUS(check_training_plan(plan));
+  return plan;
+}
+
+constexpr std::size_t kLargestBatch = std::size_t{1} << 26;
+constexpr std::size_t kLongestRow = std::size_t{1} << 16;
+
+// Up to the line end behind its last cell, without it; a quote that no other closes ends with its line.
+// Advances `rest` to the next row.
+std::string_view take_row(std::string_view& rest) {
+  CellReader reader;
+  std::size_t end = std::string_view::npos;
+  const std::string_view longest = rest.substr(0, kLongestRow);
+  for (std::size_t i = 0; i < longest.size() && end == std::string_view::npos; ++i) {
+    if (rest[i] == '\n' && !reader.is_quoted()) end = i;
+    reader.see(rest[i]);
+  }
+  if (end == std::string_view::npos) end = rest.find('\n');
+  std::string_view row = rest.substr(0, end);
+  rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+  if (row.ends_with('\r')) row.remove_suffix(1);
+  return row;
+}
+
+class BatchPredictor {
+ public:
+  BatchPredictor(const TrainingPlan& base, const CostModel& cost, Granularity granularity, std::uint64_t seed)
+      : base_(base), cost_(cost), granularity_(granularity), seed_(seed) {}
+
+  // The header of the rows. Fails on a column that is not there.
+  Status read_header(std::string_view row, const Where& where) {
+    const std::vector<std::string> header = split(row);
+    GOODPUT_TRY(positions_, find_columns(header, where));
+    columns_ = header.size();
+    return Ok{};
+  }
+  Result<double> predict_ms(std::string_view row) {
+    GOODPUT_TRY(const Values values, read_values(split(row), positions_, columns_));
+    GOODPUT_TRY(const TrainingPlan plan, plan_of(base_, values));
+    GOODPUT_TRY(const PlannedStep step, build_planned_step(plan, cost_, granularity_, seed_));
+    tier_ = lowest(tier_, step.tier);
+    return 1e3 * to_seconds(step_time(step));
+  }
+  [[nodiscard]] Tier tier() const { return tier_; }
+
+ private:
+  const TrainingPlan& base_;
+  const CostModel& cost_;
+  Granularity granularity_;
+  std::uint64_t seed_;
+  Positions positions_{};
+  std::size_t columns_ = 0;
+  Tier tier_ = Tier::kMeasured;
+};
+
+}  // namespace
+
+Result<BatchResult> predict_rows(const TrainingPlan& base, const std::string& path, Granularity granularity,
+                                 std::uint64_t seed) {
+  GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(base)));
+  GOODPUT_TRY(ByteSource source, ByteSource::open(path));
+  GOODPUT_TRY(const std::string text, read_all(source, kLargestBatch));
+  std::string_view rest = text;
+  if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
+  BatchPredictor predictor(base, *cost, granularity, seed);
+  const std::string_view header = take_row(rest);
+  GOODPUT_TRY_STATUS(predictor.read_header(header, {.file = path, .position = Position::line(1)}));
+  BatchResult result;
+  result.csv = fmt::format("{},{}\n", header, kPredicted);
+  auto line = 1 + std::count(text.begin(), text.end() - static_cast<std::ptrdiff_t>(rest.size()), '\n');
+  while (!rest.empty()) {
+    const std::ptrdiff_t first_line = line;
+    const std::string_view before = rest;
+    const std::string_view row = take_row(rest);
+    line += std::count(before.begin(), before.end() - static_cast<std::ptrdiff_t>(rest.size()), '\n');
+    if (trimmed(row).empty()) continue;
+    if (const auto predicted = predictor.predict_ms(row)) {
+      result.csv += fmt::format("{},{:.6f}\n", row, *predicted);
+      result.rows.push_back({static_cast<std::size_t>(first_line), *predicted});
+    } else {
+      result.csv += fmt::format("{},\n", row);
+      result.rows.push_back({static_cast<std::size_t>(first_line), std::nullopt});
+      result.errors.push_back(
+          Error{predicted.error().message(),
+                {.file = path, .position = Position::line(static_cast<std::uint64_t>(first_line))}}
+              .message());
+    }
+  }
+  result.tier = predictor.tier();
+  return result;
+}
+
+}  // namespace goodput

@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "sim/base/append.h"
+#include "tools/cli/unused_keys.h"
+#include "tools/plan_step/plan_step_report.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kShareWorthNaming = 0.001;
+
+std::string duration_text(SimDuration duration) {
+  const double seconds = to_seconds(duration);
+  if (seconds >= 1) return fmt::format("{:.3f} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.3f} ms", 1e3 * seconds);
+  return fmt::format("{:.1f} us", 1e6 * seconds);
+}
+
+}  // namespace
+
+std::string parallel_text(const ParallelPlan& plan) {
+  std::string text = fmt::format("DP {} x PP {} x TP {}", plan.dp, plan.pp, plan.tp);
+  if (plan.vpp > 1) text += fmt::format(" x VPP {}", plan.vpp);
+  if (plan.cp > 1) text += fmt::format(" x CP {}", plan.cp);
+  if (plan.ep > 1) text += fmt::format(", EP {}", plan.ep);
+  if (plan.zero > 0) text += fmt::format(", ZeRO-{}", plan.zero);
+  if (plan.sharding_instances() > 1) text += fmt::format(" in {} instances", plan.zero_instances);
+  return text;
+}
+
+std::string plan_step_text(const PlanStepResult& result) {
+  const auto& [plan, step, report, granularity] = result;
+  std::string text;
+  const auto line = [&]<typename... Arguments>(fmt::format_string<Arguments...> format,
+                                               Arguments&&... arguments) {
+    append(text, format, std::forward<Arguments>(arguments)...);
+    text += '\n';
+  };
+  const double total = to_seconds(report.step);
+  line("{} on {} x {}: {}", plan.model.name, plan.parallel.gpus(), plan.cluster.gpu.name,
+       parallel_text(plan.parallel));
+  line("{} micro-batches of {} x {} tokens a replica, schedule {}, {} ops{}", plan.parallel.micro_batches(),
+       plan.parallel.micro_batch, plan.parallel.sequence_length, plan.parallel.schedule, step.ops.size(),
+       step.lanes.lanes() > 1 ? fmt::format(" on each of {} ranks", step.lanes.lanes()) : "");
+  text += '\n';
+  line("  step                   {:>12}   {:.0f} tokens/s, {:.1f} a GPU", duration_text(report.step),
+       report.tokens_per_second, report.tokens_per_second / static_cast<double>(plan.parallel.gpus()));
+  line(
+      "  MFU                    {:>11.1f}%   HFU {:.1f}% (with recomputation and masked scores), of 16-bit "
+      "peak",
+      100 * report.mfu, 100 * report.hfu);
+  line("  bubble                 {:>11.1f}%   stages idle, were communication free", 100 * report.bubble);
+  line("  exposed communication  {:>12}   {:.1f} % of the step", duration_text(report.exposed_communication),
+       100 * to_seconds(report.exposed_communication) / total);
+  if (report.over_nics) {
+    line("  with shared NICs       {:>12}   {:+.1f} %: transfers at the same time share a GPU's NIC",
+         duration_text(*report.over_nics), 100 * (to_seconds(*report.over_nics) / total - 1));
+  }
+  line("  memory                 {}", report.memory.verdict());
+  text += "\nOn the critical path\n";
+  for (const CriticalShare& share : report.critical) {
+    const double part = to_seconds(share.time) / total;
+    if (part < kShareWorthNaming) continue;
+    line("  {:<40} {:>12} {:>6.1f} %", share.label, duration_text(share.time), 100 * part);
+  }
+  text += '\n';
+  if (const std::string unused = unused_keys_text(plan.unused, plan.file); !unused.empty())
+    text += unused + '\n';
+  line("Lowest tier: {} (cost model {})", to_string(report.tier), plan.cost_model);
+  return text;
+}
+
+}  // namespace goodput

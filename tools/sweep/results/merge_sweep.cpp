@@ -1,0 +1,159 @@
+#include "tools/sweep/results/merge_sweep.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "tools/cli/output_file.h"
+#include "tools/sweep/results/point_columns.h"
+#include "tools/sweep/results/result_names.h"
+#include "tools/sweep/results/result_rows.h"
+#include "tools/sweep/results/sqlite_results.h"
+#include "tools/sweep/results/summary_rows.h"
+#include "tools/sweep/store/journal_index.h"
+#include "tools/sweep/store/sweep_folder.h"
+#include "tools/sweep/store/sweep_paths.h"
+#include "tools/sweep/store/sweep_progress.h"
+#include "traces/io/file_descriptor.h"
+#include "traces/table/table.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::string_view kResultFiles[] = {"results.csv", "summary.csv", "results.sqlite",
+                                             "results.parquet"};
+constexpr std::string_view kWrittenFiles[] = {"results.csv", "summary.csv", "results.sqlite",
+                                              "results.parquet", "sweep.json"};
+#ifdef GOODPUT_HAVE_PARQUET
+constexpr std::size_t kResultFileCount = 4;
+#else
+constexpr std::size_t kResultFileCount = 3;
+constexpr std::string_view kNoParquet =
+    "no results.parquet: this goodput was built without Parquet; run ./goodput-setup, build again and merge";
+#endif
+
+// Several tables of the same rows.
+class SameTables final : public TableWriter {
+ public:
+  explicit SameTables(std::vector<TableWriter*> tables) : tables_(std::move(tables)) {}
+
+  Status add(std::span<const TableCell> row) override {
+    for (TableWriter* table : tables_) GOODPUT_TRY_STATUS(table->add(row));
+    return Ok{};
+  }
+  Status close() override { return Ok{}; }  // whoever owns them does
+
+ private:
+  std::vector<TableWriter*> tables_;
+};
+
+// The rows of all points, on their way from the journals to the files.
+class SweepResults {
+ public:
+  SweepResults(const SweepManifest& manifest, JournalIndex& index)
+      : manifest_(manifest),
+        index_(index),
+        names_(result_names(manifest.parameters, index.columns(), index.metrics())),
+        points_(manifest, names_.parameters),
+        results_(manifest, points_, index.columns(), names_.columns),
+        summary_(manifest, points_, index.metrics(), names_) {}
+
+  // Into kResultFiles at these places.
+  Result<Merged> write(std::span<const std::string> paths, const std::function<void(const PointRows&)>& see) {
+    GOODPUT_TRY(const std::unique_ptr<TableWriter> csv, csv_table(paths[0], results_.columns()));
+    GOODPUT_TRY(const std::unique_ptr<TableWriter> summary, csv_table(paths[1], summary_.columns()));
+    GOODPUT_TRY(SqliteResults sqlite,
+                SqliteResults::create(paths[2], manifest_, points_, results_.columns(), summary_.columns()));
+    std::vector<TableWriter*> takers = {csv.get(), &sqlite.results()};
+#ifdef GOODPUT_HAVE_PARQUET
+    GOODPUT_TRY(const std::unique_ptr<TableWriter> parquet, parquet_table(paths[3], results_.columns()));
+    takers.push_back(parquet.get());
+#endif
+    SameTables to_results(takers);
+    SameTables to_summary({summary.get(), &sqlite.summary()});
+    Merged merged{.points = manifest_.values.size()};
+    for (std::uint64_t number = 0; number < merged.points; ++number) {
+      GOODPUT_TRY(const PointRows rows, index_.point(number));
+      if (see) see(rows);
+      GOODPUT_TRY_STATUS(sqlite.add_point(rows));
+      GOODPUT_TRY(const std::size_t count, results_.write(rows, to_results));
+      GOODPUT_TRY_STATUS(summary_.write(rows, to_summary));
+      merged.rows += count;
+      ++(rows.error.empty() ? merged.ran : merged.errors);
+    }
+    GOODPUT_TRY_STATUS(csv->close());
+    GOODPUT_TRY_STATUS(summary->close());
+    GOODPUT_TRY_STATUS(sqlite.close());
+#ifdef GOODPUT_HAVE_PARQUET
+    GOODPUT_TRY_STATUS(parquet->close());
+#endif
+    return merged;
+  }
+
+ private:
+  const SweepManifest& manifest_;
+  JournalIndex& index_;
+  ResultNames names_;
+  PointColumns points_;
+  ResultRows results_;
+  SummaryRows summary_;
+};
+
+// All files or, where `write` fails, none. It gets a temporary name for each.
+Status write_together(std::span<const std::string> paths, std::vector<std::string>& temporaries,
+                      const std::function<Status()>& write) {
+  if (temporaries.size() == paths.size()) return write();
+  return write_file_atomically(paths[temporaries.size()], [&](const std::string& temporary) {
+    temporaries.push_back(temporary);
+    return write_together(paths, temporaries, write);
+  });
+}
+
+// What processes left that were killed. REQUIRES: the lock.
+Status remove_unfinished(const std::string& dir) {
+  GOODPUT_TRY(const std::vector<std::string> names, names_in(dir));
+  for (const std::string& name : names) {
+    for (const std::string_view file : kWrittenFiles) {
+      std::error_code ignored;
+      if (name.starts_with(fmt::format("{}.tmp", file)))
+        std::filesystem::remove(std::filesystem::path(dir) / name, ignored);
+    }
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<Merged> merge_sweep(const std::string& dir, const std::function<void(const PointRows&)>& see) {
+  GOODPUT_TRY(const SweepManifest manifest, read_sweep_manifest(dir));
+  GOODPUT_TRY(const std::optional<FileDescriptor> lock, lock_file(dir + "/merge.lock", Lock::kWait));
+  GOODPUT_TRY(const SweepProgress progress, sweep_progress(dir));
+  if (!progress.complete()) return not_complete(dir, progress);
+  GOODPUT_TRY(JournalIndex index, JournalIndex::read(dir, manifest, progress.shards));
+  GOODPUT_TRY_STATUS(remove_unfinished(dir));
+  SweepResults results(manifest, index);
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < kResultFileCount; ++i)
+    paths.push_back(dir + "/" + std::string(kResultFiles[i]));
+  Merged merged;
+  std::vector<std::string> temporaries;
+  GOODPUT_TRY_STATUS(write_together(paths, temporaries, [&]() -> Status {
+    GOODPUT_TRY(merged, results.write(temporaries, see));
+    return Ok{};
+  }));
+  merged.files = std::move(paths);
+#ifndef GOODPUT_HAVE_PARQUET
+  std::error_code ignored;
+  std::filesystem::remove(dir + "/results.parquet", ignored);  // of an earlier merge
+  merged.notes.emplace_back(kNoParquet);
+#endif
+  return merged;
+}
+
+}  // namespace goodput
