@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <span>
 #include <tuple>
 
 namespace goodput::megatron {
@@ -24,9 +27,9 @@ class StageOps {
   }
 
   [[nodiscard]] const std::vector<OpIndex>& of(OpType type) const { return by_type_[index_of(type)]; }
-  [[nodiscard]] std::vector<OpIndex> merged(OpType a, OpType b) const {
-    std::vector<OpIndex> ops = of(a);
-    ops.insert(ops.end(), of(b).begin(), of(b).end());
+  [[nodiscard]] std::vector<OpIndex> merged(std::initializer_list<OpType> types) const {
+    std::vector<OpIndex> ops;
+    for (const OpType type : types) ops.insert(ops.end(), of(type).begin(), of(type).end());
     sort(ops);
     return ops;
   }
@@ -100,9 +103,31 @@ Result<Passes> collect_passes(const TemplateLane& lane, const StageOps& ops, OpT
   return passes;
 }
 
+// Whether the global chunks of a pass and of its peer say that there is a message between them.
+std::optional<std::int32_t> peer_stage(const TemplateLane& lane, const P2pKind& kind, OpIndex compute) {
+  const std::int64_t peer_chunk = global_chunk(lane, compute) + kind.chunk_step;
+  if (peer_chunk < 0 || peer_chunk >= std::int64_t{lane.vpp_size} * lane.pp_size) return std::nullopt;
+  return (lane.ops[compute].stage + kind.chunk_step + lane.pp_size) % lane.pp_size;
+}
+
 bool was_launched(const TemplateLane& lane, const P2pKind& kind, const Passes& passes, OpIndex op) {
   return kind.is_recv ? lane.start_s[op] <= passes.last_start + kLaunchToleranceS
                       : lane.end_s[op] >= passes.first_end - kLaunchToleranceS;
+}
+
+// Which passes `live` messages of one kind serve, by seq_id. Some recorders write a message for every pass;
+// some leave out those without a peer, and Megatron-LM's first and last stage may leave out one or all.
+std::optional<std::span<const OpIndex>> served_passes(const TemplateLane& lane, const P2pKind& kind,
+                                                      const Passes& passes, bool is_edge, std::size_t live,
+                                                      std::vector<OpIndex>& with_peer) {
+  const std::span<const OpIndex> all = passes.by_seq;
+  if (live == all.size()) return all;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(with_peer),
+               [&](OpIndex op) { return peer_stage(lane, kind, op).has_value(); });
+  if (live == with_peer.size()) return with_peer;
+  if (is_edge && live == 0) return std::span<const OpIndex>{};
+  if (is_edge && live == all.size() - 1) return kind.is_recv ? all.subspan(1) : all.first(live);
+  return std::nullopt;
 }
 
 // Matches the p2p ops of one type with the passes they serve, in order.
@@ -111,30 +136,40 @@ Result<std::vector<P2pOp>> match_p2p(const TemplateLane& lane, const StageOps& o
   const auto& recorded = ops.of(kind.type);
   const auto live = static_cast<std::size_t>(std::count_if(
       recorded.begin(), recorded.end(), [&](OpIndex op) { return was_launched(lane, kind, passes, op); }));
-  const std::size_t n = passes.by_seq.size();
   const bool is_edge = ops.stage() == 0 || ops.stage() == lane.pp_size - 1;
-  if (live != n && !(is_edge && (live == 0 || live == n - 1))) {
+  std::vector<OpIndex> with_peer;
+  const auto served = served_passes(lane, kind, passes, is_edge, live, with_peer);
+  if (!served) {
     return Error{fmt::format("stage {}: {} {} ops were launched for {} {} ops; each pass needs one{}",
-                             ops.stage(), live, to_string(kind.type), n, to_string(kind.compute),
+                             ops.stage(), live, to_string(kind.type), passes.by_seq.size(),
+                             to_string(kind.compute),
                              is_edge ? " (the first and last stage may have none, or one fewer)" : "")};
   }
-  std::size_t counter = kind.is_recv && live == n - 1 ? 1 : 0;
-  const std::int64_t chunks = std::int64_t{lane.vpp_size} * lane.pp_size;
+  std::size_t counter = 0;
   std::vector<P2pOp> matched;
   for (const OpIndex op : recorded) {
     P2pOp entry{op, std::nullopt, std::nullopt, std::nullopt};
     if (was_launched(lane, kind, passes, op)) {
-      entry.compute = passes.by_seq[counter];
-      if (kind.is_recv && counter > 0) entry.previous_compute = passes.by_seq[counter - 1];
-      const std::int64_t peer_chunk = global_chunk(lane, *entry.compute) + kind.chunk_step;
-      if (peer_chunk >= 0 && peer_chunk < chunks) {
-        entry.peer_stage = (ops.stage() + kind.chunk_step + lane.pp_size) % lane.pp_size;
-      }
-      ++counter;
+      const OpIndex compute = (*served)[counter++];
+      entry.compute = compute;
+      const auto seq_id = static_cast<std::size_t>(lane.ops[compute].seq_id);
+      if (kind.is_recv && seq_id > 0) entry.previous_compute = passes.by_seq[seq_id - 1];
+      entry.peer_stage = peer_stage(lane, kind, compute);
     }
     matched.push_back(entry);
   }
   return matched;
+}
+
+// Where weight gradients are passes of their own, a stage has one for every backward pass.
+Status check_weight_passes(const TemplateLane& lane, const StageOps& ops, const Passes& backwards) {
+  const auto is_weight = [](const TraceOp& op) { return op.type == OpType::kBackwardWeight; };
+  if (std::none_of(lane.ops.begin(), lane.ops.end(), is_weight)) return Ok{};
+  const std::size_t weights = ops.of(OpType::kBackwardWeight).size();
+  if (weights == backwards.by_seq.size()) return Ok{};
+  return Error{fmt::format(
+      "stage {} has {} backward-weight ops for {} backward-compute ops; record one for each on every stage",
+      ops.stage(), weights, backwards.by_seq.size())};
 }
 
 // One op a model chunk: that for which `better(candidate, chosen)` holds against all others.
@@ -179,17 +214,18 @@ Status add_gates(const TemplateLane& lane, const StageOps& ops, StageOrder& orde
   for (const auto& [gather, forward] : params) order.params_gates.emplace_back(forward, gather);
   // Without overlap every reduction follows the whole backward pass and chunks do not matter.
   if (!order.separate_all_reduce) return Ok{};
-  GOODPUT_TRY(
-      order.gradient_gates,
-      pair_by_chunk(lane, choose_by_chunk(lane, ops.of(OpType::kGradsReduceScatter), seq_below),
-                    choose_by_chunk(lane, ops.of(OpType::kBackwardCompute), ends_after), "backward-compute"));
+  const OpType gradients =
+      ops.of(OpType::kBackwardWeight).empty() ? OpType::kBackwardCompute : OpType::kBackwardWeight;
+  GOODPUT_TRY(order.gradient_gates,
+              pair_by_chunk(lane, choose_by_chunk(lane, ops.of(OpType::kGradsReduceScatter), seq_below),
+                            choose_by_chunk(lane, ops.of(gradients), ends_after), to_string(gradients)));
   return Ok{};
 }
 
 Result<StageOrder> order_of_stage(const TemplateLane& lane, std::int16_t stage) {
   const StageOps ops(lane, stage);
   StageOrder order;
-  order.compute = ops.merged(OpType::kForwardCompute, OpType::kBackwardCompute);
+  order.compute = ops.merged({OpType::kForwardCompute, OpType::kBackwardCompute, OpType::kBackwardWeight});
   GOODPUT_TRY(const Passes forwards, collect_passes(lane, ops, OpType::kForwardCompute));
   GOODPUT_TRY(const Passes backwards, collect_passes(lane, ops, OpType::kBackwardCompute));
   for (std::size_t k = 0; k < kP2pKinds.size(); ++k) {
@@ -198,14 +234,15 @@ Result<StageOrder> order_of_stage(const TemplateLane& lane, std::int16_t stage) 
                 match_p2p(lane, ops, kP2pKinds[k], is_forward ? forwards : backwards));
     order.p2p.push_back({k, std::move(matched)});
   }
-  order.dp = ops.merged(OpType::kParamsAllGather, OpType::kGradsReduceScatter);
+  GOODPUT_TRY_STATUS(check_weight_passes(lane, ops, backwards));
+  order.dp = ops.merged({OpType::kParamsAllGather, OpType::kGradsReduceScatter});
   order.reduce_scatters = ops.of(OpType::kGradsReduceScatter);
   std::sort(order.reduce_scatters.begin(), order.reduce_scatters.end());  // op indices ascend with seq_id
   order.last_compute = *std::max_element(order.compute.begin(), order.compute.end(),
                                          [&](OpIndex a, OpIndex b) { return lane.end_s[a] < lane.end_s[b]; });
-  GOODPUT_TRY(order.gc, ops.required(OpType::kGc));
-  GOODPUT_TRY(order.layernorm, ops.required(OpType::kLayernormGradsAllReduce));
-  GOODPUT_TRY(order.clip, ops.required(OpType::kOptimizerClipMainGrad));
+  GOODPUT_TRY(order.gc, ops.single(OpType::kGc));
+  GOODPUT_TRY(order.layernorm, ops.single(OpType::kLayernormGradsAllReduce));
+  GOODPUT_TRY(order.clip, ops.single(OpType::kOptimizerClipMainGrad));
   GOODPUT_TRY(order.optimizer, ops.required(OpType::kOptimizer));
   GOODPUT_TRY(order.embedding, ops.single(OpType::kEmbeddingGradsAllReduce));
   GOODPUT_TRY(order.separate_all_reduce, ops.single(OpType::kSeparateGradsAllReduce));

@@ -54,9 +54,9 @@ struct StageOrder {
   std::vector<OpIndex> dp;               // params-all-gather and grads-reduce-scatter
   std::vector<OpIndex> reduce_scatters;  // by seq_id
   OpIndex last_compute = 0;              // the pass that ends last
-  OpIndex gc = 0;
-  OpIndex layernorm = 0;
-  OpIndex clip = 0;
+  std::optional<OpIndex> gc;             // none: this job does not record it; the same for the next two
+  std::optional<OpIndex> layernorm;
+  std::optional<OpIndex> clip;
   OpIndex optimizer = 0;
   std::optional<OpIndex> embedding;            // first and last stage
   std::optional<OpIndex> separate_all_reduce;  // where the reduction of gradients overlaps

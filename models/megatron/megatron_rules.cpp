@@ -75,23 +75,28 @@ class Rules {
     for (const auto& [scatter, backward] : stage.gradient_gates) after(scatter, backward);
   }
 
-  // After the passes: gc, the gradient reductions, clipping, the optimizer.
+  // After the passes: gc, the gradient reductions, clipping, the optimizer, as far as the job records them.
   Status connect_tail(const StageOrder& stage) {
-    after(stage.gc, stage.last_compute);
-    std::vector<OpIndex> chain = {stage.gc, stage.layernorm};
-    if (stage.embedding) chain.push_back(*stage.embedding);
+    std::vector<OpIndex> chain = {stage.last_compute};
+    const auto append = [&chain](std::optional<OpIndex> op) {
+      if (op) chain.push_back(*op);
+    };
+    append(stage.gc);
+    const std::size_t first_reduction = chain.size();
+    append(stage.layernorm);
+    append(stage.embedding);
     if (overlaps_) {
       if (!stage.separate_all_reduce || stage.reduce_scatters.empty()) {
         return Error{
-            fmt::format("stage {} has no {}, which other stages record", ops_[stage.gc].stage,
+            fmt::format("stage {} has no {}, which other stages record", ops_[stage.optimizer].stage,
                         stage.separate_all_reduce ? "grads-reduce-scatter" : "separate-grads-all-reduce")};
       }
-      after(stage.layernorm, stage.reduce_scatters.back());
       chain.push_back(*stage.separate_all_reduce);
+      after(chain[first_reduction], stage.reduce_scatters.back());
     } else {
       chain.insert(chain.end(), stage.reduce_scatters.begin(), stage.reduce_scatters.end());
     }
-    chain.push_back(stage.clip);
+    append(stage.clip);
     chain.push_back(stage.optimizer);
     run_in_order(chain);
     return Ok{};
@@ -149,12 +154,12 @@ class Rules {
     OpGraphSpec::Group clip{{}, Sync::kReplicas};
     OpGraphSpec::Group embedding{{}, Sync::kLane};
     for (const StageOrder& stage : stages_) {
-      clip.members.push_back(stage.clip);
+      if (stage.clip) clip.members.push_back(*stage.clip);
       if (stage.embedding) embedding.members.push_back(*stage.embedding);
       for (const OpIndex op : stage.dp) spec_.groups.push_back({{op}, Sync::kReplicas});
       if (stage.separate_all_reduce) spec_.groups.push_back({{*stage.separate_all_reduce}, Sync::kReplicas});
     }
-    spec_.groups.push_back(std::move(clip));
+    if (!clip.members.empty()) spec_.groups.push_back(std::move(clip));
     if (!embedding.members.empty()) spec_.groups.push_back(std::move(embedding));
   }
 

@@ -34,10 +34,11 @@ double take_quantile(std::vector<double>& values, double quantile) {
 }
 
 // Forward or backward passes of every stage and lane together, without pauses.
-LaneStages sum_passes(const Recording& recording, OpType type, const std::vector<Pause>& pauses) {
+LaneStages sum_passes(const Recording& recording, bool are_forward, const std::vector<Pause>& pauses) {
   LaneStages sums(recording);
   for (OpId op = 0; op < recording.ops.size(); ++op) {
-    if (recording.ops[op].type != type) continue;
+    const OpType type = recording.ops[op].type;
+    if (!is_pass(type) || (type == OpType::kForwardCompute) != are_forward) continue;
     const auto stage = static_cast<std::size_t>(recording.ops[op].stage);
     for (const StepBlock& block : recording.blocks) {
       const auto row = block.row(block.value_s, op);
@@ -48,7 +49,7 @@ LaneStages sum_passes(const Recording& recording, OpType type, const std::vector
       }
     }
   }
-  if (type != OpType::kForwardCompute) return sums;
+  if (!are_forward) return sums;
   for (const Pause& pause : pauses) {
     const auto [dp, stage] = recording.worker(pause.worker);
     sums.at(pause.step, dp, stage) -= pause.excess_s;
@@ -186,8 +187,8 @@ std::size_t PassPace::slowest_worker() const {
 }
 
 PassPace measure_pace(const Recording& recording, const std::vector<Pause>& pauses) {
-  LaneStages forwards = sum_passes(recording, OpType::kForwardCompute, pauses);
-  LaneStages backwards = sum_passes(recording, OpType::kBackwardCompute, pauses);
+  LaneStages forwards = sum_passes(recording, true, pauses);
+  LaneStages backwards = sum_passes(recording, false, pauses);
   PassPace pace{{}, {}, {}, {}, {}, 0, 0, LaneStages(recording), {}};
   for (std::size_t stage = 0; stage < forwards.stages(); ++stage) {
     std::ranges::transform(forwards.lanes_of(stage), backwards.lanes_of(stage),

@@ -48,9 +48,9 @@ class RemedyReplay final : public OpValues {
     const auto [first, last] = std::equal_range(patches_.begin(), patches_.end(), Patch{0, op, 0, 0},
                                                 [](const Patch& a, const Patch& b) { return a.op < b.op; });
     const TraceOp& at = job_.recording.ops[op];
-    const bool has_stage = !remedy_.stages.empty() && is_pass_compute(at.type);
+    const bool has_stage = !remedy_.stages.empty() && is_pass(at.type);
     const bool has_micro_batch =
-        !remedy_.micro_batches.of_block.empty() && is_pass_compute(at.type) && at.mb_id != kUnset;
+        !remedy_.micro_batches.of_block.empty() && is_pass(at.type) && at.mb_id != kUnset;
     if (first == last && !has_stage && !has_micro_batch) return recorded.data();
     std::ranges::copy(recorded, scratch.begin());
     for (auto patch = first; patch != last; ++patch) scratch[patch->lane] = patch->value_s;

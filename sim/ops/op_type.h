@@ -13,7 +13,6 @@ enum class OpType : std::uint8_t {
 #define GOODPUT_OP_TYPE(enumerator, name, label, ideal) enumerator,
 #include "sim/ops/op_types.def"
 #undef GOODPUT_OP_TYPE
-  kBackwardWeight,  // only in plans: schedules that split the backward pass are never recorded
 };
 
 // What an op would take without stragglers, pooled over all recorded ops of its type (whatif: ideal values).
@@ -30,22 +29,19 @@ inline constexpr std::array kOpTypes = {
 #include "sim/ops/op_types.def"
 #undef GOODPUT_OP_TYPE
 };
-inline constexpr std::size_t kOpTypeCount = kOpTypes.size();          // that traces record
-inline constexpr std::size_t kPlannedOpTypeCount = kOpTypeCount + 1;  // and kBackwardWeight
-inline constexpr OpTypeInfo kBackwardWeightInfo = {"backward-weight", "backward-weight",
-                                                   IdealStatistic::kMean};
+inline constexpr std::size_t kOpTypeCount = kOpTypes.size();
 
 [[nodiscard]] constexpr std::size_t index_of(OpType type) {
   return static_cast<std::size_t>(type);
 }
 [[nodiscard]] constexpr const OpTypeInfo& info(OpType type) {
-  return type == OpType::kBackwardWeight ? kBackwardWeightInfo : kOpTypes[index_of(type)];
+  return kOpTypes[index_of(type)];
 }
 [[nodiscard]] constexpr std::string_view to_string(OpType type) {
   return info(type).name;
 }
 
-// The recorded type of exactly this name, if there is one.
+// The type of exactly this name, if there is one.
 [[nodiscard]] constexpr std::optional<OpType> find_op_type(std::string_view name) {
   for (std::size_t i = 0; i < kOpTypeCount; ++i) {
     if (kOpTypes[i].name == name) return static_cast<OpType>(i);
@@ -53,7 +49,7 @@ inline constexpr OpTypeInfo kBackwardWeightInfo = {"backward-weight", "backward-
   return std::nullopt;
 }
 
-// A pass over a model chunk, also of the kinds that are never recorded.
+// A pass over a model chunk.
 [[nodiscard]] constexpr bool is_pass(OpType type) {
   return type == OpType::kForwardCompute || type == OpType::kBackwardCompute ||
          type == OpType::kBackwardWeight;
@@ -63,6 +59,7 @@ inline constexpr OpTypeInfo kBackwardWeightInfo = {"backward-weight", "backward-
   return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
          type == OpType::kBackwardRecv;
 }
+// A pass that receives from one neighbor and sends to the other.
 [[nodiscard]] constexpr bool is_pass_compute(OpType type) {
   return type == OpType::kForwardCompute || type == OpType::kBackwardCompute;
 }

@@ -22,6 +22,14 @@ struct Spelling {
 constexpr Spelling kSpellings[] = {
     {"forward-compute", OpType::kForwardCompute},
     {"backward-compute", OpType::kBackwardCompute},
+    // Zero-bubble schedules: gradients of the input, then of the weights.
+    {"backward-input", OpType::kBackwardCompute},
+    {"backward-input-compute", OpType::kBackwardCompute},
+    {"backward-dgrad-compute", OpType::kBackwardCompute},
+    {"backward-weight", OpType::kBackwardWeight},
+    {"backward-weight-compute", OpType::kBackwardWeight},
+    {"backward-wgrad-compute", OpType::kBackwardWeight},
+    {"wgrad-compute", OpType::kBackwardWeight},
     {"forward-send", OpType::kForwardSend},
     {"send-forward", OpType::kForwardSend},
     {"forward-recv", OpType::kForwardRecv},
@@ -94,10 +102,12 @@ constexpr Unsupported kUnsupported[] = {
     {"forward-backward-send-forward-backward-recv", kBatched},
     {"cross-mesh-send", "names no direction; record forward-send or backward-send"},
     {"cross-mesh-recv", "names no direction; record forward-recv or backward-recv"},
-    {"backward-wgrad-compute",
-     "splits the backward pass, which the dependency model does not know; record whole "
-     "backward passes as backward-compute"},
 };
+// An unknown name with one of these may be a pass, and a step without some of its passes has other answers.
+constexpr std::string_view kWordsOfPasses[] = {"backward", "wgrad", "weight"};
+constexpr std::string_view kMayBePass =
+    "may be a backward pass; rename it to backward-compute or backward-weight, or remove its rows if it is "
+    "neither";
 
 constexpr std::size_t kLongestName = 64;  // longer than any known name
 
@@ -108,6 +118,13 @@ constexpr char normalised(char c) {
 
 bool same_metric(std::string_view known, std::string_view name) {
   return std::ranges::equal(known, name, {}, {}, normalised);
+}
+
+bool names_a_pass(std::string_view name) {
+  return std::ranges::any_of(kWordsOfPasses, [name](std::string_view word) {
+    const auto same = [](char c, char known) { return normalised(c) == known; };
+    return std::search(name.begin(), name.end(), word.begin(), word.end(), same) != name.end();
+  });
 }
 
 template <typename Table>
@@ -135,7 +152,7 @@ bool is_ignored_metric(std::string_view name) {
 }
 
 bool is_unsupported_metric(std::string_view name) {
-  return find_named(kUnsupported, name) != std::end(kUnsupported);
+  return find_named(kUnsupported, name) != std::end(kUnsupported) || names_a_pass(name);
 }
 
 std::string suggest_metric(std::string_view name) {
@@ -149,6 +166,7 @@ std::string unknown_metric(std::string_view name) {
   if (const auto found = find_named(kUnsupported, name); found != std::end(kUnsupported)) {
     return fmt::format("metric {} {}", in_quotes(name), found->why);
   }
+  if (names_a_pass(name)) return fmt::format("metric {} {}", in_quotes(name), kMayBePass);
   const std::string suggestion = suggest_metric(name);
   return fmt::format("metric {} is unknown{}", in_quotes(name),
                      suggestion.empty() ? "; it is no NDTimeline metric of a training step" : suggestion);

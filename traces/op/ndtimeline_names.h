@@ -16,8 +16,8 @@ namespace goodput {
 // skip it.
 [[nodiscard]] bool is_ignored_metric(std::string_view name);
 
-// Whether the metric is an op of a step that the dependency model cannot place. Left out, it would change the
-// answers: readers refuse it.
+// Whether the metric is an op of a step that the dependency model cannot place, or may be one by its name.
+// Left out, it would change the answers: readers refuse it.
 [[nodiscard]] bool is_unsupported_metric(std::string_view name);
 
 // `; did you mean "X"?` for the nearest known name, else the empty string.

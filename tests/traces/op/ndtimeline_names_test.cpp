@@ -51,6 +51,18 @@ TEST_CASE("metric names: a name like no other is called unknown") {
   CHECK(unknown_metric(std::string(5000, 'x')).size() < 200);
 }
 
+TEST_CASE("metric names: a name that may be a backward pass is refused, not left out") {
+  for (const auto* name : {"my-backward", "Weight_Grad", "wgrad"}) {
+    CHECK(find_metric(name) == std::nullopt);
+    CHECK(is_unsupported_metric(name));
+    CHECK(unknown_metric(name).find(
+              "may be a backward pass; rename it to backward-compute or backward-weight") !=
+          std::string::npos);
+  }
+  CHECK_FALSE(is_unsupported_metric("optimizer-copy"));
+  CHECK(find_metric("backward-wgrad-compute") == OpType::kBackwardWeight);
+}
+
 TEST_CASE("metric names: ops that the dependency model cannot place are refused with the reason") {
   CHECK(find_metric("forward-send-backward-recv") == std::nullopt);
   CHECK(unknown_metric("forward-send-backward-recv") ==
