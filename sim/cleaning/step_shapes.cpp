@@ -27,7 +27,7 @@ std::vector<StageCounts> count_by_stage(const std::vector<OpKey>& ops) {
 std::vector<OpKey> without_micro_batches(const std::vector<OpKey>& ops) {
   std::vector<OpKey> rest;
   std::copy_if(ops.begin(), ops.end(), std::back_inserter(rest),
-               [](OpKey op) { return !is_pass_compute(type_of(op)) && !is_message(type_of(op)); });
+               [](OpKey op) { return !is_pass(type_of(op)) && !is_message(type_of(op)); });
   return rest;
 }
 
@@ -46,6 +46,17 @@ bool counts_from_zero(const std::vector<OpKey>& ops) {
 
 bool is_part_of(const std::vector<OpKey>& part, const std::vector<OpKey>& whole) {
   return part.size() < whole.size() && std::includes(whole.begin(), whole.end(), part.begin(), part.end());
+}
+
+// Whether sets differ in nothing but collectives and what follows the passes.
+bool have_same_passes(const std::vector<OpKey>& a, const std::vector<OpKey>& b) {
+  const auto passes = [](const std::vector<OpKey>& ops) {
+    std::vector<OpKey> found;
+    std::copy_if(ops.begin(), ops.end(), std::back_inserter(found),
+                 [](OpKey op) { return is_pass(type_of(op)) || is_message(type_of(op)); });
+    return found;
+  };
+  return passes(a) == passes(b);
 }
 
 // What sets that differ in batch have in common: collectives, and passes of every stage over those of stage
@@ -133,7 +144,8 @@ bool differ_in_batch(const std::vector<OpKey>& a, const std::vector<OpKey>& b) {
   for (std::size_t stage = 0; stage < more.size(); ++stage) {
     for (std::size_t type = 0; type < kOpTypeCount; ++type) {
       const std::int64_t difference = more[stage][type] - fewer[stage][type];
-      if (is_pass_compute(static_cast<OpType>(type)) && difference != passes) return false;
+      const bool occurs = is_pass_compute(static_cast<OpType>(type)) || more[stage][type] > 0;
+      if (is_pass(static_cast<OpType>(type)) && occurs && difference != passes) return false;
       if (is_message(static_cast<OpType>(type)) && (difference < 0 || difference > passes)) return false;
     }
   }
@@ -154,7 +166,9 @@ std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::siz
   for (const std::uint32_t set : order) {
     if (whole[set] == 0) continue;
     const bool is_part = std::any_of(accepted.begin(), accepted.end(), [&](std::uint32_t other) {
-      return is_part_of(sets.at(set), sets.at(other)) && !differ_in_batch(sets.at(set), sets.at(other));
+      if (!is_part_of(sets.at(set), sets.at(other)) || differ_in_batch(sets.at(set), sets.at(other)))
+        return false;
+      return steps_of[set] <= steps_of[other] || !have_same_passes(sets.at(set), sets.at(other));
     });
     if (is_part) whole[set] = 0;
     if (!is_part && accepted.size() < kMostSetsCompared) accepted.push_back(set);

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/base/statistics.h"
 #include "sim/cleaning/repeated_rows.h"
 #include "sim/cleaning/step_list.h"
 #include "sim/cleaning/step_selection.h"
@@ -63,6 +64,61 @@ void resolve_repeated_steps(Survey& survey, Findings& findings) {
     facts.is_damaged = true;
     if (facts.is_asked_for) findings.add(CleaningRule::kUnorderedRepeats, 1, step.step, survey.problems[i]);
   }
+}
+
+// Steps with fewer replicas or stages than the job is known to have.
+void find_smaller_steps(Survey& survey, const CleaningOptions& options, Findings& findings) {
+  for (std::size_t i = 0; i < survey.steps.size(); ++i) {
+    StepFacts& facts = survey.facts[i];
+    if (!facts.shape || facts.is_damaged) continue;
+    const std::int64_t stages = stage_of(survey.sets.at(facts.shape->op_set).back()) + 1;
+    const bool lacks_replica = facts.shape->replicas < options.dp_size;
+    if (!lacks_replica && stages >= options.pp_size) continue;
+    facts.is_damaged = true;
+    survey.problems[i] = fmt::format(
+        "{} is missing in step {}, but the job has {} {}: its log is incomplete, or {} of the metadata "
+        "is wrong",
+        lacks_replica ? fmt::format("dp_rank {}", facts.shape->replicas) : fmt::format("stage {}", stages),
+        survey.steps[i].step, lacks_replica ? options.dp_size : options.pp_size,
+        lacks_replica ? "replicas" : "stages", lacks_replica ? "dp_size" : "pp_size");
+    if (facts.is_asked_for)
+      findings.add(CleaningRule::kMissingOps, 1, survey.steps[i].step, survey.problems[i]);
+  }
+}
+
+// The longest time from the first start to the last end of a worker.
+double longest_span_s(const OpTrace& trace, const StepInstances& step) {
+  std::map<std::pair<std::int32_t, std::int16_t>, std::pair<double, double>> spans;
+  for (const InstanceRow& at : step.rows) {
+    const double start = trace.start_s[at.row];
+    const double end = start + trace.duration_s[at.row];
+    const auto [entry, is_new] = spans.try_emplace({at.dp_rank, stage_of(at.op)}, start, end);
+    if (is_new) continue;
+    entry->second.first = std::min(entry->second.first, start);
+    entry->second.second = std::max(entry->second.second, end);
+  }
+  double longest = 0;
+  for (const auto& [worker, span] : spans) longest = std::max(longest, span.second - span.first);
+  return longest;
+}
+
+// How many steps at the beginning are whole but of another shape, and longer than those that are kept.
+std::size_t count_warm_up(const Survey& survey, const StepChoice& choice) {
+  std::vector<double> kept;
+  for (std::size_t i = 0; i < survey.steps.size(); ++i) {
+    if (choice.states[i] == StepState::kKept) kept.push_back(longest_span_s(survey.trace, survey.steps[i]));
+  }
+  if (kept.empty()) return 0;
+  const double usual = take_median(kept);
+  std::size_t count = 0;
+  while (count < survey.steps.size()) {
+    const StepState state = choice.states[count];
+    const bool is_other = state == StepState::kMissing || state == StepState::kOtherShape;
+    if (!is_other || !survey.facts[count].shape || longest_span_s(survey.trace, survey.steps[count]) <= usual)
+      break;
+    ++count;
+  }
+  return count;
 }
 
 // The first op of `want` that a lane lacks, or how else the step differs.
@@ -128,11 +184,33 @@ std::string describe_other_shapes(const Survey& survey, const StepChoice& choice
   return text + "kept: " + kept;
 }
 
+// `has 2 grads-reduce-scatter ops instead of 1 on stage 0`, the first difference from the kept steps.
+std::string describe_difference(const StepInstances& step, const std::vector<OpKey>& want) {
+  std::map<std::pair<std::int16_t, OpType>, std::pair<std::size_t, std::size_t>> counts;
+  for (const InstanceRow& at : step.rows) {
+    if (at.dp_rank == 0) ++counts[{stage_of(at.op), type_of(at.op)}].first;
+  }
+  for (const OpKey op : want) ++counts[{stage_of(op), type_of(op)}].second;
+  for (const auto& [kind, count] : counts) {
+    if (count.first == count.second) continue;
+    return fmt::format("has {} {} ops instead of {} on stage {}", count.first, to_string(kind.second),
+                       count.second, kind.first);
+  }
+  return "has another number of replicas";
+}
+
 void report_choice(Survey& survey, const StepChoice& choice, Findings& findings) {
   const std::vector<OpKey> want = choice.shape ? survey.sets.at(choice.shape->op_set) : all_ops(survey.steps);
   bool has_other_shapes = false;
+  const std::size_t warm_up = count_warm_up(survey, choice);
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
     const std::int64_t step = survey.steps[i].step;
+    if (i < warm_up) {
+      survey.problems[i] = fmt::format("step {} is a warm-up step: it is longer than the others and {}", step,
+                                       describe_difference(survey.steps[i], want));
+      findings.add(CleaningRule::kWarmUp, 1, step, survey.problems[i]);
+      continue;
+    }
     if (choice.states[i] == StepState::kOtherShape) {
       findings.add(CleaningRule::kOtherShape, 1, step);
       survey.problems[i] = fmt::format("step {} has {}", step,
@@ -150,7 +228,7 @@ void report_choice(Survey& survey, const StepChoice& choice, Findings& findings)
 
 }  // namespace
 
-StepSurvey survey_steps(const OpTrace& trace, std::span<const NumberRange> asked_for, Findings& findings,
+StepSurvey survey_steps(const OpTrace& trace, const CleaningOptions& options, Findings& findings,
                         const std::vector<std::int64_t>& damaged_steps) {
   Survey survey{trace, list_instances(trace), {}, {}, {}};
   for (const std::int64_t step : damaged_steps) {
@@ -162,7 +240,7 @@ StepSurvey survey_steps(const OpTrace& trace, std::span<const NumberRange> asked
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
     StepInstances& step = survey.steps[i];
     StepFacts facts;
-    facts.is_asked_for = is_asked_for(step.step, asked_for);
+    facts.is_asked_for = is_asked_for(step.step, options.steps);
     facts.is_damaged = std::binary_search(damaged_steps.begin(), damaged_steps.end(), step.step);
     if (facts.is_damaged) survey.problems[i] = fmt::format("step {} has damaged rows", step.step);
     const std::size_t dropped = drop_repeated_rows(trace, step);
@@ -171,6 +249,7 @@ StepSurvey survey_steps(const OpTrace& trace, std::span<const NumberRange> asked
     survey.facts.push_back(facts);
   }
   resolve_repeated_steps(survey, findings);
+  find_smaller_steps(survey, options, findings);
   StepSurvey result{{}, choose_steps(survey.facts, survey.sets), {}};
   report_choice(survey, result.choice, findings);
   result.steps = std::move(survey.steps);

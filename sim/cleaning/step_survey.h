@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "sim/base/number_ranges.h"
+#include "sim/cleaning/cleaning_options.h"
 #include "sim/cleaning/findings.h"
 #include "sim/cleaning/op_instances.h"
 #include "sim/cleaning/step_choice.h"
@@ -21,7 +20,7 @@ struct StepSurvey {
 };
 
 // Adds to `findings` what is wrong in steps that are asked for. Steps of its kDamagedRows are left out.
-[[nodiscard]] StepSurvey survey_steps(const OpTrace& trace, std::span<const NumberRange> asked_for,
+[[nodiscard]] StepSurvey survey_steps(const OpTrace& trace, const CleaningOptions& options,
                                       Findings& findings, const std::vector<std::int64_t>& damaged_steps);
 
 }  // namespace goodput

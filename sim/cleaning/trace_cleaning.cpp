@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "sim/cleaning/findings.h"
+#include "sim/cleaning/plausible_times.h"
 #include "sim/cleaning/step_list.h"
 #include "sim/cleaning/step_selection.h"
 #include "sim/cleaning/step_survey.h"
-#include "sim/cleaning/time_scale.h"
 #include "sim/cleaning/whole_job.h"
 
 namespace goodput {
@@ -82,8 +82,9 @@ std::vector<bool> rows_to_keep(const StepSurvey& survey, std::size_t rows) {
 Result<std::vector<std::int64_t>> keep_whole_steps(OpTrace& trace, const CleaningOptions& options,
                                                    Findings& findings, CleanTrace& clean,
                                                    const std::vector<std::int64_t>& damaged) {
-  const StepSurvey survey = survey_steps(trace, options.steps, findings, damaged);
+  const StepSurvey survey = survey_steps(trace, options, findings, damaged);
   for (const StepInstances& step : survey.steps) clean.recorded_steps.push_back(step.step);
+  if (const auto problem = miscounting_worker(trace, survey.steps)) return Error{*problem};
   GOODPUT_TRY_STATUS(check_choice(survey, options));
   std::vector<std::int64_t> kept;
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
@@ -91,6 +92,33 @@ Result<std::vector<std::int64_t>> keep_whole_steps(OpTrace& trace, const Cleanin
   }
   keep_rows(trace, 0, rows_to_keep(survey, trace.size()));
   return kept;
+}
+
+bool is_named_singly(std::int64_t step, const CleaningOptions& options) {
+  return std::ranges::any_of(
+      options.steps, [step](const NumberRange& range) { return range.first == step && range.last == step; });
+}
+
+// Takes steps with times that cannot be out of `trace` and `kept`, and indexes again what is left.
+Status leave_out_implausible_steps(OpTrace& trace, TraceIndex& index, const CleaningOptions& options,
+                                   Findings& findings, std::vector<std::int64_t>& kept) {
+  GOODPUT_TRY(const std::vector<ImplausibleStep> steps, find_implausible_steps(trace, index));
+  if (steps.empty()) return Ok{};
+  std::set<std::int64_t> left_out;
+  for (const ImplausibleStep& implausible : steps) {
+    const bool was_kept = std::erase(kept, implausible.step) > 0;
+    if (options.strict && was_kept) return Error{implausible.problem};
+    if (is_named_singly(implausible.step, options))
+      return Error{fmt::format("step {} cannot be analyzed: {}", implausible.step, implausible.problem)};
+    if (was_kept) findings.add(implausible.rule, 1, implausible.step, implausible.problem);
+    left_out.insert(implausible.step);
+  }
+  if (kept.empty()) return Error{steps.front().problem};
+  std::vector<bool> keeps_rows(trace.size());
+  for (std::size_t row = 0; row < trace.size(); ++row) keeps_rows[row] = !left_out.contains(trace.step[row]);
+  keep_rows(trace, 0, keeps_rows);
+  GOODPUT_TRY(index, index_trace(trace));
+  return Ok{};
 }
 
 // Workers recorded under several ranks: the index took the one of the latest step.
@@ -147,7 +175,7 @@ Result<CleanTrace> clean_trace(OpTrace trace, const std::vector<CleaningFinding>
     if (!index) return std::move(index).error();
   }
   GOODPUT_TRY_STATUS(check_whole_job(*index));
-  GOODPUT_TRY_STATUS(check_time_scale(trace, *index));
+  GOODPUT_TRY_STATUS(leave_out_implausible_steps(trace, *index, options, findings, kept));
   find_replaced_workers(trace, *index, findings);
   clean.selected = select(*index, kept);
   clean.findings = std::move(findings).take();

@@ -6,18 +6,12 @@
 #include <vector>
 
 #include "sim/base/errors.h"
-#include "sim/base/number_ranges.h"
+#include "sim/cleaning/cleaning_options.h"
 #include "sim/ops/cleaning_finding.h"
 #include "sim/ops/op_trace.h"
 #include "sim/ops/trace_index.h"
 
 namespace goodput {
-
-struct CleaningOptions {
-  bool strict = false;  // refuse where a strict rule has something to do
-  std::vector<NumberRange>
-      steps;  // asked for; empty: all. A range takes what there is, a single step must be
-};
 
 struct CleanTrace {
   OpTrace trace;
@@ -34,8 +28,9 @@ struct CleanTrace {
 
 // A trace that is dense as it came costs its index and one pass more. Else: rows that repeat others are
 // dropped; of steps run again the last complete run stays; steps that are not whole, and whole ones of
-// another number of micro-batches or replicas, are left out. With steps asked for, only these have to be
-// whole; the first whole step of the trace stays besides, for the template lane.
+// another number of micro-batches or replicas, are left out; so are steps with times that cannot be
+// (plausible_times.h). With steps asked for, only these have to be whole; the first whole step of the trace
+// stays besides, for the template lane.
 //
 // Fails when fewer than half of the steps remain, when a step named singly is left out, when a worker or
 // stage is absent in every step or a rank at two places, on implausible times, and, strictly, with what

@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
+
+#include "sim/base/statistics.h"
+#include "sim/cleaning/repeated_rows.h"
 
 namespace goodput {
 namespace {
@@ -72,7 +77,80 @@ Status check_global_chunks(const TraceIndex& index) {
                   numbered("stage", index.pp_size(), *counted.begin() - 1))};
 }
 
+// The steps that a worker recorded, and when each began by its clock.
+struct RecordedSteps {
+  std::int32_t rank = 0;
+  std::map<std::int64_t, double> first_start_s;
+
+  [[nodiscard]] std::int64_t first() const { return first_start_s.begin()->first; }
+  [[nodiscard]] std::int64_t last() const { return first_start_s.rbegin()->first; }
+};
+
+// By (dp_rank, stage).
+using StepsOfWorkers = std::map<std::pair<std::int32_t, std::int16_t>, RecordedSteps>;
+
+StepsOfWorkers steps_of_workers(const OpTrace& trace, const std::vector<StepInstances>& steps) {
+  StepsOfWorkers workers;
+  for (const StepInstances& step : steps) {
+    for (const InstanceRow& at : step.rows) {
+      RecordedSteps& own = workers[{at.dp_rank, stage_of(at.op)}];
+      own.rank = trace.rank[at.row];
+      const double start = trace.start_s[at.row];
+      const auto [entry, is_new] = own.first_start_s.try_emplace(step.step, start);
+      if (!is_new) entry->second = std::min(entry->second, start);
+    }
+  }
+  return workers;
+}
+
+// Of all the workers, the first one that records the steps which most record.
+const RecordedSteps& usual_steps(const StepsOfWorkers& workers) {
+  const RecordedSteps* usual = nullptr;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> counts;
+  for (const auto& [place, own] : workers) ++counts[{own.first(), own.last()}];
+  for (const auto& [place, own] : workers) {
+    if (usual == nullptr || counts[{own.first(), own.last()}] > counts[{usual->first(), usual->last()}])
+      usual = &own;
+  }
+  return *usual;
+}
+
+// Whether a worker's steps begin when those of the same number begin elsewhere, by clocks that are no more
+// than half a step apart.
+bool begin_together(const RecordedSteps& own, const RecordedSteps& usual) {
+  std::vector<double> apart;
+  for (const auto& [step, start] : own.first_start_s) {
+    const auto other = usual.first_start_s.find(step);
+    if (other != usual.first_start_s.end()) apart.push_back(start - other->second);
+  }
+  std::vector<double> periods;
+  for (auto at = usual.first_start_s.begin(); std::next(at) != usual.first_start_s.end(); ++at)
+    periods.push_back((std::next(at)->second - at->second) /
+                      static_cast<double>(std::next(at)->first - at->first));
+  return !apart.empty() && !periods.empty() && std::abs(take_median(apart)) < take_median(periods) / 2;
+}
+
 }  // namespace
+
+std::optional<std::string> miscounting_worker(const OpTrace& trace, const std::vector<StepInstances>& steps) {
+  const StepsOfWorkers workers = steps_of_workers(trace, steps);
+  if (workers.size() < 2) return std::nullopt;
+  const RecordedSteps& usual = usual_steps(workers);
+  const bool are_relative = starts_are_relative(trace, steps);
+  for (const auto& [place, own] : workers) {
+    const std::int64_t off = own.first() - usual.first();
+    if (off == 0 || off != own.last() - usual.last() ||
+        own.first_start_s.size() != usual.first_start_s.size())
+      continue;
+    if (!are_relative && begin_together(own, usual)) continue;
+    return fmt::format(
+        "rank {} (dp_rank {}, stage {}) records steps {}-{} where other workers record {}-{}: its step "
+        "counter "
+        "is off by {}; correct its step numbers",
+        own.rank, place.first, place.second, own.first(), own.last(), usual.first(), usual.last(), off);
+  }
+  return std::nullopt;
+}
 
 Status check_whole_job(const TraceIndex& index) {
   GOODPUT_TRY_STATUS(check_stages(index));

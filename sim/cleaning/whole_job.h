@@ -8,6 +8,7 @@
 
 #include "sim/base/errors.h"
 #include "sim/cleaning/op_instances.h"
+#include "sim/ops/op_trace.h"
 #include "sim/ops/trace_index.h"
 
 namespace goodput {
@@ -20,5 +21,10 @@ Status check_whole_job(const TraceIndex& index);
 // The workers, among all combinations of recorded dp ranks and stages from 0 on, without a row in any step,
 // in words. None when there are rows of all.
 [[nodiscard]] std::optional<std::string> absent_workers(const std::vector<StepInstances>& steps);
+
+// A worker that records as many steps as most workers, but each of its step numbers is off by the same
+// amount, in words. Where starts count from one origin, they tell whether its steps are really others.
+[[nodiscard]] std::optional<std::string> miscounting_worker(const OpTrace& trace,
+                                                            const std::vector<StepInstances>& steps);
 
 }  // namespace goodput

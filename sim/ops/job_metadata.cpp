@@ -42,21 +42,21 @@ JobMetadata complete_metadata(const JobMetadataFields& fields, const TraceIndex&
   return job;
 }
 
-Status check_recorded_sizes(const JobMetadataFields& fields, std::int64_t recorded_dp_size,
+Status check_recorded_sizes(std::int64_t dp_size, std::int64_t pp_size, std::int64_t recorded_dp_size,
                             std::int64_t recorded_pp_size) {
-  const auto compare = [](const char* key, const char* part, std::optional<std::int64_t> said,
+  const auto compare = [](const char* key, const char* part, std::int64_t said,
                           std::int64_t recorded) -> Status {
-    if (!said || *said <= recorded) return Ok{};
-    const std::string missing = *said == recorded + 1
-                                    ? fmt::format("{} {}", part, recorded)
-                                    : fmt::format("{}s {} to {}", part, recorded, *said - 1);
+    if (said <= recorded) return Ok{};
+    const std::string missing = said == recorded + 1
+                                    ? fmt::format("{} {} is", part, recorded)
+                                    : fmt::format("{}s {} to {} are", part, recorded, said - 1);
     return Error{
-        fmt::format("says {}, the trace shows {}: {} missing; give all files of the job, or correct it",
-                    *said, recorded, missing + (*said == recorded + 1 ? " is" : " are")),
+        fmt::format("says {}, the trace shows {}: {} missing; give all files of the job, or correct it", said,
+                    recorded, missing),
         {.pointer = fmt::format("/{}", key)}};
   };
-  GOODPUT_TRY_STATUS(compare("dp_size", "dp_rank", fields.dp_size, recorded_dp_size));
-  return compare("pp_size", "stage", fields.pp_size, recorded_pp_size);
+  GOODPUT_TRY_STATUS(compare("dp_size", "dp_rank", dp_size, recorded_dp_size));
+  return compare("pp_size", "stage", pp_size, recorded_pp_size);
 }
 
 std::vector<std::string> metadata_warnings(const JobMetadata& job, const TraceIndex& index) {

@@ -45,9 +45,9 @@ struct JobMetadata {
 [[nodiscard]] JobMetadata complete_metadata(const JobMetadataFields& fields, const TraceIndex& index,
                                             const std::string& trial_name);
 
-// Fails when the metadata says more replicas or stages than were recorded: what is missing would be blamed on
-// those that are there.
-Status check_recorded_sizes(const JobMetadataFields& fields, std::int64_t recorded_dp_size,
+// Fails when the job is said to have more replicas or stages than were recorded: what is missing would be
+// blamed on those that are there.
+Status check_recorded_sizes(std::int64_t dp_size, std::int64_t pp_size, std::int64_t recorded_dp_size,
                             std::int64_t recorded_pp_size);
 
 // One sentence a contradiction between metadata and rows.

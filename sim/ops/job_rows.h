@@ -19,6 +19,8 @@ struct OpTraceReading {
   std::vector<CleaningFinding> findings;  // one a rule: what could not be used as it stood
   // By rank: the ip that logs name; else, of several files without a rank in common, the name of the file.
   std::map<std::int64_t, std::string> hosts;
+  std::int64_t stated_dp_size = 0;  // by the lines of logs; 0: they do not say
+  std::int64_t stated_pp_size = 0;
   // By step, of rows without ids: seconds that were subtracted from its starts, so that its first one is 0.
   // In files with one origin for all steps it tells when the step began. Empty: starts are as recorded.
   std::map<std::int64_t, double> step_origin_s;

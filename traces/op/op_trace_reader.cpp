@@ -98,6 +98,8 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
   if (auto known = intake.check_known_share(); !known) return std::move(known).error().in_file(paths.front());
   reading.findings = intake.findings();
   reading.hosts = intake.hosts().empty() ? ranks.hosts() : intake.hosts();
+  reading.stated_dp_size = intake.stated_sizes().dp_size;
+  reading.stated_pp_size = intake.stated_sizes().pp_size;
   const bool has_absent_chunks = intake.has_absent_chunks();
   reading.trace = std::move(intake).take_trace();
   if (reading.trace.size() == 0) return Error{"holds no ops", {.file = paths.front()}};

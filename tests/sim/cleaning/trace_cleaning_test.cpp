@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/cleaning/step_selection.h"
+#include "tests/support/clock_skew.h"
 #include "tests/support/trace_edits.h"
 #include "tests/support/trace_generator.h"
 
@@ -130,6 +131,66 @@ TEST_CASE("cleaning: other shapes are named with what they have") {
   CHECK(refusal(trace, {false, {{2, 2}, {3, 5}}}) ==
         "step 2 cannot be analysed: step 2 has 4 micro-batches, 3 replicas");
   CHECK(refusal(trace, {false, {{2, 2}}}) == "accepted");
+}
+
+TEST_CASE(
+    "cleaning: the first step may reduce other buckets: most steps say what a step has, or those asked for") {
+  OpTrace trace = trace_of(2, 1, 5);
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    if (trace.optype[i] == OpType::kGradsReduceScatter) last = std::max<std::int64_t>(last, trace.seq_id[i]);
+  }
+  trace = filtered(trace, [&](const OpRow& row) {
+    return row.step == 1 || row.optype != OpType::kGradsReduceScatter || row.seq_id < last;
+  });
+  const CleanTrace clean = cleaned(changed(trace, [](OpRow& row) {
+    if (row.step == 1) row.start_s *= 2;
+  }));
+  CHECK(clean.index.steps == std::vector<std::int64_t>{2, 3, 4, 5});
+  REQUIRE(clean.findings.size() == 1);
+  CHECK(info(clean.findings[0].rule).name == "warm-up");
+  CHECK(clean.findings[0].detail.starts_with(
+      "step 1 is a warm-up step: it is longer than the others and has "));
+  CHECK(clean_trace(trace, {}, {false, {{1, 1}}})->index.steps == std::vector<std::int64_t>{1});
+}
+
+TEST_CASE("cleaning: a replica whose log ends early is missed where the job is known to have it") {
+  const OpTrace trace =
+      filtered(trace_of(2, 1, 8), [](const OpRow& row) { return row.dp_rank == 0 || row.step <= 2; });
+  CHECK(refusal(trace, {false, {}, 2, 1}) ==
+        "2 of 8 steps are whole, want at least half: dp_rank 1 is missing in step 3, but the job has 2 "
+        "replicas: "
+        "its log is incomplete, or dp_size of the metadata is wrong; to analyse only whole steps name them "
+        "with "
+        "--steps: 1-2");
+  const CleanTrace clean = cleaned(trace, {}, {false, {{1, 2}}, 2, 1});
+  CHECK(clean.index.dp_size == 2);
+  CHECK(clean.selected.size() == 2);
+  CHECK(cleaned(trace).index.dp_size == 1);  // nobody says that there were more
+  const OpTrace stages =
+      filtered(trace_of(1, 2, 8), [](const OpRow& row) { return row.stage == 0 || row.step <= 2; });
+  CHECK(refusal(stages, {false, {}, 1, 2}).find("stage 1 is missing in step 3, but the job has 2 stages") !=
+        std::string::npos);
+}
+
+TEST_CASE("cleaning: a worker that counts its steps one later than the others is refused") {
+  const auto later = [](const OpTrace& trace) {
+    return changed(trace, [](OpRow& row) {
+      if (row.dp_rank == 1) ++row.step;
+    });
+  };
+  const std::string message =
+      "rank 1 (dp_rank 1, stage 0) records steps 2-9 where other workers record 1-8: its step counter is off "
+      "by "
+      "1; correct its step numbers";
+  const OpTrace relative = trace_of(2, 1, 8);
+  const OpTrace absolute = testing::drifting(relative, 0, 100, [](int, int) { return 0.0; });
+  CHECK(refusal(later(relative)) == message);
+  CHECK(refusal(later(absolute)) == message);
+  // Its log begins later and ends later: clocks tell that its steps are those of the others.
+  const OpTrace shifted =
+      filtered(absolute, [](const OpRow& row) { return row.dp_rank == 1 ? row.step > 1 : row.step < 8; });
+  CHECK(cleaned(shifted).index.steps == std::vector<std::int64_t>{2, 3, 4, 5, 6, 7});
 }
 
 TEST_CASE("cleaning: absent workers are named, the first three of them") {

@@ -61,19 +61,14 @@ TEST_CASE("job metadata: contradictions with the rows are named, both sides") {
 }
 
 TEST_CASE("job metadata: replicas and stages that were not recorded are refused, fewer are not") {
-  JobMetadataFields fields;
-  CHECK(check_recorded_sizes(fields, 2, 2));
-  fields.dp_size = 1;
-  fields.pp_size = 2;
-  CHECK(check_recorded_sizes(fields, 2, 2));
-  fields.pp_size = 3;
-  CHECK(check_recorded_sizes(fields, 2, 2).error().message() ==
+  // A size of 0 is unknown.
+  CHECK(check_recorded_sizes(0, 0, 2, 2));
+  CHECK(check_recorded_sizes(1, 2, 2, 2));
+  CHECK(check_recorded_sizes(0, 3, 2, 2).error().message() ==
         "/pp_size: says 3, the trace shows 2: stage 2 is missing; give all files of the job, or correct it");
-  fields.dp_size = 8;
-  CHECK(check_recorded_sizes(fields, 2, 2).error().message() ==
+  CHECK(check_recorded_sizes(8, 3, 2, 2).error().message() ==
         "/dp_size: says 8, the trace shows 2: dp_ranks 2 to 7 are missing; give all files of the job, or "
-        "correct "
-        "it");
+        "correct it");
 }
 
 TEST_CASE("job metadata: ranks have hosts, hosts have switches and racks") {

@@ -1,0 +1,156 @@
+// release-too: the rules of the cleaning pass.
+#include "sim/cleaning/plausible_times.h"
+
+#include <doctest/doctest.h>
+
+#include "sim/cleaning/trace_cleaning.h"
+#include "tests/support/random_cases.h"
+#include "tests/support/trace_edits.h"
+#include "tests/support/trace_generator.h"
+
+namespace goodput {
+namespace {
+
+using testing::changed;
+
+// Eight steps of two replicas and two stages.
+OpTrace job() {
+  testing::TraceSpec spec;
+  spec.dp = 2;
+  spec.pp = 2;
+  spec.steps = 8;
+  return testing::generate_trace(spec);
+}
+
+void scale(OpRow& row, double factor) {
+  row.start_s *= factor;
+  row.duration_s *= factor;
+}
+
+std::string refusal_of_times(const OpTrace& trace, const CleaningOptions& options = {}) {
+  const Result<CleanTrace> clean = clean_trace(trace, {}, options);
+  return clean ? "accepted"
+               : clean.error().message([](std::string_view key) { return "--" + std::string(key); });
+}
+
+// The only finding, and the steps that are left.
+struct LeftOut {
+  std::string rule;
+  std::string detail;
+  std::vector<std::int64_t> steps;
+};
+LeftOut left_out(const OpTrace& trace) {
+  const Result<CleanTrace> clean = clean_trace(trace, {}, {});
+  REQUIRE(clean);
+  REQUIRE(clean->findings.size() == 1);
+  CHECK(clean->selected.size() == clean->index.steps.size());
+  CHECK(refusal_of_times(trace, {true, {}}) == clean->findings[0].detail);
+  return {std::string(info(clean->findings[0].rule).name), clean->findings[0].detail, clean->index.steps};
+}
+const std::vector<std::int64_t> kWithoutStep5 = {1, 2, 3, 4, 6, 7, 8};
+
+}  // namespace
+
+TEST_CASE("plausible times: one worker that writes milliseconds is named, with its unit") {
+  const OpTrace trace = changed(job(), [](OpRow& row) {
+    if (row.dp_rank == 1 && row.stage == 0) scale(row, 1000);
+  });
+  const std::string message = refusal_of_times(trace);
+  CHECK(message.find("(dp_rank 1, stage 0) are ") != std::string::npos);
+  CHECK(message.find("times as long as those of the other workers, in every step: its times are in another "
+                     "unit, probably milliseconds; convert them") != std::string::npos);
+}
+
+TEST_CASE("plausible times: a worker that takes 15x as long is slow, not in another unit") {
+  // The others wait for it: their spans are as long.
+  testing::TraceSpec spec;
+  spec.dp = 2;
+  spec.pp = 1;
+  spec.steps = 4;
+  OpTrace trace = testing::generate_trace(spec);
+  CHECK(refusal_of_times(changed(trace, [](OpRow& row) {
+          if (row.dp_rank == 1) scale(row, 15);
+        })) == "accepted");
+}
+
+TEST_CASE("plausible times: a step in another unit is left out") {
+  const LeftOut found = left_out(changed(job(), [](OpRow& row) {
+    if (row.step == 5) scale(row, 1000);
+  }));
+  CHECK(found.rule == "other-units");
+  CHECK(found.steps == kWithoutStep5);
+  CHECK(found.detail.find("times as long as the median step: its times are in another unit, probably "
+                          "milliseconds") != std::string::npos);
+}
+
+TEST_CASE("plausible times: a step that is named singly is refused with the reason") {
+  const OpTrace trace = changed(job(), [](OpRow& row) {
+    if (row.step == 5) row.start_s = 0;
+  });
+  CHECK(refusal_of_times(trace, {false, {{5, 5}, {6, 8}}})
+            .starts_with("step 5 cannot be analyzed: all operations of rank 0 (dp_rank 0, stage 0) start at "
+                         "the same time in step 5"));
+  CHECK(refusal_of_times(trace, {false, {{6, 8}}}) == "accepted");
+}
+
+TEST_CASE("plausible times: units that change in half of the steps are refused") {
+  const std::string message = refusal_of_times(changed(job(), [](OpRow& row) {
+    if (row.step > 4) scale(row, 1000);
+  }));
+  CHECK(message.starts_with("the times of 4 of 8 steps cannot be used: step 5 is "));
+  CHECK(message.ends_with("; name the good steps with --steps"));
+}
+
+TEST_CASE("plausible times: durations in another unit than starts are refused") {
+  CHECK(
+      refusal_of_times(changed(job(), [](OpRow& row) { row.duration_s /= 1000; }))
+          .find(" of the time between their starts: durations and starts are in different units; write both "
+                "in seconds") != std::string::npos);
+  CHECK(refusal_of_times(changed(job(), [](OpRow& row) {
+          row.duration_s *= 1000;
+        })).starts_with("the operations of every worker take "));
+  CHECK(refusal_of_times(changed(job(), [](OpRow& row) {
+          if (row.dp_rank == 1) row.duration_s /= 1000;
+        })).starts_with("the operations of rank 2 (dp_rank 1, stage 0) take "));
+  const LeftOut found = left_out(changed(job(), [](OpRow& row) {
+    if (row.step == 5) row.duration_s /= 1000;
+  }));
+  CHECK(found.rule == "other-units");
+  CHECK(found.steps == kWithoutStep5);
+}
+
+TEST_CASE("plausible times: passes without a duration and starts that are all equal are lost times") {
+  const auto is_pass_of_1 = [](const OpRow& row) { return row.dp_rank == 1 && is_pass(row.optype); };
+  const LeftOut passes = left_out(changed(job(), [&](OpRow& row) {
+    if (row.step == 5 && is_pass_of_1(row)) row.duration_s = 0;
+  }));
+  CHECK(passes.rule == "lost-times");
+  CHECK(passes.steps == kWithoutStep5);
+  CHECK(passes.detail == "a pass of rank 2 (dp_rank 1, stage 0) takes no time in step 5");
+  CHECK(refusal_of_times(changed(job(), [&](OpRow& row) {
+          if (is_pass_of_1(row)) row.duration_s = 0;
+        })) == "the passes of rank 2 (dp_rank 1, stage 0) take no time; record their durations");
+  const LeftOut starts = left_out(changed(job(), [](OpRow& row) {
+    if (row.step == 5 && row.dp_rank == 1 && row.stage == 1) row.start_s = 0;
+  }));
+  CHECK(starts.rule == "lost-times");
+  CHECK(refusal_of_times(changed(job(), [](OpRow& row) { row.start_s = 0; })) ==
+        "all operations of every worker start at the same time; record their starts");
+}
+
+TEST_CASE("plausible times: a clock that is hours off is no other unit") {
+  CHECK(refusal_of_times(changed(job(), [](OpRow& row) {
+          if (row.dp_rank == 1) row.start_s += 3 * 3600;
+        })) == "accepted");
+}
+
+TEST_CASE("plausible times: no rule finds anything in a clean trace") {
+  for (std::uint64_t seed = 1; seed <= testing::cases(600); ++seed) {
+    CAPTURE(seed);
+    const Result<CleanTrace> clean = clean_trace(testing::generate_trace(testing::random_spec(seed)), {}, {});
+    REQUIRE(clean);
+    REQUIRE(clean->findings.empty());
+  }
+}
+
+}  // namespace goodput
