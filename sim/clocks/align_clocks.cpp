@@ -88,6 +88,7 @@ class StepsWithSets {
   StepsWithSets(const Recording& recording, const OpGraph& graph)
       : changes_(find_changes_inside_steps(recording, graph)), steps_(by_step(changes_)) {
     for (const auto& step : steps_) numbers_.push_back(recording.steps[step.front().step]);
+    has_first_step_ = !steps_.empty() && steps_.front().front().step == 0;
   }
 
   void leave_out(Recording& recording) {
@@ -100,12 +101,24 @@ class StepsWithSets {
 
   // `step 5 is left out: the clock of rank 1 was set by 500.0 ms inside it`
   void report(const Recording& recording, RecordedClocks& clocks, std::vector<std::string>& notes) const {
-    if (steps_.empty()) return;
-    const ClockSet set = explain_changes(steps_.front(), recording, clocks.estimate.clock_of_worker);
-    std::string whose = clocks.estimate.clocks[set.clock].name;
-    if (set.other) whose += " or " + clocks.estimate.clocks[*set.other].name;
-    const std::string what =
-        fmt::format("the clock of {} was set by {}", whose, clock_time(std::abs(set.by_s)).substr(1));
+    std::size_t first = 0;
+    if (are_left_out_ && has_first_step_) {
+      const ClockSet set = explain_changes(steps_.front(), recording, clocks.estimate.clock_of_worker);
+      clocks.left_out.push_back(
+          {CleaningRule::kWarmUp,
+           1,
+           {numbers_.front()},
+           fmt::format("the first messages of {} in step {} end {} further apart than later ones, as while "
+                       "connections are set up",
+                       whose(set, clocks), numbers_.front(), clock_time(std::abs(set.by_s)).substr(1))});
+      first = 1;
+    }
+    if (first == steps_.size()) return;
+    const ClockSet set = explain_changes(steps_[first], recording, clocks.estimate.clock_of_worker);
+    const std::string what = fmt::format("the clock of {} was set by {}", whose(set, clocks),
+                                         clock_time(std::abs(set.by_s)).substr(1));
+    const std::vector<std::int64_t> sets(numbers_.begin() + static_cast<std::ptrdiff_t>(first),
+                                         numbers_.end());
     if (!are_left_out_) {
       notes.push_back(
           fmt::format("clocks contradict themselves: {} inside step {}, and clocks were set inside {} of {} "
@@ -114,17 +127,23 @@ class StepsWithSets {
       return;
     }
     const std::string more =
-        numbers_.size() > 1 ? fmt::format(", and {} more steps by such", numbers_.size() - 1) : "";
-    notes.push_back(fmt::format("step {} is left out: {} inside it{}", numbers_.front(), what, more));
-    clocks.left_out = {CleaningRule::kClockSets, numbers_.size(), numbers_,
-                       fmt::format("{} inside step {}", what, numbers_.front())};
+        sets.size() > 1 ? fmt::format(", and {} more steps by such", sets.size() - 1) : "";
+    notes.push_back(fmt::format("step {} is left out: {} inside it{}", sets.front(), what, more));
+    clocks.left_out.push_back(
+        {CleaningRule::kClockSets, sets.size(), sets, fmt::format("{} inside step {}", what, sets.front())});
   }
 
  private:
+  static std::string whose(const ClockSet& set, const RecordedClocks& clocks) {
+    const std::string own = clocks.estimate.clocks[set.clock].name;
+    return set.other ? own + " or " + clocks.estimate.clocks[*set.other].name : own;
+  }
+
   std::vector<DifferenceChange> changes_;
   std::vector<std::span<const DifferenceChange>> steps_;  // of changes_
   std::vector<std::int64_t> numbers_;
   bool are_left_out_ = false;
+  bool has_first_step_ = false;  // steps_ begins with the first of the recording
 };
 
 std::optional<StepsWithSets> leave_out_sets(Recording& recording, const OpGraph& graph,

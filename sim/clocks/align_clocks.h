@@ -25,12 +25,14 @@ inline constexpr std::array<std::string_view, 3> kClockAlignments = {"auto", "on
 
 struct RecordedClocks {
   ClockEstimate estimate;
-  bool are_aligned = false;                   // the recording has the reference's time
-  std::optional<CleaningFinding> left_out{};  // steps inside which a clock was set
+  bool are_aligned = false;  // the recording has the reference's time
+  // Steps inside which a clock was set; the first step of the recording counts as warm-up.
+  std::vector<CleaningFinding> left_out{};
 };
 
 // Leaves out steps inside which a clock was set (clock_set.h), unless clocks are kept or that is more than
-// half of the steps. Adds to `notes` what was done to the times, and pairs that contradict each other.
+// half of the steps. In the first step connections are set up, and messages end as if a clock was set. Adds
+// to `notes` what was done to the times, and pairs that contradict each other.
 [[nodiscard]] RecordedClocks align_clocks(Recording& recording, const OpGraph& graph,
                                           ClockAlignment alignment, std::vector<std::string>& notes);
 

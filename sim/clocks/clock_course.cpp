@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "sim/base/statistics.h"
 
@@ -57,6 +58,29 @@ std::vector<Piece> cut(const std::vector<ClockDifference>& level) {
   return pieces;
 }
 
+// Joins a short piece with both neighbours where these agree, else with the nearer one. The middle of what
+// is joined hardly moves by it.
+void join_short_pieces(const std::vector<ClockDifference>& level, std::size_t least,
+                       std::vector<Piece>& pieces) {
+  for (;;) {
+    const auto shortest =
+        std::ranges::min_element(pieces, {}, [](const Piece& piece) { return piece.end - piece.first; });
+    if (pieces.size() == 1 || shortest->end - shortest->first >= least) return;
+    auto first = shortest;
+    auto last = shortest;
+    const auto apart = [&](auto other) { return std::abs(other->middle.seconds - shortest->middle.seconds); };
+    const bool has_before = shortest != pieces.begin();
+    const bool has_after = std::next(shortest) != pieces.end();
+    const bool agree =
+        has_before && has_after && !differ(std::prev(shortest)->middle, std::next(shortest)->middle);
+    if (agree || (has_before && (!has_after || apart(std::prev(shortest)) <= apart(std::next(shortest)))))
+      first = std::prev(shortest);
+    if (agree || first == shortest) last = std::next(shortest);
+    *first = piece_of(level, first->first, last->end);
+    pieces.erase(std::next(first), std::next(last));
+  }
+}
+
 std::vector<ClockDifference> without_slope(std::span<const ClockDifference> series, std::span<const double> x,
                                            double slope) {
   std::vector<ClockDifference> level(series.begin(), series.end());
@@ -103,7 +127,7 @@ Slope common_slope(std::span<const ClockDifference> series, std::span<const doub
   return {slope, (1 + kDoubtOfFew / spare) * std::sqrt(left / square)};
 }
 
-bool is_sure(const Slope& slope, std::span<const double> x, const SlopeLimits& limits) {
+bool is_sure(const Slope& slope, std::span<const double> x, const CourseLimits& limits) {
   if (std::abs(slope.value) > limits.steepest || std::abs(slope.value) <= kSureSlope * slope.noise)
     return false;
   return x.size() >= limits.enough_steps ||
@@ -119,7 +143,7 @@ const ClockPiece& ClockCourse::piece_of(std::size_t step) const {
   return *(after - 1);
 }
 
-double steady_slope(std::span<const double> values, std::span<const double> x, const SlopeLimits& limits) {
+double steady_slope(std::span<const double> values, std::span<const double> x, const CourseLimits& limits) {
   if (values.size() < limits.least_steps) return 0;
   const std::size_t apart = std::max<std::size_t>(1, values.size() / 8);
   std::vector<double> slopes;
@@ -131,9 +155,11 @@ double steady_slope(std::span<const double> values, std::span<const double> x, c
 }
 
 ClockCourse fit_course(std::span<const ClockDifference> series, std::span<const double> x, double slope,
-                       const SlopeLimits& limits) {
+                       const CourseLimits& limits) {
   ClockCourse course;
-  std::vector<Piece> pieces = cut(without_slope(series, x, slope));
+  const std::vector<ClockDifference> about_level = without_slope(series, x, slope);
+  std::vector<Piece> pieces = cut(about_level);
+  join_short_pieces(about_level, limits.least_piece, pieces);
   if (series.size() >= limits.least_steps) {
     const Slope found = common_slope(series, x, pieces);
     course.slope = is_sure(found, x, limits) ? found.value : 0;

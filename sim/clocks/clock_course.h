@@ -33,24 +33,26 @@ struct ClockCourse {
   }
 };
 
-// What a slope may be.
-struct SlopeLimits {
+// What a slope and a piece may be.
+struct CourseLimits {
   std::size_t least_steps = 5;
   // Fewer steps do not show how they vary: their slope must change the offset by kClockWorthAligningS at
   // least.
   std::size_t enough_steps = 5;
   double steepest = std::numeric_limits<double>::infinity();
+  // A piece of fewer steps is not a clock that was set, but noise.
+  std::size_t least_piece = 1;
 };
 
 // The slope of most of `values` over x, whatever a few jumps do: the median over points an eighth of the
 // series apart. 0 for fewer than the least steps, and where it is too steep.
 [[nodiscard]] double steady_slope(std::span<const double> values, std::span<const double> x,
-                                  const SlopeLimits& limits);
+                                  const CourseLimits& limits);
 
-// A piece differs from its neighbours by more than 0.5 ms and six times the noise of both. `series` by
-// step; `slope`: about what it is; a slope that stays within its own noise, or
+// A piece has limits.least_piece steps and differs from its neighbours by more than 0.5 ms and six times the
+// noise of both. `series` by step; `slope`: about what it is; a slope that stays within its own noise, or
 // outside the limits, becomes 0.
 [[nodiscard]] ClockCourse fit_course(std::span<const ClockDifference> series, std::span<const double> x,
-                                     double slope, const SlopeLimits& limits);
+                                     double slope, const CourseLimits& limits);
 
 }  // namespace goodput

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kLeastNoiseS = 2e-4;      // single ends of real messages differ by some 0.1 to 0.3 ms
 constexpr double kNoiseOfTransfer = 0.05;  // what both ends of a transfer differ by, of its length
+constexpr double kContradiction = 10;      // times the noise, that ends of one step are apart
 // Of one kind of op, pair and step: more say nothing new, least of all where there are many steps.
 constexpr std::size_t kLeastSamples = 8;
 constexpr std::size_t kMostSamples = 32;
@@ -231,10 +232,21 @@ class Measurement {
     }
     for (std::size_t replica = 0; replica < replicas_; ++replica) {
       const auto own = std::span(samples_).subspan(replica * rounds.size(), rounds.size());
-      const ClockDifference its = take_middle(own);
+      ClockDifference its = take_middle(own);
       noise_of_rounds_.add(own, its);
+      its.noise_s = std::max(its.noise_s, noise_of_contradiction(own, its));
       add(block.first_step + step, first_pair + replica, its);
     }
+  }
+
+  // Where the ends of one step say different things, its middle is as uncertain as they are apart.
+  [[nodiscard]] static double noise_of_contradiction(std::span<const ClockDifference> samples,
+                                                     const ClockDifference& middle) {
+    double square = 0;
+    for (const ClockDifference& sample : samples) square += std::pow(sample.seconds - middle.seconds, 2);
+    const auto n = static_cast<double>(samples.size());
+    const double noise = std::sqrt(square) / n;
+    return noise > kContradiction * middle.noise_s ? noise : 0;
   }
 
   void scale_noise_of_pairs() {

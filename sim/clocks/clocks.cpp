@@ -20,14 +20,16 @@ constexpr double kSureConflict = 6;  // of its noise
 constexpr double kSureDrift = 5;     // of its noise
 constexpr double kDriftWorthAligning = 5e-6;
 constexpr double kWayWorthAligningS = 4e-4;  // by how much a drift moves the clock over all steps
+constexpr double kShortestDriftS = 30;       // of a recording: below, noise of messages looks like a drift
 constexpr int kRoundsOfStep = 1;             // what they leave is solved for once more when pieces are known
 constexpr double kLeastSeriesNoiseS = 5e-5;
 constexpr std::size_t kEnoughOwnChanges = 5;
+constexpr std::size_t kManySteps = 8;
 constexpr std::size_t kEnoughChanges = 10;  // to tell the noise of a step's offsets from how they vary
 
 // Crystals are within 100 ppm of each other's rate, mostly; what is steeper than this is a jump.
-constexpr SlopeLimits kDrifts = {.least_steps = 2, .steepest = 3e-4};
-constexpr SlopeLimits kTrends = {.least_steps = 10};  // over step numbers
+constexpr CourseLimits kDrifts = {.least_steps = 2, .steepest = 3e-4};
+constexpr CourseLimits kTrends = {.least_steps = 10};  // over step numbers
 
 // Offsets by clock, then by step.
 using Series = std::vector<std::vector<ClockDifference>>;
@@ -99,7 +101,7 @@ double usual_offset(const ClockCourse& course, std::span<const double> time) {
 class Component {
  public:
   Component(const std::vector<std::uint32_t>& clocks, Series& series, std::span<const double> time,
-            const SlopeLimits& limits)
+            const CourseLimits& limits)
       : clocks_(clocks), series_(series), time_(time), limits_(limits) {
     const std::vector<double> first = seconds_of(series_[clocks_.front()]);
     for (const std::uint32_t clock : clocks_) {
@@ -192,7 +194,7 @@ class Component {
   std::vector<std::uint32_t> clocks_;
   Series& series_;
   std::span<const double> time_;
-  SlopeLimits limits_;
+  CourseLimits limits_;
   std::vector<double> slopes_;  // in the order of clocks_
 };
 
@@ -244,14 +246,23 @@ void scale_noise(const std::vector<Component>& components, Series& series) {
   }
 }
 
+// Both ends of a message end together. The members of a collective may not, if one of them is slow: for a
+// clock that only collectives show, some steps have to agree that it was set.
+CourseLimits limits_of(const ClockNetwork& network, const ClockEstimate& estimate) {
+  CourseLimits limits = estimate.is_absolute ? kDrifts : kTrends;
+  const bool has_messages = std::ranges::any_of(
+      network.pairs, [](const ClockPair& pair) { return pair.worker_b != kMeetingPoint; });
+  if (!has_messages) limits.least_piece = estimate.time.size() < kManySteps ? 2 : 3;
+  return limits;
+}
+
 std::vector<Component> split(const ClockNetwork& network, Series& series, const ClockEstimate& estimate) {
   const std::vector<std::uint32_t> root = find_components(network);
   std::vector<std::vector<std::uint32_t>> members(network.nodes);
   for (std::uint32_t clock = 0; clock < network.names.size(); ++clock) members[root[clock]].push_back(clock);
   std::vector<Component> components;
   for (const std::vector<std::uint32_t>& clocks : members) {
-    if (!clocks.empty())
-      components.emplace_back(clocks, series, estimate.time, estimate.is_absolute ? kDrifts : kTrends);
+    if (!clocks.empty()) components.emplace_back(clocks, series, estimate.time, limits_of(network, estimate));
   }
   return components;
 }
@@ -264,9 +275,10 @@ void describe(const Recording& recording, ClockEstimate& estimate) {
     if (estimate.is_absolute) {
       clock.drift = clock.course.slope;
       const double noise = kSureDrift * clock.course.slope_noise;
-      const double way = std::abs(*clock.drift) * (estimate.time.back() - estimate.time.front());
-      clock.is_drifting =
-          way > kWayWorthAligningS && std::abs(*clock.drift) > std::max(kDriftWorthAligning, noise);
+      const double recorded_s = estimate.time.back() - estimate.time.front();
+      clock.is_drifting = recorded_s >= kShortestDriftS &&
+                          std::abs(*clock.drift) * recorded_s > kWayWorthAligningS &&
+                          std::abs(*clock.drift) > std::max(kDriftWorthAligning, noise);
       estimate.needs_aligning = estimate.needs_aligning || clock.is_drifting;
     }
     const auto at = [&](std::size_t step) { return clock.course.offset_s(step, estimate.time[step]); };

@@ -145,10 +145,10 @@ TEST_CASE("align clocks: a step inside which a clock is set is left out, unless 
   AnalysedTrace trace = set_inside({3});
   std::vector<std::string> notes;
   const RecordedClocks clocks = align_clocks(trace.recording, trace.graph, ClockAlignment::kAuto, notes);
-  REQUIRE(clocks.left_out);
-  CHECK(clocks.left_out->rule == CleaningRule::kClockSets);
-  CHECK(clocks.left_out->count == 1);
-  CHECK(clocks.left_out->steps == std::vector<std::int64_t>{3});
+  REQUIRE(clocks.left_out.size() == 1);
+  CHECK(clocks.left_out.front().rule == CleaningRule::kClockSets);
+  CHECK(clocks.left_out.front().count == 1);
+  CHECK(clocks.left_out.front().steps == std::vector<std::int64_t>{3});
   CHECK(std::count(trace.recording.steps.begin(), trace.recording.steps.end(), 3) == 0);
   REQUIRE(notes.size() == 2);
   CHECK(notes[0].starts_with("step 3 is left out: the clock of rank 1 was set by "));
@@ -156,20 +156,32 @@ TEST_CASE("align clocks: a step inside which a clock is set is left out, unless 
   CHECK(clocks.are_aligned);
   AnalysedTrace kept = set_inside({3});
   const std::size_t steps = kept.recording.steps.size();
-  CHECK_FALSE(align_clocks(kept.recording, kept.graph, ClockAlignment::kOff, notes).left_out);
+  CHECK(align_clocks(kept.recording, kept.graph, ClockAlignment::kOff, notes).left_out.empty());
   CHECK(kept.recording.steps.size() == steps);
+}
+
+TEST_CASE("align clocks: a change inside the first step is warm-up, without a note about clocks") {
+  AnalysedTrace first = set_inside({1, 4});
+  std::vector<std::string> notes;
+  const RecordedClocks clocks = align_clocks(first.recording, first.graph, ClockAlignment::kAuto, notes);
+  REQUIRE(clocks.left_out.size() == 2);
+  CHECK(clocks.left_out[0].rule == CleaningRule::kWarmUp);
+  CHECK(clocks.left_out[0].steps == std::vector<std::int64_t>{1});
+  CHECK(clocks.left_out[0].detail.starts_with("the first messages of rank 1 in step 1 end "));
+  CHECK(clocks.left_out[1].rule == CleaningRule::kClockSets);
+  CHECK(notes.at(0).starts_with("step 4 is left out: "));
 }
 
 TEST_CASE("align clocks: of several sets the first is described, of too many nothing is left out") {
   AnalysedTrace two = set_inside({2, 4});
   std::vector<std::string> notes;
   const RecordedClocks clocks = align_clocks(two.recording, two.graph, ClockAlignment::kAuto, notes);
-  REQUIRE(clocks.left_out);
-  CHECK(clocks.left_out->steps == std::vector<std::int64_t>{2, 4});
+  REQUIRE(clocks.left_out.size() == 1);
+  CHECK(clocks.left_out.front().steps == std::vector<std::int64_t>{2, 4});
   CHECK(notes.at(0).ends_with(" inside it, and 1 more steps by such"));
   AnalysedTrace most = set_inside({1, 2, 3, 4});
   notes.clear();
-  CHECK_FALSE(align_clocks(most.recording, most.graph, ClockAlignment::kAuto, notes).left_out);
+  CHECK(align_clocks(most.recording, most.graph, ClockAlignment::kAuto, notes).left_out.empty());
   CHECK(most.recording.steps.size() == 6);
   CHECK(notes.at(0).ends_with(
       "steps, too many to leave out; offsets are uncertain, mend the clocks and record again"));

@@ -12,7 +12,7 @@ namespace goodput {
 namespace {
 
 constexpr double kNoiseS = 1e-4;
-constexpr SlopeLimits kAny = {};
+constexpr CourseLimits kAny = {};
 
 struct Steps {
   std::vector<ClockDifference> series;
@@ -94,7 +94,7 @@ TEST_CASE("clock course: a slope is no surer than what its line leaves of the st
 
 TEST_CASE("clock course: a slope of three steps must change the offset by what is worth aligning") {
   // 1 ms a step of 5 s are 200 ppm, over 10 s 2 ms; steps of 30 s at 100 ppm make 6 ms.
-  const SlopeLimits limits = {.least_steps = 2, .steepest = 3e-4};
+  const CourseLimits limits = {.least_steps = 2, .steepest = 3e-4};
   const auto slope = [&](double step_s, double by_s) {
     const std::vector<ClockDifference> series = {{0.0, kNoiseS}, {by_s, kNoiseS}, {2 * by_s, kNoiseS}};
     const std::vector<double> x = {0, step_s, 2 * step_s};
@@ -108,7 +108,7 @@ TEST_CASE("clock course: what is steeper than clocks drift is a jump") {
   // 50 ms in 30 s are 1667 ppm.
   const std::vector<ClockDifference> series = {{0.0, kNoiseS}, {0.05, kNoiseS}};
   const std::vector<double> x = {0, 30};
-  const SlopeLimits limits = {.least_steps = 2, .steepest = 3e-4};
+  const CourseLimits limits = {.least_steps = 2, .steepest = 3e-4};
   CHECK(steady_slope(std::vector<double>{0, 0.05}, x, limits) == 0);
   const ClockCourse course = fit_course(series, x, 0, limits);
   CHECK(course.pieces.size() == 2);
