@@ -1,8 +1,10 @@
 #include "models/analysis/analyze.h"
 
+#include <optional>
 #include <utility>
 
 #include "sim/base/statistics.h"
+#include "sim/causes/doubt.h"
 #include "sim/causes/fix.h"
 #include "sim/causes/patterns.h"
 #include "sim/causes/remedy.h"
@@ -46,7 +48,9 @@ Result<Analysis> analyze(const ArrangedJob& job, const AnalysisOptions& options)
   const AnalysedJob analysed{job.graph, job.recording, whatif, options.whatif.jobs};
   Patterns patterns = find_patterns(analysed);
   GOODPUT_TRY(std::vector<Intervention> interventions, intervene(engine, analysed, patterns, options));
-  std::vector<RootCause> causes = find_root_causes(analysed, patterns, options.whatif.decompose_threshold);
+  std::optional<Doubt> doubt = find_doubt(analysed);
+  std::vector<RootCause> causes =
+      find_root_causes(analysed, patterns, options.whatif.decompose_threshold, doubt);
   Analysis analysis{.job = job.job,
                     .grid = job.recording,
                     .trace = job.trace,
@@ -56,11 +60,12 @@ Result<Analysis> analyze(const ArrangedJob& job, const AnalysisOptions& options)
                     .whatif = {},
                     .worker_pace = std::move(patterns.pace.worker),
                     .correlation = {},
+                    .doubt = std::move(doubt),
                     .causes = std::move(causes),
                     .interventions = std::move(interventions),
                     .verdict = {}};
   if (patterns.micro_batches) analysis.correlation = patterns.micro_batches->correlation;
-  analysis.verdict = find_verdict(whatif, job.recording, analysis.causes);
+  analysis.verdict = find_verdict(whatif, job.recording, analysis.causes, analysis.doubt);
   analysis.whatif = std::move(whatif);
   return analysis;
 }

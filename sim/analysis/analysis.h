@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/analysis/verdict.h"
+#include "sim/causes/doubt.h"
 #include "sim/causes/pace.h"
 #include "sim/causes/root_cause.h"
 #include "sim/clocks/align_clocks.h"
@@ -45,9 +46,10 @@ struct Analysis {
   WhatIf whatif;
   std::vector<PeerPace> worker_pace;  // at dp * pp_size + stage
   std::optional<double> correlation;  // of forward and backward passes (Pearson); absent: unknown
+  std::optional<Doubt> doubt;         // why nobody is blamed; absent: nothing speaks against it
   std::vector<RootCause> causes;      // likely ones first, then by gain
   std::vector<Intervention> interventions;
-  std::optional<Verdict> verdict;  // absent: no cause is likely, and S is below 1.05
+  std::optional<Verdict> verdict;  // absent: no cause is likely, S is below 1.05, and no doubt
 };
 
 }  // namespace goodput

@@ -273,12 +273,6 @@ std::string seconds(double value) {
   return value >= 0.1 ? fmt::format("{:#.3g} s", value) : fmt::format("{:.3g} ms", 1e3 * value);
 }
 
-std::string with_care(const WhatIf& whatif) {
-  if (whatif.discrepancy < kTrustedDiscrepancy) return "";
-  return fmt::format(" But the replay differs from the recording by {:.1f} %: treat this with care.",
-                     100 * whatif.discrepancy);
-}
-
 Verdict verdict_of(const RootCause& cause, const WhatIf& whatif, const WorkerGrid& grid) {
   Verdict verdict;
   verdict.kind = cause.name;
@@ -318,7 +312,7 @@ std::size_t worst_of(const Attribution& attribution) {
                                   attribution.slowdown.begin());
 }
 
-Verdict unexplained(const WhatIf& whatif) {
+Verdict unexplained(const WhatIf& whatif, const std::optional<Doubt>& doubt) {
   Verdict verdict;
   verdict.kind = kUnexplained;
   verdict.subject = {"job", "job"};
@@ -326,6 +320,14 @@ Verdict unexplained(const WhatIf& whatif) {
   verdict.gain = whatif.slowdown;
   verdict.share = whatif.waste();
   verdict.cost_s_per_step = verdict.step_s * verdict.share;
+  if (doubt) {
+    verdict.next_check = doubt->remedy;
+    verdict.sentence = fmt::format(
+        "This trace does not show who slows the job: {}. Its figures say that stragglers "
+        "cost {:.1f} % of the time (S = {:.3f}).",
+        doubt->why, std::max(0.0, 100 * verdict.share), whatif.slowdown);
+    return verdict;
+  }
   verdict.next_check = "compare the slowest steps with their ideal timeline in Perfetto";
   const Attribution& by_type = whatif.blocking.by_optype;
   const Attribution& by_stage = whatif.blocking.by_stage;
@@ -335,20 +337,18 @@ Verdict unexplained(const WhatIf& whatif) {
                                                                      by_stage.slowdown[worst_of(by_stage)]);
   verdict.sentence = fmt::format(
       "Stragglers cost this job {:.1f} % of its time, and no single cause was found: slow {} operations "
-      "alone slow the "
-      "job {:.2f}x{}.{}",
-      100 * verdict.share, by_type.labels[worst_of(by_type)], by_type.slowdown[worst_of(by_type)], stage,
-      with_care(whatif));
+      "alone slow the job {:.2f}x{}.",
+      100 * verdict.share, by_type.labels[worst_of(by_type)], by_type.slowdown[worst_of(by_type)], stage);
   return verdict;
 }
 
 }  // namespace
 
 std::optional<Verdict> find_verdict(const WhatIf& whatif, const WorkerGrid& grid,
-                                    const std::vector<RootCause>& causes) {
+                                    const std::vector<RootCause>& causes, const std::optional<Doubt>& doubt) {
   if (causes.empty() || !causes.front().likely) {
-    if (whatif.slowdown < kWorthAVerdict) return std::nullopt;
-    return unexplained(whatif);
+    if (whatif.slowdown < kWorthAVerdict && !doubt) return std::nullopt;
+    return unexplained(whatif, doubt);
   }
   Verdict verdict = verdict_of(causes.front(), whatif, grid);
   verdict.sentence = sentence_of(Describer(causes.front(), verdict, grid).words(), verdict);
@@ -359,7 +359,6 @@ std::optional<Verdict> find_verdict(const WhatIf& whatif, const WorkerGrid& grid
       verdict.sentence += fmt::format(" {} cost{} {:.1f} %: {}.", words.cause, words.is_plural ? "" : "s",
                                       100 * other.share, words.place);
   }
-  if (verdict.kind != "launch-delay") verdict.sentence += with_care(whatif);
   return verdict;
 }
 
@@ -368,9 +367,8 @@ std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif
   const std::string cost =
       fmt::format("{:.1f} % of its time (S = {:.3f})", std::max(0.0, 100 * whatif.waste()), whatif.slowdown);
   if (whatif.slowdown < kSlowdownWorthExplaining)
-    return fmt::format("This job has no stragglers that matter: they cost {}.{}", cost, with_care(whatif));
-  return fmt::format("Stragglers cost this job {}, and no single cause stands out.{}", cost,
-                     with_care(whatif));
+    return fmt::format("This job has no stragglers that matter: they cost {}.", cost);
+  return fmt::format("Stragglers cost this job {}, and no single cause stands out.", cost);
 }
 
 std::string next_check(const RootCause& cause, const WorkerGrid& grid) {

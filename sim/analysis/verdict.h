@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/causes/doubt.h"
 #include "sim/causes/root_cause.h"
 #include "sim/recording/worker_grid.h"
 #include "sim/whatif/whatif.h"
@@ -68,12 +69,12 @@ inline constexpr char kUnexplained[] = "unexplained";
 // The paper calls a job that loses less than this no straggling job; without a likely cause it gets no
 // verdict.
 inline constexpr double kWorthAVerdict = 1.05;
-// A replay that differs more from the recording is not to be trusted; the paper drops such jobs.
-inline constexpr double kTrustedDiscrepancy = 0.05;
 
-// From causes in the order of find_root_causes().
+// From causes in the order of find_root_causes(). With a doubt and no likely cause the verdict is
+// kUnexplained at any S, and says why.
 [[nodiscard]] std::optional<Verdict> find_verdict(const WhatIf& whatif, const WorkerGrid& grid,
-                                                  const std::vector<RootCause>& causes);
+                                                  const std::vector<RootCause>& causes,
+                                                  const std::optional<Doubt>& doubt = std::nullopt);
 
 // Its sentence, or what to say without a verdict.
 [[nodiscard]] std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif);

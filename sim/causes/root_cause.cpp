@@ -26,8 +26,13 @@ constexpr double kWorthDating = 0.01;  // of a pace: smaller changes are not dat
 // Finds the causes of one recording.
 class CauseFinder {
  public:
-  CauseFinder(const AnalysedJob& job, const Patterns& patterns, double launch_threshold)
-      : job_(job), recording_(job.recording), patterns_(patterns), launch_threshold_(launch_threshold) {}
+  CauseFinder(const AnalysedJob& job, const Patterns& patterns, double launch_threshold,
+              const std::optional<Doubt>& doubt)
+      : job_(job),
+        recording_(job.recording),
+        patterns_(patterns),
+        launch_threshold_(launch_threshold),
+        doubt_(doubt) {}
 
   [[nodiscard]] std::vector<RootCause> find() {
     add(slow_workers());
@@ -59,6 +64,7 @@ class CauseFinder {
     if (cause.reason.empty() && needs == Needs::kSlowdown && !is_slow)
       cause.reason = fmt::format("stragglers cost next to nothing (S = {:.3f})", job_.result.slowdown);
     if (cause.reason.empty() && cause.gain) cause.reason = reason_against(*cause.gain);
+    if (cause.reason.empty() && needs == Needs::kSlowdown && doubt_) cause.reason = doubt_->why;
     cause.likely = cause.reason.empty();
     causes_.push_back(std::move(cause));
   }
@@ -327,14 +333,15 @@ class CauseFinder {
   const Recording& recording_;
   const Patterns& patterns_;
   double launch_threshold_;
+  const std::optional<Doubt>& doubt_;
   std::vector<RootCause> causes_;
 };
 
 }  // namespace
 
 std::vector<RootCause> find_root_causes(const AnalysedJob& job, const Patterns& patterns,
-                                        double launch_threshold) {
-  return CauseFinder(job, patterns, launch_threshold).find();
+                                        double launch_threshold, const std::optional<Doubt>& doubt) {
+  return CauseFinder(job, patterns, launch_threshold, doubt).find();
 }
 
 }  // namespace goodput

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/causes/doubt.h"
 #include "sim/causes/patterns.h"
 #include "sim/causes/remedy.h"
 #include "sim/causes/time_pattern.h"
@@ -44,8 +45,10 @@ struct RootCause {
 // Below this slowdown there is nothing to explain, and a fix that gains less is not worth naming.
 inline constexpr double kSlowdownWorthExplaining = 1.01;
 
-// At least one of each kind; likely ones first, then by gain.
+// At least one of each kind; likely ones first, then by gain. A doubt speaks against all but late launches,
+// which are what a replay leaves out.
 [[nodiscard]] std::vector<RootCause> find_root_causes(const AnalysedJob& job, const Patterns& patterns,
-                                                      double launch_threshold);
+                                                      double launch_threshold,
+                                                      const std::optional<Doubt>& doubt = std::nullopt);
 
 }  // namespace goodput
