@@ -2,6 +2,21 @@
 
 namespace goodput {
 
+void SavedProgress::arrive(SimTime now) {
+  for (Level& level : levels_) {
+    std::erase_if(level.coming, [&level, now](const Coming& one) {
+      if (one.arrives > now) return false;
+      level.use(one.progress);
+      return true;
+    });
+  }
+  at(CheckpointLevel::kMemory).use(usable(CheckpointLevel::kStorage));
+}
+
+void SavedProgress::drop_coming() {
+  for (Level& level : levels_) level.coming.clear();
+}
+
 // The checkpoints of these steps, from the one after `last` of them back to one that can be used by now.
 void JobBooks::note_checkpoints(CheckpointLevel level, const TrainedStretch& stretch, std::int64_t last) {
   const CheckpointRule& rule = stretch.training.rules[static_cast<std::size_t>(level)];
