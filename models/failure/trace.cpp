@@ -2,16 +2,164 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
 
+#include "models/failure/failure_draws.h"
 #include "models/failure/failure_fields.h"
 #include "models/failure/failure_setup.h"
 #include "models/failure/trace_cap.h"
-#include "models/failure/trace_events.h"
+#include "sim/base/errors.h"
 #include "sim/base/index.h"
 #include "sim/base/text.h"
+#include "sim/nodes/failure_model.h"
+#include "sim/nodes/spot_trace.h"
 
 namespace goodput {
 namespace {
+
+// ---- Which nodes come and go in a part of a recording.
+
+// Part of a recording; times of its events are from `begin` on. What happens at `begin` has happened already,
+// what happens at `end` is still seen.
+struct TraceSegment {
+  SimTime begin{};
+  SimTime end{};
+};
+
+// Who is lost when a count drops.
+enum class TraceVictims : std::uint8_t { kRandom, kNewest, kOldest };
+
+using Kind = NodeEvent::Kind;
+
+// Nodes without names that are held, by order of joining.
+class CountedNodes {
+ public:
+  CountedNodes(TraceVictims victims, const FailureKey& key)
+      : victims_(victims), random_(key.stream(kWholeCluster)) {}
+
+  // Adds and removes nodes until there are `count`.
+  void become(std::int32_t count, SimTime time) {
+    while (held_.size() < index(count)) add(time);
+    while (held_.size() > index(count)) remove(time);
+  }
+
+  [[nodiscard]] std::vector<NodeEvent> take_events() { return std::move(events_); }
+
+ private:
+  void add(SimTime time) {
+    auto node = static_cast<NodeId>(held_.size());  // where none is free, the ids up to here are held
+    if (!free_.empty()) {
+      node = free_.top();
+      free_.pop();
+    }
+    held_.push_back(node);
+    events_.push_back({time, Kind::kAdd, node, 1});
+  }
+
+  void remove(SimTime time) {
+    const auto victim = held_.begin() + static_cast<std::ptrdiff_t>(choose_victim());
+    events_.push_back({time, Kind::kRemove, *victim, 1});
+    free_.push(*victim);
+    held_.erase(victim);
+  }
+
+  [[nodiscard]] std::size_t choose_victim() {
+    switch (victims_) {
+      case TraceVictims::kRandom:
+        return random_.below(held_.size());
+      case TraceVictims::kNewest:
+        return held_.size() - 1;
+      case TraceVictims::kOldest:
+        return 0;
+    }
+    GOODPUT_CHECK(false, "a rule for victims");
+  }
+
+  TraceVictims victims_;
+  RandomStream random_;
+  std::vector<NodeId> held_;
+  std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> free_;
+  std::vector<NodeEvent> events_;
+};
+
+// Nodes that are lost together.
+struct Loss {
+  std::int32_t held = 0;  // before
+  std::int32_t lost = 0;
+};
+
+std::vector<Loss> losses_of(const std::vector<NodeEvent>& events) {
+  std::vector<Loss> losses;
+  std::int32_t held = 0;
+  for (auto event = events.begin(); event != events.end();) {
+    Loss loss{held, 0};
+    const SimTime now = event->time;
+    for (; event != events.end() && event->time == now; ++event) {
+      if (event->kind == Kind::kRemove) ++loss.lost;
+      held += event->kind == Kind::kRemove ? -1 : event->kind == Kind::kAdd ? 1 : 0;
+    }
+    if (loss.lost > 0) losses.push_back(loss);
+  }
+  return losses;
+}
+
+// One node of the lost after the other is not among the used ones.
+double miss_probability(const Loss& loss, std::int32_t used) {
+  double misses = 1;
+  for (std::int32_t i = 0; i < loss.lost && misses > 0; ++i)
+    misses *= std::max(0.0, static_cast<double>(loss.held - used - i) / (loss.held - i));
+  return misses;
+}
+
+// Of a recording of events. Who is held at the beginning joins at time 0, in order of having joined.
+std::vector<NodeEvent> events_of_nodes(const SpotTrace& trace, const TraceSegment& segment) {
+  std::vector<NodeEvent> events;
+  auto event = trace.events.begin();
+  for (; event != trace.events.end() && event->time <= segment.begin; ++event) {
+    if (event->kind == Kind::kAdd) {
+      events.push_back({SimTime{}, Kind::kAdd, event->node, 1});
+    } else {
+      const auto is_it = [&](const NodeEvent& held) { return held.node == event->node; };
+      events.erase(std::find_if(events.begin(), events.end(), is_it));
+    }
+  }
+  const SimDuration begin = segment.begin.time_since_epoch();
+  for (; event != trace.events.end() && event->time <= segment.end; ++event) {
+    events.push_back({event->time - begin, event->kind, event->node, 1});
+  }
+  return events;
+}
+
+// Of a recording of counts. Nodes join under the lowest free ids.
+std::vector<NodeEvent> events_of_counts(const SpotTrace& trace, const TraceSegment& segment,
+                                        TraceVictims victims, const FailureKey& key) {
+  const auto& counts = trace.counts;
+  const auto after = [](SimTime time, const SpotCount& count) { return time < count.time; };
+  auto count = std::upper_bound(counts.begin(), counts.end(), segment.begin, after);
+  CountedNodes nodes(victims, key);
+  if (count != counts.begin()) nodes.become(std::prev(count)->count, SimTime{});
+  for (; count != counts.end() && count->time <= segment.end; ++count) {
+    nodes.become(count->count, count->time - segment.begin.time_since_epoch());
+  }
+  return nodes.take_events();
+}
+
+// Of these events up to `end`: the moments at which a job loses some of its nodes, over that time. Of N nodes
+// that are there and k that are lost at a moment, none is among the n that the job uses with probability
+// C(N-k, n) / C(N, n): any of them may be the job's, for nobody knows which. Nothing is lost in no time.
+InterruptionRate loss_rate(const std::vector<NodeEvent>& events, SimTime end) {
+  const double seconds = to_seconds(end.time_since_epoch());
+  return [losses = losses_of(events), seconds](NodeId used) {
+    double hits = 0;
+    for (const Loss& loss : losses) hits += used > 0 ? 1 - miss_probability(loss, used) : 0;
+    return seconds > 0 ? hits / seconds : 0;
+  };
+}
+
+// ---- The replay.
 
 // The replay of a recording (sim/nodes/spot_trace.h).
 struct TraceFailures {
