@@ -1,13 +1,117 @@
 #include "models/migration/expert_migration.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 
 #include "sim/base/errors.h"
 
 namespace goodput {
 namespace {
+
+template <typename Visit>
+void for_each_bit(std::uint64_t word, std::size_t first, const Visit& visit) {
+  for (; word != 0; word &= word - 1) visit(first + static_cast<std::size_t>(std::countr_zero(word)));
+}
+
+// The nodes that hold each expert of one layer, ascending.
+class LayerOwners {
+ public:
+  LayerOwners(const NodeExperts& held, std::int32_t layer)
+      : first_(static_cast<std::size_t>(held.experts()[static_cast<std::size_t>(layer)]) + 1) {
+    for_each_held(held, layer, [this](std::int32_t /*node*/, std::size_t e) { ++first_[e + 1]; });
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    nodes_.resize(first_.back());
+    std::vector<std::size_t> next = first_;
+    for_each_held(held, layer, [&](std::int32_t node, std::size_t e) { nodes_[next[e]++] = node; });
+  }
+
+  [[nodiscard]] std::span<const std::int32_t> of(std::int32_t expert) const {
+    const auto e = static_cast<std::size_t>(expert);
+    return std::span(nodes_).subspan(first_[e], first_[e + 1] - first_[e]);
+  }
+
+ private:
+  template <typename Visit>
+  static void for_each_held(const NodeExperts& held, std::int32_t layer, const Visit& visit) {
+    for (std::int32_t node = 0; node < held.nodes(); ++node) {
+      const std::span<const std::uint64_t> words = held.layer(node, layer);
+      for (std::size_t w = 0; w < words.size(); ++w) {
+        for_each_bit(words[w], w * kWordBits, [&](std::size_t e) { visit(node, e); });
+      }
+    }
+  }
+
+  std::vector<std::size_t> first_;  // by expert: of its nodes
+  std::vector<std::int32_t> nodes_{};
+};
+
+// Gives the nodes with an expert one by one: of those that have the least to send the first. What they have
+// to send only grows, so that one look at them all lasts until every one has more than the least had before.
+class Senders {
+ public:
+  explicit Senders(std::span<const std::int32_t> owners) : owners_(owners) {}
+
+  [[nodiscard]] std::size_t size() const { return owners_.size(); }
+
+  // REQUIRES: there are some.
+  [[nodiscard]] std::int32_t next(std::vector<std::int64_t>& sent) {
+    while (true) {
+      for (; next_ < owners_.size(); ++next_) {
+        std::int64_t& now = sent[static_cast<std::size_t>(owners_[next_])];
+        if (now > least_) continue;
+        ++now;
+        return owners_[next_];
+      }
+      const std::int32_t least = *std::ranges::min_element(
+          owners_, {}, [&sent](std::int32_t node) { return sent[static_cast<std::size_t>(node)]; });
+      least_ = sent[static_cast<std::size_t>(least)];
+      next_ = 0;
+    }
+  }
+
+ private:
+  std::span<const std::int32_t> owners_;
+  std::int64_t least_ = 0;  // none has less, and those before next_ have more
+  std::size_t next_ = 0;
+};
+
+struct Request {
+  ExpertTransfer transfer;  // `from` is not known yet
+  std::uint32_t owners;     // how many there are
+  std::uint32_t senders;    // which list of them
+};
+
+struct Missing {
+  std::int32_t expert;
+  std::int32_t to;
+};
+
+// What the receiver is to hold of the layer and does not.
+template <typename Visit>
+void for_each_missing(const NodeExperts& held, const NodeExperts& plan, std::int32_t layer,
+                      std::span<const std::int32_t> physical_of, const Visit& visit) {
+  for (std::int32_t q = 0; q < plan.nodes(); ++q) {
+    const std::int32_t to = physical_of[static_cast<std::size_t>(q)];
+    const std::span<const std::uint64_t> wanted = plan.layer(q, layer);
+    const std::span<const std::uint64_t> has = held.layer(to, layer);
+    for (std::size_t w = 0; w < wanted.size(); ++w) {
+      for_each_bit(wanted[w] & ~has[w], w * kWordBits,
+                   [&](std::size_t e) { visit(static_cast<std::int32_t>(e), to); });
+    }
+  }
+}
+
+void choose_senders(std::vector<Request>& requests, std::vector<Senders>& senders, std::int32_t nodes) {
+  std::ranges::sort(requests, [](const Request& a, const Request& b) {
+    if (a.owners != b.owners) return a.owners < b.owners;
+    return a.transfer < b.transfer;
+  });
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(nodes));
+  for (Request& request : requests) request.transfer.from = senders[request.senders].next(sent);
+}
 
 constexpr double kMostSeconds = 3600;
 
@@ -32,6 +136,56 @@ bool ascend_strictly(std::span<const std::int32_t> ids) {
 }
 
 }  // namespace
+
+ExpertMoves plan_transfers(const NodeExperts& held, const NodeExperts& plan,
+                           std::span<const std::int32_t> physical_of) {
+  GOODPUT_CHECK(plan.experts() == held.experts() && plan.classes() == held.classes(),
+                "the plan is for the layers that are held");
+  GOODPUT_CHECK(physical_of.size() == static_cast<std::size_t>(plan.nodes()), "a node for every place");
+  ExpertMoves result;
+  std::vector<LayerOwners> owners;
+  std::vector<Senders> senders;  // by layer and expert
+  std::vector<std::uint32_t> first_senders;
+  std::vector<std::vector<Missing>> missing(static_cast<std::size_t>(held.layers()));
+  for (std::int32_t layer = 0; layer < held.layers(); ++layer) {
+    const LayerOwners& of_layer = owners.emplace_back(held, layer);
+    first_senders.push_back(static_cast<std::uint32_t>(senders.size()));
+    const std::int32_t experts = held.experts()[static_cast<std::size_t>(layer)];
+    for (std::int32_t expert = 0; expert < experts; ++expert) senders.emplace_back(of_layer.of(expert));
+    for_each_missing(held, plan, layer, physical_of, [&](std::int32_t expert, std::int32_t to) {
+      missing[static_cast<std::size_t>(layer)].push_back({expert, to});
+    });
+  }
+  std::vector<Request> requests;
+  for (std::size_t layer = 0; layer < held.classes().layers(); ++layer) {
+    const std::size_t of_class = held.classes().of(layer);
+    for (const auto& [expert, to] : missing[of_class]) {
+      const std::uint32_t list = first_senders[of_class] + static_cast<std::uint32_t>(expert);
+      const auto count = static_cast<std::uint32_t>(senders[list].size());
+      if (count == 0) {
+        result.from_checkpoint.push_back({static_cast<std::int32_t>(layer), expert, to});
+      } else {
+        requests.push_back({{static_cast<std::int32_t>(layer), expert, 0, to}, count, list});
+      }
+    }
+  }
+  choose_senders(requests, senders, held.nodes());
+  for (const Request& request : requests) result.transfers.push_back(request.transfer);
+  std::ranges::sort(result.transfers);
+  std::ranges::sort(result.from_checkpoint);
+  return result;
+}
+
+TransferPeaks transfer_peaks(std::span<const ExpertTransfer> transfers, std::int32_t nodes) {
+  std::vector<std::int64_t> sent(static_cast<std::size_t>(nodes));
+  std::vector<std::int64_t> received(static_cast<std::size_t>(nodes));
+  for (const ExpertTransfer& transfer : transfers) {
+    ++sent[static_cast<std::size_t>(transfer.from)];
+    ++received[static_cast<std::size_t>(transfer.to)];
+  }
+  if (nodes == 0) return {};
+  return {std::ranges::max(sent), std::ranges::max(received)};
+}
 
 Migration migrate(const ClusterPlacement& placed, std::span<const std::int32_t> live_ids,
                   std::vector<ExpertPlacement> plan, MappingRule rule) {
