@@ -3,21 +3,82 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "sim/base/registry.h"
+#include "sim/ops/op_trace.h"
 #include "traces/io/byte_source.h"
 #include "traces/io/formats.h"
 #include "traces/op/absent_chunks.h"
-#include "traces/op/file_ranks.h"
 #include "traces/op/ndtimeline_ids.h"
 #include "traces/op/op_trace_format.h"
 #include "traces/op/trace_intake.h"
 
 namespace goodput {
 namespace {
+
+// ---- Which ranks each of several files holds: files that have none in common are one a host.
+
+// Without the extensions of a format and of a compression.
+std::string stem_of(const std::filesystem::path& path) {
+  std::filesystem::path name = path.filename();
+  const bool is_compressed = name.extension() == ".gz" || name.extension() == ".zst";
+  if (is_compressed) name = name.stem();
+  return name.stem().string();
+}
+
+std::vector<std::string> distinct_names(const std::vector<std::string>& paths) {
+  std::vector<std::string> stems;
+  std::set<std::string> distinct;
+  for (const std::string& path : paths) distinct.insert(stems.emplace_back(stem_of(path)));
+  if (distinct.size() == stems.size()) return stems;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string folder = std::filesystem::path(paths[i]).parent_path().filename().string();
+    if (!folder.empty()) stems[i] = folder + "/" + stems[i];
+  }
+  return stems;
+}
+
+class FileRanks {
+ public:
+  explicit FileRanks(const std::vector<std::string>& paths) : paths_(paths) {}
+
+  // The rows of the next of the paths end where `trace` now ends.
+  void end_file(const OpTrace& trace) {
+    std::set<std::int32_t>& ranks = ranks_.emplace_back();
+    if (paths_.size() == 1) return;  // nothing to tell apart
+    for (std::size_t i = rows_; i < trace.size(); ++i) {
+      if (i == rows_ || trace.rank[i] != trace.rank[i - 1]) ranks.insert(trace.rank[i]);
+    }
+    rows_ = trace.size();
+  }
+
+  // The file by rank, named as far as names tell them apart: "node7" of "logs/node7.csv.gz", "node7/trace" of
+  // "node7/trace.json". Empty for a single file and when a rank is in two.
+  [[nodiscard]] std::map<std::int64_t, std::string> hosts() const {
+    std::map<std::int64_t, std::string> hosts;
+    if (paths_.size() == 1) return hosts;
+    const std::vector<std::string> names = distinct_names(paths_);
+    for (std::size_t file = 0; file < ranks_.size(); ++file) {
+      for (const std::int32_t rank : ranks_[file]) {
+        if (!hosts.emplace(rank, names[file]).second) return {};
+      }
+    }
+    return hosts;
+  }
+
+ private:
+  std::vector<std::string> paths_;
+  std::vector<std::set<std::int32_t>> ranks_;  // a file
+  std::size_t rows_ = 0;                       // of the files before
+};
+
+// ---- Reading.
 
 // Formats other than tables have a unit of their own.
 Status check_time_unit(const OpTraceFormat& format, const TraceIntake& intake, const std::string& path) {

@@ -1,16 +1,48 @@
 #include "traces/op/step_runs.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
-#include "traces/op/row_copies.h"
 #include "traces/op/run_cutting.h"
 
 namespace goodput {
 namespace {
+
+// ---- Rows of a step that files hold several times.
+
+using Group = std::pair<std::size_t, std::size_t>;  // begin and end of equal rows
+
+// The further copies of what workers recorded in a step, when all their rows in it are there as often or a
+// multiple of that: equal rows alone are no copies, for ops without ids may be alike.
+std::vector<std::size_t> find_row_copies(const OpTrace& trace, const RowWorkers& workers, RunRows step) {
+  const auto content = [&](std::size_t row) {
+    return std::tuple(workers.of_row[row], trace.optype[row], trace.start_s[row], trace.duration_s[row]);
+  };
+  std::vector<std::size_t> rows(step.begin(), step.end());
+  std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
+    return std::tuple(content(a), a) < std::tuple(content(b), b);
+  });
+  std::vector<std::size_t> copies;
+  std::vector<Group> groups;  // of one worker
+  std::size_t times = 0;      // that it recorded everything
+  for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    while (end < rows.size() && content(rows[end]) == content(rows[begin])) ++end;
+    groups.emplace_back(begin, end);
+    times = std::gcd(times, end - begin);
+    if (end < rows.size() && workers.of_row[rows[end]] == workers.of_row[rows[begin]]) continue;
+    for (const auto& [first, last] : groups) {
+      for (std::size_t i = first + (last - first) / times; i < last; ++i) copies.push_back(rows[i]);
+    }
+    groups.clear();
+    times = 0;
+  }
+  return copies;
+}
+
+// ---- Runs.
 
 struct RecordedStep {
   std::int64_t step = 0;

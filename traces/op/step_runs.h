@@ -24,7 +24,7 @@ struct RepeatedSteps {
   std::vector<std::int64_t> copied_steps;  // in which they were; ascending
 };
 
-// Drops copies of rows (traces/op/row_copies.h) and keeps the last complete run of each step that was run
+// Drops copies of rows (find_row_copies()) and keeps the last complete run of each step that was run
 // several times, by start; the kept rows stay in order. A step that can be one run (as many forward as
 // backward passes, the same number on all workers, what is recorded once a step once, no idle time of half
 // its length) is taken for one. Of others the rows are cut at the longest idle time before a worker has more
