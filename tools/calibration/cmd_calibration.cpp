@@ -1,6 +1,7 @@
 // `goodput calibration info FILE`, `compare A B` and `merge A B --out FILE`.
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -9,10 +10,11 @@
 
 #include "models/cost/calibration.h"
 #include "models/plan/training_plan.h"
+#include "sim/base/errors.h"
 #include "sim/base/hash.h"
 #include "sim/base/json.h"
+#include "sim/config/library.h"
 #include "tools/calibration/calibration_info.h"
-#include "tools/calibration/calibration_input.h"
 #include "tools/calibration/compare_calibrations.h"
 #include "tools/calibration/merge_calibrations.h"
 #include "tools/calibration/plan_gaps.h"
@@ -25,6 +27,29 @@
 
 namespace goodput {
 namespace {
+
+// ---- A calibration that a command was told of.
+
+struct CalibrationInput {
+  std::string path;
+  Calibration calibration;
+
+  // Of what it says, however it is laid out.
+  [[nodiscard]] std::uint64_t hash() const {
+    Calibration copy = calibration;
+    Hash hash;
+    hash.add(config::write(config_fields(copy)).dump());
+    return hash.value();
+  }
+};
+
+// By path or by a name that `goodput list calibrations` prints.
+Result<CalibrationInput> read_calibration_input(const std::string& argument, const config::Library& library,
+                                                const CommandContext& context) {
+  GOODPUT_TRY(std::string path, config_file(argument, kCalibrationFiles, library, context));
+  GOODPUT_TRY(Calibration calibration, read_calibration(path));
+  return CalibrationInput{std::move(path), std::move(calibration)};
+}
 
 // ---- info
 
