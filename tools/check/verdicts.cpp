@@ -4,14 +4,83 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "models/check/holm.h"
-#include "tools/check/reasons.h"
 
 namespace goodput {
 namespace {
+
+std::int64_t size_of(const std::vector<double>& values) {
+  return static_cast<std::int64_t>(values.size());
+}
+
+std::span<const double> first(const std::vector<double>& values, std::int64_t count) {
+  return {values.data(), static_cast<std::size_t>(count)};
+}
+
+// ---- Why a figure moved, as far as results know.
+
+constexpr std::size_t kMostParts = 3;
+constexpr double kLeastShare = 0.001;  // of the sum of all parts: less is no reason
+
+Parts parts_of(const std::map<std::string, Parts>& parts, const std::string& policy) {
+  const auto found = parts.find(policy);
+  return found == parts.end() ? Parts{} : found->second;
+}
+
+double value_of(const Parts& parts, const std::string& name) {
+  const auto found = parts.find(name);
+  return found == parts.end() ? 0 : found->second;
+}
+
+void add_moved_parts(const Parts& before, const Parts& now, std::vector<std::string>& lines) {
+  std::vector<std::string> names;
+  double sum = 0;
+  for (const auto& [name, value] : before) {
+    names.push_back(name);
+    sum += std::abs(value);
+  }
+  for (const auto& [name, value] : now) {
+    if (!before.contains(name)) names.push_back(name);
+  }
+  const auto moved = [&](const std::string& name) { return value_of(now, name) - value_of(before, name); };
+  std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return std::abs(moved(a)) > std::abs(moved(b));
+  });
+  for (std::size_t i = 0; i < std::min(names.size(), kMostParts); ++i) {
+    if (std::abs(moved(names[i])) <= kLeastShare * sum) return;
+    lines.push_back(
+        fmt::format("{}: {:.6g}, was {:.6g}", names[i], value_of(now, names[i]), value_of(before, names[i])));
+  }
+}
+
+// What differs in what the run rests on (its config, its calibration, the program), then the parts that moved
+// most, a line each.
+std::vector<std::string> reasons(const RunOrigin& origin, const std::map<std::string, Parts>& parts,
+                                 const RunFigures& now, const std::string& policy) {
+  std::vector<std::string> lines;
+  const bool has_other_calibration = origin.calibration != now.origin.calibration;
+  if (has_other_calibration) {
+    const auto named = [](const std::string& file) { return file.empty() ? "none" : file; };
+    lines.push_back(
+        fmt::format("calibration: {}, was {}", named(now.origin.calibration), named(origin.calibration)));
+  }
+  // The hash of the config counts the calibration's bytes.
+  if (origin.config_hash != now.origin.config_hash && !has_other_calibration)
+    lines.push_back(fmt::format("config: {}, was {}", now.origin.config_hash, origin.config_hash));
+  if (origin.version != now.origin.version || origin.revision != now.origin.revision) {
+    lines.push_back(fmt::format("code: {} ({}), was {} ({})", now.origin.version, now.origin.revision,
+                                origin.version, origin.revision));
+  }
+  if (lines.empty()) lines.emplace_back("config, calibration and code revision are what they were");
+  add_moved_parts(parts_of(parts, policy), parts_of(now.parts, policy), lines);
+  return lines;
+}
+
+// ---- Verdicts.
 
 // Worst first: by outcome, then by how far it moved.
 bool comes_first(const CheckedFigure& a, const CheckedFigure& b) {
@@ -190,6 +259,40 @@ void adjust(CheckReport& report) {
 }
 
 }  // namespace
+
+FigureCheck::FigureCheck(RunFigure figure, std::optional<BaselineFigure> before, std::int64_t most,
+                         std::int64_t questions)
+    : figure_(std::move(figure)), before_(std::move(before)), most_(most) {
+  if (before_ && figure_.is_of_trials() && size_of(figure_.values) > most_)  // more than the baseline holds
+    figure_.values.resize(static_cast<std::size_t>(most_));
+  const bool can_be_tested = figure_.fault.empty() && before_ && figure_.is_of_trials() && most >= 2;
+  if (can_be_tested && figure_.rule.tolerance.is_statistical())
+    test_.emplace(figure_.rule.tolerance, most, questions);
+}
+
+std::optional<std::int64_t> FigureCheck::wanted() const {
+  if (!figure_.fault.empty() || !before_ || !figure_.is_of_trials()) return std::nullopt;
+  if (test_) return test_->next_look();
+  return size_of(figure_.values) < most_ ? std::optional(most_) : std::nullopt;
+}
+
+void FigureCheck::extend(const RunFigure& ours, const RunFigure* before) {
+  if (!ours.fault.empty()) {
+    figure_.fault = ours.fault;
+    return;
+  }
+  figure_.values.insert(figure_.values.end(), ours.values.begin(), ours.values.end());
+  if (before == nullptr) return;
+  if (!before->fault.empty()) figure_.fault = "the other program: " + before->fault;
+  before_->trials.insert(before_->trials.end(), before->values.begin(), before->values.end());
+}
+
+void FigureCheck::look() {
+  const auto count = wanted();
+  if (!count || !test_) return;
+  if (size_of(figure_.values) < *count || size_of(before_->trials) < *count) return;
+  test_->look(first(before_->trials, *count), first(figure_.values, *count));
+}
 
 bool has_regression(const RunProgress& run) {
   return !run.failed.empty() ||
