@@ -1,10 +1,18 @@
 #include "tools/cli/command_line.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -12,13 +20,134 @@
 #include <utility>
 
 #include "goodput_revision.h"
+#include "sim/base/errors.h"
 #include "sim/base/text.h"
-#include "tools/cli/describe_command.h"
+#include "sim/config/library.h"
+#include "tools/cli/command_help.h"
 #include "tools/cli/json_result.h"
-#include "tools/cli/standard_input.h"
+#include "tools/cli/options.h"
 
 namespace goodput {
 namespace {
+
+// ---- `-` among the inputs: what stands on stdin.
+
+constexpr std::string_view kMark = "-";
+
+Error failed(std::string_view what) {
+  return Error{fmt::format("stdin cannot be {}: {}", what, std::strerror(errno)), {}};
+}
+
+// A file can be opened anew; what is no file, was read in part or may not be opened, cannot.
+bool is_whole_file() {
+  struct stat status {};
+  if (fstat(STDIN_FILENO, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  return lseek(STDIN_FILENO, 0, SEEK_CUR) == 0 && access(config::kStdinFile, R_OK) == 0;
+}
+
+Status copy_stdin(int to) {
+  std::array<char, 1 << 16> buffer;
+  while (true) {
+    const ssize_t got = read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (got == 0) return Ok{};
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {  // a pipe that somebody else made non-blocking
+      pollfd ready{STDIN_FILENO, POLLIN, 0};
+      poll(&ready, 1, -1);
+      continue;
+    }
+    if (got < 0) return failed("read");
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t put = write(to, buffer.data() + done, static_cast<std::size_t>(got - done));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return failed("kept");
+      done += put;
+    }
+  }
+}
+
+// From then on stdin is a file in memory.
+Status keep_stdin() {
+  const int memory = memfd_create("stdin", MFD_CLOEXEC);
+  if (memory < 0) return failed("kept");
+  Status copied = copy_stdin(memory);
+  if (copied && dup2(memory, STDIN_FILENO) < 0) return failed("kept");
+  close(memory);
+  return copied;
+}
+
+// Puts the path for the mark; how often.
+int replace_marks(DeclaredOption& option) {
+  int marks = 0;
+  const auto replace = [&marks](std::string& text) {
+    if (text != kMark) return;
+    text = config::kStdinFile;
+    ++marks;
+  };
+  if (option.text != nullptr) replace(*option.text);
+  if (option.texts == nullptr) return marks;
+  const std::size_t inputs = option.texts->size() - (option.is_last_output && !option.texts->empty() ? 1 : 0);
+  for (std::size_t i = 0; i < inputs; ++i) replace((*option.texts)[i]);
+  return marks;
+}
+
+// Puts config::kStdinFile for `-` in every input, by which messages and results call it, and lets stdin be
+// read more than once from its beginning, as readers that look at a file's first bytes do: a pipe is read to
+// its end, into memory. Fails when `-` is given twice, or stdin cannot be read.
+Status take_stdin(DeclaredOptions& declared) {
+  int marks = 0;
+  for (DeclaredOption& option : declared) {
+    if (option.is_input) marks += replace_marks(option);
+  }
+  if (marks > 1) return Error{"- (stdin) is given for two inputs; stdin can be only one", {}};
+  if (marks == 0) return Ok{};
+  if (fcntl(STDIN_FILENO, F_GETFD) < 0) return Error{"- (stdin) is given, but stdin is closed", {}};
+  if (is_whole_file()) return Ok{};
+  return keep_stdin();
+}
+
+// ---- From what was declared for the parser to what help shows.
+
+// Under which help lists the options that every command has.
+constexpr std::string_view kGlobalGroup = "Global options";
+
+OptionHelp describe_option(const CLI::Option& option, const DeclaredOptions& all) {
+  OptionHelp help;
+  for (const std::string& name : option.get_snames()) help.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) help.names.push_back("--" + name);
+  help.text = option.get_description();
+  help.group = option.get_group();
+  help.is_required = option.get_required();
+  help.may_repeat = option.get_items_expected_max() > 1;
+  const auto declared =
+      std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.option == &option; });
+  if (declared == all.end()) return help;  // --help and --version
+  help.value = declared->value_name;
+  help.kind = declared->kind;
+  return help;
+}
+
+// The app's name behind those of all it is part of.
+std::string full_name(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
+}
+
+// REQUIRES: the footer of every command is its example.
+CommandHelp describe_command(const CLI::App& app, const DeclaredOptions& declared) {
+  CommandHelp help{full_name(app), app.get_description(), app.get_footer(), {}, {}, {}, {}};
+  for (const CLI::Option* option : app.get_options()) {
+    OptionHelp described = describe_option(*option, declared);
+    auto& into = described.names.empty()           ? help.arguments
+                 : described.group == kGlobalGroup ? help.globals
+                                                   : help.options;
+    into.push_back(std::move(described));
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    help.commands.push_back(describe_command(*command, declared));
+  return help;
+}
+
+// ---- The command line.
 
 // Validators of CLI11 return what is wrong, or nothing. Its own conversion takes too large a number for the
 // largest.
