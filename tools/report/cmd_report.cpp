@@ -1,11 +1,18 @@
 // `goodput report RESULT.json... --out FILE.html`.
 #include <fmt/format.h>
 
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "sim/base/errors.h"
 #include "sim/base/hash.h"
 #include "sim/base/json.h"
 #include "tools/cli/command.h"
@@ -13,10 +20,52 @@
 #include "tools/cli/output_file.h"
 #include "tools/page/page_html.h"
 #include "tools/page/page_result.h"
-#include "tools/report/result_file.h"
 
 namespace goodput {
 namespace {
+
+// ---- Results of commands (docs/formats/json-results.md), read back for a page.
+
+// The largest results that a page can show: of 2^18 workers, say. What is larger is no result.
+constexpr std::uintmax_t kLargestResult = std::uintmax_t{256} << 20;
+
+struct CloseResultFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+Result<std::string> read_text(const std::string& file) {
+  const auto unreadable = [&file] {
+    return Error{fmt::format("cannot be read: {}", std::strerror(errno)), {.file = file}};
+  };
+  std::error_code failed;
+  if (std::filesystem::is_directory(file, failed))
+    return Error{"is a directory, want a file", {.file = file}};
+  const Error too_large{fmt::format("is larger than {} MiB, too large for a page", kLargestResult >> 20),
+                        {.file = file}};
+  const std::uintmax_t size = std::filesystem::file_size(file, failed);  // a pipe has none
+  if (!failed && size > kLargestResult) return too_large;
+  const std::unique_ptr<std::FILE, CloseResultFile> stream(std::fopen(file.c_str(), "rb"));
+  if (!stream) return unreadable();
+  std::string text;
+  std::array<char, 1 << 16> buffer;
+  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), stream.get())) {
+    text.append(buffer.data(), got);
+    if (text.size() > kLargestResult) return too_large;
+  }
+  if (std::ferror(stream.get())) return unreadable();
+  return text;
+}
+
+// Fails on what is not readable, larger than a result gets, no JSON, or no result of a schema that this
+// version knows how to read: `goodput.NAME/1`. The page calls it by `name`.
+Result<PageResult> read_result_file(const std::string& file, std::string name) {
+  GOODPUT_TRY(const std::string text, read_text(file));
+  Result<PageResult> result = page_result(std::move(name), text);
+  if (!result) return std::move(result).error().in_file(file);
+  return result;
+}
+
+// ---- The command.
 
 // A browser holds all of it in memory, as text and as data.
 constexpr std::size_t kLargestPage = std::size_t{512} << 20;
