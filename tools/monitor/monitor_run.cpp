@@ -4,30 +4,144 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <ctime>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "sim/base/text.h"
+#include "tools/alerting/alert_sender.h"
 #include "tools/alerting/alerting_config.h"
 #include "tools/cli/config_files.h"
-#include "tools/monitor/alert_delivery.h"
 #include "tools/monitor/monitor_loop.h"
 #include "tools/monitor/push_spool.h"
 #include "tools/monitor/step_queue.h"
 #include "tools/monitor/step_worker.h"
-#include "tools/monitor/stop_signal.h"
 #include "tools/monitor_pages/monitor_pages.h"
+#include "tools/monitor_store/monitor_store.h"
 #include "tools/web/http_server.h"
 #include "tools/web/push_intake.h"
 #include "tools/web/push_queue.h"
 
 namespace goodput {
 namespace {
+
+// ---- SIGINT, SIGTERM and SIGHUP as a call: for commands that run until they are told to end.
+
+constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP};
+constexpr timespec kSignalPause = {0, 100'000'000};  // whether it is over
+
+sigset_t stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : kStopSignals) sigaddset(&signals, signal);
+  return signals;
+}
+
+// While it is there, these signals end nothing; the first one calls back, on a thread of its own. Make it
+// before other threads, which inherit what it blocks.
+class StopSignal {
+ public:
+  explicit StopSignal(std::function<void()> on_stop) : before_() {
+    const sigset_t signals = stop_signals();
+    pthread_sigmask(SIG_BLOCK, &signals, &before_);
+    thread_ = std::thread([this, signals, on_stop = std::move(on_stop)] {
+      while (!is_over_) {
+        if (sigtimedwait(&signals, nullptr, &kSignalPause) < 0) continue;
+        if (!was_received_.exchange(true)) on_stop();
+      }
+    });
+  }
+  ~StopSignal() {
+    is_over_ = true;
+    thread_.join();
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  [[nodiscard]] bool was_received() const { return was_received_; }
+
+ private:
+  sigset_t before_;
+  std::atomic<bool> was_received_ = false;
+  std::atomic<bool> is_over_ = false;
+  std::thread thread_;
+};
+
+// ---- Alerts from the store of a monitor to their sinks.
+
+constexpr std::chrono::milliseconds kLookEvery{20};  // at the end, for what is on its way
+
+// What waits in the store.
+class StoredDeliveries final : public DeliveryQueue {
+ public:
+  explicit StoredDeliveries(MonitorStore& store) : store_(store) {}
+
+  [[nodiscard]] Result<std::vector<Delivery>> waiting() override { return store_.deliveries(); }
+  [[nodiscard]] Result<std::optional<Alert>> alert(std::int64_t id) override { return store_.alert(id); }
+  Status retried(const Delivery& delivery) override { return store_.update_delivery(delivery); }
+  Status finished(std::int64_t delivery) override { return store_.finish_delivery(delivery); }
+
+ private:
+  MonitorStore& store_;
+};
+
+class AlertDelivery {
+ public:
+  // `tell`: prints lines for people, whole; on the thread of pump().
+  using Tell = std::function<void(const std::string& lines)>;
+  static Result<std::unique_ptr<AlertDelivery>> start(const AlertingConfig& config, Tell tell) {
+    std::unique_ptr<AlertDelivery> delivery(new AlertDelivery(std::move(tell)));
+    GOODPUT_TRY(AlertSender sender, AlertSender::start(config, delivery->lines_, [] {}));
+    delivery->sender_.emplace(std::move(sender));
+    return delivery;
+  }
+
+  [[nodiscard]] std::vector<std::string> sinks() const { return sender_->sinks(); }
+  // Hands out what is due; what there is to do then. On the thread of the store.
+  Result<SendReport> pump(MonitorStore& store, double now_s) {
+    StoredDeliveries queue(store);
+    Result<SendReport> report = sender_->pump(queue, now_s);
+    std::string lines = lines_.str();
+    lines_.str({});
+    if (report) {
+      for (const std::string& problem : report->problems) lines += "note: " + problem + "\n";
+    }
+    if (!lines.empty()) tell_(lines);
+    return report;
+  }
+
+  // Goes on until nothing is due or on its way, or `now_s()` says that it is `until_s`.
+  Status finish(MonitorStore& store, const std::function<double()>& now_s, double until_s) {
+    while (true) {
+      GOODPUT_TRY(const SendReport report, pump(store, now_s()));
+      const bool is_done = report.handed_out == 0 && !sender_->is_busy();
+      if (is_done || now_s() >= until_s) return Ok{};
+      std::this_thread::sleep_for(kLookEvery);
+    }
+  }
+
+ private:
+  explicit AlertDelivery(Tell tell) : tell_(std::move(tell)) {}
+
+  Tell tell_;
+  std::ostringstream lines_;  // of sinks that print
+  std::optional<AlertSender> sender_;
+};
+
+// ---- The run.
 
 constexpr std::size_t kMostQueuedRows = 4'000'000;
 constexpr double kLastDeliveriesS = 30;  // that the end waits for; the rest is for the next time
