@@ -2,15 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <optional>
+#include <algorithm>
+#include <cmath>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "sim/analysis/verdict_json.h"
 #include "sim/base/json.h"
 #include "sim/ops/op_trace.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/output_file.h"
-#include "tools/monitor_export/export_json.h"
 #include "tools/monitor_export/export_steps.h"
 #include "tools/monitor_export/export_tables.h"
 #include "tools/monitor_store/monitor_store.h"
@@ -20,6 +22,208 @@
 
 namespace goodput {
 namespace {
+
+// ---- Steps, maps and alerts as JSON.
+
+constexpr std::size_t kMostFigures = 20'000'000;  // of workers: 16 bytes each, and as much again as text
+
+// Text that is no UTF-8, as names of hosts in a log may be, is mended where it is written.
+OrderedJson finite(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
+}
+
+OrderedJson finite(const std::vector<double>& values) {
+  OrderedJson list = OrderedJson::array();
+  for (const double value : values) list.push_back(finite(value));
+  return list;
+}
+
+OrderedJson known_time(double time_s) {
+  return time_s > 0 ? finite(time_s) : OrderedJson(nullptr);
+}
+
+OrderedJson text_or_null(const std::string& text) {
+  return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
+}
+
+OrderedJson place_json(const WorkerPlace& place) {
+  return {{"dp_rank", place.dp_rank},
+          {"stage", place.stage},
+          {"rank", place.rank >= 0 ? OrderedJson(place.rank) : OrderedJson(nullptr)},
+          {"host", text_or_null(place.host)}};
+}
+
+OrderedJson cause_json(const StepCause& cause) {
+  OrderedJson json{{"name", cause.name},
+                   {"likely", cause.is_likely},
+                   {"gain", cause.gain ? finite(*cause.gain) : OrderedJson()}};
+  json["workers"] = cause.workers;
+  json["stage"] = cause.stage ? OrderedJson(*cause.stage) : OrderedJson(nullptr);
+  json["fix"] = cause.fix;
+  json["evidence"] = cause.evidence;
+  json["next_check"] = cause.next_check;
+  return json;
+}
+
+OrderedJson layout_json(const JobLayout& layout) {
+  return {{"dp_size", layout.dp_size},   {"pp_size", layout.pp_size},
+          {"vpp_size", layout.vpp_size}, {"gpus_per_worker", layout.gpus_per_worker},
+          {"ranks", layout.ranks},       {"hosts", layout.hosts}};
+}
+
+void add_totals(OrderedJson& json, const StepTotals& totals) {
+  json["run"] = totals.id.run;
+  json["step"] = totals.id.step;
+  json["status"] = kStepStatuses[static_cast<std::size_t>(totals.status)];
+  json["began_s"] = known_time(totals.began_s);
+  json["received_s"] = known_time(totals.received_s);
+  json["finished_s"] = known_time(totals.finished_s);
+  json["ops"] = totals.ops;
+}
+
+// Of an analysed step.
+void add_figures(OrderedJson& json, const StepTotals& totals) {
+  json["recorded_s"] = finite(totals.recorded_s);
+  json["replayed_s"] = finite(totals.replayed_s);
+  json["ideal_s"] = finite(totals.ideal_s);
+  json["slowdown"] = finite(totals.slowdown);
+  json["waste"] = finite(totals.waste());
+  json["lost_s"] = finite(totals.lost_s());
+  json["launch_slowdown"] = finite(totals.launch_slowdown);
+  json["discrepancy"] = finite(totals.discrepancy);
+  json["worst_worker"] = totals.worst_worker;
+  json["worst_slowdown"] = finite(totals.worst_slowdown);
+  json["shape"] = kSlowdownShapes[static_cast<std::size_t>(totals.shape)];
+  json["cause"] = text_or_null(totals.cause);
+  json["gain"] = totals.cause.empty() ? OrderedJson(nullptr) : finite(totals.gain);
+}
+
+// What is kept for some of the steps only.
+void add_details(OrderedJson& json, const StepResult& result) {
+  if (!result.worker_slowdown.empty()) {
+    json["slowdown_by_worker"] = finite(result.worker_slowdown);
+    json["exact"] = !result.worker_pace.empty();
+  }
+  if (!result.worker_pace.empty()) json["pace_by_worker"] = finite(result.worker_pace);
+  if (!result.by_stage.empty()) json["slowdown_by_stage"] = finite(result.by_stage);
+  if (!result.by_dp_rank.empty()) json["slowdown_by_dp_rank"] = finite(result.by_dp_rank);
+  if (!result.by_optype.empty()) {
+    OrderedJson by_optype = OrderedJson::object();
+    for (const LabelledSlowdown& entry : result.by_optype) by_optype[entry.label] = finite(entry.slowdown);
+    json["slowdown_by_optype"] = std::move(by_optype);
+    json["m_w"] = result.m_w ? finite(*result.m_w) : OrderedJson(nullptr);
+    json["m_s"] = result.m_s ? finite(*result.m_s) : OrderedJson(nullptr);
+    json["correlation"] = result.correlation ? finite(*result.correlation) : OrderedJson(nullptr);
+  }
+  if (result.totals.status == StepStatus::kAnalysed) json["verdict"] = verdict_json(result.verdict);
+  if (!result.causes.empty()) {
+    json["causes"] = OrderedJson::array();
+    for (const StepCause& cause : result.causes) json["causes"].push_back(cause_json(cause));
+  }
+  if (!result.problem.empty()) json["problem"] = result.problem;
+  if (!result.missing.empty()) {
+    json["missing"] = OrderedJson::array();
+    for (const WorkerPlace& place : result.missing) json["missing"].push_back(place_json(place));
+  }
+  if (!result.notes.empty()) json["notes"] = result.notes;
+}
+
+OrderedJson id_json(const std::optional<StepId>& id) {
+  return id ? OrderedJson{{"run", id->run}, {"step", id->step}} : OrderedJson(nullptr);
+}
+
+OrderedJson alert_json(const Alert& alert) {
+  OrderedJson json{{"id", alert.id}, {"rule", alert.rule}, {"opened_at", id_json(alert.opened_at)}};
+  json["opened_s"] = finite(alert.opened_s);
+  json["closed_at"] = id_json(alert.closed_at);
+  json["closed_s"] = alert.closed_s ? finite(*alert.closed_s) : OrderedJson(nullptr);
+  json["slowdown"] = finite(alert.slowdown);
+  json["cause"] = text_or_null(alert.cause);
+  json["worker"] = alert.worker ? place_json(*alert.worker) : OrderedJson(nullptr);
+  json["worker_slowdown"] = alert.worker ? finite(alert.worker_slowdown) : OrderedJson(nullptr);
+  json["cost_s_per_step"] = finite(alert.cost_s_per_step);
+  json["usd_per_day"] = alert.usd_per_day ? finite(*alert.usd_per_day) : OrderedJson(nullptr);
+  json["summary"] = alert.summary;
+  json["next_check"] = alert.next_check;
+  json["fix"] = alert.fix;
+  json["verdict"] = verdict_json(alert.verdict);
+  json["page"] = text_or_null(alert.page);
+  return json;
+}
+
+// The distinct layouts of a job's steps, in the order in which they come up.
+class LayoutList {
+ public:
+  std::size_t index_of(const JobLayout& layout) {
+    const auto found = std::find(layouts_.rbegin(), layouts_.rend(), layout);
+    if (found != layouts_.rend()) return static_cast<std::size_t>(layouts_.rend() - found) - 1;
+    layouts_.push_back(layout);
+    return layouts_.size() - 1;
+  }
+  [[nodiscard]] OrderedJson json() const {
+    OrderedJson list = OrderedJson::array();
+    for (const JobLayout& layout : layouts_) list.push_back(layout_json(layout));
+    return list;
+  }
+
+ private:
+  std::vector<JobLayout> layouts_;
+};
+
+// Those that were open in the time of the exported steps.
+Result<OrderedJson> alerts_json(MonitorStore& store, const ExportedJob& job) {
+  OrderedJson list = OrderedJson::array();
+  GOODPUT_TRY(std::vector<Alert> alerts,
+              store.alerts(job.info.name, false, std::numeric_limits<std::size_t>::max()));
+  std::reverse(alerts.begin(), alerts.end());
+  for (const Alert& alert : alerts) {
+    if (job.steps.empty() || alert.opened_at > job.steps.back().id) continue;
+    if (alert.closed_at && *alert.closed_at < job.steps.front().id) continue;
+    list.push_back(alert_json(alert));
+  }
+  return list;
+}
+
+Result<OrderedJson> job_json(MonitorStore& store, const ExportedJob& job, std::size_t& figures) {
+  OrderedJson json{{"name", job.info.name},         {"runs", job.info.runs},
+                   {"analysed", job.info.analysed}, {"incomplete", job.info.incomplete},
+                   {"refused", job.info.refused},   {"skipped", job.info.skipped}};
+  LayoutList layouts;
+  OrderedJson steps = OrderedJson::array();
+  for (const StepTotals& totals : job.steps) {
+    GOODPUT_TRY(const std::optional<StepResult> result, store.step(job.info.name, totals.id));
+    if (!result) continue;  // let go of meanwhile
+    figures += result->worker_slowdown.size() + result->worker_pace.size();
+    if (figures > kMostFigures)
+      return Error{
+          fmt::format("more than {} figures of workers are too many for JSON: narrow the span, or write "
+                      "them with --workers",
+                      kMostFigures)};
+    OrderedJson step = OrderedJson::object();
+    add_totals(step, totals);
+    step["layout"] = layouts.index_of(result->layout);
+    if (totals.status == StepStatus::kAnalysed) add_figures(step, totals);
+    add_details(step, *result);
+    steps.push_back(std::move(step));
+  }
+  json["layouts"] = layouts.json();
+  json["steps"] = std::move(steps);
+  GOODPUT_TRY(json["alerts"], alerts_json(store, job));
+  return json;
+}
+
+// A list with an entry a job. Fails where it would hold more figures of workers than fit into memory.
+Result<OrderedJson> exported_json(MonitorStore& store, std::span<const ExportedJob> jobs) {
+  OrderedJson list = OrderedJson::array();
+  std::size_t figures = 0;
+  for (const ExportedJob& job : jobs) {
+    GOODPUT_TRY(OrderedJson json, job_json(store, job, figures));
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+// ---- The command.
 
 std::string describe(const ExportedJob& job) {
   if (job.steps.empty()) return fmt::format("{}: no steps\n", job.info.name);

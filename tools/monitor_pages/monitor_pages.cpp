@@ -1,20 +1,163 @@
 #include "tools/monitor_pages/monitor_pages.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
-#include <utility>
+#include <cstring>
+#include <optional>
 
-#include "tools/monitor_pages/compressed_response.h"
+#include "models/megatron/megatron_rules.h"
+#include "sim/base/text.h"
+#include "sim/cleaning/trace_cleaning.h"
+#include "sim/ops/op_trace.h"
+#include "sim/recording/recording.h"
 #include "tools/monitor_pages/monitor_api.h"
 #include "tools/monitor_pages/monitor_metrics.h"
 #include "tools/monitor_pages/page_assets.h"
 #include "tools/monitor_pages/page_content.h"
 #include "tools/monitor_pages/page_frame.h"
+#include "traces/op/op_trace_format.h"
+#include "traces/timeline/step_timeline.h"
 
 namespace goodput {
 namespace {
+
+// ---- Files of a step that a browser saves: its timeline for a trace viewer, its rows for `goodput whatif`.
+
+// A file in memory that has a path, for writers that want one.
+class MemoryFile {
+ public:
+  MemoryFile() : descriptor_(memfd_create("goodput", MFD_CLOEXEC)) {}
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
+  [[nodiscard]] std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
+
+  [[nodiscard]] Result<std::string> content() const {
+    const off_t size = lseek(descriptor_, 0, SEEK_END);
+    if (size < 0) return cannot("read");
+    std::string bytes(static_cast<std::size_t>(size), '\0');
+    for (std::size_t at = 0; at < bytes.size();) {
+      const ssize_t count = pread(descriptor_, bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
+      if (count <= 0) return cannot("read");
+      at += static_cast<std::size_t>(count);
+    }
+    return bytes;
+  }
+
+  [[nodiscard]] static Error cannot(std::string_view what) {
+    return {fmt::format("cannot {} a file in memory: {}", what, std::strerror(errno))};
+  }
+
+ private:
+  int descriptor_;
+};
+
+// write(PATH, FINAL_PATH)
+template <typename Write>
+Result<std::string> bytes_written(std::string_view final_path, Write write) {
+  const MemoryFile file;
+  if (!file.is_open()) return MemoryFile::cannot("make");
+  GOODPUT_TRY_STATUS(write(file.path(), final_path));
+  return file.content();
+}
+
+// The bytes of timeline.json.gz (traces/timeline/step_timeline.h).
+Result<std::string> timeline_file(OpTrace rows) {
+  GOODPUT_TRY(CleanTrace clean, clean_trace(std::move(rows), {}, {}));
+  GOODPUT_TRY(const OpGraph graph, megatron::build_graph(clean.index.lane));
+  const Recording recording = arrange(std::move(clean.trace), std::move(clean.index), graph, clean.selected);
+  return bytes_written("timeline.json.gz", [&](const std::string& path, std::string_view final_path) {
+    return write_recorded_timeline(recording, graph, path, final_path);
+  });
+}
+
+// The bytes of rows.csv.gz (docs/formats/op-traces.md).
+Result<std::string> rows_file(const OpTrace& rows) {
+  const auto formats = op_trace_formats();
+  const auto csv = std::ranges::find(formats, "csv", &OpTraceFormat::name);
+  GOODPUT_CHECK(csv != formats.end(), "traces can be written as CSV");
+  return bytes_written("rows.csv.gz", [&](const std::string& path, std::string_view final_path) {
+    return csv->write(rows, path, final_path);
+  });
+}
+
+// ---- Bodies with gzip, for clients that take it: a map of 8,192 workers is a megabyte, and a twentieth of
+// that compressed.
+
+constexpr std::size_t kWorthIt = 8192;
+
+std::string_view without_blanks(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
+
+// Whether a coding in Accept-Encoding has the weight 0, of `CODING;q=WEIGHT` what follows the coding.
+bool is_refused(std::string_view parameters) {
+  for (const std::string_view parameter : split(parameters, ';')) {
+    const std::string_view text = without_blanks(parameter);
+    if (equals_lower("q=", text.substr(0, 2))) return !(parse_number(text.substr(2)).value_or(1) > 0);
+  }
+  return false;
+}
+
+// What Accept-Encoding says of gzip; where it does not name it, what it says of `*` (RFC 9110, 12.5.3).
+bool takes_gzip(std::string_view accepted) {
+  bool takes_any = false;
+  for (const std::string_view part : split(accepted, ',')) {
+    const std::size_t end = std::min(part.find(';'), part.size());
+    const std::string_view coding = without_blanks(part.substr(0, end));
+    const bool takes = !is_refused(part.substr(end));
+    if (equals_lower("gzip", coding) || equals_lower("x-gzip", coding)) return takes;
+    if (coding == "*") takes_any = takes;
+  }
+  return takes_any;
+}
+
+// Nothing: zlib has no memory.
+std::optional<std::string> gzipped(const std::string& bytes) {
+  constexpr int kGzip = 16 + MAX_WBITS;
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    return std::nullopt;
+  std::string out(deflateBound(&stream, bytes.size()), '\0');
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast,cppcoreguidelines-pro-type-reinterpret-cast): zlib's
+  // API
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): zlib's API
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const bool is_whole = deflate(&stream, Z_FINISH) == Z_STREAM_END;
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (!is_whole) return std::nullopt;
+  return out;
+}
+
+// The response as it is where the client does not say that it takes gzip, or where that is not worth it.
+HttpResponse compressed(HttpResponse response, const HttpRequest& request) {
+  const bool is_compressed = response.content_type == "application/gzip";
+  if (response.body.size() < kWorthIt || is_compressed) return response;
+  response.headers.emplace_back("Vary", "Accept-Encoding");  // of both: a cache tells them apart by it
+  if (!takes_gzip(request.header("accept-encoding"))) return response;
+  if (std::optional<std::string> body = gzipped(response.body)) {
+    response.body = *std::move(body);
+    response.headers.emplace_back("Content-Encoding", "gzip");
+  }
+  return response;
+}
+
+// ---- Pages.
 
 using Kind = PageRoute::Kind;
 
@@ -97,6 +240,24 @@ Result<HttpResponse> page_of(PageContext& context, const PageRoute& route, const
 }
 
 }  // namespace
+
+Result<ReaderPool::Lease> ReaderPool::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      Lease lease(*this, std::move(free_.back()));
+      free_.pop_back();
+      return lease;
+    }
+  }
+  GOODPUT_TRY(MonitorStore store, MonitorStore::open_for_reading(path_));
+  return Lease(*this, std::make_unique<MonitorStore>(std::move(store)));
+}
+
+void ReaderPool::give_back(std::unique_ptr<MonitorStore> store) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(std::move(store));
+}
 
 MonitorPages::MonitorPages(const MonitorStatus& status, MonitorPageOptions options)
     : MonitorPages(status, std::move(options), system_time_s) {}

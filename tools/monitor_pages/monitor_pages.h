@@ -3,17 +3,68 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "sim/base/errors.h"
 #include "tools/monitor_pages/monitor_status.h"
 #include "tools/monitor_pages/monitor_topics.h"
 #include "tools/monitor_pages/page_options.h"
 #include "tools/monitor_pages/page_route.h"
-#include "tools/monitor_pages/reader_pool.h"
 #include "tools/monitor_pages/shown_job.h"
-#include "tools/monitor_pages/step_files.h"
+#include "tools/monitor_store/monitor_store.h"
 #include "tools/web/http_message.h"
 
 namespace goodput {
+
+// Lets one in at a time who makes a file of a step that a browser saves: it takes a second of a core and some
+// hundred bytes an op while it is made.
+class FileTurn {
+ public:
+  // Empty of ownership: somebody is in.
+  [[nodiscard]] std::unique_lock<std::mutex> enter() { return std::unique_lock(mutex_, std::try_to_lock); }
+
+ private:
+  std::mutex mutex_;
+};
+
+// Readers of a monitor's database, for handlers that run on several threads: each has one to itself while it
+// answers.
+class ReaderPool {
+ public:
+  // A reader, given back in the end.
+  class Lease {
+   public:
+    Lease(ReaderPool& pool, std::unique_ptr<MonitorStore> store) : pool_(&pool), store_(std::move(store)) {}
+    Lease(Lease&&) noexcept = default;
+    Lease& operator=(Lease&&) = delete;
+    ~Lease() {
+      if (store_) pool_->give_back(std::move(store_));
+    }
+
+    [[nodiscard]] MonitorStore& store() const { return *store_; }
+
+   private:
+    ReaderPool* pool_;
+    std::unique_ptr<MonitorStore> store_;
+  };
+
+  explicit ReaderPool(std::string path) : path_(std::move(path)) {}
+
+  // Opens the database once more when all readers are in use; as many stay open as were ever in use at once.
+  // Thread-safe.
+  [[nodiscard]] Result<Lease> take();
+
+ private:
+  void give_back(std::unique_ptr<MonitorStore> store);
+
+  std::string path_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<MonitorStore>> free_;
+};
 
 // Reads the database beside its writer. Thread-safe. `status` must outlive it.
 class MonitorPages {
