@@ -6,18 +6,169 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "models/planner/contest.h"
 #include "models/scenario/trial_metrics.h"
-#include "tools/plan/closest_option.h"
 #include "tools/plan/contenders.h"
-#include "tools/plan/pareto_front.h"
-#include "tools/plan/plan_option.h"
 #include "tools/plan/plan_values.h"
+#include "tools/simulate/simulate_report.h"
 
 namespace goodput {
 namespace {
+
+// ---- What there is to choose between cost and time.
+
+using RunTrials = std::function<Status(std::span<const std::size_t>, std::int64_t)>;
+
+constexpr double kWorthwhile = 0.005;  // relative: of time that costs more
+constexpr int kRounds = 4;             // of the front getting trials, which may move it
+
+struct CostAndTime {
+  std::size_t contender = 0;
+  double cost = 0;
+  double time = 0;
+};
+
+// None without a cost, or where some trial did not finish.
+std::optional<CostAndTime> cost_and_time(const Contenders& contenders, std::size_t contender) {
+  const auto trials = contenders.trials(contender);
+  if (trials.empty()) return std::nullopt;
+  const auto cost = values_of(TrialMetric::kCost, trials);
+  const auto time = values_of(TrialMetric::kJct, trials);
+  if (!cost || !time) return std::nullopt;
+  return CostAndTime{contender, estimate_mean(*cost).mean, estimate_mean(*time).mean};
+}
+
+std::vector<std::size_t> front_of(const Contenders& contenders) {
+  std::vector<CostAndTime> all;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    if (const auto one = cost_and_time(contenders, i)) all.push_back(*one);
+  }
+  std::stable_sort(all.begin(), all.end(), [](const CostAndTime& a, const CostAndTime& b) {
+    return a.cost != b.cost ? a.cost < b.cost : a.time < b.time;
+  });
+  std::vector<std::size_t> front;
+  double best_time = 0;
+  for (const CostAndTime& one : all) {
+    if (!front.empty() && one.time > best_time * (1 - kWorthwhile)) continue;
+    front.push_back(one.contender);
+    best_time = one.time;
+  }
+  return front;
+}
+
+// Contenders that always finish, of which none costs less in the mean and is done sooner: cheapest first.
+// What gains less than half a percent of time is left out. Runs those on the front until they have so many
+// trials.
+Result<std::vector<std::size_t>> pareto_front(const Contenders& contenders, std::int64_t trials,
+                                              const RunTrials& run) {
+  std::vector<std::size_t> front = front_of(contenders);
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::size_t> few;
+    for (const std::size_t i : front) {
+      if (static_cast<std::int64_t>(contenders.trials(i).size()) < trials) few.push_back(i);
+    }
+    if (few.empty()) break;
+    GOODPUT_TRY_STATUS(run(few, trials));
+    front = front_of(contenders);
+  }
+  return front;
+}
+
+// ---- What comes nearest to limits that nothing keeps to.
+
+struct ClosestOption {
+  std::optional<std::size_t> contender{};  // none: no job finishes, whatever is chosen
+  std::string lacks{};                     // in which respect, and by how much
+};
+
+// What a contender comes to, by the trials it has.
+struct Closeness {
+  std::size_t contender = 0;
+  bool in_time = true, in_budget = true;
+  double p_deadline = 1;
+  double cost = 0;
+  double time = 0;
+};
+
+std::vector<Closeness> all_of(const Contenders& contenders, const PlanQuestion& question) {
+  std::vector<Closeness> found;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const auto trials = contenders.trials(i);
+    if (trials.empty()) continue;
+    const auto time = values_of(TrialMetric::kJct, trials);
+    if (!time) continue;
+    Closeness one;
+    one.contender = i;
+    one.time = estimate_mean(*time).mean;
+    if (const auto cost = values_of(TrialMetric::kCost, trials)) one.cost = estimate_mean(*cost).mean;
+    if (question.deadline) one.p_deadline = deadline_share(trials).mean;
+    one.in_time = within_deadline(question, trials) >= WithinLimits::kPerhaps;
+    one.in_budget = within_budget(question, trials) >= WithinLimits::kPerhaps;
+    found.push_back(one);
+  }
+  return found;
+}
+
+const Closeness* cheapest(const std::vector<Closeness>& all, bool of_those_in_time) {
+  const Closeness* best = nullptr;
+  for (const Closeness& one : all) {
+    if ((!of_those_in_time || one.in_time) && (best == nullptr || one.cost < best->cost)) best = &one;
+  }
+  return best;
+}
+
+// The likeliest to be in time, of those the fastest.
+const Closeness* soonest(const std::vector<Closeness>& all, bool of_those_in_budget) {
+  const Closeness* best = nullptr;
+  for (const Closeness& one : all) {
+    if (of_those_in_budget && !one.in_budget) continue;
+    const bool is_better = best == nullptr || one.p_deadline > best->p_deadline ||
+                           (one.p_deadline == best->p_deadline && one.time < best->time);
+    if (is_better) best = &one;
+  }
+  return best;
+}
+
+std::string late_text(const PlanQuestion& question, const Closeness& one) {
+  return fmt::format(
+      "is done by the deadline in {:.1f} % of trials, {:g} % are asked; it takes {} in the mean",
+      100 * one.p_deadline, 100 * question.deadline->probability, duration_text(one.time));
+}
+
+std::string dear_text(const PlanQuestion& question, const Closeness& one) {
+  return fmt::format("costs {} in the mean, the budget is {}", metric_text(TrialMetric::kCost, one.cost),
+                     metric_text(TrialMetric::kCost, question.budget->value));
+}
+
+// By the trials there are. Where deadline and budget could each be kept alone, it says that the two
+// contradict each other.
+ClosestOption closest_option(const Contenders& contenders, const PlanQuestion& question) {
+  const std::vector<Closeness> all = all_of(contenders, question);
+  if (all.empty()) return {std::nullopt, "no policy finishes the job in every trial, whatever is chosen"};
+  const bool some_in_time = std::any_of(all.begin(), all.end(), [](const auto& one) { return one.in_time; });
+  const bool some_in_budget =
+      std::any_of(all.begin(), all.end(), [](const auto& one) { return one.in_budget; });
+  if (!some_in_time) {
+    const Closeness* best = soonest(all, /*of_those_in_budget=*/false);
+    return {best->contender, "the deadline: the soonest " + late_text(question, *best)};
+  }
+  const Closeness* in_time = cheapest(all, /*of_those_in_time=*/true);
+  if (!some_in_budget) {
+    const Closeness* best = cheapest(all, /*of_those_in_time=*/false);
+    return {best->contender, "the budget: the cheapest " + dear_text(question, *best)};
+  }
+  const Closeness* in_budget = soonest(all, /*of_those_in_budget=*/true);
+  return {
+      in_time->contender,
+      fmt::format("deadline and budget contradict each other: what is in time {}; what is within the budget "
+                  "{}",
+                  dear_text(question, *in_time), late_text(question, *in_budget))};
+}
+
+// ---- The answer.
 
 constexpr std::size_t kPlansKept = 32;    // of the search, to find fast ones with different replicas among
 constexpr std::size_t kMostRivals = 8;    // that sensitivity looks at, the best answer among them
