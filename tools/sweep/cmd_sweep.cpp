@@ -4,31 +4,181 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "models/scenario/scenario.h"
+#include "sim/base/errors.h"
+#include "sim/base/hash.h"
 #include "sim/base/json.h"
+#include "sim/base/parallel.h"
 #include "sim/base/registry.h"
 #include "sim/config/json_file.h"
+#include "sim/config/library.h"
 #include "tools/cli/command.h"
+#include "tools/cli/command_line.h"
 #include "tools/cli/config_files.h"
 #include "tools/cli/json_result.h"
 #include "tools/cli/live_progress.h"
 #include "tools/sweep/point_runner.h"
-#include "tools/sweep/run_points.h"
 #include "tools/sweep/sbatch_script.h"
+#include "tools/sweep/store/point_rows.h"
 #include "tools/sweep/store/sweep_folder.h"
-#include "tools/sweep/sweep_check.h"
 #include "tools/sweep/sweep_report.h"
 #include "tools/sweep/sweep_request.h"
 #include "tools/sweep/sweep_shard.h"
 
 namespace goodput {
 namespace {
+
+// ---- What of a sweep can be known before anything runs.
+
+constexpr std::uint64_t kMostTried = 10'000;  // points, before all are given up
+
+// What most points that cannot be read say: each its own value of what is out of range, all the same of a
+// pointer that is none.
+struct CommonError {
+  std::map<std::string, std::uint64_t> counts{};
+  std::optional<Error> error{};
+  std::uint64_t most = 0;
+
+  void add(const Error& other) {
+    const std::uint64_t count = ++counts[other.message()];
+    if (count > most) {
+      most = count;
+      error = other;
+    }
+  }
+};
+
+bool says_number_of_nodes(const FailureConfig& failures) {
+  const Json text = Json::parse(failures.text());
+  return text.contains("nodes") && text["nodes"].is_number() && text["nodes"] != 0;
+}
+
+// Whoever says which nodes there are has to leave their number to the job.
+Status check_spares(const Scenario& scenario) {
+  const auto refuse = [&scenario](const std::string& pointer, std::string_view why) {
+    return Error{fmt::format("{}, so that spares add none; vary a pointer instead", why),
+                 {.file = scenario.file, .pointer = pointer}};
+  };
+  if (!scenario.pools.empty()) return refuse("/pools", "say how many nodes there are");
+  for (const auto& failures : all_failures(scenario)) {
+    const FailureSetup& setup = failures.config->setup();
+    if (setup.nodes_acted_on()) continue;
+    const std::optional<FailureFile> file = setup.file();
+    if (file && file->content == FailureFile::Content::kRecording)
+      return refuse(failures.pointer, "is a recording, which says how many nodes there are");
+    if (says_number_of_nodes(*failures.config)) {
+      return Error{
+          "fixes how many nodes there are, so that spares add none; leave it out: they follow the job's",
+          {.file = scenario.file, .pointer = failures.pointer + "/nodes"}};
+    }
+  }
+  return Ok{};
+}
+
+Status check_rule(const SweepRequest& request, const Scenario& scenario) {
+  const auto& rule = request.sweep.until;
+  if (!rule || rule->policies().empty()) return Ok{};
+  const auto found = find_rule_policies(rule->policies(), scenario.policies);
+  if (found) return Ok{};
+  return Error{"--until " + found.error().what};
+}
+
+// Fails where no point can be read, above all for a pointer that there is not; where spares would be none,
+// because the failures say themselves how many nodes there are; and where the policies of a stopping rule do
+// not run. The result is the first point that can be read.
+Result<std::uint64_t> check_sweep(const SweepRequest& request, PointRunner& runner) {
+  CommonError common;
+  const std::uint64_t points = request.points.size();
+  const std::uint64_t stride = 1 + (points - 1) / kMostTried;
+  for (std::uint64_t point = 0; point < points; point += stride) {
+    const Result<Scenario> scenario = runner.scenario(point);
+    if (!scenario) {
+      common.add(scenario.error());
+      continue;
+    }
+    if (request.points.has_spares()) GOODPUT_TRY_STATUS(check_spares(*scenario));
+    GOODPUT_TRY_STATUS(check_rule(request, *scenario));
+    return point;
+  }
+  return *common.error;
+}
+
+// What the folder of the sweep says of it. `point`: one that can be read.
+SweepManifest make_sweep_manifest(const SweepRequest& request, std::uint64_t point, PointRunner& runner) {
+  SweepManifest manifest;
+  manifest.version = program_version();
+  manifest.seed = request.seed;
+  manifest.scenario = request.file;
+  manifest.parameters = request.points.parameters();
+  Hash hash;
+  for (const std::string& parameter : manifest.parameters) hash.add(parameter);
+  for (std::uint64_t i = 0; i < request.points.size(); ++i) {
+    manifest.values.push_back(request.points.values(i));
+    for (const std::string& value : manifest.values.back()) hash.add(value);
+  }
+  SweepConfig echoed = request.sweep;
+  echoed.scenario = request.scenario;
+  echoed.set = request.set;
+  const OrderedJson json = config::write(config_fields(echoed));
+  manifest.request = json.dump();
+  // Where the scenario lies moves no number, what is in it does.
+  echoed.scenario.clear();
+  hash.add(config::write(config_fields(echoed)).dump());
+  hash.add(request.seed);
+  const Result<Scenario> scenario = runner.scenario(point);
+  GOODPUT_CHECK(scenario, "a point that can be read");
+  const Result<std::string> config = runner.config_hash(*scenario);
+  hash.add(config ? *config : config.error().message(flag_of));
+  manifest.grid_hash = fmt::format("{:016x}", hash.value());
+  return manifest;
+}
+
+// ---- Runs points of a sweep on all threads.
+
+// Each point on one thread; `take` gets it as soon as it is finished, one at a time, in any order. Ends with
+// the first error of `take`.
+Status run_points(const SweepRequest& request, const config::Library& library,
+                  std::span<const std::uint64_t> points, unsigned jobs,
+                  const std::function<Status(const PointRows&)>& take) {
+  std::mutex one_at_a_time;
+  std::vector<std::unique_ptr<PointRunner>> idle;  // with what they know of the points before
+  std::optional<Error> failed;
+  parallel_pieces(jobs, points.size(), 1, [&](std::size_t at, std::size_t) {
+    std::unique_ptr<PointRunner> runner;
+    {
+      const std::scoped_lock lock(one_at_a_time);
+      if (failed) return;
+      if (!idle.empty()) {
+        runner = std::move(idle.back());
+        idle.pop_back();
+      }
+    }
+    if (!runner) runner = std::make_unique<PointRunner>(request, library);
+    const PointRows rows = runner->run(points[at]);
+    const std::scoped_lock lock(one_at_a_time);
+    idle.push_back(std::move(runner));
+    if (failed) return;
+    if (Status taken = take(rows); !taken) failed = std::move(taken).error();
+  });
+  if (failed) return *std::move(failed);
+  return Ok{};
+}
+
+// ---- The command.
 
 class SweepCommand final : public Command {
  public:
