@@ -2,18 +2,30 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
 #include <map>
-#include <optional>
+#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "tools/web/connection.h"
 #include "tools/web/event_loop.h"
-#include "tools/web/handler_pool.h"
 #include "tools/web/ip_address.h"
 
 namespace goodput {
 namespace {
+
+// A page that cannot be made is no reason to stop watching jobs.
+HttpResponse answer_of(const std::function<HttpResponse(const HttpRequest&)>& handler,
+                       const HttpRequest& request) {
+  try {
+    return handler(request);
+  } catch (const std::exception& exception) {
+    return plain_error(500, exception.what());
+  }
+}
 
 constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
 // How soon it is looked again whether there is room for who waits.
@@ -40,6 +52,100 @@ std::chrono::milliseconds tick_of(const HttpOptions& options) {
 }
 
 }  // namespace
+
+// ---- Threads that answer requests, and a bounded queue before them. Requests with a body, which may take
+// long, leave one of the threads to the others.
+
+class HandlerPool {
+ public:
+  using Handler = std::function<HttpResponse(const HttpRequest&)>;
+  // On the threads of the pool.
+  using OnAnswer = std::function<void(std::uint64_t id, HttpResponse)>;
+
+  HandlerPool(std::size_t threads, std::size_t queued_requests, Handler handler, OnAnswer on_answer)
+      : most_bodies_(std::max<std::size_t>(threads, 2) - 1),
+        queued_requests_(queued_requests),
+        handler_(std::move(handler)),
+        on_answer_(std::move(on_answer)) {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  }
+
+  HandlerPool(const HandlerPool&) = delete;
+  HandlerPool& operator=(const HandlerPool&) = delete;
+  ~HandlerPool() { stop(); }
+
+  // False: as many wait as may. Never blocks.
+  bool submit(std::uint64_t id, HttpRequest request) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_stopping_ || waiting_.size() >= queued_requests_) return false;
+      waiting_.push_back({id, std::move(request)});
+    }
+    changed_.notify_one();
+    return true;
+  }
+
+  // Waits for the handlers that run; what waits is dropped.
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopping_ = true;
+      waiting_.clear();
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
+  struct Waiting {
+    std::uint64_t id;
+    HttpRequest request;
+  };
+
+  void work() {
+    for (;;) {
+      Waiting taken;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return is_stopping_ || next() != waiting_.end(); });
+        if (is_stopping_) return;
+        const auto place = next();
+        taken = std::move(*place);
+        waiting_.erase(place);
+        if (!taken.request.body.empty()) ++running_bodies_;
+      }
+      HttpResponse response = answer_of(handler_, taken.request);
+      if (!taken.request.body.empty()) {
+        const std::lock_guard lock(mutex_);
+        --running_bodies_;
+        changed_.notify_one();
+      }
+      taken.request = {};  // its body is no longer counted once the answer is there
+      on_answer_(taken.id, std::move(response));
+    }
+  }
+
+  // The next request that may run now; the end of waiting_: none.
+  [[nodiscard]] std::deque<Waiting>::iterator next() {
+    return std::find_if(waiting_.begin(), waiting_.end(), [this](const Waiting& waiting) {
+      return waiting.request.body.empty() || running_bodies_ < most_bodies_;
+    });
+  }
+
+  const std::size_t most_bodies_;  // at once
+  const std::size_t queued_requests_;
+  const Handler handler_;
+  const OnAnswer on_answer_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Waiting> waiting_;
+  std::size_t running_bodies_ = 0;
+  bool is_stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// ---- The server.
 
 class HttpServer::Impl {
  public:
