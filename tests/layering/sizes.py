@@ -1,4 +1,4 @@
-"""Checks that files and functions stay small enough to be read: 450 lines a file, 60 a function.
+"""Checks that files and functions stay small enough to be read: 900 lines per file, 80 per function.
 
     sizes.py REPOSITORY
 
@@ -15,8 +15,8 @@ ROOTS = ("sim", "models", "traces", "tools", "gpu")
 SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
 TESTS = ("gpu/test/",)
 TABLES = {}  # path -> why it may be longer: what of it is data
-LONGEST_FILE = 450
-LONGEST_FUNCTION = 60
+LONGEST_FILE = 900
+LONGEST_FUNCTION = 80
 
 # A quote between digits (1'000) starts no character.
 TEXT_OR_COMMENT = re.compile(
