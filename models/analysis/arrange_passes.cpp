@@ -36,6 +36,7 @@ Result<ArrangedJob> arrange_passes(JobRows rows, const ArrangeOptions& options,
   Recording& recording = arranged.recording;
   recording = arrange(std::move(clean.trace), std::move(clean.index), arranged.graph, clean.selected);
   recording.places = worker_places(rows.metadata, reading.hosts, recording.ranks);
+  recording.were_float32 = reading.step_origin_s.empty() ? recording.float32_times : reading.were_float32;
   if (!reading.step_origin_s.empty()) {
     for (const std::int64_t step : recording.steps)
       recording.subtracted_s.push_back(reading.step_origin_s.at(step));

@@ -26,6 +26,11 @@ constexpr double kCoarsest = 0.05;
 constexpr double kMostTimesAsLong = 20;
 // Of the time between their starts, that the operations of a worker take: waiting is part of them.
 constexpr double kLeastCover = 0.05;
+// When a worker's step counter is off: its steps are so far apart from the others', of a step, and so many
+// times closer with other numbers.
+constexpr double kLeastApart = 1e-3;
+constexpr double kMuchCloser = 8;
+constexpr std::size_t kEnoughSteps = 4;
 
 double median_duration(const OpTrace& trace) {
   std::vector<double> durations;
@@ -157,6 +162,23 @@ class TimeCheck {
     return Error{in_every_step(*first, faulty == workers_)};
   }
 
+  // Fails where a worker's steps take as long as other steps of the others do: all workers of a step wait for
+  // each other, so they take equally long.
+  [[nodiscard]] Status check_counters() const {
+    for (std::size_t worker = 0; worker < workers_; ++worker) {
+      const double apart = apart_by(worker, 0);
+      if (!(apart > kLeastApart * median_s_)) continue;
+      for (const std::int64_t off : {1, -1, 2, -2}) {
+        if (!(apart_by(worker, off) * kMuchCloser < apart)) continue;
+        return Error{fmt::format(
+            "the steps of {} take as long as those of the other workers with a step number {} {}: its step "
+            "counter is off; correct its step numbers",
+            worker_text(index_, worker), std::abs(off), off > 0 ? "lower" : "higher")};
+      }
+    }
+    return Ok{};
+  }
+
   [[nodiscard]] std::optional<ImplausibleStep> problem_of(std::size_t step) const {
     const std::int64_t number = index_.steps[step];
     const double ratio = step_s_[step] / median_s_;
@@ -177,6 +199,25 @@ class TimeCheck {
   }
 
  private:
+  // How different a worker's steps are from the others' steps with numbers that are lower by `off`: the
+  // median; infinite where too few can be compared.
+  [[nodiscard]] double apart_by(std::size_t worker, std::int64_t off) const {
+    std::vector<double> apart;
+    std::vector<double> others;
+    for (std::size_t step = 0; step < index_.steps.size(); ++step) {
+      const auto other = std::ranges::lower_bound(index_.steps, index_.steps[step] - off);
+      if (other == index_.steps.end() || *other != index_.steps[step] - off) continue;
+      const auto other_step = static_cast<std::size_t>(other - index_.steps.begin());
+      others.clear();
+      for (std::size_t i = 0; i < workers_; ++i) {
+        if (i != worker) others.push_back(cell(other_step, i).span_s());
+      }
+      if (others.empty()) break;
+      apart.push_back(std::abs(cell(step, worker).span_s() - take_lower_median(others)));
+    }
+    return apart.size() < kEnoughSteps ? std::numeric_limits<double>::infinity() : take_median(apart);
+  }
+
   [[nodiscard]] const WorkerStep& cell(std::size_t step, std::size_t worker) const {
     return cells_[step * workers_ + worker];
   }
@@ -258,6 +299,7 @@ Result<std::vector<ImplausibleStep>> find_implausible_steps(const OpTrace& trace
   const TimeCheck check(trace, index);
   GOODPUT_TRY_STATUS(check.check_workers());
   GOODPUT_TRY_STATUS(check.check_median());
+  GOODPUT_TRY_STATUS(check.check_counters());
   std::vector<ImplausibleStep> steps;
   for (std::size_t step = 0; step < index.steps.size(); ++step) {
     if (auto problem = check.problem_of(step)) steps.push_back(*std::move(problem));

@@ -108,13 +108,15 @@ std::size_t count_warm_up(const Survey& survey, const StepChoice& choice) {
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
     if (choice.states[i] == StepState::kKept) kept.push_back(longest_span_s(survey.trace, survey.steps[i]));
   }
-  if (kept.empty()) return 0;
+  if (kept.empty() || !choice.shape) return 0;
   const double usual = take_median(kept);
   std::size_t count = 0;
   while (count < survey.steps.size()) {
     const StepState state = choice.states[count];
     const bool is_other = state == StepState::kMissing || state == StepState::kOtherShape;
-    if (!is_other || !survey.facts[count].shape || longest_span_s(survey.trace, survey.steps[count]) <= usual)
+    if (!is_other || !survey.facts[count].shape ||
+        survey.facts[count].shape->replicas != choice.shape->replicas ||
+        longest_span_s(survey.trace, survey.steps[count]) <= usual)
       break;
     ++count;
   }
@@ -196,7 +198,7 @@ std::string describe_difference(const StepInstances& step, const std::vector<OpK
     return fmt::format("has {} {} ops instead of {} on stage {}", count.first, to_string(kind.second),
                        count.second, kind.first);
   }
-  return "has another number of replicas";
+  return "has other operations";
 }
 
 void report_choice(Survey& survey, const StepChoice& choice, Findings& findings) {

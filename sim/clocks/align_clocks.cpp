@@ -42,7 +42,7 @@ std::string how_far(const ClockEstimate& estimate) {
 
 // How far apart the values of a float32 are where the latest op starts, as recorded; 0 of float64 times.
 double spacing_of_times(const Recording& recording) {
-  if (!recording.float32_times) return 0;
+  if (!recording.were_float32) return 0;
   double latest = 0;
   for (const StepBlock& block : recording.blocks) {
     for (std::size_t at = 0; at < block.start_s.size(); ++at) {
@@ -146,6 +146,29 @@ class StepsWithSets {
   bool has_first_step_ = false;  // steps_ begins with the first of the recording
 };
 
+// Steps whose first or last part shows the offset of the other side of a jump: leaves them out, and estimates
+// what is left anew.
+void leave_out_sets_at_jumps(Recording& recording, const OpGraph& graph, RecordedClocks& clocks,
+                             std::vector<std::string>& notes) {
+  const std::vector<SetStep> sets = find_sets_at_jumps(recording, clocks.estimate);
+  if (sets.empty() || 2 * sets.size() > recording.steps.size()) return;
+  CleaningFinding finding{CleaningRule::kClockSets, sets.size(), {}, {}};
+  std::vector<std::size_t> indices;
+  for (const SetStep& found : sets) {
+    indices.push_back(found.step);
+    finding.steps.push_back(recording.steps[found.step]);
+  }
+  const ClockSet& first = sets.front().set;
+  const std::string what =
+      fmt::format("the clock of {} was set by {}", clocks.estimate.clocks[first.clock].name,
+                  clock_time(std::abs(first.by_s)).substr(1));
+  finding.detail = fmt::format("{} inside step {}", what, finding.steps.front());
+  notes.push_back(fmt::format("step {} is left out: {} inside it", finding.steps.front(), what));
+  clocks.left_out.push_back(std::move(finding));
+  leave_out_steps(recording, indices);
+  clocks.estimate = estimate_clocks(recording, graph);
+}
+
 std::optional<StepsWithSets> leave_out_sets(Recording& recording, const OpGraph& graph,
                                             ClockAlignment alignment) {
   if (alignment == ClockAlignment::kOff || spacing_of_times(recording) > kMostSpacingS) return std::nullopt;
@@ -171,7 +194,10 @@ RecordedClocks align_clocks(Recording& recording, const OpGraph& graph, ClockAli
                             std::vector<std::string>& notes) {
   const std::optional<StepsWithSets> sets = leave_out_sets(recording, graph, alignment);
   RecordedClocks clocks{estimate_clocks(recording, graph)};
-  if (sets) sets->report(recording, clocks, notes);
+  if (sets) {
+    sets->report(recording, clocks, notes);
+    leave_out_sets_at_jumps(recording, graph, clocks, notes);
+  }
   const ClockEstimate& estimate = clocks.estimate;
   const bool is_automatic = alignment == ClockAlignment::kAuto && estimate.needs_aligning;
   const double spacing_s = is_automatic ? spacing_of_times(recording) : 0;

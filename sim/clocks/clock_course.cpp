@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "sim/base/statistics.h"
 
@@ -58,26 +57,44 @@ std::vector<Piece> cut(const std::vector<ClockDifference>& level) {
   return pieces;
 }
 
-// Joins a short piece with both neighbours where these agree, else with the nearer one. The middle of what
-// is joined hardly moves by it.
+// Whether the clock could show `seconds` in all steps of the piece, by what its collectives allow.
+bool allows(const std::vector<ClockDifference>& level, const std::vector<ClockSlack>& slack,
+            const Piece& piece, double seconds) {
+  for (std::size_t step = piece.first; step < piece.end && step < slack.size(); ++step) {
+    const double late = level[step].seconds - seconds;
+    if (late > slack[step].late_s + kClockWorthAligningS ||
+        -late > slack[step].early_s + kClockWorthAligningS)
+      return false;
+  }
+  return true;
+}
+
+// Joins a short piece with both neighbours where these agree, else with the nearer one, if its steps allow.
+// The middle of what is joined hardly moves by it.
 void join_short_pieces(const std::vector<ClockDifference>& level, std::size_t least,
-                       std::vector<Piece>& pieces) {
-  for (;;) {
-    const auto shortest =
-        std::ranges::min_element(pieces, {}, [](const Piece& piece) { return piece.end - piece.first; });
-    if (pieces.size() == 1 || shortest->end - shortest->first >= least) return;
-    auto first = shortest;
-    auto last = shortest;
-    const auto apart = [&](auto other) { return std::abs(other->middle.seconds - shortest->middle.seconds); };
-    const bool has_before = shortest != pieces.begin();
-    const bool has_after = std::next(shortest) != pieces.end();
-    const bool agree =
-        has_before && has_after && !differ(std::prev(shortest)->middle, std::next(shortest)->middle);
-    if (agree || (has_before && (!has_after || apart(std::prev(shortest)) <= apart(std::next(shortest)))))
-      first = std::prev(shortest);
-    if (agree || first == shortest) last = std::next(shortest);
-    *first = piece_of(level, first->first, last->end);
-    pieces.erase(std::next(first), std::next(last));
+                       const std::vector<ClockSlack>& slack, std::vector<Piece>& pieces) {
+  for (std::size_t at = 0; at < pieces.size() && pieces.size() > 1;) {
+    const Piece& own = pieces[at];
+    const auto may_join = [&](std::size_t other) {
+      return other < pieces.size() && allows(level, slack, own, pieces[other].middle.seconds);
+    };
+    const auto apart = [&](std::size_t other) {
+      return std::abs(pieces[other].middle.seconds - own.middle.seconds);
+    };
+    const bool with_before = at > 0 && may_join(at - 1);
+    const bool with_after = may_join(at + 1);
+    if (own.end - own.first >= least || !(with_before || with_after)) {
+      ++at;
+      continue;
+    }
+    const bool agree = with_before && with_after && !differ(pieces[at - 1].middle, pieces[at + 1].middle);
+    const bool is_nearer_before = with_before && (!with_after || apart(at - 1) <= apart(at + 1));
+    const std::size_t first = agree || is_nearer_before ? at - 1 : at;
+    const std::size_t last = agree || !is_nearer_before ? at + 1 : at;
+    pieces[first] = piece_of(level, pieces[first].first, pieces[last].end);
+    pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+                 pieces.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+    at = first > 0 ? first - 1 : 0;
   }
 }
 
@@ -155,11 +172,11 @@ double steady_slope(std::span<const double> values, std::span<const double> x, c
 }
 
 ClockCourse fit_course(std::span<const ClockDifference> series, std::span<const double> x, double slope,
-                       const CourseLimits& limits) {
+                       const CourseLimits& limits, const std::vector<ClockSlack>& slack) {
   ClockCourse course;
   const std::vector<ClockDifference> about_level = without_slope(series, x, slope);
   std::vector<Piece> pieces = cut(about_level);
-  join_short_pieces(about_level, limits.least_piece, pieces);
+  join_short_pieces(about_level, limits.least_piece, slack, pieces);
   if (series.size() >= limits.least_steps) {
     const Slope found = common_slope(series, x, pieces);
     course.slope = is_sure(found, x, limits) ? found.value : 0;

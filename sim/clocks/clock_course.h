@@ -52,7 +52,10 @@ struct CourseLimits {
 // A piece has limits.least_piece steps and differs from its neighbours by more than 0.5 ms and six times the
 // noise of both. `series` by step; `slope`: about what it is; a slope that stays within its own noise, or
 // outside the limits, becomes 0.
+// `slack`, by step: a piece may be short if its steps have no slack for the offset of its neighbours; empty:
+// all have.
 [[nodiscard]] ClockCourse fit_course(std::span<const ClockDifference> series, std::span<const double> x,
-                                     double slope, const CourseLimits& limits);
+                                     double slope, const CourseLimits& limits,
+                                     const std::vector<ClockSlack>& slack = {});
 
 }  // namespace goodput

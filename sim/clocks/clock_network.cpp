@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -140,6 +141,7 @@ class Measurement {
     network_.nodes = network_.names.size() + matches_.rounds.size();
     list_pairs();
     network_.differences.resize(network_.pairs.size() * recording.steps.size());
+    network_.slack.resize(network_.names.size() * recording.steps.size());
     for (const StepBlock& block : recording.blocks) {
       for (std::size_t i = 0; i < matches_.links.size(); ++i)
         measure_link(block, matches_.links[i], first_of_link_[i]);
@@ -232,11 +234,36 @@ class Measurement {
     }
     for (std::size_t replica = 0; replica < replicas_; ++replica) {
       const auto own = std::span(samples_).subspan(replica * rounds.size(), rounds.size());
+      const auto [least, most] = slack_of(block, block.shape.lane(step, replica), step, rounds, own);
       ClockDifference its = take_middle(own);
       noise_of_rounds_.add(own, its);
       its.noise_s = std::max(its.noise_s, noise_of_contradiction(own, its));
+      const auto stage = static_cast<std::size_t>(recording_.ops[rounds.front()].stage);
+      ClockSlack& slack =
+          network_.slack[(block.first_step + step) * network_.names.size() + clock(worker(replica, stage))];
+      slack.early_s = std::min(slack.early_s, most - its.seconds);
+      slack.late_s = std::min(slack.late_s, its.seconds - least);
       add(block.first_step + step, first_pair + replica, its);
     }
+  }
+
+  // The least and the most that a worker's clock may show, so that nobody ends a collective before all have
+  // started it. `own` in the order of `rounds`.
+  [[nodiscard]] std::pair<double, double> slack_of(const StepBlock& block, std::size_t lane, std::size_t step,
+                                                   const std::vector<OpId>& rounds,
+                                                   std::span<const ClockDifference> own) const {
+    const std::size_t n = block.shape.stride();
+    double least = -std::numeric_limits<double>::infinity();
+    double most = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+      const auto duration = [&](std::size_t at) { return block.end_s[at] - block.start_s[at]; };
+      double shortest = std::numeric_limits<double>::infinity();
+      for (std::size_t replica = 0; replica < replicas_; ++replica)
+        shortest = std::min(shortest, duration(rounds[i] * n + block.shape.lane(step, replica)));
+      least = std::max(least, own[i].seconds - duration(rounds[i] * n + lane));
+      most = std::min(most, own[i].seconds + shortest);
+    }
+    return {least, most};
   }
 
   // Where the ends of one step say different things, its middle is as uncertain as they are apart.

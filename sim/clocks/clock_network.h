@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,12 +34,20 @@ struct ClockDifference {
   double noise_s = 0;  // standard error, judged by how the ops behind it vary
 };
 
+// How much a clock may be away from where it ends collectives together with the other replicas, so that
+// nobody ends one before all have started it: a slow network looks like that, a clock that was set does not.
+struct ClockSlack {
+  double early_s = std::numeric_limits<double>::infinity();
+  double late_s = std::numeric_limits<double>::infinity();
+};
+
 struct ClockNetwork {
   std::vector<std::string> names;              // by clock: of the host, or `rank 12`
   std::vector<std::uint32_t> clock_of_worker;  // in the order of Recording::ranks
   std::size_t nodes = 0;                       // clocks, then a meeting point a stage
   std::vector<ClockPair> pairs;
   std::vector<ClockDifference> differences;  // by step, pairs.size() each
+  std::vector<ClockSlack> slack;             // by step, then clock
 
   [[nodiscard]] std::span<const ClockDifference> of_step(std::size_t step) const {
     return std::span(differences).subspan(step * pairs.size(), pairs.size());

@@ -16,6 +16,8 @@ constexpr double kSureChange = 8;        // of the noise of single ends
 constexpr double kAgreement = 1.0 / 3;   // of the change: how far a neighbouring step may be off
 constexpr double kEndNoiseS = 2e-4;      // of single ends of real messages
 constexpr double kEndNoiseShare = 0.05;  // of their transfer
+constexpr double kCleanChangeS = 0.02;   // without a look at the neighbouring steps,
+constexpr double kCleanResidual = 0.1;   // of the change: how far any message may be off
 constexpr std::size_t kFewEnds = 8;      // of a neighbouring step: those next to this one
 constexpr std::size_t kMostEnds = 96;    // more, evenly thinned out, do not cut better
 
@@ -56,6 +58,7 @@ struct SeenEnd {
   double lower_s = 0;
   double upper_s = 0;
   double noise_s = 0;
+  bool is_forward = false;
   [[nodiscard]] double apart() const { return lower_s - upper_s; }
 };
 
@@ -91,6 +94,23 @@ Cut best_cut(std::span<const SeenEnd> ends) {
   }
   best.noise_s = std::max(take_median(noises), kDeviationOfMedian * take_median(deviations));
   return best;
+}
+
+// A large change that all messages show, of both directions in one of the parts: senders that end early or
+// late show opposite signs in the two directions. Times that every step counts from its own begin show no
+// more than that.
+bool is_clean(const Cut& cut, std::span<const SeenEnd> ends) {
+  const double by = std::abs(cut.after_s - cut.before_s);
+  if (by < kCleanChangeS || cut.before < 2 || cut.after < 2) return false;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (std::abs(ends[i].apart() - (i < cut.before ? cut.before_s : cut.after_s)) > kCleanResidual * by)
+      return false;
+  }
+  const auto has_both = [](std::span<const SeenEnd> part) {
+    const auto forwards = std::ranges::count_if(part, &SeenEnd::is_forward);
+    return forwards > 0 && forwards < static_cast<std::ptrdiff_t>(part.size());
+  };
+  return has_both(ends.first(cut.before)) || has_both(ends.subspan(cut.before));
 }
 
 // A channel of one replica, step by step.
@@ -139,7 +159,8 @@ class Search {
       const std::size_t a = lower * n + lane;
       const std::size_t b = upper * n + lane;
       const double transfer = std::min(block.end_s[a] - block.start_s[a], block.end_s[b] - block.start_s[b]);
-      ends.push_back({block.end_s[a], block.end_s[b], kEndNoiseS + kEndNoiseShare * std::max(0.0, transfer)});
+      ends.push_back({block.end_s[a], block.end_s[b], kEndNoiseS + kEndNoiseShare * std::max(0.0, transfer),
+                      recording_.ops[lower].type == OpType::kForwardSend});
     }
     std::sort(ends.begin(), ends.end(), [by_lower](const SeenEnd& x, const SeenEnd& y) {
       return by_lower ? x.lower_s < y.lower_s : x.upper_s < y.upper_s;
@@ -150,13 +171,16 @@ class Search {
   // 0: none that is sure. A clock set back by more than half a step shows the later part first: of the two
   // orders one fits the neighbouring steps.
   [[nodiscard]] double change_in(std::size_t block, std::size_t step) const {
-    const double by = sure_change(block, step, best_cut(ends_of(block, step, true)));
-    return by != 0 ? by : sure_change(block, step, best_cut(ends_of(block, step, false)));
+    const double by = sure_change(block, step, ends_of(block, step, true));
+    return by != 0 ? by : sure_change(block, step, ends_of(block, step, false));
   }
 
-  [[nodiscard]] double sure_change(std::size_t block, std::size_t step, const Cut& cut) const {
+  [[nodiscard]] double sure_change(std::size_t block, std::size_t step,
+                                   const std::vector<SeenEnd>& own_ends) const {
+    const Cut cut = best_cut(own_ends);
     const double by = cut.after_s - cut.before_s;
     if (std::abs(by) <= std::max(kClockWorthAligningS, kSureChange * cut.noise_s)) return 0;
+    if (is_clean(cut, own_ends)) return by;
     const StepBlock& own = recording_.blocks[block];
     const bool has_last = step > 0;
     const bool has_next = step + 1 < recording_.steps.size();
@@ -190,7 +214,75 @@ struct Witnesses {
   }
 };
 
+// How long each worker says that each step took, from its first start to its last end.
+class StepSpans {
+ public:
+  explicit StepSpans(const Recording& recording)
+      : workers_(recording.ranks.size()), span_s_(workers_ * recording.steps.size()) {
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    const auto stages = static_cast<std::size_t>(recording.pp_size);
+    for (const StepBlock& block : recording.blocks) {
+      std::vector<double> first(workers_ * block.shape.steps, kNever);
+      std::vector<double> last(workers_ * block.shape.steps, -kNever);
+      for (OpId op = 0; op < recording.ops.size(); ++op) {
+        const auto starts = block.row(block.start_s, op);
+        const auto ends = block.row(block.end_s, op);
+        for (std::size_t replica = 0; replica < block.shape.replicas; ++replica) {
+          const std::size_t worker = replica * stages + static_cast<std::size_t>(recording.ops[op].stage);
+          for (std::size_t step = 0; step < block.shape.steps; ++step) {
+            const std::size_t lane = block.shape.lane(step, replica);
+            first[step * workers_ + worker] = std::min(first[step * workers_ + worker], starts[lane]);
+            last[step * workers_ + worker] = std::max(last[step * workers_ + worker], ends[lane]);
+          }
+        }
+      }
+      for (std::size_t i = 0; i < first.size(); ++i)
+        span_s_[block.first_step * workers_ + i] = last[i] - first[i];
+    }
+  }
+
+  // How much longer than for the workers of other clocks, in the middle.
+  [[nodiscard]] double excess_s(std::size_t step, std::size_t worker,
+                                std::span<const std::uint32_t> clock_of_worker) const {
+    std::vector<double> others;
+    for (std::size_t other = 0; other < workers_; ++other) {
+      if (clock_of_worker[other] != clock_of_worker[worker])
+        others.push_back(span_s_[step * workers_ + other]);
+    }
+    return others.empty() ? 0 : span_s_[step * workers_ + worker] - take_median(others);
+  }
+
+ private:
+  std::size_t workers_;
+  std::vector<double> span_s_;  // by step, then worker
+};
+
 }  // namespace
+
+std::vector<SetStep> find_sets_at_jumps(const Recording& recording, const ClockEstimate& estimate) {
+  std::vector<SetStep> sets;
+  std::optional<StepSpans> spans;
+  for (std::uint32_t worker = 0; worker < estimate.clock_of_worker.size(); ++worker) {
+    const std::uint32_t clock = estimate.clock_of_worker[worker];
+    const ClockCourse& course = estimate.clocks[clock].course;
+    for (std::size_t i = 0; i < course.pieces.size(); ++i) {
+      const std::size_t after = course.pieces[i].first_step;
+      // Before the first step it may have been right.
+      const double by = course.pieces[i].offset_s - (i > 0 ? course.pieces[i - 1].offset_s : 0);
+      if (std::abs(by) <= kClockWorthAligningS) continue;
+      if (!spans) spans.emplace(recording);
+      const double excess_after = std::abs(spans->excess_s(after, worker, estimate.clock_of_worker));
+      const double excess_before =
+          i > 0 ? std::abs(spans->excess_s(after - 1, worker, estimate.clock_of_worker)) : 0;
+      if (std::max(excess_after, excess_before) < kAgreement * std::abs(by)) continue;
+      const std::size_t step = excess_after >= excess_before ? after : after - 1;
+      if (std::ranges::find(sets, step, &SetStep::step) == sets.end())
+        sets.push_back({step, {clock, std::nullopt, by}});
+    }
+  }
+  std::ranges::sort(sets, {}, &SetStep::step);
+  return sets;
+}
 
 std::vector<DifferenceChange> find_changes_inside_steps(const Recording& recording, const OpGraph& graph) {
   std::vector<DifferenceChange> changes;

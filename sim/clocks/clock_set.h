@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/clocks/clocks.h"
 #include "sim/ops/op_graph.h"
 #include "sim/recording/recording.h"
 
@@ -21,7 +22,8 @@ struct DifferenceChange {
 };
 
 // By step. What changes is more than 5 ms and eight times the noise of the ends, and stays: the steps before
-// and after, where there are any, have the differences of the earlier and the later part. Linear in messages.
+// and after, where there are any, have the differences of the earlier and the later part, or all messages of
+// the step agree. Linear in messages.
 [[nodiscard]] std::vector<DifferenceChange> find_changes_inside_steps(const Recording& recording,
                                                                       const OpGraph& graph);
 
@@ -35,5 +37,14 @@ struct ClockSet {
 // `clock_of_worker`: in the order of Recording::ranks. REQUIRES: a change.
 [[nodiscard]] ClockSet explain_changes(std::span<const DifferenceChange> of_step, const Recording& recording,
                                        std::span<const std::uint32_t> clock_of_worker);
+
+// Sets that show where a course jumps: the step after the jump, or the one before it, took longer or shorter
+// by this clock than by the others; the first step, if the clock is off. By step, each once.
+struct SetStep {
+  std::size_t step = 0;  // index into Recording::steps
+  ClockSet set;
+};
+[[nodiscard]] std::vector<SetStep> find_sets_at_jumps(const Recording& recording,
+                                                      const ClockEstimate& estimate);
 
 }  // namespace goodput

@@ -101,8 +101,8 @@ double usual_offset(const ClockCourse& course, std::span<const double> time) {
 class Component {
  public:
   Component(const std::vector<std::uint32_t>& clocks, Series& series, std::span<const double> time,
-            const CourseLimits& limits)
-      : clocks_(clocks), series_(series), time_(time), limits_(limits) {
+            const CourseLimits& limits, const ClockNetwork& network)
+      : clocks_(clocks), series_(series), time_(time), limits_(limits), network_(network) {
     const std::vector<double> first = seconds_of(series_[clocks_.front()]);
     for (const std::uint32_t clock : clocks_) {
       for (std::size_t step = 0; step < time_.size(); ++step) series_[clock][step].seconds -= first[step];
@@ -140,7 +140,7 @@ class Component {
   void take_out_common_slope() {
     std::vector<double> slopes;
     for (std::size_t i = 0; i < clocks_.size(); ++i)
-      slopes.push_back(fit_course(series_[clocks_[i]], time_, slopes_[i], limits_).measured_slope);
+      slopes.push_back(fit_course(series_[clocks_[i]], time_, slopes_[i], limits_, slack(i)).measured_slope);
     const double common = take_steady_middle(slopes);
     for (std::size_t i = 0; i < clocks_.size(); ++i) {
       slopes_[i] -= common;
@@ -152,7 +152,7 @@ class Component {
   // By clock.
   void fit(std::vector<ClockCourse>& courses) const {
     for (std::size_t i = 0; i < clocks_.size(); ++i)
-      courses[clocks_[i]] = fit_course(series_[clocks_[i]], time_, slopes_[i], limits_);
+      courses[clocks_[i]] = fit_course(series_[clocks_[i]], time_, slopes_[i], limits_, slack(i));
   }
 
   // The median clock becomes the one that is right.
@@ -172,6 +172,13 @@ class Component {
   }
 
  private:
+  [[nodiscard]] std::vector<ClockSlack> slack(std::size_t i) const {
+    std::vector<ClockSlack> own;
+    for (std::size_t step = 0; step < time_.size(); ++step)
+      own.push_back(network_.slack[step * network_.names.size() + clocks_[i]]);
+    return own;
+  }
+
   [[nodiscard]] double change(std::size_t i, std::size_t step) const {
     const std::vector<ClockDifference>& own = series_[clocks_[i]];
     return own[step].seconds - own[step - 1].seconds - slopes_[i] * (time_[step] - time_[step - 1]);
@@ -195,6 +202,7 @@ class Component {
   Series& series_;
   std::span<const double> time_;
   CourseLimits limits_;
+  const ClockNetwork& network_;
   std::vector<double> slopes_;  // in the order of clocks_
 };
 
@@ -262,7 +270,8 @@ std::vector<Component> split(const ClockNetwork& network, Series& series, const 
   for (std::uint32_t clock = 0; clock < network.names.size(); ++clock) members[root[clock]].push_back(clock);
   std::vector<Component> components;
   for (const std::vector<std::uint32_t>& clocks : members) {
-    if (!clocks.empty()) components.emplace_back(clocks, series, estimate.time, limits_of(network, estimate));
+    if (!clocks.empty())
+      components.emplace_back(clocks, series, estimate.time, limits_of(network, estimate), network);
   }
   return components;
 }

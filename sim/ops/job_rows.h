@@ -24,6 +24,7 @@ struct OpTraceReading {
   // By step, of rows without ids: seconds that were subtracted from its starts, so that its first one is 0.
   // In files with one origin for all steps it tells when the step began. Empty: starts are as recorded.
   std::map<std::int64_t, double> step_origin_s;
+  bool were_float32 = false;  // with step_origin_s: all times of the files, before that
 };
 
 // The rows and what a metadata file says about the job.

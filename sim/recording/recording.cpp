@@ -163,6 +163,7 @@ Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
   recording.vpp_size = index.lane.vpp_size;
   recording.ranks = index.ranks;
   recording.float32_times = index.float32_times;
+  recording.were_float32 = index.float32_times;
   for (const std::uint32_t step : selected) recording.steps.push_back(index.steps[step]);
   for (const std::uint32_t op : graph.caller_index()) recording.ops.push_back(index.lane.ops[op]);
   recording.blocks = make_blocks(selected.size(), static_cast<std::size_t>(index.dp_size), graph.size());

@@ -34,6 +34,7 @@ struct Recording : WorkerGrid {
   std::vector<TraceOp> ops;         // by OpId
   std::vector<std::int64_t> steps;  // the analysed steps, ascending
   bool float32_times = false;
+  bool were_float32 = false;  // the times of the files, before anything was subtracted
 
   std::vector<StepBlock> blocks;
   std::vector<double> step_origin_s;  // by step: the earliest recorded start

@@ -23,6 +23,7 @@ namespace {
 constexpr int kMostChunks = 32767;  // what a row's mc holds
 constexpr std::int64_t kMostSuggestedChunks = 16;
 constexpr double kLeastMatchedShare = 0.99;
+constexpr double kLongestInFloat32S = 3600;  // since the step began; float32 tells 0.2 ms apart there
 
 // One row's place in recorded order.
 struct Place {
@@ -127,10 +128,11 @@ std::vector<Place> recorded_order(const OpTrace& trace) {
   return places;
 }
 
-// Epoch seconds would lose a minute in float32, which the published traces and the analysis use. What was
-// subtracted, by step.
+// Epoch seconds would lose a minute in float32, which the published traces and the analysis use; so would
+// clocks that are hours apart, and their times stay as they are. What was subtracted, by step.
 std::map<std::int64_t, double> move_steps_to_zero(OpTrace& trace, const std::vector<Place>& places) {
   std::map<std::int64_t, double> origins;
+  double latest = 0;
   for (std::size_t begin = 0; begin < places.size();) {
     std::size_t end = begin;
     double first = places[begin].start_s;
@@ -140,10 +142,14 @@ std::map<std::int64_t, double> move_steps_to_zero(OpTrace& trace, const std::vec
     origins[places[begin].step] = first;
     for (; begin < end; ++begin) {
       double& start = trace.start_s[places[begin].row];
-      double& duration = trace.duration_s[places[begin].row];
-      start = round_to_float32(start - first);
-      duration = round_to_float32(duration);
+      start -= first;
+      latest = std::max(latest, start);
     }
+  }
+  if (latest > kLongestInFloat32S) return origins;
+  for (const Place& place : places) {
+    trace.start_s[place.row] = round_to_float32(trace.start_s[place.row]);
+    trace.duration_s[place.row] = round_to_float32(trace.duration_s[place.row]);
   }
   return origins;
 }
@@ -344,6 +350,7 @@ Result<DerivedIds> derive_ids(OpTrace& trace, int vpp_size, IdGaps gaps) {
   if (passes.problem && passes.lanes.empty()) return Error{*passes.problem};
   const Fit fit = best_fit(passes, shape);
   if (!fits(fit, passes)) return no_schedule(fit, passes, shape);
+  derived.were_float32 = times_are_float32(trace);
   derived.step_origin_s = move_steps_to_zero(trace, places);
   derived.ops = passes.ops();
   derived.gaps = passes.gaps.size();

@@ -24,6 +24,7 @@ struct DerivedIds {
   std::string schedule;  // the schedule that fitted best, for people
 
   std::map<std::int64_t, double> step_origin_s;  // what was subtracted from the starts of each step
+  bool were_float32 = false;                     // all times, before that
   std::vector<CleaningFinding> findings;         // rows and steps recorded twice, workers replaced in them
 
   [[nodiscard]] std::string note() const;  // one line that says all of this

@@ -120,6 +120,7 @@ Status complete_ids(OpTraceReading& reading, const OpTraceReadOptions& options, 
     GOODPUT_TRY(DerivedIds derived, derive_ids(reading.trace, vpp_size, gaps));
     reading.notes.push_back(derived.note());
     reading.step_origin_s = std::move(derived.step_origin_s);
+    reading.were_float32 = derived.were_float32;
     std::move(derived.findings.begin(), derived.findings.end(), std::back_inserter(reading.findings));
     std::ranges::stable_sort(reading.findings, {}, &CleaningFinding::rule);
     return Ok{};

@@ -98,6 +98,7 @@ TEST_CASE("align clocks: what rounding to float32 looks like is kept unless aske
   // Float32 values around 2e5 s are 1 / 64 s apart, those around 1e3 s 61 us.
   AnalysedTrace coarse = drifting_clocks(2e5, 0);
   coarse.recording.float32_times = true;
+  coarse.recording.were_float32 = true;
   for (StepBlock& block : coarse.recording.blocks) {
     for (auto* array : {&block.start_s, &block.end_s}) {
       for (double& time : *array) time = round_to_float32(time + 0.03);
