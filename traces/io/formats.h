@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/errors.h"
@@ -25,6 +26,24 @@ template <typename Format>
   return found == formats.end() ? nullptr : &*found;
 }
 
+// What text of UTF-16, or with lines that end with CR alone, has to become. Empty: it is neither.
+[[nodiscard]] std::string fault_of_encoding(std::string_view head);
+
+// `head` from the first line on that is neither blank nor begins with #.
+[[nodiscard]] std::string_view without_leading_comments(std::string_view head);
+
+// Why none of the formats can read text that begins like `head`, and what to do about it. Empty: nothing is
+// known.
+template <typename Format>
+[[nodiscard]] std::string fault_of_text(std::span<const Format> formats, std::string_view head) {
+  const std::string_view rest = without_leading_comments(head);
+  const bool is_commented =
+      rest.size() < head.size() && !rest.empty() && matching_format(formats, head) == nullptr;
+  if (is_commented && matching_format(formats, rest) != nullptr)
+    return "begins with a comment; remove the lines that begin with #";
+  return fault_of_encoding(head);
+}
+
 // About a file at `path` that begins like `head` and has none of the `known` formats.
 [[nodiscard]] Error no_known_format(std::string_view kind, std::span<const std::string_view> known,
                                     const std::string& path, std::string_view head);
@@ -33,9 +52,11 @@ template <typename Format>
 template <typename Format>
 [[nodiscard]] Result<Format> format_of(std::span<const Format> formats, std::string_view kind,
                                        std::string_view name, ByteSource& source) {
-  if (!name.empty()) return find_named(formats, std::string(kind) + " format", name);
   GOODPUT_TRY(const std::string_view head, source.peek());
   if (head.empty()) return Error{"is empty", {.file = source.path()}};
+  if (std::string fault = fault_of_text(formats, head); !fault.empty())
+    return Error{std::move(fault), {.file = source.path()}};
+  if (!name.empty()) return find_named(formats, std::string(kind) + " format", name);
   if (const Format* found = matching_format(formats, head)) return *found;
   return no_known_format(kind, names_of(formats), source.path(), head);
 }

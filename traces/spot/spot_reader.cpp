@@ -50,7 +50,7 @@ Result<SpotTrace> read_spot_trace(const std::string& path, const SpotOptions& op
 Result<bool> is_spot_trace(const std::string& path) {
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   GOODPUT_TRY(const std::string_view head, source.peek());
-  return matching_format(spot_formats(), head) != nullptr;
+  return matching_format(spot_formats(), without_leading_comments(head)) != nullptr;
 }
 
 }  // namespace goodput

@@ -54,6 +54,45 @@ TEST_CASE("formats: what is of none says how it begins, a name of none what ther
         "no poem format \"haiko\"; did you mean \"haiku\"?; known: sonnet, haiku, verse");
 }
 
+TEST_CASE("formats: UTF-16 text is refused, with a byte order mark or without") {
+  using namespace std::string_literals;
+  const std::string refusal = ": is UTF-16 text; save it as UTF-8";
+  CHECK(format_read("\xff\xfe"
+                    "A\0n\0"s) == refusal);
+  CHECK(format_read("\xfe\xff"
+                    "\0A\0n"s) == refusal);
+  CHECK(format_read("A\0n\0 \0o\0l\0d\0\n\0"s) == refusal);
+  CHECK(format_read("\0A\0n\0 \0o\0l\0d\0\n"s) == refusal);
+  CHECK(format_read("A\0n\0 \0o\0l\0d\0\n\0"s, "haiku") == refusal);
+  CHECK(format_read("a\0b\0\0\0d\0\n"s) == "verse");
+}
+
+TEST_CASE("formats: lines that end with CR alone are refused") {
+  const std::string refusal = ": ends its lines with CR alone; save it with LF or CRLF line ends";
+  CHECK(format_read("An old\tsilent pond\rA frog jumps\r") == refusal);
+  CHECK(format_read("\xef\xbb\xbfsilent\rpond", "verse") == refusal);
+  CHECK(format_read("An old silent pond\r") == "haiku");
+  CHECK(format_read("An old\x15silent pond\rA frog jumps") == "haiku");
+  CHECK(format_read("silent\rpond\r\n") == "verse");
+  CHECK(format_read("{\r}") ==
+        ": is no poem in a known format (sonnet, haiku, verse; say `goodput list formats`); it begins with "
+        "\"{\\x0d}\"");
+}
+
+TEST_CASE("formats: a comment before what would be known is refused") {
+  CHECK(format_read("# by Basho\n#\n\nAn old silent pond") ==
+        ": begins with a comment; remove the lines that begin with #");
+  CHECK(format_read("\xef\xbb\xbf# by Basho\nAn old silent pond", "sonnet") ==
+        ": begins with a comment; remove the lines that begin with #");
+  CHECK(format_read("\xef\xbb\xbfShall I") ==
+        ": is no poem in a known format (sonnet, haiku, verse; say `goodput list formats`); it begins with "
+        "\"\xef\xbb\xbfShall I\"");
+  CHECK(format_read("# by Basho\nA frog jumps") ==
+        ": is no poem in a known format (sonnet, haiku, verse; say `goodput list formats`); it begins with "
+        "\"# by Basho\"");
+  CHECK(format_read("# by Basho\n") == "verse");
+}
+
 TEST_CASE("formats: only those with a writer are written") {
   CHECK(find_writable_format<PoemFormat>(kPoems, "poem", "verse")->name == "verse");
   CHECK(find_writable_format<PoemFormat>(kPoems, "poem", "haiku").error().message() ==
