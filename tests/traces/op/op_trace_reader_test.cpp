@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <string>
@@ -90,6 +91,66 @@ TEST_CASE("op trace reader: a given format overrides the content") {
             ":1: no column \"dp_rank\"; want dp_rank, stage, rank, step, "
             "optype, start_ts, duration, seq_id, mc, "
             "mb_id, gmc");
+}
+
+TEST_CASE("op trace reader: a byte order mark of UTF-8 is accepted") {
+  const TemporaryFile file("t.csv", "\xef\xbb\xbf" + kCsvHeader + "0,0,0,1,gc,0.5,0.5,0,-1,0,-1\n");
+  const auto reading = read_op_trace({file.path()}, {});
+  REQUIRE(reading);
+  CHECK(reading->trace.size() == 1);
+}
+
+TEST_CASE("op trace reader: text that no reader takes is refused with what to do") {
+  const std::string row = "0,0,0,1,gc,0.5,0.5,0,-1,0,-1\n";
+  std::string wide;
+  for (const char c : kCsvHeader + row) wide += {c, '\0'};
+  std::string old = kCsvHeader + row;
+  std::ranges::replace(old, '\n', '\r');
+  const auto refusal = [](const std::string& text, const OpTraceReadOptions& options = {}) {
+    const TemporaryFile file("t.csv", text);
+    return without_path(reader_error({file.path()}, options), file);
+  };
+  OpTraceReadOptions as_csv;
+  as_csv.format = "csv";
+  CHECK(refusal("\xff\xfe" + wide) == ": is UTF-16 text; save it as UTF-8");
+  CHECK(refusal(wide, as_csv) == ": is UTF-16 text; save it as UTF-8");
+  CHECK(refusal(old) == ": ends its lines with CR alone; save it with LF or CRLF line ends");
+  CHECK(refusal("# job 7\n" + kCsvHeader + row) ==
+        ": begins with a comment; remove the lines that begin with #");
+}
+
+TEST_CASE("op trace reader: a torch.profiler trace is told from its first keys or categories") {
+  const std::string refusal =
+      ": is a torch.profiler (Kineto) trace, which this version cannot analyze; give NDTimeline logs or "
+      "Chrome "
+      "traces, or ops as CSV or Parquet (say `goodput list formats`)";
+  const std::string texts[] = {
+      R"({"schemaVersion": 1, "deviceProperties": [], "traceEvents": []})",
+      R"( { "schemaVersion":1, "distributedInfo": {"backend": "nccl"}, "traceEvents": []})",
+      "\xef\xbb\xbf{\"schemaVersion\": 1, \"baseTimeNanoseconds\": 7, \"traceEvents\": []}",
+      R"([{"ph": "M", "name": "process_name"}, {"ph": "X", "cat" : "cpu_op", "name": "aten::mm"}])",
+      R"({"traceEvents":[{"ph":"X","cat":"kernel","name":"sgemm"}]})",
+      R"([{"ph": "X", "name": "a", "cat": "other"}, {"ph": "X", "cat": "user_annotation", "name": "b"}])",
+      R"([{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel"}])",
+  };
+  for (const std::string& text : texts) {
+    CAPTURE(text);
+    const TemporaryFile file("t.json", text);
+    CHECK(without_path(reader_error({file.path()}), file) == refusal);
+  }
+}
+
+TEST_CASE("op trace reader: a Chrome trace of ops may have categories and keys of its own") {
+  const std::string op = R"("ph": "X", "name": "gc", "pid": 0, "tid": 0, "ts": 1, "dur": 2,
+      "args": {"rank": 0, "step": 1, "tp": 0, "pp": 0, "schemaVersion": 1, "deviceProperties": "cpu_op"})";
+  const std::string kernel = R"({"ph": "X", "cat": "kernel", "name": "sgemm", "tid": 7, "ts": 1, "dur": 2})";
+  for (const std::string& text :
+       {"[" + kernel + ", {" + op + "}]", "[{\"cat\": \"ndtimeline\", " + op + "}]",
+        "[{\"cat\": 1, " + op + "}]", R"({"schemaVersion": 1, "traceEvents": [{)" + op + "}]}"}) {
+    CAPTURE(text);
+    const TemporaryFile file("t.json", text);
+    CHECK(read_op_trace({file.path()}, {}));
+  }
 }
 
 TEST_CASE("op trace reader: nothing to read is an error") {
