@@ -59,10 +59,11 @@ class FileRanks {
   }
 
   // The file by rank, named as far as names tell them apart: "node7" of "logs/node7.csv.gz", "node7/trace" of
-  // "node7/trace.json". Empty for a single file and when a rank is in two.
+  // "node7/trace.json". Empty when fewer than two files hold ranks, and when a rank
+  // is in two.
   [[nodiscard]] std::map<std::int64_t, std::string> hosts() const {
     std::map<std::int64_t, std::string> hosts;
-    if (paths_.size() == 1) return hosts;
+    if (std::ranges::count_if(ranks_, [](const auto& ranks) { return !ranks.empty(); }) < 2) return hosts;
     const std::vector<std::string> names = distinct_names(paths_);
     for (std::size_t file = 0; file < ranks_.size(); ++file) {
       for (const std::int32_t rank : ranks_[file]) {
@@ -89,13 +90,23 @@ Status check_time_unit(const OpTraceFormat& format, const TraceIntake& intake, c
                "time-unit"};
 }
 
-// Adds the rows of one file, and its format and notes to `reading`.
-Status append_file(const std::string& path, const std::string& format_name,
-                   const ByteSource::OnProgress& on_progress, TraceIntake& intake, OpTraceReading& reading) {
+// False for a pipe, which has no size.
+bool is_empty_file(const std::string& path) {
+  std::error_code failed;
+  return std::filesystem::is_regular_file(path, failed) && std::filesystem::file_size(path, failed) == 0;
+}
+
+// Adds the rows of one file, and its format and notes to `reading`. False: it is empty.
+Result<bool> append_file(const std::string& path, const std::string& format_name,
+                         const ByteSource::OnProgress& on_progress, TraceIntake& intake,
+                         OpTraceReading& reading) {
+  if (is_empty_file(path)) return false;
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   source.report_progress(on_progress);
   if (!intake.is_strict()) source.accept_truncation();
   intake.begin_file(path);
+  GOODPUT_TRY(const std::string_view head, source.peek());
+  if (head.empty()) return false;
   GOODPUT_TRY(const OpTraceFormat format, format_of(op_trace_formats(), "op trace", format_name, source));
   GOODPUT_TRY_STATUS(check_time_unit(format, intake, path));
   const std::size_t rows_before = intake.trace().size();
@@ -108,7 +119,7 @@ Status append_file(const std::string& path, const std::string& format_name,
   }
   reading.formats.emplace_back(format.name);
   std::move(notes.begin(), notes.end(), std::back_inserter(reading.notes));
-  return Ok{};
+  return true;
 }
 
 }  // namespace
@@ -151,12 +162,20 @@ Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
     const auto on_progress = [&](std::size_t bytes) {
       if (options.on_progress) options.on_progress(read_before + bytes);
     };
-    GOODPUT_TRY_STATUS(append_file(path, options.format, on_progress, intake, reading));
+    GOODPUT_TRY(const bool holds_text, append_file(path, options.format, on_progress, intake, reading));
+    if (!holds_text && paths.size() == 1) return Error{"is empty", {.file = path}};
+    if (!holds_text && options.strict)
+      return Error{
+          fmt::format("is empty; leave it out, or read without {}", kOption), {.file = path}, "strict"};
+    if (!holds_text) reading.notes.push_back(fmt::format("{} is empty and was skipped", path));
     ranks.end_file(intake.trace());
     std::error_code ignored;
     const std::uintmax_t size = std::filesystem::file_size(path, ignored);
     if (!ignored) read_before += size;
   }
+  if (reading.formats.empty())
+    return Error{"is empty, and so are the other files; name those that hold the ops",
+                 {.file = paths.front()}};
   if (auto known = intake.check_known_share(); !known) return std::move(known).error().in_file(paths.front());
   reading.findings = intake.findings();
   reading.hosts = intake.hosts().empty() ? ranks.hosts() : intake.hosts();

@@ -25,9 +25,10 @@ struct OpTraceReadOptions {
 };
 
 // The rows of all files together are one trace (one file a host). Rows of damaged times and unknown types,
-// and records that are cut short, are left out; fails when less than half of the rows are of known types. A
-// unit other than seconds is refused for files that are no tables, with the option "time-unit". Files whose
-// rows carry no seq_id, mc and mb_id get them from the recorded order (traces/op/ndtimeline_ids.h).
+// and records that are cut short, are left out, and so are empty files, unless strict or if all are. Fails
+// when less than half of the rows are of known types. A unit other than seconds is refused for files that are
+// no tables, with the option "time-unit". Files whose rows carry no seq_id, mc and mb_id get them from the
+// recorded order (traces/op/ndtimeline_ids.h).
 Result<OpTraceReading> read_op_trace(const std::vector<std::string>& paths,
                                      const OpTraceReadOptions& options);
 

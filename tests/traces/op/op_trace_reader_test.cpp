@@ -153,6 +153,27 @@ TEST_CASE("op trace reader: a Chrome trace of ops may have categories and keys o
   }
 }
 
+TEST_CASE("op trace reader: an empty file beside others is noted, unless the reading is strict") {
+  const TemporaryFile file("a.csv", kCsvHeader + "0,0,0,1,gc,0.5,0.5,0,-1,0,-1\n");
+  const TemporaryFile blank("b.csv", " \n\n");
+  const TemporaryFile empty("c.csv");
+  std::ofstream(empty.path()).close();
+  const auto reading = read_op_trace({blank.path(), file.path(), empty.path()}, {});
+  REQUIRE(reading);
+  CHECK(reading->trace.size() == 1);
+  CHECK(reading->formats == std::vector<std::string>{"csv"});
+  CHECK(reading->hosts.empty());
+  CHECK(reading->notes == std::vector<std::string>{blank.path() + " is empty and was skipped",
+                                                   empty.path() + " is empty and was skipped"});
+  OpTraceReadOptions strict;
+  strict.strict = true;
+  CHECK(reader_error({file.path(), empty.path()}, strict) ==
+        empty.path() + ": is empty; leave it out, or read without strict");
+  CHECK(reader_error({empty.path()}) == empty.path() + ": is empty");
+  CHECK(reader_error({blank.path(), empty.path()}) ==
+        blank.path() + ": is empty, and so are the other files; name those that hold the ops");
+}
+
 TEST_CASE("op trace reader: nothing to read is an error") {
   const TemporaryFile file("t.csv", kCsvHeader);
   CHECK(reader_error({}) == "no trace file given");
