@@ -1,11 +1,11 @@
 #include "tools/monitor/job_intake.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "sim/base/text.h"
+#include "traces/follow/job_folder.h"
 #include "traces/io/byte_source.h"
 #include "traces/io/csv_lines.h"
 #include "traces/io/formats.h"
@@ -17,8 +17,6 @@
 
 namespace goodput {
 namespace {
-
-constexpr std::string_view kMetadataName = "meta.yaml";
 
 std::string first_line(std::string_view text) {
   return std::string(without_line_end(text.substr(0, text.find('\n')))) +
@@ -79,10 +77,8 @@ Result<JobIntake> JobIntake::open(JobIntakeOptions options) {
 
 Status JobIntake::look_for_metadata() {
   if (!facts_.metadata_path.empty() || options_.folder.empty()) return Ok{};
-  const std::filesystem::path path = std::filesystem::path(options_.folder) / kMetadataName;
-  std::error_code failed;
-  if (!std::filesystem::is_regular_file(path, failed)) return Ok{};
-  return read_metadata(path.string());
+  const std::string path = metadata_in(options_.folder);
+  return path.empty() ? Status(Ok{}) : read_metadata(path);
 }
 
 Status JobIntake::read_metadata(const std::string& path) {

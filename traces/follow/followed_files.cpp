@@ -237,9 +237,7 @@ void FollowedFiles::Impl::sort_by_name() {
     if (!is_only && (contents_.has_name(*content) || !contents_.has_name(*contents_.find(other->second))))
       other->second = number;
   }
-  std::ranges::stable_sort(named, [](const auto& a, const auto& b) {
-    return a.first.log != b.first.log ? a.first.log < b.first.log : a.first.is_older_than(b.first);
-  });
+  std::ranges::stable_sort(named, comes_before, &std::pair<LogName, FileNumber>::first);
   order_.clear();
   for (const auto& [name, number] : named) order_.push_back(number);
 }

@@ -69,6 +69,10 @@ LogName parse_log_name(std::string_view path) {
   return name;
 }
 
+bool comes_before(const LogName& a, const LogName& b) {
+  return a.log != b.log ? a.log < b.log : a.is_older_than(b);
+}
+
 bool is_left_alone(std::string_view name) {
   return name.starts_with('.') || std::ranges::any_of(kTemporarySuffixes, [&](std::string_view suffix) {
            return name.ends_with(suffix);

@@ -19,6 +19,9 @@ struct LogName {
 
 [[nodiscard]] LogName parse_log_name(std::string_view path);
 
+// The order in which files are read: by log, the oldest part of each first.
+[[nodiscard]] bool comes_before(const LogName& a, const LogName& b);
+
 // Hidden and temporary files, by the name alone (without folders).
 [[nodiscard]] bool is_left_alone(std::string_view name);
 

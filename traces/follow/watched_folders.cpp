@@ -107,7 +107,7 @@ Result<WatchedFolders> WatchedFolders::open(WatchedFoldersOptions options) {
     if (std::ranges::any_of(roots, [&](const Root& root) { return root.canonical == canonical; })) continue;
     FileHandle folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder.get() < 0) {
-      return Error{fmt::format("cannot watch the folder: {}", std::strerror(errno)), {.file = path}};
+      return Error{fmt::format("cannot read the folder: {}", std::strerror(errno)), {.file = path}};
     }
     const std::string key = path.ends_with('/') ? path : path + '/';
     const WatchedPath root{key.substr(0, key.size() - 1), roots.size(), key.size()};
@@ -184,7 +184,7 @@ void WatchedFolders::look_at(const std::string& key, FolderNews& news) {
   const auto names = handle.get() < 0 ? std::nullopt : names_in(handle);
   if (!names) {
     polled_.insert(key);
-    return warn_once(Error{fmt::format("cannot watch the folder: {}", std::strerror(errno)),
+    return warn_once(Error{fmt::format("cannot read the folder: {}", std::strerror(errno)),
                            {.file = on_one_line(folder.path.text)}}
                          .message());
   }
@@ -274,8 +274,8 @@ void WatchedFolders::look_at_link(const Folder& folder, const std::string& name)
     return (target / "").string().starts_with(one.canonical + '/');
   });
   if (is_inside) return;
-  warn_once(Error{fmt::format("is a link that leads out of the watched folder {}: not followed; watch the "
-                              "folder that it leads to",
+  warn_once(Error{fmt::format("is a link that leads out of the folder {}: not followed; give the folder that "
+                              "it leads to",
                               on_one_line(root.path)),
                   {.file = on_one_line(path)}}
                 .message());

@@ -62,8 +62,7 @@ TEST_CASE("watched folders: links are not followed; of those that lead out one w
   News warnings = warnings_of(files, folder);
   std::ranges::sort(warnings);
   const std::string why =
-      ": is a link that leads out of the watched folder FOLDER: not followed; watch the folder that it leads "
-      "to";
+      ": is a link that leads out of the folder FOLDER: not followed; give the folder that it leads to";
   REQUIRE(warnings.size() == 2);
   CHECK(warnings[0] == "FOLDER/out.log" + why);
   CHECK(warnings[1] == "FOLDER/out" + why);
@@ -122,7 +121,7 @@ TEST_CASE("watched folders: one that is not there is refused, and one that goes 
   options.folders = {folder.at("none")};
   const auto none = FollowedFiles::open(options, {});
   REQUIRE_FALSE(none);
-  CHECK(none.error().message() == folder.at("none") + ": cannot watch the folder: No such file or directory");
+  CHECK(none.error().message() == folder.at("none") + ": cannot read the folder: No such file or directory");
   std::filesystem::create_directory(folder.at("logs"));
   options.folders = {folder.at("logs"), folder.at("logs")};  // twice is once
   FollowedFiles files = follow(options);
