@@ -161,7 +161,8 @@ void add_input_options(Options& options, TraceFiles& files) {
            "Format of the input (default: from its content; see goodput list formats)")
       .one_of(trace_format_names());
   options
-      .add("--meta", files.metadata_path, "FILE", "Job metadata: vpp_size for traces without micro-batch ids")
+      .add("--meta", files.metadata_path, "FILE",
+           "Job metadata: vpp_size for traces without micro-batch ids (default: meta.yaml in the folder)")
       .input();
   add_cleaning_options(options, files);
 }
@@ -289,8 +290,9 @@ Status check_format_name(const std::string& name) {
   return Ok{};
 }
 
-Result<ExitCode> run_info(const TraceFiles& files, const SpotWords& spot, const CommandContext& context) {
+Result<ExitCode> run_info(TraceFiles files, const SpotWords& spot, const CommandContext& context) {
   GOODPUT_TRY_STATUS(check_format_name(files.format));
+  GOODPUT_TRY_STATUS(expand_folders(files));
   if (mean_spot_trace(files, spot)) return run_spot_info(files, spot, context);
   GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {}, context));
   GOODPUT_TRY(OpTraceReading reading, read(files, context));
@@ -313,6 +315,7 @@ Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext
   const std::string output = inputs.paths.back();
   inputs.paths.pop_back();
   GOODPUT_TRY_STATUS(check_format_name(inputs.format));
+  GOODPUT_TRY_STATUS(expand_folders(inputs));
   if (mean_spot_trace(inputs, options.spot))
     return run_spot_convert(inputs, options.spot, options.to, output, context);
   GOODPUT_TRY(const OpTraceFormat format, output_format(output, options.to));
@@ -335,7 +338,8 @@ class TraceCommand final : public Command {
  public:
   void configure(Options& options) override {
     info_options_ = options.add_subcommand("info", "What the files, together one trace, hold");
-    info_options_->add("files", info_.paths, "FILE...", "Trace files, one a host; or one spot trace")
+    info_options_
+        ->add("files", info_.paths, "FILE...", "Trace files of one job, or its folder; or one spot trace")
         .input()
         .required();
     add_input_options(*info_options_, info_);
@@ -343,7 +347,7 @@ class TraceCommand final : public Command {
     Options convert = options.add_subcommand("convert", "Write the rows of all IN, in their order, to OUT");
     convert
         .add("files", convert_.files.paths, "IN... OUT",
-             "Trace files to read, and the file to write (-: stdout)")
+             "Trace files to read, or the folder of a job, and the file to write (-: stdout)")
         .inputs_but_last()
         .required()
         .at_least(2);

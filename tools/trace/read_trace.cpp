@@ -1,9 +1,12 @@
 #include "tools/trace/read_trace.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +14,7 @@
 #include "sim/base/registry.h"
 #include "sim/cleaning/step_selection.h"
 #include "tools/cli/progress_bar.h"
+#include "traces/follow/job_folder.h"
 #include "traces/op/job_metadata_file.h"
 #include "traces/op/op_trace_reader.h"
 
@@ -43,10 +47,36 @@ Result<std::vector<NumberRange>> parse_steps(const std::string& list) {
   return parsed;
 }
 
+// `a`, `a and b`, `a, b and 9 more`
+std::string listed(std::vector<std::string> paths) {
+  constexpr std::size_t kMost = 3;
+  const std::string last =
+      paths.size() > kMost ? fmt::format("{} more", paths.size() - kMost + 1) : paths.back();
+  paths.resize(std::min(paths.size(), kMost) - 1);
+  return paths.empty() ? last : fmt::format("{} and {}", fmt::join(paths, ", "), last);
+}
+
 // Errors of the trace as a whole name its files.
 Error in_files(const std::vector<std::string>& paths, Error error) {
   const std::string others = paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "";
   return std::move(error).in_file(paths.front() + others);
+}
+
+// Takes the metadata that folders have, which must be that of all files.
+Status take_metadata(const std::vector<std::string>& found, TraceFiles& files) {
+  if (found.empty() || !files.metadata_path.empty()) return Ok{};
+  const std::string folder = found.front().substr(0, found.front().rfind('/') + 1);
+  const auto outside =
+      std::ranges::find_if(files.paths, [&](const std::string& path) { return !path.starts_with(folder); });
+  if (found.size() == 1 && outside == files.paths.end()) {
+    files.metadata_path = found.front();
+    return Ok{};
+  }
+  return Error{
+      fmt::format("holds several jobs: {}; name the folder of one job, or give --meta FILE if all files "
+                  "belong to one job",
+                  found.size() > 1 ? "there are " + listed(found)
+                                   : fmt::format("{} is outside the folder of {}", *outside, found.front()))};
 }
 
 }  // namespace
@@ -78,6 +108,39 @@ std::vector<std::string> input_files(const TraceFiles& files) {
   return all;
 }
 
+Status expand_folders(TraceFiles& files) {
+  const std::vector<std::string> named = std::exchange(files.paths, {});
+  files.job_name = job_name(named);
+  std::vector<std::string> metadata;
+  std::vector<std::string> others;
+  for (const std::string& path : named) {
+    std::error_code failed;
+    if (!std::filesystem::is_directory(path, failed)) {
+      files.paths.push_back(path);
+      continue;
+    }
+    GOODPUT_TRY(JobFolder folder, find_job_files(path, !files.format.empty()));
+    if (folder.traces.empty()) {
+      if (!folder.warnings.empty()) return Error{folder.warnings.front()};
+      return Error{
+          "holds no op trace; name a folder with the logs or tables of a job (say `goodput list formats`)",
+          {.file = path}};
+    }
+    std::ranges::move(folder.traces, std::back_inserter(files.paths));
+    std::ranges::move(folder.metadata, std::back_inserter(metadata));
+    std::ranges::move(folder.others, std::back_inserter(others));
+    std::ranges::move(folder.warnings, std::back_inserter(files.notes));
+  }
+  if (!others.empty()) {
+    const bool is_one = others.size() == 1;
+    files.notes.push_back(fmt::format("{} {} and {} skipped", listed(others),
+                                      is_one ? "is not an op trace" : "are not op traces",
+                                      is_one ? "was" : "were"));
+  }
+  const Status taken = take_metadata(metadata, files);
+  return taken ? taken : in_files(named, taken.error());
+}
+
 Result<JobRows> read_trace(const TraceFiles& files, const CommandContext& context) {
   JobRows result;
   if (!files.metadata_path.empty()) {
@@ -94,12 +157,14 @@ Result<JobRows> read_trace(const TraceFiles& files, const CommandContext& contex
                   total_size(files.paths));
   options.on_progress = [&](std::uint64_t bytes) { bar.update(bytes); };
   GOODPUT_TRY(result.reading, read_op_trace(files.paths, options));
+  result.reading.notes.insert(result.reading.notes.begin(), files.notes.begin(), files.notes.end());
   return result;
 }
 
 Result<ArrangedJob> load_job(const LoadOptions& options, const CommandContext& context) {
   GOODPUT_TRY(JobRows rows, read_trace(options.files, context));
-  ArrangeOptions arranging{options.files.strict, {}, options.clocks, file_stem(options.files.paths.front())};
+  ArrangeOptions arranging{options.files.strict, {}, options.clocks, options.files.job_name};
+  if (arranging.trial_name.empty()) arranging.trial_name = job_name(options.files.paths);
   GOODPUT_TRY(arranging.steps, parse_steps(options.steps));
   GOODPUT_TRY_STATUS(check_asked_for(rows.reading.trace, rows.reading.findings, arranging.steps));
   std::vector<std::string> notes;

@@ -20,7 +20,16 @@ struct TraceFiles {
   std::string metadata_path;  // job metadata; empty: none
   bool strict = false;        // refuse what would be dropped or left out
   std::string time_unit;      // of tables: s, ms, us or ns; empty: s
+
+  // Of expand_folders().
+  std::string job_name{};            // empty: after `paths`
+  std::vector<std::string> notes{};  // about what is not read
 };
+
+// Replaces folders among the paths by the op traces in them (traces/follow/job_folder.h), takes their
+// metadata unless some was given, and names the job. Fails for a folder without op traces and for several
+// jobs.
+Status expand_folders(TraceFiles& files);
 
 // The options that say how production traces are cleaned.
 void add_cleaning_options(Options& options, TraceFiles& files);
@@ -29,7 +38,7 @@ void add_cleaning_options(Options& options, TraceFiles& files);
 [[nodiscard]] std::vector<std::string_view> time_unit_names();
 [[nodiscard]] Result<double> seconds_of_time_unit(const std::string& name);  // empty: seconds
 
-// All of them: what no output may overwrite.
+// All of them, after expand_folders(): what no output may overwrite.
 [[nodiscard]] std::vector<std::string> input_files(const TraceFiles& files);
 
 // With a progress bar on a terminal when it takes long. Notes are in the result, not printed.

@@ -69,6 +69,7 @@ class WhatIfCommand final : public Command {
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
+    GOODPUT_TRY_STATUS(expand_folders(load_.files));
     GOODPUT_TRY_STATUS(check_options(context));
     GOODPUT_TRY_STATUS(choose_alignment());
     GOODPUT_TRY(const ArrangedJob job, load_job(load_, context));
@@ -90,12 +91,12 @@ class WhatIfCommand final : public Command {
   void add_inputs(Options& options) {
     options
         .add("trace", load_.files.paths, "TRACE...",
-             "Trace files of one job (one a host, or one for all); format from content")
+             "Trace files of one job (one a host, or one for all), or its folder; format from content")
         .input()
         .required();
     options
         .add("--meta", load_.files.metadata_path, "FILE",
-             "Job metadata, YAML or JSON (default: inferred from the rows)")
+             "Job metadata, YAML or JSON (default: meta.yaml in the folder, else inferred from the rows)")
         .input();
     options
         .add("--format", load_.files.format, "NAME",
@@ -275,6 +276,7 @@ CommandInfo command_whatif() {
           .summary = "what stragglers cost a recorded job, and whose fault it is",
           .example =
               "goodput whatif trace.parquet --meta meta.yaml\n"
+              "goodput whatif logs/pretraining\n"
               "goodput whatif host*.csv.gz --fix 'worker=2:3' --heatmap slow.svg --json result.json",
           .make = make_command<WhatIfCommand>};
 }

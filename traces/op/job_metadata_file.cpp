@@ -154,4 +154,23 @@ std::string file_stem(const std::string& path) {
   return printable(name.stem().string());
 }
 
+std::string job_name(const std::vector<std::string>& paths) {
+  std::filesystem::path common;
+  for (const std::string& path : paths) {
+    std::error_code failed;
+    const bool is_folder = std::filesystem::is_directory(path, failed);
+    if (!is_folder && paths.size() == 1) break;
+    const std::filesystem::path folder =
+        is_folder ? std::filesystem::path(path) : std::filesystem::path(path).parent_path() / ".";
+    const std::filesystem::path whole = std::filesystem::canonical(folder, failed);
+    std::filesystem::path shared;
+    if (&path == &paths.front()) common = whole;
+    const auto end = std::ranges::mismatch(common, whole).in1;
+    for (auto part = common.begin(); part != end; ++part) shared /= *part;
+    common = shared;
+  }
+  const std::string name = common.filename().string();
+  return name.empty() ? file_stem(paths.front()) : printable(name);
+}
+
 }  // namespace goodput

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <string>
+
 #include "tests/traces/io/temporary_file.h"
 
 namespace goodput {
@@ -132,6 +135,24 @@ TEST_CASE("job metadata: the stem of a file is its name without .gz and the exte
   CHECK(file_stem("runs/llama.3.70b.parquet") == "llama.3.70b");
   CHECK(file_stem("trace.csv.gz") == "trace");
   CHECK(file_stem("trace") == "trace");
+}
+
+TEST_CASE("job metadata: a job of several files is named after the folder that holds all of them") {
+  const TemporaryFile file("run.7/t.csv");
+  const std::filesystem::path run = std::filesystem::path(file.path()).parent_path();
+  std::filesystem::create_directories(run / "node1");
+  const std::string one = run / "node0.csv";
+  const std::string deeper = run / "node1" / "a.csv";
+  CHECK(job_name({one}) == "node0");
+  CHECK(job_name({run}) == "run.7");
+  CHECK(job_name({run.string() + "/"}) == "run.7");
+  CHECK(job_name({run / "node1" / ".."}) == "run.7");
+  CHECK(job_name({one, run / "node1.csv"}) == "run.7");
+  CHECK(job_name({deeper, one}) == "run.7");
+  CHECK(job_name({deeper, run / "node1" / "b.csv"}) == "node1");
+  CHECK(job_name({run, deeper}) == "run.7");
+  CHECK(job_name({one, "/t.csv"}) == "node0");
+  CHECK(job_name({"a.csv", "b.csv"}) == std::filesystem::current_path().filename());
 }
 
 }  // namespace goodput
