@@ -24,6 +24,8 @@ constexpr double kCoarsest = 0.05;
 // How many times as long as its peers' a worker's step may be, and a step as the median one. No straggler
 // comes near: the other workers of a step wait for it.
 constexpr double kMostTimesAsLong = 20;
+// The same of one worker in some steps: its clock was set inside them.
+constexpr double kTooLong = 2;
 // Of the time between their starts, that the operations of a worker take: waiting is part of them.
 constexpr double kLeastCover = 0.05;
 // When a worker's step counter is off: its steps are so far apart from the others', of a step, and so many
@@ -75,6 +77,7 @@ enum class Fault : std::uint8_t {
   kEmptyPass,
   kSameStarts,
   kSpan,            // in another unit than the other workers'
+  kLongSpan,        // much longer than the other workers', and no operation runs meanwhile
   kShortDurations,  // durations in another unit than starts
   kLongDurations,
 };
@@ -151,7 +154,7 @@ class TimeCheck {
     std::optional<std::size_t> first;
     for (std::size_t worker = 0; worker < workers_; ++worker) {
       const Fault fault = fault_of(0, worker);
-      bool is_constant = fault != Fault::kNone;
+      bool is_constant = fault != Fault::kNone && fault != Fault::kLongSpan;
       for (std::size_t step = 1; is_constant && step < step_s_.size(); ++step)
         is_constant = fault_of(step, worker) == fault;
       if (!is_constant) continue;
@@ -192,8 +195,10 @@ class TimeCheck {
       const Fault fault = fault_of(step, worker);
       if (fault == Fault::kNone) continue;
       const bool is_lost = fault == Fault::kEmptyPass || fault == Fault::kSameStarts;
-      return ImplausibleStep{number, is_lost ? CleaningRule::kLostTimes : CleaningRule::kOtherUnits,
-                             in_one_step(step, worker, fault)};
+      const CleaningRule rule = is_lost                     ? CleaningRule::kLostTimes
+                                : fault == Fault::kLongSpan ? CleaningRule::kClockSets
+                                                            : CleaningRule::kOtherUnits;
+      return ImplausibleStep{number, rule, in_one_step(step, worker, fault)};
     }
     return std::nullopt;
   }
@@ -231,6 +236,9 @@ class TimeCheck {
     const double starts_s = own.last_start_s - own.first_start_s;
     if (own.rows > 1 && starts_s == 0) return Fault::kSameStarts;
     if (is_far(own.span_s() / step_s_[step])) return Fault::kSpan;
+    const double uncovered_s = own.span_s() - own.busy_s;
+    if (own.span_s() > kTooLong * step_s_[step] && 2 * uncovered_s > own.span_s() - step_s_[step])
+      return Fault::kLongSpan;
     if (own.busy_s < kLeastCover * own.span_s()) return Fault::kShortDurations;
     if (own.passes_s > kMostTimesAsLong * starts_s) return Fault::kLongDurations;
     return Fault::kNone;
@@ -269,6 +277,12 @@ class TimeCheck {
         return fmt::format("a pass of {} takes no time in step {}", who, number);
       case Fault::kSameStarts:
         return fmt::format("all operations of {} start at the same time in step {}", who, number);
+      case Fault::kLongSpan:
+        return fmt::format(
+            "step {} of {} is {:.1f} times as long as that of the other workers, and no operation runs "
+            "meanwhile: "
+            "its clock was set inside the step",
+            number, who, own.span_s() / step_s_[step]);
       case Fault::kSpan:
         return fmt::format("step {} of {} is {} times as long as that of the other workers", number, who,
                            times_text(own.span_s() / step_s_[step]));

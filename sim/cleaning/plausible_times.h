@@ -17,7 +17,7 @@ inline constexpr double kShortestStepS = 1e-5;
 
 struct ImplausibleStep {
   std::int64_t step = 0;
-  CleaningRule rule = CleaningRule::kOtherUnits;  // or kLostTimes
+  CleaningRule rule = CleaningRule::kOtherUnits;  // kLostTimes, kClockSets
   std::string problem;
 };
 

@@ -146,12 +146,11 @@ class StepsWithSets {
   bool has_first_step_ = false;  // steps_ begins with the first of the recording
 };
 
-// Steps whose first or last part shows the offset of the other side of a jump: leaves them out, and estimates
-// what is left anew.
-void leave_out_sets_at_jumps(Recording& recording, const OpGraph& graph, RecordedClocks& clocks,
-                             std::vector<std::string>& notes) {
-  const std::vector<SetStep> sets = find_sets_at_jumps(recording, clocks.estimate);
-  if (sets.empty() || 2 * sets.size() > recording.steps.size()) return;
+// Leaves the steps out and says so; whether it did: not if they are more than half. `name_of` names a clock.
+template <typename NameOf>
+bool leave_out_sets(Recording& recording, const std::vector<SetStep>& sets, NameOf name_of,
+                    std::vector<CleaningFinding>& left_out, std::vector<std::string>& notes) {
+  if (sets.empty() || 2 * sets.size() > recording.steps.size()) return false;
   CleaningFinding finding{CleaningRule::kClockSets, sets.size(), {}, {}};
   std::vector<std::size_t> indices;
   for (const SetStep& found : sets) {
@@ -159,22 +158,13 @@ void leave_out_sets_at_jumps(Recording& recording, const OpGraph& graph, Recorde
     finding.steps.push_back(recording.steps[found.step]);
   }
   const ClockSet& first = sets.front().set;
-  const std::string what =
-      fmt::format("the clock of {} was set by {}", clocks.estimate.clocks[first.clock].name,
-                  clock_time(std::abs(first.by_s)).substr(1));
+  const std::string what = fmt::format("the clock of {} was set by {}", name_of(first.clock),
+                                       clock_time(std::abs(first.by_s)).substr(1));
   finding.detail = fmt::format("{} inside step {}", what, finding.steps.front());
   notes.push_back(fmt::format("step {} is left out: {} inside it", finding.steps.front(), what));
-  clocks.left_out.push_back(std::move(finding));
+  left_out.push_back(std::move(finding));
   leave_out_steps(recording, indices);
-  clocks.estimate = estimate_clocks(recording, graph);
-}
-
-std::optional<StepsWithSets> leave_out_sets(Recording& recording, const OpGraph& graph,
-                                            ClockAlignment alignment) {
-  if (alignment == ClockAlignment::kOff || spacing_of_times(recording) > kMostSpacingS) return std::nullopt;
-  std::optional<StepsWithSets> sets(std::in_place, recording, graph);
-  sets->leave_out(recording);
-  return sets;
+  return true;
 }
 
 }  // namespace
@@ -192,11 +182,23 @@ std::string conflict_name(const WorkerGrid& grid, const ClockConflict& conflict)
 
 RecordedClocks align_clocks(Recording& recording, const OpGraph& graph, ClockAlignment alignment,
                             std::vector<std::string>& notes) {
-  const std::optional<StepsWithSets> sets = leave_out_sets(recording, graph, alignment);
-  RecordedClocks clocks{estimate_clocks(recording, graph)};
+  const bool looks_for_sets =
+      alignment != ClockAlignment::kOff && spacing_of_times(recording) <= kMostSpacingS;
+  RecordedClocks clocks;
+  std::optional<StepsWithSets> sets;
+  if (looks_for_sets) {
+    const auto name_of = [&](std::uint32_t worker) { return worker_name(recording, worker); };
+    leave_out_sets(recording, find_passes_out_of_order(recording), name_of, clocks.left_out, notes);
+    sets.emplace(recording, graph);
+    sets->leave_out(recording);
+  }
+  clocks.estimate = estimate_clocks(recording, graph);
   if (sets) {
     sets->report(recording, clocks, notes);
-    leave_out_sets_at_jumps(recording, graph, clocks, notes);
+    const auto name_of = [&](std::uint32_t clock) { return clocks.estimate.clocks[clock].name; };
+    if (leave_out_sets(recording, find_sets_at_jumps(recording, clocks.estimate), name_of, clocks.left_out,
+                       notes))
+      clocks.estimate = estimate_clocks(recording, graph);
   }
   const ClockEstimate& estimate = clocks.estimate;
   const bool is_automatic = alignment == ClockAlignment::kAuto && estimate.needs_aligning;

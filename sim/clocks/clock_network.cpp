@@ -207,9 +207,17 @@ class Measurement {
         }
         const ClockDifference middle = take_middle(samples_);
         noise_of_messages_.add(samples_, middle);
+        for (const std::size_t stage : {link.lower, link.upper})
+          leave_no_slack(link, replica, stage, block.first_step + step);
         add(block.first_step + step, first_pair + replica, middle);
       }
     }
+  }
+
+  // Messages end together: two clocks that exchange them cannot be anywhere else.
+  void leave_no_slack(const Link& link, std::size_t replica, std::size_t stage, std::size_t step) {
+    if (clock(worker(replica, link.lower)) == clock(worker(replica, link.upper))) return;
+    network_.slack[step * network_.names.size() + clock(worker(replica, stage))] = {0, 0};
   }
 
   // Every worker against the middle of all.

@@ -36,6 +36,7 @@ struct ClockDifference {
 
 // How much a clock may be away from where it ends collectives together with the other replicas, so that
 // nobody ends one before all have started it: a slow network looks like that, a clock that was set does not.
+// Messages leave none.
 struct ClockSlack {
   double early_s = std::numeric_limits<double>::infinity();
   double late_s = std::numeric_limits<double>::infinity();

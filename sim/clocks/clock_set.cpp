@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "sim/base/statistics.h"
@@ -258,6 +259,37 @@ class StepSpans {
 };
 
 }  // namespace
+
+std::vector<SetStep> find_passes_out_of_order(const Recording& recording) {
+  std::map<std::tuple<std::int16_t, OpType, std::int32_t>, OpId> passes;  // by stage, type and seq_id
+  for (OpId op = 0; op < recording.ops.size(); ++op) {
+    const TraceOp& at = recording.ops[op];
+    if (is_pass(at.type)) passes[{at.stage, at.type, at.seq_id}] = op;
+  }
+  std::vector<SetStep> sets;
+  std::optional<OpId> earlier;
+  for (const auto& [kind, op] : passes) {
+    const TraceOp& after = recording.ops[op];
+    const std::optional<OpId> before = std::exchange(earlier, op);
+    if (!before || recording.ops[*before].stage != after.stage || recording.ops[*before].type != after.type)
+      continue;
+    for (const StepBlock& block : recording.blocks) {
+      const auto first = block.row(block.start_s, *before);
+      const auto second = block.row(block.start_s, op);
+      for (std::size_t lane = 0; lane < block.shape.lanes(); ++lane) {
+        const double back = first[lane] - second[lane];
+        if (!(back > kClockWorthAligningS)) continue;
+        const std::size_t step = block.first_step + lane % block.shape.steps;
+        const std::size_t worker = lane / block.shape.steps * static_cast<std::size_t>(recording.pp_size) +
+                                   static_cast<std::size_t>(after.stage);
+        if (std::ranges::find(sets, step, &SetStep::step) == sets.end())
+          sets.push_back({step, {static_cast<std::uint32_t>(worker), std::nullopt, back}});
+      }
+    }
+  }
+  std::ranges::sort(sets, {}, &SetStep::step);
+  return sets;
+}
 
 std::vector<SetStep> find_sets_at_jumps(const Recording& recording, const ClockEstimate& estimate) {
   std::vector<SetStep> sets;

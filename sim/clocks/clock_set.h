@@ -38,12 +38,18 @@ struct ClockSet {
 [[nodiscard]] ClockSet explain_changes(std::span<const DifferenceChange> of_step, const Recording& recording,
                                        std::span<const std::uint32_t> clock_of_worker);
 
-// Sets that show where a course jumps: the step after the jump, or the one before it, took longer or shorter
-// by this clock than by the others; the first step, if the clock is off. By step, each once.
+// A step inside which a clock was set.
 struct SetStep {
   std::size_t step = 0;  // index into Recording::steps
   ClockSet set;
 };
+
+// Steps in which passes of a worker start before others of their kind that came earlier: its clock was set
+// back. By step, each once. ClockSet::clock is the worker.
+[[nodiscard]] std::vector<SetStep> find_passes_out_of_order(const Recording& recording);
+
+// Sets that show where a course jumps: the step after the jump, or the one before it, took longer or shorter
+// by this clock than by the others; the first step, if the clock is off. By step, each once.
 [[nodiscard]] std::vector<SetStep> find_sets_at_jumps(const Recording& recording,
                                                       const ClockEstimate& estimate);
 

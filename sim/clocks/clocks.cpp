@@ -20,8 +20,8 @@ constexpr double kSureConflict = 6;  // of its noise
 constexpr double kSureDrift = 5;     // of its noise
 constexpr double kDriftWorthAligning = 5e-6;
 constexpr double kWayWorthAligningS = 4e-4;  // by how much a drift moves the clock over all steps
-constexpr double kShortestDriftS = 30;       // of a recording: below, noise of messages looks like a drift
-constexpr int kRoundsOfStep = 1;             // what they leave is solved for once more when pieces are known
+constexpr double kEnoughForDriftS = 30;  // of a recording: in less, noise of collectives looks like a drift
+constexpr int kRoundsOfStep = 1;         // what they leave is solved for once more when pieces are known
 constexpr double kLeastSeriesNoiseS = 5e-5;
 constexpr std::size_t kEnoughOwnChanges = 5;
 constexpr std::size_t kManySteps = 8;
@@ -176,6 +176,13 @@ class Component {
     std::vector<ClockSlack> own;
     for (std::size_t step = 0; step < time_.size(); ++step)
       own.push_back(network_.slack[step * network_.names.size() + clocks_[i]]);
+    if (clocks_.size() != 2 || i == 0) return own;
+    // Of two clocks the series shows the difference, and either may be the one that is away.
+    for (std::size_t step = 0; step < time_.size(); ++step) {
+      const ClockSlack& first = network_.slack[step * network_.names.size() + clocks_[0]];
+      own[step].early_s += first.late_s;
+      own[step].late_s += first.early_s;
+    }
     return own;
   }
 
@@ -256,11 +263,9 @@ void scale_noise(const std::vector<Component>& components, Series& series) {
 
 // Both ends of a message end together. The members of a collective may not, if one of them is slow: for a
 // clock that only collectives show, some steps have to agree that it was set.
-CourseLimits limits_of(const ClockNetwork& network, const ClockEstimate& estimate) {
+CourseLimits limits_of(const ClockEstimate& estimate) {
   CourseLimits limits = estimate.is_absolute ? kDrifts : kTrends;
-  const bool has_messages = std::ranges::any_of(
-      network.pairs, [](const ClockPair& pair) { return pair.worker_b != kMeetingPoint; });
-  if (!has_messages) limits.least_piece = estimate.time.size() < kManySteps ? 2 : 3;
+  limits.least_piece = estimate.time.size() < kManySteps ? 2 : 3;
   return limits;
 }
 
@@ -270,13 +275,22 @@ std::vector<Component> split(const ClockNetwork& network, Series& series, const 
   for (std::uint32_t clock = 0; clock < network.names.size(); ++clock) members[root[clock]].push_back(clock);
   std::vector<Component> components;
   for (const std::vector<std::uint32_t>& clocks : members) {
-    if (!clocks.empty())
-      components.emplace_back(clocks, series, estimate.time, limits_of(network, estimate), network);
+    if (!clocks.empty()) components.emplace_back(clocks, series, estimate.time, limits_of(estimate), network);
   }
   return components;
 }
 
-void describe(const Recording& recording, ClockEstimate& estimate) {
+// Whether the clock exchanges messages with one that does not drift with it.
+bool messages_show_drift(const ClockNetwork& network, const ClockEstimate& estimate, const Clock& clock) {
+  const auto own = static_cast<std::uint32_t>(&clock - estimate.clocks.data());
+  return std::ranges::any_of(network.pairs, [&](const ClockPair& pair) {
+    if (pair.worker_b == kMeetingPoint || (pair.a != own && pair.b != own)) return false;
+    const Clock& other = estimate.clocks[pair.a == own ? pair.b : pair.a];
+    return std::abs(clock.course.slope - other.course.slope) > std::abs(clock.course.slope) / 2;
+  });
+}
+
+void describe(const Recording& recording, const ClockNetwork& network, ClockEstimate& estimate) {
   for (Clock& clock : estimate.clocks) {
     clock.offset_s = usual_offset(clock.course, estimate.time);
     for (const ClockPiece& piece : clock.course.pieces)
@@ -285,7 +299,7 @@ void describe(const Recording& recording, ClockEstimate& estimate) {
       clock.drift = clock.course.slope;
       const double noise = kSureDrift * clock.course.slope_noise;
       const double recorded_s = estimate.time.back() - estimate.time.front();
-      clock.is_drifting = recorded_s >= kShortestDriftS &&
+      clock.is_drifting = (recorded_s >= kEnoughForDriftS || messages_show_drift(network, estimate, clock)) &&
                           std::abs(*clock.drift) * recorded_s > kWayWorthAligningS &&
                           std::abs(*clock.drift) > std::max(kDriftWorthAligning, noise);
       estimate.needs_aligning = estimate.needs_aligning || clock.is_drifting;
@@ -371,7 +385,7 @@ ClockEstimate estimate_clocks(const Recording& recording, const OpGraph& graph) 
     estimate.clocks.push_back(
         {.name = network.names[clock], .drift = {}, .course = std::move(courses[clock])});
   }
-  describe(recording, estimate);
+  describe(recording, network, estimate);
   find_conflicts(network, estimate);
   return estimate;
 }

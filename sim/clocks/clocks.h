@@ -23,7 +23,7 @@ struct Clock {
   std::string name;                // of the host, or `rank 12`
   double offset_s = 0;             // what it shows minus the reference, the median over the steps
   std::optional<double> drift;     // seconds a second; nothing where the times do not tell
-  bool is_drifting = false;        // beyond 5 ppm, five times its noise, and 0.4 ms over 30 s or more
+  bool is_drifting = false;        // beyond 5 ppm, five times its noise, and 0.4 ms in all
   std::vector<ClockJump> jumps{};  // by more than 5 ms, ascending
   double noise_s = 0;              // standard error of the offset, the worst of its pieces
   ClockCourse course{};            // over the time of a step, in seconds or in step numbers
