@@ -32,11 +32,13 @@ ENTRIES = (
     (r"monitor_(page|push|hostile)", ("tools/", "traces/", "sim/live/", "sim/analysis/", "tests/page/", "tests/monitor/")),
     (r"monitor_(chaos|alerts)", ("tools/", "traces/", "sim/", "models/analysis/", "models/megatron/", "tests/monitor/")),
     (r"slurm.*|sweep_kill", ("tools/", "models/scenario/", "models/sweep/", "sim/job/", "tests/slurm/", "tests/sweep/")),
+    (r"damaged_variants\..*", ("tools/whatif/", "tools/trace/", "traces/", "sim/", "models/analysis/", "models/megatron/", "models/synth/",
+                           "tests/damaged/")),
     (r"package|completion|pyarrow_option", ("tools/", "tests/package/", "tests/help/")),
     (r".*\.planted", ("tests/layering/", "tests/docs/", "tests/cuda/", "gpu/measured")),
 )
 # Folders of tests/ without unit tests, whose entries are above or always run.
-NO_UNITS = ("bench", "compile_fail", "contributing", "cuda", "docs", "fuzz", "gpu", "help", "layering", "monitor", "package",
+NO_UNITS = ("bench", "compile_fail", "contributing", "cuda", "damaged", "docs", "fuzz", "gpu", "help", "layering", "monitor", "package",
             "page", "scenarios", "simt", "slurm", "sweep")
 
 

@@ -50,10 +50,13 @@ std::vector<Run> find_runs(const std::vector<StepFacts>& steps, const std::vecto
 
 std::vector<char> whole_sets(const std::vector<StepFacts>& steps, const OpSets& sets) {
   std::vector<std::size_t> steps_of(sets.size(), 0);
+  std::vector<std::size_t> asked_for(sets.size(), 0);
   for (const StepFacts& step : steps) {
-    if (step.shape && !step.is_damaged && step.is_asked_for) ++steps_of[step.shape->op_set];
+    if (!step.shape || step.is_damaged) continue;
+    ++steps_of[step.shape->op_set];
+    if (step.is_asked_for) ++asked_for[step.shape->op_set];
   }
-  return find_whole_sets(sets, steps_of);
+  return find_whole_sets(sets, steps_of, asked_for);
 }
 
 // What is not the run's: of another shape, or, within the run, missing something.

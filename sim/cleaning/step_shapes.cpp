@@ -152,7 +152,8 @@ bool differ_in_batch(const std::vector<OpKey>& a, const std::vector<OpKey>& b) {
   return without_micro_batches(a) == without_micro_batches(b);
 }
 
-std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::size_t>& steps_of) {
+std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::size_t>& steps_of,
+                                  const std::vector<std::size_t>& asked_for) {
   std::vector<char> whole(sets.size(), 0);
   for (std::uint32_t set = 0; set < sets.size(); ++set) whole[set] = counts_from_zero(sets.at(set)) ? 1 : 0;
   if (std::find(whole.begin(), whole.end(), 1) == whole.end()) std::fill(whole.begin(), whole.end(), 1);
@@ -173,7 +174,7 @@ std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::siz
     if (is_part) whole[set] = 0;
     if (!is_part && accepted.size() < kMostSetsCompared) accepted.push_back(set);
   }
-  keep_largest_kind(sets, steps_of, whole);
+  keep_largest_kind(sets, asked_for, whole);
   return whole;
 }
 

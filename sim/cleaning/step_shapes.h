@@ -38,12 +38,13 @@ struct StepShape {
 // same number of forward and backward passes fewer on every stage, with no more pipeline ops fewer than that.
 [[nodiscard]] bool differ_in_batch(const std::vector<OpKey>& a, const std::vector<OpKey>& b);
 
-// By op set: whether steps of it are whole. `steps_of` counts the steps of each that are asked for. A set is
-// not whole
+// By op set: whether steps of it are whole. `steps_of` counts the steps of each, `asked_for` those of them
+// that are asked for. A set is not whole
 // - if it is part of another one that is not another batch, unless more steps have it and only collectives
 //   and what follows the passes differ: the first step of a job may reduce other buckets,
 // - if its seq_ids or stages do not count from 0, where those of other sets do,
-// - or if it differs in other ways and fewer steps have it than have the largest kind.
-[[nodiscard]] std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::size_t>& steps_of);
+// - or if it differs in other ways and fewer steps asked for have it than have the largest kind.
+[[nodiscard]] std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::size_t>& steps_of,
+                                                const std::vector<std::size_t>& asked_for);
 
 }  // namespace goodput

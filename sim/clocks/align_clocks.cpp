@@ -91,6 +91,8 @@ class StepsWithSets {
     has_first_step_ = !steps_.empty() && steps_.front().front().step == 0;
   }
 
+  [[nodiscard]] bool are_too_many() const { return !steps_.empty() && !are_left_out_; }
+
   void leave_out(Recording& recording) {
     if (2 * steps_.size() > recording.steps.size()) return;
     std::vector<std::size_t> indices;
@@ -196,8 +198,8 @@ RecordedClocks align_clocks(Recording& recording, const OpGraph& graph, ClockAli
   if (sets) {
     sets->report(recording, clocks, notes);
     const auto name_of = [&](std::uint32_t clock) { return clocks.estimate.clocks[clock].name; };
-    if (leave_out_sets(recording, find_sets_at_jumps(recording, clocks.estimate), name_of, clocks.left_out,
-                       notes))
+    if (!sets->are_too_many() && leave_out_sets(recording, find_sets_at_jumps(recording, clocks.estimate),
+                                                name_of, clocks.left_out, notes))
       clocks.estimate = estimate_clocks(recording, graph);
   }
   const ClockEstimate& estimate = clocks.estimate;

@@ -102,7 +102,8 @@ Cut best_cut(std::span<const SeenEnd> ends) {
 // more than that.
 bool is_clean(const Cut& cut, std::span<const SeenEnd> ends) {
   const double by = std::abs(cut.after_s - cut.before_s);
-  if (by < kCleanChangeS || cut.before < 2 || cut.after < 2) return false;
+  if (by < std::max(kCleanChangeS, kSureChange * cut.noise_s) || cut.before < 2 || cut.after < 2)
+    return false;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (std::abs(ends[i].apart() - (i < cut.before ? cut.before_s : cut.after_s)) > kCleanResidual * by)
       return false;
@@ -172,16 +173,19 @@ class Search {
   // 0: none that is sure. A clock set back by more than half a step shows the later part first: of the two
   // orders one fits the neighbouring steps.
   [[nodiscard]] double change_in(std::size_t block, std::size_t step) const {
-    const double by = sure_change(block, step, ends_of(block, step, true));
-    return by != 0 ? by : sure_change(block, step, ends_of(block, step, false));
+    const std::vector<SeenEnd> by_lower = ends_of(block, step, true);
+    const std::vector<SeenEnd> by_upper = ends_of(block, step, false);
+    const Cut lower = best_cut(by_lower);
+    const Cut upper = best_cut(by_upper);
+    if (const double by = sure_change(block, step, lower); by != 0) return by;
+    if (const double by = sure_change(block, step, upper); by != 0) return by;
+    if (is_clean(lower, by_lower)) return lower.after_s - lower.before_s;
+    return is_clean(upper, by_upper) ? upper.after_s - upper.before_s : 0;
   }
 
-  [[nodiscard]] double sure_change(std::size_t block, std::size_t step,
-                                   const std::vector<SeenEnd>& own_ends) const {
-    const Cut cut = best_cut(own_ends);
+  [[nodiscard]] double sure_change(std::size_t block, std::size_t step, const Cut& cut) const {
     const double by = cut.after_s - cut.before_s;
     if (std::abs(by) <= std::max(kClockWorthAligningS, kSureChange * cut.noise_s)) return 0;
-    if (is_clean(cut, own_ends)) return by;
     const StepBlock& own = recording_.blocks[block];
     const bool has_last = step > 0;
     const bool has_next = step + 1 < recording_.steps.size();

@@ -158,6 +158,7 @@ void add_whatif_json(const Analysis& analysis, OrderedJson& json) {
   const WhatIf& result = analysis.whatif;
   const WorkerGrid& grid = analysis.grid;
   json["verdict"] = verdict_json(analysis.verdict);
+  json["doubt"] = analysis.doubt ? OrderedJson(analysis.doubt->why) : OrderedJson(nullptr);
   json["decompose_threshold"] = analysis.decompose_threshold;
   json["job"] = job_json(analysis.job);
   json["trace"] = trace_json(analysis);

@@ -165,13 +165,23 @@ TEST_CASE("verdict: the pace of a host is the mean of its workers") {
   CHECK(verdict_of(host, grid_with_hosts()).pace == doctest::Approx(1.5));
 }
 
-TEST_CASE("verdict: a replay that differs by 5 % or more is to be treated with care") {
-  WhatIf result = whatif(1.3);
-  result.discrepancy = 0.05;
-  CHECK(
-      find_verdict(result, grid(), {slow_worker(6, 1.5, 1.25)})
-          ->sentence.ends_with("But the replay differs from the recording by 5.0 %: treat this with care."));
-  CHECK(headline(std::nullopt, result).ends_with("treat this with care."));
+TEST_CASE("verdict: a doubt is the answer, at any S, unless late launches explain it") {
+  const Doubt doubt{"its replay takes 2.58x as long as the recording", "record all operations"};
+  RootCause unlikely = slow_worker(6, 1.5, 1.25);
+  unlikely.likely = false;
+  for (const double slowdown : {1.0, 1.3}) {
+    const auto verdict = find_verdict(whatif(slowdown), grid(), {unlikely}, doubt);
+    REQUIRE(verdict);
+    CHECK(verdict->kind == kUnexplained);
+    CHECK(verdict->subject.key == "job");
+    CHECK(verdict->workers.empty());
+    CHECK(verdict->next_check == "record all operations");
+    CHECK(
+        verdict->sentence.starts_with("This trace does not show who slows the job: its replay takes 2.58x as "
+                                      "long as the recording. Its figures "
+                                      "say that stragglers cost "));
+  }
+  CHECK(find_verdict(whatif(1.3), grid(), {likely("launch-delay", 1.2)}, doubt)->kind == "launch-delay");
 }
 
 TEST_CASE("verdict: long and short steps have their own units") {

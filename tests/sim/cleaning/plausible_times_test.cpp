@@ -111,7 +111,7 @@ TEST_CASE("plausible times: durations in another unit than starts are refused") 
         })).starts_with("the operations of every worker take "));
   CHECK(refusal_of_times(changed(job(), [](OpRow& row) {
           if (row.dp_rank == 1) row.duration_s /= 1000;
-        })).starts_with("the operations of rank 2 (dp_rank 1, stage 0) take "));
+        })).starts_with("the operations of rank 1 (dp_rank 1, stage 0) take "));
   const LeftOut found = left_out(changed(job(), [](OpRow& row) {
     if (row.step == 5) row.duration_s /= 1000;
   }));
@@ -126,16 +126,50 @@ TEST_CASE("plausible times: passes without a duration and starts that are all eq
   }));
   CHECK(passes.rule == "lost-times");
   CHECK(passes.steps == kWithoutStep5);
-  CHECK(passes.detail == "a pass of rank 2 (dp_rank 1, stage 0) takes no time in step 5");
+  CHECK(passes.detail == "a pass of rank 1 (dp_rank 1, stage 0) takes no time in step 5");
   CHECK(refusal_of_times(changed(job(), [&](OpRow& row) {
           if (is_pass_of_1(row)) row.duration_s = 0;
-        })) == "the passes of rank 2 (dp_rank 1, stage 0) take no time; record their durations");
+        })) == "the passes of rank 1 (dp_rank 1, stage 0) take no time; record their durations");
   const LeftOut starts = left_out(changed(job(), [](OpRow& row) {
     if (row.step == 5 && row.dp_rank == 1 && row.stage == 1) row.start_s = 0;
   }));
   CHECK(starts.rule == "lost-times");
   CHECK(refusal_of_times(changed(job(), [](OpRow& row) { row.start_s = 0; })) ==
         "all operations of every worker start at the same time; record their starts");
+}
+
+TEST_CASE("plausible times: a worker whose steps take as long as the next ones of the others is refused") {
+  // Two replicas, of whose steps each takes longer by 3 % times a random number than the one before, both
+  // alike.
+  testing::TraceSpec spec;
+  spec.dp = 2;
+  spec.pp = 1;
+  spec.steps = 9;
+  const auto longer = [](std::int64_t step) { return 1 + 0.03 * static_cast<double>(step * step * 7 % 11); };
+  const OpTrace trace =
+      changed(testing::generate_trace(spec), [&](OpRow& row) { scale(row, longer(row.step)); });
+  CHECK(refusal_of_times(trace) == "accepted");
+  OpTrace off = changed(trace, [](OpRow& row) { row.step += row.dp_rank; });
+  // Both record steps 2 to 9: their numbers do not tell.
+  off = testing::filtered(off, [](const OpRow& row) { return row.step >= 2 && row.step <= 9; });
+  CHECK(refusal_of_times(off).find("step number one ") != std::string::npos);
+}
+
+TEST_CASE(
+    "plausible times: a step in which only one worker is long, with nothing running, had its clock set") {
+  const OpTrace trace = job();
+  double middle = 0;
+  double last = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    if (trace.step[i] == 5) last = std::max(last, trace.start_s[i]);
+  }
+  middle = last / 2;
+  const LeftOut found = left_out(changed(trace, [&](OpRow& row) {
+    if (row.step == 5 && row.dp_rank == 1 && row.stage == 0 && row.start_s > middle) row.start_s += 3 * last;
+  }));
+  CHECK(found.rule == "clock-set");
+  CHECK(found.steps == kWithoutStep5);
+  CHECK(found.detail.ends_with("and no operation runs meanwhile: its clock was set inside the step"));
 }
 
 TEST_CASE("plausible times: a clock that is hours off is no other unit") {

@@ -113,10 +113,10 @@ TEST_CASE("trace intake: metrics that are no ops count for neither half") {
 }
 
 TEST_CASE("trace intake: an op whose absence would change the answers is refused, not skipped") {
-  CHECK(
-      error_of(kOpHeader + typed("gc", 9) + typed("backward-wgrad-compute", 1)) ==
-      "t.csv:11: metric \"backward-wgrad-compute\" splits the backward pass, which the dependency model does "
-      "not know; record whole backward passes as backward-compute");
+  CHECK(error_of(kOpHeader + typed("gc", 9) + typed("my-wgrad", 1)) ==
+        "t.csv:11: metric \"my-wgrad\" may be a backward pass; rename it to backward-compute or "
+        "backward-weight, or "
+        "remove its rows if it is neither");
 }
 
 TEST_CASE("trace intake: strict, an unknown type is refused where it stands") {
