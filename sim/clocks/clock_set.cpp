@@ -305,7 +305,7 @@ std::vector<SetStep> find_sets_at_jumps(const Recording& recording, const ClockE
       const std::size_t after = course.pieces[i].first_step;
       // Before the first step it may have been right.
       const double by = course.pieces[i].offset_s - (i > 0 ? course.pieces[i - 1].offset_s : 0);
-      if (std::abs(by) <= kClockWorthAligningS) continue;
+      if (std::abs(by) < kCleanChangeS) continue;
       if (!spans) spans.emplace(recording);
       const double excess_after = std::abs(spans->excess_s(after, worker, estimate.clock_of_worker));
       const double excess_before =

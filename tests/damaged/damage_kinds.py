@@ -319,9 +319,9 @@ def clock_drifts(job, draw):
     if not job.absolute:
         return False
     ranks, rate = some_host(job, draw), draw.choice([-50e-6, 50e-6])
-    first, pause = min(steps_of(job.rows)), draw.choice([0.0, 120.0])
+    first, pause = min(steps_of(job.rows)), draw.choice([30.0, 120.0])
     for row in job.rows:
-        row.start += (row.step - first) * pause  # a step in many is recorded
+        row.start += (row.step - first) * pause  # of many steps one is recorded
         row.start += rate * (row.start - job.origin) if row.rank in ranks else 0.0
     return True
 
@@ -386,7 +386,14 @@ def rows_in_any_order(job, draw):
     return True
 
 
-# -- Files
+# -- Files; line ends last, as the others write LF
+
+
+@kind("further columns", FILES, csv_only=True)
+def further_columns(job, draw):
+    job.extra_columns = True
+    job.write_files()
+    return True
 
 
 @kind("a file twice", FILES)
@@ -413,10 +420,26 @@ def header_again(job, draw):
     return True
 
 
-@kind("further columns", FILES, csv_only=True)
-def further_columns(job, draw):
-    job.extra_columns = True
-    job.write_files()
+@kind("blank lines", FILES)
+def blank_lines(job, draw):
+    file = draw.choice(job.files)
+    lines = file[1].splitlines()
+    for _ in range(draw.randint(1, 20)):
+        lines.insert(draw.randrange(len(lines) + 1), draw.choice(["", "", "  "]))
+    file[1] = "\n".join(lines) + "\n"
+    return True
+
+
+@kind("a comment on top", FILES)
+def comment_on_top(job, draw):
+    for file in job.files:
+        file[1] = draw.choice(["# exported by a script\n", "# a, b, c\n"]) + file[1]
+    return True
+
+
+@kind("an empty file", FILES)
+def empty_file(job, draw):
+    job.files.append([job.files[0][0].replace(".", "-none."), draw.choice(["", "\n"])])
     return True
 
 
@@ -434,30 +457,7 @@ def old_line_ends(job, draw):
     return True
 
 
-@kind("blank lines", FILES)
-def blank_lines(job, draw):
-    file = draw.choice(job.files)
-    lines = file[1].splitlines()
-    for _ in range(draw.randint(1, 20)):
-        lines.insert(draw.randrange(len(lines) + 1), draw.choice(["", "", "  "]))
-    file[1] = "\n".join(lines) + "\n"
-    return True
-
-
 @kind("UTF-16", FILES)
 def utf_16(job, draw):
     job.encoding = "utf-16"
-    return True
-
-
-@kind("a comment on top", FILES)
-def comment_on_top(job, draw):
-    for file in job.files:
-        file[1] = draw.choice(["# exported by a script\n", "# a, b, c\n"]) + file[1]
-    return True
-
-
-@kind("an empty file", FILES)
-def empty_file(job, draw):
-    job.files.append([job.files[0][0].replace(".", "-none."), draw.choice(["", "\n"])])
     return True
