@@ -33,6 +33,7 @@ constexpr double kLeastCover = 0.05;
 constexpr double kLeastApart = 1e-3;
 constexpr double kMuchCloser = 8;
 constexpr std::size_t kEnoughSteps = 4;
+constexpr std::size_t kFewWorkers = 16;
 
 double median_duration(const OpTrace& trace) {
   std::vector<double> durations;
@@ -208,17 +209,11 @@ class TimeCheck {
   // median deviation, with an `off` the largest: none may contradict. Infinite where too few can be compared.
   [[nodiscard]] double apart_by(std::size_t worker, std::int64_t off) const {
     std::vector<double> apart;
-    std::vector<double> others;
     for (std::size_t step = 0; step < index_.steps.size(); ++step) {
       const auto other = std::ranges::lower_bound(index_.steps, index_.steps[step] - off);
       if (other == index_.steps.end() || *other != index_.steps[step] - off) continue;
       const auto other_step = static_cast<std::size_t>(other - index_.steps.begin());
-      others.clear();
-      for (std::size_t i = 0; i < workers_; ++i) {
-        if (i != worker) others.push_back(cell(other_step, i).span_s());
-      }
-      if (others.empty()) break;
-      apart.push_back(cell(step, worker).span_s() - take_lower_median(others));
+      apart.push_back(cell(step, worker).span_s() - span_of_others(other_step, worker));
     }
     if (apart.size() < kEnoughSteps) return std::numeric_limits<double>::infinity();
     const double usual = take_median(apart);
@@ -231,6 +226,16 @@ class TimeCheck {
   }
   [[nodiscard]] static bool is_far(double ratio) {
     return ratio > kMostTimesAsLong || ratio * kMostTimesAsLong < 1;
+  }
+
+  // The lower median; of many workers one more does not matter.
+  [[nodiscard]] double span_of_others(std::size_t step, std::size_t worker) const {
+    if (workers_ > kFewWorkers) return step_s_[step];
+    std::vector<double> others;
+    for (std::size_t i = 0; i < workers_; ++i) {
+      if (i != worker) others.push_back(cell(step, i).span_s());
+    }
+    return others.empty() ? cell(step, worker).span_s() : take_lower_median(others);
   }
 
   // In half of the steps: that is how it is recorded, whatever the reason.
