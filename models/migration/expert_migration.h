@@ -38,8 +38,8 @@ struct ExpertRestore {
   friend auto operator<=>(const ExpertRestore&, const ExpertRestore&) = default;
 };
 
-// Who sends which expert to whom, so that every node holds what a new placement wants of it. Both lists
-// ascend; together they are what newly_assigned_experts() counted.
+// Which node sends which expert to which node, so that every node holds the experts that the new placement
+// gives it. Both lists ascend; together they have as many entries as newly_assigned_experts() counts.
 struct ExpertMoves {
   std::vector<ExpertTransfer> transfers{};
   std::vector<ExpertRestore> from_checkpoint{};  // not empty: this state cannot be had from the nodes alone

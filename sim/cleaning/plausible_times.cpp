@@ -272,8 +272,7 @@ class TimeCheck {
         const double ratio = own.span_s() / step_s_[0];
         return fmt::format(
             "the steps of {} are {} times as long as those of the other workers, in every step: its times "
-            "are "
-            "in another unit{}; convert them to the unit of the others",
+            "are in another unit{}; convert them to the unit of the others",
             who, times_text(ratio), unit_text(ratio));
       }
       default:
@@ -296,8 +295,7 @@ class TimeCheck {
       case Fault::kLongSpan:
         return fmt::format(
             "step {} of {} is {:.1f} times as long as that of the other workers, and no operation runs "
-            "meanwhile: "
-            "its clock was set inside the step",
+            "meanwhile: its clock was set inside the step",
             number, who, own.span_s() / step_s_[step]);
       case Fault::kSpan:
         return fmt::format("step {} of {} is {} times as long as that of the other workers", number, who,

@@ -17,10 +17,12 @@ constexpr double kSureChange = 8;        // of the noise of single ends
 constexpr double kAgreement = 1.0 / 3;   // of the change: how far a neighbouring step may be off
 constexpr double kEndNoiseS = 2e-4;      // of single ends of real messages
 constexpr double kEndNoiseShare = 0.05;  // of their transfer
-constexpr double kCleanChangeS = 0.02;   // without a look at the neighbouring steps,
-constexpr double kCleanResidual = 0.1;   // of the change: how far any message may be off
-constexpr std::size_t kFewEnds = 8;      // of a neighbouring step: those next to this one
-constexpr std::size_t kMostEnds = 96;    // more, evenly thinned out, do not cut better
+// A change that counts although neighboring steps do not confirm it: at least so large, and no message
+// differs from its part of the step by more than this share of it.
+constexpr double kCleanChangeS = 0.02;
+constexpr double kCleanResidual = 0.1;
+constexpr std::size_t kFewEnds = 8;    // of a neighbouring step: those next to this one
+constexpr std::size_t kMostEnds = 96;  // more, evenly thinned out, do not cut better
 
 // The messages between two stages.
 struct Channel {
@@ -98,8 +100,8 @@ Cut best_cut(std::span<const SeenEnd> ends) {
 }
 
 // A large change that all messages show, of both directions in one of the parts: senders that end early or
-// late show opposite signs in the two directions. Times that every step counts from its own begin show no
-// more than that.
+// late show opposite signs in the two directions. If every worker counts time from the begin of the step, the
+// next step does not show the change.
 bool is_clean(const Cut& cut, std::span<const SeenEnd> ends) {
   const double by = std::abs(cut.after_s - cut.before_s);
   if (by < std::max(kCleanChangeS, kSureChange * cut.noise_s) || cut.before < 2 || cut.after < 2)

@@ -17,9 +17,8 @@
 
 namespace goodput {
 
-// What a step asks of a cost model, sorted into pieces for each of which one table could answer: collectives
-// of a group; products that have two of m, n and k in common; or all work of a kind of which a cost model
-// knows no more.
+// The work whose cost a step asks for, in pieces that one calibration table could answer: the collectives of
+// a group; matrix products that have two of m, n and k in common; or all other work of one kind.
 struct AskedWork {
   enum class Kind : std::uint8_t { kCollective, kGemm, kAttention, kMemory };
   Kind kind = Kind::kMemory;

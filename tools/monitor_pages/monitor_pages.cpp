@@ -144,7 +144,7 @@ std::optional<std::string> gzipped(const std::string& bytes) {
   return out;
 }
 
-// The response as it is where the client does not say that it takes gzip, or where that is not worth it.
+// Compresses the body with gzip, if the client accepts that and the body is large enough.
 HttpResponse compressed(HttpResponse response, const HttpRequest& request) {
   const bool is_compressed = response.content_type == "application/gzip";
   if (response.body.size() < kWorthIt || is_compressed) return response;

@@ -59,9 +59,9 @@ std::vector<std::size_t> front_of(const Contenders& contenders) {
   return front;
 }
 
-// Contenders that always finish, of which none costs less in the mean and is done sooner: cheapest first.
-// What gains less than half a percent of time is left out. Runs those on the front until they have so many
-// trials.
+// The Pareto front of mean cost and time, among contenders that always finish; cheapest first. A contender
+// that saves less than half a percent of time is left out. Runs the contenders on the front until each has
+// `trials` trials.
 Result<std::vector<std::size_t>> pareto_front(const Contenders& contenders, std::int64_t trials,
                                               const RunTrials& run) {
   std::vector<std::size_t> front = front_of(contenders);

@@ -56,8 +56,8 @@ Result<std::string> read_text(const std::string& file) {
   return text;
 }
 
-// Fails on what is not readable, larger than a result gets, no JSON, or no result of a schema that this
-// version knows how to read: `goodput.NAME/1`. The page calls it by `name`.
+// Fails if the file cannot be read, is larger than any result, is not JSON, or has a schema that this version
+// does not know (it knows `goodput.NAME/1`). The page shows the result under `name`.
 Result<PageResult> read_result_file(const std::string& file, std::string name) {
   GOODPUT_TRY(const std::string text, read_text(file));
   Result<PageResult> result = page_result(std::move(name), text);

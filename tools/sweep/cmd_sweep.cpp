@@ -149,8 +149,8 @@ SweepManifest make_sweep_manifest(const SweepRequest& request, std::uint64_t poi
 
 // ---- Runs points of a sweep on all threads.
 
-// Each point on one thread; `take` gets it as soon as it is finished, one at a time, in any order. Ends with
-// the first error of `take`.
+// Runs each point on one thread and passes it to `take` when it is finished: one at a time, in any order.
+// Returns the first error of `take`.
 Status run_points(const SweepRequest& request, const config::Library& library,
                   std::span<const std::uint64_t> points, unsigned jobs,
                   const std::function<Status(const PointRows&)>& take) {

@@ -60,7 +60,7 @@ struct TraceSummary {
   double median_step_s = 0;
   double longest_step_s = 0;
   bool float32_times = false;  // every start and duration is a float32
-  std::string not_dense;       // why the trace cannot be analysed as it is; empty: every op is in every lane
+  std::string not_dense;       // why the trace cannot be analyzed unchanged; empty: it can
 };
 
 struct Span {
