@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <initializer_list>
 #include <stdexcept>
 

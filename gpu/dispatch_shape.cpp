@@ -1,5 +1,6 @@
 #include "gpu/dispatch_shape.h"
 
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <string>

@@ -1,6 +1,7 @@
 #include "gpu/dispatcher.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <stdexcept>

@@ -1,6 +1,7 @@
 #include "gpu/host_tables.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 

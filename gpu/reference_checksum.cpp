@@ -1,6 +1,7 @@
 #include "gpu/reference_checksum.h"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace goodput::gpu::reference {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "gpu/element.h"
 #include "gpu/reference_rows.h"

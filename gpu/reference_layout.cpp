@@ -1,6 +1,7 @@
 #include "gpu/reference_layout.h"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace goodput::gpu::reference {
 namespace {

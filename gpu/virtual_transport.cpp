@@ -1,5 +1,6 @@
 #include "gpu/virtual_transport.h"
 
+#include <cstdint>
 #include <numeric>
 #include <stdexcept>
 #include <string>

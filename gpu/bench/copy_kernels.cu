@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 
 #include "gpu/bench/copy_kernels.h"
 #include "gpu/bulk_copy.cuh"

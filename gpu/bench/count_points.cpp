@@ -1,5 +1,6 @@
 #include "gpu/bench/count_points.h"
 
+#include <cstdint>
 #include <string>
 
 #include "gpu/bench/device_compare.h"

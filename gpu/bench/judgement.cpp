@@ -1,5 +1,6 @@
 #include "gpu/bench/judgement.h"
 
+#include <cstdint>
 #include <cstdio>
 
 #include "gpu/bench/traffic.h"

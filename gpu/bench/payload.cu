@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 
 #include "gpu/bench/payload.h"
 #include "gpu/kernel.cuh"

@@ -1,6 +1,7 @@
 #include "gpu/bench/routing.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <random>
 

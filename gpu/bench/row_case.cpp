@@ -1,5 +1,6 @@
 #include "gpu/bench/row_case.h"
 
+#include <cstdint>
 #include <numeric>
 
 #include "gpu/bench/row_check.h"

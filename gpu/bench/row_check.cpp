@@ -1,6 +1,7 @@
 #include "gpu/bench/row_check.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 

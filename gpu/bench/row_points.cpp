@@ -1,5 +1,6 @@
 #include "gpu/bench/row_points.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 

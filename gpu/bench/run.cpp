@@ -1,6 +1,7 @@
 #include "gpu/bench/run.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 
 #include "gpu/bench/run_table.h"

@@ -1,6 +1,7 @@
 #include "gpu/bench/traffic.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace goodput::gpu::bench {
 namespace {

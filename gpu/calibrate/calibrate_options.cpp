@@ -1,5 +1,6 @@
 #include "gpu/calibrate/calibrate_options.h"
 
+#include <cstdint>
 #include <stdexcept>
 
 #include "gpu/bench/option_kinds.h"

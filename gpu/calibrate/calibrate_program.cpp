@@ -1,5 +1,6 @@
 #include "gpu/calibrate/calibrate_program.h"
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

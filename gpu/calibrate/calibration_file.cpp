@@ -1,6 +1,7 @@
 #include "gpu/calibrate/calibration_file.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 
 #include "gpu/bench/json.h"

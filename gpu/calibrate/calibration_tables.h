@@ -1,6 +1,7 @@
 // The tables of a calibration file, of the points that were measured. Host only.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

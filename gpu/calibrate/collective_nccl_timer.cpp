@@ -1,6 +1,7 @@
 #include "gpu/calibrate/collective_nccl_timer.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 
 #include "gpu/graph.h"

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 
 #include "gpu/calibrate/collective_payload.h"
 #include "gpu/kernel.cuh"

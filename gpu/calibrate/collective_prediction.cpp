@@ -1,6 +1,7 @@
 #include "gpu/calibrate/collective_prediction.h"
 
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <optional>

@@ -5,6 +5,7 @@
 // bandwidth B. The first two come from the smallest size of two and four ranks, B at each size from four.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

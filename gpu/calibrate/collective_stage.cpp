@@ -1,5 +1,6 @@
 #include "gpu/calibrate/collective_stage.h"
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <stdexcept>

@@ -1,6 +1,7 @@
 #include "gpu/calibrate/collective_sweep.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace goodput::gpu::calibrate {
 namespace {

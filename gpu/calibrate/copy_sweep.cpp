@@ -1,6 +1,7 @@
 #include "gpu/calibrate/copy_sweep.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "gpu/bench/payload.h"
 #include "gpu/calibrate/gemm_load.h"

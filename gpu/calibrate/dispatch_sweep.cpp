@@ -1,5 +1,6 @@
 #include "gpu/calibrate/dispatch_sweep.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

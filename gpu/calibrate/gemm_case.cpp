@@ -1,6 +1,7 @@
 #include "gpu/calibrate/gemm_case.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "gpu/bench/payload.h"
 #include "gpu/bench/traffic.h"

@@ -1,5 +1,6 @@
 #include "gpu/calibrate/gemm_load.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 

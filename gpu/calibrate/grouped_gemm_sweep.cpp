@@ -1,6 +1,7 @@
 #include "gpu/calibrate/grouped_gemm_sweep.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <numeric>
 #include <utility>

@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "gpu/calibrate/cublas_library.h"

@@ -4,6 +4,7 @@
 #include <cublas_v2.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "gpu/calibrate/cublas_library.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "gpu/bench/payload.h"
 #include "gpu/calibrate/norm_reference.h"

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstdint>
 
 #include "gpu/calibrate/norm_kernels.h"
 #include "gpu/calibrate/norm_rows.cuh"

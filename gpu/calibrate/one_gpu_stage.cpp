@@ -1,5 +1,6 @@
 #include "gpu/calibrate/one_gpu_stage.h"
 
+#include <cstdint>
 #include <new>
 #include <set>
 #include <stdexcept>

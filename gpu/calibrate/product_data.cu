@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 
 #include "gpu/calibrate/product_data.h"
 #include "gpu/kernel.cuh"

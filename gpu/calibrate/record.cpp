@@ -1,6 +1,7 @@
 #include "gpu/calibrate/record.h"
 
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 
 #include "gpu/bench/json.h"

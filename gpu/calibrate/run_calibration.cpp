@@ -1,6 +1,7 @@
 #include "gpu/calibrate/run_calibration.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <random>

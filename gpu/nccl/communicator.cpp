@@ -1,5 +1,6 @@
 #include "gpu/nccl/communicator.h"
 
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>

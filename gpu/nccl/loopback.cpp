@@ -1,5 +1,6 @@
 #include "gpu/nccl/loopback.h"
 
+#include <cstdint>
 #include <cstdlib>
 
 namespace goodput::gpu {

@@ -1,5 +1,6 @@
 #include "gpu/nccl/nccl_transport.h"
 
+#include <cstdint>
 #include <numeric>
 #include <stdexcept>
 #include <string>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <utility>
 
 #include "gpu/nccl/rank_launcher.h"

@@ -1,5 +1,6 @@
 // A whole cluster of virtual ranks through one layer, forwards and backwards, over the virtual transport.
 #include <algorithm>
+#include <cstdint>
 
 #include "gpu/test/device_layer.h"
 #include "gpu/virtual_transport.h"

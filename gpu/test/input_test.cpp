@@ -1,4 +1,5 @@
 // Bad input: every message, and what happens to the tokens that are not concerned.
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 

@@ -1,6 +1,7 @@
 // One rank's dispatcher against the reference, every output of every stage. The counts of the other ranks
 // come from the host: what the ranks make of each other is cluster_test's.
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 
 #include "gpu/dispatcher.h"

@@ -1,5 +1,6 @@
 #include "gpu/nccl/test/check_options.h"
 
+#include <cstdint>
 #include <stdexcept>
 
 namespace goodput::gpu::testing {

@@ -1,6 +1,7 @@
 #include "gpu/nccl/test/check_run.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <vector>
 

@@ -1,5 +1,6 @@
 // A layer over NCCL, forwards and backwards, against the same layer over the virtual transport, bit for bit.
 // Every rank computes the whole cluster on its own device and compares its part.
+#include <cstdint>
 #include <cstring>
 #include <iterator>
 

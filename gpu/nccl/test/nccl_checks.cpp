@@ -1,5 +1,6 @@
 #include "gpu/nccl/test/nccl_checks.h"
 
+#include <cstdint>
 #include <iterator>
 
 namespace goodput::gpu::testing {
