@@ -15,8 +15,9 @@ Result<ArrangedJob> arrange_passes(JobRows rows, const ArrangeOptions& options,
   notes = std::move(reading.notes);
   const std::int64_t dp_size = rows.metadata.dp_size.value_or(reading.stated_dp_size);
   const std::int64_t pp_size = rows.metadata.pp_size.value_or(reading.stated_pp_size);
-  GOODPUT_TRY(CleanTrace clean, clean_trace(std::move(reading.trace), reading.findings,
-                                            {options.strict, options.steps, dp_size, pp_size}));
+  GOODPUT_TRY(CleanTrace clean,
+              clean_trace(std::move(reading.trace), reading.findings,
+                          {options.strict, options.steps, dp_size, pp_size, reading.step_origin_s}));
   const Status whole = check_recorded_sizes(dp_size, pp_size, clean.recorded_dp_size, clean.recorded_pp_size);
   if (!whole) return whole.error().in_file(rows.metadata_path.empty() ? "the log lines" : rows.metadata_path);
   const JobMetadata job = complete_metadata(rows.metadata, clean.index, options.trial_name);

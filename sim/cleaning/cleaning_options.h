@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "sim/base/number_ranges.h"
@@ -15,6 +16,7 @@ struct CleaningOptions {
   // Replicas and stages that the job is known to have; a step with fewer is not whole. 0: unknown.
   std::int64_t dp_size = 0;
   std::int64_t pp_size = 0;
+  std::map<std::int64_t, double> step_origin_s = {};  // as of OpTraceReading
 };
 
 }  // namespace goodput

@@ -84,7 +84,7 @@ Result<std::vector<std::int64_t>> keep_whole_steps(OpTrace& trace, const Cleanin
                                                    const std::vector<std::int64_t>& damaged) {
   const StepSurvey survey = survey_steps(trace, options, findings, damaged);
   for (const StepInstances& step : survey.steps) clean.recorded_steps.push_back(step.step);
-  if (const auto problem = miscounting_worker(trace, survey.steps)) return Error{*problem};
+  if (const auto problem = miscounting_worker(trace, options.step_origin_s)) return Error{*problem};
   GOODPUT_TRY_STATUS(check_choice(survey, options));
   std::vector<std::int64_t> kept;
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {

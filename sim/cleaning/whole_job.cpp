@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "sim/base/statistics.h"
-#include "sim/cleaning/repeated_rows.h"
 
 namespace goodput {
 namespace {
@@ -77,27 +76,40 @@ Status check_global_chunks(const TraceIndex& index) {
                   numbered("stage", index.pp_size(), *counted.begin() - 1))};
 }
 
-// The steps that a worker recorded, and when each began by its clock.
+struct Span {
+  double start_s = 0;
+  double end_s = 0;
+};
+
+// The steps that a worker recorded, and when by its clock.
 struct RecordedSteps {
   std::int32_t rank = 0;
-  std::map<std::int64_t, double> first_start_s;
+  std::map<std::int64_t, Span> spans;
 
-  [[nodiscard]] std::int64_t first() const { return first_start_s.begin()->first; }
-  [[nodiscard]] std::int64_t last() const { return first_start_s.rbegin()->first; }
+  [[nodiscard]] std::int64_t first() const { return spans.begin()->first; }
+  [[nodiscard]] std::int64_t last() const { return spans.rbegin()->first; }
 };
 
 // By (dp_rank, stage).
 using StepsOfWorkers = std::map<std::pair<std::int32_t, std::int16_t>, RecordedSteps>;
 
-StepsOfWorkers steps_of_workers(const OpTrace& trace, const std::vector<StepInstances>& steps) {
+StepsOfWorkers steps_of_workers(const OpTrace& trace, const std::map<std::int64_t, double>& step_origin_s) {
   StepsOfWorkers workers;
-  for (const StepInstances& step : steps) {
-    for (const InstanceRow& at : step.rows) {
-      RecordedSteps& own = workers[{at.dp_rank, stage_of(at.op)}];
-      own.rank = trace.rank[at.row];
-      const double start = trace.start_s[at.row];
-      const auto [entry, is_new] = own.first_start_s.try_emplace(step.step, start);
-      if (!is_new) entry->second = std::min(entry->second, start);
+  for (std::size_t row = 0; row < trace.size(); ++row) {
+    RecordedSteps& own = workers[{trace.dp_rank[row], trace.stage[row]}];
+    own.rank = trace.rank[row];
+    const double start = trace.start_s[row];
+    const auto [entry, is_new] = own.spans.try_emplace(trace.step[row], Span{start, start});
+    Span& span = entry->second;
+    span.start_s = std::min(span.start_s, start);
+    span.end_s = std::max(span.end_s, start + trace.duration_s[row]);
+  }
+  for (auto& [place, own] : workers) {
+    for (auto& [step, span] : own.spans) {
+      const auto origin = step_origin_s.find(step);
+      if (origin == step_origin_s.end()) continue;
+      span.start_s += origin->second;
+      span.end_s += origin->second;
     }
   }
   return workers;
@@ -115,34 +127,54 @@ const RecordedSteps& usual_steps(const StepsOfWorkers& workers) {
   return *usual;
 }
 
-// Whether a worker's steps begin when those of the same number begin elsewhere, by clocks that are no more
-// than half a step apart.
-bool begin_together(const RecordedSteps& own, const RecordedSteps& usual) {
-  std::vector<double> apart;
-  for (const auto& [step, start] : own.first_start_s) {
-    const auto other = usual.first_start_s.find(step);
-    if (other != usual.first_start_s.end()) apart.push_back(start - other->second);
-  }
+// The time between the begins of two steps, in the median. None where starts count from the begin of each
+// step.
+std::optional<double> period_s(const RecordedSteps& steps) {
   std::vector<double> periods;
-  for (auto at = usual.first_start_s.begin(); std::next(at) != usual.first_start_s.end(); ++at)
-    periods.push_back((std::next(at)->second - at->second) /
-                      static_cast<double>(std::next(at)->first - at->first));
-  return !apart.empty() && !periods.empty() && std::abs(take_median(apart)) < take_median(periods) / 2;
+  std::vector<double> lengths;
+  for (auto at = steps.spans.begin(); at != steps.spans.end(); ++at) {
+    lengths.push_back(at->second.end_s - at->second.start_s);
+    const auto next = std::next(at);
+    if (next == steps.spans.end()) break;
+    periods.push_back((next->second.start_s - at->second.start_s) /
+                      static_cast<double>(next->first - at->first));
+  }
+  if (periods.empty()) return std::nullopt;
+  const double period = take_median(periods);
+  return period > take_median(lengths) / 2 ? std::optional(period) : std::nullopt;
+}
+
+// Whether a worker's steps begin within `most_s` of those elsewhere that are numbered `off` lower, in the
+// median.
+bool begin_together(const RecordedSteps& own, const RecordedSteps& usual, std::int64_t off, double most_s) {
+  std::vector<double> apart;
+  for (const auto& [step, span] : own.spans) {
+    const auto other = usual.spans.find(step - off);
+    if (other != usual.spans.end()) apart.push_back(span.start_s - other->second.start_s);
+  }
+  return !apart.empty() && std::abs(take_median(apart)) < most_s;
+}
+
+// Whether a worker that begins `off` steps later than others has recorded the same steps under other numbers.
+// Where its log does not end `off` steps later, too, the times must match closely.
+bool counts_differently(const RecordedSteps& own, const RecordedSteps& usual, std::int64_t off) {
+  constexpr double kCloseShare = 0.1;  // of a step
+  const std::optional<double> period = period_s(usual);
+  if (period && begin_together(own, usual, 0, *period / 2)) return false;
+  return (off == own.last() - usual.last() && own.spans.size() == usual.spans.size()) ||
+         (period && begin_together(own, usual, off, kCloseShare * *period));
 }
 
 }  // namespace
 
-std::optional<std::string> miscounting_worker(const OpTrace& trace, const std::vector<StepInstances>& steps) {
-  const StepsOfWorkers workers = steps_of_workers(trace, steps);
+std::optional<std::string> miscounting_worker(const OpTrace& trace,
+                                              const std::map<std::int64_t, double>& step_origin_s) {
+  const StepsOfWorkers workers = steps_of_workers(trace, step_origin_s);
   if (workers.size() < 2) return std::nullopt;
   const RecordedSteps& usual = usual_steps(workers);
-  const bool are_relative = starts_are_relative(trace, steps);
   for (const auto& [place, own] : workers) {
     const std::int64_t off = own.first() - usual.first();
-    if (off == 0 || off != own.last() - usual.last() ||
-        own.first_start_s.size() != usual.first_start_s.size())
-      continue;
-    if (!are_relative && begin_together(own, usual)) continue;
+    if (off == 0 || !counts_differently(own, usual, off)) continue;
     return fmt::format(
         "rank {} (dp_rank {}, stage {}) records steps {}-{} where other workers record {}-{}: its step "
         "counter "

@@ -2,6 +2,8 @@
 // that an index would notice.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,9 +24,10 @@ Status check_whole_job(const TraceIndex& index);
 // in words. None when there are rows of all.
 [[nodiscard]] std::optional<std::string> absent_workers(const std::vector<StepInstances>& steps);
 
-// A worker that records as many steps as most workers, but each of its step numbers is off by the same
-// amount, in words. Where starts count from one origin, they tell whether its steps are really others.
-[[nodiscard]] std::optional<std::string> miscounting_worker(const OpTrace& trace,
-                                                            const std::vector<StepInstances>& steps);
+// A worker that records the steps of most workers under numbers that are off by the same amount, in words.
+// Where starts count from one origin, they tell whether its steps are really others. `step_origin_s`: what
+// was subtracted from the starts, as of OpTraceReading.
+[[nodiscard]] std::optional<std::string> miscounting_worker(
+    const OpTrace& trace, const std::map<std::int64_t, double>& step_origin_s);
 
 }  // namespace goodput

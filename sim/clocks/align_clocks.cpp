@@ -190,7 +190,7 @@ RecordedClocks align_clocks(Recording& recording, const OpGraph& graph, ClockAli
   std::optional<StepsWithSets> sets;
   if (looks_for_sets) {
     const auto name_of = [&](std::uint32_t worker) { return worker_name(recording, worker); };
-    leave_out_sets(recording, find_passes_out_of_order(recording), name_of, clocks.left_out, notes);
+    leave_out_sets(recording, find_ops_out_of_order(recording), name_of, clocks.left_out, notes);
     sets.emplace(recording, graph);
     sets->leave_out(recording);
   }

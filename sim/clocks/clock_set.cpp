@@ -21,8 +21,9 @@ constexpr double kEndNoiseShare = 0.05;  // of their transfer
 // differs from its part of the step by more than this share of it.
 constexpr double kCleanChangeS = 0.02;
 constexpr double kCleanResidual = 0.1;
-constexpr std::size_t kFewEnds = 8;    // of a neighbouring step: those next to this one
-constexpr std::size_t kMostEnds = 96;  // more, evenly thinned out, do not cut better
+constexpr std::size_t kFewestForJumps = 3;  // steps: of two, noise of a collective looks like a jump
+constexpr std::size_t kFewEnds = 8;         // of a neighbouring step: those next to this one
+constexpr std::size_t kMostEnds = 96;       // more, evenly thinned out, do not cut better
 
 // The messages between two stages.
 struct Channel {
@@ -221,6 +222,65 @@ struct Witnesses {
   }
 };
 
+std::uint32_t worker_of(const Recording& recording, const StepBlock& block, std::size_t lane, int stage) {
+  return static_cast<std::uint32_t>(lane / block.shape.steps * static_cast<std::size_t>(recording.pp_size) +
+                                    static_cast<std::size_t>(stage));
+}
+
+void add_once(std::vector<SetStep>& sets, const SetStep& set) {
+  if (std::ranges::find(sets, set.step, &SetStep::step) == sets.end()) sets.push_back(set);
+}
+
+// Passes that start before others of their kind that came earlier.
+void add_passes_out_of_order(const Recording& recording, std::vector<SetStep>& sets) {
+  std::map<std::tuple<std::int16_t, OpType, std::int32_t>, OpId> passes;  // by stage, type and seq_id
+  for (OpId op = 0; op < recording.ops.size(); ++op) {
+    const TraceOp& at = recording.ops[op];
+    if (is_pass(at.type)) passes[{at.stage, at.type, at.seq_id}] = op;
+  }
+  std::optional<OpId> earlier;
+  for (const auto& [kind, op] : passes) {
+    const TraceOp& after = recording.ops[op];
+    const std::optional<OpId> before = std::exchange(earlier, op);
+    if (!before || recording.ops[*before].stage != after.stage || recording.ops[*before].type != after.type)
+      continue;
+    for (const StepBlock& block : recording.blocks) {
+      const auto first = block.row(block.start_s, *before);
+      const auto second = block.row(block.start_s, op);
+      for (std::size_t lane = 0; lane < block.shape.lanes(); ++lane) {
+        const double back = first[lane] - second[lane];
+        if (!(back > kClockWorthAligningS)) continue;
+        add_once(sets, {block.first_step + lane % block.shape.steps,
+                        {worker_of(recording, block, lane, after.stage), std::nullopt, back}});
+      }
+    }
+  }
+}
+
+// Passes that start after the optimizer of their worker, which waits for all of them.
+void add_late_passes(const Recording& recording, std::vector<SetStep>& sets) {
+  for (OpId optimizer = 0; optimizer < recording.ops.size(); ++optimizer) {
+    const TraceOp& end = recording.ops[optimizer];
+    if (end.type != OpType::kOptimizer) continue;
+    for (const StepBlock& block : recording.blocks) {
+      const auto starts = block.row(block.start_s, optimizer);
+      std::vector<double> last(block.shape.lanes(), -std::numeric_limits<double>::infinity());
+      for (OpId op = 0; op < recording.ops.size(); ++op) {
+        if (recording.ops[op].stage != end.stage || !is_pass(recording.ops[op].type)) continue;
+        const auto passes = block.row(block.start_s, op);
+        for (std::size_t lane = 0; lane < last.size(); ++lane)
+          last[lane] = std::max(last[lane], passes[lane]);
+      }
+      for (std::size_t lane = 0; lane < last.size(); ++lane) {
+        const double late = last[lane] - starts[lane];
+        if (!(late > kCleanChangeS)) continue;
+        add_once(sets, {block.first_step + lane % block.shape.steps,
+                        {worker_of(recording, block, lane, end.stage), std::nullopt, late}});
+      }
+    }
+  }
+}
+
 // How long each worker says that each step took, from its first start to its last end.
 class StepSpans {
  public:
@@ -266,39 +326,17 @@ class StepSpans {
 
 }  // namespace
 
-std::vector<SetStep> find_passes_out_of_order(const Recording& recording) {
-  std::map<std::tuple<std::int16_t, OpType, std::int32_t>, OpId> passes;  // by stage, type and seq_id
-  for (OpId op = 0; op < recording.ops.size(); ++op) {
-    const TraceOp& at = recording.ops[op];
-    if (is_pass(at.type)) passes[{at.stage, at.type, at.seq_id}] = op;
-  }
+std::vector<SetStep> find_ops_out_of_order(const Recording& recording) {
   std::vector<SetStep> sets;
-  std::optional<OpId> earlier;
-  for (const auto& [kind, op] : passes) {
-    const TraceOp& after = recording.ops[op];
-    const std::optional<OpId> before = std::exchange(earlier, op);
-    if (!before || recording.ops[*before].stage != after.stage || recording.ops[*before].type != after.type)
-      continue;
-    for (const StepBlock& block : recording.blocks) {
-      const auto first = block.row(block.start_s, *before);
-      const auto second = block.row(block.start_s, op);
-      for (std::size_t lane = 0; lane < block.shape.lanes(); ++lane) {
-        const double back = first[lane] - second[lane];
-        if (!(back > kClockWorthAligningS)) continue;
-        const std::size_t step = block.first_step + lane % block.shape.steps;
-        const std::size_t worker = lane / block.shape.steps * static_cast<std::size_t>(recording.pp_size) +
-                                   static_cast<std::size_t>(after.stage);
-        if (std::ranges::find(sets, step, &SetStep::step) == sets.end())
-          sets.push_back({step, {static_cast<std::uint32_t>(worker), std::nullopt, back}});
-      }
-    }
-  }
+  add_passes_out_of_order(recording, sets);
+  add_late_passes(recording, sets);
   std::ranges::sort(sets, {}, &SetStep::step);
   return sets;
 }
 
 std::vector<SetStep> find_sets_at_jumps(const Recording& recording, const ClockEstimate& estimate) {
   std::vector<SetStep> sets;
+  if (recording.steps.size() < kFewestForJumps) return sets;
   std::optional<StepSpans> spans;
   for (std::uint32_t worker = 0; worker < estimate.clock_of_worker.size(); ++worker) {
     const std::uint32_t clock = estimate.clock_of_worker[worker];

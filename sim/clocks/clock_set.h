@@ -44,9 +44,10 @@ struct SetStep {
   ClockSet set;
 };
 
-// Steps in which passes of a worker start before others of their kind that came earlier: its clock was set
-// back. By step, each once. ClockSet::clock is the worker.
-[[nodiscard]] std::vector<SetStep> find_passes_out_of_order(const Recording& recording);
+// Steps in which a worker's ops start in an order that cannot be: passes before others of their kind that
+// came earlier, or after the optimizer. Its clock was set back. By step, each once. ClockSet::clock is the
+// worker.
+[[nodiscard]] std::vector<SetStep> find_ops_out_of_order(const Recording& recording);
 
 // Sets that show where a course jumps: the step after the jump, or the one before it, took longer or shorter
 // by this clock than by the others; the first step, if the clock is off. Of jumps of 20 ms or more. By step,

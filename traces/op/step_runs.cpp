@@ -101,11 +101,22 @@ struct TraceSteps {
   }
 };
 
-// The last complete run of steps[at], by what the nearest steps that are one run have, the earlier first.
+std::vector<bool> recorded_places(const PlaceOpCounts& counts) {
+  std::vector<bool> places;
+  for (const auto& of_place : counts)
+    places.push_back(std::ranges::any_of(of_place, [](std::uint32_t count) { return count > 0; }));
+  return places;
+}
+
+// The last complete run of steps[at], by what the nearest steps that are one run have, the earlier first;
+// these are recorded by the same workers, or a part of the step could pass for all of it.
 std::optional<RunRows> last_run(const OpTrace& trace, const RowWorkers& workers,
                                 const std::vector<RecordedStep>& steps, std::size_t at) {
-  const auto is_one_run = [](const RecordedStep& step) { return step.is_one_run; };
   const auto here = steps.begin() + static_cast<std::ptrdiff_t>(at);
+  const std::vector<bool> places = recorded_places(count_place_ops(trace, workers, here->rows));
+  const auto is_one_run = [&](const RecordedStep& step) {
+    return step.is_one_run && recorded_places(*step.counts) == places;
+  };
   const auto before = std::find_if(std::make_reverse_iterator(here), steps.rend(), is_one_run);
   const auto behind = std::find_if(here, steps.end(), is_one_run);
   if (before == steps.rend() && behind == steps.end())

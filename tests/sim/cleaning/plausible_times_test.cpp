@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include "sim/cleaning/trace_cleaning.h"
-#include "tests/support/random_cases.h"
 #include "tests/support/trace_edits.h"
 #include "tests/support/trace_generator.h"
 
@@ -176,15 +175,6 @@ TEST_CASE("plausible times: a clock that is hours off is no other unit") {
   CHECK(refusal_of_times(changed(job(), [](OpRow& row) {
           if (row.dp_rank == 1) row.start_s += 3 * 3600;
         })) == "accepted");
-}
-
-TEST_CASE("plausible times: no rule finds anything in a clean trace") {
-  for (std::uint64_t seed = 1; seed <= testing::cases(600); ++seed) {
-    CAPTURE(seed);
-    const Result<CleanTrace> clean = clean_trace(testing::generate_trace(testing::random_spec(seed)), {}, {});
-    REQUIRE(clean);
-    REQUIRE(clean->findings.empty());
-  }
 }
 
 }  // namespace goodput

@@ -187,6 +187,12 @@ TEST_CASE("cleaning: a worker that counts its steps one later than the others is
   const OpTrace absolute = testing::drifting(relative, 0, 100, [](int, int) { return 0.0; });
   CHECK(refusal(later(relative)) == message);
   CHECK(refusal(later(absolute)) == message);
+  // Its log ends early as well: the starts of its steps are those of the others' steps before them.
+  const OpTrace cut = filtered(absolute, [](const OpRow& row) { return row.dp_rank == 0 || row.step < 6; });
+  CHECK(
+      refusal(later(cut)) ==
+      "rank 1 (dp_rank 1, stage 0) records steps 2-6 where other workers record 1-8: its step counter is off "
+      "by 1; correct its step numbers");
   // Its log begins later and ends later: clocks tell that its steps are those of the others.
   const OpTrace shifted =
       filtered(absolute, [](const OpRow& row) { return row.dp_rank == 1 ? row.step > 1 : row.step < 8; });

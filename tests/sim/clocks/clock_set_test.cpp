@@ -116,6 +116,23 @@ TEST_CASE(
   for (const DifferenceChange& change : changes) CHECK(change.step == 4);  // the index of step 5
 }
 
+TEST_CASE("clock set: a clock set back by the length of a step is seen by the order of its ops") {
+  // Workers that exchange no messages. The passes before the set come after the optimizer by this clock, and
+  // the step is as long as any other.
+  testing::TraceSpec job = three_stages();
+  job.pp = 1;
+  const OpTrace rows = generate_trace(job);
+  CHECK(find_ops_out_of_order(testing::analysed(rows).recording).empty());
+  const AnalysedTrace right = testing::analysed(rows);
+  const StepBlock& block = right.recording.blocks.front();
+  const double step_s = *std::max_element(block.end_s.begin(), block.end_s.end());
+  const auto sets = find_ops_out_of_order(
+      testing::analysed(set_inside(rows, 1, 0, right.recording.steps[4], -step_s)).recording);
+  REQUIRE_FALSE(sets.empty());
+  CHECK(sets.front().step == 4);
+  CHECK(sets.front().set.clock == 1);
+}
+
 TEST_CASE("step removal: what stays is the recording of the steps that stay") {
   // 300 steps of 2 replicas are blocks of 128, 128 and 44; the second goes whole, of the others some.
   testing::TraceSpec job = three_stages();
