@@ -33,7 +33,9 @@ Fields fields_of(SlowWorker& slow) {
       {"stage", Need::kRequired, config::integer(slow.stage, 0), "pipeline stage of the worker"},
       {"factor", Need::kRequired, config::number(slow.factor, kFactor), "of its passes and optimizer"},
       {"from_step", Need::kOptional, config::integer(slow.from_step, 1, kMostSteps), "steps count from 1"},
-      {"to_step", Need::kOptional, config::integer(slow.to_step, 0, kMostSteps), "inclusive; 0: the last"}};
+      {"to_step", Need::kOptional, config::integer(slow.to_step, 0, kMostSteps), "inclusive; 0: the last"},
+      {"from_factor", Need::kOptional, config::number(slow.from_factor, config::between(0, 1e4)),
+       "at from_step, from where it grows evenly to factor; 0: factor in all steps"}};
 }
 
 Fields fields_of(StagePartition& partition) {
@@ -51,7 +53,9 @@ Fields fields_of(SequenceLengths& lengths) {
 }
 
 Fields fields_of(GcPauses& pauses) {
-  return {{"every_steps", Need::kOptional, config::integer(pauses.every_steps, 1, kMostSteps),
+  return {{"passes", Need::kOptional, config::choice(pauses.passes, GcPauses::kPassesNames),
+           "passes that are stopped"},
+          {"every_steps", Need::kOptional, config::integer(pauses.every_steps, 1, kMostSteps),
            "steps from one pause of a worker to its next"},
           {"pause_s", Need::kRequired,
            config::number(pauses.pause, config::between(0, kMostSeconds), from_seconds(1)), "mean length"}};
@@ -63,6 +67,16 @@ Fields fields_of(LaunchDelays& delays) {
           {"mean_s", Need::kRequired,
            config::number(delays.mean, config::between(0, kMostSeconds), from_seconds(1)),
            "of an exponential distribution"}};
+}
+
+Fields fields_of(SlowLink& link) {
+  return {
+      {"dp", Need::kOptional, config::integer(link.dp, SlowLink::kAllReplicas),
+       "data-parallel rank; -1: all replicas"},
+      {"stage", Need::kRequired, config::integer(link.stage, 0), "the link from this stage to the next"},
+      {"factor", Need::kRequired, config::number(link.factor, kFactor), "of its messages"},
+      {"from_step", Need::kOptional, config::integer(link.from_step, 1, kMostSteps), "steps count from 1"},
+      {"to_step", Need::kOptional, config::integer(link.to_step, 0, kMostSteps), "inclusive; 0: the last"}};
 }
 
 Fields fields_of(NicFlap& flap) {
@@ -122,28 +136,35 @@ std::optional<Error> unknown_place(const Straggler& straggler, const JobShape& j
     auto problem = beyond("dp", dp, job.dp, "data-parallel ranks");
     return problem ? problem : beyond("stage", stage, job.pp, "stages");
   };
-  const auto visit = Overloaded{
-      [&](const SlowWorker& slow) -> std::optional<Error> {
-        if (auto problem = worker(slow.dp, slow.stage)) return problem;
-        if (slow.from_step > job.steps) {
-          return Error{fmt::format("is {}, but the trace has steps 1 to {}", slow.from_step, job.steps),
-                       {.pointer = "/from_step"}};
-        }
-        if (slow.to_step == 0 || slow.to_step >= slow.from_step) return std::nullopt;
-        return Error{fmt::format("is {}, before from_step {}", slow.to_step, slow.from_step),
-                     {.pointer = "/to_step"}};
-      },
-      [&](const StagePartition& partition) -> std::optional<Error> {
-        if (auto problem = beyond("stage", partition.stage, job.pp, "stages")) return problem;
-        if (job.pp > 1) return std::nullopt;
-        return Error{"a job of one stage has no partition that could be uneven"};
-      },
-      [&](const NicFlap& flap) -> std::optional<Error> {
-        if (auto problem = worker(flap.dp, flap.stage)) return problem;
-        if (job.dp > 1 || job.pp > 1) return std::nullopt;
-        return Error{"a job of one worker transfers nothing that could be hit"};
-      },
-      [](const auto& /*anywhere*/) -> std::optional<Error> { return std::nullopt; }};
+  const auto window = [&](std::int64_t from_step, std::int64_t to_step) -> std::optional<Error> {
+    if (from_step > job.steps) {
+      return Error{fmt::format("is {}, but the trace has steps 1 to {}", from_step, job.steps),
+                   {.pointer = "/from_step"}};
+    }
+    if (to_step == 0 || to_step >= from_step) return std::nullopt;
+    return Error{fmt::format("is {}, before from_step {}", to_step, from_step), {.pointer = "/to_step"}};
+  };
+  const auto visit =
+      Overloaded{[&](const SlowWorker& slow) -> std::optional<Error> {
+                   if (auto problem = worker(slow.dp, slow.stage)) return problem;
+                   return window(slow.from_step, slow.to_step);
+                 },
+                 [&](const SlowLink& link) -> std::optional<Error> {
+                   if (auto problem = worker(link.dp, link.stage)) return problem;
+                   if (job.pp == 1) return Error{"a job of one stage has no link between stages"};
+                   return window(link.from_step, link.to_step);
+                 },
+                 [&](const StagePartition& partition) -> std::optional<Error> {
+                   if (auto problem = beyond("stage", partition.stage, job.pp, "stages")) return problem;
+                   if (job.pp > 1) return std::nullopt;
+                   return Error{"a job of one stage has no partition that could be uneven"};
+                 },
+                 [&](const NicFlap& flap) -> std::optional<Error> {
+                   if (auto problem = worker(flap.dp, flap.stage)) return problem;
+                   if (job.dp > 1 || job.pp > 1) return std::nullopt;
+                   return Error{"a job of one worker transfers nothing that could be hit"};
+                 },
+                 [](const auto& /*anywhere*/) -> std::optional<Error> { return std::nullopt; }};
   return std::visit(visit, straggler);
 }
 
@@ -216,8 +237,9 @@ std::string describe(const Straggler& straggler) {
   const auto visit = Overloaded{
       [](const SlowWorker& slow) {
         const std::string until = slow.to_step == 0 ? "the last" : fmt::format("{}", slow.to_step);
-        return fmt::format("dp {} stage {} computes {:g}x as long in steps {} to {}", slow.dp, slow.stage,
-                           slow.factor, slow.from_step, until);
+        const std::string growing = slow.from_factor == 0 ? "" : fmt::format("{:g}x to ", slow.from_factor);
+        return fmt::format("dp {} stage {} computes {}{:g}x as long in steps {} to {}", slow.dp, slow.stage,
+                           growing, slow.factor, slow.from_step, until);
       },
       [](const StagePartition& partition) {
         return fmt::format("the passes of stage {} take {:g}x as long in all replicas", partition.stage,
@@ -236,6 +258,13 @@ std::string describe(const Straggler& straggler) {
         return fmt::format("{} start {:g} s late in the mean",
                            delays.ops == LaunchDelays::Ops::kFirst ? "the first passes" : "all ops",
                            to_seconds(delays.mean));
+      },
+      [](const SlowLink& link) {
+        const std::string of = link.dp < 0 ? "all replicas" : fmt::format("dp {}", link.dp);
+        const std::string until = link.to_step == 0 ? "the last" : fmt::format("{}", link.to_step);
+        return fmt::format(
+            "messages from stage {} to the next and back take {:g}x as long in {}, in steps {} to {}",
+            link.stage, link.factor, of, link.from_step, until);
       },
       [](const NicFlap& flap) {
         return fmt::format("{:g} of the transfers of dp {} stage {} take {:g}x as long", flap.share, flap.dp,

@@ -18,7 +18,9 @@ namespace goodput {
 
 // The causes as sim/causes/root_cause.h names them, in the order of the alternatives of Straggler.
 inline constexpr std::string_view kStragglerKinds[] = {
-    "worker-fault", "stage-partition", "sequence-length", "gc-pauses", "launch-delay", "communication-flap"};
+    "worker-fault", "stage-partition", "sequence-length",    "gc-pauses",
+    "launch-delay", "slow-link",       "communication-flap",
+};
 
 // A worker computes `factor` times as long, in some steps.
 struct SlowWorker {
@@ -27,6 +29,14 @@ struct SlowWorker {
   double factor = 1.5;         // of its passes and its optimizer
   std::int64_t from_step = 1;  // steps count from 1
   std::int64_t to_step = 0;    // inclusive; 0: the last
+  double from_factor = 0;  // at from_step, from where it grows evenly to `factor`; 0: `factor` in all steps
+
+  // REQUIRES: a step of the window, which ends at `end`.
+  [[nodiscard]] double factor_in(std::int64_t step, std::int64_t end) const {
+    if (from_factor == 0 || end == from_step) return factor;
+    const double share = static_cast<double>(step - from_step) / static_cast<double>(end - from_step);
+    return from_factor + share * (factor - from_factor);
+  }
 };
 
 // A stage has more to do than the others, in every replica.
@@ -44,11 +54,13 @@ struct SequenceLengths {
   double attention_share = 0.5;
 };
 
-// Python's garbage collector stops a worker now and then, each at steps of its own, inside a forward pass
-// (the backward pass does not run Python).
+// Python's garbage collector stops a worker now and then, each at steps of its own, inside a pass.
 struct GcPauses {
+  enum class Passes : std::uint8_t { kForward, kAll };
+  static constexpr std::string_view kPassesNames[] = {"forward", "all"};
   std::int32_t every_steps = 10;          // a worker
   SimDuration pause = from_seconds(0.3);  // the mean; each is within 20 % of it
+  Passes passes = Passes::kForward;
 };
 
 // Ops start late, by an exponentially distributed time.
@@ -62,6 +74,17 @@ struct LaunchDelays {
   SimDuration mean = from_seconds(0.1);
 };
 
+// Messages between a stage and the next take `factor` times as long, in both directions and for both ends; so
+// do those between the last stage and the first, of jobs with virtual stages.
+struct SlowLink {
+  static constexpr std::int32_t kAllReplicas = -1;
+  std::int32_t dp = kAllReplicas;
+  std::int32_t stage = 0;  // the link from this stage to the next
+  double factor = 4;
+  std::int64_t from_step = 1;  // steps count from 1
+  std::int64_t to_step = 0;    // inclusive; 0: the last
+};
+
 // The network card of a worker: some of its transfers take `factor` times as long, for both ends. Where a
 // collective is hit, all replicas wait.
 struct NicFlap {
@@ -71,7 +94,8 @@ struct NicFlap {
   double factor = 50;
 };
 
-using Straggler = std::variant<SlowWorker, StagePartition, SequenceLengths, GcPauses, LaunchDelays, NicFlap>;
+using Straggler =
+    std::variant<SlowWorker, StagePartition, SequenceLengths, GcPauses, LaunchDelays, SlowLink, NicFlap>;
 
 [[nodiscard]] inline std::string_view kind_of(const Straggler& straggler) {
   return kStragglerKinds[straggler.index()];

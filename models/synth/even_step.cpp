@@ -22,7 +22,7 @@ double even_cost(OpType type, const EvenStepShape& shape) {
     case OpType::kForwardRecv:
     case OpType::kBackwardSend:
     case OpType::kBackwardRecv:
-      return 0.02 * shape.forward_s;
+      return shape.message_share * shape.forward_s;
     case OpType::kParamsAllGather:
       return 0.3 * pass;
     case OpType::kGradsReduceScatter:

@@ -16,7 +16,8 @@ struct EvenStepShape {
   std::int32_t vpp = 1;
   std::int32_t micro_batches = 4;
   bool overlaps_reduction = false;
-  double forward_s = 0.02;  // of a whole stage; backward passes take twice as long, messages 2 % of it
+  double forward_s = 0.02;      // of a whole stage; backward passes take twice as long
+  double message_share = 0.02;  // of forward_s, that a message takes
   std::int32_t gpus_per_worker = 2;
   std::int64_t sequence_length = 8192;  // tokens
 };

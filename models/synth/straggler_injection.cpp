@@ -36,7 +36,27 @@ class Injection {
       const TraceOp& at = step_.ops[op];
       if (at.stage != slow.stage || !(is_pass_compute(at.type) || at.type == OpType::kOptimizer)) continue;
       for (std::size_t step = first; step < std::min(end, shape_.steps); ++step) {
-        table_.values(op)[shape_.lane(step, position(slow.dp))] *= slow.factor;
+        table_.values(op)[shape_.lane(step, position(slow.dp))] *=
+            slow.factor_in(static_cast<std::int64_t>(step) + 1, static_cast<std::int64_t>(end));
+      }
+    }
+  }
+
+  void operator()(const SlowLink& link) {
+    const std::size_t end = link.to_step == 0 ? shape_.steps : static_cast<std::size_t>(link.to_step);
+    const std::int32_t next = (link.stage + 1) % step_.pp;
+    for (const OpGraph::Unit& unit : step_.graph.units()) {
+      if (unit.count != 2 || unit.sync != Sync::kLane || !is_message(step_.ops[unit.first].type)) continue;
+      const auto [low, high] = std::minmax(step_.ops[unit.first].stage, step_.ops[unit.first + 1].stage);
+      const auto [a, b] = std::minmax(link.stage, next);
+      if (low != a || high != b) continue;
+      for (std::size_t replica = 0; replica < shape_.replicas; ++replica) {
+        if (link.dp != SlowLink::kAllReplicas && replica != position(link.dp)) continue;
+        for (auto step = static_cast<std::size_t>(link.from_step - 1); step < std::min(end, shape_.steps);
+             ++step) {
+          for (OpId op = unit.first; op < unit.first + 2; ++op)
+            table_.values(op)[shape_.lane(step, replica)] *= link.factor;
+        }
       }
     }
   }
@@ -70,12 +90,16 @@ class Injection {
 
   void operator()(const GcPauses& pauses) {
     for (std::int32_t stage = 0; stage < step_.pp; ++stage) {
-      const std::vector<OpId> forwards = ops_of(OpType::kForwardCompute, stage);
+      std::vector<OpId> passes = ops_of(OpType::kForwardCompute, stage);
+      if (pauses.passes == GcPauses::Passes::kAll) {
+        const std::vector<OpId> backwards = ops_of(OpType::kBackwardCompute, stage);
+        passes.insert(passes.end(), backwards.begin(), backwards.end());
+      }
       for (std::size_t replica = 0; replica < shape_.replicas; ++replica) {
         RandomStream random(seed_, name_, replica * position(step_.pp) + position(stage));
         const auto every = static_cast<std::uint64_t>(pauses.every_steps);
         for (std::size_t step = random.below(every); step < shape_.steps; step += every) {
-          const OpId op = forwards[random.below(forwards.size())];
+          const OpId op = passes[random.below(passes.size())];
           table_.values(op)[shape_.lane(step, replica)] +=
               to_seconds(pauses.pause) * random.uniform(0.8, 1.2);
         }

@@ -29,11 +29,13 @@ std::string misplaced(Straggler straggler, JobShape job = {2, 4, 10}) {
 
 TEST_CASE("stragglers: every kind is read and written back as it was") {
   const std::string_view text = R"({"stragglers": [
-    {"kind": "worker-fault", "dp": 1, "stage": 2, "factor": 1.5, "from_step": 3, "to_step": 7},
+    {"kind": "worker-fault", "dp": 1, "stage": 2, "factor": 1.5, "from_step": 3, "to_step": 7,
+     "from_factor": 1.25},
     {"kind": "stage-partition", "stage": 3, "factor": 1.25},
     {"kind": "sequence-length", "median_tokens": 900.0, "sigma": 1.25, "attention_share": 0.75},
-    {"kind": "gc-pauses", "every_steps": 20, "pause_s": 0.25},
+    {"kind": "gc-pauses", "passes": "all", "every_steps": 20, "pause_s": 0.25},
     {"kind": "launch-delay", "ops": "all", "mean_s": 0.125},
+    {"kind": "slow-link", "dp": 1, "stage": 2, "factor": 8.0, "from_step": 2, "to_step": 9},
     {"kind": "communication-flap", "dp": 0, "stage": 1, "share": 0.125, "factor": 40.0}],
     "trace": {"steps": 50, "jitter": 0.03}})";
   const TemporaryFile file("stragglers.json", text);
@@ -54,7 +56,8 @@ TEST_CASE("stragglers: what is wrong is named with its place") {
   CHECK(problem(R"({"stragglers": [3]})") ==
         " /stragglers/0: is no object, want a straggler: {\"kind\": ..., ...}");
   const std::string kinds =
-      "worker-fault, stage-partition, sequence-length, gc-pauses, launch-delay, communication-flap";
+      "worker-fault, stage-partition, sequence-length, gc-pauses, launch-delay, slow-link, "
+      "communication-flap";
   CHECK(problem(R"({"stragglers": [{}]})") == " /stragglers/0/kind: is missing, want one of " + kinds);
   CHECK(problem(R"({"stragglers": [{"kind": 1}]})") ==
         " /stragglers/0/kind: is no text, want one of " + kinds);
@@ -63,7 +66,7 @@ TEST_CASE("stragglers: what is wrong is named with its place") {
   CHECK(problem(R"({"stragglers": [{"kind": "gc-pauses"}]})") ==
         " /stragglers/0/pause_s: is missing, want a number from 0 to 60");
   CHECK(problem(R"({"stragglers": [{"kind": "gc-pauses", "pause_s": 1, "dp": 0}]})") ==
-        " /stragglers/0/dp: unknown key; want one of kind, every_steps, pause_s");
+        " /stragglers/0/dp: unknown key; want one of kind, passes, every_steps, pause_s");
   CHECK(problem(R"({"stragglers": [{"kind": "stage-partition", "stage": 0, "factor": 0}]})") ==
         " /stragglers/0/factor: is 0, want a number from 0.01 to 10000");
   CHECK(problem(R"({"trace": {"steps": 0}})") == " /trace/steps: is 0, want an integer from 1 to 1000000");
@@ -78,6 +81,9 @@ TEST_CASE("stragglers: workers, stages and steps must be the job's") {
   CHECK(misplaced(StagePartition{4, 2}) == "/1/stage: is 4, but the job has 4 stages, from 0 on");
   CHECK(misplaced(StagePartition{0, 2}, {2, 1, 10}) ==
         "/1: a job of one stage has no partition that could be uneven");
+  CHECK(misplaced(SlowLink{2, 0, 4}) == "/1/dp: is 2, but the job has 2 data-parallel ranks, from 0 on");
+  CHECK(misplaced(SlowLink{0, 0, 4, 5, 4}) == "/1/to_step: is 4, before from_step 5");
+  CHECK(misplaced(SlowLink{}, {2, 1, 10}) == "/1: a job of one stage has no link between stages");
   CHECK(misplaced(NicFlap{0, 5}) == "/1/stage: is 5, but the job has 4 stages, from 0 on");
   CHECK(misplaced(NicFlap{0, 0}, {1, 1, 10}) ==
         "/1: a job of one worker transfers nothing that could be hit");

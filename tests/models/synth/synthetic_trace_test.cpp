@@ -54,6 +54,27 @@ TEST_CASE("synthetic trace: a job of one slow replica is that of the pencil") {
   CHECK(trace.truth.cost[0] == doctest::Approx(1 - 4.32 / 7.82).epsilon(1e-12));
 }
 
+TEST_CASE("synthetic trace: a worker that slows down is slower by the same in every step") {
+  // From 1x in step 1 to 2x in step 3: 4.32, 4.32 + 0.5 * 3.5 and 7.82 s, of which the mean is 6.07.
+  const SyntheticTrace trace = SyntheticCase{kTiny, {SlowWorker{1, 0, 2, 1, 0, 1}}, {3, 0}, 1}.synthesize();
+  CHECK(trace.truth.recorded_s == doctest::Approx(6.07).epsilon(1e-12));
+  CHECK(trace.truth.cost[0] == doctest::Approx(1 - 4.32 / 6.07).epsilon(1e-12));
+}
+
+TEST_CASE("synthetic trace: messages of a slow link take longer both ways, in its replica and window") {
+  // One micro-batch on two stages: a message of 0.02 s forwards and one backwards are on the only path, so
+  // that a step with the fault takes 2 * 0.02 * 9 = 0.36 s longer. Both replicas meet in their reductions.
+  const StepShape shape = {
+      .schedule = "1f1b", .dp = 2, .pp = 2, .micro_batches = 1, .forward_s = 1, .message_share = 0.02};
+  const double clean_s = SyntheticCase{shape, {}, {4, 0}, 1}.synthesize().truth.recorded_s;
+  const auto longer_s = [&](const SlowLink& link) {
+    return SyntheticCase{shape, {link}, {4, 0}, 1}.synthesize().truth.recorded_s - clean_s;
+  };
+  CHECK(longer_s({1, 0, 10}) == doctest::Approx(0.36).epsilon(1e-9));
+  CHECK(longer_s({SlowLink::kAllReplicas, 0, 10}) == doctest::Approx(0.36).epsilon(1e-9));
+  CHECK(longer_s({1, 0, 10, 2, 3}) == doctest::Approx(0.18).epsilon(1e-9));  // in two of four steps
+}
+
 TEST_CASE(
     "synthetic trace: rows are float32, sorted as NDTimeline's, ranks and steps numbered as Megatron does") {
   const SyntheticTrace trace =

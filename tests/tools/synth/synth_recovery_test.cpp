@@ -119,10 +119,11 @@ TEST_CASE("synth recovery: whatif gives back the injected slowdown, worker and s
   Recovery recovery;
   for (std::uint64_t seed = 1; seed <= 240; ++seed) {
     // Each kind alone, two of them, or none.
-    const std::size_t first = seed % 7;
+    constexpr std::size_t kKinds = std::size(kStragglerKinds);
+    const std::size_t first = seed % (kKinds + 1);
     std::vector<std::string_view> kinds;
-    if (first < 6) kinds.push_back(kStragglerKinds[first]);
-    if (first < 6 && seed % 3 == 0) kinds.push_back(kStragglerKinds[(first + 1 + seed % 5) % 6]);
+    if (first < kKinds) kinds.push_back(kStragglerKinds[first]);
+    if (first < kKinds && seed % 3 == 0) kinds.push_back(kStragglerKinds[(first + 1 + seed % 5) % kKinds]);
     const SyntheticCase job = testing::random_case(seed, kinds, 1);
     CAPTURE(job.name());
     SyntheticTrace trace = job.synthesize();
