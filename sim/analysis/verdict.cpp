@@ -70,6 +70,7 @@ std::string hosts_of(const std::vector<Verdict::Worker>& workers) {
 // slow-host, slow-switch, slow-rack: the kind of place; slow-replica: dp; else empty.
 std::string group_kind(const std::string& cause) {
   if (cause == "slow-replica") return "dp";
+  if (cause == "slow-link") return "";
   return cause.starts_with("slow-") ? cause.substr(5) : "";
 }
 
@@ -134,6 +135,8 @@ std::optional<TimePattern> common_time(const RootCause& cause) {
 
 std::optional<double> pace_of(const RootCause& cause, const WorkerGrid& grid) {
   if (cause.name == "stage-partition") return cause.value;
+  if (cause.name == "slow-link" && cause.time)
+    return cause.time->kind == TimePattern::Kind::kSteady ? *cause.value : cause.time->high;
   if (cause.workers.empty()) return std::nullopt;
   double most = 0;
   if (!group_kind(cause.name).empty()) {
@@ -181,12 +184,14 @@ struct Words {
 // The words of one cause; `verdict` has all but its sentence.
 class Describer {
  public:
-  Describer(const RootCause& cause, const Verdict& verdict, const WorkerGrid& grid)
-      : cause_(cause), verdict_(verdict), grid_(grid) {
+  Describer(const RootCause& cause, const Verdict& verdict, const WorkerGrid& grid,
+            const std::vector<std::int64_t>& steps)
+      : cause_(cause), verdict_(verdict), grid_(grid), steps_(steps) {
     if (const auto time = common_time(cause)) is_growing_ = time->kind == TimePattern::Kind::kGrowth;
   }
 
   [[nodiscard]] Words words() const {
+    if (cause_.name == "slow-link") return slow_link();
     if (cause_.name == "communication-flap") return transfers();
     if (const std::string kind = group_kind(cause_.name); !kind.empty()) return groups(kind);
     if (cause_.name == "worker-fault")
@@ -199,7 +204,7 @@ class Describer {
       return {"Uneven sequence lengths", true,
               fmt::format("micro-batches differ in work ({})", cause_.evidence)};
     if (cause_.name == "gc-pauses")
-      return {"Pauses in forward passes, which look like garbage collection,", true, cause_.evidence};
+      return {"Pauses that look like garbage collection", true, cause_.evidence};
     return {"Late launches", true, "GPUs wait for operations that are launched late" + when(verdict_)};
   }
 
@@ -217,11 +222,23 @@ class Describer {
 
   [[nodiscard]] Words workers() const {
     std::vector<std::string> names;
-    for (const Verdict::Worker& worker : verdict_.workers) names.push_back(name_of(worker));
+    const bool differ = !common_time(cause_);
+    for (std::size_t i = 0; i < verdict_.workers.size(); ++i)
+      names.push_back(name_of(verdict_.workers[i]) + (differ ? own_time(cause_.workers[i].time) : ""));
     if (names.size() == 1)
       return {"One slow worker", false, fmt::format("{} {}", names.front(), pace(false, "", "its peers"))};
     return {fmt::format("{} slow workers", names.size()), true,
             fmt::format("{} {}", list_of(names, kWorkersInASentence), pace(true, "up to ", "their peers"))};
+  }
+
+  // Of one worker among several that are slow at different times: ` in steps 5 to 8`, ` more and more`.
+  [[nodiscard]] std::string own_time(const TimePattern& time) const {
+    if (time.kind == TimePattern::Kind::kGrowth) return " more and more";
+    if (time.kind == TimePattern::Kind::kSteady) return " in all steps";
+    Verdict window;
+    if (time.first > 0) window.since_step = steps_[time.first];
+    if (time.last + 1 < steps_.size()) window.until_step = steps_[time.last];
+    return when(window);
   }
 
   // Nothing tells a slow machine from a large stage then.
@@ -248,6 +265,19 @@ class Describer {
             fmt::format("{} {}", list_of(names, kWorkersInASentence), pace(true, "up to ", "their peers"))};
   }
 
+  [[nodiscard]] Words slow_link() const {
+    const std::string of =
+        verdict_.link->dp ? fmt::format(" of dp {}", *verdict_.link->dp) : " in all replicas";
+    std::string ends;
+    if (!verdict_.workers.empty())
+      ends = fmt::format(
+          " ({})",
+          list_of(std::vector{name_of(verdict_.workers.front()), name_of(verdict_.workers.back())}, 2));
+    return {"A slow link", false,
+            fmt::format("messages between stages {} and {}{}{} {}", verdict_.link->from, verdict_.link->to,
+                        of, ends, pace(true, "", "usual"))};
+  }
+
   [[nodiscard]] Words transfers() const {
     if (verdict_.link) {
       const std::string of_replica = verdict_.link->dp ? fmt::format(" of dp {}", *verdict_.link->dp) : "";
@@ -265,6 +295,7 @@ class Describer {
   const RootCause& cause_;
   const Verdict& verdict_;
   const WorkerGrid& grid_;
+  const std::vector<std::int64_t>& steps_;  // numbers, by index
   bool is_growing_ = false;
 };
 
@@ -342,6 +373,28 @@ Verdict unexplained(const WhatIf& whatif, const std::optional<Doubt>& doubt) {
   return verdict;
 }
 
+std::string check_of_network(const RootCause& cause, const std::vector<Verdict::Worker>& workers,
+                             const WorkerGrid& grid) {
+  constexpr const char* kNetwork = "network cards, cables, switch ports";
+  if (!workers.empty() && cause.peer_stage) {
+    const std::size_t peer = cause.workers.front().worker - *cause.stage + *cause.peer_stage;
+    const Verdict::Worker other = worker_of(grid, peer);
+    if (!other.host.empty() && other.host == workers.front().host)
+      return fmt::format("check the links between the GPUs of ranks {} and {} in host {}",
+                         workers.front().rank, other.rank, other.host);
+    return fmt::format("check the link between {} and {}: {}", hosts_of({workers.front()}), hosts_of({other}),
+                       kNetwork);
+  }
+  if (!workers.empty())
+    return fmt::format("check the network of {}: {}", hosts_of({workers.front()}), kNetwork);
+  if (cause.peer_stage)
+    return fmt::format(
+        "check what the links between stages {} and {} share in all replicas: the switches and "
+        "routes between their hosts, and network settings",
+        *cause.stage, *cause.peer_stage);
+  return fmt::format("check the network between the replicas of stage {}: {}", *cause.stage, kNetwork);
+}
+
 }  // namespace
 
 std::optional<Verdict> find_verdict(const WhatIf& whatif, const WorkerGrid& grid,
@@ -351,10 +404,10 @@ std::optional<Verdict> find_verdict(const WhatIf& whatif, const WorkerGrid& grid
     return unexplained(whatif, doubt);
   }
   Verdict verdict = verdict_of(causes.front(), whatif, grid);
-  verdict.sentence = sentence_of(Describer(causes.front(), verdict, grid).words(), verdict);
+  verdict.sentence = sentence_of(Describer(causes.front(), verdict, grid, whatif.steps).words(), verdict);
   if (causes.size() > 1 && causes[1].likely) {
     const Verdict other = verdict_of(causes[1], whatif, grid);
-    const Words words = Describer(causes[1], other, grid).words();
+    const Words words = Describer(causes[1], other, grid, whatif.steps).words();
     if (other.gain - 1 >= kAsLarge * (verdict.gain - 1))
       verdict.sentence += fmt::format(" {} cost{} {:.1f} %: {}.", words.cause, words.is_plural ? "" : "s",
                                       100 * other.share, words.place);
@@ -393,21 +446,8 @@ std::string next_check(const RootCause& cause, const WorkerGrid& grid) {
     return "balance micro-batches by the sum of squared sequence lengths; they differ in work";
   if (cause.name == "gc-pauses")
     return "collect garbage on all workers at the same steps, so that they do not stop one after the other";
-  if (cause.name == "communication-flap") {
-    constexpr const char* kNetwork = "network cards, cables, switch ports";
-    if (!workers.empty() && cause.peer_stage) {
-      const std::size_t peer = cause.workers.front().worker - *cause.stage + *cause.peer_stage;
-      const Verdict::Worker other = worker_of(grid, peer);
-      if (!other.host.empty() && other.host == workers.front().host)
-        return fmt::format("check the links between the GPUs of ranks {} and {} in host {}",
-                           workers.front().rank, other.rank, other.host);
-      return fmt::format("check the link between {} and {}: {}", hosts_of({workers.front()}),
-                         hosts_of({other}), kNetwork);
-    }
-    if (!workers.empty())
-      return fmt::format("check the network of {}: {}", hosts_of({workers.front()}), kNetwork);
-    return fmt::format("check the network between the replicas of stage {}: {}", *cause.stage, kNetwork);
-  }
+  if (cause.name == "communication-flap" || cause.name == "slow-link")
+    return check_of_network(cause, workers, grid);
   return "check data loading, host load and garbage collection: operations are launched late";
 }
 

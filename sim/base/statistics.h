@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <span>
 #include <vector>
 
 namespace goodput {
@@ -13,7 +14,7 @@ inline constexpr double kDeviationOfMedian = 1.4826;
 
 // REQUIRES for both: values.
 
-[[nodiscard]] inline double mean(const std::vector<double>& values) {
+[[nodiscard]] inline double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 

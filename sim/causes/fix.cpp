@@ -8,6 +8,7 @@
 
 #include "sim/base/statistics.h"
 #include "sim/base/text.h"
+#include "sim/causes/slow_workers.h"
 
 namespace goodput {
 namespace {
@@ -51,6 +52,25 @@ Result<Remedy> launches_at_once(const AnalysedJob& /*job*/, const Patterns& /*pa
   return remedy;
 }
 
+Result<Remedy> healthy_workers(const AnalysedJob& job, const Patterns& patterns) {
+  Remedy remedy = repair_of(job, patterns.pace, workers_of(slow_or_slowest(job, patterns.pace).groups));
+  return remedy;
+}
+
+Result<Remedy> usual_links(const AnalysedJob& /*job*/, const Patterns& patterns) {
+  if (patterns.links.slow.empty()) return Error{"no link between stages is slower than the others"};
+  Remedy remedy;
+  remedy.patches = patterns.links.repaired;
+  return remedy;
+}
+
+Result<Remedy> usual_transfers(const AnalysedJob& /*job*/, const Patterns& patterns) {
+  if (!patterns.transfers) return Error{"no transfer takes several times the median of its kind"};
+  Remedy remedy;
+  remedy.patches = patterns.transfers->patches;
+  return remedy;
+}
+
 struct CauseRemedy {
   std::string_view name;
   Result<Remedy> (*make)(const AnalysedJob&, const Patterns&);
@@ -58,9 +78,13 @@ struct CauseRemedy {
 constexpr CauseRemedy kRemedies[] = {{"launch-delay", launches_at_once},
                                      {"stage-partition", even_partition},
                                      {"sequence-length", balanced_micro_batches},
-                                     {"gc-pauses", without_pauses}};
+                                     {"gc-pauses", without_pauses},
+                                     {"slow-link", usual_links},
+                                     {"communication-flap", usual_transfers},
+                                     {"worker-fault", healthy_workers}};
 constexpr std::array<std::string_view, std::size(kRemedies)> kRemedyNames = {
-    kRemedies[0].name, kRemedies[1].name, kRemedies[2].name, kRemedies[3].name};
+    kRemedies[0].name, kRemedies[1].name, kRemedies[2].name, kRemedies[3].name,
+    kRemedies[4].name, kRemedies[5].name, kRemedies[6].name};
 
 Result<Remedy> remedy_of_one(const AnalysedJob& job, const Patterns& patterns, const std::string& selector) {
   if (!selector.starts_with(kCauseKey)) {

@@ -5,7 +5,10 @@
 //                          mean over the stages, forwards and backwards for themselves, so that a step has
 //                          the same work in all
 //   cause=sequence-length  all micro-batches of a step are the same work, of the step's mean
-//   cause=gc-pauses        forward passes that stood still take what their backward passes let expect
+//   cause=gc-pauses        passes that stood still take what the other ones of their pairs let expect
+//   cause=communication-flap  the slow transfers of the worst place take the median of their kind
+//   cause=slow-link        messages of slow links take what is usual
+//   cause=worker-fault     the passes of all slow workers take what those of their healthy peers do
 #pragma once
 
 #include <span>

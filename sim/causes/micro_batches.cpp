@@ -9,6 +9,8 @@
 namespace goodput {
 namespace {
 
+constexpr double kHardlyChance = 3;  // deviations of a mean: less than what is named, for either is a cause
+
 using Instance = std::tuple<std::size_t, OpId, std::size_t>;  // block, op, lane
 
 // A row of lanes for each micro-batch of each block.
@@ -100,14 +102,33 @@ struct PairMoments {
   }
 };
 
-// What a lane has to do against the other lanes. What is slow in all steps is slow for another reason.
-double work_of_lane(const PassPace& pace, std::size_t dp_rank, std::size_t step) {
-  const bool has_stages = pace.own.stages() > 1;
-  const PeerPace& peer = has_stages ? pace.replica[dp_rank] : pace.worker[dp_rank];
-  const double now =
-      has_stages ? pace.replica_step[dp_rank * pace.own.steps() + step] : pace.own.steps_of(dp_rank, 0)[step];
-  return peer.is_slow(0) ? now / peer.mean : now;
-}
+// What a lane has to do against the other lanes. A replica that is slow in the mean over the steps, against
+// the middle one and hardly by chance, is slow for another reason, which its lanes are freed of.
+class LaneWork {
+ public:
+  explicit LaneWork(const PassPace& pace) : pace_(pace), has_stages_(pace.own.stages() > 1) {
+    const std::vector<PeerPace>& peers = has_stages_ ? pace.replica : pace.worker;
+    std::vector<double> means;
+    for (const PeerPace& peer : peers) means.push_back(peer.mean);
+    const auto middle = means.begin() + static_cast<std::ptrdiff_t>((means.size() - 1) / 2);
+    std::nth_element(means.begin(), middle, means.end());
+    for (const PeerPace& peer : peers) {
+      const PeerPace against{peer.mean / *middle, peer.error};
+      slower_.push_back(against.is_slow(0, kHardlyChance) ? against.mean : 1);
+    }
+  }
+
+  [[nodiscard]] double of(std::size_t dp_rank, std::size_t step) const {
+    const double now = has_stages_ ? pace_.replica_step[dp_rank * pace_.own.steps() + step]
+                                   : pace_.own.steps_of(dp_rank, 0)[step];
+    return now / slower_[dp_rank];
+  }
+
+ private:
+  const PassPace& pace_;
+  bool has_stages_;
+  std::vector<double> slower_;  // by replica
+};
 
 // Work of the micro-batches of one step of a block to the factors that make it the same.
 void even_out(std::vector<double>& rows, const LaneShape& shape, std::size_t step) {
@@ -128,6 +149,7 @@ void even_out(std::vector<double>& rows, const LaneShape& shape, std::size_t ste
 MicroBatchFactors balance(const Recording& recording, const RelativeTimes& forwards,
                           const RelativeTimes& backwards, std::size_t micro_batches, const PassPace& pace) {
   MicroBatchFactors factors;
+  const LaneWork work(pace);
   for (std::size_t i = 0; i < recording.blocks.size(); ++i) {
     const StepBlock& block = recording.blocks[i];
     std::vector<double> rows(micro_batches * block.shape.stride(), 1.0);
@@ -135,7 +157,7 @@ MicroBatchFactors balance(const Recording& recording, const RelativeTimes& forwa
       for (std::size_t dp = 0; dp < block.shape.replicas; ++dp) {
         const std::size_t lane = block.shape.lane(step, dp);
         // Of one micro-batch its passes say it, against those of other steps.
-        const double of_lane = micro_batches == 1 ? 1 : work_of_lane(pace, dp, block.first_step + step);
+        const double of_lane = micro_batches == 1 ? 1 : work.of(dp, block.first_step + step);
         for (std::size_t mb = 0; mb < micro_batches; ++mb) {
           rows[mb * block.shape.stride() + lane] =
               of_lane * (forwards.at(i, mb, lane) + backwards.at(i, mb, lane)) / 2;

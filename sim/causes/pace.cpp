@@ -5,12 +5,13 @@
 #include <numeric>
 
 #include "sim/base/statistics.h"
+#include "sim/causes/time_pattern.h"
 
 namespace goodput {
 namespace {
 
 constexpr double kNoiseDeviations = 5;
-constexpr double kDeviationOfNinetieth = 1 / 1.645;  // of normal noise: over the 90 % quantile of its size
+constexpr double kLeastExcess = 0.02;  // of a step, over what is usual: less is not told from it
 
 double take_at(std::vector<double>& values, std::size_t index) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(index);
@@ -29,10 +30,6 @@ double take_lower_quartile(std::vector<double>& values) {
   return take_at(values, (values.size() - 1) / 4);
 }
 
-double take_quantile(std::vector<double>& values, double quantile) {
-  return take_at(values, static_cast<std::size_t>(quantile * static_cast<double>(values.size() - 1)));
-}
-
 // Forward or backward passes of every stage and lane together, without pauses.
 LaneStages sum_passes(const Recording& recording, bool are_forward, const std::vector<Pause>& pauses) {
   LaneStages sums(recording);
@@ -49,21 +46,41 @@ LaneStages sum_passes(const Recording& recording, bool are_forward, const std::v
       }
     }
   }
-  if (!are_forward) return sums;
   for (const Pause& pause : pauses) {
+    if ((recording.ops[pause.expected.op].type == OpType::kForwardCompute) != are_forward) continue;
     const auto [dp, stage] = recording.worker(pause.worker);
     sums.at(pause.step, dp, stage) -= pause.excess_s;
   }
   return sums;
 }
 
-// Of the workers of a stage that are not slow, in the mean over the steps; of one in its middle step.
+// Of the workers of a stage that are not slow, in the steps in which they are not, in the mean over these
+// steps: two workers that are slow in different steps are no large stage.
 double common_of(const LaneStages& values, std::size_t stage) {
+  std::vector<std::span<const double>> series;
+  for (std::size_t dp = 0; dp < values.replicas(); ++dp) series.push_back(values.steps_of(dp, stage));
+  std::vector<double> cells;
+  for (const auto& worker : series) cells.insert(cells.end(), worker.begin(), worker.end());
+  const double usual = take_lower_quartile(cells);
+  if (!(usual > 0)) return 0;
+  std::vector<std::span<const double>> relative;
+  std::vector<double> ordered;
+  for (const auto& worker : series) {
+    for (const double value : worker) ordered.push_back(value / usual);
+  }
+  for (std::size_t dp = 0; dp < values.replicas(); ++dp)
+    relative.push_back(std::span<const double>(ordered).subspan(dp * values.steps(), values.steps()));
+  const double most = 1 + std::max(kLeastExcess, kNoiseDeviations * noise_of_steps(relative));
   std::vector<double> workers;
-  for (std::size_t dp = 0; dp < values.replicas(); ++dp) {
-    const auto series = values.steps_of(dp, stage);
-    std::vector<double> steps(series.begin(), series.end());
-    workers.push_back(values.replicas() == 1 ? take_lower_median(steps) : mean(steps));
+  for (const auto& worker : relative) {
+    double sum = 0;
+    std::size_t count = 0;
+    for (const double value : worker) {
+      if (value > most) continue;
+      sum += value;
+      ++count;
+    }
+    workers.push_back(usual * (count > 0 ? sum / static_cast<double>(count) : mean(worker)));
   }
   return take_lower_quartile(workers);
 }
@@ -85,7 +102,7 @@ std::vector<double> replicas_of(LaneStages values) {
   for (std::size_t dp = 0; dp < values.replicas(); ++dp) {
     for (std::size_t step = 0; step < values.steps(); ++step) {
       for (std::size_t stage = 0; stage < stages.size(); ++stage) stages[stage] = values.at(step, dp, stage);
-      const double usual = take_lower_median(stages);
+      const double usual = take_lower_quartile(stages);
       if (usual > 0) common[dp * values.steps() + step] = usual;
     }
   }
@@ -121,31 +138,26 @@ std::vector<double> split_replicas(const LaneStages& passes) {
   return all;
 }
 
-// The standard deviation of one step's value, from how it changes between steps: of slowness that lasts only
-// the onset counts, and few of many changes move neither quantile. Of one step: from how peers differ.
-double noise_of(const std::vector<std::span<const double>>& series) {
-  std::vector<double> changes;
-  double scale = 1 / std::sqrt(2.0);
-  for (const auto& values : series) {
-    for (std::size_t step = 1; step < values.size(); ++step)
-      changes.push_back(std::abs(values[step] - values[step - 1]));
-  }
-  if (changes.empty()) {
-    scale = 1;
-    for (const auto& values : series) changes.push_back(std::abs(values.front() - 1));
-  }
-  return scale * std::max(kDeviationOfMedian * take_quantile(changes, 0.5),
-                          kDeviationOfNinetieth * take_quantile(changes, 0.9));
-}
-
 PeerPace pace_of(std::span<const double> series, double noise) {
   const auto steps = static_cast<double>(series.size());
-  return {std::accumulate(series.begin(), series.end(), 0.0) / steps,
-          kNoiseDeviations * noise / std::sqrt(steps)};
+  return {std::accumulate(series.begin(), series.end(), 0.0) / steps, noise / std::sqrt(steps)};
 }
 
 std::size_t largest(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+}
+
+// In how many of the steps a stage is as slow as `pace.stage` says, by at least half of its excess.
+double share_of_slow_steps(const LaneStages& forwards, const LaneStages& backwards, std::size_t stage,
+                           double middle_s, double pace) {
+  std::size_t slow = 0;
+  std::vector<double> replicas(forwards.replicas());
+  for (std::size_t step = 0; step < forwards.steps(); ++step) {
+    for (std::size_t dp = 0; dp < replicas.size(); ++dp)
+      replicas[dp] = forwards.steps_of(dp, stage)[step] + backwards.steps_of(dp, stage)[step];
+    slow += take_lower_quartile(replicas) >= middle_s * (1 + pace) / 2 ? 1 : 0;
+  }
+  return static_cast<double>(slow) / static_cast<double>(forwards.steps());
 }
 
 // REQUIRES: what replicas have in common is gone from both.
@@ -157,7 +169,11 @@ void measure_stages(LaneStages& forwards, LaneStages& backwards, PassPace& pace)
   }
   std::vector<double> sorted = pace.stage;
   const double middle = take_lower_median(sorted);
-  for (double& stage : pace.stage) stage = middle > 0 ? stage / middle : 1;
+  for (std::size_t stage = 0; stage < pace.stage.size(); ++stage) {
+    double& own = pace.stage[stage];
+    own = middle > 0 ? own / middle : 1;
+    pace.slow_steps.push_back(share_of_slow_steps(forwards, backwards, stage, middle, own));
+  }
 }
 
 void measure_peers(PassPace& pace) {
@@ -169,8 +185,8 @@ void measure_peers(PassPace& pace) {
     for (std::size_t stage = 0; stage < pace.own.stages(); ++stage)
       workers.push_back(pace.own.steps_of(dp, stage));
   }
-  pace.worker_noise = noise_of(workers);
-  pace.replica_noise = noise_of(replicas);
+  pace.worker_noise = noise_of_steps(workers);
+  pace.replica_noise = noise_of_steps(replicas);
   for (const auto& series : workers) pace.worker.push_back(pace_of(series, pace.worker_noise));
   for (const auto& series : replicas) pace.replica.push_back(pace_of(series, pace.replica_noise));
 }
@@ -189,7 +205,7 @@ std::size_t PassPace::slowest_worker() const {
 PassPace measure_pace(const Recording& recording, const std::vector<Pause>& pauses) {
   LaneStages forwards = sum_passes(recording, true, pauses);
   LaneStages backwards = sum_passes(recording, false, pauses);
-  PassPace pace{{}, {}, {}, {}, {}, 0, 0, LaneStages(recording), {}};
+  PassPace pace{{}, {}, {}, {}, {}, {}, 0, 0, LaneStages(recording), {}};
   for (std::size_t stage = 0; stage < forwards.stages(); ++stage) {
     std::ranges::transform(forwards.lanes_of(stage), backwards.lanes_of(stage),
                            pace.own.lanes_of(stage).begin(), std::plus<>());

@@ -45,9 +45,11 @@ class LaneStages {
 
 // One of several peers, 1 = as fast as they.
 struct PeerPace {
-  double mean = 1;    // over the steps
-  double margin = 0;  // what is no more than noise: five standard errors of the mean
-  [[nodiscard]] bool is_slow(double least) const { return mean - 1 >= least && mean - 1 >= margin; }
+  double mean = 1;   // over the steps
+  double error = 0;  // standard error of the mean
+  [[nodiscard]] bool is_slow(double least, double deviations = 5) const {
+    return mean - 1 >= least && mean - 1 >= deviations * error;
+  }
 };
 
 struct PassPace {
@@ -56,6 +58,7 @@ struct PassPace {
   std::vector<double> forward_s;
   std::vector<double> backward_s;
   std::vector<double> stage;
+  std::vector<double> slow_steps;  // by stage: the share of the steps in which it is about as slow as that
 
   std::vector<PeerPace> worker;   // by dp * pp + stage
   std::vector<PeerPace> replica;  // by dp; of one stage: 1, a replica then is a worker

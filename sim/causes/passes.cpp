@@ -32,7 +32,7 @@ void for_each_chunk(std::span<const PassPair> pairs, Visit visit) {
   }
 }
 
-// Finds the pauses of one chunk of a stage.
+// Finds the pauses in forward passes of one chunk of a stage; with swapped pairs, in backward passes.
 class PauseFinder {
  public:
   PauseFinder(const Recording& recording, std::span<const PassPair> chunk)
@@ -150,7 +150,11 @@ std::vector<PassPair> pair_passes(const Recording& recording) {
 
 std::vector<Pause> find_pauses(const Recording& recording, const std::vector<PassPair>& pairs) {
   std::vector<Pause> pauses;
-  for_each_chunk(pairs, [&](std::span<const PassPair> chunk) { PauseFinder(recording, chunk).find(pauses); });
+  const auto find = [&](std::span<const PassPair> chunk) { PauseFinder(recording, chunk).find(pauses); };
+  for_each_chunk(pairs, find);
+  std::vector<PassPair> reversed = pairs;
+  for (PassPair& pair : reversed) std::swap(pair.forward, pair.backward);
+  for_each_chunk(reversed, find);
   return pauses;
 }
 

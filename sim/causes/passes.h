@@ -1,4 +1,4 @@
-// The passes of a recording in pairs, and where a forward pass stood still.
+// The passes of a recording in pairs, and where a pass stood still.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct PassPair {
 // By (stage, chunk). Empty without micro-batch ids.
 [[nodiscard]] std::vector<PassPair> pair_passes(const Recording& recording);
 
-// A forward pass that took much longer than its backward pass lets expect.
+// A pass that took much longer than the other one of its pair lets expect.
 struct Pause {
   Patch expected;  // the pass as expected
   double excess_s = 0;

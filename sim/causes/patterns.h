@@ -8,6 +8,7 @@
 #include "sim/causes/pace.h"
 #include "sim/causes/passes.h"
 #include "sim/causes/remedy.h"
+#include "sim/causes/slow_links.h"
 #include "sim/causes/slow_transfers.h"
 
 namespace goodput {
@@ -17,7 +18,8 @@ struct Patterns {
   std::vector<Pause> pauses;
   PassPace pace;
   std::optional<MicroBatchWork> micro_batches;
-  std::optional<SlowTransfers> transfers;
+  LinkPace links;
+  std::optional<SlowTransfers> transfers;  // but those of slow links
 };
 
 [[nodiscard]] Patterns find_patterns(const AnalysedJob& job);

@@ -32,6 +32,7 @@ class RemedyReplay final : public OpValues {
         coverage_(remedy.ideal, block_, job.recording.ops.size(), Side::kInside) {}
 
   [[nodiscard]] lanes::Values value(OpId op, std::span<double> scratch) const override {
+    if (remedy_.messages_take_no_time && is_message(job_.recording.ops[op].type)) return {nullptr, 0};
     const double ideal = job_.result.ideal_values[index_of(job_.recording.ops[op].type)];
     if (coverage_.extent(op) == Coverage::Extent::kAll) return {nullptr, ideal};
     const double* row = changed_row(op, scratch);
@@ -51,7 +52,10 @@ class RemedyReplay final : public OpValues {
     const bool has_stage = !remedy_.stages.empty() && is_pass(at.type);
     const bool has_micro_batch =
         !remedy_.micro_batches.of_block.empty() && is_pass(at.type) && at.mb_id != kUnset;
-    if (first == last && !has_stage && !has_micro_batch) return recorded.data();
+    const std::int32_t worker_row = remedy_.workers.row_of_stage.empty() || !is_pass(at.type)
+                                        ? -1
+                                        : remedy_.workers.row_of_stage[static_cast<std::size_t>(at.stage)];
+    if (first == last && !has_stage && !has_micro_batch && worker_row < 0) return recorded.data();
     std::ranges::copy(recorded, scratch.begin());
     for (auto patch = first; patch != last; ++patch) scratch[patch->lane] = patch->value_s;
     if (has_stage) {
@@ -62,6 +66,11 @@ class RemedyReplay final : public OpValues {
     if (has_micro_batch) {
       const double* factors = remedy_.micro_batches.of_block[block_index_].data() +
                               static_cast<std::size_t>(at.mb_id) * block_.shape.stride();
+      for (std::size_t lane = 0; lane < scratch.size(); ++lane) scratch[lane] *= factors[lane];
+    }
+    if (worker_row >= 0) {
+      const double* factors = remedy_.workers.of_block[block_index_].data() +
+                              static_cast<std::size_t>(worker_row) * block_.shape.stride();
       for (std::size_t lane = 0; lane < scratch.size(); ++lane) scratch[lane] *= factors[lane];
     }
     return scratch.data();
@@ -83,7 +92,8 @@ class RemedyReplay final : public OpValues {
 };
 
 bool changes_everywhere(const Remedy& remedy) {
-  return !remedy.ideal.boxes.empty() || !remedy.stages.empty() || !remedy.micro_batches.of_block.empty();
+  return !remedy.ideal.boxes.empty() || !remedy.stages.empty() || !remedy.micro_batches.of_block.empty() ||
+         !remedy.workers.of_block.empty() || remedy.messages_take_no_time;
 }
 
 }  // namespace
@@ -92,10 +102,13 @@ Remedy united(Remedy a, const Remedy& b) {
   GOODPUT_CHECK(a.stages.empty() || b.stages.empty(), "two remedies for the partition");
   GOODPUT_CHECK(a.micro_batches.of_block.empty() || b.micro_batches.of_block.empty(),
                 "two remedies for the micro-batches");
+  GOODPUT_CHECK(a.workers.of_block.empty() || b.workers.of_block.empty(), "two remedies for workers");
   a.ideal.boxes.insert(a.ideal.boxes.end(), b.ideal.boxes.begin(), b.ideal.boxes.end());
   a.patches.insert(a.patches.end(), b.patches.begin(), b.patches.end());
   if (!b.stages.empty()) a.stages = b.stages;
   if (!b.micro_batches.of_block.empty()) a.micro_batches = b.micro_batches;
+  if (!b.workers.of_block.empty()) a.workers = b.workers;
+  a.messages_take_no_time |= b.messages_take_no_time;
   a.launches_at_once |= b.launches_at_once;
   return a;
 }

@@ -41,6 +41,12 @@ struct MicroBatchFactors {
   std::vector<std::vector<double>> of_block;
 };
 
+// A factor on the passes of some workers in each lane: by block, rows of stride() entries.
+struct WorkerFactors {
+  std::vector<std::int32_t> row_of_stage;  // -1: none
+  std::vector<std::vector<double>> of_block;
+};
+
 // Instances in `ideal` take their ideal value; others take their patch, or what was recorded, times the
 // factors on passes.
 struct Remedy {
@@ -48,10 +54,12 @@ struct Remedy {
   std::vector<Patch> patches;
   std::vector<PassFactors> stages;  // by stage; empty: 1
   MicroBatchFactors micro_batches;  // empty: 1
-  bool launches_at_once = false;    // also counts as gained what launch delays cost
+  WorkerFactors workers;            // empty: 1
+  bool messages_take_no_time = false;
+  bool launches_at_once = false;  // also counts as gained what launch delays cost
 };
 
-// Both remedies at once. REQUIRES: they do not both have factors for stages, or for micro-batches.
+// Both remedies at once. REQUIRES: they do not both have factors of the same kind.
 [[nodiscard]] Remedy united(Remedy a, const Remedy& b);
 
 // Step spans of the recording with a remedy, launches without delay, by step.

@@ -21,7 +21,9 @@ constexpr double kSlowStage = 1.03;   // against the middle stage
 constexpr double kLikelyCorrelation = 0.8;
 constexpr double kIsolated = 0.3;  // of a worker's passes: more than a few are no exceptions
 constexpr double kConcentrated = 0.6;
-constexpr double kWorthDating = 0.01;  // of a pace: smaller changes are not dated
+constexpr double kAlways = 0.8;            // of the steps: what changes is no matter of layers
+constexpr double kLinkWorthNaming = 1.05;  // gain: where S does not show it, or all replicas share it
+constexpr double kWorthDating = 0.01;      // of a pace: smaller changes are not dated
 
 // Finds the causes of one recording.
 class CauseFinder {
@@ -40,6 +42,7 @@ class CauseFinder {
     add(sequence_length());
     add(gc_pauses());
     add(launch_delay(), Needs::kNothing);
+    add(slow_link(), Needs::kGain);
     add(communication_flap());
     std::stable_sort(causes_.begin(), causes_.end(), [](const RootCause& a, const RootCause& b) {
       return std::pair(!a.likely, -a.gain.value_or(0)) < std::pair(!b.likely, -b.gain.value_or(0));
@@ -50,8 +53,8 @@ class CauseFinder {
  private:
   [[nodiscard]] std::size_t stages() const { return static_cast<std::size_t>(recording_.pp_size); }
 
-  // Late launches are no part of S.
-  enum class Needs : std::uint8_t { kSlowdown, kNothing };
+  // Late launches are no part of S; what all links share is not either, and then needs a larger gain.
+  enum class Needs : std::uint8_t { kSlowdown, kGain, kNothing };
 
   // Values the fix if nobody did, and judges: a pattern whose fix gains something is likely.
   void add(RootCause cause, Needs needs = Needs::kSlowdown) {
@@ -63,38 +66,38 @@ class CauseFinder {
     const bool is_slow = job_.result.slowdown >= kSlowdownWorthExplaining;
     if (cause.reason.empty() && needs == Needs::kSlowdown && !is_slow)
       cause.reason = fmt::format("stragglers cost next to nothing (S = {:.3f})", job_.result.slowdown);
-    if (cause.reason.empty() && cause.gain) cause.reason = reason_against(*cause.gain);
-    if (cause.reason.empty() && needs == Needs::kSlowdown && doubt_) cause.reason = doubt_->why;
+    const bool needs_more = needs == Needs::kGain && (!is_slow || cause.workers.empty());
+    if (cause.reason.empty() && cause.gain)
+      cause.reason = reason_against(*cause.gain, needs_more ? kLinkWorthNaming : kSlowdownWorthExplaining);
+    if (cause.reason.empty() && needs != Needs::kNothing && doubt_) cause.reason = doubt_->why;
     cause.likely = cause.reason.empty();
     causes_.push_back(std::move(cause));
   }
 
   // Empty when the fix is worth naming.
-  static std::string reason_against(double gain) {
-    if (gain >= kSlowdownWorthExplaining) return "";
+  static std::string reason_against(double gain, double least) {
+    if (gain >= least) return "";
     if (gain < 1) return "its fix alone makes the step longer";
-    return fmt::format("its fix gains less than {:.2f}x", kSlowdownWorthExplaining);
+    return fmt::format("its fix gains less than {:.2f}x", least);
   }
 
   // All that are slow, or else the slowest one.
   [[nodiscard]] RootCause slow_workers() const {
-    const SlowWorkers slow = find_slow_workers(job_, patterns_.pace);
-    if (!slow.groups.empty()) {
-      RootCause cause = slow_groups(slow.groups);
-      cause.gain = slow.gain;
-      return cause;
-    }
-    if (recording_.dp_size == 1 && stages() > 1) return slow_worker_or_stage();
-    RootCause cause = slow_groups({lone_worker(recording_, patterns_.pace.slowest_worker())});
-    if (cause.reason.empty())
+    const SlowWorkers slow = slow_or_slowest(job_, patterns_.pace);
+    const bool has_peers = recording_.dp_size > 1 || stages() == 1;
+    RootCause cause =
+        slow.are_slow || has_peers ? slow_groups(slow.groups) : slow_worker_or_stage(slow.groups);
+    cause.fix = {"cause=worker-fault"};
+    cause.gain = slow.gain;
+    if (!slow.are_slow && has_peers && cause.reason.empty())
       cause.reason = "no worker is slower than its peers beyond noise, or fixing it gains less than 1 %";
     return cause;
   }
 
   // Of one replica nothing says whether a stage is slow because of its machine or because of its layers.
-  [[nodiscard]] RootCause slow_worker_or_stage() const {
+  [[nodiscard]] RootCause slow_worker_or_stage(const std::vector<SlowGroup>& groups) const {
     const std::size_t stage = patterns_.pace.slowest_stage();
-    RootCause cause = slow_groups({lone_worker(recording_, stage)});
+    RootCause cause = slow_groups(groups);
     cause.value = patterns_.pace.stage[stage];
     cause.threshold = kSlowStage;
     cause.workers.front().pace = *cause.value;
@@ -117,7 +120,6 @@ class CauseFinder {
     std::vector<std::string> parts;
     for (const SlowGroup& group : groups) {
       const TimePattern time = time_of(group.workers);
-      cause.fix.insert(cause.fix.end(), group.fix.begin(), group.fix.end());
       for (const std::size_t worker : group.workers) cause.workers.push_back({worker, pace_of(worker), time});
       parts.push_back(describe_group(group, time));
     }
@@ -192,8 +194,14 @@ class CauseFinder {
         "the job {:.3f}x",
         stage, *cause.value, job_.result.slowest_stage,
         job_.result.blocking.by_stage.slowdown[job_.result.slowest_stage]);
+    const double steady = patterns_.pace.slow_steps[stage];
     if (*cause.value < kSlowStage)
       cause.reason = fmt::format("no stage takes {:.2f}x as long as the middle one", kSlowStage);
+    else if (steady < kAlways)
+      cause.reason = fmt::format(
+          "stage {} is as slow as that in {:.0f} % of the steps only: its layers are the same "
+          "in all",
+          stage, 100 * steady);
     return cause;
   }
 
@@ -219,11 +227,11 @@ class CauseFinder {
     return cause;
   }
 
-  // Forward passes that stood still, here and there.
+  // Passes that stood still, here and there.
   [[nodiscard]] RootCause gc_pauses() const {
     RootCause cause;
     cause.name = "gc-pauses";
-    cause.criterion = "forward passes that are much longer than their backward passes let expect";
+    cause.criterion = "passes that are much longer than the other ones of their pairs let expect";
     cause.threshold = 1;
     if (patterns_.pairs.empty()) {
       cause.reason = cause.evidence = "no micro-batches to compare";
@@ -232,31 +240,78 @@ class CauseFinder {
     cause.fix = {"cause=gc-pauses"};
     cause.value = static_cast<double>(patterns_.pauses.size());
     if (patterns_.pauses.empty()) {
-      cause.reason = cause.evidence = "no forward pass is much longer than its backward pass lets expect";
+      cause.reason = cause.evidence =
+          "no pass is much longer than the other direction of its micro-batch lets expect";
       return cause;
     }
     std::set<std::size_t> workers;
     std::set<std::size_t> steps;
     double excess_s = 0;
+    std::size_t forwards = 0;
     for (const Pause& pause : patterns_.pauses) {
       workers.insert(pause.worker);
       steps.insert(pause.step);
       excess_s += pause.excess_s;
+      forwards += recording_.ops[pause.expected.op].type == OpType::kForwardCompute ? 1 : 0;
     }
-    cause.evidence = fmt::format(
-        "{} long forward passes on {} of {} workers in {} of {} steps, {:.3g} s too long in the mean",
-        patterns_.pauses.size(), workers.size(), recording_.ranks.size(), steps.size(),
-        recording_.steps.size(), excess_s / static_cast<double>(patterns_.pauses.size()));
-    const double among = static_cast<double>(patterns_.pauses.size()) / passes_of(workers.size());
+    const std::size_t backwards = patterns_.pauses.size() - forwards;
+    cause.evidence =
+        fmt::format("{} long {} passes on {} of {} workers in {} of {} steps, {:.3g} s too long in the mean",
+                    patterns_.pauses.size(),
+                    backwards == 0  ? "forward"
+                    : forwards == 0 ? "backward"
+                                    : "forward and backward",
+                    workers.size(), recording_.ranks.size(), steps.size(), recording_.steps.size(),
+                    excess_s / static_cast<double>(patterns_.pauses.size()));
+    const double among = static_cast<double>(std::max(forwards, backwards)) / passes_of(workers.size());
     if (among > kIsolated)
-      cause.reason = fmt::format("{:.0f} % of the forward passes are no exceptions", 100 * among);
+      cause.reason = fmt::format("{:.0f} % of the {} passes are no exceptions", 100 * among,
+                                 forwards >= backwards ? "forward" : "backward");
     return cause;
   }
 
-  // Forward passes of some workers in all steps.
+  // Passes in one direction of some workers in all steps.
   [[nodiscard]] double passes_of(std::size_t workers) const {
     return static_cast<double>(patterns_.pairs.size() * recording_.steps.size() * workers) /
            static_cast<double>(stages());
+  }
+
+  // Links between stages whose messages take long in all or many steps.
+  [[nodiscard]] RootCause slow_link() const {
+    RootCause cause;
+    cause.name = "slow-link";
+    cause.criterion = "the messages of the slowest link over what is usual, in the steps in which it is slow";
+    cause.threshold = kSlowLink;
+    const LinkPace& links = patterns_.links;
+    if (links.slow.empty()) {
+      cause.reason = cause.evidence = links.links == 0 ? "no messages between stages"
+                                                       : "no link between stages is slower than the others";
+      return cause;
+    }
+    cause.fix = {"cause=slow-link"};
+    const LinkFault& slowest = links.slow.front();
+    cause.value = slowest.factor;
+    cause.stage = slowest.stage;
+    cause.peer_stage = slowest.peer_stage;
+    cause.time = slowest.time;
+    if (slowest.dp_rank) {
+      for (const std::size_t stage : {slowest.stage, slowest.peer_stage})
+        cause.workers.push_back({*slowest.dp_rank * stages() + stage, slowest.factor, slowest.time});
+    }
+    std::vector<std::string> parts;
+    for (const LinkFault& fault : links.slow) parts.push_back(describe_link(fault));
+    cause.evidence = "messages against what is usual: " + first_ones(parts);
+    if (!slowest.dp_rank && links.links == 2)
+      cause.evidence += "; there are two links, and the other one is the faster";
+    return cause;
+  }
+
+  // "stages 1 and 2 of dp 0 3.95x (4.90 from step 12 on, 1.00 before)"
+  [[nodiscard]] std::string describe_link(const LinkFault& fault) const {
+    const std::string of = fault.dp_rank ? fmt::format("of dp {}", *fault.dp_rank) : "in all replicas";
+    const std::string when = describe(fault.time, recording_.steps);
+    return fmt::format("stages {} and {} {} {:.3g}x{}", fault.stage, fault.peer_stage, of, fault.factor,
+                       when.empty() ? "" : " (" + when + ")");
   }
 
   [[nodiscard]] RootCause launch_delay() const {
@@ -287,7 +342,7 @@ class CauseFinder {
       cause.reason = cause.evidence = "no transfer takes several times the median of its kind";
       return cause;
     }
-    cause.fix = selectors_of(*slow);
+    cause.fix = {"cause=communication-flap"};
     cause.value = slow->share_of_excess;
     cause.stage = slow->stage;
     cause.peer_stage = slow->peer_stage;
@@ -302,25 +357,6 @@ class CauseFinder {
           fmt::format("slow transfers are no matter of one place, which has {:.0f} % of the time they lose",
                       100 * slow->share_of_excess);
     return cause;
-  }
-
-  // Messages by their workers, collectives in all replicas of their stage.
-  [[nodiscard]] std::vector<std::string> selectors_of(const SlowTransfers& slow) const {
-    std::map<std::string, std::set<OpType>> types;
-    for (const Patch& patch : slow.patches) {
-      const TraceOp& op = recording_.ops[patch.op];
-      const std::size_t dp_rank = patch.lane / recording_.blocks[patch.block].shape.steps;
-      types[is_message(op.type) ? fmt::format("worker={}:{}", dp_rank, op.stage)
-                                : fmt::format("stage={}", op.stage)]
-          .insert(op.type);
-    }
-    std::vector<std::string> selectors;
-    for (const auto& [place, of_place] : types) {
-      std::vector<std::string_view> names;
-      for (const OpType type : of_place) names.push_back(to_string(type));
-      selectors.push_back(fmt::format("{}&optype={}", place, fmt::join(names, ",")));
-    }
-    return selectors;
   }
 
   [[nodiscard]] std::string place_of(const SlowTransfers& slow) const {

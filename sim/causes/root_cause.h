@@ -18,7 +18,7 @@ namespace goodput {
 
 struct RootCause {
   // worker-fault, slow-replica, slow-host (-switch, -rack), stage-partition, sequence-length, gc-pauses,
-  // launch-delay, communication-flap
+  // launch-delay, slow-link, communication-flap
   std::string name;
   bool likely = false;
   std::string reason;            // why it is not likely; empty where it is

@@ -33,8 +33,8 @@ struct Event {
 
 class SlowTransferFinder {
  public:
-  SlowTransferFinder(const OpGraph& graph, const Recording& recording)
-      : graph_(graph), recording_(recording) {
+  SlowTransferFinder(const OpGraph& graph, const Recording& recording, const LinkPace& links)
+      : graph_(graph), recording_(recording), links_(links) {
     for (OpId op = 0; op < recording.ops.size(); ++op)
       ops_of_[{recording.ops[op].type, recording.ops[op].stage}].push_back(op);
   }
@@ -114,8 +114,10 @@ class SlowTransferFinder {
         Event event = event_of(unit, is_collective);
         for (std::size_t dp = 0; dp < shape.replicas; ++dp) {
           event.dp_rank = dp;
+          const double usual =
+              is_collective ? 1 : links_.factor(unit, dp, recording_.blocks[i].first_step + step);
           for (OpId op = unit.first; op < unit.first + unit.count; ++op)
-            add_end(i, op, shape.lane(step, dp), event);
+            add_end(i, op, shape.lane(step, dp), usual, event);
           if (!is_collective && event.excess_s > 0)
             events_.push_back(std::exchange(event, event_of(unit, false)));
         }
@@ -132,9 +134,9 @@ class SlowTransferFinder {
     return event;
   }
 
-  // Counts an op as part of the event where it took too long.
-  void add_end(std::size_t block_index, OpId op, std::size_t lane, Event& event) {
-    const double median = median_of(op);
+  // Counts an op as part of the event where it took too long; `usual`: of its link, times the median.
+  void add_end(std::size_t block_index, OpId op, std::size_t lane, double usual, Event& event) {
+    const double median = usual * median_of(op);
     const StepBlock& block = recording_.blocks[block_index];
     const double value = block.row(block.value_s, op)[lane];
     if (!(median > 0) || !(value > kFarAboveMedian * median)) return;
@@ -213,6 +215,7 @@ class SlowTransferFinder {
 
   const OpGraph& graph_;
   const Recording& recording_;
+  const LinkPace& links_;
   std::map<Kind, std::vector<OpId>> ops_of_;
   std::map<Kind, double> medians_;
   std::map<Kind, double> rough_medians_;
@@ -222,8 +225,9 @@ class SlowTransferFinder {
 
 }  // namespace
 
-std::optional<SlowTransfers> find_slow_transfers(const OpGraph& graph, const Recording& recording) {
-  return SlowTransferFinder(graph, recording).find();
+std::optional<SlowTransfers> find_slow_transfers(const OpGraph& graph, const Recording& recording,
+                                                 const LinkPace& links) {
+  return SlowTransferFinder(graph, recording, links).find();
 }
 
 }  // namespace goodput

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/causes/remedy.h"
+#include "sim/causes/slow_links.h"
 #include "sim/ops/op_graph.h"
 #include "sim/recording/recording.h"
 
@@ -26,8 +27,9 @@ struct SlowTransfers {
 };
 
 // The place with the most excess; nothing when no transfer stands out. Messages come before collectives,
-// which cannot tell which replica is at fault.
+// which cannot tell which replica is at fault. What messages of slow links take is usual for these.
 [[nodiscard]] std::optional<SlowTransfers> find_slow_transfers(const OpGraph& graph,
-                                                               const Recording& recording);
+                                                               const Recording& recording,
+                                                               const LinkPace& links);
 
 }  // namespace goodput

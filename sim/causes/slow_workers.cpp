@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "sim/base/statistics.h"
-#include "sim/recording/op_labels.h"
+#include "sim/causes/time_pattern.h"
 
 namespace goodput {
 namespace {
@@ -17,18 +17,92 @@ namespace {
 constexpr double kFaintWorker = 0.01;   // slower than peers
 constexpr double kFaintReplica = 0.02;  // its steps differ by the lengths of their sequences as well
 constexpr double kNecessary = 0.01;     // of the step: what a worker's repair must gain beside the others'
+constexpr double kBeyondNoise = 2;      // deviations of one step
 constexpr std::size_t kMostSuspects = 64;
 
 using Workers = std::vector<std::size_t>;
 
-Remedy repair_of(const Recording& recording, const Workers& workers) {
-  Remedy remedy;
-  for (const std::size_t worker : workers) {
-    const auto [dp_rank, stage] = recording.worker(worker);
-    remedy.ideal.boxes.push_back(box_of_worker(recording, dp_rank, stage));
+// Brings workers to the pace of their peers.
+class Repair {
+ public:
+  Repair(const AnalysedJob& job, const PassPace& pace) : job_(job), recording_(job.recording), pace_(pace) {}
+
+  [[nodiscard]] Remedy of(const Workers& workers) {
+    const auto stages = static_cast<std::size_t>(recording_.pp_size);
+    std::vector<std::int32_t>& row_of_stage = remedy_.workers.row_of_stage;
+    row_of_stage.assign(stages, -1);
+    std::int32_t rows = 0;
+    for (const std::size_t worker : workers) {
+      std::int32_t& row = row_of_stage[recording_.worker(worker).stage];
+      if (row < 0) row = rows++;
+    }
+    for (const StepBlock& block : recording_.blocks)
+      remedy_.workers.of_block.emplace_back(static_cast<std::size_t>(rows) * block.shape.stride(), 1.0);
+    for (const std::size_t worker : workers) add(worker);
+    return std::move(remedy_);
   }
-  return remedy;
-}
+
+ private:
+  // How much slower it is than its peers, by step; 1 where that is no more than noise.
+  [[nodiscard]] std::vector<double> excess(std::size_t worker) const {
+    const auto [dp_rank, stage] = recording_.worker(worker);
+    const auto own = pace_.own.steps_of(dp_rank, stage);
+    std::vector<double> series(own.begin(), own.end());
+    for (double& step : series) step = step > 1 + kBeyondNoise * pace_.worker_noise ? step : 1;
+    if (recording_.dp_size == 1 && recording_.pp_size > 1) {
+      for (double& step : series) step *= std::max(1.0, pace_.stage[stage]);
+    }
+    if (!is_replica_slow(pace_, dp_rank)) return series;
+    // The steps of a replica differ by the lengths of their sequences as well: those stay.
+    const auto first = pace_.replica_step.begin() + static_cast<std::ptrdiff_t>(dp_rank * series.size());
+    const TimePattern time = find_time_pattern({first, first + static_cast<std::ptrdiff_t>(series.size())},
+                                               pace_.replica_noise, kFaintReplica);
+    for (std::size_t step = 0; step < series.size(); ++step) series[step] *= std::max(1.0, time.at(step));
+    return series;
+  }
+
+  void add(std::size_t worker) {
+    const auto [dp_rank, stage] = recording_.worker(worker);
+    const std::vector<double> slower = excess(worker);
+    const auto row = static_cast<std::size_t>(remedy_.workers.row_of_stage[stage]);
+    for (std::size_t i = 0; i < recording_.blocks.size(); ++i) {
+      const StepBlock& block = recording_.blocks[i];
+      for (std::size_t step = 0; step < block.shape.steps; ++step) {
+        remedy_.workers.of_block[i][row * block.shape.stride() + block.shape.lane(step, dp_rank)] =
+            1 / slower[block.first_step + step];
+      }
+    }
+    for (OpId op = 0; op < recording_.ops.size(); ++op) {
+      const TraceOp& at = recording_.ops[op];
+      if (at.type == OpType::kOptimizer && static_cast<std::size_t>(at.stage) == stage)
+        add_optimizer(op, dp_rank, slower);
+    }
+  }
+
+  void add_optimizer(OpId op, std::size_t dp_rank, const std::vector<double>& slower) {
+    std::vector<double> peers;
+    for (std::size_t i = 0; i < recording_.blocks.size(); ++i) {
+      const StepBlock& block = recording_.blocks[i];
+      const auto values = block.row(block.value_s, op);
+      for (std::size_t step = 0; step < block.shape.steps; ++step) {
+        peers.clear();
+        for (std::size_t dp = 0; dp < block.shape.replicas; ++dp)
+          peers.push_back(values[block.shape.lane(step, dp)]);
+        std::ranges::nth_element(peers, peers.begin() + static_cast<std::ptrdiff_t>((peers.size() - 1) / 2));
+        const double usual = peers[(peers.size() - 1) / 2];
+        const double factor = slower[block.first_step + step];
+        const std::size_t lane = block.shape.lane(step, dp_rank);
+        if (factor > 1 && values[lane] > usual * (1 + (factor - 1) / 2))
+          remedy_.patches.push_back({i, op, lane, values[lane] / factor});
+      }
+    }
+  }
+
+  const AnalysedJob& job_;
+  const Recording& recording_;
+  const PassPace& pace_;
+  Remedy remedy_;
+};
 
 // The slowest, at most kMostSuspects.
 Workers find_suspects(const Recording& recording, const PassPace& pace) {
@@ -49,21 +123,9 @@ void append(std::vector<T>& to, const std::vector<T>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-Workers workers_of(const std::vector<SlowGroup>& groups) {
-  Workers workers;
-  for (const SlowGroup& group : groups) append(workers, group.workers);
-  return workers;
-}
-
-std::string selector_of(const Recording& recording, std::size_t worker) {
-  const auto [dp_rank, stage] = recording.worker(worker);
-  return fmt::format("worker={}:{}", dp_rank, stage);
-}
-
 // Moves the workers of every name that has several, all of them in `left`, into a group a name.
-void take_whole(const Recording& recording, const std::string& kind,
-                const std::vector<std::string>& of_worker, std::set<std::size_t>& left,
-                std::vector<SlowGroup>& groups) {
+void take_whole(const std::string& kind, const std::vector<std::string>& of_worker,
+                std::set<std::size_t>& left, std::vector<SlowGroup>& groups) {
   std::map<std::string, Workers> members;
   for (std::size_t worker = 0; worker < of_worker.size(); ++worker) {
     if (!of_worker[worker].empty()) members[of_worker[worker]].push_back(worker);
@@ -72,12 +134,8 @@ void take_whole(const Recording& recording, const std::string& kind,
     const bool are_left =
         std::ranges::all_of(workers, [&](std::size_t worker) { return left.contains(worker); });
     if (workers.size() < 2 || !are_left) continue;
-    SlowGroup group{kind, name, workers, {}};
-    for (const std::size_t worker : workers) {
-      group.fix.push_back(selector_of(recording, worker));
-      left.erase(worker);
-    }
-    groups.push_back(std::move(group));
+    for (const std::size_t worker : workers) left.erase(worker);
+    groups.push_back({kind, name, workers});
   }
 }
 
@@ -93,13 +151,9 @@ std::vector<SlowGroup> group(const Recording& recording, const Workers& suspects
   std::set<std::size_t> left(suspects.begin(), suspects.end());
   std::vector<SlowGroup> groups;
   for (auto kind = recording.places.rbegin(); kind != recording.places.rend(); ++kind)
-    take_whole(recording, kind->name, kind->of_worker, left, groups);
-  if (recording.pp_size > 1) {
-    const std::size_t first = groups.size();
-    take_whole(recording, "replica", replica_names(recording), left, groups);
-    for (std::size_t i = first; i < groups.size(); ++i) groups[i].fix = {groups[i].name};
-  }
-  for (const std::size_t worker : left) groups.push_back(lone_worker(recording, worker));
+    take_whole(kind->name, kind->of_worker, left, groups);
+  if (recording.pp_size > 1) take_whole("replica", replica_names(recording), left, groups);
+  for (const std::size_t worker : left) groups.push_back(lone_worker(worker));
   return groups;
 }
 
@@ -115,25 +169,35 @@ void sort_slowest_first(const AnalysedJob& job, const PassPace& pace, std::vecto
 
 // Drops the groups without whose repair the step is hardly longer, the last first; what all of them together
 // cost stays below kNecessary.
-SlowWorkers keep_necessary(const AnalysedJob& job, std::vector<SlowGroup> groups) {
+SlowWorkers keep_necessary(const AnalysedJob& job, const PassPace& pace, std::vector<SlowGroup> groups) {
   if (groups.empty()) return {};
-  Gain gain = gain_of(job, repair_of(job.recording, workers_of(groups)));
+  Gain gain = gain_of(job, repair_of(job, pace, workers_of(groups)));
   const double fixed_s = gain.step_s;
   for (std::size_t i = groups.size(); i-- > 0;) {
     std::vector<SlowGroup> others = groups;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    const Gain without = gain_of(job, repair_of(job.recording, workers_of(others)));
+    const Gain without = gain_of(job, repair_of(job, pace, workers_of(others)));
     if (without.step_s - fixed_s >= kNecessary * fixed_s) continue;
     groups = std::move(others);
     gain = without;
   }
-  return {std::move(groups), gain.gain};
+  return {std::move(groups), gain.gain, true};
 }
 
 }  // namespace
 
-SlowGroup lone_worker(const Recording& recording, std::size_t worker) {
-  return {"worker", "", {worker}, {selector_of(recording, worker)}};
+SlowGroup lone_worker(std::size_t worker) {
+  return {"worker", "", {worker}};
+}
+
+std::vector<std::size_t> workers_of(const std::vector<SlowGroup>& groups) {
+  Workers workers;
+  for (const SlowGroup& group : groups) append(workers, group.workers);
+  return workers;
+}
+
+Remedy repair_of(const AnalysedJob& job, const PassPace& pace, const Workers& workers) {
+  return Repair(job, pace).of(workers);
 }
 
 bool is_replica_slow(const PassPace& pace, std::size_t dp_rank) {
@@ -159,7 +223,15 @@ std::vector<double> pace_by_step(const PassPace& pace, std::size_t dp_rank, std:
 SlowWorkers find_slow_workers(const AnalysedJob& job, const PassPace& pace) {
   std::vector<SlowGroup> groups = group(job.recording, find_suspects(job.recording, pace));
   sort_slowest_first(job, pace, groups);
-  return keep_necessary(job, std::move(groups));
+  return keep_necessary(job, pace, std::move(groups));
+}
+
+SlowWorkers slow_or_slowest(const AnalysedJob& job, const PassPace& pace) {
+  SlowWorkers slow = find_slow_workers(job, pace);
+  if (!slow.groups.empty()) return slow;
+  const bool has_peers = job.recording.dp_size > 1 || job.recording.pp_size == 1;
+  const std::size_t worker = has_peers ? pace.slowest_worker() : pace.slowest_stage();
+  return {{lone_worker(worker)}, gain_of(job, repair_of(job, pace, {worker})).gain, false};
 }
 
 }  // namespace goodput

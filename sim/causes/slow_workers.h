@@ -16,22 +16,35 @@ struct SlowGroup {
   std::string kind;                  // "worker", "replica", or a kind of Recording::places
   std::string name;                  // of the place or replica; empty for a worker
   std::vector<std::size_t> workers;  // dp * pp + stage
-  std::vector<std::string> fix;      // selectors of all their ops
 };
 
 // Those that have to be fixed together, the slowest first, and what fixing all of them gains.
 struct SlowWorkers {
   std::vector<SlowGroup> groups;
   double gain = 1;
+  bool are_slow = true;  // or else the slowest there is
 };
 
-// All suspects are fixed at once (their ops ideal): whole places (the largest first), whole replicas of
+// The passes of these workers take what those of their healthy peers do, and so do their optimizers where
+// they are as slow; messages and collectives stay as they are. Only in steps in which a worker is slow beyond
+// noise. In a job of one replica the peers are the other stages.
+[[nodiscard]] Remedy repair_of(const AnalysedJob& job, const PassPace& pace,
+                               const std::vector<std::size_t>& workers);
+
+// The workers of all groups.
+[[nodiscard]] std::vector<std::size_t> workers_of(const std::vector<SlowGroup>& groups);
+
+// All suspects are repaired at once: whole places (the largest first), whole replicas of
 // several stages, single workers. The least slow first, those are dropped whose removal makes the step less
 // than 1 % longer, all of them together.
 [[nodiscard]] SlowWorkers find_slow_workers(const AnalysedJob& job, const PassPace& pace);
 
+// Those, or else the slowest worker alone: in a job of one replica and several stages that of the slowest
+// stage.
+[[nodiscard]] SlowWorkers slow_or_slowest(const AnalysedJob& job, const PassPace& pace);
+
 // One worker by itself.
-[[nodiscard]] SlowGroup lone_worker(const Recording& recording, std::size_t worker);
+[[nodiscard]] SlowGroup lone_worker(std::size_t worker);
 
 // Whether most stages of a replica are slow, beyond noise.
 [[nodiscard]] bool is_replica_slow(const PassPace& pace, std::size_t dp_rank);

@@ -16,6 +16,15 @@ constexpr double kHalfChiSquare = 1.92;
 constexpr std::size_t kFewestSteps = 4;
 constexpr std::size_t kMostSteps = 2000;  // for the search over pairs of steps; beyond, in groups
 
+constexpr double kDeviationOfNinetieth = 1 / 1.645;  // of normal noise: over the 90 % quantile of its size
+
+double take_quantile(std::vector<double>& values, double quantile) {
+  const auto at =
+      values.begin() + static_cast<std::ptrdiff_t>(quantile * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
 // Sums over the first n values, for means and squared errors of any part in O(1).
 class PrefixSums {
  public:
@@ -159,6 +168,28 @@ TimePattern find_in(const std::vector<double>& values, double noise, double leas
 }
 
 }  // namespace
+
+double TimePattern::at(std::size_t step) const {
+  if (kind == Kind::kSteady) return low;
+  if (kind == Kind::kWindow) return step >= first && step <= last ? high : low;
+  const auto length = static_cast<double>(std::max<std::size_t>(1, last - first));
+  return low + (high - low) * static_cast<double>(step - first) / length;
+}
+
+double noise_of_steps(const std::vector<std::span<const double>>& series) {
+  std::vector<double> changes;
+  double scale = 1 / std::sqrt(2.0);
+  for (const auto& values : series) {
+    for (std::size_t step = 1; step < values.size(); ++step)
+      changes.push_back(std::abs(values[step] - values[step - 1]));
+  }
+  if (changes.empty()) {
+    scale = 1;
+    for (const auto& values : series) changes.push_back(std::abs(values.front() - 1));
+  }
+  return scale * std::max(kDeviationOfMedian * take_quantile(changes, 0.5),
+                          kDeviationOfNinetieth * take_quantile(changes, 0.9));
+}
 
 TimePattern find_time_pattern(const std::vector<double>& values, double noise, double least) {
   constexpr double kRounding = 1e-9;

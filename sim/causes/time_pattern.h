@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,13 @@ struct TimePattern {
   std::size_t onset_high = 0;
   double low = 1;   // outside the window; at the beginning of the growth
   double high = 1;  // inside the window; at its end
+
+  [[nodiscard]] double at(std::size_t step) const;
 };
+
+// The standard deviation of one step's value, from how it changes between steps: of slowness that lasts only
+// the onset counts, and few of many changes move neither quantile. Of one step: from how peers differ from 1.
+[[nodiscard]] double noise_of_steps(const std::vector<std::span<const double>>& series);
 
 // Of one value a step, each with a standard deviation of at least `noise`: least squares of a constant, of a
 // window and of a line, the better ones preferred by the Bayesian information criterion with a margin of 10

@@ -49,7 +49,8 @@ Straggler random_straggler(std::string_view kind, const SyntheticCase& job, Rand
   }
   if (kind == "slow-link") {
     SlowLink link;
-    if (random.below(2) == 0) link.dp = dp;
+    // What all replicas of the only link have in common, no recording shows.
+    if (random.below(2) == 0 || job.shape.pp == 2) link.dp = dp;
     link.stage = between(random, 0, std::max(0, job.shape.pp - 2));
     link.factor = spread(random, 2.5, 60);
     if (job.settings.steps >= 4 && random.below(4) == 0)

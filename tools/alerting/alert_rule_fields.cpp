@@ -15,9 +15,9 @@ using config::Fields;
 using config::Need;
 
 // As sim/causes names them.
-constexpr std::array<std::string_view, 10> kCauseNames = {
-    "worker-fault",    "slow-replica",    "slow-host", "slow-switch",  "slow-rack",
-    "stage-partition", "sequence-length", "gc-pauses", "launch-delay", "communication-flap"};
+constexpr std::array<std::string_view, 11> kCauseNames = {
+    "worker-fault",    "slow-replica", "slow-host",    "slow-switch", "slow-rack",         "stage-partition",
+    "sequence-length", "gc-pauses",    "launch-delay", "slow-link",   "communication-flap"};
 constexpr double kMostSilence = 1e7;  // seconds: 116 days
 
 void add(Fields& all, Fields more) {

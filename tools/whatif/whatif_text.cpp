@@ -157,6 +157,7 @@ std::string_view plain_name(std::string_view cause) {
                                                                       {"sequence-length", "sequence lengths"},
                                                                       {"gc-pauses", "GC pauses"},
                                                                       {"launch-delay", "late launches"},
+                                                                      {"slow-link", "slow links"},
                                                                       {"communication-flap", "network"}};
   const auto* const found =
       std::ranges::find(kNames, cause, &std::pair<std::string_view, std::string_view>::first);
