@@ -1,5 +1,6 @@
 #include "models/analysis/analyze.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -38,6 +39,13 @@ Result<std::vector<Intervention>> intervene(const WhatIfEngine& engine, const An
   return interventions;
 }
 
+double share_of_messages(const AnalysedJob& job) {
+  if (job.recording.pp_size == 1) return 0;
+  Remedy remedy;
+  remedy.messages_take_no_time = true;
+  return std::max(0.0, 1 - 1 / gain_of(job, std::move(remedy)).gain);
+}
+
 }  // namespace
 
 Result<Analysis> analyze(const ArrangedJob& job, const AnalysisOptions& options) {
@@ -58,6 +66,7 @@ Result<Analysis> analyze(const ArrangedJob& job, const AnalysisOptions& options)
                     .clocks = job.clocks,
                     .decompose_threshold = options.whatif.decompose_threshold,
                     .whatif = {},
+                    .message_share = share_of_messages(analysed),
                     .worker_pace = std::move(patterns.pace.worker),
                     .correlation = {},
                     .doubt = std::move(doubt),

@@ -44,6 +44,9 @@ struct Analysis {
   RecordedClocks clocks;
   double decompose_threshold = 0;  // launch delays are attributed at or above this launch slowdown
   WhatIf whatif;
+  // Of the replayed step: what it would be shorter if messages between stages took no time. S does not tell
+  // how much of that is too much where all replicas and links share it.
+  double message_share = 0;
   std::vector<PeerPace> worker_pace;  // at dp * pp_size + stage
   std::optional<double> correlation;  // of forward and backward passes (Pearson); absent: unknown
   std::optional<Doubt> doubt;         // why nobody is blamed; absent: nothing speaks against it

@@ -12,6 +12,7 @@ namespace goodput {
 namespace {
 
 constexpr double kAsLarge = 0.8;            // of gain - 1: another cause from there on is named too
+constexpr double kManyMessages = 0.1;       // of the step: no job is healthy by S alone then
 constexpr std::size_t kMostRanksNamed = 8;  // of a replica or host
 
 std::string host_of(const WorkerGrid& grid, std::size_t worker) {
@@ -415,10 +416,15 @@ std::optional<Verdict> find_verdict(const WhatIf& whatif, const WorkerGrid& grid
   return verdict;
 }
 
-std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif) {
+std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif, double message_share) {
   if (verdict) return verdict->sentence;
   const std::string cost =
       fmt::format("{:.1f} % of its time (S = {:.3f})", std::max(0.0, 100 * whatif.waste()), whatif.slowdown);
+  if (message_share >= kManyMessages)
+    return fmt::format(
+        "Stragglers cost this job {}, but messages between stages take {:.1f} %: S does not show links "
+        "that are slow in all replicas.",
+        cost, 100 * message_share);
   if (whatif.slowdown < kSlowdownWorthExplaining)
     return fmt::format("This job has no stragglers that matter: they cost {}.", cost);
   return fmt::format("Stragglers cost this job {}, and no single cause stands out.", cost);

@@ -76,8 +76,9 @@ inline constexpr double kWorthAVerdict = 1.05;
                                                   const std::vector<RootCause>& causes,
                                                   const std::optional<Doubt>& doubt = std::nullopt);
 
-// Its sentence, or what to say without a verdict.
-[[nodiscard]] std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif);
+// Its sentence, or what to say without a verdict. `message_share`: as of Analysis.
+[[nodiscard]] std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif,
+                                   double message_share);
 
 // What to do about a likely cause, in one sentence that names the place.
 [[nodiscard]] std::string next_check(const RootCause& cause, const WorkerGrid& grid);

@@ -166,6 +166,7 @@ void add_whatif_json(const Analysis& analysis, OrderedJson& json) {
   add_clock_json(analysis, json);
   json["slowdown"] = result.slowdown;
   json["waste"] = result.waste();
+  json["message_share"] = analysis.message_share;
   json["recorded_step_s"] = mean(result.base_s);
   json["replayed_step_s"] = mean(result.nodelay.span_s);
   json["ideal_step_s"] = result.ideal_span_s;

@@ -17,7 +17,8 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kContributors = 3;
-constexpr double kFasterThanIdeal = 0.9995;  // S that is shown as less than 1
+constexpr double kMessagesWorthALine = 0.05;  // of the step
+constexpr double kFasterThanIdeal = 0.9995;   // S that is shown as less than 1
 
 // A page of text, built line by line.
 class Page {
@@ -70,6 +71,9 @@ void write_numbers(Page& page, const Analysis& analysis) {
     page.line(
         "              a step with S below 1 is faster than the ideal: its operations took less than their "
         "mean");
+  if (analysis.message_share >= kMessagesWorthALine)
+    page.line("  messages    {:>9.1f} % of the step, between stages; S does not show what all replicas share",
+              100 * analysis.message_share);
   page.append(clock_text(analysis));
   if (result.discrepancy >= kTrustedDiscrepancy) {
     page.line(
@@ -209,7 +213,7 @@ Heatmap worker_heatmap(const Analysis& analysis) {
 
 std::string whatif_text(const Analysis& analysis, const WhatIfTextOptions& options) {
   Page page;
-  page.line("{}", headline(analysis.verdict, analysis.whatif));
+  page.line("{}", headline(analysis.verdict, analysis.whatif, analysis.message_share));
   if (analysis.verdict) page.line("Next: {}.", analysis.verdict->next_check);
   page.blank();
   write_numbers(page, analysis);

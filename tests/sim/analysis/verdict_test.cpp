@@ -119,9 +119,9 @@ TEST_CASE(
   cause.workers.push_back({1, 1.2, window(1, 2, 1.5)});
   const Verdict verdict = verdict_of(cause);
   CHECK_FALSE(verdict.since_step);
-  CHECK(
-      verdict.sentence.find("rank 48 (dp 1, stage 2) and rank 8 (dp 0, stage 1) take up to 1.50x as long as "
-                            "their peers.") != std::string::npos);
+  CHECK(verdict.sentence.find(
+            "rank 48 (dp 1, stage 2) since step 13 and rank 8 (dp 0, stage 1) in steps 11 to 12 "
+            "take up to 1.50x as long as their peers.") != std::string::npos);
   cause.workers.back().time = window(3, 4, 1.2);
   CHECK(verdict_of(cause).sentence.find("have taken up to 1.40x as long as their peers since step 13.") !=
         std::string::npos);
@@ -277,12 +277,16 @@ TEST_CASE("verdict: without a likely cause there is none below S = 1.05, and `un
 }
 
 TEST_CASE("verdict: the headline of a healthy job is a sentence too") {
-  CHECK(headline(std::nullopt, whatif(1.004)) ==
+  CHECK(headline(std::nullopt, whatif(1.004), 0.04) ==
         "This job has no stragglers that matter: they cost 0.4 % of its time (S = 1.004).");
-  CHECK(headline(std::nullopt, whatif(0.99)) ==
+  CHECK(headline(std::nullopt, whatif(0.99), 0.04) ==
         "This job has no stragglers that matter: they cost 0.0 % of its time (S = 0.990).");
-  CHECK(headline(std::nullopt, whatif(1.03)) ==
+  CHECK(headline(std::nullopt, whatif(1.03), 0.04) ==
         "Stragglers cost this job 2.9 % of its time (S = 1.030), and no single cause stands out.");
+  CHECK(headline(std::nullopt, whatif(1.004), 0.41) ==
+        "Stragglers cost this job 0.4 % of its time (S = 1.004), but messages between stages take 41.0 %: S "
+        "does "
+        "not show links that are slow in all replicas.");
 }
 
 TEST_CASE("verdict: JSON has null for what is unknown, and for no verdict") {

@@ -103,9 +103,12 @@ TEST_CASE("fix: a remedy that is not known, or has nothing to go by, is refused"
   const FixedJob job(flat);
   CHECK(job.refusal({"cause=gc-pause"}) ==
         "selector \"cause=gc-pause\": no remedy for \"gc-pause\"; did you mean \"gc-pauses\"?; there are: "
-        "launch-delay, stage-partition, sequence-length, gc-pauses; a cause stands alone, the others are "
-        "fixed by "
-        "their ops");
+        "launch-delay, stage-partition, sequence-length, gc-pauses, slow-link, communication-flap, "
+        "worker-fault; a cause stands alone, the others are fixed by their ops");
+  CHECK(job.refusal({"cause=slow-link"}) ==
+        "selector \"cause=slow-link\": no link between stages is slower than the others");
+  CHECK(job.refusal({"cause=communication-flap"}) ==
+        "selector \"cause=communication-flap\": no transfer takes several times the median of its kind");
   CHECK(job.refusal({"cause=stage-partition"}) ==
         "selector \"cause=stage-partition\": the job has one stage, there is nothing to spread");
   CHECK(job.refusal({"stage=0&cause=gc-pauses"}) ==
