@@ -11,6 +11,7 @@ namespace goodput {
 namespace {
 
 constexpr double kNoiseDeviations = 5;
+constexpr double kSlowInTurn = 1.03;   // the fastest worker in the mean over all steps, over its quiet ones
 constexpr double kLeastExcess = 0.02;  // of a step, over what is usual: less is not told from it
 
 double take_at(std::vector<double>& values, std::size_t index) {
@@ -54,35 +55,43 @@ LaneStages sum_passes(const Recording& recording, bool are_forward, const std::v
   return sums;
 }
 
-// Of the workers of a stage that are not slow, in the steps in which they are not, in the mean over these
-// steps: two workers that are slow in different steps are no large stage.
+// Of what a worker takes in each step, 1 being usual, what is no more than noise; all, if nothing is.
+double mean_of_quiet_steps(std::span<const double> steps, double most) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const double value : steps) {
+    if (value > most) continue;
+    sum += value;
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : mean(steps);
+}
+
+// What the workers of a stage take that are not slow, in the mean over the steps. Where all are slow in some
+// steps, only the other steps count: two workers that are slow in turn are no large stage.
 double common_of(const LaneStages& values, std::size_t stage) {
-  std::vector<std::span<const double>> series;
-  for (std::size_t dp = 0; dp < values.replicas(); ++dp) series.push_back(values.steps_of(dp, stage));
   std::vector<double> cells;
-  for (const auto& worker : series) cells.insert(cells.end(), worker.begin(), worker.end());
-  const double usual = take_lower_quartile(cells);
+  for (std::size_t dp = 0; dp < values.replicas(); ++dp) {
+    const auto worker = values.steps_of(dp, stage);
+    cells.insert(cells.end(), worker.begin(), worker.end());
+  }
+  std::vector<double> sorted = cells;
+  const double usual = take_lower_quartile(sorted);
   if (!(usual > 0)) return 0;
-  std::vector<std::span<const double>> relative;
-  std::vector<double> ordered;
-  for (const auto& worker : series) {
-    for (const double value : worker) ordered.push_back(value / usual);
-  }
+  for (double& cell : cells) cell /= usual;
+  std::vector<std::span<const double>> workers;
   for (std::size_t dp = 0; dp < values.replicas(); ++dp)
-    relative.push_back(std::span<const double>(ordered).subspan(dp * values.steps(), values.steps()));
-  const double most = 1 + std::max(kLeastExcess, kNoiseDeviations * noise_of_steps(relative));
-  std::vector<double> workers;
-  for (const auto& worker : relative) {
-    double sum = 0;
-    std::size_t count = 0;
-    for (const double value : worker) {
-      if (value > most) continue;
-      sum += value;
-      ++count;
-    }
-    workers.push_back(usual * (count > 0 ? sum / static_cast<double>(count) : mean(worker)));
+    workers.push_back(std::span<const double>(cells).subspan(dp * values.steps(), values.steps()));
+  const double most = 1 + std::max(kLeastExcess, kNoiseDeviations * noise_of_steps(workers));
+  std::vector<double> means;
+  std::vector<double> quiet;
+  for (const auto& worker : workers) {
+    means.push_back(mean(worker));
+    quiet.push_back(mean_of_quiet_steps(worker, most));
   }
-  return take_lower_quartile(workers);
+  const double of_means = take_lower_quartile(means);
+  const double of_quiet = take_lower_quartile(quiet);
+  return usual * (values.replicas() == 1 || of_means > kSlowInTurn * of_quiet ? of_quiet : of_means);
 }
 
 void divide_stages(LaneStages& values) {

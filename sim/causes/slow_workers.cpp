@@ -17,7 +17,9 @@ namespace {
 constexpr double kFaintWorker = 0.01;   // slower than peers
 constexpr double kFaintReplica = 0.02;  // its steps differ by the lengths of their sequences as well
 constexpr double kNecessary = 0.01;     // of the step: what a worker's repair must gain beside the others'
-constexpr double kBeyondNoise = 2;      // deviations of one step
+constexpr std::size_t kHiccupSteps = 2;
+constexpr double kHiccupPace = 1.5;
+constexpr double kBeyondNoise = 2;  // deviations of one step
 constexpr std::size_t kMostSuspects = 64;
 
 using Workers = std::vector<std::size_t>;
@@ -104,12 +106,22 @@ class Repair {
   Remedy remedy_;
 };
 
+// Whether a worker is slow in a step or two only, and not much: machines are, now and then.
+bool is_hiccup(const Recording& recording, const PassPace& pace, std::size_t worker) {
+  const auto [dp_rank, stage] = recording.worker(worker);
+  if (is_replica_slow(pace, dp_rank)) return false;
+  const TimePattern time =
+      find_time_pattern(pace_by_step(pace, dp_rank, stage), pace.worker_noise, kFaintWorker);
+  return time.kind == TimePattern::Kind::kWindow && time.last - time.first < kHiccupSteps &&
+         time.high < kHiccupPace;
+}
+
 // The slowest, at most kMostSuspects.
 Workers find_suspects(const Recording& recording, const PassPace& pace) {
   std::vector<std::pair<double, std::size_t>> slow;
   for (std::size_t worker = 0; worker < pace.worker.size(); ++worker) {
     const double slower = slowness(recording, pace, worker) - 1;
-    if (slower >= kFaintWorker) slow.emplace_back(-slower, worker);
+    if (slower >= kFaintWorker && !is_hiccup(recording, pace, worker)) slow.emplace_back(-slower, worker);
   }
   std::ranges::sort(slow);
   slow.resize(std::min(slow.size(), kMostSuspects));

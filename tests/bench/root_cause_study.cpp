@@ -308,8 +308,14 @@ void study_synthetic(std::uint64_t first_seed, int cases, bool verbose) {
   print_tally("healthy", clean);
 }
 
-double replayed_s(const AnalysedTrace& trace) {
-  return mean(value_or_throw(WhatIfEngine(trace.graph, trace.recording, {}).analyse()).nodelay.span_s);
+struct MeanStep {
+  double recorded_s = 0;
+  double replayed_s = 0;  // without launch delays
+};
+
+MeanStep mean_step(const AnalysedTrace& trace) {
+  const WhatIf result = value_or_throw(WhatIfEngine(trace.graph, trace.recording, {}).analyse());
+  return {mean(result.base_s), mean(result.nodelay.span_s)};
 }
 
 // A real job with more stragglers. The last one is its own: it is in the recording, and nobody knows what the
@@ -319,10 +325,12 @@ StudiedJob recorded_job(const AnalysedTrace& recorded, SyntheticCase job, const 
   job.stragglers.pop_back();
   StudiedJob studied{with_injected(recorded, job.stragglers, job.seed), by_kind(job.stragglers),
                      name + " " + job.name()};
-  const double before_s = replayed_s(studied.trace);
-  for (Injected& one : studied.injected)
+  const MeanStep before = mean_step(studied.trace);
+  for (Injected& one : studied.injected) {
+    const AnalysedTrace rest = with_injected(recorded, without(job, one.kind).stragglers, job.seed);
     one.true_gain =
-        before_s / replayed_s(with_injected(recorded, without(job, one.kind).stragglers, job.seed));
+        (one.kind == "launch-delay" ? before.recorded_s : before.replayed_s) / mean_step(rest).replayed_s;
+  }
   const WhatIf result =
       value_or_throw(WhatIfEngine(studied.trace.graph, studied.trace.recording, {}).analyse());
   const AnalysedJob analysed{studied.trace.graph, studied.trace.recording, result, 1};
