@@ -216,9 +216,8 @@ class Describer {
     const char* verb = are_many ? "take" : "takes";
     if (has_ended) verb = "took";
     if (!has_ended && verdict_.since_step) verb = are_many ? "have taken" : "has taken";
-    return fmt::format("{} {}{:.2f}x as long as {}{}", verb,
-                       is_growing_ ? "an increasing time, up to " : up_to, verdict_.pace.value_or(1), peers,
-                       when(verdict_));
+    return fmt::format("{} {}{} as long as {}{}", verb, is_growing_ ? "an increasing time, up to " : up_to,
+                       times_text(verdict_.pace.value_or(1)), peers, when(verdict_));
   }
 
   [[nodiscard]] Words workers() const {
@@ -267,16 +266,17 @@ class Describer {
   }
 
   [[nodiscard]] Words slow_link() const {
-    const std::string of =
-        verdict_.link->dp ? fmt::format(" of dp {}", *verdict_.link->dp) : " in all replicas";
-    std::string ends;
-    if (!verdict_.workers.empty())
-      ends = fmt::format(
-          " ({})",
-          list_of(std::vector{name_of(verdict_.workers.front()), name_of(verdict_.workers.back())}, 2));
-    return {"A slow link", false,
-            fmt::format("messages between stages {} and {}{}{} {}", verdict_.link->from, verdict_.link->to,
-                        of, ends, pace(true, "", "usual"))};
+    const std::string ends =
+        verdict_.workers.empty()
+            ? fmt::format("stages {} and {}", verdict_.link->from, verdict_.link->to)
+            : fmt::format("{} and {}", name_of(verdict_.workers.front()), name_of(verdict_.workers.back()));
+    const std::string place = fmt::format("messages between {} {}{}", ends, pace(true, "", "usual"),
+                                          verdict_.link->dp ? "" : ", in all replicas");
+    if (cause_.more_links == 0) return {"A slow link", false, place};
+    return {fmt::format("{} slow links", cause_.more_links + 1), true,
+            fmt::format(
+                "{}, and so do those of {}", place,
+                cause_.more_links == 1 ? "one more link" : fmt::format("{} more links", cause_.more_links))};
   }
 
   [[nodiscard]] Words transfers() const {

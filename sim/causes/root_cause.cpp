@@ -293,6 +293,7 @@ class CauseFinder {
     cause.value = slowest.factor;
     cause.stage = slowest.stage;
     cause.peer_stage = slowest.peer_stage;
+    cause.more_links = links.slow.size() - 1;
     cause.time = slowest.time;
     if (slowest.dp_rank) {
       for (const std::size_t stage : {slowest.stage, slowest.peer_stage})
@@ -310,8 +311,8 @@ class CauseFinder {
   [[nodiscard]] std::string describe_link(const LinkFault& fault) const {
     const std::string of = fault.dp_rank ? fmt::format("of dp {}", *fault.dp_rank) : "in all replicas";
     const std::string when = describe(fault.time, recording_.steps);
-    return fmt::format("stages {} and {} {} {:.3g}x{}", fault.stage, fault.peer_stage, of, fault.factor,
-                       when.empty() ? "" : " (" + when + ")");
+    return fmt::format("stages {} and {} {} {}{}", fault.stage, fault.peer_stage, of,
+                       times_text(fault.factor), when.empty() ? "" : " (" + when + ")");
   }
 
   [[nodiscard]] RootCause launch_delay() const {

@@ -39,7 +39,8 @@ struct RootCause {
   std::vector<SlowWorker> workers = {};
   std::optional<std::size_t> stage = std::nullopt;
   std::optional<std::size_t> peer_stage = std::nullopt;  // of messages that all go to or come from it
-  std::optional<TimePattern> time = std::nullopt;        // of launch delays
+  std::size_t more_links = 0;                            // slow ones besides that between these stages
+  std::optional<TimePattern> time = std::nullopt;        // of launch delays, and of the slowest link
 };
 
 // Below this slowdown there is nothing to explain, and a fix that gains less is not worth naming.

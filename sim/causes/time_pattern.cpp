@@ -204,6 +204,10 @@ TimePattern find_time_pattern(const std::vector<double>& values, double noise, d
   return pattern;
 }
 
+std::string times_text(double factor) {
+  return factor < 10 ? fmt::format("{:.2f}x", factor) : fmt::format("{:.0f}x", factor);
+}
+
 std::string describe(const TimePattern& pattern, const std::vector<std::int64_t>& steps) {
   if (pattern.kind == TimePattern::Kind::kSteady) return "";
   if (pattern.kind == TimePattern::Kind::kGrowth) {

@@ -40,6 +40,9 @@ struct TimePattern {
 // steady. O(steps^2), of more than 2000 steps in groups. REQUIRES: values.
 [[nodiscard]] TimePattern find_time_pattern(const std::vector<double>& values, double noise, double least);
 
+// "1.60x", "40x": of 10 and more without decimals.
+[[nodiscard]] std::string times_text(double factor);
+
 // For people: "1.60 from step 12 to 14, else 1.00", "1.60 from step 12 on, 1.00 before (onset, 95 %: 11 to
 // 13)", "grows from 1.01 to 1.49 over 20 steps"; nothing where it is steady. `steps`: numbers, by index.
 [[nodiscard]] std::string describe(const TimePattern& pattern, const std::vector<std::int64_t>& steps);

@@ -102,6 +102,45 @@ TEST_CASE("verdict: a cause with an onset says since when, and its pace from the
         std::string::npos);
 }
 
+TEST_CASE("verdict: a slow link has two ends, and its hosts are to be checked") {
+  RootCause cause = likely("slow-link", 1.5);
+  cause.value = 40;
+  cause.stage = 1;
+  cause.peer_stage = 2;
+  cause.time = TimePattern{};
+  cause.workers = {{1, 40, {}}, {2, 40, {}}};
+  const Verdict one = verdict_of(cause);
+  CHECK(one.subject == Verdict::Subject{"link", "link:0:1-2"});
+  REQUIRE(one.link);
+  CHECK(*one.link == Verdict::Link{1, 2, 0});
+  CHECK(one.pace == 40);
+  CHECK(one.sentence ==
+        "A slow link costs this job 33.3 % of its time: messages between rank 8 (dp 0, stage 1) and rank 16 "
+        "(dp 0, "
+        "stage 2) take 40x as long as usual. Without it a step would take 13.3 s instead of 20.0 s.");
+  CHECK(one.next_check ==
+        "check the link between the host of rank 8 and the host of rank 16: network cards, cables, switch "
+        "ports");
+  cause.more_links = 2;
+  CHECK(verdict_of(cause).sentence.starts_with(
+      "3 slow links cost this job 33.3 % of its time: messages between "));
+  CHECK(verdict_of(cause).sentence.find("as usual, and so do those of 2 more links.") != std::string::npos);
+  cause.more_links = 0;
+  cause.workers.clear();
+  cause.time = window(3, 4, 12);
+  const Verdict all = verdict_of(cause);
+  CHECK(all.subject == Verdict::Subject{"link", "link:all:1-2"});
+  CHECK(all.since_step == 13);
+  CHECK(all.pace == 12);
+  CHECK(all.sentence.find(
+            "messages between stages 1 and 2 have taken 12x as long as usual since step 13, in all "
+            "replicas.") != std::string::npos);
+  CHECK(all.next_check ==
+        "check what the links between stages 1 and 2 share in all replicas: the switches and routes between "
+        "their "
+        "hosts, and network settings");
+}
+
 TEST_CASE("verdict: several workers are counted, the slowest named first") {
   RootCause cause = slow_worker(6, 1.5, 1.25);
   for (const std::size_t worker : {1U, 2U, 3U}) cause.workers.push_back({worker, 1.2, {}});

@@ -93,4 +93,21 @@ TEST_CASE("time pattern: told in words, by the numbers of the steps") {
   CHECK(describe({Kind::kGrowth, 0, 4, 0, 0, 1.01, 1.49}, steps) == "grows from 1.01 to 1.49 over 5 steps");
 }
 
+TEST_CASE("time pattern: its level at each step, and factors for people") {
+  TimePattern pattern;
+  pattern.low = pattern.high = 1.5;
+  CHECK(pattern.at(3) == 1.5);
+  pattern = {TimePattern::Kind::kWindow, 2, 3, 2, 2, 1, 2};
+  CHECK(pattern.at(1) == 1);
+  CHECK(pattern.at(2) == 2);
+  CHECK(pattern.at(3) == 2);
+  CHECK(pattern.at(4) == 1);
+  pattern = {TimePattern::Kind::kGrowth, 0, 4, 0, 0, 1, 2};
+  CHECK(pattern.at(0) == 1);
+  CHECK(pattern.at(1) == 1.25);
+  CHECK(pattern.at(4) == 2);
+  CHECK(times_text(1.5) == "1.50x");
+  CHECK(times_text(39.7) == "40x");
+}
+
 }  // namespace goodput
