@@ -80,7 +80,7 @@ std::vector<double> transfers_of(const Recording& recording, const std::vector<O
 
 // What is usual on each link and in each direction.
 void find_usual(std::vector<Link>& links) {
-  for (const std::size_t direction : {0, 1}) {
+  for (const std::size_t direction : {0U, 1U}) {
     std::vector<double> of_links;
     for (Link& link : links) {
       if (link.messages[direction].empty()) continue;
@@ -107,7 +107,7 @@ class Finder {
 
   LinkPace find() {
     for (Link& link : links_) {
-      for (const std::size_t direction : {0, 1}) {
+      for (const std::size_t direction : {0U, 1U}) {
         if (!link.messages[direction].empty())
           link.transfer_s[direction] = transfers_of(recording_, link.messages[direction]);
       }

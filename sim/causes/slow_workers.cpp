@@ -27,7 +27,7 @@ using Workers = std::vector<std::size_t>;
 // Brings workers to the pace of their peers.
 class Repair {
  public:
-  Repair(const AnalysedJob& job, const PassPace& pace) : job_(job), recording_(job.recording), pace_(pace) {}
+  Repair(const Recording& recording, const PassPace& pace) : recording_(recording), pace_(pace) {}
 
   [[nodiscard]] Remedy of(const Workers& workers) {
     const auto stages = static_cast<std::size_t>(recording_.pp_size);
@@ -100,7 +100,6 @@ class Repair {
     }
   }
 
-  const AnalysedJob& job_;
   const Recording& recording_;
   const PassPace& pace_;
   Remedy remedy_;
@@ -183,12 +182,12 @@ void sort_slowest_first(const AnalysedJob& job, const PassPace& pace, std::vecto
 // cost stays below kNecessary.
 SlowWorkers keep_necessary(const AnalysedJob& job, const PassPace& pace, std::vector<SlowGroup> groups) {
   if (groups.empty()) return {};
-  Gain gain = gain_of(job, repair_of(job, pace, workers_of(groups)));
+  Gain gain = gain_of(job, repair_of(job.recording, pace, workers_of(groups)));
   const double fixed_s = gain.step_s;
   for (std::size_t i = groups.size(); i-- > 0;) {
     std::vector<SlowGroup> others = groups;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    const Gain without = gain_of(job, repair_of(job, pace, workers_of(others)));
+    const Gain without = gain_of(job, repair_of(job.recording, pace, workers_of(others)));
     if (without.step_s - fixed_s >= kNecessary * fixed_s) continue;
     groups = std::move(others);
     gain = without;
@@ -208,8 +207,8 @@ std::vector<std::size_t> workers_of(const std::vector<SlowGroup>& groups) {
   return workers;
 }
 
-Remedy repair_of(const AnalysedJob& job, const PassPace& pace, const Workers& workers) {
-  return Repair(job, pace).of(workers);
+Remedy repair_of(const Recording& recording, const PassPace& pace, const Workers& workers) {
+  return Repair(recording, pace).of(workers);
 }
 
 bool is_replica_slow(const PassPace& pace, std::size_t dp_rank) {
@@ -243,7 +242,7 @@ SlowWorkers slow_or_slowest(const AnalysedJob& job, const PassPace& pace) {
   if (!slow.groups.empty()) return slow;
   const bool has_peers = job.recording.dp_size > 1 || job.recording.pp_size == 1;
   const std::size_t worker = has_peers ? pace.slowest_worker() : pace.slowest_stage();
-  return {{lone_worker(worker)}, gain_of(job, repair_of(job, pace, {worker})).gain, false};
+  return {{lone_worker(worker)}, gain_of(job, repair_of(job.recording, pace, {worker})).gain, false};
 }
 
 }  // namespace goodput

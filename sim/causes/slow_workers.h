@@ -28,7 +28,7 @@ struct SlowWorkers {
 // The passes of these workers take what those of their healthy peers do, and so do their optimizers where
 // they are as slow; messages and collectives stay as they are. Only in steps in which a worker is slow beyond
 // noise. In a job of one replica the peers are the other stages.
-[[nodiscard]] Remedy repair_of(const AnalysedJob& job, const PassPace& pace,
+[[nodiscard]] Remedy repair_of(const Recording& recording, const PassPace& pace,
                                const std::vector<std::size_t>& workers);
 
 // The workers of all groups.
