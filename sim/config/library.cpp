@@ -7,10 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "sim/config/json_file.h"
 
 namespace goodput::config {
 namespace {
@@ -64,6 +67,25 @@ Error not_found(const Library& library, const Kind& kind, std::string_view name)
                            nearest_names(name, names_of(library, kind)), where)};
 }
 
+// What is no JSON goes by no alias.
+std::optional<std::string> find_by_alias(const Library& library, const Kind& kind, std::string_view name) {
+  std::error_code ignored;
+  for (const std::string& known : names_of(library, kind)) {
+    for (const std::string& folder : library.folders) {
+      const std::string file = file_of(folder, kind, known).string();
+      if (!fs::is_regular_file(file, ignored)) continue;
+      const Result<Json> parsed = parse_file(file, library.parsed);
+      if (!parsed || !parsed->is_object()) continue;
+      const auto aliases = parsed->find(std::string(kAliasesKey));
+      if (aliases == parsed->end() || !aliases->is_array()) continue;
+      const bool is_meant = std::ranges::any_of(
+          *aliases, [&](const Json& alias) { return alias.is_string() && alias.get<std::string>() == name; });
+      if (is_meant) return file;
+    }
+  }
+  return std::nullopt;
+}
+
 // FOLDER of FOLDER/plans/mine.json, also where plans is a link.
 fs::path own_folder(const std::string& file) {
   const fs::path folder = folder_of(file);
@@ -110,8 +132,9 @@ Result<Source> find(const Library& library, const Kind& kind, std::string_view n
                    {.file = file.string()}};
     }
   }
-  if (source.file.empty()) return not_found(library, kind, name);
-  return source;
+  if (!source.file.empty()) return source;
+  if (auto file = find_by_alias(library, kind, name)) return Source{*std::move(file), {}};
+  return not_found(library, kind, name);
 }
 
 Result<Source> find_from(const std::string& from, const Library& library, const Kind& kind,
