@@ -114,6 +114,12 @@ double hardware_flops_per_token(const TrainingPlan& plan) {
   return flops * plan.parallel.tp / work.scope().tokens();
 }
 
+MemoryReport planned_memory(const TrainingPlan& plan) {
+  const auto schedule = find_schedule(plan.parallel.schedule);
+  GOODPUT_CHECK(schedule.has_value(), "a step was built with a schedule that does not exist");
+  return estimate_memory(plan, **schedule);
+}
+
 StepReport report_step(const TrainingPlan& plan, const PlannedStep& step) {
   TimingEngine timing(step.graph, step.lanes, {}, TimingEngine::Keep::kAllTimes);
   timing.propagate(PlannedValues(step));
@@ -127,9 +133,7 @@ StepReport report_step(const TrainingPlan& plan, const PlannedStep& step) {
   report.tokens_per_second = tokens_per_second(plan.parallel, report.step);
   report.mfu = model_flops_utilization(plan, plan.parallel, report.step);
   report.hfu = hardware_flops_per_token(plan) * report.tokens_per_second / rated_flops(plan, plan.parallel);
-  const auto schedule = find_schedule(plan.parallel.schedule);
-  GOODPUT_CHECK(schedule.has_value(), "a step was built with a schedule that does not exist");
-  report.memory = estimate_memory(plan, **schedule);
+  report.memory = planned_memory(plan);
   report.tier = step.tier;
   return report;
 }

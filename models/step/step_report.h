@@ -41,6 +41,9 @@ struct StepReport {
 // (step_work_over_nics). At least step_time().
 [[nodiscard]] SimDuration step_time_over_nics(const PlannedStep& step, BytesPerSecond nic);
 
+// Of the plan's schedule. REQUIRES: check_training_plan(plan).
+[[nodiscard]] MemoryReport planned_memory(const TrainingPlan& plan);
+
 [[nodiscard]] StepReport report_step(const TrainingPlan& plan, const PlannedStep& step);
 
 // Useful operations of a step (useful_flops_per_token()) against what the GPUs of `parallel` are rated for,

@@ -201,7 +201,7 @@ class Completes:
 
     def test_names_of_configs_and_files(self):
         self.expect("goodput plan-step llama3-8b", "llama3-8b-h100")
-        self.expect("goodput calibration info h200", "h200-public")
+        self.expect("goodput calibration info h200", "h200-measured h200-public")
         self.expect("goodput synth llama3-8b", "llama3-8b-h100")
         self.expect_files("goodput routing synth --seed 1 r", {"rows.csv", "rows two.csv"})
         self.assertIn("gpt-l", self.offered("goodput checkpoint "))

@@ -76,7 +76,7 @@ class Place:
 def check_use(place):
     """From /, with nothing of the repository or its environment at hand."""
     usr = place.usr
-    check("One slow worker costs this job 27.7 %" in place.shell(f"goodput whatif {usr}/{SAMPLE}"), "whatif of the sample")
+    check("One slow worker costs this job 28.7 %" in place.shell(f"goodput whatif {usr}/{SAMPLE}"), "whatif of the sample")
     check("Llama 3 70B on 64 x H100" in place.shell("goodput plan-step llama3-70b-h100"), "plan-step by name")
     check("lazarus" in place.shell("goodput simulate capacity-1k --trials 1"), "a scenario that names a sample")
     check("llama3-70b" in place.shell("goodput list models"), "list models")

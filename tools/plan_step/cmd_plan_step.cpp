@@ -1,5 +1,6 @@
 // `goodput plan-step`: what one training step of a plan takes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <optional>
@@ -119,12 +120,22 @@ class PlanStepCommand final : public Command {
   Result<ExitCode> run_batch(const TrainingPlan& plan, Granularity granularity,
                              const CommandContext& context) const {
     GOODPUT_TRY(const BatchResult result, predict_rows(plan, batch_path_, granularity, context.options.seed));
+    if (!result.others.empty())
+      context.note(fmt::format("columns that are no keys of a plan: {}", fmt::join(result.others, ", ")));
     if (context.options.wants_result()) {
       GOODPUT_TRY(const Provenance provenance, plan_provenance(plan, granularity, result.tier));
       OrderedJson json = begin_json_result("plan-step-batch", context, provenance);
       json["rows"] = OrderedJson::array();
       for (const BatchRow& row : result.rows) {
-        json["rows"].push_back({{"line", row.line}, {"predicted_ms", or_null(row.predicted_ms)}});
+        const auto if_predicted = [&](auto value) {
+          return row.predicted_ms ? OrderedJson(value) : OrderedJson(nullptr);
+        };
+        json["rows"].push_back({{"line", row.line},
+                                {"predicted_ms", or_null(row.predicted_ms)},
+                                {"mfu", if_predicted(row.mfu)},
+                                {"memory_gib", if_predicted(row.memory_gib)},
+                                {"fits", if_predicted(row.fits)},
+                                {"error", or_null(row.error)}});
       }
       GOODPUT_TRY_STATUS(write_json_result(json, context));
     }

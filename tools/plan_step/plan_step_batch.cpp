@@ -1,16 +1,21 @@
 #include "tools/plan_step/plan_step_batch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <span>
 
 #include "models/cost/cost_models.h"
 #include "models/step/step_report.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "tools/plan_step/batch_columns.h"
 #include "traces/io/byte_source.h"
 
 namespace goodput {
@@ -44,7 +49,10 @@ constexpr std::array<ColumnInfo, 10> kColumns = {{
     {"data parallelism", 10'000'000},
     {"pipeline parallelism", 10'000'000},
 }};
-constexpr std::string_view kPredicted = "predicted_ms";
+constexpr std::string_view kMeasured = "measured_ms";
+constexpr std::string_view kError = "error";
+constexpr std::array<std::string_view, 5> kAppended = {"predicted_ms", "mfu", "memory_gib", "fits", kError};
+constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 
 // Reads cells one character at a time: a quote opens a cell at its first character only, and two within
 // quotes are one (RFC 4180).
@@ -85,29 +93,21 @@ std::vector<std::string> split(std::string_view row) {
   return std::move(reader).take();
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 using Positions = std::array<std::size_t, kColumns.size()>;
 
-Result<Positions> find_columns(const std::vector<std::string>& header, const Where& where) {
+Result<Positions> find_columns(const std::vector<std::string>& header) {
   std::vector<std::string_view> names;
   for (const std::string& cell : header) names.push_back(trimmed(cell));
-  if (std::find(names.begin(), names.end(), kPredicted) != names.end())
-    return Error{fmt::format("has a column {} already; remove it", kPredicted), where};
   Positions positions{};
   for (std::size_t i = 0; i < kColumns.size(); ++i) {
     const std::string_view wanted = kColumns[i].name;
     const auto found = std::find(names.begin(), names.end(), wanted);
     if (found == names.end()) {
       const std::string hint = did_you_mean(wanted, names);
-      return Error{fmt::format("no column {}{}", in_quotes(wanted), hint), where};
+      return Error{fmt::format("no column {}{}", in_quotes(wanted), hint)};
     }
     if (std::find(found + 1, names.end(), wanted) != names.end())
-      return Error{fmt::format("column {} is there twice", in_quotes(wanted)), where};
+      return Error{fmt::format("column {} is there twice", in_quotes(wanted))};
     positions[i] = static_cast<std::size_t>(found - names.begin());
   }
   return positions;
@@ -115,11 +115,7 @@ Result<Positions> find_columns(const std::vector<std::string>& header, const Whe
 
 using Values = std::array<std::int32_t, kColumns.size()>;
 
-Result<Values> read_values(const std::vector<std::string>& cells, const Positions& positions,
-                           std::size_t columns) {
-  if (cells.size() != columns) {
-    return Error{fmt::format("{} cells, but the header has {}", cells.size(), columns)};
-  }
+Result<Values> read_values(const std::vector<std::string>& cells, const Positions& positions) {
   Values values{};
   for (std::size_t i = 0; i < kColumns.size(); ++i) {
     const auto& [name, most] = kColumns[i];
@@ -199,51 +195,155 @@ std::string_view take_row(std::string_view& rest) {
   return row;
 }
 
+// What the columns of measured steps by vTrain's names make of a base (plan_step_batch.h).
+class MeasuredColumns {
+ public:
+  static Result<MeasuredColumns> find(const std::vector<std::string>& header, const TrainingPlan& base) {
+    MeasuredColumns columns(base);
+    GOODPUT_TRY(columns.positions_, find_columns(header));
+    return columns;
+  }
+  [[nodiscard]] Result<TrainingPlan> plan_of(const std::vector<std::string>& cells) const {
+    GOODPUT_TRY(const Values values, read_values(cells, positions_));
+    return goodput::plan_of(*base_, values);
+  }
+
+ private:
+  explicit MeasuredColumns(const TrainingPlan& base) : base_(&base) {}
+
+  const TrainingPlan* base_;
+  Positions positions_{};
+};
+
+// The measured time of a row, of a header that has a column for it.
+Result<std::optional<double>> measured_ms(const std::vector<std::string>& cells,
+                                          const std::optional<std::size_t>& column) {
+  if (!column) return std::optional<double>{};
+  const std::string_view cell = trimmed(cells[*column]);
+  if (cell.empty()) return std::optional<double>{};
+  double value = 0;
+  const auto [end, problem] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (problem != std::errc{} || end != cell.data() + cell.size() || !(value > 0 && value < 1e12))
+    return Error{fmt::format("{} is {}, want milliseconds above 0", kMeasured, in_quotes(cell))};
+  return std::optional(value);
+}
+
+// Cost models, each made once: clusters and calibrations may differ by row.
+class CostModels {
+ public:
+  Result<const CostModel*> of(const TrainingPlan& plan) {
+    TrainingPlan key = plan;  // nodes do not matter to a price
+    key.cluster.nodes = 1;
+    ClusterConfig cluster{key.cluster, key.roofline};
+    const std::string name = fmt::format("{} {} {}", config::write(config_fields(cluster)).dump(),
+                                         plan.cost_model, plan.calibration);
+    auto found = models_.find(name);
+    if (found == models_.end()) {
+      GOODPUT_TRY(std::unique_ptr<CostModel> made, make_cost_model(cost_inputs(plan)));
+      found = models_.emplace(name, std::move(made)).first;
+    }
+    return found->second.get();
+  }
+
+ private:
+  std::map<std::string, std::unique_ptr<CostModel>> models_;
+};
+
 class BatchPredictor {
  public:
-  BatchPredictor(const TrainingPlan& base, const CostModel& cost, Granularity granularity, std::uint64_t seed)
-      : base_(base), cost_(cost), granularity_(granularity), seed_(seed) {}
+  BatchPredictor(const TrainingPlan& base, Granularity granularity, std::uint64_t seed)
+      : base_(base), granularity_(granularity), seed_(seed) {}
 
-  // The header of the rows. Fails on a column that is not there.
-  Status read_header(std::string_view row, const Where& where) {
-    const std::vector<std::string> header = split(row);
-    GOODPUT_TRY(positions_, find_columns(header, where));
-    columns_ = header.size();
+  // Fails where the costs of the base cannot be had.
+  Status check_base() {
+    GOODPUT_TRY_STATUS(costs_.of(base_));
     return Ok{};
   }
-  Result<double> predict_ms(std::string_view row) {
-    GOODPUT_TRY(const Values values, read_values(split(row), positions_, columns_));
-    GOODPUT_TRY(const TrainingPlan plan, plan_of(base_, values));
-    GOODPUT_TRY(const PlannedStep step, build_planned_step(plan, cost_, granularity_, seed_));
+  // The header of the rows.
+  Status read_header(std::string_view row) {
+    const std::vector<std::string> header = split(row);
+    columns_ = header.size();
+    const auto is_named = [&](std::string_view name) {
+      return [name](const std::string& cell) { return trimmed(cell) == name; };
+    };
+    for (const std::string_view appended : kAppended) {
+      if (std::ranges::any_of(header, is_named(appended)))
+        return Error{fmt::format("has a column {} already; remove it", appended)};
+    }
+    if (const auto at = std::ranges::find_if(header, is_named(kMeasured)); at != header.end())
+      measured_at_ = static_cast<std::size_t>(at - header.begin());
+    if (std::ranges::any_of(header, is_named(kColumns[kGpus].name))) {
+      GOODPUT_TRY(measured_, MeasuredColumns::find(header, base_));
+      return Ok{};
+    }
+    GOODPUT_TRY(keys_, BatchColumns::find(header, base_));
+    others_ = keys_->others();
+    std::erase(others_, kMeasured);
+    return Ok{};
+  }
+  Result<BatchRow> predict(std::string_view row) {
+    const std::vector<std::string> cells = split(row);
+    if (cells.size() != columns_)
+      return Error{fmt::format("{} cells, but the header has {}", cells.size(), columns_)};
+    GOODPUT_TRY(TrainingPlan plan, keys_ ? keys_->plan_of(cells) : measured_->plan_of(cells));
+    GOODPUT_TRY(const std::optional<double> measured, measured_ms(cells, measured_at_));
+    GOODPUT_TRY(const CostModel* cost, costs_.of(plan));
+    GOODPUT_TRY(const PlannedStep step, build_planned_step(plan, *cost, granularity_, seed_));
     tier_ = lowest(tier_, step.tier);
-    return 1e3 * to_seconds(step_time(step));
+    const SimDuration time = step_time(step);
+    const MemoryReport memory = planned_memory(plan);
+    BatchRow result;
+    result.predicted_ms = 1e3 * to_seconds(time);
+    result.mfu = model_flops_utilization(plan, plan.parallel, time);
+    result.memory_gib = static_cast<double>(memory.stages[memory.fullest].total().value) / kGib;
+    result.fits = memory.fits();
+    if (measured) result.error = *result.predicted_ms / *measured - 1;
+    return result;
   }
   [[nodiscard]] Tier tier() const { return tier_; }
+  [[nodiscard]] bool has_measured() const { return measured_at_.has_value(); }
+  [[nodiscard]] const std::vector<std::string>& others() const { return others_; }
 
  private:
   const TrainingPlan& base_;
-  const CostModel& cost_;
   Granularity granularity_;
   std::uint64_t seed_;
-  Positions positions_{};
+  std::optional<MeasuredColumns> measured_;
+  std::optional<BatchColumns> keys_;
+  std::optional<std::size_t> measured_at_;
   std::size_t columns_ = 0;
+  std::vector<std::string> others_;
+  CostModels costs_;
   Tier tier_ = Tier::kMeasured;
 };
+
+// The cells behind a row; all empty where there is no prediction.
+std::string appended_cells(const std::optional<BatchRow>& row, bool has_measured) {
+  const char* last = has_measured ? "," : "";
+  if (!row) return fmt::format(",,,{}", last);
+  std::string cells = fmt::format("{:.6f},{:.4f},{:.2f},{}", *row->predicted_ms, row->mfu, row->memory_gib,
+                                  row->fits ? "true" : "false");
+  if (has_measured) cells += row->error ? fmt::format(",{:.4f}", *row->error) : ",";
+  return cells;
+}
 
 }  // namespace
 
 Result<BatchResult> predict_rows(const TrainingPlan& base, const std::string& path, Granularity granularity,
                                  std::uint64_t seed) {
-  GOODPUT_TRY(const std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(base)));
   GOODPUT_TRY(ByteSource source, ByteSource::open(path));
   GOODPUT_TRY(const std::string text, read_all(source, kLargestBatch));
   std::string_view rest = text;
   if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
-  BatchPredictor predictor(base, *cost, granularity, seed);
+  BatchPredictor predictor(base, granularity, seed);
+  GOODPUT_TRY_STATUS(predictor.check_base());
   const std::string_view header = take_row(rest);
-  GOODPUT_TRY_STATUS(predictor.read_header(header, {.file = path, .position = Position::line(1)}));
+  if (const Status read = predictor.read_header(header); !read)
+    return Error{read.error().message(), {.file = path, .position = Position::line(1)}};
   BatchResult result;
-  result.csv = fmt::format("{},{}\n", header, kPredicted);
+  result.others = predictor.others();
+  const std::size_t appended = kAppended.size() - (predictor.has_measured() ? 0 : 1);
+  result.csv = fmt::format("{},{}\n", header, fmt::join(std::span(kAppended).first(appended), ","));
   auto line = 1 + std::count(text.begin(), text.end() - static_cast<std::ptrdiff_t>(rest.size()), '\n');
   while (!rest.empty()) {
     const std::ptrdiff_t first_line = line;
@@ -251,17 +351,17 @@ Result<BatchResult> predict_rows(const TrainingPlan& base, const std::string& pa
     const std::string_view row = take_row(rest);
     line += std::count(before.begin(), before.end() - static_cast<std::ptrdiff_t>(rest.size()), '\n');
     if (trimmed(row).empty()) continue;
-    if (const auto predicted = predictor.predict_ms(row)) {
-      result.csv += fmt::format("{},{:.6f}\n", row, *predicted);
-      result.rows.push_back({static_cast<std::size_t>(first_line), *predicted});
-    } else {
-      result.csv += fmt::format("{},\n", row);
-      result.rows.push_back({static_cast<std::size_t>(first_line), std::nullopt});
-      result.errors.push_back(
-          Error{predicted.error().message(),
-                {.file = path, .position = Position::line(static_cast<std::uint64_t>(first_line))}}
-              .message());
-    }
+    const Result<BatchRow> predicted = predictor.predict(row);
+    result.csv += fmt::format(
+        "{},{}\n", row,
+        appended_cells(predicted ? std::optional(*predicted) : std::nullopt, predictor.has_measured()));
+    result.rows.push_back(predicted ? *predicted : BatchRow{});
+    result.rows.back().line = static_cast<std::size_t>(first_line);
+    if (predicted) continue;
+    result.errors.push_back(
+        Error{predicted.error().message(),
+              {.file = path, .position = Position::line(static_cast<std::uint64_t>(first_line))}}
+            .message());
   }
   result.tier = predictor.tier();
   return result;

@@ -73,6 +73,18 @@ TEST_CASE("library: a file with the same content shadows nothing") {
   CHECK(find(folders.library(), kWheels, "big")->shadowed.empty());
 }
 
+TEST_CASE("library: a config goes by its aliases as well, where no file has the name") {
+  const Folders folders;
+  folders.put("shipped", "big", R"({"aliases": ["BIG-80", "large"]})");
+  folders.put("shipped", "broken", "{");
+  folders.put("shipped", "list", R"(["BIG-80"])");
+  folders.put("shipped", "odd", R"({"aliases": "tiny"})");
+  CHECK(folders.found("BIG-80") == "T/shipped/wheels/big.json");
+  CHECK(folders.found("tiny").starts_with("no wheel \"tiny\""));
+  folders.put("mine", "large", "1");
+  CHECK(folders.found("large") == "T/mine/wheels/large.json");
+}
+
 TEST_CASE("library: a name that is nowhere gets the nearest one, and where it was looked for") {
   const Folders folders;
   folders.put("shipped", "big", "2");

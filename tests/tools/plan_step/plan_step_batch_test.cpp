@@ -65,7 +65,22 @@ const std::string kHeader =
     "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,"
     "tensor parallelism,data parallelism,pipeline parallelism";
 
-// Milliseconds that plan-step says of `base` with these sizes, as the batch prints them.
+const std::string kAppended = ",predicted_ms,mfu,memory_gib,fits\n";
+
+// What plan-step says of this plan, as the batch prints it.
+std::string planned(const Json& plan) {
+  const TemporaryFile file("plan.json", plan.dump());
+  const Run planned = run({"plan-step", file.path(), "--json", "-"});
+  REQUIRE_MESSAGE(planned.code == ExitCode::kOk, planned.err);
+  const Json json = Json::parse(planned.out);
+  const Json& memory = json.at("memory");
+  const auto fullest = memory.at("fullest_stage").get<std::size_t>();
+  const double bytes = memory.at("stages").at(fullest).at("total_bytes").get<double>();
+  return fmt::format("{:.6f},{:.4f},{:.2f},{}", 1e3 * json.at("step_s").get<double>(),
+                     json.at("mfu").get<double>(), bytes / 1024 / 1024 / 1024, memory.at("fits").get<bool>());
+}
+
+// The same of `base` with these sizes.
 std::string planned_ms(const Sizes& sizes, Json plan = base_plan()) {
   Json& model = plan["model"];
   model["hidden"] = sizes.hidden;
@@ -80,10 +95,7 @@ std::string planned_ms(const Sizes& sizes, Json plan = base_plan()) {
   parallel["tp"] = sizes.tp;
   parallel["dp"] = sizes.dp;
   parallel["pp"] = sizes.pp;
-  const TemporaryFile file("plan.json", plan.dump());
-  const Run planned = run({"plan-step", file.path(), "--json", "-"});
-  REQUIRE_MESSAGE(planned.code == ExitCode::kOk, planned.err);
-  return fmt::format("{:.6f}", 1e3 * Json::parse(planned.out).at("step_s").get<double>());
+  return planned(plan);
 }
 
 struct BatchRun {
@@ -115,7 +127,7 @@ std::string refusal(const std::string& rows, const Json& plan = base_plan()) {
 std::string row_error(const std::string& row, const Json& plan = base_plan()) {
   const BatchRun result = batch(kHeader + '\n' + row + '\n', plan);
   CHECK(result.code == ExitCode::kBadInput);
-  CHECK(result.out == kHeader + ",predicted_ms\n" + row + ",\n");
+  CHECK(result.out == kHeader + kAppended + row + ",,,,\n");
   REQUIRE(result.err.starts_with("error: ROWS:2: "));
   CHECK(result.err.find('\n') == result.err.size() - 1);
   return result.err.substr(15, result.err.size() - 16);
@@ -138,7 +150,7 @@ TEST_CASE("plan-step --batch: a row is predicted as the plan with its sizes is")
       {.gpus = 8, .global_batch = 8, .hidden = 128, .heads = 8, .layers = 4, .tp = 2, .dp = 2, .pp = 2},
   };
   std::string input = kHeader + '\n';
-  std::string expected = kHeader + ",predicted_ms\n";
+  std::string expected = kHeader + kAppended;
   for (const Sizes& sizes : rows) {
     input += sizes.row() + '\n';
     expected += sizes.row() + ',' + planned_ms(sizes) + '\n';
@@ -176,8 +188,8 @@ TEST_CASE("plan-step --batch: settings within a node count where the row's GPUs 
   const Sizes four = {.gpus = 4, .dp = 4};
   const Sizes eight = {.gpus = 8, .global_batch = 8, .dp = 8};
   const BatchRun result = batch(kHeader + '\n' + four.row() + '\n' + eight.row() + '\n', plan);
-  CHECK(result.out == kHeader + ",predicted_ms\n" + four.row() + ',' + planned_ms(four, inside) + '\n' +
-                          eight.row() + ',' + planned_ms(eight) + '\n');
+  CHECK(result.out == kHeader + kAppended + four.row() + ',' + planned_ms(four, inside) + '\n' + eight.row() +
+                          ',' + planned_ms(eight) + '\n');
 }
 
 TEST_CASE("plan-step --batch: columns pass through as they are, in any order, measured time or not") {
@@ -187,11 +199,11 @@ TEST_CASE("plan-step --batch: columns pass through as they are, in any order, me
   const std::string row = "1,\"a, \"\"b\"\"\", 1,4,1.0,6.4e1,4,\"2\",32,1,1,7.5";
   const BatchRun result = batch(header + '\n' + row + '\n');
   CHECK(result.code == ExitCode::kOk);
-  CHECK(result.out == header + ",predicted_ms\n" + row + ',' + planned_ms({}) + '\n');
+  CHECK(result.out == header + kAppended + row + ',' + planned_ms({}) + '\n');
 }
 
 TEST_CASE("plan-step --batch: byte-order mark, CRLF, blank lines, no last line end, gzip") {
-  const std::string predicted = kHeader + ",predicted_ms\n" + Sizes{}.row() + ',' + planned_ms({}) + '\n';
+  const std::string predicted = kHeader + kAppended + Sizes{}.row() + ',' + planned_ms({}) + '\n';
   CHECK(batch("\xEF\xBB\xBF" + kHeader + "\r\n" + Sizes{}.row() + "\r\n").out == predicted);
   CHECK(batch(kHeader + "\n\n  \n" + Sizes{}.row() + "\n\r\n\n").out == predicted);
   CHECK(batch(kHeader + '\n' + Sizes{}.row()).out == predicted);
@@ -201,14 +213,14 @@ TEST_CASE("plan-step --batch: byte-order mark, CRLF, blank lines, no last line e
 TEST_CASE("plan-step --batch: quotes keep line ends, and lines are counted on") {
   const std::string row = "\"two\nlines\"," + Sizes{}.row();
   const BatchRun result = batch("note," + kHeader + '\n' + row + "\nx,y\n");
-  CHECK(result.out == "note," + kHeader + ",predicted_ms\n" + row + ',' + planned_ms({}) + "\nx,y,\n");
+  CHECK(result.out == "note," + kHeader + kAppended + row + ',' + planned_ms({}) + "\nx,y,,,,\n");
   CHECK(result.err == "error: ROWS:4: 2 cells, but the header has 11\n");
 }
 
 TEST_CASE("plan-step --batch: a quote that is never closed spoils its own line only") {
   const BatchRun result = batch("note," + kHeader + "\n\"open," + Sizes{}.row() + "\n5\"," + Sizes{}.row());
   CHECK(result.code == ExitCode::kBadInput);
-  CHECK(result.out == "note," + kHeader + ",predicted_ms\n\"open," + Sizes{}.row() + ",\n5\"," +
+  CHECK(result.out == "note," + kHeader + kAppended + "\"open," + Sizes{}.row() + ",,,,\n5\"," +
                           Sizes{}.row() + ',' + planned_ms({}) + '\n');
   CHECK(result.err == "error: ROWS:2: 1 cells, but the header has 11\n");
 }
@@ -219,7 +231,7 @@ TEST_CASE("plan-step --batch: a row without prediction stops no other") {
       batch(kHeader + '\n' + odd.row() + '\n' + Sizes{}.row() + "\n1,2,3\n" + Sizes{}.row() + '\n');
   CHECK(result.code == ExitCode::kBadInput);
   const std::string predicted = Sizes{}.row() + ',' + planned_ms({}) + '\n';
-  CHECK(result.out == kHeader + ",predicted_ms\n" + odd.row() + ",\n" + predicted + "1,2,3,\n" + predicted);
+  CHECK(result.out == kHeader + kAppended + odd.row() + ",,,,\n" + predicted + "1,2,3,,,,\n" + predicted);
   CHECK(result.err ==
         "error: ROWS:2: /parallel/global_batch: is 4, want a multiple of dp 3 x micro_batch 1 = 3\n"
         "error: ROWS:4: 3 cells, but the header has 10\n");
@@ -228,7 +240,7 @@ TEST_CASE("plan-step --batch: a row without prediction stops no other") {
 TEST_CASE("plan-step --batch: the header alone is fine") {
   const BatchRun result = batch(kHeader);
   CHECK(result.code == ExitCode::kOk);
-  CHECK(result.out == kHeader + ",predicted_ms\n");
+  CHECK(result.out == kHeader + kAppended);
 }
 
 TEST_CASE("plan-step --batch: memory that is too small keeps nobody from predicting") {
@@ -236,7 +248,7 @@ TEST_CASE("plan-step --batch: memory that is too small keeps nobody from predict
   plan["cluster"]["gpu"]["memory_gib"] = 0.001;
   const BatchRun result = batch(kHeader + '\n' + Sizes{}.row() + '\n', plan);
   CHECK(result.code == ExitCode::kOk);
-  CHECK(result.out == kHeader + ",predicted_ms\n" + Sizes{}.row() + ',' + planned_ms({}) + '\n');
+  CHECK(result.out == kHeader + kAppended + Sizes{}.row() + ',' + planned_ms({}) + '\n');
 }
 
 TEST_CASE("plan-step --batch: fewer micro-batches than stages are legal, more nodes than the plan's too") {
@@ -246,8 +258,8 @@ TEST_CASE("plan-step --batch: fewer micro-batches than stages are legal, more no
   larger["cluster"]["nodes"] = 8;
   const BatchRun result = batch(kHeader + '\n' + deep.row() + '\n' + wide.row() + '\n');
   CHECK(result.code == ExitCode::kOk);
-  CHECK(result.out == kHeader + ",predicted_ms\n" + deep.row() + ',' + planned_ms(deep) + '\n' + wide.row() +
-                          ',' + planned_ms(wide, larger) + '\n');
+  CHECK(result.out == kHeader + kAppended + deep.row() + ',' + planned_ms(deep) + '\n' + wide.row() + ',' +
+                          planned_ms(wide, larger) + '\n');
 }
 
 TEST_CASE("plan-step --batch: what a row cannot be") {
@@ -280,19 +292,109 @@ TEST_CASE("plan-step --batch: what a row cannot be") {
 
 TEST_CASE("plan-step --batch: files that are no batch") {
   CHECK(refusal("") == "error: ROWS: cannot open: No such file or directory\n");
-  CHECK(refusal("\n") == "error: ROWS:1: no column \"# GPUs\"\n");
+  CHECK(refusal("\n") ==
+        "error: ROWS:1: no column is a key of a plan (tp, dp, layers, hidden, cluster, gpus, /parallel/tp, "
+        "...), nor is "
+        "there one of the columns of measured steps (# GPUs, global batch, ...)\n");
   std::string header = kHeader;
   header.replace(header.find("hidden size"), 11, "hiden size");
   CHECK(refusal(header) == "error: ROWS:1: no column \"hidden size\"; did you mean \"hiden size\"?\n");
   CHECK(refusal(kHeader + ",# layers\n") == "error: ROWS:1: column \"# layers\" is there twice\n");
-  CHECK(refusal(kHeader + ",predicted_ms\n") ==
-        "error: ROWS:1: has a column predicted_ms already; remove it\n");
+  CHECK(refusal(kHeader + kAppended) == "error: ROWS:1: has a column predicted_ms already; remove it\n");
   Json plan = base_plan();
   plan["cost"] = {{"model", "roofline2"}};
   const std::string unknown = refusal(kHeader + '\n' + Sizes{}.row() + '\n' + Sizes{}.row() + '\n', plan);
   CHECK(unknown.find("/cost/model: no cost model \"roofline2\"; did you mean \"roofline\"?") !=
         std::string::npos);
   CHECK(unknown.find('\n') == unknown.size() - 1);
+}
+
+// A row of keys under `plan`: the cells behind it, or the error.
+std::string of_row(const std::string& header, const std::string& row, const Json& plan = base_plan()) {
+  const BatchRun result = batch(header + '\n' + row + '\n', plan);
+  if (result.code != ExitCode::kOk) return result.err.substr(result.err.rfind("error: "));
+  const std::size_t line = result.out.find('\n') + 1;
+  return result.out.substr(line + row.size() + 1, result.out.size() - line - row.size() - 2);
+}
+
+TEST_CASE(
+    "plan-step --batch: columns are keys of a plan, by themselves or by pointer, and empty cells the "
+    "base's") {
+  Json plan = base_plan();
+  plan["parallel"]["dp"] = 2;
+  plan["parallel"]["dtype"] = "fp16";
+  plan["model"]["layers"] = 4;
+  plan["model"]["gated_ffn"] = true;
+  plan["cluster"]["inter_node"]["bandwidth_gbps"] = 8;
+  const std::string header = "dp,dtype,layers,gated_ffn,tp,/cluster/inter_node/bandwidth_gbps,gpus";
+  CHECK(of_row(header, "2,fp16,4,1,,8,2") == planned(plan));
+  CHECK(of_row(header, "2,fp16,4,true, ,8,") == planned(plan));
+  CHECK(
+      of_row(
+          "/parallel/dp,/parallel/dtype,/model/layers,/model/gated_ffn,x,/cluster/inter_node/bandwidth_gbps",
+          "2,fp16,4,1,y,8") == planned(plan));
+  plan = base_plan();
+  plan["efficiency"] = {{"gemm_efficiency", 0.5}};
+  CHECK(of_row("/efficiency/gemm_efficiency", "0.5") == planned(plan));
+  // An uneven split, and experts.
+  plan = base_plan();
+  plan["parallel"]["pp"] = 2;
+  plan["model"]["layers"] = 3;
+  plan["parallel"]["layers_per_stage"] = {2, 1};
+  plan["model"]["moe"] = {{"experts", 4}, {"top_k", 2}, {"expert_ffn", 64}};
+  CHECK(of_row("pp,layers,layers_per_stage,experts,top_k,expert_ffn", "2,3,2 1,4,2,64") == planned(plan));
+}
+
+TEST_CASE("plan-step --batch: a row with a whole model has nothing of the base's, and names are looked up") {
+  Json plan = base_plan();
+  plan["model"] = {{"name", "mine"}, {"layers", 4}, {"hidden", 128},
+                   {"heads", 8},     {"ffn", 256},  {"vocab", 1000}};
+  CHECK(of_row("model,layers,hidden,heads,ffn,vocab", "mine,4,128,8,256,1000") == planned(plan));
+  // Heads of the base follow from the row's.
+  plan = base_plan();
+  plan["model"]["kv_heads"] = 2;
+  Json wider = base_plan();
+  wider["model"]["hidden"] = 128;
+  CHECK(of_row("hidden", "128", plan) == planned(wider));
+  plan = base_plan();
+  plan["model"] = "gpt-s";
+  plan["cluster"] = "dgx-a100";
+  CHECK(of_row("model,cluster", "gpt-s,dgx-a100") == planned(plan));
+  CHECK(of_row("model,cluster", "gpt-s,A100-80GB") == planned(plan));
+  CHECK(of_row("model", "gpt-z").starts_with("error: ROWS:2: no model \"gpt-z\"; did you mean"));
+}
+
+TEST_CASE("plan-step --batch: where measured times are given, rows say how far off they are") {
+  const std::string predicted = planned(base_plan());
+  const double ms = std::stod(predicted);
+  const BatchRun result = batch("tp,measured_ms\n1," + fmt::format("{:.6f}", ms / 1.25) + "\n1,\n1,0\n");
+  CHECK(result.out == "tp,measured_ms,predicted_ms,mfu,memory_gib,fits,error\n1," +
+                          fmt::format("{:.6f}", ms / 1.25) + "," + predicted + ",0.2500\n1,," + predicted +
+                          ",\n1,0,,,,,\n");
+  CHECK(result.err == "error: ROWS:4: measured_ms is \"0\", want milliseconds above 0\n");
+}
+
+TEST_CASE("plan-step --batch: columns that are no keys pass through, and are named once") {
+  const BatchRun result = batch("id,tp,release\nx,1,2\n");
+  CHECK(result.code == ExitCode::kOk);
+  CHECK(result.out.find("\nx,1,2," + planned(base_plan()) + '\n') != std::string::npos);
+  CHECK(result.err == "note: columns that are no keys of a plan: id, release\n");
+}
+
+TEST_CASE("plan-step --batch: what a row of keys cannot be") {
+  CHECK(of_row("tp", "0") == "error: ROWS:2: /parallel/tp: is 0, want an integer from 1 to 10000000\n");
+  CHECK(of_row("tp", "two").starts_with("error: ROWS:2: /parallel/tp: is \"two\", want an integer"));
+  CHECK(of_row("gpus,dp", "8,2") == "error: ROWS:2: gpus is 8, but dp x pp x tp x cp is 2\n");
+  CHECK(of_row("gpus,dp", "x,2") ==
+        "error: ROWS:2: gpus is \"x\", want a whole number from 1 to 1000000000\n");
+  CHECK(of_row("biases", "2").starts_with("error: ROWS:2: /model/biases: is 2, want "));
+  CHECK(of_row("/parallel/tpp", "2").starts_with("error: ROWS:2: /parallel/tpp: unknown key; did you mean"));
+  CHECK(of_row("/parallel/tp/x", "2") ==
+        "error: ROWS:2: column \"/parallel/tp/x\" points nowhere in a plan\n");
+  CHECK(of_row("/parallel/~2", "2") == "error: ROWS:2: column \"/parallel/~2\" points nowhere in a plan\n");
+  CHECK(refusal("tp,/parallel/tp\n1,1\n") ==
+        "error: ROWS:1: columns \"tp\" and \"/parallel/tp\" set the same\n");
+  CHECK(refusal("tp,tp\n1,1\n") == "error: ROWS:1: column \"tp\" is there twice\n");
 }
 
 }  // namespace goodput
