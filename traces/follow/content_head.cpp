@@ -27,13 +27,18 @@ bool is_of_events(std::string_view text) {
          text.find("\"traceEvents\"") != std::string_view::npos;
 }
 
+// Passes drawn for a viewer, as `whatif --timeline` writes them: without the stage they are no ops to read.
+bool is_timeline(std::string_view text) {
+  return text.find("-compute\"") != std::string_view::npos && text.find("\"pp\"") == std::string_view::npos;
+}
+
 ContentKind kind_of(std::string_view text, bool is_named_as_text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n\v\f");
   if (begin == std::string_view::npos) return ContentKind::kUnknown;
   text.remove_prefix(begin);
   const OpTraceFormat* format = matching_format(op_trace_formats(), text);
   const bool is_chrome = format != nullptr && format->name == "chrome";
-  if (is_chrome && is_of_events(text)) return ContentKind::kWhole;
+  if (is_chrome && is_of_events(text)) return is_timeline(text) ? ContentKind::kUnknown : ContentKind::kWhole;
   if (format != nullptr && format->name == "parquet") return ContentKind::kWhole;
   return is_named_as_text || (format != nullptr && !is_chrome) ? ContentKind::kLines : ContentKind::kUnknown;
 }
