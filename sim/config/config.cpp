@@ -19,8 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 4> kAnnotations = {"source", "sources", "tier", kAliasesKey};
 
 bool are_texts(const Json& value) {
-  return value.is_array() &&
-         std::ranges::all_of(value, [](const Json& entry) { return entry.is_string(); });
+  return value.is_array() && std::ranges::all_of(value, [](const Json& entry) { return entry.is_string(); });
 }
 
 std::string shown(const Json& value) {
@@ -54,7 +53,8 @@ Status check_keys(const Json& value, const Place& place, const Fields& fields) {
     if (std::find(kAnnotations.begin(), kAnnotations.end(), key) == kAnnotations.end())
       return unknown_key(place, key, known);
     if (key == "source" && !member.is_string()) return place.at(key).not_wanted(member, "text");
-    if (key == kAliasesKey && !are_texts(member)) return place.at(key).not_wanted(member, "an array of texts");
+    if (key == kAliasesKey && !are_texts(member))
+      return place.at(key).not_wanted(member, "an array of texts");
     if (key != "sources") continue;
     if (!member.is_object()) return place.at(key).not_wanted(member, "an object of texts");
     for (const auto& [name, source] : member.items()) {

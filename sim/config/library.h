@@ -44,8 +44,8 @@ inline constexpr const char* kStdinFile = "/dev/stdin";
 
 inline constexpr std::string_view kAliasesKey = "aliases";  // of a config: [names that it goes by as well]
 
-// By the name of a file, else by an alias: the first in the order of folders and names. Fails with the nearest
-// names and where it looked, or where the first that goes by the name is no file.
+// By the name of a file, else by an alias: the first in the order of folders and names. Fails with the
+// nearest names and where it looked, or where the first that goes by the name is no file.
 [[nodiscard]] Result<Source> find(const Library& library, const Kind& kind, std::string_view name);
 
 // As seen from the config file `from`: the folder it stands in, as in FOLDER/plans/mine.json, comes first,
