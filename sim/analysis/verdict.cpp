@@ -196,7 +196,7 @@ class Describer {
     if (cause_.name == "communication-flap") return transfers();
     if (const std::string kind = group_kind(cause_.name); !kind.empty()) return groups(kind);
     if (cause_.name == "worker-fault")
-      return grid_.dp_size == 1 && grid_.pp_size > 1 ? lone_replica() : workers();
+      return grid_.dp_size == 1 && grid_.pp_size > 1 && has_one_pace() ? lone_replica() : workers();
     if (cause_.name == "stage-partition")
       return {
           "An uneven split of the layers", false,
@@ -241,6 +241,13 @@ class Describer {
     return when(window);
   }
 
+  // Whether its workers are as slow in all steps.
+  [[nodiscard]] bool has_one_pace() const {
+    return std::ranges::all_of(cause_.workers, [](const RootCause::SlowWorker& slow) {
+      return slow.time.kind == TimePattern::Kind::kSteady;
+    });
+  }
+
   // Nothing tells a slow machine from a large stage then.
   [[nodiscard]] Words lone_replica() const {
     return {
@@ -274,9 +281,9 @@ class Describer {
                                           verdict_.link->dp ? "" : ", in all replicas");
     if (cause_.more_links == 0) return {"A slow link", false, place};
     return {fmt::format("{} slow links", cause_.more_links + 1), true,
-            fmt::format(
-                "{}, and so do those of {}", place,
-                cause_.more_links == 1 ? "one more link" : fmt::format("{} more links", cause_.more_links))};
+            fmt::format("{}; {} slow as well", place,
+                        cause_.more_links == 1 ? "one more link is"
+                                               : fmt::format("{} more links are", cause_.more_links))};
   }
 
   [[nodiscard]] Words transfers() const {

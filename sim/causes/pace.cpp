@@ -156,17 +156,33 @@ std::size_t largest(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
 }
 
-// In how many of the steps a stage is as slow as `pace.stage` says, by at least half of its excess.
-double share_of_slow_steps(const LaneStages& forwards, const LaneStages& backwards, std::size_t stage,
-                           double middle_s, double pace) {
-  std::size_t slow = 0;
+// What the faster workers of each stage take in each step: at stage * steps + step.
+std::vector<double> quick_passes(const LaneStages& forwards, const LaneStages& backwards) {
+  std::vector<double> quick;
   std::vector<double> replicas(forwards.replicas());
-  for (std::size_t step = 0; step < forwards.steps(); ++step) {
-    for (std::size_t dp = 0; dp < replicas.size(); ++dp)
-      replicas[dp] = forwards.steps_of(dp, stage)[step] + backwards.steps_of(dp, stage)[step];
-    slow += take_lower_quartile(replicas) >= middle_s * (1 + pace) / 2 ? 1 : 0;
+  for (std::size_t stage = 0; stage < forwards.stages(); ++stage) {
+    for (std::size_t step = 0; step < forwards.steps(); ++step) {
+      for (std::size_t dp = 0; dp < replicas.size(); ++dp)
+        replicas[dp] = forwards.steps_of(dp, stage)[step] + backwards.steps_of(dp, stage)[step];
+      quick.push_back(take_lower_quartile(replicas));
+    }
   }
-  return static_cast<double>(slow) / static_cast<double>(forwards.steps());
+  return quick;
+}
+
+// In how many of the steps a stage takes longer than the middle one, by at least half of the excess of
+// `pace`.
+double share_of_slow_steps(const std::vector<double>& quick, std::size_t stages, std::size_t stage,
+                           double pace) {
+  const std::size_t steps = quick.size() / stages;
+  std::size_t slow = 0;
+  std::vector<double> of_step(stages);
+  for (std::size_t step = 0; step < steps; ++step) {
+    for (std::size_t other = 0; other < stages; ++other) of_step[other] = quick[other * steps + step];
+    const double middle = take_lower_median(of_step);
+    slow += quick[stage * steps + step] >= middle * (1 + pace) / 2 ? 1 : 0;
+  }
+  return static_cast<double>(slow) / static_cast<double>(steps);
 }
 
 // REQUIRES: what replicas have in common is gone from both.
@@ -178,10 +194,11 @@ void measure_stages(LaneStages& forwards, LaneStages& backwards, PassPace& pace)
   }
   std::vector<double> sorted = pace.stage;
   const double middle = take_lower_median(sorted);
+  const std::vector<double> quick = quick_passes(forwards, backwards);
   for (std::size_t stage = 0; stage < pace.stage.size(); ++stage) {
     double& own = pace.stage[stage];
     own = middle > 0 ? own / middle : 1;
-    pace.slow_steps.push_back(share_of_slow_steps(forwards, backwards, stage, middle, own));
+    pace.slow_steps.push_back(share_of_slow_steps(quick, pace.stage.size(), stage, own));
   }
 }
 

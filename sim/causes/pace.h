@@ -1,8 +1,8 @@
 // How long passes take, of every worker, stage and replica, against their peers.
 //
 // Modelled as stage x replica-in-a-step x worker-in-a-step: the partition moves all replicas alike, lengths
-// of sequences move all stages of a replica alike, and what remains is the worker's own. Pauses of forward
-// passes are left out.
+// of sequences move all stages of a replica alike, and what remains is the worker's own. Pauses are
+// left out.
 #pragma once
 
 #include <cstddef>

@@ -18,6 +18,15 @@ bool before(const Patch& a, const Patch& b) {
   return std::tuple(a.block, a.op, a.lane) < std::tuple(b.block, b.op, b.lane);
 }
 
+// Sorted, one an instance: of several the shortest, for each says what is left when one cause is gone.
+void merge(std::vector<Patch>& patches) {
+  std::ranges::sort(patches, [](const Patch& a, const Patch& b) {
+    return std::tuple(a.block, a.op, a.lane, a.value_s) < std::tuple(b.block, b.op, b.lane, b.value_s);
+  });
+  const auto same = [](const Patch& a, const Patch& b) { return !before(a, b) && !before(b, a); };
+  patches.erase(std::unique(patches.begin(), patches.end(), same), patches.end());
+}
+
 // The values of one block under a remedy.
 class RemedyReplay final : public OpValues {
  public:
@@ -114,7 +123,7 @@ Remedy united(Remedy a, const Remedy& b) {
 }
 
 std::vector<double> replay_with(const AnalysedJob& job, Remedy remedy) {
-  std::sort(remedy.patches.begin(), remedy.patches.end(), before);
+  merge(remedy.patches);
   std::vector<double> spans = job.result.nodelay.span_s;
   parallel_chunks(job.jobs, job.recording.blocks.size(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {

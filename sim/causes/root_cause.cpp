@@ -90,7 +90,10 @@ class CauseFinder {
     cause.fix = {"cause=worker-fault"};
     cause.gain = slow.gain;
     if (!slow.are_slow && has_peers && cause.reason.empty())
-      cause.reason = "no worker is slower than its peers beyond noise, or fixing it gains less than 1 %";
+      cause.reason =
+          "no worker is slower than its peers beyond noise and for more than two steps, or fixing it gains "
+          "less than "
+          "1 %";
     return cause;
   }
 

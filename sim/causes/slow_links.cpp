@@ -13,10 +13,10 @@
 namespace goodput {
 namespace {
 
-constexpr double kSlowStep = 1.5;     // the same of a step
-constexpr double kSureNoise = 5;      // deviations of one step
-constexpr double kWorthDating = 0.1;  // of the factor
-constexpr double kSameSteps = 0.5;    // of the steps in which any replica is slow: all are
+constexpr double kSlowStep = 1.5;      // the same of a step
+constexpr double kSureNoise = 5;       // deviations of one step
+constexpr double kWorthDating = 0.02;  // of the factor
+constexpr double kSameSteps = 0.5;     // of the steps in which any replica is slow: all are
 constexpr std::size_t kFewestSlowSteps = 2;
 
 double take_at(std::vector<double>& values, std::size_t index) {
@@ -40,10 +40,10 @@ bool is_between_stages(const OpGraph::Unit& unit, const Recording& recording) {
 }
 
 std::vector<Link> find_links(const OpGraph& graph, const Recording& recording,
-                             std::vector<std::int32_t>& link_of_op) {
+                             std::vector<std::int32_t>& direction_of_op) {
   std::map<std::pair<std::int16_t, std::int16_t>, std::size_t> numbers;
   std::vector<Link> links;
-  link_of_op.assign(recording.ops.size(), -1);
+  direction_of_op.assign(recording.ops.size(), -1);
   for (const OpGraph::Unit& unit : graph.units()) {
     if (!is_between_stages(unit, recording)) continue;
     const TraceOp& first = recording.ops[unit.first];
@@ -51,8 +51,10 @@ std::vector<Link> find_links(const OpGraph& graph, const Recording& recording,
     const auto [at, is_new] = numbers.try_emplace({low, high}, links.size());
     if (is_new) links.push_back({static_cast<std::size_t>(low), static_cast<std::size_t>(high), {}, {}, {}});
     const bool is_forward = first.type == OpType::kForwardSend || first.type == OpType::kForwardRecv;
-    links[at->second].messages[is_forward ? 0 : 1].push_back(unit.first);
-    for (const OpId op : {unit.first, unit.first + 1}) link_of_op[op] = static_cast<std::int32_t>(at->second);
+    const std::size_t direction = is_forward ? 0 : 1;
+    links[at->second].messages[direction].push_back(unit.first);
+    for (const OpId op : {unit.first, unit.first + 1})
+      direction_of_op[op] = static_cast<std::int32_t>(2 * at->second + direction);
   }
   return links;
 }
@@ -78,20 +80,37 @@ std::vector<double> transfers_of(const Recording& recording, const std::vector<O
   return transfers;
 }
 
+// Whether the workers of the two stages are on one host, in the first replica; of unknown hosts all are
+// alike.
+bool is_inside_host(const Recording& recording, const Link& link) {
+  for (const WorkerGrid::PlaceKind& kind : recording.places) {
+    if (kind.name == "host") return kind.of_worker[link.low] == kind.of_worker[link.high];
+  }
+  return true;
+}
+
 // What is usual on each link and in each direction.
-void find_usual(std::vector<Link>& links) {
-  for (const std::size_t direction : {0U, 1U}) {
-    std::vector<double> of_links;
-    for (Link& link : links) {
+void find_usual(const Recording& recording, std::vector<Link>& links) {
+  for (Link& link : links) {
+    for (const std::size_t direction : {0U, 1U}) {
       if (link.messages[direction].empty()) continue;
       std::vector<double> cells = link.transfer_s[direction];
       link.usual_s[direction] = take_at(cells, (cells.size() - 1) / 4);
-      of_links.push_back(link.usual_s[direction]);
     }
-    if (of_links.empty()) continue;
-    const double others = take_at(of_links, (of_links.size() - 1) / 2);
-    for (Link& link : links) {
-      if (link.usual_s[direction] >= kSlowLink * others) link.usual_s[direction] = others;
+  }
+  for (const bool inside : {false, true}) {
+    for (const std::size_t direction : {0U, 1U}) {
+      std::vector<double> of_links;
+      for (const Link& link : links) {
+        if (is_inside_host(recording, link) == inside && link.usual_s[direction] > 0)
+          of_links.push_back(link.usual_s[direction]);
+      }
+      if (of_links.empty()) continue;
+      const double others = take_at(of_links, (of_links.size() - 1) / 2);
+      for (Link& link : links) {
+        if (is_inside_host(recording, link) == inside && link.usual_s[direction] >= kSlowLink * others)
+          link.usual_s[direction] = others;
+      }
     }
   }
 }
@@ -101,7 +120,7 @@ class Finder {
   Finder(const OpGraph& graph, const Recording& recording) : recording_(recording) {
     pace_.replicas = static_cast<std::size_t>(recording.dp_size);
     pace_.steps = recording.steps.size();
-    links_ = find_links(graph, recording, pace_.link_of_op);
+    links_ = find_links(graph, recording, pace_.direction_of_op);
     pace_.links = links_.size();
   }
 
@@ -112,7 +131,7 @@ class Finder {
           link.transfer_s[direction] = transfers_of(recording_, link.messages[direction]);
       }
     }
-    find_usual(links_);
+    find_usual(recording_, links_);
     measure();
     for (std::size_t link = 0; link < links_.size(); ++link) find_slow(link);
     if (pace_.slow.empty()) pace_.factors.clear();
@@ -121,19 +140,18 @@ class Finder {
   }
 
  private:
-  [[nodiscard]] std::span<double> series(std::size_t link, std::size_t replica) {
-    return std::span(pace_.factors).subspan((link * pace_.replicas + replica) * pace_.steps, pace_.steps);
+  [[nodiscard]] std::span<double> series(std::size_t link, std::size_t direction, std::size_t replica) {
+    const std::size_t at = (2 * link + direction) * pace_.replicas + replica;
+    return std::span(pace_.factors).subspan(at * pace_.steps, pace_.steps);
   }
 
   // Fills pace_.factors with all factors, noise or not.
   void measure() {
     for (const Link& link : links_) {
-      const double usual = link.usual_s[0] + link.usual_s[1];
-      for (std::size_t cell = 0; cell < pace_.replicas * pace_.steps; ++cell) {
-        double taken = 0;
-        for (const std::vector<double>& transfers : link.transfer_s)
-          taken += transfers.empty() ? 0 : transfers[cell];
-        pace_.factors.push_back(usual > 0 ? taken / usual : 1);
+      for (const std::size_t direction : {0U, 1U}) {
+        const double usual = link.usual_s[direction];
+        for (std::size_t cell = 0; cell < pace_.replicas * pace_.steps; ++cell)
+          pace_.factors.push_back(usual > 0 ? link.transfer_s[direction][cell] / usual : 1);
       }
     }
     // Of each link and replica relative to its own mean: what is slow varies by more.
@@ -141,73 +159,79 @@ class Finder {
     std::vector<std::span<const double>> all;
     for (std::size_t first = 0; first < relative.size(); first += pace_.steps) {
       const auto own = std::span(relative).subspan(first, pace_.steps);
-      const double usual = mean(own);
+      const double usual = pace_.steps > 1 ? mean(own) : 1;
       for (double& factor : own) factor /= usual > 0 ? usual : 1;
       all.emplace_back(own);
     }
     noise_ = all.empty() ? 0 : noise_of_steps(all);
   }
 
-  // Leaves the factors of slow steps of slow links in pace_.factors, and 1 elsewhere.
+  // Leaves the factors of slow steps in pace_.factors, and 1 elsewhere; by step the larger of both
+  // directions.
+  std::vector<double> keep_slow_steps(std::size_t link, std::size_t replica) {
+    std::vector<double> larger(pace_.steps, 1.0);
+    for (const std::size_t direction : {0U, 1U}) {
+      const auto factors = series(link, direction, replica);
+      for (std::size_t step = 0; step < pace_.steps; ++step) {
+        if (factors[step] < std::max(kSlowStep, 1 + kSureNoise * noise_)) factors[step] = 1;
+        larger[step] = std::max(larger[step], factors[step]);
+      }
+    }
+    return larger;
+  }
+
+  [[nodiscard]] TimePattern time_of(const std::vector<double>& factors) const {
+    return find_time_pattern(factors, noise_, kWorthDating * mean(factors));
+  }
+
   void find_slow(std::size_t link) {
     std::vector<LinkFault> found;
-    std::vector<std::size_t> slow_replicas_of_step(pace_.steps);
+    std::vector<std::size_t> slow_replicas(pace_.steps);  // by step
+    std::vector<double> mean_of_step(pace_.steps, 0.0);
     for (std::size_t replica = 0; replica < pace_.replicas; ++replica) {
-      const auto factors = series(link, replica);
-      const std::vector<double> all(factors.begin(), factors.end());
+      const std::vector<double> factors = keep_slow_steps(link, replica);
       double sum = 0;
       std::size_t count = 0;
-      for (double& factor : factors) {
-        if (factor < std::max(kSlowStep, 1 + kSureNoise * noise_)) {
-          factor = 1;
-          continue;
-        }
-        sum += factor;
+      for (std::size_t step = 0; step < pace_.steps; ++step) {
+        mean_of_step[step] += factors[step] / static_cast<double>(pace_.replicas);
+        if (factors[step] == 1) continue;
+        sum += factors[step];
         ++count;
       }
       if (count < std::min(kFewestSlowSteps, pace_.steps) || sum < kSlowLink * static_cast<double>(count)) {
-        std::ranges::fill(factors, 1.0);
+        for (const std::size_t direction : {0U, 1U}) std::ranges::fill(series(link, direction, replica), 1.0);
         continue;
       }
-      for (std::size_t step = 0; step < pace_.steps; ++step)
-        slow_replicas_of_step[step] += factors[step] > 1 ? 1 : 0;
-      found.push_back({links_[link].low, links_[link].high, replica, sum / static_cast<double>(count),
-                       find_time_pattern(all, noise_, kWorthDating)});
+      for (std::size_t step = 0; step < pace_.steps; ++step) slow_replicas[step] += factors[step] > 1 ? 1 : 0;
+      found.push_back(
+          {links_[link].low, links_[link].high, replica, sum / static_cast<double>(count), time_of(factors)});
     }
     if (found.empty()) return;
     for (const LinkFault& fault : found) repair(link, *fault.dp_rank);
     const auto any = static_cast<double>(
-        std::ranges::count_if(slow_replicas_of_step, [](std::size_t count) { return count > 0; }));
-    const auto every = static_cast<double>(std::ranges::count(slow_replicas_of_step, pace_.replicas));
-    if (found.size() == pace_.replicas && every >= kSameSteps * any) found = {in_all_replicas(link, found)};
+        std::ranges::count_if(slow_replicas, [](std::size_t count) { return count > 0; }));
+    const auto every = static_cast<double>(std::ranges::count(slow_replicas, pace_.replicas));
+    if (pace_.replicas > 1 && found.size() == pace_.replicas && every >= kSameSteps * any) {
+      LinkFault fault = found.front();
+      fault.dp_rank = std::nullopt;
+      fault.factor = 0;
+      for (const LinkFault& one : found) fault.factor += one.factor / static_cast<double>(found.size());
+      fault.time = time_of(mean_of_step);
+      found = {fault};
+    }
     pace_.slow.insert(pace_.slow.end(), found.begin(), found.end());
   }
 
-  [[nodiscard]] LinkFault in_all_replicas(std::size_t link, const std::vector<LinkFault>& replicas) {
-    LinkFault fault = replicas.front();
-    fault.dp_rank = std::nullopt;
-    fault.factor = 0;
-    for (const LinkFault& one : replicas) fault.factor += one.factor / static_cast<double>(replicas.size());
-    std::vector<double> mean_of_step(pace_.steps, 0.0);
-    for (std::size_t replica = 0; replica < pace_.replicas; ++replica) {
-      const auto factors = series(link, replica);
-      for (std::size_t step = 0; step < pace_.steps; ++step)
-        mean_of_step[step] += factors[step] / static_cast<double>(pace_.replicas);
-    }
-    fault.time = find_time_pattern(mean_of_step, noise_, kWorthDating);
-    return fault;
-  }
-
   void repair(std::size_t link, std::size_t replica) {
-    const auto factors = series(link, replica);
-    for (std::size_t i = 0; i < recording_.blocks.size(); ++i) {
-      const StepBlock& block = recording_.blocks[i];
-      for (std::size_t step = 0; step < block.shape.steps; ++step) {
-        const double factor = factors[block.first_step + step];
-        if (factor == 1) continue;
-        const std::size_t lane = block.shape.lane(step, replica);
-        for (const std::vector<OpId>& messages : links_[link].messages) {
-          for (const OpId first : messages) {
+    for (const std::size_t direction : {0U, 1U}) {
+      const auto factors = series(link, direction, replica);
+      for (std::size_t i = 0; i < recording_.blocks.size(); ++i) {
+        const StepBlock& block = recording_.blocks[i];
+        for (std::size_t step = 0; step < block.shape.steps; ++step) {
+          const double factor = factors[block.first_step + step];
+          if (factor == 1) continue;
+          const std::size_t lane = block.shape.lane(step, replica);
+          for (const OpId first : links_[link].messages[direction]) {
             for (const OpId op : {first, first + 1})
               pace_.repaired.push_back({i, op, lane, block.row(block.value_s, op)[lane] / factor});
           }
@@ -225,9 +249,9 @@ class Finder {
 }  // namespace
 
 double LinkPace::factor(const OpGraph::Unit& unit, std::size_t dp_rank, std::size_t step) const {
-  const std::int32_t link = link_of_op[unit.first];
-  if (link < 0 || factors.empty()) return 1;
-  return factors[(static_cast<std::size_t>(link) * replicas + dp_rank) * steps + step];
+  const std::int32_t direction = direction_of_op[unit.first];
+  if (direction < 0 || factors.empty()) return 1;
+  return factors[(static_cast<std::size_t>(direction) * replicas + dp_rank) * steps + step];
 }
 
 LinkPace find_slow_links(const OpGraph& graph, const Recording& recording) {

@@ -22,7 +22,7 @@ inline constexpr double kSlowLink = 2;  // of its messages, over what is usual
 struct LinkFault {
   std::size_t stage = 0;  // the lower one
   std::size_t peer_stage = 0;
-  std::optional<std::size_t> dp_rank;  // none: in all replicas
+  std::optional<std::size_t> dp_rank;  // none: in all replicas, of several
   double factor = 1;                   // over what is usual, mean over the steps in which it is slow
   TimePattern time;                    // of the factor
 };
@@ -36,13 +36,16 @@ struct LinkPace {
   // How many times as long as usual the messages of a slow link take in a step; 1 elsewhere.
   [[nodiscard]] double factor(const OpGraph::Unit& unit, std::size_t dp_rank, std::size_t step) const;
 
-  std::vector<std::int32_t> link_of_op;  // by op: of messages between stages; else -1
-  std::vector<double> factors;           // at (link * replicas + replica) * steps + step; empty: all are 1
+  // By op, of messages between stages: 2 * link + 1 if they go backwards; else -1.
+  std::vector<std::int32_t> direction_of_op;
+  // At (direction_of_op * replicas + replica) * steps + step; empty: all are 1.
+  std::vector<double> factors;
   std::size_t replicas = 0;
   std::size_t steps = 0;
 };
 
-// Messages of a slow link take at least 2x as long as usual, beyond noise, in two steps or more.
+// Messages of a slow link take at least 2x as long as usual in one direction, beyond noise, in two steps or
+// more (in the one there is).
 [[nodiscard]] LinkPace find_slow_links(const OpGraph& graph, const Recording& recording);
 
 }  // namespace goodput

@@ -51,7 +51,9 @@ class Repair {
     const auto own = pace_.own.steps_of(dp_rank, stage);
     std::vector<double> series(own.begin(), own.end());
     for (double& step : series) step = step > 1 + kBeyondNoise * pace_.worker_noise ? step : 1;
-    if (recording_.dp_size == 1 && recording_.pp_size > 1) {
+    // A worker that is slow in some steps only is brought to its own pace in the others.
+    const bool is_slow_at_times = pace_.worker[worker].is_slow(kFaintWorker);
+    if (recording_.dp_size == 1 && recording_.pp_size > 1 && !is_slow_at_times) {
       for (double& step : series) step *= std::max(1.0, pace_.stage[stage]);
     }
     if (!is_replica_slow(pace_, dp_rank)) return series;
@@ -112,7 +114,7 @@ bool is_hiccup(const Recording& recording, const PassPace& pace, std::size_t wor
   const TimePattern time =
       find_time_pattern(pace_by_step(pace, dp_rank, stage), pace.worker_noise, kFaintWorker);
   return time.kind == TimePattern::Kind::kWindow && time.last - time.first < kHiccupSteps &&
-         time.high < kHiccupPace;
+         time.high < kHiccupPace && time.low < 1 + kFaintWorker;
 }
 
 // The slowest, at most kMostSuspects.

@@ -50,8 +50,8 @@ struct SetStep {
 [[nodiscard]] std::vector<SetStep> find_ops_out_of_order(const Recording& recording);
 
 // Sets that show where a course jumps: the step after the jump, or the one before it, took longer or shorter
-// by this clock than by the others; the first step, if the clock is off. Of jumps of 20 ms or more. By step,
-// each once.
+// by this clock than by the others; the first step, if the clock is off. Of jumps of 20 ms or more, in
+// three steps or more. By step, each once.
 [[nodiscard]] std::vector<SetStep> find_sets_at_jumps(const Recording& recording,
                                                       const ClockEstimate& estimate);
 

@@ -67,20 +67,24 @@ Error not_found(const Library& library, const Kind& kind, std::string_view name)
                            nearest_names(name, names_of(library, kind)), where)};
 }
 
-// What is no JSON goes by no alias.
+bool has_alias(const Json& config, std::string_view name) {
+  if (!config.is_object()) return false;
+  const auto aliases = config.find(kAliasesKey);
+  return aliases != config.end() && aliases->is_array() &&
+         std::ranges::any_of(*aliases, [&](const Json& alias) {
+           return alias.is_string() && alias.get<std::string>() == name;
+         });
+}
+
+// What is no JSON goes by no alias, and a file that another one shadows by none either.
 std::optional<std::string> find_by_alias(const Library& library, const Kind& kind, std::string_view name) {
-  std::error_code ignored;
-  for (const std::string& known : names_of(library, kind)) {
-    for (const std::string& folder : library.folders) {
-      const std::string file = file_of(folder, kind, known).string();
-      if (!fs::is_regular_file(file, ignored)) continue;
+  std::set<std::string> seen;
+  for (const std::string& folder : library.folders) {
+    for (const std::string& known : names_of({{folder}, library.parsed}, kind)) {
+      if (!seen.insert(known).second) continue;
+      std::string file = file_of(folder, kind, known).string();
       const Result<Json> parsed = parse_file(file, library.parsed);
-      if (!parsed || !parsed->is_object()) continue;
-      const auto aliases = parsed->find(std::string(kAliasesKey));
-      if (aliases == parsed->end() || !aliases->is_array()) continue;
-      const bool is_meant = std::ranges::any_of(
-          *aliases, [&](const Json& alias) { return alias.is_string() && alias.get<std::string>() == name; });
-      if (is_meant) return file;
+      if (parsed && has_alias(*parsed, name)) return file;
     }
   }
   return std::nullopt;

@@ -15,7 +15,8 @@
 namespace goodput {
 
 // Columns are keys of a plan: by pointer (/parallel/tp, /cluster/inter_node/efficiency), or by themselves
-// those of `parallel`, of `model`, and of its `moe` and `latent`; `cluster`, by name; `gpus`, for which the
+// those of `parallel`, of `model`, and of its `moe` and `latent`; `cluster`, by name,
+// with its own efficiency; `gpus`, for which the
 // cluster gets the nodes; `model`, a model by name, or a label where the row has dimensions of its own.
 //
 // An empty cell leaves what the base has. A row with a whole model (layers, hidden, heads and vocab) has

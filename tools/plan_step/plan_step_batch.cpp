@@ -249,6 +249,10 @@ class CostModels {
   std::map<std::string, std::unique_ptr<CostModel>> models_;
 };
 
+std::span<const std::string_view> appended_columns(bool has_measured) {
+  return std::span(kAppended).first(kAppended.size() - (has_measured ? 0 : 1));
+}
+
 class BatchPredictor {
  public:
   BatchPredictor(const TrainingPlan& base, Granularity granularity, std::uint64_t seed)
@@ -266,12 +270,12 @@ class BatchPredictor {
     const auto is_named = [&](std::string_view name) {
       return [name](const std::string& cell) { return trimmed(cell) == name; };
     };
-    for (const std::string_view appended : kAppended) {
+    if (const auto at = std::ranges::find_if(header, is_named(kMeasured)); at != header.end())
+      measured_at_ = static_cast<std::size_t>(at - header.begin());
+    for (const std::string_view appended : appended_columns(measured_at_.has_value())) {
       if (std::ranges::any_of(header, is_named(appended)))
         return Error{fmt::format("has a column {} already; remove it", appended)};
     }
-    if (const auto at = std::ranges::find_if(header, is_named(kMeasured)); at != header.end())
-      measured_at_ = static_cast<std::size_t>(at - header.begin());
     if (std::ranges::any_of(header, is_named(kColumns[kGpus].name))) {
       GOODPUT_TRY(measured_, MeasuredColumns::find(header, base_));
       return Ok{};
@@ -342,8 +346,7 @@ Result<BatchResult> predict_rows(const TrainingPlan& base, const std::string& pa
     return Error{read.error().message(), {.file = path, .position = Position::line(1)}};
   BatchResult result;
   result.others = predictor.others();
-  const std::size_t appended = kAppended.size() - (predictor.has_measured() ? 0 : 1);
-  result.csv = fmt::format("{},{}\n", header, fmt::join(std::span(kAppended).first(appended), ","));
+  result.csv = fmt::format("{},{}\n", header, fmt::join(appended_columns(predictor.has_measured()), ","));
   auto line = 1 + std::count(text.begin(), text.end() - static_cast<std::ptrdiff_t>(rest.size()), '\n');
   while (!rest.empty()) {
     const std::ptrdiff_t first_line = line;

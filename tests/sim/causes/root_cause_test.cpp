@@ -408,6 +408,12 @@ TEST_CASE("root cause: a worker's gain is that of healthy peers, whatever else i
   }
 }
 
+TEST_CASE("root cause: a hiccup beside steady slowness hides nothing") {
+  const Found found = causes_of({SlowWorker{1, 2, 1.2}, SlowWorker{1, 2, 1.2, 5, 5}});
+  CHECK(likely_names(found) == Names{"worker-fault"});
+  CHECK(likely_names(causes_of({SlowWorker{1, 2, 1.3, 5, 5}})).empty());
+}
+
 TEST_CASE("root cause: a slow replica is not long sequences") {
   testing::SyntheticCase given = job({SequenceLengths{500, 1.2, 0.5}});
   for (const std::int32_t stage : {0, 1, 2, 3}) given.stragglers.emplace_back(SlowWorker{2, stage, 1.4});

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,7 @@ TEST_CASE("slow links: a link that is slow in all replicas is held against the o
       const auto slow = slow_links_of(job(dp, pp, {SlowLink{SlowLink::kAllReplicas, 1, 6}}));
       REQUIRE(slow.size() == 1);
       CHECK(slow[0].stage == 1);
-      CHECK_FALSE(slow[0].dp_rank);
+      CHECK(slow[0].dp_rank == (dp == 1 ? std::optional<std::size_t>(0) : std::nullopt));
       CHECK(slow[0].factor == doctest::Approx(6).epsilon(0.03));
     }
   }
@@ -100,6 +101,40 @@ TEST_CASE("slow links: a window is dated, and two faults are two") {
   CHECK(slow[0].time.high == doctest::Approx(12).epsilon(0.03));
   CHECK(slow[1].dp_rank == 1);
   CHECK(slow[1].stage == 2);
+}
+
+TEST_CASE("slow links: one direction of a link is enough, and the other stays as it is") {
+  OpTrace rows = job(2, 4, {}).synthesize(Truth::kSlowdown).rows;
+  const auto is_slow = [&](std::size_t row) {
+    return rows.dp_rank[row] == 1 && ((rows.optype[row] == OpType::kForwardSend && rows.stage[row] == 1) ||
+                                      (rows.optype[row] == OpType::kForwardRecv && rows.stage[row] == 2));
+  };
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (is_slow(row)) rows.duration_s[row] += 0.002;  // for 1 ms
+  }
+  const AnalysedTrace trace = testing::analysed(std::move(rows));
+  const LinkPace pace = find_slow_links(trace.graph, trace.recording);
+  REQUIRE(pace.slow.size() == 1);
+  CHECK(pace.slow[0].stage == 1);
+  CHECK(pace.slow[0].factor == doctest::Approx(3).epsilon(0.05));
+  for (const Patch& patch : pace.repaired) {
+    const OpType type = trace.recording.ops[patch.op].type;
+    CHECK((type == OpType::kForwardSend || type == OpType::kForwardRecv));
+    CHECK(patch.value_s == doctest::Approx(0.001).epsilon(0.1));
+  }
+}
+
+TEST_CASE("slow links: links between hosts are not held against those inside them") {
+  AnalysedTrace trace = testing::analysed(
+      job(2, 4, {SlowLink{SlowLink::kAllReplicas, 1, 4}}).synthesize(Truth::kSlowdown).rows);
+  CHECK(find_slow_links(trace.graph, trace.recording).slow.size() == 1);
+  Recording::PlaceKind hosts{"host", {}};  // stages 0 and 1 on one, 2 and 3 on another
+  for (std::size_t worker = 0; worker < trace.recording.ranks.size(); ++worker) {
+    const auto [dp_rank, stage] = trace.recording.worker(worker);
+    hosts.of_worker.push_back("n" + std::to_string(dp_rank) + std::to_string(stage / 2));
+  }
+  trace.recording.places = {hosts};
+  CHECK(find_slow_links(trace.graph, trace.recording).slow.empty());
 }
 
 TEST_CASE("slow links: nothing in healthy jobs, slow workers, uneven stages and flaps") {

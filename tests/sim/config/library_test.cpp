@@ -81,6 +81,12 @@ TEST_CASE("library: a config goes by its aliases as well, where no file has the 
   folders.put("shipped", "odd", R"({"aliases": "tiny"})");
   CHECK(folders.found("BIG-80") == "T/shipped/wheels/big.json");
   CHECK(folders.found("tiny").starts_with("no wheel \"tiny\""));
+  // The first folder goes first, and what it shadows goes by no alias.
+  folders.put("mine", "zz", R"({"aliases": ["BIG-80"]})");
+  CHECK(folders.found("BIG-80") == "T/mine/wheels/zz.json");
+  folders.put("shipped", "small", R"({"aliases": ["S"]})");
+  folders.put("mine", "small", "{}");
+  CHECK(folders.found("S").starts_with("no wheel"));
   folders.put("mine", "large", "1");
   CHECK(folders.found("large") == "T/mine/wheels/large.json");
 }

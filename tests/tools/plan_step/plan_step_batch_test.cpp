@@ -374,6 +374,11 @@ TEST_CASE("plan-step --batch: where measured times are given, rows say how far o
   CHECK(result.err == "error: ROWS:4: measured_ms is \"0\", want milliseconds above 0\n");
 }
 
+TEST_CASE("plan-step --batch: a column error is the user's where nothing was measured") {
+  CHECK(batch("error,tp\nx,1\n").out == "error,tp" + kAppended + "x,1," + planned(base_plan()) + '\n');
+  CHECK(refusal("error,tp,measured_ms\nx,1,1\n") == "error: ROWS:1: has a column error already; remove it\n");
+}
+
 TEST_CASE("plan-step --batch: columns that are no keys pass through, and are named once") {
   const BatchRun result = batch("id,tp,release\nx,1,2\n");
   CHECK(result.code == ExitCode::kOk);
