@@ -44,8 +44,8 @@ struct Analysis {
   RecordedClocks clocks;
   double decompose_threshold = 0;  // launch delays are attributed at or above this launch slowdown
   WhatIf whatif;
-  // Of the replayed step: what it would be shorter if messages between stages took no time. S does not tell
-  // how much of that is too much where all replicas and links share it.
+  // The share of the replayed step that would be saved if messages between stages took no time. If every
+  // replica and link is equally slow, S does not show it; this does.
   double message_share = 0;
   std::vector<PeerPace> worker_pace;  // at dp * pp_size + stage
   std::optional<double> correlation;  // of forward and backward passes (Pearson); absent: unknown

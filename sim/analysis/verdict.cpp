@@ -11,8 +11,9 @@
 namespace goodput {
 namespace {
 
-constexpr double kAsLarge = 0.8;            // of gain - 1: another cause from there on is named too
-constexpr double kManyMessages = 0.1;       // of the step: no job is healthy by S alone then
+constexpr double kAsLarge = 0.8;  // of gain - 1: another cause from there on is named too
+constexpr double kManyMessages =
+    0.1;  // min share of the step at which a small S no longer means a healthy job
 constexpr std::size_t kMostRanksNamed = 8;  // of a replica or host
 
 std::string host_of(const WorkerGrid& grid, std::size_t worker) {
@@ -231,7 +232,7 @@ class Describer {
             fmt::format("{} {}", list_of(names, kWorkersInASentence), pace(true, "up to ", "their peers"))};
   }
 
-  // Of one worker among several that are slow at different times: ` in steps 5 to 8`, ` more and more`.
+  // When one of several workers is slow: ` in steps 5 to 8`, ` more and more`.
   [[nodiscard]] std::string own_time(const TimePattern& time) const {
     if (time.kind == TimePattern::Kind::kGrowth) return " more and more";
     if (time.kind == TimePattern::Kind::kSteady) return " in all steps";
@@ -241,7 +242,7 @@ class Describer {
     return when(window);
   }
 
-  // Whether its workers are as slow in all steps.
+  // Whether each of its workers keeps one pace throughout.
   [[nodiscard]] bool has_one_pace() const {
     return std::ranges::all_of(cause_.workers, [](const RootCause::SlowWorker& slow) {
       return slow.time.kind == TimePattern::Kind::kSteady;

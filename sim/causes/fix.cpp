@@ -53,9 +53,7 @@ Result<Remedy> launches_at_once(const AnalysedJob& /*job*/, const Patterns& /*pa
 }
 
 Result<Remedy> healthy_workers(const AnalysedJob& job, const Patterns& patterns) {
-  Remedy remedy =
-      repair_of(job.recording, patterns.pace, workers_of(slow_or_slowest(job, patterns.pace).groups));
-  return remedy;
+  return repair_of(job.recording, patterns.pace, workers_of(slow_or_slowest(job, patterns.pace).groups));
 }
 
 Result<Remedy> usual_links(const AnalysedJob& /*job*/, const Patterns& patterns) {

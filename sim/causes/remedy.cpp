@@ -18,7 +18,8 @@ bool before(const Patch& a, const Patch& b) {
   return std::tuple(a.block, a.op, a.lane) < std::tuple(b.block, b.op, b.lane);
 }
 
-// Sorted, one an instance: of several the shortest, for each says what is left when one cause is gone.
+// Sorts the patches and keeps one per op instance: the shortest, because each patch is the duration that
+// remains when one cause is gone.
 void merge(std::vector<Patch>& patches) {
   std::ranges::sort(patches, [](const Patch& a, const Patch& b) {
     return std::tuple(a.block, a.op, a.lane, a.value_s) < std::tuple(b.block, b.op, b.lane, b.value_s);

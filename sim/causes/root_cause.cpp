@@ -21,8 +21,8 @@ constexpr double kSlowStage = 1.03;   // against the middle stage
 constexpr double kLikelyCorrelation = 0.8;
 constexpr double kIsolated = 0.3;  // of a worker's passes: more than a few are no exceptions
 constexpr double kConcentrated = 0.6;
-constexpr double kAlways = 0.8;            // of the steps: what changes is no matter of layers
-constexpr double kLinkWorthNaming = 1.05;  // gain: where S does not show it, or all replicas share it
+constexpr double kAlways = 0.8;            // share of the steps: a stage's layers are the same in all steps
+constexpr double kLinkWorthNaming = 1.05;  // min gain if S does not show it, or all replicas share it
 constexpr double kWorthDating = 0.01;      // of a pace: smaller changes are not dated
 
 // Finds the causes of one recording.

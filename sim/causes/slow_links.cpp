@@ -13,10 +13,10 @@
 namespace goodput {
 namespace {
 
-constexpr double kSlowStep = 1.5;      // the same of a step
-constexpr double kSureNoise = 5;       // deviations of one step
-constexpr double kWorthDating = 0.02;  // of the factor
-constexpr double kSameSteps = 0.5;     // of the steps in which any replica is slow: all are
+constexpr double kSlowStep = 1.5;      // min factor of a slow step
+constexpr double kSureNoise = 5;       // standard deviations of one step's factor
+constexpr double kWorthDating = 0.02;  // smaller changes, relative to the factor, are not dated
+constexpr double kSameSteps = 0.5;     // min share of the slow steps in which all replicas are slow
 constexpr std::size_t kFewestSlowSteps = 2;
 
 double take_at(std::vector<double>& values, std::size_t index) {
@@ -25,7 +25,7 @@ double take_at(std::vector<double>& values, std::size_t index) {
   return *at;
 }
 
-// The messages between two stages; forwards and backwards.
+// The messages between two stages, in both directions (0: forward, 1: backward).
 struct Link {
   std::size_t low = 0;
   std::size_t high = 0;
@@ -59,7 +59,8 @@ std::vector<Link> find_links(const OpGraph& graph, const Recording& recording,
   return links;
 }
 
-// The lower median over the messages of each replica and step: flaps, which hit some of them, do not move it.
+// The lower median over the messages of each replica and step. A flap, which hits a few messages, does not
+// change it.
 std::vector<double> transfers_of(const Recording& recording, const std::vector<OpId>& messages) {
   const std::size_t steps = recording.steps.size();
   std::vector<double> transfers(static_cast<std::size_t>(recording.dp_size) * steps);
@@ -80,8 +81,8 @@ std::vector<double> transfers_of(const Recording& recording, const std::vector<O
   return transfers;
 }
 
-// Whether the workers of the two stages are on one host, in the first replica; of unknown hosts all are
-// alike.
+// Whether the first replica's workers of the two stages are on one host. True for all links if the hosts are
+// unknown: then all links are compared with each other.
 bool is_inside_host(const Recording& recording, const Link& link) {
   for (const WorkerGrid::PlaceKind& kind : recording.places) {
     if (kind.name == "host") return kind.of_worker[link.low] == kind.of_worker[link.high];
@@ -89,7 +90,8 @@ bool is_inside_host(const Recording& recording, const Link& link) {
   return true;
 }
 
-// What is usual on each link and in each direction.
+// Fills in the usual duration of each link and direction. Links inside a host are compared with each other
+// only, and so are links between hosts.
 void find_usual(const Recording& recording, std::vector<Link>& links) {
   for (Link& link : links) {
     for (const std::size_t direction : {0U, 1U}) {
@@ -145,7 +147,7 @@ class Finder {
     return std::span(pace_.factors).subspan(at * pace_.steps, pace_.steps);
   }
 
-  // Fills pace_.factors with all factors, noise or not.
+  // Fills pace_.factors with every factor, including those within noise.
   void measure() {
     for (const Link& link : links_) {
       for (const std::size_t direction : {0U, 1U}) {
@@ -154,7 +156,7 @@ class Finder {
           pace_.factors.push_back(usual > 0 ? link.transfer_s[direction][cell] / usual : 1);
       }
     }
-    // Of each link and replica relative to its own mean: what is slow varies by more.
+    // Relative to the mean of each link and replica: a slow link also varies more.
     std::vector<double> relative = pace_.factors;
     std::vector<std::span<const double>> all;
     for (std::size_t first = 0; first < relative.size(); first += pace_.steps) {
@@ -166,8 +168,8 @@ class Finder {
     noise_ = all.empty() ? 0 : noise_of_steps(all);
   }
 
-  // Leaves the factors of slow steps in pace_.factors, and 1 elsewhere; by step the larger of both
-  // directions.
+  // Sets the factors of steps that are not slow to 1. Returns the larger factor of the two directions, by
+  // step.
   std::vector<double> keep_slow_steps(std::size_t link, std::size_t replica) {
     std::vector<double> larger(pace_.steps, 1.0);
     for (const std::size_t direction : {0U, 1U}) {
@@ -243,7 +245,7 @@ class Finder {
   const Recording& recording_;
   std::vector<Link> links_;
   LinkPace pace_;
-  double noise_ = 0;  // of a factor in one step
+  double noise_ = 0;  // standard deviation of one step's factor
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ constexpr double kFaintReplica = 0.02;  // its steps differ by the lengths of th
 constexpr double kNecessary = 0.01;     // of the step: what a worker's repair must gain beside the others'
 constexpr std::size_t kHiccupSteps = 2;
 constexpr double kHiccupPace = 1.5;
-constexpr double kBeyondNoise = 2;  // deviations of one step
+constexpr double kBeyondNoise = 2;  // standard deviations of one step's pace
 constexpr std::size_t kMostSuspects = 64;
 
 using Workers = std::vector<std::size_t>;
@@ -45,7 +45,7 @@ class Repair {
   }
 
  private:
-  // How much slower it is than its peers, by step; 1 where that is no more than noise.
+  // How many times as long as its peers the worker takes, by step; 1 if that is within noise.
   [[nodiscard]] std::vector<double> excess(std::size_t worker) const {
     const auto [dp_rank, stage] = recording_.worker(worker);
     const auto own = pace_.own.steps_of(dp_rank, stage);
@@ -57,7 +57,7 @@ class Repair {
       for (double& step : series) step *= std::max(1.0, pace_.stage[stage]);
     }
     if (!is_replica_slow(pace_, dp_rank)) return series;
-    // The steps of a replica differ by the lengths of their sequences as well: those stay.
+    // A replica's steps also differ in sequence length. Only the fitted pattern is repaired, so that stays.
     const auto first = pace_.replica_step.begin() + static_cast<std::ptrdiff_t>(dp_rank * series.size());
     const TimePattern time = find_time_pattern({first, first + static_cast<std::ptrdiff_t>(series.size())},
                                                pace_.replica_noise, kFaintReplica);
@@ -107,7 +107,7 @@ class Repair {
   Remedy remedy_;
 };
 
-// Whether a worker is slow in a step or two only, and not much: machines are, now and then.
+// Whether a worker is slow in one or two steps only, and by less than kHiccupPace. Healthy machines are, too.
 bool is_hiccup(const Recording& recording, const PassPace& pace, std::size_t worker) {
   const auto [dp_rank, stage] = recording.worker(worker);
   if (is_replica_slow(pace, dp_rank)) return false;
@@ -117,7 +117,7 @@ bool is_hiccup(const Recording& recording, const PassPace& pace, std::size_t wor
          time.high < kHiccupPace && time.low < 1 + kFaintWorker;
 }
 
-// The slowest, at most kMostSuspects.
+// The slowest workers first, at most kMostSuspects.
 Workers find_suspects(const Recording& recording, const PassPace& pace) {
   std::vector<std::pair<double, std::size_t>> slow;
   for (std::size_t worker = 0; worker < pace.worker.size(); ++worker) {

@@ -25,9 +25,9 @@ struct SlowWorkers {
   bool are_slow = true;  // or else the slowest there is
 };
 
-// The passes of these workers take what those of their healthy peers do, and so do their optimizers where
-// they are as slow; messages and collectives stay as they are. Only in steps in which a worker is slow beyond
-// noise. In a job of one replica the peers are the other stages.
+// Brings the passes of these workers to the pace of their healthy peers, and their optimizers too if those
+// are also slow. Messages and collectives stay as recorded, and so do steps in which a worker is not slow
+// beyond noise. In a job with one replica the peers are the other stages.
 [[nodiscard]] Remedy repair_of(const Recording& recording, const PassPace& pace,
                                const std::vector<std::size_t>& workers);
 
@@ -49,11 +49,11 @@ struct SlowWorkers {
 // Whether most stages of a replica are slow, beyond noise.
 [[nodiscard]] bool is_replica_slow(const PassPace& pace, std::size_t dp_rank);
 
-// What a worker takes against its peers, by step: its own, times that of its replica where that is slow
+// A worker's pace relative to its peers, by step: its own, times that of its replica if the replica is slow
 // beyond noise.
 [[nodiscard]] std::vector<double> pace_by_step(const PassPace& pace, std::size_t dp_rank, std::size_t stage);
 
-// Its mean; 1 where that is no more than noise.
+// The mean of pace_by_step; 1 if it is within noise.
 [[nodiscard]] double slowness(const Recording& recording, const PassPace& pace, std::size_t worker);
 
 }  // namespace goodput

@@ -14,15 +14,15 @@ namespace goodput {
 namespace {
 
 constexpr double kSureChange = 8;        // of the noise of single ends
-constexpr double kAgreement = 1.0 / 3;   // of the change: how far a neighbouring step may be off
+constexpr double kAgreement = 1.0 / 3;   // of the change: how far a neighboring step may be off
 constexpr double kEndNoiseS = 2e-4;      // of single ends of real messages
 constexpr double kEndNoiseShare = 0.05;  // of their transfer
 // A change that counts although neighboring steps do not confirm it: at least so large, and no message
 // differs from its part of the step by more than this share of it.
 constexpr double kCleanChangeS = 0.02;
 constexpr double kCleanResidual = 0.1;
-constexpr std::size_t kFewestForJumps = 3;  // steps: of two, noise of a collective looks like a jump
-constexpr std::size_t kFewEnds = 8;         // of a neighbouring step: those next to this one
+constexpr std::size_t kFewestForJumps = 3;  // steps: in two, the noise of a collective looks like a jump
+constexpr std::size_t kFewEnds = 8;         // of a neighboring step: those next to this one
 constexpr std::size_t kMostEnds = 96;       // more, evenly thinned out, do not cut better
 
 // The messages between two stages.
@@ -100,8 +100,8 @@ Cut best_cut(std::span<const SeenEnd> ends) {
   return best;
 }
 
-// A large change that all messages show, of both directions in one of the parts: senders that end early or
-// late show opposite signs in the two directions. If every worker counts time from the begin of the step, the
+// A large change that all messages show, in both directions in one of the parts: senders that end early or
+// late show opposite signs in the two directions. If every worker counts time from the start of the step, the
 // next step does not show the change.
 bool is_clean(const Cut& cut, std::span<const SeenEnd> ends) {
   const double by = std::abs(cut.after_s - cut.before_s);
@@ -174,7 +174,7 @@ class Search {
   }
 
   // 0: none that is sure. A clock set back by more than half a step shows the later part first: of the two
-  // orders one fits the neighbouring steps.
+  // orders one fits the neighboring steps.
   [[nodiscard]] double change_in(std::size_t block, std::size_t step) const {
     const std::vector<SeenEnd> by_lower = ends_of(block, step, true);
     const std::vector<SeenEnd> by_upper = ends_of(block, step, false);

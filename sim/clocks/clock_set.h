@@ -44,14 +44,14 @@ struct SetStep {
   ClockSet set;
 };
 
-// Steps in which a worker's ops start in an order that cannot be: passes before others of their kind that
-// came earlier, or after the optimizer. Its clock was set back. By step, each once. ClockSet::clock is the
+// Steps in which a worker's ops start in an impossible order, because its clock was set back: passes before
+// earlier ones of their kind, or after the optimizer. Sorted by step, each step once. ClockSet::clock is the
 // worker.
 [[nodiscard]] std::vector<SetStep> find_ops_out_of_order(const Recording& recording);
 
 // Sets that show where a course jumps: the step after the jump, or the one before it, took longer or shorter
-// by this clock than by the others; the first step, if the clock is off. Of jumps of 20 ms or more, in
-// three steps or more. By step, each once.
+// by this clock than by the others; the first step, if the clock is off. Looks at jumps of at least 20 ms, in
+// recordings of at least three steps. Sorted by step, each step once.
 [[nodiscard]] std::vector<SetStep> find_sets_at_jumps(const Recording& recording,
                                                       const ClockEstimate& estimate);
 

@@ -42,7 +42,7 @@ inline constexpr const char* kStdinFile = "/dev/stdin";
 // All names that the library has: of files, not of folders or pipes, that do not begin with a dot.
 [[nodiscard]] std::set<std::string> names_of(const Library& library, const Kind& kind);
 
-inline constexpr std::string_view kAliasesKey = "aliases";  // of a config: [names that it goes by as well]
+inline constexpr std::string_view kAliasesKey = "aliases";  // in a config: a list of its other names
 
 // By the name of a file, else by an alias: the first in the order of folders and names. Fails with the
 // nearest names and where it looked, or where the first that goes by the name is no file.

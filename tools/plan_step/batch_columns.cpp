@@ -23,7 +23,7 @@ Json written(T& value) {
   return Json::parse(config::write(config_fields(value)).dump());
 }
 
-// The objects whose keys are columns by themselves, with every key they may have: which kind of value it is.
+// The objects whose keys are columns by their plain names. Each lists every key, with a value of its kind.
 const std::vector<std::pair<std::string, Json>>& objects_with_columns() {
   static const auto objects = [] {
     ParallelPlan parallel;
@@ -42,7 +42,7 @@ const std::vector<std::pair<std::string, Json>>& objects_with_columns() {
   return objects;
 }
 
-// The pointer that a column sets; none: it is no key.
+// The pointer that a column sets; none if it is not a key.
 std::optional<std::string> pointer_of(std::string_view name, const Json& plan) {
   if (name == "gpus") return std::string(kGpusPointer);
   if (name == "cluster") return std::string(kClusterPointer);
@@ -61,7 +61,7 @@ std::optional<std::string> pointer_of(std::string_view name, const Json& plan) {
   return std::nullopt;
 }
 
-// What kind of value stands at the pointer, in plans; null: not known.
+// A value of the kind that plans have at the pointer; null if unknown.
 Json kind_at(const std::string& pointer, const Json& plan) {
   for (const auto& [above, keys] : objects_with_columns()) {
     if (!pointer.starts_with(above + '/')) continue;
@@ -76,7 +76,8 @@ Json kind_at(const std::string& pointer, const Json& plan) {
   }
 }
 
-// A cell as JSON, of the kind that is wanted; what is not comes as text, which the field refuses by name.
+// A cell as JSON of the wanted kind. A cell of another kind becomes a string, which the reader of the field
+// then refuses with the field's name.
 Json value_of(std::string_view cell, const Json& kind) {
   if (kind.is_string()) return Json(std::string(cell));
   if (kind.is_boolean() && (cell == "1" || cell == "0")) return Json(cell == "1");
@@ -92,7 +93,7 @@ Json value_of(std::string_view cell, const Json& kind) {
   return config::json_or_text(cell);
 }
 
-// Fails where the pointer is none, or goes through a number.
+// Fails if the text is not a pointer, or if it leads through a number.
 Status set(Json& plan, const std::string& pointer, Json value) {
   try {
     const JsonPointer at(pointer);
@@ -105,7 +106,7 @@ Status set(Json& plan, const std::string& pointer, Json value) {
   return Ok{};
 }
 
-// The config of this name, whole.
+// The config with this name, with every key written out.
 template <typename T>
 Result<Json> config_by_name(const config::Library& library, const config::Kind& kind, std::string_view name) {
   GOODPUT_TRY(const config::Source source, config::find(library, kind, name));

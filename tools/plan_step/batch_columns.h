@@ -1,4 +1,4 @@
-// Which keys of a plan the columns of a batch set, and the plan that a row makes of the base.
+// Maps the columns of a batch to keys of a plan, and applies a row to the base plan.
 #pragma once
 
 #include <cstddef>
@@ -14,29 +14,31 @@
 
 namespace goodput {
 
-// Columns are keys of a plan: by pointer (/parallel/tp, /cluster/inter_node/efficiency), or by themselves
-// those of `parallel`, of `model`, and of its `moe` and `latent`; `cluster`, by name,
-// with its own efficiency; `gpus`, for which the
-// cluster gets the nodes; `model`, a model by name, or a label where the row has dimensions of its own.
+// A column is one of:
+// - a pointer to a key of a plan: /parallel/tp, /cluster/inter_node/efficiency;
+// - a key of `parallel`, `model`, `model.moe` or `model.latent`: tp, layers, top_k;
+// - `cluster`: the name of a cluster, which brings its own efficiency;
+// - `gpus`: the cluster gets as many nodes as they need;
+// - `model`: the name of a model, or a label if the row has dimensions of its own.
 //
-// An empty cell leaves what the base has. A row with a whole model (layers, hidden, heads and vocab) has
-// nothing of the base's; where a row gives heads or hidden, kv_heads and head_dim follow from these unless it
-// gives them.
+// An empty cell keeps the base's value. A row that gives layers, hidden, heads and vocab describes a whole
+// model and takes nothing from the base's. If a row gives heads or hidden, kv_heads and head_dim follow from
+// these unless the row gives them too.
 class BatchColumns {
  public:
-  // Fails where no column is a key, or two set the same.
+  // Fails if no column is a key, or if two columns set the same key.
   static Result<BatchColumns> find(std::span<const std::string> header, const TrainingPlan& base);
 
-  // Settled for its GPUs, and checked. Its messages have no file: where the values stand is the row.
+  // The checked plan of one row. Errors name no file: the caller knows the row.
   [[nodiscard]] Result<TrainingPlan> plan_of(std::span<const std::string> cells) const;
 
-  // Names of the columns that are no keys, in their order.
+  // Names of the columns that are not keys, in the order of the header.
   [[nodiscard]] const std::vector<std::string>& others() const { return others_; }
 
  private:
   struct Column {
     std::size_t at = 0;   // in a row
-    std::string pointer;  // into a plan; /cluster, /model and /gpus for what is no value of one
+    std::string pointer;  // into a plan, or /cluster, /model or /gpus, which are handled apart
   };
 
   BatchColumns(const TrainingPlan& base, std::shared_ptr<const Json> plan)
@@ -48,7 +50,7 @@ class BatchColumns {
   std::vector<std::string> others_;
 };
 
-// Without the spaces around it.
+// Without the spaces and tabs around it.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
 }  // namespace goodput

@@ -195,7 +195,7 @@ std::string_view take_row(std::string_view& rest) {
   return row;
 }
 
-// What the columns of measured steps by vTrain's names make of a base (plan_step_batch.h).
+// Reads the columns of vTrain's tables of measured steps (plan_step_batch.h).
 class MeasuredColumns {
  public:
   static Result<MeasuredColumns> find(const std::vector<std::string>& header, const TrainingPlan& base) {
@@ -215,7 +215,7 @@ class MeasuredColumns {
   Positions positions_{};
 };
 
-// The measured time of a row, of a header that has a column for it.
+// The measured time of a row; none if the header has no such column or the cell is empty.
 Result<std::optional<double>> measured_ms(const std::vector<std::string>& cells,
                                           const std::optional<std::size_t>& column) {
   if (!column) return std::optional<double>{};
@@ -228,7 +228,7 @@ Result<std::optional<double>> measured_ms(const std::vector<std::string>& cells,
   return std::optional(value);
 }
 
-// Cost models, each made once: clusters and calibrations may differ by row.
+// Caches cost models, because clusters and calibrations may differ by row.
 class CostModels {
  public:
   Result<const CostModel*> of(const TrainingPlan& plan) {
@@ -258,7 +258,7 @@ class BatchPredictor {
   BatchPredictor(const TrainingPlan& base, Granularity granularity, std::uint64_t seed)
       : base_(base), granularity_(granularity), seed_(seed) {}
 
-  // Fails where the costs of the base cannot be had.
+  // Fails if the base has no usable cost model, before any row is read.
   Status check_base() {
     GOODPUT_TRY_STATUS(costs_.of(base_));
     return Ok{};
@@ -321,7 +321,7 @@ class BatchPredictor {
   Tier tier_ = Tier::kMeasured;
 };
 
-// The cells behind a row; all empty where there is no prediction.
+// The appended cells of a row; all empty if there is no prediction.
 std::string appended_cells(const std::optional<BatchRow>& row, bool has_measured) {
   const char* last = has_measured ? "," : "";
   if (!row) return fmt::format(",,,{}", last);

@@ -55,7 +55,8 @@ TEST_CASE("synthetic trace: a job of one slow replica is that of the pencil") {
 }
 
 TEST_CASE("synthetic trace: a worker that slows down is slower by the same in every step") {
-  // From 1x in step 1 to 2x in step 3: 4.32, 4.32 + 0.5 * 3.5 and 7.82 s, of which the mean is 6.07.
+  // The factor grows from 1 in step 1 to 2 in step 3. The steps take 4.32 s, 4.32 + 0.5 * 3.5 s and 7.82 s;
+  // their mean is 6.07 s.
   const SyntheticTrace trace = SyntheticCase{kTiny, {SlowWorker{1, 0, 2, 1, 0, 1}}, {3, 0}, 1}.synthesize();
   CHECK(trace.truth.recorded_s == doctest::Approx(6.07).epsilon(1e-12));
   CHECK(trace.truth.cost[0] == doctest::Approx(1 - 4.32 / 6.07).epsilon(1e-12));

@@ -103,7 +103,7 @@ TEST_CASE("slow links: a window is dated, and two faults are two") {
   CHECK(slow[1].stage == 2);
 }
 
-TEST_CASE("slow links: one direction of a link is enough, and the other stays as it is") {
+TEST_CASE("slow links: a link that is slow in one direction is found, and only that direction is repaired") {
   OpTrace rows = job(2, 4, {}).synthesize(Truth::kSlowdown).rows;
   const auto is_slow = [&](std::size_t row) {
     return rows.dp_rank[row] == 1 && ((rows.optype[row] == OpType::kForwardSend && rows.stage[row] == 1) ||
