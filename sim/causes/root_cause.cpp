@@ -53,7 +53,7 @@ class CauseFinder {
  private:
   [[nodiscard]] std::size_t stages() const { return static_cast<std::size_t>(recording_.pp_size); }
 
-  // Late launches are no part of S; what all links share is not either, and then needs a larger gain.
+  // S does not include late launches, nor what all links share. The latter needs a larger gain.
   enum class Needs : std::uint8_t { kSlowdown, kGain, kNothing };
 
   // Values the fix if nobody did, and judges: a pattern whose fix gains something is likely.
@@ -230,7 +230,7 @@ class CauseFinder {
     return cause;
   }
 
-  // Passes that stood still, here and there.
+  // Passes that paused occasionally.
   [[nodiscard]] RootCause gc_pauses() const {
     RootCause cause;
     cause.name = "gc-pauses";
@@ -273,7 +273,7 @@ class CauseFinder {
     return cause;
   }
 
-  // Passes in one direction of some workers in all steps.
+  // How many passes in one direction that many workers run in all steps.
   [[nodiscard]] double passes_of(std::size_t workers) const {
     return static_cast<double>(patterns_.pairs.size() * recording_.steps.size() * workers) /
            static_cast<double>(stages());

@@ -17,7 +17,7 @@
 
 namespace goodput {
 
-inline constexpr double kSlowLink = 2;  // of its messages, over what is usual
+inline constexpr double kSlowLink = 2;  // min mean factor of a slow link
 
 struct LinkFault {
   std::size_t stage = 0;  // the lower one

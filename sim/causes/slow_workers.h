@@ -22,7 +22,7 @@ struct SlowGroup {
 struct SlowWorkers {
   std::vector<SlowGroup> groups;
   double gain = 1;
-  bool are_slow = true;  // or else the slowest there is
+  bool are_slow = true;  // false: none is, and this is the slowest
 };
 
 // Brings the passes of these workers to the pace of their healthy peers, and their optimizers too if those

@@ -76,7 +76,7 @@ bool has_alias(const Json& config, std::string_view name) {
          });
 }
 
-// What is no JSON goes by no alias, and a file that another one shadows by none either.
+// A file that is not JSON has no aliases, and neither does one that another file shadows.
 std::optional<std::string> find_by_alias(const Library& library, const Kind& kind, std::string_view name) {
   std::set<std::string> seen;
   for (const std::string& folder : library.folders) {

@@ -45,7 +45,7 @@ inline constexpr const char* kStdinFile = "/dev/stdin";
 inline constexpr std::string_view kAliasesKey = "aliases";  // in a config: a list of its other names
 
 // By the name of a file, else by an alias: the first in the order of folders and names. Fails with the
-// nearest names and where it looked, or where the first that goes by the name is no file.
+// nearest names and where it looked, or if the first match is not a file.
 [[nodiscard]] Result<Source> find(const Library& library, const Kind& kind, std::string_view name);
 
 // As seen from the config file `from`: the folder it stands in, as in FOLDER/plans/mine.json, comes first,
