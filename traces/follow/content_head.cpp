@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::size_t kSniffedBytes = std::size_t{64} << 10;
 
-// JSON of any kind begins like that of Chrome.
+// A JSON file of any kind begins the way a Chrome trace does; only a trace has events.
 bool is_of_events(std::string_view text) {
   return text.find("\"ph\"") != std::string_view::npos ||
          text.find("\"traceEvents\"") != std::string_view::npos;
 }
 
-// Passes drawn for a viewer, as `whatif --timeline` writes them: without the stage they are no ops to read.
+// True for a timeline that goodput itself drew for a viewer: its passes lack the stage, so it is not a trace.
 bool is_timeline(std::string_view text) {
   return text.find("-compute\"") != std::string_view::npos && text.find("\"pp\"") == std::string_view::npos;
 }
