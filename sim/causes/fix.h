@@ -7,7 +7,7 @@
 //   cause=sequence-length  all micro-batches of a step are the same work, of the step's mean
 //   cause=gc-pauses        passes that stood still take what the other ones of their pairs let expect
 //   cause=communication-flap  the slow transfers of the worst place take the median of their kind
-//   cause=slow-link        messages of slow links take what is usual
+//   cause=slow-link        messages of slow links take their usual time
 //   cause=worker-fault     the passes of all slow workers take what those of their healthy peers do
 #pragma once
 

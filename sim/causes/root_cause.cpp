@@ -19,7 +19,7 @@ namespace {
 constexpr double kSlowWorker = 1.02;  // pace against peers
 constexpr double kSlowStage = 1.03;   // against the middle stage
 constexpr double kLikelyCorrelation = 0.8;
-constexpr double kIsolated = 0.3;  // of a worker's passes: more than a few are no exceptions
+constexpr double kIsolated = 0.3;  // share of a worker's passes; if more are long, that is its normal pace
 constexpr double kConcentrated = 0.6;
 constexpr double kAlways = 0.8;            // share of the steps: a stage's layers are the same in all steps
 constexpr double kLinkWorthNaming = 1.05;  // min gain if S does not show it, or all replicas share it
@@ -91,8 +91,7 @@ class CauseFinder {
     cause.gain = slow.gain;
     if (!slow.are_slow && has_peers && cause.reason.empty())
       cause.reason =
-          "no worker is slower than its peers beyond noise and for more than two steps, or fixing it gains "
-          "less than "
+          "no worker is clearly slower than its peers for more than two steps, or fixing it gains less than "
           "1 %";
     return cause;
   }
@@ -259,7 +258,7 @@ class CauseFinder {
     }
     const std::size_t backwards = patterns_.pauses.size() - forwards;
     cause.evidence =
-        fmt::format("{} long {} passes on {} of {} workers in {} of {} steps, {:.3g} s too long in the mean",
+        fmt::format("{} long {} passes on {} of {} workers in {} of {} steps, {:.3g} s too long on average",
                     patterns_.pauses.size(),
                     backwards == 0  ? "forward"
                     : forwards == 0 ? "backward"
@@ -268,7 +267,7 @@ class CauseFinder {
                     excess_s / static_cast<double>(patterns_.pauses.size()));
     const double among = static_cast<double>(std::max(forwards, backwards)) / passes_of(workers.size());
     if (among > kIsolated)
-      cause.reason = fmt::format("{:.0f} % of the {} passes are no exceptions", 100 * among,
+      cause.reason = fmt::format("{:.0f} % of the {} passes are long, too many for pauses", 100 * among,
                                  forwards >= backwards ? "forward" : "backward");
     return cause;
   }
@@ -283,7 +282,8 @@ class CauseFinder {
   [[nodiscard]] RootCause slow_link() const {
     RootCause cause;
     cause.name = "slow-link";
-    cause.criterion = "the messages of the slowest link over what is usual, in the steps in which it is slow";
+    cause.criterion =
+        "message time on the slowest link over its usual time, in the steps in which the link is slow";
     cause.threshold = kSlowLink;
     const LinkPace& links = patterns_.links;
     if (links.slow.empty()) {
@@ -304,9 +304,9 @@ class CauseFinder {
     }
     std::vector<std::string> parts;
     for (const LinkFault& fault : links.slow) parts.push_back(describe_link(fault));
-    cause.evidence = "messages against what is usual: " + first_ones(parts);
+    cause.evidence = "message time over the usual time: " + first_ones(parts);
     if (!slowest.dp_rank && links.links == 2)
-      cause.evidence += "; there are two links, and the other one is the faster";
+      cause.evidence += "; the usual time is that of the other link, because there are only two";
     return cause;
   }
 
@@ -339,7 +339,7 @@ class CauseFinder {
   [[nodiscard]] RootCause communication_flap() const {
     RootCause cause;
     cause.name = "communication-flap";
-    cause.criterion = "share of the time that slow transfers lose which one place has";
+    cause.criterion = "share of the time lost to slow transfers that one place accounts for";
     cause.threshold = kConcentrated;
     const auto& slow = patterns_.transfers;
     if (!slow) {
@@ -352,14 +352,14 @@ class CauseFinder {
     cause.peer_stage = slow->peer_stage;
     if (slow->dp_rank) cause.workers = {{*slow->dp_rank * stages() + slow->stage, slow->worst_factor, {}}};
     cause.evidence = fmt::format(
-        "{} of {} transfers of {} took up to {:.3g}x the median, {:.3g} s too long in the mean, "
+        "{} of {} transfers of {} took up to {:.3g}x the median, {:.3g} s too long on average, "
         "{:.0f} % of all such time",
         slow->count, slow->transfers, place_of(*slow), slow->worst_factor,
         slow->excess_s / static_cast<double>(slow->count), 100 * slow->share_of_excess);
     if (slow->share_of_excess < kConcentrated)
-      cause.reason =
-          fmt::format("slow transfers are no matter of one place, which has {:.0f} % of the time they lose",
-                      100 * slow->share_of_excess);
+      cause.reason = fmt::format(
+          "slow transfers are spread out: the worst place accounts for only {:.0f} % of the time they lose",
+          100 * slow->share_of_excess);
     return cause;
   }
 

@@ -285,12 +285,12 @@ TEST_CASE(
   CHECK(likely_names(found) == Names{"gc-pauses"});
   const RootCause& cause = found.causes.front();
   CHECK(cause.evidence ==
-        "32 long forward passes on 16 of 16 workers in 10 of 10 steps, 0.302 s too long in the mean");
+        "32 long forward passes on 16 of 16 workers in 10 of 10 steps, 0.302 s too long on average");
   CHECK(*cause.value == 32);
   CHECK(*cause.gain > 1.1);
 }
 
-TEST_CASE("root cause: most passes of a worker are no exceptions") {
+TEST_CASE("root cause: long passes that are most of a worker's passes are not taken for pauses") {
   OpTrace rows = job({}).synthesize(Truth::kSlowdown).rows;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     if (rows.optype[row] == OpType::kForwardCompute && rows.dp_rank[row] == 1 && rows.stage[row] == 3 &&
@@ -300,7 +300,7 @@ TEST_CASE("root cause: most passes of a worker are no exceptions") {
   const Found found = find_causes(rows);
   const RootCause& cause = found.cause("gc-pauses");
   CHECK_FALSE(cause.likely);
-  CHECK(std::string(cause.reason) == "50 % of the forward passes are no exceptions");
+  CHECK(std::string(cause.reason) == "50 % of the forward passes are long, too many for pauses");
 }
 
 TEST_CASE("root cause: without micro-batches nothing is said of lengths and pauses") {
@@ -344,7 +344,7 @@ TEST_CASE("root cause: transfers that are slow everywhere are no flap") {
   const RootCause& cause = found.cause("communication-flap");
   CHECK(*cause.gain > 1.01);
   CHECK_FALSE(cause.likely);
-  CHECK(cause.reason.starts_with("slow transfers are no matter of one place, which has "));
+  CHECK(cause.reason.starts_with("slow transfers are spread out: the worst place accounts for only "));
 }
 
 TEST_CASE("root cause: slow messages of one link are named with it") {

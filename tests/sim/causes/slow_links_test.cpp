@@ -74,12 +74,12 @@ TEST_CASE("slow links: a link that is slow in all replicas is held against the o
       CHECK(slow[0].factor == doctest::Approx(6).epsilon(0.03));
     }
   }
-  // Of two links the faster one says what is usual, and the evidence says so.
+  // Of two links, the faster one gives the usual time, and the evidence says so.
   const auto causes = causes_of(job(2, 3, {SlowLink{SlowLink::kAllReplicas, 1, 20}}));
   CHECK(causes.front().name == "slow-link");
   CHECK(causes.front().likely);
-  CHECK(causes.front().evidence.find("; there are two links, and the other one is the faster") !=
-        std::string::npos);
+  CHECK(causes.front().evidence.find(
+            "; the usual time is that of the other link, because there are only two") != std::string::npos);
 }
 
 TEST_CASE("slow links: what all replicas of the only link share shows in some steps only") {
