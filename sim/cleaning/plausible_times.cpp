@@ -16,20 +16,20 @@
 namespace goodput {
 namespace {
 
-// Starts up to here are resolved to 8 us even in float32.
+// Below this start time float32 still resolves 8 us.
 constexpr double kWellResolvedS = 128;
-// Of the median op: starts that are coarser move S by a percent and look like clocks that are apart.
+// Share of the median op. Coarser starts change S by a percent and look like clocks that disagree.
 constexpr double kCoarsest = 0.05;
 
-// How many times as long as its peers' a worker's step may be, and a step as the median one. No straggler
-// comes near: the other workers of a step wait for it.
+// How many times as long as its peers' a worker's step may be, and how many times as long as the median step
+// a step may be. Stragglers stay far below, because the other workers of the step wait for them.
 constexpr double kMostTimesAsLong = 20;
-// The same of one worker in some steps: its clock was set inside them.
+// The limit for one worker in some steps only; beyond it, its clock was set inside these steps.
 constexpr double kTooLong = 2;
-// Of the time between their starts, that the operations of a worker take: waiting is part of them.
+// The least share of the time between their starts that a worker's operations take, waiting included.
 constexpr double kLeastCover = 0.05;
-// When a worker's step counter is off: its steps are so far apart from the others', of a step, and so many
-// times closer with other numbers.
+// A worker's step counter is off if its step lengths differ from the others' by at least the first share of a
+// step, and match at least the second factor better under other numbers.
 constexpr double kLeastApart = 1e-3;
 constexpr double kMuchCloser = 8;
 constexpr std::size_t kEnoughSteps = 4;
@@ -93,7 +93,7 @@ std::string times_text(double ratio) {
   return ratio >= 1 ? fmt::format("{:.0f}", ratio) : fmt::format("1/{:.0f}", 1 / ratio);
 }
 
-// Of times that are `ratio` times as long as they should be, if it is near a power of 1000.
+// Names the unit of times that are `ratio` times too long, if `ratio` is near a power of 1000.
 std::string unit_text(double ratio) {
   constexpr std::pair<double, std::string_view> kUnits[] = {
       {1e3, "milliseconds"}, {1e6, "microseconds"}, {1e9, "nanoseconds"}};
@@ -103,7 +103,7 @@ std::string unit_text(double ratio) {
   return "";
 }
 
-// Of two the shorter one: a wrong unit is mostly a finer one, which makes times longer.
+// The shorter of two, because a wrong unit is usually a finer one and makes times longer.
 double take_lower_median(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -149,7 +149,7 @@ class TimeCheck {
                  "time-unit"};
   }
 
-  // Fails where a worker has the same fault in every step.
+  // Fails if a worker has the same fault in every step.
   [[nodiscard]] Status check_workers() const {
     std::size_t faulty = 0;
     std::optional<std::size_t> first;
@@ -166,8 +166,8 @@ class TimeCheck {
     return Error{in_every_step(*first, faulty == workers_)};
   }
 
-  // Fails where a worker's steps take as long as other steps of the others do: all workers of a step wait for
-  // each other, so they take equally long.
+  // Fails if a worker's step lengths match the others' under other step numbers: all workers of a step wait
+  // for each other, so the step takes all of them equally long.
   [[nodiscard]] Status check_counters() const {
     for (std::size_t worker = 0; worker < workers_; ++worker) {
       const double apart = apart_by(worker, 0);
@@ -205,8 +205,8 @@ class TimeCheck {
   }
 
  private:
-  // How differently a worker's steps vary from the others' steps with numbers that are lower by `off`: the
-  // median deviation, with an `off` the largest: none may contradict. Infinite where too few can be compared.
+  // How far a worker's step lengths are from the others' under numbers lower by `off`: the median deviation
+  // if `off` is 0, else the largest one, because no step may contradict. Infinite if too few steps compare.
   [[nodiscard]] double apart_by(std::size_t worker, std::int64_t off) const {
     std::vector<double> apart;
     for (std::size_t step = 0; step < index_.steps.size(); ++step) {
@@ -228,7 +228,7 @@ class TimeCheck {
     return ratio > kMostTimesAsLong || ratio * kMostTimesAsLong < 1;
   }
 
-  // The lower median; of many workers one more does not matter.
+  // The lower median. Among many workers, including the worker itself does not matter.
   [[nodiscard]] double span_of_others(std::size_t step, std::size_t worker) const {
     if (workers_ > kFewWorkers) return step_s_[step];
     std::vector<double> others;
@@ -238,7 +238,7 @@ class TimeCheck {
     return others.empty() ? cell(step, worker).span_s() : take_lower_median(others);
   }
 
-  // In half of the steps: that is how it is recorded, whatever the reason.
+  // A fault in half of the steps or more is how the job is recorded, whatever the reason.
   [[nodiscard]] bool is_often_long(std::size_t worker) const {
     std::size_t often = 0;
     for (std::size_t step = 0; step < step_s_.size(); ++step)

@@ -1,4 +1,4 @@
-// Times that no training job has: recorded in another unit than seconds, or lost.
+// Finds times that no training job has, because they are lost or are not in seconds.
 #pragma once
 
 #include <cstdint>

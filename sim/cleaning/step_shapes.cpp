@@ -31,7 +31,7 @@ std::vector<OpKey> without_micro_batches(const std::vector<OpKey>& ops) {
   return rest;
 }
 
-// Stages from 0 on without a gap, and in each the seq_ids of every type from 0 on.
+// Whether stages count from 0 without a gap, and in each stage the seq_ids of every type do.
 bool counts_from_zero(const std::vector<OpKey>& ops) {
   OpKey before = 0;
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -59,8 +59,8 @@ bool have_same_passes(const std::vector<OpKey>& a, const std::vector<OpKey>& b) 
   return passes(a) == passes(b);
 }
 
-// What sets that differ in batch have in common: collectives, and passes of every stage over those of stage
-// 0.
+// What sets with different numbers of micro-batches have in common: the collectives, and the passes of every
+// stage relative to those of stage 0.
 using SetKind = std::pair<std::vector<OpKey>, std::vector<std::int64_t>>;
 
 SetKind kind_of(const std::vector<OpKey>& ops) {
@@ -74,7 +74,7 @@ SetKind kind_of(const std::vector<OpKey>& ops) {
   return {without_micro_batches(ops), std::move(passes)};
 }
 
-// Leaves whole only the sets of the kind with the most steps; of equals the one that comes up last.
+// Keeps only the sets of the kind with the most steps as complete; among equals, the kind seen last.
 void keep_largest_kind(const OpSets& sets, const std::vector<std::size_t>& steps_of,
                        std::vector<char>& whole) {
   struct Kind {
@@ -157,7 +157,7 @@ std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::siz
   std::vector<char> whole(sets.size(), 0);
   for (std::uint32_t set = 0; set < sets.size(); ++set) whole[set] = counts_from_zero(sets.at(set)) ? 1 : 0;
   if (std::find(whole.begin(), whole.end(), 1) == whole.end()) std::fill(whole.begin(), whole.end(), 1);
-  // Large ones first, for what is part of a set that is not whole itself may be whole.
+  // Large sets first, because a part of an incomplete set may itself be complete.
   std::vector<std::uint32_t> order(sets.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(),

@@ -34,16 +34,17 @@ struct StepShape {
 // None when the step is not dense: lanes that differ, an op twice, dp ranks that do not count from 0.
 [[nodiscard]] std::optional<StepShape> shape_of(std::span<const InstanceRow> rows, OpSets& sets);
 
-// Whether the two differ only in how many micro-batches there are: the same stages and collectives, and the
-// same number of forward and backward passes fewer on every stage, with no more pipeline ops fewer than that.
+// Whether the two sets differ only in the number of micro-batches: they have the same stages and collectives,
+// and on every stage one set has k fewer forward and k fewer backward passes and at most k fewer messages.
 [[nodiscard]] bool differ_in_batch(const std::vector<OpKey>& a, const std::vector<OpKey>& b);
 
-// By op set: whether steps of it are whole. `steps_of` counts the steps of each, `asked_for` those of them
-// that are asked for. A set is not whole
-// - if it is part of another one that is not another batch, unless more steps have it and only collectives
-//   and what follows the passes differ: the first step of a job may reduce other buckets,
-// - if its seq_ids or stages do not count from 0, where those of other sets do,
-// - or if it differs in other ways and fewer steps asked for have it than have the largest kind.
+// By op set: whether its steps are complete. `steps_of` counts the steps of each set and `asked_for` its
+// selected steps. A set is incomplete
+// - if it is a part of another set. Exceptions: the two differ only in the number of micro-batches; or more
+//   steps have the smaller set and only collectives and ops after the passes differ, because the first step
+//   of a job may reduce other buckets,
+// - if its seq_ids or stages do not count from 0 while those of other sets do,
+// - or if it differs in another way and fewer selected steps have it than have the most common kind.
 [[nodiscard]] std::vector<char> find_whole_sets(const OpSets& sets, const std::vector<std::size_t>& steps_of,
                                                 const std::vector<std::size_t>& asked_for);
 

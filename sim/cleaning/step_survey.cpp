@@ -15,7 +15,7 @@
 namespace goodput {
 namespace {
 
-// The ops most dense steps have; null when no step is dense.
+// The most common set of ops of dense steps; null if no step is dense.
 const std::vector<OpKey>* usual_ops(const std::vector<StepFacts>& facts, const OpSets& sets) {
   std::map<std::uint32_t, std::size_t> steps_of;
   for (const StepFacts& step : facts) {
@@ -34,7 +34,7 @@ struct Survey {
   OpSets sets;
 };
 
-// Of steps with an op twice the last complete run, where times tell it.
+// Keeps the last complete run of steps that have an op twice, if the times show which run is the last.
 void resolve_repeated_steps(Survey& survey, Findings& findings) {
   std::vector<std::size_t> repeated;
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
@@ -102,7 +102,7 @@ double longest_span_s(const OpTrace& trace, const StepInstances& step) {
   return longest;
 }
 
-// How many steps at the beginning are whole but of another shape, and longer than those that are kept.
+// The number of leading steps that are complete but have another shape and take longer than the kept steps.
 std::size_t count_warm_up(const Survey& survey, const StepChoice& choice) {
   std::vector<double> kept;
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
@@ -123,7 +123,7 @@ std::size_t count_warm_up(const Survey& survey, const StepChoice& choice) {
   return count;
 }
 
-// The first op of `want` that a lane lacks, or how else the step differs.
+// Names the first op of `want` that a lane lacks, or how else the step differs.
 std::string what_is_missing(const StepInstances& step, const std::vector<OpKey>& want,
                             std::int32_t replicas) {
   std::int32_t replica = 0;
@@ -166,7 +166,7 @@ std::string describe_shape(const OpTrace& trace, const StepInstances& step, cons
                      shape.replicas == 1 ? "" : "s");
 }
 
-// The steps of other shapes, shape by shape, and what the kept ones have.
+// Lists the steps of each other shape, and how they differ from the kept steps.
 std::string describe_other_shapes(const Survey& survey, const StepChoice& choice) {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes;
   std::string kept;

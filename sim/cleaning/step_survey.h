@@ -1,4 +1,4 @@
-// All steps of a trace looked at one by one, repeats resolved, and what is to be kept of them.
+// Checks the steps of a trace one by one, resolves repeats, and says which steps to keep.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct StepSurvey {
   std::vector<std::string> problems;  // by step: why it is not whole; empty: it is
 };
 
-// Adds to `findings` what is wrong in steps that are asked for. Steps of its kDamagedRows are left out.
+// Adds the problems of the selected steps to `findings`. Steps already listed there as kDamagedRows are
+// dropped.
 [[nodiscard]] StepSurvey survey_steps(const OpTrace& trace, const CleaningOptions& options,
                                       Findings& findings, const std::vector<std::int64_t>& damaged_steps);
 

@@ -31,7 +31,7 @@ void note_recorded_sizes(const OpTrace& trace, CleanTrace& clean) {
   clean.recorded_pp_size = std::int64_t{*std::max_element(trace.stage.begin(), trace.stage.end())} + 1;
 }
 
-// Why so few steps are left, and what can be done.
+// Says why so few steps are left and what to do about it.
 Error too_few_steps(const StepSurvey& survey) {
   const StepChoice& choice = survey.choice;
   if (const auto absent = absent_workers(survey.steps)) {
@@ -68,7 +68,7 @@ Status check_choice(const StepSurvey& survey, const CleaningOptions& options) {
   return Ok{};
 }
 
-// Rows of the kept steps and of the template, marked.
+// Marks the rows of the kept steps and of the template.
 std::vector<bool> rows_to_keep(const StepSurvey& survey, std::size_t rows) {
   std::vector<bool> marked(rows);
   for (std::size_t i = 0; i < survey.steps.size(); ++i) {
@@ -78,7 +78,7 @@ std::vector<bool> rows_to_keep(const StepSurvey& survey, std::size_t rows) {
   return marked;
 }
 
-// Looks at every step and leaves in `trace` what can be analysed. The numbers of the kept steps.
+// Checks every step, leaves in `trace` what can be analyzed, and returns the numbers of the kept steps.
 Result<std::vector<std::int64_t>> keep_whole_steps(OpTrace& trace, const CleaningOptions& options,
                                                    Findings& findings, CleanTrace& clean,
                                                    const std::vector<std::int64_t>& damaged) {
@@ -99,7 +99,7 @@ bool is_named_singly(std::int64_t step, const CleaningOptions& options) {
       options.steps, [step](const NumberRange& range) { return range.first == step && range.last == step; });
 }
 
-// Takes steps with times that cannot be out of `trace` and `kept`, and indexes again what is left.
+// Removes steps with impossible times from `trace` and `kept`, and indexes the rest again.
 Status leave_out_implausible_steps(OpTrace& trace, TraceIndex& index, const CleaningOptions& options,
                                    Findings& findings, std::vector<std::int64_t>& kept) {
   GOODPUT_TRY(const std::vector<ImplausibleStep> steps, find_implausible_steps(trace, index));
@@ -121,7 +121,7 @@ Status leave_out_implausible_steps(OpTrace& trace, TraceIndex& index, const Clea
   return Ok{};
 }
 
-// Workers recorded under several ranks: the index took the one of the latest step.
+// Reports workers recorded under several ranks; the index has the rank of the latest step.
 void find_replaced_workers(const OpTrace& trace, const TraceIndex& index, Findings& findings) {
   const auto workers =
       static_cast<std::size_t>(std::count(index.has_more_ranks.begin(), index.has_more_ranks.end(), 1));

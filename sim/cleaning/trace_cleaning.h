@@ -1,5 +1,5 @@
-// From the rows of a production trace to rows that an analysis can take: rows are dropped and steps left out,
-// nothing is filled in. What was met and what was done about it is in sim/ops/cleaning_rules.def.
+// Turns the rows of a production trace into rows that can be analyzed, by dropping rows and steps. Nothing is
+// filled in. sim/ops/cleaning_rules.def lists the problems and what is done about each.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +26,18 @@ struct CleanTrace {
   std::int64_t recorded_pp_size = 1;
 };
 
-// A trace that is dense as it came costs its index and one pass more. Else: rows that repeat others are
-// dropped; of steps run again the last complete run stays; steps that are not whole, and whole ones of
-// another number of micro-batches or replicas, are left out; so are steps with times that cannot be
-// (plausible_times.h). With steps asked for, only these have to be whole; the first whole step of the trace
-// stays besides, for the template lane.
+// A dense trace costs its index and one more pass. In other traces
+// - repeated rows are dropped,
+// - of a step that was run again, the last complete run is kept,
+// - incomplete steps, and steps with another number of micro-batches or replicas, are dropped,
+// - steps with impossible times are dropped (plausible_times.h).
+// If steps are selected, only these must be complete; the first complete step of the trace is also kept, as
+// the template lane.
 //
-// Fails when fewer than half of the steps remain, when a step named singly is left out, when a worker or
-// stage is absent in every step or a rank at two places, on implausible times, and, strictly, with what
-// index_trace() says. REQUIRES: every row has a seq_id; some step is asked for
-// (sim/cleaning/step_selection.h).
+// Fails if fewer than half of the steps remain, if a step selected by its number is dropped, if a worker or
+// stage is absent in every step, if a rank is recorded at two places, or if all times are implausible. In
+// strict mode also fails with the error of index_trace(). REQUIRES: every row has a seq_id; at least one step
+// is selected (sim/cleaning/step_selection.h).
 Result<CleanTrace> clean_trace(OpTrace trace, const std::vector<CleaningFinding>& findings_of_readers,
                                const CleaningOptions& options);
 

@@ -60,7 +60,7 @@ Status check_embedding(const TraceIndex& index) {
       last)};
 }
 
-// gmc = mc * pp + stage gives away how many stages there were, once a stage has several chunks.
+// Because gmc = mc * pp + stage, an op of a second chunk shows how many stages the job had.
 Status check_global_chunks(const TraceIndex& index) {
   std::set<std::int64_t> counted;
   for (const TraceOp& op : index.lane.ops) {
@@ -81,7 +81,7 @@ struct Span {
   double end_s = 0;
 };
 
-// The steps that a worker recorded, and when by its clock.
+// The steps that a worker recorded, with start and end times by its own clock.
 struct RecordedSteps {
   std::int32_t rank = 0;
   std::map<std::int64_t, Span> spans;
@@ -90,7 +90,7 @@ struct RecordedSteps {
   [[nodiscard]] std::int64_t last() const { return spans.rbegin()->first; }
 };
 
-// By (dp_rank, stage).
+// Keyed by (dp_rank, stage).
 using StepsOfWorkers = std::map<std::pair<std::int32_t, std::int16_t>, RecordedSteps>;
 
 StepsOfWorkers steps_of_workers(const OpTrace& trace, const std::map<std::int64_t, double>& step_origin_s) {
@@ -115,7 +115,7 @@ StepsOfWorkers steps_of_workers(const OpTrace& trace, const std::map<std::int64_
   return workers;
 }
 
-// Of all the workers, the first one that records the steps which most record.
+// The first worker with the most common first and last step.
 const RecordedSteps& usual_steps(const StepsOfWorkers& workers) {
   const RecordedSteps* usual = nullptr;
   std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> counts;
@@ -127,8 +127,8 @@ const RecordedSteps& usual_steps(const StepsOfWorkers& workers) {
   return *usual;
 }
 
-// The time between the begins of two steps, in the median. None where starts count from the begin of each
-// step.
+// The median time from the start of a step to the start of the next one. Empty if times count from the start
+// of each step.
 std::optional<double> period_s(const RecordedSteps& steps) {
   std::vector<double> periods;
   std::vector<double> lengths;
@@ -144,19 +144,19 @@ std::optional<double> period_s(const RecordedSteps& steps) {
   return period > take_median(lengths) / 2 ? std::optional(period) : std::nullopt;
 }
 
-// Whether a worker's steps begin within `most_s` of those elsewhere that are numbered `off` lower, in the
-// median.
-bool begin_together(const RecordedSteps& own, const RecordedSteps& usual, std::int64_t off, double most_s) {
+// Whether a worker's steps begin at the same times as the usual worker's steps with numbers lower by `off`:
+// the median difference is below `max_s`.
+bool begin_together(const RecordedSteps& own, const RecordedSteps& usual, std::int64_t off, double max_s) {
   std::vector<double> apart;
   for (const auto& [step, span] : own.spans) {
     const auto other = usual.spans.find(step - off);
     if (other != usual.spans.end()) apart.push_back(span.start_s - other->second.start_s);
   }
-  return !apart.empty() && std::abs(take_median(apart)) < most_s;
+  return !apart.empty() && std::abs(take_median(apart)) < max_s;
 }
 
-// Whether a worker that begins `off` steps later than others has recorded the same steps under other numbers.
-// Where its log does not end `off` steps later, too, the times must match closely.
+// Whether a worker that begins `off` steps later than the others recorded the same steps under other numbers.
+// If its log does not also end `off` steps later, the start times must match closely.
 bool counts_differently(const RecordedSteps& own, const RecordedSteps& usual, std::int64_t off) {
   constexpr double kCloseShare = 0.1;  // of a step
   const std::optional<double> period = period_s(usual);
@@ -177,8 +177,7 @@ std::optional<std::string> miscounting_worker(const OpTrace& trace,
     if (off == 0 || !counts_differently(own, usual, off)) continue;
     return fmt::format(
         "rank {} (dp_rank {}, stage {}) records steps {}-{} where other workers record {}-{}: its step "
-        "counter "
-        "is off by {}; correct its step numbers",
+        "counter is off by {}; correct its step numbers",
         own.rank, place.first, place.second, own.first(), own.last(), usual.first(), usual.last(), off);
   }
   return std::nullopt;

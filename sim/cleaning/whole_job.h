@@ -24,9 +24,9 @@ Status check_whole_job(const TraceIndex& index);
 // in words. None when there are rows of all.
 [[nodiscard]] std::optional<std::string> absent_workers(const std::vector<StepInstances>& steps);
 
-// A worker that records the steps of most workers under numbers that are off by the same amount, in words.
-// Where starts count from one origin, they tell whether its steps are really others. `step_origin_s`: what
-// was subtracted from the starts, as of OpTraceReading.
+// Describes the first worker whose step numbers are all off by the same amount; empty if there is none. Start
+// times that count from one origin show whether the worker really recorded other steps. `step_origin_s` is
+// what was subtracted from the starts of each step (OpTraceReading).
 [[nodiscard]] std::optional<std::string> miscounting_worker(
     const OpTrace& trace, const std::map<std::int64_t, double>& step_origin_s);
 

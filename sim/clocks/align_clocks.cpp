@@ -40,7 +40,7 @@ std::string how_far(const ClockEstimate& estimate) {
   return fmt::format("drifting by up to {:.1f} ppm, {}", 1e6 * drift, off);
 }
 
-// How far apart the values of a float32 are where the latest op starts, as recorded; 0 of float64 times.
+// The distance between neighboring float32 values at the latest recorded start; 0 for float64 times.
 double spacing_of_times(const Recording& recording) {
   if (!recording.were_float32) return 0;
   double latest = 0;
@@ -70,7 +70,7 @@ std::string what_was_done(const ClockEstimate& estimate, bool are_aligned, doubl
       "clocks are {} and were kept: transfers and launch delays between workers are wrong by that", far);
 }
 
-// The changes of one step each, ascending.
+// The changes grouped by step, ascending.
 std::vector<std::span<const DifferenceChange>> by_step(const std::vector<DifferenceChange>& changes) {
   std::vector<std::span<const DifferenceChange>> steps;
   for (std::size_t first = 0; first < changes.size();) {
@@ -82,7 +82,7 @@ std::vector<std::span<const DifferenceChange>> by_step(const std::vector<Differe
   return steps;
 }
 
-// Clocks that were set inside steps; the estimate is of what is left when these steps are.
+// Clocks that were set inside steps, and the estimate without these steps.
 class StepsWithSets {
  public:
   StepsWithSets(const Recording& recording, const OpGraph& graph)
@@ -148,7 +148,8 @@ class StepsWithSets {
   bool has_first_step_ = false;  // steps_ begins with the first of the recording
 };
 
-// Leaves the steps out and says so; whether it did: not if they are more than half. `name_of` names a clock.
+// Drops the steps and adds a note. Returns false, and drops none, if they are more than half of all steps.
+// `name_of` names a clock.
 template <typename NameOf>
 bool leave_out_sets(Recording& recording, const std::vector<SetStep>& sets, NameOf name_of,
                     std::vector<CleaningFinding>& left_out, std::vector<std::string>& notes) {

@@ -1,4 +1,4 @@
-// One clock for a recording whose workers' clocks disagree, where that is asked for or needed.
+// Converts the times of a recording to one clock, if the user asks for it or the clocks disagree.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@
 namespace goodput {
 
 enum class ClockAlignment {
-  // Where some clock is more than 5 ms off, and five times the noise of its offset, or drifts, unless
-  // rounding to float32 looks like that.
+  // If a clock drifts, or is off by more than 5 ms and more than five times the noise of its offset. Not if
+  // float32 rounding alone could explain it.
   kAuto,
   kOn,
   kOff,
@@ -30,9 +30,9 @@ struct RecordedClocks {
   std::vector<CleaningFinding> left_out{};
 };
 
-// Leaves out steps inside which a clock was set (clock_set.h), unless clocks are kept or that is more than
-// half of the steps. In the first step connections are set up, and messages end as if a clock was set. Adds
-// to `notes` what was done to the times, and pairs that contradict each other.
+// Drops steps inside which a clock was set (clock_set.h), unless the clocks are kept as they are or that
+// would drop more than half of the steps. In the first step connections are set up, and its messages end as
+// if a clock had been set. Adds to `notes` what was done to the times, and which pairs contradict each other.
 [[nodiscard]] RecordedClocks align_clocks(Recording& recording, const OpGraph& graph,
                                           ClockAlignment alignment, std::vector<std::string>& notes);
 

@@ -11,7 +11,8 @@ namespace {
 constexpr double kLeastJumpS = 5e-4;
 constexpr double kSureJump = 6;   // of its noise
 constexpr double kSureSlope = 4;  // of its noise
-// Steps more than a line needs that double the noise of its slope: so few may agree by chance.
+// With this many steps beyond the two that a line needs, the noise of its slope is doubled, because so few
+// steps may agree by chance.
 constexpr double kDoubtOfFew = 6;
 
 bool differ(const ClockDifference& x, const ClockDifference& y) {
@@ -32,7 +33,7 @@ Piece piece_of(const std::vector<ClockDifference>& level, std::size_t first, std
   return {first, end, take_middle(own)};
 }
 
-// Cut wherever two neighbours differ; joined again where the pieces as a whole do not.
+// Cuts the series wherever two neighbors differ, then joins pieces that do not differ as a whole.
 std::vector<Piece> cut(const std::vector<ClockDifference>& level) {
   std::vector<Piece> pieces;
   std::size_t first = 0;
@@ -57,7 +58,7 @@ std::vector<Piece> cut(const std::vector<ClockDifference>& level) {
   return pieces;
 }
 
-// Whether the clock could show `seconds` in all steps of the piece, by what its collectives allow.
+// Whether the collectives of the piece allow an offset of `seconds` in all its steps.
 bool allows(const std::vector<ClockDifference>& level, const std::vector<ClockSlack>& slack,
             const Piece& piece, double seconds) {
   for (std::size_t step = piece.first; step < piece.end && step < slack.size(); ++step) {
@@ -69,8 +70,8 @@ bool allows(const std::vector<ClockDifference>& level, const std::vector<ClockSl
   return true;
 }
 
-// Joins a short piece with both neighbours where these agree, else with the nearer one, if its steps allow.
-// The middle of what is joined hardly moves by it.
+// Joins a short piece with both neighbors if these agree, else with the closer one, if the collectives of its
+// steps allow it. Joining hardly changes the median of the neighbor.
 void join_short_pieces(const std::vector<ClockDifference>& level, std::size_t least,
                        const std::vector<ClockSlack>& slack, std::vector<Piece>& pieces) {
   for (std::size_t at = 0; at < pieces.size() && pieces.size() > 1;) {
@@ -110,7 +111,7 @@ struct Slope {
   double noise = std::numeric_limits<double>::infinity();
 };
 
-// Least squares with a level of its own for every piece.
+// Least squares with a separate level for every piece.
 Slope common_slope(std::span<const ClockDifference> series, std::span<const double> x,
                    const std::vector<Piece>& pieces) {
   double product = 0;

@@ -10,7 +10,7 @@
 
 namespace goodput {
 
-// What is worth correcting: an order above what clean recordings show.
+// The smallest offset worth correcting: ten times what clean recordings show.
 inline constexpr double kClockWorthAligningS = 5e-3;
 
 // From first_step to the next piece.
@@ -33,27 +33,26 @@ struct ClockCourse {
   }
 };
 
-// What a slope and a piece may be.
+// Limits for slopes and pieces.
 struct CourseLimits {
   std::size_t least_steps = 5;
-  // Fewer steps do not show how they vary: their slope must change the offset by kClockWorthAligningS at
-  // least.
+  // In fewer steps the noise is unknown, so the slope must change the offset by at least
+  // kClockWorthAligningS.
   std::size_t enough_steps = 5;
   double steepest = std::numeric_limits<double>::infinity();
-  // A piece of fewer steps is not a clock that was set, but noise.
+  // A shorter piece is noise, not a clock that was set.
   std::size_t least_piece = 1;
 };
 
-// The slope of most of `values` over x, whatever a few jumps do: the median over points an eighth of the
-// series apart. 0 for fewer than the least steps, and where it is too steep.
+// A slope of `values` over x that a few jumps do not change: the median over pairs of points an eighth of the
+// series apart. 0 if there are too few steps or if the slope is too steep.
 [[nodiscard]] double steady_slope(std::span<const double> values, std::span<const double> x,
                                   const CourseLimits& limits);
 
-// A piece has limits.least_piece steps and differs from its neighbours by more than 0.5 ms and six times the
-// noise of both. `series` by step; `slope`: about what it is; a slope that stays within its own noise, or
-// outside the limits, becomes 0.
-// `slack`, by step: a piece may be short if its steps have no slack for the offset of its neighbours; empty:
-// all have.
+// A piece has at least limits.least_piece steps and differs from its neighbors by more than 0.5 ms and more
+// than six times the noise of both. A shorter piece is kept if `slack` shows that its steps rule out the
+// offsets of its neighbors. `series` and `slack` are by step; an empty `slack` rules nothing out. `slope` is
+// a first estimate. A slope within its own noise, or outside the limits, becomes 0.
 [[nodiscard]] ClockCourse fit_course(std::span<const ClockDifference> series, std::span<const double> x,
                                      double slope, const CourseLimits& limits,
                                      const std::vector<ClockSlack>& slack = {});

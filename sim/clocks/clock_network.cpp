@@ -18,13 +18,13 @@ namespace {
 constexpr double kLeastNoiseS = 2e-4;      // single ends of real messages differ by some 0.1 to 0.3 ms
 constexpr double kNoiseOfTransfer = 0.05;  // what both ends of a transfer differ by, of its length
 constexpr double kContradiction = 10;      // times the noise, that ends of one step are apart
-// Of one kind of op, pair and step: more say nothing new, least of all where there are many steps.
+// Samples per kind of op, pair and step; more add nothing, least of all if there are many steps.
 constexpr std::size_t kLeastSamples = 8;
 constexpr std::size_t kMostSamples = 32;
 constexpr std::size_t kSamplesOfAllSteps = 128;
 
-// The mean of two independent differences, by their precision. Of a pair's two directions it cancels what
-// sends end before their receives.
+// The mean of two independent differences, weighted by precision. Averaging the two directions of a pair
+// cancels the time by which sends end before their receives.
 ClockDifference combined(const ClockDifference& x, const ClockDifference& y) {
   if (x.noise_s == 0) return y;
   const double weight_x = 1 / (x.noise_s * x.noise_s);
@@ -33,7 +33,7 @@ ClockDifference combined(const ClockDifference& x, const ClockDifference& y) {
           1 / std::sqrt(weight_x + weight_y)};
 }
 
-// At most `most`, evenly over all.
+// At most `most` of the samples, evenly spread.
 template <typename T>
 void thin_out(std::vector<T>& items, std::size_t most) {
   if (items.size() <= most) return;
@@ -54,7 +54,7 @@ class NoiseScale {
       deviations_.push_back(correction * std::abs(samples[i].seconds - middle.seconds) / samples[i].noise_s);
   }
 
-  // Of few samples not below 1.
+  // At least 1 if there are few samples.
   [[nodiscard]] double take() {
     if (deviations_.size() >= kEnough)
       return std::max(kLeastScale, kDeviationOfMedian * take_median(deviations_));
@@ -66,7 +66,7 @@ class NoiseScale {
 
  private:
   static constexpr std::size_t kEnough = 20;
-  static constexpr std::size_t kPlenty = 1000;  // from here on one a set
+  static constexpr std::size_t kPlenty = 1000;  // with more samples, one per set is enough
   static constexpr double kLeastScale = 0.1;
   std::vector<double> deviations_;
   std::size_t sets_ = 0;
@@ -214,7 +214,7 @@ class Measurement {
     }
   }
 
-  // Messages end together: two clocks that exchange them cannot be anywhere else.
+  // Both ends of a message end together, so messages leave two clocks no slack.
   void leave_no_slack(const Link& link, std::size_t replica, std::size_t stage, std::size_t step) {
     if (clock(worker(replica, link.lower)) == clock(worker(replica, link.upper))) return;
     network_.slack[step * network_.names.size() + clock(worker(replica, stage))] = {0, 0};
@@ -255,8 +255,8 @@ class Measurement {
     }
   }
 
-  // The least and the most that a worker's clock may show, so that nobody ends a collective before all have
-  // started it. `own` in the order of `rounds`.
+  // The lowest and highest offset of a worker's clock at which no worker ends a collective before all have
+  // started it. `own` is in the order of `rounds`.
   [[nodiscard]] std::pair<double, double> slack_of(const StepBlock& block, std::size_t lane, std::size_t step,
                                                    const std::vector<OpId>& rounds,
                                                    std::span<const ClockDifference> own) const {
@@ -274,7 +274,7 @@ class Measurement {
     return {least, most};
   }
 
-  // Where the ends of one step say different things, its middle is as uncertain as they are apart.
+  // If the ends of a step disagree, their median is as uncertain as the distance between them.
   [[nodiscard]] static double noise_of_contradiction(std::span<const ClockDifference> samples,
                                                      const ClockDifference& middle) {
     double square = 0;

@@ -1,4 +1,4 @@
-// What a recording says about the clocks of its workers: ops that end together, seen by two clocks.
+// Compares the clocks of a recording's workers by ops that end together but are timed by two clocks.
 //
 // A message's send and its receive end together, and so do the ops of a params-all-gather and of a
 // grads-reduce-scatter; those of an optimizer-clip-main-grad do not. The difference of two recorded ends is
@@ -34,9 +34,9 @@ struct ClockDifference {
   double noise_s = 0;  // standard error, judged by how the ops behind it vary
 };
 
-// How much a clock may be away from where it ends collectives together with the other replicas, so that
-// nobody ends one before all have started it: a slow network looks like that, a clock that was set does not.
-// Messages leave none.
+// How far a clock may be from the offset at which it ends collectives together with the other replicas, given
+// that no worker ends a collective before all have started it. A slow network leaves such slack; a clock that
+// was set does not, and neither do messages.
 struct ClockSlack {
   double early_s = std::numeric_limits<double>::infinity();
   double late_s = std::numeric_limits<double>::infinity();

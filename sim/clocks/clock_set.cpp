@@ -17,8 +17,8 @@ constexpr double kSureChange = 8;        // of the noise of single ends
 constexpr double kAgreement = 1.0 / 3;   // of the change: how far a neighboring step may be off
 constexpr double kEndNoiseS = 2e-4;      // of single ends of real messages
 constexpr double kEndNoiseShare = 0.05;  // of their transfer
-// A change that counts although neighboring steps do not confirm it: at least so large, and no message
-// differs from its part of the step by more than this share of it.
+// A change counts without confirmation by neighboring steps if it is at least this large and no message
+// differs from the others of its part of the step by more than this share of the change.
 constexpr double kCleanChangeS = 0.02;
 constexpr double kCleanResidual = 0.1;
 constexpr std::size_t kFewestForJumps = 3;  // steps: in two, the noise of a collective looks like a jump
@@ -81,7 +81,7 @@ struct Cut {
   double noise_s = 0;
 };
 
-// Of `ends` in the order of one clock: where two levels leave least.
+// Splits `ends`, in the order of one clock, where two levels fit best.
 Cut best_cut(std::span<const SeenEnd> ends) {
   Cut best;
   for (std::size_t at = 1; at < ends.size(); ++at) {
@@ -154,7 +154,8 @@ class Search {
     return most - least > kClockWorthAligningS;
   }
 
-  // In the order of the lower stage's clock, or of the upper's: that of a clock that was set back is wrong.
+  // Tries the order of the lower stage's clock and that of the upper's: a clock that was set back has the
+  // wrong order.
   [[nodiscard]] std::vector<SeenEnd> ends_of(std::size_t block_index, std::size_t step, bool by_lower) const {
     const StepBlock& block = recording_.blocks[block_index];
     const std::size_t n = block.shape.stride();
@@ -173,8 +174,8 @@ class Search {
     return ends;
   }
 
-  // 0: none that is sure. A clock set back by more than half a step shows the later part first: of the two
-  // orders one fits the neighboring steps.
+  // 0: no certain change. A clock set back by more than half a step shows the later part first, so the order
+  // that fits the neighboring steps is taken.
   [[nodiscard]] double change_in(std::size_t block, std::size_t step) const {
     const std::vector<SeenEnd> by_lower = ends_of(block, step, true);
     const std::vector<SeenEnd> by_upper = ends_of(block, step, false);
@@ -213,7 +214,7 @@ class Search {
   std::size_t replica_;
 };
 
-// What pairs of one clock say.
+// The changes that the pairs of one clock show.
 struct Witnesses {
   std::vector<double> by_s;  // of pairs that changed
   std::size_t pairs = 0;     // with other clocks
@@ -308,7 +309,7 @@ class StepSpans {
     }
   }
 
-  // How much longer than for the workers of other clocks, in the middle.
+  // How much longer the step was than for the workers of other clocks, in the median.
   [[nodiscard]] double excess_s(std::size_t step, std::size_t worker,
                                 std::span<const std::uint32_t> clock_of_worker) const {
     std::vector<double> others;
@@ -343,7 +344,7 @@ std::vector<SetStep> find_sets_at_jumps(const Recording& recording, const ClockE
     const ClockCourse& course = estimate.clocks[clock].course;
     for (std::size_t i = 0; i < course.pieces.size(); ++i) {
       const std::size_t after = course.pieces[i].first_step;
-      // Before the first step it may have been right.
+      // Before the first step the clock may have been right.
       const double by = course.pieces[i].offset_s - (i > 0 ? course.pieces[i - 1].offset_s : 0);
       if (std::abs(by) < kCleanChangeS) continue;
       if (!spans) spans.emplace(recording);

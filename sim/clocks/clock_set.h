@@ -21,13 +21,13 @@ struct DifferenceChange {
   double by_s = 0;          // of lower's clock minus upper's
 };
 
-// By step. What changes is more than 5 ms and eight times the noise of the ends, and stays: the steps before
-// and after, where there are any, have the differences of the earlier and the later part, or all messages of
-// the step agree. Linear in messages.
+// Sorted by step. A change is larger than 5 ms and than eight times the noise of the ends, and it lasts: the
+// step before has the difference of the earlier part and the step after that of the later part, or all
+// messages of the step agree. Takes time linear in the number of messages.
 [[nodiscard]] std::vector<DifferenceChange> find_changes_inside_steps(const Recording& recording,
                                                                       const OpGraph& graph);
 
-// Whose clock explains most of the changes of one step.
+// The clock that explains most of the changes of one step.
 struct ClockSet {
   std::uint32_t clock = 0;
   std::optional<std::uint32_t> other;  // explains as many
@@ -49,9 +49,9 @@ struct SetStep {
 // worker.
 [[nodiscard]] std::vector<SetStep> find_ops_out_of_order(const Recording& recording);
 
-// Sets that show where a course jumps: the step after the jump, or the one before it, took longer or shorter
-// by this clock than by the others; the first step, if the clock is off. Looks at jumps of at least 20 ms, in
-// recordings of at least three steps. Sorted by step, each step once.
+// Steps next to a jump of a clock's offset that took longer or shorter by this clock than by the others: the
+// clock was set inside them. For the first step, an offset of the clock counts as a jump. Checks jumps of at
+// least 20 ms in recordings of at least three steps. Sorted by step, each step once.
 [[nodiscard]] std::vector<SetStep> find_sets_at_jumps(const Recording& recording,
                                                       const ClockEstimate& estimate);
 

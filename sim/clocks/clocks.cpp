@@ -21,7 +21,7 @@ constexpr double kSureDrift = 5;     // of its noise
 constexpr double kDriftWorthAligning = 5e-6;
 constexpr double kWayWorthAligningS = 4e-4;  // by how much a drift moves the clock over all steps
 constexpr double kEnoughForDriftS = 30;  // of a recording: in less, noise of collectives looks like a drift
-constexpr int kRoundsOfStep = 1;         // what they leave is solved for once more when pieces are known
+constexpr int kRoundsOfStep = 1;         // a second fit follows once the pieces are known
 constexpr double kLeastSeriesNoiseS = 5e-5;
 constexpr std::size_t kEnoughOwnChanges = 5;
 constexpr std::size_t kManySteps = 8;
@@ -51,7 +51,7 @@ std::vector<std::uint32_t> find_components(const ClockNetwork& network) {
   return parent;
 }
 
-// Every step on its own; what the clocks of a component have in common is arbitrary.
+// Solves each step by itself. An offset common to all clocks of a component is arbitrary.
 Series solve_steps(const ClockNetwork& network, std::size_t steps) {
   Series series(network.names.size(), std::vector<ClockDifference>(steps));
   ClockSolver solver(network, std::vector<double>(network.nodes, 0.0));
@@ -74,7 +74,7 @@ Series solve_steps(const ClockNetwork& network, std::size_t steps) {
   return series;
 }
 
-// The middle value; of an even number the middle one that is closer to 0, so that most stay put.
+// The median; of an even number of values, the middle one closer to 0, so that most values do not change.
 double take_steady_middle(std::vector<double>& values) {
   std::sort(values.begin(), values.end());
   const double low = values[(values.size() - 1) / 2];
@@ -88,7 +88,7 @@ std::vector<double> seconds_of(const std::vector<ClockDifference>& series) {
   return seconds;
 }
 
-// The median over the steps, of an even number the lower of the middle two: an offset that it had.
+// The lower median over the steps, so that it is an offset the clock really had.
 double usual_offset(const ClockCourse& course, std::span<const double> time) {
   std::vector<double> offsets;
   for (std::size_t step = 0; step < time.size(); ++step) offsets.push_back(course.offset_s(step, time[step]));
@@ -97,7 +97,7 @@ double usual_offset(const ClockCourse& course, std::span<const double> time) {
   return *middle;
 }
 
-// The clocks of one component, whose common course is taken out of their series.
+// The clocks of one component. Their common course is removed from their series.
 class Component {
  public:
   Component(const std::vector<std::uint32_t>& clocks, Series& series, std::span<const double> time,
@@ -111,7 +111,7 @@ class Component {
     take_out_common_changes();
   }
 
-  // How much noisier than expected the offsets of a step are, judged by how they change: |change| / noise.
+  // How much noisier the offsets of a step are than expected, from |change| / noise between steps.
   void add_changes(std::vector<double>& changes) const {
     for (std::size_t i = 1; i < clocks_.size(); ++i) {
       for (std::size_t step = 1; step < time_.size(); ++step) {
@@ -122,8 +122,8 @@ class Component {
     }
   }
 
-  // No clock is known better than its offsets repeat: one that only noisy collectives tie to the others
-  // wanders with all that messages tie to it.
+  // A clock is known no better than its offsets repeat. One that only noisy collectives connect to the others
+  // wanders together with all clocks that exchange messages with it.
   void raise_noise() {
     if (time_.size() <= kEnoughOwnChanges) return;
     std::vector<double> changes;
@@ -135,8 +135,8 @@ class Component {
     }
   }
 
-  // Whether a clock drifts is judged against most clocks: the slope that all series share says little, as
-  // their common changes are known no better than single steps.
+  // A clock's drift is measured relative to most clocks. The slope that all series share means little,
+  // because their common changes are known no better than single steps.
   void take_out_common_slope() {
     std::vector<double> slopes;
     for (std::size_t i = 0; i < clocks_.size(); ++i)
@@ -155,7 +155,7 @@ class Component {
       courses[clocks_[i]] = fit_course(series_[clocks_[i]], time_, slopes_[i], limits_, slack(i));
   }
 
-  // The median clock becomes the one that is right.
+  // The median clock becomes the reference.
   void take_reference(std::vector<ClockCourse>& courses) const {
     std::vector<double> slopes;
     for (const std::uint32_t clock : clocks_) slopes.push_back(courses[clock].slope);
@@ -177,7 +177,7 @@ class Component {
     for (std::size_t step = 0; step < time_.size(); ++step)
       own.push_back(network_.slack[step * network_.names.size() + clocks_[i]]);
     if (clocks_.size() != 2 || i == 0) return own;
-    // Of two clocks the series shows the difference, and either may be the one that is away.
+    // The series of two clocks shows only their difference; either may be the one that is off.
     for (std::size_t step = 0; step < time_.size(); ++step) {
       const ClockSlack& first = network_.slack[step * network_.names.size() + clocks_[0]];
       own[step].early_s += first.late_s;
@@ -191,7 +191,7 @@ class Component {
     return own[step].seconds - own[step - 1].seconds - slopes_[i] * (time_[step] - time_[step - 1]);
   }
 
-  // What most clocks do at once is not theirs: the first clock, which all were compared with, jumped.
+  // If most clocks jump at once, the first clock jumped, because all are compared with it.
   void take_out_common_changes() {
     std::vector<double> common(time_.size(), 0.0);
     std::vector<double> changes;
@@ -213,7 +213,7 @@ class Component {
   std::vector<double> slopes_;  // in the order of clocks_
 };
 
-// The first worker's span in every step: {first start, last end}, as the files have it.
+// The first worker's {first start, last end} in every step, as recorded.
 std::vector<std::pair<double, double>> spans_of_first_worker(const Recording& recording) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   std::vector<std::pair<double, double>> spans(recording.steps.size(), {kNever, -kNever});
@@ -234,8 +234,8 @@ std::vector<std::pair<double, double>> spans_of_first_worker(const Recording& re
   return spans;
 }
 
-// Seconds since the first step where nearly every step starts after most of the one before, else step
-// numbers.
+// Seconds since the first step if nearly every step starts after most of the previous one has passed, else
+// step numbers.
 void find_times(const Recording& recording, ClockEstimate& estimate) {
   const auto spans = spans_of_first_worker(recording);
   std::size_t later = 0;
@@ -261,8 +261,8 @@ void scale_noise(const std::vector<Component>& components, Series& series) {
   }
 }
 
-// Both ends of a message end together. The members of a collective may not, if one of them is slow: for a
-// clock that only collectives show, some steps have to agree that it was set.
+// Both ends of a message end together. The members of a collective may not if one of them is slow, so a clock
+// that only collectives show counts as set only if several steps agree.
 CourseLimits limits_of(const ClockEstimate& estimate) {
   CourseLimits limits = estimate.is_absolute ? kDrifts : kTrends;
   limits.least_piece = estimate.time.size() < kManySteps ? 2 : 3;
@@ -319,7 +319,7 @@ void describe(const Recording& recording, const ClockNetwork& network, ClockEsti
   }
 }
 
-// REQUIRES: the offsets of `estimate`. Meeting points are where the median of their pairs puts them.
+// REQUIRES: the offsets of `estimate`. A meeting point has the median offset of its pairs.
 void find_conflicts(const ClockNetwork& network, ClockEstimate& estimate) {
   const std::size_t steps = estimate.time.size();
   std::vector<std::vector<ClockDifference>> off(network.pairs.size());

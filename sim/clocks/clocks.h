@@ -1,4 +1,4 @@
-// How far the clocks of a recording are apart, and a recording with one clock.
+// Estimates the offsets of the clocks of a recording, and converts the recording to one clock.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct ClockJump {
 struct Clock {
   std::string name;                // of the host, or `rank 12`
   double offset_s = 0;             // what it shows minus the reference, the median over the steps
-  std::optional<double> drift;     // seconds a second; nothing where the times do not tell
+  std::optional<double> drift;     // seconds per second; empty if the times do not show it
   bool is_drifting = false;        // beyond 5 ppm, five times its noise, and 0.4 ms in all
   std::vector<ClockJump> jumps{};  // by more than 5 ms, ascending
   double noise_s = 0;              // standard error of the offset, the worst of its pieces
@@ -48,9 +48,10 @@ struct ClockEstimate {
   std::vector<ClockConflict> conflicts;  // worst first
 };
 
-// Offsets by robust least squares over all pairs of clocks that end ops together (clock_network.h), step by
-// step; over the steps a constant, where times are absolute a line, with jumps. Clocks that no chain of pairs
-// connects have references of their own; the reference of a component is its median clock.
+// Offsets by robust least squares over all pairs of clocks that end ops together (clock_network.h), for each
+// step. Over the steps an offset is constant between jumps; if times are absolute, it may also drift
+// linearly. Clocks that no chain of pairs connects have separate references: the median clock of each
+// component.
 [[nodiscard]] ClockEstimate estimate_clocks(const Recording& recording, const OpGraph& graph);
 
 // By worker and step, at worker * recording.steps.size() + step: what to subtract.
