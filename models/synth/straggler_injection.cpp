@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "sim/base/random.h"
@@ -43,20 +44,15 @@ class Injection {
   }
 
   void operator()(const SlowLink& link) {
+    const auto first = static_cast<std::size_t>(link.from_step - 1);
     const std::size_t end = link.to_step == 0 ? shape_.steps : static_cast<std::size_t>(link.to_step);
-    const std::int32_t next = (link.stage + 1) % step_.pp;
-    for (const OpGraph::Unit& unit : step_.graph.units()) {
-      if (unit.count != 2 || unit.sync != Sync::kLane || !is_message(step_.ops[unit.first].type)) continue;
-      const auto [low, high] = std::minmax(step_.ops[unit.first].stage, step_.ops[unit.first + 1].stage);
-      const auto [a, b] = std::minmax(link.stage, next);
-      if (low != a || high != b) continue;
-      for (std::size_t replica = 0; replica < shape_.replicas; ++replica) {
-        if (link.dp != SlowLink::kAllReplicas && replica != position(link.dp)) continue;
-        for (auto step = static_cast<std::size_t>(link.from_step - 1); step < std::min(end, shape_.steps);
-             ++step) {
-          for (OpId op = unit.first; op < unit.first + 2; ++op)
-            table_.values(op)[shape_.lane(step, replica)] *= link.factor;
-        }
+    const bool is_everywhere = link.dp == SlowLink::kAllReplicas;
+    const std::size_t first_replica = is_everywhere ? 0 : position(link.dp);
+    const std::size_t end_replica = is_everywhere ? shape_.replicas : first_replica + 1;
+    for (const OpId op : ops_of_link(link.stage)) {
+      for (std::size_t step = first; step < std::min(end, shape_.steps); ++step) {
+        for (std::size_t replica = first_replica; replica < end_replica; ++replica)
+          table_.values(op)[shape_.lane(step, replica)] *= link.factor;
       }
     }
   }
@@ -150,6 +146,20 @@ class Injection {
     std::vector<OpId> ops;
     for (OpId op = 0; op < step_.ops.size(); ++op) {
       if (step_.ops[op].type == type && step_.ops[op].stage == stage) ops.push_back(op);
+    }
+    return ops;
+  }
+
+  // Both ends of the messages between the stage and the next one; the first stage follows the last.
+  [[nodiscard]] std::vector<OpId> ops_of_link(std::int32_t stage) const {
+    const std::pair<std::int32_t, std::int32_t> link = std::minmax(stage, (stage + 1) % step_.pp);
+    std::vector<OpId> ops;
+    for (const OpGraph::Unit& unit : step_.graph.units()) {
+      const OpId other = unit.first + 1;
+      if (unit.count != 2 || unit.sync != Sync::kLane || !is_message(step_.ops[unit.first].type)) continue;
+      const std::pair<std::int32_t, std::int32_t> ends =
+          std::minmax<std::int32_t>(step_.ops[unit.first].stage, step_.ops[other].stage);
+      if (ends == link) ops.insert(ops.end(), {unit.first, other});
     }
     return ops;
   }
