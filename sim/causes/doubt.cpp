@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::size_t kMostSteps = 8;  // that are looked at
 constexpr std::size_t kMostRanks = 8;  // named
-// Of the step. Reductions that wait for a slow replica take more than the first; what a pass contains beyond
-// the second would be worth a verdict.
+// Shares of the step. Reductions that wait for a slow replica take more than the first. If a pass contains
+// more than the second, the excess would be worth a verdict.
 constexpr double kShortReductions = 0.01;
 constexpr double kHiddenWaiting = 0.03;
 // A backward pass computes two gradients, and with recomputation a forward pass again.
 constexpr double kBackwardOverForward = 3;
-// Of messages whose ends are further apart than half a pass.
+// The share of messages whose ends are further apart than half a pass.
 constexpr double kOftenLate = 0.25;
 
 // Some steps of the recording, one lane each.
@@ -79,7 +79,7 @@ std::vector<StageOps> ops_by_stage(const Recording& recording) {
   return stages;
 }
 
-// How much longer the last backward pass is than passes are that contain nothing else.
+// How much longer the last backward pass is than passes that contain nothing else.
 double excess_s(const SeenLane& lane, const StageOps& stage, OpId last) {
   std::vector<double> others;
   for (const OpId op : stage.backwards) {
@@ -130,8 +130,8 @@ Contained measure(const Recording& recording) {
   return sum;
 }
 
-// `ranks 2 and 3`: those of the stages in which a worker's pass contains much waiting; its peers contain the
-// same reduction.
+// `ranks 2 and 3`: the ranks of the stages in which the pass of a worker contains much waiting. The passes of
+// its peers contain the same reduction.
 std::string ranks_of(const Recording& recording, const Contained& contained) {
   std::vector<std::int32_t> ranks;
   const auto stages = static_cast<std::size_t>(recording.pp_size);
@@ -152,7 +152,7 @@ std::string ranks_of(const Recording& recording, const Contained& contained) {
 
 std::optional<Doubt> contained_reductions(const Recording& recording) {
   if (recording.dp_size < 2) return std::nullopt;
-  // Reductions that run beside passes are recorded so that the rules know it.
+  // A job that overlaps reductions with passes records them as ops of their own, so passes contain none.
   const bool overlaps = std::ranges::any_of(
       recording.ops, [](const TraceOp& op) { return op.type == OpType::kSeparateGradsAllReduce; });
   if (overlaps) return std::nullopt;
@@ -177,8 +177,7 @@ std::optional<Doubt> contained_reductions(const Recording& recording) {
       remedy};
 }
 
-// Of the messages: how many end at one side more than half a forward pass after the other side, by the
-// offset that most messages of the two stages show; and how far apart the latest are.
+// How many messages have ends that are more than half a forward pass apart, and the largest distance.
 struct LateEnds {
   std::size_t messages = 0;
   std::size_t late = 0;

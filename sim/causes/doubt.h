@@ -1,4 +1,4 @@
-// Reasons not to blame anybody: what the recording shows does not fit the rules that the replay follows.
+// Reasons to blame no worker: the recording contradicts the rules that the replay follows.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace goodput {
 
-// A replay that differs more from the recording is not to be trusted; the paper drops such jobs.
+// A replay that differs from the recording by more cannot be trusted; the paper drops such jobs.
 inline constexpr double kTrustedDiscrepancy = 0.05;
 
 struct Doubt {
@@ -16,8 +16,8 @@ struct Doubt {
   std::string remedy;  // what to record instead, in the imperative
 };
 
-// Backward passes that contain gradient reductions, and with them the waiting for other replicas; or a replay
-// that differs from the recording by kTrustedDiscrepancy or more. Looks at a few steps only.
+// Finds backward passes that contain gradient reductions, and so the waiting for other replicas; else a
+// replay that differs from the recording by kTrustedDiscrepancy or more. Checks a few steps only.
 [[nodiscard]] std::optional<Doubt> find_doubt(const AnalysedJob& job);
 
 }  // namespace goodput

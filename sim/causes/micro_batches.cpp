@@ -9,7 +9,7 @@
 namespace goodput {
 namespace {
 
-constexpr double kHardlyChance = 3;  // deviations of a mean: less than what is named, for either is a cause
+constexpr double kHardlyChance = 3;  // standard errors of a mean; fewer than a named cause needs
 
 using Instance = std::tuple<std::size_t, OpId, std::size_t>;  // block, op, lane
 
@@ -102,8 +102,8 @@ struct PairMoments {
   }
 };
 
-// What a lane has to do against the other lanes. A replica that is slow in the mean over the steps, against
-// the middle one and hardly by chance, is slow for another reason, which its lanes are freed of.
+// The work of a lane relative to the other lanes. If a replica is slower than the median one on average over
+// the steps, and hardly by chance, it has another reason than its sequences, so its mean is divided out.
 class LaneWork {
  public:
   explicit LaneWork(const PassPace& pace) : pace_(pace), has_stages_(pace.own.stages() > 1) {

@@ -11,8 +11,9 @@ namespace goodput {
 namespace {
 
 constexpr double kNoiseDeviations = 5;
-constexpr double kSlowInTurn = 1.03;   // the fastest worker in the mean over all steps, over its quiet ones
-constexpr double kLeastExcess = 0.02;  // of a step, over what is usual: less is not told from it
+constexpr double kSlowInTurn =
+    1.03;  // the fastest worker's mean over all steps, over that of its quiet steps
+constexpr double kLeastExcess = 0.02;  // share of a step; a smaller excess cannot be told from the usual
 
 double take_at(std::vector<double>& values, std::size_t index) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(index);
@@ -20,18 +21,18 @@ double take_at(std::vector<double>& values, std::size_t index) {
   return *at;
 }
 
-// The middle, of two middle ones the lower.
+// The lower median.
 double take_lower_median(std::vector<double>& values) {
   return take_at(values, (values.size() - 1) / 2);
 }
 
-// What peers take that are not slow: stragglers only make values larger, and up to three quarters of the
-// peers may straggle.
+// The time that peers take which are not slow. Stragglers only make values larger, so the lower quartile
+// holds even if three quarters of the peers straggle.
 double take_lower_quartile(std::vector<double>& values) {
   return take_at(values, (values.size() - 1) / 4);
 }
 
-// Forward or backward passes of every stage and lane together, without pauses.
+// The sums of the forward or backward passes by stage and lane, without pauses.
 LaneStages sum_passes(const Recording& recording, bool are_forward, const std::vector<Pause>& pauses) {
   LaneStages sums(recording);
   for (OpId op = 0; op < recording.ops.size(); ++op) {
@@ -55,7 +56,8 @@ LaneStages sum_passes(const Recording& recording, bool are_forward, const std::v
   return sums;
 }
 
-// Of what a worker takes in each step, 1 being usual, what is no more than noise; all, if nothing is.
+// The mean of a worker's relative times over the steps in which it is at most `most`; over all steps if there
+// are none.
 double mean_of_quiet_steps(std::span<const double> steps, double most) {
   double sum = 0;
   std::size_t count = 0;
@@ -67,8 +69,8 @@ double mean_of_quiet_steps(std::span<const double> steps, double most) {
   return count > 0 ? sum / static_cast<double>(count) : mean(steps);
 }
 
-// What the workers of a stage take that are not slow, in the mean over the steps. Where all are slow in some
-// steps, only the other steps count: two workers that are slow in turn are no large stage.
+// The mean time of the workers of a stage that are not slow. If all are slow in some steps, only their other
+// steps count, because two workers that are slow in turn do not make a large stage.
 double common_of(const LaneStages& values, std::size_t stage) {
   std::vector<double> cells;
   for (std::size_t dp = 0; dp < values.replicas(); ++dp) {
@@ -102,7 +104,7 @@ void divide_stages(LaneStages& values) {
   }
 }
 
-// What most stages of a lane have in common, at dp * steps + step.
+// The factor that most stages of a lane share, at dp * steps + step.
 std::vector<double> replicas_of(LaneStages values) {
   divide_stages(values);
   std::vector<double> common(values.replicas() * values.steps(), 1.0);
@@ -125,8 +127,8 @@ void divide_replicas(LaneStages& values, const std::vector<double>& common) {
   }
 }
 
-// Splits what passes take into stages and replicas, each against the other, as median polish does (Tukey
-// 1977), until neither changes much: slow workers make the first stages that are divided out uneven.
+// Splits the times of passes into a factor per stage and one per replica by median polish (Tukey 1977).
+// Repeats until neither changes much, because slow workers distort the first estimate of the stages.
 std::vector<double> split_replicas(const LaneStages& passes) {
   constexpr int kRounds = 4;
   std::vector<double> all(passes.replicas() * passes.steps(), 1.0);
@@ -136,7 +138,7 @@ std::vector<double> split_replicas(const LaneStages& passes) {
     const std::vector<double> more = replicas_of(std::move(rest));
     for (std::size_t lane = 0; lane < all.size(); ++lane) all[lane] *= more[lane];
   }
-  // Against the replicas that are not slow.
+  // Relative to the replicas that are not slow.
   std::vector<double> means;
   for (std::size_t dp = 0; dp < passes.replicas(); ++dp) {
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(dp * passes.steps());
@@ -156,7 +158,7 @@ std::size_t largest(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
 }
 
-// What the faster workers of each stage take in each step: at stage * steps + step.
+// The time of the faster workers of each stage in each step, at stage * steps + step.
 std::vector<double> quick_passes(const LaneStages& forwards, const LaneStages& backwards) {
   std::vector<double> quick;
   std::vector<double> replicas(forwards.replicas());
@@ -170,8 +172,8 @@ std::vector<double> quick_passes(const LaneStages& forwards, const LaneStages& b
   return quick;
 }
 
-// In how many of the steps a stage takes longer than the middle one, by at least half of the excess of
-// `pace`.
+// The share of the steps in which a stage exceeds the median stage by at least half of the excess that `pace`
+// has.
 double share_of_slow_steps(const std::vector<double>& quick, std::size_t stages, std::size_t stage,
                            double pace) {
   const std::size_t steps = quick.size() / stages;
@@ -185,7 +187,7 @@ double share_of_slow_steps(const std::vector<double>& quick, std::size_t stages,
   return static_cast<double>(slow) / static_cast<double>(steps);
 }
 
-// REQUIRES: what replicas have in common is gone from both.
+// REQUIRES: the factors of the replicas are divided out of both.
 void measure_stages(LaneStages& forwards, LaneStages& backwards, PassPace& pace) {
   for (std::size_t stage = 0; stage < forwards.stages(); ++stage) {
     pace.forward_s.push_back(common_of(forwards, stage));

@@ -1,8 +1,8 @@
-// How long passes take, of every worker, stage and replica, against their peers.
+// How long the passes of every worker, stage and replica take relative to their peers.
 //
-// Modelled as stage x replica-in-a-step x worker-in-a-step: the partition moves all replicas alike, lengths
-// of sequences move all stages of a replica alike, and what remains is the worker's own. Pauses are
-// left out.
+// The model is a product of stage, replica in a step, and worker in a step. The layer partition affects all
+// replicas equally, sequence lengths affect all stages of a replica equally, and what remains is the worker's
+// own. Pauses are left out.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ class LaneStages {
   std::vector<double> values_;
 };
 
-// One of several peers, 1 = as fast as they.
+// The pace of one of several peers; 1 is as fast as the others.
 struct PeerPace {
   double mean = 1;   // over the steps
   double error = 0;  // standard error of the mean
@@ -53,19 +53,19 @@ struct PeerPace {
 };
 
 struct PassPace {
-  // By stage, of the middle lane: forward and backward passes of a step together, and both over the middle
-  // stage's.
+  // By stage, for the median lane: the forward and backward passes of a step together, relative to those of
+  // the median stage.
   std::vector<double> forward_s;
   std::vector<double> backward_s;
   std::vector<double> stage;
-  std::vector<double> slow_steps;  // by stage: the share of the steps in which it is about as slow as that
+  std::vector<double> slow_steps;  // by stage: the share of the steps in which it is about that slow
 
   std::vector<PeerPace> worker;   // by dp * pp + stage
   std::vector<PeerPace> replica;  // by dp; of one stage: 1, a replica then is a worker
   double worker_noise = 0;        // of one step: standard deviation
   double replica_noise = 0;
 
-  LaneStages own;                    // what of a lane and stage is the worker's own
+  LaneStages own;                    // by lane and stage: the worker's own factor
   std::vector<double> replica_step;  // at dp * steps + step: what all its stages have in common, over the
                                      // middle lane
 

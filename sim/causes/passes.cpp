@@ -13,7 +13,7 @@
 namespace goodput {
 namespace {
 
-// A pause makes a pass this much longer than expected, at least, and stands out of the noise this far.
+// A pause makes a pass at least this much longer than expected, and by at least this many deviations.
 constexpr double kShortestPause = 0.25;
 constexpr double kDeviations = 8;           // median absolute deviations
 constexpr double kSuspicious = 1.2;         // over the calmest lane: worth a closer look
@@ -50,7 +50,7 @@ class PauseFinder {
   }
 
  private:
-  // Forward over backward time of the lane where it is lowest: no lane is without pauses, perhaps.
+  // Forward over backward time in the lane with the lowest ratio, because every lane may have pauses.
   [[nodiscard]] double calmest_ratio() const {
     double calmest = std::numeric_limits<double>::infinity();
     for (const StepBlock& block : recording_.blocks) {
@@ -98,7 +98,7 @@ class PauseFinder {
   }
 
   void add_pauses(const PassPair& pair, std::vector<Pause>& pauses) const {
-    // Some positions take longer in every step: the first pass of a step, say.
+    // Some positions take longer in every step, for example the first pass of a step.
     std::vector<double> ratios;
     append_ratios(pair, ratios);
     const double here = ratios.size() >= kLanesForMedian ? take_median(ratios) : typical_;

@@ -1,4 +1,4 @@
-// The passes of a recording in pairs, and where a pass stood still.
+// Pairs the forward and backward passes of a recording, and finds the passes that paused.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct PassPair {
 // By (stage, chunk). Empty without micro-batch ids.
 [[nodiscard]] std::vector<PassPair> pair_passes(const Recording& recording);
 
-// A pass that took much longer than the other one of its pair lets expect.
+// A pass that took much longer than expected from the other pass of its pair.
 struct Pause {
   Patch expected;  // the pass as expected
   double excess_s = 0;

@@ -1,4 +1,4 @@
-// What a recording shows about causes, worked out once for all who ask.
+// The patterns in a recording that point at causes, computed once for all of their users.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct Patterns {
   PassPace pace;
   std::optional<MicroBatchWork> micro_batches;
   LinkPace links;
-  std::optional<SlowTransfers> transfers;  // but those of slow links
+  std::optional<SlowTransfers> transfers;  // without those of slow links
 };
 
 [[nodiscard]] Patterns find_patterns(const AnalysedJob& job);

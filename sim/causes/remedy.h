@@ -1,4 +1,4 @@
-// What a fix changes of a recording, and replays of the recording with it: what would the step take then?
+// What a fix changes in a recording, and how long the step takes when it is replayed with the fix.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,7 @@
 
 namespace goodput {
 
-// A recording with its graph and analysis, as everything that looks for causes needs them. All must outlive
-// it.
+// A recording with its graph and analysis, which the search for causes needs. All must outlive it.
 struct AnalysedJob {
   const OpGraph& graph;
   const Recording& recording;
@@ -21,7 +20,7 @@ struct AnalysedJob {
   unsigned jobs = 1;  // threads; no result depends on it
 };
 
-// An instance and what it should have taken.
+// An op instance and the time it should have taken.
 struct Patch {
   std::size_t block = 0;  // index into Recording::blocks
   OpId op = 0;

@@ -1,4 +1,4 @@
-// Likely causes of a job's slowdown: patterns that point at a cause, each with what its fix gains.
+// Likely causes of a job's slowdown: patterns that point at a cause, each with the gain of its fix.
 //
 // After "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI'25, section 5) and
 // docs/design.md, "Likely causes". A job may have several causes or none.
@@ -46,8 +46,8 @@ struct RootCause {
 // Below this slowdown there is nothing to explain, and a fix that gains less is not worth naming.
 inline constexpr double kSlowdownWorthExplaining = 1.01;
 
-// At least one of each kind; likely ones first, then by gain. A doubt speaks against all but late launches,
-// which are what a replay leaves out.
+// At least one cause of each kind; likely ones first, then by gain. A doubt rules out all causes but late
+// launches, because a replay leaves late launches out.
 [[nodiscard]] std::vector<RootCause> find_root_causes(const AnalysedJob& job, const Patterns& patterns,
                                                       double launch_threshold,
                                                       const std::optional<Doubt>& doubt = std::nullopt);

@@ -63,7 +63,7 @@ class SlowTransferFinder {
     }
   }
 
-  // Of the transfers of this type on this stage: all of them,
+  // All transfers of this type on this stage,
   double median_of(OpId op) {
     const Kind kind{recording_.ops[op].type, recording_.ops[op].stage};
     const auto [known, is_new] = medians_.try_emplace(kind, 0.0);
@@ -134,7 +134,7 @@ class SlowTransferFinder {
     return event;
   }
 
-  // Counts an op as part of the event where it took too long; `usual`: of its link, times the median.
+  // Adds an op to the event if it took too long. `usual` is its link's pace, as a multiple of the median.
   void add_end(std::size_t block_index, OpId op, std::size_t lane, double usual, Event& event) {
     const double median = usual * median_of(op);
     const StepBlock& block = recording_.blocks[block_index];
@@ -173,10 +173,10 @@ class SlowTransferFinder {
     return busiest;
   }
 
-  // Of nothing there is no share to be small.
+  // Without any excess the share counts as 1.
   [[nodiscard]] static double share_of(double part, double all) { return all > 0 ? part / all : 1; }
 
-  // A worker also has its part in the collectives of its stage.
+  // A worker also takes part in the collectives of its stage.
   [[nodiscard]] SlowTransfers gather(std::size_t stage, std::optional<std::size_t> dp_rank) const {
     SlowTransfers slow;
     slow.stage = stage;

@@ -1,4 +1,4 @@
-// Transfers that took far longer than is usual for their kind, and whom they have in common.
+// Transfers that took far longer than usual for their kind, and the place that they share.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct SlowTransfers {
   std::vector<Patch> patches;  // both ends, at the median
 };
 
-// The place with the most excess; nothing when no transfer stands out. Messages come before collectives,
-// which cannot tell which replica is at fault. What messages of slow links take is usual for these.
+// The place with the most excess; empty if no transfer stands out. Messages are preferred to collectives,
+// which cannot show the replica at fault. On a slow link, the slow pace of its messages counts as usual.
 [[nodiscard]] std::optional<SlowTransfers> find_slow_transfers(const OpGraph& graph,
                                                                const Recording& recording,
                                                                const LinkPace& links);

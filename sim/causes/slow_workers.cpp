@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kFaintWorker = 0.01;   // slower than peers
 constexpr double kFaintReplica = 0.02;  // its steps differ by the lengths of their sequences as well
-constexpr double kNecessary = 0.01;     // of the step: what a worker's repair must gain beside the others'
+constexpr double kNecessary = 0.01;     // share of the step that a worker's repair must add to the others'
 constexpr std::size_t kHiccupSteps = 2;
 constexpr double kHiccupPace = 1.5;
 constexpr double kBeyondNoise = 2;  // standard deviations of one step's pace
@@ -107,7 +107,8 @@ class Repair {
   Remedy remedy_;
 };
 
-// Whether a worker is slow in one or two steps only, and by less than kHiccupPace. Healthy machines are, too.
+// Whether a worker is slow in one or two steps only, and by less than kHiccupPace, as healthy machines are
+// too.
 bool is_hiccup(const Recording& recording, const PassPace& pace, std::size_t worker) {
   const auto [dp_rank, stage] = recording.worker(worker);
   if (is_replica_slow(pace, dp_rank)) return false;
@@ -136,7 +137,7 @@ void append(std::vector<T>& to, const std::vector<T>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// Moves the workers of every name that has several, all of them in `left`, into a group a name.
+// Moves the workers of each name into a group of their own, if it has several and all are in `left`.
 void take_whole(const std::string& kind, const std::vector<std::string>& of_worker,
                 std::set<std::size_t>& left, std::vector<SlowGroup>& groups) {
   std::map<std::string, Workers> members;
@@ -180,8 +181,8 @@ void sort_slowest_first(const AnalysedJob& job, const PassPace& pace, std::vecto
   std::ranges::stable_sort(groups, std::greater<>(), slowest);
 }
 
-// Drops the groups without whose repair the step is hardly longer, the last first; what all of them together
-// cost stays below kNecessary.
+// Drops groups, the last first, as long as the step without the repairs of all dropped groups is longer by
+// less than kNecessary.
 SlowWorkers keep_necessary(const AnalysedJob& job, const PassPace& pace, std::vector<SlowGroup> groups) {
   if (groups.empty()) return {};
   Gain gain = gain_of(job, repair_of(job.recording, pace, workers_of(groups)));

@@ -1,4 +1,4 @@
-// How something changes over the steps of a recording: always the same, in some steps only, or growing.
+// How a value changes over the steps of a recording: steady, raised in some steps only, or growing.
 #pragma once
 
 #include <cstddef>
@@ -30,21 +30,23 @@ struct TimePattern {
   [[nodiscard]] double at(std::size_t step) const;
 };
 
-// The standard deviation of one step's value, from how it changes between steps: of slowness that lasts only
-// the onset counts, and few of many changes move neither quantile. Of one step: from how peers differ from 1.
+// The standard deviation of one step's value, estimated robustly from the changes between steps: the larger
+// of the estimates from their median and from their 90 % quantile. Lasting slowness changes the value only at
+// its onset, so it hardly counts as noise. With a single step, from the distances of the peers to 1.
 [[nodiscard]] double noise_of_steps(const std::vector<std::span<const double>>& series);
 
-// Of one value a step, each with a standard deviation of at least `noise`: least squares of a constant, of a
-// window and of a line, the better ones preferred by the Bayesian information criterion with a margin of 10
-// ("very strong": Kass & Raftery 1995). Windows and growths of less than `least` (a difference of values) are
-// steady. O(steps^2), of more than 2000 steps in groups. REQUIRES: values.
+// Fits a constant, a window and a line by least squares to one value per step, each with a standard deviation
+// of at least `noise`. A window or line needs a margin of 10 in the Bayesian information criterion ("very
+// strong": Kass & Raftery 1995), and a change of at least `least`. Takes O(steps^2) time; more than 2000
+// steps are averaged in groups. REQUIRES: values.
 [[nodiscard]] TimePattern find_time_pattern(const std::vector<double>& values, double noise, double least);
 
-// "1.60x", "40x": of 10 and more without decimals.
+// "1.60x", "40x"; without decimals from 10 on.
 [[nodiscard]] std::string times_text(double factor);
 
 // For people: "1.60 from step 12 to 14, else 1.00", "1.60 from step 12 on, 1.00 before (onset, 95 %: 11 to
-// 13)", "grows from 1.01 to 1.49 over 20 steps"; nothing where it is steady. `steps`: numbers, by index.
+// 13)", "grows from 1.01 to 1.49 over 20 steps"; empty if it is steady. `steps` holds the step numbers by
+// index.
 [[nodiscard]] std::string describe(const TimePattern& pattern, const std::vector<std::int64_t>& steps);
 
 }  // namespace goodput
