@@ -10,6 +10,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "tools/plan_step/csv_rows.h"
 
 namespace goodput {
 namespace {
@@ -128,12 +129,6 @@ Status set_gpus(std::string_view cell, TrainingPlan& plan) {
 
 }  // namespace
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 Result<BatchColumns> BatchColumns::find(std::span<const std::string> header, const TrainingPlan& base) {
   TrainingPlan plan = base;
   BatchColumns columns(base, std::make_shared<const Json>(written(plan)));
@@ -154,9 +149,9 @@ Result<BatchColumns> BatchColumns::find(std::span<const std::string> header, con
   }
   if (columns.columns_.empty())
     return Error{
-        "no column is a key of a plan (tp, dp, layers, hidden, cluster, gpus, /parallel/tp, ...), nor is "
-        "there one "
-        "of the columns of measured steps (# GPUs, global batch, ...)"};
+        "no column is a key of a plan (tp, dp, layers, hidden, cluster, gpus, /parallel/tp, ...) or of "
+        "vTrain's "
+        "tables (# GPUs, global batch, ...)"};
   return columns;
 }
 

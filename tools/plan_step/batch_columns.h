@@ -50,7 +50,4 @@ class BatchColumns {
   std::vector<std::string> others_;
 };
 
-// Without the spaces and tabs around it.
-[[nodiscard]] std::string_view trimmed(std::string_view text);
-
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// Step times for every row of a CSV that varies a base plan: sizes and parallelism a row.
+// Step times for every row of a CSV file whose columns vary a base plan.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,7 @@
 
 namespace goodput {
 
-// Columns are keys of a plan (batch_columns.h), or, if one is called `# GPUs`, all of these: # GPUs,
-// global batch, micro batch, hidden size, attention heads, # layers, sequence length, tensor parallelism,
-// data parallelism, pipeline parallelism. The FFN is four times the hidden size, there are as many key/value
-// heads as heads, and positions, where they are learned, as many as the sequence is long. The cluster gets as
-// many nodes as a row needs.
+// Columns are keys of a plan (batch_columns.h) or those of vTrain's tables (vtrain_columns.h).
 struct BatchRow {
   std::size_t line = 0;                // of the file, where the row begins
   std::optional<double> predicted_ms;  // absent: no prediction, and the fields below are unset
@@ -28,8 +24,8 @@ struct BatchRow {
 };
 
 struct BatchResult {
-  // The rows as they are with predicted_ms, mfu, memory_gib, fits and, where there is a column measured_ms,
-  // error appended, empty where a row has none; blank lines are left out, lines end in LF.
+  // The input rows, with predicted_ms, mfu, memory_gib and fits appended, and error if there is a column
+  // measured_ms. These cells are empty if a row has no prediction. Blank lines are dropped; lines end in LF.
   std::string csv;
   std::vector<std::string> others;  // columns that are not keys of a plan
   std::vector<std::string> errors;  // FILE:line: why
@@ -37,7 +33,7 @@ struct BatchResult {
   Tier tier = Tier::kMeasured;  // the lowest that a prediction rests on
 };
 
-// Fails on a file that cannot be read or lacks a column, and where the base's costs cannot be had.
+// Fails if the file cannot be read or lacks a column, and if the base's cost model cannot be made.
 // REQUIRES: base was read without error.
 Result<BatchResult> predict_rows(const TrainingPlan& base, const std::string& path, Granularity granularity,
                                  std::uint64_t seed);

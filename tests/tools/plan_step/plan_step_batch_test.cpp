@@ -290,12 +290,11 @@ TEST_CASE("plan-step --batch: what a row cannot be") {
   CHECK(row_error("1,4,1,1000000,1,10000,32,1,1,1").starts_with("/model/layers: with these widths makes"));
 }
 
-TEST_CASE("plan-step --batch: files that are no batch") {
+TEST_CASE("plan-step --batch: a file without a header that names keys is refused") {
   CHECK(refusal("") == "error: ROWS: cannot open: No such file or directory\n");
   CHECK(refusal("\n") ==
         "error: ROWS:1: no column is a key of a plan (tp, dp, layers, hidden, cluster, gpus, /parallel/tp, "
-        "...), nor is "
-        "there one of the columns of measured steps (# GPUs, global batch, ...)\n");
+        "...) or of vTrain's tables (# GPUs, global batch, ...)\n");
   std::string header = kHeader;
   header.replace(header.find("hidden size"), 11, "hiden size");
   CHECK(refusal(header) == "error: ROWS:1: no column \"hidden size\"; did you mean \"hiden size\"?\n");
