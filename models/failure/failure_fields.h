@@ -19,8 +19,6 @@ inline constexpr double kMostFailureSeconds = 1e9;  // of any duration: 32 years
                                              std::int64_t most);
 [[nodiscard]] config::Value seconds_value(SimDuration& value, const config::Range& range);
 [[nodiscard]] config::Value seconds_value(std::optional<SimDuration>& value, const config::Range& range);
-[[nodiscard]] config::Value numbers(std::vector<double>& values, const config::Range& range);
-[[nodiscard]] config::Value texts(std::vector<std::string>& values);
 
 // `names` in the order of the enumerators. Left out where there is none.
 template <typename Enum>

@@ -184,7 +184,7 @@ config::Fields config_fields(TraceCap& cap) {
        "any time those held for longest, the others wait"},
       {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes), "0: as many as `names`",
        [&cap] { return cap.names.empty() ? "" : "names are given"; }},
-      {"names", Need::kOptional, texts(cap.names),
+      {"names", Need::kOptional, config::texts(cap.names),
        "of nodes; left out: the first that are lost together, then those that came first"}};
 }
 

@@ -23,27 +23,6 @@ constexpr std::string_view kFleetKinds[] = {kStragglerKinds[0], kStragglerKinds[
                                             kStragglerKinds[3]};
 constexpr config::Range kShare = config::between(0, 1);
 
-// `what`: "an array of causes".
-template <typename T>
-config::Value list_of(std::vector<T>& list, const std::string& what) {
-  const auto read = [&list, what](const Json& from, const config::Place& place) -> Status {
-    if (!from.is_array()) return place.not_wanted(from, what);
-    list.clear();
-    for (const Json& one : from) {
-      T value{};
-      config::Place at = place.at(std::to_string(list.size()));
-      GOODPUT_TRY_STATUS(config::object(value).read(one, at));
-      list.push_back(std::move(value));
-    }
-    return Ok{};
-  };
-  const auto write = [&list](OrderedJson& into) {
-    into = OrderedJson::array();
-    for (T& value : list) into.push_back(config::write(config_fields(value)));
-  };
-  return {what, read, write, {}};
-}
-
 // The sizes that the reader cannot know together.
 Status check_shares(const FleetMixture& mixture) {
   double causes = 0;
@@ -122,9 +101,9 @@ config::Fields config_fields(FleetShape& shape) {
 
 config::Fields config_fields(FleetMixture& mixture) {
   config::Fields fields = {
-      {"causes", Need::kRequired, list_of(mixture.causes, "an array of causes"),
+      {"causes", Need::kRequired, config::objects(mixture.causes, "an array of causes"),
        "why jobs straggle, and how much; the others straggle for no cause"},
-      {"shapes", Need::kRequired, list_of(mixture.shapes, "an array of shapes"),
+      {"shapes", Need::kRequired, config::objects(mixture.shapes, "an array of shapes"),
        "how jobs are cut up; their shares are 1 together"},
       {"trace", Need::kOptional, config::object(mixture.trace), "length and noise"},
       {"forward_s", Need::kOptional, config::number(mixture.forward_s, config::between(1e-3, 10)),

@@ -96,7 +96,7 @@ config::Fields config_fields(SweepAxis& axis) {
   return {
       {"pointer", Need::kOptional, config::text(axis.pointer),
        "what varies: /failures/mtbf_hours; of pointer, pointers and name there is one"},
-      {"pointers", Need::kOptional, texts(axis.pointers),
+      {"pointers", Need::kOptional, config::texts(axis.pointers),
        "that move together: a value is an array with one for each"},
       {"name", Need::kOptional, config::text(axis.name), "of a variable that pointers follow from"},
       {"values", Need::kRequired, axis_values_value(axis),

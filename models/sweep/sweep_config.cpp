@@ -88,7 +88,7 @@ config::Fields config_fields(SweepConfig& sweep) {
        "narrow"},
       {"most_trials", Need::kOptional, config::integer(sweep.most_trials, kLeastRuleTrials, kMostSweepTrials),
        "with `until`: no more than these", has_no_rule},
-      {"policies", Need::kOptional, texts(sweep.policies), "of the scenario, that run; none: all"}};
+      {"policies", Need::kOptional, config::texts(sweep.policies), "of the scenario, that run; none: all"}};
 }
 
 }  // namespace goodput

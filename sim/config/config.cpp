@@ -98,6 +98,9 @@ Status read_members(const Json& value, Place& place, const ObjectAccess& access)
       lower(place.tier, at.tier);
     } else if (field.need == Need::kRequired) {
       return at.error("is missing, want " + field.value.wanted);
+    } else if (field.absent) {
+      GOODPUT_TRY_STATUS(field.absent(at));
+      lower(place.tier, at.tier);
     }
   }
   GOODPUT_TRY_STATUS(read_tier(value, place, fields));
@@ -163,6 +166,28 @@ Value object(const ObjectAccess& access) {
     if (access.is_present()) write_into(into, access.fields());
   };
   return {"an object", read, write, access.fields};
+}
+
+Value list(const ListAccess& access, std::string wanted) {
+  const auto read = [access, wanted](const Json& from, Place& place) -> Status {
+    if (!from.is_array()) return place.not_wanted(from, wanted);
+    access.clear();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      Place at = place.at(std::to_string(i));
+      GOODPUT_TRY_STATUS(access.value_at(i).read(from.at(i), at));
+      lower(place.tier, at.tier);
+    }
+    return Ok{};
+  };
+  const auto write = [access](OrderedJson& into) {
+    into = OrderedJson::array();
+    for (std::size_t i = 0; i < access.size(); ++i) {
+      OrderedJson element;
+      access.value_at(i).write(element);
+      into.push_back(std::move(element));
+    }
+  };
+  return {std::move(wanted), read, write, {}};
 }
 
 Result<Source> source_named(const std::string& name, const Place& place, const Kind& kind) {

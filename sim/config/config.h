@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/errors.h"
@@ -79,6 +80,9 @@ struct Field {
   // Why the key moves nothing, beside the values that others have; empty: it does. Asked once all are read.
   // Such a key is named where it was given, and not written. Refers to what the value refers to.
   std::function<std::string()> idle{};
+  // Called if the key is not given, with the place of the missing value; none: the variable keeps what it
+  // held.
+  std::function<Status(Place&)> absent{};
 };
 
 struct Range {
@@ -106,6 +110,9 @@ inline constexpr Range kFraction = {.least = 0, .most = 1, .is_least_excluded = 
                              std::int64_t most = std::numeric_limits<std::int32_t>::max());
 [[nodiscard]] Value flag(bool& value);
 [[nodiscard]] Value text(std::string& value);
+// Lists, written unless they are empty.
+[[nodiscard]] Value texts(std::vector<std::string>& values);
+[[nodiscard]] Value numbers(std::vector<double>& values, Range range);
 [[nodiscard]] Value path(std::string& value);  // of a file, relative to the one that names it
 
 // A number in the file is `unit` of the variable's: number(gpu.bf16, above(0), 1e12) for TFLOP/s.
@@ -157,6 +164,25 @@ template <typename T>
 template <typename T>
 [[nodiscard]] Value object(T& value) {
   return object(access(value));
+}
+
+// An array. `value_at(i)` is how element i is read and written; it appends an element if there are only i.
+struct ListAccess {
+  std::function<void()> clear;
+  std::function<std::size_t()> size;
+  std::function<Value(std::size_t)> value_at;
+};
+[[nodiscard]] Value list(const ListAccess& access, std::string wanted);
+
+// `wanted`: "an array of causes".
+template <typename T>
+[[nodiscard]] Value objects(std::vector<T>& values, std::string wanted) {
+  const auto value_at = [&values](std::size_t i) {
+    if (i == values.size()) values.emplace_back();
+    return object(values[i]);
+  };
+  return list({[&values] { values.clear(); }, [&values] { return values.size(); }, value_at},
+              std::move(wanted));
 }
 
 // An object, or the file that has it: "y/x.json" is seen from the file that says so, a name is looked up

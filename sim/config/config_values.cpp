@@ -84,6 +84,21 @@ Value text_value(std::string& value, bool is_path) {
   return {is_path ? "the path of a file" : "text", read, write, {}};
 }
 
+// `value_of` reads and writes one element.
+template <typename T, typename ValueOf>
+Value scalars(std::vector<T>& values, std::string wanted, ValueOf value_of) {
+  const auto value_at = [&values, value_of](std::size_t i) {
+    if (i == values.size()) values.emplace_back();
+    return value_of(values[i]);
+  };
+  Value value =
+      list({[&values] { values.clear(); }, [&values] { return values.size(); }, value_at}, std::move(wanted));
+  value.write = [&values](OrderedJson& into) {
+    if (!values.empty()) into = values;
+  };
+  return value;
+}
+
 }  // namespace
 
 Value integer(std::int32_t& value, std::int64_t least, std::int64_t most) {
@@ -110,6 +125,14 @@ Value integers(std::vector<std::int32_t>& values, std::int64_t least, std::int64
           read,
           [&values](OrderedJson& into) { into = values; },
           {}};
+}
+
+Value texts(std::vector<std::string>& values) {
+  return scalars(values, "an array of texts", [](std::string& value) { return text(value); });
+}
+Value numbers(std::vector<double>& values, Range range) {
+  return scalars(values, "an array, each " + wanted_number(range),
+                 [range](double& value) { return number(value, range); });
 }
 
 Value flag(bool& value) {
