@@ -134,6 +134,7 @@ CalibratedCost::CalibratedCost(const ClusterSpec& cluster, const RooflineParamet
                                const Calibration& calibration)
     : cluster_(cluster),
       roofline_(cluster, parameters),
+      gemm_factor_(parameters.measured_gemm_factor),
       best_tier_(is_same_gpu(calibration.machine.gpu, cluster.gpu.name) ? Tier::kMeasured : Tier::kAssumed),
       ratings_(ratings_of(cluster.gpu)),
       gemms_(calibration.ops, ratings_of(calibration.machine, cluster.gpu)) {
@@ -171,7 +172,7 @@ Cost CalibratedCost::kernels(std::span<const Kernel> sequence) const {
   bool is_all_measured = true;
   for (Kernel& kernel : priced) {
     if (const auto measured = gemms_.cost(kernel, ratings_)) {
-      kernel = lasting(measured->seconds, kernel.launches);
+      kernel = lasting(measured->seconds / gemm_factor_, kernel.launches);
       tier = lowest(tier, measured->tier);
     } else {
       is_all_measured = false;

@@ -77,7 +77,8 @@ class CalibratedCost final : public CostModel {
 
   ClusterSpec cluster_;
   RooflineCost roofline_;
-  Tier best_tier_;  // assumed where the machine only stands for the cluster's GPU
+  double gemm_factor_;  // on the speed of measured GEMMs
+  Tier best_tier_;      // assumed where the machine only stands for the cluster's GPU
   GpuRatings ratings_;
   GemmTable gemms_;
   std::map<Collective, ByRanks> in_node_;

@@ -45,7 +45,8 @@ double RooflineCost::gemm_seconds(const Kernel& kernel) const {
   const FlopsPerSecond rated = kernel.precision == Precision::kFp8    ? gpu.fp8.value_or(gpu.bf16)
                                : kernel.precision == Precision::kFp32 ? gpu.fp32
                                                                       : gpu.bf16;
-  double rate = rated.value * parameters_.gemm_efficiency;
+  const bool has_own = kernel.precision == Precision::kFp8 && gpu.fp8 && parameters_.fp8_gemm_efficiency > 0;
+  double rate = rated.value * (has_own ? parameters_.fp8_gemm_efficiency : parameters_.gemm_efficiency);
   // Tensor cores read 8 elements of a row at a time; half as many cost half of it (in logarithms). How many
   // rows there are does not matter.
   const std::int64_t extents = kernel.n | kernel.k;

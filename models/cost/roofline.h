@@ -13,6 +13,7 @@ namespace goodput {
 // measured steps (docs/validation.md).
 struct RooflineParameters {
   double gemm_efficiency = 0.8;        // of the rated FLOP/s, for deep tiles that fill the GPU
+  double fp8_gemm_efficiency = 0;      // of the rated fp8 FLOP/s; 0: gemm_efficiency
   double gemm_fill = 64;               // depth k lost to filling and draining a tile's pipeline
   double misaligned_efficiency = 0.5;  // of that, where n or k is no multiple of 4; its root: of 8
   double attention_efficiency = 0.6;   // of the rated FLOP/s, for fused attention
@@ -20,6 +21,7 @@ struct RooflineParameters {
   double kernel_us = 2;                // GPU time of a kernel with nothing to do
   double launch_us = 5;                // CPU time to launch a kernel
   double step_us = 0;                  // of a step, outside all kernels: Python, data loading
+  double measured_gemm_factor = 1;     // on the speed of GEMMs that a calibration has measured
   Tier tier = Tier::kAssumed;
 };
 

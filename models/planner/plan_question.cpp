@@ -45,7 +45,8 @@ config::Fields settings_of_plan(ParallelPlan& parallel) {
 
 // Model, machines and prices of ops, as in plans.
 config::Fields plan_fields(TrainingPlan& plan) {
-  static constexpr std::string_view kTaken[] = {"model", "cluster", "cost", "efficiency", "expert_load"};
+  static constexpr std::string_view kTaken[] = {"model", "cluster",    "stack",
+                                                "cost",  "efficiency", "expert_load"};
   config::Fields fields = config_fields(plan);
   std::erase_if(fields, [](const config::Field& field) {
     return std::find(std::begin(kTaken), std::end(kTaken), field.key) == std::end(kTaken);
@@ -158,7 +159,7 @@ config::Fields config_fields(PlanQuestion& question) {
        "that compete: options by name; absent: all that can run the model"},
       {"spares", Need::kOptional, config::integers(question.spares, 0, kMostSpares),
        "choices: nodes beyond those that train"},
-      {"intervals", Need::kOptional, numbers(question.intervals, config::between(1e-3, 1e3)),
+      {"intervals", Need::kOptional, config::numbers(question.intervals, config::between(1e-3, 1e3)),
        "choices: between checkpoints, as multiples of the interval that is optimal by Daly's model"},
       {"most_trials", Need::kOptional, config::integer(question.most_trials, 16, 1'000'000),
        "of those that are hard to tell apart"},
@@ -168,6 +169,7 @@ config::Fields config_fields(PlanQuestion& question) {
 }
 
 Status config_finish(PlanQuestion& question) {
+  settle_efficiency(question.plan);
   const auto sort_choices = [](auto& choices) {
     std::sort(choices.begin(), choices.end());
     choices.erase(std::unique(choices.begin(), choices.end()), choices.end());

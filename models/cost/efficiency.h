@@ -1,0 +1,56 @@
+// The efficiencies of a roofline as keys of config files, and values that replace some of them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "models/cost/roofline.h"
+#include "sim/base/tier.h"
+#include "sim/config/config.h"
+
+namespace goodput {
+
+struct EfficiencyKey {
+  std::string_view name;
+  double RooflineParameters::*value;
+  config::Range range;
+  std::string_view meaning;
+};
+
+inline constexpr std::size_t kFp8Key = 1;  // of kEfficiencyKeys
+inline constexpr std::array<EfficiencyKey, 9> kEfficiencyKeys = {{
+    {"gemm_efficiency", &RooflineParameters::gemm_efficiency, config::kFraction,
+     "of the rated FLOP/s, for deep tiles that fill the GPU"},
+    {"fp8_gemm_efficiency", &RooflineParameters::fp8_gemm_efficiency, config::kFraction,
+     "of the rated fp8 FLOP/s; absent: gemm_efficiency"},
+    {"gemm_fill", &RooflineParameters::gemm_fill, config::between(0, 1e9),
+     "depth k lost to filling a tile's pipeline"},
+    {"misaligned_efficiency", &RooflineParameters::misaligned_efficiency, config::kFraction,
+     "of gemm_efficiency, where n or k is no multiple of 4; its root where of 8"},
+    {"attention_efficiency", &RooflineParameters::attention_efficiency, config::kFraction,
+     "of the rated FLOP/s, for fused attention"},
+    {"memory_efficiency", &RooflineParameters::memory_efficiency, config::kFraction,
+     "of the rated memory bandwidth"},
+    {"kernel_us", &RooflineParameters::kernel_us, config::between(0, 1e9),
+     "GPU time of a kernel with nothing to do"},
+    {"launch_us", &RooflineParameters::launch_us, config::between(0, 1e9), "CPU time to launch a kernel"},
+    {"step_us", &RooflineParameters::step_us, config::between(0, 1e9),
+     "of a step, outside all kernels: Python, data loading"},
+}};
+
+// Values that replace those of a roofline, key by key. Nothing is stated at first.
+struct StatedEfficiency {
+  std::array<std::optional<double>, kEfficiencyKeys.size()> values{};  // in the order of kEfficiencyKeys
+  std::optional<Tier> tier{};
+};
+
+// A gemm_efficiency that is stated without fp8_gemm_efficiency holds for fp8 too.
+[[nodiscard]] RooflineParameters replaced(RooflineParameters parameters, const StatedEfficiency& stated);
+
+// An object `efficiency` of clusters, plans and stacks (docs/formats/clusters.md).
+[[nodiscard]] config::Fields config_fields(RooflineParameters& parameters);
+[[nodiscard]] config::Fields config_fields(StatedEfficiency& stated);
+
+}  // namespace goodput
