@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "models/cost/calibration.h"
 #include "models/cost/cost_models.h"
 #include "models/plan/stragglers.h"
@@ -17,19 +19,54 @@ config::ObjectAccess group(std::function<config::Fields()> fields) {
   return {[] { return true; }, std::move(fields), []() -> Status { return Ok{}; }};
 }
 
-config::Fields cluster_fields(ClusterSpec& cluster, RooflineParameters& roofline) {
+config::Fields cluster_fields(ClusterSpec& cluster, RooflineParameters& lone_kernels) {
   config::Fields fields = config_fields(cluster);
-  fields.push_back({"efficiency", Need::kOptional, config::object(roofline),
-                    "what software reaches of the ratings (cost model \"roofline\")"});
+  fields.push_back({"efficiency", Need::kOptional, config::object(lone_kernels),
+                    "what a lone kernel sustains of the ratings (cost model \"roofline\")"});
   return fields;
 }
 
-// The plan's own word on what the cluster file says already; echoed there.
-config::Value override_of(RooflineParameters& roofline) {
-  config::Value value = config::object(roofline);
-  value.write = nullptr;
+// Described with clusters.
+config::Value own_efficiency(StatedEfficiency& efficiency) {
+  config::Value value = config::object(efficiency);
+  value.write = [&efficiency](OrderedJson& into) {
+    OrderedJson stated = config::write(config_fields(efficiency));
+    if (!stated.empty()) into = std::move(stated);
+  };
   value.fields = nullptr;
   return value;
+}
+
+// What the stack does by default, unless the plan says so itself.
+void set_defaults(TrainingPlan& plan) {
+  ParallelPlan& parallel = plan.parallel;
+  const StackDefaults& defaults = plan.stack.defaults;
+  auto set = [&plan, key = kStackDefaultKeys.begin()](auto& value, const auto& by_default) mutable {
+    if (by_default && !plan.parallel_keys.contains(std::string(*key))) value = *by_default;
+    ++key;
+  };
+  set(parallel.overlap_tp_reduce, defaults.overlap_tp_reduce);
+  set(parallel.overlap_grad_reduce, defaults.overlap_grad_reduce);
+  set(parallel.overlap_param_gather, defaults.overlap_param_gather);
+  set(parallel.overlap_p2p, defaults.overlap_p2p);
+  set(parallel.gradient_bytes, defaults.gradient_bytes);
+}
+
+// Once it is read, `parallel` has the stack's defaults; the plan's own keys are read after it.
+config::Field stack_of(TrainingPlan& plan) {
+  config::Field field = stack_field(plan.stack, plan.sources);
+  field.value.read = [&plan, read = std::move(field.value.read)](const Json& from,
+                                                                 config::Place& place) -> Status {
+    GOODPUT_TRY_STATUS(read(from, place));
+    set_defaults(plan);
+    return Ok{};
+  };
+  field.absent = [&plan, absent = std::move(field.absent)](config::Place& place) -> Status {
+    GOODPUT_TRY_STATUS(absent(place));
+    set_defaults(plan);
+    return Ok{};
+  };
+  return field;
 }
 
 // Of a name that no cost model has nothing is known.
@@ -72,35 +109,25 @@ config::Fields load_fields(TrainingPlan& plan) {
   };
 }
 
-}  // namespace
-
-config::Fields config_fields(RooflineParameters& roofline) {
-  const auto fraction = [](double& value) { return config::number(value, config::kFraction); };
-  const auto amount = [](double& value) { return config::number(value, config::between(0, 1e9)); };
-  return {
-      {"gemm_efficiency", Need::kOptional, fraction(roofline.gemm_efficiency),
-       "of the rated FLOP/s, for deep tiles that fill the GPU"},
-      {"gemm_fill", Need::kOptional, amount(roofline.gemm_fill), "depth k lost to filling a tile's pipeline"},
-      {"misaligned_efficiency", Need::kOptional, fraction(roofline.misaligned_efficiency),
-       "of gemm_efficiency, where n or k is no multiple of 4; its root where of 8"},
-      {"attention_efficiency", Need::kOptional, fraction(roofline.attention_efficiency),
-       "of the rated FLOP/s, for fused attention"},
-      {"memory_efficiency", Need::kOptional, fraction(roofline.memory_efficiency),
-       "of the rated memory bandwidth"},
-      {"kernel_us", Need::kOptional, amount(roofline.kernel_us), "GPU time of a kernel with nothing to do"},
-      {"launch_us", Need::kOptional, amount(roofline.launch_us), "CPU time to launch a kernel"},
-      {"step_us", Need::kOptional, amount(roofline.step_us),
-       "of a step, outside all kernels: Python, data loading"},
-      config::tier(roofline.tier),
+config::Value own_parallel(TrainingPlan& plan) {
+  config::Value value = config::object(plan.parallel);
+  value.read = [&plan, read = std::move(value.read)](const Json& from, config::Place& place) -> Status {
+    if (from.is_object()) {
+      for (const auto& [key, setting] : from.items()) plan.parallel_keys.insert(key);
+    }
+    return read(from, place);
   };
+  return value;
 }
 
+}  // namespace
+
 config::Fields config_fields(ClusterConfig& config) {
-  return cluster_fields(config.cluster, config.roofline);
+  return cluster_fields(config.cluster, config.lone_kernels);
 }
 
 config::Fields config_fields(TrainingPlan& plan) {
-  const auto cluster = [&plan] { return cluster_fields(plan.cluster, plan.roofline); };
+  const auto cluster = [&plan] { return cluster_fields(plan.cluster, plan.lone_kernels); };
   const auto cost = [&plan] { return cost_fields(plan); };
   const auto of_synth = [] { return "only `goodput synth` uses it"; };
   const auto load = [&plan] { return load_fields(plan); };
@@ -109,15 +136,35 @@ config::Fields config_fields(TrainingPlan& plan) {
        config::object_or_name(config::access(plan.model), kModelFiles, plan.sources), "what is trained"},
       {"cluster", Need::kRequired, config::object_or_name(group(cluster), kClusterFiles, plan.sources),
        "on which machines"},
-      {"parallel", Need::kRequired, config::object(plan.parallel), "how it is cut up"},
+      stack_of(plan),
+      {"parallel", Need::kRequired, own_parallel(plan), "how it is cut up"},
       {"cost", Need::kOptional, config::object(group(cost)), "how ops are priced"},
-      {"efficiency", Need::kOptional, override_of(plan.roofline), "instead of the cluster's, key by key"},
+      {"efficiency", Need::kOptional, own_efficiency(plan.efficiency),
+       "instead of the cluster's in this stack, key by key"},
       {"expert_load", Need::kOptional, config::object(group(load)), "how tokens spread over experts"},
       {"stragglers", Need::kOptional, checked_only(stragglers_value),
        "what slows workers down, for `goodput synth`", of_synth},
       {"trace", Need::kOptional, checked_only(config::object<TraceSettings>),
        "length and noise, for `goodput synth`", of_synth},
   };
+}
+
+StepFamily family_of(const TrainingPlan& plan, const ParallelPlan& parallel) {
+  const Parallelism parallelism = plan.model.moe       ? Parallelism::kMoe
+                                  : parallel.zero == 3 ? Parallelism::kFsdp
+                                                       : Parallelism::kTpPp;
+  return {parallelism, generation_of(plan.cluster.gpu.name),
+          parallel.dtype == Dtype::kFp8 ? StepPrecision::kFp8 : StepPrecision::k16Bit};
+}
+
+void use_stack(TrainingPlan& plan, const SoftwareStack& stack) {
+  plan.stack = stack;
+  set_defaults(plan);
+  settle_efficiency(plan);
+}
+
+void settle_efficiency(TrainingPlan& plan) {
+  plan.roofline = replaced(in_stack(plan.lone_kernels, plan.stack, plan.cluster.gpu.name), plan.efficiency);
 }
 
 CostInputs cost_inputs(const TrainingPlan& plan) {
@@ -133,12 +180,14 @@ Error TrainingPlan::error(std::string_view at, std::string what) const {
   return {std::move(what), {.file = file, .pointer = pointer + std::string(at)}};
 }
 
-Result<TrainingPlan> read_training_plan(const std::string& path, const config::Library& library) {
+Result<TrainingPlan> read_training_plan(const std::string& path, const config::Library& library,
+                                        const std::vector<config::Change>& changes) {
   TrainingPlan plan;
   plan.file = path;
   plan.sources = {{path, {}}};
   plan.library = library;
-  GOODPUT_TRY(plan.unused, config::read_file(path, config::access(plan), library));
+  GOODPUT_TRY(plan.unused, config::read_file(path, config::access(plan), library,
+                                             config::Changes(changes, "plan", "set")));
   return plan;
 }
 

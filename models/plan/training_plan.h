@@ -5,15 +5,19 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/cost/cost_inputs.h"
+#include "models/cost/efficiency.h"
 #include "models/cost/roofline.h"
 #include "models/plan/expert_slots.h"
 #include "models/plan/parallel_plan.h"
 #include "models/shape/model_shape.h"
+#include "models/stack/software_stack.h"
+#include "models/stack/step_family.h"
 #include "sim/base/errors.h"
 #include "sim/config/config.h"
 #include "sim/machine/cluster.h"
@@ -36,8 +40,12 @@ struct TrainingPlan {
   config::Library library;              // where it looks for files by name
   ModelShape model;
   ParallelPlan parallel;
+  std::set<std::string> parallel_keys;  // that the plan's own "parallel" gives
   ClusterSpec cluster;
-  RooflineParameters roofline;          // the cluster's "efficiency", or the plan's own
+  RooflineParameters lone_kernels;      // the cluster's "efficiency"
+  SoftwareStack stack;                  // the software that trains
+  StatedEfficiency efficiency;          // in place of lone_kernels in the stack, key by key
+  RooflineParameters roofline;          // what these three come to (settle_efficiency)
   std::string cost_model = "roofline";  // a name of models/cost/cost_models.def
   std::string calibration;              // path or name of a calibration; empty: the cost model's default
   ExpertLoad expert_load;
@@ -47,8 +55,9 @@ struct TrainingPlan {
 };
 
 // Reads the plan and the model and cluster files it names, and checks that they fit together
-// (check_training_plan).
-Result<TrainingPlan> read_training_plan(const std::string& path, const config::Library& library = {});
+// (check_training_plan). `changes` are made before anything is read.
+Result<TrainingPlan> read_training_plan(const std::string& path, const config::Library& library = {},
+                                        const std::vector<config::Change>& changes = {});
 
 // The rules between fields: sizes that must divide, parallelism against GPUs, schedule against shape. One
 // line that names the field ("PLAN /parallel/ep: ..."). Whether it fits into memory is not its business
@@ -59,13 +68,22 @@ Status check_training_plan(const TrainingPlan& plan, ExpertSlots slots = {});
 // plan. REQUIRES: a schedule that there is.
 Status check_step_size(const TrainingPlan& plan);
 
+[[nodiscard]] StepFamily family_of(const TrainingPlan& plan, const ParallelPlan& parallel);
+
+// Changes the plan's software: plan.roofline, and the stack's defaults for keys that the plan's "parallel"
+// does not give.
+void use_stack(TrainingPlan& plan, const SoftwareStack& stack);
+
+// Sets plan.roofline. Reading a plan does.
+void settle_efficiency(TrainingPlan& plan);
+
 // What the plan's cost model is made from (models/cost/cost_models.h).
 [[nodiscard]] CostInputs cost_inputs(const TrainingPlan& plan);
 
-// A cluster and what software reaches of it: configs/clusters/*.json.
+// A cluster and what a lone kernel reaches of it: configs/clusters/*.json.
 struct ClusterConfig {
   ClusterSpec cluster;
-  RooflineParameters roofline;
+  RooflineParameters lone_kernels;
 };
 Result<ClusterConfig> read_cluster(const std::string& path);
 
@@ -73,7 +91,6 @@ Result<ClusterConfig> read_cluster(const std::string& path);
 // a plan's file the keys of `goodput synth` are checked only (models/plan/synth_plan.h).
 [[nodiscard]] config::Fields config_fields(TrainingPlan& plan);
 [[nodiscard]] config::Fields config_fields(ClusterConfig& config);
-[[nodiscard]] config::Fields config_fields(RooflineParameters& roofline);
 [[nodiscard]] Status config_finish(TrainingPlan& plan);
 
 }  // namespace goodput

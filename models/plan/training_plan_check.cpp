@@ -206,6 +206,7 @@ Status check_step_size(const TrainingPlan& plan) {
 }
 
 Status config_finish(TrainingPlan& plan) {
+  settle_efficiency(plan);
   return check_rules(plan, {});
 }
 

@@ -69,7 +69,8 @@ TrainingPlan base_of(const SearchedQuestion& question) {
   TrainingPlan base;
   base.model = *model;
   base.cluster = cluster->cluster;
-  base.roofline = cluster->roofline;
+  base.lone_kernels = cluster->lone_kernels;
+  settle_efficiency(base);
   base.parallel.global_batch = question.global_batch;
   base.parallel.sequence_length = question.sequence_length;
   base.parallel.dtype = question.dtype;

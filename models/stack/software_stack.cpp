@@ -1,0 +1,193 @@
+#include "models/stack/software_stack.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "models/cost/calibrated.h"
+#include "models/cost/stated_values.h"
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+
+namespace goodput {
+namespace {
+
+using config::Need;
+
+constexpr int kMostAncestors = 8;
+constexpr config::Range kFactors = {.least = 0, .most = 10, .is_least_excluded = true};
+
+config::Value factor(std::optional<double>& value) {
+  return config::number([&value] { return value; }, [&value](double given) { value = given; }, kFactors);
+}
+
+config::Value optional_integer(std::optional<std::int32_t>& value, std::int64_t least, std::int64_t most) {
+  const auto read = [&value, least, most](const Json& from, config::Place& place) -> Status {
+    return config::integer(value.emplace(), least, most).read(from, place);
+  };
+  const auto write = [&value](OrderedJson& into) {
+    if (value) into = *value;
+  };
+  std::int32_t unread = 0;
+  return {config::integer(unread, least, most).wanted, read, write, {}};
+}
+
+config::Fields default_fields(StackDefaults& defaults) {
+  return {
+      {kStackDefaultKeys[0], Need::kOptional, stated::flag(defaults.overlap_tp_reduce), "as in plans"},
+      {kStackDefaultKeys[1], Need::kOptional, stated::flag(defaults.overlap_grad_reduce), "as in plans"},
+      {kStackDefaultKeys[2], Need::kOptional, stated::flag(defaults.overlap_param_gather), "as in plans"},
+      {kStackDefaultKeys[3], Need::kOptional, stated::flag(defaults.overlap_p2p), "as in plans"},
+      {kStackDefaultKeys[4], Need::kOptional, optional_integer(defaults.gradient_bytes, 1, 8), "as in plans"},
+  };
+}
+
+config::ObjectAccess group(std::function<config::Fields()> fields) {
+  return {[] { return true; }, std::move(fields), []() -> Status { return Ok{}; }};
+}
+
+config::Fields fields_at(SoftwareStack& stack, std::vector<config::Source>& sources, int depth);
+
+// Reads another stack into this one. It is not written: a stack that has been read is complete.
+config::Value parent(SoftwareStack& stack, std::vector<config::Source>& sources, int depth) {
+  const auto fields = [&stack, &sources, depth] { return fields_at(stack, sources, depth + 1); };
+  config::Value value = config::object_or_name(group(fields), kStackFiles, sources);
+  value.read = [&stack, depth, read = std::move(value.read)](const Json& from,
+                                                             config::Place& place) -> Status {
+    if (depth == kMostAncestors) {
+      return place.error(
+          fmt::format("is the parent of a parent, and so on, {} times; is the stack an ancestor "
+                      "of itself?",
+                      kMostAncestors));
+    }
+    GOODPUT_TRY_STATUS(read(from, place));
+    stack.release.clear();
+    return Ok{};
+  };
+  value.write = nullptr;
+  return value;
+}
+
+config::Fields fields_at(SoftwareStack& stack, std::vector<config::Source>& sources, int depth) {
+  const auto defaults = [&stack] { return default_fields(stack.defaults); };
+  return {
+      {"parent", Need::kOptional, parent(stack, sources, depth),
+       "the stack whose values hold for keys that this one does not have"},
+      {"name", Need::kRequired, config::text(stack.name), "for reports"},
+      {"release", Need::kOptional, stated::text(stack.release), "that the numbers are of"},
+      {"factors", Need::kOptional, config::object(stack.factors),
+       "on the cluster's `efficiency`, which says what a lone kernel sustains"},
+      {"gpu_factors", Need::kOptional,
+       config::objects(stack.gpu_factors, "an array of objects with gpus and factors"),
+       "in place of `factors`, key by key, on some GPUs"},
+      {"efficiency", Need::kOptional, config::object(stack.efficiency),
+       "in place of the cluster's values times factors, key by key"},
+      {"defaults", Need::kOptional, config::object(group(defaults)),
+       "what the plan's `parallel` holds for keys that it does not give"},
+      {"scales_measured", Need::kOptional, config::flag(stack.scales_measured),
+       "cost model \"calibrated\": measured kernels are slowed down by the factors as well"},
+      {"left_out", Need::kOptional, config::objects(stack.left_out, "an array of objects"),
+       "measured steps that were left out of the fit: where the ranges of step times come from"},
+      config::tier(stack.tier),
+  };
+}
+
+KernelFactors all_set(const KernelFactors& factors) {
+  const double gemm = factors.gemm.value_or(1);
+  return {gemm, factors.fp8_gemm.value_or(gemm), factors.attention.value_or(1), factors.memory.value_or(1)};
+}
+
+}  // namespace
+
+config::Fields config_fields(KernelFactors& factors) {
+  return {{"gemm", Need::kOptional, factor(factors.gemm), "on gemm_efficiency"},
+          {"fp8_gemm", Need::kOptional, factor(factors.fp8_gemm),
+           "on fp8_gemm_efficiency; absent: the same as gemm"},
+          {"attention", Need::kOptional, factor(factors.attention), "on attention_efficiency"},
+          {"memory", Need::kOptional, factor(factors.memory), "on memory_efficiency"}};
+}
+
+config::Fields config_fields(GpuFactors& factors) {
+  return {{"gpus", Need::kRequired, config::texts(factors.gpus), "names of GPUs: [\"H100\", \"H200\"]"},
+          {"factors", Need::kRequired, config::object(factors.factors), "as above"}};
+}
+
+config::Fields config_fields(LeftOutRows& rows) {
+  StepFamily& family = rows.family;
+  return {
+      {"parallelism", Need::kRequired, config::choice(family.parallelism, kParallelismNames),
+       "MoE, else FSDP (zero 3) or TP/PP"},
+      {"gpu", Need::kRequired, config::choice(family.gpu, kGpuGenerationNames), "generation of the GPU"},
+      {"precision", Need::kRequired, config::choice(family.precision, kStepPrecisionNames),
+       "of the matrix multiplications"},
+      {"measured_over_predicted", Need::kRequired, config::numbers(rows.ratios, config::above(0)), "by row"}};
+}
+
+namespace {
+
+// "H100 500W" is an "H100 96GB 500W": the same GPU, and every word of the name is in its name.
+bool names_gpu(std::string_view name, std::string_view gpu) {
+  if (!is_same_gpu(name, gpu)) return false;
+  for (const std::string_view word : split(name, ' ')) {
+    if (gpu.find(word) == std::string_view::npos) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+KernelFactors factors_for(const SoftwareStack& stack, std::string_view gpu) {
+  KernelFactors result = stack.factors;
+  for (const GpuFactors& some : stack.gpu_factors) {
+    const auto is_gpu = [gpu](const std::string& name) { return names_gpu(name, gpu); };
+    if (std::ranges::none_of(some.gpus, is_gpu)) continue;
+    for (const auto member : {&KernelFactors::gemm, &KernelFactors::fp8_gemm, &KernelFactors::attention,
+                              &KernelFactors::memory}) {
+      if (some.factors.*member) result.*member = some.factors.*member;
+    }
+  }
+  return all_set(result);
+}
+
+RooflineParameters in_stack(const RooflineParameters& lone_kernels, const SoftwareStack& stack,
+                            std::string_view gpu) {
+  const KernelFactors factors = factors_for(stack, gpu);
+  RooflineParameters result = lone_kernels;
+  const auto scale = [](double& efficiency, double by) { efficiency = std::min(1.0, efficiency * by); };
+  if (result.fp8_gemm_efficiency == 0 && *factors.fp8_gemm != *factors.gemm)
+    result.fp8_gemm_efficiency = result.gemm_efficiency;
+  scale(result.gemm_efficiency, *factors.gemm);
+  scale(result.fp8_gemm_efficiency, *factors.fp8_gemm);
+  scale(result.attention_efficiency, *factors.attention);
+  scale(result.memory_efficiency, *factors.memory);
+  if (stack.scales_measured) result.measured_gemm_factor = *factors.gemm;
+  if (factors != all_set({})) result.tier = lowest(result.tier, stack.tier);
+  return replaced(result, stack.efficiency);
+}
+
+Result<SoftwareStack> read_stack(const std::string& file, const config::Library& library) {
+  SoftwareStack stack;
+  std::vector<config::Source> sources;
+  GOODPUT_TRY_STATUS(config::read_file(file, group([&] { return stack_fields(stack, sources); }), library));
+  return stack;
+}
+
+config::Fields stack_fields(SoftwareStack& stack, std::vector<config::Source>& sources) {
+  return fields_at(stack, sources, 0);
+}
+
+config::Field stack_field(SoftwareStack& stack, std::vector<config::Source>& sources) {
+  config::Value value =
+      config::object_or_name(group([&] { return stack_fields(stack, sources); }), kStackFiles, sources);
+  const auto absent = [read = value.read](config::Place& place) -> Status {
+    const Json name(std::string{kDefaultStack});
+    if (!config::source_named(std::string(kDefaultStack), place, kStackFiles)) return Ok{};
+    return read(name, place);
+  };
+  return {"stack", Need::kOptional, std::move(value), "the software that trains: `goodput list stacks`",
+          {},      absent};
+}
+
+}  // namespace goodput

@@ -1,0 +1,87 @@
+// What training software reaches of the hardware: configs/stacks/*.json (docs/formats/stacks.md).
+//
+// A cluster's `efficiency` says what a lone kernel sustains: one kernel after the other, nothing beside it. A
+// stack holds factors on these values, fitted to measured steps of that software, and the plan's settings
+// that the software takes by default.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/cost/efficiency.h"
+#include "models/cost/roofline.h"
+#include "models/stack/step_family.h"
+#include "sim/base/tier.h"
+#include "sim/config/config.h"
+
+namespace goodput {
+
+inline constexpr config::Kind kStackFiles{"stacks", "stack"};
+inline constexpr std::string_view kDefaultStack = "default";  // of a plan that names none
+
+// Factors on the efficiencies of a lone kernel; absent: 1, for fp8_gemm: as gemm.
+struct KernelFactors {
+  std::optional<double> gemm, fp8_gemm, attention, memory;
+
+  friend bool operator==(const KernelFactors&, const KernelFactors&) = default;
+};
+
+// Factors for some GPUs, key by key in place of those for all.
+struct GpuFactors {
+  std::vector<std::string> gpus;  // "H100"; matched by is_same_gpu()
+  KernelFactors factors;
+};
+
+// What the plan's `parallel` holds for keys that it does not give; absent: the format's own default.
+inline constexpr std::array<std::string_view, 5> kStackDefaultKeys = {
+    "overlap_tp_reduce", "overlap_grad_reduce", "overlap_param_gather", "overlap_p2p", "gradient_bytes"};
+struct StackDefaults {
+  std::optional<bool> overlap_tp_reduce, overlap_grad_reduce, overlap_param_gather, overlap_p2p;
+  std::optional<std::int32_t> gradient_bytes;
+};
+
+// Measured steps of one family, against what a fit predicts that has not seen them.
+struct LeftOutRows {
+  StepFamily family;
+  std::vector<double> ratios;  // measured over predicted
+};
+
+struct SoftwareStack {
+  std::string name = "none";  // this: kernels run as if alone
+  std::string release;        // that its numbers are of; empty: not said
+  KernelFactors factors;
+  std::vector<GpuFactors> gpu_factors;
+  StatedEfficiency efficiency;  // in place of cluster x factors
+  StackDefaults defaults;
+  bool scales_measured = true;        // the factors also hold for measured durations of kernels
+  std::vector<LeftOutRows> left_out;  // where step ranges come from (step_range.h)
+  Tier tier = Tier::kAssumed;
+};
+
+[[nodiscard]] config::Fields config_fields(KernelFactors& factors);
+[[nodiscard]] config::Fields config_fields(GpuFactors& factors);
+[[nodiscard]] config::Fields config_fields(LeftOutRows& rows);
+
+// The factors for a GPU, each of which is set.
+[[nodiscard]] KernelFactors factors_for(const SoftwareStack& stack, std::string_view gpu);
+
+// The efficiencies of kernels that run in this stack on this GPU, none above 1. Their tier is at best the
+// stack's, unless the stack leaves them as they are.
+[[nodiscard]] RooflineParameters in_stack(const RooflineParameters& lone_kernels, const SoftwareStack& stack,
+                                          std::string_view gpu);
+
+// A stack file. Fails with a line that names file and pointer.
+[[nodiscard]] Result<SoftwareStack> read_stack(const std::string& file, const config::Library& library = {});
+
+// The fields of a stack file. `parent`, a name or a path, is read first; the other keys replace its values.
+// Files that were read are added to `sources`.
+[[nodiscard]] config::Fields stack_fields(SoftwareStack& stack, std::vector<config::Source>& sources);
+
+// A stack, or a name of one. If there is none of the default's name, an absent key leaves `stack` as it is.
+[[nodiscard]] config::Field stack_field(SoftwareStack& stack, std::vector<config::Source>& sources);
+
+}  // namespace goodput
