@@ -91,7 +91,7 @@ def commands():
     yield ("sweep", {}, ["sweep", "controlled-5min-gpt-s", "--vary", "/failures/every_s=200,300", "--out", "OUT/sweep"])
     yield "check", ["check", "smoke", "--json", "-"]
     yield "check, text", ["check", "smoke", "--report", "OUT/r.html"]
-    for what in ("formats", "schedules", "cost-models", "policies", "failures", "models", "clusters", "plans", "scenarios",
+    for what in ("formats", "schedules", "cost-models", "policies", "failures", "models", "clusters", "stacks", "plans", "scenarios",
                  "suites", "calibrations", "fleets", "alert-rules", "commands"):
         yield f"list {what}", ["list", what]
     yield "help", ["--help"]

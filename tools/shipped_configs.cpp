@@ -15,6 +15,7 @@
 #include "models/routing/synthetic_routing.h"
 #include "models/scenario/scenario.h"
 #include "models/shape/model_file.h"
+#include "models/stack/software_stack.h"
 #include "models/sweep/sweep_points.h"
 #include "sim/base/json.h"
 #include "sim/config/json_file.h"
@@ -57,6 +58,26 @@ Result<std::string> describe_cluster(const std::string& file, const config::Libr
   GOODPUT_TRY(const ClusterConfig config, read_cluster(file));
   const ClusterSpec& cluster = config.cluster;
   return fmt::format("{}: {} x {} {}", cluster.name, cluster.nodes, cluster.gpus_per_node, cluster.gpu.name);
+}
+
+// The software, its factors on what a lone kernel reaches, and how many measured steps say how far off it is.
+Result<std::string> describe_stack(const std::string& file, const config::Library& library) {
+  GOODPUT_TRY(const SoftwareStack stack, read_stack(file, library));
+  std::vector<std::string> factors;
+  const auto add = [&factors](std::string_view name, const std::optional<double>& factor) {
+    if (factor) factors.push_back(fmt::format("{} {:.2f}", name, *factor));
+  };
+  add("GEMM", stack.factors.gemm);
+  add("fp8 GEMM", stack.factors.fp8_gemm);
+  add("attention", stack.factors.attention);
+  add("memory", stack.factors.memory);
+  std::size_t rows = 0;
+  for (const LeftOutRows& left_out : stack.left_out) rows += left_out.ratios.size();
+  GOODPUT_TRY(const Json json, config::parse_file(file));
+  const std::string source = json.contains("source") ? json.at("source").get<std::string>() : stack.name;
+  std::string text = source.substr(0, source.find_first_of(".:,"));
+  if (!factors.empty()) text += fmt::format("; {} of a lone kernel", fmt::join(factors, ", "));
+  return fmt::format("{}; compared with {} measured steps", text, rows);
 }
 
 Result<std::string> describe_plan(const std::string& file, const config::Library& library) {
@@ -160,6 +181,7 @@ Result<std::string> describe_fleet(const std::string& file, const config::Librar
 std::vector<ConfigKind> config_kinds() {
   return {{"models", kModelFiles, describe_model},
           {"clusters", kClusterFiles, describe_cluster},
+          {"stacks", kStackFiles, describe_stack},
           {"plans", kPlanFiles, describe_plan},
           {"scenarios", kScenarioFiles, describe_scenario},
           {"sweeps", kSweepFiles, describe_sweep},

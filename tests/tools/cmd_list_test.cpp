@@ -26,10 +26,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kKinds = {"formats",         "schedules",      "cost-models",  "policies",
-                                         "failures",        "models",         "clusters",     "plans",
-                                         "scenarios",       "routing-models", "calibrations", "commands",
-                                         "failure-presets", "fleets",         "alert-rules"};
+const std::vector<std::string> kKinds = {"formats",  "schedules",       "cost-models",    "policies",
+                                         "failures", "models",          "clusters",       "stacks",
+                                         "plans",    "scenarios",       "routing-models", "calibrations",
+                                         "commands", "failure-presets", "fleets",         "alert-rules"};
 
 Json listed(const std::string& what, const std::string& configs = GOODPUT_CONFIGS) {
   std::ostringstream out;
@@ -143,10 +143,11 @@ TEST_CASE("list: a scenario says what a planner looks for, a calibration what wa
 TEST_CASE("list: a kind of which there is none says where it looked; a wrong folder is an error") {
   const TemporaryFolder configs;
   const std::string folder = configs.path().string();
-  CHECK(message_of("suites", folder) == "error: --configs: \"" + folder +
-                                            "\" has no configs in it; want a folder that holds models, "
-                                            "clusters, plans, scenarios, sweeps, questions, calibration, "
-                                            "routing, suites, failures, fleets, alerts\n");
+  CHECK(message_of("suites", folder) ==
+        "error: --configs: \"" + folder +
+            "\" has no configs in it; want a folder that holds models, "
+            "clusters, stacks, plans, scenarios, sweeps, questions, calibration, "
+            "routing, suites, failures, fleets, alerts\n");
   fs::create_directory(configs.path() / "suites");
   const auto kinds = config_kinds();
   const auto suites =

@@ -138,7 +138,7 @@ TEST_CASE("plan gaps: work is named by what a table of it would be of") {
 TEST_CASE("plan gaps: products that differ in what they sum over are one work") {
   // 8 experts with tokens of their own: forward m differs, n and k do not; the weights' gradient sums over
   // the tokens.
-  const CalibratedCost cost(testing::h200().cluster, testing::h200().roofline, Calibration{});
+  const CalibratedCost cost(testing::h200().cluster, testing::h200().lone_kernels, Calibration{});
   AskedStep asked;
   for (std::int64_t tokens = 101; tokens < 109; ++tokens) {
     asked.add(testing::gemm(tokens, 4096, 7168));
@@ -159,7 +159,7 @@ TEST_CASE("plan gaps: products that differ in what they sum over are one work") 
 }
 
 TEST_CASE("plan gaps: a few products of one m and n are of different layers, and of a table each") {
-  const CalibratedCost cost(testing::h200().cluster, testing::h200().roofline, Calibration{});
+  const CalibratedCost cost(testing::h200().cluster, testing::h200().lone_kernels, Calibration{});
   AskedStep asked;
   for (const std::int64_t k : {8, 6144, 32000}) asked.add(testing::gemm(4096, 4096, k));
   asked.sort_products(cost);

@@ -45,7 +45,7 @@ TEST_CASE("docs: the keys of plan questions are those of the reader") {
   PlanQuestion question;
   config::Fields fields = config_fields(question);
   fields.erase(fields.begin(),
-               fields.begin() + 5);  // model, cluster, cost, efficiency, expert_load: of plans
+               fields.begin() + 6);  // model, cluster, stack, cost, efficiency, expert_load: of plans
   check_in_page("docs/formats/plan-questions.md", config::describe(fields));
 }
 

@@ -51,6 +51,9 @@ TEST_CASE("docs: the fields of models, clusters and plans are those of the reade
   check_documented("docs/formats/models.md", config::describe(config_fields(model)));
   ClusterConfig cluster;
   check_documented("docs/formats/clusters.md", config::describe(config_fields(cluster)));
+  SoftwareStack stack;
+  std::vector<config::Source> sources;
+  check_documented("docs/formats/stacks.md", config::describe(stack_fields(stack, sources)));
   SynthPlan plan;
   check_documented("docs/formats/plans.md", config::describe(config_fields(plan)));
 }

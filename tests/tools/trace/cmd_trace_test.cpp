@@ -217,7 +217,7 @@ TEST_CASE("command line: one line says what is wrong and suggests") {
   CHECK(error_of({"list", "format"}) ==
         "error: no kind of thing to list \"format\"; did you mean \"formats\"?; known: formats, schedules, "
         "cost-models, "
-        "policies, failures, models, clusters, plans, scenarios, sweeps, questions, failure-presets, "
+        "policies, failures, models, clusters, stacks, plans, scenarios, sweeps, questions, failure-presets, "
         "routing-models, suites, "
         "calibrations, fleets, alert-rules, "
         "commands");
