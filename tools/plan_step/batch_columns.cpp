@@ -18,6 +18,7 @@ namespace {
 constexpr std::string_view kGpusPointer = "/gpus";
 constexpr std::string_view kClusterPointer = "/cluster";
 constexpr std::string_view kModelPointer = "/model";
+constexpr std::string_view kStackPointer = "/stack";
 
 template <typename T>
 Json written(T& value) {
@@ -48,6 +49,7 @@ std::optional<std::string> pointer_of(std::string_view name, const Json& plan) {
   if (name == "gpus") return std::string(kGpusPointer);
   if (name == "cluster") return std::string(kClusterPointer);
   if (name == "model") return std::string(kModelPointer);
+  if (name == "stack") return std::string(kStackPointer);
   if (name.starts_with('/')) {
     const std::size_t end = name.find('/', 1);
     const std::string_view top = end == std::string_view::npos ? std::string_view{} : name.substr(1, end - 1);
@@ -132,6 +134,9 @@ Status set_gpus(std::string_view cell, TrainingPlan& plan) {
 Result<BatchColumns> BatchColumns::find(std::span<const std::string> header, const TrainingPlan& base) {
   TrainingPlan plan = base;
   BatchColumns columns(base, std::make_shared<const Json>(written(plan)));
+  for (const std::string_view key : kStackDefaultKeys) {
+    if (!base.parallel_keys.contains(std::string(key))) columns.stack_settings_.emplace_back(key);
+  }
   std::map<std::string, std::string_view> seen;
   for (std::size_t at = 0; at < header.size(); ++at) {
     const std::string_view name = trimmed(header[at]);
@@ -163,10 +168,13 @@ Result<TrainingPlan> BatchColumns::plan_of(std::span<const std::string> cells) c
   const auto has = [&](const char* pointer) { return given.contains(pointer); };
   const std::string_view model = has("/model") ? given.at("/model") : std::string_view{};
   Json json = *plan_;
+  for (const std::string& key : stack_settings_) json["parallel"].erase(key);
   if (has("/cluster")) {
     GOODPUT_TRY(json["cluster"],
                 config_by_name<ClusterConfig>(library_, kClusterFiles, given.at("/cluster")));
+    json.erase("efficiency");
   }
+  if (has("/stack")) json["stack"] = std::string(given.at("/stack"));
   const bool has_dimensions = has("/model/layers") || has("/model/hidden") || has("/model/heads");
   if (has("/model/layers") && has("/model/hidden") && has("/model/heads") && has("/model/vocab")) {
     json["model"] = Json::object();
@@ -181,7 +189,9 @@ Result<TrainingPlan> BatchColumns::plan_of(std::span<const std::string> cells) c
     json["model"].erase("head_dim");
   }
   for (const auto& [pointer, cell] : given) {
-    if (pointer == kModelPointer || pointer == kClusterPointer || pointer == kGpusPointer) continue;
+    if (pointer == kModelPointer || pointer == kClusterPointer || pointer == kStackPointer ||
+        pointer == kGpusPointer)
+      continue;
     GOODPUT_TRY_STATUS(set(json, pointer, value_of(cell, kind_at(pointer, *plan_))));
   }
   TrainingPlan plan;

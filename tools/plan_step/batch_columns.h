@@ -17,6 +17,7 @@ namespace goodput {
 // A column is one of:
 // - a pointer to a key of a plan: /parallel/tp, /cluster/inter_node/efficiency;
 // - a key of `parallel`, `model`, `model.moe` or `model.latent`: tp, layers, top_k;
+// - `stack`: the name of a stack, with its defaults for keys that neither the base plan nor the row gives;
 // - `cluster`: the name of a cluster, which brings its own efficiency;
 // - `gpus`: the cluster gets as many nodes as they need;
 // - `model`: the name of a model, or a label if the row has dimensions of its own.
@@ -48,6 +49,7 @@ class BatchColumns {
   std::shared_ptr<const Json> plan_;  // the base, all of it
   std::vector<Column> columns_;
   std::vector<std::string> others_;
+  std::vector<std::string> stack_settings_;  // keys of `parallel` that the base plan leaves to the stack
 };
 
 }  // namespace goodput

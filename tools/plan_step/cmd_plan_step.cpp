@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -38,6 +39,9 @@ class PlanStepCommand final : public Command {
         .listed("plans")
         .required();
     options
+        .add("--stack", stack_, "STACK", "The software that trains, in place of the plan's: a name or a file")
+        .listed("stacks");
+    options
         .add("--batch", batch_path_, "ROWS.csv",
              "Predict every row of a CSV of sizes and parallelism; prints it with predicted_ms appended")
         .input();
@@ -58,7 +62,8 @@ class PlanStepCommand final : public Command {
     GOODPUT_TRY_STATUS(check_options());
     GOODPUT_TRY(const config::Library library, config_library(context));
     GOODPUT_TRY(const std::string file, config_file(plan_path_, kPlanFiles, library, context));
-    GOODPUT_TRY(TrainingPlan plan, read_training_plan(file, library));
+    GOODPUT_TRY(const std::vector<config::Change> changes, stack_change(library, context));
+    GOODPUT_TRY(TrainingPlan plan, read_training_plan(file, library, changes));
     GOODPUT_TRY_STATUS(check_files(plan, context));
     if (!batch_path_.empty()) {
       for (const std::string& line : unused_key_lines(plan.unused, plan.file)) context.note(line);
@@ -99,6 +104,15 @@ class PlanStepCommand final : public Command {
     return Ok{};
   }
 
+  // What --stack changes in the plan.
+  Result<std::vector<config::Change>> stack_change(const config::Library& library,
+                                                   const CommandContext& context) const {
+    if (stack_.empty()) return std::vector<config::Change>{};
+    GOODPUT_TRY(const std::string file, config_file(stack_, kStackFiles, library, context));
+    const std::string path = std::filesystem::absolute(file).string();
+    return std::vector<config::Change>{{"/stack", Json(path).dump(), "stack"}};
+  }
+
   // Says what was read in place of something else; no output may be a file that the plan was read from.
   [[nodiscard]] Status check_files(const TrainingPlan& plan, const CommandContext& context) const {
     GOODPUT_TRY(const std::vector<config::Source> sources, plan_sources(plan));
@@ -132,6 +146,7 @@ class PlanStepCommand final : public Command {
         };
         json["rows"].push_back({{"line", row.line},
                                 {"predicted_ms", or_null(row.predicted_ms)},
+                                {"step_range_ms", if_predicted(OrderedJson{row.low_ms, row.high_ms})},
                                 {"mfu", if_predicted(row.mfu)},
                                 {"memory_gib", if_predicted(row.memory_gib)},
                                 {"fits", if_predicted(row.fits)},
@@ -145,6 +160,7 @@ class PlanStepCommand final : public Command {
   }
 
   std::string plan_path_;
+  std::string stack_;
   std::string batch_path_;
   std::string granularity_ = "layers";
   std::string timeline_path_;

@@ -17,6 +17,8 @@ namespace goodput {
 struct BatchRow {
   std::size_t line = 0;                // of the file, where the row begins
   std::optional<double> predicted_ms;  // absent: no prediction, and the fields below are unset
+  double low_ms = 0;                   // 80 % of steps like this one take from low_ms to high_ms
+  double high_ms = 0;
   double mfu = 0;
   double memory_gib = 0;        // of the fullest GPU
   bool fits = false;            // within its memory

@@ -1,4 +1,5 @@
 
+#include "models/stack/step_range.h"
 #include "sim/base/json.h"
 #include "tools/cli/unused_keys.h"
 #include "tools/plan_step/plan_step_report.h"
@@ -32,6 +33,10 @@ void add_plan_step_json(const PlanStepResult& result, OrderedJson& json) {
   const auto& [plan, step, report, granularity] = result;
   const double total = to_seconds(report.step);
   json["step_s"] = total;
+  const StepRange range = range_for(plan.stack, family_of(plan, plan.parallel));
+  json["step_range_s"] = OrderedJson{total * range.low, total * range.high};
+  json["step_range_basis"] = range.basis;
+  json["stack"] = plan.stack.name;
   json["tokens_per_s"] = report.tokens_per_second;
   json["mfu"] = report.mfu;
   json["hfu"] = report.hfu;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "models/stack/step_range.h"
 #include "sim/base/append.h"
 #include "tools/cli/unused_keys.h"
 #include "tools/plan_step/plan_step_report.h"
@@ -17,6 +18,18 @@ std::string duration_text(SimDuration duration) {
   if (seconds >= 1) return fmt::format("{:.3f} s", seconds);
   if (seconds >= 1e-3) return fmt::format("{:.3f} ms", 1e3 * seconds);
   return fmt::format("{:.1f} us", 1e6 * seconds);
+}
+
+SimDuration scaled(SimDuration duration, double factor) {
+  return from_seconds(to_seconds(duration) * factor);
+}
+
+std::string stack_text(const SoftwareStack& stack) {
+  if (stack.name == kDefaultStack) {
+    return "Software stack: default, which is no software in particular (see goodput list stacks, --stack)";
+  }
+  return fmt::format("Software stack: {}{}", stack.name,
+                     stack.release.empty() ? "" : fmt::format(" (numbers of release {})", stack.release));
 }
 
 }  // namespace
@@ -40,6 +53,7 @@ std::string plan_step_text(const PlanStepResult& result) {
     text += '\n';
   };
   const double total = to_seconds(report.step);
+  const StepRange range = range_for(plan.stack, family_of(plan, plan.parallel));
   line("{} on {} x {}: {}", plan.model.name, plan.parallel.gpus(), plan.cluster.gpu.name,
        parallel_text(plan.parallel));
   line("{} micro-batches of {} x {} tokens a replica, schedule {}, {} ops{}", plan.parallel.micro_batches(),
@@ -48,6 +62,8 @@ std::string plan_step_text(const PlanStepResult& result) {
   text += '\n';
   line("  step                   {:>12}   {:.0f} tokens/s, {:.1f} a GPU", duration_text(report.step),
        report.tokens_per_second, report.tokens_per_second / static_cast<double>(plan.parallel.gpus()));
+  line("  80 % range             {:>12}   to {} ({})", duration_text(scaled(report.step, range.low)),
+       duration_text(scaled(report.step, range.high)), range.basis);
   line(
       "  MFU                    {:>11.1f}%   HFU {:.1f}% (with recomputation and masked scores), of 16-bit "
       "peak",
@@ -69,6 +85,7 @@ std::string plan_step_text(const PlanStepResult& result) {
   text += '\n';
   if (const std::string unused = unused_keys_text(plan.unused, plan.file); !unused.empty())
     text += unused + '\n';
+  line("{}", stack_text(plan.stack));
   line("Lowest tier: {} (cost model {})", to_string(report.tier), plan.cost_model);
   return text;
 }

@@ -21,7 +21,14 @@ function planStepFigures(result) {
                    .filter((key) => parallel[key] > 1)
                    .map((key) => `${key.toUpperCase()} ${parallel[key]}`);
   return [
-    {label: "Step", value: fmt.seconds(result.step_s)},
+    {
+      label: "Step",
+      value: fmt.seconds(result.step_s),
+      note: result.step_range_s ? `80 % of such steps take ${fmt.seconds(result.step_range_s[0])} to ${
+                                      fmt.seconds(result.step_range_s[1])}` :
+                                  undefined
+    },
+    ...(result.stack ? [{label: "Software stack", value: result.stack, note: result.step_range_basis}] : []),
     {label: "Tokens per second", value: fmt.integer(result.tokens_per_s)},
     {label: "MFU", value: fmt.percent(result.mfu), note: `HFU ${fmt.percent(result.hfu)}`},
     {label: "Bubble", value: fmt.percent(result.bubble), note: "stages idle, were communication free"},
