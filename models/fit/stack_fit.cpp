@@ -15,8 +15,9 @@
 namespace goodput {
 namespace {
 
-// Residuals are logarithms of predicted over measured. Below kNoise the loss is quadratic, above linear.
-constexpr double kNoise = 0.03;
+// Residuals are logarithms of predicted over measured. Below the noise the loss is quadratic, above linear.
+// The noise is how far residuals usually are from their median, and at least this.
+constexpr double kLeastNoise = 0.03;
 constexpr double kProbe = 0.05;     // of a logarithm, for slopes
 constexpr double kNoEffect = 1e-4;  // slope of a residual by which a parameter counts as without effect
 constexpr int kMostRounds = 12;
@@ -26,6 +27,8 @@ constexpr std::uint64_t kSeed = 1;
 // A row is bad if its residual is beyond both of these: a factor, and deviations of the others.
 const double kBadFactor = std::log(1.8);
 constexpr double kBadDeviations = 6;
+
+constexpr std::size_t kRowsPerParameter = 4;
 
 // What a parameter may become, and how far it usually is from the stack that the fit starts from (standard
 // deviation of its logarithm).
@@ -94,15 +97,15 @@ class StackSpace {
   double launch_us_;
 };
 
-double loss_of(double residual) {
-  const double size = std::abs(residual) / kNoise;
+double loss_of(double residual, double noise) {
+  const double size = std::abs(residual) / noise;
   return size <= 1 ? size * size / 2 : size - 0.5;
 }
 
 // Steps that minimize the weighted squares of residuals + slopes * (steps - from), and the penalty, within
 // bounds: by coordinates, which converges as the sum is convex.
 Values solve(const Vector& residuals, const std::vector<Values>& slopes, const Values& from,
-             std::span<const std::size_t> active, const StackSpace& space) {
+             std::span<const std::size_t> active, const StackSpace& space, double noise) {
   Values steps = from;
   Vector now = residuals;
   for (int round = 0; round < 200; ++round) {
@@ -112,7 +115,7 @@ Values solve(const Vector& residuals, const std::vector<Values>& slopes, const V
       double slope = steps[p] * penalty;
       double curvature = penalty;
       for (std::size_t i = 0; i < now.size(); ++i) {
-        const double weight = 1 / (kNoise * kNoise * std::max(1.0, std::abs(residuals[i]) / kNoise));
+        const double weight = 1 / (noise * noise * std::max(1.0, std::abs(residuals[i]) / noise));
         slope += weight * now[i] * slopes[i][p];
         curvature += weight * slopes[i][p] * slopes[i][p];
       }
@@ -125,6 +128,13 @@ Values solve(const Vector& residuals, const std::vector<Values>& slopes, const V
     if (moved < 1e-7) break;
   }
   return steps;
+}
+
+double noise_of(Vector residuals) {
+  Vector sorted = residuals;
+  const double median = take_median(sorted);
+  for (double& residual : residuals) residual = std::abs(residual - median);
+  return std::max(kLeastNoise, kDeviationOfMedian * take_median(residuals));
 }
 
 class Fitter {
@@ -170,15 +180,16 @@ class Fitter {
     Values steps{};
     GOODPUT_TRY(Vector there, residuals(steps, of));
     for (int round = 0; round < kMostRounds; ++round) {
+      const double noise = noise_of(there);
       GOODPUT_TRY(const std::vector<Values> slope, slopes(steps, there, of, active));
-      const Values target = solve(there, slope, steps, active, space_);
+      const Values target = solve(there, slope, steps, active, space_, noise);
       bool is_better = false;
       double moved = 0;
       for (double part = 1; part > 0.1 && !is_better; part /= 2) {
         Values next = steps;
         for (const std::size_t p : active) next[p] += part * (target[p] - steps[p]);
         GOODPUT_TRY(Vector residual, residuals(next, of));
-        if (loss(next, residual) >= loss(steps, there)) continue;
+        if (loss(next, residual, noise) >= loss(steps, there, noise)) continue;
         is_better = true;
         for (const std::size_t p : active) moved = std::max(moved, std::abs(next[p] - steps[p]));
         steps = next;
@@ -189,10 +200,30 @@ class Fitter {
     return steps;
   }
 
+  // The part of the steps that is more than chance. If the base is right, a fit of p parameters to rows that
+  // scatter by s lowers the sum of squares by about p s^2. The part of a fit that goes beyond twice that is
+  // kept (positive-part James-Stein shrinkage; twice, because s is itself estimated from few rows).
+  Result<Values> beyond_chance(Values steps, std::span<const std::size_t> of, std::size_t parameters) const {
+    GOODPUT_TRY(const Vector before, residuals({}, of));
+    GOODPUT_TRY(const Vector after, residuals(steps, of));
+    double lowered = 0;
+    double scatter = 0;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      lowered += before[i] * before[i] - after[i] * after[i];
+      scatter += after[i] * after[i];
+    }
+    const auto rows = static_cast<double>(of.size());
+    const auto fitted = static_cast<double>(parameters);
+    const double by_chance = 2 * fitted * scatter / std::max(1.0, rows - fitted);
+    const double part = lowered > 0 ? std::max(0.0, 1 - by_chance / lowered) : 0;
+    for (double& step : steps) step *= part;
+    return steps;
+  }
+
  private:
-  [[nodiscard]] static double loss(const Values& steps, const Vector& residuals) {
+  [[nodiscard]] static double loss(const Values& steps, const Vector& residuals, double noise) {
     double sum = 0;
-    for (const double residual : residuals) sum += loss_of(residual);
+    for (const double residual : residuals) sum += loss_of(residual, noise);
     for (std::size_t p = 0; p < kFitParameters; ++p)
       sum += steps[p] * steps[p] / (2 * kRanges[p].spread * kRanges[p].spread);
     return sum;
@@ -221,7 +252,10 @@ Result<std::vector<std::size_t>> important_parameters(const Fitter& fitter, cons
   std::erase_if(candidates,
                 [&](std::size_t p) { return effect[p] < kNoEffect * static_cast<double>(slopes.size()); });
   std::ranges::stable_sort(candidates, [&](std::size_t a, std::size_t b) { return effect[a] > effect[b]; });
-  if (candidates.size() > kMostFitted) candidates.resize(kMostFitted);
+  const std::size_t most = allowed.empty()
+                               ? std::clamp<std::size_t>(of.size() / kRowsPerParameter, 1, kMostFitted)
+                               : allowed.size();
+  if (candidates.size() > most) candidates.resize(most);
   if (candidates.empty()) return Error{"no factor of the stack changes any of these steps"};
   return candidates;
 }
@@ -287,13 +321,15 @@ Result<StackFit> fit_stack(std::span<const MeasuredStep> rows, const SoftwareSta
         fitted, [&](std::size_t row) { return std::ranges::find(fit.bad_rows, row) != fit.bad_rows.end(); });
     GOODPUT_TRY(steps, fitter.fit(fitted, active));
   }
+  const Values wanted = steps;
+  GOODPUT_TRY(steps, fitter.beyond_chance(wanted, fitted, active.size()));
   fit.stack = fitter.space().at(steps);
   for (const std::size_t p : active) {
     const double value = fitter.space().base_value(p);
     const StackSpace fitted_space(fit.stack, rows.front().plan.cluster.gpu.name,
                                   rows.front().plan.lone_kernels.launch_us);
     const auto [least, most] = fitter.space().bounds(p);
-    const bool is_at_bound = steps[p] != 0 && (steps[p] <= least || steps[p] >= most);
+    const bool is_at_bound = wanted[p] != 0 && (wanted[p] <= least || wanted[p] >= most);
     fit.parameters.push_back({static_cast<FitParameter>(p), value, fitted_space.base_value(p), is_at_bound});
   }
   GOODPUT_TRY(const Vector after, fitter.residuals(steps, all));

@@ -33,6 +33,7 @@ struct Likeness {
 std::vector<Likeness> likenesses(const StepFamily& family) {
   const auto parallelism = kParallelismNames[static_cast<std::size_t>(family.parallelism)];
   const auto gpu = kGpuGenerationNames[static_cast<std::size_t>(family.gpu)];
+  const auto precision = kStepPrecisionNames[static_cast<std::size_t>(family.precision)];
   const auto same_gpu = [family](const StepFamily& other) {
     return other.parallelism == family.parallelism && other.gpu == family.gpu;
   };
@@ -40,6 +41,10 @@ std::vector<Likeness> likenesses(const StepFamily& family) {
           {same_gpu, fmt::format(" of {} on {}, none in this precision", parallelism, gpu)},
           {[family](const StepFamily& other) { return other.parallelism == family.parallelism; },
            fmt::format(" of {}, none on such GPUs", parallelism)},
+          {[family](const StepFamily& other) {
+             return other.gpu == family.gpu && other.precision == family.precision;
+           },
+           fmt::format(" on {} in {}, none of {}", gpu, precision, parallelism)},
           {[](const StepFamily&) { return true; }, ", none of this kind"}};
 }
 
