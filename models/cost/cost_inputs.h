@@ -17,6 +17,7 @@ struct CostInputs {
   std::string file;             // that says all this: for messages, and names are looked up from there
   std::string pointer;          // of the plan in it
   config::Library library;      // where names are looked up besides
+  double slowdown = 1;          // every price is so many times what the model says
 };
 
 }  // namespace goodput

@@ -168,8 +168,9 @@ void settle_efficiency(TrainingPlan& plan) {
 }
 
 CostInputs cost_inputs(const TrainingPlan& plan) {
+  const bool is_off = plan.assumed_error && plan.assumed_error->family == family_of(plan, plan.parallel);
   return {plan.cost_model, plan.cluster, plan.roofline, plan.calibration,
-          plan.file,       plan.pointer, plan.library};
+          plan.file,       plan.pointer, plan.library,  is_off ? plan.assumed_error->factor : 1};
 }
 
 Result<ClusterConfig> read_cluster(const std::string& path) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -32,6 +33,13 @@ struct ExpertLoad {
   double skew = 0;
 };
 
+// Steps of this family take so many times as long as they are predicted to: for questions of the kind what
+// if.
+struct FamilyError {
+  StepFamily family;
+  double factor = 1;
+};
+
 struct TrainingPlan {
   std::string file;                     // for messages; empty: not from a file
   std::string pointer;                  // where in the file it stands; empty: it is all of it
@@ -49,6 +57,7 @@ struct TrainingPlan {
   std::string cost_model = "roofline";  // a name of models/cost/cost_models.def
   std::string calibration;              // path or name of a calibration; empty: the cost model's default
   ExpertLoad expert_load;
+  std::optional<FamilyError> assumed_error;  // by which prices are off; none: they are right
 
   // Of the value at `at` ("/parallel/ep").
   [[nodiscard]] Error error(std::string_view at, std::string what) const;

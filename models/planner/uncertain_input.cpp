@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "models/cost/cost_models.h"
+#include "models/stack/step_range.h"
 #include "sim/base/json.h"
 
 namespace goodput {
 namespace {
-
-constexpr double kStepSpread = 1.1;
 
 using Member = std::optional<double> PlanQuestion::*;
 
@@ -67,20 +66,19 @@ void add_failures(const PlanQuestion& question, std::vector<UncertainInput>& inp
   }
 }
 
-// How fast steps are: the roofline's efficiencies, which a calibration does not read.
-void add_efficiency(const PlanQuestion& question, std::vector<UncertainInput>& inputs) {
-  if (question.plan.cost_model != "roofline") return;
-  const RooflineParameters& roofline = question.plan.roofline;
-  inputs.push_back(
-      {"efficiency", "of the rated FLOP/s", roofline.tier, roofline.gemm_efficiency, 1 / kStepSpread,
-       kStepSpread, true, [](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
-         PlanQuestion scaled = of;
-         RooflineParameters& parameters = scaled.plan.roofline;
-         for (double* efficiency :
-              {&parameters.gemm_efficiency, &parameters.attention_efficiency, &parameters.memory_efficiency})
-           *efficiency = std::min(1.0, *efficiency * factor);
-         return scaled;
-       }});
+// How far off steps of each family may be, each by itself.
+void add_step_times(const PlanQuestion& question, std::span<const StepFamily> families,
+                    std::vector<UncertainInput>& inputs) {
+  for (const StepFamily& family : families) {
+    const StepRange range = range_for(question.plan.stack, family);
+    inputs.push_back({"step time, " + to_string(family), "x predicted", question.plan.stack.tier, 1,
+                      range.low, range.high, true,
+                      [family](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
+                        PlanQuestion off = of;
+                        off.plan.assumed_error = FamilyError{family, factor};
+                        return off;
+                      }});
+  }
 }
 
 void add_cost_models(const PlanQuestion& question, std::vector<UncertainInput>& inputs) {
@@ -114,14 +112,15 @@ double usual_spread(Tier tier) {
   return 2;
 }
 
-std::vector<UncertainInput> uncertain_inputs(const PlanQuestion& question) {
+std::vector<UncertainInput> uncertain_inputs(const PlanQuestion& question,
+                                             std::span<const StepFamily> families) {
   std::vector<UncertainInput> inputs;
   add_failures(question, inputs);
   add_member(question, "storage_gb_per_s", "GB/s", &PlanQuestion::storage_gb_per_s, inputs);
   add_member(question, "detect_s", "s", &PlanQuestion::detect_s, inputs);
   add_member(question, "startup_s", "s", &PlanQuestion::startup_s, inputs);
   add_member(question, "swap_s", "s", &PlanQuestion::swap_s, inputs);
-  add_efficiency(question, inputs);
+  add_step_times(question, families, inputs);
   add_cost_models(question, inputs);
   std::stable_sort(inputs.begin(), inputs.end(), [](const UncertainInput& a, const UncertainInput& b) {
     return a.tier != b.tier && lowest(a.tier, b.tier) == a.tier;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,10 @@ struct UncertainInput {
 // is assumed twofold.
 [[nodiscard]] double usual_spread(Tier tier);
 
-// Those that the question has, the lowest tier first. The speed of steps is among them, by 10 % (predicted
-// steps were off by 6 % in the mean, docs/validation.md), and the other cost model where it can price the
-// plan.
-[[nodiscard]] std::vector<UncertainInput> uncertain_inputs(const PlanQuestion& question);
+// Those that the question has, the lowest tier first. The step times of each of the `families` are among
+// them, by how far off steps of the family are in validation (models/stack/step_range.h), and the other cost
+// model if it can price the plan.
+[[nodiscard]] std::vector<UncertainInput> uncertain_inputs(const PlanQuestion& question,
+                                                           std::span<const StepFamily> families);
 
 }  // namespace goodput
