@@ -37,6 +37,7 @@ struct QuestionOption {
 constexpr QuestionOption kQuestionOptions[] = {
     {"--model", "MODEL", "What is trained: a name that goodput list models prints, or a file"},
     {"--cluster", "CLUSTER", "On which machines: a name that goodput list clusters prints, or a file"},
+    {"--stack", "STACK", "The software that trains: a name that goodput list stacks prints, or a file"},
     {"--gpus", "N", "GPUs that train, exactly; spares are extra"},
     {"--tokens", "N", "To train, for example 1e12 or 15T"},
     {"--batch", "N", "Sequences a step"},
@@ -69,7 +70,7 @@ std::string key_of(std::string_view option) {
 // The value as it stands in the question: a path is seen from here, a list is an array.
 std::string value_of_option(std::string_view option, const std::string& value) {
   if (option == "--spares") return "[" + value + "]";
-  const bool is_config = option == "--model" || option == "--cluster";
+  const bool is_config = option == "--model" || option == "--cluster" || option == "--stack";
   if (is_config && !config::is_name(value)) return std::filesystem::absolute(value).string();
   return value;
 }
@@ -114,6 +115,7 @@ class PlanCommand final : public Command {
                                   std::string(known.help));
       if (known.option == "--model") option.listed("models");
       if (known.option == "--cluster") option.listed("clusters");
+      if (known.option == "--stack") option.listed("stacks");
       if (known.option == "--objective") option.one_of(kObjectiveNames);
       if (known.option == "--billing") option.one_of(kBillingNames);
     }

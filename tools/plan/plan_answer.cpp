@@ -13,6 +13,7 @@
 #include "models/scenario/trial_metrics.h"
 #include "tools/plan/contenders.h"
 #include "tools/plan/plan_values.h"
+#include "tools/plan/prediction_error.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -170,6 +171,7 @@ ClosestOption closest_option(const Contenders& contenders, const PlanQuestion& q
 
 // ---- The answer.
 
+constexpr std::size_t kLayoutsKept = 8;   // of further searches
 constexpr std::size_t kPlansKept = 32;    // of the search, to find fast ones with different replicas among
 constexpr std::size_t kMostRivals = 8;    // that sensitivity looks at, the best answer among them
 constexpr std::size_t kRivalTrials = 16;  // the first of a contender, by which rivals are ranked
@@ -248,17 +250,28 @@ std::vector<Rival> rivals_of(const Contenders& contenders, const PlanQuestion& q
   const auto rival = [&contenders](std::size_t i) {
     return Rival{contenders.setting(i).choice, contenders[i].base, contenders[i].interval};
   };
+  const auto family_of_contender = [&](std::size_t i) {
+    return family_of(question.plan, contenders.setting(i).choice.parallel);
+  };
   // A policy, or another plan, spares or nodes of the market with the same policy: once each.
   std::set<std::string> seen;
-  const auto key = [&contenders, best](std::size_t i) {
+  const auto key = [&](std::size_t i) {
     const PlannedNodes& choice = contenders.setting(i).choice;
     const PlannedNodes& of_best = contenders.setting(best).choice;
     if (contenders[i].base != contenders[best].base) return contenders[i].base;
-    return fmt::format("/{}/{}/{}", gpus_of_replica(choice.parallel) == gpus_of_replica(of_best.parallel),
-                       choice.spares, choice.spot_nodes);
+    return fmt::format("/{}/{}/{}/{}", to_string(family_of_contender(i)),
+                       gpus_of_replica(choice.parallel) == gpus_of_replica(of_best.parallel), choice.spares,
+                       choice.spot_nodes);
   };
   std::vector<Rival> rivals{rival(best)};
   seen.insert(key(best));
+  // The best of each other family: how far off its steps may be differs.
+  std::set<StepFamily> families{family_of_contender(best)};
+  for (const Candidate& candidate : all) {
+    if (families.insert(family_of_contender(candidate.contender)).second &&
+        seen.insert(key(candidate.contender)).second)
+      rivals.push_back(rival(candidate.contender));
+  }
   for (const Candidate& candidate : all) {
     if (rivals.size() == kMostRivals) break;
     if (seen.insert(key(candidate.contender)).second) rivals.push_back(rival(candidate.contender));
@@ -295,7 +308,9 @@ class Answering {
       answer_.lacks = misfit_text(answer_.search);
       return std::move(answer_);
     }
+    layouts_ = answer_.search.best;
     GOODPUT_TRY_STATUS(choose_plans());
+    GOODPUT_TRY_STATUS(find_layouts());
     begin(PlanPhase::kContest);
     answer_.most = patience(question_, answer_.search);
     GOODPUT_TRY(Contenders contenders, make_contenders());
@@ -328,9 +343,23 @@ class Answering {
       if (is_there) continue;
       PlanSpace space = question_.space;
       space.zero = {zero};
-      GOODPUT_TRY(const PlanSearch found, search_in(space, 1));
-      for (const RankedPlan& ranked : found.best) answer_.simulated.push_back(ranked.parallel);
+      GOODPUT_TRY(const PlanSearch found, search_in(space, kLayoutsKept));
+      layouts_.insert(layouts_.end(), found.best.begin(), found.best.end());
+      if (!found.best.empty()) answer_.simulated.push_back(found.best.front().parallel);
     }
+    return Ok{};
+  }
+
+  // Those found so far, with the fastest of the families of dense models that are not among them.
+  Status find_layouts() {
+    const auto is_fsdp = [](const RankedPlan& ranked) { return ranked.parallel.zero == 3; };
+    if (question_.plan.model.moe || !question_.space.zero.empty() ||
+        std::ranges::any_of(layouts_, is_fsdp) != std::ranges::all_of(layouts_, is_fsdp))
+      return Ok{};
+    PlanSpace space = question_.space;
+    space.zero = is_fsdp(layouts_.front()) ? std::vector{0, 1, 2} : std::vector{3};
+    GOODPUT_TRY(const PlanSearch found, search_in(space, kLayoutsKept));
+    layouts_.insert(layouts_.end(), found.best.begin(), found.best.end());
     return Ok{};
   }
 
@@ -373,6 +402,9 @@ class Answering {
     }
     answer_.best = plan_option(contenders, question_, *result.best);
     answer_.tier = lowest(answer_.tier, answer_.best->tier);
+    const ParallelPlan& parallel = answer_.best->choice.parallel;
+    answer_.best_layout = layout_found(parallel, layouts_);
+    answer_.within_prediction_error = layouts_within_error(question_.plan, parallel, layouts_);
     for (const std::size_t i : result.ties) answer_.ties.push_back(plan_option(contenders, question_, i));
     answer_.curves = one_factor_curves(contenders, question_, *result.best);
     if (!options_.has_sensitivity) return Ok{};
@@ -390,6 +422,7 @@ class Answering {
   const PlanQuestion& question_;
   const PlanRunOptions& options_;
   std::vector<ScenarioPolicy> policies_{};
+  std::vector<RankedPlan> layouts_{};  // of all searches
   PlanAnswer answer_{};
 };
 

@@ -29,6 +29,8 @@ struct PlanAnswer {
   std::map<std::string, Refusal> refused{};  // by policy: those that do not compete everywhere
   std::optional<PlanOption> best{};
   std::vector<PlanOption> ties{};
+  std::optional<RankedPlan> best_layout{};            // the best's parallel plan, if it was timed alone
+  std::vector<RankedPlan> within_prediction_error{};  // layouts whose step times cannot be told from its own
   std::vector<PlanOption> pareto{};      // cost against time, cheapest first: none is better in both
   std::vector<OneFactorCurve> curves{};  // around the best
   std::vector<PlanOption> finishing{};   // all contenders that always finish and have a price, cheapest first

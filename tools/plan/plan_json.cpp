@@ -7,6 +7,7 @@
 #include "sim/base/json.h"
 #include "tools/cli/config_files.h"
 #include "tools/plan/plan_report.h"
+#include "tools/plan/prediction_error.h"
 #include "tools/plan_step/plan_provenance.h"
 
 namespace goodput {
@@ -149,16 +150,22 @@ OrderedJson sensitivity_json(const Sensitivity& sensitivity) {
   return inputs;
 }
 
-OrderedJson search_json(const PlanSearch& search) {
+OrderedJson layout_json(const RankedPlan& ranked, const TrainingPlan& plan) {
+  const RangedStep step = ranged_step(plan, ranked);
+  return {{"parallel", parallel_json(ranked.parallel)}, {"step_s", step.seconds},
+          {"step_range_s", {step.low_s, step.high_s}},  {"mfu", ranked.mfu},
+          {"memory_bytes", ranked.memory.value},        {"available_bytes", ranked.available.value}};
+}
+
+OrderedJson layouts_json(std::span<const RankedPlan> layouts, const TrainingPlan& plan) {
+  OrderedJson json = OrderedJson::array();
+  for (const RankedPlan& ranked : layouts) json.push_back(layout_json(ranked, plan));
+  return json;
+}
+
+OrderedJson search_json(const PlanSearch& search, const TrainingPlan& plan) {
   OrderedJson json = {{"candidates", search.candidates}, {"timed", search.timed}, {"pruned", search.pruned}};
-  json["fastest"] = OrderedJson::array();
-  for (const RankedPlan& ranked : search.best) {
-    json["fastest"].push_back({{"parallel", parallel_json(ranked.parallel)},
-                               {"step_s", to_seconds(ranked.step)},
-                               {"mfu", ranked.mfu},
-                               {"memory_bytes", ranked.memory.value},
-                               {"available_bytes", ranked.available.value}});
-  }
+  json["fastest"] = layouts_json(search.best, plan);
   return json;
 }
 
@@ -174,6 +181,10 @@ void add_plan_json(const PlanReport& report, OrderedJson& json) {
   json["objective"] = kObjectiveNames[static_cast<std::size_t>(question.objective)];
   json["best"] = optional_json(answer.best, question);
   json["ties"] = options_json(answer.ties, question);
+  json["stack"] = question.plan.stack.name;
+  json["best_layout"] =
+      answer.best_layout ? layout_json(*answer.best_layout, question.plan) : OrderedJson(nullptr);
+  json["within_prediction_error"] = layouts_json(answer.within_prediction_error, question.plan);
   json["pareto"] = options_json(answer.pareto, question);
   json["contenders"] = contenders_json(answer.finishing);
   json["one_factor"] = curves_json(answer.curves);
@@ -184,7 +195,7 @@ void add_plan_json(const PlanReport& report, OrderedJson& json) {
     json["refused"][policy] = {{"choices", refusal.choices}, {"reason", refusal.reason}};
   json["closest"] = optional_json(answer.closest, question);
   json["lacks"] = answer.lacks.empty() ? OrderedJson(nullptr) : OrderedJson(answer.lacks);
-  json["search"] = search_json(answer.search);
+  json["search"] = search_json(answer.search, question.plan);
   json["contest"] = {{"contenders", answer.contenders}, {"runs", answer.runs}, {"trials", answer.trials}};
 }
 

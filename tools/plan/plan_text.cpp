@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,7 @@
 #include "tools/cli/text_table.h"
 #include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_report.h"
+#include "tools/plan/prediction_error.h"
 #include "tools/plan_step/plan_step_report.h"
 #include "tools/simulate/simulate_report.h"
 
@@ -217,6 +219,26 @@ std::string refusals_text(const PlanAnswer& answer) {
   return aligned(rows);
 }
 
+// How far off the best plan's step may be, and what cannot be told from it for that reason.
+std::string prediction_text(const PlanAnswer& answer, const TrainingPlan& plan) {
+  if (!answer.best_layout) return "";
+  const RangedStep step = ranged_step(plan, *answer.best_layout);
+  std::string text = fmt::format("  step      {}, 80 % range {} to {} ({}; software stack {})\n",
+                                 duration_text(step.seconds), duration_text(step.low_s),
+                                 duration_text(step.high_s), step.range.basis, plan.stack.name);
+  if (answer.within_prediction_error.empty()) return text;
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> shown;
+  for (const RankedPlan& ranked : answer.within_prediction_error) {
+    if (shown.size() == kShown) break;
+    shown.push_back(
+        fmt::format("{} ({})", parallel_text(ranked.parallel), duration_text(to_seconds(ranked.step))));
+  }
+  const std::size_t more = answer.within_prediction_error.size() - shown.size();
+  return text + fmt::format("  within prediction error of this step: {}{}\n", fmt::join(shown, "; "),
+                            more > 0 ? fmt::format("; and {} more layouts", more) : "");
+}
+
 std::string search_text(const PlanAnswer& answer) {
   const PlanSearch& search = answer.search;
   std::string text = fmt::format("Parallel plans: {} looked at, {} timed, {} ruled out by a bound",
@@ -256,8 +278,8 @@ std::string plan_text(const PlanReport& report) {
   const auto& [question, answer] = report;
   std::string text = question_text(question) + '\n';
   if (answer.best) {
-    text += fmt::format("Best, the mean of {} trials\n{}\n", answer.best->trials,
-                        option_text(*answer.best, question));
+    text += fmt::format("Best, the mean of {} trials\n{}{}\n", answer.best->trials,
+                        option_text(*answer.best, question), prediction_text(answer, question.plan));
   } else {
     text += fmt::format("No answer: {}\n", answer.lacks);
     if (answer.closest) text += "Closest\n" + option_text(*answer.closest, question);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "models/planner/contest.h"
@@ -172,7 +173,10 @@ Result<Sensitivity> sensitivity_of(const PlanQuestion& question, const std::vect
   if (!base.values.front()) return sensitivity;
   const double objective = mean(*base.values.front());
   sensitivity.objective = shown_objective(question.objective, objective);
-  for (const UncertainInput& input : uncertain_inputs(question)) {
+  std::set<StepFamily> families;
+  for (const Rival& rival : rivals) families.insert(family_of(question.plan, rival.choice.parallel));
+  const std::vector<StepFamily> compared(families.begin(), families.end());
+  for (const UncertainInput& input : uncertain_inputs(question, compared)) {
     auto found = look_at(input, InputProbe(question, input, runs, objective, options.tie));
     if (!found && !input.is_continuous) continue;  // a cost model that cannot price the plan
     GOODPUT_TRY(InputSensitivity known, std::move(found));
