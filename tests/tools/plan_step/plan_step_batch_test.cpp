@@ -363,6 +363,37 @@ TEST_CASE("plan-step --batch: a row with a whole model has nothing of the base's
   CHECK(of_row("model", "gpt-z").starts_with("error: ROWS:2: no model \"gpt-z\"; did you mean"));
 }
 
+TEST_CASE(
+    "plan-step --batch: a column stack names the software, whose defaults the base's own keys outweigh") {
+  Json base = base_plan();
+  base["parallel"]["dp"] = 2;
+  Json plan = base;
+  plan["stack"] = "nemo";
+  const std::string in_nemo = planned(plan);
+  CHECK(in_nemo != planned(base));
+  CHECK(of_row("stack", "nemo", base) == in_nemo);
+  CHECK(of_row("stack,tp", ",1", base) == planned(base));
+  // nemo overlaps gradients unless the base plan or the row says otherwise.
+  plan["parallel"]["overlap_grad_reduce"] = false;
+  const std::string exposed = planned(plan);
+  CHECK(exposed != in_nemo);
+  CHECK(of_row("stack,overlap_grad_reduce", "nemo,0", base) == exposed);
+  base["parallel"]["overlap_grad_reduce"] = false;
+  CHECK(of_row("stack", "nemo", base) == exposed);
+  // Keys of a stack are columns by their pointers.
+  plan = base_plan();
+  plan["stack"] = {{"name", "mine"}, {"factors", {{"gemm", 0.5}}}};
+  CHECK(of_row("/stack/name,/stack/factors/gemm", "mine,0.5") == planned(plan));
+  CHECK(of_row("stack", "nmeo")
+            .starts_with("error: ROWS:2: /stack: no stack \"nmeo\"; did you mean \"nemo\"?"));
+  // A cluster brings its own efficiency, in place of the base plan's.
+  plan = base_plan();
+  plan["efficiency"] = {{"gemm_efficiency", 0.1}};
+  Json other = base_plan();
+  other["cluster"] = "dgx-a100";
+  CHECK(of_row("cluster", "dgx-a100", plan) == planned(other));
+}
+
 TEST_CASE("plan-step --batch: where measured times are given, rows say how far off they are") {
   const std::string predicted = planned(base_plan());
   const double ms = std::stod(predicted);
