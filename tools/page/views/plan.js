@@ -256,6 +256,15 @@ function planChoices(panel, result) {
   if (warnings.length > 0) section.list(warnings);
 }
 
+// Columns of parallel plans and their steps.
+const kPlanLayoutColumns = [
+  ...["tp", "pp", "dp", "cp", "ep", "zero", "micro_batch"].map(
+      (key) => ({key, value: (row) => row.parallel[key]})),
+  {key: "step_s"}, {key: "low_s", label: "80 % from", value: (row) => row.step_range_s?.[0]},
+  {key: "high_s", label: "80 % to", value: (row) => row.step_range_s?.[1]},
+  {key: "mfu", label: "MFU", format: fmt.percent}, {key: "memory_bytes"}, {key: "available_bytes"}
+];
+
 function planSearch(panel, result) {
   const {search, refused = {}, rejected = {}} = result;
   const section = panel.section(
@@ -268,12 +277,15 @@ function planSearch(panel, result) {
       title: "the fastest plans that fit",
       file: "plans",
       rows: search.fastest,
-      columns: [
-        ...["tp", "pp", "dp", "cp", "ep", "zero", "micro_batch"].map(
-            (key) => ({key, value: (row) => row.parallel[key]})),
-        {key: "step_s"}, {key: "mfu", label: "MFU", format: fmt.percent}, {key: "memory_bytes"},
-        {key: "available_bytes"}
-      ]
+      columns: kPlanLayoutColumns
+    });
+  const within = result.within_prediction_error ?? [];
+  if (within.length > 0)
+    section.details({
+      title: "layouts within prediction error of the best",
+      file: "within-prediction-error",
+      rows: within,
+      columns: kPlanLayoutColumns
     });
   const reasons = [
     ...Object.entries(rejected).map(([what, count]) => ({what: "parallel plans", why: what, count})),
