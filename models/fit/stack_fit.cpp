@@ -28,7 +28,9 @@ constexpr std::uint64_t kSeed = 1;
 const double kBadFactor = std::log(1.8);
 constexpr double kBadDeviations = 6;
 
-constexpr std::size_t kRowsPerParameter = 4;
+constexpr std::size_t kRowsPerParameter = 2;
+// With fewer rows, only the part of a fit that is more than chance is kept.
+constexpr std::size_t kEnoughRows = 8;
 
 // What a parameter may become, and how far it usually is from the stack that the fit starts from (standard
 // deviation of its logarithm).
@@ -322,7 +324,9 @@ Result<StackFit> fit_stack(std::span<const MeasuredStep> rows, const SoftwareSta
     GOODPUT_TRY(steps, fitter.fit(fitted, active));
   }
   const Values wanted = steps;
-  GOODPUT_TRY(steps, fitter.beyond_chance(wanted, fitted, active.size()));
+  if (fitted.size() < kEnoughRows) {
+    GOODPUT_TRY(steps, fitter.beyond_chance(wanted, fitted, active.size()));
+  }
   fit.stack = fitter.space().at(steps);
   for (const std::size_t p : active) {
     const double value = fitter.space().base_value(p);
