@@ -1,7 +1,5 @@
 #include "models/cost/efficiency.h"
 
-#include <algorithm>
-
 #include "models/cost/stated_values.h"
 #include "sim/base/json.h"
 

@@ -48,7 +48,7 @@ static_assert(kEfficiencyKeys[kLaunchKey].name == "launch_us");
 constexpr std::array<std::optional<double> KernelFactors::*, 4> kFactors = {
     &KernelFactors::gemm, &KernelFactors::fp8_gemm, &KernelFactors::attention, &KernelFactors::memory};
 
-using Values = std::array<double, kFitParameters>;  // of parameters; their logarithms in Steps
+using Values = std::array<double, kFitParameters>;  // by parameter: the logarithm of its change, or a slope
 using Vector = std::vector<double>;
 
 // The stack with parameters times exp(steps). The factor on fp8 moves with that in 16 bits: its step is how
@@ -318,7 +318,7 @@ Result<StackFit> fit_stack(std::span<const MeasuredStep> rows, const SoftwareSta
   GOODPUT_TRY(const Vector first, fitter.residuals(steps, fitted));
   StackFit fit;
   fit.bad_rows = bad_among(fitted, first);
-  if (!fit.bad_rows.empty() && fit.bad_rows.size() < fitted.size()) {
+  if (!fit.bad_rows.empty()) {  // at most half of them: they are far beyond the median
     std::erase_if(
         fitted, [&](std::size_t row) { return std::ranges::find(fit.bad_rows, row) != fit.bad_rows.end(); });
     GOODPUT_TRY(steps, fitter.fit(fitted, active));
@@ -328,10 +328,10 @@ Result<StackFit> fit_stack(std::span<const MeasuredStep> rows, const SoftwareSta
     GOODPUT_TRY(steps, fitter.beyond_chance(wanted, fitted, active.size()));
   }
   fit.stack = fitter.space().at(steps);
+  const StackSpace fitted_space(fit.stack, rows.front().plan.cluster.gpu.name,
+                                rows.front().plan.lone_kernels.launch_us);
   for (const std::size_t p : active) {
     const double value = fitter.space().base_value(p);
-    const StackSpace fitted_space(fit.stack, rows.front().plan.cluster.gpu.name,
-                                  rows.front().plan.lone_kernels.launch_us);
     const auto [least, most] = fitter.space().bounds(p);
     const bool is_at_bound = wanted[p] != 0 && (wanted[p] <= least || wanted[p] >= most);
     fit.parameters.push_back({static_cast<FitParameter>(p), value, fitted_space.base_value(p), is_at_bound});

@@ -45,7 +45,7 @@ struct StackFit {
   // By row: predicted over measured, minus 1.
   std::vector<double> before;
   std::vector<double> after;
-  std::vector<std::size_t> bad_rows;  // left out of the fit: so far off that they are taken for errors
+  std::vector<std::size_t> bad_rows;  // left out of the fit: so far off that they are probably mistakes
 };
 
 struct FitOptions {
@@ -60,9 +60,9 @@ struct FitOptions {
 [[nodiscard]] Result<StackFit> fit_stack(std::span<const MeasuredStep> rows, const SoftwareStack& base,
                                          const FitOptions& options = {});
 
-// What each row is predicted to take by a fit that has not seen the rows of its group, over what was
-// measured, minus 1. `groups`: by row. A row whose group is all there is is left out alone; if it is the only
-// row, it is predicted by the base.
+// By row: predicted over measured, minus 1, where the prediction comes from a fit that did not use any row of
+// the same group. If all rows are of one group, each row is left out by itself. A single row is predicted by
+// the base.
 [[nodiscard]] Result<std::vector<double>> left_out_errors(std::span<const MeasuredStep> rows,
                                                           std::span<const std::string> groups,
                                                           const SoftwareStack& base,

@@ -32,7 +32,7 @@ struct KernelFactors {
 
 // Factors for some GPUs, key by key in place of those for all.
 struct GpuFactors {
-  std::vector<std::string> gpus;  // "H100"; matched by is_same_gpu()
+  std::vector<std::string> gpus;  // "H100", "H100 500W": models whose names have all these words
   KernelFactors factors;
 };
 
@@ -44,15 +44,15 @@ struct StackDefaults {
   std::optional<std::int32_t> gradient_bytes;
 };
 
-// Measured steps of one family, against what a fit predicts that has not seen them.
+// Measured steps of one family, compared with the predictions of a fit that did not use them.
 struct LeftOutRows {
   StepFamily family;
   std::vector<double> ratios;  // measured over predicted
 };
 
 struct SoftwareStack {
-  std::string name = "none";  // this: kernels run as if alone
-  std::string release;        // that its numbers are of; empty: not said
+  std::string name = "none";  // "none": kernels run as fast as lone ones
+  std::string release;        // to which the numbers apply; empty: not stated
   KernelFactors factors;
   std::vector<GpuFactors> gpu_factors;
   StatedEfficiency efficiency;  // in place of cluster x factors
@@ -66,7 +66,7 @@ struct SoftwareStack {
 [[nodiscard]] config::Fields config_fields(GpuFactors& factors);
 [[nodiscard]] config::Fields config_fields(LeftOutRows& rows);
 
-// The factors for a GPU, each of which is set.
+// The factors for a GPU. Every one of them has a value.
 [[nodiscard]] KernelFactors factors_for(const SoftwareStack& stack, std::string_view gpu);
 
 // The efficiencies of kernels that run in this stack on this GPU, none above 1. Their tier is at best the
@@ -81,7 +81,8 @@ struct SoftwareStack {
 // Files that were read are added to `sources`.
 [[nodiscard]] config::Fields stack_fields(SoftwareStack& stack, std::vector<config::Source>& sources);
 
-// A stack, or a name of one. If there is none of the default's name, an absent key leaves `stack` as it is.
+// The plan's key `stack`: a stack, or the name of one. If the key is absent, this reads the stack named
+// "default", or leaves `stack` unchanged if no such file exists.
 [[nodiscard]] config::Field stack_field(SoftwareStack& stack, std::vector<config::Source>& sources);
 
 }  // namespace goodput

@@ -68,9 +68,10 @@ StepRange range_for(const SoftwareStack& stack, const StepFamily& family) {
     range.basis = fmt::format("{} measured steps{}", range.rows, likeness.text);
     break;
   }
-  // Rows of this very family count even if there are only a few.
-  for (const double ratio : ratios_of(stack, all.front())) {
-    if (ratios_of(stack, all.front()).size() >= kEnoughRows) break;
+  // A few rows of the family itself widen a range that rests on others.
+  const std::vector<double> own = ratios_of(stack, all.front());
+  if (own.size() >= kEnoughRows) return range;
+  for (const double ratio : own) {
     range.low = std::min(range.low, ratio);
     range.high = std::max(range.high, ratio);
   }
