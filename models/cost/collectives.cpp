@@ -22,8 +22,9 @@ double rate_of(const LinkSpec& link) {
 
 // A call with what follows from it.
 struct Scope {
-  Scope(const CollectiveCall& given, const ClusterSpec& machines)
+  Scope(const CollectiveCall& given, const ClusterSpec& machines, CollectiveProtocol chosen)
       : call(given),
+        protocol(chosen),
         intra(machines.intra_node),
         inter(machines.inter_node),
         nvlink(rate_of(machines.intra_node)),
@@ -31,9 +32,11 @@ struct Scope {
         size(given.group.size),
         near(std::min(given.group.per_node, given.group.size)),
         nodes(given.group.nodes()),
-        passes(given.kind == Collective::kAllReduce ? 2 : 1) {}
+        passes(given.kind == Collective::kAllReduce ? 2 : 1),
+        pod(machines.pod) {}
 
   const CollectiveCall& call;
+  CollectiveProtocol protocol;
   const LinkSpec& intra;
   const LinkSpec& inter;
   double nvlink;
@@ -42,9 +45,19 @@ struct Scope {
   double near;
   double nodes;
   double passes;
+  PodSpec pod;
 
+  [[nodiscard]] bool leaves_pod() const { return pod.nodes > 0 && nodes > pod.nodes; }
+  // A ring or tree over consecutive nodes uses one node's share of the uplinks. It slows down only if the pod
+  // has less than that.
+  [[nodiscard]] double ring_nic() const {
+    return leaves_pod() ? nic * std::min(1.0, pod.nodes / pod.oversubscription) : nic;
+  }
   [[nodiscard]] double step_inside() const { return to_seconds(intra.hop_latency); }
-  [[nodiscard]] double step_between() const { return to_seconds(inter.hop_latency); }
+  [[nodiscard]] double step_between() const {
+    const bool is_bulk = protocol == CollectiveProtocol::kBulk;
+    return to_seconds(is_bulk ? inter.bulk_hop_latency.value_or(inter.hop_latency) : inter.hop_latency);
+  }
   // Of the one kernel that does it all: what the network adds to the start inside the node.
   [[nodiscard]] double start_between() const {
     const double start = to_seconds(inter.latency);
@@ -65,7 +78,7 @@ CollectiveTime ring(const Scope& scope) {
   // On its way the ring passes all GPUs of every node that it enters.
   const double entering = scope.step_between() + (scope.near - 1) * scope.step_inside();
   time.between = {scope.start_between() + scope.passes * (scope.nodes - 1) * entering,
-                  moved / scope.near / scope.nic};
+                  moved / scope.near / scope.ring_nic()};
   return time;
 }
 
@@ -84,7 +97,7 @@ CollectiveTime tree(const Scope& scope) {
   const double steps = std::ceil(std::log2(scope.nodes));
   const double moved = 2 * scope.call.bytes / scope.near * (scope.nodes - 1) / scope.nodes;
   const LinkTime between = {scope.start_between() + 2 * steps * scope.step_between(),
-                            moved / (scope.nic * kTreeEfficiency)};
+                            moved / (scope.ring_nic() * kTreeEfficiency)};
   return {.algorithm = CollectiveAlgorithm::kTree, .inside = sum_inside(scope), .between = between};
 }
 
@@ -93,7 +106,7 @@ CollectiveTime in_network(const Scope& scope) {
       .algorithm = CollectiveAlgorithm::kInNetwork, .inside = sum_inside(scope), .between = {}};
   if (scope.nodes > 1)  // up to the switches and down
     time.between = {scope.start_between() + 2 * scope.step_between(),
-                    scope.call.bytes / scope.near / scope.nic};
+                    scope.call.bytes / scope.near / scope.ring_nic()};
   return time;
 }
 
@@ -105,10 +118,13 @@ double direct_latency(const LinkSpec& link, double peers) {
 CollectiveTime all_to_all(const Scope& scope) {
   const double a_peer = scope.call.imbalance * scope.call.bytes / scope.size;
   const double far = scope.size - scope.near;
+  const double outside = scope.leaves_pod() ? scope.size - scope.near * scope.pod.nodes : 0;
   CollectiveTime time{.algorithm = CollectiveAlgorithm::kDirect, .inside = {}, .between = {}};
   if (scope.near > 1)
     time.inside = {direct_latency(scope.intra, scope.near - 1), a_peer * (scope.near - 1) / scope.nvlink};
-  if (far > 0) time.between = {direct_latency(scope.inter, far), a_peer * far / scope.nic};
+  if (far > 0)
+    time.between = {direct_latency(scope.inter, far),
+                    a_peer * std::max(far, outside * scope.pod.oversubscription) / scope.nic};
   return time;
 }
 
@@ -138,9 +154,10 @@ std::vector<CollectiveTime> by_algorithm(const Scope& scope) {
   return times;
 }
 
-CollectiveTime with_low_latency(CollectiveTime time) {
+CollectiveTime with_low_latency(CollectiveTime time, const Scope& scope) {
   time.protocol = CollectiveProtocol::kLowLatency;
   time.inside.transfer /= kLowLatencyRate;
+  if (scope.inter.bulk_hop_latency) time.between.transfer /= kLowLatencyRate;
   return time;
 }
 
@@ -164,13 +181,13 @@ double CollectiveTime::seconds() const {
 }
 
 std::vector<CollectiveTime> collective_times(const CollectiveCall& call, const ClusterSpec& cluster) {
-  const Scope scope(call, cluster);
-  if (call.kind == Collective::kSendRecv) return {send(scope)};
+  const Scope low_latency(call, cluster, CollectiveProtocol::kLowLatency);
+  const Scope bulk(call, cluster, CollectiveProtocol::kBulk);
+  if (call.kind == Collective::kSendRecv) return {send(bulk)};
   std::vector<CollectiveTime> times;
-  for (const CollectiveTime& time : by_algorithm(scope)) {
-    times.push_back(with_low_latency(time));
-    times.push_back(in_bulk(time, scope));
-  }
+  for (const CollectiveTime& time : by_algorithm(low_latency))
+    times.push_back(with_low_latency(time, low_latency));
+  for (const CollectiveTime& time : by_algorithm(bulk)) times.push_back(in_bulk(time, bulk));
   return times;
 }
 

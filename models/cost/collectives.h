@@ -10,12 +10,15 @@
 //               its rate (NCCL 2.19, src/graph/tuning.cc); a chain or the switches inside nodes.
 //   in-network  all-reduce where switches add up (NVLS, SHARP): S (g+1)/g an NVLink, S/g a NIC.
 //   direct      all-to-all(v) and send: all peers at once.
-// Chunks follow one another, so that inside and between nodes latencies add up but transfers overlap: the
-// slower one sets the pace (nccl-tests issues 196 and 290: a ring over two nodes runs at the rate of the
-// NICs, a tree above it). Inside nodes each comes in two protocols: low latency, at 45 % of the bandwidth, or
-// in bulk, which takes 14 steps longer to start. Both numbers are fitted to the public H200 tables, which
-// this meets within 9 % in the mean and within 41 % at worst (docs/validation.md). Between nodes there is
-// nothing to fit; one protocol.
+// If pods of nodes share oversubscribed uplinks, the traffic of an all-to-all between pods runs at the rate
+// of the uplinks. Rings and trees connect consecutive nodes and use one node's share of the uplinks. Sends
+// are assumed to stay in the pod. Chunks follow one another, so that inside and between nodes latencies add
+// up but transfers overlap: the slower one sets the pace (nccl-tests issues 196 and 290: a ring over two
+// nodes runs at the rate of the NICs, a tree above it). Inside nodes each comes in two protocols: low
+// latency, at 45 % of the bandwidth, or in bulk, which takes 14 steps longer to start. Both numbers are
+// fitted to the public H200 tables, which this meets within 9 % in the mean and within 41 % at worst
+// (docs/validation.md). Between nodes there is nothing to fit: one protocol, unless the link has a separate
+// latency for large messages.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 #include "sim/machine/cluster.h"
 
+#include "sim/base/errors.h"
+
 namespace goodput {
 namespace {
 
@@ -41,7 +43,38 @@ config::Value link(LinkSpec& link, std::string_view rate_key, double rate_unit,
   return config::object({[] { return true; }, fields, []() -> Status { return Ok{}; }});
 }
 
+config::Value written_if_given(PodSpec& pod) {
+  config::Value value = config::object(pod);
+  value.write = [&pod, write = std::move(value.write)](OrderedJson& into) {
+    if (pod.nodes > 0) write(into);
+  };
+  return value;
+}
+
+// Not written if it is the default.
+config::Value host_link(GpuSpec& gpu) {
+  config::Value value = config::number(gpu.host_link, kRate, kGiga);
+  value.write = [&gpu, write = std::move(value.write)](OrderedJson& into) {
+    if (gpu.host_link.value != GpuSpec{}.host_link.value) write(into);
+  };
+  return value;
+}
+
 }  // namespace
+
+FlopsPerSecond GpuSpec::rated(Precision precision) const {
+  switch (precision) {
+    case Precision::kFp32:
+      return fp32;
+    case Precision::kTf32:
+      return tf32.value_or(fp32);
+    case Precision::kBf16:
+      return bf16;
+    case Precision::kFp8:
+      return fp8.value_or(bf16);
+  }
+  GOODPUT_CHECK(false, "no such precision");
+}
 
 config::Fields config_fields(GpuSpec& gpu) {
   return {
@@ -51,11 +84,14 @@ config::Fields config_fields(GpuSpec& gpu) {
       {"fp8_tflops", Need::kOptional, config::number(gpu.fp8, kRate, kTera),
        "dense; absent: the GPU has none"},
       {"fp32_tflops", Need::kRequired, config::number(gpu.fp32, kRate, kTera), "without tensor cores"},
+      {"tf32_tflops", Need::kOptional, config::number(gpu.tf32, kRate, kTera),
+       "dense tensor-core rate for 32-bit inputs; absent: the GPU has none"},
       {"memory_gib", Need::kRequired, config::number(gpu.memory, config::between(0.001, 1e6), kGibi),
        "that a job can use"},
       {"memory_gb_per_s", Need::kRequired, config::number(gpu.memory_bandwidth, kRate, kGiga),
        "of its memory"},
       {"multiprocessors", Need::kRequired, config::integer(gpu.multiprocessors, 1, 100'000), "SMs"},
+      {"host_gb_per_s", Need::kOptional, host_link(gpu), "of the link to host memory, per direction"},
   };
 }
 
@@ -65,6 +101,15 @@ config::Fields config_fields(StorageSpec& storage) {
        "of one node to shared storage"},
       {"read_gb_per_s", Need::kRequired, config::number(storage.read_per_node, kRate, kGiga),
        "of one node from shared storage"},
+  };
+}
+
+config::Fields config_fields(PodSpec& pod) {
+  return {
+      {"nodes", Need::kRequired, config::integer(pod.nodes, 1, kMostNodes),
+       "consecutive nodes that share switches"},
+      {"oversubscription", Need::kRequired, config::number(pod.oversubscription, config::between(1, 1000)),
+       "bandwidth of the pod's NICs divided by that of its links to other pods"},
   };
 }
 
@@ -83,6 +128,8 @@ config::Fields config_fields(ClusterSpec& cluster) {
        "the network between nodes"},
       {"nics_per_node", Need::kRequired, config::number(cluster.nics_per_node, config::between(0.001, 1000)),
        "0.5: two nodes share one"},
+      {"pod", Need::kOptional, written_if_given(cluster.pod),
+       "groups of nodes with less bandwidth between them than within them"},
       {"storage", Need::kOptional, config::object(cluster.storage), "where checkpoints go"},
       config::tier(cluster.tier),
   };

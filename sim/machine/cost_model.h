@@ -10,10 +10,9 @@
 
 #include "sim/base/tier.h"
 #include "sim/base/units.h"
+#include "sim/machine/precision.h"
 
 namespace goodput {
-
-enum class Precision : std::uint8_t { kFp32, kBf16, kFp8 };  // kBf16: any 16-bit format
 
 // Work one GPU does in one go, as a training framework launches it.
 struct Kernel {
@@ -26,10 +25,10 @@ struct Kernel {
   Kind kind = Kind::kMemory;
   Precision precision = Precision::kBf16;
   std::int64_t batch = 1;
-  std::int64_t m = 0, n = 0, k = 0;
-  double flops = 0;           // kAttention
-  double bytes = 0;           // read and written, all kinds
-  std::int32_t launches = 1;  // GPU kernels it stands for
+  std::int64_t m = 0, n = 0, k = 0;  // kAttention: k keys per query, 0 if unknown
+  double flops = 0;                  // kAttention
+  double bytes = 0;                  // read and written, all kinds
+  std::int32_t launches = 1;         // GPU kernels it stands for
 
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };

@@ -27,10 +27,9 @@ AskedProduct product_of(const Kernel& kernel) {
 }
 
 std::string gemm_name(const AskedWork& work) {
-  constexpr std::string_view kPrecisions[] = {"fp32", "16 bits", "fp8"};
   const std::string shape =
       work.k == 0 ? fmt::format("m {}, n {}", work.m, work.n) : fmt::format("n {}, k {}", work.n, work.k);
-  return fmt::format("gemm: {}, {}{}", shape, kPrecisions[static_cast<std::size_t>(work.precision)],
+  return fmt::format("gemm: {}, {}{}", shape, kPrecisionNames[static_cast<std::size_t>(work.precision)],
                      work.batch == 1 ? "" : fmt::format(", {} at once", work.batch));
 }
 

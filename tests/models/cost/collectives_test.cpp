@@ -247,4 +247,41 @@ TEST_CASE("collectives: more bytes never take less time, nor do more GPUs where 
   }
 }
 
+TEST_CASE("collectives: with a separate latency for large messages, a ring uses the faster protocol") {
+  ClusterSpec cluster = cluster_of(4);
+  cluster.inter_node.bulk_hop_latency = 14us;
+  const GpuGroup group{32, 8};
+  // A ring over 4 nodes of 8: 5 + 7 us inside, 2 us more to start between nodes, and at 3 of 31 steps 14 us
+  // and 7 us inside; its transfers at the rate of the NICs. Or 3 us a step, at 45 % of that rate.
+  const auto ring = [&](double bytes, double hop, double rate, double start) {
+    return 12e-6 + start + 2e-6 + 3 * (hop + 7e-6) + bytes * 31 / 32 / 8 / (50 * kGiga) / rate;
+  };
+  for (const double bytes : {1e3, 1e6, 1e9}) {
+    const CollectiveCall call = {Collective::kAllGather, bytes, group};
+    const double expected = std::min(ring(bytes, 14e-6, 1, kBulk), ring(bytes, 3e-6, 0.45, 0));
+    check_against("all-gather", seconds_by(CollectiveAlgorithm::kRing, call, cluster), expected);
+  }
+}
+
+TEST_CASE(
+    "collectives: an all-to-all across pods runs at the rate of their uplinks, and rings do not slow down") {
+  ClusterSpec cluster = without_latency(cluster_of(8));
+  const CollectiveCall all_to_all{Collective::kAllToAll, 64e6, {64, 8}};
+  const CollectiveCall gather{Collective::kAllGather, 64e6, {64, 8}};
+  const auto seconds = [&](const CollectiveCall& call) { return collective_seconds(call, cluster); };
+  const double flat = seconds(all_to_all);
+  const double flat_ring = seconds(gather);
+  check_against("one pod", flat, 56 * 1e6 / (50 * kGiga));  // a megabyte to each of 56 peers on other nodes
+  cluster.pod = {.nodes = 8, .oversubscription = 4};
+  CHECK(seconds(all_to_all) == flat);
+  cluster.pod = {.nodes = 4, .oversubscription = 4};
+  check_against("two pods", seconds(all_to_all),
+                4 * 32 * 1e6 / (50 * kGiga));  // 32 peers are in the other pod
+  CHECK(seconds(gather) == flat_ring);
+  cluster.pod = {.nodes = 4, .oversubscription = 1};
+  CHECK(seconds(all_to_all) == flat);
+  cluster.pod = {.nodes = 2, .oversubscription = 4};  // less than one node's share
+  check_against("ring over thin uplinks", seconds(gather), 2 * flat_ring);
+}
+
 }  // namespace goodput
