@@ -37,8 +37,7 @@ config::Fields config_fields(RooflineParameters& parameters) {
   config::Fields fields;
   for (const EfficiencyKey& key : kEfficiencyKeys) {
     config::Value value = config::number(parameters.*key.value, key.range);
-    if (key.name == kEfficiencyKeys[kFp8Key].name)
-      value = stated::unless(parameters.*key.value, 0.0, std::move(value));
+    if (key.zero_is_absent) value = stated::unless(parameters.*key.value, 0.0, std::move(value));
     fields.push_back({key.name, Need::kOptional, std::move(value), key.meaning});
   }
   fields.push_back(config::tier(parameters.tier));

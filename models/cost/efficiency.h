@@ -17,20 +17,22 @@ struct EfficiencyKey {
   double RooflineParameters::*value;
   config::Range range;
   std::string_view meaning;
+  bool zero_is_absent = false;  // 0 is the default and is not written
 };
 
-inline constexpr std::size_t kFp8Key = 1;  // of kEfficiencyKeys
-inline constexpr std::array<EfficiencyKey, 9> kEfficiencyKeys = {{
+inline constexpr std::array<EfficiencyKey, 13> kEfficiencyKeys = {{
     {"gemm_efficiency", &RooflineParameters::gemm_efficiency, config::kFraction,
      "of the rated FLOP/s, for deep tiles that fill the GPU"},
     {"fp8_gemm_efficiency", &RooflineParameters::fp8_gemm_efficiency, config::kFraction,
-     "of the rated fp8 FLOP/s; absent: gemm_efficiency"},
+     "of the rated fp8 FLOP/s; absent: gemm_efficiency", true},
     {"gemm_fill", &RooflineParameters::gemm_fill, config::between(0, 1e9),
      "depth k lost to filling a tile's pipeline"},
     {"misaligned_efficiency", &RooflineParameters::misaligned_efficiency, config::kFraction,
      "of gemm_efficiency, where n or k is no multiple of 4; its root where of 8"},
     {"attention_efficiency", &RooflineParameters::attention_efficiency, config::kFraction,
-     "of the rated FLOP/s, for fused attention"},
+     "of the rated FLOP/s, for fused attention of long sequences"},
+    {"attention_fill", &RooflineParameters::attention_fill, config::between(0, 1e9),
+     "attention over n keys takes as long as n + attention_fill keys would at the full rate", true},
     {"memory_efficiency", &RooflineParameters::memory_efficiency, config::kFraction,
      "of the rated memory bandwidth"},
     {"kernel_us", &RooflineParameters::kernel_us, config::between(0, 1e9),
@@ -38,6 +40,14 @@ inline constexpr std::array<EfficiencyKey, 9> kEfficiencyKeys = {{
     {"launch_us", &RooflineParameters::launch_us, config::between(0, 1e9), "CPU time to launch a kernel"},
     {"step_us", &RooflineParameters::step_us, config::between(0, 1e9),
      "of a step, outside all kernels: Python, data loading"},
+    {"bulk_hop_us", &RooflineParameters::bulk_hop_us, config::between(0, 1e9),
+     "latency per step of a ring between nodes, for large messages; absent: the cluster's hop_latency_us",
+     true},
+    {"speed_spread", &RooflineParameters::speed_spread, config::between(0, 0.5),
+     "standard deviation of GPU speed, relative to the mean: a step waits for the slowest GPU", true},
+    {"collective_sms", &RooflineParameters::collective_sms, config::between(0, 1e6),
+     "multiprocessors that a collective takes from kernels that run at the same time; 0: overlap is free",
+     true},
 }};
 
 // Values that replace those of a roofline, key by key. Nothing is stated at first.

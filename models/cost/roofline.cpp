@@ -27,6 +27,13 @@ constexpr std::array<Tile, 6> kTiles = {
 // times one of them.
 constexpr double kBlend = 4;
 
+// Tiles on the diagonal are computed in full although half of each is masked, and each block of queries takes
+// time to start. Both count as `fill` more keys per query.
+double attention_flops(const Kernel& kernel, double fill) {
+  if (kernel.k == 0) return kernel.flops;
+  return kernel.flops * (1 + fill / static_cast<double>(kernel.k));
+}
+
 double blended_max(double a, double b) {
   const double high = std::max(a, b);
   if (!(high > 0)) return 0;
@@ -42,9 +49,7 @@ double RooflineCost::gemm_seconds(const Kernel& kernel) const {
   const auto k = static_cast<double>(kernel.k);
   const GpuSpec& gpu = cluster_.gpu;
   const double memory = gpu.memory_bandwidth.value * parameters_.memory_efficiency;
-  const FlopsPerSecond rated = kernel.precision == Precision::kFp8    ? gpu.fp8.value_or(gpu.bf16)
-                               : kernel.precision == Precision::kFp32 ? gpu.fp32
-                                                                      : gpu.bf16;
+  const FlopsPerSecond rated = gpu.rated(kernel.precision);
   const bool has_own = kernel.precision == Precision::kFp8 && gpu.fp8 && parameters_.fp8_gemm_efficiency > 0;
   double rate = rated.value * (has_own ? parameters_.fp8_gemm_efficiency : parameters_.gemm_efficiency);
   // Tensor cores read 8 elements of a row at a time; half as many cost half of it (in logarithms). How many
@@ -74,7 +79,9 @@ double RooflineCost::kernel_seconds(const Kernel& kernel) const {
     case Kernel::Kind::kGemm:
       return gemm_seconds(kernel) + idle;
     case Kernel::Kind::kAttention:
-      return std::max(memory, kernel.flops / (cluster_.gpu.bf16.value * parameters_.attention_efficiency)) +
+      return std::max(memory,
+                      attention_flops(kernel, parameters_.attention_fill) /
+                          (cluster_.gpu.rated(kernel.precision).value * parameters_.attention_efficiency)) +
              idle;
     case Kernel::Kind::kMemory:
       return memory + idle;

@@ -42,7 +42,7 @@ struct ParameterRange {
 constexpr ParameterRange kRanges[kFitParameters] = {
     {0.3, 1.1, 0.3}, {0.3, 1.1, 0.3}, {0.5, 1.3, 0.3}, {0.5, 1.3, 0.3}, {1, 40, 0.7}};
 
-constexpr std::size_t kLaunchKey = 7;
+constexpr std::size_t kLaunchKey = 8;
 static_assert(kEfficiencyKeys[kLaunchKey].name == "launch_us");
 
 constexpr std::array<std::optional<double> KernelFactors::*, 4> kFactors = {

@@ -3,12 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/cost/stated_values.h"
+
 namespace goodput {
 namespace {
 
 constexpr std::int64_t kMostGpus = 10'000'000;  // of one dimension
 constexpr std::int64_t kMostSequences = 1'000'000'000;
 constexpr std::int64_t kMostTokens = 1'000'000'000;
+
+// The first enumerator is the default, which is not written.
+template <typename Enum, std::size_t kCount>
+config::Value choice_with_default(Enum& value, const std::array<std::string_view, kCount>& names) {
+  return stated::unless(value, Enum{}, config::choice(value, names));
+}
 
 }  // namespace
 
@@ -47,13 +55,42 @@ config::Fields config_fields(ParallelPlan& plan) {
       {"pad_vocab_to", Need::kOptional, config::integer(plan.pad_vocab_to, 0, kMostGpus),
        "a GPU's rows of the vocabulary are a multiple of this; 0: not padded"},
       {"overlap_tp_reduce", Need::kOptional, config::flag(plan.overlap_tp_reduce),
-       "backward: tensor-parallel reductions run behind the weight gradient of the same linear layer"},
+       "tensor-parallel collectives run during matrix multiplications (see tp_overlap)"},
       {"overlap_grad_reduce", Need::kOptional, config::flag(plan.overlap_grad_reduce),
        "gradients are reduced while the backward passes run"},
       {"overlap_param_gather", Need::kOptional, config::flag(plan.overlap_param_gather),
        "with zero: parameters are gathered while the forward passes run"},
       {"overlap_p2p", Need::kOptional, config::flag(plan.overlap_p2p),
        "receives are posted before the pass in front of theirs is done"},
+      {"tp_overlap", Need::kOptional, choice_with_default(plan.tp_overlap, kTpOverlapNames),
+       "bulk (default): during the weight gradient of the same layer; sliced: forward and backward, in "
+       "slices",
+       [&plan] { return plan.overlap_tp_reduce ? "" : "overlap_tp_reduce is false"; }},
+      {"overlap_cp", Need::kOptional, stated::flag(plan.overlap_cp),
+       "ring attention: keys and values are exchanged during attention (default: false)",
+       [&plan] { return plan.cp == 1 ? "cp is 1" : ""; }},
+      {"compiled", Need::kOptional, stated::unless(plan.compiled, true, config::flag(plan.compiled)),
+       "element-wise operations are fused (default: true); false: each is a kernel, as in eager PyTorch"},
+      {"selective_recompute", Need::kOptional,
+       choice_with_default(plan.selective_recompute, kSelectiveRecomputeNames),
+       "what recompute selective runs again: cheap (default) as in Megatron-LM, every_second_matmul as in "
+       "TorchTitan",
+       [&plan] { return plan.recompute == Recompute::kSelective ? "" : "recompute is not selective"; }},
+      {"fp8_recipe", Need::kOptional, choice_with_default(plan.fp8_recipe, kFp8RecipeNames),
+       "how tensors are cast to 8 bits; free (default): casts are not counted",
+       [&plan] { return plan.has_fp8() ? "" : "dtype is not fp8"; }},
+      {"loss", Need::kOptional, choice_with_default(plan.loss, kLossKernelNames),
+       "cross-entropy: fused (default) as in Megatron-LM, fp32 as in PyTorch, chunked: fp32 for a chunk of "
+       "tokens at a time"},
+      {"reshard_after_forward", Need::kOptional,
+       choice_with_default(plan.reshard_after_forward, kReshardNames),
+       "with zero 3: free a layer's parameters after its forward pass (default: always)",
+       [&plan] { return plan.zero == 3 ? "" : "zero is not 3"; }},
+      {"optimizer_bytes", Need::kOptional,
+       stated::unless(plan.optimizer_bytes, 0, config::integer(plan.optimizer_bytes, 1, 64)),
+       "per parameter, for the master weight and moments (default: 12; 8 with dtype tf32 or fp32)"},
+      {"offload_optimizer", Need::kOptional, stated::flag(plan.offload_optimizer),
+       "the optimizer's state is in host memory, and the CPU updates it (default: false)"},
       {"schedule", Need::kOptional, config::text(plan.schedule), "of the pipeline: `goodput list schedules`"},
       {"layers_per_stage", Need::kOptional, config::integers(plan.layers_per_stage, 0, 10'000),
        "explicit split by pipeline position; absent: even"},

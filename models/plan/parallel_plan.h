@@ -8,20 +8,22 @@
 #include <string_view>
 #include <vector>
 
+#include "models/stack/software_choices.h"
 #include "sim/config/config.h"
 
 namespace goodput {
 
 enum class Recompute : std::uint8_t {
   kNone,
-  kSelective,  // scores where they reach memory, gated activations, up-projections of latents
+  kSelective,  // frees most of the memory for little extra time; see SelectiveRecompute
   kFull,       // every layer's forward runs again in the backward pass
 };
 
 inline constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
 
-enum class Dtype : std::uint8_t { kFp16, kBf16, kFp8 };  // of the matrix multiplications
-inline constexpr std::array<std::string_view, 3> kDtypeNames = {"fp16", "bf16", "fp8"};
+// Data type of the matrix multiplications. kTf32: numbers have 32 bits, and tensor cores round their inputs.
+enum class Dtype : std::uint8_t { kFp16, kBf16, kFp8, kTf32, kFp32 };
+inline constexpr std::array<std::string_view, 5> kDtypeNames = {"fp16", "bf16", "fp8", "tf32", "fp32"};
 
 // What a plan does otherwise while all its GPUs fit one node: two measurement campaigns under one base plan.
 struct WithinNode {
@@ -52,11 +54,21 @@ struct ParallelPlan {
   bool fused_attention = true;        // scores never reach memory (FlashAttention)
   bool fused_accumulation = true;     // weight gradients are added up inside the matrix multiplication
   std::int32_t pad_vocab_to = 128;    // a GPU's rows of the vocabulary are a multiple of this; 0: not padded
-  bool overlap_tp_reduce = false;     // backward: behind the weight gradient of the same linear layer
+  bool overlap_tp_reduce = false;     // tensor-parallel collectives run during matmuls; see tp_overlap
+  bool overlap_cp = false;            // ring attention: keys and values are exchanged during attention
   bool overlap_grad_reduce = false;   // gradients are reduced while the backward passes run
   bool overlap_param_gather = false;  // ZeRO: parameters are gathered while the forward passes run
   bool overlap_p2p = false;           // receives are posted before the pass in front of theirs is done
-  std::string schedule = "1f1b";      // a name of models/schedule/schedules.def
+  TpOverlap tp_overlap = TpOverlap::kBulk;  // if overlap_tp_reduce is set
+  bool compiled = true;  // element-wise operations are fused; false: each is a kernel (eager PyTorch)
+  SelectiveRecompute selective_recompute = SelectiveRecompute::kCheap;
+  Fp8Recipe fp8_recipe = Fp8Recipe::kFree;
+  LossKernels loss = LossKernels::kFused;
+  Reshard reshard_after_forward = Reshard::kAlways;
+  std::int32_t optimizer_bytes =
+      0;  // per parameter, for the master weight and moments; 0: Adam's (state_bytes())
+  bool offload_optimizer = false;  // the optimizer's state is in host memory, and the CPU updates it
+  std::string schedule = "1f1b";   // a name of models/schedule/schedules.def
   std::vector<std::int32_t> layers_per_stage;  // explicit split, by pipeline position; empty: even
   std::optional<WithinNode> within_node;
 
@@ -65,6 +77,24 @@ struct ParallelPlan {
   [[nodiscard]] std::int64_t gpus() const { return std::int64_t{dp} * pp * tp * cp; }
   // zero_instances, where they mean something.
   [[nodiscard]] std::int32_t sharding_instances() const { return zero == 0 ? 1 : zero_instances; }
+  [[nodiscard]] bool recomputes(SelectiveRecompute what) const {
+    return recompute == Recompute::kSelective && selective_recompute == what;
+  }
+  [[nodiscard]] bool slices_tp() const { return overlap_tp_reduce && tp_overlap == TpOverlap::kSliced; }
+  [[nodiscard]] bool has_fp8() const { return dtype == Dtype::kFp8; }
+  [[nodiscard]] bool has_32_bits() const { return dtype == Dtype::kTf32 || dtype == Dtype::kFp32; }
+  // Bytes per parameter or activation.
+  [[nodiscard]] double number_bytes() const { return has_32_bits() ? 4 : 2; }
+  // Bytes per parameter of optimizer state. Adam: two 32-bit moments, plus a 32-bit copy of a 16-bit
+  // parameter.
+  [[nodiscard]] double state_bytes() const {
+    return optimizer_bytes > 0 ? optimizer_bytes : has_32_bits() ? 8 : 12;
+  }
+  // ZeRO-3 that gathers parameters and reduces gradients once per step instead of in each pass.
+  [[nodiscard]] bool stays_gathered() const {
+    return zero == 3 && (reshard_after_forward == Reshard::kNever ||
+                         (reshard_after_forward == Reshard::kUnlessPp && pp > 1));
+  }
 };
 
 // With within_node applied where the plan's GPUs fit one node.

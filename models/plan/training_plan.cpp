@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <utility>
 
 #include "models/cost/calibration.h"
 #include "models/cost/cost_models.h"
@@ -41,15 +42,10 @@ config::Value own_efficiency(StatedEfficiency& efficiency) {
 void set_defaults(TrainingPlan& plan) {
   ParallelPlan& parallel = plan.parallel;
   const StackDefaults& defaults = plan.stack.defaults;
-  auto set = [&plan, key = kStackDefaultKeys.begin()](auto& value, const auto& by_default) mutable {
-    if (by_default && !plan.parallel_keys.contains(std::string(*key))) value = *by_default;
-    ++key;
-  };
-  set(parallel.overlap_tp_reduce, defaults.overlap_tp_reduce);
-  set(parallel.overlap_grad_reduce, defaults.overlap_grad_reduce);
-  set(parallel.overlap_param_gather, defaults.overlap_param_gather);
-  set(parallel.overlap_p2p, defaults.overlap_p2p);
-  set(parallel.gradient_bytes, defaults.gradient_bytes);
+#define GOODPUT_STACK_DEFAULT(type, key, how) \
+  if (defaults.key && !plan.parallel_keys.contains(#key)) parallel.key = *defaults.key;
+#include "models/stack/stack_defaults.def"
+#undef GOODPUT_STACK_DEFAULT
 }
 
 // Once it is read, `parallel` has the stack's defaults; the plan's own keys are read after it.
@@ -169,8 +165,11 @@ void settle_efficiency(TrainingPlan& plan) {
 
 CostInputs cost_inputs(const TrainingPlan& plan) {
   const bool is_off = plan.assumed_error && plan.assumed_error->family == family_of(plan, plan.parallel);
-  return {plan.cost_model, plan.cluster, plan.roofline, plan.calibration,
-          plan.file,       plan.pointer, plan.library,  is_off ? plan.assumed_error->factor : 1};
+  ClusterSpec cluster = plan.cluster;
+  if (plan.roofline.bulk_hop_us > 0)
+    cluster.inter_node.bulk_hop_latency = from_seconds(1e-6 * plan.roofline.bulk_hop_us);
+  return {plan.cost_model, std::move(cluster), plan.roofline, plan.calibration,
+          plan.file,       plan.pointer,       plan.library,  is_off ? plan.assumed_error->factor : 1};
 }
 
 Result<ClusterConfig> read_cluster(const std::string& path) {

@@ -181,7 +181,12 @@ Status check_pipeline(const TrainingPlan& plan) {
 }
 
 Status check_precision(const TrainingPlan& plan) {
-  if (plan.parallel.dtype != Dtype::kFp8 || plan.cluster.gpu.fp8) return Ok{};
+  if (plan.parallel.dtype == Dtype::kTf32 && !plan.cluster.gpu.tf32) {
+    return Error{
+        fmt::format("is \"tf32\", but GPU {} has none (no tf32_tflops)", in_quotes(plan.cluster.gpu.name)),
+        {.pointer = "/parallel/dtype"}};
+  }
+  if (!plan.parallel.has_fp8() || plan.cluster.gpu.fp8) return Ok{};
   return Error{
       fmt::format("is \"fp8\", but GPU {} has none (no fp8_tflops)", in_quotes(plan.cluster.gpu.name)),
       {.pointer = "/parallel/dtype"}};

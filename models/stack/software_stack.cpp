@@ -23,24 +23,31 @@ config::Value factor(std::optional<double>& value) {
   return config::number([&value] { return value; }, [&value](double given) { value = given; }, kFactors);
 }
 
-config::Value optional_integer(std::optional<std::int32_t>& value, std::int64_t least, std::int64_t most) {
-  const auto read = [&value, least, most](const Json& from, config::Place& place) -> Status {
-    return config::integer(value.emplace(), least, most).read(from, place);
+// `how` returns the config value of a variable.
+template <typename T>
+config::Value optional_value(std::optional<T>& value, config::Value (*how)(T&)) {
+  const auto read = [&value, how](const Json& from, config::Place& place) -> Status {
+    T given{};
+    GOODPUT_TRY_STATUS(how(given).read(from, place));
+    value = given;
+    return Ok{};
   };
-  const auto write = [&value](OrderedJson& into) {
-    if (value) into = *value;
+  const auto write = [&value, how](OrderedJson& into) {
+    if (!value) return;
+    T given = *value;
+    how(given).write(into);
   };
-  std::int32_t unread = 0;
-  return {config::integer(unread, least, most).wanted, read, write, {}};
+  T unread{};
+  return {how(unread).wanted, read, write, {}};
 }
 
 config::Fields default_fields(StackDefaults& defaults) {
   return {
-      {kStackDefaultKeys[0], Need::kOptional, stated::flag(defaults.overlap_tp_reduce), "as in plans"},
-      {kStackDefaultKeys[1], Need::kOptional, stated::flag(defaults.overlap_grad_reduce), "as in plans"},
-      {kStackDefaultKeys[2], Need::kOptional, stated::flag(defaults.overlap_param_gather), "as in plans"},
-      {kStackDefaultKeys[3], Need::kOptional, stated::flag(defaults.overlap_p2p), "as in plans"},
-      {kStackDefaultKeys[4], Need::kOptional, optional_integer(defaults.gradient_bytes, 1, 8), "as in plans"},
+#define GOODPUT_STACK_DEFAULT(type, key, how) \
+  {#key, Need::kOptional,                     \
+   optional_value<type>(defaults.key, [](type& value) -> config::Value { return how; }), "as in plans"},
+#include "models/stack/stack_defaults.def"
+#undef GOODPUT_STACK_DEFAULT
   };
 }
 
@@ -77,6 +84,10 @@ config::Fields fields_at(SoftwareStack& stack, std::vector<config::Source>& sour
        "the stack whose values hold for keys that this one does not have"},
       {"name", Need::kRequired, config::text(stack.name), "for reports"},
       {"release", Need::kOptional, stated::text(stack.release), "that the numbers are of"},
+      {"kernels", Need::kOptional,
+       config::objects(stack.kernels, "an array of objects with gpus and efficiency"),
+       "what the stack's own kernels sustain when they run alone; replaces the cluster's `efficiency` key by "
+       "key"},
       {"factors", Need::kOptional, config::object(stack.factors),
        "on the cluster's `efficiency`, which says what a lone kernel sustains"},
       {"gpu_factors", Need::kOptional,
@@ -114,6 +125,11 @@ config::Fields config_fields(GpuFactors& factors) {
           {"factors", Need::kRequired, config::object(factors.factors), "as above"}};
 }
 
+config::Fields config_fields(OwnKernels& kernels) {
+  return {{"gpus", Need::kRequired, config::texts(kernels.gpus), "names of GPUs: [\"H100\", \"H200\"]"},
+          {"efficiency", Need::kRequired, config::object(kernels.efficiency), "as in clusters"}};
+}
+
 config::Fields config_fields(LeftOutRows& rows) {
   StepFamily& family = rows.family;
   return {
@@ -136,13 +152,16 @@ bool names_gpu(std::string_view name, std::string_view gpu) {
   return true;
 }
 
+bool are_for(const std::vector<std::string>& gpus, std::string_view gpu) {
+  return std::ranges::any_of(gpus, [gpu](const std::string& name) { return names_gpu(name, gpu); });
+}
+
 }  // namespace
 
 KernelFactors factors_for(const SoftwareStack& stack, std::string_view gpu) {
   KernelFactors result = stack.factors;
   for (const GpuFactors& some : stack.gpu_factors) {
-    const auto is_gpu = [gpu](const std::string& name) { return names_gpu(name, gpu); };
-    if (std::ranges::none_of(some.gpus, is_gpu)) continue;
+    if (!are_for(some.gpus, gpu)) continue;
     for (const auto member : {&KernelFactors::gemm, &KernelFactors::fp8_gemm, &KernelFactors::attention,
                               &KernelFactors::memory}) {
       if (some.factors.*member) result.*member = some.factors.*member;
@@ -155,6 +174,9 @@ RooflineParameters in_stack(const RooflineParameters& lone_kernels, const Softwa
                             std::string_view gpu) {
   const KernelFactors factors = factors_for(stack, gpu);
   RooflineParameters result = lone_kernels;
+  for (const OwnKernels& own : stack.kernels) {
+    if (are_for(own.gpus, gpu)) result = replaced(result, own.efficiency);
+  }
   const auto scale = [](double& efficiency, double by) { efficiency = std::min(1.0, efficiency * by); };
   if (result.fp8_gemm_efficiency == 0 && *factors.fp8_gemm != *factors.gemm)
     result.fp8_gemm_efficiency = result.gemm_efficiency;

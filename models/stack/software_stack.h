@@ -14,6 +14,7 @@
 
 #include "models/cost/efficiency.h"
 #include "models/cost/roofline.h"
+#include "models/stack/software_choices.h"
 #include "models/stack/step_family.h"
 #include "sim/base/tier.h"
 #include "sim/config/config.h"
@@ -36,12 +37,23 @@ struct GpuFactors {
   KernelFactors factors;
 };
 
+// What the stack's kernels sustain when they run alone on these GPUs, if they differ from the kernels that
+// the cluster's numbers describe. Example: FlashAttention-2 instead of cuDNN.
+struct OwnKernels {
+  std::vector<std::string> gpus;  // as in GpuFactors
+  StatedEfficiency efficiency;
+};
+
 // What the plan's `parallel` holds for keys that it does not give; absent: the format's own default.
-inline constexpr std::array<std::string_view, 5> kStackDefaultKeys = {
-    "overlap_tp_reduce", "overlap_grad_reduce", "overlap_param_gather", "overlap_p2p", "gradient_bytes"};
 struct StackDefaults {
-  std::optional<bool> overlap_tp_reduce, overlap_grad_reduce, overlap_param_gather, overlap_p2p;
-  std::optional<std::int32_t> gradient_bytes;
+#define GOODPUT_STACK_DEFAULT(type, key, how) std::optional<type> key;
+#include "models/stack/stack_defaults.def"
+#undef GOODPUT_STACK_DEFAULT
+};
+inline constexpr std::array kStackDefaultKeys = {
+#define GOODPUT_STACK_DEFAULT(type, key, how) std::string_view{#key},
+#include "models/stack/stack_defaults.def"
+#undef GOODPUT_STACK_DEFAULT
 };
 
 // Measured steps of one family, compared with the predictions of a fit that did not use them.
@@ -53,6 +65,7 @@ struct LeftOutRows {
 struct SoftwareStack {
   std::string name = "none";  // "none": kernels run as fast as lone ones
   std::string release;        // to which the numbers apply; empty: not stated
+  std::vector<OwnKernels> kernels;
   KernelFactors factors;
   std::vector<GpuFactors> gpu_factors;
   StatedEfficiency efficiency;  // in place of cluster x factors
@@ -64,6 +77,7 @@ struct SoftwareStack {
 
 [[nodiscard]] config::Fields config_fields(KernelFactors& factors);
 [[nodiscard]] config::Fields config_fields(GpuFactors& factors);
+[[nodiscard]] config::Fields config_fields(OwnKernels& kernels);
 [[nodiscard]] config::Fields config_fields(LeftOutRows& rows);
 
 // The factors for a GPU. Every one of them has a value.

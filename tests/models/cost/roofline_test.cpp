@@ -57,6 +57,37 @@ TEST_CASE("roofline: a large square GEMM comes near the efficiency it was given"
   CHECK(reached > 0.8 * promised);  // whole waves and full tiles: what is lost is filling the pipelines
 }
 
+TEST_CASE("roofline: attention over n keys takes as long as n + attention_fill keys at the full rate") {
+  auto [cluster, parameters] = h200();
+  Kernel attention{.kind = Kernel::Kind::kAttention, .k = 1000, .flops = 1e12};
+  const double idle = 1e-6 * parameters.kernel_us;
+  const double seconds = RooflineCost(cluster, parameters).kernel_seconds(attention) - idle;
+  parameters.attention_fill = 250;
+  CHECK(RooflineCost(cluster, parameters).kernel_seconds(attention) - idle == Approx(seconds * 1250 / 1000));
+  attention.k = 0;  // unknown length
+  CHECK(RooflineCost(cluster, parameters).kernel_seconds(attention) - idle == Approx(seconds));
+}
+
+TEST_CASE("roofline: matmuls run at the rate of their precision, or of the nearest one that the GPU has") {
+  auto machine = h200();
+  ClusterSpec& cluster = machine.cluster;
+  RooflineParameters& parameters = machine.lone_kernels;
+  cluster.gpu.tf32 = {0.5 * cluster.gpu.bf16.value};
+  parameters.fp8_gemm_efficiency = 0;
+  const auto seconds = [&](Precision precision) {
+    Kernel product = gemm(16384, 16384, 16384);
+    product.precision = precision;
+    return RooflineCost(cluster, parameters).kernel_seconds(product) - 1e-6 * parameters.kernel_us;
+  };
+  const double half = seconds(Precision::kBf16);
+  CHECK(seconds(Precision::kTf32) == Approx(2 * half));
+  CHECK(seconds(Precision::kFp32) == Approx(half * cluster.gpu.bf16.value / cluster.gpu.fp32.value));
+  cluster.gpu.tf32.reset();
+  CHECK(seconds(Precision::kTf32) == seconds(Precision::kFp32));
+  cluster.gpu.fp8.reset();
+  CHECK(seconds(Precision::kFp8) == half);
+}
+
 TEST_CASE("roofline: more work never takes less time") {
   const auto [cluster, parameters] = h200();
   const RooflineCost roofline(cluster, parameters);

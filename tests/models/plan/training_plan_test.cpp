@@ -330,7 +330,9 @@ TEST_CASE("plan: with other numbers of replicas instances stay as large, or grow
   CHECK(instances_for(plan, 7, 1) == 4);  // means nothing
 }
 
-TEST_CASE("plan: fp8 needs a GPU that has it") {
+TEST_CASE("plan: fp8 and tf32 need a GPU that has them") {
+  CHECK(problem([](TrainingPlan& p) { p.parallel.dtype = Dtype::kTf32; }) ==
+        "/parallel/dtype: is \"tf32\", but GPU \"G\" has none (no tf32_tflops)");
   CHECK(problem([](TrainingPlan& p) { p.parallel.dtype = Dtype::kFp8; }) ==
         "/parallel/dtype: is \"fp8\", but GPU \"G\" has none (no fp8_tflops)");
   CHECK(problem([](TrainingPlan& p) {
@@ -357,7 +359,8 @@ TEST_CASE("plan: what is out of range is refused by the reader") {
   CHECK(parallel(R"({"global_batch": 1, "sequence_length": 8, "dp": 0})") ==
         " /parallel/dp: is 0, want an integer from 1 to 10000000");
   CHECK(parallel(R"({"global_batch": 1, "sequence_length": 8, "dtype": "fp9"})") ==
-        " /parallel/dtype: is \"fp9\", want one of \"fp16\", \"bf16\", \"fp8\"; did you mean \"fp8\"?");
+        " /parallel/dtype: is \"fp9\", want one of \"fp16\", \"bf16\", \"fp8\", \"tf32\", \"fp32\"; did you "
+        "mean \"fp8\"?");
 }
 
 }  // namespace goodput

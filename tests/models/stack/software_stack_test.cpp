@@ -96,6 +96,29 @@ TEST_CASE("stack: factors for some GPUs replace those for all, the last match fi
   CHECK(factors_for(stack, "A100").attention == 1);
 }
 
+TEST_CASE("stack: factors apply to the stack's own kernels if it has any for the GPU") {
+  SoftwareStack stack = stack_with({.attention = 0.5});
+  StatedEfficiency flash;
+  flash.values[4] = 0.34;  // attention_efficiency
+  stack.kernels = {{{"H100", "H200"}, flash}};
+  REQUIRE(kEfficiencyKeys[4].name == "attention_efficiency");
+  CHECK(in_stack(lone_kernels(), stack, "H100 SXM5 80GB").attention_efficiency == Approx(0.17));
+  CHECK(in_stack(lone_kernels(), stack, "A100").attention_efficiency == Approx(0.25));
+  CHECK(in_stack(lone_kernels(), stack, "H100 SXM5 80GB").gemm_efficiency == 0.8);
+}
+
+TEST_CASE("stack: defaults of every type apply to keys that the plan does not give") {
+  const TemporaryFile file("own.json", R"({"name": "own", "defaults": {"loss": "chunked", "compiled": false,
+      "reshard_after_forward": "never", "optimizer_bytes": 6, "tp_overlap": "sliced"}})");
+  const TrainingPlan plan = read_plan(plan_on("dgx-h100", fmt::format(R"(, "stack": "{}")", file.path()),
+                                              R"(, "zero": 3, "compiled": true)"));
+  CHECK(plan.parallel.loss == LossKernels::kChunked);
+  CHECK(plan.parallel.compiled);
+  CHECK(plan.parallel.reshard_after_forward == Reshard::kNever);
+  CHECK(plan.parallel.optimizer_bytes == 6);
+  CHECK(plan.parallel.tp_overlap == TpOverlap::kSliced);
+}
+
 TEST_CASE("stack: a stack without factors leaves the numbers and their tier as they are") {
   const RooflineParameters same = in_stack(lone_kernels(), stack_with({}), "H100");
   CHECK(same.gemm_efficiency == 0.8);
