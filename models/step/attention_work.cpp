@@ -6,6 +6,7 @@
 
 #include "models/step/block_work.h"
 #include "models/step/elementwise_traffic.h"
+#include "models/step/ffn_products.h"
 #include "models/step/kernel_sequence.h"
 
 namespace goodput {
@@ -46,6 +47,9 @@ constexpr std::int32_t kPlainSoftmaxBackwardKernels = 8;  // assumed
 constexpr double kHeadsToRows = 2 * kBytes16;
 // Gradients of queries, keys and values: reads three tensors, writes three as one.
 constexpr double kJoinedGradients = 6 * kBytes16;
+// Eager rotary embedding with 32-bit complex numbers: reads and writes each element.
+constexpr double kEagerRotary = 2 * kBytes32;
+constexpr std::int32_t kEagerRotaryKernels = 3;
 constexpr double kBiasGradients = 3 * kBytes16;  // of their biases: reads the three
 
 // FlashAttention-2 (Dao, 2023), section 4.1: backwards five products instead of two, for the scores are made
@@ -86,9 +90,9 @@ struct AttentionShape {
     } else {
       key_dim = value_dim = model.head_dim;
       kv_heads = std::max(1.0, model.kv_heads / tp);
-      in = {{hidden, (heads + 2 * kv_heads) * key_dim}};
+      in = {{hidden, (heads + 2 * kv_heads) * key_dim, 1, true, false}};
     }
-    out = {heads * value_dim, hidden};
+    out = {heads * value_dim, hidden, 1, false, true};
   }
 
   // Of queries, keys, values and outputs of a token.
@@ -123,30 +127,30 @@ void scores_forward(KernelSequence& kernels, const BlockScope& scope, const Atte
   const Scores scores(scope, shape);
   if (scope.plan.fused_attention) {
     kernels.fused_attention(scores.elements * (shape.key_dim + shape.value_dim),
-                            scope.tokens() * shape.activation_bytes());
+                            scope.tokens() * shape.activation_bytes(), scores.length);
     return;
   }
-  kernels.product(Precision::kBf16, scores.rows, scores.length, shape.key_dim, scores.sequences);
+  kernels.high_product(scores.rows, scores.length, shape.key_dim, scores.sequences);
   if (scores.has_fused_softmax()) {
     kernels.memory(kFusedSoftmaxForward * scores.elements);
   } else {
     kernels.memory(kPlainSoftmaxForward * scores.elements, kPlainSoftmaxForwardKernels);
   }
   kernels.memory(kDropoutBytes * scores.elements);
-  kernels.product(Precision::kBf16, scores.rows, shape.value_dim, scores.length, scores.sequences);
+  kernels.high_product(scores.rows, shape.value_dim, scores.length, scores.sequences);
 }
 
 void scores_backward(KernelSequence& kernels, const BlockScope& scope, const AttentionShape& shape) {
   const Scores scores(scope, shape);
   if (scope.plan.fused_attention) {
     kernels.fused_attention(kFusedBackwardFlops * scores.elements * (shape.key_dim + shape.value_dim),
-                            kFusedBackwardBytes * scope.tokens() * shape.activation_bytes());
+                            kFusedBackwardBytes * scope.tokens() * shape.activation_bytes(), scores.length);
     return;
   }
-  kernels.product(Precision::kBf16, scores.rows, scores.length, shape.value_dim, scores.sequences);
-  kernels.product(Precision::kBf16, scores.length, shape.value_dim, scores.rows, scores.sequences);
-  kernels.product(Precision::kBf16, scores.rows, shape.key_dim, scores.length, scores.sequences);
-  kernels.product(Precision::kBf16, scores.length, shape.key_dim, scores.rows, scores.sequences);
+  kernels.high_product(scores.rows, scores.length, shape.value_dim, scores.sequences);
+  kernels.high_product(scores.length, shape.value_dim, scores.rows, scores.sequences);
+  kernels.high_product(scores.rows, shape.key_dim, scores.length, scores.sequences);
+  kernels.high_product(scores.length, shape.key_dim, scores.rows, scores.sequences);
   kernels.memory(kDropoutBytes * scores.elements);
   if (scores.has_fused_softmax()) {
     kernels.memory(kFusedSoftmaxBackward * scores.elements);
@@ -155,9 +159,28 @@ void scores_backward(KernelSequence& kernels, const BlockScope& scope, const Att
   }
 }
 
-// What is cheap to make again for the memory it frees: score matrices, and the up-projections of latents.
+// Rearranges heads into rows, or applies the rotary embedding.
+void rows_of_heads(KernelSequence& kernels, const BlockScope& scope, const AttentionShape& shape) {
+  if (is_eager(scope)) {
+    const double elements = scope.tokens() * (shape.heads + shape.kv_heads) * shape.key_dim;
+    kernels.eager_memory(kEagerRotary * elements, 2 * elements, 2 * kEagerRotaryKernels);
+  } else {
+    kernels.memory(kHeadsToRows * scope.tokens() * shape.out.in);
+  }
+}
+
+// kCheap: score matrices and the up-projections of latents. kEverySecondMatmul: the matmuls of keys and
+// output, and the element-wise operations.
 void recompute_selectively(KernelSequence& kernels, const BlockScope& scope, const AttentionShape& shape) {
-  if (scope.plan.recompute != Recompute::kSelective) return;
+  if (scope.plan.recomputes(SelectiveRecompute::kEverySecondMatmul)) {
+    norm_forward(kernels, scope);
+    kernels.forward({static_cast<double>(scope.model.hidden), shape.kv_heads * shape.key_dim},
+                    scope.tokens());
+    rows_of_heads(kernels, scope, shape);
+    kernels.forward(shape.out, scope.tokens());
+    residual_forward(kernels, scope);
+  }
+  if (!scope.plan.recomputes(SelectiveRecompute::kCheap)) return;
   if (!scope.plan.fused_attention) scores_forward(kernels, scope, shape);
   for (const Linear& linear : shape.in) {
     if (linear.in < scope.model.hidden) kernels.forward(linear, scope.tokens());
@@ -172,7 +195,7 @@ std::vector<Kernel> attention_forward(const BlockScope& scope) {
   norm_forward(kernels, scope);
   for (const Linear& linear : shape.in) kernels.forward(linear, scope.tokens());
   scores_forward(kernels, scope, shape);
-  kernels.memory(kHeadsToRows * scope.tokens() * shape.out.in);
+  rows_of_heads(kernels, scope, shape);
   kernels.forward(shape.out, scope.tokens());
   residual_forward(kernels, scope);
   return std::move(kernels).take();
@@ -187,7 +210,7 @@ std::vector<Kernel> attention_backward(const BlockScope& scope, Gradients gradie
     recompute_selectively(kernels, scope, shape);
     scores_backward(kernels, scope, shape);
     const double heads = scope.tokens() * shape.out.in;
-    kernels.memory(kHeadsToRows * heads);
+    rows_of_heads(kernels, scope, shape);
     kernels.memory(kJoinedGradients * heads);
     if (scope.model.biases) kernels.memory(kBiasGradients * heads);
   }
@@ -200,9 +223,49 @@ std::vector<Kernel> attention_backward(const BlockScope& scope, Gradients gradie
 
 std::vector<Kernel> attention_input_weight_gradient(const BlockScope& scope) {
   KernelSequence kernels(scope);
-  for (const Linear& linear : AttentionShape(scope).in) {
-    kernels.weight_gradient(linear, scope.tokens());
+  const AttentionShape shape(scope);
+  for (const Linear& linear : shape.in) kernels.weight_gradient(linear, scope.tokens());
+  return std::move(kernels).take();
+}
+
+std::vector<Kernel> attention_to_arriving_keys(const BlockScope& scope, bool backward) {
+  const AttentionShape shape(scope);
+  KernelSequence kernels(scope);
+  backward ? scores_backward(kernels, scope, shape) : scores_forward(kernels, scope, shape);
+  return std::move(kernels).take_share((scope.plan.cp - 1.0) / scope.plan.cp);
+}
+
+std::vector<Kernel> products_around_attention_gradient(const BlockScope& scope, double hidden_size) {
+  KernelSequence kernels(scope);
+  const AttentionShape shape(scope);
+  for (const Linear& linear : shape.in) kernels.products_of_gradients(linear, scope.tokens());
+  if (hidden_size > 0) {
+    const Linear down = FfnShape(scope, hidden_size, 1, scope.plan.tp).down;
+    kernels.product_of({down.out, down.in}, scope.tokens());
   }
+  return std::move(kernels).take();
+}
+
+std::vector<Kernel> products_around_ffn_gradient(const BlockScope& scope, double hidden_size) {
+  KernelSequence kernels(scope);
+  kernels.products_of_gradients(FfnShape(scope, hidden_size, 1, scope.plan.tp).up, scope.tokens());
+  const Linear out = AttentionShape(scope).out;
+  kernels.product_of({out.out, out.in}, scope.tokens());
+  return std::move(kernels).take();
+}
+
+std::vector<Kernel> products_around_attention_reduction(const BlockScope& scope, double hidden_size) {
+  KernelSequence kernels(scope);
+  kernels.product_of(AttentionShape(scope).out, scope.tokens());
+  if (hidden_size > 0) kernels.product_of(FfnShape(scope, hidden_size, 1, scope.plan.tp).up, scope.tokens());
+  return std::move(kernels).take();
+}
+
+std::vector<Kernel> products_around_ffn_reduction(const BlockScope& scope, double hidden_size) {
+  KernelSequence kernels(scope);
+  kernels.product_of(FfnShape(scope, hidden_size, 1, scope.plan.tp).down, scope.tokens());
+  const AttentionShape shape(scope);
+  for (const Linear& linear : shape.in) kernels.product_of(linear, scope.tokens());
   return std::move(kernels).take();
 }
 

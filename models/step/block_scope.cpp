@@ -5,7 +5,13 @@
 namespace goodput {
 
 bool recomputes_activation(const BlockScope& scope) {
-  return scope.plan.recompute == Recompute::kSelective && scope.model.gated_ffn;
+  return scope.plan.recomputes(SelectiveRecompute::kEverySecondMatmul) ||
+         (scope.plan.recomputes(SelectiveRecompute::kCheap) && scope.model.gated_ffn);
+}
+
+Precision high_precision(const ParallelPlan& plan) {
+  if (plan.dtype == Dtype::kFp32) return Precision::kFp32;
+  return plan.dtype == Dtype::kTf32 ? Precision::kTf32 : Precision::kBf16;
 }
 
 double BlockScope::tokens() const {

@@ -6,6 +6,7 @@
 #include "models/plan/expert_slots.h"
 #include "models/plan/parallel_plan.h"
 #include "models/shape/model_shape.h"
+#include "sim/machine/precision.h"
 
 namespace goodput {
 
@@ -39,7 +40,11 @@ struct BlockScope {
   [[nodiscard]] std::int32_t tp_of_expert() const { return slots.tp_of_expert(plan); }
 };
 
-// Selective recomputation drops the outputs of gated activations, which are cheap to make again.
+// Whether activation functions run again in the backward pass: gated ones with kCheap, all with
+// kEverySecondMatmul.
 [[nodiscard]] bool recomputes_activation(const BlockScope& scope);
+
+// The precision of matmuls that do not run in 8 bits.
+[[nodiscard]] Precision high_precision(const ParallelPlan& plan);
 
 }  // namespace goodput

@@ -22,6 +22,21 @@ namespace goodput {
 [[nodiscard]] std::vector<Kernel> attention_input_weight_gradient(const BlockScope& scope);
 [[nodiscard]] std::vector<Kernel> ffn_input_weight_gradient(const BlockScope& scope, double hidden_size);
 
+// The forward matmuls before and after a tensor-parallel reduction. After attention: its output projection
+// and the FFN's up projection (hidden_size 0: no FFN follows). After an FFN: its down projection and the next
+// attention's projections.
+[[nodiscard]] std::vector<Kernel> products_around_attention_reduction(const BlockScope& scope,
+                                                                      double hidden_size);
+[[nodiscard]] std::vector<Kernel> products_around_ffn_reduction(const BlockScope& scope, double hidden_size);
+// The same in the backward pass: both gradients of the projections before the reduction, and the input
+// gradient of the projection after the gather.
+[[nodiscard]] std::vector<Kernel> products_around_attention_gradient(const BlockScope& scope,
+                                                                     double hidden_size);
+[[nodiscard]] std::vector<Kernel> products_around_ffn_gradient(const BlockScope& scope, double hidden_size);
+
+// Context parallelism: the attention that runs while the keys of the next peer arrive.
+[[nodiscard]] std::vector<Kernel> attention_to_arriving_keys(const BlockScope& scope, bool backward);
+
 // Of a layer of multi-token prediction: the hidden state and the next token's embedding, normed, made one
 // (DeepSeek-V3 report, equation 21).
 [[nodiscard]] std::vector<Kernel> mtp_projection_forward(const BlockScope& scope);

@@ -7,6 +7,17 @@ constexpr double kNormForward = 2 * kBytes16;         // reads the input, writes
 constexpr double kNormInputGradient = 3 * kBytes16;   // reads input and gradient, writes a gradient
 constexpr double kNormWeightGradient = 2 * kBytes16;  // reads both once more
 
+// RMSNorm as PyTorch composes it from 32-bit operations (ATen, native/layer_norm.cpp, rms_norm_composite):
+// square, mean, and a product with the reciprocal root. The product with the weight is in the model's dtype.
+constexpr double kEagerNormForward = 8 + 4 + 8;
+constexpr double kEagerWeightForward = 2 * kBytes16;
+constexpr std::int32_t kEagerNormForwardKernels = 6;
+constexpr double kEagerNormBackward = 8 + 16  // product with the root: both gradients, with a sum per row
+                                      + 16    // square
+                                      + 12;   // sum of the two gradients
+constexpr double kEagerWeightBackward = 6 * kBytes16;  // both gradients, with the sum over rows
+constexpr std::int32_t kEagerNormBackwardKernels = 8;
+
 constexpr double kSum = 3 * kBytes16;             // reads two, writes one
 constexpr double kDropoutSum = kSum + kMaskByte;  // fused: the mask is all that dropout adds
 constexpr double kBiasGradient = kBytes16;        // reads; what it writes is as small as a row
@@ -17,11 +28,31 @@ double hidden_elements(const BlockScope& scope) {
 
 }  // namespace
 
+bool is_eager(const BlockScope& scope) {
+  return !scope.plan.compiled && !scope.model.biases;
+}
+
+bool recomputes_norm(const BlockScope& scope, Gradients gradients) {
+  return scope.plan.recomputes(SelectiveRecompute::kEverySecondMatmul) && has_activations(gradients);
+}
+
 void norm_forward(KernelSequence& kernels, const BlockScope& scope) {
+  if (is_eager(scope)) {
+    const double elements = hidden_elements(scope);
+    kernels.eager_memory(kEagerNormForward * elements, 2 * elements, kEagerNormForwardKernels);
+    kernels.memory(kEagerWeightForward * elements);
+    return;
+  }
   kernels.memory(kNormForward * hidden_elements(scope));
 }
 
 void norm_backward(KernelSequence& kernels, const BlockScope& scope) {
+  if (is_eager(scope)) {
+    const double elements = hidden_elements(scope);
+    kernels.eager_memory(kEagerNormBackward * elements, 2 * elements, kEagerNormBackwardKernels);
+    kernels.memory(kEagerWeightBackward * elements, 3);
+    return;
+  }
   kernels.memory(kNormInputGradient * hidden_elements(scope));
   kernels.memory(kNormWeightGradient * hidden_elements(scope));
 }

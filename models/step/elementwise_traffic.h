@@ -14,6 +14,13 @@ inline constexpr double kMaskByte = 1;
 // Forwards it writes the mask, backwards it reads it.
 inline constexpr double kDropoutBytes = 2 * kBytes16 + kMaskByte;
 
+// Whether operations that Megatron-LM fuses run one by one. Models with biases have layer norms, which are a
+// single kernel in PyTorch as well.
+[[nodiscard]] bool is_eager(const BlockScope& scope);
+
+// Whether the backward pass recomputes the norm's output.
+[[nodiscard]] bool recomputes_norm(const BlockScope& scope, Gradients gradients);
+
 void norm_forward(KernelSequence& kernels, const BlockScope& scope);
 void norm_backward(KernelSequence& kernels, const BlockScope& scope);
 

@@ -20,7 +20,7 @@ struct FfnShape {
 };
 
 // `rows`: tokens, over all copies.
-void ffn_products_forward(KernelSequence& kernels, const FfnShape& ffn, double rows);
+void ffn_products_forward(KernelSequence& kernels, const BlockScope& scope, const FfnShape& ffn, double rows);
 void ffn_products_backward(KernelSequence& kernels, const BlockScope& scope, const FfnShape& ffn, double rows,
                            Gradients gradients);
 

@@ -18,7 +18,7 @@ std::vector<Kernel> ffn_input_weight_gradient(const BlockScope& scope, double hi
 std::vector<Kernel> ffn_forward(const BlockScope& scope, double hidden_size) {
   KernelSequence kernels(scope);
   norm_forward(kernels, scope);
-  ffn_products_forward(kernels, FfnShape(scope, hidden_size, 1, scope.plan.tp), scope.tokens());
+  ffn_products_forward(kernels, scope, FfnShape(scope, hidden_size, 1, scope.plan.tp), scope.tokens());
   residual_forward(kernels, scope);
   return std::move(kernels).take();
 }
@@ -26,6 +26,7 @@ std::vector<Kernel> ffn_forward(const BlockScope& scope, double hidden_size) {
 std::vector<Kernel> ffn_backward(const BlockScope& scope, double hidden_size, Gradients gradients) {
   KernelSequence kernels(scope);
   if (has_activations(gradients)) residual_backward(kernels, scope);
+  if (recomputes_norm(scope, gradients)) norm_forward(kernels, scope);
   ffn_products_backward(kernels, scope, FfnShape(scope, hidden_size, 1, scope.plan.tp), scope.tokens(),
                         gradients);
   if (has_activations(gradients)) norm_backward(kernels, scope);

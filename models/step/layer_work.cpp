@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "models/step/fp8_casts.h"
+
 namespace goodput {
 namespace {
 
@@ -13,7 +15,7 @@ GpuGroup group_of(std::int32_t size, std::int64_t stride, std::int32_t gpus_per_
 }
 
 double activation_bytes(const BlockScope& scope) {
-  return 2 * scope.tokens() * scope.model.hidden;
+  return scope.plan.number_bytes() * scope.tokens() * scope.model.hidden;
 }
 
 void append_parts(std::vector<PartWork>& parts, std::vector<PartWork> more) {
@@ -43,19 +45,41 @@ ExpertShare LayerWork::balanced_share() const {
 // The outputs of a tensor-parallel block are summed up: an all-reduce, or a reduce-scatter behind the block
 // and an all-gather in front of the next where norms are sharded.
 // `beside` hides it where the plan overlaps them.
-void LayerWork::add_tensor_parallel(std::vector<PartWork>& parts, LayerPart part,
-                                    std::vector<Kernel> beside) const {
+void LayerWork::add_tensor_parallel(std::vector<PartWork>& parts, LayerPart part, std::vector<Kernel> beside,
+                                    double share_alone) const {
   if (scope_.plan.tp == 1) return;
   const double bytes = activation_bytes(scope_);
+  const bool gathers_in_8_bits = Fp8Casts(scope_.plan).bytes > 0 && !scope_.model.moe;
   PartWork work{part};
-  if (scope_.plan.overlap_tp_reduce) work.beside = std::move(beside);
+  work.beside = std::move(beside);
+  work.share_alone = share_alone;
   if (scope_.plan.sequence_parallel) {
+    // fp8 with a dense layer: rows are cast before they are gathered (models/step/fp8_casts.h).
+    const double gathered = gathers_in_8_bits ? bytes / 2 : bytes;
     work.collectives = {{Collective::kReduceScatter, bytes, groups_.tensor},
-                        {Collective::kAllGather, bytes, groups_.tensor}};
+                        {Collective::kAllGather, gathered, groups_.tensor}};
   } else {
     work.collectives = {{Collective::kAllReduce, bytes, groups_.tensor}};
   }
   parts.push_back(std::move(work));
+}
+
+// Split into one slice per peer. The last slice of the scatter and the first slice of the gather do not
+// overlap with anything.
+void LayerWork::add_forward_tensor_parallel(std::vector<PartWork>& parts, LayerPart part,
+                                            std::vector<Kernel> products) const {
+  if (!scope_.plan.slices_tp()) products.clear();
+  add_tensor_parallel(parts, part, std::move(products), 1.0 / scope_.plan.tp);
+}
+
+// Matmul inputs that are gathered from peers are not kept, so they are gathered again. Scattered outputs are
+// kept.
+void LayerWork::add_recomputed_gathers(std::vector<PartWork>& parts) const {
+  const ParallelPlan& plan = scope_.plan;
+  if (plan.tp == 1 || !plan.sequence_parallel || !plan.recomputes(SelectiveRecompute::kEverySecondMatmul))
+    return;
+  const CollectiveCall gather{Collective::kAllGather, activation_bytes(scope_), groups_.tensor};
+  parts.push_back({LayerPart::kAttentionTp, {}, {gather, gather}});
 }
 
 // Every GPU needs the keys and values of the whole sequence; backwards again, and their gradients are summed
@@ -67,9 +91,10 @@ void LayerWork::add_context_parallel(std::vector<PartWork>& parts, bool backward
   const double width = model.latent ? model.heads / tp * (model.latent->nope_dim + model.latent->value_dim) +
                                           model.latent->rope_dim
                                     : 2 * std::max(1.0, model.kv_heads / tp) * model.head_dim;
-  const double bytes = 2 * scope_.tokens() * scope_.plan.cp * width;
+  const double bytes = scope_.plan.number_bytes() * scope_.tokens() * scope_.plan.cp * width;
   PartWork work{LayerPart::kAttentionCp, {}, {{Collective::kAllGather, bytes, groups_.context}}};
   if (backward) work.collectives.push_back({Collective::kReduceScatter, bytes, groups_.context});
+  if (scope_.plan.overlap_cp) work.beside = attention_to_arriving_keys(scope_, backward);
   parts.push_back(std::move(work));
 }
 
@@ -79,7 +104,9 @@ void LayerWork::add_routed_rows(std::vector<PartWork>& parts, Collective kind,
                                 const ExpertShare& share) const {
   if (!exchanges_rows()) return;
   parts.push_back(
-      {LayerPart::kExpertsTp, {}, {{kind, 2 * share.tokens * scope_.model.hidden, groups_.tensor}}});
+      {LayerPart::kExpertsTp,
+       {},
+       {{kind, scope_.plan.number_bytes() * share.tokens * scope_.model.hidden, groups_.tensor}}});
 }
 
 double LayerWork::shared_hidden_size() const {
@@ -127,21 +154,25 @@ std::vector<PartWork> LayerWork::forward(std::int32_t layer, const ExpertShare& 
     parts.push_back({LayerPart::kMtpProjection, mtp_projection_forward(scope_)});
   add_context_parallel(parts, false);
   parts.push_back({LayerPart::kAttention, attention_forward(scope_)});
-  add_tensor_parallel(parts, LayerPart::kAttentionTp);
-  if (!has_experts(layer)) {
+  const bool is_dense = !has_experts(layer);
+  add_forward_tensor_parallel(parts, LayerPart::kAttentionTp,
+                              products_around_attention_reduction(scope_, is_dense ? scope_.model.ffn : 0));
+  if (is_dense) {
     parts.push_back({LayerPart::kFfn, ffn_forward(scope_, scope_.model.ffn)});
-    add_tensor_parallel(parts, LayerPart::kFfnTp);
+    add_forward_tensor_parallel(parts, LayerPart::kFfnTp,
+                                products_around_ffn_reduction(scope_, scope_.model.ffn));
     return parts;
   }
   parts.push_back({LayerPart::kRouter, router_forward(scope_)});
   if (scope_.plan.ep > 1) {
     parts.push_back({LayerPart::kCountExchange, {}, {count_exchange()}});
-    const double width = scope_.plan.dtype == Dtype::kFp8 ? 1 : 2;
+    const double width = scope_.plan.has_fp8() ? 1 : scope_.plan.number_bytes();
     parts.push_back({LayerPart::kDispatch, {}, {routed_all_to_all(share, width)}});
   }
   if (has_shared_experts()) parts.push_back({LayerPart::kFfn, ffn_forward(scope_, shared_hidden_size())});
   append_parts(parts, forward_by_rank(share));
-  if (scope_.plan.ep > 1) parts.push_back({LayerPart::kCombine, {}, {routed_all_to_all(share, 2)}});
+  if (scope_.plan.ep > 1)
+    parts.push_back({LayerPart::kCombine, {}, {routed_all_to_all(share, scope_.plan.number_bytes())}});
   if (sums_up_experts()) add_tensor_parallel(parts, LayerPart::kFfnTp);
   return parts;
 }
@@ -150,32 +181,46 @@ std::vector<PartWork> LayerWork::backward(std::int32_t layer, const ExpertShare&
                                           Gradients gradients) const {
   std::vector<PartWork> parts;
   const bool communicates = has_activations(gradients);
+  const bool slices = scope_.plan.slices_tp() && gradients == Gradients::kAll;
   // Products of weight gradients hide reductions where the pass runs them.
   const auto hideaway = [&](std::vector<Kernel> kernels) {
-    return has_weights(gradients) ? std::move(kernels) : std::vector<Kernel>{};
+    const bool overlaps = scope_.plan.overlap_tp_reduce && has_weights(gradients);
+    return overlaps ? std::move(kernels) : std::vector<Kernel>{};
   };
   if (scope_.plan.recompute == Recompute::kFull && communicates) parts = forward(layer, share);
   if (has_experts(layer)) {
     // Gradients travel the way of the tokens, back and forth, in 16 bits.
     const bool travels = communicates && scope_.plan.ep > 1;
     if (communicates && sums_up_experts()) add_tensor_parallel(parts, LayerPart::kFfnTp);
-    if (travels) parts.push_back({LayerPart::kCombine, {}, {routed_all_to_all(share, 2)}});
+    if (travels)
+      parts.push_back({LayerPart::kCombine, {}, {routed_all_to_all(share, scope_.plan.number_bytes())}});
     append_parts(parts, routed_backward(share, gradients));
     if (has_shared_experts()) {
       parts.push_back({LayerPart::kFfn, ffn_backward(scope_, shared_hidden_size(), gradients)});
     }
-    if (travels) parts.push_back({LayerPart::kDispatch, {}, {routed_all_to_all(share, 2)}});
+    if (travels)
+      parts.push_back({LayerPart::kDispatch, {}, {routed_all_to_all(share, scope_.plan.number_bytes())}});
     parts.push_back({LayerPart::kRouter, router_backward(scope_, gradients)});
   } else {
     parts.push_back({LayerPart::kFfn, ffn_backward(scope_, scope_.model.ffn, gradients)});
-    if (communicates) {
+    if (communicates && slices) {
+      add_tensor_parallel(parts, LayerPart::kFfnTp, products_around_ffn_gradient(scope_, scope_.model.ffn),
+                          1.0 / scope_.plan.tp);
+    } else if (communicates) {
       add_tensor_parallel(parts, LayerPart::kFfnTp,
                           hideaway(ffn_input_weight_gradient(scope_, scope_.model.ffn)));
     }
   }
   parts.push_back({LayerPart::kAttention, attention_backward(scope_, gradients)});
-  if (communicates) {
+  if (communicates && slices) {
+    const double hidden_size = has_experts(layer) ? 0 : scope_.model.ffn;
+    add_tensor_parallel(parts, LayerPart::kAttentionTp,
+                        products_around_attention_gradient(scope_, hidden_size), 1.0 / scope_.plan.tp);
+  } else if (communicates) {
     add_tensor_parallel(parts, LayerPart::kAttentionTp, hideaway(attention_input_weight_gradient(scope_)));
+  }
+  if (communicates) {
+    add_recomputed_gathers(parts);
     add_context_parallel(parts, true);
   }
   if (layer >= scope_.model.layers) {

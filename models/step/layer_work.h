@@ -39,6 +39,7 @@ struct PartWork {
   std::vector<Kernel> kernels{};
   std::vector<CollectiveCall> collectives{};
   std::vector<Kernel> beside{};  // run while the collectives do, and are counted elsewhere: they hide them
+  double share_alone = 0;        // share of the collectives that does not overlap
 };
 
 // Which GPUs the groups of the plan are. Megatron numbers ranks tensor-parallel first, then context, data,
@@ -94,8 +95,11 @@ class LayerWork {
   [[nodiscard]] const PlanGroups& groups() const { return groups_; }
 
  private:
-  void add_tensor_parallel(std::vector<PartWork>& parts, LayerPart part,
-                           std::vector<Kernel> beside = {}) const;
+  void add_tensor_parallel(std::vector<PartWork>& parts, LayerPart part, std::vector<Kernel> beside = {},
+                           double share_alone = 0) const;
+  void add_forward_tensor_parallel(std::vector<PartWork>& parts, LayerPart part,
+                                   std::vector<Kernel> products) const;
+  void add_recomputed_gathers(std::vector<PartWork>& parts) const;
   void add_context_parallel(std::vector<PartWork>& parts, bool backward) const;
   [[nodiscard]] std::vector<PartWork> routed_backward(const ExpertShare& share, Gradients gradients) const;
   void add_routed_rows(std::vector<PartWork>& parts, Collective kind, const ExpertShare& share) const;

@@ -49,7 +49,7 @@ std::vector<Kernel> router_forward(const BlockScope& scope) {
   KernelSequence kernels(scope);
   if (scope.model.moe->shared_experts == 0)
     norm_forward(kernels, scope);  // else the shared experts' FFN has it
-  kernels.product(Precision::kBf16, scope.norm_tokens(), experts, scope.model.hidden);
+  kernels.high_product(scope.norm_tokens(), experts, scope.model.hidden);
   kernels.memory(kRouterScores * scope.norm_tokens() * experts, kRouterKernels);
   const double routed = scope.norm_tokens() * scope.model.moe->top_k;
   kernels.memory(kPermutation * routed_bytes(scope, routed));
@@ -66,13 +66,13 @@ std::vector<Kernel> router_backward(const BlockScope& scope, Gradients gradients
     kernels.memory(kPermutation * routed_bytes(scope, routed));
     kernels.memory(routed_bytes(scope, routed + scope.norm_tokens()));
     kernels.memory(kRouterScores * scope.norm_tokens() * experts, kRouterKernels);
-    kernels.product(Precision::kBf16, scope.norm_tokens(), hidden, experts);
+    kernels.high_product(scope.norm_tokens(), hidden, experts);
     if (scope.model.moe->shared_experts == 0) {
       norm_backward(kernels, scope);
       residual_backward(kernels, scope);
     }
   }
-  if (has_weights(gradients)) kernels.product(Precision::kBf16, hidden, experts, scope.norm_tokens());
+  if (has_weights(gradients)) kernels.high_product(hidden, experts, scope.norm_tokens());
   return std::move(kernels).take();
 }
 
@@ -80,7 +80,7 @@ std::vector<Kernel> experts_forward(const BlockScope& scope, double tokens) {
   const double local = scope.held_experts();
   KernelSequence kernels(scope);
   kernels.memory(kPermutation * routed_bytes(scope, tokens));  // sorted by expert
-  ffn_products_forward(kernels, expert_shape(scope), padded(tokens, local));
+  ffn_products_forward(kernels, scope, expert_shape(scope), padded(tokens, local));
   kernels.memory(kPermutation * routed_bytes(scope, tokens));  // and back
   return std::move(kernels).take();
 }

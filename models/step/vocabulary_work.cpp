@@ -35,6 +35,26 @@ constexpr double kCrossEntropyForward = kBytes16 + 2 * kBytes16;
 constexpr double kCrossEntropyBackward = 2 * 2 * kBytes16;
 constexpr std::int32_t kCrossEntropyKernels = 3;
 
+// PyTorch's cross-entropy over 32-bit logits, one kernel per operation. Forward: log-softmax. Backward: one
+// kernel fills in a gradient, the next one reads it and the log-softmax. The conversions from and to 16 bits
+// are counted separately.
+constexpr double kPlainCrossEntropyForward = 2 * 4;
+constexpr double kPlainCrossEntropyBackward = 4 + 3 * 4;
+
+void cross_entropy_forward(KernelSequence& kernels, const BlockScope& scope, double logits) {
+  if (scope.plan.loss == LossKernels::kFused)
+    kernels.memory(kCrossEntropyForward * logits, kCrossEntropyKernels);
+  else
+    kernels.eager_memory(kPlainCrossEntropyForward * logits, logits, kCrossEntropyKernels);
+}
+
+void cross_entropy_backward(KernelSequence& kernels, const BlockScope& scope, double logits) {
+  if (scope.plan.loss == LossKernels::kFused)
+    kernels.memory(kCrossEntropyBackward * logits, kCrossEntropyKernels);
+  else
+    kernels.eager_memory(kPlainCrossEntropyBackward * logits, logits, kCrossEntropyKernels);
+}
+
 }  // namespace
 
 std::vector<Kernel> embedding_forward(const BlockScope& scope) {
@@ -54,8 +74,8 @@ std::vector<Kernel> head_forward(const BlockScope& scope) {
   const double logits = scope.tokens() * scope.vocab_rows();
   KernelSequence kernels(scope);
   norm_forward(kernels, scope);
-  kernels.product(Precision::kBf16, scope.tokens(), scope.vocab_rows(), scope.model.hidden);
-  kernels.memory(kCrossEntropyForward * logits, kCrossEntropyKernels);
+  kernels.high_product(scope.tokens(), scope.vocab_rows(), scope.model.hidden);
+  cross_entropy_forward(kernels, scope, logits);
   return std::move(kernels).take();
 }
 
@@ -64,11 +84,11 @@ std::vector<Kernel> head_backward(const BlockScope& scope, Gradients gradients) 
   const double hidden = scope.model.hidden;
   KernelSequence kernels(scope);
   if (has_activations(gradients)) {
-    kernels.memory(kCrossEntropyBackward * logits, kCrossEntropyKernels);
-    kernels.product(Precision::kBf16, scope.tokens(), hidden, scope.vocab_rows());
+    cross_entropy_backward(kernels, scope, logits);
+    kernels.high_product(scope.tokens(), hidden, scope.vocab_rows());
   }
   if (has_weights(gradients)) {
-    kernels.product(Precision::kBf16, hidden, scope.vocab_rows(), scope.tokens());
+    kernels.high_product(hidden, scope.vocab_rows(), scope.tokens());
     kernels.add_up(scope.vocab_rows() * hidden);
   }
   if (has_activations(gradients)) norm_backward(kernels, scope);
