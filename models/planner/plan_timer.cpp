@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "models/step/fp8_casts.h"
 #include "models/step/gpu_parameters.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_costs.h"
@@ -48,12 +49,14 @@ const BlockPrices& PlanTimer::blocks(const TrainingPlan& plan) {
   const bool has_lanes = plan.expert_load.skew > 0 && parallel.ep > 1;
   const Granularity granularity =
       profile(plan).bound.layout().has_pairs() && !has_lanes ? Granularity::kLayers : Granularity::kOps;
-  const MemoKey<7> key = {parallel.tp,
+  const MemoKey<9> key = {parallel.tp,
                           parallel.cp,
                           parallel.ep,
                           parallel.micro_batch,
                           static_cast<std::int64_t>(parallel.recompute),
                           parallel.micro_batches() > 1 ? 1 : 0,
+                          Fp8Casts(parallel).weights_each_pass ? 1 : 0,
+                          plan.roofline.speed_spread > 0 ? parallel.gpus() : 0,
                           static_cast<std::int64_t>(granularity)};
   return blocks_.at(key, [&] { return BlockPrices(plan, cost_, drawn_routing(plan, seed_), granularity); });
 }

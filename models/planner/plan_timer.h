@@ -1,9 +1,9 @@
 // What the steps of many plans take, as build_planned_step() has it, and what they take at least.
 //
-// Plans share what they have in common: prices of layers those with the same tp, cp, ep, micro_batch and
-// recompute, one micro-batch or several; orders of passes those with the same schedule, pp, vpp and number of
-// micro-batches. All methods
-// may be called by any number of threads at once.
+// Plans share what they have in common: layer prices depend on tp, cp, ep, micro_batch, recompute, the number
+// of GPUs, whether there are several micro-batches, and whether fp8 weights are cast in each pass. The order
+// of passes depends on schedule, pp, vpp and the number of micro-batches. All methods may be called by any
+// number of threads at once.
 #pragma once
 
 #include <array>
@@ -64,7 +64,7 @@ class PlanTimer {
   const CostModel& cost_;
   std::uint64_t seed_;
   SharedMemo<4, PipelineProfile> profiles_;
-  SharedMemo<7, BlockPrices> blocks_;
+  SharedMemo<9, BlockPrices> blocks_;
 };
 
 }  // namespace goodput

@@ -19,8 +19,9 @@ SimDuration faster(SimDuration time, double speedup) {
 
 class BlockPricer {
  public:
-  BlockPricer(const CostModel& cost, double moe_speedup, Granularity granularity)
-      : pricer_(cost), moe_speedup_(moe_speedup), granularity_(granularity) {}
+  BlockPricer(const CostModel& cost, const Interference& interference, double moe_speedup,
+              Granularity granularity)
+      : pricer_(cost, interference), moe_speedup_(moe_speedup), granularity_(granularity) {}
 
   BlockPass pass(std::int16_t layer, const std::vector<PartWork>& works) {
     return finished(first_rank(layer, works));
@@ -127,6 +128,7 @@ BlockPrice price_head(BlockPricer& pricer, const LayerWork& work) {
 BlockPrices::BlockPrices(const TrainingPlan& plan, const CostModel& cost, const StepRouting& routing,
                          Granularity granularity) {
   const ModelShape& model = plan.model;
+  const Interference interference = interference_of(plan);
   const LayerWork work(model, plan.parallel, plan.cluster.gpus_per_node, routing.slots);
   // How the kinds of layers differ: experts or none, multi-token prediction, loads.
   struct Kind {
@@ -143,7 +145,7 @@ BlockPrices::BlockPrices(const TrainingPlan& plan, const CostModel& cost, const 
       have_slowest_rank_ = have_slowest_rank_ && pass->has_slowest_rank;
   };
   const auto price = [&](BlockPrice& into, auto&& price_block) {
-    BlockPricer pricer(cost, routing.moe_speedup, granularity);
+    BlockPricer pricer(cost, interference, routing.moe_speedup, granularity);
     into = price_block(pricer);
     add_up(pricer, into);
   };

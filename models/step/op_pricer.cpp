@@ -27,22 +27,49 @@ double bytes_to_other_nodes(const CollectiveCall& call) {
   GOODPUT_CHECK(false, "no such collective");
 }
 
-}  // namespace
-
-Transfer& Transfer::operator+=(const Transfer& other) {
-  time += other.time;
-  nic_bytes += other.nic_bytes;
-  return *this;
+// Bytes that one GPU reads and writes: what it sends, what it receives and, in reductions, its own values.
+double bytes_in_memory(const CollectiveCall& call) {
+  const double others = (call.group.size - 1.0) / call.group.size;
+  switch (call.kind) {
+    case Collective::kAllReduce:
+      return (3 + 2) * others * call.bytes;
+    case Collective::kReduceScatter:
+      return 3 * others * call.bytes;
+    case Collective::kAllGather:
+      return 2 * others * call.bytes;
+    case Collective::kAllToAll:
+      return 2 * others * call.imbalance * call.bytes;
+    case Collective::kSendRecv:
+      return call.bytes;
+  }
+  GOODPUT_CHECK(false, "no such collective");
 }
+
+}  // namespace
 
 void Transfer::shorten(SimDuration left) {
   const SimDuration rest = std::max(SimDuration{}, left);
-  if (time > SimDuration{}) nic_bytes *= to_seconds(rest) / to_seconds(time);
+  if (time > SimDuration{}) {
+    const double part = to_seconds(rest) / to_seconds(time);
+    nic_bytes *= part;
+    memory_bytes *= part;
+  }
   time = rest;
 }
 
 SimDuration OpPricer::kernels(std::span<const Kernel> sequence) {
-  return round(cost_.kernels(sequence));
+  Cost cost = cost_.kernels(sequence);
+  cost.seconds *= interference_.slowest;
+  return round(cost);
+}
+
+Transfer OpPricer::beside(Transfer transfer, SimDuration computation, SimDuration alone) const {
+  const SimDuration overlapped = transfer.time - alone;
+  const double taken = share_taken(transfer);
+  transfer.shorten(alone + std::max(SimDuration{}, overlapped - computation));
+  if (taken > 0)
+    transfer.time = std::max(transfer.time, alone + from_seconds(taken * to_seconds(overlapped)));
+  return transfer;
 }
 
 Transfer OpPricer::collective(const CollectiveCall& call) {
@@ -55,13 +82,16 @@ Transfer OpPricer::collective(const CollectiveCall& call) {
     asked_.emplace_back(call, cost_.collective(call));
     known = asked_.end() - 1;
   }
-  return {round(known->second), bytes_to_other_nodes(call)};
+  return {round(known->second), bytes_to_other_nodes(call), bytes_in_memory(call)};
 }
 
 Transfer OpPricer::part(const PartWork& work) {
   Transfer total;
   for (const CollectiveCall& call : work.collectives) total += collective(call);
-  if (!work.beside.empty()) total.shorten(total.time - kernels(work.beside));
+  if (!work.beside.empty()) {
+    const auto alone = from_seconds(to_seconds(total.time) * work.share_alone);
+    total = beside(total, kernels(work.beside), alone);
+  }
   if (!work.kernels.empty()) total.time += kernels(work.kernels);
   return total;
 }

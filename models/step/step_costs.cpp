@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/step/fp8_casts.h"
 #include "models/step/gpu_parameters.h"
 #include "models/step/zero_groups.h"
 
 namespace goodput {
 namespace {
 
-// Adam in mixed precision, a parameter: reads and writes master weight and two moments, writes the 16-bit
-// weight. The gradient is read twice besides, the first time for the norm.
-constexpr double kOptimizerBytes = 26;
 // The optimizer updates a tensor at a time. A layer of GPT in Megatron-LM (v2.6,
 // megatron/model/transformer.py) has two norms and four linear layers (queries with keys and values,
 // attention's output, up, down), each with a weight and a bias.
@@ -44,7 +42,7 @@ class Pricer {
       : plan_(plan),
         schedule_(schedule),
         shape_(schedule_shape(plan.parallel)),
-        pricer_(cost),
+        pricer_(cost, interference_of(plan)),
         routing_(routing),
         blocks_(blocks),
         work_(plan.model, plan.parallel, plan.cluster.gpus_per_node, routing.slots),
@@ -98,9 +96,10 @@ class Pricer {
     for (std::int32_t i = range.count - 1; i >= 0; --i) {
       const std::int32_t layer = range.first + i;
       const BlockPrice& price = blocks_.layer(layer);
-      add_layer(chunk.backward, layer, price.backward, {.gathers = true, .scatters = true});
+      const ShardTraffic scatters{.scatters = true, .is_last = i == 0};
+      add_layer(chunk.backward, layer, price.backward, {true, true, i == 0});
       add_layer(chunk.backward_input, layer, price.backward_input, {.gathers = true});
-      add_layer(chunk.backward_weight, layer, price.backward_weight, {.scatters = true});
+      add_layer(chunk.backward_weight, layer, price.backward_weight, scatters);
     }
     if (position == 0) {
       append(chunk.backward, blocks_.embedding().backward);
@@ -128,22 +127,27 @@ class Pricer {
   struct ShardTraffic {
     bool gathers = false;   // parameters, in front of the layer
     bool scatters = false;  // gradients, behind it
+    bool is_last = false;   // last layer of the pass
   };
 
   // Where they overlap, a layer's parameters are gathered behind the layer before it, which takes as long as
-  // this one, and its gradients are reduced behind the layer after it.
+  // this one, and its gradients are reduced behind the layer after it. If overlap has a cost, both share the
+  // links, and the gradient reduction of the last layer does not overlap.
   void add_layer(std::vector<PartCost>& parts, std::int32_t layer, const BlockPass& pass,
                  ShardTraffic traffic) {
     const auto id = static_cast<std::int16_t>(layer);
+    const bool shares_links = pricer_.interference().is_modelled();
+    SimDuration computation = pass.computation;  // that can still overlap with transfers
     const auto add_traffic = [&](LayerPart part, Collective kind, double bytes_each, bool is_hidden) {
       Transfer transfer = over_copies(kind, bytes_each, parameters_of(plan_, routing_.slots, {layer, 1}));
       const SimDuration whole = transfer.time;
-      if (is_hidden) transfer.shorten(transfer.time - pass.computation);
+      if (is_hidden) transfer = pricer_.beside(transfer, computation);
+      if (shares_links) computation = std::max(SimDuration{}, computation - whole);
       parts.push_back({part, id, transfer.time, transfer.time, transfer.nic_bytes, whole - transfer.time});
     };
-    const bool is_sharded = plan_.parallel.zero == 3;
+    const bool is_sharded = plan_.parallel.zero == 3 && !plan_.parallel.stays_gathered();
     if (is_sharded && traffic.gathers) {  // the first of a pass has nothing in front of it
-      add_traffic(LayerPart::kParamsGather, Collective::kAllGather, kBytes16,
+      add_traffic(LayerPart::kParamsGather, Collective::kAllGather, plan_.parallel.number_bytes(),
                   plan_.parallel.overlap_param_gather && !parts.empty());
     }
     for (const PartCost& part : pass.parts) {
@@ -152,7 +156,7 @@ class Pricer {
     }
     if (is_sharded && traffic.scatters) {
       add_traffic(LayerPart::kGradientsScatter, Collective::kReduceScatter, gradient_bytes(),
-                  plan_.parallel.overlap_grad_reduce);
+                  plan_.parallel.overlap_grad_reduce && !(shares_links && traffic.is_last));
     }
   }
 
@@ -204,12 +208,12 @@ class Pricer {
     return layers;
   }
 
-  // Once a step. With ZeRO-3 only what is in no layer is left, and the sums between instances: the shards of
-  // all micro-batches are added up before.
+  // Once a step. With ZeRO-3 that gathers layer by layer, only parameters outside layers and the sums between
+  // instances remain: the shards of all micro-batches are added up first.
   void price_data_parallel(ChunkCosts& chunk, GpuParameters held, LayerRange range) {
     const ParallelPlan& plan = plan_.parallel;
     GpuParameters in_layers;
-    if (plan.zero == 3) {
+    if (plan.zero == 3 && !plan.stays_gathered()) {
       in_layers = parameters_of(plan_, routing_.slots, range);
       held.dense -= in_layers.dense;
       held.experts -= in_layers.experts;
@@ -217,7 +221,8 @@ class Pricer {
     chunk.gradient_reduction = over_copies(
         plan.zero == 0 ? Collective::kAllReduce : Collective::kReduceScatter, gradient_bytes(), held);
     chunk.gradient_reduction += over_instances(held);
-    if (plan.zero >= 1) chunk.params_gather = over_copies(Collective::kAllGather, kBytes16, held);
+    if (plan.zero >= 1) chunk.params_gather = over_copies(Collective::kAllGather, plan.number_bytes(), held);
+    slowed_by_.emplace_back();
     if (plan.overlap_grad_reduce) hide(chunk.gradient_reduction, sum(chunk.backward), held.layers);
     if (plan.overlap_param_gather) hide(chunk.params_gather, sum(chunk.forward), held.layers);
     Transfer between = over_instances(in_layers);
@@ -227,15 +232,20 @@ class Pricer {
 
   // What sticks out when a collective runs bucket by bucket beside a pass: one layer's share at least, and
   // what the pass over the other layers is too short for.
-  static void hide(Transfer& collective, SimDuration pass, std::int32_t layers) {
+  // With several chunks, the rest overlaps with passes over other chunks, which the graph models. Overlapped
+  // collectives slow passes down; this time is added after the last pass.
+  void hide(Transfer& collective, SimDuration pass, std::int32_t layers) {
     const std::int64_t buckets = std::max(1, layers);
+    const Transfer whole = collective;
     collective.shorten(std::max(collective.time / buckets, collective.time - pass * (buckets - 1) / buckets));
+    const SimDuration beside_passes = positions() > 1 ? whole.time : whole.time - collective.time;
+    slowed_by_.back() += from_seconds(pricer_.share_taken(whole) * to_seconds(beside_passes));
   }
 
   // Tensor-parallel peers hold the same activations: between nodes each sends its share of them (Megatron-LM,
   // scatter-gather optimization).
   void price_sends() {
-    const double bytes = kBytes16 * work_.scope().norm_tokens() * plan_.model.hidden;
+    const double bytes = plan_.parallel.number_bytes() * work_.scope().norm_tokens() * plan_.model.hidden;
     const bool has_copies = !plan_.parallel.sequence_parallel;
     for (std::int32_t position = 0; position + 1 < positions(); ++position) {
       const GpuGroup pair = between(position % shape_.stages, (position + 1) % shape_.stages);
@@ -270,9 +280,26 @@ class Pricer {
         plan.zero >= 1 ? owned_parameters(plan_, routing_.slots, schedule_, held) : held.dense + held.experts;
     const std::int32_t tensors = kTensorsPerLayer * held.layers + kOtherTensors;
     costs.clip = collective({Collective::kAllReduce, 4, everyone()}).time;
-    costs.optimizer = memory((2 * gradient_bytes() + kOptimizerBytes) * owned, tensors) +
-                      from_seconds(1e-6 * plan_.roofline.step_us);
+    for (std::int32_t chunk = 0; chunk < schedule_.chunks(shape_); ++chunk)
+      costs.optimizer += slowed_by_[static_cast<std::size_t>(schedule_.place(shape_, stage, chunk).position)];
+    costs.optimizer += optimizer(owned, tensors) + from_seconds(1e-6 * plan_.roofline.step_us);
+    const Fp8Casts casts(plan);
+    if (casts.bytes > 0 && !casts.weights_each_pass)
+      costs.optimizer += memory(casts.bytes * (held.dense + held.experts), casts.kernels * tensors);
     return costs;
+  }
+
+  // Reads and writes the optimizer's state, writes the weight, and reads the gradient twice, the first time
+  // for its norm. If offloaded: sends the gradient to the host and the weight back, and updates at the
+  // bandwidth of the link.
+  SimDuration optimizer(double parameters, std::int32_t tensors) {
+    const ParallelPlan& plan = plan_.parallel;
+    const double updated = 2 * plan.state_bytes() + plan.number_bytes();
+    if (!plan.offload_optimizer) return memory((2 * gradient_bytes() + updated) * parameters, tensors);
+    const double moved = gradient_bytes() + plan.number_bytes();
+    return memory(gradient_bytes() * parameters, tensors) +
+           from_seconds((moved + updated + gradient_bytes()) * parameters /
+                        plan_.cluster.gpu.host_link.value);
   }
 
   SimDuration memory(double bytes, std::int32_t launches) {
@@ -296,6 +323,8 @@ class Pricer {
   ZeroGroups zero_;
   std::vector<LayerRange> layers_;   // by position
   std::vector<GpuParameters> held_;  // the same
+  std::vector<SimDuration>
+      slowed_by_;  // total slowdown of passes by overlapped collectives of a step; by position
   StepCosts result_;
 };
 

@@ -69,6 +69,29 @@ ParallelPlan random_parallelism(RandomStream& random) {
   return plan;
 }
 
+// Choices of software. REQUIRES: the sizes of the plan.
+void choose_software(RandomStream& random, TrainingPlan& plan) {
+  ParallelPlan& parallel = plan.parallel;
+  parallel.tp_overlap = coin(random) ? TpOverlap::kSliced : TpOverlap::kBulk;
+  parallel.overlap_cp = coin(random);
+  parallel.compiled = coin(random);
+  parallel.selective_recompute =
+      coin(random) ? SelectiveRecompute::kEverySecondMatmul : SelectiveRecompute::kCheap;
+  parallel.loss = one_of(random, std::array{LossKernels::kFused, LossKernels::kFp32, LossKernels::kChunked});
+  parallel.reshard_after_forward =
+      one_of(random, std::array{Reshard::kAlways, Reshard::kNever, Reshard::kUnlessPp});
+  parallel.offload_optimizer = random.below(4) == 0;
+  parallel.dtype = one_of(
+      random, std::array{Dtype::kBf16, Dtype::kBf16, Dtype::kFp8, Dtype::kFp8, Dtype::kTf32, Dtype::kFp32});
+  parallel.fp8_recipe = one_of(random, std::array{Fp8Recipe::kFree, Fp8Recipe::kDelayed, Fp8Recipe::kCurrent,
+                                                  Fp8Recipe::kBlock, Fp8Recipe::kMx});
+  plan.cluster.gpu.fp8 = {624e12};
+  plan.cluster.gpu.tf32 = {156e12};
+  plan.roofline.attention_fill = one_of(random, std::array{0, 100});
+  plan.roofline.speed_spread = one_of(random, std::array{0.0, 0.03});
+  plan.roofline.collective_sms = one_of(random, std::array{0, 20});
+}
+
 }  // namespace
 
 TrainingPlan small_plan() {
@@ -101,7 +124,9 @@ TrainingPlan small_plan() {
 
 TrainingPlan random_plan(std::uint64_t seed) {
   RandomStream random(seed, "plans");
-  RandomStream instances(seed, "instances");  // so that other draws stay what they are
+  // Separate streams, so that the other draws do not change.
+  RandomStream instances(seed, "instances");
+  RandomStream software(seed, "software");
   while (true) {
     TrainingPlan plan = small_plan();
     plan.parallel = random_parallelism(random);
@@ -114,6 +139,7 @@ TrainingPlan random_plan(std::uint64_t seed) {
       plan.parallel.ep = std::gcd(replicas, one_of(random, std::array{1, 2, 8}));
       plan.expert_load.skew = coin(random) ? random.uniform(0, 1) : 0;
     }
+    choose_software(software, plan);
     if (check_training_plan(plan)) return plan;
   }
 }
@@ -122,11 +148,13 @@ std::string to_string(const TrainingPlan& plan) {
   const ParallelPlan& p = plan.parallel;
   return fmt::format(
       "{} layers {} moe {} mtp {} dp {} pp {} vpp {} tp {} cp {} ep {} zero {} m {} recompute {} skew "
-      "{:.2f}{}{}{}",
+      "{:.2f}{}{}{} dtype {} reshard {} sms {} spread {}",
       p.schedule, plan.model.layers, plan.model.moe.has_value(), plan.model.mtp_layers, p.dp, p.pp, p.vpp,
       p.tp, p.cp, p.ep, p.zero, p.micro_batches(), static_cast<int>(p.recompute), plan.expert_load.skew,
       p.overlap_grad_reduce ? " overlap-reduce" : "", p.overlap_param_gather ? " overlap-gather" : "",
-      p.overlap_p2p ? " overlap-p2p" : "");
+      p.overlap_p2p ? " overlap-p2p" : "", kDtypeNames[static_cast<std::size_t>(p.dtype)],
+      kReshardNames[static_cast<std::size_t>(p.reshard_after_forward)], plan.roofline.collective_sms,
+      plan.roofline.speed_spread);
 }
 
 }  // namespace goodput::testing

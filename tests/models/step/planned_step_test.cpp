@@ -79,7 +79,10 @@ TEST_CASE(
     if (plan.parallel.schedule != "dualpipe" || plan.parallel.ep == 1) continue;
     const SimDuration by_op = step_time(build(plan, Granularity::kOps));
     const SimDuration by_layer = step_time(build(plan, Granularity::kLayers));
-    CHECK_MESSAGE(by_layer <= by_op, fmt::format("seed {} {}", seed, to_string(plan)));
+    // Parts take turns in an order chosen for the slowest rank. If loads differ, other ranks may wait.
+    const double most = plan.expert_load.skew > 0 ? 1.02 : 1;
+    CHECK_MESSAGE(to_seconds(by_layer) <= most * to_seconds(by_op),
+                  fmt::format("seed {} {}", seed, to_string(plan)));
     ++compared;
   }
   CHECK(compared > 5);
