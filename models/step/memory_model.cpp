@@ -11,7 +11,6 @@
 namespace goodput {
 namespace {
 
-constexpr double kMasterAndMoments = 12;
 constexpr Bytes kReserved{std::int64_t{3} << 29};  // 1.5 GiB, assumed: context and communication buffers
 
 // More than any GPU will ever have stays that: sums of all parts fit 63 bits.
@@ -27,20 +26,56 @@ class LayerActivations {
       : plan_(plan), scope_{plan.model, plan.parallel, slots} {}
 
   [[nodiscard]] double bytes(std::int32_t layer) const {
-    const double input = kBytes16 * scope_.norm_tokens() * plan_.model.hidden;
-    if (plan_.parallel.recompute == Recompute::kFull) return input;
+    if (plan_.parallel.recompute == Recompute::kFull) return input();
+    if (plan_.parallel.recomputes(SelectiveRecompute::kEverySecondMatmul))
+      return kept_with_every_second_matmul(layer);
     return all(layer);
   }
 
   // Everything, as if nothing were recomputed but scores under kSelective.
-  [[nodiscard]] double all(std::int32_t layer) const { return attention() + feed_forward(layer); }
+  [[nodiscard]] double all(std::int32_t layer) const {
+    return attention() + feed_forward(layer) + eager(layer);
+  }
+  // Whether the backward pass of a layer recomputes its activations.
+  [[nodiscard]] bool makes_layers_again() const {
+    return plan_.parallel.recompute == Recompute::kFull ||
+           plan_.parallel.recomputes(SelectiveRecompute::kEverySecondMatmul);
+  }
 
  private:
+  [[nodiscard]] double number_bytes() const { return plan_.parallel.number_bytes(); }
+  [[nodiscard]] double input() const { return number_bytes() * scope_.norm_tokens() * plan_.model.hidden; }
+  // Input and output of a norm, and the dropout mask of a residual.
+  [[nodiscard]] double norm() const {
+    return (2 * number_bytes() + (plan_.model.biases ? 1 : 0)) * scope_.norm_tokens() * plan_.model.hidden;
+  }
+
+  // The layer's input and the outputs that are not recomputed: queries, values, attention, half of the input
+  // of the activation function, and the FFN's output.
+  [[nodiscard]] double kept_with_every_second_matmul(std::int32_t layer) const {
+    const ModelShape& model = plan_.model;
+    const double heads = (2.0 * model.heads + std::max<double>(model.kv_heads, plan_.parallel.tp)) *
+                         model.head_dim / plan_.parallel.tp;
+    const double kept = model.latent ? attention() / 2 : number_bytes() * scope_.tokens() * heads;
+    return 2 * input() + kept + (feed_forward(layer) - norm()) / (model.gated_ffn ? 2 : 1);
+  }
+
+  // What eager operations keep in addition. In 32 bits: two tensors per norm, and queries and keys before and
+  // after the rotary embedding. In the model's dtype: the output of the activation function.
+  [[nodiscard]] double eager(std::int32_t layer) const {
+    const ModelShape& model = plan_.model;
+    if (plan_.parallel.compiled || model.biases) return 0;
+    const double tp = plan_.parallel.tp;
+    const double rotary = (model.heads + std::max<double>(model.kv_heads, tp)) * model.head_dim / tp;
+    const bool is_dense = !model.is_moe_layer(std::min(layer, model.layers - 1));
+    const double activation = model.gated_ffn && is_dense ? number_bytes() * model.ffn / tp : 0;
+    return 2 * 8 * scope_.norm_tokens() * model.hidden + scope_.tokens() * (8 * rotary + activation);
+  }
+
   // Input and output of the norm, the projections' outputs, the scores, the residual's dropout mask.
   [[nodiscard]] double attention() const {
     const ModelShape& model = plan_.model;
     const double tp = plan_.parallel.tp;
-    const double norm = (model.biases ? 5 : 4) * scope_.norm_tokens() * model.hidden;
     double width = 0;
     if (model.latent) {
       const LatentAttention& latent = *model.latent;
@@ -57,20 +92,19 @@ class LayerActivations {
       const auto length = static_cast<double>(plan_.parallel.sequence_length);
       scores = 5 * model.heads / tp * scope_.tokens() * length;  // softmax and dropout outputs, mask
     }
-    return norm + kBytes16 * scope_.tokens() * width + scores;
+    return norm() + number_bytes() * scope_.tokens() * width + scores;
   }
 
   [[nodiscard]] double feed_forward(std::int32_t layer) const {
     const ModelShape& model = plan_.model;
-    const double norm = (model.biases ? 5 : 4) * scope_.norm_tokens() * model.hidden;
     if (!model.is_moe_layer(std::min(layer, model.layers - 1))) {
-      return norm + inner(scope_.tokens(), model.ffn, plan_.parallel.tp);
+      return norm() + inner(scope_.tokens(), model.ffn, plan_.parallel.tp);
     }
     const MoeShape& moe = *model.moe;
     const double routed = scope_.routed_tokens();
     const bool is_sharded = plan_.parallel.sequence_parallel && scope_.tp_of_expert() > 1;
     // Dispatched inputs; outputs are weighted and summed up as they come back.
-    return norm +
+    return norm() +
            inner(scope_.tokens(), static_cast<double>(moe.shared_experts) * moe.expert_ffn,
                  plan_.parallel.tp) +
            inner(routed, moe.expert_ffn, scope_.tp_of_expert()) +
@@ -78,19 +112,39 @@ class LayerActivations {
   }
 
   // Of an element that a matrix multiplication of the backward pass reads.
-  [[nodiscard]] double input_bytes() const { return plan_.parallel.dtype == Dtype::kFp8 ? 1 : kBytes16; }
+  [[nodiscard]] double input_bytes() const { return plan_.parallel.has_fp8() ? 1 : number_bytes(); }
 
   // Inputs of the activation function, and its output unless it is recomputed from them; `cuts` GPUs share
-  // them.
+  // them. The function's derivative needs its inputs in 16 bits.
   [[nodiscard]] double inner(double tokens, double hidden_size, std::int32_t cuts) const {
     const double inputs = plan_.model.gated_ffn ? 2 : 1;
     const double outputs = recomputes_activation(scope_) ? 0 : 1;
-    return input_bytes() * tokens * (inputs + outputs) * hidden_size / cuts;
+    const double bytes_of_input =
+        plan_.parallel.fp8_recipe == Fp8Recipe::kFree ? input_bytes() : number_bytes();
+    return tokens * (bytes_of_input * inputs + input_bytes() * outputs) * hidden_size / cuts;
   }
 
   const TrainingPlan& plan_;
   BlockScope scope_;
 };
+
+// kFused: 16-bit logits, and 32 bits for the loss. kFp32, at the start of the backward pass: 16-bit logits,
+// 32-bit logits, their log-softmax and its gradient. If tensor-parallel peers share the vocabulary,
+// log-softmax consists of several operations (torch/distributed/tensor/parallel/loss.py), and the logits
+// minus their maximum are kept as well. kChunked: the same for one of eight chunks (torchtune's default).
+double bytes_of_logit(const ParallelPlan& plan) {
+  constexpr double kChunks = 8;
+  const double plain = plan.number_bytes() + (plan.tp > 1 ? 4 : 3) * 4;
+  switch (plan.loss) {
+    case LossKernels::kFused:
+      return plan.number_bytes() + 4;
+    case LossKernels::kFp32:
+      return plain;
+    case LossKernels::kChunked:
+      return plain / kChunks;
+  }
+  GOODPUT_CHECK(false, "no such loss");
+}
 
 // What the chunk at one position takes.
 struct ChunkMemory {
@@ -133,12 +187,16 @@ class MemoryEstimator {
     const double all = held.dense + held.experts;
     const double owned = owned_parameters(plan_, slots_, schedule_, held);
     StageMemory memory;
-    memory.weights = whole(kBytes16 * (parallel.zero >= 3 ? owned : all));
+    const bool gathers_once = parallel.stays_gathered();
+    memory.weights = whole(parallel.number_bytes() * (parallel.zero < 3 ? all
+                                                      : gathers_once    ? owned + all
+                                                                        : owned));
     // ZeRO-2 reduces once a step: while micro-batches add up every GPU has all of its own. ZeRO-3 does in
     // every backward pass.
-    const bool adds_up = parallel.zero == 2 && parallel.micro_batches() > 1;
+    const bool adds_up = (parallel.zero == 2 && parallel.micro_batches() > 1) || gathers_once;
     memory.gradients = whole(parallel.gradient_bytes * (parallel.zero >= 2 && !adds_up ? owned : all));
-    memory.optimizer = whole(kMasterAndMoments * (parallel.zero >= 1 ? owned : all));
+    if (!parallel.offload_optimizer)
+      memory.optimizer = whole(parallel.state_bytes() * (parallel.zero >= 1 ? owned : all));
     memory.reserved = kReserved;
     memory.activations = whole(peaks.most_bytes(chunk_bytes));
     memory.working = whole(logits + recomputed + gathered);
@@ -154,16 +212,17 @@ class MemoryEstimator {
     const LayerRange range = layers_[static_cast<std::size_t>(position)];
     for (std::int32_t layer = range.first; layer < range.first + range.count; ++layer) {
       chunk.activations += activations.bytes(layer);
-      if (parallel.recompute == Recompute::kFull)
+      if (activations.makes_layers_again())
         chunk.recomputed = std::max(chunk.recomputed, activations.all(layer));
-      if (parallel.zero < 3) continue;
+      if (parallel.zero < 3 || parallel.stays_gathered()) continue;
       const GpuParameters own = parameters_of(plan_, slots_, {layer, 1});
       const double layers_at_once = parallel.overlap_param_gather ? 2 : 1;
-      chunk.gathered = std::max(chunk.gathered, kBytes16 * (own.dense + own.experts) * layers_at_once);
+      chunk.gathered =
+          std::max(chunk.gathered, parallel.number_bytes() * (own.dense + own.experts) * layers_at_once);
     }
     const BlockScope scope{plan_.model, parallel, slots_};
     if (static_cast<std::size_t>(position) + 1 == layers_.size())
-      chunk.logits = 6 * scope.tokens() * scope.vocab_rows();  // 16 bits, and 32 for the loss
+      chunk.logits = bytes_of_logit(parallel) * scope.tokens() * scope.vocab_rows();
     return chunk;
   }
 

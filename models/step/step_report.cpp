@@ -68,7 +68,8 @@ double tokens_per_second(const ParallelPlan& parallel, SimDuration step) {
 }
 
 double rated_flops(const TrainingPlan& plan, const ParallelPlan& parallel) {
-  return plan.cluster.gpu.bf16.value * static_cast<double>(parallel.gpus());
+  const Precision precision = parallel.has_fp8() ? Precision::kFp8 : high_precision(parallel);
+  return plan.cluster.gpu.rated(precision).value * static_cast<double>(parallel.gpus());
 }
 
 double flops_of(const std::vector<PartWork>& parts) {

@@ -23,7 +23,7 @@ struct CriticalShare {
 struct StepReport {
   SimDuration step{};
   double tokens_per_second = 0;
-  double mfu = 0;  // useful_flops_per_token() against the GPUs' rated 16-bit FLOP/s
+  double mfu = 0;  // useful_flops_per_token() against the GPUs' rated FLOP/s in the plan's dtype
   double hfu = 0;  // the same with every matrix multiplication that runs: recomputation, whole score matrices
   double bubble = 0;                       // share of the pipeline's time in which stages idle, were
                                            // communication free
@@ -46,8 +46,8 @@ struct StepReport {
 
 [[nodiscard]] StepReport report_step(const TrainingPlan& plan, const PlannedStep& step);
 
-// Useful operations of a step (useful_flops_per_token()) against what the GPUs of `parallel` are rated for,
-// in 16 bits. The rest is of `plan`.
+// Useful operations of a step (useful_flops_per_token()) against what the GPUs of `parallel` are rated for
+// in its dtype. The rest is of `plan`.
 [[nodiscard]] double model_flops_utilization(const TrainingPlan& plan, const ParallelPlan& parallel,
                                              SimDuration step);
 
