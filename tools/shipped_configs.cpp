@@ -76,7 +76,13 @@ Result<std::string> describe_stack(const std::string& file, const config::Librar
   GOODPUT_TRY(const Json json, config::parse_file(file));
   const std::string source = json.contains("source") ? json.at("source").get<std::string>() : stack.name;
   std::string text = source.substr(0, source.find_first_of(".:,"));
-  if (!factors.empty()) text += fmt::format("; {} of a lone kernel", fmt::join(factors, ", "));
+  std::vector<std::string> gpus;  // with their own factors
+  for (const GpuFactors& some : stack.gpu_factors)
+    gpus.insert(gpus.end(), some.gpus.begin(), some.gpus.end());
+  if (!factors.empty()) {
+    text += fmt::format("; {} of a lone kernel", fmt::join(factors, ", "));
+    if (!gpus.empty()) text += fmt::format(", others on {}", fmt::join(gpus, ", "));
+  }
   return fmt::format("{}; compared with {} measured steps", text, rows);
 }
 

@@ -32,6 +32,25 @@ std::string stack_text(const SoftwareStack& stack) {
                      stack.release.empty() ? "" : fmt::format(" (numbers of release {})", stack.release));
 }
 
+std::string_view precision_text(const ParallelPlan& plan) {
+  return plan.has_fp8() || plan.has_32_bits() ? kDtypeNames[static_cast<std::size_t>(plan.dtype)] : "16-bit";
+}
+
+// The memory of every stage, several per line. Empty if there is only one, which the verdict describes.
+std::string stages_text(const MemoryReport& memory) {
+  constexpr std::size_t kStagesPerLine = 8;
+  std::string text;
+  const std::size_t stages = memory.stages.size();
+  for (std::size_t first = 0; stages > 1 && first < stages; first += kStagesPerLine) {
+    const std::size_t end = std::min(stages, first + kStagesPerLine);
+    append(text, "  {:<22}", fmt::format("  stages {} to {}", first, end - 1));
+    for (std::size_t stage = first; stage < end; ++stage)
+      append(text, "{}{:.1f}", stage > first ? ", " : " ", in_gib(memory.stages[stage].total()));
+    text += " GiB\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string parallel_text(const ParallelPlan& plan) {
@@ -64,10 +83,8 @@ std::string plan_step_text(const PlanStepResult& result) {
        report.tokens_per_second, report.tokens_per_second / static_cast<double>(plan.parallel.gpus()));
   line("  80 % range             {:>12}   to {} ({})", duration_text(scaled(report.step, range.low)),
        duration_text(scaled(report.step, range.high)), range.basis);
-  line(
-      "  MFU                    {:>11.1f}%   HFU {:.1f}% (with recomputation and masked scores), of 16-bit "
-      "peak",
-      100 * report.mfu, 100 * report.hfu);
+  line("  MFU                    {:>11.1f}%   HFU {:.1f}% (with recomputation and masked scores), of {} peak",
+       100 * report.mfu, 100 * report.hfu, precision_text(plan.parallel));
   line("  bubble                 {:>11.1f}%   stages idle, were communication free", 100 * report.bubble);
   line("  exposed communication  {:>12}   {:.1f} % of the step", duration_text(report.exposed_communication),
        100 * to_seconds(report.exposed_communication) / total);
@@ -76,6 +93,7 @@ std::string plan_step_text(const PlanStepResult& result) {
          duration_text(*report.over_nics), 100 * (to_seconds(*report.over_nics) / total - 1));
   }
   line("  memory                 {}", report.memory.verdict());
+  text += stages_text(report.memory);
   text += "\nOn the critical path\n";
   for (const CriticalShare& share : report.critical) {
     const double part = to_seconds(share.time) / total;
