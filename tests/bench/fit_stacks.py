@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Fits the stacks of configs/stacks to published measured steps, and says how far off they are on steps not fitted.
 
-    fit_stacks.py --goodput build/release/goodput --data FOLDER [--write | --left-out | --draws N]
+    fit_stacks.py --goodput build/release/goodput --data FOLDER [--write | --left-out | --draws N | --mechanisms]
 
 FOLDER holds public_steps_open.csv and the two tables of vTrain. --write fits the stacks and writes them with the rows
 that their ranges rest on. --left-out fits again without each model of a stack, and without each family, and reports
 errors and how many measured steps fall into the predicted ranges. --draws fits N times to five random rows of one
-stack, model, GPU and precision, and reports the error on the others. Without any: the errors of the shipped stacks.
+stack, model, GPU and precision, and reports the error on the others. --mechanisms fits again without each of the
+mechanisms that the stacks name. Without any: the errors of the shipped stacks, and how steps grow with more replicas.
 """
 import argparse
 import collections
+import contextlib
+import copy
 import csv
 import io
 import json
@@ -20,24 +23,50 @@ import statistics
 import subprocess
 import tempfile
 
+SPREAD = ("chosen to match how much published steps grow with the number of GPUs (docs/validation.md); includes the "
+          "spread of hosts")
+HOP = "NCCL 2.19 src/graph/tuning.cc: latency of a ring's step over the network with protocol Simple"
+SMS = "assumed: NCCL runs 16 to 32 channels, a multiprocessor each, over NVLink and eight NICs"
+FLASH_2_A100 = ("FlashAttention-2 (arXiv 2307.08691): forward and backward with a causal mask reach 60 % of the "
+                "rating; the fill is assumed")
+FLASH_2_H100 = ("FlashAttention-2 (arXiv 2307.08691, section 4.1): up to 335 TFLOP/s on H100, whose instructions it "
+                "does not use; the fill is assumed")
 STACKS = pathlib.Path(__file__).resolve().parents[2] / "configs/stacks"
-FSDP = {"overlap_grad_reduce": True, "overlap_param_gather": True, "overlap_p2p": True, "gradient_bytes": 4}
-NVIDIA = {**FSDP, "overlap_tp_reduce": True, "gradient_bytes": 2}
+FSDP = {"overlap_grad_reduce": True, "overlap_param_gather": True, "overlap_p2p": True, "fp8_recipe": "delayed",
+        "loss": "fp32", "gradient_bytes": 4}
+NVIDIA = {"overlap_tp_reduce": True, "tp_overlap": "sliced", "overlap_cp": True, "overlap_grad_reduce": True,
+          "overlap_param_gather": True, "overlap_p2p": True, "fp8_recipe": "delayed", "gradient_bytes": 2}
+# Stated, not fitted.
+STATED = {
+    "sources": {
+        "speed_spread": SPREAD,
+        "collective_sms": SMS, "bulk_hop_us": HOP},
+    "speed_spread": 0.03, "collective_sms": 20, "bulk_hop_us": 14}
+FLASH_2 = [
+    {"source": FLASH_2_A100, "gpus": ["A100", "A800"],
+     "efficiency": {"attention_efficiency": 0.6, "attention_fill": 200}},
+    {"source": FLASH_2_H100, "gpus": ["H100", "H200", "H800"],
+     "efficiency": {"attention_efficiency": 0.34, "attention_fill": 200}}]
 # Stacks that are fitted, parents first.
 FITTED = {
     "llm-foundry": {
-        "defaults": FSDP,
+        "own": {"kernels": FLASH_2, "efficiency": {**STATED, "speed_spread": 0.04}, "defaults": FSDP},
         "source": "LLM-Foundry (FSDP). Fitted by goodput fit-steps to {rows} published rows: MPT 125M, 350M, 7B and 30B "
                   "on A100 and H100 (mosaicml/llm-foundry 8c8dd48, scripts/train/benchmarking/README.md)"},
     "nemo": {
-        "defaults": NVIDIA, "release": "25.02",
-        "source": "NVIDIA NeMo. Fitted by goodput fit-steps to {rows} published rows: Llama 3.1 8B and 405B, GPT-3 175B "
-                  "and Grok-1 on H100, in bf16 and fp8 (NVIDIA's benchmark recipes)"},
+        "own": {"efficiency": STATED, "defaults": NVIDIA}, "parameters": ["gemm", "fp8_gemm", "memory"],
+        "release": "25.02",
+        "source": "NVIDIA NeMo. Fitted by goodput fit-steps to {rows} published rows: Llama 3.1 8B and 405B and "
+                  "GPT-3 175B on H100, in bf16 and fp8 (NVIDIA's benchmark recipes)"},
     "megatron-bridge": {
+        "own": {"defaults": {"fp8_recipe": "mx"}}, "parameters": ["gemm"], "gpus": ["B200", "GB200", "B300", "GB300"],
         "parent": "nemo", "release": "25.09 to 26.08",
-        "source": "NVIDIA Megatron-Bridge. Fitted by goodput fit-steps to {rows} published rows: Llama 3 70B and "
-                  "DeepSeek-V3 on GB200 (NVIDIA-NeMo/Megatron-Bridge 067f987, performance summary)"},
+        "source": "NVIDIA Megatron-Bridge. Fitted by goodput fit-steps to {rows} published rows: Llama 3 70B on "
+                  "GB200 (NVIDIA-NeMo/Megatron-Bridge 067f987, performance summary)"},
     "torchtitan": {
+        "own": {"factors": {"attention": 1},
+                "defaults": {"tp_overlap": "sliced", "selective_recompute": "every_second_matmul", "fp8_recipe": "current",
+                             "reshard_after_forward": "unless_pp"}},
         "parent": "llm-foundry", "parameters": ["gemm"],
         "source": "TorchTitan (FSDP2). Fitted by goodput fit-steps to {rows} published rows: Llama 3 8B in bf16 on "
                   "H100 GPUs of 500 W"},
@@ -48,6 +77,7 @@ AUTOMODEL = {
               "half of what is predicted: goodput does not model how their tokens are dispatched"}
 PARENT = {"llm-foundry": None, "nemo": None, "megatron-bridge": "nemo", "torchtitan": "llm-foundry",
           "automodel": "torchtitan"}
+DENSE = {"dense, A100 and H100": ("A100", "H100"), "dense, Blackwell": ("Blackwell",)}
 AT_BOUND = "at the bound of what is physical: these steps have a cost or a saving that goodput does not model"
 
 
@@ -86,9 +116,11 @@ class Runs:
         return path
 
     def fit(self, stack, rows, parent, out):
-        if parent is None:
-            parent = self.folder / f"{stack}.lone.json"
-            parent.write_text(json.dumps({"name": "lone", "defaults": FITTED[stack]["defaults"]}))
+        own = FITTED.get(stack, {}).get("own", {})
+        if own:
+            base = self.folder / f"{stack}.lone.json"
+            base.write_text(json.dumps({"name": "lone", **({"parent": str(parent)} if parent else {}), **own}))
+            parent = base
         chosen = [x for p in FITTED.get(stack, {}).get("parameters", []) for x in ("--parameter", p)]
         return json.loads(self.run("fit-steps", self.table(rows), "--stack", parent, "--out", out, *chosen,
                                    "--json", "-"))
@@ -102,13 +134,18 @@ class Runs:
     def of(self, stack, rows=None):
         return [row for row in (self.rows if rows is None else rows) if row["stack"] == stack]
 
+    def to_fit(self, stack, rows=None):
+        """The rows of dense models, if there are any: goodput does not model how each stack dispatches tokens to experts."""
+        own = self.of(stack, rows) if stack in FITTED else []
+        return [row for row in own if family(row)[0] != "MoE"] or own
+
     def fit_all(self, rows, needed):
         """Paths of stacks fitted to these rows. One without rows is its parent."""
         stacks = {}
         for stack, parent in PARENT.items():
             if stack not in needed:
                 continue
-            own = self.of(stack, rows) if stack in FITTED else []
+            own = self.to_fit(stack, rows)
             stacks[stack] = self.folder / f"{stack}.json" if own else stacks[parent]
             if own:
                 self.fit(stack, own, stacks.get(parent), stacks[stack])
@@ -137,26 +174,40 @@ def entries(rows, errors):
 
 def write_fitted(runs):
     for stack, about in FITTED.items():
-        rows = runs.of(stack)
+        rows = runs.to_fit(stack)
         out = runs.folder / "out.json"
         parent = about.get("parent")
         result = runs.fit(stack, rows, parent and STACKS / f"{parent}.json", out)
         fitted = json.loads(out.read_text())
         errors = {key: f"{100 * value:.1f} %" for key, value in result["mean_error"].items()}
         file = {"name": stack} | {key: about[key] for key in ("release", "parent") if key in about}
-        releases = sorted({row["release"] for row in rows if row["release"]})
+        releases = sorted({row["release"] for row in runs.of(stack) if row["release"]})
         file |= {"aliases": [f"{stack}@{release}" for release in releases]} if releases else {}
         file["source"] = (about["source"].format(rows=len(rows)) + f". Mean error {errors['after']}; " +
                           f"{errors['left_out']} on rows of models, or of one model on rows, that were left out")
         file["tier"] = "model"
         own = {p["name"]: p for p in result["parameters"]}
-        factors = {name: value for name, value in fitted["factors"].items() if parent is None or name in own}
+        stated = about.get("own", {})
+        factors = stated.get("factors", {}) | {name: value for name, value in fitted["factors"].items()
+                                               if name in own or (name == "fp8_gemm" and "gemm" in own)}
         at_bound = {name: AT_BOUND for name in factors if name in own and own[name]["at_bound"]}
-        file["factors"] = ({"sources": at_bound} if at_bound else {}) | factors
+        factors = ({"sources": at_bound} if at_bound else {}) | factors
+        if "gpus" in about:
+            file["gpu_factors"] = [{"source": "fitted on these GPUs; the parent's factors apply to others", "gpus": about["gpus"], "factors": factors}]
+        else:
+            file["factors"] = factors
+        efficiency = stated.get("efficiency", {})
         if "launch_us" in own:
-            file["efficiency"] = {"launch_us": fitted["efficiency"]["launch_us"]}
-        file |= {"defaults": about["defaults"]} if "defaults" in about else {}
-        write(stack, file, entries(rows, [row["error_left_out"] for row in result["rows"]]))
+            efficiency = efficiency | {"launch_us": fitted["efficiency"]["launch_us"]}
+        file |= {"efficiency": efficiency} if efficiency else {}
+        file |= {"kernels": stated["kernels"]} if "kernels" in stated else {}
+        file |= {"defaults": stated["defaults"]} if "defaults" in stated else {}
+        left_out = entries(rows, [row["error_left_out"] for row in result["rows"]])
+        write(stack, file, [])
+        others = [row for row in runs.of(stack) if row not in rows]
+        if others:
+            left_out += entries(others, [e for e, _, _ in runs.predict(others, STACKS / f"{stack}.json")])
+        write(stack, file, left_out)
 
 
 def vtrain_ratios(runs):
@@ -205,11 +256,43 @@ def report(label, predicted):
     return predicted
 
 
+def report_growth(runs):
+    """Weak scaling: how much steps grow from the fewest to the most replicas, all else being equal."""
+    groups = collections.defaultdict(list)
+    grown = ("id", "source", "gpus", "dp", "fsdp", "global_batch", "measured_ms", "tokens_per_s_gpu", "measured_gib",
+             "note")
+    for stack in PARENT:
+        rows = runs.of(stack)
+        for row, (error, _, _) in zip(rows, runs.predict(rows, STACKS / f"{stack}.json")):
+            if family(row)[0] == "MoE":
+                continue
+            key = tuple(value for name, value in row.items() if name not in grown)
+            of_replica = int(row["global_batch"]) / int(row["dp"])
+            groups[key, of_replica].append((int(row["gpus"]), float(row["measured_ms"]), error, row["model"], stack))
+    within = total = 0
+    for group in groups.values():
+        if len(group) < 2:
+            continue
+        group.sort()
+        least, most = group[0], group[-1]
+        measured = most[1] / least[1] - 1
+        predicted = (most[1] * (1 + most[2])) / (least[1] * (1 + least[2])) - 1
+        total += 1
+        within += abs(predicted - measured) <= 0.03
+        print(f"  {most[4]} {most[3]}, {least[0]} to {most[0]} GPUs: measured {100 * measured:+.1f} %, "
+              f"predicted {100 * predicted:+.1f} %")
+    print(f"growth within 3 points in {within} of {total} groups")
+
+
 def report_shipped(runs):
     total = []
     for stack in PARENT:
         total += report(stack, runs.predict(runs.of(stack), STACKS / f"{stack}.json"))
     report("all, in sample", total)
+    for name, chosen in DENSE.items():
+        report(name, [p for row, p in zip([row for stack in PARENT for row in runs.of(stack)], total)
+                      if family(row)[0] != "MoE" and family(row)[1] in chosen])
+    report_growth(runs)
 
 
 def report_left_out(runs):
@@ -231,6 +314,60 @@ def report_left_out(runs):
             held += runs.predict(rows, stacks[stack]) if rows else []
         total += report("  without " + " ".join(left), held)
     report("all, one family left out", total)
+
+
+# How the software of the stacks works: the key that says so, and the dense rows that it affects.
+MECHANISMS = {
+    "kernels are slower during collectives": ("efficiency/collective_sms", lambda row: True),
+    "the slowest of n GPUs": ("efficiency/speed_spread", lambda row: True),
+    "latency of rings between nodes": ("efficiency/bulk_hop_us", lambda row: int(row["gpus"]) >= 128),
+    "FlashAttention-2": ("kernels", lambda row: row["stack"] == "llm-foundry"),
+    "loss in 32 bits": ("defaults/loss", lambda row: row["model"] in ("mpt-125m", "mpt-350m")),
+    "every second matmul recomputed": ("defaults/selective_recompute", lambda row: row["recompute"] == "selective"),
+    "sliced tensor-parallel collectives": ("defaults/tp_overlap", lambda row: int(row["tp"] or 1) > 1),
+    "ring attention": ("defaults/overlap_cp", lambda row: int(row["cp"] or 1) > 1),
+    "fp8 casts": ("defaults/fp8_recipe", lambda row: row["dtype"] == "fp8"),
+    "eager element-wise operations": (None, lambda row: row["note"] == "eager"),
+}
+
+
+@contextlib.contextmanager
+def without(runs, key):
+    """Without the key in all stacks; None: without the column `compiled` in all rows."""
+    stated, rows = copy.deepcopy(FITTED), copy.deepcopy(runs.rows)
+    try:
+        for about in FITTED.values():
+            *folder, name = key.split("/") if key else ["none"]
+            inside = about["own"].get(folder[0], {}) if folder else about["own"]
+            inside.pop(name, None)
+            inside.get("sources", {}).pop(name, None)
+        for row in runs.rows if key is None else []:
+            row["compiled"] = ""
+        yield
+    finally:
+        FITTED.update(stated)
+        runs.rows = rows
+
+
+def report_mechanisms(runs):
+    """Error on the rows that each mechanism affects, with it and without it; both fitted again."""
+    def errors(concerned):
+        rows = [row for row in runs.rows if family(row)[0] != "MoE" and concerned(row)]
+        stacks = runs.fit_all(runs.rows, PARENT)
+        found = []
+        for stack in PARENT:
+            own = [row for row in rows if row["stack"] == stack]
+            found += [e for e, _, _ in runs.predict(own, stacks[stack])] if own else []
+        return found
+
+    def described(found):
+        return f"{mean(found):5.1f} %  bias {100 * statistics.fmean(found):+5.1f} %"
+
+    for name, (key, concerned) in MECHANISMS.items():
+        full = errors(concerned)
+        with without(runs, key):
+            left = errors(concerned)
+        print(f"{name:40} {len(full):4} rows  with {described(full)}   without {described(left)}", flush=True)
 
 
 def report_draws(runs, draws):
@@ -261,6 +398,7 @@ def main():
     options.add_argument("--write", action="store_true")
     options.add_argument("--left-out", action="store_true")
     options.add_argument("--draws", type=int, default=0)
+    options.add_argument("--mechanisms", action="store_true")
     args = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(args.goodput, args.data, folder)
@@ -269,6 +407,8 @@ def main():
             write_others(runs)
         elif args.left_out:
             report_left_out(runs)
+        elif args.mechanisms:
+            report_mechanisms(runs)
         elif args.draws:
             report_draws(runs, args.draws)
         else:

@@ -67,7 +67,8 @@ TEST_CASE("prediction error: layouts whose ranges overlap the best's are named, 
 }
 
 // NVIDIA measured TP 4 x PP 4 x CP 2 with VPP 5 at 14.61 s.
-TEST_CASE("prediction error: under NeMo, 70B on 64 H100 as TP 4 x PP 4 x CP 2 is not told from ZeRO-3") {
+TEST_CASE(
+    "prediction error: under NeMo, 70B on 64 H100 as TP 4 x PP 4 x CP 2 is ahead of every ZeRO-3 layout") {
   const PlanQuestion question = question_of({{"/stack", "nemo"}});
   const auto answer =
       answer_question(question, {.seed = 0, .jobs = 2, .has_sensitivity = false, .on_phase = {}});
@@ -79,10 +80,12 @@ TEST_CASE("prediction error: under NeMo, 70B on 64 H100 as TP 4 x PP 4 x CP 2 is
   const auto found = std::ranges::find_if(answer->within_prediction_error, is_pipelined);
   REQUIRE((found != answer->within_prediction_error.end() || is_pipelined(*answer->best_layout)));
   for (const RankedPlan& plan : answer->within_prediction_error) {
+    if (plan.parallel.zero == 3) CHECK(plan.step > found->step);
     const RangedStep step = ranged_step(question.plan, plan);
     CHECK((step.high_s - step.low_s) / 2 <= 0.12 * step.seconds);
   }
-  CHECK(to_seconds(found->step) == Approx(14.61).epsilon(0.05));
+  CHECK(answer->best_layout->parallel.zero < 3);
+  CHECK(to_seconds(found->step) == Approx(14.61).epsilon(0.03));
 }
 
 TEST_CASE("uncertain inputs: the step times of each family are varied by themselves, by their own range") {

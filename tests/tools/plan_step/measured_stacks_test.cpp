@@ -28,8 +28,9 @@ TrainingPlan plan_of_rows() {
 
 }  // namespace
 
-TEST_CASE("stack: shipped stacks are off by at most 7 % on the public measured steps" *
-          doctest::test_suite("release-only")) {
+TEST_CASE(
+    "stack: shipped stacks are off by at most 7 % on the public measured steps, by 4.5 % on dense models" *
+    doctest::test_suite("release-only")) {
   const std::string path = fmt::format("{}/steps/public_steps_open.csv", GOODPUT_SHARED_DATA);
   if (!std::filesystem::exists(path)) {
     MESSAGE("skipped: no shared data");
@@ -47,13 +48,18 @@ TEST_CASE("stack: shipped stacks are off by at most 7 % on the public measured s
     REQUIRE(row);
     by_stack[row->plan.stack.name].push_back(*predicted->rows[i].error);
     by_stack["all"].push_back(*predicted->rows[i].error);
+    const StepFamily family = family_of(row->plan, row->plan.parallel);
+    if (family.parallelism == Parallelism::kMoe) continue;
+    by_stack[family.gpu == GpuGeneration::kBlackwell ? "dense Blackwell" : "dense"].push_back(
+        *predicted->rows[i].error);
   }
   for (const auto& [stack, errors] : by_stack)
     MESSAGE(fmt::format("{}: {} rows, {:.1f} %", stack, errors.size(), 100 * mean_size(errors)));
   CHECK(by_stack["all"].size() == 158);
   CHECK(mean_size(by_stack["all"]) <= 0.07);
-  for (const auto& [stack, target] : {std::pair{"llm-foundry", 0.06}, std::pair{"nemo", 0.06},
-                                      std::pair{"megatron-bridge", 0.065}, std::pair{"torchtitan", 0.065}})
+  for (const auto& [stack, target] :
+       {std::pair{"dense", 0.045}, std::pair{"dense Blackwell", 0.08}, std::pair{"llm-foundry", 0.04},
+        std::pair{"nemo", 0.05}, std::pair{"megatron-bridge", 0.065}, std::pair{"torchtitan", 0.06}})
     CHECK(mean_size(by_stack[stack]) <= target);
 }
 
