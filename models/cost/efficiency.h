@@ -41,7 +41,8 @@ inline constexpr std::array<EfficiencyKey, 13> kEfficiencyKeys = {{
     {"step_us", &RooflineParameters::step_us, config::between(0, 1e9),
      "of a step, outside all kernels: Python, data loading"},
     {"bulk_hop_us", &RooflineParameters::bulk_hop_us, config::between(0, 1e9),
-     "latency per step of a ring between nodes, for large messages; absent: the cluster's hop_latency_us",
+     "latency per step of a ring between nodes, for large messages; absent or 0: the cluster's "
+     "hop_latency_us",
      true},
     {"speed_spread", &RooflineParameters::speed_spread, config::between(0, 0.5),
      "standard deviation of GPU speed, relative to the mean: a step waits for the slowest GPU", true},

@@ -12,12 +12,6 @@ constexpr std::int64_t kMostGpus = 10'000'000;  // of one dimension
 constexpr std::int64_t kMostSequences = 1'000'000'000;
 constexpr std::int64_t kMostTokens = 1'000'000'000;
 
-// The first enumerator is the default, which is not written.
-template <typename Enum, std::size_t kCount>
-config::Value choice_with_default(Enum& value, const std::array<std::string_view, kCount>& names) {
-  return stated::unless(value, Enum{}, config::choice(value, names));
-}
-
 }  // namespace
 
 config::Fields config_fields(ParallelPlan& plan) {
@@ -62,35 +56,34 @@ config::Fields config_fields(ParallelPlan& plan) {
        "with zero: parameters are gathered while the forward passes run"},
       {"overlap_p2p", Need::kOptional, config::flag(plan.overlap_p2p),
        "receives are posted before the pass in front of theirs is done"},
-      {"tp_overlap", Need::kOptional, choice_with_default(plan.tp_overlap, kTpOverlapNames),
-       "bulk (default): during the weight gradient of the same layer; sliced: forward and backward, in "
+      {"tp_overlap", Need::kOptional, config::choice(plan.tp_overlap, kTpOverlapNames),
+       "bulk: during the weight gradient of the same layer; sliced: forward and backward, in "
        "slices",
        [&plan] { return plan.overlap_tp_reduce ? "" : "overlap_tp_reduce is false"; }},
-      {"overlap_cp", Need::kOptional, stated::flag(plan.overlap_cp),
-       "ring attention: keys and values are exchanged during attention (default: false)",
+      {"overlap_cp", Need::kOptional, config::flag(plan.overlap_cp),
+       "ring attention: keys and values are exchanged during attention",
        [&plan] { return plan.cp == 1 ? "cp is 1" : ""; }},
-      {"compiled", Need::kOptional, stated::unless(plan.compiled, true, config::flag(plan.compiled)),
-       "element-wise operations are fused (default: true); false: each is a kernel, as in eager PyTorch"},
+      {"compiled", Need::kOptional, config::flag(plan.compiled),
+       "element-wise operations are fused; false: each is a kernel, as in eager PyTorch"},
       {"selective_recompute", Need::kOptional,
-       choice_with_default(plan.selective_recompute, kSelectiveRecomputeNames),
-       "what recompute selective runs again: cheap (default) as in Megatron-LM, every_second_matmul as in "
+       config::choice(plan.selective_recompute, kSelectiveRecomputeNames),
+       "what recompute selective runs again: cheap as in Megatron-LM, every_second_matmul as in "
        "TorchTitan",
        [&plan] { return plan.recompute == Recompute::kSelective ? "" : "recompute is not selective"; }},
-      {"fp8_recipe", Need::kOptional, choice_with_default(plan.fp8_recipe, kFp8RecipeNames),
-       "how tensors are cast to 8 bits; free (default): casts are not counted",
+      {"fp8_recipe", Need::kOptional, config::choice(plan.fp8_recipe, kFp8RecipeNames),
+       "how tensors are cast to 8 bits; free: casts are not counted",
        [&plan] { return plan.has_fp8() ? "" : "dtype is not fp8"; }},
-      {"loss", Need::kOptional, choice_with_default(plan.loss, kLossKernelNames),
-       "cross-entropy: fused (default) as in Megatron-LM, fp32 as in PyTorch, chunked: fp32 for a chunk of "
+      {"loss", Need::kOptional, config::choice(plan.loss, kLossKernelNames),
+       "cross-entropy: fused as in Megatron-LM, fp32 as in PyTorch, chunked: fp32 for a chunk of "
        "tokens at a time"},
-      {"reshard_after_forward", Need::kOptional,
-       choice_with_default(plan.reshard_after_forward, kReshardNames),
-       "with zero 3: free a layer's parameters after its forward pass (default: always)",
+      {"reshard_after_forward", Need::kOptional, config::choice(plan.reshard_after_forward, kReshardNames),
+       "with zero 3: free a layer's parameters after its forward pass",
        [&plan] { return plan.zero == 3 ? "" : "zero is not 3"; }},
       {"optimizer_bytes", Need::kOptional,
        stated::unless(plan.optimizer_bytes, 0, config::integer(plan.optimizer_bytes, 1, 64)),
        "per parameter, for the master weight and moments (default: 12; 8 with dtype tf32 or fp32)"},
-      {"offload_optimizer", Need::kOptional, stated::flag(plan.offload_optimizer),
-       "the optimizer's state is in host memory, and the CPU updates it (default: false)"},
+      {"offload_optimizer", Need::kOptional, config::flag(plan.offload_optimizer),
+       "the optimizer's state is in host memory, and the CPU updates it"},
       {"schedule", Need::kOptional, config::text(plan.schedule), "of the pipeline: `goodput list schedules`"},
       {"layers_per_stage", Need::kOptional, config::integers(plan.layers_per_stage, 0, 10'000),
        "explicit split by pipeline position; absent: even"},

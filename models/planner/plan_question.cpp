@@ -40,6 +40,8 @@ bool is_searched(std::string_view key) {
 config::Fields settings_of_plan(ParallelPlan& parallel) {
   config::Fields fields = config_fields(parallel);
   std::erase_if(fields, [](const config::Field& field) { return is_searched(field.key); });
+  for (config::Field& field : fields)
+    field.idle = nullptr;  // whether a key has an effect depends on searched ones
   return fields;
 }
 

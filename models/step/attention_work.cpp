@@ -174,8 +174,12 @@ void rows_of_heads(KernelSequence& kernels, const BlockScope& scope, const Atten
 void recompute_selectively(KernelSequence& kernels, const BlockScope& scope, const AttentionShape& shape) {
   if (scope.plan.recomputes(SelectiveRecompute::kEverySecondMatmul)) {
     norm_forward(kernels, scope);
-    kernels.forward({static_cast<double>(scope.model.hidden), shape.kv_heads * shape.key_dim},
-                    scope.tokens());
+    if (scope.model.latent) {
+      for (std::size_t i = 1; i < shape.in.size(); i += 2) kernels.forward(shape.in[i], scope.tokens());
+    } else {
+      kernels.forward({static_cast<double>(scope.model.hidden), shape.kv_heads * shape.key_dim},
+                      scope.tokens());
+    }
     rows_of_heads(kernels, scope, shape);
     kernels.forward(shape.out, scope.tokens());
     residual_forward(kernels, scope);

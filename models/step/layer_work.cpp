@@ -49,19 +49,22 @@ void LayerWork::add_tensor_parallel(std::vector<PartWork>& parts, LayerPart part
                                     double share_alone) const {
   if (scope_.plan.tp == 1) return;
   const double bytes = activation_bytes(scope_);
-  const bool gathers_in_8_bits = Fp8Casts(scope_.plan).bytes > 0 && !scope_.model.moe;
   PartWork work{part};
   work.beside = std::move(beside);
   work.share_alone = share_alone;
   if (scope_.plan.sequence_parallel) {
-    // fp8 with a dense layer: rows are cast before they are gathered (models/step/fp8_casts.h).
-    const double gathered = gathers_in_8_bits ? bytes / 2 : bytes;
     work.collectives = {{Collective::kReduceScatter, bytes, groups_.tensor},
-                        {Collective::kAllGather, gathered, groups_.tensor}};
+                        {Collective::kAllGather, gathered_bytes(), groups_.tensor}};
   } else {
     work.collectives = {{Collective::kAllReduce, bytes, groups_.tensor}};
   }
   parts.push_back(std::move(work));
+}
+
+// fp8 with dense layers: rows are cast before they are gathered (models/step/fp8_casts.h).
+double LayerWork::gathered_bytes() const {
+  const bool in_8_bits = Fp8Casts(scope_.plan).bytes > 0 && !scope_.model.moe;
+  return in_8_bits ? activation_bytes(scope_) / 2 : activation_bytes(scope_);
 }
 
 // Split into one slice per peer. The last slice of the scatter and the first slice of the gather do not
@@ -78,7 +81,7 @@ void LayerWork::add_recomputed_gathers(std::vector<PartWork>& parts) const {
   const ParallelPlan& plan = scope_.plan;
   if (plan.tp == 1 || !plan.sequence_parallel || !plan.recomputes(SelectiveRecompute::kEverySecondMatmul))
     return;
-  const CollectiveCall gather{Collective::kAllGather, activation_bytes(scope_), groups_.tensor};
+  const CollectiveCall gather{Collective::kAllGather, gathered_bytes(), groups_.tensor};
   parts.push_back({LayerPart::kAttentionTp, {}, {gather, gather}});
 }
 

@@ -99,6 +99,7 @@ class LayerWork {
                            double share_alone = 0) const;
   void add_forward_tensor_parallel(std::vector<PartWork>& parts, LayerPart part,
                                    std::vector<Kernel> products) const;
+  [[nodiscard]] double gathered_bytes() const;
   void add_recomputed_gathers(std::vector<PartWork>& parts) const;
   void add_context_parallel(std::vector<PartWork>& parts, bool backward) const;
   [[nodiscard]] std::vector<PartWork> routed_backward(const ExpertShare& share, Gradients gradients) const;

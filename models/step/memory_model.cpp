@@ -56,7 +56,7 @@ class LayerActivations {
     const ModelShape& model = plan_.model;
     const double heads = (2.0 * model.heads + std::max<double>(model.kv_heads, plan_.parallel.tp)) *
                          model.head_dim / plan_.parallel.tp;
-    const double kept = model.latent ? attention() / 2 : number_bytes() * scope_.tokens() * heads;
+    const double kept = model.latent ? attention() / 2 : number_bytes() * scope_.tokens() * heads + scores();
     return 2 * input() + kept + (feed_forward(layer) - norm()) / (model.gated_ffn ? 2 : 1);
   }
 
@@ -87,12 +87,16 @@ class LayerActivations {
     } else {
       width = (2.0 * model.heads + 2.0 * std::max<double>(model.kv_heads, tp)) * model.head_dim / tp;
     }
-    double scores = 0;
-    if (!plan_.parallel.fused_attention && plan_.parallel.recompute == Recompute::kNone) {
-      const auto length = static_cast<double>(plan_.parallel.sequence_length);
-      scores = 5 * model.heads / tp * scope_.tokens() * length;  // softmax and dropout outputs, mask
-    }
-    return norm() + number_bytes() * scope_.tokens() * width + scores;
+    return norm() + number_bytes() * scope_.tokens() * width + scores();
+  }
+
+  // Softmax and dropout outputs, and the mask, if they reach memory and do not run again.
+  [[nodiscard]] double scores() const {
+    const ParallelPlan& plan = plan_.parallel;
+    const bool runs_again = plan.recompute == Recompute::kFull || plan.recomputes(SelectiveRecompute::kCheap);
+    if (plan.fused_attention || runs_again) return 0;
+    const auto length = static_cast<double>(plan.sequence_length);
+    return 5 * plan_.model.heads / static_cast<double>(plan.tp) * scope_.tokens() * length;
   }
 
   [[nodiscard]] double feed_forward(std::int32_t layer) const {
@@ -188,9 +192,9 @@ class MemoryEstimator {
     const double owned = owned_parameters(plan_, slots_, schedule_, held);
     StageMemory memory;
     const bool gathers_once = parallel.stays_gathered();
-    memory.weights = whole(parallel.number_bytes() * (parallel.zero < 3 ? all
-                                                      : gathers_once    ? owned + all
-                                                                        : owned));
+    memory.weights = whole(parallel.number_bytes() * (parallel.zero < 3 || owned == all ? all
+                                                      : gathers_once                    ? owned + all
+                                                                                        : owned));
     // ZeRO-2 reduces once a step: while micro-batches add up every GPU has all of its own. ZeRO-3 does in
     // every backward pass.
     const bool adds_up = (parallel.zero == 2 && parallel.micro_batches() > 1) || gathers_once;

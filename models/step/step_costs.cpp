@@ -142,7 +142,7 @@ class Pricer {
       Transfer transfer = over_copies(kind, bytes_each, parameters_of(plan_, routing_.slots, {layer, 1}));
       const SimDuration whole = transfer.time;
       if (is_hidden) transfer = pricer_.beside(transfer, computation);
-      if (shares_links) computation = std::max(SimDuration{}, computation - whole);
+      if (shares_links && is_hidden) computation = std::max(SimDuration{}, computation - whole);
       parts.push_back({part, id, transfer.time, transfer.time, transfer.nic_bytes, whole - transfer.time});
     };
     const bool is_sharded = plan_.parallel.zero == 3 && !plan_.parallel.stays_gathered();
@@ -232,14 +232,14 @@ class Pricer {
 
   // What sticks out when a collective runs bucket by bucket beside a pass: one layer's share at least, and
   // what the pass over the other layers is too short for.
-  // With several chunks, the rest overlaps with passes over other chunks, which the graph models. Overlapped
-  // collectives slow passes down; this time is added after the last pass.
+  // With several chunks per stage, the rest of all but one overlaps with passes over other chunks, which the
+  // graph models. Overlapped collectives slow passes down; this time is added after the last pass.
   void hide(Transfer& collective, SimDuration pass, std::int32_t layers) {
     const std::int64_t buckets = std::max(1, layers);
     const Transfer whole = collective;
     collective.shorten(std::max(collective.time / buckets, collective.time - pass * (buckets - 1) / buckets));
-    const SimDuration beside_passes = positions() > 1 ? whole.time : whole.time - collective.time;
-    slowed_by_.back() += from_seconds(pricer_.share_taken(whole) * to_seconds(beside_passes));
+    const SimDuration overlapped = whole.time - collective.time / schedule_.chunks(shape_);
+    slowed_by_.back() += from_seconds(pricer_.share_taken(whole) * to_seconds(overlapped));
   }
 
   // Tensor-parallel peers hold the same activations: between nodes each sends its share of them (Megatron-LM,
@@ -285,8 +285,19 @@ class Pricer {
     costs.optimizer += optimizer(owned, tensors) + from_seconds(1e-6 * plan_.roofline.step_us);
     const Fp8Casts casts(plan);
     if (casts.bytes > 0 && !casts.weights_each_pass)
-      costs.optimizer += memory(casts.bytes * (held.dense + held.experts), casts.kernels * tensors);
+      costs.optimizer += memory(casts.bytes * in_layers(stage), casts.kernels * tensors);
     return costs;
+  }
+
+  // Parameters of the stage's layers: the embedding and the output head are not cast to 8 bits.
+  [[nodiscard]] double in_layers(std::int32_t stage) const {
+    double parameters = 0;
+    for (std::int32_t chunk = 0; chunk < schedule_.chunks(shape_); ++chunk) {
+      const auto position = static_cast<std::size_t>(schedule_.place(shape_, stage, chunk).position);
+      const GpuParameters held = parameters_of(plan_, routing_.slots, layers_[position]);
+      parameters += held.dense + held.experts;
+    }
+    return parameters;
   }
 
   // Reads and writes the optimizer's state, writes the weight, and reads the gradient twice, the first time
@@ -297,9 +308,11 @@ class Pricer {
     const double updated = 2 * plan.state_bytes() + plan.number_bytes();
     if (!plan.offload_optimizer) return memory((2 * gradient_bytes() + updated) * parameters, tensors);
     const double moved = gradient_bytes() + plan.number_bytes();
-    return memory(gradient_bytes() * parameters, tensors) +
-           from_seconds((moved + updated + gradient_bytes()) * parameters /
-                        plan_.cluster.gpu.host_link.value);
+    const double on_host =
+        (moved + updated + gradient_bytes()) * parameters / plan_.cluster.gpu.host_link.value;
+    pricer_.add(on_host, Tier::kAssumed);
+    const SimDuration norm = memory(gradient_bytes() * parameters, tensors);
+    return pricer_.priced_s() <= kLongestStepS ? norm + from_seconds(on_host) : SimDuration{};
   }
 
   SimDuration memory(double bytes, std::int32_t launches) {

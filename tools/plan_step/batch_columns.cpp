@@ -29,19 +29,14 @@ Json written(T& value) {
 const std::vector<std::pair<std::string, Json>>& objects_with_columns() {
   static const auto objects = [] {
     ParallelPlan parallel;
-    // Keys with their default value are not written.
-    parallel.compiled = false;
-    parallel.overlap_tp_reduce = parallel.offload_optimizer = true;
-    parallel.tp_overlap = TpOverlap::kSliced;
+    // Keys without effect are not written.
+    parallel.overlap_tp_reduce = true;
+    parallel.cp = 2;
     parallel.optimizer_bytes = 12;
-    parallel.loss = LossKernels::kFp32;
     parallel.zero = 3;
     parallel.tp = 2;
     parallel.dtype = Dtype::kFp8;
-    parallel.fp8_recipe = Fp8Recipe::kDelayed;
     parallel.recompute = Recompute::kSelective;
-    parallel.selective_recompute = SelectiveRecompute::kEverySecondMatmul;
-    parallel.reshard_after_forward = Reshard::kNever;
     ModelShape model;
     model.latent.emplace();
     model.moe.emplace();

@@ -12,6 +12,7 @@
 #include "models/step/memory_model.h"
 #include "models/step/planned_step.h"
 #include "models/step/step_report.h"
+#include "sim/base/json.h"
 #include "tests/support/random_plan.h"
 
 namespace goodput {
@@ -100,7 +101,13 @@ TEST_CASE("software: with sequence parallelism, recomputed matmuls gather their 
   plan.parallel.recompute = Recompute::kSelective;
   const std::size_t usual = backward(plan).collectives.size();
   plan.parallel.selective_recompute = SelectiveRecompute::kEverySecondMatmul;
-  CHECK(backward(plan).collectives.size() == usual + 2);
+  const std::vector<CollectiveCall> calls = backward(plan).collectives;
+  REQUIRE(calls.size() == usual + 2);
+  CHECK(calls.back().bytes == 2 * kTokens * kHidden);
+  plan.cluster.gpu.fp8 = {624e12};
+  plan.parallel.dtype = Dtype::kFp8;
+  plan.parallel.fp8_recipe = Fp8Recipe::kDelayed;  // gathers 8 bits
+  CHECK(backward(plan).collectives.back().bytes == kTokens * kHidden);
 }
 
 TEST_CASE("software: eager element-wise operations move more bytes, except layer norms") {
@@ -284,6 +291,55 @@ TEST_CASE("software: fp8 with a recipe keeps the inputs of activation functions 
   const double free = in_bytes(needed_memory(plan).activations);
   plan.parallel.fp8_recipe = Fp8Recipe::kDelayed;
   CHECK(in_bytes(needed_memory(plan).activations) - free == kLayers * kTokens * 2 * kFfn);
+}
+
+TEST_CASE(
+    "software: every_second_matmul keeps score matrices, and recomputes every second projection of latents") {
+  TrainingPlan plan = llama();
+  plan.parallel.fused_attention = false;
+  plan.parallel.recompute = Recompute::kSelective;
+  plan.parallel.selective_recompute = SelectiveRecompute::kEverySecondMatmul;
+  const double unfused = in_bytes(needed_memory(plan).activations);
+  plan.parallel.fused_attention = true;
+  CHECK(unfused - in_bytes(needed_memory(plan).activations) == kLayers * 5 * 8 * kTokens * kTokens);
+  plan.model.latent =
+      LatentAttention{.q_rank = 96, .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .value_dim = 32};
+  plan.parallel.recompute = Recompute::kNone;
+  const double usual = backward(plan).flops;
+  plan.parallel.recompute = Recompute::kSelective;
+  // Queries: the second of their two projections. Keys and values: the second of theirs. Then output and
+  // gate.
+  const double queries = 96 * 8 * (32 + 16), keys = 64 * 8 * (32 + 32);
+  CHECK(backward(plan).flops - usual == 2 * kTokens * (queries + keys + 8 * 32 * kHidden + kHidden * kFfn));
+}
+
+TEST_CASE("software: an update on the host that would take 104 days is refused") {
+  TrainingPlan plan = llama();
+  plan.parallel.offload_optimizer = true;
+  plan.cluster.gpu.host_link = {1};
+  const RooflineCost cost(plan.cluster, plan.roofline);
+  CHECK_FALSE(build_planned_step(plan, cost, Granularity::kLayers, 0));
+}
+
+TEST_CASE("software: reductions that do not overlap do not slow passes down") {
+  TrainingPlan plan = llama();
+  plan.parallel.dp = 16;
+  plan.parallel.zero = 1;
+  plan.parallel.pp = 8;  // one layer per stage, whose reduction comes after its last pass
+  plan.parallel.global_batch = 16 * 8;
+  plan.parallel.overlap_grad_reduce = true;
+  const double free = step_seconds_of(plan);
+  plan.roofline.collective_sms = 108;
+  CHECK(step_seconds_of(plan) == free);
+}
+
+TEST_CASE("software: a plan that is written states choices that differ from its stack's defaults") {
+  ParallelPlan plan;
+  plan.zero = 3;
+  const OrderedJson written = config::write(config_fields(plan));
+  CHECK(written.at("loss") == "fused");
+  CHECK(written.at("compiled") == true);
+  CHECK(written.at("reshard_after_forward") == "always");
 }
 
 }  // namespace goodput

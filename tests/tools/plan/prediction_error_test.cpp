@@ -112,4 +112,11 @@ TEST_CASE("uncertain inputs: the step times of each family are varied by themsel
   CHECK(cost_inputs(plan).slowdown == 1);
 }
 
+TEST_CASE("plan question: keys that depend on searched ones are not said to have no effect") {
+  const PlanQuestion question =
+      question_of({{"/parallel", R"({"reshard_after_forward": "never", "overlap_cp": true})"},
+                   {"/search", R"({"zero": [3], "cp": [2]})"}});
+  CHECK(question.unused.empty());
+}
+
 }  // namespace goodput
