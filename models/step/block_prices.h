@@ -46,9 +46,9 @@ struct BlockPrice {
 
 class BlockPrices {
  public:
-  // Of the plan: the model, the cluster, tp, cp, ep, sequence_parallel, micro_batch, sequence_length,
-  // recompute, how kernels run (dtype to overlap_tp_reduce), whether there are several micro-batches,
-  // whose gradients add up, and the number of GPUs, of which the slowest counts. REQUIRES:
+  // Prices depend on these parts of the plan: the model, the cluster, the efficiency, tp, cp, ep,
+  // sequence_parallel, micro_batch, sequence_length, recompute, the keys that say how kernels run, whether
+  // there are several micro-batches, and the number of GPUs (a step waits for the slowest one). REQUIRES:
   // check_training_plan(plan); routing.shares of all layers of the plan.
   BlockPrices(const TrainingPlan& plan, const CostModel& cost, const StepRouting& routing,
               Granularity granularity);

@@ -22,8 +22,8 @@ void activation_forward(KernelSequence& kernels, const BlockScope& scope, const 
 // Reads its input and its output's gradient, writes its input's gradient.
 void activation_backward(KernelSequence& kernels, const BlockScope& scope, const FfnShape& ffn, double rows) {
   const double fused = kBytes16 * rows * (2 * ffn.activations + ffn.down.in);
-  // Eager: three kernels (the gradients of both factors and of the function), each of which reads two tensors
-  // and writes one.
+  // Eager: three kernels compute the gradients of both factors and of the activation function. Each reads two
+  // tensors and writes one.
   if (is_eager(scope) && scope.model.gated_ffn) {
     kernels.memory(3 * 3 * kBytes16 * rows * ffn.down.in, 3);
   } else {

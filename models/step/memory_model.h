@@ -20,7 +20,7 @@ namespace goodput {
 struct StageMemory {
   Bytes weights{};
   Bytes gradients{};
-  Bytes optimizer{};    // 32-bit master weights and two moments
+  Bytes optimizer{};    // master weights and moments
   Bytes activations{};  // of all micro-batches alive at once
   Bytes working{};      // of the pass at hand: logits, a recomputed layer, gathered parameters
   Bytes reserved{};     // CUDA context, NCCL buffers: assumed

@@ -22,7 +22,7 @@ using doctest::Approx;
 using namespace std::chrono_literals;
 using testing::small_plan;
 
-// 27 of 108 multiprocessors, 2 TB/s of which kernels reach 0.8.
+// The GPU has 108 multiprocessors and 2 TB/s of memory bandwidth, of which kernels reach 80 %.
 TrainingPlan plan_with_sms(double sms) {
   TrainingPlan plan = small_plan();
   plan.roofline.collective_sms = sms;
