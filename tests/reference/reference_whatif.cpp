@@ -15,34 +15,12 @@
 namespace goodput::reference {
 namespace {
 
-constexpr double kMatchTolerance = 5e-5;   // seconds, section 3
-constexpr double kClampAtOrBelow = -0.01;  // seconds, section 5
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kMatchTolerance = 5e-5;  // seconds, section 3
 
 template <typename... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw std::runtime_error(fmt::format(format, std::forward<Args>(args)...));
 }
-
-struct Op {
-  OpType type;
-  int stage;
-  std::int64_t seq_id, mc, mb_id, gmc, rank;
-  double start, end, duration;
-  double transfer = kNone;
-  double launch_delay = 0;
-};
-using Lane = std::map<std::string, Op>;  // by op name
-using Step = std::map<int, Lane>;        // by dp rank
-
-struct Job {
-  std::map<std::int64_t, Step> steps;
-  std::map<std::int64_t, std::pair<int, int>> workers;  // rank -> (dp rank, stage)
-  int dp = 0;
-  int pp = 0;
-  int vpp = 0;
-  bool float32 = true;
-};
 
 std::string op_name(const std::string& type, std::int64_t seq_id, int stage) {
   return fmt::format("{}_{}_{}", type, seq_id, stage);
@@ -73,12 +51,24 @@ void add_worker(Job& job, const OpRow& row) {
   }
 }
 
+// Section 7: one pool a type; these have their mean, the others their median.
+const std::set<OpType> kByMean{OpType::kForwardCompute, OpType::kBackwardCompute, OpType::kOptimizer,
+                               OpType::kGc};
+
 void add_row(Job& job, const OpRow& row) {
-  Op op{row.optype, static_cast<int>(row.stage),
-        row.seq_id, row.mc,
-        row.mb_id,  row.gmc,
-        row.rank,   row.start_s,
-        0,          row.duration_s};
+  Op op{row.optype,
+        static_cast<int>(row.stage),
+        row.seq_id,
+        row.mc,
+        row.mb_id,
+        row.gmc,
+        row.rank,
+        row.start_s,
+        0,
+        row.duration_s,
+        type_name(row.optype),
+        kByMean.contains(row.optype),
+        row.optype == OpType::kOptimizer};
   op.end = op.start + op.duration;
   if (job.float32) op.end = round_to_float32(op.end);
   const std::string name = op_name(type_name(op.type), op.seq_id, op.stage);
@@ -408,112 +398,10 @@ class DependencyBuilder {
   Dependencies result_;
 };
 
-using GroupOf = std::map<std::string, std::set<std::string>>;  // op -> members of its group, itself included
-
-GroupOf groups_by_op(const Dependencies& dependencies) {
-  GroupOf group_of;
-  for (const auto& group : dependencies.groups) {
-    for (const std::string& name : group) {
-      if (!group_of.emplace(name, group).second) fail("{} is in two groups", name);
-    }
-  }
-  return group_of;
-}
-
-// Groups contracted: an op comes after the predecessors of all members of its group.
-class CycleCheck {
- public:
-  explicit CycleCheck(const Dependencies& dependencies)
-      : deps_(dependencies.deps), group_of_(groups_by_op(dependencies)) {
-    for (const auto& [name, predecessors] : deps_) visit(name);
-  }
-
- private:
-  void visit(const std::string& name) {
-    const auto group = group_of_.find(name);
-    const std::set<std::string> members =
-        group == group_of_.end() ? std::set<std::string>{name} : group->second;
-    if (done_.contains(*members.begin())) return;
-    if (!open_.insert(*members.begin()).second) fail("{} depends on itself", name);
-    for (const std::string& member : members) {
-      for (const std::string& predecessor : deps_.at(member)) visit(predecessor);
-    }
-    done_.insert(*members.begin());
-  }
-
-  const std::map<std::string, std::set<std::string>>& deps_;
-  GroupOf group_of_;
-  std::set<std::string> open_;
-  std::set<std::string> done_;
-};
-
 Dependencies dependencies_of(const Job& job, const Options& options) {
   Dependencies dependencies = DependencyBuilder(job, options.dsp_size).build();
-  const CycleCheck check(dependencies);
+  check_no_cycle(dependencies);
   return dependencies;
-}
-
-// ---- Section 5: transfers and launch delays
-
-struct Analysis {
-  Job job;  // after preparation, the selected steps only
-  Dependencies dependencies;
-  GroupOf group_of;
-  std::map<OpType, double> ideal;  // duration of plain ops, transfer of grouped ones
-};
-
-// A difference of recorded times: taken in float32 when they are, and 0 where clocks cannot be right.
-double difference(const Job& job, double value) {
-  const double rounded = job.float32 ? round_to_float32(value) : value;
-  return rounded <= kClampAtOrBelow ? 0.0 : rounded;
-}
-
-double earliest_start(const Step& step) {
-  double earliest = std::numeric_limits<double>::infinity();
-  for (const auto& [dp, lane] : step) {
-    for (const auto& [name, op] : lane) earliest = std::min(earliest, op.start);
-  }
-  return earliest;
-}
-
-double latest_end(const Step& step) {
-  double latest = -std::numeric_limits<double>::infinity();
-  for (const auto& [dp, lane] : step) {
-    for (const auto& [name, op] : lane) latest = std::max(latest, op.end);
-  }
-  return latest;
-}
-
-// End after the last member of the group started, before any clamp.
-double recorded_transfer(const Analysis& analysis, const Step& step, int dp, const std::string& name) {
-  const bool synchronised = analysis.dependencies.dp_synchronised.contains(name);
-  double last_start = -std::numeric_limits<double>::infinity();
-  for (const auto& [other_dp, lane] : step) {
-    if (!synchronised && other_dp != dp) continue;
-    for (const std::string& member : analysis.group_of.at(name)) {
-      last_start = std::max(last_start, lane.at(member).start);
-    }
-  }
-  return step.at(dp).at(name).end - last_start;
-}
-
-double recorded_delay(const Analysis& analysis, const Step& step, int dp, const std::string& name) {
-  const Lane& lane = step.at(dp);
-  const auto& predecessors = analysis.dependencies.deps.at(name);
-  if (predecessors.empty()) return lane.at(name).start - earliest_start(step);
-  double ready = -std::numeric_limits<double>::infinity();
-  for (const std::string& predecessor : predecessors) ready = std::max(ready, lane.at(predecessor).end);
-  return lane.at(name).start - ready;
-}
-
-void measure_step(const Analysis& analysis, Step& step) {
-  for (auto& [dp, lane] : step) {
-    for (auto& [name, op] : lane) {
-      if (analysis.group_of.contains(name))
-        op.transfer = difference(analysis.job, recorded_transfer(analysis, step, dp, name));
-      op.launch_delay = difference(analysis.job, recorded_delay(analysis, step, dp, name));
-    }
-  }
 }
 
 // In the first step a clamped embedding transfer means that the clocks cannot be compared.
@@ -530,41 +418,6 @@ void check_embedding_transfers(const Analysis& analysis) {
   }
 }
 
-// ---- Section 7: ideal values, pooled over the selected steps
-
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-std::map<OpType, double> ideal_values(const Analysis& analysis) {
-  const std::set<std::string> by_mean{"forward-compute", "backward-compute", "optimizer", "gc"};
-  std::map<OpType, std::vector<double>> pooled;
-  std::set<OpType> grouped;
-  for (const auto& [number, step] : analysis.job.steps) {
-    for (const auto& [dp, lane] : step) {
-      for (const auto& [name, op] : lane) {
-        const bool in_group = analysis.group_of.contains(name);
-        pooled[op.type].push_back(in_group ? op.transfer : op.duration);
-        if (in_group) grouped.insert(op.type);
-      }
-    }
-  }
-  std::map<OpType, double> ideal;
-  for (const auto& [type, values] : pooled) {
-    ideal[type] = by_mean.contains(type_name(type)) ? mean(values) : median(values);
-    if (grouped.contains(type) && analysis.job.float32) ideal[type] = round_to_float32(ideal[type]);
-  }
-  return ideal;
-}
-
 // ---- Preparation as a whole
 
 void select_steps(Job& job, const std::vector<std::int64_t>& selection) {
@@ -577,137 +430,18 @@ void select_steps(Job& job, const std::vector<std::int64_t>& selection) {
 }
 
 Analysis analyse(const OpTrace& trace, const Options& options) {
-  Analysis analysis;
-  analysis.job = read_job(trace);
-  analysis.dependencies = dependencies_of(analysis.job, options);
-  analysis.group_of = groups_by_op(analysis.dependencies);
-  for (auto& [number, step] : analysis.job.steps) measure_step(analysis, step);
+  Job job = read_job(trace);
+  Dependencies dependencies = dependencies_of(job, options);
+  Analysis analysis = measure(std::move(job), std::move(dependencies));
   check_embedding_transfers(analysis);
   select_steps(analysis.job, options.steps);
-  analysis.ideal = ideal_values(analysis);
+  pool_ideal_values(analysis);
   return analysis;
-}
-
-// ---- Section 6: simulation
-
-using Choice = std::function<bool(const OpView&)>;
-
-bool none(const OpView&) {
-  return false;
-}
-bool all(const OpView&) {
-  return true;
-}
-
-struct Scenario {
-  Choice recorded;         // these keep their durations and transfers, the others are ideal
-  Choice delayed = &none;  // these are launched as late as recorded
-};
-
-struct Span {
-  double start, end;
-};
-using Spans = std::map<std::pair<int, std::string>, Span>;  // by dp rank, op name
-
-class StepSimulation {
- public:
-  StepSimulation(const Analysis& analysis, std::int64_t number, const Scenario& scenario)
-      : analysis_(analysis), number_(number), step_(analysis.job.steps.at(number)), scenario_(scenario) {}
-
-  Spans run() {
-    Spans spans;
-    for (const auto& [dp, lane] : step_) {
-      for (const auto& [name, op] : lane) spans[{dp, name}] = {start(dp, name), end(dp, name)};
-    }
-    return spans;
-  }
-
- private:
-  double start(int dp, const std::string& name) {
-    if (const auto known = start_.find({dp, name}); known != start_.end()) return known->second;
-    const auto& predecessors = analysis_.dependencies.deps.at(name);
-    double ready = predecessors.empty() ? 0.0 : -std::numeric_limits<double>::infinity();
-    for (const std::string& predecessor : predecessors) ready = std::max(ready, end(dp, predecessor));
-    const Op& op = step_.at(dp).at(name);
-    const double delay = scenario_.delayed(view(dp, name, op)) ? op.launch_delay : 0.0;
-    return start_[{dp, name}] = ready + delay;
-  }
-
-  double end(int dp, const std::string& name) {
-    if (const auto known = end_.find({dp, name}); known != end_.end()) return known->second;
-    const Op& op = step_.at(dp).at(name);
-    const bool recorded = scenario_.recorded(view(dp, name, op));
-    const double ideal = analysis_.ideal.at(op.type);
-    const auto group = analysis_.group_of.find(name);
-    const double value = group == analysis_.group_of.end()
-                             ? start(dp, name) + (recorded ? op.duration : ideal)
-                             : group_start(dp, name, group->second) + (recorded ? op.transfer : ideal);
-    return end_[{dp, name}] = value;
-  }
-
-  // The last member to start, over all dp ranks if the group is synchronised over them.
-  double group_start(int dp, const std::string& name, const std::set<std::string>& members) {
-    const bool synchronised = analysis_.dependencies.dp_synchronised.contains(name);
-    const std::pair key(synchronised ? -1 : dp, *members.begin());
-    if (const auto known = group_start_.find(key); known != group_start_.end()) return known->second;
-    double latest = -std::numeric_limits<double>::infinity();
-    for (const auto& [other_dp, lane] : step_) {
-      if (!synchronised && other_dp != dp) continue;
-      for (const std::string& member : members) latest = std::max(latest, start(other_dp, member));
-    }
-    return group_start_[key] = latest;
-  }
-
-  OpView view(int dp, const std::string& name, const Op& op) const {
-    return {name, op.type, op.stage, dp, number_, op.mb_id};
-  }
-
-  const Analysis& analysis_;
-  std::int64_t number_;
-  const Step& step_;
-  const Scenario& scenario_;
-  std::map<std::pair<int, std::string>, double> start_;
-  std::map<std::pair<int, std::string>, double> end_;
-  std::map<std::pair<int, std::string>, double> group_start_;
-};
-
-struct StepTimes {
-  std::map<std::int64_t, double> to_optimizer;  // T_opt: from the origin to the last optimizer end
-  std::map<std::int64_t, double> span;          // T_span: from the first start to the last end
-};
-
-void read_step_times(StepTimes& times, std::int64_t number, const Step& step, const Spans& spans) {
-  double optimizer_end = -std::numeric_limits<double>::infinity();
-  double first = std::numeric_limits<double>::infinity();
-  double last = -std::numeric_limits<double>::infinity();
-  for (const auto& [key, span] : spans) {
-    const bool optimizer = step.at(key.first).at(key.second).type == OpType::kOptimizer;
-    if (optimizer) optimizer_end = std::max(optimizer_end, span.end);
-    first = std::min(first, span.start);
-    last = std::max(last, span.end);
-  }
-  times.to_optimizer[number] = optimizer_end;
-  times.span[number] = last - first;
-}
-
-StepTimes simulate(const Analysis& analysis, const Scenario& scenario) {
-  StepTimes times;
-  for (const auto& [number, step] : analysis.job.steps) {
-    read_step_times(times, number, step, StepSimulation(analysis, number, scenario).run());
-  }
-  return times;
 }
 
 // ---- Sections 7 and 8: results
 
-using PerStep = std::map<std::int64_t, double>;
 using Label = std::function<std::string(const OpView&)>;
-
-double mean(const PerStep& values) {
-  std::vector<double> flat;
-  for (const auto& [number, value] : values) flat.push_back(value);
-  return mean(flat);
-}
 
 Json number_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
@@ -779,9 +513,9 @@ void write_grouping(Json& result, const std::string& key, const std::map<std::st
   Json overall = Json::object();
   Json per_step = Json::object();
   for (const auto& [label, of_label] : times) {
-    overall[label] = number_or_null(mean(of_label.to_optimizer) / mean(baseline.to_optimizer));
-    for (const auto& [number, value] : of_label.to_optimizer) {
-      per_step[std::to_string(number)][label] = number_or_null(value / baseline.to_optimizer.at(number));
+    overall[label] = number_or_null(mean(of_label.to_finish) / mean(baseline.to_finish));
+    for (const auto& [number, value] : of_label.to_finish) {
+      per_step[std::to_string(number)][label] = number_or_null(value / baseline.to_finish.at(number));
     }
   }
   result[key] = overall;
@@ -872,8 +606,8 @@ std::map<OpInstance, OpTimes> op_times(const OpTrace& trace, const Options& opti
   const Analysis analysis = analyse(trace, options);
   std::map<OpInstance, OpTimes> times;
   for (const auto& [number, step] : analysis.job.steps) {
-    const Spans nodelay = StepSimulation(analysis, number, {.recorded = &all}).run();
-    const Spans ideal = StepSimulation(analysis, number, {.recorded = &none}).run();
+    const Spans nodelay = simulate_step(analysis, number, {.recorded = &all});
+    const Spans ideal = simulate_step(analysis, number, {.recorded = &none});
     for (const auto& [key, span] : nodelay) {
       const Op& op = step.at(key.first).at(key.second);
       times[{number, key.first, key.second}] = {op.transfer, op.launch_delay,     span.start,
@@ -888,15 +622,15 @@ Json compat_result(const OpTrace& trace, const Options& options) {
   const PerStep base = recorded_step_times(analysis);
   const StepTimes nodelay = simulate(analysis, {.recorded = &all});
   const StepTimes ideal = simulate(analysis, {.recorded = &none});
-  const double launch_slowdown = mean(base) / mean(nodelay.to_optimizer);
-  const double blocking_slowdown = mean(nodelay.span) / mean(ideal.to_optimizer);
+  const double launch_slowdown = mean(base) / mean(nodelay.to_finish);
+  const double blocking_slowdown = mean(nodelay.span) / mean(ideal.to_finish);
   Json result{{"step_t_base", to_json(base)},
               {"step_t_nodelay", to_json(nodelay.span)},
               {"step_t_noblk", to_json(ideal.span)},
               {"launch_slowdown", number_or_null(launch_slowdown)},
               {"blocking_slowdown", number_or_null(blocking_slowdown)},
-              {"launch_step_slowdown", ratios(base, nodelay.to_optimizer)},
-              {"blocking_step_slowdown", ratios(nodelay.span, ideal.to_optimizer)}};
+              {"launch_step_slowdown", ratios(base, nodelay.to_finish)},
+              {"blocking_step_slowdown", ratios(nodelay.span, ideal.to_finish)}};
   if (launch_slowdown >= options.threshold) {
     write_decomposition(result, "launch", analysis, optype_label_with_first_op, only_delayed, nodelay);
   } else {
@@ -913,15 +647,7 @@ Json compat_result(const OpTrace& trace, const Options& options) {
 }
 
 std::map<std::pair<int, int>, double> exact_worker_slowdowns(const OpTrace& trace, const Options& options) {
-  const Analysis analysis = analyse(trace, options);
-  const double ideal = mean(simulate(analysis, {.recorded = &none}).to_optimizer);
-  std::map<std::pair<int, int>, double> slowdowns;
-  for (const auto& entry : analysis.job.workers) {
-    const auto& worker = entry.second;
-    const Choice of_worker = [&](const OpView& op) { return std::pair(op.dp_rank, op.stage) == worker; };
-    slowdowns[worker] = mean(simulate(analysis, {.recorded = of_worker}).to_optimizer) / ideal;
-  }
-  return slowdowns;
+  return exact_worker_slowdowns(analyse(trace, options));
 }
 
 double step_time_with(const OpTrace& trace, const Options& options,

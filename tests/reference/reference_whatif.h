@@ -21,6 +21,7 @@
 
 #include "sim/base/json_fwd.h"
 #include "sim/ops/op_trace.h"
+#include "tests/reference/reference_replay.h"
 
 namespace goodput::reference {
 
@@ -31,12 +32,6 @@ struct Options {
 };
 
 // An op name is "<optype>_<seq_id>_<stage>".
-struct Dependencies {
-  std::map<std::string, std::set<std::string>> deps;  // every op, with its predecessors (all in its own lane)
-  std::vector<std::set<std::string>> groups;          // ops of a lane that communicate with each other
-  std::set<std::string> dp_synchronised;              // members of groups that also wait for all dp ranks
-};
-
 Dependencies dependencies(const OpTrace& trace, const Options& options);
 
 struct OpTimes {
@@ -56,16 +51,6 @@ Json compat_result(const OpTrace& trace, const Options& options);
 // (dp rank, stage) -> mean step time with only this worker as recorded and all others ideal, over the ideal
 // mean. One simulation of everything per worker.
 std::map<std::pair<int, int>, double> exact_worker_slowdowns(const OpTrace& trace, const Options& options);
-
-// What a choice of ops may look at.
-struct OpView {
-  const std::string& name;
-  OpType type;
-  int stage;
-  int dp_rank;
-  std::int64_t step;
-  std::int64_t mb_id;  // kUnset where the trace has none
-};
 
 // Mean over the steps of the time from the first start to the last end when exactly the ops that `recorded`
 // accepts keep their recorded durations and transfers, all others are ideal, and nothing is launched late.
