@@ -67,7 +67,7 @@ class StageOps {
 
   const TemplateLane& lane_;
   std::int16_t stage_;
-  std::array<std::vector<OpIndex>, kOpTypeCount> by_type_;
+  std::array<std::vector<OpIndex>, kNdtimelineTypeCount> by_type_;
 };
 
 std::int64_t global_chunk(const TemplateLane& lane, OpIndex op) {

@@ -147,7 +147,7 @@ class Planner {
   std::int32_t positions_;
   std::int32_t stage_ = 0;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> stage_at_;  // by (pipeline, position)
-  std::array<std::int32_t, kOpTypeCount> seq_ids_{};
+  std::array<std::int32_t, kNdtimelineTypeCount> seq_ids_{};
   PlannedOps result_;
 };
 

@@ -64,21 +64,21 @@ class StepWalk {
   std::vector<double> ends_;
 };
 
-using TypeValues = std::array<double, kOpTypeCount>;
+using TypeValues = std::array<double, kNdtimelineTypeCount>;
 
 // Mean of passes, optimizer and gc; median of communication; over all ops of the type.
 TypeValues pooled_values(const SyntheticStep& step, const LaneTable& table) {
-  std::array<std::vector<double>, kOpTypeCount> by_type;
+  std::array<std::vector<double>, kNdtimelineTypeCount> by_type;
   for (OpId op = 0; op < step.ops.size(); ++op) {
     for (std::size_t lane = 0; lane < table.shape().lanes(); ++lane) {
       by_type[index_of(step.ops[op].type)].push_back(table.at(op, lane));
     }
   }
   TypeValues pooled{};
-  for (std::size_t type = 0; type < kOpTypeCount; ++type) {
+  for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
     if (by_type[type].empty()) continue;
     pooled[type] =
-        kOpTypes[type].ideal == IdealStatistic::kMean ? mean(by_type[type]) : take_median(by_type[type]);
+        kNdtimelineTypes[type].ideal == IdealStatistic::kMean ? mean(by_type[type]) : take_median(by_type[type]);
   }
   return pooled;
 }

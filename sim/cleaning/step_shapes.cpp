@@ -12,7 +12,7 @@ namespace goodput {
 namespace {
 
 // Ops of a stage, by type.
-using StageCounts = std::array<std::int64_t, kOpTypeCount>;
+using StageCounts = std::array<std::int64_t, kNdtimelineTypeCount>;
 
 std::vector<StageCounts> count_by_stage(const std::vector<OpKey>& ops) {
   std::vector<StageCounts> counts;
@@ -142,7 +142,7 @@ bool differ_in_batch(const std::vector<OpKey>& a, const std::vector<OpKey>& b) {
   const std::int64_t passes = more[0][forward] - fewer[0][forward];
   if (passes == 0 || fewer[0][forward] == 0) return false;
   for (std::size_t stage = 0; stage < more.size(); ++stage) {
-    for (std::size_t type = 0; type < kOpTypeCount; ++type) {
+    for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
       const std::int64_t difference = more[stage][type] - fewer[stage][type];
       const bool occurs = is_pass_compute(static_cast<OpType>(type)) || more[stage][type] > 0;
       if (is_pass(static_cast<OpType>(type)) && occurs && difference != passes) return false;

@@ -35,10 +35,10 @@ std::optional<std::vector<std::int32_t>> integers(const Words& words, std::size_
 }
 
 bool read_counts(const Words& words, StageCounts& stages) {
-  const auto numbers = integers(words, kOpTypeCount + 1);
+  const auto numbers = integers(words, kNdtimelineTypeCount + 1);
   if (!numbers) return false;
   TypeCounts& counts = stages[numbers->front()];
-  for (std::size_t type = 0; type < kOpTypeCount; ++type) {
+  for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
     if ((*numbers)[type + 1] < 0) return false;
     counts[type] = static_cast<std::uint32_t>((*numbers)[type + 1]);
   }

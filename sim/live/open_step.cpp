@@ -103,7 +103,7 @@ StageCounts count_stages(const OpenStep& step) {
   StageCounts stages;
   for (const auto& [key, worker] : step.workers) {
     TypeCounts& most = stages[key.second];
-    for (std::size_t type = 0; type < kOpTypeCount; ++type)
+    for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type)
       most[type] = std::max(most[type], worker.counts[type]);
   }
   return stages;
@@ -112,7 +112,7 @@ StageCounts count_stages(const OpenStep& step) {
 bool has_all(const TypeCounts& counts, const StageCounts& expected, std::int32_t stage) {
   const auto wanted = expected.find(stage);
   if (wanted == expected.end()) return false;
-  for (std::size_t type = 0; type < kOpTypeCount; ++type) {
+  for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
     if (counts[type] < wanted->second[type]) return false;
   }
   return true;

@@ -17,7 +17,7 @@
 
 namespace goodput {
 
-using TypeCounts = std::array<std::uint32_t, kOpTypeCount>;  // ops by index_of(type)
+using TypeCounts = std::array<std::uint32_t, kNdtimelineTypeCount>;  // ops by index_of(type)
 
 // What the workers of a stage record in a step.
 using StageCounts = std::map<std::int32_t, TypeCounts>;
@@ -65,8 +65,9 @@ struct OpenStep {
   bool has_more_ranks = false;   // rows of other ranks than Worker::rank are among `rows`
   std::map<std::size_t, std::uint64_t> first_offset;  // by file: where its first row of this step is
   std::vector<CleaningFinding> findings;              // what of its rows could not be taken as it stood
-  std::array<std::optional<double>, kOpTypeCount> first_start_s{};  // absolute, of the first row of each type
-  double began_s = std::numeric_limits<double>::infinity();         // of absolute times
+  std::array<std::optional<double>, kNdtimelineTypeCount>
+      first_start_s{};                                       // absolute, of the first row of each type
+  double began_s = std::numeric_limits<double>::infinity();  // of absolute times
   double end_s = -std::numeric_limits<double>::infinity();
   double received_s = 0;  // its last row
 

@@ -11,7 +11,7 @@ void RankProgress::enter(std::int32_t new_run) {
   entered.run = new_run;
   entered.skew_s = skew_s;
   entered.before = before;
-  for (std::size_t type = 0; type < kOpTypeCount; ++type) {
+  for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
     if (before[type] == 0) entered.before[type] = counts[type];
   }
   *this = entered;

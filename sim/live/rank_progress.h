@@ -21,9 +21,9 @@ struct RankProgress {
   bool is_known = false;  // rows of it came
   std::int32_t run = 0;
   std::size_t file = 0;  // of the latest
-  std::array<std::optional<std::int64_t>, kOpTypeCount> last_step{};
-  std::array<double, kOpTypeCount> last_start_s{};
-  std::array<std::int32_t, kOpTypeCount> last_seq{};
+  std::array<std::optional<std::int64_t>, kNdtimelineTypeCount> last_step{};
+  std::array<double, kNdtimelineTypeCount> last_start_s{};
+  std::array<std::int32_t, kNdtimelineTypeCount> last_seq{};
   TypeCounts counts{};                                           // ops in last_step
   TypeCounts before{};                                           // in the step before, also of the run before
   std::int64_t past = std::numeric_limits<std::int64_t>::min();  // it has gone on from steps up to this one

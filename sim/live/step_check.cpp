@@ -15,7 +15,7 @@ constexpr std::size_t kBackward = index_of(OpType::kBackwardCompute);
 // Another number of micro-batches, and nothing that is not there at all.
 bool is_other_batch(const TypeCounts& counts, const TypeCounts& expected) {
   if (counts[kForward] == expected[kForward] || counts[kForward] != counts[kBackward]) return false;
-  for (std::size_t type = 0; type < kOpTypeCount; ++type) {
+  for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
     if (expected[type] > 0 && counts[type] == 0) return false;
   }
   return true;

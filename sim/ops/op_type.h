@@ -1,4 +1,7 @@
-// The kinds of operation a training step consists of, and what the analysis knows about each.
+// The types of operation a training step consists of.
+//
+// A type is a row of a table (sim/ops/op_type_table.h). The first rows of every table are NDTimeline's, which
+// the analysis knows by name; a trace may bring types of its own along.
 #pragma once
 
 #include <array>
@@ -9,42 +12,51 @@
 
 namespace goodput {
 
+// The row of a type in its table.
 enum class OpType : std::uint8_t {
-#define GOODPUT_OP_TYPE(enumerator, name, label, ideal) enumerator,
+#define GOODPUT_OP_TYPE(enumerator, name, label, op_class, ideal) enumerator,
 #include "sim/ops/op_types.def"
 #undef GOODPUT_OP_TYPE
 };
 
-// What an op would take without stragglers, pooled over all recorded ops of its type (whatif: ideal values).
+enum class OpClass : std::uint8_t {
+  kCompute,     // on the GPU
+  kP2p,         // a message, either end
+  kCollective,  // among several ranks
+  kHost,        // on the CPU, while the GPU waits
+  kOther,
+};
+
+// What an op would take without stragglers, pooled over recorded ops (whatif: ideal values).
 enum class IdealStatistic : std::uint8_t { kMean, kMedian };
 
 struct OpTypeInfo {
-  std::string_view name;   // as in NDTimeline traces
+  std::string_view name;   // as in traces
   std::string_view label;  // the group it is reported under: a send and its receive share one
+  OpClass op_class;
   IdealStatistic ideal;
 };
 
-inline constexpr std::array kOpTypes = {
-#define GOODPUT_OP_TYPE(enumerator, name, label, ideal) OpTypeInfo{name, label, IdealStatistic::ideal},
+inline constexpr std::array kNdtimelineTypes = {
+#define GOODPUT_OP_TYPE(enumerator, name, label, op_class, ideal) \
+  OpTypeInfo{name, label, OpClass::op_class, IdealStatistic::ideal},
 #include "sim/ops/op_types.def"
 #undef GOODPUT_OP_TYPE
 };
-inline constexpr std::size_t kOpTypeCount = kOpTypes.size();
+inline constexpr std::size_t kNdtimelineTypeCount = kNdtimelineTypes.size();
 
 [[nodiscard]] constexpr std::size_t index_of(OpType type) {
   return static_cast<std::size_t>(type);
 }
-[[nodiscard]] constexpr const OpTypeInfo& info(OpType type) {
-  return kOpTypes[index_of(type)];
-}
+// REQUIRES: a type of NDTimeline.
 [[nodiscard]] constexpr std::string_view to_string(OpType type) {
-  return info(type).name;
+  return kNdtimelineTypes.at(index_of(type)).name;
 }
 
-// The type of exactly this name, if there is one.
+// NDTimeline's type of exactly this name, if there is one.
 [[nodiscard]] constexpr std::optional<OpType> find_op_type(std::string_view name) {
-  for (std::size_t i = 0; i < kOpTypeCount; ++i) {
-    if (kOpTypes[i].name == name) return static_cast<OpType>(i);
+  for (std::size_t i = 0; i < kNdtimelineTypeCount; ++i) {
+    if (kNdtimelineTypes[i].name == name) return static_cast<OpType>(i);
   }
   return std::nullopt;
 }
@@ -54,10 +66,9 @@ inline constexpr std::size_t kOpTypeCount = kOpTypes.size();
   return type == OpType::kForwardCompute || type == OpType::kBackwardCompute ||
          type == OpType::kBackwardWeight;
 }
-// A message between neighbouring stages, either end.
+// A message between neighboring stages, either end. REQUIRES: a type of NDTimeline.
 [[nodiscard]] constexpr bool is_message(OpType type) {
-  return type == OpType::kForwardSend || type == OpType::kForwardRecv || type == OpType::kBackwardSend ||
-         type == OpType::kBackwardRecv;
+  return kNdtimelineTypes.at(index_of(type)).op_class == OpClass::kP2p;
 }
 // A pass that receives from one neighbor and sends to the other.
 [[nodiscard]] constexpr bool is_pass_compute(OpType type) {

@@ -27,7 +27,7 @@ class OpTable {
 
  private:
   [[nodiscard]] static std::size_t kind(OpType type, std::int16_t stage) {
-    return static_cast<std::size_t>(stage) * kOpTypeCount + index_of(type);
+    return static_cast<std::size_t>(stage) * kNdtimelineTypeCount + index_of(type);
   }
   std::size_t stages_ = 0;
   std::vector<std::size_t> offsets_;  // by kind, plus one
@@ -37,7 +37,7 @@ class OpTable {
 Result<OpTable> OpTable::build(const OpTrace& trace) {
   OpTable table;
   table.stages_ = static_cast<std::size_t>(*std::max_element(trace.stage.begin(), trace.stage.end())) + 1;
-  std::vector<std::int32_t> last_seq(table.stages_ * kOpTypeCount, -1);
+  std::vector<std::int32_t> last_seq(table.stages_ * kNdtimelineTypeCount, -1);
   for (std::size_t row = 0; row < trace.size(); ++row) {
     auto& last = last_seq[kind(trace.optype[row], trace.stage[row])];
     last = std::max(last, trace.seq_id[row]);
@@ -51,12 +51,12 @@ Result<OpTable> OpTable::build(const OpTrace& trace) {
   constexpr std::size_t kSmallTable = 1024;
   if (table.offsets_.back() > kSmallTable + trace.size()) {
     const auto worst = std::max_element(last_seq.begin(), last_seq.end()) - last_seq.begin();
-    const auto& type = kOpTypes[static_cast<std::size_t>(worst) % kOpTypeCount];
+    const auto& type = kNdtimelineTypes[static_cast<std::size_t>(worst) % kNdtimelineTypeCount];
     return Error{
         fmt::format("seq_id {} of {} on stage {} in a trace of {} rows: seq_ids must count from 0 in every "
                     "step; number the ops of each step anew",
                     last_seq[static_cast<std::size_t>(worst)], type.name,
-                    static_cast<std::size_t>(worst) / kOpTypeCount, trace.size())};
+                    static_cast<std::size_t>(worst) / kNdtimelineTypeCount, trace.size())};
   }
   table.slots_.assign(table.offsets_.back(), kNoOp);
   for (std::size_t row = 0; row < trace.size(); ++row) {
@@ -72,8 +72,8 @@ std::vector<TraceOp> OpTable::number_ops() {
       if (slots_[at] == kNoOp) continue;
       slots_[at] = static_cast<std::uint32_t>(ops.size());
       TraceOp op;
-      op.type = static_cast<OpType>(kind % kOpTypeCount);
-      op.stage = static_cast<std::int16_t>(kind / kOpTypeCount);
+      op.type = static_cast<OpType>(kind % kNdtimelineTypeCount);
+      op.stage = static_cast<std::int16_t>(kind / kNdtimelineTypeCount);
       op.seq_id = static_cast<std::int32_t>(at - offsets_[kind]);
       ops.push_back(op);
     }

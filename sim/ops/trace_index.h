@@ -1,5 +1,5 @@
 // Finds the ops, steps and workers of a recorded trace and checks that the trace is dense: every op exactly
-// once in every lane, a lane being one data-parallel replica in one step.
+// once in every lane, a lane being one replica in one step.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct TraceOp {
   std::int32_t mb_id = kUnset;
   std::int32_t gmc = kUnset;
 
-  // `<optype>_<seq_id>_<stage>`
+  // `<optype>_<seq_id>_<stage>`. REQUIRES: a type of NDTimeline.
   [[nodiscard]] std::string name() const;
 };
 

@@ -37,7 +37,7 @@ Status keep_numbers(const Term& term, std::vector<char>& flags, NumberOf number_
 
 Status keep_optype(const Term& term, const Recording& recording, InstanceBox& box) {
   std::vector<std::string_view> names;
-  for (const OpTypeInfo& type : kOpTypes) {
+  for (const OpTypeTable::Row& type : recording.types) {
     names.push_back(type.name);
     names.push_back(type.label);
   }
@@ -48,7 +48,7 @@ Status keep_optype(const Term& term, const Recording& recording, InstanceBox& bo
     }
   }
   for (std::size_t op = 0; op < box.ops.size(); ++op) {
-    const OpTypeInfo& type = info(recording.ops[op].type);
+    const OpTypeTable::Row& type = recording.types[recording.ops[op].type];
     const bool named = std::any_of(wanted.begin(), wanted.end(), [&](std::string_view name) {
       return name == type.name || name == type.label;
     });

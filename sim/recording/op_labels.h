@@ -21,10 +21,10 @@ struct OpLabel {
 
 enum class FirstOps : std::uint8_t {
   kAsTheirType,
-  kApart,  // under "first-op": their launch delay is that of the whole step (data loading)
+  kSeparate,  // under "first-op": their launch delay is that of the whole step (data loading)
 };
 
-// The labels of op_types.def that occur, alphabetically.
+// The labels of the types that occur, alphabetically.
 [[nodiscard]] std::vector<OpLabel> optype_labels(const Recording& recording, FirstOps first_ops);
 
 // All instances of one pipeline stage in one replica.

@@ -205,7 +205,7 @@ IdealValues compute_ideal_values(const Recording& recording, const OpGraph& grap
   IdealValues ideal;
   ideal.fill(std::numeric_limits<double>::quiet_NaN());
   std::vector<double> values;
-  for (std::size_t type = 0; type < kOpTypeCount; ++type) {
+  for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
     values.clear();
     bool grouped = false;
     for (OpId op = 0; op < recording.ops.size(); ++op) {
@@ -217,7 +217,7 @@ IdealValues compute_ideal_values(const Recording& recording, const OpGraph& grap
       }
     }
     if (values.empty()) continue;
-    if (kOpTypes[type].ideal == IdealStatistic::kMean) {
+    if (kNdtimelineTypes[type].ideal == IdealStatistic::kMean) {
       ideal[type] = mean(values);
       continue;
     }

@@ -12,6 +12,7 @@
 #include "sim/engine/timing.h"
 #include "sim/ops/op_graph.h"
 #include "sim/ops/op_trace.h"
+#include "sim/ops/op_type_table.h"
 #include "sim/ops/trace_index.h"
 #include "sim/recording/worker_grid.h"
 
@@ -31,6 +32,7 @@ struct StepBlock {
 };
 
 struct Recording : WorkerGrid {
+  OpTypeTable types;
   std::vector<TraceOp> ops;         // by OpId
   std::vector<std::int64_t> steps;  // the analysed steps, ascending
   bool float32_times = false;
@@ -41,6 +43,8 @@ struct Recording : WorkerGrid {
   std::vector<double> step_base_s;    // by step: the recorded step time, last end - first start
   // By step: what the reader took off all its times; empty: nothing. Only where steps stand to each other.
   std::vector<double> subtracted_s;
+
+  [[nodiscard]] bool is_message(OpId op) const { return types[ops[op].type].op_class == OpClass::kP2p; }
 };
 
 // Arranges the rows of the steps at `selected` (indices into index.steps, ascending) and derives transfer
@@ -67,7 +71,7 @@ void shift_clocks(Recording& recording, const OpGraph& graph, std::span<const Cl
 
 // One number an op type, by index_of(type): mean or median (op_types.def) of the values of all its ops,
 // stages, dp ranks and steps. NaN for types that do not occur.
-using IdealValues = std::array<double, kOpTypeCount>;
+using IdealValues = std::array<double, kNdtimelineTypeCount>;
 [[nodiscard]] IdealValues compute_ideal_values(const Recording& recording, const OpGraph& graph);
 
 }  // namespace goodput

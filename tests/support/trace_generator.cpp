@@ -92,7 +92,7 @@ double recorded(const TraceSpec& spec, double seconds) {
 
 void append_worker(OpTrace& trace, const TraceSpec& spec, const Recorder& recorder, const Worker& worker,
                    std::int64_t step, double origin) {
-  for (std::size_t type = 0; type < kOpTypeCount; ++type) {
+  for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
     std::int64_t seq_id = 0;
     for (const Event& event : worker.ops[type]) {
       const auto problem = trace.append({.dp_rank = recorder.dp_rank,

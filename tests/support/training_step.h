@@ -24,7 +24,7 @@ struct Event {
 
 struct Worker {
   double step_start = 0;
-  std::array<std::vector<Event>, kOpTypeCount> ops;  // by type, in order of their start
+  std::array<std::vector<Event>, kNdtimelineTypeCount> ops;  // by type, in order of their start
 
   std::vector<Event>& operator[](OpType type) { return ops[index_of(type)]; }
   const std::vector<Event>& operator[](OpType type) const { return ops[index_of(type)]; }

@@ -61,7 +61,7 @@ OrderedJson step_slices_json(const PlannedStep& step, std::size_t most_slices) {
   OrderedJson start = OrderedJson::array();
   OrderedJson duration = OrderedJson::array();
   for (const Slice& slice : slices) {
-    const std::string_view name = info(slice.op.type).name;
+    const std::string_view name = to_string(slice.op.type);
     const auto found = std::find(types.begin(), types.end(), name);
     type.push_back(found - types.begin());
     if (found == types.end()) types.push_back(name);

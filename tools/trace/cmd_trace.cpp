@@ -55,7 +55,7 @@ struct TraceSummary {
   std::size_t lanes = 0;            // (step, dp_rank) pairs with rows
   std::size_t least_ops_per_lane = 0;
   std::size_t most_ops_per_lane = 0;
-  std::array<OpTypeTotals, kOpTypeCount> by_type{};
+  std::array<OpTypeTotals, kNdtimelineTypeCount> by_type{};
   double shortest_step_s = 0;  // last end - first start
   double median_step_s = 0;
   double longest_step_s = 0;
@@ -214,11 +214,11 @@ std::string describe(const TraceSummary& summary, const std::vector<std::string>
        fmt::format("{} in each of {} (step, dp_rank) lanes", ops_per_lane(summary), summary.lanes));
   line("dense", summary.not_dense.empty() ? "yes" : "no: " + summary.not_dense);
   text += fmt::format("\n{:<28} {:>10} {:>12} {:>12}\n", "op type", "ops", "total s", "mean ms");
-  for (std::size_t i = 0; i < kOpTypeCount; ++i) {
+  for (std::size_t i = 0; i < kNdtimelineTypeCount; ++i) {
     const OpTypeTotals& totals = summary.by_type[i];
     if (totals.ops == 0) continue;
-    text += fmt::format("{:<28} {:>10} {:>12.3f} {:>12.3f}\n", kOpTypes[i].name, totals.ops, totals.seconds,
-                        1e3 * totals.seconds / static_cast<double>(totals.ops));
+    text += fmt::format("{:<28} {:>10} {:>12.3f} {:>12.3f}\n", kNdtimelineTypes[i].name, totals.ops,
+                        totals.seconds, 1e3 * totals.seconds / static_cast<double>(totals.ops));
   }
   return text;
 }
@@ -274,10 +274,11 @@ OrderedJson to_json(const TraceSummary& summary, const OpTraceReading& reading, 
   json["cleaning"] = cleaning_json(use.findings);
   json["refused_reason"] = use.refusal.empty() ? nullptr : OrderedJson(use.refusal);
   json["optypes"] = OrderedJson::object();
-  for (std::size_t i = 0; i < kOpTypeCount; ++i) {
+  for (std::size_t i = 0; i < kNdtimelineTypeCount; ++i) {
     const OpTypeTotals& totals = summary.by_type[i];
     if (totals.ops == 0) continue;
-    json["optypes"][std::string(kOpTypes[i].name)] = {{"ops", totals.ops}, {"total_s", totals.seconds}};
+    json["optypes"][std::string(kNdtimelineTypes[i].name)] = {{"ops", totals.ops},
+                                                              {"total_s", totals.seconds}};
   }
   return json;
 }

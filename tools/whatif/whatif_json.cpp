@@ -58,8 +58,8 @@ OrderedJson steps_json(const WhatIf& result) {
 
 OrderedJson ideal_json(const IdealValues& ideal) {
   OrderedJson values = OrderedJson::object();
-  for (std::size_t type = 0; type < kOpTypeCount; ++type) {
-    if (ideal[type] == ideal[type]) append_member(values, std::string(kOpTypes[type].name), ideal[type]);
+  for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
+    if (ideal[type] == ideal[type]) append_member(values, std::string(kNdtimelineTypes[type].name), ideal[type]);
   }
   return values;
 }
@@ -130,7 +130,7 @@ std::uint64_t hash_recording(const Recording& recording) {
                                     std::int64_t{op.mb_id}, std::int64_t{op.gmc}}) {
       hash.add(part);
     }
-    hash.add(to_string(op.type));
+    hash.add(std::string_view(recording.types[op.type].name));
   }
   for (const std::int64_t step : recording.steps) hash.add(step);
   for (const std::int32_t rank : recording.ranks) hash.add(rank);

@@ -154,7 +154,7 @@ std::map<std::int64_t, double> move_steps_to_zero(OpTrace& trace, const std::vec
   return origins;
 }
 
-using OpCounts = std::array<std::int64_t, kOpTypeCount>;
+using OpCounts = std::array<std::int64_t, kNdtimelineTypeCount>;
 
 OpCounts count_ops(const OpTrace& trace, std::span<const Place> lane) {
   OpCounts counts{};

@@ -88,8 +88,8 @@ bool looks_like_op_table(std::span<const std::string_view> names) {
 }
 
 std::string unknown_op_type(std::string_view name) {
-  std::array<std::string_view, kOpTypeCount> known;
-  std::transform(kOpTypes.begin(), kOpTypes.end(), known.begin(),
+  std::array<std::string_view, kNdtimelineTypeCount> known;
+  std::transform(kNdtimelineTypes.begin(), kNdtimelineTypes.end(), known.begin(),
                  [](const OpTypeInfo& type) { return type.name; });
   return fmt::format("unknown optype {}{}", in_quotes(name), did_you_mean(name, known));
 }

@@ -82,7 +82,7 @@ std::shared_ptr<arrow::Array> times(const std::shared_ptr<arrow::DataType>& type
 // The names of all op types, in the order of the enum: an OpType is its own dictionary index.
 arrow::Result<std::shared_ptr<arrow::Array>> optype_dictionary() {
   arrow::StringBuilder builder;
-  for (const OpTypeInfo& type : kOpTypes) ARROW_RETURN_NOT_OK(builder.Append(type.name));
+  for (const OpTypeInfo& type : kNdtimelineTypes) ARROW_RETURN_NOT_OK(builder.Append(type.name));
   return builder.Finish();
 }
 

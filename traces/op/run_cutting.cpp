@@ -85,7 +85,7 @@ class Completeness {
     bool has_passes = false;
     for (std::size_t place = 0; place < counts.size(); ++place) {
       has_passes = has_passes || counts[place][index_of(OpType::kForwardCompute)] > 0;
-      for (std::size_t type = 0; type < kOpTypeCount; ++type) {
+      for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
         if ((counts[place][type] > 0) != (all_[place][type] > 0)) return false;
       }
     }
@@ -186,7 +186,7 @@ PlaceOpCounts count_place_ops(const OpTrace& trace, const RowWorkers& workers, R
   PlaceOpCounts counts(workers.places);
   for (std::size_t worker = 0; worker < by_worker.size(); ++worker) {
     auto& most = counts[workers.place_of_worker[worker]];
-    for (std::size_t type = 0; type < kOpTypeCount; ++type)
+    for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type)
       most[type] = std::max(most[type], by_worker[worker][type]);
   }
   return counts;

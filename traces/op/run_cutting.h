@@ -24,7 +24,7 @@ struct RowWorkers {
 };
 
 // Ops by place and type; of several ranks at a place the most.
-using PlaceOpCounts = std::vector<std::array<std::uint32_t, kOpTypeCount>>;
+using PlaceOpCounts = std::vector<std::array<std::uint32_t, kNdtimelineTypeCount>>;
 [[nodiscard]] PlaceOpCounts count_place_ops(const OpTrace& trace, const RowWorkers& workers, RunRows rows);
 
 // Whether a rank has an op twice that a step has once: the optimizer, its clipping, the reduction of

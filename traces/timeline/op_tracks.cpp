@@ -25,14 +25,8 @@ constexpr std::size_t kStreams = kStreamNames.size();
 // Microseconds as float64 tell nanoseconds apart up to 2^53 / 1000 of them.
 constexpr double kLongestTimelineS = 9e6;
 
-Stream stream_of(OpType type) {
+Stream stream_of(OpType type, OpClass op_class) {
   switch (type) {
-    case OpType::kForwardCompute:
-    case OpType::kBackwardCompute:
-    case OpType::kBackwardWeight:
-    case OpType::kGc:
-    case OpType::kOptimizer:
-      return Stream::kCompute;
     case OpType::kForwardRecv:
       return Stream::kForwardRecv;
     case OpType::kForwardSend:
@@ -42,7 +36,7 @@ Stream stream_of(OpType type) {
     case OpType::kBackwardSend:
       return Stream::kBackwardSend;
     default:
-      return Stream::kDp;
+      return op_class == OpClass::kCollective || op_class == OpClass::kP2p ? Stream::kDp : Stream::kCompute;
   }
 }
 
@@ -61,15 +55,15 @@ std::string args_of(const TraceOp& op) {
 }  // namespace
 
 OpTracks::OpTracks(ChromeWriter& writer, std::int32_t dp_size, std::int32_t pp_size,
-                   std::span<const ShownOp> ops)
+                   std::span<const ShownOp> ops, const OpTypeTable& types)
     : writer_(writer), dp_size_(static_cast<std::size_t>(dp_size)) {
   ops_of_stream_.resize(static_cast<std::size_t>(pp_size) * kStreams);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const auto& [op, name, is_within_pass] = ops[i];
-    const Stream stream = is_within_pass ? Stream::kWithinPass : stream_of(op.type);
+    const Stream stream = is_within_pass ? Stream::kWithinPass : stream_of(op.type, types[op.type].op_class);
     stream_of_op_.push_back(static_cast<std::size_t>(op.stage) * kStreams + static_cast<std::size_t>(stream));
     ops_of_stream_[stream_of_op_.back()].push_back(i);
-    labels_.push_back(ChromeWriter::label(name, to_string(op.type)));
+    labels_.push_back(ChromeWriter::label(name, types[op.type].name));
     args_.push_back(args_of(op));
   }
   for (const auto& of_stream : ops_of_stream_) most_threads_ = std::max(most_threads_, of_stream.size());

@@ -1,5 +1,5 @@
 // The ops of training steps as slices of a timeline. A process is a dp rank; a thread is a stage and a stream
-// of it: compute, each kind of pipeline transfer, dp (the collectives), and the communication inside passes.
+// of it: compute, each kind of pipeline transfer, dp (collectives), and the communication inside passes.
 // Slices of a thread never overlap: where ops of a
 // stream do, further threads take them, "stage 0 forward-recv (2)".
 #pragma once
@@ -12,6 +12,7 @@
 
 #include "sim/base/errors.h"
 #include "sim/ops/op_graph.h"
+#include "sim/ops/op_type_table.h"
 #include "sim/ops/trace_index.h"
 #include "traces/io/chrome_writer.h"
 
@@ -40,8 +41,10 @@ struct FlowPoint {
 
 class OpTracks {
  public:
-  // Names the processes. Keeps a reference: `writer` must outlive the tracks, and count nanoseconds.
-  OpTracks(ChromeWriter& writer, std::int32_t dp_size, std::int32_t pp_size, std::span<const ShownOp> ops);
+  // Names the processes. Keeps a reference: `writer` must outlive the tracks, and count nanoseconds. Of
+  // `types` are the categories, and the streams of types that are not NDTimeline's.
+  OpTracks(ChromeWriter& writer, std::int32_t dp_size, std::int32_t pp_size, std::span<const ShownOp> ops,
+           const OpTypeTable& types = {});
 
   // One step of a dp rank. `ranks`: by stage, what its slices say of where they ran. `times`: by op.
   // REQUIRES: as many as stages and ops.

@@ -120,10 +120,10 @@ Status write_timeline(const Recording& recording, const OpGraph& graph, const St
   GOODPUT_CHECK(graph.size() == recording.ops.size(), "the graph is of another trace");
   GOODPUT_TRY_STATUS(check_timeline_length(length_s, final_path));
   std::vector<ShownOp> shown;
-  for (const TraceOp& op : recording.ops) shown.push_back({op, std::string(to_string(op.type)), false});
+  for (const TraceOp& op : recording.ops) shown.push_back({op, recording.types[op.type].name, false});
   GOODPUT_TRY(ChromeWriter writer,
               ChromeWriter::open(path, final_path, ChromeWriter::Precision::kNanoseconds));
-  OpTracks tracks(writer, recording.dp_size, recording.pp_size, shown);
+  OpTracks tracks(writer, recording.dp_size, recording.pp_size, shown, recording.types);
   GOODPUT_TRY_STATUS(StepsWriter(recording, graph, clock, tracks).write());
   return writer.close();
 }

@@ -164,7 +164,8 @@ TEST_CASE("errors: a failed check says where and what") {
 }
 
 TEST_CASE("op types: names are in alphabetical order, which breaks ties between ops that start together") {
-  for (std::size_t i = 1; i < kOpTypeCount; ++i) CHECK(kOpTypes[i - 1].name < kOpTypes[i].name);
+  for (std::size_t i = 1; i < kNdtimelineTypeCount; ++i)
+    CHECK(kNdtimelineTypes[i - 1].name < kNdtimelineTypes[i].name);
   CHECK(find_op_type("optimizer") == OpType::kOptimizer);
   CHECK_FALSE(find_op_type("optimiser"));
 }

@@ -52,7 +52,7 @@ OpTrace damaged_at_random(const OpTrace& trace, RandomStream& random) {
         row.start_s += random.uniform(-10, 10);
         break;
       default:
-        row.optype = static_cast<OpType>(random.below(kOpTypeCount));
+        row.optype = static_cast<OpType>(random.below(kNdtimelineTypeCount));
         break;
     }
     testing::append(rows, row);

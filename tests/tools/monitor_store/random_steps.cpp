@@ -147,7 +147,7 @@ OpTrace random_rows(RandomStream& random, std::size_t rows, std::int64_t step, b
                     .stage = between(random, 0, 100),
                     .rank = between(random, 0, 100'000),
                     .step = has_steps ? step + between(random, 0, 3) : step,
-                    .optype = static_cast<OpType>(random.below(kOpTypeCount)),
+                    .optype = static_cast<OpType>(random.below(kNdtimelineTypeCount)),
                     .start_s = time(),
                     .duration_s = std::abs(time()),
                     .seq_id = between(random, -1, 1000),

@@ -298,7 +298,7 @@ OpTrace random_trace(std::uint32_t seed, std::size_t rows, bool float32) {
     row.stage = below(20);
     row.rank = below(100000);
     row.step = below(1'000'000) - 5;
-    row.optype = static_cast<OpType>(below(kOpTypeCount));
+    row.optype = static_cast<OpType>(below(kNdtimelineTypeCount));
     row.start_s = below(2) == 0 ? time() : -time();
     row.duration_s = time();
     row.seq_id = below(1000) - 1;

@@ -8,8 +8,8 @@ namespace goodput {
 namespace {
 
 TEST_CASE("metric names: the name of every op type means that op type") {
-  for (std::size_t i = 0; i < kOpTypeCount; ++i)
-    CHECK(find_metric(kOpTypes[i].name) == static_cast<OpType>(i));
+  for (std::size_t i = 0; i < kNdtimelineTypeCount; ++i)
+    CHECK(find_metric(kNdtimelineTypes[i].name) == static_cast<OpType>(i));
 }
 
 TEST_CASE("metric names: the spellings of other releases mean the same op types") {

@@ -41,7 +41,7 @@ inline OpTrace random_trace(std::uint64_t seed, std::size_t rows, TimeKind kind)
     row.stage = random_integer(random, 0, kMax16);
     row.rank = random_integer(random, 0, kMax32);
     row.step = random_integer(random, -kMax64 - 1, kMax64);
-    row.optype = static_cast<OpType>(random() % kOpTypeCount);
+    row.optype = static_cast<OpType>(random() % kNdtimelineTypeCount);
     row.start_s = random_time(random, kind) * (random() % 2 == 0 ? 1 : -1);
     row.duration_s = random_time(random, kind);
     row.seq_id = random_integer(random, 0, kMax32);
