@@ -155,7 +155,7 @@ class StepBuilder {
     for (const RowedPart& part : parts) {
       const std::uint32_t id = add({planned_.ops[pass], part.part, part.layer}, part.row);
       if (!ids.empty()) after(id, ids.back());
-      if (part.meets_ranks) spec_.groups.push_back({{id}, Sync::kReplicas});
+      if (part.meets_ranks) spec_.groups.push_back({{id}, kTogether});
       ids.push_back(id);
     }
     first_part_[pass] = ids.front();
@@ -223,7 +223,7 @@ class StepBuilder {
       }
     }
     for (const OpGraphSpec::Group& group : coarse.groups) {
-      OpGraphSpec::Group members{{}, group.sync};
+      OpGraphSpec::Group members{{}, group.partition};
       for (const std::uint32_t op : group.members) members.members.push_back(first_part_[op]);
       spec_.groups.push_back(std::move(members));
     }

@@ -124,7 +124,7 @@ class Injection {
       for (std::size_t step = 0; step < shape_.steps; ++step) {
         if (random.uniform() >= flap.share) continue;
         for (std::size_t replica = 0; replica < shape_.replicas; ++replica) {
-          if (unit.sync == Sync::kLane && replica != position(flap.dp)) continue;
+          if (unit.partition == kApart && replica != position(flap.dp)) continue;
           for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
             table_.values(op)[shape_.lane(step, replica)] *= flap.factor;
           }
@@ -156,7 +156,7 @@ class Injection {
     std::vector<OpId> ops;
     for (const OpGraph::Unit& unit : step_.graph.units()) {
       const OpId other = unit.first + 1;
-      if (unit.count != 2 || unit.sync != Sync::kLane || !is_message(step_.ops[unit.first].type)) continue;
+      if (unit.count != 2 || !is_message(step_.ops[unit.first].type)) continue;
       const std::pair<std::int32_t, std::int32_t> ends =
           std::minmax<std::int32_t>(step_.ops[unit.first].stage, step_.ops[other].stage);
       if (ends == link) ops.insert(ops.end(), {unit.first, other});
@@ -166,11 +166,11 @@ class Injection {
 
   // Messages to and from the stage; collectives among the replicas of the stage.
   [[nodiscard]] bool is_hit(const OpGraph::Unit& unit, std::int32_t stage) const {
-    if (unit.sync == Sync::kReplicas) {
+    if (unit.partition == kTogether) {
       return unit.count == 1 && shape_.replicas > 1 && step_.ops[unit.first].stage == stage &&
              step_.ops[unit.first].type != OpType::kOptimizerClipMainGrad;
     }
-    if (unit.count != 2 || unit.sync != Sync::kLane) return false;
+    if (unit.count != 2) return false;
     if (step_.ops[unit.first].type == OpType::kEmbeddingGradsAllReduce) return false;
     return step_.ops[unit.first].stage == stage || step_.ops[unit.first + 1].stage == stage;
   }

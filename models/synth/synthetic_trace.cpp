@@ -95,7 +95,7 @@ Result<OpTrace> write_rows(const SyntheticStep& step, const TimingEngine& times)
 // Edges and groups of a graph, the ops numbered by `number`.
 struct GraphContent {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
-  std::vector<std::pair<std::uint32_t, Sync>> groups;  // by op: the lowest number in its unit
+  std::vector<std::pair<std::uint32_t, PartitionId>> groups;  // by op: the lowest number in its unit
 
   friend bool operator==(const GraphContent&, const GraphContent&) = default;
 };
@@ -110,7 +110,7 @@ GraphContent content_of(const OpGraph& graph, std::span<const std::uint32_t> num
       for (const OpId before : graph.predecessors(op)) content.edges.emplace_back(number[before], number[op]);
     }
     for (OpId op = unit.first; op < unit.first + unit.count; ++op)
-      content.groups[number[op]] = {lowest, unit.sync};
+      content.groups[number[op]] = {lowest, unit.partition};
   }
   std::sort(content.edges.begin(), content.edges.end());
   return content;

@@ -34,7 +34,7 @@ class StepWalk {
       for (std::size_t replica = 0; replica < replicas; ++replica) {
         double* ends = ends_.data() + replica * n;
         double met = met_everywhere;
-        if (unit.sync != Sync::kReplicas) {
+        if (unit.partition != kTogether) {
           met = *std::max_element(ends + unit.first, ends + unit.first + unit.count);
         }
         for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
@@ -77,8 +77,8 @@ TypeValues pooled_values(const SyntheticStep& step, const LaneTable& table) {
   TypeValues pooled{};
   for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
     if (by_type[type].empty()) continue;
-    pooled[type] =
-        kNdtimelineTypes[type].ideal == IdealStatistic::kMean ? mean(by_type[type]) : take_median(by_type[type]);
+    pooled[type] = kNdtimelineTypes[type].ideal == IdealStatistic::kMean ? mean(by_type[type])
+                                                                         : take_median(by_type[type]);
   }
   return pooled;
 }

@@ -194,8 +194,7 @@ LateEnds find_late_ends(const Recording& recording, const OpGraph& graph) {
     }
     const double half = passes.empty() ? 0 : take_median(passes) / 2;
     for (const OpGraph::Unit& unit : graph.units()) {
-      if (unit.sync != Sync::kLane || unit.count != 2 || !is_message(recording.ops[unit.first].type))
-        continue;
+      if (!recording.is_message(unit)) continue;
       const double apart = std::abs(lane.end_s(unit.first) - lane.end_s(unit.first + 1));
       ++ends.messages;
       if (apart > half) ++ends.late;

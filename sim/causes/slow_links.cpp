@@ -35,8 +35,7 @@ struct Link {
 };
 
 bool is_between_stages(const OpGraph::Unit& unit, const Recording& recording) {
-  return unit.count == 2 && unit.sync == Sync::kLane && is_message(recording.ops[unit.first].type) &&
-         recording.ops[unit.first].stage != recording.ops[unit.first + 1].stage;
+  return recording.is_message(unit) && recording.ops[unit.first].stage != recording.ops[unit.first + 1].stage;
 }
 
 std::vector<Link> find_links(const OpGraph& graph, const Recording& recording,

@@ -53,7 +53,7 @@ class SlowTransferFinder {
 
   void visit(const OpGraph::Unit& unit) {
     const OpType type = recording_.ops[unit.first].type;
-    const bool is_pair = unit.count == 2 && is_message(type);
+    const bool is_pair = recording_.is_message(unit);
     if (!is_pair && !(unit.count == 1 && is_replica_collective(type))) return;
     for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
       if (stands_out(op)) {
@@ -106,22 +106,24 @@ class SlowTransferFinder {
     return any;
   }
 
-  // Messages one by one; a collective is slow for all replicas of the step at once.
+  // One where a unit meets: messages one by one, a collective once for all replicas that it is among.
   void add_events(const OpGraph::Unit& unit, bool is_collective) {
+    const ReplicaBlocks meetings =
+        graph_.partition_of(unit).blocks_of(static_cast<std::size_t>(recording_.dp_size));
     for (std::size_t i = 0; i < recording_.blocks.size(); ++i) {
       const LaneShape shape = recording_.blocks[i].shape;
       for (std::size_t step = 0; step < shape.steps; ++step) {
-        Event event = event_of(unit, is_collective);
-        for (std::size_t dp = 0; dp < shape.replicas; ++dp) {
-          event.dp_rank = dp;
-          const double usual =
-              is_collective ? 1 : links_.factor(unit, dp, recording_.blocks[i].first_step + step);
-          for (OpId op = unit.first; op < unit.first + unit.count; ++op)
-            add_end(i, op, shape.lane(step, dp), usual, event);
-          if (!is_collective && event.excess_s > 0)
-            events_.push_back(std::exchange(event, event_of(unit, false)));
+        for (std::uint32_t meeting = 0; meeting < meetings.size(); ++meeting) {
+          Event event = event_of(unit, is_collective);
+          for (const std::uint32_t dp : meetings.members_of(meeting)) {
+            event.dp_rank = dp;
+            const double usual =
+                is_collective ? 1 : links_.factor(unit, dp, recording_.blocks[i].first_step + step);
+            for (OpId op = unit.first; op < unit.first + unit.count; ++op)
+              add_end(i, op, shape.lane(step, dp), usual, event);
+          }
+          if (event.excess_s > 0) events_.push_back(std::move(event));
         }
-        if (event.excess_s > 0) events_.push_back(std::move(event));
       }
     }
   }
@@ -206,9 +208,10 @@ class SlowTransferFinder {
 
   [[nodiscard]] std::size_t count_transfers(std::size_t stage, bool with_messages) const {
     std::size_t count = 0;
-    for (const TraceOp& op : recording_.ops) {
-      if (static_cast<std::size_t>(op.stage) != stage) continue;
-      if (is_replica_collective(op.type) || (with_messages && is_message(op.type))) ++count;
+    for (OpId op = 0; op < recording_.ops.size(); ++op) {
+      if (static_cast<std::size_t>(recording_.ops[op].stage) != stage) continue;
+      const bool is_collective = is_replica_collective(recording_.ops[op].type);
+      if (is_collective || (with_messages && recording_.is_message(op))) ++count;
     }
     return count * recording_.steps.size();
   }

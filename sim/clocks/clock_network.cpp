@@ -91,11 +91,11 @@ Matches find_matches(const Recording& recording, const OpGraph& graph) {
   for (const OpGraph::Unit& unit : graph.units()) {
     const TraceOp& first = recording.ops[unit.first];
     const auto stage = static_cast<std::size_t>(first.stage);
-    if (unit.sync == Sync::kReplicas && recording.dp_size > 1 &&
+    if (graph.partition_of(unit).is_together() && recording.dp_size > 1 &&
         (first.type == OpType::kParamsAllGather || first.type == OpType::kGradsReduceScatter)) {
       matches.rounds[stage].push_back(unit.first);
     }
-    if (unit.sync != Sync::kLane || unit.count != 2 || !is_message(first.type)) continue;
+    if (!recording.is_message(unit)) continue;
     const auto other = static_cast<std::size_t>(recording.ops[unit.first + 1].stage);
     if (other == stage) continue;
     OpId lower = unit.first;

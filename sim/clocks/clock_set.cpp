@@ -35,7 +35,7 @@ struct Channel {
 std::vector<Channel> find_channels(const Recording& recording, const OpGraph& graph) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Channel> channels;
   for (const OpGraph::Unit& unit : graph.units()) {
-    if (unit.sync != Sync::kLane || unit.count != 2 || !is_message(recording.ops[unit.first].type)) continue;
+    if (!recording.is_message(unit)) continue;
     OpId lower = unit.first;
     OpId upper = unit.first + 1;
     if (recording.ops[lower].stage == recording.ops[upper].stage) continue;

@@ -37,6 +37,23 @@ GOODPUT_INLINE void with(Values values, Visit visit) {
     visit(Constant{values.constant});
 }
 
+// The replicas replica_at(0), replica_at(1), ...
+template <typename ReplicaAt>
+GOODPUT_INLINE void synchronize(double* row, std::size_t steps, std::size_t replicas, ReplicaAt replica_at) {
+  if (steps == 1) {
+    double latest = row[replica_at(0)];
+    for (std::size_t i = 1; i < replicas; ++i) latest = later(latest, row[replica_at(i)]);
+    for (std::size_t i = 0; i < replicas; ++i) row[replica_at(i)] = latest;
+    return;
+  }
+  double* __restrict first = row + replica_at(0) * steps;
+  for (std::size_t i = 1; i < replicas; ++i) {
+    const double* __restrict other = row + replica_at(i) * steps;
+    for (std::size_t s = 0; s < steps; ++s) first[s] = later(first[s], other[s]);
+  }
+  for (std::size_t i = 1; i < replicas; ++i) std::copy_n(first, steps, row + replica_at(i) * steps);
+}
+
 }  // namespace
 
 GOODPUT_VECTOR_CLONES
@@ -99,12 +116,17 @@ void blend(double* __restrict out, const unsigned char* __restrict mask, const d
 
 GOODPUT_VECTOR_CLONES
 void synchronize_replicas(double* row, std::size_t steps, std::size_t replicas) {
-  for (std::size_t r = 1; r < replicas; ++r) {
-    const double* __restrict other = row + r * steps;
-    double* __restrict first = row;
-    for (std::size_t s = 0; s < steps; ++s) first[s] = later(first[s], other[s]);
+  synchronize(row, steps, replicas, [](std::size_t i) { return i; });
+}
+
+GOODPUT_VECTOR_CLONES
+void synchronize_blocks(double* row, std::size_t steps, std::span<const std::uint32_t> members,
+                        std::span<const std::uint32_t> offsets) {
+  for (std::size_t block = 0; block + 1 < offsets.size(); ++block) {
+    const std::uint32_t* of_block = members.data() + offsets[block];
+    synchronize(row, steps, offsets[block + 1] - offsets[block],
+                [of_block](std::size_t i) { return std::size_t{of_block[i]}; });
   }
-  for (std::size_t r = 1; r < replicas; ++r) std::copy_n(row, steps, row + r * steps);
 }
 
 }  // namespace goodput::lanes

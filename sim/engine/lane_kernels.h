@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 namespace goodput::lanes {
 
@@ -32,5 +34,10 @@ void blend(double* out, const unsigned char* mask, const double* row, double oth
 
 // The lanes of each step take their maximum over the replicas: row[r * steps + s] = max over r.
 void synchronize_replicas(double* row, std::size_t steps, std::size_t replicas);
+
+// The same within blocks of replicas: members[offsets[b]] .. members[offsets[b + 1] - 1] are those of block
+// b.
+void synchronize_blocks(double* row, std::size_t steps, std::span<const std::uint32_t> members,
+                        std::span<const std::uint32_t> offsets);
 
 }  // namespace goodput::lanes

@@ -176,7 +176,7 @@ void StepEngine::start(OpInstance at) {
   GOODPUT_CHECK(started == kNever, "an op starts once");
   if (is_lost(at)) return;
   started = now_;
-  if (topology_.sync_of(at.op) != Sync::kNone) {
+  if (topology_.is_grouped(at.op)) {
     if (--arrivals_left_[topology_.meeting_of(at)] == 0) meet(at);
   } else if (flow_of(at) != kNoFlow) {
     transfer(at);

@@ -2,10 +2,10 @@
 // links, workers change their speed and workers are lost in mid-step.
 //
 // Without any of these it is TimingEngine (sim/engine/timing.h) in whole nanoseconds, for lanes of one step;
-// each is the other's test. A lane is a data-parallel replica. Per lane, from time 0:
+// each is the other's test. A lane is a replica. Per lane, from time 0:
 //   an op starts when its predecessors have ended and its delay is over;
-//   a plain op then takes its duration; a grouped one moves data once its whole group has started, which
-//   takes its own duration, or as long as its flow.
+//   a plain op then takes its duration; a grouped one moves data once its whole group has started, in all
+//   lanes that it meets, which takes its own duration, or as long as its flow.
 // A flow has a latency, then moves its bytes over all links of its route at one rate. Alone, or without
 // contention, that is the least capacity of the route; under contention links are shared max-min fair
 // (sim/engine/fair_share.h). Every end is rounded to the nanosecond once.

@@ -1,7 +1,6 @@
 #include "sim/engine/step_topology.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "sim/base/errors.h"
@@ -36,18 +35,23 @@ void StepTopology::link_successors() {
 }
 
 void StepTopology::number_meetings() {
+  for (const ReplicaPartition& partition : graph_.partitions()) {
+    blocks_.push_back(partition.blocks_of(lanes_));
+  }
   for (std::uint32_t u = 0; u < graph_.units().size(); ++u) {
     const OpGraph::Unit& unit = graph_.units()[u];
     for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
       facts_[op].unit = u;
-      facts_[op].meeting = static_cast<std::uint32_t>(meeting_sizes_.size());
-      facts_[op].sync = unit.sync;
+      facts_[op].meeting = unit.is_group ? static_cast<std::uint32_t>(meeting_sizes_.size()) : kNoMeeting;
+      facts_[op].partition = unit.partition;
     }
-    if (unit.sync == Sync::kLane) meeting_sizes_.insert(meeting_sizes_.end(), lanes_, unit.count);
-    if (unit.sync == Sync::kReplicas)
-      meeting_sizes_.push_back(static_cast<std::uint32_t>(unit.count * lanes_));
+    if (!unit.is_group) continue;
+    const ReplicaBlocks& blocks = blocks_[unit.partition];
+    for (std::uint32_t block = 0; block < blocks.size(); ++block) {
+      meeting_sizes_.push_back(static_cast<std::uint32_t>(unit.count * blocks.members_of(block).size()));
+    }
   }
-  GOODPUT_CHECK(meeting_sizes_.size() < std::numeric_limits<std::uint32_t>::max(), "too many meetings");
+  GOODPUT_CHECK(meeting_sizes_.size() < kNoMeeting, "too many meetings");
 }
 
 }  // namespace goodput

@@ -33,39 +33,37 @@ class StepTopology {
             successors_.data() + facts_[op + 1].first_successor};
   }
 
-  // A meeting is a group in a lane, or over all of them: instances that start to move data once all are
-  // there.
-  [[nodiscard]] Sync sync_of(OpId op) const { return facts_[op].sync; }
+  // A meeting is a group in a block of lanes: instances that start to move data once all are there.
+  [[nodiscard]] bool is_grouped(OpId op) const { return facts_[op].meeting != kNoMeeting; }
   // Dense numbers. REQUIRES: the op is in a group.
-  [[nodiscard]] std::size_t meeting_of(OpInstance at) const {
-    const OpFacts& facts = facts_[at.op];
-    return facts.sync == Sync::kReplicas ? facts.meeting : facts.meeting + at.lane;
-  }
+  [[nodiscard]] std::size_t meeting_of(OpInstance at) const { return facts_[at.op].meeting + block_of(at); }
   // By meeting: how many instances it waits for.
   [[nodiscard]] std::span<const std::uint32_t> meeting_sizes() const { return meeting_sizes_; }
   [[nodiscard]] bool meets(OpInstance a, OpInstance b) const {
-    return facts_[a.op].unit == facts_[b.op].unit &&
-           (a.lane == b.lane || facts_[a.op].sync == Sync::kReplicas);
+    return facts_[a.op].unit == facts_[b.op].unit && block_of(a) == block_of(b);
   }
   // Calls function(instance) for all that meet with `at`, itself included.
   template <typename Function>
   void for_each_peer(OpInstance at, const Function& function) const {
     const OpGraph::Unit& unit = graph_.units()[facts_[at.op].unit];
-    const bool all_lanes = unit.sync == Sync::kReplicas;
-    const auto end = all_lanes ? static_cast<std::uint32_t>(lanes_) : at.lane + 1;
     for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
-      for (std::uint32_t lane = all_lanes ? 0 : at.lane; lane < end; ++lane) function(OpInstance{op, lane});
+      for (const std::uint32_t lane : blocks_[unit.partition].members_of(block_of(at)))
+        function(OpInstance{op, lane});
     }
   }
 
  private:
+  static constexpr std::uint32_t kNoMeeting = ~0U;
   struct OpFacts {
     std::uint32_t first_successor;  // in successors_; the end is the next op's
     std::uint32_t unit;
-    std::uint32_t meeting;  // of lane 0; grouped ops only
-    Sync sync;
+    std::uint32_t meeting;  // of the first block, or kNoMeeting
+    PartitionId partition;
   };
 
+  [[nodiscard]] std::uint32_t block_of(OpInstance at) const {
+    return blocks_[facts_[at.op].partition].block_of[at.lane];
+  }
   void link_successors();
   void number_meetings();
 
@@ -75,6 +73,7 @@ class StepTopology {
   std::size_t worker_count_ = 0;
   std::vector<OpFacts> facts_;  // by op, and one more
   std::vector<OpId> successors_;
+  std::vector<ReplicaBlocks> blocks_;  // by partition
   std::vector<std::uint32_t> meeting_sizes_;
 };
 

@@ -27,9 +27,19 @@ std::vector<double> over_replicas(const std::vector<double>& by_lane, LaneShape 
 
 }  // namespace
 
+void meet(double* row, LaneShape shape, const ReplicaPartition& partition) {
+  if (partition.is_apart() || shape.replicas == 1) return;
+  if (partition.is_together()) {
+    lanes::synchronize_replicas(row, shape.steps, shape.replicas);
+    return;
+  }
+  lanes::synchronize_blocks(row, shape.steps, partition.blocks().members, partition.blocks().offsets);
+}
+
 TimingEngine::TimingEngine(const OpGraph& graph, LaneShape shape, std::span<const OpId> finish_ops, Keep keep)
     : graph_(graph), shape_(shape), keep_(keep), is_finish_(graph.size(), 0) {
   GOODPUT_CHECK(shape.steps > 0 && shape.replicas > 0, "a timing engine needs a lane");
+  GOODPUT_CHECK(graph.fits(shape.replicas), "the groups of the graph are of another number of replicas");
   for (const OpId op : finish_ops) is_finish_[op] = 1;
   assign_slots();
   scratch_.resize(2 * shape_.stride());
@@ -101,20 +111,20 @@ void TimingEngine::end_unit(const OpGraph::Unit& unit, const OpValues& values) {
   const std::span first = std::span(scratch_).first(n);
   const std::span second = std::span(scratch_).last(n);
   const OpId op = unit.first;
-  if (unit.count == 2 && unit.sync == Sync::kLane) {
+  const ReplicaPartition& partition = graph_.partition_of(unit);
+  if (unit.count == 2 && partition.is_apart()) {
     lanes::meet_pair(end_row(op), end_row(op + 1), values.value(op, first), values.value(op + 1, second), n);
     return;
   }
   if (unit.count == 1) {
-    if (unit.sync == Sync::kReplicas) lanes::synchronize_replicas(end_row(op), shape_.steps, shape_.replicas);
+    meet(end_row(op), shape_, partition);
     lanes::add(end_row(op), end_row(op), values.value(op, first), n);
     return;
   }
   rows_.clear();
   for (OpId member = op; member < op + unit.count; ++member) rows_.push_back(end_row(member));
   lanes::latest(meeting_.data(), rows_.data(), rows_.size(), n);
-  if (unit.sync == Sync::kReplicas)
-    lanes::synchronize_replicas(meeting_.data(), shape_.steps, shape_.replicas);
+  meet(meeting_.data(), shape_, partition);
   for (OpId member = op; member < op + unit.count; ++member) {
     lanes::add(end_row(member), meeting_.data(), values.value(member, first), n);
   }
@@ -172,8 +182,8 @@ std::vector<TimingEngine::PathElement> TimingEngine::critical_path(std::size_t s
     OpId latest_op = op;
     std::size_t latest_lane = lane;
     for (std::size_t replica = 0; replica < shape_.replicas; ++replica) {
+      if (!graph_.partition_of(unit).meet(lane / shape_.steps, replica)) continue;
       const std::size_t other = shape_.lane(step, replica);
-      if (other != lane && unit.sync != Sync::kReplicas) continue;
       for (OpId member = unit.first; member < unit.first + unit.count; ++member) {
         if (starts(member)[other] > starts(latest_op)[latest_lane]) {
           latest_op = member;

@@ -1,11 +1,13 @@
 // Longest-path timing of an OpGraph over many lanes at once: when every op starts and ends, what the step
 // takes, and which ops make the step as long as it is.
 //
-// A lane is one execution of the graph. The lanes of one training step, one per data-parallel replica, meet
-// at the ops with Sync::kReplicas; steps never interact. Per lane, with origin 0:
+// A lane is one execution of the graph. The lanes of one training step, one per replica, meet at its groups,
+// in the blocks of each group's partition (sim/ops/replica_partition.h); steps never interact. Per lane, with
+// origin 0:
 //   start(v) = max over predecessors u of end(u), or 0, plus delay(v)
 //   plain v:   end(v) = start(v) + value(v)                  value = duration
-//   grouped v: end(v) = max of start over the group + value(v)   value = transfer time
+//   grouped v: end(v) = max of start over the group, in all replicas of the block, + value(v)
+//                                                            value = transfer time
 // Times are float64 in any one unit: traces use seconds, plans whole nanoseconds (exact below 2^53).
 #pragma once
 
@@ -32,6 +34,9 @@ struct LaneShape {
   }
 };
 
+// The lanes of each step that meet take the latest of their entries in `row`. REQUIRES: the partition fits.
+void meet(double* row, LaneShape shape, const ReplicaPartition& partition);
+
 // What each op takes in each lane.
 class OpValues {
  public:
@@ -55,7 +60,7 @@ class TimingEngine {
   };
 
   // `finish_ops`: the ops whose latest end is the finish of a step. Keeps a reference: `graph` must outlive
-  // the engine.
+  // the engine. REQUIRES: the graph fits the replicas.
   TimingEngine(const OpGraph& graph, LaneShape shape, std::span<const OpId> finish_ops, Keep keep);
 
   // Computes all times. O(ops * lanes).

@@ -17,18 +17,25 @@ using UnitGraph = boost::compressed_sparse_row_graph<boost::directedS>;
 struct Contraction {
   std::vector<std::uint32_t> offsets = {0};  // of units into members, one more than there are units
   std::vector<std::uint32_t> members;        // in the caller's numbering
-  std::vector<Sync> syncs;                   // by unit
+  std::vector<PartitionId> partitions;       // by unit
+  std::vector<bool> is_group;                // by unit
   std::vector<std::uint32_t> unit_of;        // by the caller's number
 
-  [[nodiscard]] std::size_t size() const { return syncs.size(); }
+  [[nodiscard]] std::size_t size() const { return partitions.size(); }
   [[nodiscard]] std::span<const std::uint32_t> members_of(std::size_t unit) const {
     return std::span(members).subspan(offsets[unit], offsets[unit + 1] - offsets[unit]);
   }
-  void add_unit(Sync sync) {
+  void add_unit(bool is_a_group, PartitionId partition) {
     offsets.push_back(static_cast<std::uint32_t>(members.size()));
-    syncs.push_back(sync);
+    is_group.push_back(is_a_group);
+    partitions.push_back(partition);
   }
 };
+
+PartitionId without_other_extremes(PartitionId id, const OpGraphSpec& spec) {
+  if (spec.partitions[id].is_apart()) return kApart;
+  return spec.partitions[id].is_together() ? kTogether : id;
+}
 
 Contraction contract(const OpGraphSpec& spec) {
   constexpr std::uint32_t kNoUnit = ~0U;
@@ -41,13 +48,14 @@ Contraction contract(const OpGraphSpec& spec) {
       contraction.unit_of[op] = static_cast<std::uint32_t>(contraction.size());
       contraction.members.push_back(op);
     }
-    contraction.add_unit(group.sync);
+    GOODPUT_CHECK(group.partition < spec.partitions.size(), "a group meets in no partition");
+    contraction.add_unit(true, without_other_extremes(group.partition, spec));
   }
   for (std::uint32_t op = 0; op < spec.op_count; ++op) {
     if (contraction.unit_of[op] != kNoUnit) continue;
     contraction.unit_of[op] = static_cast<std::uint32_t>(contraction.size());
     contraction.members.push_back(op);
-    contraction.add_unit(Sync::kNone);
+    contraction.add_unit(false, kApart);
   }
   return contraction;
 }
@@ -168,6 +176,20 @@ std::string describe_cycle(const Edges& edges, const Contraction& contraction,
 
 }  // namespace
 
+bool OpGraph::fits(std::size_t replicas) const {
+  return std::ranges::all_of(partitions_,
+                             [&](const ReplicaPartition& partition) { return partition.fits(replicas); });
+}
+
+OpGraph OpGraph::with_partitions(std::vector<ReplicaPartition> partitions) const {
+  GOODPUT_CHECK(partitions.size() == partitions_.size() && partitions[kApart].is_apart() &&
+                    partitions[kTogether].is_together(),
+                "the partitions are of another graph");
+  OpGraph result = *this;
+  result.partitions_ = std::move(partitions);
+  return result;
+}
+
 Result<OpGraph> OpGraph::build(const OpGraphSpec& spec,
                                const std::function<std::string(std::uint32_t)>& name_of) {
   for (const auto& [from, to] : spec.edges)
@@ -176,7 +198,11 @@ Result<OpGraph> OpGraph::build(const OpGraphSpec& spec,
   const std::vector<std::uint32_t> level = levelize(spec.edges, contraction);
   if (level.size() != contraction.size()) return Error{describe_cycle(spec.edges, contraction, name_of)};
 
+  GOODPUT_CHECK(spec.partitions.size() > kTogether && spec.partitions[kApart].is_apart() &&
+                    spec.partitions[kTogether].is_together(),
+                "the first partitions are the extremes");
   OpGraph result;
+  result.partitions_ = spec.partitions;
   result.units_.reserve(contraction.size());
   result.caller_index_.reserve(spec.op_count);
   result.unit_of_.reserve(spec.op_count);
@@ -184,7 +210,8 @@ Result<OpGraph> OpGraph::build(const OpGraphSpec& spec,
   for (const std::uint32_t unit : evaluation_order(contraction, level)) {
     const std::span members = contraction.members_of(unit);
     result.units_.push_back({static_cast<OpId>(result.caller_index_.size()),
-                             static_cast<std::uint32_t>(members.size()), contraction.syncs[unit]});
+                             static_cast<std::uint32_t>(members.size()), contraction.is_group[unit],
+                             contraction.partitions[unit]});
     for (const std::uint32_t op : members) {
       id_of[op] = static_cast<OpId>(result.caller_index_.size());
       result.caller_index_.push_back(op);

@@ -14,38 +14,40 @@
 #include <vector>
 
 #include "sim/base/errors.h"
+#include "sim/ops/replica_partition.h"
 
 namespace goodput {
 
 // Position of an op in evaluation order, 0 .. size()-1.
 using OpId = std::uint32_t;
 
-// How far an op waits for others before it transfers.
-enum class Sync : std::uint8_t {
-  kNone,      // a plain op: starts, lasts, ends
-  kLane,      // a group that meets within its own replica of the step (pipeline peers)
-  kReplicas,  // a group that also meets its copies in all data-parallel replicas of the step
-};
+// Which replicas meet at a group: an index into the partitions of its graph, of which these two are the
+// first, and the only extremes that a group has.
+using PartitionId = std::uint32_t;
+inline constexpr PartitionId kApart = 0;     // every replica by itself (pipeline peers)
+inline constexpr PartitionId kTogether = 1;  // all of them (a reduction of gradients)
 
 // The graph in the caller's numbering, 0 .. op_count-1, before it is checked.
 struct OpGraphSpec {
   struct Group {
     std::vector<std::uint32_t> members;
-    Sync sync = Sync::kLane;
+    PartitionId partition = kApart;
   };
   std::size_t op_count = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
       edges;                  // (predecessor, successor); repeats are harmless
   std::vector<Group> groups;  // an op is in one group at most
+  std::vector<ReplicaPartition> partitions = {ReplicaPartition::apart(), ReplicaPartition::together()};
 };
 
 class OpGraph {
  public:
-  // A plain op or a whole group: ops first .. first+count-1.
+  // A plain op (it starts, lasts, ends) or a whole group: ops first .. first+count-1.
   struct Unit {
     OpId first = 0;
     std::uint32_t count = 1;
-    Sync sync = Sync::kNone;
+    bool is_group = false;           // what is in no group is kApart
+    PartitionId partition = kApart;  // of the replicas in which the group meets
   };
 
   // Orders the ops: by level (longest chain of units in front), then by the caller's number. Fails on a
@@ -68,7 +70,17 @@ class OpGraph {
 
   // The unit an op belongs to, for all ops.
   [[nodiscard]] std::span<const std::uint32_t> unit_of() const { return unit_of_; }
-  [[nodiscard]] bool is_grouped(OpId op) const { return units_[unit_of_[op]].sync != Sync::kNone; }
+  [[nodiscard]] bool is_grouped(OpId op) const { return units_[unit_of_[op]].is_group; }
+
+  // By PartitionId.
+  [[nodiscard]] std::span<const ReplicaPartition> partitions() const { return partitions_; }
+  [[nodiscard]] const ReplicaPartition& partition_of(const Unit& unit) const {
+    return partitions_[unit.partition];
+  }
+  // Whether it can run in so many replicas.
+  [[nodiscard]] bool fits(std::size_t replicas) const;
+  // The same graph for other replicas. REQUIRES: as many partitions, the extremes first.
+  [[nodiscard]] OpGraph with_partitions(std::vector<ReplicaPartition> partitions) const;
 
  private:
   OpGraph() = default;
@@ -78,6 +90,7 @@ class OpGraph {
   std::vector<std::uint32_t> caller_index_;
   std::vector<std::size_t> offsets_;  // into predecessors_, size() + 1
   std::vector<OpId> predecessors_;
+  std::vector<ReplicaPartition> partitions_;
 };
 
 }  // namespace goodput

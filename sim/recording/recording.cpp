@@ -69,13 +69,12 @@ void compute_transfers(StepBlock& block, const OpGraph& graph, bool float32_time
   std::vector<double> met(n);
   std::vector<const double*> starts;
   for (const auto& unit : graph.units()) {
-    if (unit.sync == Sync::kNone) continue;
+    if (!unit.is_group) continue;
     starts.clear();
     for (OpId op = unit.first; op < unit.first + unit.count; ++op)
       starts.push_back(block.start_s.data() + op * n);
     lanes::latest(met.data(), starts.data(), starts.size(), n);
-    if (unit.sync == Sync::kReplicas)
-      lanes::synchronize_replicas(met.data(), block.shape.steps, block.shape.replicas);
+    meet(met.data(), block.shape, graph.partition_of(unit));
     for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
       for (std::size_t lane = 0; lane < n; ++lane) {
         const double transfer = difference(block.end_s[op * n + lane], met[lane], float32_times);

@@ -45,10 +45,14 @@ struct Recording : WorkerGrid {
   std::vector<double> subtracted_s;
 
   [[nodiscard]] bool is_message(OpId op) const { return types[ops[op].type].op_class == OpClass::kP2p; }
+  // Both ends of a message within a replica.
+  [[nodiscard]] bool is_message(const OpGraph::Unit& unit) const {
+    return unit.count == 2 && unit.partition == kApart && is_message(unit.first);
+  }
 };
 
 // Arranges the rows of the steps at `selected` (indices into index.steps, ascending) and derives transfer
-// times: end - latest start over the group (over all dp ranks for Sync::kReplicas); at or below -10 ms they
+// times: end - latest start over the group (over all dp ranks where they meet); at or below -10 ms they
 // count as clock error and become 0. Consumes the trace, which is the larger of the two. `graph` must be
 // built from index.lane.
 [[nodiscard]] Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,

@@ -74,7 +74,7 @@ class PathsBetweenMeetings {
         std::ranges::fill(met_, 0.0);
       } else {
         meet(unit, from_origin ? 0 : kNever);
-        if (unit.sync == Sync::kReplicas) {
+        if (graph_.partition_of(unit).is_together()) {
           visit(std::span<const double>(met_));
           std::ranges::fill(met_, kNever);
         }
@@ -106,7 +106,7 @@ class PathsBetweenMeetings {
 
   void end_ops(const OpGraph::Unit& unit, bool is_source) {
     for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
-      const double* start = unit.sync == Sync::kNone && !is_source ? row(op) : met_.data();
+      const double* start = unit.is_group || is_source ? met_.data() : row(op);
       lanes::add(row(op), start, {block_.row(block_.value_s, op).data(), 0}, stride());
       if (is_finish_[op] != 0) lanes::raise(finish_.data(), row(op), stride());
     }
@@ -169,13 +169,20 @@ class LateReplicaReplay final : public OpValues {
 };
 
 std::size_t count_meetings(const OpGraph& graph) {
-  return static_cast<std::size_t>(std::ranges::count(graph.units(), Sync::kReplicas, &OpGraph::Unit::sync));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      graph.units(), [&](const OpGraph::Unit& unit) { return graph.partition_of(unit).is_together(); }));
+}
+
+// Between meetings of some replicas nearly every replica has a longest path to somewhere.
+bool meets_as_one(const OpGraph& graph) {
+  return std::ranges::all_of(graph.partitions(), &ReplicaPartition::is_extreme);
 }
 
 }  // namespace
 
 std::vector<std::vector<std::uint32_t>> find_rivals(const OpGraph& graph, const StepBlock& block,
                                                     std::span<const OpId> finish_ops) {
+  GOODPUT_CHECK(meets_as_one(graph), "rivals of a job with groups of some replicas");
   std::vector<std::set<std::uint32_t>> rivals(block.shape.steps);
   PathsBetweenMeetings paths(graph, block, finish_ops);
   LongestTwo longest(block.shape, rivals);
@@ -183,7 +190,7 @@ std::vector<std::vector<std::uint32_t>> find_rivals(const OpGraph& graph, const 
   const std::size_t units = graph.units().size();
   paths.propagate(units, note);
   for (std::size_t u = 0; u < units; ++u) {
-    if (graph.units()[u].sync == Sync::kReplicas) paths.propagate(u, note);
+    if (graph.partition_of(graph.units()[u]).is_together()) paths.propagate(u, note);
   }
   std::vector<std::vector<std::uint32_t>> result;
   for (const auto& of_step : rivals) result.emplace_back(of_step.begin(), of_step.end());
@@ -192,7 +199,7 @@ std::vector<std::vector<std::uint32_t>> find_rivals(const OpGraph& graph, const 
 
 bool has_rivals_worth_finding(const OpGraph& graph, std::size_t replicas) {
   constexpr std::size_t kFew = 128;  // all of them, one by one, take no time
-  return replicas > kFew && replicas > 4 * count_meetings(graph);
+  return meets_as_one(graph) && replicas > kFew && replicas > 4 * count_meetings(graph);
 }
 
 std::vector<double> late_replica_finishes(const OpGraph& graph, const StepBlock& block,

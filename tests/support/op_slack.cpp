@@ -24,13 +24,15 @@ std::vector<double> step_ends(const OpGraph& graph, const TimingEngine& timing) 
   return ends;
 }
 
-// The earliest over the replicas of each step, for all of them.
-void meet_replicas(std::vector<double>& by_lane, LaneShape shape) {
-  std::vector<double> earliest(shape.steps, kInfinity);
+// The earliest over the replicas of each step that meet, for all of them.
+void meet_replicas(std::vector<double>& by_lane, LaneShape shape, const ReplicaPartition& partition) {
+  const std::vector<double> before = by_lane;
   for (std::size_t lane = 0; lane < shape.lanes(); ++lane) {
-    earliest[lane % shape.steps] = std::min(earliest[lane % shape.steps], by_lane[lane]);
+    for (std::size_t replica = 0; replica < shape.replicas; ++replica) {
+      if (!partition.meet(lane / shape.steps, replica)) continue;
+      by_lane[lane] = std::min(by_lane[lane], before[shape.lane(lane % shape.steps, replica)]);
+    }
   }
-  for (std::size_t lane = 0; lane < shape.lanes(); ++lane) by_lane[lane] = earliest[lane % shape.steps];
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ std::vector<double> compute_slack(const OpGraph& graph, const TimingEngine& timi
         required_start[lane] = std::min(required_start[lane], required[op * n + lane] - at(value, lane));
       }
     }
-    if (unit->sync == Sync::kReplicas) meet_replicas(required_start, shape);
+    meet_replicas(required_start, shape, graph.partition_of(*unit));
     for (OpId op = unit->first; op < unit->first + unit->count; ++op) {
       const lanes::Values delay = values.delay(op, scratch);
       for (const OpId before : graph.predecessors(op)) {

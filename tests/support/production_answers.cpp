@@ -6,6 +6,19 @@
 
 namespace goodput::testing {
 
+void add_meetings(const ReplicaPartition& partition, const std::string& op, std::size_t replicas,
+                  reference::Dependencies& dependencies) {
+  if (partition.is_together()) dependencies.dp_synchronised.insert(op);
+  if (partition.is_extreme()) return;
+  for (std::size_t dp = 0; dp < replicas; ++dp) {
+    std::set<int> block;
+    for (std::size_t other = 0; other < replicas; ++other) {
+      if (partition.meet(dp, other)) block.insert(static_cast<int>(other));
+    }
+    dependencies.blocks[op].push_back(block);
+  }
+}
+
 reference::Dependencies dependencies_of(const OpGraph& graph, const Recording& recording) {
   reference::Dependencies result;
   for (const OpGraph::Unit& unit : graph.units()) {
@@ -15,9 +28,9 @@ reference::Dependencies dependencies_of(const OpGraph& graph, const Recording& r
       members.insert(name);
       auto& deps = result.deps[name];
       for (const OpId before : graph.predecessors(op)) deps.insert(recording.ops[before].name());
-      if (unit.sync == Sync::kReplicas) result.dp_synchronised.insert(name);
+      add_meetings(graph.partition_of(unit), name, static_cast<std::size_t>(recording.dp_size), result);
     }
-    if (unit.sync != Sync::kNone) result.groups.push_back(members);
+    if (unit.is_group) result.groups.push_back(members);
   }
   return result;
 }

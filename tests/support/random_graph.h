@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "sim/base/random.h"
 #include "sim/ops/op_graph.h"
 
 namespace goodput::testing {
@@ -14,8 +16,12 @@ struct RandomGraphSpec {
   std::size_t max_group = 4;       // members
   double grouped = 0.5;            // share of the ops that are offered to a group
   double replicas = 0.4;           // share of the groups that meet across the lanes
+  std::size_t lanes = 0;           // above 0, half of these in a random partition of so many lanes
   double predecessors_per_op = 2;  // on average, before repeats are dropped
 };
+
+// By replica, the block it is in: neighbors, every n-th, or any, some of them alone.
+[[nodiscard]] std::vector<std::uint32_t> random_blocks(std::size_t replicas, RandomStream& random);
 
 // Numbered at random, so that the order of evaluation is not the caller's.
 [[nodiscard]] OpGraph random_graph(std::uint64_t seed, const RandomGraphSpec& spec = {});

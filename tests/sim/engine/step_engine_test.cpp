@@ -131,7 +131,7 @@ void add_random_flows(const OpGraph& graph, std::size_t lanes, RandomStream& ran
     if (kind < 0.3) {  // one flow a meeting
       std::vector<FlowId> of_lane(lanes, kNoFlow);
       for (std::size_t i = first; i < end; ++i) {
-        FlowId& flow = of_lane[unit.sync == Sync::kReplicas ? 0 : i % lanes];
+        FlowId& flow = of_lane[graph.partition_of(unit).blocks_of(lanes).block_of[i % lanes]];
         if (flow == kNoFlow) flow = add_flow();
         work.flow_of[i] = flow;
       }
@@ -157,7 +157,8 @@ struct RandomStep {
 
 RandomStep random_step(std::uint64_t seed) {
   RandomStream random(seed, "step");
-  RandomStep step{random_graph(seed), 1 + random.below(5), {}, {}, {}};
+  const std::size_t lanes = 1 + random.below(5);
+  RandomStep step{random_graph(seed, {.lanes = lanes}), lanes, {}, {}, {}};
   const std::uint64_t stages = 1 + random.below(4);
   for (OpId op = 0; op < step.graph.size(); ++op) {
     step.workers.of_op.push_back(static_cast<WorkerId>(random.below(stages)));
@@ -240,11 +241,9 @@ class ReferenceEngine {
   }
   [[nodiscard]] bool meets(std::size_t i, std::size_t j) const {
     return &unit_of(i) == &unit_of(j) &&
-           (i % step_.lanes == j % step_.lanes || unit_of(i).sync == Sync::kReplicas);
+           step_.graph.partition_of(unit_of(i)).meet(i % step_.lanes, j % step_.lanes);
   }
-  [[nodiscard]] bool computes(std::size_t i) const {
-    return unit_of(i).sync == Sync::kNone && flow_of(i) == kNoFlow;
-  }
+  [[nodiscard]] bool computes(std::size_t i) const { return !unit_of(i).is_group && flow_of(i) == kNoFlow; }
 
   // When the op may start, if that is known.
   [[nodiscard]] SimTime ready(std::size_t i) const {
@@ -488,7 +487,7 @@ TEST_CASE("step engine: an op starts when the last of its predecessors has ended
 
 TEST_CASE("step engine: replicas of a group wait for the last one and take their own time from there") {
   // One plain op a lane (1 and 7), then a group of all lanes (10 and 20): both move from 7 on.
-  const OpGraph graph = build({2, {{0, 1}}, {{{1}, Sync::kReplicas}}});
+  const OpGraph graph = build({2, {{0, 1}}, {{{1}, kTogether}}});
   StepEngine engine(graph, {1, 2});
   const StepOutcome& outcome = engine.run({.durations = {1ns, 7ns, 10ns, 20ns}});
   CHECK(outcome.starts == times({0, 0, 1, 7}));
@@ -674,7 +673,7 @@ TEST_CASE("step engine: a long flow over two links leaves the wider one to its n
 
 TEST_CASE("step engine: a send and its receive have one flow, from when both are there") {
   // a(50) -> send, b(80) -> recv; 1000 bytes from 80 on
-  const OpGraph graph = build({4, {{0, 2}, {1, 3}}, {{{2, 3}, Sync::kLane}}});
+  const OpGraph graph = build({4, {{0, 2}, {1, 3}}, {{{2, 3}, kApart}}});
   StepWork work{.durations = {50ns, 80ns, 0ns, 0ns}, .flow_of = {kNoFlow, kNoFlow, 0, 0}};
   work.flows = {{Bytes{1000}, 0ns, 0, 1}};
   work.routes = {0};
@@ -689,7 +688,7 @@ TEST_CASE("step engine: a send and its receive have one flow, from when both are
 TEST_CASE("step engine: a collective over the links of all lanes is as slow as its most crowded link") {
   // Op 0: a collective of two lanes over links 0 and 1, 1000 bytes. Op 1: lane 1 also sends 300 bytes over
   // link 1. Half rates until 600; the collective has 700 left and ends at 1300.
-  const OpGraph graph = build({2, {}, {{{0}, Sync::kReplicas}}});
+  const OpGraph graph = build({2, {}, {{{0}, kTogether}}});
   StepWork work{.durations = std::vector<SimDuration>(4), .flow_of = {0, 0, kNoFlow, 1}};
   work.flows = {{Bytes{1000}, 0ns, 0, 2}, {Bytes{300}, 0ns, 1, 1}};
   work.routes = {0, 1};
@@ -700,7 +699,7 @@ TEST_CASE("step engine: a collective over the links of all lanes is as slow as i
 
 TEST_CASE("step engine: members of a group may each have a flow of their own") {
   // Both lanes move from 20 on, over one link: 400 bytes each until 820 for lane 0; lane 1 has 600 left.
-  const OpGraph graph = build({2, {{0, 1}}, {{{1}, Sync::kReplicas}}});
+  const OpGraph graph = build({2, {{0, 1}}, {{{1}, kTogether}}});
   StepWork work{.durations = {10ns, 20ns, 0ns, 0ns}, .flow_of = {kNoFlow, kNoFlow, 0, 1}};
   work.flows = {{Bytes{400}, 0ns, 0, 1}, {Bytes{1000}, 0ns, 0, 1}};
   work.routes = {0};
@@ -751,7 +750,7 @@ TEST_CASE("step engine: a change at the moment an op ends is too late for it") {
 }
 
 TEST_CASE("step engine: transfers do not slow down with their worker") {
-  const OpGraph graph = build({2, {}, {{{0}, Sync::kReplicas}}});
+  const OpGraph graph = build({2, {}, {{{0}, kTogether}}});
   StepWork work{.durations = {100ns, 0ns}, .flow_of = {kNoFlow, 0}};
   work.flows = {{Bytes{1000}, 0ns, 0, 1}};
   work.routes = {0};
@@ -780,7 +779,7 @@ TEST_CASE("step engine: a stage lost in mid-op stops what waits for it and nothi
   const OpGraph graph = build(
       {kCount,
        {{kF0, kF1}, {kF0, kSend0}, {kF1, kSend1}, {kRecv0, kG0}, {kRecv1, kG1}, {kG0, kG1}, {kG0, kRecv1}},
-       {{{kSend0, kRecv0}, Sync::kLane}, {{kSend1, kRecv1}, Sync::kLane}}});
+       {{{kSend0, kRecv0}, kApart}, {{kSend1, kRecv1}, kApart}}});
   StepWork work;
   Workers workers{.of_op = {}, .per_lane = 2};
   std::vector<OpId> id_of(kCount);
@@ -811,7 +810,7 @@ TEST_CASE("step engine: a stage lost in mid-op stops what waits for it and nothi
 
 TEST_CASE("step engine: a lost replica stops its collective in all lanes, but not their own work") {
   // Compute, collective over two lanes, compute; beside it an op of its own. Lane 1 is lost at 50.
-  const OpGraph graph = build({4, {{0, 1}, {1, 2}}, {{{1}, Sync::kReplicas}}});
+  const OpGraph graph = build({4, {{0, 1}, {1, 2}}, {{{1}, kTogether}}});
   // Order of evaluation: 0, 3 (own), 1 (collective), 2
   StepEngine engine(graph, {1, 2});
   const StepOutcome& outcome =
@@ -823,7 +822,7 @@ TEST_CASE("step engine: a lost replica stops its collective in all lanes, but no
 }
 
 TEST_CASE("step engine: a transfer under way ends on neither side if one is lost") {
-  const OpGraph graph = build({2, {}, {{{0, 1}, Sync::kLane}}});
+  const OpGraph graph = build({2, {}, {{{0, 1}, kApart}}});
   StepEngine engine(graph, {}, {.of_op = {0, 1}, .per_lane = 2});
   const StepOutcome& outcome = engine.run({.durations = {100ns, 100ns}}, {{}, {{at(50), 0}}});
   CHECK(outcome.ends == std::vector<SimTime>{kNever, kNever});
@@ -832,7 +831,7 @@ TEST_CASE("step engine: a transfer under way ends on neither side if one is lost
 
 TEST_CASE("step engine: a group that met too late for a lost member does not complete") {
   // The member on worker 0 is there at 0 and lost at 50; the other arrives at 80.
-  const OpGraph graph = build({3, {{0, 2}}, {{{1, 2}, Sync::kLane}}});
+  const OpGraph graph = build({3, {{0, 2}}, {{{1, 2}, kApart}}});
   // Order of evaluation: 0, then the group
   StepEngine engine(graph, {}, {.of_op = {1, 0, 1}, .per_lane = 2});
   const StepOutcome& outcome = engine.run({.durations = {80ns, 1ns, 1ns}}, {{}, {{at(50), 0}}});

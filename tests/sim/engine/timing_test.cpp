@@ -12,6 +12,7 @@
 #include "sim/base/random.h"
 #include "tests/support/op_slack.h"
 #include "tests/support/random_cases.h"
+#include "tests/support/random_graph.h"
 
 namespace goodput {
 namespace {
@@ -66,6 +67,7 @@ struct ReferenceTiming {
   LaneShape shape;
   const std::vector<std::vector<double>>& values;
   const std::vector<std::vector<double>>& delays;
+  const std::vector<std::vector<std::uint32_t>>& block_of;  // by partition and replica
   std::map<std::pair<std::uint32_t, std::size_t>, double> starts, ends;
 
   double start(std::uint32_t op, std::size_t lane) {
@@ -86,8 +88,9 @@ struct ReferenceTiming {
       if (std::find(group.members.begin(), group.members.end(), op) == group.members.end()) continue;
       for (const std::uint32_t member : group.members) {
         for (std::size_t other = 0; other < shape.lanes(); ++other) {
-          const bool meets =
-              group.sync == Sync::kReplicas ? other % shape.steps == lane % shape.steps : other == lane;
+          const auto& block = block_of[group.partition];
+          const bool meets = other % shape.steps == lane % shape.steps &&
+                             block[other / shape.steps] == block[lane / shape.steps];
           if (meets) begin = std::max(begin, start(member, other));
         }
       }
@@ -101,6 +104,7 @@ struct RandomCase {
   LaneShape shape;
   std::vector<std::vector<double>> values;
   std::vector<std::vector<double>> delays;
+  std::vector<std::vector<std::uint32_t>> block_of;  // by partition and replica
 };
 
 RandomCase random_case(std::uint64_t seed) {
@@ -109,16 +113,23 @@ RandomCase random_case(std::uint64_t seed) {
   result.spec.op_count = 1 + random.below(30);
   result.shape = {1 + random.below(5), 1 + random.below(5)};
   const auto ops = static_cast<std::uint32_t>(result.spec.op_count);
+  const std::size_t replicas = result.shape.replicas;
+  result.block_of = {std::vector<std::uint32_t>(replicas), std::vector<std::uint32_t>(replicas, 0)};
+  std::iota(result.block_of[kApart].begin(), result.block_of[kApart].end(), 0U);
+  while (result.block_of.size() < 5) {
+    result.block_of.push_back(testing::random_blocks(replicas, random));
+    result.spec.partitions.push_back(ReplicaPartition::of_blocks(result.block_of.back()));
+  }
   // Ops come in blocks of three; groups lie inside a block, edges between blocks.
   for (std::uint32_t op = 0; op + 2 < ops; op += 3) {
     const double draw = random.uniform();
-    const Sync sync = random.uniform() < 0.5 ? Sync::kLane : Sync::kReplicas;
+    const auto partition = static_cast<PartitionId>(random.below(result.block_of.size()));
     if (draw < 0.3)
-      result.spec.groups.push_back({{op, op + 1}, sync});
+      result.spec.groups.push_back({{op, op + 1}, partition});
     else if (draw < 0.5)
-      result.spec.groups.push_back({{op, op + 1, op + 2}, sync});
+      result.spec.groups.push_back({{op, op + 1, op + 2}, partition});
     else if (draw < 0.7)
-      result.spec.groups.push_back({{op + 1}, sync});
+      result.spec.groups.push_back({{op + 1}, partition});
   }
   for (std::uint32_t to = 3; to < ops; ++to) {
     for (std::uint64_t n = random.below(5); n > 0; --n) {
@@ -157,7 +168,7 @@ TEST_CASE("timing: an op on the critical path moves the step one for one, one wi
 
 TEST_CASE("timing: peers end a transfer after the later one has started") {
   // a(5), b(2); send after a, recv after b; transfers 1 and 3: both start to move at 5
-  const OpGraph graph = graph_of({4, {{0, 2}, {1, 3}}, {{{2, 3}, Sync::kLane}}});
+  const OpGraph graph = graph_of({4, {{0, 2}, {1, 3}}, {{{2, 3}, kApart}}});
   TimingEngine timing(graph, {1, 1}, all_ops(graph), Keep::kAllTimes);
   timing.propagate(Table(graph, {1, 1}, {{5}, {2}, {1}, {3}}));
   CHECK(timing.ends(2).front() == 6);
@@ -167,7 +178,7 @@ TEST_CASE("timing: peers end a transfer after the later one has started") {
 
 TEST_CASE("timing: replicas of a step wait for each other, steps do not") {
   // one synchronised op behind a plain one; two steps of two replicas
-  const OpGraph graph = graph_of({2, {{0, 1}}, {{{1}, Sync::kReplicas}}});
+  const OpGraph graph = graph_of({2, {{0, 1}}, {{{1}, kTogether}}});
   const LaneShape shape{2, 2};
   TimingEngine timing(graph, shape, all_ops(graph), Keep::kAllTimes);
   // lanes: step 0 replica 0, step 1 replica 0, step 0 replica 1, step 1 replica 1
@@ -190,7 +201,7 @@ TEST_CASE("timing: a start may be negative and the span counts from it") {
 
 TEST_CASE("timing: the critical path runs through the replica that was late") {
   // a -> s (synchronised) -> b; replica 1 has the long a
-  const OpGraph graph = graph_of({3, {{0, 1}, {1, 2}}, {{{1}, Sync::kReplicas}}});
+  const OpGraph graph = graph_of({3, {{0, 1}, {1, 2}}, {{{1}, kTogether}}});
   const LaneShape shape{1, 2};
   const Table values(graph, shape, {{1, 9}, {2, 2}, {5, 4}});
   TimingEngine timing(graph, shape, all_ops(graph), Keep::kAllTimes);
@@ -212,7 +223,7 @@ TEST_CASE("timing: random graphs agree exactly with the definition, in every mod
     const RandomCase given = random_case(seed);
     const OpGraph graph = graph_of(given.spec);
     const Table values(graph, given.shape, given.values, given.delays);
-    ReferenceTiming reference{given.spec, given.shape, given.values, given.delays, {}, {}};
+    ReferenceTiming reference{given.spec, given.shape, given.values, given.delays, given.block_of, {}, {}};
     const std::vector<OpId> finish = {static_cast<OpId>(seed % graph.size())};
     TimingEngine all(graph, given.shape, finish, Keep::kAllTimes);
     TimingEngine fast(graph, given.shape, finish, Keep::kStepTimes);

@@ -356,6 +356,25 @@ TEST_CASE("timeline: a marker across the timeline says where each step begins") 
   CHECK(markers[1].at("ts") == 2.2e6);
 }
 
+TEST_CASE(
+    "timeline: ops of types that the trace brings along are named by them, on the thread of their class") {
+  OpTypeTable types;
+  const OpType reduce = types.add({"all-reduce (tp)", "tp", OpClass::kCollective, IdealStatistic::kMedian});
+  const OpType loader = types.add({"data-loader", "data-loader", OpClass::kHost, IdealStatistic::kMean});
+  Recording recording = one_worker({op_of(reduce, 0), op_of(loader, 0)}, {{{0, 1}, {1, 2}}});
+  recording.types = types;
+  const Json events = recorded_events(recording);
+  const Json slices = slices_of(events);
+  REQUIRE(slices.size() == 2);
+  std::map<std::string, std::string> thread_of_name;
+  for (const Json& slice : slices) {
+    CHECK(slice.at("cat") == slice.at("name"));
+    thread_of_name[slice.at("name").get<std::string>()] = thread_names(events).at(thread_of(slice));
+  }
+  CHECK(thread_of_name.at("all-reduce (tp)") == "stage 0 dp");
+  CHECK(thread_of_name.at("data-loader") == "stage 0 compute");
+}
+
 TEST_CASE("timeline: a slice carries the model chunk") {
   TraceOp op = op_of(OpType::kForwardCompute, 0);
   op.mc = 3;
@@ -370,7 +389,7 @@ TEST_CASE(
   OpGraphSpec spec;
   spec.op_count = 4;
   spec.edges = {{0, 2}, {1, 2}, {2, 3}};
-  spec.groups = {{{2}, Sync::kReplicas}};
+  spec.groups = {{{2}, kTogether}};
   const auto graph = OpGraph::build(spec, [](std::uint32_t op) { return std::to_string(op); });
   REQUIRE(graph.has_value());
   const OpTimes times[2][4] = {{{0, 3000}, {0, 5000}, {5000, 12000}, {12000, 14000}},
