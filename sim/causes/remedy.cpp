@@ -42,8 +42,8 @@ class RemedyReplay final : public OpValues {
         coverage_(remedy.ideal, block_, job.recording.ops.size(), Side::kInside) {}
 
   [[nodiscard]] lanes::Values value(OpId op, std::span<double> scratch) const override {
-    if (remedy_.messages_take_no_time && is_message(job_.recording.ops[op].type)) return {nullptr, 0};
-    const double ideal = job_.result.ideal_values[index_of(job_.recording.ops[op].type)];
+    if (remedy_.messages_take_no_time && job_.recording.is_message(op)) return {nullptr, 0};
+    const double ideal = job_.result.ideal_values[op];
     if (coverage_.extent(op) == Coverage::Extent::kAll) return {nullptr, ideal};
     const double* row = changed_row(op, scratch);
     if (coverage_.extent(op) == Coverage::Extent::kNone) return {row, 0};

@@ -11,26 +11,12 @@ namespace goodput {
 namespace {
 
 constexpr double kClockErrorS = -0.01;       // the reference treats larger negative times as clock error
-constexpr std::size_t kLanesPerBlock = 256;  // a row of 2 KiB: loops amortised, live rows fit the L2 cache
+constexpr std::size_t kLanesPerBlock = 256;  // a row of 2 KiB: loops amortized, live rows fit the L2 cache
 
 // In float32 recordings the reference subtracts in float32; so do we.
 double difference(double a, double b, bool float32_times) {
   const double result = a - b;
   return float32_times ? round_to_float32(result) : result;
-}
-
-std::vector<StepBlock> make_blocks(std::size_t steps, std::size_t dp_size, std::size_t ops) {
-  const std::size_t per_block = std::max<std::size_t>(1, kLanesPerBlock / dp_size);
-  std::vector<StepBlock> blocks;
-  for (std::size_t first = 0; first < steps; first += per_block) {
-    StepBlock block;
-    block.first_step = first;
-    block.shape = {std::min(per_block, steps - first), dp_size};
-    for (auto* array : {&block.start_s, &block.end_s, &block.value_s})
-      array->resize(ops * block.shape.stride());
-    blocks.push_back(std::move(block));
-  }
-  return blocks;
 }
 
 // Start and duration of every selected row to its place; ends and transfers follow in a streaming pass.
@@ -139,6 +125,29 @@ void shift_block(const Recording& recording, StepBlock& block, std::span<const C
 
 }  // namespace
 
+void make_blocks(Recording& recording) {
+  const auto replicas = static_cast<std::size_t>(recording.dp_size);
+  const std::size_t per_block = std::max<std::size_t>(1, kLanesPerBlock / replicas);
+  recording.blocks.clear();
+  for (std::size_t first = 0; first < recording.steps.size(); first += per_block) {
+    StepBlock block;
+    block.first_step = first;
+    block.shape = {std::min(per_block, recording.steps.size() - first), replicas};
+    for (auto* array : {&block.start_s, &block.end_s, &block.value_s})
+      array->resize(recording.ops.size() * block.shape.stride());
+    recording.blocks.push_back(std::move(block));
+  }
+}
+
+void derive_times(Recording& recording, const OpGraph& graph) {
+  GOODPUT_CHECK(graph.fits(static_cast<std::size_t>(recording.dp_size)), "the graph is of another job");
+  for (StepBlock& block : recording.blocks) {
+    compute_ends(block, recording.float32_times);
+    compute_transfers(block, graph, recording.float32_times);
+    compute_step_times(block, recording);
+  }
+}
+
 void shift_clocks(Recording& recording, const OpGraph& graph, std::span<const ClockShift> shifts) {
   GOODPUT_CHECK(shifts.size() == recording.ranks.size() * recording.steps.size(),
                 "want a shift a worker and step");
@@ -164,16 +173,16 @@ Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
   recording.float32_times = index.float32_times;
   recording.were_float32 = index.float32_times;
   for (const std::uint32_t step : selected) recording.steps.push_back(index.steps[step]);
-  for (const std::uint32_t op : graph.caller_index()) recording.ops.push_back(index.lane.ops[op]);
-  recording.blocks = make_blocks(selected.size(), static_cast<std::size_t>(index.dp_size), graph.size());
+  for (OpId op = 0; op < graph.size(); ++op) {
+    recording.ops.push_back(index.lane.ops[graph.caller_index()[op]]);
+    recording.pools.push_back(static_cast<std::uint32_t>(index_of(recording.ops[op].type)));
+    if (recording.ops[op].type == OpType::kOptimizer) recording.finish_ops.push_back(op);
+  }
+  make_blocks(recording);
   scatter_rows(trace, index, graph, selected, recording);
   trace = {};
   index = {};
-  for (StepBlock& block : recording.blocks) {
-    compute_ends(block, recording.float32_times);
-    compute_transfers(block, graph, recording.float32_times);
-    compute_step_times(block, recording);
-  }
+  derive_times(recording, graph);
   return recording;
 }
 
@@ -201,27 +210,27 @@ std::vector<double> compute_launch_delays(const Recording& recording, const Step
 }
 
 IdealValues compute_ideal_values(const Recording& recording, const OpGraph& graph) {
-  IdealValues ideal;
-  ideal.fill(std::numeric_limits<double>::quiet_NaN());
+  std::vector<std::vector<OpId>> ops_of_pool;
+  for (OpId op = 0; op < recording.ops.size(); ++op) {
+    if (recording.pools[op] >= ops_of_pool.size()) ops_of_pool.resize(recording.pools[op] + 1);
+    ops_of_pool[recording.pools[op]].push_back(op);
+  }
+  IdealValues ideal(recording.ops.size());
   std::vector<double> values;
-  for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
+  for (const std::vector<OpId>& pool : ops_of_pool) {
+    if (pool.empty()) continue;
     values.clear();
-    bool grouped = false;
-    for (OpId op = 0; op < recording.ops.size(); ++op) {
-      if (index_of(recording.ops[op].type) != type) continue;
-      grouped = graph.is_grouped(op);
+    for (const OpId op : pool) {
       for (const StepBlock& block : recording.blocks) {
         const auto row = block.row(block.value_s, op).first(block.shape.lanes());
         values.insert(values.end(), row.begin(), row.end());
       }
     }
-    if (values.empty()) continue;
-    if (kNdtimelineTypes[type].ideal == IdealStatistic::kMean) {
-      ideal[type] = mean(values);
-      continue;
-    }
-    ideal[type] = take_median(values);
-    if (grouped && recording.float32_times) ideal[type] = round_to_float32(ideal[type]);
+    const bool is_mean = recording.types[recording.ops[pool.front()].type].ideal == IdealStatistic::kMean;
+    const bool is_grouped = std::ranges::any_of(pool, [&](OpId op) { return graph.is_grouped(op); });
+    double of_pool = is_mean ? mean(values) : take_median(values);
+    if (is_grouped && recording.float32_times) of_pool = round_to_float32(of_pool);
+    for (const OpId op : pool) ideal[op] = of_pool;
   }
   return ideal;
 }

@@ -3,7 +3,6 @@
 // Steps never interact, so the arrays are cut into blocks of whole steps that fit the cache.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,7 +20,7 @@ namespace goodput {
 // Some consecutive steps. Rows are op-major in OpId order, shape.stride() entries each, padded with zeros.
 struct StepBlock {
   std::size_t first_step = 0;  // index into Recording::steps
-  LaneShape shape;             // steps x dp ranks
+  LaneShape shape;             // steps x replicas
   std::vector<double> start_s;
   std::vector<double> end_s;
   std::vector<double> value_s;  // duration of a plain op, transfer time of a grouped one
@@ -33,8 +32,10 @@ struct StepBlock {
 
 struct Recording : WorkerGrid {
   OpTypeTable types;
-  std::vector<TraceOp> ops;         // by OpId
-  std::vector<std::int64_t> steps;  // the analysed steps, ascending
+  std::vector<TraceOp> ops;          // by OpId
+  std::vector<std::uint32_t> pools;  // by OpId: ops of one number have one ideal value
+  std::vector<OpId> finish_ops;      // a step is finished when these have ended
+  std::vector<std::int64_t> steps;   // the analysed steps, ascending
   bool float32_times = false;
   bool were_float32 = false;  // the times of the files, before anything was subtracted
 
@@ -51,10 +52,17 @@ struct Recording : WorkerGrid {
   }
 };
 
-// Arranges the rows of the steps at `selected` (indices into index.steps, ascending) and derives transfer
-// times: end - latest start over the group (over all dp ranks where they meet); at or below -10 ms they
-// count as clock error and become 0. Consumes the trace, which is the larger of the two. `graph` must be
-// built from index.lane.
+// Makes the blocks for its ops, steps and replicas, with all times 0.
+void make_blocks(Recording& recording);
+
+// Of start_s and, in value_s, the durations of all ops: the ends, the transfer times of grouped ops (end -
+// latest start of those the op meets; at or below -10 ms they count as clock error and become 0), and the
+// origins and times of the steps.
+void derive_times(Recording& recording, const OpGraph& graph);
+
+// Arranges the rows of the steps at `selected` (indices into index.steps, ascending): ops of one type are a
+// pool, and a step is finished with its optimizers. Consumes the trace, which is the larger of the two.
+// `graph` must be built from index.lane.
 [[nodiscard]] Recording arrange(OpTrace trace, TraceIndex index, const OpGraph& graph,
                                 std::span<const std::uint32_t> selected);
 
@@ -73,9 +81,10 @@ void shift_clocks(Recording& recording, const OpGraph& graph, std::span<const Cl
 [[nodiscard]] std::vector<double> compute_launch_delays(const Recording& recording, const StepBlock& block,
                                                         const OpGraph& graph);
 
-// One number an op type, by index_of(type): mean or median (op_types.def) of the values of all its ops,
-// stages, dp ranks and steps. NaN for types that do not occur.
-using IdealValues = std::array<double, kNdtimelineTypeCount>;
+// What each op would take without stragglers, by OpId: the mean or median (as its type says) of the values of
+// all ops of its pool, in all replicas and steps; in float32 recordings rounded to float32 where the ops are
+// grouped, as the reference does. REQUIRES: the types of a pool agree on the statistic.
+using IdealValues = std::vector<double>;
 [[nodiscard]] IdealValues compute_ideal_values(const Recording& recording, const OpGraph& graph);
 
 }  // namespace goodput

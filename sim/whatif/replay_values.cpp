@@ -5,10 +5,6 @@
 namespace goodput {
 namespace {
 
-double ideal_of(const Recording& recording, const IdealValues& ideal, OpId op) {
-  return ideal[index_of(recording.ops[op].type)];
-}
-
 lanes::Values recorded_row(const StepBlock& block, OpId op) {
   return {block.row(block.value_s, op).data(), 0};
 }
@@ -54,18 +50,15 @@ Coverage::Mask Coverage::make_mask(const InstanceSet& set, const StepBlock& bloc
 }
 
 lanes::Values IdealReplay::value(OpId op, std::span<double> /*scratch*/) const {
-  return {nullptr, ideal_of(recording_, ideal_, op)};
+  return {nullptr, ideal_[op]};
 }
 
-MixedReplay::MixedReplay(const Recording& recording, const StepBlock& block, const IdealValues& ideal,
-                         const InstanceSet& set, Side recorded)
-    : recording_(recording),
-      block_(block),
-      ideal_(ideal),
-      coverage_(set, block, recording.ops.size(), recorded) {}
+MixedReplay::MixedReplay(const StepBlock& block, const IdealValues& ideal, const InstanceSet& set,
+                         Side recorded)
+    : block_(block), ideal_(ideal), coverage_(set, block, ideal.size(), recorded) {}
 
 lanes::Values MixedReplay::value(OpId op, std::span<double> scratch) const {
-  const double ideal = ideal_of(recording_, ideal_, op);
+  const double ideal = ideal_[op];
   const lanes::Values recorded = recorded_row(block_, op);
   switch (coverage_.extent(op)) {
     case Coverage::Extent::kAll:
@@ -79,12 +72,25 @@ lanes::Values MixedReplay::value(OpId op, std::span<double> scratch) const {
   return {scratch.data(), 0};
 }
 
+LoneReplicaReplay::LoneReplicaReplay(const StepBlock& block, const IdealValues& ideal,
+                                     const std::vector<char>& recorded_ops,
+                                     std::span<const std::uint32_t> replicas)
+    : block_(block), ideal_(ideal), recorded_ops_(recorded_ops) {
+  const std::size_t steps = block.shape.steps;
+  for (const std::uint32_t replica : replicas) {
+    if (runs_.empty() || runs_.back().first + runs_.back().count != replica * steps) {
+      runs_.push_back({replica * steps, 0});
+    }
+    runs_.back().count += steps;
+  }
+}
+
 lanes::Values LoneReplicaReplay::value(OpId op, std::span<double> scratch) const {
-  const double ideal = ideal_of(recording_, ideal_, op);
-  if (recorded_ops_[op] == 0) return {nullptr, ideal};
-  const std::size_t lanes = block_.shape.lanes();
-  std::copy_n(recorded_row(block_, op).row, lanes, scratch.data());
-  std::fill(scratch.begin() + static_cast<std::ptrdiff_t>(lanes), scratch.end(), ideal);
+  if (recorded_ops_[op] == 0) return {nullptr, ideal_[op]};
+  auto next = scratch.begin();
+  const double* row = recorded_row(block_, op).row;
+  for (const Run& run : runs_) next = std::copy_n(row + run.first, run.count, next);
+  std::fill(next, scratch.end(), ideal_[op]);
   return {scratch.data(), 0};
 }
 

@@ -40,48 +40,45 @@ class Coverage {
 // Every lane at the ideal value. One lane is enough: all are alike.
 class IdealReplay final : public OpValues {
  public:
-  IdealReplay(const Recording& recording, const IdealValues& ideal) : recording_(recording), ideal_(ideal) {}
+  explicit IdealReplay(const IdealValues& ideal) : ideal_(ideal) {}
   [[nodiscard]] lanes::Values value(OpId op, std::span<double> scratch) const override;
 
  private:
-  const Recording& recording_;
   const IdealValues& ideal_;
 };
 
 // Instances on one side of a set as recorded, all others ideal.
 class MixedReplay final : public OpValues {
  public:
-  MixedReplay(const Recording& recording, const StepBlock& block, const IdealValues& ideal,
-              const InstanceSet& set, Side recorded);
+  MixedReplay(const StepBlock& block, const IdealValues& ideal, const InstanceSet& set, Side recorded);
   [[nodiscard]] lanes::Values value(OpId op, std::span<double> scratch) const override;
 
  private:
-  const Recording& recording_;
   const StepBlock& block_;
   const IdealValues& ideal_;
   Coverage coverage_;
 };
 
-// Every replica of every step for itself, next to ideal replicas: in a shape of (steps x dp) pairs, the first
-// lane of a pair has the chosen ops as recorded, the second is ideal and stands for all other replicas of
-// that step, which are alike and feel the first through the synchronised groups. With one replica there is no
-// second lane.
+// Some replicas of a block, each in every step for itself next to ideal ones: in a shape of (steps *
+// replicas) x classes (sim/whatif/replica_classes.h), the first lane of a row has the chosen ops as recorded,
+// the others are ideal and feel the first where they meet it.
 class LoneReplicaReplay final : public OpValues {
  public:
-  LoneReplicaReplay(const Recording& recording, const StepBlock& block, const IdealValues& ideal,
-                    const std::vector<char>& recorded_ops)
-      : recording_(recording), block_(block), ideal_(ideal), recorded_ops_(recorded_ops) {}
+  // `replicas`: ascending. Keeps references.
+  LoneReplicaReplay(const StepBlock& block, const IdealValues& ideal, const std::vector<char>& recorded_ops,
+                    std::span<const std::uint32_t> replicas);
   [[nodiscard]] lanes::Values value(OpId op, std::span<double> scratch) const override;
 
-  [[nodiscard]] static LaneShape shape(const StepBlock& block) {
-    return {block.shape.lanes(), block.shape.replicas > 1 ? std::size_t{2} : std::size_t{1}};
-  }
-
  private:
-  const Recording& recording_;
+  // Lanes that are neighbors here and in the block.
+  struct Run {
+    std::size_t first = 0;  // of the block
+    std::size_t count = 0;
+  };
   const StepBlock& block_;
   const IdealValues& ideal_;
   const std::vector<char>& recorded_ops_;
+  std::vector<Run> runs_;
 };
 
 // All values as recorded; instances inside a set also launch as late as recorded, all others at once.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include "sim/recording/op_labels.h"
 #include "sim/whatif/late_replica.h"
 #include "sim/whatif/replay_values.h"
+#include "sim/whatif/replica_classes.h"
 
 namespace goodput {
 
@@ -19,9 +21,12 @@ namespace goodput {
 struct WhatIfEngine::Task {
   Replay replay = Replay::kMixed;
   InstanceSet set;
+  const LoneReplicas* lone = nullptr;  // kLoneReplica only
 };
 
 namespace {
+
+constexpr std::size_t kLoneLanesAtOnce = 4096;  // of replicas one by one: their live rows fit the cache
 
 // "0", "1", ...
 std::vector<std::string> numbers(std::int32_t count) {
@@ -41,6 +46,18 @@ Attribution attribute(const std::vector<std::string>& labels, const std::vector<
     for (std::size_t step = 0; step < base_s.size(); ++step) {
       result.per_step[step].push_back(times[k][step] / base_s[step]);
     }
+  }
+  return result;
+}
+
+// In the order of the types.
+std::vector<IdealOfType> ideal_by_type(const Recording& recording, const IdealValues& ideal) {
+  std::map<OpType, std::set<double>> of_type;
+  for (OpId op = 0; op < ideal.size(); ++op) of_type[recording.ops[op].type].insert(ideal[op]);
+  std::vector<IdealOfType> result;
+  for (const auto& [type, values] : of_type) {
+    result.push_back({recording.types[type].name, std::nullopt});
+    if (values.size() == 1) result.back().value_s = *values.begin();
   }
   return result;
 }
@@ -78,10 +95,7 @@ WhatIfEngine::WhatIfEngine(const OpGraph& graph, const Recording& recording, Wha
       recording_(recording),
       options_(options),
       ideal_(compute_ideal_values(recording, graph)) {
-  for (OpId op = 0; op < recording.ops.size(); ++op) {
-    if (recording.ops[op].type == OpType::kOptimizer) optimizers_.push_back(op);
-  }
-  GOODPUT_CHECK(!optimizers_.empty(), "a step ends with the optimizer");
+  GOODPUT_CHECK(!recording.finish_ops.empty(), "a step has an end");
 }
 
 // What a thread keeps between the pieces of work it does: engines, which are made for a shape, and launch
@@ -95,42 +109,57 @@ class WhatIfEngine::Worker {
     if (task.replay == Replay::kLoneReplica)
       replay_lone(task, block, times);
     else if (task.replay == Replay::kLateReplica)
-      store_by_replica(late_replica_finishes(owner_.graph_, block, launch_delays(block), owner_.optimizers_),
-                       block, times);
+      store_by_replica(
+          late_replica_finishes(owner_.graph_, block, launch_delays(block), owner_.recording_.finish_ops), 0,
+          block, times);
     else
       replay_all(task, block, times);
   }
 
  private:
-  TimingEngine& engine(std::optional<TimingEngine>& kept, LaneShape shape) const {
+  TimingEngine& engine(std::optional<TimingEngine>& kept, const OpGraph& graph, LaneShape shape) const {
     if (!kept || kept->shape() != shape) {
-      kept.emplace(owner_.graph_, shape, owner_.optimizers_, keep_);
+      kept.emplace(graph, shape, owner_.recording_.finish_ops, keep_);
     }
     return *kept;
   }
 
   void replay_lone(const Task& task, const StepBlock& block, StepTimes& times) {
-    TimingEngine& timing = engine(lone_engine_, LoneReplicaReplay::shape(block));
-    timing.propagate(LoneReplicaReplay(owner_.recording_, block, owner_.ideal_, task.set.boxes.front().ops));
-    store_by_replica(timing.finish_times(), block, times);
+    const LoneReplicas& lone = *task.lone;
+    if (lone_ != &lone) {
+      lone_engine_.reset();
+      lone_graph_.emplace(owner_.graph_.with_partitions(lone.partitions));
+      lone_ = &lone;
+    }
+    const std::size_t at_once =
+        std::max<std::size_t>(1, kLoneLanesAtOnce / (block.shape.steps * lone.classes));
+    for (std::size_t first = 0; first < lone.replicas.size(); first += at_once) {
+      const auto some =
+          std::span(lone.replicas).subspan(first).first(std::min(at_once, lone.replicas.size() - first));
+      const LaneShape shape{block.shape.steps * some.size(), lone.classes};
+      TimingEngine& timing = engine(lone_engine_, *lone_graph_, shape);
+      timing.propagate(LoneReplicaReplay(block, owner_.ideal_, task.set.boxes.front().ops, some));
+      store_by_replica(timing.finish_times(), first, block, times);
+    }
   }
 
-  // `finish`: by lane of the block.
-  void store_by_replica(const std::vector<double>& finish, const StepBlock& block, StepTimes& times) const {
-    for (std::size_t lane = 0; lane < finish.size(); ++lane) {
-      const std::size_t dp = lane / block.shape.steps;
-      const std::size_t step = block.first_step + lane % block.shape.steps;
-      times.finish_s[dp * owner_.recording_.steps.size() + step] = finish[lane];
+  // `finish`: by replica * steps + step of the block, from replica `first` of the task's on.
+  void store_by_replica(const std::vector<double>& finish, std::size_t first, const StepBlock& block,
+                        StepTimes& times) const {
+    for (std::size_t i = 0; i < finish.size(); ++i) {
+      const std::size_t replica = first + i / block.shape.steps;
+      const std::size_t step = block.first_step + i % block.shape.steps;
+      times.finish_s[replica * owner_.recording_.steps.size() + step] = finish[i];
     }
   }
 
   void replay_all(const Task& task, const StepBlock& block, StepTimes& times) {
-    TimingEngine& timing = engine(step_engine_, block.shape);
+    TimingEngine& timing = engine(step_engine_, owner_.graph_, block.shape);
     if (task.replay == Replay::kLaunch) {
       timing.propagate(DelayedReplay(block, launch_delays(block), task.set, owner_.graph_.size()));
     } else {
       const Side recorded = task.replay == Replay::kMixed ? Side::kInside : Side::kOutside;
-      timing.propagate(MixedReplay(owner_.recording_, block, owner_.ideal_, task.set, recorded));
+      timing.propagate(MixedReplay(block, owner_.ideal_, task.set, recorded));
     }
     const auto first_step = static_cast<std::ptrdiff_t>(block.first_step);
     std::ranges::copy(timing.finish_times(), times.finish_s.begin() + first_step);
@@ -147,6 +176,8 @@ class WhatIfEngine::Worker {
   const WhatIfEngine& owner_;
   TimingEngine::Keep keep_;
   std::optional<TimingEngine> step_engine_;
+  const LoneReplicas* lone_ = nullptr;  // whose classes lone_graph_ is for
+  std::optional<OpGraph> lone_graph_;
   std::optional<TimingEngine> lone_engine_;
   std::vector<double> delays_s_;
   const StepBlock* delays_of_ = nullptr;
@@ -157,9 +188,10 @@ std::vector<StepTimes> WhatIfEngine::run(const std::vector<Task>& tasks, TimingE
   const std::size_t spans = keep == TimingEngine::Keep::kFinishTimes ? 0 : steps;
   std::vector<StepTimes> results;
   for (const Task& task : tasks) {
-    const bool by_replica = task.replay == Replay::kLoneReplica || task.replay == Replay::kLateReplica;
-    const std::size_t finishes = by_replica ? steps * static_cast<std::size_t>(recording_.dp_size) : steps;
-    results.push_back({std::vector<double>(finishes), std::vector<double>(spans)});
+    std::size_t rows = 1;
+    if (task.replay == Replay::kLoneReplica) rows = task.lone->replicas.size();
+    if (task.replay == Replay::kLateReplica) rows = static_cast<std::size_t>(recording_.dp_size);
+    results.push_back({std::vector<double>(rows * steps), std::vector<double>(spans)});
   }
   parallel_chunks(options_.jobs, recording_.blocks.size() * tasks.size(),
                   [&](std::size_t begin, std::size_t end) {
@@ -173,14 +205,14 @@ std::vector<StepTimes> WhatIfEngine::run(const std::vector<Task>& tasks, TimingE
 }
 
 StepTimes WhatIfEngine::ideal_step() const {
-  TimingEngine engine(graph_, {1, 1}, optimizers_, TimingEngine::Keep::kStepTimes);
-  engine.propagate(IdealReplay(recording_, ideal_));
+  TimingEngine engine(graph_, {1, 1}, recording_.finish_ops, TimingEngine::Keep::kStepTimes);
+  engine.propagate(IdealReplay(ideal_));
   return {engine.finish_times(), engine.spans()};
 }
 
 WhatIfEngine::OpTimes WhatIfEngine::ideal_times() const {
-  TimingEngine engine(graph_, {1, 1}, optimizers_, TimingEngine::Keep::kAllTimes);
-  engine.propagate(IdealReplay(recording_, ideal_));
+  TimingEngine engine(graph_, {1, 1}, recording_.finish_ops, TimingEngine::Keep::kAllTimes);
+  engine.propagate(IdealReplay(ideal_));
   OpTimes times;
   for (OpId op = 0; op < graph_.size(); ++op) {
     times.start_s.push_back(engine.starts(op).front());
@@ -198,6 +230,7 @@ Result<WhatIf> WhatIfEngine::analyse() const {
   result.steps = recording_.steps;
   result.base_s = recording_.step_base_s;
   result.ideal_values = ideal_;
+  result.ideal_by_type = ideal_by_type(recording_, ideal_);
   const StepTimes ideal = ideal_step();
   result.ideal_finish_s = ideal.finish_s.front();
   result.ideal_span_s = ideal.span_s.front();
@@ -226,7 +259,27 @@ std::vector<std::vector<double>> WhatIfEngine::finish_times(Replay replay,
   return times;
 }
 
-// Per label: recorded alone, everything else ideal. dp ranks and workers need two lanes each instead of all.
+std::vector<std::vector<double>> WhatIfEngine::lone_finish_times(const std::vector<OpLabel>& labels) const {
+  const std::size_t steps = recording_.steps.size();
+  const auto replicas = static_cast<std::size_t>(recording_.dp_size);
+  const std::vector<LoneReplicas> alike = lone_replicas(graph_.partitions(), replicas);
+  std::vector<Task> tasks;
+  for (const LoneReplicas& lone : alike) {
+    for (const OpLabel& label : labels) tasks.push_back({Replay::kLoneReplica, {{label.box}}, &lone});
+  }
+  const std::vector<StepTimes> times = run(tasks, TimingEngine::Keep::kFinishTimes);
+  std::vector<std::vector<double>> result(labels.size(), std::vector<double>(replicas * steps));
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    for (std::size_t i = 0; i < tasks[task].lone->replicas.size(); ++i) {
+      std::copy_n(times[task].finish_s.data() + i * steps, steps,
+                  result[task % labels.size()].data() + tasks[task].lone->replicas[i] * steps);
+    }
+  }
+  return result;
+}
+
+// Per label: recorded alone, everything else ideal. dp ranks and workers need a lane a class each instead of
+// all replicas (sim/whatif/replica_classes.h).
 void WhatIfEngine::attribute_blocking(WhatIf& result) const {
   const std::size_t steps = recording_.steps.size();
   const auto replicas = static_cast<std::size_t>(recording_.dp_size);
@@ -237,12 +290,13 @@ void WhatIfEngine::attribute_blocking(WhatIf& result) const {
   result.blocking.by_stage = attribute(names(stages), finish_times(Replay::kMixed, stages), ideal_finish);
   result.blocking.by_optype = attribute(names(optypes), finish_times(Replay::kMixed, optypes), ideal_finish);
 
-  const OpLabel everything{"", InstanceBox::all(recording_)};
-  const std::vector<double> alone = finish_times(Replay::kLoneReplica, {everything}).front();
+  // The stages, and everything.
+  std::vector<OpLabel> parts_of_replica = stages;
+  if (stages.size() > 1) parts_of_replica.push_back({"", InstanceBox::all(recording_)});
+  std::vector<std::vector<double>> stage_alone = lone_finish_times(parts_of_replica);
   result.blocking.by_dp_rank =
-      attribute(numbers(recording_.dp_size), parts(alone, replicas, steps), ideal_finish);
-
-  const auto stage_alone = finish_times(Replay::kLoneReplica, stages);
+      attribute(numbers(recording_.dp_size), parts(stage_alone.back(), replicas, steps), ideal_finish);
+  stage_alone.resize(stages.size());
   for (std::size_t dp = 0; dp < replicas; ++dp) {
     for (std::size_t stage = 0; stage < stages.size(); ++stage) {
       result.worker_slowdown.push_back(mean(part(stage_alone[stage], dp, steps)) / result.ideal_finish_s);
@@ -275,7 +329,7 @@ Family WhatIfEngine::attribute_launch(const WhatIf& result) const {
   const bool by_rivals = has_rivals_worth_finding(graph_, replicas);
   const std::vector<OpLabel> families[] = {by_rivals ? std::vector<OpLabel>{} : dp_labels(recording_),
                                            stage_labels(recording_),
-                                           optype_labels(recording_, FirstOps::kApart)};
+                                           optype_labels(recording_, FirstOps::kSeparate)};
   std::vector<OpLabel> all;
   for (const auto& family : families) all.insert(all.end(), family.begin(), family.end());
   const std::vector<std::vector<double>> times = finish_times(Replay::kLaunch, all);

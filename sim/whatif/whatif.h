@@ -59,13 +59,19 @@ struct Share {
   [[nodiscard]] std::optional<double> of_loss(double part_s) const;
 };
 
+struct IdealOfType {
+  std::string name;
+  std::optional<double> value_s;  // absent: its ops have several
+};
+
 struct WhatIf {
   std::vector<std::int64_t> steps;
   std::vector<double> base_s;  // recorded step times
   StepTimes nodelay;           // recorded durations, launches without delay
   double ideal_finish_s = 0;   // every step alike
   double ideal_span_s = 0;
-  IdealValues ideal_values;
+  IdealValues ideal_values;  // by OpId
+  std::vector<IdealOfType> ideal_by_type;
 
   double slowdown = 1;  // S: mean nodelay span / ideal finish
   std::vector<double> step_slowdown;
@@ -113,16 +119,19 @@ class WhatIfEngine {
     kMixed,         // inside a set recorded, outside ideal
     kMixedOutside,  // outside a set recorded, inside ideal
     kLaunch,        // all recorded, inside a set with launch delays
-    kLoneReplica,   // the ops of a set's only box recorded, one replica at a time: times by dp * steps + step
+    kLoneReplica,   // the ops of a set's only box recorded, one replica at a time: times by replica * steps +
+                    // step
     kLateReplica,   // all recorded, one replica at a time with launch delays: the same
   };
   struct Task;
   class Worker;
   [[nodiscard]] std::vector<StepTimes> run(const std::vector<Task>& tasks, TimingEngine::Keep keep) const;
   [[nodiscard]] StepTimes ideal_step() const;
-  // By label, what kLoneReplica says or the finish times of the steps.
+  // By label, the finish times of the steps.
   [[nodiscard]] std::vector<std::vector<double>> finish_times(Replay replay,
                                                               const std::vector<OpLabel>& labels) const;
+  // By label, the finish times with its ops recorded in one replica alone, by dp * steps + step.
+  [[nodiscard]] std::vector<std::vector<double>> lone_finish_times(const std::vector<OpLabel>& labels) const;
   void attribute_blocking(WhatIf& result) const;
   [[nodiscard]] std::vector<std::vector<double>> by_step_and_worker(
       const std::vector<std::vector<double>>& stage_alone, const WhatIf& result) const;
@@ -135,7 +144,6 @@ class WhatIfEngine {
   const Recording& recording_;
   WhatIfOptions options_;
   IdealValues ideal_;
-  std::vector<OpId> optimizers_;
 };
 
 }  // namespace goodput

@@ -38,11 +38,11 @@ reference::Dependencies dependencies_of(const OpGraph& graph, const Recording& r
 OpTimesByInstance op_times_of(const OpGraph& graph, const Recording& recording) {
   const IdealValues ideal = compute_ideal_values(recording, graph);
   TimingEngine ideal_step(graph, {1, 1}, {}, TimingEngine::Keep::kAllTimes);
-  ideal_step.propagate(IdealReplay(recording, ideal));
+  ideal_step.propagate(IdealReplay(ideal));
   OpTimesByInstance result;
   for (const StepBlock& block : recording.blocks) {
     TimingEngine nodelay(graph, block.shape, {}, TimingEngine::Keep::kAllTimes);
-    nodelay.propagate(MixedReplay(recording, block, ideal, {{InstanceBox::all(recording)}}, Side::kInside));
+    nodelay.propagate(MixedReplay(block, ideal, {{InstanceBox::all(recording)}}, Side::kInside));
     const std::vector<double> delays = compute_launch_delays(recording, block, graph);
     for (std::size_t lane = 0; lane < block.shape.lanes(); ++lane) {
       const std::int64_t step = recording.steps[block.first_step + lane % block.shape.steps];

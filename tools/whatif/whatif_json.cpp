@@ -56,11 +56,9 @@ OrderedJson steps_json(const WhatIf& result) {
   return steps;
 }
 
-OrderedJson ideal_json(const IdealValues& ideal) {
+OrderedJson ideal_json(const std::vector<IdealOfType>& ideal) {
   OrderedJson values = OrderedJson::object();
-  for (std::size_t type = 0; type < kNdtimelineTypeCount; ++type) {
-    if (ideal[type] == ideal[type]) append_member(values, std::string(kNdtimelineTypes[type].name), ideal[type]);
-  }
+  for (const IdealOfType& type : ideal) append_member(values, type.name, or_null(type.value_s));
   return values;
 }
 
@@ -190,7 +188,7 @@ void add_whatif_json(const Analysis& analysis, OrderedJson& json) {
   for (const std::size_t worker : result.slowest_workers) {
     json["slowest_workers"].push_back(worker_key(grid, worker));
   }
-  json["ideal_values_s"] = ideal_json(result.ideal_values);
+  json["ideal_values_s"] = ideal_json(result.ideal_by_type);
   json["root_causes"] = causes_json(analysis);
   json["interventions"] = interventions_json(analysis.interventions);
   json["per_step"] = steps_json(result);

@@ -18,20 +18,12 @@ namespace {
 
 using testing::AnalysedTrace;
 
-std::vector<OpId> optimizers_of(const Recording& recording) {
-  std::vector<OpId> ops;
-  for (OpId op = 0; op < recording.ops.size(); ++op) {
-    if (recording.ops[op].type == OpType::kOptimizer) ops.push_back(op);
-  }
-  return ops;
-}
-
 // By lane of the block: one replay of all replicas for each that is late.
 std::vector<double> one_by_one(const AnalysedTrace& trace, const StepBlock& block,
                                const std::vector<double>& delays_s) {
   std::vector<double> finishes;
   for (const OpLabel& label : dp_labels(trace.recording)) {
-    TimingEngine engine(trace.graph, block.shape, optimizers_of(trace.recording),
+    TimingEngine engine(trace.graph, block.shape, trace.recording.finish_ops,
                         TimingEngine::Keep::kFinishTimes);
     engine.propagate(DelayedReplay(block, delays_s, {{label.box}}, trace.graph.size()));
     const std::vector<double> of_replica = engine.finish_times();
@@ -57,7 +49,7 @@ TEST_CASE("late replicas: the rivals alone give what all replicas give, on rando
       const std::vector<double> delays = compute_launch_delays(trace.recording, block, trace.graph);
       const std::vector<double> want = one_by_one(trace, block, delays);
       const std::vector<double> got =
-          late_replica_finishes(trace.graph, block, delays, optimizers_of(trace.recording));
+          late_replica_finishes(trace.graph, block, delays, trace.recording.finish_ops);
       REQUIRE(got.size() == want.size());
       for (std::size_t lane = 0; lane < want.size(); ++lane) {
         ++compared;
@@ -80,7 +72,7 @@ TEST_CASE("late replicas: the rivals of a step are as many with 32 times the rep
     spec.steps = 1;
     const AnalysedTrace trace = testing::analysed(testing::generate_trace(spec));
     const StepBlock& block = trace.recording.blocks.front();
-    const auto rivals = find_rivals(trace.graph, block, optimizers_of(trace.recording));
+    const auto rivals = find_rivals(trace.graph, block, trace.recording.finish_ops);
     CHECK(std::is_sorted(rivals.front().begin(), rivals.front().end()));
     return rivals.front().size();
   };

@@ -1,0 +1,132 @@
+#include "sim/whatif/replica_classes.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "sim/base/errors.h"
+
+namespace goodput {
+namespace {
+
+using Classes = std::vector<std::uint32_t>;  // by replica, from 0
+
+// Of the partitions that tell replicas apart: no extremes.
+std::vector<const ReplicaBlocks*> telling_blocks(std::span<const ReplicaPartition> partitions,
+                                                 std::size_t replicas) {
+  std::vector<const ReplicaBlocks*> blocks;
+  for (const ReplicaPartition& partition : partitions) {
+    if (replicas > 1 && !partition.is_extreme()) blocks.push_back(&partition.blocks());
+  }
+  return blocks;
+}
+
+// Splits classes until the replicas of one meet the same classes everywhere. Only blocks with a replica whose
+// class is new are looked at again: all others of a class still meet what they met.
+// Numbers depend on who meets whom alone, not on the numbers of the replicas: so lone replicas in alike
+// places get the same.
+class ClassSplitter {
+ public:
+  ClassSplitter(const std::vector<const ReplicaBlocks*>& partitions, std::uint32_t lone, std::size_t replicas)
+      : partitions_(partitions), class_of_(replicas, 1), renamed_(partitions.size(), {lone}) {
+    class_of_[lone] = 0;
+    sizes_.assign(1, 1);
+    if (replicas > 1) sizes_.push_back(replicas - 1);
+    while (std::ranges::any_of(renamed_, [](const auto& replicas_of) { return !replicas_of.empty(); })) {
+      for (std::size_t partition = 0; partition < partitions_.size(); ++partition) split_by(partition);
+    }
+  }
+
+  [[nodiscard]] const Classes& class_of() const { return class_of_; }
+  [[nodiscard]] std::size_t count() const { return sizes_.size(); }
+
+ private:
+  // Those of a class that now meet the same classes in one partition, which no others of the class meet.
+  using Parts = std::map<std::pair<std::uint32_t, Classes>, std::vector<std::uint32_t>>;
+
+  void split_by(std::size_t partition) {
+    const ReplicaBlocks& blocks = *partitions_[partition];
+    touched_.clear();
+    for (const std::uint32_t replica : renamed_[partition]) touched_.push_back(blocks.block_of[replica]);
+    renamed_[partition].clear();
+    std::ranges::sort(touched_);
+    touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+    Parts parts;
+    for (const std::uint32_t block : touched_) {
+      const auto members = blocks.members_of(block);
+      Classes met;
+      for (const std::uint32_t replica : members) met.push_back(class_of_[replica]);
+      std::ranges::sort(met);
+      met.erase(std::unique(met.begin(), met.end()), met.end());
+      for (const std::uint32_t replica : members) parts[{class_of_[replica], met}].push_back(replica);
+    }
+    name(parts);
+  }
+
+  // A part that is all that is left of its class keeps the name.
+  void name(const Parts& parts) {
+    for (const auto& [key, replicas] : parts) {
+      const std::uint32_t before = key.first;
+      if (sizes_[before] == replicas.size()) continue;
+      sizes_[before] -= replicas.size();
+      const auto number = static_cast<std::uint32_t>(sizes_.size());
+      sizes_.push_back(replicas.size());
+      for (const std::uint32_t replica : replicas) class_of_[replica] = number;
+      for (auto& renamed : renamed_) renamed.insert(renamed.end(), replicas.begin(), replicas.end());
+    }
+  }
+
+  const std::vector<const ReplicaBlocks*>& partitions_;
+  Classes class_of_;
+  std::vector<std::size_t> sizes_;                   // by class
+  std::vector<std::vector<std::uint32_t>> renamed_;  // by partition: since it was last looked at
+  std::vector<std::uint32_t> touched_;
+};
+
+// By partition, the block of each class, named by the lowest class in it. A block of replicas has the classes
+// of one block of classes, whole.
+std::vector<Classes> blocks_of_classes(const std::vector<const ReplicaBlocks*>& partitions,
+                                       const ClassSplitter& classes) {
+  std::vector<Classes> result;
+  for (const ReplicaBlocks* blocks : partitions) {
+    Classes& block_of = result.emplace_back(classes.count(), 0);
+    for (std::uint32_t block = 0; block < blocks->size(); ++block) {
+      std::uint32_t lowest = ~0U;
+      const auto members = blocks->members_of(block);
+      for (const std::uint32_t replica : members) lowest = std::min(lowest, classes.class_of()[replica]);
+      for (const std::uint32_t replica : members) block_of[classes.class_of()[replica]] = lowest;
+    }
+  }
+  return result;
+}
+
+// The extremes stay what they are; of one class they are the same.
+std::vector<ReplicaPartition> as_partitions(std::span<const ReplicaPartition> of_replicas,
+                                            const std::vector<Classes>& blocks) {
+  std::vector<ReplicaPartition> result;
+  auto next = blocks.begin();
+  for (const ReplicaPartition& partition : of_replicas) {
+    const bool stays = partition.is_extreme() || next == blocks.end();
+    result.push_back(stays ? partition : ReplicaPartition::of_blocks(*next++));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<LoneReplicas> lone_replicas(std::span<const ReplicaPartition> partitions, std::size_t replicas) {
+  for (const ReplicaPartition& partition : partitions)
+    GOODPUT_CHECK(partition.fits(replicas), "the partitions are of another job");
+  const std::vector<const ReplicaBlocks*> telling = telling_blocks(partitions, replicas);
+  std::vector<LoneReplicas> result;
+  std::map<std::vector<Classes>, std::size_t> known;  // by who meets whom among the classes
+  for (std::uint32_t lone = 0; lone < replicas; ++lone) {
+    const ClassSplitter classes(telling, lone, replicas);
+    const auto [at, is_new] = known.try_emplace(blocks_of_classes(telling, classes), result.size());
+    if (is_new) result.push_back({as_partitions(partitions, at->first), classes.count(), {}});
+    result[at->second].replicas.push_back(lone);
+  }
+  return result;
+}
+
+}  // namespace goodput
