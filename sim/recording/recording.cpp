@@ -141,6 +141,8 @@ void make_blocks(Recording& recording) {
 
 void derive_times(Recording& recording, const OpGraph& graph) {
   GOODPUT_CHECK(graph.fits(static_cast<std::size_t>(recording.dp_size)), "the graph is of another job");
+  recording.step_origin_s.clear();
+  recording.step_base_s.clear();
   for (StepBlock& block : recording.blocks) {
     compute_ends(block, recording.float32_times);
     compute_transfers(block, graph, recording.float32_times);
