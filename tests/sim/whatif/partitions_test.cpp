@@ -11,6 +11,7 @@
 #include "sim/base/float32.h"
 #include "sim/base/random.h"
 #include "sim/recording/op_labels.h"
+#include "sim/whatif/late_replica.h"
 #include "sim/whatif/replay_values.h"
 #include "sim/whatif/replica_classes.h"
 #include "sim/whatif/whatif.h"
@@ -240,6 +241,19 @@ TEST_CASE("partitions: a graph runs only in as many replicas as its partitions h
                   InternalError);
   CHECK_THROWS_AS((void)graph.with_partitions({ReplicaPartition::apart(), ReplicaPartition::together()}),
                   InternalError);
+}
+
+TEST_CASE("partitions: late launches take no shortcut in a job with groups of some replicas, used or not") {
+  OpGraphSpec spec{2, {{0, 1}}, {{{1}, kTogether}}};
+  const auto name = [](std::uint32_t op) { return std::to_string(op); };
+  CHECK(has_rivals_worth_finding(*OpGraph::build(spec, name), 200));
+  std::vector<std::uint32_t> halves(200, 0);
+  std::fill_n(halves.begin(), 100, 1U);
+  spec.partitions.push_back(ReplicaPartition::of_blocks(halves));
+  const OpGraph unused = *OpGraph::build(spec, name);
+  CHECK_FALSE(has_rivals_worth_finding(unused, 200));
+  const StepBlock block{0, {1, 200}, {}, {}, {}};
+  CHECK_THROWS_AS((void)find_rivals(unused, block, {}), InternalError);
 }
 
 TEST_CASE("classes: beside a lone replica all others are one class where groups are of one replica or all") {
