@@ -21,8 +21,8 @@ namespace goodput {
 // Position of an op in evaluation order, 0 .. size()-1.
 using OpId = std::uint32_t;
 
-// Which replicas meet at a group: an index into the partitions of its graph, of which these two are the
-// first, and the only extremes that a group has.
+// The partition of the replicas that a group meets in: an index into the partitions of its graph. These two
+// come first; a group that meets in an extreme has one of them.
 using PartitionId = std::uint32_t;
 inline constexpr PartitionId kApart = 0;     // every replica by itself (pipeline peers)
 inline constexpr PartitionId kTogether = 1;  // all of them (a reduction of gradients)

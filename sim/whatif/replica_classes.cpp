@@ -21,10 +21,10 @@ std::vector<const ReplicaBlocks*> telling_blocks(std::span<const ReplicaPartitio
   return blocks;
 }
 
-// Splits classes until the replicas of one meet the same classes everywhere. Only blocks with a replica whose
-// class is new are looked at again: all others of a class still meet what they met.
-// Numbers depend on who meets whom alone, not on the numbers of the replicas: so lone replicas in alike
-// places get the same.
+// Splits classes until the replicas of each class meet the same classes everywhere. It looks again only at
+// blocks that hold a replica whose class is new: in all other blocks nothing has changed.
+// How classes are numbered depends only on which replicas meet, not on their own numbers, so two lone
+// replicas in the same position get the same classes.
 class ClassSplitter {
  public:
   ClassSplitter(const std::vector<const ReplicaBlocks*>& partitions, std::uint32_t lone, std::size_t replicas)
@@ -119,7 +119,7 @@ std::vector<LoneReplicas> lone_replicas(std::span<const ReplicaPartition> partit
     GOODPUT_CHECK(partition.fits(replicas), "the partitions are of another job");
   const std::vector<const ReplicaBlocks*> telling = telling_blocks(partitions, replicas);
   std::vector<LoneReplicas> result;
-  std::map<std::vector<Classes>, std::size_t> known;  // by who meets whom among the classes
+  std::map<std::vector<Classes>, std::size_t> known;  // by which classes meet
   for (std::uint32_t lone = 0; lone < replicas; ++lone) {
     const ClassSplitter classes(telling, lone, replicas);
     const auto [at, is_new] = known.try_emplace(blocks_of_classes(telling, classes), result.size());
