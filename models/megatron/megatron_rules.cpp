@@ -120,7 +120,7 @@ class Rules {
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       for (const P2pStream& stream : stages_[s].p2p) {
         for (const P2pOp& p2p : stream.ops) {
-          if (!p2p.peer_stage) spec_.groups.push_back({{p2p.op}, kApart});
+          if (!p2p.peer_stage) spec_.groups.push_back({{p2p.op}, kReplicasApart});
         }
       }
       for (const P2pKind& kind : kP2pKinds) {
@@ -145,18 +145,20 @@ class Rules {
                       "receive",
                       stage, sends.size(), to_string(kind.type), peer, recvs.size(), to_string(kind.peer))};
     }
-    for (std::size_t i = 0; i < sends.size(); ++i) spec_.groups.push_back({{sends[i], recvs[i]}, kApart});
+    for (std::size_t i = 0; i < sends.size(); ++i)
+      spec_.groups.push_back({{sends[i], recvs[i]}, kReplicasApart});
     return Ok{};
   }
 
   void group_collectives() {
-    OpGraphSpec::Group clip{{}, kTogether};
-    OpGraphSpec::Group embedding{{}, kApart};
+    OpGraphSpec::Group clip{{}, kReplicasTogether};
+    OpGraphSpec::Group embedding{{}, kReplicasApart};
     for (const StageOrder& stage : stages_) {
       if (stage.clip) clip.members.push_back(*stage.clip);
       if (stage.embedding) embedding.members.push_back(*stage.embedding);
-      for (const OpIndex op : stage.dp) spec_.groups.push_back({{op}, kTogether});
-      if (stage.separate_all_reduce) spec_.groups.push_back({{*stage.separate_all_reduce}, kTogether});
+      for (const OpIndex op : stage.dp) spec_.groups.push_back({{op}, kReplicasTogether});
+      if (stage.separate_all_reduce)
+        spec_.groups.push_back({{*stage.separate_all_reduce}, kReplicasTogether});
     }
     if (!clip.members.empty()) spec_.groups.push_back(std::move(clip));
     if (!embedding.members.empty()) spec_.groups.push_back(std::move(embedding));

@@ -155,7 +155,7 @@ class StepBuilder {
     for (const RowedPart& part : parts) {
       const std::uint32_t id = add({planned_.ops[pass], part.part, part.layer}, part.row);
       if (!ids.empty()) after(id, ids.back());
-      if (part.meets_ranks) spec_.groups.push_back({{id}, kTogether});
+      if (part.meets_ranks) spec_.groups.push_back({{id}, kReplicasTogether});
       ids.push_back(id);
     }
     first_part_[pass] = ids.front();

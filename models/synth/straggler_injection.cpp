@@ -124,7 +124,7 @@ class Injection {
       for (std::size_t step = 0; step < shape_.steps; ++step) {
         if (random.uniform() >= flap.share) continue;
         for (std::size_t replica = 0; replica < shape_.replicas; ++replica) {
-          if (unit.partition == kApart && replica != position(flap.dp)) continue;
+          if (unit.partition == kReplicasApart && replica != position(flap.dp)) continue;
           for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
             table_.values(op)[shape_.lane(step, replica)] *= flap.factor;
           }
@@ -166,7 +166,7 @@ class Injection {
 
   // Messages to and from the stage; collectives among the replicas of the stage.
   [[nodiscard]] bool is_hit(const OpGraph::Unit& unit, std::int32_t stage) const {
-    if (unit.partition == kTogether) {
+    if (unit.partition == kReplicasTogether) {
       return unit.count == 1 && shape_.replicas > 1 && step_.ops[unit.first].stage == stage &&
              step_.ops[unit.first].type != OpType::kOptimizerClipMainGrad;
     }

@@ -34,7 +34,7 @@ class StepWalk {
       for (std::size_t replica = 0; replica < replicas; ++replica) {
         double* ends = ends_.data() + replica * n;
         double met = met_everywhere;
-        if (unit.partition != kTogether) {
+        if (unit.partition != kReplicasTogether) {
           met = *std::max_element(ends + unit.first, ends + unit.first + unit.count);
         }
         for (OpId op = unit.first; op < unit.first + unit.count; ++op) {

@@ -106,10 +106,10 @@ class SlowTransferFinder {
     return any;
   }
 
-  // One where a unit meets: messages one by one, a collective once for all replicas that it is among.
+  // One event per meeting: messages one by one, a collective once for all replicas that take part.
   void add_events(const OpGraph::Unit& unit, bool is_collective) {
     const ReplicaBlocks meetings =
-        graph_.partition_of(unit).blocks_of(static_cast<std::size_t>(recording_.dp_size));
+        graph_.partition_of(unit).expanded(static_cast<std::size_t>(recording_.dp_size));
     for (std::size_t i = 0; i < recording_.blocks.size(); ++i) {
       const LaneShape shape = recording_.blocks[i].shape;
       for (std::size_t step = 0; step < shape.steps; ++step) {

@@ -36,7 +36,7 @@ void StepTopology::link_successors() {
 
 void StepTopology::number_meetings() {
   for (const ReplicaPartition& partition : graph_.partitions()) {
-    blocks_.push_back(partition.blocks_of(lanes_));
+    blocks_.push_back(partition.expanded(lanes_));
   }
   for (std::uint32_t u = 0; u < graph_.units().size(); ++u) {
     const OpGraph::Unit& unit = graph_.units()[u];

@@ -27,7 +27,7 @@ std::vector<double> over_replicas(const std::vector<double>& by_lane, LaneShape 
 
 }  // namespace
 
-void meet(double* row, LaneShape shape, const ReplicaPartition& partition) {
+void synchronize(double* row, LaneShape shape, const ReplicaPartition& partition) {
   if (partition.is_apart() || shape.replicas == 1) return;
   if (partition.is_together()) {
     lanes::synchronize_replicas(row, shape.steps, shape.replicas);
@@ -117,14 +117,14 @@ void TimingEngine::end_unit(const OpGraph::Unit& unit, const OpValues& values) {
     return;
   }
   if (unit.count == 1) {
-    meet(end_row(op), shape_, partition);
+    synchronize(end_row(op), shape_, partition);
     lanes::add(end_row(op), end_row(op), values.value(op, first), n);
     return;
   }
   rows_.clear();
   for (OpId member = op; member < op + unit.count; ++member) rows_.push_back(end_row(member));
   lanes::latest(meeting_.data(), rows_.data(), rows_.size(), n);
-  meet(meeting_.data(), shape_, partition);
+  synchronize(meeting_.data(), shape_, partition);
   for (OpId member = op; member < op + unit.count; ++member) {
     lanes::add(end_row(member), meeting_.data(), values.value(member, first), n);
   }
@@ -182,7 +182,7 @@ std::vector<TimingEngine::PathElement> TimingEngine::critical_path(std::size_t s
     OpId latest_op = op;
     std::size_t latest_lane = lane;
     for (std::size_t replica = 0; replica < shape_.replicas; ++replica) {
-      if (!graph_.partition_of(unit).meet(lane / shape_.steps, replica)) continue;
+      if (!graph_.partition_of(unit).in_same_block(lane / shape_.steps, replica)) continue;
       const std::size_t other = shape_.lane(step, replica);
       for (OpId member = unit.first; member < unit.first + unit.count; ++member) {
         if (starts(member)[other] > starts(latest_op)[latest_lane]) {

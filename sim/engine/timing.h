@@ -34,8 +34,9 @@ struct LaneShape {
   }
 };
 
-// The lanes of each step that meet take the latest of their entries in `row`. REQUIRES: the partition fits.
-void meet(double* row, LaneShape shape, const ReplicaPartition& partition);
+// In each step, all replicas of a block get the latest of their entries in `row`. REQUIRES: the partition
+// fits.
+void synchronize(double* row, LaneShape shape, const ReplicaPartition& partition);
 
 // What each op takes in each lane.
 class OpValues {

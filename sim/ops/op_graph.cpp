@@ -32,9 +32,10 @@ struct Contraction {
   }
 };
 
-PartitionId without_other_extremes(PartitionId id, const OpGraphSpec& spec) {
-  if (spec.partitions[id].is_apart()) return kApart;
-  return spec.partitions[id].is_together() ? kTogether : id;
+// The extremes have one number each, whatever number the caller gave them.
+PartitionId canonical(PartitionId id, const OpGraphSpec& spec) {
+  if (spec.partitions[id].is_apart()) return kReplicasApart;
+  return spec.partitions[id].is_together() ? kReplicasTogether : id;
 }
 
 Contraction contract(const OpGraphSpec& spec) {
@@ -49,13 +50,13 @@ Contraction contract(const OpGraphSpec& spec) {
       contraction.members.push_back(op);
     }
     GOODPUT_CHECK(group.partition < spec.partitions.size(), "a group meets in no partition");
-    contraction.add_unit(true, without_other_extremes(group.partition, spec));
+    contraction.add_unit(true, canonical(group.partition, spec));
   }
   for (std::uint32_t op = 0; op < spec.op_count; ++op) {
     if (contraction.unit_of[op] != kNoUnit) continue;
     contraction.unit_of[op] = static_cast<std::uint32_t>(contraction.size());
     contraction.members.push_back(op);
-    contraction.add_unit(false, kApart);
+    contraction.add_unit(false, kReplicasApart);
   }
   return contraction;
 }
@@ -182,8 +183,8 @@ bool OpGraph::fits(std::size_t replicas) const {
 }
 
 OpGraph OpGraph::with_partitions(std::vector<ReplicaPartition> partitions) const {
-  GOODPUT_CHECK(partitions.size() == partitions_.size() && partitions[kApart].is_apart() &&
-                    partitions[kTogether].is_together(),
+  GOODPUT_CHECK(partitions.size() == partitions_.size() && partitions[kReplicasApart].is_apart() &&
+                    partitions[kReplicasTogether].is_together(),
                 "the partitions are of another graph");
   OpGraph result = *this;
   result.partitions_ = std::move(partitions);
@@ -198,8 +199,8 @@ Result<OpGraph> OpGraph::build(const OpGraphSpec& spec,
   const std::vector<std::uint32_t> level = levelize(spec.edges, contraction);
   if (level.size() != contraction.size()) return Error{describe_cycle(spec.edges, contraction, name_of)};
 
-  GOODPUT_CHECK(spec.partitions.size() > kTogether && spec.partitions[kApart].is_apart() &&
-                    spec.partitions[kTogether].is_together(),
+  GOODPUT_CHECK(spec.partitions.size() > kReplicasTogether && spec.partitions[kReplicasApart].is_apart() &&
+                    spec.partitions[kReplicasTogether].is_together(),
                 "the first partitions are the extremes");
   OpGraph result;
   result.partitions_ = spec.partitions;

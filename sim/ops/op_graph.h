@@ -22,16 +22,16 @@ namespace goodput {
 using OpId = std::uint32_t;
 
 // The partition of the replicas that a group meets in: an index into the partitions of its graph. These two
-// come first; a group that meets in an extreme has one of them.
+// come first; no group has another number for them.
 using PartitionId = std::uint32_t;
-inline constexpr PartitionId kApart = 0;     // every replica by itself (pipeline peers)
-inline constexpr PartitionId kTogether = 1;  // all of them (a reduction of gradients)
+inline constexpr PartitionId kReplicasApart = 0;     // every replica by itself (pipeline peers)
+inline constexpr PartitionId kReplicasTogether = 1;  // all of them (a reduction of gradients)
 
 // The graph in the caller's numbering, 0 .. op_count-1, before it is checked.
 struct OpGraphSpec {
   struct Group {
     std::vector<std::uint32_t> members;
-    PartitionId partition = kApart;
+    PartitionId partition = kReplicasApart;
   };
   std::size_t op_count = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
@@ -46,8 +46,8 @@ class OpGraph {
   struct Unit {
     OpId first = 0;
     std::uint32_t count = 1;
-    bool is_group = false;           // what is in no group is kApart
-    PartitionId partition = kApart;  // of the replicas in which the group meets
+    bool is_group = false;                   // what is in no group is kReplicasApart
+    PartitionId partition = kReplicasApart;  // of the replicas in which the group meets
   };
 
   // Orders the ops: by level (longest chain of units in front), then by the caller's number. Fails on a

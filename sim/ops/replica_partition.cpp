@@ -38,7 +38,7 @@ ReplicaPartition ReplicaPartition::of_blocks(std::span<const std::uint32_t> bloc
   return partition;
 }
 
-ReplicaBlocks ReplicaPartition::blocks_of(std::size_t replicas) const {
+ReplicaBlocks ReplicaPartition::expanded(std::size_t replicas) const {
   GOODPUT_CHECK(fits(replicas), "a partition of another number of replicas");
   if (replicas > 1 && !is_extreme()) return blocks_;
   std::vector<std::uint32_t> number_of(replicas, 0);

@@ -42,21 +42,21 @@ class ReplicaPartition {
   [[nodiscard]] bool is_apart() const { return kind_ == Kind::kApart; }
   [[nodiscard]] bool is_together() const { return kind_ == Kind::kTogether; }
   [[nodiscard]] bool is_extreme() const { return kind_ != Kind::kBlocks; }
-  // Whether it is one of so many replicas. A single replica stands for replicas that are all alike and wait
-  // for none: every partition fits.
+  // Whether it is a partition of so many replicas. Any is one of a single replica, which stands for replicas
+  // that are all alike and do not wait for each other.
   [[nodiscard]] bool fits(std::size_t replicas) const {
     return is_extreme() || replicas == 1 || blocks_.block_of.size() == replicas;
   }
 
   // REQUIRES: replicas that it fits.
-  [[nodiscard]] bool meet(std::size_t a, std::size_t b) const {
+  [[nodiscard]] bool in_same_block(std::size_t a, std::size_t b) const {
     if (a == b || is_together()) return true;
     return !is_apart() && blocks_.block_of[a] == blocks_.block_of[b];
   }
   // REQUIRES: no extreme.
   [[nodiscard]] const ReplicaBlocks& blocks() const { return blocks_; }
-  // The same for the extremes, too. REQUIRES: fits(replicas).
-  [[nodiscard]] ReplicaBlocks blocks_of(std::size_t replicas) const;
+  // The blocks of any partition, extremes too. REQUIRES: fits(replicas).
+  [[nodiscard]] ReplicaBlocks expanded(std::size_t replicas) const;
 
  private:
   enum class Kind : std::uint8_t { kApart, kTogether, kBlocks };

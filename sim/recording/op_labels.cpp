@@ -54,7 +54,7 @@ std::vector<OpLabel> stage_labels(const Recording& recording) {
 
 std::vector<OpLabel> optype_labels(const Recording& recording, FirstOps first_ops) {
   const auto label_of = [&](const TraceOp& op) {
-    return first_ops == FirstOps::kSeparate && is_first_op(op)
+    return first_ops == FirstOps::kApart && is_first_op(op)
                ? kFirstOp
                : std::string_view(recording.types[op.type].label);
   };

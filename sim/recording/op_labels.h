@@ -21,7 +21,7 @@ struct OpLabel {
 
 enum class FirstOps : std::uint8_t {
   kAsTheirType,
-  kSeparate,  // under "first-op": their launch delay is that of the whole step (data loading)
+  kApart,  // under "first-op": their launch delay is that of the whole step (data loading)
 };
 
 // The labels of the types that occur, alphabetically.

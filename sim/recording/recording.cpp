@@ -1,5 +1,7 @@
 #include "sim/recording/recording.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -60,7 +62,7 @@ void compute_transfers(StepBlock& block, const OpGraph& graph, bool float32_time
     for (OpId op = unit.first; op < unit.first + unit.count; ++op)
       starts.push_back(block.start_s.data() + op * n);
     lanes::latest(met.data(), starts.data(), starts.size(), n);
-    meet(met.data(), block.shape, graph.partition_of(unit));
+    synchronize(met.data(), block.shape, graph.partition_of(unit));
     for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
       for (std::size_t lane = 0; lane < n; ++lane) {
         const double transfer = difference(block.end_s[op * n + lane], met[lane], float32_times);
@@ -124,6 +126,10 @@ void shift_block(const Recording& recording, StepBlock& block, std::span<const C
 }
 
 }  // namespace
+
+std::string Recording::name_of(OpId op) const {
+  return fmt::format("{}_{}_{}", types[ops[op].type].name, ops[op].seq_id, ops[op].stage);
+}
 
 void make_blocks(Recording& recording) {
   const auto replicas = static_cast<std::size_t>(recording.dp_size);

@@ -45,10 +45,12 @@ struct Recording : WorkerGrid {
   // By step: what the reader took off all its times; empty: nothing. Only where steps stand to each other.
   std::vector<double> subtracted_s;
 
+  // `<type>_<seq_id>_<stage>`
+  [[nodiscard]] std::string name_of(OpId op) const;
   [[nodiscard]] bool is_message(OpId op) const { return types[ops[op].type].op_class == OpClass::kP2p; }
   // Both ends of a message within a replica.
   [[nodiscard]] bool is_message(const OpGraph::Unit& unit) const {
-    return unit.count == 2 && unit.partition == kApart && is_message(unit.first);
+    return unit.count == 2 && unit.partition == kReplicasApart && is_message(unit.first);
   }
 };
 

@@ -278,8 +278,8 @@ std::vector<std::vector<double>> WhatIfEngine::lone_finish_times(const std::vect
   return result;
 }
 
-// Per label: recorded alone, everything else ideal. dp ranks and workers need a lane a class each instead of
-// all replicas (sim/whatif/replica_classes.h).
+// Per label: recorded alone, everything else ideal. A dp rank or worker needs one lane for each class of
+// replicas, not one for each replica (sim/whatif/replica_classes.h).
 void WhatIfEngine::attribute_blocking(WhatIf& result) const {
   const std::size_t steps = recording_.steps.size();
   const auto replicas = static_cast<std::size_t>(recording_.dp_size);
@@ -329,7 +329,7 @@ Family WhatIfEngine::attribute_launch(const WhatIf& result) const {
   const bool by_rivals = has_rivals_worth_finding(graph_, replicas);
   const std::vector<OpLabel> families[] = {by_rivals ? std::vector<OpLabel>{} : dp_labels(recording_),
                                            stage_labels(recording_),
-                                           optype_labels(recording_, FirstOps::kSeparate)};
+                                           optype_labels(recording_, FirstOps::kApart)};
   std::vector<OpLabel> all;
   for (const auto& family : families) all.insert(all.end(), family.begin(), family.end());
   const std::vector<std::vector<double>> times = finish_times(Replay::kLaunch, all);

@@ -119,9 +119,9 @@ class WhatIfEngine {
     kMixed,         // inside a set recorded, outside ideal
     kMixedOutside,  // outside a set recorded, inside ideal
     kLaunch,        // all recorded, inside a set with launch delays
-    kLoneReplica,   // the ops of a set's only box recorded, one replica at a time: times by replica * steps +
-                    // step
-    kLateReplica,   // all recorded, one replica at a time with launch delays: the same
+    // One replica at a time; times by replica (of the task's) * steps + step.
+    kLoneReplica,  // the ops of a set's only box recorded, all else ideal
+    kLateReplica,  // all recorded, this replica with launch delays
   };
   struct Task;
   class Worker;

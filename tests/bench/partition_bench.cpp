@@ -29,7 +29,7 @@ std::vector<std::uint32_t> blocks_of(std::size_t size) {
   return block_of;
 }
 
-std::vector<std::uint32_t> random_blocks(RandomStream& random) {
+std::vector<std::uint32_t> irregular_blocks(RandomStream& random) {
   std::vector<std::uint32_t> block_of(kRanks);
   for (std::uint32_t& block : block_of) block = static_cast<std::uint32_t>(random.below(kRanks / 8));
   return block_of;
@@ -57,15 +57,15 @@ Job make_job(Groups groups) {
   std::vector<std::uint32_t> tensor = is_ring ? pairs(0) : blocks_of(8);
   std::vector<std::uint32_t> expert = is_ring ? pairs(1) : blocks_of(64);
   if (groups == Groups::kIrregular) {
-    tensor = random_blocks(random);
-    expert = random_blocks(random);
+    tensor = irregular_blocks(random);
+    expert = irregular_blocks(random);
   }
   spec.partitions.push_back(ReplicaPartition::of_blocks(tensor));
   spec.partitions.push_back(ReplicaPartition::of_blocks(expert));
   for (std::uint32_t op = 0; op < kOps; ++op) {
     if (op > 0) spec.edges.emplace_back(op - 1, op);
     if (op > 4 && op % 2 == 0) spec.edges.emplace_back(op - 4, op);
-    if (op % 2 == 1) spec.groups.push_back({{op}, op % 20 == 19 ? kTogether : 2 + op / 2 % 2});
+    if (op % 2 == 1) spec.groups.push_back({{op}, op % 20 == 19 ? kReplicasTogether : 2 + op / 2 % 2});
   }
   Job job{value_or_throw(OpGraph::build(spec, [](std::uint32_t op) { return std::to_string(op); })), {}};
   Recording& recording = job.recording;
@@ -124,7 +124,7 @@ void meet_in_blocks(benchmark::State& state) {
   const ReplicaPartition partition = ReplicaPartition::of_blocks(block_of);
   std::vector<double> row(kRanks, 1.0);
   for (auto _ : state) {
-    meet(row.data(), {steps, replicas}, partition);
+    synchronize(row.data(), {steps, replicas}, partition);
     benchmark::ClobberMemory();
   }
 }

@@ -58,13 +58,13 @@ struct Pipeline {
     const std::uint32_t to = ops[to_op].stage;
     const std::uint32_t send = add({kMessage, from, from});
     const std::uint32_t receive = add({kMessage, to, from});
-    spec.groups.push_back({{send, receive}, kApart});
+    spec.groups.push_back({{send, receive}, kReplicasApart});
     order(from_op, send);
     order(receive, to_op);
   }
   std::uint32_t add_collective(std::uint32_t stage) {
     const std::uint32_t op = add({kCollective, stage});
-    spec.groups.push_back({{op}, kTogether});
+    spec.groups.push_back({{op}, kReplicasTogether});
     return op;
   }
 };

@@ -21,7 +21,7 @@ struct AnalysedTrace {
 
   [[nodiscard]] OpId op(std::string_view name) const {
     for (OpId id = 0; id < recording.ops.size(); ++id) {
-      if (recording.ops[id].name() == name) return id;
+      if (recording.name_of(id) == name) return id;
     }
     throw std::runtime_error("no op of this name");
   }

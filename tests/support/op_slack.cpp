@@ -29,7 +29,7 @@ void meet_replicas(std::vector<double>& by_lane, LaneShape shape, const ReplicaP
   const std::vector<double> before = by_lane;
   for (std::size_t lane = 0; lane < shape.lanes(); ++lane) {
     for (std::size_t replica = 0; replica < shape.replicas; ++replica) {
-      if (!partition.meet(lane / shape.steps, replica)) continue;
+      if (!partition.in_same_block(lane / shape.steps, replica)) continue;
       by_lane[lane] = std::min(by_lane[lane], before[shape.lane(lane % shape.steps, replica)]);
     }
   }

@@ -44,8 +44,8 @@ OpGraph random_graph(std::uint64_t seed, const RandomGraphSpec& spec) {
   for (std::size_t op = 0; op < ops;) {
     const std::size_t end = std::min(op + 1 + random.below(spec.max_group), ops);
     if (random.uniform() < spec.grouped && level(op) == level(end - 1)) {
-      PartitionId partition = random.uniform() < spec.replicas ? kTogether : kApart;
-      if (partition == kTogether && spec.lanes > 0 && random.uniform() < 0.5) {
+      PartitionId partition = random.uniform() < spec.replicas ? kReplicasTogether : kReplicasApart;
+      if (partition == kReplicasTogether && spec.lanes > 0 && random.uniform() < 0.5) {
         const bool is_known = result.partitions.size() > 2 && random.uniform() < 0.7;
         partition = static_cast<PartitionId>(is_known ? 2 + random.below(result.partitions.size() - 2)
                                                       : result.partitions.size());

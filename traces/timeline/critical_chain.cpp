@@ -59,7 +59,7 @@ class ChainFinder {
     Instance last = of;
     std::int64_t start_ns = times_(of.op, of.dp_rank).start_ns;
     for (std::size_t dp_rank = 0; dp_rank < replicas_; ++dp_rank) {
-      if (!graph_.partition_of(unit).meet(dp_rank, of.dp_rank)) continue;
+      if (!graph_.partition_of(unit).in_same_block(dp_rank, of.dp_rank)) continue;
       for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
         const std::int64_t candidate = times_(op, dp_rank).start_ns;
         if (candidate <= start_ns) continue;

@@ -130,8 +130,8 @@ TEST_CASE("megatron: without data parallelism the tail is gc, layernorm, embeddi
   CHECK(before(lane, graph, "embedding-grads-all-reduce_0_0") == Names{"layernorm-grads-all-reduce_0_0"});
   CHECK(before(lane, graph, "optimizer-clip-main-grad_0_0") == Names{"embedding-grads-all-reduce_0_0"});
   CHECK(before(lane, graph, "optimizer_0_0") == Names{"optimizer-clip-main-grad_0_0"});
-  CHECK(partition(lane, graph, "optimizer-clip-main-grad_0_0") == kTogether);
-  CHECK(partition(lane, graph, "embedding-grads-all-reduce_0_0") == kApart);
+  CHECK(partition(lane, graph, "optimizer-clip-main-grad_0_0") == kReplicasTogether);
+  CHECK(partition(lane, graph, "embedding-grads-all-reduce_0_0") == kReplicasApart);
   CHECK(graph.is_grouped(find(lane, graph, "embedding-grads-all-reduce_0_0")));
   CHECK_FALSE(graph.is_grouped(find(lane, graph, "layernorm-grads-all-reduce_0_0")));
 }
@@ -250,7 +250,7 @@ TEST_CASE("megatron: with data parallelism the reductions follow the tail and th
         Names{"params-all-gather_0_0", "layernorm-grads-all-reduce_0_0"});
   CHECK(before(lane, graph, "grads-reduce-scatter_1_0") == Names{"grads-reduce-scatter_0_0"});
   CHECK(before(lane, graph, "optimizer-clip-main-grad_0_0") == Names{"grads-reduce-scatter_1_0"});
-  CHECK(partition(lane, graph, "grads-reduce-scatter_0_0") == kTogether);
+  CHECK(partition(lane, graph, "grads-reduce-scatter_0_0") == kReplicasTogether);
 }
 
 TEST_CASE("megatron: of several buckets the last gather gates a chunk's first forward") {
@@ -273,7 +273,7 @@ TEST_CASE("megatron: overlapped reductions start at a chunk's last backward and 
   CHECK(before(lane, graph, "grads-reduce-scatter_1_0") == Names{"grads-reduce-scatter_0_0"});
   CHECK(before(lane, graph, "layernorm-grads-all-reduce_0_0") == Names{"gc_0_0", "grads-reduce-scatter_1_0"});
   CHECK(before(lane, graph, "optimizer-clip-main-grad_0_0") == Names{"separate-grads-all-reduce_0_0"});
-  CHECK(partition(lane, graph, "separate-grads-all-reduce_0_0") == kTogether);
+  CHECK(partition(lane, graph, "separate-grads-all-reduce_0_0") == kReplicasTogether);
 }
 
 TEST_CASE("megatron: ops that start together are ordered by seq_id, then by the name of their type") {

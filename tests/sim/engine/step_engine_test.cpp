@@ -131,7 +131,7 @@ void add_random_flows(const OpGraph& graph, std::size_t lanes, RandomStream& ran
     if (kind < 0.3) {  // one flow a meeting
       std::vector<FlowId> of_lane(lanes, kNoFlow);
       for (std::size_t i = first; i < end; ++i) {
-        FlowId& flow = of_lane[graph.partition_of(unit).blocks_of(lanes).block_of[i % lanes]];
+        FlowId& flow = of_lane[graph.partition_of(unit).expanded(lanes).block_of[i % lanes]];
         if (flow == kNoFlow) flow = add_flow();
         work.flow_of[i] = flow;
       }
@@ -241,7 +241,7 @@ class ReferenceEngine {
   }
   [[nodiscard]] bool meets(std::size_t i, std::size_t j) const {
     return &unit_of(i) == &unit_of(j) &&
-           step_.graph.partition_of(unit_of(i)).meet(i % step_.lanes, j % step_.lanes);
+           step_.graph.partition_of(unit_of(i)).in_same_block(i % step_.lanes, j % step_.lanes);
   }
   [[nodiscard]] bool computes(std::size_t i) const { return !unit_of(i).is_group && flow_of(i) == kNoFlow; }
 
@@ -487,7 +487,7 @@ TEST_CASE("step engine: an op starts when the last of its predecessors has ended
 
 TEST_CASE("step engine: replicas of a group wait for the last one and take their own time from there") {
   // One plain op a lane (1 and 7), then a group of all lanes (10 and 20): both move from 7 on.
-  const OpGraph graph = build({2, {{0, 1}}, {{{1}, kTogether}}});
+  const OpGraph graph = build({2, {{0, 1}}, {{{1}, kReplicasTogether}}});
   StepEngine engine(graph, {1, 2});
   const StepOutcome& outcome = engine.run({.durations = {1ns, 7ns, 10ns, 20ns}});
   CHECK(outcome.starts == times({0, 0, 1, 7}));
@@ -673,7 +673,7 @@ TEST_CASE("step engine: a long flow over two links leaves the wider one to its n
 
 TEST_CASE("step engine: a send and its receive have one flow, from when both are there") {
   // a(50) -> send, b(80) -> recv; 1000 bytes from 80 on
-  const OpGraph graph = build({4, {{0, 2}, {1, 3}}, {{{2, 3}, kApart}}});
+  const OpGraph graph = build({4, {{0, 2}, {1, 3}}, {{{2, 3}, kReplicasApart}}});
   StepWork work{.durations = {50ns, 80ns, 0ns, 0ns}, .flow_of = {kNoFlow, kNoFlow, 0, 0}};
   work.flows = {{Bytes{1000}, 0ns, 0, 1}};
   work.routes = {0};
@@ -688,7 +688,7 @@ TEST_CASE("step engine: a send and its receive have one flow, from when both are
 TEST_CASE("step engine: a collective over the links of all lanes is as slow as its most crowded link") {
   // Op 0: a collective of two lanes over links 0 and 1, 1000 bytes. Op 1: lane 1 also sends 300 bytes over
   // link 1. Half rates until 600; the collective has 700 left and ends at 1300.
-  const OpGraph graph = build({2, {}, {{{0}, kTogether}}});
+  const OpGraph graph = build({2, {}, {{{0}, kReplicasTogether}}});
   StepWork work{.durations = std::vector<SimDuration>(4), .flow_of = {0, 0, kNoFlow, 1}};
   work.flows = {{Bytes{1000}, 0ns, 0, 2}, {Bytes{300}, 0ns, 1, 1}};
   work.routes = {0, 1};
@@ -699,7 +699,7 @@ TEST_CASE("step engine: a collective over the links of all lanes is as slow as i
 
 TEST_CASE("step engine: members of a group may each have a flow of their own") {
   // Both lanes move from 20 on, over one link: 400 bytes each until 820 for lane 0; lane 1 has 600 left.
-  const OpGraph graph = build({2, {{0, 1}}, {{{1}, kTogether}}});
+  const OpGraph graph = build({2, {{0, 1}}, {{{1}, kReplicasTogether}}});
   StepWork work{.durations = {10ns, 20ns, 0ns, 0ns}, .flow_of = {kNoFlow, kNoFlow, 0, 1}};
   work.flows = {{Bytes{400}, 0ns, 0, 1}, {Bytes{1000}, 0ns, 0, 1}};
   work.routes = {0};
@@ -750,7 +750,7 @@ TEST_CASE("step engine: a change at the moment an op ends is too late for it") {
 }
 
 TEST_CASE("step engine: transfers do not slow down with their worker") {
-  const OpGraph graph = build({2, {}, {{{0}, kTogether}}});
+  const OpGraph graph = build({2, {}, {{{0}, kReplicasTogether}}});
   StepWork work{.durations = {100ns, 0ns}, .flow_of = {kNoFlow, 0}};
   work.flows = {{Bytes{1000}, 0ns, 0, 1}};
   work.routes = {0};
@@ -779,7 +779,7 @@ TEST_CASE("step engine: a stage lost in mid-op stops what waits for it and nothi
   const OpGraph graph = build(
       {kCount,
        {{kF0, kF1}, {kF0, kSend0}, {kF1, kSend1}, {kRecv0, kG0}, {kRecv1, kG1}, {kG0, kG1}, {kG0, kRecv1}},
-       {{{kSend0, kRecv0}, kApart}, {{kSend1, kRecv1}, kApart}}});
+       {{{kSend0, kRecv0}, kReplicasApart}, {{kSend1, kRecv1}, kReplicasApart}}});
   StepWork work;
   Workers workers{.of_op = {}, .per_lane = 2};
   std::vector<OpId> id_of(kCount);
@@ -810,7 +810,7 @@ TEST_CASE("step engine: a stage lost in mid-op stops what waits for it and nothi
 
 TEST_CASE("step engine: a lost replica stops its collective in all lanes, but not their own work") {
   // Compute, collective over two lanes, compute; beside it an op of its own. Lane 1 is lost at 50.
-  const OpGraph graph = build({4, {{0, 1}, {1, 2}}, {{{1}, kTogether}}});
+  const OpGraph graph = build({4, {{0, 1}, {1, 2}}, {{{1}, kReplicasTogether}}});
   // Order of evaluation: 0, 3 (own), 1 (collective), 2
   StepEngine engine(graph, {1, 2});
   const StepOutcome& outcome =
@@ -822,7 +822,7 @@ TEST_CASE("step engine: a lost replica stops its collective in all lanes, but no
 }
 
 TEST_CASE("step engine: a transfer under way ends on neither side if one is lost") {
-  const OpGraph graph = build({2, {}, {{{0, 1}, kApart}}});
+  const OpGraph graph = build({2, {}, {{{0, 1}, kReplicasApart}}});
   StepEngine engine(graph, {}, {.of_op = {0, 1}, .per_lane = 2});
   const StepOutcome& outcome = engine.run({.durations = {100ns, 100ns}}, {{}, {{at(50), 0}}});
   CHECK(outcome.ends == std::vector<SimTime>{kNever, kNever});
@@ -831,7 +831,7 @@ TEST_CASE("step engine: a transfer under way ends on neither side if one is lost
 
 TEST_CASE("step engine: a group that met too late for a lost member does not complete") {
   // The member on worker 0 is there at 0 and lost at 50; the other arrives at 80.
-  const OpGraph graph = build({3, {{0, 2}}, {{{1, 2}, kApart}}});
+  const OpGraph graph = build({3, {{0, 2}}, {{{1, 2}, kReplicasApart}}});
   // Order of evaluation: 0, then the group
   StepEngine engine(graph, {}, {.of_op = {1, 0, 1}, .per_lane = 2});
   const StepOutcome& outcome = engine.run({.durations = {80ns, 1ns, 1ns}}, {{}, {{at(50), 0}}});

@@ -115,7 +115,7 @@ RandomCase random_case(std::uint64_t seed) {
   const auto ops = static_cast<std::uint32_t>(result.spec.op_count);
   const std::size_t replicas = result.shape.replicas;
   result.block_of = {std::vector<std::uint32_t>(replicas), std::vector<std::uint32_t>(replicas, 0)};
-  std::iota(result.block_of[kApart].begin(), result.block_of[kApart].end(), 0U);
+  std::iota(result.block_of[kReplicasApart].begin(), result.block_of[kReplicasApart].end(), 0U);
   while (result.block_of.size() < 5) {
     result.block_of.push_back(testing::random_blocks(replicas, random));
     result.spec.partitions.push_back(ReplicaPartition::of_blocks(result.block_of.back()));
@@ -168,7 +168,7 @@ TEST_CASE("timing: an op on the critical path moves the step one for one, one wi
 
 TEST_CASE("timing: peers end a transfer after the later one has started") {
   // a(5), b(2); send after a, recv after b; transfers 1 and 3: both start to move at 5
-  const OpGraph graph = graph_of({4, {{0, 2}, {1, 3}}, {{{2, 3}, kApart}}});
+  const OpGraph graph = graph_of({4, {{0, 2}, {1, 3}}, {{{2, 3}, kReplicasApart}}});
   TimingEngine timing(graph, {1, 1}, all_ops(graph), Keep::kAllTimes);
   timing.propagate(Table(graph, {1, 1}, {{5}, {2}, {1}, {3}}));
   CHECK(timing.ends(2).front() == 6);
@@ -178,7 +178,7 @@ TEST_CASE("timing: peers end a transfer after the later one has started") {
 
 TEST_CASE("timing: replicas of a step wait for each other, steps do not") {
   // one synchronised op behind a plain one; two steps of two replicas
-  const OpGraph graph = graph_of({2, {{0, 1}}, {{{1}, kTogether}}});
+  const OpGraph graph = graph_of({2, {{0, 1}}, {{{1}, kReplicasTogether}}});
   const LaneShape shape{2, 2};
   TimingEngine timing(graph, shape, all_ops(graph), Keep::kAllTimes);
   // lanes: step 0 replica 0, step 1 replica 0, step 0 replica 1, step 1 replica 1
@@ -201,7 +201,7 @@ TEST_CASE("timing: a start may be negative and the span counts from it") {
 
 TEST_CASE("timing: the critical path runs through the replica that was late") {
   // a -> s (synchronised) -> b; replica 1 has the long a
-  const OpGraph graph = graph_of({3, {{0, 1}, {1, 2}}, {{{1}, kTogether}}});
+  const OpGraph graph = graph_of({3, {{0, 1}, {1, 2}}, {{{1}, kReplicasTogether}}});
   const LaneShape shape{1, 2};
   const Table values(graph, shape, {{1, 9}, {2, 2}, {5, 4}});
   TimingEngine timing(graph, shape, all_ops(graph), Keep::kAllTimes);
@@ -306,6 +306,14 @@ TEST_CASE("timing: two engines over one graph do not disturb each other") {
   other.propagate(Table(graph, {1, 1}, {{5}, {5}}));
   CHECK(one.finish_times() == std::vector<double>{2});
   CHECK(other.finish_times() == std::vector<double>{10});
+}
+
+TEST_CASE("timing: a graph runs only in as many replicas as its partitions have") {
+  OpGraphSpec spec{1, {}, {{{0}, 2}}};
+  spec.partitions.push_back(ReplicaPartition::of_blocks(std::vector<std::uint32_t>{0, 0, 1, 1}));
+  const OpGraph graph = graph_of(spec);
+  CHECK_NOTHROW(TimingEngine(graph, {2, 4}, all_ops(graph), Keep::kStepTimes));
+  CHECK_THROWS_AS(TimingEngine(graph, {2, 3}, all_ops(graph), Keep::kStepTimes), InternalError);
 }
 
 TEST_CASE("timing: what was not kept cannot be read") {

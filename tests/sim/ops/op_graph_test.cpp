@@ -38,7 +38,7 @@ TEST_CASE("op graph: ops are laid out by level, then by the caller's number") {
 
 TEST_CASE("op graph: the members of a group stand together, behind the predecessors of all of them") {
   // a -> b -> c and d, groups {c, d}: d waits for b's level although nothing precedes it
-  const OpGraph graph = build({4, {{0, 1}, {1, 2}}, {{{2, 3}, kApart}}});
+  const OpGraph graph = build({4, {{0, 1}, {1, 2}}, {{{2, 3}, kReplicasApart}}});
   REQUIRE(graph.units().size() == 3);
   const OpGraph::Unit& group = graph.units()[2];
   CHECK(group.first == 2);
@@ -57,12 +57,13 @@ TEST_CASE("op graph: an op that waits for itself is a cycle") {
 }
 
 TEST_CASE("op graph: a member that waits for another of its group is a cycle, the group counting as one") {
-  CHECK(graph_error({2, {{0, 1}}, {{{0, 1}, kApart}}}) == "the dependencies form a cycle: a+b -> a+b");
+  CHECK(graph_error({2, {{0, 1}}, {{{0, 1}, kReplicasApart}}}) ==
+        "the dependencies form a cycle: a+b -> a+b");
 }
 
 TEST_CASE("op graph: a cycle through two groups is found although no single op is on it") {
   // groups {a, b} and {c, d}; b -> c and d -> a: neither can start
-  CHECK(graph_error({4, {{1, 2}, {3, 0}}, {{{0, 1}, kApart}, {{2, 3}, kApart}}}) ==
+  CHECK(graph_error({4, {{1, 2}, {3, 0}}, {{{0, 1}, kReplicasApart}, {{2, 3}, kReplicasApart}}}) ==
         "the dependencies form a cycle: a+b -> c+d -> a+b");
 }
 
@@ -80,7 +81,8 @@ TEST_CASE("op graph: repeated edges count once and an empty graph is a graph") {
 }
 
 TEST_CASE("op graph: an op in two groups is our bug") {
-  CHECK_THROWS_AS((void)OpGraph::build({1, {}, {{{0}, kApart}, {{0}, kApart}}}, letter), InternalError);
+  CHECK_THROWS_AS((void)OpGraph::build({1, {}, {{{0}, kReplicasApart}, {{0}, kReplicasApart}}}, letter),
+                  InternalError);
 }
 
 TEST_CASE("op graph: a chain of 200000 ops builds without recursion trouble") {
@@ -96,7 +98,7 @@ TEST_CASE("op graph: in random graphs every predecessor belongs to an earlier un
     OpGraphSpec spec{2 + random.below(40), {}, {}};
     // Edges go from lower to higher numbers, groups join neighbours without an edge inside: always acyclic.
     for (std::uint32_t op = 0; op + 1 < spec.op_count; op += 2) {
-      if (random.uniform() < 0.3) spec.groups.push_back({{op, op + 1}, kTogether});
+      if (random.uniform() < 0.3) spec.groups.push_back({{op, op + 1}, kReplicasTogether});
     }
     for (std::uint32_t to = 2; to < spec.op_count; ++to) {
       for (std::uint64_t n = random.below(3); n > 0; --n) {
@@ -108,6 +110,22 @@ TEST_CASE("op graph: in random graphs every predecessor belongs to an earlier un
       for (const OpId before : graph.predecessors(op)) REQUIRE(graph.unit_of()[before] < graph.unit_of()[op]);
     }
   }
+}
+
+TEST_CASE("op graph: it fits as many replicas as its partitions have") {
+  OpGraphSpec spec{2, {}, {{{0}, 2}, {{1}, 3}}};
+  spec.partitions.push_back(ReplicaPartition::of_blocks(std::vector<std::uint32_t>{0, 0, 1, 1}));
+  spec.partitions.push_back(ReplicaPartition::of_blocks(std::vector<std::uint32_t>{5, 5, 5, 5}));
+  const OpGraph graph = build(spec);
+  CHECK(graph.fits(4));
+  CHECK(graph.fits(1));
+  CHECK_FALSE(graph.fits(3));
+  CHECK(graph.units()[0].partition == 2);
+  CHECK(graph.units()[1].partition == kReplicasTogether);  // one block of all
+  CHECK_THROWS_AS((void)graph.with_partitions({ReplicaPartition::apart(), ReplicaPartition::together()}),
+                  InternalError);
+  spec.groups[0].partition = 4;
+  CHECK_THROWS_AS((void)build(spec), InternalError);
 }
 
 }  // namespace goodput

@@ -90,6 +90,19 @@ TEST_CASE("late replicas: few replicas are replayed one by one") {
   CHECK(has_rivals_worth_finding(trace.graph, 129));
 }
 
+TEST_CASE("late replicas: there is no shortcut in a job with groups of some replicas, used or not") {
+  OpGraphSpec spec{2, {{0, 1}}, {{{1}, kReplicasTogether}}};
+  const auto name = [](std::uint32_t op) { return std::to_string(op); };
+  CHECK(has_rivals_worth_finding(*OpGraph::build(spec, name), 200));
+  std::vector<std::uint32_t> halves(200, 0);
+  std::fill_n(halves.begin(), 100, 1U);
+  spec.partitions.push_back(ReplicaPartition::of_blocks(halves));
+  const OpGraph unused = *OpGraph::build(spec, name);
+  CHECK_FALSE(has_rivals_worth_finding(unused, 200));
+  const StepBlock block{0, {1, 200}, {}, {}, {}};
+  CHECK_THROWS_AS((void)find_rivals(unused, block, {}), InternalError);
+}
+
 TEST_CASE("workers: a set of many is a box a stage") {
   testing::TraceSpec spec;
   spec.dp = 3;

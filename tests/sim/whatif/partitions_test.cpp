@@ -1,19 +1,18 @@
 // release-too: vectorized loops, exact to the last bit.
-// Jobs whose groups meet in blocks of replicas, and whose op types and pools are their own, against the slow
-// reference; and what a lone replica costs, class by class, against a replay of all replicas.
+// Jobs whose groups meet in blocks of replicas, with op types and pools of their own, against the slow
+// reference and against a replay of all replicas for each one.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "sim/base/float32.h"
 #include "sim/base/random.h"
 #include "sim/recording/op_labels.h"
-#include "sim/whatif/late_replica.h"
 #include "sim/whatif/replay_values.h"
-#include "sim/whatif/replica_classes.h"
 #include "sim/whatif/whatif.h"
 #include "tests/reference/reference_replay.h"
 #include "tests/support/analysed_trace.h"
@@ -83,10 +82,6 @@ PartitionedJob random_partitioned_job(std::uint64_t seed) {
   return job;
 }
 
-std::string name_of(const Recording& recording, OpId op) {
-  return recording.types[recording.ops[op].type].name + " " + std::to_string(op);
-}
-
 // The reference's job, from the recorded starts and ends alone.
 reference::Analysis reference_of(const PartitionedJob& job) {
   const Recording& recording = job.recording;
@@ -110,26 +105,14 @@ reference::Analysis reference_of(const PartitionedJob& job) {
         const bool finishes = std::ranges::count(recording.finish_ops, op) > 0;
         const bool has_mean = recording.types[at.type].ideal == IdealStatistic::kMean;
         result.steps[step][static_cast<int>(lane / block.shape.steps)].emplace(
-            name_of(recording, op),
+            recording.name_of(op),
             reference::Op{at.type, at.stage, at.seq_id, at.mc, at.mb_id, at.gmc, 0, start, end, duration,
                           std::to_string(recording.pools[op]), has_mean, finishes});
       }
     }
   }
-  reference::Dependencies dependencies;
-  for (const OpGraph::Unit& unit : job.graph.units()) {
-    std::set<std::string> members;
-    for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
-      const std::string name = name_of(recording, op);
-      members.insert(name);
-      auto& deps = dependencies.deps[name];
-      for (const OpId before : job.graph.predecessors(op)) deps.insert(name_of(recording, before));
-      testing::add_meetings(job.graph.partition_of(unit), name, static_cast<std::size_t>(recording.dp_size),
-                            dependencies);
-    }
-    if (unit.is_group) dependencies.groups.push_back(members);
-  }
-  reference::Analysis analysis = reference::measure(std::move(result), std::move(dependencies));
+  reference::Analysis analysis =
+      reference::measure(std::move(result), testing::dependencies_of(job.graph, recording));
   reference::pool_ideal_values(analysis);
   return analysis;
 }
@@ -167,6 +150,15 @@ TEST_CASE("partitions: replays and exact slowdowns agree with the reference on r
       const std::size_t at = static_cast<std::size_t>(worker.first * recording.pp_size + worker.second);
       REQUIRE(is_near(result->worker_slowdown[at], of_worker.second));
     }
+    for (const IdealOfType& of_type : result->ideal_by_type) {
+      std::set<double> values;
+      for (OpId op = 0; op < recording.ops.size(); ++op) {
+        const bool is_one = recording.types[recording.ops[op].type].name == of_type.name;
+        if (is_one) values.insert(result->ideal_values[op]);
+      }
+      REQUIRE(of_type.value_s.has_value() == (values.size() == 1));
+      if (of_type.value_s) REQUIRE(*of_type.value_s == *values.begin());
+    }
     REQUIRE(result->launch);
     const double nodelay_s = reference::mean(nodelay.to_finish);
     for (int dp = 0; dp < recording.dp_size; ++dp) {
@@ -198,7 +190,7 @@ TEST_CASE("partitions: transfers, launch delays and every time agree with the re
         const auto dp = static_cast<int>(lane / block.shape.steps);
         const reference::Spans spans = reference::simulate_step(want, step, {.recorded = &reference::all});
         for (OpId op = 0; op < job.graph.size(); ++op) {
-          const std::string name = name_of(recording, op);
+          const std::string name = recording.name_of(op);
           const reference::Op& expected = want.job.steps.at(step).at(dp).at(name);
           const double value = job.graph.is_grouped(op) ? expected.transfer : expected.duration;
           REQUIRE(block.row(block.value_s, op)[lane] == value);
@@ -210,99 +202,6 @@ TEST_CASE("partitions: transfers, launch delays and every time agree with the re
       }
     }
   }
-}
-
-TEST_CASE("partitions: an extreme is known as one, whatever it is made of") {
-  CHECK(ReplicaPartition::of_blocks(std::vector<std::uint32_t>{7, 7, 7}) == ReplicaPartition::together());
-  CHECK(ReplicaPartition::of_blocks(std::vector<std::uint32_t>{3, 0, 9}) == ReplicaPartition::apart());
-  const ReplicaPartition pairs = ReplicaPartition::of_blocks(std::vector<std::uint32_t>{5, 2, 5, 2});
-  CHECK_FALSE(pairs.is_extreme());
-  CHECK(pairs == ReplicaPartition::of_blocks(std::vector<std::uint32_t>{0, 1, 0, 1}));
-  CHECK(pairs.meet(0, 2));
-  CHECK_FALSE(pairs.meet(0, 1));
-  CHECK(pairs.fits(4));
-  CHECK(pairs.fits(1));  // one that stands for all
-  CHECK_FALSE(pairs.fits(3));
-  CHECK(ReplicaPartition::together().blocks_of(3).members == std::vector<std::uint32_t>{0, 1, 2});
-  CHECK(ReplicaPartition::apart().blocks_of(3).size() == 3);
-  CHECK_THROWS_AS((void)pairs.blocks_of(3), InternalError);
-  CHECK_THROWS_AS((void)ReplicaPartition::of_blocks({}), InternalError);
-}
-
-TEST_CASE("partitions: a graph runs only in as many replicas as its partitions have") {
-  OpGraphSpec spec{1, {}, {{{0}, 2}}};
-  spec.partitions.push_back(ReplicaPartition::of_blocks(std::vector<std::uint32_t>{0, 0, 1, 1}));
-  const OpGraph graph = *OpGraph::build(spec, [](std::uint32_t op) { return std::to_string(op); });
-  const std::vector<OpId> finish = {0};
-  CHECK_NOTHROW(TimingEngine(graph, {2, 4}, finish, TimingEngine::Keep::kStepTimes));
-  CHECK_THROWS_AS(TimingEngine(graph, {2, 3}, finish, TimingEngine::Keep::kStepTimes), InternalError);
-  spec.groups[0].partition = 3;
-  CHECK_THROWS_AS((void)OpGraph::build(spec, [](std::uint32_t op) { return std::to_string(op); }),
-                  InternalError);
-  CHECK_THROWS_AS((void)graph.with_partitions({ReplicaPartition::apart(), ReplicaPartition::together()}),
-                  InternalError);
-}
-
-TEST_CASE("partitions: late launches take no shortcut in a job with groups of some replicas, used or not") {
-  OpGraphSpec spec{2, {{0, 1}}, {{{1}, kTogether}}};
-  const auto name = [](std::uint32_t op) { return std::to_string(op); };
-  CHECK(has_rivals_worth_finding(*OpGraph::build(spec, name), 200));
-  std::vector<std::uint32_t> halves(200, 0);
-  std::fill_n(halves.begin(), 100, 1U);
-  spec.partitions.push_back(ReplicaPartition::of_blocks(halves));
-  const OpGraph unused = *OpGraph::build(spec, name);
-  CHECK_FALSE(has_rivals_worth_finding(unused, 200));
-  const StepBlock block{0, {1, 200}, {}, {}, {}};
-  CHECK_THROWS_AS((void)find_rivals(unused, block, {}), InternalError);
-}
-
-TEST_CASE("classes: beside a lone replica all others are one class where groups are of one replica or all") {
-  const std::vector<ReplicaPartition> extremes = {ReplicaPartition::apart(), ReplicaPartition::together()};
-  const std::vector<LoneReplicas> of_many = lone_replicas(extremes, 64);
-  REQUIRE(of_many.size() == 1);
-  CHECK(of_many[0].classes == 2);
-  CHECK(of_many[0].replicas.size() == 64);
-}
-
-TEST_CASE("classes: a single replica is the only class, whatever job its groups are of") {
-  const std::vector<ReplicaPartition> pairs = {
-      ReplicaPartition::of_blocks(std::vector<std::uint32_t>{0, 0, 1, 1})};
-  const std::vector<LoneReplicas> alone = lone_replicas(pairs, 1);
-  REQUIRE(alone.size() == 1);
-  CHECK(alone[0].classes == 1);
-  CHECK(alone[0].replicas == std::vector<std::uint32_t>{0});
-  CHECK_THROWS_AS((void)lone_replicas(pairs, 3), InternalError);
-}
-
-TEST_CASE("classes: in a grid of 4 x 4 replicas four stand for all, whoever is alone") {
-  // Rows are tensor-parallel groups, columns data-parallel ones. Beside the lone replica: its row, its
-  // column, and all others, each of which meets one of the row and one of the column.
-  std::vector<std::uint32_t> row(16);
-  std::vector<std::uint32_t> column(16);
-  for (std::uint32_t i = 0; i < 16; ++i) {
-    row[i] = i / 4;
-    column[i] = i % 4;
-  }
-  const std::vector<ReplicaPartition> grid = {ReplicaPartition::of_blocks(row),
-                                              ReplicaPartition::of_blocks(column)};
-  const std::vector<LoneReplicas> alike = lone_replicas(grid, 16);
-  REQUIRE(alike.size() == 1);
-  CHECK(alike[0].classes == 4);
-  CHECK(alike[0].replicas.size() == 16);
-}
-
-TEST_CASE("classes: along a chain of pairs every replica is a class, by its distance from the lone one") {
-  // 0-1 2-3 4-5 meet at one op, 1-2 3-4 at the next: what holds 0 up reaches 5 in the fifth meeting.
-  const std::vector<ReplicaPartition> chain = {
-      ReplicaPartition::of_blocks(std::vector<std::uint32_t>{0, 0, 1, 1, 2, 2}),
-      ReplicaPartition::of_blocks(std::vector<std::uint32_t>{0, 1, 1, 2, 2, 3})};
-  const std::vector<LoneReplicas> alike = lone_replicas(chain, 6);
-  // The ends of the chain are alike, and so are their neighbors, and the two in the middle.
-  REQUIRE(alike.size() == 3);
-  CHECK(alike[0].replicas == std::vector<std::uint32_t>{0, 5});
-  CHECK(alike[1].replicas == std::vector<std::uint32_t>{1, 4});
-  CHECK(alike[2].replicas == std::vector<std::uint32_t>{2, 3});
-  for (const LoneReplicas& lone : alike) CHECK(lone.classes == 6);
 }
 
 TEST_CASE("partitions: many replicas give what replaying all of them for each gives") {
@@ -366,19 +265,6 @@ TEST_CASE("partitions: many replicas give what replaying all of them for each gi
       CHECK(is_near(result.launch->by_dp_rank.slowdown[replica], late_s / nodelay_s));
     }
   }
-}
-
-TEST_CASE("types: a recording's table begins with NDTimeline's and takes new names only") {
-  OpTypeTable types;
-  CHECK(types.size() == kNdtimelineTypeCount);
-  CHECK(types[OpType::kForwardSend].label == "forward-pp-comm");
-  CHECK(types[OpType::kForwardSend].op_class == OpClass::kP2p);
-  const OpType added = types.add({"broadcast (world)", "broadcast", OpClass::kCollective, {}});
-  CHECK(index_of(added) == kNdtimelineTypeCount);
-  CHECK(types[added].name == "broadcast (world)");
-  CHECK_THROWS_AS(types.add({"gc", "gc", OpClass::kHost, {}}), InternalError);
-  while (types.size() < OpTypeTable::kMostTypes) types.add({std::to_string(types.size()), "", {}, {}});
-  CHECK_THROWS_AS(types.add({"one more", "", {}, {}}), InternalError);
 }
 
 }  // namespace goodput

@@ -28,18 +28,18 @@ using Steps = std::vector<std::int64_t>;
 using Change = std::function<void(OpRow&)>;
 
 inline constexpr double kEpoch = 1'714'564'800;
-inline constexpr double kStepApart = 600;  // seconds from step to step, more than any takes
+inline constexpr double kApart = 600;  // seconds from step to step, more than any takes
 
 enum class Format { kRawLog, kArray };
 inline constexpr std::array kFormats = {Format::kRawLog, Format::kArray};
 
-// Generated steps, kStepApart from each other on one clock.
+// Generated steps, kApart from each other on one clock.
 inline OpTrace absolute_trace(const TraceSpec& spec) {
   OpTrace trace = generate_trace(spec);
   const std::set<std::int64_t> steps(trace.step.begin(), trace.step.end());
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const auto number = std::distance(steps.begin(), steps.find(trace.step[i]));
-    trace.start_s[i] += kEpoch + kStepApart * static_cast<double>(number);
+    trace.start_s[i] += kEpoch + kApart * static_cast<double>(number);
   }
   return trace;
 }

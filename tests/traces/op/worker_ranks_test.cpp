@@ -49,7 +49,7 @@ TEST_CASE("copies of rows: ops that are alike are none") {
   OpTrace whole = absolute_trace({.steps = 2, .dp_buckets_per_chunk = 2});
   for (std::size_t i = 0; i < whole.size(); ++i) {
     if (whole.optype[i] != OpType::kParamsAllGather) continue;
-    whole.start_s[i] = kEpoch + kStepApart * static_cast<double>(whole.step[i] - 1);
+    whole.start_s[i] = kEpoch + kApart * static_cast<double>(whole.step[i] - 1);
     whole.duration_s[i] = 0.5;
   }
   const OpTraceReading reading = reading_as(Format::kRawLog, whole);
@@ -124,7 +124,7 @@ TEST_CASE("origins: what was subtracted gives the starts back, and files with id
   REQUIRE(reading.step_origin_s.size() == 4);
   CHECK(reading.step_origin_s.at(1) == doctest::Approx(kEpoch).epsilon(1e-9));
   CHECK(reading.step_origin_s.at(4) - reading.step_origin_s.at(1) ==
-        doctest::Approx(3 * kStepApart).epsilon(1e-4));
+        doctest::Approx(3 * kApart).epsilon(1e-4));
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const double start = reading.step_origin_s.at(whole.step[i]) + reading.trace.start_s[i];
     CHECK(start - whole.start_s[i] == doctest::Approx(0).epsilon(1e-6));

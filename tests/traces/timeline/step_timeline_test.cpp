@@ -389,7 +389,7 @@ TEST_CASE(
   OpGraphSpec spec;
   spec.op_count = 4;
   spec.edges = {{0, 2}, {1, 2}, {2, 3}};
-  spec.groups = {{{2}, kTogether}};
+  spec.groups = {{{2}, kReplicasTogether}};
   const auto graph = OpGraph::build(spec, [](std::uint32_t op) { return std::to_string(op); });
   REQUIRE(graph.has_value());
   const OpTimes times[2][4] = {{{0, 3000}, {0, 5000}, {5000, 12000}, {12000, 14000}},
