@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <span>
 
@@ -14,39 +13,8 @@ namespace {
 
 constexpr std::string_view kEventsKey = "traceEvents";
 
-enum class Kind : unsigned char { kOther, kSpace, kQuote, kOpen, kClose, kComma };
-
-constexpr auto kKinds = [] {
-  std::array<Kind, 256> kinds{};
-  for (const char c : {' ', '\t', '\r', '\n'}) kinds[static_cast<unsigned char>(c)] = Kind::kSpace;
-  for (const char c : {'{', '['}) kinds[static_cast<unsigned char>(c)] = Kind::kOpen;
-  for (const char c : {'}', ']'}) kinds[static_cast<unsigned char>(c)] = Kind::kClose;
-  kinds['"'] = Kind::kQuote;
-  kinds[','] = Kind::kComma;
-  return kinds;
-}();
-
-Kind kind_of(char c) {
-  return kKinds[static_cast<unsigned char>(c)];
-}
-
-const char* end_of_plain_text(const char* at, const char* end) {
-  while (at != end && *at != '"' && *at != '\\') ++at;
-  return at;
-}
-
-const char* end_of_plain_values(const char* at, const char* end) {
-  while (at != end && kind_of(*at) <= Kind::kSpace) ++at;
-  return at;
-}
-
-// Whether the scan stops at a character of this kind outside strings; if not, takes note of it.
-bool is_end(JsonScan& scan, Kind kind, int max_depth) {
-  if (kind == Kind::kComma) return scan.depth == 0;
-  if (kind == Kind::kOpen) return ++scan.depth > max_depth;
-  if (kind == Kind::kClose) return scan.depth-- == 0;
-  scan.in_string = true;
-  return false;
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
 std::string mebibytes_or_bytes(std::size_t bytes) {
@@ -56,32 +24,13 @@ std::string mebibytes_or_bytes(std::size_t bytes) {
 
 }  // namespace
 
-const char* JsonScan::advance(const char* at, const char* end, int max_depth) {
-  while (at != end && !started && kind_of(*at) == Kind::kSpace) ++at;
-  if (at == end) return end;
-  if (kind_of(*at) != Kind::kComma && kind_of(*at) != Kind::kClose) started = true;
-  JsonScan scan = *this;  // a local copy stays in registers
-  for (; at != end; ++at) {
-    if (scan.escaped) {
-      scan.escaped = false;
-    } else if (scan.in_string) {
-      at = end_of_plain_text(at, end);
-      if (at == end) break;
-      scan.escaped = *at == '\\';
-      scan.in_string = scan.escaped;
-    } else {
-      at = end_of_plain_values(at, end);
-      if (at == end || is_end(scan, kind_of(*at), max_depth)) break;
-    }
-  }
-  *this = scan;
-  return at;
-}
-
 JsonEventWindows::JsonEventWindows(ByteSource& source, const JsonWindowLimits& limits)
     : source_(source),
       limits_(limits),
-      buffer_(1 + limits.event_bytes + 1 + limits.window_bytes + 1 + kJsonPadding) {}
+      buffer_(1 + limits.event_bytes + 1 + limits.window_bytes + 1 + kJsonPadding),
+      longest_key_(kEventsKey.size()) {
+  for (const std::string_view key : limits.kept_keys) longest_key_ = std::max(longest_key_, key.size());
+}
 
 Error JsonEventWindows::error_at(std::size_t index, std::string_view what) const {
   return {std::string(what),
@@ -117,11 +66,11 @@ Status JsonEventWindows::drop_scanned() {
 
 Result<bool> JsonEventWindows::skip_space() {
   while (true) {
-    while (scanned_ < end_ && kind_of(buffer_[scanned_]) == Kind::kSpace) ++scanned_;
+    while (scanned_ < end_ && is_space(buffer_[scanned_])) ++scanned_;
     GOODPUT_TRY_STATUS(drop_scanned());
     if (scanned_ == end_) {
       if (at_end_) return false;
-    } else if (kind_of(buffer_[scanned_]) != Kind::kSpace) {
+    } else if (!is_space(buffer_[scanned_])) {
       return true;
     }
   }
@@ -175,7 +124,7 @@ Status JsonEventWindows::find_events() {
       place_ = Place::kEvents;
       return Ok{};
     }
-    GOODPUT_TRY_STATUS(skip_value());
+    GOODPUT_TRY_STATUS(value_of(name));
     GOODPUT_TRY(const char behind, require("',' or '}'"));
     if (behind == '}') break;
     GOODPUT_TRY_STATUS(expect(','));
@@ -193,16 +142,39 @@ Result<std::string> JsonEventWindows::key() {
     const char c = buffer_[scanned_++];
     if (c == '"' && !escaped) return name;
     escaped = c == '\\' && !escaped;
-    if (name.size() <= kEventsKey.size()) name += c;
+    if (name.size() <= longest_key_) name += c;
   }
 }
 
-// Goes to the comma or bracket behind the value of a key other than ours, whatever its length.
-Status JsonEventWindows::skip_value() {
+// Goes to the comma or bracket behind the value of a key other than that of the events.
+Status JsonEventWindows::value_of(std::string_view name) {
+  const auto key = std::ranges::find(limits_.kept_keys, name);
+  if (key == limits_.kept_keys.end()) {
+    GOODPUT_TRY_STATUS(skip_value(0));
+    return Ok{};
+  }
+  GOODPUT_TRY_STATUS(skip_space());
+  JsonKeptValue value{*key, {}, buffer_offset_ + scanned_ - 1};
+  GOODPUT_TRY(value.text, skip_value(limits_.kept_bytes));
+  if (value.text.size() > limits_.kept_bytes) {
+    return Error{fmt::format("the value of {} is longer than {}", in_quotes(name),
+                             mebibytes_or_bytes(limits_.kept_bytes)),
+                 {.file = source_.path(), .position = Position::byte(value.offset)}};
+  }
+  while (!value.text.empty() && is_space(value.text.back())) value.text.pop_back();
+  std::erase_if(kept_, [&](const JsonKeptValue& other) { return other.key == value.key; });
+  kept_.push_back(std::move(value));
+  return Ok{};
+}
+
+// Goes behind a value of any length. Returns its text, of one longer than `kept_bytes` a part that is longer.
+Result<std::string> JsonEventWindows::skip_value(std::size_t kept_bytes) {
   scan_ = {};
+  std::string text;
   while (true) {
     const char* data = buffer_.data();
     const char* stop = scan_.advance(data + scanned_, data + end_, limits_.depth);
+    if (kept_bytes > 0 && text.size() <= kept_bytes) text.append(data + scanned_, stop);
     scanned_ = static_cast<std::size_t>(stop - data);
     if (scanned_ < end_) break;
     GOODPUT_TRY_STATUS(drop_scanned());
@@ -212,7 +184,7 @@ Status JsonEventWindows::skip_value() {
     return error_at(scanned_, fmt::format("is nested deeper than {} levels", limits_.depth));
   }
   if (!scan_.started) return error_at(scanned_, "a value is missing");
-  return Ok{};
+  return text;
 }
 
 // Stands behind the `]` of the events.
@@ -227,7 +199,7 @@ Status JsonEventWindows::close() {
     GOODPUT_TRY(const std::string name, key());
     if (name == kEventsKey) return error_at(scanned_, "\"traceEvents\" is there a second time");
     GOODPUT_TRY_STATUS(expect(':'));
-    GOODPUT_TRY_STATUS(skip_value());
+    GOODPUT_TRY_STATUS(value_of(name));
   }
   GOODPUT_TRY(const bool more, skip_space());
   if (more) {
@@ -241,7 +213,7 @@ Status JsonEventWindows::close() {
 std::size_t JsonEventWindows::event_end() const {
   std::size_t end = scanned_;
   if (!scan_.is_whole()) return end;
-  while (end > event_begin_ && kind_of(buffer_[end - 1]) == Kind::kSpace) --end;
+  while (end > event_begin_ && is_space(buffer_[end - 1])) --end;
   return end;
 }
 
@@ -277,6 +249,7 @@ Status JsonEventWindows::check_end(char stop) const {
 std::size_t JsonEventWindows::scan_events() {
   const char* data = buffer_.data();
   std::size_t last = 0;
+  events_.clear();
   while (place_ == Place::kEvents) {
     if (!scan_.started) skip_blanks();
     const char* stop = scan_.advance(data + scanned_, data + end_, limits_.depth);
@@ -289,7 +262,10 @@ std::size_t JsonEventWindows::scan_events() {
       break;
     }
     if (*stop == ']') place_ = Place::kBehindEvents;
-    if (scan_.started) ++next_event_;
+    if (scan_.started) {
+      events_.emplace_back(data + event_begin_, event_end() - event_begin_);
+      ++next_event_;
+    }
     last = scanned_++;
     scan_ = {};
   }
@@ -297,7 +273,7 @@ std::size_t JsonEventWindows::scan_events() {
 }
 
 void JsonEventWindows::skip_blanks() {
-  while (scanned_ < end_ && kind_of(buffer_[scanned_]) == Kind::kSpace) ++scanned_;
+  while (scanned_ < end_ && is_space(buffer_[scanned_])) ++scanned_;
   event_begin_ = scanned_;
 }
 
@@ -308,6 +284,7 @@ std::optional<JsonWindow> JsonEventWindows::end_unclosed() {
   if (!scan_.started) return std::nullopt;
   has_cut_event_ = !scan_.is_whole();
   if (has_cut_event_) return std::nullopt;
+  events_.assign(1, {buffer_.data() + event_begin_, event_end() - event_begin_});
   ++next_event_;
   return cut(end_);
 }
@@ -316,7 +293,7 @@ std::optional<JsonWindow> JsonEventWindows::end_unclosed() {
 JsonWindow JsonEventWindows::cut(std::size_t end) {
   buffer_[begin_ - 1] = '[';
   buffer_[end] = ']';
-  const JsonWindow window{{buffer_.data() + begin_ - 1, end - begin_ + 2}, window_event_};
+  const JsonWindow window{{buffer_.data() + begin_ - 1, end - begin_ + 2}, window_event_, events_};
   begin_ = end + 1;
   window_event_ = next_event_;
   return window;

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/errors.h"
 #include "traces/io/byte_source.h"
+#include "traces/io/json_scan.h"
 
 namespace goodput {
 
@@ -22,27 +24,22 @@ struct JsonWindowLimits {
   std::size_t event_bytes = std::size_t{1} << 20;   // longest event
   int depth = 64;                                   // deepest nesting inside an event
   bool accept_unclosed = false;                     // a file may end without its closing brackets
+  // Keys of the object around the events whose values kept() has; must outlive the windows.
+  std::span<const std::string_view> kept_keys{};
+  std::size_t kept_bytes = std::size_t{16} << 20;  // longest of these values
 };
 
 struct JsonWindow {
-  std::string_view text;    // `[event,event,...]`, kJsonPadding readable bytes behind it
-  std::uint64_t first = 1;  // number of the first event in the file, from 1
+  std::string_view text;                       // `[event,event,...]`, kJsonPadding readable bytes behind it
+  std::uint64_t first = 1;                     // number of the first event in the file, from 1
+  std::span<const std::string_view> events{};  // the text of each, without white space around it
 };
 
-// Where the scan of an event's bytes stands. Knows strings and nesting only; whether it is JSON is for a
-// parser to say.
-struct JsonScan {
-  int depth = 0;
-  bool in_string = false;
-  bool escaped = false;  // the next character of the string is escaped
-  bool started = false;  // a character other than white space was seen
-
-  // Whether an element has begun and no bracket or string of it is open.
-  [[nodiscard]] bool is_whole() const { return started && depth <= 0 && !in_string; }
-
-  // Goes on to the first character of [at, end) that ends the element it is in: a comma or a closing bracket
-  // at depth 0, or an opening one deeper than `max_depth`. Returns `end` when there is none.
-  const char* advance(const char* at, const char* end, int max_depth);
+// A value of the object around the events.
+struct JsonKeptValue {
+  std::string_view key;      // one of JsonWindowLimits::kept_keys
+  std::string text;          // JSON, without white space around it
+  std::uint64_t offset = 0;  // of its first byte in the file
 };
 
 // The events of a file that is an array, or an object with the array under "traceEvents".
@@ -59,6 +56,9 @@ class JsonEventWindows {
   // in no window).
   [[nodiscard]] bool is_unclosed() const { return is_unclosed_; }
   [[nodiscard]] bool has_cut_event() const { return has_cut_event_; }
+  // The values of JsonWindowLimits::kept_keys met so far, in the order of the file; all of them after the
+  // last window. Of a key that is there several times, the last.
+  [[nodiscard]] const std::vector<JsonKeptValue>& kept() const { return kept_; }
   // The number of the event behind the last one delivered.
   [[nodiscard]] std::uint64_t next_event() const { return next_event_; }
 
@@ -75,7 +75,8 @@ class JsonEventWindows {
   Status open();
   Status find_events();
   Result<std::string> key();
-  Status skip_value();
+  Status value_of(std::string_view name);
+  Result<std::string> skip_value(std::size_t kept_bytes);
   Status close();
   [[nodiscard]] std::size_t event_end() const;
   void drop_blanks_behind_event();
@@ -93,9 +94,12 @@ class JsonEventWindows {
   std::size_t event_begin_ = 1;  // of the event under scan, white space before it left out
   std::size_t scanned_ = 1;      // the scan stands here, begin_ <= event_begin_ <= scanned_ <= end_
   std::size_t end_ = 1;
-  std::uint64_t buffer_offset_ = 0;  // offset in the file of buffer_[1]
-  std::uint64_t next_event_ = 1;     // number of the event under scan
-  std::uint64_t window_event_ = 1;   // number of the event at begin_
+  std::uint64_t buffer_offset_ = 0;       // offset in the file of buffer_[1]
+  std::uint64_t next_event_ = 1;          // number of the event under scan
+  std::uint64_t window_event_ = 1;        // number of the event at begin_
+  std::vector<std::string_view> events_;  // of the window under scan
+  std::vector<JsonKeptValue> kept_;
+  std::size_t longest_key_ = 0;  // of those that mean something
   JsonScan scan_;
   std::optional<Error> failure_;  // met by the scan, not yet reported
   Place place_ = Place::kStart;

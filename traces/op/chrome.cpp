@@ -132,12 +132,8 @@ class ChromeReader {
   Status take_one_by_one(const JsonWindow& window) {
     dom::parser parser;
     bool any_mended = false;
-    const char* at = window.text.data() + 1;
-    const char* const end = window.text.data() + window.text.size();
-    for (std::uint64_t number = window.first; at < end; ++number) {
-      JsonScan scan;
-      const char* const stop = scan.advance(at, end, static_cast<int>(window.text.size()));
-      const std::string_view text(at, static_cast<std::size_t>(stop - at));
+    std::uint64_t number = window.first;
+    for (const std::string_view text : window.events) {
       dom::element event;
       auto code = parser.parse(text.data(), text.size()).get(event);
       if (code != simdjson::SUCCESS && !intake_.is_strict()) {
@@ -146,7 +142,7 @@ class ChromeReader {
       }
       if (code != simdjson::SUCCESS) return event_error(number, describe_failure(parser, text, code));
       if (const auto problem = take(event, number)) return event_error(number, *problem);
-      at = stop + 1;
+      ++number;
     }
     if (any_mended) return Ok{};
     return event_error(window.first, "is not JSON, or one of those that follow");
@@ -273,47 +269,7 @@ bool chrome_matches(std::string_view head) {
   return head.empty() || head.front() == (is_array ? '{' : '"') || head.front() == (is_array ? ']' : '}');
 }
 
-// Whether `text` has a string after `key` for which `is_one` holds.
-template <typename Predicate>
-bool any_value(std::string_view text, std::string_view key, const Predicate& is_one) {
-  for (std::size_t at = 0; (at = text.find(key)) != std::string_view::npos;) {
-    text = without_space(text.substr(at + key.size()));
-    if (!text.starts_with(':')) continue;
-    text = without_space(text.substr(1));
-    if (!text.starts_with('"')) continue;
-    const std::string_view value = leading_string(text);
-    if (is_one(value.substr(1, value.size() - 2))) return true;
-  }
-  return false;
-}
-
-// Whether a file begins as those of torch.profiler (Kineto) do, by the keys before its events or by the
-// categories of events, and has none of our ops there.
-bool is_of_torch_profiler(std::string_view head) {
-  constexpr std::string_view kKeys[] = {R"("deviceProperties")", R"("distributedInfo")",
-                                        R"("baseTimeNanoseconds")"};
-  constexpr std::string_view kCategories[] = {"cpu_op",          "kernel",     "cuda_runtime",
-                                              "user_annotation", "gpu_memcpy", "python_function"};
-  const bool is_object = head.substr(0, head.find_first_of("[{") + 1).ends_with('{');
-  const std::string_view before = head.substr(0, is_object ? head.find(R"("traceEvents")") : 0);
-  const auto is_there = [&](std::string_view key) { return before.find(key) != std::string_view::npos; };
-  const auto is_category = [&](std::string_view value) {
-    return std::ranges::find(kCategories, value) != std::end(kCategories);
-  };
-  const auto is_ours = [](std::string_view name) { return find_metric(name).has_value(); };
-  return ((is_there(R"("schemaVersion")") && std::ranges::any_of(kKeys, is_there)) ||
-          any_value(head, R"("cat")", is_category)) &&
-         !any_value(head, R"("name")", is_ours);
-}
-
 Result<FileNotes> append_chrome_file(ByteSource& source, TraceIntake& intake) {
-  GOODPUT_TRY(const std::string_view head, source.peek());
-  if (is_of_torch_profiler(head)) {
-    return Error{
-        "is a torch.profiler (Kineto) trace, which this version cannot analyze; give NDTimeline logs or "
-        "Chrome traces, or ops as CSV or Parquet (say `goodput list formats`)",
-        {.file = source.path()}};
-  }
   JsonWindowLimits limits;
   limits.accept_unclosed = !intake.is_strict();
   GOODPUT_TRY(const ChromeReading reading, append_chrome_events(source, intake, limits));
