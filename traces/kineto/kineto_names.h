@@ -1,0 +1,21 @@
+// Which events of a torch.profiler (Kineto) file an analysis knows by name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace goodput {
+
+// The name under which KinetoEvents::spans holds a host event called `name`; nothing if it does not. All
+// backward functions share one. `is_annotation`: of the category user_annotation, not cpu_op.
+[[nodiscard]] std::optional<std::string_view> kineto_span_name(std::string_view name, bool is_annotation);
+
+// Whether a kernel of this name is NCCL's (or RCCL's).
+[[nodiscard]] bool is_nccl_kernel(std::string_view name);
+
+// Whether a kernel of this name, not NCCL's, waits for other ranks: DeepEP, NVSHMEM, symmetric memory, TE
+// userbuffers.
+[[nodiscard]] bool is_spinning_kernel(std::string_view name);
+
+}  // namespace goodput
