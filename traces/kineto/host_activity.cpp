@@ -1,0 +1,204 @@
+// CPU jobs with gloo: a rank's track is its main thread, a part begins when the thread launches it, and ends
+// with the gloo event of its kind.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "traces/kineto/kineto_forms.h"
+#include "traces/kineto/track_builder.h"
+
+namespace goodput {
+namespace {
+
+using Span = KinetoEvents::Span;
+
+// How c10d names an operation, and the gloo events that may be its end.
+struct GlooOp {
+  std::string_view launch;
+  std::string_view name;
+  CommunicationPart::Kind kind = CommunicationPart::Kind::kCollective;
+  std::array<std::string_view, 2> ends{};
+};
+
+constexpr auto kSend = CommunicationPart::Kind::kSend;
+constexpr auto kReceive = CommunicationPart::Kind::kReceive;
+constexpr auto kCollective = CommunicationPart::Kind::kCollective;
+// gloo computes a reduce-scatter as an all-reduce.
+constexpr GlooOp kGlooOps[] = {
+    {"c10d::allreduce_", "all_reduce", kCollective, {"gloo:all_reduce"}},
+    {"c10d::allreduce_coalesced_", "all_reduce", kCollective, {"gloo:all_reduce"}},
+    {"c10d::_allgather_base_", "all_gather", kCollective, {"gloo:all_gather"}},
+    {"c10d::allgather_", "all_gather", kCollective, {"gloo:all_gather"}},
+    {"c10d::allgather_into_tensor_coalesced_", "all_gather", kCollective, {"gloo:all_gather"}},
+    {"c10d::_reduce_scatter_base_",
+     "reduce_scatter",
+     kCollective,
+     {"gloo:all_reduce", "gloo:reduce_scatter"}},
+    {"c10d::reduce_scatter_", "reduce_scatter", kCollective, {"gloo:all_reduce", "gloo:reduce_scatter"}},
+    {"c10d::reduce_scatter_tensor_coalesced_",
+     "reduce_scatter",
+     kCollective,
+     {"gloo:all_reduce", "gloo:reduce_scatter"}},
+    {"c10d::alltoall_base_", "all_to_all", kCollective, {"gloo:all_to_all"}},
+    {"c10d::alltoall_", "all_to_all", kCollective, {"gloo:all_to_all"}},
+    {"c10d::broadcast_", "broadcast", kCollective, {"gloo:broadcast"}},
+    {"c10d::reduce_", "reduce", kCollective, {"gloo:reduce"}},
+    {"c10d::gather_", "gather", kCollective, {"gloo:gather"}},
+    {"c10d::scatter_", "scatter", kCollective, {"gloo:scatter"}},
+    {"c10d::barrier", "barrier", kCollective, {"gloo:barrier"}},
+    {"c10d::send", "send", kSend, {"gloo:send"}},
+    {"c10d::recv_", "recv", kReceive, {"gloo:recv"}},
+    {"c10d::recv_any_source_", "recv", kReceive, {"gloo:recv"}},
+};
+
+const GlooOp* find_gloo_op(std::string_view launch) {
+  const auto* const found = std::ranges::find(kGlooOps, launch, &GlooOp::launch);
+  return found == std::end(kGlooOps) ? nullptr : found;
+}
+
+// The gloo events of a file, each the end of one launch.
+class GlooEnds {
+ public:
+  explicit GlooEnds(const KinetoEvents& events) {
+    for (const Span& span : events.spans) {
+      const std::string& name = events.names[span.name];
+      if (name.starts_with("gloo:")) by_name_[name].unused.push_back(&span);
+    }
+    for (auto& [name, ends] : by_name_) std::ranges::stable_sort(ends.unused, {}, &Span::begin_ns);
+  }
+
+  // The end of the first unused event of the launch's kind that begins no earlier than it; nothing if there
+  // is none (a group of one rank).
+  const Span* take(const GlooOp& op, std::int64_t launch_ns) {
+    constexpr std::int64_t kRounding = 1000;  // begins are written in decimal microseconds
+    Ends* best = nullptr;
+    std::size_t place = 0;
+    for (const std::string_view name : op.ends) {
+      const auto found = by_name_.find(name);
+      if (name.empty() || found == by_name_.end()) continue;
+      auto& unused = found->second.unused;
+      const auto first = std::ranges::lower_bound(unused, launch_ns - kRounding, {}, &Span::begin_ns);
+      if (first == unused.end()) continue;
+      if (best != nullptr && best->unused[place]->begin_ns <= (*first)->begin_ns) continue;
+      best = &found->second;
+      place = static_cast<std::size_t>(first - unused.begin());
+    }
+    if (best == nullptr) return nullptr;
+    const Span* const taken = best->unused[place];
+    best->unused.erase(best->unused.begin() + static_cast<std::ptrdiff_t>(place));
+    return taken;
+  }
+
+ private:
+  struct Ends {
+    std::vector<const Span*> unused;
+  };
+  std::map<std::string, Ends, std::less<>> by_name_;
+};
+
+// What the main thread does that is not waiting for communication.
+bool is_own_work(std::string_view name) {
+  return !name.starts_with("gloo:") && !name.starts_with("c10d::") && !name.starts_with("FSDP::") &&
+         !name.starts_with("nccl:");
+}
+
+class HostActivity {
+ public:
+  HostActivity(const KinetoEvents& events, RankActivity& activity)
+      : events_(events), activity_(activity), thread_(main_thread(events)) {}
+
+  Status fill() {
+    const HostSteps steps(events_);
+    GOODPUT_TRY_STATUS(add_parts(steps));
+    const OwnWork work = own_work();
+    const std::vector<HostSpan> runs = backward_runs(events_, work.begins);
+    std::vector<HostCut> cuts = pass_cuts(runs, work.ends);
+    for (std::size_t i = 0; i < activity_.parts.size(); ++i)
+      cuts.push_back({activity_.parts[i].launch_ns, TrackCut::Kind::kLaunch, static_cast<std::int32_t>(i)});
+    const std::vector<std::int64_t> times =
+        lay_out_cuts(activity_, steps, std::move(cuts), host_spans(events_, runs));
+    for (std::size_t i = 0; i < times.size(); ++i) activity_.cuts[i].end_ns = times[i];
+    for (std::size_t i = 0; i < activity_.steps.size(); ++i) {
+      activity_.steps[i].begin_ns = steps.steps()[i].begin_ns;
+      activity_.steps[i].end_ns = steps.end_ns(i);
+    }
+    activity_.gaps = idle_gaps();
+    return Ok{};
+  }
+
+ private:
+  Status add_parts(const HostSteps& steps) {
+    GlooEnds ends(events_);
+    std::vector<const Span*> launches;
+    for (const Span& span : events_.spans) {
+      if (span.thread == thread_ && find_gloo_op(events_.names[span.name]) != nullptr)
+        launches.push_back(&span);
+    }
+    std::ranges::stable_sort(launches, {}, &Span::begin_ns);
+    for (const Span* launch : launches) {
+      const GlooOp& op = *find_gloo_op(events_.names[launch->name]);
+      const Span* const end = ends.take(op, launch->begin_ns);
+      const std::int32_t step = steps.step_at(launch->begin_ns);
+      if (end == nullptr || step < 0) continue;
+      if (op.kind != kCollective && launch->peer < 0)
+        return Error{"sends and receives without peers: record with record_shapes=True",
+                     {.file = activity_.file}};
+      CommunicationPart part;
+      part.kind = op.kind;
+      part.step = static_cast<std::uint32_t>(step);
+      part.peer = op.kind == kCollective ? -1 : launch->peer;
+      part.name = intern(activity_, op.name);
+      part.shape = launch->shape;
+      part.launch_ns = launch->begin_ns;
+      part.begin_ns = launch->begin_ns;
+      part.end_ns = end->end_ns;
+      activity_.parts.push_back(part);
+    }
+    return Ok{};
+  }
+
+  // When the main thread begins and ends with something other than communication, ascending each.
+  struct OwnWork {
+    std::vector<std::int64_t> begins;
+    std::vector<std::int64_t> ends;
+  };
+  [[nodiscard]] OwnWork own_work() const {
+    OwnWork work;
+    for (const KinetoEvents::Mark& mark : events_.marks) {
+      if (mark.thread != thread_ || !is_own_work(events_.names[mark.name])) continue;
+      work.begins.push_back(mark.begin_ns);
+      work.ends.push_back(mark.end_ns);
+    }
+    std::ranges::sort(work.begins);
+    std::ranges::sort(work.ends);
+    return work;
+  }
+
+  // While nothing begins or ends on the main thread: enclosing events hide waits.
+  [[nodiscard]] std::vector<IdleGap> idle_gaps() const {
+    std::vector<IdleGap> instants;
+    for (const KinetoEvents::Mark& mark : events_.marks) {
+      if (mark.thread != thread_ || events_.names[mark.name].starts_with("gloo:")) continue;
+      instants.push_back({mark.begin_ns, mark.begin_ns});
+      instants.push_back({mark.end_ns, mark.end_ns});
+    }
+    std::ranges::sort(instants, {}, &IdleGap::begin_ns);
+    return gaps_between(instants, kShortestHostGapNs);
+  }
+
+  const KinetoEvents& events_;
+  RankActivity& activity_;
+  std::uint32_t thread_;
+};
+
+}  // namespace
+
+Status fill_from_host(const KinetoEvents& events, RankActivity& activity) {
+  return HostActivity(events, activity).fill();
+}
+
+}  // namespace goodput
