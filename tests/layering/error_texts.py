@@ -14,7 +14,7 @@ from pathlib import Path
 
 LIBRARIES = ("sim", "models", "traces")
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
-COMMAND = re.compile(r"`goodput [^`]*`")
+COMMAND = re.compile(r"`goodput [^`]*`|Megatron-LM: --[a-z-]+")  # what other programs call their flags is theirs
 TEXT_OR_COMMENT = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 SEARCHED = re.compile(r"(?:\.|->)what\s*(?:\.\s*(?:r?find\w*|substr|starts_with|ends_with|contains|compare|erase|"
                       r"replace|insert|at|front|back|begin|end|size|empty)\b|\[|[=!]=)|"

@@ -39,7 +39,8 @@ ContentKind kind_of(std::string_view text, bool is_named_as_text) {
   const OpTraceFormat* format = matching_format(op_trace_formats(), text);
   const bool is_chrome = format != nullptr && format->name == "chrome";
   if (is_chrome && is_of_events(text)) return is_timeline(text) ? ContentKind::kUnknown : ContentKind::kWhole;
-  if (format != nullptr && format->name == "parquet") return ContentKind::kWhole;
+  if (format != nullptr && (format->name == "parquet" || format->name == "kineto"))
+    return ContentKind::kWhole;
   return is_named_as_text || (format != nullptr && !is_chrome) ? ContentKind::kLines : ContentKind::kUnknown;
 }
 

@@ -262,10 +262,11 @@ TEST_CASE("list: formats in text and JSON") {
   CHECK(run({"list", "formats"}).out.starts_with("parquet      Apache Parquet"));
   const auto json = Json::parse(run({"list", "formats", "--json", "-"}).out);
   CHECK(json["schema"] == "goodput.list/1");
-  CHECK(json["formats"].size() == 12);
-  CHECK(json["formats"][3]["name"] == "csv");
-  CHECK(json["formats"][6]["name"] == "wide_csv");    // of expert routing
-  CHECK(json["formats"][7]["name"] == "events_csv");  // of spot nodes
+  CHECK(json["formats"].size() == 13);
+  CHECK(json["formats"][1]["name"] == "kineto");
+  CHECK(json["formats"][4]["name"] == "csv");
+  CHECK(json["formats"][7]["name"] == "wide_csv");    // of expert routing
+  CHECK(json["formats"][8]["name"] == "events_csv");  // of spot nodes
 }
 
 }  // namespace

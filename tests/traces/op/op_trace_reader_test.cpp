@@ -30,7 +30,7 @@ TEST_CASE("op trace formats: names are distinct and every writable format has an
     CHECK_FALSE(format.summary.empty());
     CHECK((format.write != nullptr) == !format.extensions.empty());
   }
-  CHECK(names == std::set<std::string_view>{"chrome", "csv", "parquet", "raw_log"});
+  CHECK(names == std::set<std::string_view>{"chrome", "csv", "kineto", "parquet", "raw_log"});
 }
 
 TEST_CASE("op trace reader: several files are one trace, in the order given") {
@@ -69,17 +69,18 @@ TEST_CASE("op trace reader: rows without ids get them from the recorded order, w
 
 TEST_CASE("op trace reader: unknown content lists the formats") {
   const TemporaryFile file("t.txt", "hello world\n");
-  CHECK(reader_error({file.path()}) == file.path() +
-                                           ": is no op trace in a known format (parquet, chrome, raw_log, "
-                                           "csv; say `goodput list formats`); it "
-                                           "begins with \"hello world\"");
+  CHECK(reader_error({file.path()}) ==
+        file.path() +
+            ": is no op trace in a known format (parquet, kineto, chrome, raw_log, "
+            "csv; say `goodput list formats`); it "
+            "begins with \"hello world\"");
 }
 
 TEST_CASE("op trace reader: an unknown format is refused before any file is opened") {
   OpTraceReadOptions options;
   options.format = "cvs";
   CHECK(reader_error({"nowhere"}, options) ==
-        "no op trace format \"cvs\"; did you mean \"csv\"?; known: parquet, chrome, raw_log, csv");
+        "no op trace format \"cvs\"; did you mean \"csv\"?; known: parquet, kineto, chrome, raw_log, csv");
 }
 
 TEST_CASE("op trace reader: a given format overrides the content") {
@@ -121,9 +122,9 @@ TEST_CASE("op trace reader: text that no reader takes is refused with what to do
 
 TEST_CASE("op trace reader: a torch.profiler trace is told from its first keys or categories") {
   const std::string refusal =
-      ": is a torch.profiler (Kineto) trace, which this version cannot analyze; give NDTimeline logs or "
-      "Chrome "
-      "traces, or ops as CSV or Parquet (say `goodput list formats`)";
+      ": is a torch.profiler (Kineto) trace: it holds kernels and collectives, not the ops that other "
+      "formats store; "
+      "analyze it with `goodput whatif DIR`";
   const std::string texts[] = {
       R"({"schemaVersion": 1, "deviceProperties": [], "traceEvents": []})",
       R"( { "schemaVersion":1, "distributedInfo": {"backend": "nccl"}, "traceEvents": []})",
