@@ -40,8 +40,11 @@ bool is_asked_for(std::int64_t step, std::span<const NumberRange> ranges) {
 
 Status check_asked_for(const OpTrace& trace, const std::vector<CleaningFinding>& findings,
                        std::span<const NumberRange> ranges) {
+  return ranges.empty() ? Status(Ok{}) : check_asked_for(recorded_steps(trace, findings), ranges);
+}
+
+Status check_asked_for(std::span<const std::int64_t> recorded, std::span<const NumberRange> ranges) {
   if (ranges.empty()) return Ok{};
-  const std::vector<std::int64_t> recorded = recorded_steps(trace, findings);
   for (const NumberRange& range : ranges) {
     if (range.first == range.last && !std::binary_search(recorded.begin(), recorded.end(), range.first)) {
       return Error{fmt::format("step {} is not in the trace; it has {} steps from {} to {}", range.first,

@@ -19,5 +19,7 @@ namespace goodput {
 // included, and when none of them is asked for.
 Status check_asked_for(const OpTrace& trace, const std::vector<CleaningFinding>& findings,
                        std::span<const NumberRange> ranges);
+// The same for steps that ascend. REQUIRES: steps.
+Status check_asked_for(std::span<const std::int64_t> recorded, std::span<const NumberRange> ranges);
 
 }  // namespace goodput

@@ -185,8 +185,11 @@ std::string conflict_name(const WorkerGrid& grid, const ClockConflict& conflict)
 
 RecordedClocks align_clocks(Recording& recording, const OpGraph& graph, ClockAlignment alignment,
                             std::vector<std::string>& notes) {
-  const bool looks_for_sets =
-      alignment != ClockAlignment::kOff && spacing_of_times(recording) <= kMostSpacingS;
+  // Jobs seen by their collectives are recorded for seconds, and their ops overlap: no order shows a clock
+  // set.
+  const bool looks_for_sets = alignment != ClockAlignment::kOff &&
+                              recording.naming == WorkerGrid::Naming::kByPlace &&
+                              spacing_of_times(recording) <= kMostSpacingS;
   RecordedClocks clocks;
   std::optional<StepsWithSets> sets;
   if (looks_for_sets) {
@@ -207,7 +210,9 @@ RecordedClocks align_clocks(Recording& recording, const OpGraph& graph, ClockAli
   const bool is_automatic = alignment == ClockAlignment::kAuto && estimate.needs_aligning;
   const double spacing_s = is_automatic ? spacing_of_times(recording) : 0;
   clocks.are_aligned = alignment == ClockAlignment::kOn || (is_automatic && spacing_s <= kMostSpacingS);
-  if (clocks.are_aligned || estimate.needs_aligning)
+  // Small offsets are always taken off jobs seen by their collectives: nothing to tell.
+  const bool is_usual = recording.naming == WorkerGrid::Naming::kByRank && !estimate.needs_aligning;
+  if ((clocks.are_aligned && !is_usual) || estimate.needs_aligning)
     notes.push_back(what_was_done(estimate, clocks.are_aligned, spacing_s));
   if (clocks.are_aligned) shift_clocks(recording, graph, clock_shifts(estimate, recording));
   if (!estimate.conflicts.empty()) notes.push_back(conflict_note(recording, estimate.conflicts));

@@ -79,22 +79,69 @@ struct Link {
   std::vector<std::pair<OpId, OpId>> ops;
 };
 
+// Collectives of a stage over the same blocks of replicas. Every block has a meeting point.
+struct Rounds {
+  std::size_t stage = 0;
+  ReplicaBlocks blocks;
+  std::vector<OpId> ops;
+};
+
 struct Matches {
   std::vector<Link> links;
-  std::vector<std::vector<OpId>> rounds;  // by stage: collectives over the replicas
+  std::vector<Rounds> rounds;  // first those over all replicas, one a stage, with or without ops
+};
+
+// Whether the ops of a collective end together, but for the noise of transfers.
+bool ends_together(const Recording& recording, OpType type) {
+  if (index_of(type) < kNdtimelineTypeCount)
+    return type == OpType::kParamsAllGather || type == OpType::kGradsReduceScatter;
+  return recording.types[type].op_class == OpClass::kCollective;
+}
+
+class RoundsFinder {
+ public:
+  RoundsFinder(const Recording& recording, const OpGraph& graph) : recording_(recording), graph_(graph) {
+    for (std::size_t stage = 0; stage < static_cast<std::size_t>(recording.pp_size); ++stage)
+      rounds_.push_back({stage, ReplicaPartition::together().expanded(replicas()), {}});
+  }
+
+  void add(const OpGraph::Unit& unit) {
+    if (!unit.is_group || unit.partition == kReplicasApart || recording_.dp_size == 1) return;
+    for (OpId op = unit.first; op < unit.first + unit.count; ++op) {
+      if (!ends_together(recording_, recording_.ops[op].type)) continue;
+      const auto stage = static_cast<std::size_t>(recording_.ops[op].stage);
+      // Of NDTimeline's groups of a stage the first op stands for all.
+      if (op > unit.first && stage == static_cast<std::size_t>(recording_.ops[op - 1].stage)) continue;
+      rounds_[place_of(stage, unit)].ops.push_back(op);
+    }
+  }
+
+  [[nodiscard]] std::vector<Rounds> take() { return std::move(rounds_); }
+
+ private:
+  [[nodiscard]] std::size_t replicas() const { return static_cast<std::size_t>(recording_.dp_size); }
+
+  std::size_t place_of(std::size_t stage, const OpGraph::Unit& unit) {
+    if (graph_.partition_of(unit).is_together()) return stage;
+    const auto [place, is_new] = places_.try_emplace({stage, unit.partition}, rounds_.size());
+    if (is_new) rounds_.push_back({stage, graph_.partition_of(unit).expanded(replicas()), {}});
+    return place->second;
+  }
+
+  const Recording& recording_;
+  const OpGraph& graph_;
+  std::vector<Rounds> rounds_;
+  std::map<std::pair<std::size_t, PartitionId>, std::size_t> places_;
 };
 
 Matches find_matches(const Recording& recording, const OpGraph& graph) {
   Matches matches;
-  matches.rounds.resize(static_cast<std::size_t>(recording.pp_size));
+  RoundsFinder rounds_finder(recording, graph);
   std::map<std::tuple<std::size_t, std::size_t, OpType>, Link> links;
   for (const OpGraph::Unit& unit : graph.units()) {
     const TraceOp& first = recording.ops[unit.first];
     const auto stage = static_cast<std::size_t>(first.stage);
-    if (graph.partition_of(unit).is_together() && recording.dp_size > 1 &&
-        (first.type == OpType::kParamsAllGather || first.type == OpType::kGradsReduceScatter)) {
-      matches.rounds[stage].push_back(unit.first);
-    }
+    rounds_finder.add(unit);
     if (!recording.is_message(unit)) continue;
     const auto other = static_cast<std::size_t>(recording.ops[unit.first + 1].stage);
     if (other == stage) continue;
@@ -112,7 +159,8 @@ Matches find_matches(const Recording& recording, const OpGraph& graph) {
     thin_out(link.ops, most);
     matches.links.push_back(std::move(link));
   }
-  for (std::vector<OpId>& rounds : matches.rounds) thin_out(rounds, most);
+  matches.rounds = rounds_finder.take();
+  for (Rounds& rounds : matches.rounds) thin_out(rounds.ops, most);
   return matches;
 }
 
@@ -121,7 +169,9 @@ void name_clocks(const Recording& recording, ClockNetwork& network) {
                                   [](const Recording::PlaceKind& kind) { return kind.name == "host"; });
   std::unordered_map<std::string, std::uint32_t> clock_of_host;
   for (std::size_t worker = 0; worker < recording.ranks.size(); ++worker) {
-    const std::string host = hosts == recording.places.end() ? "" : hosts->of_worker[worker];
+    const bool has_shared_clock =
+        hosts != recording.places.end() && recording.naming == WorkerGrid::Naming::kByPlace;
+    const std::string host = has_shared_clock ? hosts->of_worker[worker] : "";
     auto clock = static_cast<std::uint32_t>(network.names.size());
     if (!host.empty()) clock = clock_of_host.try_emplace(host, clock).first->second;
     if (clock == network.names.size())
@@ -138,7 +188,11 @@ class Measurement {
         matches_(find_matches(recording, graph)),
         replicas_(static_cast<std::size_t>(recording.dp_size)) {
     name_clocks(recording, network_);
-    network_.nodes = network_.names.size() + matches_.rounds.size();
+    network_.nodes = network_.names.size();
+    for (const Rounds& rounds : matches_.rounds) {
+      first_node_.push_back(static_cast<std::uint32_t>(network_.nodes));
+      network_.nodes += rounds.blocks.size();
+    }
     list_pairs();
     network_.differences.resize(network_.pairs.size() * recording.steps.size());
     network_.slack.resize(network_.names.size() * recording.steps.size());
@@ -146,11 +200,13 @@ class Measurement {
       for (std::size_t i = 0; i < matches_.links.size(); ++i)
         measure_link(block, matches_.links[i], first_of_link_[i]);
       std::size_t first = first_of_rounds_;
-      for (const std::vector<OpId>& rounds : matches_.rounds) {
-        if (rounds.empty()) continue;
-        for (std::size_t step = 0; step < block.shape.steps; ++step)
-          measure_rounds(block, step, rounds, first);
-        first += replicas_;
+      for (const Rounds& rounds : matches_.rounds) {
+        for (std::uint32_t one = 0; !rounds.ops.empty() && one < rounds.blocks.size(); ++one) {
+          const auto members = rounds.blocks.members_of(one);
+          for (std::size_t step = 0; step < block.shape.steps; ++step)
+            measure_rounds(block, step, rounds, members, first);
+          first += members.size();
+        }
       }
     }
     scale_noise_of_pairs();
@@ -178,11 +234,13 @@ class Measurement {
       }
     }
     first_of_rounds_ = network_.pairs.size();
-    for (std::size_t stage = 0; stage < matches_.rounds.size(); ++stage) {
-      for (std::size_t replica = 0; !matches_.rounds[stage].empty() && replica < replicas_; ++replica) {
-        const std::uint32_t member = worker(replica, stage);
-        network_.pairs.push_back({clock(member), static_cast<std::uint32_t>(network_.names.size() + stage),
-                                  member, kMeetingPoint});
+    for (std::size_t i = 0; i < matches_.rounds.size(); ++i) {
+      const Rounds& rounds = matches_.rounds[i];
+      for (std::uint32_t one = 0; !rounds.ops.empty() && one < rounds.blocks.size(); ++one) {
+        for (const std::uint32_t replica : rounds.blocks.members_of(one)) {
+          const std::uint32_t member = worker(replica, rounds.stage);
+          network_.pairs.push_back({clock(member), first_node_[i] + one, member, kMeetingPoint});
+        }
       }
     }
   }
@@ -220,56 +278,55 @@ class Measurement {
     network_.slack[step * network_.names.size() + clock(worker(replica, stage))] = {0, 0};
   }
 
-  // Every worker against the middle of all.
-  void measure_rounds(const StepBlock& block, std::size_t step, const std::vector<OpId>& rounds,
-                      std::size_t first_pair) {
+  // Every worker of a block against the middle of all.
+  void measure_rounds(const StepBlock& block, std::size_t step, const Rounds& rounds,
+                      std::span<const std::uint32_t> members, std::size_t first_pair) {
     const std::size_t n = block.shape.stride();
-    samples_.resize(rounds.size() * replicas_);
-    for (std::size_t i = 0; i < rounds.size(); ++i) {
+    const std::vector<OpId>& ops = rounds.ops;
+    samples_.resize(ops.size() * members.size());
+    shortest_.clear();
+    for (std::size_t i = 0; i < ops.size(); ++i) {
       ends_.clear();
-      double transfer = block.end_s[rounds[i] * n + step] - block.start_s[rounds[i] * n + step];
-      for (std::size_t replica = 0; replica < replicas_; ++replica) {
-        const std::size_t at = rounds[i] * n + block.shape.lane(step, replica);
+      double transfer = std::numeric_limits<double>::infinity();
+      for (const std::uint32_t replica : members) {
+        const std::size_t at = ops[i] * n + block.shape.lane(step, replica);
         transfer = std::min(transfer, block.end_s[at] - block.start_s[at]);
         ends_.push_back(block.end_s[at]);
       }
+      shortest_.push_back(transfer);
       const auto middle = ends_.begin() + static_cast<std::ptrdiff_t>((ends_.size() - 1) / 2);
       std::nth_element(ends_.begin(), middle, ends_.end());
-      for (std::size_t replica = 0; replica < replicas_; ++replica) {
-        const double end = block.end_s[rounds[i] * n + block.shape.lane(step, replica)];
-        samples_[replica * rounds.size() + i] = {end - *middle, noise_of(transfer)};
+      for (std::size_t member = 0; member < members.size(); ++member) {
+        const double end = block.end_s[ops[i] * n + block.shape.lane(step, members[member])];
+        samples_[member * ops.size() + i] = {end - *middle, noise_of(transfer)};
       }
     }
-    for (std::size_t replica = 0; replica < replicas_; ++replica) {
-      const auto own = std::span(samples_).subspan(replica * rounds.size(), rounds.size());
-      const auto [least, most] = slack_of(block, block.shape.lane(step, replica), step, rounds, own);
+    for (std::size_t member = 0; member < members.size(); ++member) {
+      const auto own = std::span(samples_).subspan(member * ops.size(), ops.size());
+      const auto [least, most] = slack_of(block, block.shape.lane(step, members[member]), ops, own);
       ClockDifference its = take_middle(own);
       noise_of_rounds_.add(own, its);
       its.noise_s = std::max(its.noise_s, noise_of_contradiction(own, its));
-      const auto stage = static_cast<std::size_t>(recording_.ops[rounds.front()].stage);
-      ClockSlack& slack =
-          network_.slack[(block.first_step + step) * network_.names.size() + clock(worker(replica, stage))];
+      ClockSlack& slack = network_.slack[(block.first_step + step) * network_.names.size() +
+                                         clock(worker(members[member], rounds.stage))];
       slack.early_s = std::min(slack.early_s, most - its.seconds);
       slack.late_s = std::min(slack.late_s, its.seconds - least);
-      add(block.first_step + step, first_pair + replica, its);
+      add(block.first_step + step, first_pair + member, its);
     }
   }
 
   // The lowest and highest offset of a worker's clock at which no worker ends a collective before all have
-  // started it. `own` is in the order of `rounds`.
-  [[nodiscard]] std::pair<double, double> slack_of(const StepBlock& block, std::size_t lane, std::size_t step,
-                                                   const std::vector<OpId>& rounds,
+  // started it. `own` is in the order of `ops`, as are the durations of the shortest members.
+  [[nodiscard]] std::pair<double, double> slack_of(const StepBlock& block, std::size_t lane,
+                                                   const std::vector<OpId>& ops,
                                                    std::span<const ClockDifference> own) const {
     const std::size_t n = block.shape.stride();
     double least = -std::numeric_limits<double>::infinity();
     double most = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < rounds.size(); ++i) {
-      const auto duration = [&](std::size_t at) { return block.end_s[at] - block.start_s[at]; };
-      double shortest = std::numeric_limits<double>::infinity();
-      for (std::size_t replica = 0; replica < replicas_; ++replica)
-        shortest = std::min(shortest, duration(rounds[i] * n + block.shape.lane(step, replica)));
-      least = std::max(least, own[i].seconds - duration(rounds[i] * n + lane));
-      most = std::min(most, own[i].seconds + shortest);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const std::size_t at = ops[i] * n + lane;
+      least = std::max(least, own[i].seconds - (block.end_s[at] - block.start_s[at]));
+      most = std::min(most, own[i].seconds + shortest_[i]);
     }
     return {least, most};
   }
@@ -304,6 +361,8 @@ class Measurement {
   std::size_t first_of_rounds_ = 0;
   std::vector<ClockDifference> samples_;
   std::vector<double> ends_;
+  std::vector<double> shortest_;           // of the ops of the block at hand
+  std::vector<std::uint32_t> first_node_;  // by rounds: the meeting point of their first block
   NoiseScale noise_of_messages_;
   NoiseScale noise_of_rounds_;
 };

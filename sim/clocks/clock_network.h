@@ -18,8 +18,8 @@
 
 namespace goodput {
 
-// Clocks and meeting points are nodes. A collective over all replicas is a star: every worker of the stage is
-// paired with the stage's meeting point, whose time is nobody's.
+// Clocks and meeting points are nodes. A collective is a star: every worker of the stage that takes part is
+// paired with a meeting point of all that do, whose time is nobody's.
 struct ClockPair {
   std::uint32_t a = 0;  // nodes; equal for two workers of one clock
   std::uint32_t b = 0;
@@ -45,7 +45,7 @@ struct ClockSlack {
 struct ClockNetwork {
   std::vector<std::string> names;              // by clock: of the host, or `rank 12`
   std::vector<std::uint32_t> clock_of_worker;  // in the order of Recording::ranks
-  std::size_t nodes = 0;                       // clocks, then a meeting point a stage
+  std::size_t nodes = 0;  // clocks, then meeting points: a stage, then a block of replicas
   std::vector<ClockPair> pairs;
   std::vector<ClockDifference> differences;  // by step, pairs.size() each
   std::vector<ClockSlack> slack;             // by step, then clock
@@ -60,7 +60,8 @@ struct ClockNetwork {
 [[nodiscard]] ClockDifference take_middle(std::span<ClockDifference> samples);
 
 // The workers of a host (the place kind "host", where there is one) have one clock; a worker of no known host
-// has its own. Time and memory are linear in workers and steps.
+// has its own, and so has every rank of a job seen by its collectives: a profiler brings the times of a
+// device to the host's clock for each process anew. Time and memory are linear in workers and steps.
 [[nodiscard]] ClockNetwork measure_clocks(const Recording& recording, const OpGraph& graph);
 
 }  // namespace goodput

@@ -70,9 +70,25 @@ Status keep_worker(const Term& term, const Recording& recording, InstanceBox& bo
   return keep_numbers(stage, box.ops, [&](std::size_t op) { return std::int64_t{recording.ops[op].stage}; });
 }
 
+Status keep_rank(const Term& term, const Recording& recording, InstanceBox& box) {
+  const auto rank = parse_integer(term.value);
+  if (!rank) return term.error("rank wants one rank, for example rank=3; repeat the selector for more");
+  const auto found = std::ranges::find(recording.ranks, *rank);
+  if (found == recording.ranks.end()) return term.error(fmt::format("rank {} is not in the trace", *rank));
+  const auto [dp_rank, stage] = recording.worker(static_cast<std::size_t>(found - recording.ranks.begin()));
+  for (std::size_t dp = 0; dp < box.dp_ranks.size(); ++dp) {
+    if (dp != dp_rank) box.dp_ranks[dp] = 0;
+  }
+  for (std::size_t op = 0; op < box.ops.size(); ++op) {
+    if (static_cast<std::size_t>(recording.ops[op].stage) != stage) box.ops[op] = 0;
+  }
+  return Ok{};
+}
+
 Status apply(const Term& term, const Recording& recording, InstanceBox& box) {
-  constexpr std::array<std::string_view, 6> kKeys = {"optype", "stage", "dp", "worker", "step", "mb"};
+  constexpr std::array<std::string_view, 7> kKeys = {"optype", "stage", "dp", "worker", "rank", "step", "mb"};
   if (term.key == "optype") return keep_optype(term, recording, box);
+  if (term.key == "rank") return keep_rank(term, recording, box);
   if (term.key == "worker") return keep_worker(term, recording, box);
   Status status = Ok{};
   if (term.key == "stage") {
@@ -86,7 +102,7 @@ Status apply(const Term& term, const Recording& recording, InstanceBox& box) {
   } else if (term.key == "step") {
     status = keep_numbers(term, box.steps, [&](std::size_t i) { return recording.steps[i]; });
   } else {
-    return term.error(fmt::format("unknown key {}{}; keys are optype, stage, dp, worker, step, mb",
+    return term.error(fmt::format("unknown key {}{}; keys are optype, stage, dp, worker, rank, step, mb",
                                   in_quotes(term.key), did_you_mean(term.key, kKeys)));
   }
   if (!status) return term.error(status.error().what);

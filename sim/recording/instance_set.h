@@ -26,8 +26,9 @@ struct InstanceSet {
 };
 
 // A conjunction such as `optype=forward-compute&stage=3&step=10-20`. Keys: optype (a type of the recording or
-// its label), stage, dp, worker (dp:stage), step, mb; values are lists of numbers and ranges.
-// Fails on unknown keys and names, on malformed numbers, and when nothing in the recording is selected.
+// its label), stage, dp, worker (dp:stage), rank (a single one), step, mb; values are lists of numbers and
+// ranges. Fails on unknown keys and names, on malformed numbers, and when nothing in the recording is
+// selected.
 Result<InstanceBox> select(const Recording& recording, std::string_view selector);
 
 }  // namespace goodput

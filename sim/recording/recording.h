@@ -34,6 +34,7 @@ struct Recording : WorkerGrid {
   OpTypeTable types;
   std::vector<TraceOp> ops;          // by OpId
   std::vector<std::uint32_t> pools;  // by OpId: ops of one number have one ideal value
+  bool stages_are_alike = false;     // all do the same: they are no stages of a pipeline
   std::vector<OpId> finish_ops;      // a step is finished when these have ended
   std::vector<std::int64_t> steps;   // the analysed steps, ascending
   bool float32_times = false;
@@ -50,7 +51,8 @@ struct Recording : WorkerGrid {
   [[nodiscard]] bool is_message(OpId op) const { return types[ops[op].type].op_class == OpClass::kP2p; }
   // Both ends of a message within a replica.
   [[nodiscard]] bool is_message(const OpGraph::Unit& unit) const {
-    return unit.count == 2 && unit.partition == kReplicasApart && is_message(unit.first);
+    return unit.count == 2 && unit.partition == kReplicasApart && is_message(unit.first) &&
+           is_message(unit.first + 1);
   }
 };
 

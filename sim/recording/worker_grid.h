@@ -14,6 +14,12 @@ struct WorkerGrid {
   std::int32_t vpp_size = 1;
   std::vector<std::int32_t> ranks;  // global rank of worker (dp, stage), at dp * pp_size + stage
 
+  enum class Naming : std::uint8_t {
+    kByPlace,  // `dp 2 stage 3 (rank 140)`
+    kByRank,   // `rank 140`: where replicas and stages are none of the user's words
+  };
+  Naming naming = Naming::kByPlace;
+
   // Where the workers run, if known: hosts first, then the switches and racks that hosts share.
   struct PlaceKind {
     std::string name;                    // "host", "switch", "rack"
@@ -32,7 +38,7 @@ struct WorkerGrid {
   }
 };
 
-// `dp 2 stage 3 (rank 140)`
+// As its naming says.
 [[nodiscard]] std::string worker_name(const WorkerGrid& grid, std::size_t worker);
 
 }  // namespace goodput

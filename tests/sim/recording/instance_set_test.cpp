@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "tests/support/analysed_trace.h"
 #include "tests/support/trace_generator.h"
@@ -47,6 +48,18 @@ TEST_CASE("selector: a worker is a stage of a replica") {
   CHECK(worker.dp_ranks == same.dp_ranks);
 }
 
+TEST_CASE("selector: a rank is its worker") {
+  // Ranks 0 to 3 of 2 replicas and 2 stages.
+  const std::int32_t rank = recording().ranks[2];  // dp 1, stage 0
+  const auto by_rank = testing::value_or_throw(select(recording(), "rank=" + std::to_string(rank)));
+  const auto worker = testing::value_or_throw(select(recording(), "worker=1:0"));
+  CHECK(by_rank.ops == worker.ops);
+  CHECK(by_rank.dp_ranks == worker.dp_ranks);
+  CHECK(error_of("rank=99") == "selector \"rank=99\": rank 99 is not in the trace");
+  CHECK(error_of("rank=0-1") ==
+        "selector \"rank=0-1\": rank wants one rank, for example rank=3; repeat the selector for more");
+}
+
 TEST_CASE("selector: a merged label means the ops of both its types") {
   CHECK(ops_of("optype=forward-pp-comm") == ops_of("optype=forward-send") + ops_of("optype=forward-recv"));
   CHECK(ops_of("optype=forward-send,forward-recv") == ops_of("optype=forward-pp-comm"));
@@ -55,7 +68,7 @@ TEST_CASE("selector: a merged label means the ops of both its types") {
 TEST_CASE("selector: mistakes are named with the remedy") {
   CHECK(error_of("stag=1") ==
         "selector \"stag=1\": unknown key \"stag\"; did you mean \"stage\"?; keys are optype, stage, dp, "
-        "worker, step, mb");
+        "worker, rank, step, mb");
   CHECK(error_of("optype=foward-compute") ==
         "selector \"optype=foward-compute\": unknown op type \"foward-compute\"; did you mean "
         "\"forward-compute\"?");
