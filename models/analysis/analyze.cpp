@@ -1,5 +1,7 @@
 #include "models/analysis/analyze.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -8,7 +10,9 @@
 #include "sim/causes/doubt.h"
 #include "sim/causes/fix.h"
 #include "sim/causes/patterns.h"
+#include "sim/causes/rank_work.h"
 #include "sim/causes/remedy.h"
+#include "sim/causes/slow_ranks.h"
 #include "sim/recording/instance_set.h"
 
 namespace goodput {
@@ -24,7 +28,7 @@ Result<InstanceSet> select_union(const Recording& recording, const std::vector<s
 }
 
 Result<std::vector<Intervention>> intervene(const WhatIfEngine& engine, const AnalysedJob& job,
-                                            const Patterns& patterns, const AnalysisOptions& options) {
+                                            const Patterns* patterns, const AnalysisOptions& options) {
   std::vector<Intervention> interventions;
   if (!options.fix.empty()) {
     GOODPUT_TRY(Remedy remedy, remedy_of(job, patterns, options.fix));
@@ -54,11 +58,17 @@ Result<Analysis> analyze(const ArrangedJob& job, const AnalysisOptions& options)
   if (!result) return std::move(result).error().in_file(job.file);
   WhatIf& whatif = *result;
   const AnalysedJob analysed{job.graph, job.recording, whatif, options.whatif.jobs};
-  Patterns patterns = find_patterns(analysed);
-  GOODPUT_TRY(std::vector<Intervention> interventions, intervene(engine, analysed, patterns, options));
-  std::optional<Doubt> doubt = find_doubt(analysed);
+  const bool is_by_rank = job.recording.naming == WorkerGrid::Naming::kByRank;
+  std::optional<Patterns> patterns;
+  if (!is_by_rank) patterns = find_patterns(analysed);
+  GOODPUT_TRY(std::vector<Intervention> interventions,
+              intervene(engine, analysed, patterns ? &*patterns : nullptr, options));
+  std::optional<Doubt> doubt = job.doubt ? job.doubt : find_doubt(analysed);
+  std::optional<RankWork> rank_work;
+  if (is_by_rank) rank_work = measure_rank_work(job.recording);
   std::vector<RootCause> causes =
-      find_root_causes(analysed, patterns, options.whatif.decompose_threshold, doubt);
+      is_by_rank ? find_slow_ranks(analysed, *rank_work, doubt)
+                 : find_root_causes(analysed, *patterns, options.whatif.decompose_threshold, doubt);
   Analysis analysis{.job = job.job,
                     .grid = job.recording,
                     .trace = job.trace,
@@ -67,13 +77,20 @@ Result<Analysis> analyze(const ArrangedJob& job, const AnalysisOptions& options)
                     .decompose_threshold = options.whatif.decompose_threshold,
                     .whatif = {},
                     .message_share = share_of_messages(analysed),
-                    .worker_pace = std::move(patterns.pace.worker),
+                    .worker_pace = {},
                     .correlation = {},
+                    .rank_work = std::move(rank_work),
                     .doubt = std::move(doubt),
                     .causes = std::move(causes),
                     .interventions = std::move(interventions),
                     .verdict = {}};
-  if (patterns.micro_batches) analysis.correlation = patterns.micro_batches->correlation;
+  if (patterns) {
+    analysis.worker_pace = std::move(patterns->pace.worker);
+    if (patterns->micro_batches) analysis.correlation = patterns->micro_batches->correlation;
+  }
+  if (analysis.trace.has_inferred_waits)
+    analysis.trace.notes.push_back(fmt::format(
+        "waits were inferred from times; the replay differs by {:.1f} %", 100 * whatif.discrepancy));
   analysis.verdict = find_verdict(whatif, job.recording, analysis.causes, analysis.doubt);
   analysis.whatif = std::move(whatif);
   return analysis;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/analysis/arrange_passes.h"
+#include "models/analysis/arranged_job.h"
 #include "sim/analysis/analysis.h"
 #include "sim/base/errors.h"
 #include "sim/whatif/whatif.h"

@@ -4,15 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "sim/analysis/analysis.h"
+#include "models/analysis/arranged_job.h"
 #include "sim/base/errors.h"
 #include "sim/base/number_ranges.h"
 #include "sim/clocks/align_clocks.h"
-#include "sim/ops/cleaning_finding.h"
-#include "sim/ops/job_metadata.h"
 #include "sim/ops/job_rows.h"
-#include "sim/ops/op_graph.h"
-#include "sim/recording/recording.h"
 
 namespace goodput {
 
@@ -21,17 +17,6 @@ struct ArrangeOptions {
   std::vector<NumberRange> steps = {};  // empty: all
   ClockAlignment clocks = ClockAlignment::kAuto;
   std::string trial_name;  // if the metadata has none
-};
-
-// A recording that is ready to be analyzed.
-struct ArrangedJob {
-  OpGraph graph;
-  Recording recording;
-  JobMetadata job;
-  TraceFacts trace;
-  std::vector<CleaningFinding> cleaning;  // one per rule that found something
-  RecordedClocks clocks;
-  std::string file{};  // that errors of the trace as a whole name; empty: none
 };
 
 // Cleans (sim/cleaning/trace_cleaning.h) and arranges rows that were read, wherever they came from. `notes`

@@ -10,6 +10,7 @@
 #include "sim/analysis/verdict.h"
 #include "sim/causes/doubt.h"
 #include "sim/causes/pace.h"
+#include "sim/causes/rank_work.h"
 #include "sim/causes/root_cause.h"
 #include "sim/clocks/align_clocks.h"
 #include "sim/ops/cleaning_finding.h"
@@ -26,6 +27,7 @@ struct TraceFacts {
   std::size_t steps = 0;               // steps in the files
   std::size_t ops_per_lane = 0;        // operations of one step of one replica
   std::vector<std::string> notes{};    // for the user: derived ids, contradictions, what was done to clocks
+  bool has_inferred_waits = false;     // of ranks for collectives: only the times show them
 };
 
 // The job with some operations made ideal: what a fix would buy.
@@ -49,6 +51,7 @@ struct Analysis {
   double message_share = 0;
   std::vector<PeerPace> worker_pace;  // at dp * pp_size + stage
   std::optional<double> correlation;  // of forward and backward passes (Pearson); absent: unknown
+  std::optional<RankWork> rank_work;  // of jobs seen by their collectives
   std::optional<Doubt> doubt;         // why nobody is blamed; absent: nothing speaks against it
   std::vector<RootCause> causes;      // likely ones first, then by gain
   std::vector<Intervention> interventions;

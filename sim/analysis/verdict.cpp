@@ -72,7 +72,7 @@ std::string hosts_of(const std::vector<Verdict::Worker>& workers) {
 // slow-host, slow-switch, slow-rack: the kind of place; slow-replica: dp; else empty.
 std::string group_kind(const std::string& cause) {
   if (cause == "slow-replica") return "dp";
-  if (cause == "slow-link") return "";
+  if (cause == "slow-link" || cause == "slow-rank") return "";
   return cause.starts_with("slow-") ? cause.substr(5) : "";
 }
 
@@ -159,6 +159,7 @@ Verdict::Subject subject_of(const RootCause& cause, const Verdict& verdict, cons
     const std::string type = kind == "dp" ? "replica" : kind;
     return {type, fmt::format("{}:{}", type, group_name(kind, grid, cause.workers.front().worker))};
   }
+  if (cause.name == "slow-rank") return {"rank", fmt::format("rank:{}", verdict.workers.front().rank)};
   if (!verdict.workers.empty())
     return {"worker", fmt::format("worker:{}:{}", verdict.workers.front().dp, verdict.workers.front().stage)};
   if (cause.stage) return {"stage", fmt::format("stage:{}", *cause.stage)};
@@ -194,6 +195,7 @@ class Describer {
 
   [[nodiscard]] Words words() const {
     if (cause_.name == "slow-link") return slow_link();
+    if (cause_.name == "slow-rank") return slow_ranks();
     if (cause_.name == "communication-flap") return transfers();
     if (const std::string kind = group_kind(cause_.name); !kind.empty()) return groups(kind);
     if (cause_.name == "worker-fault")
@@ -230,6 +232,16 @@ class Describer {
       return {"One slow worker", false, fmt::format("{} {}", names.front(), pace(false, "", "its peers"))};
     return {fmt::format("{} slow workers", names.size()), true,
             fmt::format("{} {}", list_of(names, kWorkersInASentence), pace(true, "up to ", "their peers"))};
+  }
+
+  [[nodiscard]] Words slow_ranks() const {
+    if (verdict_.workers.size() == 1) {
+      const Verdict::Worker& slow = verdict_.workers.front();
+      const std::string rank = fmt::format("rank {}", slow.rank);
+      const std::string on_host = slow.host.empty() ? "" : fmt::format(" (host {})", slow.host);
+      return {"One slow rank", false, rank + on_host + cause_.evidence.substr(rank.size())};
+    }
+    return {fmt::format("{} slow ranks", verdict_.workers.size()), true, cause_.evidence};
   }
 
   // When one of several workers is slow: ` in steps 5 to 8`, ` more and more`.
@@ -444,7 +456,7 @@ std::string next_check(const RootCause& cause, const WorkerGrid& grid) {
   if (cause.name == "worker-fault" && grid.dp_size == 1 && grid.pp_size > 1)
     return fmt::format("check {}: clocks, memory errors, links; if it is healthy, move layers off stage {}",
                        hosts_of(workers), workers.front().stage);
-  if (cause.name == "worker-fault" || cause.name == "slow-replica")
+  if (cause.name == "worker-fault" || cause.name == "slow-replica" || cause.name == "slow-rank")
     return fmt::format("check {}: clocks, memory errors, links; drain what stays slow", hosts_of(workers));
   if (const std::string kind = group_kind(cause.name); !kind.empty()) {
     std::vector<std::string> names;

@@ -85,7 +85,7 @@ constexpr std::array<std::string_view, std::size(kRemedies)> kRemedyNames = {
     kRemedies[0].name, kRemedies[1].name, kRemedies[2].name, kRemedies[3].name,
     kRemedies[4].name, kRemedies[5].name, kRemedies[6].name};
 
-Result<Remedy> remedy_of_one(const AnalysedJob& job, const Patterns& patterns, const std::string& selector) {
+Result<Remedy> remedy_of_one(const AnalysedJob& job, const Patterns* patterns, const std::string& selector) {
   if (!selector.starts_with(kCauseKey)) {
     if (selector.find("&cause=") != std::string::npos)
       return Error{fmt::format("selector {}: a cause stands alone, give it as a selector of its own",
@@ -105,7 +105,12 @@ Result<Remedy> remedy_of_one(const AnalysedJob& job, const Patterns& patterns, c
                     in_quotes(selector), in_quotes(name), did_you_mean(name, kRemedyNames),
                     fmt::join(kRemedyNames, ", "))};
   }
-  Result<Remedy> remedy = known->make(job, patterns);
+  if (patterns == nullptr)
+    return Error{
+        fmt::format("selector {}: this trace shows no passes, so the cause cannot be told; fix a rank or "
+                    "an op type, for example rank=3",
+                    in_quotes(selector))};
+  Result<Remedy> remedy = known->make(job, *patterns);
   if (!remedy) return Error{fmt::format("selector {}: {}", in_quotes(selector), remedy.error().what)};
   return remedy;
 }
@@ -116,7 +121,7 @@ std::span<const std::string_view> remedied_causes() {
   return kRemedyNames;
 }
 
-Result<Remedy> remedy_of(const AnalysedJob& job, const Patterns& patterns,
+Result<Remedy> remedy_of(const AnalysedJob& job, const Patterns* patterns,
                          const std::vector<std::string>& selectors) {
   Remedy all;
   std::vector<std::string> distinct;

@@ -26,8 +26,9 @@ namespace goodput {
 [[nodiscard]] std::span<const std::string_view> remedied_causes();
 
 // Applies all selectors at once: those of sim/recording/instance_set.h, and `cause=NAME`. Fails on bad
-// selectors, and if the recording lacks what a remedy needs.
-Result<Remedy> remedy_of(const AnalysedJob& job, const Patterns& patterns,
+// selectors, and if the recording lacks what a remedy needs. `patterns`: null for a job that is no pipeline
+// of passes, which has none of these causes.
+Result<Remedy> remedy_of(const AnalysedJob& job, const Patterns* patterns,
                          const std::vector<std::string>& selectors);
 
 }  // namespace goodput

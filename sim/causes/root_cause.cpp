@@ -59,7 +59,7 @@ class CauseFinder {
   // Values the fix if nobody did, and judges: a pattern whose fix gains something is likely.
   void add(RootCause cause, Needs needs = Needs::kSlowdown) {
     if (!cause.fix.empty() && !cause.gain) {
-      const Result<Remedy> remedy = remedy_of(job_, patterns_, cause.fix);
+      const Result<Remedy> remedy = remedy_of(job_, &patterns_, cause.fix);
       GOODPUT_CHECK(remedy, "the fix of a cause is no selector");
       cause.gain = gain_of(job_, *remedy).gain;
     }

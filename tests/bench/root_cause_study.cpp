@@ -341,7 +341,7 @@ StudiedJob recorded_job(const AnalysedTrace& recorded, SyntheticCase job, const 
     with_own.stragglers.insert(with_own.stragglers.end(), same->stragglers.begin(), same->stragglers.end());
     studied.injected.erase(same);
   }
-  const auto fix = remedy_of(analysed, patterns, {"cause=" + with_own.kind});
+  const auto fix = remedy_of(analysed, &patterns, {"cause=" + with_own.kind});
   if (fix) with_own.true_gain = gain_of(analysed, *fix).gain;
   studied.injected.push_back(with_own);
   return studied;

@@ -28,10 +28,12 @@ struct FixedJob {
 
   [[nodiscard]] AnalysedJob job() const { return {trace.graph, trace.recording, result, 1}; }
   [[nodiscard]] Gain fix(const Selectors& selectors) const {
-    return gain_of(job(), testing::value_or_throw(remedy_of(job(), find_patterns(job()), selectors)));
+    const Patterns patterns = find_patterns(job());
+    return gain_of(job(), testing::value_or_throw(remedy_of(job(), &patterns, selectors)));
   }
   [[nodiscard]] std::string refusal(const Selectors& selectors) const {
-    const auto remedy = remedy_of(job(), find_patterns(job()), selectors);
+    const Patterns patterns = find_patterns(job());
+    const auto remedy = remedy_of(job(), &patterns, selectors);
     return remedy ? "" : remedy.error().what;
   }
   [[nodiscard]] double recorded_s() const { return mean(result.base_s); }
@@ -121,11 +123,11 @@ TEST_CASE("fix: a remedy that is not known, or has nothing to go by, is refused"
     const WhatIf result = testing::value_or_throw(WhatIfEngine(trace.graph, trace.recording, {}).analyse());
     const AnalysedJob bare{trace.graph, trace.recording, result, 1};
     const Patterns patterns = find_patterns(bare);
-    CHECK(remedy_of(bare, patterns, {"cause=sequence-length"}).error().what ==
+    CHECK(remedy_of(bare, &patterns, {"cause=sequence-length"}).error().what ==
           "selector \"cause=sequence-length\": the trace has no micro-batches to compare (mb_id), or passes "
           "that "
           "never vary");
-    CHECK(remedy_of(bare, patterns, {"cause=gc-pauses"}).error().what ==
+    CHECK(remedy_of(bare, &patterns, {"cause=gc-pauses"}).error().what ==
           "selector \"cause=gc-pauses\": the trace has no micro-batches to compare (mb_id)");
   }
 }

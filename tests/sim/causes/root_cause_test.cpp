@@ -37,7 +37,8 @@ struct Found {
   }
   // As --fix replays it.
   [[nodiscard]] double gain(const std::vector<std::string>& fix) const {
-    return gain_of(job(), testing::value_or_throw(remedy_of(job(), find_patterns(job()), fix))).gain;
+    const Patterns patterns = find_patterns(job());
+    return gain_of(job(), testing::value_or_throw(remedy_of(job(), &patterns, fix))).gain;
   }
 };
 
