@@ -1,0 +1,40 @@
+// The times of the ranks of a slot as arrays, an observation a lane and step, for what is inferred from many.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/collectives/joined_ranks.h"
+#include "models/collectives/matched_parts.h"
+
+namespace goodput {
+
+// Nanoseconds, of the clock of the rank.
+struct Observation {
+  std::uint32_t rank = 0;
+  std::size_t step = 0;
+  std::int64_t begin_ns = 0;          // of the step
+  std::vector<std::int64_t> cut_end;  // by cut: when the segment before it has ended
+  // By cut: the same, but when what is launched there begins, if the track is idle until then and nothing
+  // else holds it back.
+  std::vector<std::int64_t> cut_reached;
+  std::vector<std::int64_t> part_begin;  // by part
+  std::vector<std::int64_t> part_end;
+
+  // When the segment before a cut may begin.
+  [[nodiscard]] std::int64_t segment_begin(std::size_t cut) const {
+    return cut == 0 ? begin_ns : cut_end[cut - 1];
+  }
+};
+
+struct SlotTimes {
+  std::vector<Observation> observations;  // lane * steps + step
+};
+
+// By slot. gloo stamps the end of a message when somebody waits for it: there it ends its usual transfer
+// after the later of its two begins, the 10th percentile over all receives, unless it is stamped earlier.
+[[nodiscard]] std::vector<SlotTimes> track_times(const JoinedRanks& joined, const MatchedParts& matched);
+
+}  // namespace goodput

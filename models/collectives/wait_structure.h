@@ -1,0 +1,35 @@
+// What waits for what on a rank: read once from all steps and all ranks of a slot, because one observation
+// cannot tell overlap from waiting.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/collectives/joined_ranks.h"
+#include "models/collectives/track_times.h"
+
+namespace goodput {
+
+struct SlotWaits {
+  // By cut: the parts that the segment before it waits for, besides the segment before that.
+  std::vector<std::vector<std::uint32_t>> of_segment;
+  // By part: the cut whose segment it waits for; nothing: it may begin with the step.
+  std::vector<std::optional<std::uint32_t>> segment_of_part;
+  // By part: earlier parts that it waits for, of its stream or of others.
+  std::vector<std::vector<std::uint32_t>> parts_of_part;
+  std::size_t inferred = 0;  // parts whose wait is known from times alone
+};
+
+// With fewer observations (lanes x steps) nothing can be inferred from times.
+inline constexpr std::size_t kLeastObservations = 4;
+
+// What parts wait for; of_segment stays empty.
+[[nodiscard]] SlotWaits find_waits_of_parts(const JoinedRanks& joined, const RankSlot& slot,
+                                            const SlotTimes& times);
+// What segments wait for, by times in which segments last until late launches (segment_times.h).
+void find_waits_of_segments(const JoinedRanks& joined, const RankSlot& slot, const SlotTimes& times,
+                            SlotWaits& waits);
+
+}  // namespace goodput
