@@ -10,10 +10,11 @@
 #include <string_view>
 #include <utility>
 
-#include "sim/base/number_ranges.h"
+#include "models/analysis/arrange_passes.h"
 #include "sim/base/registry.h"
 #include "sim/cleaning/step_selection.h"
 #include "tools/cli/progress_bar.h"
+#include "tools/trace/read_kineto.h"
 #include "traces/follow/job_folder.h"
 #include "traces/op/job_metadata_file.h"
 #include "traces/op/op_trace_reader.h"
@@ -21,31 +22,12 @@
 namespace goodput {
 namespace {
 
-// 0 when any size is unknown, as of a pipe.
-std::uint64_t total_size(const std::vector<std::string>& paths) {
-  std::uint64_t total = 0;
-  for (const std::string& path : paths) {
-    std::error_code failed;
-    const std::uintmax_t size = std::filesystem::file_size(path, failed);
-    if (failed) return 0;
-    total += size;
-  }
-  return total;
-}
-
 struct TimeUnit {
   std::string_view name;
   double seconds;
 };
 constexpr std::array kTimeUnits = {TimeUnit{"s", 1}, TimeUnit{"ms", 1e-3}, TimeUnit{"us", 1e-6},
                                    TimeUnit{"ns", 1e-9}};
-
-Result<std::vector<NumberRange>> parse_steps(const std::string& list) {
-  if (list.empty()) return std::vector<NumberRange>{};
-  Result<std::vector<NumberRange>> parsed = parse_number_ranges(list);
-  if (!parsed) return std::move(parsed).error().of_option("steps");
-  return parsed;
-}
 
 // `a`, `a and b`, `a, b and 9 more`
 std::string listed(std::vector<std::string> paths) {
@@ -81,6 +63,24 @@ Status take_metadata(const std::vector<std::string>& found, TraceFiles& files) {
 
 }  // namespace
 
+std::uint64_t total_size(const std::vector<std::string>& paths) {
+  std::uint64_t total = 0;
+  for (const std::string& path : paths) {
+    std::error_code failed;
+    const std::uintmax_t size = std::filesystem::file_size(path, failed);
+    if (failed) return 0;
+    total += size;
+  }
+  return total;
+}
+
+Result<std::vector<NumberRange>> parse_steps(const std::string& list) {
+  if (list.empty()) return std::vector<NumberRange>{};
+  Result<std::vector<NumberRange>> parsed = parse_number_ranges(list);
+  if (!parsed) return std::move(parsed).error().of_option("steps");
+  return parsed;
+}
+
 std::vector<std::string_view> time_unit_names() {
   return names_of(kTimeUnits);
 }
@@ -102,6 +102,12 @@ void add_cleaning_options(Options& options, TraceFiles& files) {
       .one_of(time_unit_names());
 }
 
+void add_kineto_options(Options& options, TraceFiles& files) {
+  options.add_flag(
+      "--one-group", files.one_group,
+      "torch.profiler: collectives that name no process group are of all ranks (PyTorch before 2.3)");
+}
+
 std::vector<std::string> input_files(const TraceFiles& files) {
   std::vector<std::string> all = files.paths;
   if (!files.metadata_path.empty()) all.push_back(files.metadata_path);
@@ -111,6 +117,7 @@ std::vector<std::string> input_files(const TraceFiles& files) {
 Status expand_folders(TraceFiles& files) {
   const std::vector<std::string> named = std::exchange(files.paths, {});
   files.job_name = job_name(named);
+  files.named = named.front();
   std::vector<std::string> metadata;
   std::vector<std::string> others;
   for (const std::string& path : named) {
@@ -162,6 +169,8 @@ Result<JobRows> read_trace(const TraceFiles& files, const CommandContext& contex
 }
 
 Result<ArrangedJob> load_job(const LoadOptions& options, const CommandContext& context) {
+  if (mean_kineto(options.files)) return load_kineto_job(options, context);
+  if (options.files.one_group) return Error{"is for torch.profiler traces", {}, "one-group"};
   GOODPUT_TRY(JobRows rows, read_trace(options.files, context));
   ArrangeOptions arranging{options.files.strict, {}, options.clocks, options.files.job_name};
   if (arranging.trial_name.empty()) arranging.trial_name = job_name(options.files.paths);

@@ -1,12 +1,14 @@
 // Trace files named on a command line, read with their metadata: shared by all commands that take traces.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "models/analysis/arrange_passes.h"
+#include "models/analysis/arranged_job.h"
 #include "sim/base/errors.h"
+#include "sim/base/number_ranges.h"
 #include "sim/clocks/align_clocks.h"
 #include "sim/ops/job_rows.h"
 #include "tools/cli/command.h"
@@ -21,7 +23,10 @@ struct TraceFiles {
   bool strict = false;        // refuse what would be dropped or left out
   std::string time_unit;      // of tables: s, ms, us or ns; empty: s
 
+  bool one_group = false;  // torch.profiler: collectives without a group are of one group of all ranks
+
   // Of expand_folders().
+  std::string named{};               // the folder or the first of the files, as given
   std::string job_name{};            // empty: after `paths`
   std::vector<std::string> notes{};  // about what is not read
 };
@@ -33,6 +38,15 @@ Status expand_folders(TraceFiles& files);
 
 // The options that say how production traces are cleaned.
 void add_cleaning_options(Options& options, TraceFiles& files);
+
+// The option for torch.profiler traces without process groups.
+void add_kineto_options(Options& options, TraceFiles& files);
+
+// Of all files; 0 when any size is unknown, as of a pipe.
+[[nodiscard]] std::uint64_t total_size(const std::vector<std::string>& paths);
+
+// A list such as 12,20-23; empty: all. Errors are of the option "steps".
+[[nodiscard]] Result<std::vector<NumberRange>> parse_steps(const std::string& list);
 
 // Units of times in tables: s, ms, us, ns. Option: "time-unit".
 [[nodiscard]] std::vector<std::string_view> time_unit_names();

@@ -46,6 +46,7 @@ std::string clock_text(const Analysis& analysis) {
   const ClockEstimate& estimate = analysis.clocks.estimate;
   if (estimate.clocks.size() < 2 || (!analysis.clocks.are_aligned && !estimate.needs_aligning)) return {};
   const std::vector<const Clock*> off = clocks_off(estimate);
+  if (off.empty() && analysis.grid.naming == WorkerGrid::Naming::kByRank) return {};
   std::string text = fmt::format(
       "  clocks      {} of {} {}, {}\n", off.size(), estimate.clocks.size(),
       off.empty() || estimate.largest_s > kClockWorthAligningS ? "more than 5 ms off" : "drifting",

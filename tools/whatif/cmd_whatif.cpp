@@ -79,6 +79,8 @@ class WhatIfCommand final : public Command {
     Result<Analysis> analyzed = analyze(job, {options, fix_, keep_});
     if (!analyzed) return std::move(analyzed).error();
     const Analysis& analysis = *analyzed;
+    for (std::size_t i = job.trace.notes.size(); i < analysis.trace.notes.size(); ++i)
+      context.note(analysis.trace.notes[i]);
     GOODPUT_TRY_STATUS(write_by_step(analysis));
     GOODPUT_TRY_STATUS(write_timelines(paths_, job));
     GOODPUT_TRY_STATUS(write_files(analysis, context));
@@ -104,6 +106,7 @@ class WhatIfCommand final : public Command {
         .one_of(names_of(op_trace_formats()));
     options.add("--steps", load_.steps, "LIST", "Analyse these steps only, for example 12,20-23");
     add_cleaning_options(options, load_.files);
+    add_kineto_options(options, load_.files);
     options
         .add("--align-clocks", align_clocks_, "auto|on|off",
              "Take offsets between the workers' clocks off their times; auto: when one is beyond 5 ms "

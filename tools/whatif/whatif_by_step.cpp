@@ -59,13 +59,17 @@ void add_slowdowns_by_step(const Analysis& analysis, OrderedJson& per_step) {
   const WhatIf& result = analysis.whatif;
   const WorkerGrid& grid = analysis.grid;
   std::vector<std::string> workers;
+  std::vector<std::string> ranks;
   for (std::size_t worker = 0; worker < grid.ranks.size(); ++worker) {
     const auto [dp_rank, stage] = grid.worker(worker);
     workers.push_back(fmt::format("{}:{}", dp_rank, stage));
+    ranks.push_back(std::to_string(grid.ranks[worker]));
   }
   auto entry = per_step.begin();
   for (std::size_t i = 0; i < result.steps.size(); ++i, ++entry) {
     append_member(*entry, "slowdown_by_worker", labelled(workers, result.worker_step_slowdown[i]));
+    if (analysis.rank_work)
+      append_member(*entry, "slowdown_by_rank", labelled(ranks, result.worker_step_slowdown[i]));
     const Attribution& by_dp_rank = result.blocking.by_dp_rank;
     append_member(*entry, "slowdown_by_dp_rank", labelled(by_dp_rank.labels, by_dp_rank.per_step[i]));
     const Attribution& by_stage = result.blocking.by_stage;

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "sim/analysis/verdict_json.h"
 #include "sim/base/hash.h"
 #include "sim/base/json.h"
@@ -29,6 +32,28 @@ std::string worker_key(const WorkerGrid& grid, std::size_t worker) {
 OrderedJson by_worker(const WorkerGrid& grid, const std::vector<double>& values) {
   OrderedJson object = OrderedJson::object();
   for (std::size_t w = 0; w < values.size(); ++w) append_member(object, worker_key(grid, w), values[w]);
+  return object;
+}
+
+// Workers in the order of their ranks.
+std::vector<std::size_t> by_rank_order(const WorkerGrid& grid) {
+  std::vector<std::size_t> workers(grid.ranks.size());
+  std::iota(workers.begin(), workers.end(), std::size_t{0});
+  std::ranges::sort(workers, {}, [&](std::size_t worker) { return grid.ranks[worker]; });
+  return workers;
+}
+
+OrderedJson by_rank(const WorkerGrid& grid, const std::vector<double>& values) {
+  OrderedJson object = OrderedJson::object();
+  for (const std::size_t w : by_rank_order(grid))
+    append_member(object, std::to_string(grid.ranks[w]), values[w]);
+  return object;
+}
+
+OrderedJson extra_work_json(const WorkerGrid& grid, const RankWork& work) {
+  OrderedJson object = OrderedJson::object();
+  for (const std::size_t w : by_rank_order(grid))
+    append_member(object, std::to_string(grid.ranks[w]), or_null(work.extra_s[w]));
   return object;
 }
 
@@ -130,6 +155,10 @@ std::uint64_t hash_recording(const Recording& recording) {
     }
     hash.add(std::string_view(recording.types[op.type].name));
   }
+  if (recording.naming == WorkerGrid::Naming::kByRank) {
+    for (const std::uint32_t pool : recording.pools) hash.add(pool);
+    for (const OpId op : recording.finish_ops) hash.add(op);
+  }
   for (const std::int64_t step : recording.steps) hash.add(step);
   for (const std::int32_t rank : recording.ranks) hash.add(rank);
   for (const StepBlock& block : recording.blocks) {
@@ -174,6 +203,10 @@ void add_whatif_json(const Analysis& analysis, OrderedJson& json) {
   json["slowdown_by_stage"] = by_label(result.blocking.by_stage);
   json["slowdown_by_dp_rank"] = by_label(result.blocking.by_dp_rank);
   json["slowdown_by_worker"] = by_worker(grid, result.worker_slowdown);
+  if (analysis.rank_work) {
+    json["slowdown_by_rank"] = by_rank(grid, result.worker_slowdown);
+    json["extra_work_s_by_rank"] = extra_work_json(grid, *analysis.rank_work);
+  }
   json["slowdown_by_worker_min_rule"] = by_worker(grid, result.worker_slowdown_bound);
   json["launch_slowdown_by_optype"] =
       result.launch ? by_label(result.launch->by_optype) : OrderedJson(nullptr);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <set>
 
 #include "sim/base/append.h"
 #include "sim/base/statistics.h"
@@ -28,7 +29,10 @@ class Page {
     goodput::append(text_, format, std::forward<Arguments>(arguments)...);
     text_ += '\n';
   }
-  void blank() { text_ += '\n'; }
+  // Between two parts of the page, however many were left out.
+  void blank() {
+    if (!text_.ends_with("\n\n")) text_ += '\n';
+  }
   void append(const std::string& block) { text_ += block; }
   [[nodiscard]] std::string take() { return std::move(text_); }
 
@@ -50,12 +54,30 @@ std::vector<std::size_t> largest(const std::vector<double>& values, std::size_t 
   return order;
 }
 
+bool is_by_rank(const WorkerGrid& grid) {
+  return grid.naming == WorkerGrid::Naming::kByRank;
+}
+
+// `64 ranks on 8 hosts`, `8 ranks in 4 stages`
+std::string ranks_text(const WorkerGrid& grid) {
+  std::string text = plural(grid.ranks.size(), "rank");
+  if (grid.pp_size > 1) text += fmt::format(" in {} stages", grid.pp_size);
+  for (const WorkerGrid::PlaceKind& kind : grid.places) {
+    if (kind.name != "host") continue;
+    const std::set<std::string> hosts(kind.of_worker.begin(), kind.of_worker.end());
+    text += " on " + plural(hosts.size(), "host");
+  }
+  return text;
+}
+
 void write_numbers(Page& page, const Analysis& analysis) {
   const WhatIf& result = analysis.whatif;
   const WorkerGrid& grid = analysis.grid;
-  page.line("{}: {} of {} ops, DP {} x PP {}{}", analysis.job.trial_name, plural(result.steps.size(), "step"),
-            analysis.trace.ops_per_lane * static_cast<std::size_t>(grid.dp_size), grid.dp_size, grid.pp_size,
-            grid.vpp_size > 1 ? fmt::format(" x VPP {}", grid.vpp_size) : "");
+  const std::size_t ops = analysis.trace.ops_per_lane * static_cast<std::size_t>(grid.dp_size);
+  page.line("{}: {} of {} ops, {}", analysis.job.trial_name, plural(result.steps.size(), "step"), ops,
+            is_by_rank(grid) ? ranks_text(grid)
+                             : fmt::format("DP {} x PP {}{}", grid.dp_size, grid.pp_size,
+                                           grid.vpp_size > 1 ? fmt::format(" x VPP {}", grid.vpp_size) : ""));
   page.line("  slowdown    {:>9.3f}   S: {:.1f} % of the time is lost to stragglers", result.slowdown,
             std::max(0.0, 100 * result.waste()));
   page.line("  mean step   {:>9.3f} s recorded", mean(result.base_s));
@@ -107,8 +129,10 @@ void write_attribution(Page& page, const Analysis& analysis) {
   }
   page.line("Slowdown that each part causes alone, with all else ideal");
   write_contributors(page, "op type", result.blocking.by_optype.slowdown, result.blocking.by_optype.labels);
-  write_contributors(page, "stage", result.blocking.by_stage.slowdown,
-                     prefixed("stage ", result.blocking.by_stage.labels));
+  if (!is_by_rank(analysis.grid) || analysis.grid.pp_size > 1)
+    write_contributors(page, "stage", result.blocking.by_stage.slowdown,
+                       prefixed("stage ", result.blocking.by_stage.labels));
+  if (is_by_rank(analysis.grid)) return;  // which has a table of its ranks
   write_contributors(page, "dp rank", result.blocking.by_dp_rank.slowdown,
                      prefixed("dp ", result.blocking.by_dp_rank.labels));
   write_contributors(page, "worker", result.worker_slowdown, workers);
@@ -122,6 +146,28 @@ void write_attribution(Page& page, const Analysis& analysis) {
     write_contributors(page, "dp rank", result.launch->by_dp_rank.slowdown,
                        prefixed("dp ", result.launch->by_dp_rank.labels));
   }
+}
+
+// The slowest ranks.
+void write_ranks(Page& page, const Analysis& analysis) {
+  constexpr std::size_t kRanks = 8;
+  const WhatIf& result = analysis.whatif;
+  page.line(
+      "Ranks by the slowdown that each causes alone; extra work per step, over the median of its peers");
+  for (const std::size_t worker : largest(result.worker_slowdown, kRanks)) {
+    const std::optional<double>& extra = analysis.rank_work->extra_s[worker];
+    std::string places;
+    for (const WorkerGrid::PlaceKind& kind : analysis.grid.places) {
+      if (!kind.of_worker[worker].empty())
+        places += fmt::format("  {} {}", kind.name, kind.of_worker[worker]);
+    }
+    if (analysis.grid.pp_size > 1) places += fmt::format("  stage {}", analysis.grid.worker(worker).stage);
+    page.line("  {:<9} {:>6.3f}  {:>14}{}", worker_name(analysis.grid, worker),
+              result.worker_slowdown[worker], extra ? fmt::format("{:+.1f} ms", 1e3 * *extra) : "no peers",
+              places);
+  }
+  if (result.worker_slowdown.size() > kRanks)
+    page.line("  {} more ranks: --json", result.worker_slowdown.size() - kRanks);
 }
 
 std::string fix_options(const RootCause& cause) {
@@ -152,17 +198,13 @@ void write_likely(Page& page, const Analysis& analysis) {
 
 // How an engineer would name a cause that was ruled out.
 std::string_view plain_name(std::string_view cause) {
-  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"worker-fault", "slow workers"},
-                                                                      {"slow-replica", "slow replicas"},
-                                                                      {"slow-host", "slow hosts"},
-                                                                      {"slow-switch", "slow switches"},
-                                                                      {"slow-rack", "slow racks"},
-                                                                      {"stage-partition", "uneven stages"},
-                                                                      {"sequence-length", "sequence lengths"},
-                                                                      {"gc-pauses", "GC pauses"},
-                                                                      {"launch-delay", "late launches"},
-                                                                      {"slow-link", "slow links"},
-                                                                      {"communication-flap", "network"}};
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"worker-fault", "slow workers"},     {"slow-replica", "slow replicas"},
+      {"slow-host", "slow hosts"},          {"slow-rank", "slow ranks"},
+      {"slow-switch", "slow switches"},     {"slow-rack", "slow racks"},
+      {"stage-partition", "uneven stages"}, {"sequence-length", "sequence lengths"},
+      {"gc-pauses", "GC pauses"},           {"launch-delay", "late launches"},
+      {"slow-link", "slow links"},          {"communication-flap", "network"}};
   const auto* const found =
       std::ranges::find(kNames, cause, &std::pair<std::string_view, std::string_view>::first);
   return found == std::end(kNames) ? cause : found->second;
@@ -228,12 +270,17 @@ std::string whatif_text(const Analysis& analysis, const WhatIfTextOptions& optio
   page.blank();
   write_attribution(page, analysis);
   page.blank();
-  HeatmapTextOptions drawing;
-  const Terminal& terminal = options.terminal;
-  if (terminal.colour) drawing.colour = terminal.true_colour ? TerminalColour::k24Bit : TerminalColour::k256;
-  drawing.width = terminal.width;
-  drawing.marks_from = kSlowdownWorthExplaining;
-  page.append(heatmap_text(worker_heatmap(analysis), drawing));
+  if (is_by_rank(analysis.grid)) {
+    write_ranks(page, analysis);
+  } else {
+    HeatmapTextOptions drawing;
+    const Terminal& terminal = options.terminal;
+    if (terminal.colour)
+      drawing.colour = terminal.true_colour ? TerminalColour::k24Bit : TerminalColour::k256;
+    drawing.width = terminal.width;
+    drawing.marks_from = kSlowdownWorthExplaining;
+    page.append(heatmap_text(worker_heatmap(analysis), drawing));
+  }
   page.blank();
   page.line("The steps themselves, in Perfetto: --timeline recorded.json.gz --ideal-timeline ideal.json.gz");
   return page.take();
