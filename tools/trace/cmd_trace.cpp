@@ -26,9 +26,12 @@
 #include "tools/cli/json_result.h"
 #include "tools/cli/named_choice.h"
 #include "tools/trace/cleaning_report.h"
+#include "tools/trace/kineto_info.h"
+#include "tools/trace/read_kineto.h"
 #include "tools/trace/read_trace.h"
 #include "tools/trace/spot_commands.h"
 #include "tools/trace/write_trace.h"
+#include "traces/kineto/kineto_format.h"
 #include "traces/op/op_trace_columns.h"
 #include "traces/op/op_trace_format.h"
 #include "traces/op/op_trace_reader.h"
@@ -291,9 +294,33 @@ Status check_format_name(const std::string& name) {
   return Ok{};
 }
 
+// Options that say nothing about torch.profiler traces. `metadata_path`: --meta, not what a folder has.
+Status check_kineto_options(const TraceFiles& files, const SpotWords& spot,
+                            const std::string& metadata_path) {
+  const auto refuse = [&](std::string_view option, std::string_view why) {
+    return Error{
+        fmt::format("{} is a torch.profiler trace, {}; leave the option out", files.paths.front(), why),
+        {},
+        std::string(option)};
+  };
+  if (!spot.polarity.empty()) return refuse("polarity", "not a spot trace");
+  if (!spot.meaning.empty()) return refuse("meaning", "not a spot trace");
+  if (!metadata_path.empty()) return refuse("meta", "which names its ranks and process groups itself");
+  return Ok{};
+}
+
 Result<ExitCode> run_info(TraceFiles files, const SpotWords& spot, const CommandContext& context) {
   GOODPUT_TRY_STATUS(check_format_name(files.format));
+  const std::string metadata_path = files.metadata_path;
   GOODPUT_TRY_STATUS(expand_folders(files));
+  if (mean_kineto(files)) {
+    GOODPUT_TRY_STATUS(check_kineto_options(files, spot, metadata_path));
+    return run_kineto_info(files, context);
+  }
+  if (files.one_group)
+    return Error{fmt::format("{} is not a torch.profiler trace; leave the option out", files.paths.front()),
+                 {},
+                 "one-group"};
   if (mean_spot_trace(files, spot)) return run_spot_info(files, spot, context);
   GOODPUT_TRY_STATUS(check_file_roles(input_files(files), {}, context));
   GOODPUT_TRY(OpTraceReading reading, read(files, context));
@@ -316,6 +343,12 @@ Result<ExitCode> run_convert(const ConvertOptions& options, const CommandContext
   const std::string output = inputs.paths.back();
   inputs.paths.pop_back();
   GOODPUT_TRY_STATUS(check_format_name(inputs.format));
+  if (inputs.format == kKinetoFormat)
+    return Error{
+        "torch.profiler (Kineto) traces cannot be converted: they record kernels and collectives, not the "
+        "ops that other formats hold; analyze them with `goodput whatif`",
+        {},
+        "format"};
   GOODPUT_TRY_STATUS(expand_folders(inputs));
   if (mean_spot_trace(inputs, options.spot))
     return run_spot_convert(inputs, options.spot, options.to, output, context);
@@ -344,6 +377,7 @@ class TraceCommand final : public Command {
         .input()
         .required();
     add_input_options(*info_options_, info_);
+    add_kineto_options(*info_options_, info_);
     add_spot_options(*info_options_, info_spot_);
     Options convert = options.add_subcommand("convert", "Write the rows of all IN, in their order, to OUT");
     convert

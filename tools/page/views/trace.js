@@ -1,8 +1,15 @@
-// goodput.trace_info, of op traces and of spot traces; goodput.synth-truth: traces and the truth about them.
+// goodput.trace_info, of op traces, torch.profiler traces and spot traces; goodput.synth-truth: traces and
+// the truth about them.
 
 function traceIsSpot(result) { return result.kind === "spot"; }
+function traceIsKineto(result) { return result.kind === "kineto"; }
 
 function traceHeadline(result) {
+  if (traceIsKineto(result)) {
+    const use = result.refused_reason ? `whatif refuses it: ${result.refused_reason}` : "whatif takes it";
+    return `${plural((result.ranks ?? []).length, "rank")}, ${plural((result.steps ?? []).length, "step")}; ${
+        use}.`;
+  }
   if (traceIsSpot(result)) {
     return `${fmt.number(result.mean_nodes)} nodes on average over ${
         fmt.seconds(result.duration_s)}, at most ${fmt.integer(result.peak_nodes)}; the count falls ${
@@ -36,6 +43,16 @@ function traceFigures(result) {
                    [])
     ];
   }
+  if (traceIsKineto(result)) {
+    return [
+      {label: "Ranks", value: fmt.integer((result.ranks ?? []).length), note: fmt.any(result.device)},
+      {label: "Steps", value: fmt.integer((result.steps ?? []).length)}, {
+        label: "Step time",
+        value: fmt.seconds(result.step_time_s?.median),
+        note: `${fmt.seconds(result.step_time_s?.min)} to ${fmt.seconds(result.step_time_s?.max)}`
+      }
+    ];
+  }
   return [
     {label: "Ops", value: fmt.integer(result.rows), note: `${fmt.any(result.formats)}`},
     {label: "Steps", value: fmt.integer((result.steps ?? []).length)},
@@ -59,6 +76,24 @@ function traceSpot(panel, result) {
   });
   panel.section("Holes", "Times that the recording does not cover.")
       .table({title: "holes", rows: result.holes ?? [], columns: [{key: "begin_s"}, {key: "end_s"}]});
+}
+
+function traceKineto(panel, result) {
+  panel.section("Process groups").table({
+    title: "process groups",
+    rows: result.process_groups ?? [],
+    columns: [{key: "description"}, {key: "groups"}, {key: "size"}]
+  });
+  panel.section("Communication", "Of a rank in a step.").table({
+    title: "communication",
+    file: "communication",
+    rows: result.communication ?? [],
+    columns: [
+      {key: "group"}, {key: "collective"}, {key: "per_step"}, {key: "elements"},
+      {key: "median_s", format: fmt.seconds}
+    ]
+  });
+  panel.section("Notes").list(result.notes ?? []);
 }
 
 function traceOps(panel, result) {
@@ -96,7 +131,10 @@ view("goodput.trace_info", {
   title: "Trace",
   headline: traceHeadline,
   figures: traceFigures,
-  render: (panel, result) => (traceIsSpot(result) ? traceSpot(panel, result) : traceOps(panel, result)),
+  render(panel, result) {
+    if (traceIsSpot(result)) return traceSpot(panel, result);
+    return traceIsKineto(result) ? traceKineto(panel, result) : traceOps(panel, result);
+  },
 });
 
 view("goodput.synth-truth", {
