@@ -61,6 +61,12 @@ def commands():
         yield f"trace info {sample}, text", ["trace", "info", path]
         for out in ("t.csv", "t.json", "t.log"):
             yield f"trace convert {sample} {out}", ["trace", "convert", path, f"OUT/{out}"]
+    ranks = "traces/samples/fsdp_slow_rank"
+    yield "whatif fsdp_slow_rank", ["whatif", ranks, "--json", "-"]
+    yield "whatif fsdp_slow_rank, text", ["whatif", ranks]
+    yield "whatif fsdp_slow_rank, timelines", ["whatif", ranks, "--timeline", "OUT/t.json.gz", "--ideal-timeline", "OUT/i.json"]
+    yield "trace info fsdp_slow_rank", ["trace", "info", ranks, "--json", "-"]
+    yield "trace info fsdp_slow_rank, text", ["trace", "info", ranks]
     for sample in ("spot_counts.json", "spot_events.csv"):
         yield f"trace info {sample}", ["trace", "info", f"traces/samples/{sample}", "--json", "-"]
     loads = "traces/samples/routing_small.csv"

@@ -17,10 +17,12 @@ import sys
 import tempfile
 
 SAMPLE = "share/goodput/traces/samples/slow_worker.csv.gz"
+RANK_SAMPLE = "share/goodput/traces/samples/fsdp_slow_rank/rank0.json.gz"  # in a folder: a job is one
 UNIT = "lib/systemd/system/goodput-monitor.service"
 MOST_EXPOSED = 20  # of 100: what `systemd-analyze security` says of the unit, times ten
 PYTHON = "share/goodput/python/"  # what policies of one's own are written with
-WANTED = ["bin/goodput", SAMPLE, UNIT, PYTHON + "goodput_policy.py", "share/goodput/configs/plans/llama3-70b-h100.json", "share/man/man1/goodput.1",
+WANTED = ["bin/goodput", SAMPLE, RANK_SAMPLE, UNIT, PYTHON + "goodput_policy.py",
+          "share/goodput/configs/plans/llama3-70b-h100.json", "share/man/man1/goodput.1",
           "share/bash-completion/completions/goodput", "share/zsh/site-functions/_goodput",
           "share/fish/vendor_completions.d/goodput.fish", "share/doc/goodput/LICENSE", "share/doc/goodput/copyright",
           "share/doc/goodput/d3/copyright", "share/doc/goodput/README.md", "share/doc/goodput/docs/formats/README.md"]
