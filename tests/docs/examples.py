@@ -56,7 +56,7 @@ NOT_RUN = {
 }
 
 # Flags of other programs that pages name without the program.
-OTHER_FLAGS = {"--prefix": "goodput-setup", "--dev": "goodput-setup", "--full": "run-tests", "--quick": "run-tests", "--all": "run-tests", "--only": "run-tests", "--since": "run-tests", "--regolden": "tests/run_scenario.py",
+OTHER_FLAGS = {"--profile-ranks": "Megatron-LM", "--prefix": "goodput-setup", "--dev": "goodput-setup", "--full": "run-tests", "--quick": "run-tests", "--all": "run-tests", "--only": "run-tests", "--since": "run-tests", "--regolden": "tests/run_scenario.py",
                "--renew": "tests/docs/examples.py", "--array": "sbatch", "--requeue": "sbatch",
                "--cpus-per-task": "sbatch"}
 
