@@ -68,51 +68,52 @@ class Arranger {
   }
 
   // The first step of a device's file has no step before it that says where it begins on each rank: when the
-  // first of all ranks begins, and as much later as the rank begins later steps. What it does not do by then,
+  // first of all ranks begins, and as much later as the rank begins other steps. What it does not do by then,
   // its host does late. Returns whether any begin was moved.
   bool find_first_begins(const ArrangedJob& job) {
-    const bool has_first = joined_.is_on_device() && joined_.is_first_of_files(0) &&
-                           joined_.steps().size() > 1 &&
-                           job.recording.steps.front() == joined_.steps().front();
-    if (!has_first) return false;
-    const std::vector<ClockShift> shifts =
-        job.clocks.are_aligned ? clock_shifts(job.clocks.estimate, job.recording) : std::vector<ClockShift>();
     const std::size_t steps = joined_.steps().size();
-    const std::size_t slots = times_.size();
-    const auto shift_ns = [&](std::size_t slot, std::size_t lane, std::size_t step) {
-      if (shifts.empty()) return 0.0;
-      return shifts[(lane * slots + slot) * job.recording.steps.size() + step].offset_s / kSecondsPerNs;
-    };
-    // On one clock, by slot and lane.
-    std::vector<double> own_first;
-    std::vector<std::vector<double>> later(steps);
-    for (std::size_t step = 0; step < steps; ++step) {
-      for (std::size_t slot = 0; slot < slots; ++slot) {
-        for (std::size_t lane = 0; lane < joined_.lanes(); ++lane) {
-          const Observation& seen = times_[slot].observations[lane * steps + step];
-          const double begin = static_cast<double>(seen.begin_ns - origin_ns_) -
-                               shift_ns(slot, lane, std::min(step, job.recording.steps.size() - 1));
-          (step == 0 ? own_first : later[step]).push_back(begin);
-        }
-      }
-      if (step > 0) {
-        const double earliest = *std::ranges::min_element(later[step]);
-        for (double& begin : later[step]) begin -= earliest;
-      }
-    }
-    const double earliest = *std::ranges::min_element(own_first);
+    if (!joined_.is_on_device() || steps < 2 || job.recording.steps.size() != steps) return false;
+    const std::vector<std::vector<double>> begins = begins_on_one_clock(job);
     bool has_moved = false;
-    for (std::size_t slot = 0, at = 0; slot < slots; ++slot) {
-      for (std::size_t lane = 0; lane < joined_.lanes(); ++lane, ++at) {
-        std::vector<double> usual;
-        for (std::size_t step = 1; step < steps; ++step) usual.push_back(later[step][at]);
-        const double late = own_first[at] - earliest - take_median(usual);
-        if (late <= static_cast<double>(kShortestDeviceGapNs)) continue;
-        times_[slot].observations[lane * steps].begin_ns -= static_cast<std::int64_t>(late);
+    for (std::uint32_t rank = 0; rank < joined_.ranks().size(); ++rank) {
+      std::vector<double> usual;
+      for (std::size_t step = 0; step < steps; ++step) {
+        if (!joined_.is_first_of_files(step)) usual.push_back(begins[step][rank]);
+      }
+      const double usually_late = usual.empty() ? 0 : take_median(usual);
+      for (std::size_t step = 0; step < steps; ++step) {
+        const auto late = static_cast<std::int64_t>(begins[step][rank] - usually_late);
+        if (!joined_.is_first_of_files(step) || late <= kShortestDeviceGapNs) continue;
+        std::int64_t& begin = seen(rank, step).begin_ns;
+        joined_.add_gap(rank, {begin - late, begin});
+        begin -= late;
         has_moved = true;
       }
     }
     return has_moved;
+  }
+
+  // By step and rank, nanoseconds behind the first rank's begin of the step.
+  [[nodiscard]] std::vector<std::vector<double>> begins_on_one_clock(const ArrangedJob& job) {
+    const std::size_t steps = joined_.steps().size();
+    std::vector<ClockShift> shifts;
+    if (job.clocks.are_aligned) shifts = clock_shifts(job.clocks.estimate, job.recording);
+    std::vector<std::vector<double>> begins(steps);
+    for (std::size_t step = 0; step < steps; ++step) {
+      for (std::uint32_t rank = 0; rank < joined_.ranks().size(); ++rank) {
+        const std::size_t worker = joined_.lane_of(rank) * times_.size() + joined_.slot_of(rank);
+        const double offset_s = shifts.empty() ? 0 : shifts[worker * steps + step].offset_s;
+        begins[step].push_back(static_cast<double>(seen(rank, step).begin_ns - origin_ns_) -
+                               offset_s / kSecondsPerNs);
+      }
+      const double earliest = *std::ranges::min_element(begins[step]);
+      for (double& begin : begins[step]) begin -= earliest;
+    }
+    return begins;
+  }
+
+  [[nodiscard]] Observation& seen(std::uint32_t rank, std::size_t step) {
+    return times_[joined_.slot_of(rank)].observations[joined_.lane_of(rank) * joined_.steps().size() + step];
   }
 
   // Segments in which the device is idle in some observation for longer than is worth an op of its own.

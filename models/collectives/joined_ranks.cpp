@@ -139,6 +139,11 @@ void JoinedRanks::shift_clock(std::uint32_t rank, std::int64_t offset_ns) {
   }
 }
 
+void JoinedRanks::add_gap(std::uint32_t rank, IdleGap gap) {
+  std::vector<IdleGap>& gaps = ranks_[rank].gaps;
+  gaps.insert(std::ranges::upper_bound(gaps, gap.begin_ns, {}, &IdleGap::begin_ns), gap);
+}
+
 class RankJoiner {
  public:
   RankJoiner(JoinedRanks& joined, const JoinedRanks::Options& options, std::vector<std::string>& notes)
@@ -157,31 +162,18 @@ class RankJoiner {
  private:
   Status take_ranks(std::vector<RankActivity> activities) {
     GOODPUT_CHECK(!activities.empty(), "no activity to join");
+    GOODPUT_TRY_STATUS(check_one_job(activities));
     std::map<std::int32_t, RankActivity> by_rank;
     take_notes(activities);
+    std::int32_t world = 0;
     for (RankActivity& activity : activities) {
+      world = std::max({world, activity.world_size, activity.rank + 1});
       const auto [entry, is_new] = by_rank.try_emplace(activity.rank);
       if (is_new) {
         entry->second = std::move(activity);
       } else {
         GOODPUT_TRY_STATUS(append_steps(entry->second, activity));
       }
-    }
-    std::int32_t world = by_rank.rbegin()->first + 1;
-    for (const auto& [rank, activity] : by_rank) {
-      const RankActivity& first = by_rank.begin()->second;
-      const bool says_size = activity.world_size > 0 && first.world_size > 0;
-      if (says_size && activity.world_size != first.world_size)
-        return Error{fmt::format("world_size is {} here and {} in {}: these are traces of different jobs; "
-                                 "name the files of one",
-                                 activity.world_size, first.world_size, on_one_line(first.file)),
-                     {.file = activity.file}};
-      if (activity.on_device != first.on_device)
-        return Error{fmt::format("has {}, and {} has {}: use the same profiler activities on all ranks",
-                                 activity.on_device ? "GPU kernels" : "no GPU kernels",
-                                 on_one_line(first.file), activity.on_device ? "none" : "some"),
-                     {.file = activity.file}};
-      world = std::max(world, activity.world_size);
     }
     std::vector<std::int64_t> missing;
     for (std::int32_t rank = 0; rank < world && missing.size() < 1'000'000; ++rank) {
@@ -193,6 +185,25 @@ class RankJoiner {
                       "are needed: profile all ranks (Megatron-LM: --profile-ranks)",
                       by_rank.size(), world, step_list(missing))};
     for (auto& [rank, activity] : by_rank) joined_.ranks_.push_back(std::move(activity));
+    return Ok{};
+  }
+
+  static Status check_one_job(const std::vector<RankActivity>& activities) {
+    const RankActivity& first = activities.front();
+    for (const RankActivity& activity : activities) {
+      const bool says_size = activity.world_size > 0 && first.world_size > 0;
+      if (says_size && activity.world_size != first.world_size)
+        return Error{
+            fmt::format("world_size is {} here and {} in {}: these are traces of different jobs; name "
+                        "the files of one",
+                        activity.world_size, first.world_size, on_one_line(first.file)),
+            {.file = activity.file}};
+      if (activity.on_device != first.on_device)
+        return Error{fmt::format("has {}, and {} has {}: use the same profiler activities on all ranks",
+                                 activity.on_device ? "GPU kernels" : "no GPU kernels",
+                                 on_one_line(first.file), activity.on_device ? "none" : "some"),
+                     {.file = activity.file}};
+    }
     return Ok{};
   }
 
@@ -248,6 +259,8 @@ class RankJoiner {
       }
       to.parts.push_back(part);
     }
+    to.spinning.insert(to.spinning.end(), from.spinning.begin(), from.spinning.end());
+    to.stages = std::max(to.stages, from.stages);
     to.gaps.insert(to.gaps.end(), from.gaps.begin(), from.gaps.end());
     std::ranges::sort(to.gaps, {}, &IdleGap::begin_ns);
     return Ok{};

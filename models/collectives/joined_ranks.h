@@ -60,6 +60,9 @@ class JoinedRanks {
   // Takes an offset off all times of a rank.
   void shift_clock(std::uint32_t rank, std::int64_t offset_ns);
 
+  // While a rank does nothing, unknown to its file.
+  void add_gap(std::uint32_t rank, IdleGap gap);
+
   // Of a kept step, by index into steps().
   [[nodiscard]] const RankActivity::Step& step(std::uint32_t rank, std::size_t step) const {
     return ranks_[rank].steps[step_index_[rank][step]];

@@ -52,7 +52,7 @@ class DeviceActivity {
     GOODPUT_TRY_STATUS(add_parts());
     finish_parts_on_side_streams();
     const std::vector<HostSpan> runs = backward_runs(events_, own_launches_);
-    std::vector<HostCut> cuts = pass_cuts(runs, own_launches_);
+    std::vector<HostCut> cuts = pass_cuts(runs, ends_of_own_launches());
     add_launch_cuts(cuts);
     add_recorded_waits(cuts);
     add_stream_waits(cuts);
@@ -95,6 +95,13 @@ class DeviceActivity {
       activity_.notes.push_back(
           fmt::format("{}: left out {} of {} kernels that were launched before the recording began",
                       on_one_line(activity_.file), without_launch, events_.kernels.size()));
+  }
+
+  // Behind which a cut leaves the kernels of the launches before it.
+  [[nodiscard]] std::vector<std::int64_t> ends_of_own_launches() const {
+    std::vector<std::int64_t> ends = own_launches_;
+    for (std::int64_t& end : ends) ++end;
+    return ends;
   }
 
   // Streams with nccl kernels and little else, and the kernels that count as the rank's own work.
@@ -362,7 +369,8 @@ class DeviceActivity {
   // A computing stream waits for what was launched on another one before the event was recorded.
   void add_stream_waits(std::vector<HostCut>& cuts) const {
     for (const SeenWait& wait : stream_waits_) {
-      if (side_streams_.contains(wait.stream)) continue;
+      const bool is_known = std::ranges::binary_search(streams_, wait.wait_on_stream);
+      if (side_streams_.contains(wait.stream) || !is_known) continue;
       const std::int32_t part = last_part_before(wait.record_ns, [&](const CommunicationPart& one) {
         return one.stream == number_of(wait.wait_on_stream);
       });
@@ -378,6 +386,8 @@ class DeviceActivity {
       for (; next < own_.size() && own_[next].launch_ns < host_times[i]; ++next) {
         const Kernel& kernel = *own_[next].kernel;
         end = std::max(end, kernel.end_ns);
+        if (own_[next].launch_ns < steps_.steps().front().begin_ns)
+          continue;  // of a step before the recording
         if (cut.begin_ns == 0) cut.begin_ns = kernel.begin_ns;
         cut.streams |= std::uint64_t{1} << std::min<std::uint32_t>(number_of(kernel.stream), 63);
       }

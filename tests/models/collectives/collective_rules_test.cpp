@@ -280,5 +280,40 @@ TEST_CASE("collective rules: a gloo clock that is 20 ms off is aligned with a no
   CHECK(notes_with(4 * kMs, ClockAlignment::kAuto).empty());
 }
 
+TEST_CASE("collective rules: what a rank is late by in the first step is time of its host") {
+  // Rank 1 begins its first kernel 30 ms after rank 0, later steps with it. The files say nothing earlier.
+  auto ranks = in_lockstep({{10, 20, 6}, {10, 20, 6}}, 4);
+  const std::int64_t late = 30 * kMs;
+  for (RankTrack& rank : ranks) {
+    const bool is_late = rank.activity.rank == 1;
+    RankActivity& activity = rank.activity;
+    // All that follows the late begin of rank 1 is 30 ms later on both ranks, which meet in the all-reduce.
+    for (TrackCut& cut : activity.cuts) cut.end_ns += late;
+    for (CommunicationPart& part : activity.parts) {
+      part.begin_ns += late;
+      part.end_ns += late;
+    }
+    for (IdleGap& gap : activity.gaps) {
+      gap.begin_ns += late;
+      gap.end_ns += late;
+    }
+    for (RankActivity::Step& step : activity.steps) {
+      step.begin_ns += late;
+      step.end_ns += late;
+    }
+    if (is_late) continue;
+    activity.steps[0].begin_ns -= late;
+    activity.cuts[0].end_ns -= late;  // rank 0 was ready all the time, and its all-reduce spun
+    activity.parts[0].begin_ns -= late;
+    activity.gaps[0].begin_ns -= late;
+  }
+  const Arranged first = arranged(ranks);
+  // 30 ms late, 10 + 2 + 20 + 2 + 6.
+  CHECK(testing::recorded_s(first.job, "other-compute", 0, 1, 0) == doctest::Approx(10 * kMsInS));
+  CHECK(testing::recorded_s(first.job, "host", 0, 1, 0) == doctest::Approx(30 * kMsInS));
+  CHECK(first.job.recording.step_base_s[0] == doctest::Approx(70 * kMsInS));
+  CHECK(first.job.recording.step_base_s[1] == doctest::Approx(40 * kMsInS));
+}
+
 }  // namespace
 }  // namespace goodput

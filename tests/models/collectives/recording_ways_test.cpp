@@ -223,5 +223,24 @@ TEST_CASE("recording ways: groups of 31 ranks are matched though their lists are
   check_slow_rank(analysed_or_fail(testing::activities_of(job)), job);
 }
 
+TEST_CASE("recording ways: a slow data loader is found with a file per step, too") {
+  // The host comes late, and its device with it: only the other ranks' waiting tells, for the files begin
+  // with the step.
+  const CudaJob job = testing::simulate_cuda_job(recorded_spec(CudaFaultKind::kLoader));
+  check_slow_rank(analysed_or_fail(activities_of_events(events_of_job(job))), job);
+  std::vector<RankActivity> activities;
+  for (const KinetoEvents& all : events_of_job(job)) {
+    for (std::size_t step = 0; step < all.steps.size(); ++step)
+      activities.push_back(activity_of_events(of_one_step(all, step)));
+  }
+  const AnalysedRanks a = analysed_or_fail(std::move(activities));
+  for (std::size_t i = 0; i < a.analysis.whatif.base_s.size(); ++i)
+    MESSAGE(fmt::format("step {}: recorded {:.1f} ms, replayed {:.1f} ms", i,
+                        1e3 * a.analysis.whatif.base_s[i], 1e3 * a.analysis.whatif.nodelay.span_s[i]));
+  MESSAGE(fmt::format("truth: {:.1f} ms healthy {:.1f} ms", 1e3 * job.truth.step_s[2],
+                      1e3 * job.truth.healthy_step_s));
+  check_slow_rank(a, job);
+}
+
 }  // namespace
 }  // namespace goodput

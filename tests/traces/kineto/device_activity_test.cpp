@@ -528,5 +528,40 @@ TEST_CASE("device activity: many kernels without a launch are told of, a few are
             "began"});
 }
 
+TEST_CASE("device activity: work launched before the first step is not of its first segment") {
+  KinetoEventsCase trace;
+  trace.step(1, 100, 200);
+  trace.kernel(50, 60, 140);
+  trace.nccl(110, 150, 160, trace.args("allreduce"));
+  trace.kernel(120, 160, 170);
+  const RankActivity activity = activity_on_device(trace);
+  REQUIRE(activity.cuts.size() == 2);
+  CHECK(whole_us(activity.cuts[0].end_ns) == 140);
+  CHECK(activity.cuts[0].begin_ns == 0);
+  CHECK(activity.cuts[0].streams == 0);
+}
+
+TEST_CASE("device activity: the last kernel of a forward pass is of its segment") {
+  KinetoEventsCase trace;
+  trace.step(1, 0, 1000);
+  trace.kernel(100, 110, 140);
+  trace.kernel(200, 210, 240);  // the last one before backward begins on the host
+  trace.host("autograd::engine::evaluate_function: AddmmBackward0", 300, 350,
+             KinetoEventsCase::kAutogradThread);
+  trace.kernel(320, 330, 380, KinetoEventsCase::kComputeStream, KinetoEventsCase::kAutogradThread);
+  trace.nccl(400, 410, 420, trace.args("allreduce"));
+  const RankActivity activity = activity_on_device(trace);
+  REQUIRE(activity.cuts.size() == 4);
+  REQUIRE(activity.cuts[0].kind == DeviceCut::kPassEnd);
+  CHECK(whole_us(activity.cuts[0].end_ns) == 240);  // not 140
+  CHECK(whole_us(activity.cuts[1].begin_ns) == 330);
+}
+
+TEST_CASE("device activity: a wait for a stream that has no kernels is no wait for its neighbor") {
+  // Stream 13 is between 7 and 20.
+  CHECK(device_cut_kinds(with_stream_wait(KinetoEventsCase::kComputeStream, 13)) ==
+        std::vector{DeviceCut::kLaunch, DeviceCut::kLaunch, DeviceCut::kStepEnd});
+}
+
 }  // namespace
 }  // namespace goodput
