@@ -105,7 +105,7 @@ TEST_CASE("JSON windows: values of chosen keys before and behind the events are 
 TEST_CASE("JSON windows: a kept value beyond the limit is an error at its place") {
   const std::string text = R"({"name": "12345678", "traceEvents": []})";
   CHECK(read_windows(text, {.kept_bytes = 10}).error == "");
-  for (const std::size_t window : {1, 4, 100}) {
+  for (const std::size_t window : {std::size_t{1}, std::size_t{4}, std::size_t{100}}) {
     CHECK(read_windows(text, {.window_bytes = window, .event_bytes = 40, .kept_bytes = 9}).error ==
           ": byte 9: the value of \"name\" is longer than 9 bytes");
   }

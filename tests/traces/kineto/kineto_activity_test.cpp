@@ -3,10 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "tests/traces/io/temporary_file.h"
 #include "traces/io/byte_source.h"
@@ -14,11 +12,6 @@
 
 namespace goodput {
 namespace {
-
-using PartKind = CommunicationPart::Kind;
-using CutKind = TrackCut::Kind;
-
-constexpr std::int64_t kMicrosecond = 1000;
 
 // A trace, event by event; times in microseconds.
 class TraceText {
@@ -98,180 +91,6 @@ class TraceText {
   int correlation_ = 0;
   int id_ = 100;
 };
-
-std::vector<CutKind> kinds_of_cuts(const RankActivity& activity) {
-  std::vector<CutKind> kinds;
-  for (const TrackCut& cut : activity.cuts) kinds.push_back(cut.kind);
-  return kinds;
-}
-
-TEST_CASE("kineto activity: a kernel is of the step of its launch, and a step ends with its last kernel") {
-  // The kernels of step 1 run until 250, long after the host has begun step 2 at 100.
-  const auto activity = TraceText()
-                            .step(1, 0, 100)
-                            .step(2, 100, 200)
-                            .kernel(10, 20, 120)
-                            .collective(20, 120, 250)
-                            .kernel(110, 250, 300)
-                            .collective(120, 300, 310)
-                            .read();
-  REQUIRE(activity);
-  REQUIRE(activity->steps.size() == 2);
-  CHECK(activity->on_device);
-  CHECK(activity->steps[0].is_first_in_file);
-  CHECK(activity->steps[0].begin_ns == 20 * kMicrosecond);  // its own first kernel
-  CHECK(activity->steps[0].end_ns == 250 * kMicrosecond);
-  CHECK(activity->steps[1].begin_ns == 250 * kMicrosecond);
-  CHECK(activity->steps[1].end_ns == 310 * kMicrosecond);
-  REQUIRE(activity->parts.size() == 2);
-  CHECK(activity->parts[0].step == 0);
-  CHECK(activity->parts[1].step == 1);
-  CHECK(activity->parts[1].begin_ns == 300 * kMicrosecond);
-  CHECK(activity->parts[0].elements == 100);
-  CHECK(kinds_of_cuts(*activity) ==
-        std::vector{CutKind::kLaunch, CutKind::kStepEnd, CutKind::kLaunch, CutKind::kStepEnd});
-  // The segment before the first launch is the kernel launched before it.
-  CHECK(activity->cuts[0].end_ns == 120 * kMicrosecond);
-  CHECK(activity->cuts[0].begin_ns == 20 * kMicrosecond);
-}
-
-TEST_CASE("kineto activity: several kernels of one launch are one part") {
-  const auto activity = TraceText().step(1, 0, 100).kernel(5, 6, 10).collective(20, 30, 60, 20, 3).read();
-  REQUIRE(activity);
-  REQUIRE(activity->parts.size() == 1);
-  CHECK(activity->parts[0].begin_ns == 30 * kMicrosecond);
-  CHECK(activity->parts[0].end_ns == 60 * kMicrosecond);
-}
-
-TEST_CASE(
-    "kineto activity: coalesced launches with one kernel are one part, linked to the last or the first") {
-  const std::string args = TraceText::kArgs;
-  const auto with_lone = [&](bool is_first, double lone) {
-    TraceText trace;
-    trace.step(1, 0, 1000).kernel(5, 6, 10);
-    for (const double begin : {100.0, 500.0}) {
-      if (!is_first)
-        trace.op("record_param_comms", begin - lone, begin - lone + 1, R"("External id":9,)" + args);
-      trace.collective(begin, begin + 5, begin + 20);
-      if (is_first)
-        trace.op("record_param_comms", begin + lone, begin + lone + 1, R"("External id":8,)" + args);
-    }
-    return trace.read();
-  };
-  for (const bool is_first : {false, true}) {
-    const auto activity = with_lone(is_first, 10);
-    REQUIRE(activity);
-    REQUIRE(activity->parts.size() == 2);
-    CHECK(activity->parts[0].elements == 200);
-    CHECK(activity->parts[0].launch_ns == (is_first ? 100 : 90) * kMicrosecond);
-    CHECK(activity->parts[1].elements == 200);
-  }
-}
-
-TEST_CASE("kineto activity: a batch of a send and a receive is two parts of one kernel") {
-  const std::string group = R"("Group size":2,"Process Group Name":"0","dtype":"Float","In msg nelems":5,)";
-  TraceText trace;
-  trace.step(1, 0, 1000).kernel(5, 6, 10);
-  trace.op("record_param_comms", 50, 51,
-           R"("External id":1,"Collective name":"send","Dst Rank":1,"Src Rank":0,)" + group + R"("Seq":4)");
-  trace.op("record_param_comms", 60, 61,
-           R"("External id":2,"Collective name":"recv","Src Rank":1,"Dst Rank":0,)" + group + R"("Seq":5)");
-  trace.kernel(61, 70, 90, 20, "ncclDevKernel_SendRecv", R"("External id":2)");
-  const auto activity = trace.read();
-  REQUIRE(activity);
-  REQUIRE(activity->parts.size() == 2);
-  CHECK(activity->parts[0].kind == PartKind::kReceive);
-  CHECK(activity->parts[1].kind == PartKind::kSend);
-  CHECK(activity->parts[1].is_with_previous);
-  CHECK(activity->parts[1].peer == 1);
-  CHECK(activity->parts[0].sequence == -1);  // counts by rank
-  CHECK(kinds_of_cuts(*activity) == std::vector{CutKind::kLaunch, CutKind::kStepEnd});
-}
-
-TEST_CASE("kineto activity: what a stream of collectives computes behind one belongs to it") {
-  // Stream 20 has a collective, and a copy right behind it; the copy before the next one is nobody's.
-  const auto activity = TraceText()
-                            .step(1, 0, 1000)
-                            .kernel(5, 10, 500)
-                            .collective(20, 30, 60)
-                            .kernel(25, 61, 64, 20)
-                            .kernel(26, 190, 199, 20)
-                            .collective(40, 200, 260)
-                            .read();
-  REQUIRE(activity);
-  REQUIRE(activity->parts.size() == 2);
-  CHECK(activity->parts[0].end_ns == 64 * kMicrosecond);
-  CHECK(activity->parts[1].begin_ns == 200 * kMicrosecond);
-  CHECK(activity->cuts.back().end_ns == 500 * kMicrosecond);
-}
-
-TEST_CASE("kineto activity: recorded waits and waits of streams cut the track") {
-  const std::string args = TraceText::kArgs;
-  std::string wait = args;
-  wait.replace(wait.find("allreduce"), 9, "wait");
-  const auto recorded = TraceText()
-                            .step(1, 0, 1000)
-                            .kernel(5, 10, 50)
-                            .collective(20, 50, 90)
-                            .op("record_param_comms", 30, 31, wait)
-                            .kernel(40, 90, 100)
-                            .read();
-  REQUIRE(recorded);
-  CHECK(kinds_of_cuts(*recorded) == std::vector{CutKind::kLaunch, CutKind::kWait, CutKind::kStepEnd});
-  CHECK(recorded->cuts[1].part == 0);
-}
-
-TEST_CASE("kineto activity: backward functions are passes, annotations name what the rank was doing") {
-  const std::string backward = "autograd::engine::evaluate_function: MmBackward0";
-  const auto activity = TraceText()
-                            .step(1, 0, 1000)
-                            .annotation("enumerate(DataLoader)#_next", 1, 90)
-                            .kernel(95, 100, 200)
-                            .op(backward, 110, 120, "", 2)
-                            .kernel(115, 200, 300)
-                            .op(backward, 121, 130, "", 2)
-                            .kernel(125, 300, 400)
-                            .annotation("Optimizer.step#AdamW.step", 140, 990)
-                            .kernel(150, 400, 450)
-                            .collective(995, 996, 997)
-                            .read();
-  REQUIRE(activity);
-  CHECK(kinds_of_cuts(*activity) ==
-        std::vector{CutKind::kPassEnd, CutKind::kPassEnd, CutKind::kLaunch, CutKind::kStepEnd});
-  std::vector<std::string> labels;
-  for (const TrackCut& cut : activity->cuts) labels.push_back(activity->names[cut.label]);
-  CHECK(labels[0] == "data-loader");
-  CHECK(labels[1] == "backward");
-  CHECK(labels[2] == "optimizer");
-}
-
-TEST_CASE(
-    "kineto activity: a job on CPUs begins its parts where it launches them, and ends them with gloo's "
-    "events") {
-  const std::string info =
-      R"({"backend":"gloo","rank":0,"world_size":2,"pg_config":[{"pg_name":"0","pg_size":2,"ranks":[0,1]}]})";
-  const auto activity = TraceText(info)
-                            .step(1, 0, 5000)
-                            .op("aten::mm", 10, 900)
-                            .op("c10d::allreduce_", 1000, 1100)
-                            .op("aten::mm", 1200, 1500)
-                            .annotation("gloo:all_reduce", 1010, 3000, 9)
-                            .op("aten::add", 3000, 4000)
-                            .read();
-  REQUIRE(activity);
-  CHECK_FALSE(activity->on_device);
-  REQUIRE(activity->parts.size() == 1);
-  CHECK(activity->parts[0].group == -1);
-  CHECK(activity->parts[0].begin_ns == 1000 * kMicrosecond);
-  CHECK(activity->parts[0].end_ns == 3000 * kMicrosecond);
-  CHECK(activity->steps[0].end_ns == 5000 * kMicrosecond);
-  // Between 1500 and 3000 the main thread does nothing.
-  REQUIRE_FALSE(activity->gaps.empty());
-  const bool has_gap = std::ranges::any_of(activity->gaps, [](const IdleGap& gap) {
-    return gap.begin_ns == 1500 * kMicrosecond && gap.end_ns == 3000 * kMicrosecond;
-  });
-  CHECK(has_gap);
-}
 
 TEST_CASE("kineto activity: what no analysis can use is refused with the remedy") {
   const std::string world_of_8 = R"({"backend":"nccl","rank":1,"world_size":8})";
