@@ -89,7 +89,7 @@ struct BlockMasks {
 BlockMasks masks_of(const char* block) {
   constexpr char kCurlyBit = 0x20;  // '{' is '[' with this bit, '}' is ']' with it
   BlockMasks masks;
-  for (int part = 0; part < 4; ++part) {
+  for (std::size_t part = 0; part < 4; ++part) {
     const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 16 * part));
     const __m128i curly = _mm_or_si128(text, _mm_set1_epi8(kCurlyBit));
     const auto bits = [&](__m128i characters, char wanted) {
