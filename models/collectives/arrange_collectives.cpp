@@ -219,7 +219,7 @@ class Arranger {
 
   // What derive_times() cannot know: no transfer is negative, and a step lasts, on each rank, from the end of
   // the one before it.
-  void finish(ArrangedJob& job) const {
+  void finish(ArrangedJob& job) {
     Recording& recording = job.recording;
     for (StepBlock& block : recording.blocks) {
       for (double& value : block.value_s) value = std::max(0.0, value);
@@ -229,7 +229,7 @@ class Arranger {
                                                  joined_.steps().begin());
       std::int64_t longest = 0;
       for (std::uint32_t rank = 0; rank < joined_.ranks().size(); ++rank)
-        longest = std::max(longest, joined_.step(rank, step).end_ns - begin_of(rank, step));
+        longest = std::max(longest, joined_.step(rank, step).end_ns - seen(rank, step).begin_ns);
       recording.step_base_s[i] = static_cast<double>(longest) * kSecondsPerNs;
     }
     const std::size_t observations = joined_.lanes() * joined_.steps().size();
@@ -243,12 +243,6 @@ class Arranger {
     job.job.dp_size = recording.dp_size;
     job.job.pp_size = recording.pp_size;
     job.job.world_size = static_cast<std::int64_t>(joined_.ranks().size());
-  }
-
-  [[nodiscard]] std::int64_t begin_of(std::uint32_t rank, std::size_t step) const {
-    return times_[joined_.slot_of(rank)]
-        .observations[joined_.lane_of(rank) * joined_.steps().size() + step]
-        .begin_ns;
   }
 
   // Waiting that the trace cannot show.

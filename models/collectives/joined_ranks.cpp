@@ -20,12 +20,6 @@ namespace {
 
 using Kind = CommunicationPart::Kind;
 
-// Sizes that may differ from rank to rank and step to step in one program.
-bool has_own_size(const RankActivity& rank, const CommunicationPart& part) {
-  return part.kind == Kind::kCollective && rank.names[part.name] != "all_to_allv" &&
-         rank.names[part.name] != "all_to_all";
-}
-
 // What ranks that run one program have in common at a cut.
 std::uint64_t hash_of_cut(const RankActivity& rank, const TrackCut& cut) {
   Hash hash;
@@ -35,7 +29,7 @@ std::uint64_t hash_of_cut(const RankActivity& rank, const TrackCut& cut) {
     const CommunicationPart& part = rank.parts[at];
     hash.add(static_cast<int>(part.kind));
     hash.add(std::string_view(rank.names[part.name]));
-    if (has_own_size(rank, part)) {
+    if (has_equal_sizes(rank, part)) {
       hash.add(part.elements);
       hash.add(part.shape);
     }
@@ -95,6 +89,15 @@ Error different_programs(std::int64_t step, const RankActivity& a, const std::st
 
 }  // namespace
 
+bool has_equal_sizes(const RankActivity& rank, const CommunicationPart& part) {
+  return part.kind == Kind::kCollective && rank.names[part.name] != "all_to_allv" &&
+         rank.names[part.name] != "all_to_all";
+}
+
+std::string label_of(const ProcessGroup& group) {
+  return is_described(group) ? group.description : fmt::format("{} ranks", group.ranks.size());
+}
+
 std::string describe_part(const RankActivity& rank, const CommunicationPart& part) {
   std::string text = rank.names[part.name];
   if (part.elements >= 0)
@@ -119,24 +122,7 @@ bool JoinedRanks::is_first_of_files(std::size_t step) const {
 }
 
 void JoinedRanks::shift_clock(std::uint32_t rank, std::int64_t offset_ns) {
-  RankActivity& activity = ranks_[rank];
-  for (RankActivity::Step& step : activity.steps) {
-    step.begin_ns -= offset_ns;
-    step.end_ns -= offset_ns;
-  }
-  for (TrackCut& cut : activity.cuts) {
-    cut.end_ns -= offset_ns;
-    if (cut.begin_ns != 0) cut.begin_ns -= offset_ns;
-  }
-  for (CommunicationPart& part : activity.parts) {
-    part.launch_ns -= offset_ns;
-    part.begin_ns -= offset_ns;
-    part.end_ns -= offset_ns;
-  }
-  for (IdleGap& gap : activity.gaps) {
-    gap.begin_ns -= offset_ns;
-    gap.end_ns -= offset_ns;
-  }
+  shift_times(ranks_[rank], -offset_ns);
 }
 
 void JoinedRanks::add_gap(std::uint32_t rank, IdleGap gap) {

@@ -90,6 +90,17 @@ class JoinedRanks {
   std::vector<CleaningFinding> findings_;
 };
 
+// Whether one program gives a part the same size on every rank and in every step: all collectives but
+// all-to-alls.
+[[nodiscard]] bool has_equal_sizes(const RankActivity& rank, const CommunicationPart& part);
+
+// Whether the trace says what a group is for ("mesh_dp").
+[[nodiscard]] inline bool is_described(const ProcessGroup& group) {
+  return !group.description.empty() && group.description != "undefined";
+}
+// Its description; `8 ranks` without one.
+[[nodiscard]] std::string label_of(const ProcessGroup& group);
+
 // `allreduce of 4096 float in group 7 (ranks 0-3)`
 [[nodiscard]] std::string describe_part(const RankActivity& rank, const CommunicationPart& part);
 

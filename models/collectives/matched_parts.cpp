@@ -23,10 +23,6 @@ GroupKey key_of(const RankActivity& rank, const CommunicationPart& part) {
   return key;
 }
 
-bool has_equal_sizes(const RankActivity& rank, const CommunicationPart& part) {
-  return rank.names[part.name] != "all_to_allv" && rank.names[part.name] != "all_to_all";
-}
-
 class Matcher {
  public:
   explicit Matcher(const JoinedRanks& joined) : joined_(joined) {}

@@ -42,10 +42,7 @@ std::string_view plain_name(std::string_view collective) {
 }
 
 std::string name_of_group(const RankActivity& rank, const CommunicationPart& part) {
-  if (part.group < 0) return "";
-  const ProcessGroup& group = rank.groups[static_cast<std::size_t>(part.group)];
-  if (!group.description.empty() && group.description != "undefined") return group.description;
-  return fmt::format("{} ranks", group.ranks.size());
+  return part.group < 0 ? "" : label_of(rank.groups[static_cast<std::size_t>(part.group)]);
 }
 
 class KindFinder {

@@ -21,13 +21,6 @@ bool is_idle(std::span<const IdleGap> gaps, std::int64_t begin, std::int64_t end
   return idle_within(gaps, begin, end) >= end - begin - kShortestDeviceGapNs;
 }
 
-std::int64_t ready_of_part(const Observation& seen, const SlotWaits& waits, std::uint32_t part) {
-  std::int64_t ready = seen.begin_ns;
-  if (const auto cut = waits.segment_of_part[part]) ready = std::max(ready, seen.cut_end[*cut]);
-  for (const std::uint32_t before : waits.parts_of_part[part]) ready = std::max(ready, seen.part_end[before]);
-  return ready;
-}
-
 }  // namespace
 
 void stretch_to_late_launches(const JoinedRanks& joined, const RankSlot& slot, const SlotWaits& waits,
@@ -39,7 +32,7 @@ void stretch_to_late_launches(const JoinedRanks& joined, const RankSlot& slot, c
       if (cut > 0) seen.cut_end[cut] = std::max(seen.cut_end[cut], seen.cut_end[cut - 1]);
       for (std::uint32_t part = slot.first_part[cut]; part < slot.first_part[cut + 1]; ++part) {
         if (waits.segment_of_part[part] != cut) continue;
-        const std::int64_t ready = ready_of_part(seen, waits, part);
+        const std::int64_t ready = part_ready_ns(seen, waits, part);
         const std::int64_t begin = seen.part_begin[part];
         if (begin - ready > kShortestDeviceGapNs && is_idle(gaps, ready, begin))
           seen.cut_end[cut] = std::max(seen.cut_end[cut], begin);

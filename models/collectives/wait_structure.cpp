@@ -109,20 +109,12 @@ class WaitFinder {
     }
   }
 
-  [[nodiscard]] std::int64_t ready_ns(const Observation& seen, std::uint32_t part) const {
-    std::int64_t ready = seen.begin_ns;
-    if (const auto cut = waits_.segment_of_part[part]) ready = std::max(ready, seen.cut_end[*cut]);
-    for (const std::uint32_t before : waits_.parts_of_part[part])
-      ready = std::max(ready, seen.part_end[before]);
-    return ready;
-  }
-
   // A collective of one stream may wait for one of another (the all-reduce of HSDP for its reduce-scatter):
   // it begins when that ends, and later than anything else explains.
   void add_part_of_other_stream(std::uint32_t part) {
     constexpr double kUnexplainedNs = 50e3;
     const auto is_late = [&](const Observation& seen) {
-      return static_cast<double>(seen.part_begin[part] - ready_ns(seen, part)) > kUnexplainedNs;
+      return static_cast<double>(seen.part_begin[part] - part_ready_ns(seen, waits_, part)) > kUnexplainedNs;
     };
     const auto late = static_cast<std::size_t>(std::ranges::count_if(times_.observations, is_late));
     if (late < kLeastObservations || 4 * late < times_.observations.size()) return;
@@ -283,6 +275,13 @@ class WaitFinder {
 };
 
 }  // namespace
+
+std::int64_t part_ready_ns(const Observation& seen, const SlotWaits& waits, std::uint32_t part) {
+  std::int64_t ready = seen.begin_ns;
+  if (const auto cut = waits.segment_of_part[part]) ready = std::max(ready, seen.cut_end[*cut]);
+  for (const std::uint32_t before : waits.parts_of_part[part]) ready = std::max(ready, seen.part_end[before]);
+  return ready;
+}
 
 SlotWaits find_waits_of_parts(const JoinedRanks& joined, const RankSlot& slot, const SlotTimes& times) {
   SlotWaits waits;

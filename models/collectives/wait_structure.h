@@ -22,6 +22,9 @@ struct SlotWaits {
   std::size_t inferred = 0;  // parts whose wait is known from times alone
 };
 
+// The latest end of what a part waits for.
+[[nodiscard]] std::int64_t part_ready_ns(const Observation& seen, const SlotWaits& waits, std::uint32_t part);
+
 // With fewer observations (lanes x steps) nothing can be inferred from times.
 inline constexpr std::size_t kLeastObservations = 4;
 

@@ -85,6 +85,10 @@ struct RankActivity {
   std::vector<std::string> spinning;  // kernels that wait for peers under other names than NCCL's
   std::vector<std::string> notes;     // for the user, in a sentence each
 };
+
+// Adds `by_ns` to all times of a rank, as if its clock were set forward.
+void shift_times(RankActivity& rank, std::int64_t by_ns);
+
 // Shorter ones are not kept: on a host, between the calls of a busy thread; on a device, between kernels.
 inline constexpr std::int64_t kShortestHostGapNs = 150'000;
 inline constexpr std::int64_t kShortestDeviceGapNs = 20'000;

@@ -125,10 +125,6 @@ void summarize_steps(const std::vector<const RankActivity*>& activities, KinetoS
   summary.step_time = {shortest, take_median(times), longest};
 }
 
-bool is_described(const ProcessGroup& group) {
-  return !group.description.empty() && group.description != "undefined";
-}
-
 // Ranks name one group differently, and two of a rank's groups may have the same ranks: a group counts as
 // often as the rank that knows most of its like has it.
 void summarize_groups(const std::vector<const RankActivity*>& activities, KinetoSummary& summary) {
@@ -222,8 +218,7 @@ class CommunicationTable {
   static Key key_of(const RankActivity& activity, const CommunicationPart& part) {
     const std::string& name = activity.names[part.name];
     if (part.group < 0) return {std::nullopt, name};
-    const ProcessGroup& group = activity.groups[static_cast<std::size_t>(part.group)];
-    return {is_described(group) ? group.description : fmt::format("{} ranks", group.ranks.size()), name};
+    return {label_of(activity.groups[static_cast<std::size_t>(part.group)]), name};
   }
 
   std::map<Key, Row> rows_;

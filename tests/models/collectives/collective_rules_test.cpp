@@ -193,34 +193,24 @@ TEST_CASE("collective rules: idle times of up to 150 us a step are left in the s
   CHECK(std::ranges::find(types, "host") == types.end());
 }
 
-TEST_CASE("collective rules: a rank that comes late into the first step began it with the others") {
+TEST_CASE("collective rules: a rank that is late in the first step began it with the others, its host idle") {
   // Rank 1 begins its first kernel 30 ms after rank 0, later steps with it. The files say nothing earlier.
   auto ranks = in_lockstep({{10, 20, 6}, {10, 20, 6}}, 4);
   const std::int64_t late = 30 * kMs;
   for (RankTrack& rank : ranks) {
     const bool is_late = rank.activity.rank == 1;
     RankActivity& activity = rank.activity;
-    // All that follows the late begin of rank 1 is 30 ms later on both ranks, which meet in the all-reduce.
-    for (TrackCut& cut : activity.cuts) cut.end_ns += late;
-    for (CommunicationPart& part : activity.parts) {
-      part.begin_ns += late;
-      part.end_ns += late;
-    }
-    for (IdleGap& gap : activity.gaps) {
-      gap.begin_ns += late;
-      gap.end_ns += late;
-    }
-    for (RankActivity::Step& step : activity.steps) {
-      step.begin_ns += late;
-      step.end_ns += late;
-    }
+    // Everything after the late begin of rank 1 is 30 ms later on both ranks, which meet in the all-reduce.
+    shift_times(activity, late);
     if (is_late) continue;
     activity.steps[0].begin_ns -= late;
-    activity.cuts[0].end_ns -= late;  // rank 0 was ready all the time, and its all-reduce spun
+    activity.cuts[0].end_ns -= late;  // rank 0 was ready on time, and its all-reduce spun
     activity.parts[0].begin_ns -= late;
     activity.gaps[0].begin_ns -= late;
   }
   const Arranged first = arranged(ranks);
+  CHECK(testing::recorded_s(first.job, "host", 0, 1, 0) == doctest::Approx(30 * kMsInS));
+  CHECK(testing::recorded_s(first.job, "other-compute", 0, 1, 0) == doctest::Approx(10 * kMsInS));
   // 30 ms late, 10 + 2 + 20 + 2 + 6.
   CHECK(first.job.recording.step_base_s[0] == doctest::Approx(70 * kMsInS));
   CHECK(first.job.recording.step_base_s[1] == doctest::Approx(40 * kMsInS));
@@ -249,70 +239,19 @@ TEST_CASE("collective rules: what waits for collectives is noted to be unknown w
 // --- gloo ---
 
 TEST_CASE("collective rules: a gloo clock that is 20 ms off is aligned with a note, one of 4 ms is not") {
-  const auto notes_with = [](std::int64_t off_ns, ClockAlignment clocks) {
+  const auto notes_with = [](std::int64_t off_ns) {
     auto ranks = in_lockstep({{10, 20, 6}, {12, 20, 6}, {11, 20, 6}}, 4);
     for (RankTrack& rank : ranks) {
       RankActivity& activity = rank.activity;
       activity.on_device = false;
       for (CommunicationPart& part : activity.parts) part.group = -1;
-      if (activity.rank != 2) continue;
-      for (RankActivity::Step& step : activity.steps) {
-        step.begin_ns += off_ns;
-        step.end_ns += off_ns;
-      }
-      for (TrackCut& cut : activity.cuts) cut.end_ns += off_ns;
-      for (CommunicationPart& part : activity.parts) {
-        part.launch_ns += off_ns;
-        part.begin_ns += off_ns;
-        part.end_ns += off_ns;
-      }
-      for (IdleGap& gap : activity.gaps) {
-        gap.begin_ns += off_ns;
-        gap.end_ns += off_ns;
-      }
+      if (activity.rank == 2) shift_times(activity, off_ns);
     }
-    CollectiveOptions options;
-    options.clocks = clocks;
-    return arranged(ranks, options).notes;
+    return arranged(ranks).notes;
   };
-  CHECK(notes_with(20 * kMs, ClockAlignment::kAuto) ==
+  CHECK(notes_with(20 * kMs) ==
         std::vector<std::string>{"the clock of rank 2 is +20.0 ms off and was aligned"});
-  CHECK(notes_with(4 * kMs, ClockAlignment::kAuto).empty());
-}
-
-TEST_CASE("collective rules: what a rank is late by in the first step is time of its host") {
-  // Rank 1 begins its first kernel 30 ms after rank 0, later steps with it. The files say nothing earlier.
-  auto ranks = in_lockstep({{10, 20, 6}, {10, 20, 6}}, 4);
-  const std::int64_t late = 30 * kMs;
-  for (RankTrack& rank : ranks) {
-    const bool is_late = rank.activity.rank == 1;
-    RankActivity& activity = rank.activity;
-    // All that follows the late begin of rank 1 is 30 ms later on both ranks, which meet in the all-reduce.
-    for (TrackCut& cut : activity.cuts) cut.end_ns += late;
-    for (CommunicationPart& part : activity.parts) {
-      part.begin_ns += late;
-      part.end_ns += late;
-    }
-    for (IdleGap& gap : activity.gaps) {
-      gap.begin_ns += late;
-      gap.end_ns += late;
-    }
-    for (RankActivity::Step& step : activity.steps) {
-      step.begin_ns += late;
-      step.end_ns += late;
-    }
-    if (is_late) continue;
-    activity.steps[0].begin_ns -= late;
-    activity.cuts[0].end_ns -= late;  // rank 0 was ready all the time, and its all-reduce spun
-    activity.parts[0].begin_ns -= late;
-    activity.gaps[0].begin_ns -= late;
-  }
-  const Arranged first = arranged(ranks);
-  // 30 ms late, 10 + 2 + 20 + 2 + 6.
-  CHECK(testing::recorded_s(first.job, "other-compute", 0, 1, 0) == doctest::Approx(10 * kMsInS));
-  CHECK(testing::recorded_s(first.job, "host", 0, 1, 0) == doctest::Approx(30 * kMsInS));
-  CHECK(first.job.recording.step_base_s[0] == doctest::Approx(70 * kMsInS));
-  CHECK(first.job.recording.step_base_s[1] == doctest::Approx(40 * kMsInS));
+  CHECK(notes_with(4 * kMs).empty());
 }
 
 }  // namespace

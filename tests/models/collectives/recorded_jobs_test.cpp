@@ -94,27 +94,6 @@ TEST_CASE("recorded jobs: without peers the slowest stage is the slow one") {
   CHECK(std::abs(analysed->replay_error()) <= 0.03);
 }
 
-// As a profiler on a host whose clock is wrong writes it.
-void shift(RankActivity& activity, std::int64_t offset_ns) {
-  for (auto& step : activity.steps) {
-    step.begin_ns += offset_ns;
-    step.end_ns += offset_ns;
-  }
-  for (auto& cut : activity.cuts) {
-    cut.end_ns += offset_ns;
-    if (cut.begin_ns != 0) cut.begin_ns += offset_ns;
-  }
-  for (auto& part : activity.parts) {
-    part.launch_ns += offset_ns;
-    part.begin_ns += offset_ns;
-    part.end_ns += offset_ns;
-  }
-  for (auto& gap : activity.gaps) {
-    gap.begin_ns += offset_ns;
-    gap.end_ns += offset_ns;
-  }
-}
-
 TEST_CASE("recorded jobs: a clock that is 20 ms off changes no answer") {
   for (const FaultCase& fault : kFaultCases) {
     for (std::size_t rank = 0; rank < 4; ++rank) {
@@ -122,7 +101,7 @@ TEST_CASE("recorded jobs: a clock that is 20 ms off changes no answer") {
       CAPTURE(rank);
       auto activities = recorded_job(fault.folder);
       if (!activities) return;
-      shift((*activities)[rank], 20'000'000);
+      shift_times((*activities)[rank], 20'000'000);
       const auto analysed = testing::analyse_ranks(*std::move(activities));
       REQUIRE(analysed);
       check_fault(*analysed, fault);
