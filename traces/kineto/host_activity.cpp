@@ -1,13 +1,13 @@
 // CPU jobs with gloo: a rank's track is its main thread, a part begins when the thread launches it, and ends
 // with the gloo event of its kind.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "traces/kineto/gloo_ops.h"
 #include "traces/kineto/kineto_forms.h"
 #include "traces/kineto/track_builder.h"
 
@@ -15,50 +15,6 @@ namespace goodput {
 namespace {
 
 using Span = KinetoEvents::Span;
-
-// How c10d names an operation, and the gloo events that may be its end.
-struct GlooOp {
-  std::string_view launch;
-  std::string_view name;
-  CommunicationPart::Kind kind = CommunicationPart::Kind::kCollective;
-  std::array<std::string_view, 2> ends{};
-};
-
-constexpr auto kSend = CommunicationPart::Kind::kSend;
-constexpr auto kReceive = CommunicationPart::Kind::kReceive;
-constexpr auto kCollective = CommunicationPart::Kind::kCollective;
-// gloo computes a reduce-scatter as an all-reduce.
-constexpr GlooOp kGlooOps[] = {
-    {"c10d::allreduce_", "all_reduce", kCollective, {"gloo:all_reduce"}},
-    {"c10d::allreduce_coalesced_", "all_reduce", kCollective, {"gloo:all_reduce"}},
-    {"c10d::_allgather_base_", "all_gather", kCollective, {"gloo:all_gather"}},
-    {"c10d::allgather_", "all_gather", kCollective, {"gloo:all_gather"}},
-    {"c10d::allgather_into_tensor_coalesced_", "all_gather", kCollective, {"gloo:all_gather"}},
-    {"c10d::_reduce_scatter_base_",
-     "reduce_scatter",
-     kCollective,
-     {"gloo:all_reduce", "gloo:reduce_scatter"}},
-    {"c10d::reduce_scatter_", "reduce_scatter", kCollective, {"gloo:all_reduce", "gloo:reduce_scatter"}},
-    {"c10d::reduce_scatter_tensor_coalesced_",
-     "reduce_scatter",
-     kCollective,
-     {"gloo:all_reduce", "gloo:reduce_scatter"}},
-    {"c10d::alltoall_base_", "all_to_all", kCollective, {"gloo:all_to_all"}},
-    {"c10d::alltoall_", "all_to_all", kCollective, {"gloo:all_to_all"}},
-    {"c10d::broadcast_", "broadcast", kCollective, {"gloo:broadcast"}},
-    {"c10d::reduce_", "reduce", kCollective, {"gloo:reduce"}},
-    {"c10d::gather_", "gather", kCollective, {"gloo:gather"}},
-    {"c10d::scatter_", "scatter", kCollective, {"gloo:scatter"}},
-    {"c10d::barrier", "barrier", kCollective, {"gloo:barrier"}},
-    {"c10d::send", "send", kSend, {"gloo:send"}},
-    {"c10d::recv_", "recv", kReceive, {"gloo:recv"}},
-    {"c10d::recv_any_source_", "recv", kReceive, {"gloo:recv"}},
-};
-
-const GlooOp* find_gloo_op(std::string_view launch) {
-  const auto* const found = std::ranges::find(kGlooOps, launch, &GlooOp::launch);
-  return found == std::end(kGlooOps) ? nullptr : found;
-}
 
 // The gloo events of a file, each the end of one launch.
 class GlooEnds {
@@ -144,13 +100,14 @@ class HostActivity {
       const Span* const end = ends.take(op, launch->begin_ns);
       const std::int32_t step = steps.step_at(launch->begin_ns);
       if (end == nullptr || step < 0) continue;
-      if (op.kind != kCollective && launch->peer < 0)
+      const bool is_collective = op.kind == CommunicationPart::Kind::kCollective;
+      if (!is_collective && launch->peer < 0)
         return Error{"sends and receives without peers: record with record_shapes=True",
                      {.file = activity_.file}};
       CommunicationPart part;
       part.kind = op.kind;
       part.step = static_cast<std::uint32_t>(step);
-      part.peer = op.kind == kCollective ? -1 : launch->peer;
+      part.peer = is_collective ? -1 : launch->peer;
       part.name = intern(activity_, op.name);
       part.shape = launch->shape;
       part.launch_ns = launch->begin_ns;

@@ -4,10 +4,10 @@
 #include <array>
 #include <string_view>
 
+#include "traces/kineto/kineto_names.h"
+
 namespace goodput {
 namespace {
-
-constexpr std::string_view kBackwardFunction = "autograd::engine::evaluate_function";
 
 HostWork work_of_annotation(std::string_view name) {
   if (name.starts_with("Optimizer.step")) return HostWork::kOptimizer;

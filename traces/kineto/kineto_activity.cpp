@@ -17,8 +17,6 @@
 namespace goodput {
 namespace {
 
-constexpr std::int64_t kTooManyRanks = 1 << 24;
-
 std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);  // all of it without a slash
 }
@@ -32,7 +30,8 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
   while (!name.empty() && (name.front() == '-' || name.front() == '_')) name.remove_prefix(1);
   std::size_t digits = 0;
   while (digits < name.size() && std::isdigit(static_cast<unsigned char>(name[digits])) != 0) ++digits;
-  return parse_integer(name.substr(0, digits));
+  const std::optional<std::int64_t> rank = parse_integer(name.substr(0, digits));
+  return rank && *rank < kMostKinetoRanks ? rank : std::nullopt;
 }
 
 // tensorboard_trace_handler names files after the host: `node3_12345.1700000000.pt.trace.json`.
@@ -57,10 +56,15 @@ Status identify(const KinetoEvents& events, RankActivity& activity) {
                                          on_one_line(events.path), *rank));
   }
   const std::int64_t world = events.header.world_size.value_or(0);
-  if (*rank < 0 || world < 0 || *rank >= kTooManyRanks || world > kTooManyRanks ||
-      (world > 0 && *rank >= world))
-    return Error{fmt::format("distributedInfo is damaged: rank {} in a job of {} ranks", *rank, world),
+  if (world > 0 && *rank >= world) {
+    if (events.header.rank)
+      return Error{fmt::format("distributedInfo is damaged: rank {} in a job of {} ranks", *rank, world),
+                   {.file = events.path}};
+    return Error{fmt::format("the file name says rank {}, but the job has {} ranks; rename the file after "
+                             "its rank, for example to rank3.json",
+                             *rank, world),
                  {.file = events.path}};
+  }
   activity.rank = static_cast<std::int32_t>(*rank);
   activity.world_size = static_cast<std::int32_t>(world);
   activity.host = events.header.host_name.empty() ? host_in_name(events.path) : events.header.host_name;

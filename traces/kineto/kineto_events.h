@@ -15,6 +15,9 @@
 
 namespace goodput {
 
+// The limit on ranks and on the ranks of a group: beyond it a number is damaged.
+inline constexpr std::int64_t kMostKinetoRanks = 1 << 24;
+
 struct KinetoHeader {
   std::optional<std::int64_t> rank;  // of distributedInfo
   std::optional<std::int64_t> world_size;

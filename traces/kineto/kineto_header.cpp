@@ -19,8 +19,6 @@ constexpr std::string_view kHostKey = "host_name";
 constexpr std::string_view kBaseTimeKey = "baseTimeNanoseconds";
 constexpr std::string_view kHeaderKeys[] = {kJobKey, kHostKey, kBaseTimeKey};
 
-constexpr std::int64_t kMostRanks = 1 << 24;
-
 // Reads one value; what it says of faults is put at the value's place in the file.
 class HeaderValue {
  public:
@@ -77,7 +75,7 @@ Result<std::vector<std::int32_t>> listed_ranks(const HeaderValue& header,
   std::vector<std::int32_t> ranks;
   ranks.reserve(items.size());
   for (const std::string_view item : items) {
-    GOODPUT_TRY(const std::int64_t rank, header.integer("ranks", item, 0, kMostRanks - 1));
+    GOODPUT_TRY(const std::int64_t rank, header.integer("ranks", item, 0, kMostKinetoRanks - 1));
     ranks.push_back(static_cast<std::int32_t>(rank));
   }
   return ranks;
@@ -93,7 +91,7 @@ Result<ListedGroup> listed_group(const HeaderValue& header, std::string_view tex
     } else if (*key == "pg_desc") {
       GOODPUT_TRY(listed.group.description, header.string(*key, fields.value()));
     } else if (*key == "pg_size" || *key == "group_size") {
-      GOODPUT_TRY(listed.size, header.integer(*key, fields.value(), 0, kMostRanks));
+      GOODPUT_TRY(listed.size, header.integer(*key, fields.value(), 0, kMostKinetoRanks));
     } else if (*key == "ranks") {
       const auto items = json_items(fields.value());
       if (!items) continue;
@@ -130,9 +128,9 @@ Status read_job(const HeaderValue& value, std::string_view text, KinetoHeader& h
   EventFields fields(text);
   while (const auto key = fields.next()) {
     if (*key == "rank") {
-      GOODPUT_TRY(header.rank, value.integer(*key, fields.value(), 0, kMostRanks - 1));
+      GOODPUT_TRY(header.rank, value.integer(*key, fields.value(), 0, kMostKinetoRanks - 1));
     } else if (*key == "world_size") {
-      GOODPUT_TRY(header.world_size, value.integer(*key, fields.value(), 1, kMostRanks));
+      GOODPUT_TRY(header.world_size, value.integer(*key, fields.value(), 1, kMostKinetoRanks));
     } else if (*key == "backend") {
       GOODPUT_TRY(header.backend, value.string(*key, fields.value()));
     } else if (*key == "pg_config") {

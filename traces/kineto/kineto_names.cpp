@@ -3,33 +3,10 @@
 #include <algorithm>
 
 #include "sim/base/text.h"
+#include "traces/kineto/gloo_ops.h"
 
 namespace goodput {
 namespace {
-
-constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
-constexpr std::string_view kBackwardPrefix = "autograd::engine::evaluate_function: ";
-constexpr std::string_view kC10d = "c10d::";
-
-// Behind "c10d::".
-constexpr std::string_view kCollectives[] = {"allreduce_",
-                                             "_allgather_base_",
-                                             "allgather_",
-                                             "_reduce_scatter_base_",
-                                             "reduce_scatter_",
-                                             "alltoall_base_",
-                                             "alltoall_",
-                                             "broadcast_",
-                                             "barrier",
-                                             "reduce_",
-                                             "gather_",
-                                             "scatter_",
-                                             "allgather_into_tensor_coalesced_",
-                                             "reduce_scatter_tensor_coalesced_",
-                                             "allreduce_coalesced_",
-                                             "send",
-                                             "recv_",
-                                             "recv_any_source_"};
 
 constexpr std::string_view kTransferPrefixes[] = {"gloo:", "nccl:"};
 constexpr std::string_view kAnnotationPrefixes[] = {
@@ -51,10 +28,10 @@ std::optional<std::string_view> kineto_span_name(std::string_view name, bool is_
   if (is_annotation) {
     is_known =
         is_known || begins_with_any(name, kAnnotationPrefixes) || name == "DistributedDataParallel.forward";
-  } else if (name.starts_with(kBackwardPrefix)) {
-    return kBackward;
-  } else if (name.starts_with(kC10d)) {
-    is_known = std::ranges::find(kCollectives, name.substr(kC10d.size())) != std::end(kCollectives);
+  } else if (name.starts_with(kBackwardFunction) && name.substr(kBackwardFunction.size()).starts_with(": ")) {
+    return kBackwardFunction;
+  } else if (name.starts_with("c10d::")) {
+    is_known = find_gloo_op(name) != nullptr;
   } else {
     is_known = is_known || name == "record_param_comms" || name == "_c10d_functional::wait_tensor";
   }

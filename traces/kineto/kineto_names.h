@@ -7,6 +7,9 @@
 
 namespace goodput {
 
+// What autograd calls running the backward function of an op; ": <op>" follows.
+inline constexpr std::string_view kBackwardFunction = "autograd::engine::evaluate_function";
+
 // The name under which KinetoEvents::spans holds a host event called `name`; nothing if it does not. All
 // backward functions share one. `is_annotation`: of the category user_annotation, not cpu_op.
 [[nodiscard]] std::optional<std::string_view> kineto_span_name(std::string_view name, bool is_annotation);

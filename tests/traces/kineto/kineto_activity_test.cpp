@@ -92,6 +92,18 @@ class TraceText {
   int id_ = 100;
 };
 
+TEST_CASE("kineto activity: a rank in the file name that cannot be a rank of the job is refused") {
+  const TraceText in_job_of_8 = TraceText(R"({"world_size":8})").step(1, 0, 10).collective(1, 2, 3);
+  CHECK(in_job_of_8.read({}, "rank8.json").error().what ==
+        "the file name says rank 8, but the job has 8 ranks; rename the file after its rank, for example to "
+        "rank3.json");
+  CHECK(in_job_of_8.read({}, "rank7.json"));
+  const TraceText in_any_job = TraceText("").step(1, 0, 10).collective(1, 2, 3);
+  CHECK(in_any_job.read({}, "rank16777215.json"));
+  CHECK(in_any_job.read({}, "rank16777216.json").error().what ==
+        "its rank is unknown, because it has no distributedInfo; name the file rank3.json, for example");
+}
+
 TEST_CASE("kineto activity: what no analysis can use is refused with the remedy") {
   const std::string world_of_8 = R"({"backend":"nccl","rank":1,"world_size":8})";
   CHECK(TraceText("").step(1, 0, 10).collective(1, 2, 3).error() ==
