@@ -50,7 +50,7 @@ TEST_CASE("arrange collectives: a job of two ranks costs what a closed form says
   CHECK(analysed->analysis.grid.naming == WorkerGrid::Naming::kByRank);
 }
 
-TEST_CASE("arrange collectives: an all-reduce beside work is no wait") {
+TEST_CASE("arrange collectives: an all-reduce that overlaps work is not waited for") {
   // The all-reduce runs from 4 to 9 ms beside work that goes on until 12: only the end of the step waits.
   const auto rank = [](std::int32_t number) {
     RankCase one(number, 2, {kWorld});
@@ -105,7 +105,7 @@ TEST_CASE("arrange collectives: fewer than four observations infer nothing, and 
       "too few observations (2; 4 are needed) to infer what waits for which collective; profile more steps");
 }
 
-TEST_CASE("arrange collectives: a device that idles until a late launch is time of its host") {
+TEST_CASE("arrange collectives: a device that idles until a late launch counts as host time") {
   // Rank 1 launches its all-reduce 5 ms after its work has ended; nobody else waits for anything before.
   const auto rank = [](std::int32_t number, double begin_ms) {
     RankCase one(number, 2, {kWorld});
@@ -120,7 +120,7 @@ TEST_CASE("arrange collectives: a device that idles until a late launch is time 
   CHECK(analysed->analysis.rank_work->slow.front().op_type == "host");
 }
 
-TEST_CASE("arrange collectives: an eager send waits for nobody, its receive for it") {
+TEST_CASE("arrange collectives: an eager send waits for nobody, and its receive waits for it") {
   // Rank 0 sends at 2 ms for 1 ms; rank 1 begins to receive between 4 and 7 ms, which takes 1 ms.
   const ProcessGroup pipeline{"0", "mesh_pp", {0, 1}};
   RankCase sender(0, 2, {pipeline});
@@ -136,7 +136,7 @@ TEST_CASE("arrange collectives: an eager send waits for nobody, its receive for 
   CHECK(analysed->analysis.whatif.nodelay.span_s.front() == doctest::Approx(12e-3));
 }
 
-TEST_CASE("arrange collectives: jobs that are not whole are refused, each with its remedy") {
+TEST_CASE("arrange collectives: an incomplete job is refused with a remedy") {
   const RankActivity first = data_parallel_rank(0, 4);
   const RankActivity second = data_parallel_rank(1, 8);
   CHECK(
@@ -223,7 +223,9 @@ TEST_CASE("arrange collectives: a job of one rank has no stragglers") {
   CHECK(analysed->subject().empty());
 }
 
-TEST_CASE("arrange collectives: kernels that wait under other names, and chains of different lengths") {
+TEST_CASE(
+    "arrange collectives: kernels outside NCCL that wait cast doubt, and pipelines of different lengths are "
+    "refused") {
   RankActivity first = data_parallel_rank(0, 4);
   first.spinning = {"deep_ep::intranode::dispatch"};
   const auto analysed = testing::analyse_ranks({first, data_parallel_rank(1, 8)});

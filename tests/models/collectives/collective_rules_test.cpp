@@ -112,7 +112,8 @@ TEST_CASE("collective rules: an all-reduce takes from its latest begin to its en
   CHECK_FALSE(two.job.trace.has_inferred_waits);
 }
 
-TEST_CASE("collective rules: a rank whose part ends before others begin has no transfer, not less") {
+TEST_CASE(
+    "collective rules: a part that ends before others begin has a transfer of zero, not a negative one") {
   auto ranks = in_lockstep({{10, 20, 6}, {16, 20, 6}}, 4);
   // A broadcast's root may leave before the others come.
   for (CommunicationPart& part : ranks[0].activity.parts) part.end_ns = part.begin_ns + kMs;
@@ -216,7 +217,7 @@ TEST_CASE("collective rules: a rank that is late in the first step began it with
   CHECK(first.job.recording.step_base_s[1] == doctest::Approx(40 * kMsInS));
 }
 
-TEST_CASE("collective rules: hosts come from the traces, and those of the metadata go before them") {
+TEST_CASE("collective rules: hosts come from the traces unless the metadata names them") {
   auto ranks = in_lockstep({{10, 20, 6}, {10, 20, 6}}, 4);
   ranks[0].activity.host = "node1";
   ranks[1].activity.host = "node2";
@@ -227,7 +228,7 @@ TEST_CASE("collective rules: hosts come from the traces, and those of the metada
   CHECK(worker_name(named.job.recording, 1) == "rank 1");
 }
 
-TEST_CASE("collective rules: what waits for collectives is noted to be unknown with too few steps") {
+TEST_CASE("collective rules: a note says if there are too few steps to infer waits") {
   auto ranks = in_lockstep({{10, 20, 6}, {10, 20, 6}}, 1);
   const Arranged few = arranged(ranks);
   REQUIRE(few.notes.size() == 1);

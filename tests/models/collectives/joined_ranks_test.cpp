@@ -226,7 +226,7 @@ TEST_CASE("joined ranks: two ranks that do not run one program are named with th
         "allreduce of 1024 Float in group 0 (ranks 0-3): the ranks do not run the same program");
 }
 
-TEST_CASE("joined ranks: a rank that launches less than the others is told by where its step ends") {
+TEST_CASE("joined ranks: an error names where the step of a rank that launches less ends") {
   auto ranks = plain_ranks(3, {});
   for (RankTrack& rank : ranks) {
     rank.begin_step(5, 0);
@@ -239,7 +239,7 @@ TEST_CASE("joined ranks: a rank that launches less than the others is told by wh
         "the ranks do not run the same program");
 }
 
-TEST_CASE("joined ranks: steps of which no two are alike are refused") {
+TEST_CASE("joined ranks: a job whose steps all differ is refused") {
   auto ranks = plain_ranks(2, {});
   for (RankTrack& rank : ranks) {
     // Every step has one all-reduce more than the one before, and rank 1 is one step ahead.
@@ -276,7 +276,7 @@ TEST_CASE("joined ranks: ends of passes that differ from step to step are not us
   CHECK(attempt.joined->cuts(1, 3)[0].streams == 0b1111);  // of all that was joined: 4 passes
 }
 
-TEST_CASE("joined ranks: recorded waits that ranks do not see alike are not used") {
+TEST_CASE("joined ranks: recorded waits that differ between ranks are not used") {
   auto ranks = plain_ranks(2, {});
   for (RankTrack& rank : ranks) {
     for (std::int64_t step = 0; step < 4; ++step) {
@@ -322,12 +322,12 @@ TEST_CASE("joined ranks: ranks that exchange messages are a lane, with a slot pe
   CHECK(joined.lane_of(5) == 1);
 }
 
-TEST_CASE("joined ranks: chains of different lengths are refused") {
+TEST_CASE("joined ranks: pipelines of different lengths are refused") {
   CHECK(join(chained_ranks(5, {{0, 1, 2}, {3, 4}})).error() ==
         "pipelines of different lengths (ranks 0-2 and ranks 3-4) are not supported");
 }
 
-TEST_CASE("joined ranks: a message to nobody is refused") {
+TEST_CASE("joined ranks: a message to a rank outside the job is refused") {
   auto ranks = chained_ranks(2, {{0, 1}});
   ranks[0].activity.parts[0].peer = 2;
   CHECK(join(ranks).error() ==
@@ -371,7 +371,7 @@ TEST_CASE("joined ranks: a job of one rank without communication is joined") {
   CHECK(attempt.joined->steps().size() == 2);
 }
 
-TEST_CASE("joined ranks: of many notes the first four are shown, and how many more there are") {
+TEST_CASE("joined ranks: the first four of many notes are shown, and the number of others") {
   auto ranks = plain_ranks(6, {1});
   for (RankTrack& rank : ranks) rank.activity.notes.push_back("note of " + rank.activity.file);
   const JoinAttempt attempt = join(ranks);

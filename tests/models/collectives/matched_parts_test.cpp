@@ -84,7 +84,9 @@ Launches launches_of(std::int32_t rank, std::int32_t world_size) {
 
 using Parts = std::vector<PartOfRank>;
 
-TEST_CASE("matched parts: the k-th collective of a group is one on all its ranks, whatever lies between") {
+TEST_CASE(
+    "matched parts: the k-th collectives of a group match on all its ranks, whatever they launch in "
+    "between") {
   // Groups {0, 1} and {2, 3} have one name; rank 1 and rank 3 launch in another order than 0 and 2, but for
   // the collectives of all.
   std::vector<RankTrack> ranks;
@@ -127,7 +129,7 @@ TEST_CASE("matched parts: a group of one rank meets nobody") {
   CHECK(match(ranks).matched == MatchedParts{Parts{{0, 1}, {1, 1}}});
 }
 
-// Two ranks with two collectives each, of which `change` changes the second one of rank 1.
+// Two ranks with two collectives each. `change` edits the second one of rank 1.
 template <typename Change>
 std::string error_of_changed(const Change& change) {
   std::vector<RankTrack> ranks;
@@ -182,7 +184,7 @@ std::vector<RankTrack> two_stages(const Second& second) {
   return ranks;
 }
 
-TEST_CASE("matched parts: stages must agree on name and size, but for all_to_allv and broadcast") {
+TEST_CASE("matched parts: stages must agree on name and size, except for all_to_allv and broadcast") {
   const auto error_of_stage_1 = [](std::string_view name, std::int64_t elements) {
     return match(two_stages([&](std::int32_t rank, Launches& own) {
              CommunicationPart& part = own.collective(0);
@@ -229,7 +231,7 @@ TEST_CASE("matched parts: the k-th send to a rank is its k-th receive from there
         MatchedParts{Parts{{0, 0}, {1, 0}}, Parts{{0, 1}, {1, 2}}, Parts{{0, 2}, {1, 1}}});
 }
 
-TEST_CASE("matched parts: messages of one kernel are parts in several messages") {
+TEST_CASE("matched parts: the messages of one kernel match one by one") {
   std::vector<RankTrack> ranks;
   for (std::int32_t rank = 0; rank < 2; ++rank) {
     Launches own = launches_of(rank, 2);
@@ -260,7 +262,7 @@ TEST_CASE("matched parts: a send or receive without its other end is refused") {
       "send: the ranks do not run the same program");
 }
 
-TEST_CASE("matched parts: peers that stand elsewhere than those of equal ranks are refused") {
+TEST_CASE("matched parts: collectives that join other stages on one replica than on another are refused") {
   // Two chains of two ranks, 0-2 and 1-3 by their first messages; the second ones go crosswise, 0-3 and 1-2,
   // and then all four are one chain. What remains crosswise are collectives: {0, 2} and {1, 3} but {0, 3}.
   std::vector<RankTrack> ranks;

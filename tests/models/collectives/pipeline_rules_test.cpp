@@ -64,7 +64,7 @@ TEST_CASE("eager sends: both ends of a message end together, whatever their cloc
   CHECK(eager_of(ranks) == Eager{{0}, {0}});
 }
 
-TEST_CASE("eager sends: a send whose end strays from its receive's waits for nobody") {
+TEST_CASE("eager sends: a send whose end varies against its receive's end is eager") {
   const auto ranks =
       sending_lanes(1, 4, [](std::int32_t, std::int64_t step) { return 6 * kMs + step * 50 * kMicroNs; });
   CHECK(eager_of(ranks) == Eager{{1}, {0}});
@@ -80,12 +80,12 @@ TEST_CASE("eager sends: more than a quarter of the lanes must show it") {
   CHECK(with_straying_lanes(3) == Eager{{1}, {0}});
 }
 
-TEST_CASE("eager sends: all sends are, where something would wait for itself otherwise") {
+TEST_CASE("eager sends: all sends are eager if an op would otherwise wait for itself") {
   const auto ranks = sending_lanes(1, 4, [](std::int32_t, std::int64_t) { return 10 * kMs; });
   CHECK(eager_of(ranks, true) == Eager{{1}, {0}});
 }
 
-TEST_CASE("eager sends: messages that share a kernel, and those of gloo, do not tell") {
+TEST_CASE("eager sends: messages that share a kernel, and gloo's, are never eager") {
   auto ranks = sending_lanes(1, 4, [](std::int32_t, std::int64_t step) { return 6 * kMs + step * kMs; });
   for (RankTrack& rank : ranks) rank.activity.on_device = false;
   CHECK(eager_of(ranks) == Eager{{0}, {0}});

@@ -64,7 +64,7 @@ TEST_CASE("recorded jobs: the rank with the injected fault is first, named, and 
   }
 }
 
-TEST_CASE("recorded jobs: a slow data loader is told by its label") {
+TEST_CASE("recorded jobs: a slow data loader is named by its label") {
   auto activities = recorded_job("fsdp4-slow-loader");
   if (!activities) return;
   const auto analysed = testing::analyse_ranks(*std::move(activities));

@@ -89,7 +89,7 @@ void check_same(const AnalysedRanks& a, const AnalysedRanks& b, double tolerance
     CHECK(a.slowdown_of(rank) == doctest::Approx(b.slowdown_of(rank)).epsilon(tolerance));
 }
 
-TEST_CASE("recording ways: indented, by lines and compact files say the same") {
+TEST_CASE("recording ways: indented, line-by-line and compact files give the same answer") {
   const CudaJob job = testing::simulate_cuda_job(recorded_spec(CudaFaultKind::kCompute));
   std::vector<AnalysedRanks> all;
   for (const testing::KinetoForm form :
@@ -150,7 +150,7 @@ KinetoEvents of_one_step(const KinetoEvents& all, std::size_t step) {
   return one;
 }
 
-TEST_CASE("recording ways: a file per step and rank is as good as one of all steps") {
+TEST_CASE("recording ways: one file per step and rank gives the same answer as one file per rank") {
   const CudaJob job = testing::simulate_cuda_job(recorded_spec(CudaFaultKind::kCompute));
   std::vector<RankActivity> activities;
   for (const KinetoEvents& all : events_of_job(job)) {
@@ -174,7 +174,7 @@ TEST_CASE("recording ways: a step that one file lacks is left out, and the other
   CHECK(analysed.slowest_rank() == job.truth.slow_rank);
 }
 
-TEST_CASE("recording ways: a truncated file loses its last steps only") {
+TEST_CASE("recording ways: a truncated file loses only its last steps") {
   const CudaJob job = testing::simulate_cuda_job(recorded_spec(CudaFaultKind::kCompute));
   std::vector<RankActivity> activities;
   for (int rank = 0; rank < job.spec.ranks; ++rank) {

@@ -7,7 +7,7 @@
 namespace goodput {
 namespace {
 
-TEST_CASE("joined ranks: further files of a rank bring their kernels that spin, and their stages") {
+TEST_CASE("joined ranks: spinning kernels and stages of all files of a rank count") {
   const auto file_of_step = [](std::int64_t step) {
     testing::RankTrack rank(0, 1);
     rank.begin_step(step, 0);
@@ -24,7 +24,7 @@ TEST_CASE("joined ranks: further files of a rank bring their kernels that spin, 
   CHECK(joined->ranks()[0].stages == 2);
 }
 
-TEST_CASE("joined ranks: a further file of a rank without kernels is refused as one of another rank is") {
+TEST_CASE("joined ranks: a second file of a rank without kernels is refused, as another rank's is") {
   const auto file_of_step = [](std::int64_t step, bool on_device) {
     testing::RankTrack rank(0, 1, on_device);
     rank.begin_step(step, 0);
@@ -35,7 +35,7 @@ TEST_CASE("joined ranks: a further file of a rank without kernels is refused as 
   CHECK_FALSE(JoinedRanks::join({file_of_step(1, true), file_of_step(2, false)}, {}, notes));
 }
 
-TEST_CASE("joined ranks: a further file of a rank of another job is refused") {
+TEST_CASE("joined ranks: a second file of a rank from another job is refused") {
   const auto file_of_step = [](std::int64_t step, std::int32_t world_size) {
     testing::RankTrack rank(0, world_size);
     rank.begin_step(step, 0);

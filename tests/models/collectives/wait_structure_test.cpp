@@ -93,7 +93,7 @@ TEST_CASE("waits: fewer than four observations infer nothing") {
   CHECK(find_waits(with_one_part(3, 9 * kMs, 9 * kMs)).waits.inferred == 0);
 }
 
-TEST_CASE("waits: coincidences in some steps are no waits, and a wait may be missed in some") {
+TEST_CASE("waits: coincidences in a few steps do not make a wait, and a few steps may contradict one") {
   // Of ten steps, this many in which the track is idle until the end.
   const auto waits_with = [](std::int64_t idle_steps) {
     return find_waits(lone_rank(10,
@@ -107,7 +107,7 @@ TEST_CASE("waits: coincidences in some steps are no waits, and a wait may be mis
   CHECK(waits_with(6) == Waits{{}, {}});
 }
 
-TEST_CASE("waits: how deep an end lies in the segment is the weight of an observation") {
+TEST_CASE("waits: observations are weighted by how far the collective reaches into the segment") {
   // In four steps of five the collective ends 10 us deep, which tells nothing, beside work.
   const auto ranks = lone_rank(5, [](RankTrack& rank, std::int64_t begin, std::int64_t step) {
     const std::int64_t end = begin + 4 * kMs + (step == 0 ? 5 * kMs : 10'000);
@@ -154,7 +154,7 @@ TEST_CASE("waits: a stream that a segment uses in few observations is not its st
   CHECK(find_waits(ranks).waits.of_segment == Waits{{}, {}, {0}});
 }
 
-TEST_CASE("waits: a recorded wait holds back the segment behind it") {
+TEST_CASE("waits: the segment after a recorded wait waits") {
   const auto with_wait = [](std::int64_t goes_on_ns) {
     return find_waits(lone_rank(2,
                                 [&](RankTrack& rank, std::int64_t begin, std::int64_t) {
@@ -171,7 +171,7 @@ TEST_CASE("waits: a recorded wait holds back the segment behind it") {
   CHECK(with_wait(5 * kMs) == Waits{{}, {}, {}, {}});
 }
 
-TEST_CASE("waits: a recorded wait without work behind it counts for the first segment that has some") {
+TEST_CASE("waits: a recorded wait holds back the first later segment with work") {
   const auto with_late_work = [](std::int64_t first_work_ns) {
     return find_waits(lone_rank(2,
                                 [&](RankTrack& rank, std::int64_t begin, std::int64_t) {
@@ -210,7 +210,7 @@ TEST_CASE("waits: a part that begins before any segment ends may begin with the 
   CHECK_FALSE(find_waits(ranks).waits.segment_of_part[0].has_value());
 }
 
-TEST_CASE("waits: one observation in ten may contradict what a part waits for, two may not") {
+TEST_CASE("waits: one observation in ten may contradict what a part waits for, but not two") {
   const auto segment_with = [](std::int64_t early_steps) {
     return find_waits(lone_rank(10,
                                 [&](RankTrack& rank, std::int64_t begin, std::int64_t step) {
@@ -224,7 +224,8 @@ TEST_CASE("waits: one observation in ten may contradict what a part waits for, t
   CHECK_FALSE(segment_with(2));
 }
 
-TEST_CASE("waits: a part waits for one of another stream behind which it begins, late without it") {
+TEST_CASE(
+    "waits: a part waits for one on another stream if it begins right after it and would otherwise be late") {
   // HSDP: the all-reduce, on a stream of its own, begins when the reduce-scatter ends.
   const auto ranks = lone_rank(4, [](RankTrack& rank, std::int64_t begin, std::int64_t) {
     rank.collective(begin + 4 * kMs, {begin + 4 * kMs, begin + 9 * kMs});
@@ -233,7 +234,7 @@ TEST_CASE("waits: a part waits for one of another stream behind which it begins,
   CHECK(find_waits(ranks).waits.parts_of_part[1] == std::vector<std::uint32_t>{0});
 }
 
-TEST_CASE("waits: parts of one kernel wait alike, and all of them are waited for") {
+TEST_CASE("waits: all parts of one kernel wait for the same, and are waited for together") {
   const auto ranks = lone_rank(4, [](RankTrack& rank, std::int64_t begin, std::int64_t) {
     rank.collective(begin + 2 * kMs, {begin + 2 * kMs, begin + 3 * kMs});
     const PartTimes times{begin + 4 * kMs, begin + 9 * kMs};
@@ -256,7 +257,7 @@ TEST_CASE("waits: parts of one kernel wait alike, and all of them are waited for
 
 // --- gloo ---
 
-TEST_CASE("waits: gloo parts wait for the segment that launched them, in no order of streams") {
+TEST_CASE("waits: gloo parts wait only for the segment that launched them") {
   const auto ranks = lone_rank(
       4,
       [](RankTrack& rank, std::int64_t begin, std::int64_t) {
@@ -289,7 +290,7 @@ TEST_CASE("waits: the end of a gloo part may be marked half a millisecond late")
 
 // --- times ---
 
-TEST_CASE("segment times: a device that is idle until it launches late is time of its host") {
+TEST_CASE("segment times: a device that idles until a late launch counts as host time") {
   // Work ends at 4 ms, but the launch comes at 7 ms. Then the track waits until 9 ms.
   const auto ranks = lone_rank(4, [](RankTrack& rank, std::int64_t begin, std::int64_t) {
     rank.collective(begin + 4 * kMs, {begin + 7 * kMs, begin + 9 * kMs});
@@ -303,7 +304,7 @@ TEST_CASE("segment times: a device that is idle until it launches late is time o
   CHECK(segments.at(2, 1).host_ns == 0);
 }
 
-TEST_CASE("segment times: idle time within a segment is its host's, on a CPU it is work") {
+TEST_CASE("segment times: idle time in a segment is host time on a device and work on a CPU") {
   const auto write = [](RankTrack& rank, std::int64_t begin, std::int64_t) {
     rank.idle(begin + 1 * kMs, begin + 3 * kMs);
     rank.collective(begin + 10 * kMs, {begin + 10 * kMs, begin + 11 * kMs});
@@ -316,7 +317,7 @@ TEST_CASE("segment times: idle time within a segment is its host's, on a CPU it 
   CHECK(on_host.work_ns == 10 * kMs);
 }
 
-TEST_CASE("segment times: a segment that is ready after its end takes no time") {
+TEST_CASE("segment times: a segment that becomes ready after its end has a duration of zero") {
   const auto ranks = lone_rank(2, [](RankTrack& rank, std::int64_t begin, std::int64_t) {
     rank.collective(begin + 4 * kMs, {begin + 4 * kMs, begin + 9 * kMs}).stream = 0;
     rank.end_pass(begin + 8 * kMs);

@@ -35,7 +35,7 @@ Recording recording_of(const std::vector<std::vector<double>>& work_s, std::int3
   return recording;
 }
 
-TEST_CASE("rank work: extra work is over the median of the peers, the mean over the steps") {
+TEST_CASE("rank work: extra work compares with the median of the peers and is a mean over the steps") {
   const RankWork work = measure_rank_work(recording_of({{.5, .5}, {.6, .5}, {.4, .5}, {.7, .9}}));
   // Of rank 3 the peers' medians are .5 and .5: .2 and .4 more.
   CHECK(work.extra_s[3] == doctest::Approx(0.3));
@@ -43,7 +43,7 @@ TEST_CASE("rank work: extra work is over the median of the peers, the mean over 
   CHECK(work.extra_s[0] == doctest::Approx(-0.05));
 }
 
-TEST_CASE("rank work: a rank is slow from 5 % of the step on, and beyond twice the scatter") {
+TEST_CASE("rank work: a rank is slow if it works 5 % of the step longer and beyond twice the scatter") {
   const auto slow_with = [](double extra) {
     return measure_rank_work(
                recording_of({{.5, .5, .5}, {.5, .5, .5}, {.5, .5, .5}, {.5 + extra, .5 + extra, .5 + extra}}))
@@ -59,7 +59,7 @@ TEST_CASE("rank work: a rank is slow from 5 % of the step on, and beyond twice t
   CHECK(measure_rank_work(recording_of({{.5, .5, .5}, {.5, .5, .5}, {.5, .5, .9}})).slow.empty());
 }
 
-TEST_CASE("rank work: peers are the ranks of a stage, or all where stages are alike") {
+TEST_CASE("rank work: peers are the ranks of a stage, or all ranks if stages are alike") {
   Recording pipeline = recording_of({{.5}, {.9}}, 2);
   CHECK_FALSE(measure_rank_work(pipeline).extra_s[0]);
   pipeline.stages_are_alike = true;

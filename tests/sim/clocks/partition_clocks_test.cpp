@@ -139,7 +139,7 @@ TEST_CASE("partition clocks: blocks that nothing connects have references of the
   }
 }
 
-TEST_CASE("partition clocks: a meeting point per kind of blocks and block, a pair per member") {
+TEST_CASE("partition clocks: every block of every partition is a meeting point, with a pair per member") {
   const MeshJob job = mesh_job({kTensorBlocks, kDataBlocks}, kWrongClocks);
   const ClockNetwork network = measure_clocks(job.recording, job.graph);
   CHECK(network.names.size() == kMeshRanks);

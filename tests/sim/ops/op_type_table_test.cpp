@@ -6,7 +6,7 @@
 
 namespace goodput {
 
-TEST_CASE("types: a recording's table begins with NDTimeline's and takes new names only") {
+TEST_CASE("types: a recording's table begins with NDTimeline's types and accepts only new names") {
   OpTypeTable types;
   CHECK(types.size() == kNdtimelineTypeCount);
   CHECK(types[OpType::kForwardSend].label == "forward-pp-comm");

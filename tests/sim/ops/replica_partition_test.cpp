@@ -15,7 +15,7 @@ ReplicaPartition partition_of(const std::vector<std::uint32_t>& block_of) {
 
 }  // namespace
 
-TEST_CASE("partitions: an extreme is known as one, whatever it is made of") {
+TEST_CASE("partitions: an extreme partition is recognized however it was built") {
   CHECK(partition_of({7, 7, 7}) == ReplicaPartition::together());
   CHECK(partition_of({3, 0, 9}) == ReplicaPartition::apart());
   const ReplicaPartition pairs = partition_of({5, 2, 5, 2});

@@ -19,7 +19,8 @@ std::vector<ReplicaPartition> partitions_of(const std::vector<std::vector<std::u
 
 }  // namespace
 
-TEST_CASE("classes: beside a lone replica all others are one class where groups are of one replica or all") {
+TEST_CASE(
+    "classes: with one slow replica and groups of one replica or all, all other replicas are one class") {
   const std::vector<ReplicaPartition> extremes = {ReplicaPartition::apart(), ReplicaPartition::together()};
   const std::vector<LoneReplicas> of_many = lone_replicas(extremes, 64);
   REQUIRE(of_many.size() == 1);
@@ -27,7 +28,7 @@ TEST_CASE("classes: beside a lone replica all others are one class where groups 
   CHECK(of_many[0].replicas.size() == 64);
 }
 
-TEST_CASE("classes: a single replica is the only class, whatever job its groups are of") {
+TEST_CASE("classes: a single replica is the only class, whatever its groups") {
   const std::vector<ReplicaPartition> pairs = partitions_of({{0, 0, 1, 1}});
   const std::vector<LoneReplicas> alone = lone_replicas(pairs, 1);
   REQUIRE(alone.size() == 1);

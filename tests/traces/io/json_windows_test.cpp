@@ -120,7 +120,7 @@ TEST_CASE("JSON windows: a kept value that the file ends in is left out of an un
 
 // 2,000 elements of random characters of those that mean something. Blocks of 64 characters are scanned at
 // once: most elements are longer.
-TEST_CASE("JSON scan: finds the ends that a scan by single characters finds, from wherever it goes on") {
+TEST_CASE("JSON scan: finds the same ends as a scan by single characters, wherever it resumes") {
   std::mt19937 random(3);
   constexpr std::string_view kCharacters = "\"\"\\{[}] ,ab:";
   for (int round = 0; round < 2'000; ++round) {

@@ -47,7 +47,7 @@ std::int64_t whole_us(std::int64_t ns) {
 
 // --- R1: steps ---
 
-TEST_CASE("device activity: a kernel is of the step in which it was launched, wherever it runs") {
+TEST_CASE("device activity: a kernel belongs to the step that launched it, whenever it runs") {
   KinetoEventsCase trace;
   trace.step(4, 0, 100);
   trace.step(5, 100, 200);
@@ -82,7 +82,7 @@ TEST_CASE("device activity: the first step begins where the kernels that were la
   CHECK_FALSE(activity.steps[0].is_first_in_file);
 }
 
-TEST_CASE("device activity: kernels between two steps are of the one before") {
+TEST_CASE("device activity: kernels launched between two steps belong to the first") {
   KinetoEventsCase trace;
   trace.step(1, 0, 100);
   trace.step(2, 150, 250);
@@ -186,7 +186,8 @@ TEST_CASE("device activity: coalesced launches are one part of all their sizes, 
   }
 }
 
-TEST_CASE("device activity: records of waits, of coalescing, and of groups of one rank are no launches") {
+TEST_CASE(
+    "device activity: records of waits, of coalescing and of groups of one rank do not count as launches") {
   KinetoEventsCase trace;
   trace.step(1, 0, 200);
   const std::int32_t args = trace.args("allreduce", 64);
@@ -512,7 +513,7 @@ TEST_CASE("device activity: gaps are between the rank's own kernels, on any stre
 
 // --- notes ---
 
-TEST_CASE("device activity: many kernels without a launch are told of, a few are not") {
+TEST_CASE("device activity: a note reports kernels without a launch if they are many") {
   const auto notes_with = [](int lost) {
     KinetoEventsCase trace;
     trace.step(1, 0, 1000);
@@ -528,7 +529,7 @@ TEST_CASE("device activity: many kernels without a launch are told of, a few are
             "began"});
 }
 
-TEST_CASE("device activity: work launched before the first step is not of its first segment") {
+TEST_CASE("device activity: work launched before the first step is not part of its first segment") {
   KinetoEventsCase trace;
   trace.step(1, 100, 200);
   trace.kernel(50, 60, 140);
@@ -541,7 +542,7 @@ TEST_CASE("device activity: work launched before the first step is not of its fi
   CHECK(activity.cuts[0].streams == 0);
 }
 
-TEST_CASE("device activity: the last kernel of a forward pass is of its segment") {
+TEST_CASE("device activity: the last kernel of a forward pass belongs to its segment") {
   KinetoEventsCase trace;
   trace.step(1, 0, 1000);
   trace.kernel(100, 110, 140);
@@ -557,7 +558,7 @@ TEST_CASE("device activity: the last kernel of a forward pass is of its segment"
   CHECK(whole_us(activity.cuts[1].begin_ns) == 330);
 }
 
-TEST_CASE("device activity: a wait for a stream that has no kernels is no wait for its neighbor") {
+TEST_CASE("device activity: a wait for a stream without kernels does not become a wait for its neighbor") {
   // Stream 13 is between 7 and 20.
   CHECK(device_cut_kinds(with_stream_wait(KinetoEventsCase::kComputeStream, 13)) ==
         std::vector{DeviceCut::kLaunch, DeviceCut::kLaunch, DeviceCut::kStepEnd});

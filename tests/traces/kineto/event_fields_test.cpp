@@ -35,7 +35,7 @@ Texts members_of(std::string_view object) {
   return members;
 }
 
-TEST_CASE("event fields: members come one after another as they stand, compact or indented") {
+TEST_CASE("event fields: members come in the order of the text, compact or indented") {
   const Texts expected = {R"(a="x, \"}")", "b=-1.5e3", "c=true", R"(d=[1,{"e":2}])", "<", "f=1", ">", "g={}"};
   CHECK(members_of(
             R"({"a":"x, \"}","b":-1.5e3,"c":true,"d":[1,{"e":2}],"unasked":[{}],"args":{"f":1},"g":{}})") ==
@@ -54,7 +54,7 @@ TEST_CASE("event fields: control characters in strings are tolerated") {
   CHECK(members_of("{\"a\n\": \"\x01\t\"}") == Texts{"a\n=\"\x01\t\""});
 }
 
-TEST_CASE("event fields: what is no JSON object is damaged, from the place on") {
+TEST_CASE("event fields: text that is not a JSON object is reported as damaged, with its place") {
   const auto damage = [](std::string_view text) {
     const Texts members = members_of(text);
     return members.empty() ? std::string() : members.back();
@@ -108,7 +108,7 @@ TEST_CASE("event fields: microseconds become nanoseconds without a rounding erro
   CHECK(nanoseconds_of_microseconds("0e999999999999") == 0);
 }
 
-TEST_CASE("event fields: what is below a nanosecond is rounded") {
+TEST_CASE("event fields: fractions of a nanosecond are rounded") {
   CHECK(nanoseconds_of_microseconds("0.0004") == 0);
   CHECK(nanoseconds_of_microseconds("0.0005") == 1);
   CHECK(nanoseconds_of_microseconds("-0.0005") == -1);
@@ -118,7 +118,7 @@ TEST_CASE("event fields: what is below a nanosecond is rounded") {
   CHECK(nanoseconds_of_microseconds("1e-99999999999") == 0);
 }
 
-TEST_CASE("event fields: times that 64 bits do not hold are none, to the nanosecond") {
+TEST_CASE("event fields: times that exceed 64 bits by a nanosecond are refused") {
   CHECK(nanoseconds_of_microseconds("9223372036854775.807") == INT64_MAX);
   CHECK(nanoseconds_of_microseconds("9223372036854775.808") == std::nullopt);
   CHECK(nanoseconds_of_microseconds("9223372036854775.8075") == std::nullopt);
@@ -129,7 +129,7 @@ TEST_CASE("event fields: times that 64 bits do not hold are none, to the nanosec
   CHECK(nanoseconds_of_microseconds("99999999999999999999") == std::nullopt);
 }
 
-TEST_CASE("event fields: what is no JSON number is no time") {
+TEST_CASE("event fields: a time must be a JSON number") {
   for (const std::string_view bad : {"", "-", ".5", "5.", "1.e3", "1e", "1e+", "+1", "01", "01.500", "00.500",
                                      "1 ", "NaN", "Infinity", "\"5\"", "1.2.345", "1x.345", "0x10"}) {
     CAPTURE(bad);
@@ -137,7 +137,7 @@ TEST_CASE("event fields: what is no JSON number is no time") {
   }
 }
 
-TEST_CASE("event fields: integers have no fraction, no exponent and 64 bits") {
+TEST_CASE("event fields: integers have no fraction and no exponent and fit into 64 bits") {
   CHECK(json_integer("0") == 0);
   CHECK(json_integer("-42") == -42);
   CHECK(json_integer("9223372036854775807") == INT64_MAX);
@@ -164,7 +164,7 @@ TEST_CASE("event fields: strings are unescaped") {
   CHECK(read(R"("\ude00")") == "\xef\xbf\xbd");
 }
 
-TEST_CASE("event fields: what is no JSON string is none") {
+TEST_CASE("event fields: text that is not a JSON string is refused") {
   JsonStrings strings;
   for (const std::string_view bad :
        {"", "\"", "5", "\"a", R"("\q")", R"("\u12")", R"("\u12g4")", R"("a\")", R"("a"b")"}) {

@@ -82,7 +82,7 @@ TEST_CASE("host activity: gloo computes a reduce-scatter as an all-reduce, or as
   }
 }
 
-TEST_CASE("host activity: launches without an end, of other threads, and outside of steps are no parts") {
+TEST_CASE("host activity: launches without an end, on other threads or outside of steps are not parts") {
   KinetoEventsCase trace;
   trace.step(1, 100, 1000);
   trace.host("c10d::allreduce_", 50, 60);
@@ -168,7 +168,7 @@ TEST_CASE("host activity: passes end where backward functions begin and end, and
   CHECK(activity.cuts[2].end_ns == 995'000);
 }
 
-TEST_CASE("host activity: a pass goes on through launches of communication, not through other work") {
+TEST_CASE("host activity: a pass continues through launches of communication but not through other work") {
   KinetoEventsCase trace;
   trace.step(1, 0, 3000);
   trace.host("aten::mm", 10, 90);

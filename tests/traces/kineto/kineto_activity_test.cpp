@@ -104,7 +104,7 @@ TEST_CASE("kineto activity: a rank in the file name that cannot be a rank of the
         "its rank is unknown, because it has no distributedInfo; name the file rank3.json, for example");
 }
 
-TEST_CASE("kineto activity: what no analysis can use is refused with the remedy") {
+TEST_CASE("kineto activity: a trace that no analysis can use is refused with the remedy") {
   const std::string world_of_8 = R"({"backend":"nccl","rank":1,"world_size":8})";
   CHECK(TraceText("").step(1, 0, 10).collective(1, 2, 3).error() ==
         "its rank is unknown, because it has no distributedInfo; name the file rank3.json, for example");

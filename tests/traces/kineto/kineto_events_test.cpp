@@ -232,7 +232,7 @@ TEST_CASE("kineto events: the order of keys within an event does not matter") {
   }
 }
 
-TEST_CASE("kineto events: the header may stand behind the events, its base time too") {
+TEST_CASE("kineto events: the header and its base time may come after the events") {
   const std::string text = R"({"traceEvents":[)" + event("cpu_op", "aten::add") + "]," + kJob +
                            R"(,"baseTimeNanoseconds":1000000000})";
   const KinetoRead read = read_text(text);
@@ -299,7 +299,7 @@ TEST_CASE("kineto events: marks are dropped once there is a kernel, wherever it 
             .marks.empty());
 }
 
-TEST_CASE("kineto events: shapes are told apart by their text without white space") {
+TEST_CASE("kineto events: shapes differ if their texts without white space differ") {
   const auto shape = [](std::string_view dims) {
     const std::string args = dims.empty() ? "" : fmt::format(R"("Input Dims":{})", dims);
     return events_of(event("cpu_op", "c10d::allreduce_", args)).spans.at(0).shape;
@@ -355,7 +355,7 @@ TEST_CASE("kineto events: the stream comes from args, else from the thread") {
   CHECK(stream(event_with("\"tid\":9", "\"tid\":\"stream 13\"", event("kernel", "a"))) == 13);
 }
 
-TEST_CASE("kineto events: ids with a sign count as those of 32 bits") {
+TEST_CASE("kineto events: negative ids count as 32-bit numbers") {
   const KinetoEvents events = events_of(event_with("\"tid\":9", "\"tid\":-2"));
   CHECK(events.marks.at(0).thread == 0xfffffffe);
   const auto wait =
@@ -385,7 +385,7 @@ TEST_CASE("kineto events: kernels of CUDA graphs are noticed") {
   CHECK(has_graphs(R"("graph node id":12)"));
 }
 
-TEST_CASE("kineto events: kernels that wait for peers under other names are listed once, shortened") {
+TEST_CASE("kineto events: kernels outside NCCL that wait for ranks are listed once, shortened") {
   const std::string wide =
       "void deep_ep::internode::dispatch<" + std::string(43, 'x') + "\xc3\xa9" + ">(int)";
   std::string text;
@@ -434,7 +434,7 @@ TEST_CASE("kineto events: a cut .gz file is read to where its data ends") {
   CHECK(read.events.events == 12);
 }
 
-TEST_CASE("kineto events: an event that is no object, or no JSON, is an error") {
+TEST_CASE("kineto events: an event that is not a JSON object is an error") {
   CHECK(error_of("7") == R"(: event 1: is "7", want an object)");
   CHECK(error_of(event("kernel", "a") + ",\"x\"") == ": event 2: is a string, want an object");
   CHECK(error_of("{}") == ": event 1: \"ph\" is missing");
@@ -448,7 +448,7 @@ TEST_CASE("kineto events: an event that is no object, or no JSON, is an error") 
             .starts_with(": event 1: is not JSON from"));
 }
 
-TEST_CASE("kineto events: what an event lacks is named") {
+TEST_CASE("kineto events: an error names the missing member of an event") {
   CHECK(error_of(event_with("\"ph\":\"X\",", "")) == ": event 1: \"ph\" is missing");
   CHECK(error_of(event_with("\"name\":\"aten::add\",", "")) == ": event 1: \"name\" is missing");
   CHECK(error_of(event_with("\"ts\":5.250,", "")) == ": event 1: \"ts\" is missing");
@@ -461,7 +461,7 @@ TEST_CASE("kineto events: what an event lacks is named") {
   CHECK(error_of(event_with("\"cat\":\"cpu_op\",", "")) == "");  // of no category, of no use
 }
 
-TEST_CASE("kineto events: a value of the wrong kind is named") {
+TEST_CASE("kineto events: an error names a value of the wrong type") {
   const std::string wanted_time = ", want microseconds that fit into 64 bits of nanoseconds";
   CHECK(error_of(event_with("\"X\"", "5")) == R"(: event 1: "ph" is "5", want a string)");
   CHECK(error_of("{\"ph\":5}") == R"(: event 1: "ph" is "5", want a string)");
@@ -493,7 +493,7 @@ TEST_CASE("kineto events: a value of the wrong kind is named") {
         R"(: event 1: "name" is "ProfilerStep#x", want a number behind "ProfilerStep#")");
 }
 
-TEST_CASE("kineto events: a communication arg of the wrong kind is named") {
+TEST_CASE("kineto events: an error names a communication arg of the wrong type") {
   const auto comm_error = [](std::string_view text, std::string_view replacement) {
     return error_of(event_with(text, replacement, event("cpu_op", "record_param_comms", kCollective)));
   };
@@ -510,7 +510,7 @@ TEST_CASE("kineto events: a communication arg of the wrong kind is named") {
         R"(: event 1: "args.Dst Rank" is "2147483648", want an integer from -1 to 2147483647)");
 }
 
-TEST_CASE("kineto events: what stands around the events is read") {
+TEST_CASE("kineto events: the header is read") {
   const KinetoHeader header = read_header(kJob + R"(,"baseTimeNanoseconds":5)").events.header;
   CHECK(header.rank == 1);
   CHECK(header.world_size == 2);
@@ -540,7 +540,7 @@ TEST_CASE("kineto events: groups have names, descriptions and ranks; those witho
   CHECK(!groups("[]").has_cut_groups);
 }
 
-TEST_CASE("kineto events: a wrong value around the events is named, with its place") {
+TEST_CASE("kineto events: an error names a wrong value in the header and its place") {
   const auto job_error = [](std::string_view info) {
     return read_header(fmt::format(R"("distributedInfo":{})", info)).error;
   };

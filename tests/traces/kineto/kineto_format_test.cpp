@@ -7,7 +7,7 @@
 namespace goodput {
 namespace {
 
-TEST_CASE("kineto format: a file is told from its first keys or the categories of its events") {
+TEST_CASE("kineto format: a file is recognized by its first keys or the categories of its events") {
   CHECK(is_kineto(R"({"schemaVersion": 1, "deviceProperties": [], "traceEvents": []})"));
   CHECK(is_kineto(R"( { "schemaVersion":1, "distributedInfo": {"backend": "nccl"}, "traceEvents": []})"));
   CHECK(is_kineto("\xef\xbb\xbf{\"schemaVersion\": 1, \"baseTimeNanoseconds\": 7, \"traceEvents\": []}"));
