@@ -41,7 +41,7 @@ class Arranger {
     eager_ = find_eager_sends(joined_, matched_, false);
   }
 
-  // Arranges twice: clocks that are aligned tell where the first step of the files begins on each rank.
+  // Arranges twice: only aligned clocks show when the first step of a file begins on each rank.
   Result<ArrangedJob> arrange(const CollectiveOptions& options, std::vector<std::string>& notes) {
     std::vector<std::string> own_notes;
     if (!has_order()) eager_ = find_eager_sends(joined_, matched_, true);
@@ -67,9 +67,9 @@ class Arranger {
     hosts_[slot] = find_hosts(segments_[slot]);
   }
 
-  // The first step of a device's file has no step before it that says where it begins on each rank: when the
-  // first of all ranks begins, and as much later as the rank begins other steps. What it does not do by then,
-  // its host does late. Returns whether any begin was moved.
+  // On a device, the end of one step is the begin of the next, and the first step of a file has none before
+  // it. It begins on every rank when it begins on the earliest rank, plus the rank's usual lateness in other
+  // steps; if the rank's kernels start later, its host was late. Returns whether any begin moved.
   bool find_first_begins(const ArrangedJob& job) {
     const std::size_t steps = joined_.steps().size();
     if (!joined_.is_on_device() || steps < 2 || job.recording.steps.size() != steps) return false;
@@ -93,7 +93,7 @@ class Arranger {
     return has_moved;
   }
 
-  // By step and rank, nanoseconds behind the first rank's begin of the step.
+  // By step and rank: how many nanoseconds after the earliest rank it begins the step.
   [[nodiscard]] std::vector<std::vector<double>> begins_on_one_clock(const ArrangedJob& job) {
     const std::size_t steps = joined_.steps().size();
     std::vector<ClockShift> shifts;
@@ -116,7 +116,7 @@ class Arranger {
     return times_[joined_.slot_of(rank)].observations[joined_.lane_of(rank) * joined_.steps().size() + step];
   }
 
-  // Segments in which the device is idle in some observation for longer than is worth an op of its own.
+  // By cut: whether the device is idle in the segment long enough, in some observation, to make that an op.
   static std::vector<char> find_hosts(const SlotSegments& segments) {
     constexpr std::int64_t kWorthAnOpNs = 150'000;
     std::vector<char> hosts(segments.cuts, 0);
@@ -126,7 +126,7 @@ class Arranger {
     return hosts;
   }
 
-  // Whether nothing waits for itself.
+  // Whether no op waits for itself, directly or through others.
   [[nodiscard]] bool has_order() const {
     const CollectiveGraph graph = build_collective_graph({joined_, groups_, waits_, hosts_, eager_});
     return OpGraph::build(graph.spec, [](std::uint32_t) { return std::string(); }).has_value();
@@ -144,8 +144,8 @@ class Arranger {
         .graph = std::move(graph), .recording = {}, .job = {}, .trace = {}, .cleaning = {}, .clocks = {}};
     fill_recording(kinds, options.metadata, job);
     derive_times(job.recording, job.graph);
-    // NCCL ends a collective on all ranks within microseconds, and transfers may be as short: there even
-    // small offsets count.
+    // NCCL ends a collective on all ranks within microseconds, and transfers can be as short, so even small
+    // clock offsets matter.
     const bool is_exact = joined_.is_on_device() && options.clocks == ClockAlignment::kAuto;
     job.clocks =
         align_clocks(job.recording, job.graph, is_exact ? ClockAlignment::kOn : options.clocks, notes);
@@ -217,8 +217,8 @@ class Arranger {
     return {time.ready_ns, time.host_ns + time.work_ns};
   }
 
-  // What derive_times() cannot know: no transfer is negative, and a step lasts, on each rank, from the end of
-  // the one before it.
+  // What derive_times() cannot know: transfers are never negative, and a rank's step lasts from the end of
+  // the step before.
   void finish(ArrangedJob& job) {
     Recording& recording = job.recording;
     for (StepBlock& block : recording.blocks) {
@@ -245,7 +245,7 @@ class Arranger {
     job.job.world_size = static_cast<std::int64_t>(joined_.ranks().size());
   }
 
-  // Waiting that the trace cannot show.
+  // Waiting that looks like work in the traces.
   [[nodiscard]] std::optional<Doubt> find_hidden_waits() const {
     std::set<std::string> spinning;
     bool is_interleaved = false;

@@ -1,8 +1,8 @@
-// From what the ranks of a job did to a recording and its operation graph, for jobs of any kind: ranks are
-// tracks of segments, cut wherever they launch communication, and a communication op is a group over the
-// ranks that take part.
+// Turns what the ranks of any job did into a recording and its operation graph. A rank is a track of
+// segments, cut wherever it launches communication; a communication op is a group over the ranks that take
+// part.
 //
-// It knows of no schedule: messages and collectives order everything. docs/design.md, "Jobs seen by their
+// No schedule is assumed: messages and collectives order everything. docs/design.md, "Jobs seen by their
 // collectives", has the rules.
 #pragma once
 
@@ -23,11 +23,11 @@ struct CollectiveOptions {
   std::vector<NumberRange> steps = {};  // empty: all
   ClockAlignment clocks = ClockAlignment::kAuto;
   std::string trial_name;
-  JobMetadataFields metadata = {};  // hosts by rank; they go before those of the traces
+  JobMetadataFields metadata = {};  // hosts by rank; they override those of the traces
 };
 
-// The grid of the result has a lane a replica and a slot a stage (joined_ranks.h), and names its workers by
-// rank. `notes` gets what the user should know, also if it fails.
+// In the grid of the result every lane is a replica and every slot a stage (joined_ranks.h); workers are
+// named by rank. Adds to `notes` what the user should know, also on failure.
 Result<ArrangedJob> arrange_collectives(std::vector<RankActivity> activities,
                                         const CollectiveOptions& options, std::vector<std::string>& notes);
 

@@ -1,4 +1,4 @@
-// The operation graph of joined ranks: a segment a cut, an op a part, and what waits for what.
+// The operation graph of joined ranks: one op per segment, one per part, and edges for what waits for what.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@
 
 namespace goodput {
 
-// What an op of the graph is, in the caller's numbering of its spec.
+// What an op of the graph stands for. Ops are numbered as in the spec.
 struct CollectiveOp {
   enum class Kind : std::uint8_t {
-    kHost,     // the device is idle, and nothing is waited for
+    kHost,     // the device idles because its host is late
     kSegment,  // the rank's own work before a cut
     kPart,
-    kMark,  // of an eager part: that it has begun, which its peers wait for
+    kMark,  // an eager part has begun: what its peers wait for
   };
   Kind kind = Kind::kSegment;
   std::uint32_t slot = 0;
@@ -30,7 +30,7 @@ struct CollectiveOp {
 
 struct CollectiveGraph {
   std::vector<CollectiveOp> ops;
-  std::vector<std::uint32_t> finish;  // ops with which a step is finished
+  std::vector<std::uint32_t> finish;  // a step is finished when all of these ops are
   OpGraphSpec spec;
 };
 

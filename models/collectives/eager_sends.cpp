@@ -10,7 +10,7 @@ namespace {
 
 using Kind = CommunicationPart::Kind;
 
-// Ends of one message, seen by two clocks, are apart by as much in every step; NCCL's jitter is some
+// How much the time between the two ends of one message may vary between steps. NCCL's own jitter is a few
 // microseconds.
 constexpr std::int64_t kJitterNs = 40'000;
 
@@ -27,7 +27,7 @@ std::vector<std::vector<char>> find_eager_sends(const JoinedRanks& joined, const
   std::vector<std::vector<char>> eager;
   for (const RankSlot& slot : joined.slots()) eager.emplace_back(slot.parts.size(), 0);
   if (!joined.is_on_device()) return eager;
-  // By slot and part of the send, over its lanes: how many have ends that stray.
+  // By slot and part of the send: in how many of its lanes the ends vary more than that, and the lanes.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::size_t, std::size_t>> stray;
   for (const std::vector<PartOfRank>& message : matched) {
     if (message.size() != 2) continue;

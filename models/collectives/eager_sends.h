@@ -1,4 +1,4 @@
-// Sends that do not wait for their receivers: small messages leave through buffers.
+// Sends that do not wait for their receivers: NCCL buffers small messages.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace goodput {
 
-// By slot and part: whether it is such a send. Both ends of a message end together otherwise, whatever the
-// two clocks show: an eager send ends earlier by as much as its receiver is late, which differs from step to
-// step. Messages that share their kernel with others do not tell.
-// `takes_all`: every send that has its kernel for itself is one, for programs in which something would wait
-// for itself otherwise.
+// By slot and part: whether it is such a send. The two sides of any other message end together, so their
+// clocks differ by the same amount in every step; an eager send ends earlier by as much as its receiver is
+// late, which varies. Messages that share a kernel with others are never counted as eager.
+// `takes_all`: counts every send that has a kernel to itself, for programs in which an op would otherwise
+// wait for itself.
 [[nodiscard]] std::vector<std::vector<char>> find_eager_sends(const JoinedRanks& joined,
                                                               const MatchedParts& matched, bool takes_all);
 

@@ -20,7 +20,7 @@ namespace {
 
 using Kind = CommunicationPart::Kind;
 
-// What ranks that run one program have in common at a cut.
+// What all ranks that run one program have in common at a cut.
 std::uint64_t hash_of_cut(const RankActivity& rank, const TrackCut& cut) {
   Hash hash;
   hash.add(static_cast<int>(cut.kind));
@@ -193,7 +193,7 @@ class RankJoiner {
     return Ok{};
   }
 
-  // Those of thousands of ranks say the same: a few are enough.
+  // Thousands of ranks may have the same note: a few are enough.
   void take_notes(const std::vector<RankActivity>& activities) {
     constexpr std::size_t kMostNotes = 4;
     std::size_t count = 0;
@@ -206,7 +206,7 @@ class RankJoiner {
       notes_.push_back(fmt::format("{} similar notes about other files are not shown", count - kMostNotes));
   }
 
-  // A further file of a rank, of other steps.
+  // Adds another file of the same rank, which has other steps.
   static Status append_steps(RankActivity& to, RankActivity& from) {
     for (const RankActivity::Step& step : from.steps) {
       if (std::ranges::find(to.steps, step.number, &RankActivity::Step::number) != to.steps.end())
@@ -318,8 +318,8 @@ class RankJoiner {
     return Ok{};
   }
 
-  // The group of a rank's messages where its trace does not say: by the names that libraries give, all ranks
-  // without one.
+  // The group of a rank's messages if the trace does not say: found by the names that libraries give to
+  // pipeline groups, else all ranks.
   [[nodiscard]] std::vector<std::int32_t> pipeline_of(const RankActivity& rank) const {
     const auto has_name = [](const ProcessGroup& group, bool is_exact) {
       if (group.ranks.size() < 2) return false;
@@ -340,7 +340,7 @@ class RankJoiner {
     return all;
   }
 
-  // Ranks that exchange messages are a lane, in the order of their numbers.
+  // Lanes are the connected components of the messages; their ranks ascend.
   Status find_slots() {
     std::vector<std::uint32_t> chain(joined_.ranks_.size());
     std::iota(chain.begin(), chain.end(), 0U);
@@ -381,7 +381,7 @@ class RankJoiner {
     return step_list(std::vector<std::int64_t>(ranks.begin(), ranks.end()));
   }
 
-  // Of every rank, what it does in the common steps.
+  // By rank and common step: a hash of what the rank does.
   [[nodiscard]] std::vector<std::vector<std::uint64_t>> hash_steps() const {
     std::vector<std::vector<std::uint64_t>> hashes;
     for (const RankActivity& rank : joined_.ranks_) {
@@ -393,7 +393,7 @@ class RankJoiner {
     return hashes;
   }
 
-  // What ranks of a slot do in most steps.
+  // What the ranks of each slot do in most steps.
   struct Roles {
     std::vector<std::vector<std::uint64_t>> hashes;  // [rank][common step]
     std::vector<std::uint64_t> of_slot;
@@ -419,7 +419,7 @@ class RankJoiner {
     return roles;
   }
 
-  // Where ends of passes or recorded waits are not seen alike in most steps, they are not used.
+  // Ignores the ends of passes, and then the recorded waits, if they differ between ranks in most steps.
   Status choose_steps() {
     Roles roles = find_roles();
     for (const TrackCut::Kind kind : {TrackCut::Kind::kPassEnd, TrackCut::Kind::kWait}) {
@@ -461,13 +461,13 @@ class RankJoiner {
     return "";
   }
 
-  // No step is alike on all ranks: names two that differ in the last one, which is no warm-up.
+  // The ranks do not agree in any step: names two that differ in the last step, which is not a warm-up.
   [[nodiscard]] Error refuse(const Roles& roles) const {
     const std::size_t step = common_.size() - 1;
     for (const RankSlot& slot : joined_.slots_) {
       std::map<std::uint64_t, std::size_t> count;
       for (const std::uint32_t rank : slot.ranks) ++count[roles.hashes[rank][step]];
-      // The first rank of those that are most.
+      // The first rank of the majority.
       const auto usual_rank = std::ranges::max_element(
           slot.ranks, {}, [&](std::uint32_t rank) { return count[roles.hashes[rank][step]]; });
       const std::uint64_t usual = roles.hashes[*usual_rank][step];

@@ -1,8 +1,9 @@
-// The ranks of a job side by side: which steps all have, which ranks do the same, and where each stands.
+// The ranks of a job side by side: which steps all of them have, and which ranks do the same work.
 //
-// A slot is a place in the exchange of messages: the stage of a pipeline. Ranks that exchange messages, in
-// whatever chain, are a lane; a job without messages has one slot and a lane a rank. Ranks of a slot run the
-// same program: their tracks are cut at the same places in every step.
+// Ranks that exchange messages with each other, directly or through others, form a lane; the k-th rank of
+// every lane is in slot k. In a pipeline a lane is a replica and a slot a stage. A job without messages has
+// one slot, and every rank is a lane. Ranks of a slot run the same program: their tracks are cut at the same
+// places in every step.
 #pragma once
 
 #include <cstddef>
@@ -38,13 +39,13 @@ class JoinedRanks {
     bool strict = false;                  // refuse what would be left out
   };
 
-  // Fails when ranks are missing, no step is in all traces, or the ranks do not run the same program. Files
-  // of one rank with different steps are one trace. `notes`: for the user.
+  // Fails if ranks are missing, no step is in all traces, or the ranks do not run the same program. Several
+  // files of one rank, each with other steps, are joined. Adds to `notes` what the user should know.
   static Result<JoinedRanks> join(std::vector<RankActivity> activities, const Options& options,
                                   std::vector<std::string>& notes);
 
   [[nodiscard]] std::span<const RankActivity> ranks() const { return ranks_; }  // by rank
-  [[nodiscard]] std::span<const std::int64_t> steps() const { return steps_; }  // ascending, those kept
+  [[nodiscard]] std::span<const std::int64_t> steps() const { return steps_; }  // the steps kept, ascending
   [[nodiscard]] std::size_t recorded_steps() const { return recorded_steps_; }
   [[nodiscard]] std::span<const RankSlot> slots() const { return slots_; }
   [[nodiscard]] std::size_t lanes() const { return slots_.front().ranks.size(); }
@@ -57,10 +58,10 @@ class JoinedRanks {
   [[nodiscard]] bool is_pipeline() const { return is_pipeline_; }
   [[nodiscard]] const std::vector<CleaningFinding>& findings() const { return findings_; }
 
-  // Takes an offset off all times of a rank.
+  // Subtracts an offset from all times of a rank.
   void shift_clock(std::uint32_t rank, std::int64_t offset_ns);
 
-  // While a rank does nothing, unknown to its file.
+  // Adds an idle gap that the rank's file does not show.
   void add_gap(std::uint32_t rank, IdleGap gap);
 
   // Of a kept step, by index into steps().

@@ -1,6 +1,6 @@
-// gloo names no groups. Ranks of a slot do the same, so the next collective of a slot is one of the kinds of
-// groups that its ranks belong to: of these the largest that the times do not contradict, for a smaller one
-// always fits as well.
+// gloo traces do not name process groups. All ranks of a slot do the same, so the next collective of a slot
+// runs over one kind of group that its ranks belong to. Of the kinds that the times do not contradict we take
+// the largest, because every smaller one fits as well.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 namespace goodput {
 namespace {
 
-constexpr double kFitsNs = 500e3;       // ends of gloo are late by up to some milliseconds, begins are not
-constexpr double kMayFitNs = 10'000e3;  // the nearest kind of groups, where none fits
+constexpr double kFitsNs = 500e3;       // gloo stamps ends up to some milliseconds late, but not begins
+constexpr double kMayFitNs = 10'000e3;  // limit for the best kind of group if none fits
 
-// Groups of one kind, of which every rank of some slots belongs to one.
+// Groups of one kind: every rank of the slots belongs to exactly one of them.
 struct GroupFamily {
   std::vector<std::uint32_t> slots;
   std::vector<std::vector<std::uint32_t>> groups;  // ranks, ascending
@@ -61,7 +61,7 @@ std::vector<GroupFamily> find_families(const JoinedRanks& joined) {
   return families;
 }
 
-// How a family fits the next collectives of its slots, in nanoseconds.
+// How well a family fits the next collectives of its slots, in nanoseconds.
 struct Fit {
   double contradiction =
       0;              // the latest begin - the earliest end: the median over the steps, of the worst group
@@ -108,7 +108,7 @@ class TimeMatcher {
     return pending_[slot][next_[slot]];
   }
 
-  // Nothing if the next collectives of its slots are of different kinds.
+  // Empty if the next collectives of its slots are different operations.
   [[nodiscard]] std::optional<Fit> fit_of(const GroupFamily& family) const {
     Fit fit{-kMayFitNs, 0};
     for (const std::uint32_t slot : family.slots) {
@@ -138,7 +138,7 @@ class TimeMatcher {
     return fit;
   }
 
-  // Of the families of one size that fit, the one whose parts end closest together.
+  // The largest family that fits; of several of that size, the one whose parts end closest together.
   [[nodiscard]] Result<const GroupFamily*> best_family(std::uint32_t open) const {
     struct Candidate {
       const GroupFamily* family;

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = CommunicationPart::Kind;
 
-// A process group, wherever ranks may use its name for another one.
+// Identifies a process group: ranks may use one name for different groups.
 using GroupKey = std::pair<std::string, std::vector<std::int32_t>>;
 
 GroupKey key_of(const RankActivity& rank, const CommunicationPart& part) {
@@ -46,7 +46,7 @@ class Matcher {
 
  private:
   using CollectiveKey = std::pair<GroupKey, std::size_t>;
-  // Group, from, to, and the place among such.
+  // Group, from, to, and which message of these it is.
   using MessageKey = std::tuple<GroupKey, std::uint32_t, std::uint32_t, std::size_t>;
 
   void sort_parts() {

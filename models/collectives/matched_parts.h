@@ -1,4 +1,4 @@
-// Which parts of which ranks are one collective or message.
+// Which parts of which ranks belong to the same collective or message.
 #pragma once
 
 #include <cstddef>
@@ -19,24 +19,26 @@ struct PartOfRank {
 };
 using MatchedParts = std::vector<std::vector<PartOfRank>>;
 
-// By process groups: the k-th collective of a group in a step is one on all its ranks, the k-th send from a
-// to b is the k-th receive on b from a. Where the trace does not name groups (gloo), the largest groups that
-// the times do not contradict. Fails where the ranks do not run the same program, and names two.
+// The k-th collective of a process group in a step is the same collective on all its ranks; the k-th send
+// from a to b belongs to the k-th receive on b from a. If the trace does not name groups (gloo), takes the
+// largest groups that the times do not contradict. Fails if the ranks do not run the same program, and names
+// two.
 Result<MatchedParts> match_parts(const JoinedRanks& joined);
 
-// The messages among them.
+// Only the messages.
 Result<MatchedParts> match_messages(const JoinedRanks& joined);
 
-// Collectives of which only the members' own groups are known. Appends to `matched`.
+// Collectives whose process group the trace does not name. Appends to `matched`.
 Status match_by_times(const JoinedRanks& joined, MatchedParts& matched);
 
-// A communication op of the step graph: parts of slots, and which lanes meet.
+// A communication op of the step graph: which parts of which slots it joins, and which lanes take part
+// together.
 struct SlotGroup {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> members;  // (slot, part), ascending
-  std::vector<std::uint32_t> block_of;                           // by lane; those with one number meet
+  std::vector<std::uint32_t> block_of;                           // by lane; lanes with the same number meet
 };
 
-// Fails when the members of a group stand in different places in different lanes.
+// Fails if a collective joins other slots on one lane than on another.
 Result<std::vector<SlotGroup>> group_by_slot(const JoinedRanks& joined, const MatchedParts& matched);
 
 }  // namespace goodput

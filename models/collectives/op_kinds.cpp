@@ -16,9 +16,9 @@ namespace {
 
 using Kind = CommunicationPart::Kind;
 
-// A pass is whole in one segment if that takes this share of the longest of its kind.
+// A segment is a whole pass if it takes at least this share of the longest pass of its kind.
 constexpr double kWholePass = 0.2;
-// Ranks of a stage whose mean a slow one among them hardly moves.
+// Enough ranks per stage that one slow rank hardly moves their mean.
 constexpr std::size_t kEnoughPeers = 4;
 
 std::string_view plain_name(std::string_view collective) {
@@ -73,8 +73,8 @@ class KindFinder {
   // Type, texts and numbers that ops of a pool have in common.
   using PoolKey = std::tuple<OpType, std::string, std::int64_t, std::uint64_t, std::uint64_t>;
 
-  // The label that most of a segment's time has, and its time: the 10th percentile, for a pass takes its time
-  // in every step, while what waits where nobody sees it does so in some.
+  // Finds the label of most of a segment's time, and how long the segment works. That is the 10th percentile
+  // of its durations: a pass takes its time in every step, but a hidden wait occurs in some steps only.
   void weigh(std::uint32_t slot, std::size_t cut) {
     std::map<std::string, double> share;
     std::vector<double> durations;
@@ -127,7 +127,7 @@ class KindFinder {
            joined_.part(slot.ranks.front(), 0, slot.first_part[cut]).kind == Kind::kCollective;
   }
 
-  // Collectives cut passes into pieces; messages stand between them.
+  // Collectives cut passes into pieces; messages only separate whole passes.
   [[nodiscard]] bool is_whole_pass(const CollectiveOp& op) const {
     const std::string& label = labels_[op.slot][op.at];
     const bool has_few_peers = joined_.is_pipeline() && joined_.lanes() < kEnoughPeers;
@@ -159,7 +159,7 @@ class KindFinder {
     const std::string group = name_of_group(rank, part);
     const std::string plain(plain_name(rank.names[part.name]));
     const std::string name = group.empty() ? plain : fmt::format("{} ({})", plain, group);
-    constexpr std::size_t kRoom = 16;  // for those of segments, and plain names
+    constexpr std::size_t kRoom = 16;  // for the types of segments, and names without groups
     const bool is_full = kinds_.types.size() + kRoom >= OpTypeTable::kMostTypes;
     return type_named(is_full ? "communication" : name,
                       part.kind == Kind::kCollective ? OpClass::kCollective : OpClass::kP2p,

@@ -24,7 +24,7 @@ class RoughClocks {
  public:
   explicit RoughClocks(const JoinedRanks& joined) : joined_(joined), offset_(joined.ranks().size()) {}
 
-  // By rank, nanoseconds: what its clock shows too much.
+  // By rank: how many nanoseconds its clock is ahead.
   std::vector<double> estimate(const MatchedParts& messages) {
     find_delays(messages);
     for (std::size_t lane = 0; lane < joined_.lanes(); ++lane) align_lane(lane);
@@ -37,7 +37,7 @@ class RoughClocks {
  private:
   static double median(std::vector<double> values) { return take_median(values); }
 
-  // The least time from the begin of a send to the end of its receive, by sender and receiver.
+  // By sender and receiver: the shortest time from the begin of a send to the end of its receive.
   void find_delays(const MatchedParts& messages) {
     for (const std::vector<PartOfRank>& message : messages) {
       const PartOfRank& send = message[0];
@@ -51,7 +51,7 @@ class RoughClocks {
     }
   }
 
-  // b's clock less a's, if messages go both ways.
+  // How far b's clock is ahead of a's, if messages go both ways.
   [[nodiscard]] std::optional<double> between(std::uint32_t a, std::uint32_t b) const {
     const auto there = delays_.find({a, b});
     const auto back = delays_.find({b, a});
@@ -59,7 +59,7 @@ class RoughClocks {
     return (there->second - back->second) / 2;
   }
 
-  // Along the messages, from the first rank of the lane on.
+  // Follows the messages from the first rank of the lane.
   void align_lane(std::size_t lane) {
     std::vector<std::uint32_t> reached = {joined_.slots().front().ranks[lane]};
     std::vector<char> is_reached(joined_.ranks().size(), 0);

@@ -1,5 +1,5 @@
-// Large offsets between the clocks of ranks, before it is known which parts are one collective: gloo names no
-// groups, and the times that tell them have to be of one clock within milliseconds.
+// Removes large offsets between the clocks of gloo ranks before collectives are matched. Matching needs it:
+// gloo does not name process groups, and times only reveal them if the clocks agree within milliseconds.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace goodput {
 
-// Takes off offsets of more than 5 ms, each with a note. Within a lane by messages: none is received before
-// it was sent, in both directions. Between lanes by collectives: those of equal ranks end at the same time,
-// or else by chance earlier or later.
+// Removes offsets of more than 5 ms and notes each. Within a lane it compares the fastest messages in both
+// directions, which take about the same time. Between lanes it takes the median over collectives: ranks of
+// one slot end them at the same time, or by chance earlier or later.
 Status align_roughly(JoinedRanks& joined, std::vector<std::string>& notes);
 
 }  // namespace goodput

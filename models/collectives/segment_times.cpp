@@ -16,7 +16,7 @@ std::int64_t idle_within(std::span<const IdleGap> gaps, std::int64_t begin, std:
   return idle;
 }
 
-// Whether the device is idle all the time from `begin` to `end`, but for what is too short to see.
+// Whether the device is idle from `begin` to `end`, except for times too short to be seen.
 bool is_idle(std::span<const IdleGap> gaps, std::int64_t begin, std::int64_t end) {
   return idle_within(gaps, begin, end) >= end - begin - kShortestDeviceGapNs;
 }
@@ -25,7 +25,7 @@ bool is_idle(std::span<const IdleGap> gaps, std::int64_t begin, std::int64_t end
 
 void stretch_to_late_launches(const JoinedRanks& joined, const RankSlot& slot, const SlotWaits& waits,
                               SlotTimes& times) {
-  if (!joined.is_on_device()) return;  // whose cuts are reached when they are launched
+  if (!joined.is_on_device()) return;  // a host reaches a cut when it launches it
   for (Observation& seen : times.observations) {
     const std::span<const IdleGap> gaps = joined.ranks()[seen.rank].gaps;
     for (std::uint32_t cut = 0; cut < slot.cuts.size(); ++cut) {
@@ -36,7 +36,7 @@ void stretch_to_late_launches(const JoinedRanks& joined, const RankSlot& slot, c
         const std::int64_t begin = seen.part_begin[part];
         if (begin - ready > kShortestDeviceGapNs && is_idle(gaps, ready, begin))
           seen.cut_end[cut] = std::max(seen.cut_end[cut], begin);
-        // What begins as soon as its stream lets it says nothing about the track.
+        // A part that begins as soon as its stream is free says nothing about the track.
         const bool is_held_by_stream = std::abs(begin - ready) <= kShortestDeviceGapNs;
         if (!is_held_by_stream && begin > seen.cut_end[cut] && is_idle(gaps, seen.cut_end[cut], begin))
           seen.cut_reached[cut] = begin;

@@ -1,4 +1,4 @@
-// When the segments of a slot could begin, and how long they took.
+// When each segment of a slot could begin, and how long it took.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace goodput {
 // Of one segment in one observation.
 struct SegmentTime {
   std::int64_t ready_ns = 0;  // the latest end of what it waits for
-  std::int64_t host_ns = 0;   // of its duration: the device idle
+  std::int64_t host_ns = 0;   // the part of its duration in which the device was idle
   std::int64_t work_ns = 0;   // the rest
 };
 
@@ -27,8 +27,8 @@ struct SlotSegments {
   }
 };
 
-// Where a rank's device is idle until it launches communication, because its host comes late, the segment
-// before the launch lasts until then: moves the ends of such cuts in `times`. Fills cut_reached.
+// If a device is idle until communication is launched, its host was late: then the segment before the launch
+// lasts until the communication begins. Moves the ends of such cuts in `times`, and fills cut_reached.
 void stretch_to_late_launches(const JoinedRanks& joined, const RankSlot& slot, const SlotWaits& waits,
                               SlotTimes& times);
 

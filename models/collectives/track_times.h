@@ -1,4 +1,4 @@
-// The times of the ranks of a slot as arrays, an observation a lane and step, for what is inferred from many.
+// The times of the ranks of a slot as arrays: one observation per lane and step, to infer rules from.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace goodput {
 
-// Nanoseconds, of the clock of the rank.
+// Nanoseconds on the rank's clock.
 struct Observation {
   std::uint32_t rank = 0;
   std::size_t step = 0;
   std::int64_t begin_ns = 0;          // of the step
   std::vector<std::int64_t> cut_end;  // by cut: when the segment before it has ended
-  // By cut: the same, but when what is launched there begins, if the track is idle until then and nothing
-  // else holds it back.
+  // By cut: the same, but if the track is idle until the communication launched there begins, and nothing
+  // else holds that back, when it begins.
   std::vector<std::int64_t> cut_reached;
   std::vector<std::int64_t> part_begin;  // by part
   std::vector<std::int64_t> part_end;
@@ -33,8 +33,9 @@ struct SlotTimes {
   std::vector<Observation> observations;  // lane * steps + step
 };
 
-// By slot. gloo stamps the end of a message when somebody waits for it: there it ends its usual transfer
-// after the later of its two begins, the 10th percentile over all receives, unless it is stamped earlier.
+// By slot. gloo stamps the end of a message only when somebody waits for it. A gloo message therefore ends
+// one usual transfer (the 10th percentile over all receives) after the later of its two begins, or at its
+// stamp if that is earlier.
 [[nodiscard]] std::vector<SlotTimes> track_times(const JoinedRanks& joined, const MatchedParts& matched);
 
 }  // namespace goodput

@@ -9,22 +9,23 @@
 namespace goodput {
 namespace {
 
-constexpr double kMostOfAll = 0.85;   // of the observations, that have to show an order
-constexpr double kMostOfDepth = 0.7;  // of the time by which a part reaches into a segment, that is idle
+constexpr double kMostOfAll = 0.85;   // share of the observations that must show an order
+constexpr double kMostOfDepth = 0.7;  // share, by how far parts reach into a segment, that must show idling
 constexpr std::size_t kPartsLookedBack = 16;
-constexpr double kLateEndNs = 500e3;  // by which ends may be late, where nothing exact fits
+constexpr double kLateEndNs = 500e3;  // how late ends may be if no exact order fits
 
-// How exact the times of a form of traces are, in nanoseconds.
+// How exact the times of a kind of trace are, in nanoseconds.
 struct Tolerance {
-  double order = 0;    // by which something may seem to end too late
-  double shallow = 0;  // a part that reaches no deeper into a segment tells nothing
+  double order = 0;    // how late an end may appear
+  double shallow = 0;  // a part that reaches less far into a segment is no evidence
   double gap = 0;      // between the end of a part and the edges of the idle time before it
 };
-// Ends of gloo are stamped 0.1 to 7 ms late on a busy host.
+// gloo stamps ends 0.1 to 7 ms late on a busy host.
 constexpr Tolerance kOfGloo{kLateEndNs, 200e3, 600e3};
 constexpr Tolerance kOfDevice{20e3, 20e3, 30e3};
-constexpr double kEarlyShare = 0.15;  // of idle time: by how much it may end before the part does,
-constexpr double kLateShare = 0.4;    // and after it
+// Idle time may end before the part does, or after it, by these shares of its length.
+constexpr double kEarlyShare = 0.15;
+constexpr double kLateShare = 0.4;
 
 class WaitFinder {
  public:
@@ -109,8 +110,8 @@ class WaitFinder {
     }
   }
 
-  // A collective of one stream may wait for one of another (the all-reduce of HSDP for its reduce-scatter):
-  // it begins when that ends, and later than anything else explains.
+  // A collective may wait for one on another stream (HSDP's all-reduce for its reduce-scatter). Then it
+  // begins when that one ends, later than anything else explains.
   void add_part_of_other_stream(std::uint32_t part) {
     constexpr double kUnexplainedNs = 50e3;
     const auto is_late = [&](const Observation& seen) {
@@ -185,8 +186,8 @@ class WaitFinder {
     }
   }
 
-  // Whether the next work from a segment on begins when the part has ended. A wait that is recorded while
-  // another stream is the current one (FSDP2) holds that back, not the work.
+  // Whether the next work, in the segment or after it, begins only when the part has ended. A wait recorded
+  // while another stream is current (FSDP2) holds back that stream, not the work.
   [[nodiscard]] bool holds_back(std::uint32_t part, std::size_t segment) const {
     return holds_mostly([&](const Observation& seen) {
       const auto cuts = joined_.cuts(seen.rank, seen.step);
@@ -198,17 +199,17 @@ class WaitFinder {
     });
   }
 
-  // The first segment before whose end a part has ended in most observations, and in which the track is idle
-  // when it ends and goes on right after. A part that has ended before a segment begins is no evidence
-  // against it.
+  // Finds the first segment that ends after the part in most observations and in which the track is idle
+  // until the part ends and continues right after. A part that ended before the segment began is no evidence
+  // against this.
   void infer_wait(std::uint32_t part) {
     for (const double tolerance : {tolerance_.order, kLateEndNs}) {
       if (infer_wait(part, tolerance)) return;
     }
   }
 
-  // The first cut behind the launch of a part before which it has ended in most observations; they are
-  // reached in their order.
+  // The first cut after the part's launch that is reached after the part has ended, in most observations.
+  // Cuts are reached in order.
   [[nodiscard]] std::size_t first_cut_behind(std::uint32_t part, double tolerance) const {
     std::size_t low = slot_.parts[part].cut + 1;
     std::size_t high = slot_.cuts.size();
@@ -246,8 +247,8 @@ class WaitFinder {
     return all == 0 || idle >= kMostOfDepth * all;
   }
 
-  // Whether the track is idle when something ends at `end`, and goes on right after: with work, or with the
-  // launch of communication that ends the segment.
+  // Whether the track is idle until `end` and continues right after, with work or with the launch of
+  // communication that ends the segment.
   [[nodiscard]] bool is_idle_until(const Observation& seen, std::size_t cut, double end) const {
     const std::vector<IdleGap>& gaps = joined_.ranks()[seen.rank].gaps;
     constexpr double kLookBackNs = 20e6;

@@ -1,4 +1,4 @@
-// What waits for what on a rank: read once from all steps and all ranks of a slot, because one observation
+// What waits for what on a rank, found from all steps and all ranks of a slot together: a single observation
 // cannot tell overlap from waiting.
 #pragma once
 
@@ -15,23 +15,23 @@ namespace goodput {
 struct SlotWaits {
   // By cut: the parts that the segment before it waits for, besides the segment before that.
   std::vector<std::vector<std::uint32_t>> of_segment;
-  // By part: the cut whose segment it waits for; nothing: it may begin with the step.
+  // By part: the cut whose segment it waits for; empty if it may begin with the step.
   std::vector<std::optional<std::uint32_t>> segment_of_part;
-  // By part: earlier parts that it waits for, of its stream or of others.
+  // By part: the earlier parts that it waits for, on its own or another stream.
   std::vector<std::vector<std::uint32_t>> parts_of_part;
-  std::size_t inferred = 0;  // parts whose wait is known from times alone
+  std::size_t inferred = 0;  // number of parts whose wait is inferred from times alone
 };
 
 // The latest end of what a part waits for.
 [[nodiscard]] std::int64_t part_ready_ns(const Observation& seen, const SlotWaits& waits, std::uint32_t part);
 
-// With fewer observations (lanes x steps) nothing can be inferred from times.
+// With fewer observations (lanes x steps) no wait is inferred from times.
 inline constexpr std::size_t kLeastObservations = 4;
 
-// What parts wait for; of_segment stays empty.
+// Finds what parts wait for; of_segment stays empty.
 [[nodiscard]] SlotWaits find_waits_of_parts(const JoinedRanks& joined, const RankSlot& slot,
                                             const SlotTimes& times);
-// What segments wait for, by times in which segments last until late launches (segment_times.h).
+// Finds what segments wait for. REQUIRES: times after stretch_to_late_launches() (segment_times.h).
 void find_waits_of_segments(const JoinedRanks& joined, const RankSlot& slot, const SlotTimes& times,
                             SlotWaits& waits);
 

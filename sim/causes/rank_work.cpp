@@ -17,7 +17,7 @@ bool is_work(const Recording& recording, OpId op) {
   return op_class == OpClass::kCompute || op_class == OpClass::kHost;
 }
 
-// Of the ops of one type; of all work without one.
+// Counts the ops of one type, or all work if `type` is empty.
 WorkTable work_of(const Recording& recording, const std::optional<OpType>& type) {
   WorkTable work(recording.ranks.size(), std::vector<double>(recording.steps.size()));
   const auto stages = static_cast<std::size_t>(recording.pp_size);
@@ -58,7 +58,7 @@ double median_of(std::vector<double> values) {
   return take_median(values);
 }
 
-// By step, what a worker works longer than the median of its peers. REQUIRES: peers.
+// By step: how much longer a worker works than the median of its peers. REQUIRES: peers.
 std::vector<double> extra_by_step(const WorkTable& work, std::size_t worker,
                                   const std::vector<std::size_t>& peers) {
   std::vector<double> extra;
@@ -70,14 +70,14 @@ std::vector<double> extra_by_step(const WorkTable& work, std::size_t worker,
   return extra;
 }
 
-// How far values are from their median, as a standard deviation that outliers do not move.
+// A robust standard deviation, from the distances to the median.
 double scatter_of(std::vector<double> values) {
   const double middle = median_of(values);
   for (double& value : values) value = std::abs(value - middle);
   return kDeviationOfMedian * take_median(values);
 }
 
-// What peers differ by: in every step from the median of that step.
+// How much peers differ, each step against its own median.
 double scatter_of_peers(const WorkTable& work, const std::vector<std::size_t>& peers) {
   std::vector<double> apart;
   std::vector<double> of_step(peers.size());
@@ -89,7 +89,7 @@ double scatter_of_peers(const WorkTable& work, const std::vector<std::size_t>& p
   return scatter_of(std::move(apart));
 }
 
-// The op type in which a worker works most of its extra time.
+// Finds the op type with most of a worker's extra work.
 void find_op_type(const Recording& recording, const std::map<OpType, WorkTable>& by_type,
                   const std::vector<std::size_t>& peers, RankWork::SlowRank& slow) {
   double most = 0;

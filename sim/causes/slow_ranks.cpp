@@ -14,7 +14,7 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kRanksInEvidence = 3;
-constexpr double kMostOfIt = 0.5;  // of extra work, to be named after an op type
+constexpr double kMostOfIt = 0.5;  // share of the extra work above which its op type is named
 
 // `rank 3 works 101 ms per step longer than its peers, most of it in data-loader`
 std::string describe(const Recording& recording, const RankWork::SlowRank& slow) {

@@ -1,4 +1,4 @@
-// The cause of slow ranks, from how much longer they work than their peers (rank_work.h).
+// The cause "slow-rank", from how much longer ranks work than their peers (rank_work.h).
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace goodput {
 
-// One cause, "slow-rank": all slow ranks with their gain together, or why there is none.
+// Returns one cause: all slow ranks with the gain of fixing them together, or why no rank is slow.
 [[nodiscard]] std::vector<RootCause> find_slow_ranks(const AnalysedJob& job, const RankWork& work,
                                                      const std::optional<Doubt>& doubt);
 

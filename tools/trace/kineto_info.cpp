@@ -125,8 +125,8 @@ void summarize_steps(const std::vector<const RankActivity*>& activities, KinetoS
   summary.step_time = {shortest, take_median(times), longest};
 }
 
-// Ranks name one group differently, and two of a rank's groups may have the same ranks: a group counts as
-// often as the rank that knows most of its like has it.
+// Ranks may name one group differently, and two groups of a rank may have the same ranks. So groups with the
+// same description and ranks count as often as the rank that has most of them lists them.
 void summarize_groups(const std::vector<const RankActivity*>& activities, KinetoSummary& summary) {
   using Like = std::pair<std::string, std::vector<std::int32_t>>;  // description and ranks
   std::map<Like, std::size_t> count;
@@ -250,7 +250,7 @@ std::uint64_t hash_of(const std::vector<const RankActivity*>& activities) {
 }
 
 KinetoSummary summarize(const std::vector<RankActivity>& activities) {
-  // By rank and time, in whatever order the files were named.
+  // Sorts by rank and time, so that the order of the files does not matter.
   std::vector<const RankActivity*> sorted;
   for (const RankActivity& activity : activities) sorted.push_back(&activity);
   std::ranges::sort(sorted, {}, [](const RankActivity* activity) {
@@ -272,11 +272,11 @@ KinetoSummary summarize(const std::vector<RankActivity>& activities) {
 struct KinetoUse {
   std::vector<std::string> notes;
   std::vector<CleaningFinding> findings;
-  std::string refusal;  // empty: whatif takes the traces, as far as matching collectives tells
+  std::string refusal;  // why whatif refuses the traces; empty if their ranks and collectives match
 };
 
 Status match(JoinedRanks& joined) {
-  std::vector<std::string> about_clocks;  // of what only whatif does
+  std::vector<std::string> about_clocks;  // dropped: only whatif aligns clocks
   if (!joined.is_on_device()) GOODPUT_TRY_STATUS(align_roughly(joined, about_clocks));
   GOODPUT_TRY(const MatchedParts matched, match_parts(joined));
   const Result<std::vector<SlotGroup>> groups = group_by_slot(joined, matched);
@@ -366,7 +366,7 @@ std::string describe_communication(const KinetoSummary& summary) {
   return "\n" + aligned(rows) + "  medians over ranks and steps; times include waiting for other ranks\n";
 }
 
-// Megatron has a dozen kinds of groups of one rank, which communicate nothing: these are only counted.
+// Megatron has a dozen kinds of groups of one rank, which never communicate: these are only counted.
 std::string describe_groups(const std::vector<GroupKind>& groups) {
   std::vector<std::pair<std::string, std::string>> lines;
   std::size_t width = 0;

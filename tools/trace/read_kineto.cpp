@@ -20,7 +20,7 @@
 namespace goodput {
 namespace {
 
-// Of a file that can be read twice and is not empty; nothing else tells.
+// Empty for a file that cannot be read twice or has no content.
 std::optional<bool> begins_as_kineto(const std::string& path) {
   std::error_code failed;
   if (!std::filesystem::is_regular_file(path, failed) || std::filesystem::file_size(path, failed) == 0)
@@ -77,7 +77,7 @@ Result<std::vector<RankActivity>> read_activities(const TraceFiles& files, const
                     for (std::size_t i = begin; i < end; ++i) {
                       const auto count = [&, before = std::size_t{0}](std::size_t bytes) mutable {
                         done += bytes - std::exchange(before, bytes);
-                        if (i == 0) bar.update(done);  // by one thread, for the bar is not theirs all
+                        if (i == 0) bar.update(done);  // by one thread only: the bar is not thread-safe
                       };
                       read[i].emplace(read_activity(files.paths[i], options, count));
                     }

@@ -1,4 +1,4 @@
-// torch.profiler (Kineto) traces named on a command line: a job by its ranks.
+// Reads the torch.profiler (Kineto) traces of a job that a command line names.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@
 
 namespace goodput {
 
-// Whether the files, after expand_folders(), are meant as such: by the name of the format, or by the content
-// of the first that is neither empty nor a pipe. A file that cannot be read is none: the reader of op traces
-// says why.
+// Whether the files, after expand_folders(), are such traces: according to the format that the user names, or
+// to the content of the first file that is neither empty nor a pipe. A file that cannot be read does not
+// count; the reader of op traces reports why.
 [[nodiscard]] bool mean_kineto(const TraceFiles& files);
 
-// One a file, in their order, read by as many threads as there are jobs.
+// One activity per file, in their order. Reads with as many threads as --jobs says.
 Result<std::vector<RankActivity>> read_activities(const TraceFiles& files, const CommandContext& context);
 
-// Reads and arranges (models/collectives/arrange_collectives.h). Prints the notes, also if it fails.
+// Reads and arranges a job (models/collectives/arrange_collectives.h). Prints the notes, also on failure.
 Result<ArrangedJob> load_kineto_job(const LoadOptions& options, const CommandContext& context);
 
 }  // namespace goodput

@@ -33,13 +33,13 @@ JsonKind json_kind_of(char c) {
 constexpr std::ptrdiff_t kBlockBytes = 64;
 constexpr int kAnyDepth = std::numeric_limits<int>::max();
 
-// How far the scan came.
+// Where a scan stopped.
 struct Stop {
   const char* at = nullptr;
-  bool is_end = false;  // of the element; else `at` is where the scan goes on
+  bool is_end = false;  // `at` ends the element; otherwise the scan continues there
 };
 
-// Character by character, to behind the bracket that opens or closes the element at most.
+// Scans character by character, at most past the bracket that opens or closes the element.
 Stop scan_characters(JsonScan& scan, const char* at, const char* end, int max_depth) {
   for (; at != end; ++at) {
     if (scan.escaped) {
@@ -78,7 +78,7 @@ Stop scan_characters(JsonScan& scan, const char* at, const char* end, int max_de
 
 #if defined(__SSE2__)
 
-// One bit a character, the first one in the lowest.
+// One bit per character; the first character is the lowest bit.
 struct BlockMasks {
   std::uint64_t quotes = 0;
   std::uint64_t backslashes = 0;
@@ -104,15 +104,14 @@ BlockMasks masks_of(const char* block) {
   return masks;
 }
 
-// The bits from every odd quote to before the even one that follows.
+// Sets the bits from each opening quote up to, but without, its closing quote.
 std::uint64_t between_quotes(std::uint64_t quotes) {
   for (int shift = 1; shift < kBlockBytes; shift *= 2) quotes ^= quotes << shift;
   return quotes;
 }
 
-// Block by block, to behind the bracket that closes the element at most. Leaves blocks with backslashes, and
-// what is less than a block, to scan_characters().
-// REQUIRES: depth > 0, !escaped.
+// Scans block by block, at most past the bracket that closes the element. Leaves blocks with backslashes and
+// the rest at the end to scan_characters(). REQUIRES: depth > 0, !escaped.
 Stop scan_blocks(JsonScan& scan, const char* at, const char* end, int max_depth) {
   int depth = scan.depth;
   std::uint64_t in_string = scan.in_string ? ~std::uint64_t{0} : 0;
@@ -140,7 +139,7 @@ Stop scan_blocks(JsonScan& scan, const char* at, const char* end, int max_depth)
 
 #endif
 
-// One character at least.
+// Scans at least one character.
 // REQUIRES: at != end.
 Stop scan_piece(JsonScan& scan, const char* at, const char* end, int max_depth) {
 #if defined(__SSE2__)

@@ -1,4 +1,4 @@
-// Launches that share a kernel: those of a coalescing manager, and batched sends and receives.
+// Launches that share a kernel: collectives in a coalescing manager, and batched sends and receives.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,11 @@ struct CommRecord {
   bool has_kernel = false;
 };
 
-// By record with a kernel: the records without one whose work it does, too. The kernel is linked to the first
-// or to the last of them, the same in all of a file; which one is told by whether most records without a
-// kernel are nearer to the one before or to the one behind them, within their group and with no wait between.
-// `records`: by begin.
+// For every record that has a kernel: the records without one whose work that kernel also does. Kineto links
+// a shared kernel either to the first of its launches or to the last, always the same in one file. To find
+// out which, this looks at whether most records without a kernel are nearer in time to the record with a
+// kernel before them or to the one after them, in the same group and without a wait in between. `records`:
+// sorted by begin.
 [[nodiscard]] std::vector<std::vector<std::size_t>> carried_launches(const KinetoEvents& events,
                                                                      std::span<const CommRecord> records);
 

@@ -1,5 +1,6 @@
-// Jobs on CUDA devices with NCCL: a rank's track is what its kernels do, a part is an nccl kernel. Everything
-// is put in order by when the host launched it; the device runs behind, and its clock is another one.
+// Jobs on CUDA devices with NCCL: a rank's track is the work of its kernels, a part is an nccl kernel.
+// Everything is ordered by when the host launched it, because the device runs behind the host and has its own
+// clock.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace {
 using Kernel = KinetoEvents::Kernel;
 using Kind = CommunicationPart::Kind;
 
-// A stream whose kernels are less than this share of all computing only prepares and finishes collectives.
+// A stream of collectives with less than this share of all computing only prepares and finishes collectives.
 constexpr double kSideStreamShare = 0.1;
 
 struct LaunchedKernel {
@@ -32,7 +33,7 @@ struct LaunchedKernel {
   std::uint32_t thread = 0;
 };
 
-// A size, however nonsensical the parts are.
+// The sum of two sizes; a damaged trace may have sizes whose sum overflows.
 std::int64_t sum_of(std::int64_t a, std::int64_t b) {
   return a > std::numeric_limits<std::int64_t>::max() - b ? std::numeric_limits<std::int64_t>::max() : a + b;
 }
@@ -89,7 +90,7 @@ class DeviceActivity {
     }
     std::ranges::stable_sort(own_, {}, &LaunchedKernel::launch_ns);
     std::ranges::stable_sort(nccl_, {}, &LaunchedKernel::launch_ns);
-    // Some were launched before the recording began.
+    // A few kernels always were launched before the recording began.
     constexpr double kManyKernels = 0.01;
     if (static_cast<double>(without_launch) > kManyKernels * static_cast<double>(events_.kernels.size()))
       activity_.notes.push_back(
@@ -97,14 +98,14 @@ class DeviceActivity {
                       on_one_line(activity_.file), without_launch, events_.kernels.size()));
   }
 
-  // Behind which a cut leaves the kernels of the launches before it.
+  // Host times right after each launch: a cut there comes after the launched kernel.
   [[nodiscard]] std::vector<std::int64_t> ends_of_own_launches() const {
     std::vector<std::int64_t> ends = own_launches_;
     for (std::int64_t& end : ends) ++end;
     return ends;
   }
 
-  // Streams with nccl kernels and little else, and the kernels that count as the rank's own work.
+  // Finds streams that have nccl kernels and little else; their other kernels are not the rank's own work.
   void find_side_streams() {
     for (const Kernel& kernel : events_.kernels) streams_.push_back(kernel.stream);
     std::ranges::sort(streams_);
@@ -128,7 +129,7 @@ class DeviceActivity {
     for (const LaunchedKernel& own : own_) own_launches_.push_back(own.launch_ns);
   }
 
-  // Streams counted from 0, in the order of CUDA's numbers: the same on ranks that use as many.
+  // Counts streams from 0 in the order of CUDA's numbers, so that ranks agree if they use as many.
   [[nodiscard]] std::uint32_t number_of(std::uint32_t stream) const {
     return static_cast<std::uint32_t>(std::ranges::lower_bound(streams_, stream) - streams_.begin());
   }
@@ -282,7 +283,7 @@ class DeviceActivity {
     part.begin_ns = set.begin_ns;
     part.end_ns = set.end_ns;
     if (messages.empty()) {
-      // All-to-alls, gathers and scatters are made of such kernels, too, and say so.
+      // All-to-alls, gathers and scatters also run as such kernels, but they name their collective.
       const std::string& name = collective_of(args);
       const bool is_unknown = name.empty() || name.find("oalesc") != std::string::npos;
       if (set.carries_messages && is_unknown)
@@ -313,7 +314,7 @@ class DeviceActivity {
     return Ok{};
   }
 
-  // What a stream of collectives computes behind one, and before the next, belongs to the collective.
+  // Other kernels on a side stream belong to the collective that they follow, unless the next one is nearer.
   void finish_parts_on_side_streams() {
     std::map<std::uint32_t, std::vector<CommunicationPart*>> by_stream;
     for (CommunicationPart& part : activity_.parts) {
@@ -366,7 +367,7 @@ class DeviceActivity {
     }
   }
 
-  // A computing stream waits for what was launched on another one before the event was recorded.
+  // A computing stream waits for the last part launched on the other stream before the event was recorded.
   void add_stream_waits(std::vector<HostCut>& cuts) const {
     for (const SeenWait& wait : stream_waits_) {
       const bool is_known = std::ranges::binary_search(streams_, wait.wait_on_stream);
@@ -421,7 +422,7 @@ class DeviceActivity {
     }
   }
 
-  // Cuts of a step before its first kernel, and its last cut.
+  // Cuts before the first kernel of a step end no earlier than the step begins.
   void bring_cuts_into(const RankActivity::Step& step) {
     for (std::uint32_t i = 0; i < step.cut_count; ++i) {
       TrackCut& cut = activity_.cuts[step.first_cut + i];
@@ -433,7 +434,7 @@ class DeviceActivity {
     std::vector<IdleGap> busy;
     for (const LaunchedKernel& own : own_) busy.push_back({own.kernel->begin_ns, own.kernel->end_ns});
     std::ranges::sort(busy, {}, &IdleGap::begin_ns);
-    // Behind its last own kernel the device is idle.
+    // The device is idle after the rank's last own kernel.
     std::int64_t end = 0;
     for (const Kernel& kernel : events_.kernels) end = std::max(end, kernel.end_ns);
     busy.push_back({end + kShortestDeviceGapNs + 1, end + kShortestDeviceGapNs + 1});

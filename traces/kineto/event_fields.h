@@ -1,5 +1,5 @@
-// The members of one JSON object, read front to back without building anything: an event of a trace is looked
-// at once, and only as far as somebody wants to know.
+// Reads the members of one JSON object from front to back without building a document. The caller takes the
+// values it needs and can stop early.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace goodput {
 
-// Goes over the members of an object, or over the items of an array. Strings may hold control characters.
+// Iterates over the members of an object. Strings may hold control characters.
 //
 //   EventFields fields(text);
 //   while (const auto key = fields.next()) {
 //     if (*key == "args") {
-//       fields.enter();  // the keys of that object follow, then those behind it
+//       fields.enter();  // the keys of that object come next, then the remaining ones
 //     } else if (*key == "ts") {
 //       use(fields.value());
-//     }  // what nobody asks for is skipped
+//     }  // other values are skipped
 //   }
 //   if (fields.is_damaged()) ...
 class EventFields {
@@ -26,15 +26,15 @@ class EventFields {
   // `object` is a JSON object without white space around it and must outlive this.
   explicit EventFields(std::string_view object);
 
-  // The key of the next member, as it stands between its quotes. Nothing behind the last member, both of the
-  // object itself and of one that was entered, and where the text is no JSON.
+  // The key of the next member, without its quotes and with its escapes. Empty after the last member of the
+  // object or of one that was entered, and if the text is not JSON.
   std::optional<std::string_view> next();
 
-  // The text of the value behind the key that next() returned, its quotes or brackets included. Once a key.
+  // The text of the value of the key that next() returned, with its quotes or brackets. At most once per key.
   std::string_view value();
 
-  // If that value is an object, the next keys are its own, until next() returns nothing. Else returns false,
-  // and the value is still to be had.
+  // If that value is an object, next() returns its keys, then empty once. Otherwise returns false, and
+  // value() can still be called.
   bool enter();
 
   [[nodiscard]] bool is_damaged() const { return is_damaged_; }
@@ -58,29 +58,28 @@ class EventFields {
   bool is_damaged_ = false;
 };
 
-// The texts of the items of a JSON array; nothing if `array` is none. Items are looked at no further.
+// The texts of the items of a JSON array; empty if `array` is not one. Does not check the items.
 [[nodiscard]] std::optional<std::vector<std::string_view>> json_items(std::string_view array);
 
-// Nanoseconds of a JSON number of microseconds: "4776480871463.312". Exact; below a nanosecond it is rounded,
-// halves away from zero. Nothing if the text is no JSON number or 64 bits do not hold the result.
+// Nanoseconds of a JSON number of microseconds: "4776480871463.312". Exact to the nanosecond; rounds further
+// digits, halves away from zero. Empty if the text is not a JSON number or the result exceeds 64 bits.
 [[nodiscard]] std::optional<std::int64_t> nanoseconds_of_microseconds(std::string_view number);
 
-// A JSON number without fraction and exponent. Nothing if the text is no such number or 64 bits do not hold
-// it.
+// A JSON number without fraction and exponent. Empty if the text is something else or exceeds 64 bits.
 [[nodiscard]] std::optional<std::int64_t> json_integer(std::string_view number);
 
-// What JSON strings say. Copies only those with escapes.
+// The contents of JSON strings. Copies only strings with escapes.
 class JsonStrings {
  public:
-  // `text` with its quotes. Half of a surrogate pair becomes U+FFFD. Nothing if the text is no string. Valid
-  // until the next call and as long as `text`.
+  // `text`: with its quotes. Half of a surrogate pair becomes U+FFFD. Empty if the text is not a string. The
+  // result is valid until the next call and as long as `text`.
   std::optional<std::string_view> read(std::string_view text);
 
  private:
   std::string unescaped_;
 };
 
-// What a value is, for messages: "a string", "an object"; of numbers and words their text.
+// What a value is, for messages: "a string", "an object", or the text of a number or word.
 [[nodiscard]] std::string describe_json(std::string_view value);
 
 }  // namespace goodput

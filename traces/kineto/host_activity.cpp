@@ -1,5 +1,5 @@
-// CPU jobs with gloo: a rank's track is its main thread, a part begins when the thread launches it, and ends
-// with the gloo event of its kind.
+// CPU jobs with gloo: a rank's track is its main thread. A part begins when the thread launches it and ends
+// with a gloo event of its kind.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -27,8 +27,8 @@ class GlooEnds {
     for (auto& [name, ends] : by_name_) std::ranges::stable_sort(ends.unused, {}, &Span::begin_ns);
   }
 
-  // The end of the first unused event of the launch's kind that begins no earlier than it; nothing if there
-  // is none (a group of one rank).
+  // The first unused event of the launch's kind that begins no earlier than the launch. Null if there is none
+  // (a group of one rank).
   const Span* take(const GlooOp& op, std::int64_t launch_ns) {
     constexpr std::int64_t kRounding = 1000;  // begins are written in decimal microseconds
     Ends* best = nullptr;
@@ -56,7 +56,7 @@ class GlooEnds {
   std::map<std::string, Ends, std::less<>> by_name_;
 };
 
-// What the main thread does that is not waiting for communication.
+// Whether the main thread works, and does not wait for communication.
 bool is_own_work(std::string_view name) {
   return !name.starts_with("gloo:") && !name.starts_with("c10d::") && !name.starts_with("FSDP::") &&
          !name.starts_with("nccl:");
@@ -118,7 +118,7 @@ class HostActivity {
     return Ok{};
   }
 
-  // When the main thread begins and ends with something other than communication, ascending each.
+  // When events of the main thread other than communication begin, and when they end; both ascending.
   struct OwnWork {
     std::vector<std::int64_t> begins;
     std::vector<std::int64_t> ends;
@@ -135,7 +135,7 @@ class HostActivity {
     return work;
   }
 
-  // While nothing begins or ends on the main thread: enclosing events hide waits.
+  // Times without any begin or end on the main thread. Enclosing events count as idle: they hide waits.
   [[nodiscard]] std::vector<IdleGap> idle_gaps() const {
     std::vector<IdleGap> instants;
     for (const KinetoEvents::Mark& mark : events_.marks) {

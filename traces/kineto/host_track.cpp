@@ -59,7 +59,7 @@ std::vector<HostSpan> host_spans(const KinetoEvents& events, std::span<const Hos
 HostWork HostWorkShares::main_work(std::int64_t begin_ns, std::int64_t end_ns) const {
   std::array<double, kHostWorkCount> share{};
   auto span = std::ranges::upper_bound(spans_, begin_ns, {}, &HostSpan::begin_ns);
-  // One that began before may reach in; annotations are few and do not nest, so looking back a little is
+  // A span that began before may reach into the interval. Spans do not nest, so looking back at two is
   // enough.
   for (int back = 0; back < 2 && span != spans_.begin(); ++back) --span;
   for (; span != spans_.end() && span->begin_ns < end_ns; ++span) {

@@ -71,7 +71,7 @@ Status identify(const KinetoEvents& events, RankActivity& activity) {
   return Ok{};
 }
 
-// Differences of times have to fit: clocks are of this century, and nobody records for a week.
+// Differences of times must fit into 64 bits: a recording is shorter than a week.
 Status check_times(const KinetoEvents& events) {
   constexpr std::int64_t kMostNs = 4'000'000'000'000'000'000;
   constexpr std::int64_t kLongestNs = 7LL * 86'400 * 1'000'000'000;
@@ -117,8 +117,8 @@ std::uint32_t annotated_stages(const KinetoEvents& events) {
   return static_cast<std::uint32_t>(stages.size());
 }
 
-// A truncated file lacks the last events of its device, which stand behind those of its host: steps are whole
-// as long as something of a later one is there.
+// The events of the device come after those of the host, so a truncated file lacks the last ones of the
+// device. A step is complete if the file still has communication of a later step.
 Status drop_cut_steps(const KinetoEvents& events, RankActivity& activity) {
   std::int64_t last = std::numeric_limits<std::int64_t>::min();
   for (const CommunicationPart& part : activity.parts) last = std::max(last, part.launch_ns);

@@ -23,7 +23,7 @@ constexpr std::string_view kStepPrefix = "ProfilerStep#";
 
 enum class EventKind : std::uint8_t { kUnneeded, kCpuOp, kAnnotation, kKernel, kCopy, kLaunch, kSync };
 
-// `category` as it stands in the file, with its quotes.
+// `category`: with its quotes.
 EventKind kind_of_event(std::string_view category) {
   struct Row {
     std::string_view category;
@@ -41,7 +41,7 @@ EventKind kind_of_event(std::string_view category) {
   return row == std::end(kRows) ? EventKind::kUnneeded : row->kind;
 }
 
-// The members of an event that are looked at. The first three decide whether it is needed.
+// The members of an event that the reader uses. The first three decide whether the event is needed.
 enum class Member : std::uint8_t { kPhase, kCategory, kName, kTs, kDur, kTid, kArgs, kOther };
 
 Member member_of(std::string_view key) {
@@ -59,15 +59,15 @@ enum class Decision : std::uint8_t {
   kSkipped,   // not needed
   kMark,      // needed without its args
   kWithArgs,  // needed with them
-  kFaulty,    // phase, category or name is no string
+  kFaulty,    // phase, category or name is not a string
 };
 
-// An event as it stands in the file; what is absent is empty.
+// The unparsed members of an event; empty if absent.
 struct EventText {
   std::array<std::string_view, 7> values{};
   EventKind kind = EventKind::kUnneeded;
   Decision decision = Decision::kOpen;
-  std::string_view plain_name{};                // what the name says
+  std::string_view plain_name{};                // the name without quotes and escapes
   std::optional<std::string_view> span_name{};  // if it is one of KinetoEvents::spans
 
   std::string_view& operator[](Member member) { return values[static_cast<std::size_t>(member)]; }
@@ -160,7 +160,7 @@ std::uint64_t hash_of_shape(std::string_view text) {
   return hash == 0 ? 1 : hash;
 }
 
-// The first bytes of a name, whole characters of it.
+// The first bytes of a name, without cutting a character in half.
 std::string_view short_name(std::string_view name) {
   constexpr std::size_t kMostBytes = 80;
   if (name.size() <= kMostBytes) return name;
@@ -169,7 +169,7 @@ std::string_view short_name(std::string_view name) {
   return name.substr(0, size);
 }
 
-// Names by number, each once.
+// Unique names by number.
 class NameTable {
  public:
   explicit NameTable(std::vector<std::string>& names) : names_(names) { names_.emplace_back(); }
@@ -234,7 +234,7 @@ class KinetoReader {
     std::int64_t end_ns = 0;
   };
 
-  // The first thing that is wrong with the event at hand.
+  // Keeps only the first fault of an event.
   void note_fault(std::string what) {
     if (fault_.empty()) fault_ = std::move(what);
   }
@@ -266,7 +266,7 @@ class KinetoReader {
     use(event);
   }
 
-  // Called whenever another of phase, category and name is known.
+  // Called when one more of phase, category and name is known.
   void decide(EventText& event) {
     const std::string_view phase = event[Member::kPhase];
     const std::string_view category = event[Member::kCategory];
@@ -301,7 +301,7 @@ class KinetoReader {
     return events_.kernels.empty() ? Decision::kMark : Decision::kSkipped;
   }
 
-  // What keeps an event from being decided on. Without a category it is nobody's.
+  // Why an event could not be decided on. An event without a category is never needed.
   void note_fault_of(const EventText& event) {
     const auto check = [&](Member member, std::string_view key) {
       const std::string_view text = event[member];
@@ -319,7 +319,7 @@ class KinetoReader {
     }
   }
 
-  // Stands behind the bracket of the args, and goes behind the one that closes them.
+  // REQUIRES: `fields` has entered the args.
   void read_args(EventFields& fields) {
     args_ = {};
     while (const auto key = fields.next()) {
@@ -327,7 +327,7 @@ class KinetoReader {
     }
   }
 
-  // Of an event that has its args before its category or name.
+  // For an event whose args come before its category or name.
   void read_late_args(const EventText& event) {
     const std::string_view text = event[Member::kArgs];
     args_ = {};
@@ -477,7 +477,7 @@ class KinetoReader {
     return static_cast<std::int32_t>(events_.comm_args.size() - 1);
   }
 
-  // Readers of values: what is wrong is noted, and what they return then is of no use.
+  // Readers of values. On a fault they note it and return an arbitrary value.
 
   std::int64_t begin_of(const EventText& event) {
     const auto ns = nanoseconds_of_microseconds(event[Member::kTs]);
@@ -507,7 +507,7 @@ class KinetoReader {
     return absent;
   }
 
-  // A number of 32 bits, which some versions write with a sign: -1 for "none". Absent: 0.
+  // A 32-bit number, which some versions write with a sign (-1 for "none"); 0 if absent.
   std::uint32_t id(std::string_view key, std::string_view text) {
     return static_cast<std::uint32_t>(integer(key, text, 0, kLeastId, kMostId));
   }
@@ -517,7 +517,7 @@ class KinetoReader {
     return id("tid", event[Member::kTid]);
   }
 
-  // Old versions have it as the thread only, some as "stream 7".
+  // Old versions write the stream only as the thread, some of them as "stream 7".
   std::uint32_t stream_of(const EventText& event) {
     constexpr std::string_view kPrefix = "\"stream ";
     if (!args_.stream.empty()) return id("args.stream", args_.stream);

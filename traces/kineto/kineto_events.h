@@ -1,5 +1,5 @@
-// The events of one torch.profiler (Kineto) file that an analysis needs, as columns. All else is skipped
-// before it is parsed. Times are nanoseconds: base_ns + `ts`.
+// The events of one torch.profiler (Kineto) file that an analysis needs, as columns. Other events are skipped
+// before they are parsed. Times are in nanoseconds: base_ns + `ts`.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct KinetoHeader {
   std::optional<std::int64_t> rank;  // of distributedInfo
   std::optional<std::int64_t> world_size;
   std::string backend;               // "nccl", "gloo", "cpu:gloo,cuda:nccl"
-  std::vector<ProcessGroup> groups;  // of pg_config; those without a list of ranks are left out
-  bool has_cut_groups = false;       // pg_config is no list: on-demand traces hold a cut string
+  std::vector<ProcessGroup> groups;  // from pg_config, without groups that list no ranks
+  bool has_cut_groups = false;       // pg_config is not a list: on-demand traces hold a truncated string
   std::string host_name;
   std::int64_t base_ns = 0;
 };
@@ -34,7 +34,7 @@ struct KinetoCommArgs {
   std::uint32_t dtype = 0;              // index into names
   std::uint32_t group_name = 0;         // "Process Group Name", else "... ID", index into names; "" if absent
   std::uint32_t group_description = 0;  // index into names
-  std::uint32_t group_ranks = 0;        // "Process Group Ranks" as it stands, cut after 30 ranks: in names
+  std::uint32_t group_ranks = 0;  // "Process Group Ranks" unparsed, index into names; cut after 30 ranks
   std::int64_t in_elements = -1;
   std::int64_t out_elements = -1;
   std::int64_t group_size = -1;
@@ -46,7 +46,7 @@ struct KinetoCommArgs {
 struct KinetoEvents {
   std::string path;
   KinetoHeader header;
-  std::vector<std::string> names;  // names[0] is ""; each once
+  std::vector<std::string> names;  // unique; names[0] is ""
   std::vector<KinetoCommArgs> comm_args;
 
   struct Step {  // user_annotation ProfilerStep#N
@@ -57,7 +57,7 @@ struct KinetoEvents {
   };
   std::vector<Step> steps;
 
-  // What the host did and an analysis knows by name (kineto_names.cpp lists which).
+  // Host events whose name an analysis uses (see kineto_names.h).
   struct Span {
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
@@ -70,13 +70,13 @@ struct KinetoEvents {
   };
   std::vector<Span> spans;
 
-  // Begin and end of every cpu_op and user_annotation but ProfilerStep#N, those in `spans` too. Empty when
-  // the file has kernels: then they tell nothing.
+  // Begin and end of every cpu_op and user_annotation except ProfilerStep#N, including those in `spans`.
+  // Empty if the file has kernels, because then nobody needs them.
   struct Mark {
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
     std::uint32_t thread = 0;
-    std::uint32_t name = 0;  // index into names if it is one of `spans`, else 0
+    std::uint32_t name = 0;  // index into names if it is in `spans`, otherwise 0
   };
   std::vector<Mark> marks;
 
@@ -85,16 +85,16 @@ struct KinetoEvents {
     std::int64_t end_ns = 0;
     std::uint32_t stream = 0;
     std::uint32_t correlation = 0;
-    std::int32_t collective = -1;  // index into collective_kernels; -1: an ordinary one
+    std::int32_t collective = -1;  // index into collective_kernels; -1: not a collective
   };
   std::vector<Kernel> kernels;
-  struct CollectiveKernel {         // name begins with "nccl", any case
+  struct CollectiveKernel {         // its name begins with "nccl" in any case
     std::uint64_t external_id = 0;  // 0: none
-    std::int32_t comm = -1;         // index into comm_args; -1: its args name no collective
+    std::int32_t comm = -1;         // index into comm_args; -1: its args do not name a collective
     bool carries_messages = false;  // its name says SendRecv
   };
   std::vector<CollectiveKernel> collective_kernels;
-  // Names of kernels that wait for peers but are not NCCL's, each once, cut after 80 bytes.
+  // Unique names, cut after 80 bytes, of kernels outside NCCL that wait for other ranks.
   std::vector<std::string> spinning_kernels;
 
   struct Launch {  // cat cuda_runtime or cuda_driver, with a correlation
@@ -118,10 +118,10 @@ struct KinetoEvents {
   bool has_graphs = false;   // kernels of CUDA graphs: args name a "graph id" other than 0
 };
 
-// Streams; memory besides the columns is a window of the file.
+// Needs memory for the columns and a window of the file.
 [[nodiscard]] Result<KinetoEvents> read_kineto_events(ByteSource& source);
-// The same with windows of another size, which must not change what is read. Other limits than sizes and
-// depth have no effect.
+// The same with other limits on sizes and depth. The size of windows must not change the result; other limits
+// have no effect.
 [[nodiscard]] Result<KinetoEvents> read_kineto_events(ByteSource& source, JsonWindowLimits limits);
 
 }  // namespace goodput

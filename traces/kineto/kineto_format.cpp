@@ -62,8 +62,7 @@ namespace {
 Result<FileNotes> refuse_rows(ByteSource& source, TraceIntake& /*intake*/) {
   return Error{
       "is a torch.profiler (Kineto) trace: it holds kernels and collectives, not the ops that other formats "
-      "store; "
-      "analyze it with `goodput whatif DIR`",
+      "store; analyze it with `goodput whatif DIR`",
       {.file = source.path()}};
 }
 

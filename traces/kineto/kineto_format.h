@@ -1,5 +1,5 @@
-// Traces of torch.profiler (Kineto) among the formats of op traces: told from their beginnings, and refused
-// by whatever wants rows of ops. Their readers are kineto_events.h and kineto_activity.h.
+// Recognizes torch.profiler (Kineto) traces among the formats of op traces, and refuses them where rows of
+// ops are needed. kineto_events.h and kineto_activity.h read them.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@ namespace goodput {
 
 inline constexpr std::string_view kKinetoFormat = "kineto";
 
-// Whether a file that begins like this (64 KiB and more) is one: by the keys before its events or by the
-// categories of events, and it has none of NDTimeline's ops there.
+// Whether a file that begins like this (64 KiB or more) is one: it has Kineto's keys before the events, or
+// Kineto's categories of events, and no ops of NDTimeline.
 [[nodiscard]] bool is_kineto(std::string_view head);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// The two forms of Kineto traces: of CPU jobs, and of jobs on CUDA devices.
+// The two forms of Kineto traces: of jobs on CPUs and on CUDA devices.
 #pragma once
 
 #include "sim/base/errors.h"
@@ -8,7 +8,8 @@
 
 namespace goodput {
 
-// Fill steps, cuts, parts, gaps and names of an activity whose identity is known. REQUIRES: steps.
+// Fill steps, cuts, parts, gaps and names of an activity whose rank is known. REQUIRES: the events have
+// steps.
 Status fill_from_host(const KinetoEvents& events, RankActivity& activity);
 Status fill_from_device(const KinetoEvents& events, const KinetoOptions& options, RankActivity& activity);
 

@@ -19,7 +19,7 @@ constexpr std::string_view kHostKey = "host_name";
 constexpr std::string_view kBaseTimeKey = "baseTimeNanoseconds";
 constexpr std::string_view kHeaderKeys[] = {kJobKey, kHostKey, kBaseTimeKey};
 
-// Reads one value; what it says of faults is put at the value's place in the file.
+// Reads one value. Errors name its place in the file.
 class HeaderValue {
  public:
   HeaderValue(const std::string& file, const JsonKeptValue& kept) : file_(file), kept_(kept) {}
@@ -40,7 +40,7 @@ class HeaderValue {
     return wrong(key, text, "a string");
   }
 
-  // Of a group. Versions before 2024 number them.
+  // The name of a group. Versions before 2024 use numbers.
   [[nodiscard]] Result<std::string> name(std::string_view key, std::string_view text) const {
     if (json_integer(text)) return std::string(text);
     return string(key, text);
@@ -103,7 +103,7 @@ Result<ListedGroup> listed_group(const HeaderValue& header, std::string_view tex
   return listed;
 }
 
-// Before 2024 a group of all ranks has an empty list.
+// Versions before 2024 write an empty list for a group of all ranks.
 void complete(ListedGroup& listed, std::optional<std::int64_t> world_size) {
   if (!listed.has_ranks || !listed.group.ranks.empty() || !world_size) return;
   if (listed.size.value_or(*world_size) != *world_size) return;

@@ -1,4 +1,4 @@
-// What stands around the events of a torch.profiler (Kineto) file.
+// The members of a torch.profiler (Kineto) file other than its events.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace goodput {
 // The keys of the file that read_kineto_header() needs.
 [[nodiscard]] std::span<const std::string_view> kineto_header_keys();
 
-// `kept` has the values of these keys that are in the file.
+// `kept`: the values of these keys, as far as the file has them.
 [[nodiscard]] Result<KinetoHeader> read_kineto_header(const std::string& file,
                                                       std::span<const JsonKeptValue> kept);
 

@@ -1,4 +1,4 @@
-// Which events of a torch.profiler (Kineto) file an analysis knows by name.
+// The names of events in a torch.profiler (Kineto) file that an analysis uses.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace goodput {
 // What autograd calls running the backward function of an op; ": <op>" follows.
 inline constexpr std::string_view kBackwardFunction = "autograd::engine::evaluate_function";
 
-// The name under which KinetoEvents::spans holds a host event called `name`; nothing if it does not. All
-// backward functions share one. `is_annotation`: of the category user_annotation, not cpu_op.
+// The name under which KinetoEvents::spans keeps a host event called `name`; empty if it does not keep it.
+// All backward functions share one name. `is_annotation`: its category is user_annotation, not cpu_op.
 [[nodiscard]] std::optional<std::string_view> kineto_span_name(std::string_view name, bool is_annotation);
 
 // Whether a kernel of this name is NCCL's (or RCCL's).

@@ -6,7 +6,7 @@
 namespace goodput {
 namespace {
 
-// What is known of a segment's work; where nothing is, what comes before the last backward run is forward.
+// The work of a segment. If it has no name and comes before the last backward run, it is forward.
 HostWork work_of_segment(const HostWorkShares& shares, std::int64_t begin_ns, std::int64_t end_ns,
                          std::int64_t last_backward_ns) {
   const HostWork work = shares.main_work(begin_ns, end_ns);

@@ -1,5 +1,4 @@
-// Puts the cuts of a rank's track together: what the two forms of traces (kernels of a device, or the work of
-// a host) have in common.
+// Builds the cuts of a rank's track: what traces of CUDA jobs and of CPU jobs have in common.
 #pragma once
 
 #include <cstdint>
@@ -14,40 +13,40 @@
 
 namespace goodput {
 
-// Something that cuts the track, at the time at which the host came there.
+// A cut of the track, at the time when the host reached it.
 struct HostCut {
   std::int64_t host_ns = 0;
   TrackCut::Kind kind = TrackCut::Kind::kStepEnd;
   std::int32_t part = -1;
 };
 
-// The main thread: the one that has the steps.
+// The thread that has the steps.
 [[nodiscard]] std::uint32_t main_thread(const KinetoEvents& events);
 
-// Index of the name in the activity's table; added if it is new.
+// The index of a name in the activity's table. Adds a new one.
 [[nodiscard]] std::uint32_t intern(RankActivity& activity, std::string_view name);
 
-// The ends of passes: of every backward run, and of the work before it if there is any since the run before.
-// `others`: when other work of the host ends, ascending.
+// The ends of passes: the end of every backward run, and the end of the last other work before it, if there
+// was any since the previous run. `others`: when other work of the host ends, ascending.
 [[nodiscard]] std::vector<HostCut> pass_cuts(std::span<const HostSpan> runs,
                                              std::span<const std::int64_t> others);
 
-// Index of the step that a time of the host falls into: from the begin of the step to that of the next.
-// Nothing: before the first or after the end of the last.
+// The steps by host time. A step lasts from its begin to the begin of the next.
 class HostSteps {
  public:
   explicit HostSteps(const KinetoEvents& events);
+  // The index of the step at a time; -1 before the first step and after the end of the last.
   [[nodiscard]] std::int32_t step_at(std::int64_t host_ns) const;
   [[nodiscard]] const std::vector<KinetoEvents::Step>& steps() const { return steps_; }
-  // Where the step's own work ends on the host.
+  // When a step ends on the host: no earlier than the next step begins.
   [[nodiscard]] std::int64_t end_ns(std::size_t step) const;
 
  private:
   std::vector<KinetoEvents::Step> steps_;  // ascending by time
 };
 
-// Fills steps (numbers, and the range of each one's cuts) and cuts (kind, part and label; no times) from cuts
-// in any order; adds the end of every step. Returns the times at which the host came to the cuts.
+// Sorts the cuts, adds the end of every step, and fills the activity's steps (number and range of cuts) and
+// cuts (kind, part and label, but no times). Returns when the host reached each cut.
 [[nodiscard]] std::vector<std::int64_t> lay_out_cuts(RankActivity& activity, const HostSteps& steps,
                                                      std::vector<HostCut> cuts, std::vector<HostSpan> spans);
 
