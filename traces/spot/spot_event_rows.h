@@ -40,7 +40,7 @@ class SpotEventRows {
 
  private:
   struct NameHash {
-    using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard library's name
+    using is_transparent = void;
     std::size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
   };
   struct Node {

@@ -20,7 +20,7 @@ std::vector<ReplicaPartition> partitions_of(const std::vector<std::vector<std::u
 }  // namespace
 
 TEST_CASE(
-    "classes: with one slow replica and groups of one replica or all, all other replicas are one class") {
+    "classes: with one lone replica and groups of one replica or all, all other replicas are one class") {
   const std::vector<ReplicaPartition> extremes = {ReplicaPartition::apart(), ReplicaPartition::together()};
   const std::vector<LoneReplicas> of_many = lone_replicas(extremes, 64);
   REQUIRE(of_many.size() == 1);
