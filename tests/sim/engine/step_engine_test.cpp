@@ -3,23 +3,25 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/errors.h"
 #include "sim/base/random.h"
 #include "sim/engine/timing.h"
+#include "tests/reference/reference_step.h"
 #include "tests/support/random_cases.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/random_step.h"
 
 namespace goodput {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::random_graph;
+using testing::add_random_disturbances;
+using testing::add_random_flows;
+using testing::random_step;
+using testing::RandomStep;
 
 constexpr SimTime kNever = StepOutcome::kNever;
 constexpr BytesPerSecond kByteANanosecond{1e9};
@@ -96,354 +98,6 @@ void require_timing_agrees(const OpGraph& graph, std::size_t lanes, const StepWo
   }
 }
 
-StepWork random_durations(const OpGraph& graph, std::size_t lanes, RandomStream& random) {
-  StepWork work;
-  const bool delayed = random.uniform() < 0.5;
-  const std::uint64_t longest = random.uniform() < 0.5 ? 1000 : 4;  // with 4, most things are simultaneous
-  for (std::size_t i = 0; i < graph.size() * lanes; ++i) {
-    const std::uint64_t drawn = random.below(longest);
-    work.durations.push_back(SimDuration{random.uniform() < 0.2 ? 0 : drawn});
-    if (delayed) work.delays.push_back(SimDuration{random.uniform() < 0.6 ? 0 : random.below(50)});
-  }
-  return work;
-}
-
-// Gives some meetings one flow between all of them, some instances a flow of their own.
-void add_random_flows(const OpGraph& graph, std::size_t lanes, RandomStream& random, StepWork& work) {
-  const std::size_t link_count = 1 + random.below(6);
-  for (std::size_t i = 0; i < link_count; ++i) work.links.push_back({1e9 * (1 + random.uniform(0, 3))});
-  work.flow_of.assign(work.durations.size(), kNoFlow);
-  const auto add_flow = [&] {
-    Flow flow{Bytes{static_cast<std::int64_t>(random.uniform() < 0.1 ? 0 : random.below(3000))},
-              SimDuration{random.uniform() < 0.5 ? 0 : random.below(100)},
-              static_cast<std::uint32_t>(work.routes.size())};
-    work.routes.push_back(static_cast<LinkId>(random.below(link_count)));
-    const auto second = static_cast<LinkId>(random.below(link_count));
-    if (second != work.routes.back()) work.routes.push_back(second);
-    flow.link_count = static_cast<std::uint32_t>(work.routes.size() - flow.first_link);
-    work.flows.push_back(flow);
-    return static_cast<FlowId>(work.flows.size() - 1);
-  };
-  for (const OpGraph::Unit& unit : graph.units()) {
-    const std::size_t first = unit.first * lanes;
-    const std::size_t end = first + unit.count * lanes;
-    const double kind = random.uniform();
-    if (kind < 0.3) {  // one flow a meeting
-      std::vector<FlowId> of_lane(lanes, kNoFlow);
-      for (std::size_t i = first; i < end; ++i) {
-        FlowId& flow = of_lane[graph.partition_of(unit).expanded(lanes).block_of[i % lanes]];
-        if (flow == kNoFlow) flow = add_flow();
-        work.flow_of[i] = flow;
-      }
-    } else if (kind < 0.6) {
-      for (std::size_t i = first; i < end; ++i) {
-        if (random.uniform() < 0.7) work.flow_of[i] = add_flow();
-      }
-    }
-  }
-}
-
-struct RandomStep {
-  OpGraph graph;
-  std::size_t lanes;
-  Workers workers;
-  StepWork work;
-  Disturbances disturbances;
-
-  [[nodiscard]] WorkerId worker_of(std::size_t i) const {
-    return workers.of_op[i / lanes] + static_cast<WorkerId>(i % lanes) * workers.per_lane;
-  }
-};
-
-RandomStep random_step(std::uint64_t seed) {
-  RandomStream random(seed, "step");
-  const std::size_t lanes = 1 + random.below(5);
-  RandomStep step{random_graph(seed, {.lanes = lanes}), lanes, {}, {}, {}};
-  const std::uint64_t stages = 1 + random.below(4);
-  for (OpId op = 0; op < step.graph.size(); ++op) {
-    step.workers.of_op.push_back(static_cast<WorkerId>(random.below(stages)));
-  }
-  step.workers.per_lane = random.uniform() < 0.7 ? static_cast<std::uint32_t>(stages) : 1;
-  step.work = random_durations(step.graph, step.lanes, random);
-  return step;
-}
-
-void add_random_disturbances(RandomStep& step, RandomStream& random) {
-  const WorkerId last = *std::max_element(step.workers.of_op.begin(), step.workers.of_op.end());
-  const std::size_t workers = last + (step.lanes - 1) * step.workers.per_lane + 1;
-  for (std::uint64_t n = random.below(6); n > 0; --n) {
-    const double rate = random.uniform() < 0.2 ? 0 : random.uniform(0, 2);
-    step.disturbances.rates.push_back({at(static_cast<std::int64_t>(random.below(3000))),
-                                       static_cast<WorkerId>(random.below(workers)), rate});
-  }
-  for (std::uint64_t n = random.uniform() < 0.5 ? 0 : random.below(3); n > 0; --n) {
-    step.disturbances.losses.push_back(
-        {at(static_cast<std::int64_t>(random.below(4000))), static_cast<WorkerId>(random.below(workers))});
-  }
-}
-
-// The definition, by looking at everything at every moment at which something happens.
-class ReferenceEngine {
- public:
-  ReferenceEngine(const RandomStep& step, Contention contention)
-      : step_(step), contention_(contention), ops_(step.graph.size() * step.lanes) {
-    flows_.resize(step.work.flows.size());
-    rate_of_.assign(64, 1.0);
-    lost_.assign(64, false);
-    for (std::size_t i = 0; i < ops_.size(); ++i) {
-      ops_[i].remaining = static_cast<double>(step.work.durations[i].count());
-      peers_.emplace_back();
-      for (std::size_t j = 0; j < ops_.size(); ++j) {
-        if (meets(i, j)) peers_.back().push_back(j);
-      }
-    }
-  }
-
-  void run() {
-    while (true) {
-      while (settle_moment()) {
-      }
-      disturb();
-      share_links();
-      const std::optional<SimTime> next = next_moment();
-      if (!next) break;
-      now_ = *next;
-    }
-  }
-
-  [[nodiscard]] SimTime start_of(std::size_t i) const { return ops_[i].start; }
-  [[nodiscard]] SimTime end_of(std::size_t i) const { return ops_[i].ended ? ops_[i].end : kNever; }
-
- private:
-  struct Op {
-    SimTime start = kNever;
-    SimTime end = kNever;  // as things stand
-    bool moves = false;    // a transfer that has been launched
-    bool broken = false;
-    bool ended = false;
-    double remaining = 0;
-    SimTime since;
-  };
-  struct Moving {
-    SimTime begin = kNever;  // the latency is over
-    SimTime end = kNever;
-    bool over = false;
-    double remaining = -1;
-    double rate = 0;
-    SimTime since;
-  };
-
-  [[nodiscard]] FlowId flow_of(std::size_t i) const {
-    return step_.work.flow_of.empty() ? kNoFlow : step_.work.flow_of[i];
-  }
-  [[nodiscard]] const OpGraph::Unit& unit_of(std::size_t i) const {
-    return step_.graph.units()[step_.graph.unit_of()[i / step_.lanes]];
-  }
-  [[nodiscard]] bool meets(std::size_t i, std::size_t j) const {
-    return &unit_of(i) == &unit_of(j) &&
-           step_.graph.partition_of(unit_of(i)).in_same_block(i % step_.lanes, j % step_.lanes);
-  }
-  [[nodiscard]] bool computes(std::size_t i) const { return !unit_of(i).is_group && flow_of(i) == kNoFlow; }
-
-  // When the op may start, if that is known.
-  [[nodiscard]] SimTime ready(std::size_t i) const {
-    SimTime latest{};
-    for (const OpId before : step_.graph.predecessors(static_cast<OpId>(i / step_.lanes))) {
-      const Op& op = ops_[before * step_.lanes + i % step_.lanes];
-      if (!op.ended) return kNever;
-      latest = std::max(latest, op.end);
-    }
-    return latest + (step_.work.delays.empty() ? 0ns : step_.work.delays[i]);
-  }
-
-  // Starts and ends what can start and end now; true if anything did.
-  bool settle_moment() {
-    bool progress = false;
-    for (std::size_t i = 0; i < ops_.size(); ++i) {
-      Op& op = ops_[i];
-      if (op.start == kNever && ready(i) <= now_ && !lost_[step_.worker_of(i)]) {
-        op.start = op.since = now_;
-        if (computes(i)) op.end = compute_end(i);
-        progress = true;
-      }
-      if (op.start != kNever && !computes(i) && !op.moves && all_have_started(i)) {
-        op.moves = progress = true;
-        launch(i);
-      }
-      if (!op.ended && !op.broken && op.end == now_) op.ended = progress = true;
-    }
-    for (FlowId flow = 0; flow < flows_.size(); ++flow) {
-      Moving& moving = flows_[flow];
-      if (moving.over || moving.end != now_) continue;
-      moving.over = progress = true;
-      for (std::size_t i = 0; i < ops_.size(); ++i) {
-        if (flow_of(i) == flow) ops_[i].end = now_;
-      }
-    }
-    return progress;
-  }
-
-  [[nodiscard]] bool all_have_started(std::size_t i) const {
-    return std::ranges::none_of(
-        peers_[i], [&](std::size_t peer) { return ops_[peer].start == kNever || ops_[peer].broken; });
-  }
-
-  void launch(std::size_t i) {
-    const FlowId id = flow_of(i);
-    if (id == kNoFlow) {
-      ops_[i].end = now_ + step_.work.durations[i];
-      return;
-    }
-    const Flow& flow = step_.work.flows[id];
-    if (contention_ == Contention::kNone) {
-      ops_[i].end = now_ + flow.latency;
-      if (flow.size.value > 0) ops_[i].end += flow.size / BytesPerSecond{least_capacity(flow)};
-      return;
-    }
-    if (flows_[id].begin != kNever) return;
-    flows_[id].begin = now_ + flow.latency;
-    flows_[id].remaining = static_cast<double>(flow.size.value);
-    if (flow.size.value == 0) flows_[id].end = flows_[id].begin;
-  }
-
-  [[nodiscard]] double least_capacity(const Flow& flow) const {
-    double least = 1e300;
-    for (const LinkId link : route(flow)) least = std::min(least, step_.work.links[link].value);
-    return least;
-  }
-  [[nodiscard]] std::span<const LinkId> route(const Flow& flow) const {
-    return std::span(step_.work.routes).subspan(flow.first_link, flow.link_count);
-  }
-
-  [[nodiscard]] SimTime compute_end(std::size_t i) const {
-    const double rate = rate_of_[step_.worker_of(i)];
-    if (rate == 0) return kNever;
-    return now_ + SimDuration{std::llrint(ops_[i].remaining / rate)};
-  }
-
-  // Only the first visit of a moment does something.
-  void disturb() {
-    if (disturbed_ == now_) return;
-    disturbed_ = now_;
-    for (const RateChange& change : step_.disturbances.rates) {
-      if (change.at != now_) continue;
-      for (std::size_t i = 0; i < ops_.size(); ++i) {
-        Op& op = ops_[i];
-        if (step_.worker_of(i) != change.worker || op.start == kNever || op.ended || !computes(i)) continue;
-        op.remaining -= rate_of_[change.worker] * static_cast<double>((now_ - op.since).count());
-        op.remaining = std::max(op.remaining, 0.0);
-        op.since = now_;
-      }
-      rate_of_[change.worker] = change.rate;
-      for (std::size_t i = 0; i < ops_.size(); ++i) {
-        if (step_.worker_of(i) == change.worker && ops_[i].start != kNever && computes(i) && !ops_[i].ended)
-          ops_[i].end = compute_end(i);
-      }
-    }
-    for (const WorkerLoss& loss : step_.disturbances.losses) {
-      if (loss.at != now_) continue;
-      lost_[loss.worker] = true;
-      for (std::size_t i = 0; i < ops_.size(); ++i) {
-        if (step_.worker_of(i) == loss.worker && ops_[i].start != kNever && !ops_[i].ended) break_all(i);
-      }
-    }
-  }
-
-  void break_all(std::size_t i) {
-    for (const std::size_t peer : peers_[i]) {
-      if (ops_[peer].ended) continue;
-      ops_[peer].broken = true;
-      if (flow_of(peer) != kNoFlow) flows_[flow_of(peer)].over = true;
-    }
-  }
-
-  [[nodiscard]] bool on_links(FlowId flow) const {
-    const Moving& moving = flows_[flow];
-    return !moving.over && moving.begin <= now_ && step_.work.flows[flow].size.value > 0;
-  }
-
-  void share_links() {
-    const std::vector<double> rates = fill();
-    for (FlowId flow = 0; flow < flows_.size(); ++flow) {
-      Moving& moving = flows_[flow];
-      if (!on_links(flow) || std::abs(rates[flow] - moving.rate) <= 1e-9 * moving.rate) continue;
-      moving.remaining -= moving.rate * 1e-9 * static_cast<double>((now_ - moving.since).count());
-      moving.since = now_;
-      moving.rate = rates[flow];
-      moving.end = now_ + SimDuration{std::max(0LL, std::llrint(moving.remaining / moving.rate * 1e9))};
-    }
-  }
-
-  // Progressive filling (see fair_share_test.cpp).
-  [[nodiscard]] std::vector<double> fill() const {
-    std::vector<double> rate(flows_.size(), 0);
-    std::vector<bool> rising;
-    for (FlowId flow = 0; flow < flows_.size(); ++flow) rising.push_back(on_links(flow));
-    while (std::find(rising.begin(), rising.end(), true) != rising.end()) {
-      double least = 1e300;
-      LinkId full = 0;
-      for (LinkId link = 0; link < step_.work.links.size(); ++link) {
-        double left = step_.work.links[link].value;
-        double open = 0;
-        for (FlowId flow = 0; flow < flows_.size(); ++flow) {
-          if (!crosses(flow, link)) continue;
-          if (rising[flow])
-            ++open;
-          else
-            left -= rate[flow];
-        }
-        if (open == 0 || left / open >= least) continue;
-        least = left / open;
-        full = link;
-      }
-      for (FlowId flow = 0; flow < flows_.size(); ++flow) {
-        if (!rising[flow] || !crosses(flow, full)) continue;
-        rate[flow] = least;
-        rising[flow] = false;
-      }
-    }
-    return rate;
-  }
-  [[nodiscard]] bool crosses(FlowId flow, LinkId link) const {
-    const auto links = route(step_.work.flows[flow]);
-    return std::find(links.begin(), links.end(), link) != links.end();
-  }
-
-  [[nodiscard]] std::optional<SimTime> next_moment() const {
-    SimTime next = kNever;
-    const auto consider = [&](SimTime time) {
-      if (time >= now_ && (time > now_ || disturbed_ != now_)) next = std::min(next, time);
-    };
-    for (std::size_t i = 0; i < ops_.size(); ++i) {
-      if (ops_[i].start == kNever) consider(ready(i));
-      if (!ops_[i].ended && !ops_[i].broken) consider(ops_[i].end);
-    }
-    for (const Moving& moving : flows_) {
-      if (moving.over) continue;
-      if (moving.begin != kNever) consider(moving.begin);
-      if (moving.end == now_) return now_;  // a rounded rest of less than half a nanosecond
-      consider(moving.end);
-    }
-    for (const RateChange& change : step_.disturbances.rates) consider(change.at);
-    for (const WorkerLoss& loss : step_.disturbances.losses) consider(loss.at);
-    for (std::size_t i = 0; i < ops_.size(); ++i) {
-      if (!ops_[i].ended && !ops_[i].broken && ops_[i].end == now_) return now_;
-    }
-    if (next == kNever) return std::nullopt;
-    return next;
-  }
-
-  const RandomStep& step_;
-  Contention contention_;
-  SimTime now_;
-  SimTime disturbed_ = kNever;
-  std::vector<Op> ops_;
-  std::vector<std::vector<std::size_t>> peers_;  // by instance: all that meet with it
-  std::vector<Moving> flows_;
-  std::vector<double> rate_of_;
-  std::vector<bool> lost_;
-};
-
 // Rates that differ in the last bit may round an end the other way, and what waits for it.
 constexpr SimDuration kEndRounding = 2ns;
 
@@ -454,13 +108,12 @@ bool is_near(SimTime a, SimTime b) {
 void require_reference_agrees(const RandomStep& step, Contention contention) {
   StepEngine engine(step.graph, {1, step.lanes}, step.workers);
   const StepOutcome& outcome = engine.run(step.work, step.disturbances, contention);
-  ReferenceEngine reference(step, contention);
-  reference.run();
+  const reference::InstanceTimes expected = reference::run_step_by_moments(step, contention);
   std::vector<OpInstance> in_flight;
   for (std::size_t i = 0; i < outcome.ends.size(); ++i) {
     CAPTURE(i);
-    REQUIRE(is_near(outcome.starts[i], reference.start_of(i)));
-    REQUIRE(is_near(outcome.ends[i], reference.end_of(i)));
+    REQUIRE(is_near(outcome.starts[i], expected.starts[i]));
+    REQUIRE(is_near(outcome.ends[i], expected.ends[i]));
     if (outcome.starts[i] != kNever && outcome.ends[i] == kNever) {
       in_flight.push_back({static_cast<OpId>(i / step.lanes), static_cast<std::uint32_t>(i % step.lanes)});
     }
@@ -539,7 +192,7 @@ TEST_CASE("step engine: without contention a flow is a fixed duration") {
     CAPTURE(seed);
     RandomStep step = random_step(seed);
     RandomStream random(seed, "flows");
-    add_random_flows(step.graph, step.lanes, random, step.work);
+    add_random_flows(step, random);
     StepEngine engine(step.graph, {1, step.lanes}, step.workers);
     const StepOutcome outcome = engine.run(step.work);
     StepWork fixed = step.work;
@@ -560,7 +213,7 @@ TEST_CASE("step engine: flows that share no link take under contention what they
     CAPTURE(seed);
     RandomStep step = random_step(seed);
     RandomStream random(seed, "flows");
-    add_random_flows(step.graph, step.lanes, random, step.work);
+    add_random_flows(step, random);
     step.work.routes.clear();
     step.work.links.clear();
     for (Flow& flow : step.work.flows) {
@@ -880,7 +533,7 @@ TEST_CASE("step engine: random steps with flows on shared links agree with the d
     CAPTURE(seed);
     RandomStep step = random_step(seed);
     RandomStream random(seed, "flows");
-    add_random_flows(step.graph, step.lanes, random, step.work);
+    add_random_flows(step, random);
     require_reference_agrees(step, Contention::kFairShare);
   }
 }
@@ -891,7 +544,7 @@ TEST_CASE("step engine: random steps with stragglers and losses agree with the d
     CAPTURE(seed);
     RandomStep step = random_step(seed);
     RandomStream random(seed, "disturbances");
-    if (seed % 3 != 0) add_random_flows(step.graph, step.lanes, random, step.work);
+    if (seed % 3 != 0) add_random_flows(step, random);
     add_random_disturbances(step, random);
     require_reference_agrees(step, seed % 2 == 0 ? Contention::kFairShare : Contention::kNone);
   }
@@ -903,7 +556,7 @@ TEST_CASE("step engine: a second run is like a first one, whatever the first was
     RandomStep step = random_step(seed);
     const StepWork plain = step.work;
     RandomStream random(seed, "again");
-    add_random_flows(step.graph, step.lanes, random, step.work);
+    add_random_flows(step, random);
     add_random_disturbances(step, random);
     StepEngine used(step.graph, {1, step.lanes}, step.workers);
     (void)used.run(step.work, step.disturbances, Contention::kFairShare);
