@@ -225,8 +225,9 @@ class RankJoiner {
     std::ranges::sort(to.steps, {}, &RankActivity::Step::number);
     const auto name_of = [&](std::uint32_t name) {
       const auto found = std::ranges::find(to.names, from.names[name]);
+      const auto number = static_cast<std::uint32_t>(found - to.names.begin());
       if (found == to.names.end()) to.names.push_back(from.names[name]);
-      return static_cast<std::uint32_t>(std::ranges::find(to.names, from.names[name]) - to.names.begin());
+      return number;
     };
     for (TrackCut cut : from.cuts) {
       if (cut.part >= 0) cut.part += parts;

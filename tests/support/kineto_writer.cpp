@@ -120,7 +120,7 @@ class KinetoWriter {
     return job_.spec.trace.has_event_calls || (what != "cudaEventRecord" && what != "cudaStreamWaitEvent");
   }
   [[nodiscard]] JsonFields fields() const { return {is_compact(), is_compact() ? "," : ", "}; }
-  // Of an event that is no span: in the indented form each has a line.
+  // For events that are not spans: the indented form puts each field on a line of its own.
   [[nodiscard]] JsonFields event_fields() const {
     return form_ == KinetoForm::kIndented ? JsonFields(false, ",\n    ") : fields();
   }

@@ -130,8 +130,8 @@ TEST_CASE("waits: a segment that ends before a collective in some steps cannot w
 }
 
 TEST_CASE("waits: work that is launched later on the stream of a collective waits for it") {
-  // Two observations are enough, and there are no gaps: the order of a stream is certain. The first segment
-  // behind the launch has no work there.
+  // Kernels of one stream run in order, so two observations without any gap are enough. The first segment
+  // after the launch has no work on that stream.
   const auto ranks = lone_rank(2, [](RankTrack& rank, std::int64_t begin, std::int64_t) {
     rank.collective(begin + 4 * kMs, {begin + 4 * kMs, begin + 9 * kMs}).stream = 0;
     rank.work_on(0);
