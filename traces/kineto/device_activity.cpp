@@ -90,7 +90,7 @@ class DeviceActivity {
     }
     std::ranges::stable_sort(own_, {}, &LaunchedKernel::launch_ns);
     std::ranges::stable_sort(nccl_, {}, &LaunchedKernel::launch_ns);
-    // A few kernels always were launched before the recording began.
+    // A few kernels are normal: the device runs behind the host.
     constexpr double kManyKernels = 0.01;
     if (static_cast<double>(without_launch) > kManyKernels * static_cast<double>(events_.kernels.size()))
       activity_.notes.push_back(

@@ -22,38 +22,35 @@ class GlooEnds {
   explicit GlooEnds(const KinetoEvents& events) {
     for (const Span& span : events.spans) {
       const std::string& name = events.names[span.name];
-      if (name.starts_with("gloo:")) by_name_[name].unused.push_back(&span);
+      if (name.starts_with("gloo:")) by_name_[name].push_back(&span);
     }
-    for (auto& [name, ends] : by_name_) std::ranges::stable_sort(ends.unused, {}, &Span::begin_ns);
+    for (auto& [name, ends] : by_name_) std::ranges::stable_sort(ends, {}, &Span::begin_ns);
   }
 
   // The first unused event of the launch's kind that begins no earlier than the launch. Null if there is none
   // (a group of one rank).
   const Span* take(const GlooOp& op, std::int64_t launch_ns) {
     constexpr std::int64_t kRounding = 1000;  // begins are written in decimal microseconds
-    Ends* best = nullptr;
+    std::vector<const Span*>* best = nullptr;
     std::size_t place = 0;
     for (const std::string_view name : op.ends) {
       const auto found = by_name_.find(name);
       if (name.empty() || found == by_name_.end()) continue;
-      auto& unused = found->second.unused;
+      std::vector<const Span*>& unused = found->second;
       const auto first = std::ranges::lower_bound(unused, launch_ns - kRounding, {}, &Span::begin_ns);
       if (first == unused.end()) continue;
-      if (best != nullptr && best->unused[place]->begin_ns <= (*first)->begin_ns) continue;
-      best = &found->second;
+      if (best != nullptr && (*best)[place]->begin_ns <= (*first)->begin_ns) continue;
+      best = &unused;
       place = static_cast<std::size_t>(first - unused.begin());
     }
     if (best == nullptr) return nullptr;
-    const Span* const taken = best->unused[place];
-    best->unused.erase(best->unused.begin() + static_cast<std::ptrdiff_t>(place));
+    const Span* const taken = (*best)[place];
+    best->erase(best->begin() + static_cast<std::ptrdiff_t>(place));
     return taken;
   }
 
  private:
-  struct Ends {
-    std::vector<const Span*> unused;
-  };
-  std::map<std::string, Ends, std::less<>> by_name_;
+  std::map<std::string, std::vector<const Span*>, std::less<>> by_name_;  // not used yet; ascending
 };
 
 // Whether the main thread works, and does not wait for communication.
