@@ -1,6 +1,7 @@
 #include "models/checkpoint/save_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/errors.h"
 
@@ -25,9 +26,15 @@ SimDuration save_stall(SaveMode mode, const SaveTimes& times, SimDuration forwar
   return std::max(SimDuration{0}, times.snapshot - forward_backward);
 }
 
-std::int64_t least_interval(SaveMode mode, const SaveTimes& times, SimDuration step) {
+std::int64_t least_interval(SaveMode mode, const SaveTimes& times, SimDuration step, double duty) {
   GOODPUT_CHECK(step > SimDuration{0}, "a step takes time");
-  return mode == SaveMode::kSync ? 1 : std::max<std::int64_t>(1, ceil_div(times.persist, step));
+  GOODPUT_CHECK(duty > 0 && duty <= 1, "storage is busy for a share of the time");
+  // A duration of whole nanoseconds stays exact with duty 1.
+  const SimDuration apart = duty == 1 ? times.persist
+                                      : SimDuration{static_cast<SimDuration::rep>(
+                                            std::ceil(static_cast<double>(times.persist.count()) / duty))};
+  const SimDuration stands_still = mode == SaveMode::kSync ? times.total() : SimDuration{};
+  return std::max<std::int64_t>(1, ceil_div(std::max(apart - stands_still, SimDuration{}), step));
 }
 
 std::int64_t persist_lag(SaveMode mode, const SaveTimes& times, SimDuration step,

@@ -43,9 +43,12 @@ struct LevelWrites {
 // max(0, T_snapshot - T_forward_backward).
 [[nodiscard]] SimDuration save_stall(SaveMode mode, const SaveTimes& times, SimDuration forward_backward);
 
-// Steps between checkpoints at least: an asynchronous one must be in storage before the next one's snapshot
-// is complete (T_persist <= I_ckpt); 1 for kSync.
-[[nodiscard]] std::int64_t least_interval(SaveMode mode, const SaveTimes& times, SimDuration step);
+// The shortest interval, in steps, at which writing keeps storage busy for no more than the share `duty` of
+// the time: T_persist <= duty * I_ckpt where training goes on meanwhile (kAsync), and
+// T_persist <= duty * (I_ckpt + O_save) where it stands still (kSync). At least 1.
+// REQUIRES: step > 0, 0 < duty <= 1.
+[[nodiscard]] std::int64_t least_interval(SaveMode mode, const SaveTimes& times, SimDuration step,
+                                          double duty = 1);
 
 // Steps after a checkpoint's own until it is in storage and can be recovered from; 0 for kSync.
 [[nodiscard]] std::int64_t persist_lag(SaveMode mode, const SaveTimes& times, SimDuration step,

@@ -9,6 +9,9 @@ JobModel::JobModel(const JobTerms& terms, std::unique_ptr<const TimedPlan> own, 
     : own_(std::move(own)),
       timed_(&timed),
       start_(terms.start),
+      most_nodes_(terms.most_nodes > 0 ? terms.most_nodes : timed.plan().cluster.nodes),
+      max_training_nodes_(terms.max_training_nodes > 0 ? std::min(terms.max_training_nodes, most_nodes_)
+                                                       : most_nodes_),
       nodes_where_(terms.nodes_where),
       nodes_ever_(terms.nodes_ever),
       interruptions_per_s_(terms.interruptions_per_s) {}
@@ -16,7 +19,7 @@ JobModel::JobModel(const JobTerms& terms, std::unique_ptr<const TimedPlan> own, 
 Result<std::unique_ptr<const JobModel>> JobModel::make(JobTerms terms, JobRouting routing) {
   TrainingPlan plan = std::exchange(terms.plan, {});
   GOODPUT_TRY(std::unique_ptr<const TimedPlan> timed,
-              TimedPlan::make(std::move(plan), terms.most_nodes, terms.batch, std::move(routing)));
+              TimedPlan::make(std::move(plan), terms.batch, std::move(routing)));
   const TimedPlan& own = *timed;
   return std::unique_ptr<const JobModel>(new JobModel(terms, std::move(timed), own));
 }

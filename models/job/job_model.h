@@ -30,6 +30,9 @@ inline constexpr std::string_view kJobStartNames[] = {"running", "cold"};
 struct JobTerms {
   TrainingPlan plan{};
   std::int32_t most_nodes = 0;  // that the job uses; 0: those of the plan's cluster
+  // Policies that train on the plan's replicas use no more nodes than these at a time; others are spares.
+  // 0: no such limit.
+  std::int32_t max_training_nodes = 0;
   Where nodes_where{};          // what says so, for messages: that key of a scenario
   std::int32_t nodes_ever = 0;  // that can be there at all; 0: not known
   BatchRule batch = BatchRule::kFixed;
@@ -43,20 +46,24 @@ class JobModel {
  public:
   // Errors: those of TimedPlan.
   static Result<std::unique_ptr<const JobModel>> make(JobTerms terms, JobRouting routing);
-  // A job of this plan. REQUIRES: it is that of `terms`, with its nodes and its batch; it outlives the job.
+  // A job of this plan. REQUIRES: it is that of `terms`, with its batch; it outlives the job.
   static std::unique_ptr<const JobModel> make(const JobTerms& terms, const TimedPlan& timed);
 
   JobModel(const JobModel&) = delete;
   JobModel& operator=(const JobModel&) = delete;
 
   [[nodiscard]] const TimedPlan& timed() const { return *timed_; }
-  // Its cluster has most_nodes(), which may be fewer than its replicas take.
   [[nodiscard]] const TrainingPlan& plan() const { return timed_->plan(); }
   [[nodiscard]] const JobRouting& routing() const { return timed_->routing(); }
   [[nodiscard]] const MoeStepModel& steps() const { return timed_->steps(); }
   [[nodiscard]] const CheckpointModel& modules() const { return timed_->modules(); }
   [[nodiscard]] JobStart start() const { return start_; }
-  [[nodiscard]] std::int32_t most_nodes() const { return plan().cluster.nodes; }
+  // May be fewer than the plan's replicas take.
+  [[nodiscard]] std::int32_t most_nodes() const { return most_nodes_; }
+  // Of `nodes` nodes, those that a policy may train on that does not grow beyond the plan.
+  [[nodiscard]] std::int32_t training_nodes(std::int32_t nodes) const {
+    return std::min(nodes, max_training_nodes_);
+  }
   [[nodiscard]] bool has_experts() const { return plan().model.moe.has_value(); }
   // No more than these it will ever have.
   [[nodiscard]] std::int32_t most_nodes_ever() const {
@@ -81,6 +88,8 @@ class JobModel {
   std::unique_ptr<const TimedPlan> own_;  // none: another's
   const TimedPlan* timed_;
   JobStart start_;
+  std::int32_t most_nodes_;
+  std::int32_t max_training_nodes_;  // most_nodes_ at most
   Where nodes_where_;
   std::int32_t nodes_ever_;
   std::function<double(std::int32_t)> interruptions_per_s_;

@@ -13,10 +13,9 @@ TimedPlan::TimedPlan(TrainingPlan plan, BatchRule batch, JobRouting routing, std
       cost_(std::move(cost)),
       steps_(plan_, *cost_, batch) {}
 
-Result<std::unique_ptr<const TimedPlan>> TimedPlan::make(TrainingPlan plan, std::int32_t most_nodes,
-                                                         BatchRule batch, JobRouting routing) {
+Result<std::unique_ptr<const TimedPlan>> TimedPlan::make(TrainingPlan plan, BatchRule batch,
+                                                         JobRouting routing) {
   GOODPUT_TRY(std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(plan)));
-  if (most_nodes > 0) plan.cluster.nodes = most_nodes;
   std::unique_ptr<TimedPlan> timed(
       new TimedPlan(std::move(plan), batch, std::move(routing), std::move(cost)));
   GOODPUT_TRY(timed->own_step_, timed->steps().planned(timed->plan().parallel));

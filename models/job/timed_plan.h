@@ -19,15 +19,13 @@ namespace goodput {
 // Fixed once made; for any number of threads.
 class TimedPlan {
  public:
-  // `most_nodes`: that a job uses; 0: those of the plan's cluster. Errors: those of the cost model, and of
-  // timing the plan's own step.
-  static Result<std::unique_ptr<const TimedPlan>> make(TrainingPlan plan, std::int32_t most_nodes,
-                                                       BatchRule batch, JobRouting routing);
+  // Errors: those of the cost model, and of timing the plan's own step.
+  static Result<std::unique_ptr<const TimedPlan>> make(TrainingPlan plan, BatchRule batch,
+                                                       JobRouting routing);
 
   TimedPlan(const TimedPlan&) = delete;
   TimedPlan& operator=(const TimedPlan&) = delete;
 
-  // Its cluster has as many nodes as the job uses at most, which may be fewer than its replicas take.
   [[nodiscard]] const TrainingPlan& plan() const { return plan_; }
   [[nodiscard]] const JobRouting& routing() const { return routing_; }
   [[nodiscard]] const MoeStepModel& steps() const { return steps_; }

@@ -25,11 +25,11 @@ std::int32_t TrainingSpeed::least() const {
 DenseSpeed::DenseSpeed(const JobModel& job, const StepSettings& settings) : job_(&job), settings_(settings) {}
 
 std::int32_t DenseSpeed::whole(std::int32_t nodes) const {
-  return job_->steps().whole_nodes(std::min(nodes, job_->most_nodes()));
+  return job_->steps().whole_nodes(job_->training_nodes(nodes));
 }
 
 std::int32_t DenseSpeed::usable(std::int32_t nodes) const {
-  return job_->steps().usable_nodes(std::min(nodes, job_->most_nodes()));
+  return job_->steps().usable_nodes(job_->training_nodes(nodes));
 }
 
 Result<StepTime> DenseSpeed::compute(std::int32_t nodes, std::int64_t /*step*/, double slowest) const {
@@ -43,11 +43,11 @@ ExpertParallelSpeed::ExpertParallelSpeed(const JobModel& job, std::int32_t ep, c
     : job_(&job), ep_(ep), settings_(settings), experts_(experts) {}
 
 std::int32_t ExpertParallelSpeed::whole(std::int32_t nodes) const {
-  return job_->steps().whole_nodes(std::min(nodes, job_->most_nodes()), ep_);
+  return job_->steps().whole_nodes(job_->training_nodes(nodes), ep_);
 }
 
 std::int32_t ExpertParallelSpeed::usable(std::int32_t nodes) const {
-  return job_->steps().usable_nodes(std::min(nodes, job_->most_nodes()), ep_);
+  return job_->steps().usable_nodes(job_->training_nodes(nodes), ep_);
 }
 
 std::int64_t ExpertParallelSpeed::until(std::int64_t step) const {

@@ -58,6 +58,7 @@ struct TrainingPlan {
   std::string calibration;              // path or name of a calibration; empty: the cost model's default
   ExpertLoad expert_load;
   std::optional<FamilyError> assumed_error;  // by which prices are off; none: they are right
+  double memory_margin = 0;                  // share of a GPU's memory that has to stay free, 0 .. 1
 
   // Of the value at `at` ("/parallel/ep").
   [[nodiscard]] Error error(std::string_view at, std::string what) const;

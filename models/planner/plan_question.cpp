@@ -101,6 +101,7 @@ PlanQuestion::PlanQuestion() : spares{0, 1, 2, 3, 4, 6, 8}, intervals{0.5, 0.71,
   plan.parallel.overlap_grad_reduce = true;
   plan.parallel.overlap_param_gather = true;
   plan.parallel.overlap_p2p = true;
+  plan.memory_margin = 0.1;
 }
 
 std::int32_t PlanQuestion::train_nodes() const {
@@ -148,7 +149,7 @@ config::Fields config_fields(PlanQuestion& question) {
        "that the mean cost, or the cost with a probability, is to be within"},
       {"objective", Need::kOptional, config::choice(question.objective, kObjectiveNames),
        "what is to be best"},
-      {"memory_margin", Need::kOptional, share_value(question.memory_margin),
+      {"memory_margin", Need::kOptional, share_value(question.plan.memory_margin),
        "of a GPU's memory, which plans are to leave free"},
       {"search", Need::kOptional, config::object(question.space),
        "what of the parallel plan is searched; absent: all that the model and the machines allow"},

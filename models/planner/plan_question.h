@@ -44,7 +44,6 @@ struct PlanQuestion {
   std::int64_t gpus = 0;    // that train; spares are extra
   std::int64_t tokens = 0;  // to train
   PlanSpace space{};        // what of the parallel plan is searched
-  double memory_margin = 0.1;  // of a GPU's memory, which plans are to leave free
   std::vector<FailureConfig> failures{};
   std::optional<SpotOffer> spot{};
   double usd_per_node_hour = 0;

@@ -50,8 +50,7 @@ class PlanSearcher {
         maker_(base, choices_),
         timer_(base, cost, options.seed),
         options_(options),
-        available_{static_cast<std::int64_t>((1 - options.memory_margin) *
-                                             static_cast<double>(base.cluster.gpu.memory.value))} {
+        available_(available_memory(base)) {
     GOODPUT_CHECK(options.keep > 0, "a search keeps a plan");
     reject(Rejection::kOtherGpus, choices.of_other_sizes);
     reject(Rejection::kBatch, choices.of_other_batches);

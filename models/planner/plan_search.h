@@ -39,7 +39,6 @@ struct MisfitPlan {
 
 struct PlanSearchOptions {
   std::size_t keep = 10;
-  double memory_margin = 0;  // of a GPU's memory that has to stay free, 0 .. 1
   unsigned jobs = 1;
   std::uint64_t seed = 0;  // of the routing of tokens, where it is skewed
   bool prunes = true;

@@ -30,8 +30,9 @@ class CheckpointStore {
   // How `nodes` nodes save while they train with such steps. `restart`: from a loss until training goes on.
   [[nodiscard]] virtual CheckpointRules rules(const StepTime& step, std::int32_t nodes,
                                               SimDuration restart) const = 0;
-  // Until everything is in storage, before a restart that is planned.
+  // Until everything is in storage, before a restart that is planned, and how much that is.
   [[nodiscard]] virtual SimDuration planned_save(std::int32_t nodes) const = 0;
+  [[nodiscard]] virtual Bytes planned_bytes() const = 0;
 
   // What happens to the nodes, for stores whose copies are in them.
   virtual void note_trained() {}  // with the nodes in use, up to now
@@ -59,12 +60,13 @@ class StorageCheckpoints final : public CheckpointStore {
   }
   [[nodiscard]] CheckpointRules rules(const StepTime& step, std::int32_t nodes,
                                       SimDuration restart) const override {
-    return {CheckpointRule{},
-            checkpoint_rule(*settings_, save_times(nodes), step, restart, mtbf_s(*settings_, *job_, nodes))};
+    return {CheckpointRule{}, checkpoint_rule(*settings_, {save_times(nodes), bytes_}, step, restart,
+                                              mtbf_s(*settings_, *job_, nodes))};
   }
   [[nodiscard]] SimDuration planned_save(std::int32_t nodes) const override {
     return save_times(nodes).total();
   }
+  [[nodiscard]] Bytes planned_bytes() const override { return bytes_; }
   [[nodiscard]] Bytes bytes() const { return bytes_; }  // of one
 
  private:

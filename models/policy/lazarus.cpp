@@ -258,8 +258,8 @@ class LazarusPolicy final : public RecoveryPolicy {
     course.nodes = used_;
     course.samples_per_step = time.samples;
     const auto nodes = static_cast<std::int32_t>(used_.size());
-    course.checkpoints[1] = checkpoint_rule(options_->checkpoint, save_times(), time, restart_time(),
-                                            mtbf_s(options_->checkpoint, *job_, nodes));
+    course.checkpoints[1] = checkpoint_rule(options_->checkpoint, {save_times(), bytes_}, time,
+                                            restart_time(), mtbf_s(options_->checkpoint, *job_, nodes));
     course.decide_at_step = next_rebalancing(step);
     return course;
   }

@@ -45,6 +45,7 @@ class MemoryCheckpoints final : public CheckpointStore {
   [[nodiscard]] SimDuration planned_save(std::int32_t nodes) const override {
     return storage_.planned_save(nodes);
   }
+  [[nodiscard]] Bytes planned_bytes() const override { return storage_.planned_bytes(); }
 
   // The first checkpoint in memory is taken to be there at once.
   void note_trained() override { has_copy_.assign(places_.size(), true); }

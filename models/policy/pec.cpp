@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <span>
 #include <vector>
@@ -66,7 +67,7 @@ class PartialSaves {
 
   [[nodiscard]] Status check(std::int32_t nodes) const { return check_rotation(bytes_, partial(nodes)); }
 
-  [[nodiscard]] const SaveTimes& times(std::int32_t nodes) const {
+  [[nodiscard]] const CheckpointWrite& write(std::int32_t nodes) const {
     return by_nodes_.at({nodes}, [&] { return compute(nodes); });
   }
 
@@ -74,7 +75,7 @@ class PartialSaves {
   [[nodiscard]] PartialCheckpoint partial(std::int32_t nodes) const {
     return {options_.k, options_.selection, options_.sharding, nodes * job_->plan().cluster.gpus_per_node};
   }
-  [[nodiscard]] SaveTimes compute(std::int32_t nodes) const {
+  [[nodiscard]] CheckpointWrite compute(std::int32_t nodes) const {
     const PartialCheckpoint checkpoint = partial(nodes);
     const ExpertTokens tokens = expert_tokens(job_->modules(), job_->plan().parallel.sequence_length, 0, 0);
     const auto writes = [&](std::int32_t k) {
@@ -83,14 +84,16 @@ class PartialSaves {
     };
     const CheckpointSettings& settings = options_.groups.restart.checkpoint;
     const double gpus = job_->plan().cluster.gpus_per_node;
-    return save_times(writes(options_.k.snapshot), writes(options_.k.persist),
-                      {BytesPerSecond{settings.snapshot.value / gpus}, settings.write, settings.write});
+    const LevelWrites stored = writes(options_.k.persist);
+    return {save_times(writes(options_.k.snapshot), stored,
+                       {BytesPerSecond{settings.snapshot.value / gpus}, settings.write, settings.write}),
+            Bytes{std::llround(stored.total_bytes)}};
   }
 
   const JobModel* job_;
   PecOptions options_;
   ModuleBytes bytes_;
-  mutable SharedMemo<1, SaveTimes> by_nodes_;
+  mutable SharedMemo<1, CheckpointWrite> by_nodes_;
 };
 
 class PartialCheckpoints final : public CheckpointStore {
@@ -109,13 +112,14 @@ class PartialCheckpoints final : public CheckpointStore {
   }
   [[nodiscard]] CheckpointRules rules(const StepTime& step, std::int32_t nodes,
                                       SimDuration restart) const override {
-    return {CheckpointRule{}, checkpoint_rule(*settings_, saves_->times(nodes), step, restart,
+    return {CheckpointRule{}, checkpoint_rule(*settings_, saves_->write(nodes), step, restart,
                                               mtbf_s(*settings_, *job_, nodes))};
   }
   // A checkpoint with only some of the experts would lose the others.
   [[nodiscard]] SimDuration planned_save(std::int32_t nodes) const override {
     return whole_.planned_save(nodes);
   }
+  [[nodiscard]] Bytes planned_bytes() const override { return whole_.planned_bytes(); }
 
   // What every checkpoint up to the last one in storage held, and what coming back from it costs: a node that
   // is lost finds its experts there, the others have their own memory. With more than one node lost, or while

@@ -75,6 +75,9 @@ config::Fields config_fields(CheckpointSettings& settings, CheckpointUse use) {
            "storage gives, to all nodes together"},
           {"snapshot_gb_per_s", Need::kOptional, config::number(settings.snapshot, kPolicyGbPerS, 1e9),
            "async: a node copies to its memory", no_snapshot},
+          {"storage_duty", Need::kOptional, config::number(settings.storage_duty, config::between(1e-6, 1)),
+           "the share of the time that checkpoints may keep storage busy; saves are further apart if needed",
+           no_save},
           {"bytes_per_parameter", Need::kOptional, config::integer(settings.bytes_per_parameter, 1, 64),
            "14: 16-bit weights, 32-bit master weights and two moments"}};
 }
@@ -101,9 +104,11 @@ Bytes checkpoint_bytes(const JobModel& job, const CheckpointSettings& settings) 
   return module_bytes(job.modules(), settings.bytes_per_parameter).total();
 }
 
-CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const SaveTimes& times,
+CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const CheckpointWrite& write,
                                const StepTime& step, SimDuration restart, double mtbf_s) {
+  const SaveTimes& times = write.times;
   CheckpointRule rule;
+  rule.bytes = write.bytes;
   rule.stall = save_stall(settings.mode, times, step.forward_backward);
   rule.lag = settings.mode == SaveMode::kAsync ? times.total() - rule.stall : SimDuration{};
   if (settings.rule == IntervalRule::kFixed) {
@@ -113,7 +118,7 @@ CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const SaveTim
     rule.interval = interval_steps(settings.rule, costs, to_seconds(step.step));
   }
   if (rule.interval == 0) return rule;
-  const std::int64_t least = least_interval(settings.mode, times, step.step);
+  const std::int64_t least = least_interval(settings.mode, times, step.step, settings.storage_duty);
   if (rule.interval >= least) return rule;
   const std::int64_t asked = std::exchange(rule.interval, least);
   if (settings.rule == IntervalRule::kFixed) rule.asked = asked;  // the other rules ask for what there can be

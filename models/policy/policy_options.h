@@ -55,6 +55,7 @@ struct CheckpointSettings {
   BytesPerSecond write{1e9};      // storage, from all nodes together
   BytesPerSecond read{1e9};       // likewise
   BytesPerSecond snapshot{10e9};  // of a node to its own memory; kAsync
+  double storage_duty = 1;        // share of the time that checkpoints may keep storage busy, above 0 .. 1
   std::int32_t bytes_per_parameter = 14;
 };
 // What of a policy decides whether a setting moves anything.
@@ -81,10 +82,16 @@ struct CheckpointUse {
 // Of a whole checkpoint that `nodes` nodes write together.
 [[nodiscard]] SaveTimes whole_save_times(const CheckpointSettings& settings, Bytes bytes, std::int32_t nodes);
 
-// What saving that takes so long does to training. `restart`: until training goes on after a loss. An
-// interval that storage cannot keep up with is stretched, and what was asked for is kept. `mtbf_s`: of the
-// job, as above; a fixed interval does without.
-[[nodiscard]] CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const SaveTimes& times,
+// What a checkpoint writes to storage, and how long that takes.
+struct CheckpointWrite {
+  SaveTimes times{};
+  Bytes bytes{};
+};
+
+// What saving does to training. `restart`: until training resumes after a loss. An interval that would keep
+// storage busier than settings.storage_duty is stretched, and the rule keeps the interval that was asked for.
+// `mtbf_s`: of the job, as above; a fixed interval does not need it.
+[[nodiscard]] CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const CheckpointWrite& write,
                                              const StepTime& step, SimDuration restart, double mtbf_s);
 
 }  // namespace goodput

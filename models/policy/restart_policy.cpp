@@ -158,6 +158,7 @@ Course RestartPolicy::restart(const JobState& job) {
   wake_at_ = kNoTime;
   Course course = train(job, cause, from, phases);
   course.saves = saves;
+  if (saves) course.saved_bytes = parts_.store->planned_bytes();
   return course;
 }
 

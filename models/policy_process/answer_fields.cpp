@@ -21,6 +21,7 @@ using config::Place;
 constexpr std::size_t kMostTexts = 64;
 constexpr std::size_t kLongestText = 400;
 constexpr std::size_t kMostPhases = 8;
+constexpr std::int64_t kMostBytes = 1'000'000'000'000'000'000;
 
 // Of a phase: what is neither training nor no time of the job.
 std::vector<std::string_view> phase_buckets() {
@@ -140,6 +141,8 @@ config::Fields config_fields(CheckpointRule& rule) {
   return {{"interval", Need::kOptional, config::integer(rule.interval, 0, kMostIntervalSteps), "0: never"},
           {"stall_ns", Need::kOptional, nanoseconds(rule.stall, 0), "training stands still"},
           {"lag_ns", Need::kOptional, nanoseconds(rule.lag, 0), "after it, until it can be used"},
+          {"bytes", Need::kOptional, config::integer(rule.bytes.value, 0, kMostBytes),
+           "that each checkpoint writes"},
           {"asked", Need::kOptional, config::integer(rule.asked, 0, kMostIntervalSteps),
            "the interval that storage cannot keep up with"}};
 }

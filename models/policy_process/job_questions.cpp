@@ -172,6 +172,7 @@ Result<OrderedJson> JobQuestions::checkpoint(const Json& members) const {
                       {{"interval", rule.interval},
                        {"stall_ns", rule.stall.count()},
                        {"lag_ns", rule.lag.count()},
+                       {"bytes", rule.bytes.value},
                        {"asked", rule.asked}}}};
 }
 

@@ -124,7 +124,14 @@ JobGoal Scenario::goal() const {
 
 JobTerms Scenario::terms() const {
   const Where of_plan{plan.file, {}, plan.pointer + "/cluster/nodes"};
-  return {plan, nodes, nodes > 0 ? Where{file, {}, "/nodes"} : of_plan, 0, batch, start, {}};
+  JobTerms terms;
+  terms.plan = plan;
+  terms.most_nodes = nodes;
+  terms.max_training_nodes = max_training_nodes;
+  terms.nodes_where = nodes > 0 ? Where{file, {}, "/nodes"} : of_plan;
+  terms.batch = batch;
+  terms.start = start;
+  return terms;
 }
 
 config::Fields config_fields(RoutingSource& routing) {
@@ -151,6 +158,9 @@ config::Fields config_fields(Scenario& scenario) {
        "model, machines, and how the one is cut up over the others"},
       {"nodes", Need::kOptional, config::integer(scenario.nodes, 0),
        "the most the job uses, with fewer replicas where the plan has more; 0: as the plan's cluster"},
+      {"max_training_nodes", Need::kOptional, config::integer(scenario.max_training_nodes, 0),
+       "that train at the same time: further nodes are spares. It has no effect on lazarus, elastic_dp and "
+       "oobleck, which can use any number; 0: all nodes may train"},
       {"batch", Need::kOptional, config::choice(scenario.batch, kBatchRuleNames),
        "samples of a step. fixed: the plan's, whatever the nodes, the same training for all policies; "
        "per_replica: they grow and shrink with the replicas"},
@@ -181,6 +191,9 @@ config::Fields config_fields(Scenario& scenario) {
        "of every node paid for; none: the prices of the trace, if any"},
       {"billing", Need::kOptional, config::choice(scenario.billing, kBillingNames),
        "held: nodes are paid for while they are there; reserved: all, from the start to the end", has_pools},
+      {"usd_per_tb_written", Need::kOptional,
+       config::number(scenario.usd_per_tb_written, config::between(0, 1e6)),
+       "per terabyte (1e12 bytes) that checkpoints write to storage"},
       {"policies", Need::kRequired, policies_value(scenario.policies, scenario.commands),
        "that compete: options by name; \"policy\" says which it is, if not the name"},
       config::tier(scenario.tier)};

@@ -50,6 +50,7 @@ struct Scenario {
   std::vector<config::Source> sources{};  // files that it was read from
   TrainingPlan plan{};                    // as it is written
   std::int32_t nodes = 0;                 // the most the job uses; 0: those of the plan's cluster
+  std::int32_t max_training_nodes = 0;    // at a time, by policies that do not grow; 0: as many as there are
   std::optional<RoutingSource> routing{};
   std::vector<FailureConfig> failures{};  // of all nodes; none: of its own in each of `pools`
   std::vector<PoolConfig> pools{};
@@ -63,6 +64,7 @@ struct Scenario {
   BatchRule batch = BatchRule::kFixed;
   std::optional<double> usd_per_node_hour{};  // none: the prices of the trace, if it has any
   Billing billing = Billing::kHeld;
+  double usd_per_tb_written = 0;  // to storage, by checkpoints
   std::vector<ScenarioPolicy> policies{};
   std::vector<PolicyCommand> commands{};  // of policies that are programs: given, not read
   Tier tier = Tier::kMeasured;

@@ -30,6 +30,9 @@ double courses(const TrialSummary& trial) {
 double productive(const TrialSummary& trial) {
   return trial.productive_s();
 }
+double productive_node_s(const TrialSummary& trial) {
+  return trial.node_time_s[index(TimeBucket::kProductive)];
+}
 double paid(const TrialSummary& trial) {
   return trial.paid_node_s();
 }
@@ -83,6 +86,8 @@ Measure measure_of(TrialMetric metric) {
       return {cost, nullptr, has_price};
     case TrialMetric::kSamplesPerUsd:
       return {member<&TrialSummary::samples>, cost, has_price};
+    case TrialMetric::kTrainingNodes:
+      return {productive_node_s, productive};
     case TrialMetric::kReconfigurations:
       return {courses<Cause::kReconfiguration>};
     case TrialMetric::kRestarts:
@@ -97,6 +102,8 @@ Measure measure_of(TrialMetric metric) {
       return {member<&TrialSummary::steps_lost>};
     case TrialMetric::kSavesSkipped:
       return {member<&TrialSummary::saves_skipped>};
+    case TrialMetric::kStoredBytes:
+      return {member<&TrialSummary::stored_bytes>};
   }
   GOODPUT_CHECK(false, "a metric that does not exist");
   return {};

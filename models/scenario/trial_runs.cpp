@@ -29,8 +29,11 @@ Error at_policy(const Scenario& scenario, const ScenarioPolicy& policy, const Er
 }
 
 TrialScale scale_of(const Scenario& scenario, const SimulationInputs& inputs) {
-  TrialScale scale{
-      inputs.job->ideal_node_seconds_per_sample(), !inputs.is_free(), !scenario.pools.empty(), {}};
+  TrialScale scale;
+  scale.ideal_node_s_per_sample = inputs.job->ideal_node_seconds_per_sample();
+  scale.has_price = has_price(scenario, inputs);
+  scale.has_pools = !scenario.pools.empty();
+  scale.usd_per_stored_byte = scenario.usd_per_tb_written / 1e12;
   if (scenario.deadline > SimDuration{}) scale.deadline = SimTime{scenario.deadline};
   return scale;
 }
@@ -40,6 +43,10 @@ TrialScale scale_of(const Scenario& scenario, const SimulationInputs& inputs) {
 bool SimulationInputs::is_free() const {
   return std::all_of(pools.begin(), pools.end(),
                      [](const PricedNodes& pool) { return pool.prices.is_free(); });
+}
+
+bool has_price(const Scenario& scenario, const SimulationInputs& inputs) {
+  return !inputs.is_free() || scenario.usd_per_tb_written > 0;
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_policy(const Scenario& scenario, const ScenarioPolicy& policy,

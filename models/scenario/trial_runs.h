@@ -26,6 +26,9 @@ struct SimulationInputs {
   [[nodiscard]] bool is_free() const;
 };
 
+// Whether anything of the job costs money: its nodes, or what checkpoints write.
+[[nodiscard]] bool has_price(const Scenario& scenario, const SimulationInputs& inputs);
+
 class TrialRuns {
  public:
   // After every run: one call at a time, from any thread.

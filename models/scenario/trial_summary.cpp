@@ -30,7 +30,8 @@ TrialSummary summarize(const JobResult& result, const TrialScale& scale) {
   trial.waited_s = to_seconds(result.waited);
   if (result.horizon) trial.horizon_s = to_seconds(result.horizon->time_since_epoch());
   trial.ideal_node_s = trial.samples * scale.ideal_node_s_per_sample;
-  if (scale.has_price) trial.cost_usd = result.cost_usd;
+  trial.stored_bytes = result.stored_bytes;
+  if (scale.has_price) trial.cost_usd = result.cost_usd + result.stored_bytes * scale.usd_per_stored_byte;
   if (scale.has_price && scale.has_pools) trial.usd_by_pool = result.usd_by_pool;
   trial.missing_node_s = node_seconds(result.missing_paid_time);
   trial.first_saving = result.first_saving;

@@ -30,7 +30,7 @@ struct TrialSummary {
   std::vector<double> usd_by_pool{};  // of the same, where the scenario has pools
   double missing_node_s = 0;          // paid for without the nodes being there
   std::optional<FirstSaving> first_saving{};
-  double nodes_lost = 0, steps_lost = 0, saves_skipped = 0;
+  double nodes_lost = 0, steps_lost = 0, saves_skipped = 0, stored_bytes = 0;
   std::array<double, kCauses> courses{};
   std::array<double, kTimeBucketCount> time_s{};
   std::array<double, kTimeBucketCount> node_time_s{};
@@ -45,6 +45,7 @@ struct TrialScale {
   double ideal_node_s_per_sample = 0;  // JobModel::ideal_node_seconds_per_sample()
   bool has_price = false;
   bool has_pools = false;
+  double usd_per_stored_byte = 0;
   std::optional<SimTime> deadline{};
 };
 [[nodiscard]] TrialSummary summarize(const JobResult& result, const TrialScale& scale);

@@ -240,6 +240,11 @@ class MemoryEstimator {
 
 }  // namespace
 
+Bytes available_memory(const TrainingPlan& plan) {
+  const auto whole = static_cast<double>(plan.cluster.gpu.memory.value);
+  return Bytes{static_cast<std::int64_t>((1 - plan.memory_margin) * whole)};
+}
+
 MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule, ExpertSlots slots) {
   return estimate_memory(plan, schedule, slots, alive_peaks(schedule, schedule_shape(plan.parallel)));
 }
@@ -248,7 +253,7 @@ MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& s
                              const std::vector<AlivePeaks>& peaks) {
   const MemoryEstimator estimator(plan, schedule, slots);
   MemoryReport report;
-  report.available = plan.cluster.gpu.memory;
+  report.available = available_memory(plan);
   for (std::int32_t stage = 0; stage < plan.parallel.pp; ++stage) {
     report.stages.push_back(estimator.stage(stage, peaks[static_cast<std::size_t>(stage)]));
     if (report.stages.back().total() > report.stages[report.fullest].total()) {

@@ -34,12 +34,15 @@ struct StageMemory {
 struct MemoryReport {
   std::vector<StageMemory> stages;
   std::size_t fullest = 0;  // stage
-  Bytes available{};        // on a GPU
+  Bytes available{};        // available_memory()
 
   [[nodiscard]] bool fits() const { return stages[fullest].total() <= available; }
   // `stage 0 needs 95.1 GiB of 80.0: activations 60.2, ...`
   [[nodiscard]] std::string verdict() const;
 };
+
+// Of a GPU, without the plan's margin.
+[[nodiscard]] Bytes available_memory(const TrainingPlan& plan);
 
 // REQUIRES: check_training_plan(plan).
 [[nodiscard]] MemoryReport estimate_memory(const TrainingPlan& plan, const PipelineSchedule& schedule,

@@ -88,6 +88,8 @@ class JobBooks {
   [[nodiscard]] std::int64_t steps_lost() const { return steps_lost_; }
   // Checkpoints that were asked for, and that storage could not keep up with.
   [[nodiscard]] std::int64_t saves_skipped() const { return saves_skipped_; }
+  // Bytes of all checkpoints that were written to storage, also of those that were lost on their way.
+  [[nodiscard]] double stored_bytes() const { return stored_bytes_; }
   // The step to which a checkpoint that can be used leads back.
   [[nodiscard]] std::int64_t saved_step(CheckpointLevel level) const { return saved_.usable(level).step; }
 
@@ -101,7 +103,10 @@ class JobBooks {
   std::int64_t go_back_to(ResumeFrom from);
 
   // A checkpoint of where the job stands can be used from storage.
-  void save_here() { saved_.put(CheckpointLevel::kStorage, here_); }
+  void save_here(Bytes bytes) {
+    saved_.put(CheckpointLevel::kStorage, here_);
+    stored_bytes_ += static_cast<double>(bytes.value);
+  }
   // Checkpoints that were on their way can be used once their time has come.
   void arrive(SimTime now) { saved_.arrive(now); }
   // Those that still are on their way are lost.
@@ -116,6 +121,7 @@ class JobBooks {
   JobLedger ledger_;
   std::int64_t steps_lost_ = 0;
   std::int64_t saves_skipped_ = 0;
+  double stored_bytes_ = 0;
 };
 
 // Inline: a job whose pace changes with every step counts every step.
@@ -129,6 +135,7 @@ inline void JobBooks::count(const TrainedStretch& stretch) {
     if (last > 0) note_checkpoints(level, stretch, last);
   }
   saves_skipped_ += stretch.training.skipped(stretch.steps);
+  stored_bytes_ += stretch.training.stored_bytes(stretch.steps);
   saved_.arrive(stretch.ended);
   here_ = after(stretch, stretch.steps);
 }

@@ -143,7 +143,7 @@ class JobRun {
     set_wake();
     ++result_.courses[static_cast<std::size_t>(course_.cause)];
     const std::int64_t lost_steps = books_.go_back_to(course_.from);
-    if (course_.saves && !has_phase(TimeBucket::kCheckpointSave)) books_.save_here();
+    if (course_.saves && !has_phase(TimeBucket::kCheckpointSave)) books_.save_here(course_.saved_bytes);
     recorder_.course_taken(course_, lost_steps, now_);
     was_interrupted_ = false;
     phase_ = 0;
@@ -253,7 +253,7 @@ class JobRun {
       const TimeBucket bucket = course_.phases.all()[phase_].bucket;
       spend(bucket);
       books_.arrive(now_);
-      if (course_.saves && bucket == TimeBucket::kCheckpointSave) books_.save_here();
+      if (course_.saves && bucket == TimeBucket::kCheckpointSave) books_.save_here(course_.saved_bytes);
       ++phase_;
       return next_phase();
     }
@@ -341,6 +341,7 @@ class JobRun {
     result_.samples = books_.here().samples;
     result_.steps_lost = books_.steps_lost();
     result_.saves_skipped = books_.saves_skipped();
+    result_.stored_bytes = books_.stored_bytes();
     result_.ledger = books_.ledger();
     result_.cost_usd = bill_.usd();
     result_.usd_by_pool = bill_.usd_by_pool();

@@ -56,6 +56,7 @@ struct JobResult {
   std::int64_t steps_lost = 0;                  // trained, and not counted in the end
   std::int64_t nodes_lost = 0;                  // while the job ran
   std::int64_t saves_skipped = 0;               // checkpoints that storage could not keep up with
+  double stored_bytes = 0;                      // that checkpoints wrote to storage
   std::optional<FirstSaving> first_saving{};    // none: it never trained
   std::vector<PolicyMetric> metrics{};
   std::string policy_failure{};  // why nothing of this counts (RecoveryPolicy::failure()); empty: it does

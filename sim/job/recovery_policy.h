@@ -78,6 +78,7 @@ struct Course {
   Phases phases{};
   // Every phase of kCheckpointSave writes the state it goes on from to storage; without one it takes no time.
   bool saves = false;
+  Bytes saved_bytes{};  // that each of these phases writes
   std::span<const NodeId>
       nodes{};  // that take part, ascending; the policy's own memory, until it is next asked
   std::int64_t samples_per_step = 0;

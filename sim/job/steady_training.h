@@ -23,6 +23,7 @@ struct CheckpointRule {
   std::int64_t interval = 0;  // steps; 0: never
   SimDuration stall{};        // training stands still
   SimDuration lag{};          // after the stall, until the checkpoint can be used
+  Bytes bytes{};              // that a checkpoint writes
   std::int64_t asked = 0;     // the interval that was wanted, where storage cannot keep up with it; 0: it can
 };
 
@@ -43,6 +44,12 @@ struct SteadyTraining {
   [[nodiscard]] std::int64_t steps_in(SimDuration elapsed) const;
   // Checkpoints among so many steps.
   [[nodiscard]] std::int64_t saves(CheckpointLevel level, std::int64_t steps) const;
+  // Bytes of the checkpoints in storage among so many steps.
+  [[nodiscard]] double stored_bytes(std::int64_t steps) const {
+    const CheckpointRule& storage = rules[static_cast<std::size_t>(CheckpointLevel::kStorage)];
+    return static_cast<double>(saves(CheckpointLevel::kStorage, steps)) *
+           static_cast<double>(storage.bytes.value);
+  }
   // Checkpoints in storage that were asked for among so many steps, and are not among saves().
   [[nodiscard]] std::int64_t skipped(std::int64_t steps) const {
     const std::int64_t asked = rules[static_cast<std::size_t>(CheckpointLevel::kStorage)].asked;

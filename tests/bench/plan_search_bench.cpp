@@ -117,7 +117,7 @@ void ask(const SearchedQuestion& question, const PlanSearchOptions& options) {
 }
 
 int run(int argc, char** argv) {
-  PlanSearchOptions options{.keep = 10, .memory_margin = 0.1, .jobs = 2};
+  PlanSearchOptions options{.keep = 10, .jobs = 2};
   std::string_view only;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];

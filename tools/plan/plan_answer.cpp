@@ -326,7 +326,6 @@ class Answering {
   [[nodiscard]] Result<PlanSearch> search_in(const PlanSpace& space, std::size_t keep) const {
     PlanSearchOptions search;
     search.keep = keep;
-    search.memory_margin = question_.memory_margin;
     search.jobs = options_.jobs;
     search.seed = options_.seed;
     return search_plans(question_.plan, question_.gpus, space, search);

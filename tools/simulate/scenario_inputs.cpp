@@ -266,7 +266,7 @@ std::string plan_name(const Scenario& scenario) {
     RoutingSource source = *scenario.routing;
     routing = config::write(config_fields(source));
   }
-  return fmt::format("{} {} {} {} {} {}", scenario.plan.file, scenario.plan.pointer, scenario.nodes,
+  return fmt::format("{} {} {} {} {}", scenario.plan.file, scenario.plan.pointer,
                      static_cast<int>(scenario.batch), routing.dump(),
                      config::write(config_fields(plan)).dump());
 }
@@ -327,7 +327,7 @@ Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint6
   GOODPUT_TRY(inputs.content_hash, hash_of(inputs.files, shared));
   GOODPUT_TRY(const JobTerms terms, terms_of(scenario, seed, inputs));
   if (plan == nullptr) {
-    GOODPUT_TRY(made.timed, TimedPlan::make(terms.plan, terms.most_nodes, terms.batch, *std::move(routing)));
+    GOODPUT_TRY(made.timed, TimedPlan::make(terms.plan, terms.batch, *std::move(routing)));
     plan = &shared.plans.add(name, std::move(made));
   }
   inputs.job = JobModel::make(terms, *plan->timed);

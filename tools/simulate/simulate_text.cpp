@@ -187,7 +187,7 @@ std::vector<Column> columns_of(const SimulateReport& report) {
   if (std::any_of(report.simulation.policies.begin(), report.simulation.policies.end(), has_waited))
     columns.push_back({"running goodput", cell<TrialMetric::kRunningGoodput>});
   columns.push_back({"efficiency", cell<TrialMetric::kEfficiency>});
-  if (!report.inputs.view().is_free()) {
+  if (has_price(report.scenario, report.inputs.view())) {
     columns.push_back({"cost", cell<TrialMetric::kCost>});
     columns.push_back({"samples/$", cell<TrialMetric::kSamplesPerUsd>});
   }
@@ -242,7 +242,7 @@ std::vector<RatioColumn> ratio_columns(const SimulateReport& report) {
   } else {
     columns.push_back({"samples", [](const PolicyRatio& of) { return ratio_cell(of.samples); }});
   }
-  if (!report.inputs.view().is_free())
+  if (has_price(report.scenario, report.inputs.view()))
     columns.push_back({"cost of a sample", [](const PolicyRatio& of) { return ratio_cell(of.cost); }});
   return columns;
 }

@@ -32,7 +32,7 @@ JobRouting two_windows() {
 }
 
 std::unique_ptr<const TimedPlan> timed_plan() {
-  return TimedPlan::make(gpt_s_plan(10), 12, BatchRule::kFixed, two_windows()).value();
+  return TimedPlan::make(gpt_s_plan(10), BatchRule::kFixed, two_windows()).value();
 }
 
 std::vector<StepSettings> different_settings() {
