@@ -52,42 +52,65 @@ const Racer* leader_of(const std::vector<Racer>& racers) {
   return leader;
 }
 
+struct CommonTrials {
+  std::span<const double> best{};
+  std::span<const double> other{};
+};
+CommonTrials common_trials(std::span<const double> best, std::span<const double> other) {
+  const std::size_t common = std::min(best.size(), other.size());
+  return {best.first(common), other.first(common)};
+}
+
 enum class Standing : std::uint8_t { kOpen, kWorse, kTied };
 
 // `racer` against the leader, by more than a tie or by less, if that is sure. In the trials that both have.
 Standing standing(const Racer& leader, const Racer& racer, double tie) {
   if (leader.contender == racer.contender) return Standing::kTied;
-  const std::size_t common = std::min(leader.values.size(), racer.values.size());
-  const auto of_leader = std::span(leader.values).first(common);
-  const Estimate difference = compare_paired(std::span(racer.values).first(common), of_leader).difference;
-  const auto [low, high] = sure_interval(difference);
-  const double band = tie * std::abs(mean_of(of_leader));
+  const CommonTrials common = common_trials(leader.values, racer.values);
+  const auto [low, high] = sure_interval(compare_paired(common.other, common.best).difference);
+  const double band = tie * std::abs(mean_of(common.best));
   if (low > band) return Standing::kWorse;
   return low > -band && high < band ? Standing::kTied : Standing::kOpen;
 }
 
 bool is_decided(const Racer* leader, const std::vector<Racer>& racers, double tie) {
   return leader != nullptr && std::all_of(racers.begin(), racers.end(), [&](const Racer& racer) {
-           return racer.limits == WithinLimits::kYes && standing(*leader, racer, tie) == Standing::kTied;
+           return racer.limits >= WithinLimits::kLikely && standing(*leader, racer, tie) == Standing::kTied;
          });
 }
 
-ContestResult result_of(const std::vector<Racer>& racers, double tie, std::int64_t trials) {
-  ContestResult result;
-  result.trials = trials;
-  for (const Racer& racer : racers) result.left.push_back(racer.contender);
-  const Racer* best = leader_of(racers);
-  if (best == nullptr) return result;
-  result.best = best->contender;
-  std::vector<const Racer*> ties;
+// Whether the 95 % interval of the difference is within a tie.
+bool is_surely_as_good(const Racer& leader, const Racer& racer, double tie) {
+  if (leader.contender == racer.contender) return true;
+  const CommonTrials common = common_trials(leader.values, racer.values);
+  const Estimate difference = compare_paired(common.other, common.best).difference;
+  return difference.interval && (*difference.interval)[1] <= tie * std::abs(mean_of(common.best));
+}
+
+// Of those that are as good as the leader, and keep to the limits as surely: who finishes first, then who
+// holds the fewest nodes, then who has the least mean. Dates that differ by less than a tie are equal.
+const Racer* preferred(const Racer& leader, const std::vector<Racer>& racers, double tie,
+                       const ContestTrials& trials) {
+  struct Ranked {
+    const Racer* racer = nullptr;
+    TieRank rank{};
+  };
+  std::vector<Ranked> equals;
   for (const Racer& racer : racers) {
-    if (&racer != best && racer.limits >= WithinLimits::kPerhaps && is_tie(best->values, racer.values, tie))
-      ties.push_back(&racer);
+    const bool is_within = racer.limits >= leader.limits;
+    if (is_within && is_surely_as_good(leader, racer, tie))
+      equals.push_back({&racer, trials.tie_rank(racer.contender)});
   }
-  std::stable_sort(ties.begin(), ties.end(),
-                   [](const Racer* a, const Racer* b) { return a->mean < b->mean; });
-  for (const Racer* racer : ties) result.ties.push_back(racer->contender);
-  return result;
+  double earliest = HUGE_VAL;
+  for (const Ranked& one : equals) earliest = std::min(earliest, one.rank.done_by);
+  const auto is_late = [&](const Ranked& one) {
+    return one.rank.done_by > earliest + tie * std::abs(earliest);
+  };
+  std::erase_if(equals, is_late);
+  const auto comes_first = [](const Ranked& a, const Ranked& b) {
+    return std::pair(a.rank.nodes_held, a.racer->mean) < std::pair(b.rank.nodes_held, b.racer->mean);
+  };
+  return std::min_element(equals.begin(), equals.end(), comes_first)->racer;
 }
 
 // Who still races, and who waits on the bench: worse than the leader for sure, but back if that one falls
@@ -103,17 +126,79 @@ class Field {
   Status run_round(std::int64_t trials) {
     do {
       GOODPUT_TRY_STATUS(trials_.run(left_, trials));
-      racers_.clear();
-      for (const std::size_t contender : left_) {
-        if (auto racer = racer_of(contender, trials_)) racers_.push_back(*std::move(racer));
-      }
+      gather();
     } while (call_back());
     send_off();
     return Ok{};
   }
-  [[nodiscard]] const std::vector<Racer>& racers() const { return racers_; }
+
+  // More trials for the leader alone, until they show that it keeps to the limits. If they do not, it leads
+  // no longer; if that is true of everybody, nothing is shown.
+  Status prove(std::int64_t trials) {
+    for (int proofs = 0; proofs < kMostProofs; ++proofs) {
+      const Racer* leader = leader_of(racers_);
+      if (leader == nullptr || leader->limits == WithinLimits::kYes) break;
+      const std::size_t contender = leader->contender;
+      GOODPUT_TRY(const WithinLimits limits, limits_of_more(contender, trials));
+      if (limits != WithinLimits::kYes) unproven_.push_back(contender);
+      GOODPUT_TRY_STATUS(run_round(trials));
+    }
+    if (leader_of(racers_) != nullptr) return Ok{};
+    unproven_.clear();
+    return run_round(trials);
+  }
+
+  [[nodiscard]] ContestResult result(std::int64_t trials) const {
+    ContestResult result;
+    result.trials = trials;
+    result.left = left_;
+    const Racer* leader = leader_of(racers_);
+    if (leader == nullptr) return result;
+    const Racer* best = preferred(*leader, racers_, rules_.tie, trials_);
+    result.best = best->contender;
+    result.is_shown = best->limits == WithinLimits::kYes;
+    std::vector<const Racer*> ties;
+    for (const Racer& racer : racers_) {
+      if (&racer != best && racer.limits >= WithinLimits::kPerhaps &&
+          is_tie(best->values, racer.values, rules_.tie))
+        ties.push_back(&racer);
+    }
+    std::stable_sort(ties.begin(), ties.end(),
+                     [](const Racer* a, const Racer* b) { return a->mean < b->mean; });
+    for (const Racer* racer : ties) result.ties.push_back(racer->contender);
+    return result;
+  }
+
+  [[nodiscard]] bool is_empty() const { return racers_.empty(); }
+  [[nodiscard]] bool is_decided() const {
+    return goodput::is_decided(leader_of(racers_), racers_, rules_.tie);
+  }
 
  private:
+  static constexpr int kMostProofs = 16;
+
+  void gather() {
+    racers_.clear();
+    for (const std::size_t contender : left_) {
+      auto racer = racer_of(contender, trials_);
+      if (!racer) continue;
+      if (std::ranges::find(unproven_, contender) != unproven_.end())
+        racer->limits = std::min(racer->limits, WithinLimits::kHardly);
+      racers_.push_back(*std::move(racer));
+    }
+  }
+
+  Result<WithinLimits> limits_of_more(std::size_t contender, std::int64_t trials) {
+    WithinLimits limits = trials_.limits(contender);
+    while (trials < rules_.proof_trials && limits >= WithinLimits::kPerhaps && limits < WithinLimits::kYes) {
+      if (rules_.is_out_of_time && rules_.is_out_of_time()) break;
+      trials = std::min(2 * trials, rules_.proof_trials);
+      GOODPUT_TRY_STATUS(trials_.run(std::array{contender}, trials));
+      limits = trials_.limits(contender);
+    }
+    return limits;
+  }
+
   // Whether somebody is.
   bool call_back() {
     const Racer* leader = leader_of(racers_);
@@ -148,13 +233,15 @@ class Field {
   std::vector<std::size_t> left_{};
   std::vector<Racer> racers_{};
   std::vector<Racer> bench_{};
+  std::vector<std::size_t> unproven_{};  // within the limits in their trials, which do not show it
 };
 
 }  // namespace
 
 bool is_tie(std::span<const double> best, std::span<const double> other, double tie) {
-  const Estimate difference = compare_paired(other, best).difference;
-  if (std::abs(difference.mean) <= tie * std::abs(mean_of(best))) return true;
+  const CommonTrials common = common_trials(best, other);
+  const Estimate difference = compare_paired(common.other, common.best).difference;
+  if (std::abs(difference.mean) <= tie * std::abs(mean_of(common.best))) return true;
   return difference.interval && (*difference.interval)[0] <= 0 && (*difference.interval)[1] >= 0;
 }
 
@@ -164,12 +251,13 @@ Result<ContestResult> run_contest(std::size_t contenders, const ContestRules& ru
   std::int64_t round = std::min(rules.first_trials, rules.most_trials);
   while (true) {
     GOODPUT_TRY_STATUS(field.run_round(round));
-    const std::vector<Racer>& racers = field.racers();
-    const bool is_done = round >= rules.least_trials && is_decided(leader_of(racers), racers, rules.tie);
-    if (racers.empty() || round >= rules.most_trials || is_done) break;
+    const bool is_done = round >= rules.least_trials && field.is_decided();
+    const bool is_late = rules.is_out_of_time && rules.is_out_of_time();
+    if (field.is_empty() || round >= rules.most_trials || is_done || is_late) break;
     round = std::min(2 * round, rules.most_trials);
   }
-  return result_of(field.racers(), rules.tie, round);
+  GOODPUT_TRY_STATUS(field.prove(round));
+  return field.result(round);
 }
 
 }  // namespace goodput

@@ -138,7 +138,12 @@ config::Fields config_fields(PlanQuestion& question) {
        "reserved: all nodes, spares too, from start to end; held: while they are there, not under repair"},
       {"spot", Need::kOptional, config::object(question.spot), "nodes of a spot market in place of some"},
       {"storage_gb_per_s", Need::kOptional, optional_number(question.storage_gb_per_s, config::above(0)),
-       "that checkpoints are written and read at, by all nodes together; absent: what policies assume"},
+       "at which all nodes together write and read checkpoints; absent: 0.5 for each node that trains"},
+      {"storage_duty", Need::kOptional, positive_share_value(question.storage_duty),
+       "share of the time that checkpoints may keep storage busy; saves are further apart if needed"},
+      {"usd_per_tb_written", Need::kOptional,
+       config::number(question.usd_per_tb_written, config::between(0, 1e6)),
+       "per terabyte (1e12 bytes) that checkpoints write to storage"},
       {"detect_s", Need::kOptional, seconds(question.detect_s), "until a loss is noticed"},
       {"startup_s", Need::kOptional, seconds(question.startup_s), "of all processes, before state is loaded"},
       {"swap_s", Need::kOptional, seconds(question.swap_s),
@@ -183,6 +188,9 @@ Status config_finish(PlanQuestion& question) {
   sort_choices(question.spares);
   sort_choices(question.intervals);
   if (question.spot) sort_choices(question.spot->nodes);
+  question.assumes_storage = !question.storage_gb_per_s.has_value();
+  if (question.assumes_storage)
+    question.storage_gb_per_s = kAssumedStorageOfNode * static_cast<double>(question.train_nodes());
   const std::int64_t each = question.plan.cluster.gpus_per_node;
   if (question.gpus > each && question.gpus % each != 0) {
     return Error{fmt::format("is {}, want whole nodes of {} GPUs: {} or {}", question.gpus, each,

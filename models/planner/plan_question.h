@@ -30,6 +30,9 @@ inline constexpr std::array<std::string_view, 4> kObjectiveNames = {"cost", "jct
 // By which trials are compared: with the tokens given, a token costs least where the job does.
 [[nodiscard]] TrialMetric metric_of(Objective objective);
 
+// GB/s that storage is assumed to read and write at for each node that trains, if the question does not say.
+inline constexpr double kAssumedStorageOfNode = 0.5;
+
 // Nodes of a spot market, in place of some that are reserved.
 struct SpotOffer {
   std::string failures{};  // JSON: of a failure model, which is told how many nodes there are
@@ -49,7 +52,11 @@ struct PlanQuestion {
   double usd_per_node_hour = 0;
   Billing billing = Billing::kReserved;
   // Nothing: what policies assume themselves.
-  std::optional<double> storage_gb_per_s{}, detect_s{}, startup_s{}, swap_s{};
+  std::optional<double> detect_s{}, startup_s{}, swap_s{};
+  std::optional<double> storage_gb_per_s{};  // once the question is read, there is one
+  bool assumes_storage = false;              // storage_gb_per_s is not given: kAssumedStorageOfNode per node
+  double storage_duty = 0.25;                // share of the time that checkpoints may keep storage busy
+  double usd_per_tb_written = 0;             // to storage, by checkpoints
   std::optional<Deadline> deadline{};
   std::optional<Budget> budget{};
   Objective objective = Objective::kCost;

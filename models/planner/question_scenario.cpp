@@ -24,6 +24,7 @@ Settings settings_of(const PlanQuestion& question) {
   set(question.detect_s, {"detect_s"});
   set(question.startup_s, {"startup_s", "rejoin_s"});
   set(question.swap_s, {"swap_s"});
+  set(question.storage_duty, {"storage_duty"});
   return settings;
 }
 
@@ -87,7 +88,10 @@ Result<std::vector<FailureConfig>> spot_failures_of(const PlanQuestion& question
 
 Status set_nodes(const PlanQuestion& question, const PlannedNodes& choice, Scenario& scenario) {
   scenario.nodes = question.train_nodes() + choice.spares;
-  scenario.plan.cluster.nodes = std::max(scenario.plan.cluster.nodes, scenario.nodes);
+  scenario.max_training_nodes = question.train_nodes();
+  // As many for all choices, which then share the times of steps.
+  scenario.plan.cluster.nodes =
+      std::max(scenario.plan.cluster.nodes, question.train_nodes() + question.spares.back());
   if (choice.spot_nodes == 0) {
     scenario.failures = question.failures;
     scenario.usd_per_node_hour = question.usd_per_node_hour;
@@ -160,6 +164,7 @@ Result<Scenario> question_scenario(const PlanQuestion& question, const PlannedNo
     scenario.deadline = question.deadline->value;
     scenario.duration = std::max(most, scenario.deadline);
   }
+  scenario.usd_per_tb_written = question.usd_per_tb_written;
   scenario.tier = question.tier;
   scenario.policies = std::move(policies);
   GOODPUT_TRY_STATUS(set_nodes(question, choice, scenario));

@@ -17,8 +17,8 @@ void add_member(const PlanQuestion& question, std::string name, std::string unit
   const std::optional<double>& value = question.*member;
   if (!value || *value == 0) return;
   const double spread = usual_spread(question.tier);
-  inputs.push_back({std::move(name), std::move(unit), question.tier, *value, 1 / spread, spread, true,
-                    [member](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
+  inputs.push_back({std::move(name), std::move(unit), question.tier, *value, 1 / spread, spread, true, false,
+                    HUGE_VAL, [member](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
                       PlanQuestion scaled = of;
                       scaled.*member = *(of.*member) * factor;
                       return scaled;
@@ -47,23 +47,72 @@ Tier tier_of(const PlanQuestion& question, const FailureConfig& failures) {
   return question.tier;
 }
 
-void add_failures(const PlanQuestion& question, std::vector<UncertainInput>& inputs) {
-  static constexpr std::pair<const char*, const char*> kKeys[] = {
-      {"failures_per_1000_node_days", "per 1000 node-days"}, {"mtbf_hours", "h"}, {"repair_s", "s"}};
-  for (std::size_t i = 0; i < question.failures.size(); ++i) {
-    const Json model = failure_json(question.failures[i]);
-    for (const auto& [key, unit] : kKeys) {
-      if (!model.contains(key) || !model[key].is_number() || model[key].get<double>() == 0) continue;
-      const Tier tier = tier_of(question, question.failures[i]);
-      const double spread = usual_spread(tier);
-      const std::string name =
-          question.failures.size() == 1 ? std::string(key) : "failures/" + std::to_string(i) + "/" + key;
-      inputs.push_back({name, unit, tier, model[key].get<double>(), 1 / spread, spread, true,
-                        [i, key = std::string(key)](const PlanQuestion& of, double factor) {
-                          return with_failures(of, i, key, factor);
-                        }});
-    }
+// Keys of failure models that say how often nodes go and return.
+struct FailureKeyInfo {
+  const char* key;
+  const char* unit;
+  double most;  // the value; 0: no limit
+};
+constexpr FailureKeyInfo kFailureKeys[] = {{"failures_per_1000_node_days", "per 1000 node-days", 0},
+                                           {"mtbf_hours", "h", 0},
+                                           {"repair_s", "s", 0},
+                                           {"loss_probability", "per hour", 1},
+                                           {"return_probability", "per hour", 1},
+                                           {"per_hour", "per hour", 3600},
+                                           {"outage_s", "s", 0}};
+
+// `make`: (key) -> what the question becomes with so many times the value.
+template <typename Make>
+void add_failure_keys(const Json& model, Tier tier, const std::string& prefix, Make make,
+                      std::vector<UncertainInput>& inputs) {
+  for (const auto& [key, unit, most] : kFailureKeys) {
+    if (!model.contains(key) || !model[key].is_number() || model[key].template get<double>() == 0) continue;
+    const double spread = usual_spread(tier);
+    const double value = model[key].template get<double>();
+    UncertainInput input{prefix + key, unit, tier, value, 1 / spread, spread};
+    if (most > 0) input.highest = most / value;
+    input.most = std::min(input.most, input.highest);
+    input.scaled = make(std::string(key));
+    inputs.push_back(std::move(input));
   }
+}
+
+void add_failures(const PlanQuestion& question, std::vector<UncertainInput>& inputs) {
+  for (std::size_t i = 0; i < question.failures.size(); ++i) {
+    const std::string prefix =
+        question.failures.size() == 1 ? std::string() : "failures/" + std::to_string(i) + "/";
+    add_failure_keys(
+        failure_json(question.failures[i]), tier_of(question, question.failures[i]), prefix,
+        [i](const std::string& key) {
+          return
+              [i, key](const PlanQuestion& of, double factor) { return with_failures(of, i, key, factor); };
+        },
+        inputs);
+  }
+}
+
+void add_market(const PlanQuestion& question, std::vector<UncertainInput>& inputs) {
+  add_failure_keys(
+      Json::parse(question.spot->failures), question.tier, "spot/",
+      [](const std::string& key) {
+        return [key](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
+          PlanQuestion scaled = of;
+          Json model = Json::parse(of.spot->failures);
+          model[key] = model[key].get<double>() * factor;
+          scaled.spot->failures = model.dump();
+          return scaled;
+        };
+      },
+      inputs);
+  if (question.spot->usd_per_node_hour == 0) return;
+  const double spread = usual_spread(question.tier);
+  inputs.push_back({"spot/usd_per_node_hour", "USD per hour", question.tier, question.spot->usd_per_node_hour,
+                    1 / spread, spread, true, false, HUGE_VAL,
+                    [](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
+                      PlanQuestion scaled = of;
+                      scaled.spot->usd_per_node_hour *= factor;
+                      return scaled;
+                    }});
 }
 
 // How far off steps of each family may be, each by itself.
@@ -72,7 +121,7 @@ void add_step_times(const PlanQuestion& question, std::span<const StepFamily> fa
   for (const StepFamily& family : families) {
     const StepRange range = range_for(question.plan.stack, family);
     inputs.push_back({"step time, " + to_string(family), "x predicted", question.plan.stack.tier, 1,
-                      range.low, range.high, true,
+                      range.low, range.high, true, true, HUGE_VAL,
                       [family](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
                         PlanQuestion off = of;
                         off.plan.assumed_error = FamilyError{family, factor};
@@ -85,7 +134,7 @@ void add_cost_models(const PlanQuestion& question, std::vector<UncertainInput>& 
   for (const CostModelInfo& info : cost_models()) {
     if (info.name == question.plan.cost_model) continue;
     inputs.push_back(
-        {"cost model " + std::string(info.name), "", Tier::kModel, 0, 1, 1, false,
+        {"cost model " + std::string(info.name), "", Tier::kModel, 0, 1, 1, false, true, HUGE_VAL,
          [name = std::string(info.name)](const PlanQuestion& of, double) -> Result<PlanQuestion> {
            PlanQuestion other = of;
            other.plan.cost_model = name;
@@ -113,9 +162,10 @@ double usual_spread(Tier tier) {
 }
 
 std::vector<UncertainInput> uncertain_inputs(const PlanQuestion& question,
-                                             std::span<const StepFamily> families) {
+                                             std::span<const StepFamily> families, bool holds_spot) {
   std::vector<UncertainInput> inputs;
   add_failures(question, inputs);
+  if (holds_spot && question.spot) add_market(question, inputs);
   add_member(question, "storage_gb_per_s", "GB/s", &PlanQuestion::storage_gb_per_s, inputs);
   add_member(question, "detect_s", "s", &PlanQuestion::detect_s, inputs);
   add_member(question, "startup_s", "s", &PlanQuestion::startup_s, inputs);

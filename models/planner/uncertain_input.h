@@ -1,6 +1,7 @@
 // The inputs of a plan's question that nobody knows for certain, and the question with another value of one.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <span>
@@ -20,7 +21,9 @@ struct UncertainInput {
   double value = 0;  // 0: it is no number
   double least = 1;  // factors that its tier leaves open
   double most = 1;
-  bool is_continuous = true;  // else there is one other value, at `most`
+  bool is_continuous = true;   // else there is one other value, at `most`
+  bool changes_steps = false;  // other values have other step times
+  double highest = HUGE_VAL;   // factor that the value can have
   // The question with so many times the value.
   std::function<Result<PlanQuestion>(const PlanQuestion&, double)> scaled{};
 };
@@ -31,8 +34,10 @@ struct UncertainInput {
 
 // Those that the question has, the lowest tier first. The step times of each of the `families` are among
 // them, by how far off steps of the family are in validation (models/stack/step_range.h), and the other cost
-// model if it can price the plan.
+// model if it can price the plan. `holds_spot`: how the nodes of the spot market come and go, and their
+// price, matter too.
 [[nodiscard]] std::vector<UncertainInput> uncertain_inputs(const PlanQuestion& question,
-                                                           std::span<const StepFamily> families);
+                                                           std::span<const StepFamily> families,
+                                                           bool holds_spot);
 
 }  // namespace goodput

@@ -48,15 +48,21 @@ bool MemoryCheckpoints::has_lost(std::size_t first, std::size_t size) const {
   return false;
 }
 
-ResumeFrom MemoryCheckpoints::resume_level() const {
+// The nodes of a place's group: those left over belong to the last one.
+MemoryCheckpoints::PlaceGroup MemoryCheckpoints::group_of(std::size_t place) const {
   const auto replicas = static_cast<std::size_t>(settings_->replicas);
-  for (std::size_t first = 0; first < has_copy_.size();) {
-    const std::size_t left = has_copy_.size() - first;
-    const std::size_t size = left < 2 * replicas ? left : replicas;
-    if (has_lost(first, size)) return ResumeFrom::kStorage;
-    first += size;
-  }
-  return ResumeFrom::kMemory;
+  const std::size_t groups = std::max<std::size_t>(1, places_.size() / replicas);
+  const std::size_t group = std::min(place / replicas, groups - 1);
+  const std::size_t first = group * replicas;
+  return {first, group + 1 == groups ? places_.size() - first : replicas};
+}
+
+ResumeFrom MemoryCheckpoints::resume_level() const {
+  const bool is_lost = std::any_of(without_copy_.begin(), without_copy_.end(), [this](std::size_t place) {
+    const PlaceGroup group = group_of(place);
+    return has_lost(group.first, group.size);
+  });
+  return is_lost ? ResumeFrom::kStorage : ResumeFrom::kMemory;
 }
 
 SimDuration MemoryCheckpoints::restore_time(ResumeFrom from, std::int32_t nodes) const {
@@ -76,9 +82,20 @@ CheckpointRules MemoryCheckpoints::rules(const StepTime& step, std::int32_t node
   return rules;
 }
 
+void MemoryCheckpoints::note_trained() {
+  has_copy_.assign(places_.size(), true);
+  without_copy_.clear();
+}
+
+void MemoryCheckpoints::lose_copy(std::size_t place) {
+  if (has_copy_[place]) without_copy_.push_back(place);
+  has_copy_[place] = false;
+}
+
 void MemoryCheckpoints::note_loss(const NodeChange& change) {
-  for (std::size_t place = 0; place < places_.size(); ++place) {
-    if (std::binary_search(change.lost.begin(), change.lost.end(), places_[place])) has_copy_[place] = false;
+  for (const NodeId node : change.lost) {
+    const auto place = std::find(places_.begin(), places_.end(), node);
+    if (place != places_.end()) lose_copy(static_cast<std::size_t>(place - places_.begin()));
   }
 }
 
@@ -90,16 +107,22 @@ void MemoryCheckpoints::note_training(std::int64_t /*step*/, const CheckpointRul
   used_.assign(used.begin(), used.end());
   if (is_first || used_.size() != places_.size()) {
     places_ = used_;
-    has_copy_.assign(places_.size(), is_first);
+    note_trained();
+    for (std::size_t place = 0; !is_first && place < places_.size(); ++place) lose_copy(place);
     return;
   }
-  std::vector<NodeId> others;
-  std::set_difference(used_.begin(), used_.end(), before.begin(), before.end(), std::back_inserter(others));
-  for (std::size_t place = 0; place < places_.size(); ++place) {
-    if (std::binary_search(used_.begin(), used_.end(), places_[place])) continue;
-    places_[place] = others.back();
-    others.pop_back();
-    has_copy_[place] = false;
+  std::vector<NodeId> leaving;
+  std::vector<NodeId> joining;
+  std::set_difference(before.begin(), before.end(), used_.begin(), used_.end(), std::back_inserter(leaving));
+  std::set_difference(used_.begin(), used_.end(), before.begin(), before.end(), std::back_inserter(joining));
+  std::vector<std::size_t> places;
+  for (const NodeId node : leaving)
+    places.push_back(static_cast<std::size_t>(std::ranges::find(places_, node) - places_.begin()));
+  std::sort(places.begin(), places.end());
+  for (const std::size_t place : places) {
+    places_[place] = joining.back();
+    joining.pop_back();
+    lose_copy(place);
   }
 }
 

@@ -48,20 +48,27 @@ class MemoryCheckpoints final : public CheckpointStore {
   [[nodiscard]] Bytes planned_bytes() const override { return storage_.planned_bytes(); }
 
   // The first checkpoint in memory is taken to be there at once.
-  void note_trained() override { has_copy_.assign(places_.size(), true); }
+  void note_trained() override;
   void note_loss(const NodeChange& change) override;
   // Nodes that stay keep their places; others fill those that became free. Of another number of nodes each
   // gets a new part of the state: until they train, there is no copy of that.
   void note_training(std::int64_t step, const CheckpointRules& rules, std::span<const NodeId> used) override;
 
  private:
+  struct PlaceGroup {
+    std::size_t first = 0;
+    std::size_t size = 0;
+  };
+  [[nodiscard]] PlaceGroup group_of(std::size_t place) const;
   [[nodiscard]] bool has_lost(std::size_t first, std::size_t size) const;  // of the places of a group
+  void lose_copy(std::size_t place);
 
   const MemorySettings* settings_;
   StorageCheckpoints storage_;
-  std::vector<NodeId> used_;    // ascending
-  std::vector<NodeId> places_;  // the same, by group and place in it
-  std::vector<bool> has_copy_;  // by place: whether its node holds what it is to
+  std::vector<NodeId> used_;               // ascending
+  std::vector<NodeId> places_;             // the same, by group and place in it
+  std::vector<bool> has_copy_;             // by place: whether its node holds what it is to
+  std::vector<std::size_t> without_copy_;  // places whose node does not
 };
 
 // Where storage cannot be filled as often as was asked for.

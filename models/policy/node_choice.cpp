@@ -22,11 +22,11 @@ void merge_from(std::ptrdiff_t begin, std::vector<NodeId>& chosen) {
 }
 
 template <typename IsNext>
-void take_kept(const Membership& members, std::span<const NodeId> kept, std::size_t wanted,
-               const IsNext& is_next, std::vector<NodeId>& chosen) {
+void take_kept(std::span<const NodeId> kept, std::size_t wanted, const IsNext& is_next,
+               std::vector<NodeId>& chosen) {
   const auto before = std::ssize(chosen);
   for (auto node = kept.begin(); node != kept.end() && chosen.size() < wanted; ++node) {
-    if (members.contains(*node) && is_next(*node)) chosen.push_back(*node);
+    if (is_next(*node)) chosen.push_back(*node);
   }
   merge_from(before, chosen);
 }
@@ -36,10 +36,9 @@ void take_others(const Membership& members, std::span<const NodeId> kept, std::s
                  const IsNext& is_next, std::vector<NodeId>& chosen) {
   if (chosen.size() == wanted) return;
   const auto before = std::ssize(chosen);
-  auto keep = kept.begin();
-  for (const NodeId node : members.nodes()) {
-    while (keep != kept.end() && *keep < node) ++keep;
-    if (keep != kept.end() && *keep == node) continue;
+  NodeSet others = members.nodes();
+  for (const NodeId node : kept) others.erase(node);
+  for (const NodeId node : others) {
     if (is_next(node)) chosen.push_back(node);
     if (chosen.size() == wanted) break;
   }
@@ -80,19 +79,19 @@ std::int32_t NodeChoice::available(const Membership& members) const {
   return members.count() - members.count_slower(rule_.threshold);
 }
 
-// Looks no further than at the nodes that it takes and the few it passes over. Each of the lists it takes
-// nodes from ascends.
+// Each of the lists it takes nodes from ascends.
 void NodeChoice::choose(const Membership& members, std::int32_t count, std::span<const NodeId> kept,
                         std::vector<NodeId>& chosen) const {
   GOODPUT_CHECK(count <= available(members), "more nodes are chosen than there are");
   if (count == members.count()) return chosen.assign(members.nodes().begin(), members.nodes().end());
   chosen.clear();
+  chosen.reserve(static_cast<std::size_t>(count));
   const auto wanted = static_cast<std::size_t>(count);
   const bool prefers_healthy =
       rule_.action != SlowNodeAction::kKeep && members.count_slower(rule_.threshold) > 0;
   for (const bool slow : {false, true}) {
     const auto is_next = [&](NodeId node) { return !prefers_healthy || is_slow(members, node) == slow; };
-    take_kept(members, kept, wanted, is_next, chosen);
+    take_kept(kept, wanted, is_next, chosen);
     take_others(members, kept, wanted, is_next, chosen);
     if (!prefers_healthy) break;
   }

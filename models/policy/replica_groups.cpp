@@ -179,9 +179,11 @@ Regrouped ReplicaGroups::regrouped(const Remains& remains, std::size_t stopped, 
   const MigrationTiming& migration = settings_->migration;
   Regrouped result;
   result.grows = joined > 0 && stopped == 0 && !remains.has_lost;
-  for (const Group& group : groups_)
-    result.nodes.insert(result.nodes.end(), group.nodes.begin(), group.nodes.end());
-  std::sort(result.nodes.begin(), result.nodes.end());
+  NodeSet used;
+  for (const Group& group : groups_) {
+    for (const NodeId node : group.nodes) used.insert(node);
+  }
+  result.nodes.assign(used.begin(), used.end());
   if (remains.has_lost) result.phases.add(TimeBucket::kInfrastructureRecovery, migration.detect);
   result.phases.add(result.grows ? TimeBucket::kElasticScaleUp : TimeBucket::kElasticSliceDown,
                     migration.regroup);
@@ -248,13 +250,15 @@ void ReplicaGroups::start_groups(const JobView& job, SimTime from) {
 
 // Healthy ones first, where slow ones are not kept.
 std::vector<NodeId> ReplicaGroups::without_place(const Membership& members) const {
-  std::vector<NodeId> placed;
-  for (const Group& group : groups_) placed.insert(placed.end(), group.nodes.begin(), group.nodes.end());
-  for (const Starting& group : starting_) placed.insert(placed.end(), group.nodes.begin(), group.nodes.end());
-  std::sort(placed.begin(), placed.end());
+  NodeSet others = members.nodes();
+  const auto erase_all = [&others](const std::vector<NodeId>& nodes) {
+    for (const NodeId node : nodes) others.erase(node);
+  };
+  for (const Group& group : groups_) erase_all(group.nodes);
+  for (const Starting& group : starting_) erase_all(group.nodes);
   std::vector<NodeId> idle;
-  std::copy_if(members.nodes().begin(), members.nodes().end(), std::back_inserter(idle),
-               [&](NodeId node) { return !holds(placed, node) && choice_.may_use(members, node); });
+  std::copy_if(others.begin(), others.end(), std::back_inserter(idle),
+               [&](NodeId node) { return choice_.may_use(members, node); });
   const SlowNodeRule& rule = job_->options.slow_nodes;
   if (rule.action != SlowNodeAction::kKeep) {
     std::stable_partition(idle.begin(), idle.end(),

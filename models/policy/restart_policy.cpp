@@ -73,9 +73,13 @@ Course RestartPolicy::decide(const JobState& job) {
 
 void RestartPolicy::find_left(const JobState& job) {
   left_.clear();
-  std::copy_if(used_.begin(), used_.end(), std::back_inserter(left_), [&](NodeId node) {
-    return job.members->contains(node) && !std::binary_search(gone_.begin(), gone_.end(), node);
-  });
+  auto from = used_.begin();
+  for (const NodeId gone : gone_) {
+    const auto at = std::lower_bound(from, used_.end(), gone);
+    left_.insert(left_.end(), from, at);
+    from = at != used_.end() && *at == gone ? at + 1 : at;
+  }
+  left_.insert(left_.end(), from, used_.end());
   if (job.members->slowest(left_) == 1) return;  // nobody to evict
   std::erase_if(left_, [&](NodeId node) { return !choice_.may_use(*job.members, node); });
 }

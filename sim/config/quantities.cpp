@@ -54,13 +54,14 @@ constexpr Unit kShareUnits[] = {{"", 1}, {"%", 0.01}};
 constexpr std::string_view kDurationWanted = "a duration: seconds, or as in 90m, 36h, 14d, 2w";
 
 // The limit and what follows "@"; `otherwise` without one.
-Result<std::pair<std::string_view, double>> limit_parts(std::string_view text, double otherwise) {
+Result<std::pair<std::string_view, double>> limit_parts(std::string_view text, double otherwise,
+                                                        std::string_view example) {
   const auto at = text.find('@');
   if (at == std::string_view::npos) return std::pair{text, otherwise};
   GOODPUT_TRY(const double probability, parse_share(text.substr(at + 1)));
   if (probability > 0 && probability < 1) return std::pair{text.substr(0, at), probability};
   return Error{
-      fmt::format("is {}, want a probability between 0 and 1 after the @: 14d@95%", in_quotes(text))};
+      fmt::format("is {}, want a probability between 0 and 1 after the @: {}", in_quotes(text), example)};
 }
 
 // Of a value that is a number, or a text that `parse` reads.
@@ -101,13 +102,13 @@ Result<double> parse_share(std::string_view text) {
 }
 
 Result<Deadline> parse_deadline(std::string_view text) {
-  GOODPUT_TRY(const auto parts, limit_parts(text, kUsualProbability));
+  GOODPUT_TRY(const auto parts, limit_parts(text, kUsualProbability, "14d@95%"));
   GOODPUT_TRY(const SimDuration by, parse_duration(parts.first));
   return Deadline{by, parts.second};
 }
 
 Result<Budget> parse_budget(std::string_view text) {
-  GOODPUT_TRY(const auto parts, limit_parts(text, 0));
+  GOODPUT_TRY(const auto parts, limit_parts(text, 0, "700k@95%"));
   GOODPUT_TRY(const double usd, parse_amount(parts.first));
   if (usd > 0) return Budget{usd, parts.second};
   return Error{fmt::format("is {}, want USD, above 0: 700k, or 700k@95%", in_quotes(text))};
@@ -141,6 +142,16 @@ config::Value share_value(double& value) {
   const auto take = [&value](double given) {
     value = given;
     return given >= 0 && given < 1;
+  };
+  return {
+      wanted, number_or_text(wanted, parse_share, take), [&value](OrderedJson& into) { into = value; }, {}};
+}
+
+config::Value positive_share_value(double& value) {
+  const std::string wanted = "a share above 0, up to 1: 0.25 or \"25%\"";
+  const auto take = [&value](double given) {
+    value = given;
+    return given > 0 && given <= 1;
   };
   return {
       wanted, number_or_text(wanted, parse_share, take), [&value](OrderedJson& into) { into = value; }, {}};

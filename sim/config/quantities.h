@@ -28,10 +28,11 @@ using Budget = Limit<double>;
 [[nodiscard]] Result<Deadline> parse_deadline(std::string_view text);     // DURATION[@SHARE], 95% unless said
 [[nodiscard]] Result<Budget> parse_budget(std::string_view text);         // AMOUNT[@SHARE]
 
-// Numbers, or texts of this kind. A share is in [0, 1).
+// Numbers, or texts of this kind. A share is in [0, 1), a positive one in (0, 1].
 [[nodiscard]] config::Value amount_value(double& value, config::Range range);
 [[nodiscard]] config::Value amount_value(std::int64_t& value, std::int64_t least, std::int64_t most);
 [[nodiscard]] config::Value share_value(double& value);
+[[nodiscard]] config::Value positive_share_value(double& value);
 [[nodiscard]] config::Value deadline_value(std::optional<Deadline>& value);
 [[nodiscard]] config::Value budget_value(std::optional<Budget>& value);
 

@@ -88,7 +88,8 @@ class JobBooks {
   [[nodiscard]] std::int64_t steps_lost() const { return steps_lost_; }
   // Checkpoints that were asked for, and that storage could not keep up with.
   [[nodiscard]] std::int64_t saves_skipped() const { return saves_skipped_; }
-  // Bytes of all checkpoints that were written to storage, also of those that were lost on their way.
+  // Bytes of all checkpoints that training waited for, or passed on, in full: also of those that were then
+  // lost on their way to storage.
   [[nodiscard]] double stored_bytes() const { return stored_bytes_; }
   // The step to which a checkpoint that can be used leads back.
   [[nodiscard]] std::int64_t saved_step(CheckpointLevel level) const { return saved_.usable(level).step; }
@@ -114,6 +115,7 @@ class JobBooks {
 
  private:
   [[nodiscard]] Progress after(const TrainedStretch& stretch, std::int64_t steps) const;
+  [[nodiscard]] static double stored_bytes(const TrainedStretch& stretch);
   void note_checkpoints(CheckpointLevel level, const TrainedStretch& stretch, std::int64_t last);
 
   Progress here_;
@@ -135,7 +137,7 @@ inline void JobBooks::count(const TrainedStretch& stretch) {
     if (last > 0) note_checkpoints(level, stretch, last);
   }
   saves_skipped_ += stretch.training.skipped(stretch.steps);
-  stored_bytes_ += stretch.training.stored_bytes(stretch.steps);
+  if (stretch.training.stored_bytes(stretch.steps) > 0) stored_bytes_ += stored_bytes(stretch);
   saved_.arrive(stretch.ended);
   here_ = after(stretch, stretch.steps);
 }

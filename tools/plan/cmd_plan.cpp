@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -28,6 +29,8 @@
 namespace goodput {
 namespace {
 
+constexpr double kMostBudget = 1e6;  // seconds
+
 // A key of the question that an option sets.
 struct QuestionOption {
   std::string_view option;
@@ -47,6 +50,8 @@ constexpr QuestionOption kQuestionOptions[] = {
      "All nodes from start to end, spares too (reserved, default), or while they are there (held)"},
     {"--failures", "NAME", "Of nodes: a preset that goodput list failure-presets prints, or a JSON object"},
     {"--storage-gb-per-s", "N", "That checkpoints are written and read at, by all nodes together"},
+    {"--storage-duty", "SHARE", "Of the time, that checkpoints may keep storage busy (default 25%)"},
+    {"--usd-per-tb-written", "USD", "Per terabyte that checkpoints write to storage (default 0)"},
     {"--detect-s", "S", "Until a loss is noticed"},
     {"--startup-s", "S", "Of all processes, before state is loaded"},
     {"--swap-s", "S", "For a running spare to take the place of a lost node"},
@@ -126,6 +131,10 @@ class PlanCommand final : public Command {
              "Change a value of the question, for example /search/tp=[4,8]; repeated: in turn")
         .one_value_each();
     options.add_flag("--no-sensitivity", no_sensitivity_, "Do not look at what the answer rests on");
+    options.add(
+        "--budget-s", budget_s_, "S",
+        "Stop after about so many seconds with the trials there are; the result then depends on the machine");
+
     options
         .add("--out", folder_, "DIR",
              "Write the best plan and its scenario there, for plan-step and simulate")
@@ -133,6 +142,9 @@ class PlanCommand final : public Command {
   }
 
   Result<ExitCode> run(const CommandContext& context) override {
+    if (!(budget_s_ >= 0 && budget_s_ <= kMostBudget))
+      return Error{
+          fmt::format("--budget-s is {}, want seconds above 0 and up to {}", budget_s_, kMostBudget)};
     GOODPUT_TRY(const PlanQuestion question, read(context));
     GOODPUT_TRY(const std::vector<config::Source> sources, plan_sources(question.plan));
     note_shadowed(sources, context);
@@ -144,7 +156,17 @@ class PlanCommand final : public Command {
     options.jobs = static_cast<unsigned>(context.options.jobs);
     options.has_sensitivity = !no_sensitivity_;
     const bool shows = context.terminal.shows_progress && !context.options.quiet;
-    if (shows) options.on_phase = [&context](PlanPhase phase) { context.note(phase_name(phase)); };
+    if (shows) {
+      options.on_phase = [&context](PlanPhase phase) { context.note(phase_name(phase)); };
+      options.on_input = [&context](const std::string& input, std::size_t number, std::size_t inputs) {
+        context.note(fmt::format("  {} of {}: {}", number, inputs, input));
+      };
+    }
+    if (budget_s_ > 0) {
+      options.is_out_of_time = [began = std::chrono::steady_clock::now(), this] {
+        return std::chrono::steady_clock::now() - began > std::chrono::duration<double>(budget_s_);
+      };
+    }
     GOODPUT_TRY(const PlanAnswer answer, answer_question(question, options));
     const PlanReport report{question, answer};
     if (context.options.wants_result()) GOODPUT_TRY_STATUS(write_json(report, context));
@@ -227,6 +249,7 @@ class PlanCommand final : public Command {
   std::vector<std::string> changes_;
   std::string folder_;
   bool no_sensitivity_ = false;
+  double budget_s_ = 0;  // 0: as long as it takes
 };
 
 }  // namespace

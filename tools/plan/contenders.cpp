@@ -30,13 +30,19 @@ class SettingMaker {
   SettingMaker(const PlanQuestion& question, const ContenderRules& rules)
       : question_(question), rules_(rules) {}
 
-  [[nodiscard]] Result<MadeSetting> make(const Entry& entry) const {
+  // What is read and timed once for all settings. For one thread.
+  [[nodiscard]] Result<std::unique_ptr<Setting>> read(const Entry& entry) const {
+    auto setting = std::make_unique<Setting>();
+    setting->choice = entry.choice;
+    GOODPUT_TRY(setting->scenario, question_scenario(question_, entry.choice, {}, rules_.most));
+    GOODPUT_TRY(setting->inputs, read_scenario_inputs(setting->scenario, rules_.seed, *rules_.shared));
+    return setting;
+  }
+
+  [[nodiscard]] Result<MadeSetting> make(const Entry& entry, std::unique_ptr<Setting> read) const {
     MadeSetting made;
-    made.setting = std::make_unique<Setting>();
+    made.setting = std::move(read);
     Setting& setting = *made.setting;
-    setting.choice = entry.choice;
-    GOODPUT_TRY(setting.scenario, question_scenario(question_, entry.choice, {}, rules_.most));
-    GOODPUT_TRY(setting.inputs, read_scenario_inputs(setting.scenario, rules_.seed));
     for (const ScenarioPolicy& policy : entry.policies)
       GOODPUT_TRY_STATUS(add(policy, entry.intervals, made));
     if (made.contenders.empty()) {
@@ -65,22 +71,39 @@ class SettingMaker {
     }
     std::int64_t optimal = 0;
     if (saves) {
-      GOODPUT_TRY(const JobResult first, run_policy(setting.scenario, setting.inputs.view(), **prepared,
-                                                    rules_.seed, /*trial=*/0, nullptr));
-      if (first.first_saving) optimal = first.first_saving->interval;
+      GOODPUT_TRY(optimal, first_interval(setting, **prepared));
     }
     if (optimal == 0) {
       add_contender(policy, {.base = policy.name}, made);
       return Ok{};
     }
+    GOODPUT_TRY(const std::int64_t shortest, shortest_interval(setting, policy));
     std::int64_t last = 0;
     for (const double multiple : intervals) {
-      const auto steps = std::max<std::int64_t>(1, std::llround(static_cast<double>(optimal) * multiple));
+      const auto steps =
+          std::max<std::int64_t>(shortest, std::llround(static_cast<double>(optimal) * multiple));
       if (steps == std::exchange(last, steps)) continue;
       add_contender(with_interval(policy, steps, fmt::format("{}, every {} steps", policy.name, steps)),
                     {.base = policy.name, .interval_steps = steps, .interval = multiple}, made);
     }
     return Ok{};
+  }
+
+  // Steps between checkpoints when the job first trains; 0: there are none.
+  [[nodiscard]] Result<std::int64_t> first_interval(const Setting& setting,
+                                                    const PreparedPolicy& prepared) const {
+    GOODPUT_TRY(const JobResult first, run_policy(setting.scenario, setting.inputs.view(), prepared,
+                                                  rules_.seed, /*trial=*/0, nullptr));
+    return first.first_saving ? first.first_saving->interval : 0;
+  }
+
+  // That storage takes: what becomes of a checkpoint at every step.
+  [[nodiscard]] Result<std::int64_t> shortest_interval(const Setting& setting,
+                                                       const ScenarioPolicy& policy) const {
+    const ScenarioPolicy often = with_interval(policy, 1, policy.name);
+    GOODPUT_TRY(const std::unique_ptr<PolicySetup> setup, make_policy(setting.scenario, often));
+    GOODPUT_TRY(const auto prepared, setup->prepare(*setting.inputs.job));
+    return first_interval(setting, *prepared);
   }
 
   static void add_contender(const ScenarioPolicy& policy, Contender contender, MadeSetting& made) {
@@ -97,11 +120,18 @@ class SettingMaker {
 
 Result<Contenders> Contenders::make(const PlanQuestion& question, std::span<const Entry> entries,
                                     const ContenderRules& rules) {
-  const SettingMaker maker(question, rules);
+  ContenderRules shared = rules;
+  if (!shared.shared) shared.shared = std::make_shared<SharedInputs>();
+  const SettingMaker maker(question, shared);
+  std::vector<std::unique_ptr<Setting>> read;
+  for (const Entry& entry : entries) {
+    GOODPUT_TRY(std::unique_ptr<Setting> one, maker.read(entry));
+    read.push_back(std::move(one));
+  }
   std::vector<std::optional<Result<MadeSetting>>> made(entries.size());
   parallel_pieces(rules.jobs, entries.size(), 1,
-                  [&](std::size_t i, std::size_t) { made[i] = maker.make(entries[i]); });
-  Contenders contenders(rules.jobs);
+                  [&](std::size_t i, std::size_t) { made[i] = maker.make(entries[i], std::move(read[i])); });
+  Contenders contenders(rules.jobs, shared.shared);
   for (std::size_t i = 0; i < made.size(); ++i) {
     GOODPUT_TRY(MadeSetting one, *std::move(made[i]));
     for (auto& [policy, reason] : one.refused) {

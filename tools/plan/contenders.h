@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/planner/plan_question.h"
@@ -14,6 +15,7 @@
 #include "models/scenario/trial_runs.h"
 #include "sim/base/errors.h"
 #include "tools/simulate/scenario_inputs.h"
+#include "tools/simulate/shared_inputs.h"
 
 namespace goodput {
 
@@ -25,7 +27,9 @@ struct Setting {
   std::optional<TrialRuns> runs{};  // refers to the others
 };
 
-// Policies that may run on a choice of nodes and plan, and how often they may save.
+// Policies that may run on a choice of nodes and plan, and how often they may save. Intervals at which
+// storage would be busier than the question's storage_duty are lengthened, and those that are then equal are
+// one.
 struct Entry {
   PlannedNodes choice{};
   std::vector<ScenarioPolicy> policies{};
@@ -51,6 +55,8 @@ struct ContenderRules {
   std::uint64_t seed = 0;
   unsigned jobs = 1;
   SimDuration most{};  // a job that is not done by then never is
+  // Plans whose steps are timed, and recordings: shared with other contenders. Null: by these alone.
+  std::shared_ptr<SharedInputs> shared{};
 };
 
 class Contenders {
@@ -63,6 +69,8 @@ class Contenders {
   [[nodiscard]] std::size_t size() const { return contenders_.size(); }
   [[nodiscard]] const Contender& operator[](std::size_t i) const { return contenders_[i]; }
   [[nodiscard]] const Setting& setting(std::size_t i) const { return *settings_[contenders_[i].setting]; }
+  // Nodes that the job holds, whatever it does with them.
+  [[nodiscard]] std::int32_t nodes_held(std::size_t i) const { return setting(i).scenario.nodes; }
   [[nodiscard]] std::span<const TrialSummary> trials(std::size_t i) const {
     return setting(i).runs->trials(contenders_[i].policy);
   }
@@ -74,9 +82,10 @@ class Contenders {
              const TrialRuns::OnRun& on_run = {});
 
  private:
-  explicit Contenders(unsigned jobs) : jobs_(jobs) {}
+  Contenders(unsigned jobs, std::shared_ptr<SharedInputs> shared) : jobs_(jobs), shared_(std::move(shared)) {}
 
   unsigned jobs_;
+  std::shared_ptr<SharedInputs> shared_;  // which settings refer to
   std::vector<std::unique_ptr<Setting>> settings_{};
   std::vector<Contender> contenders_{};
   std::map<std::string, Refusal> refused_{};

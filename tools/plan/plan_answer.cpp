@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "models/planner/contest.h"
+#include "models/planner/pareto_front.h"
 #include "models/scenario/trial_metrics.h"
+#include "tools/plan/closest_option.h"
 #include "tools/plan/contenders.h"
 #include "tools/plan/plan_values.h"
 #include "tools/plan/prediction_error.h"
@@ -19,163 +21,12 @@
 namespace goodput {
 namespace {
 
-// ---- What there is to choose between cost and time.
-
-using RunTrials = std::function<Status(std::span<const std::size_t>, std::int64_t)>;
-
-constexpr double kWorthwhile = 0.005;  // relative: of time that costs more
-constexpr int kRounds = 4;             // of the front getting trials, which may move it
-
-struct CostAndTime {
-  std::size_t contender = 0;
-  double cost = 0;
-  double time = 0;
-};
-
-// None without a cost, or where some trial did not finish.
-std::optional<CostAndTime> cost_and_time(const Contenders& contenders, std::size_t contender) {
-  const auto trials = contenders.trials(contender);
-  if (trials.empty()) return std::nullopt;
-  const auto cost = values_of(TrialMetric::kCost, trials);
-  const auto time = values_of(TrialMetric::kJct, trials);
-  if (!cost || !time) return std::nullopt;
-  return CostAndTime{contender, estimate_mean(*cost).mean, estimate_mean(*time).mean};
-}
-
-std::vector<std::size_t> front_of(const Contenders& contenders) {
-  std::vector<CostAndTime> all;
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    if (const auto one = cost_and_time(contenders, i)) all.push_back(*one);
-  }
-  std::stable_sort(all.begin(), all.end(), [](const CostAndTime& a, const CostAndTime& b) {
-    return a.cost != b.cost ? a.cost < b.cost : a.time < b.time;
-  });
-  std::vector<std::size_t> front;
-  double best_time = 0;
-  for (const CostAndTime& one : all) {
-    if (!front.empty() && one.time > best_time * (1 - kWorthwhile)) continue;
-    front.push_back(one.contender);
-    best_time = one.time;
-  }
-  return front;
-}
-
-// The Pareto front of mean cost and time, among contenders that always finish; cheapest first. A contender
-// that saves less than half a percent of time is left out. Runs the contenders on the front until each has
-// `trials` trials.
-Result<std::vector<std::size_t>> pareto_front(const Contenders& contenders, std::int64_t trials,
-                                              const RunTrials& run) {
-  std::vector<std::size_t> front = front_of(contenders);
-  for (int round = 0; round < kRounds; ++round) {
-    std::vector<std::size_t> few;
-    for (const std::size_t i : front) {
-      if (static_cast<std::int64_t>(contenders.trials(i).size()) < trials) few.push_back(i);
-    }
-    if (few.empty()) break;
-    GOODPUT_TRY_STATUS(run(few, trials));
-    front = front_of(contenders);
-  }
-  return front;
-}
-
-// ---- What comes nearest to limits that nothing keeps to.
-
-struct ClosestOption {
-  std::optional<std::size_t> contender{};  // none: no job finishes, whatever is chosen
-  std::string lacks{};                     // in which respect, and by how much
-};
-
-// What a contender comes to, by the trials it has.
-struct Closeness {
-  std::size_t contender = 0;
-  bool in_time = true, in_budget = true;
-  double p_deadline = 1;
-  double cost = 0;
-  double time = 0;
-};
-
-std::vector<Closeness> all_of(const Contenders& contenders, const PlanQuestion& question) {
-  std::vector<Closeness> found;
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    const auto trials = contenders.trials(i);
-    if (trials.empty()) continue;
-    const auto time = values_of(TrialMetric::kJct, trials);
-    if (!time) continue;
-    Closeness one;
-    one.contender = i;
-    one.time = estimate_mean(*time).mean;
-    if (const auto cost = values_of(TrialMetric::kCost, trials)) one.cost = estimate_mean(*cost).mean;
-    if (question.deadline) one.p_deadline = deadline_share(trials).mean;
-    one.in_time = within_deadline(question, trials) >= WithinLimits::kPerhaps;
-    one.in_budget = within_budget(question, trials) >= WithinLimits::kPerhaps;
-    found.push_back(one);
-  }
-  return found;
-}
-
-const Closeness* cheapest(const std::vector<Closeness>& all, bool of_those_in_time) {
-  const Closeness* best = nullptr;
-  for (const Closeness& one : all) {
-    if ((!of_those_in_time || one.in_time) && (best == nullptr || one.cost < best->cost)) best = &one;
-  }
-  return best;
-}
-
-// The likeliest to be in time, of those the fastest.
-const Closeness* soonest(const std::vector<Closeness>& all, bool of_those_in_budget) {
-  const Closeness* best = nullptr;
-  for (const Closeness& one : all) {
-    if (of_those_in_budget && !one.in_budget) continue;
-    const bool is_better = best == nullptr || one.p_deadline > best->p_deadline ||
-                           (one.p_deadline == best->p_deadline && one.time < best->time);
-    if (is_better) best = &one;
-  }
-  return best;
-}
-
-std::string late_text(const PlanQuestion& question, const Closeness& one) {
-  return fmt::format(
-      "is done by the deadline in {:.1f} % of trials, {:g} % are asked; it takes {} in the mean",
-      100 * one.p_deadline, 100 * question.deadline->probability, duration_text(one.time));
-}
-
-std::string dear_text(const PlanQuestion& question, const Closeness& one) {
-  return fmt::format("costs {} in the mean, the budget is {}", metric_text(TrialMetric::kCost, one.cost),
-                     metric_text(TrialMetric::kCost, question.budget->value));
-}
-
-// By the trials there are. Where deadline and budget could each be kept alone, it says that the two
-// contradict each other.
-ClosestOption closest_option(const Contenders& contenders, const PlanQuestion& question) {
-  const std::vector<Closeness> all = all_of(contenders, question);
-  if (all.empty()) return {std::nullopt, "no policy finishes the job in every trial, whatever is chosen"};
-  const bool some_in_time = std::any_of(all.begin(), all.end(), [](const auto& one) { return one.in_time; });
-  const bool some_in_budget =
-      std::any_of(all.begin(), all.end(), [](const auto& one) { return one.in_budget; });
-  if (!some_in_time) {
-    const Closeness* best = soonest(all, /*of_those_in_budget=*/false);
-    return {best->contender, "the deadline: the soonest " + late_text(question, *best)};
-  }
-  const Closeness* in_time = cheapest(all, /*of_those_in_time=*/true);
-  if (!some_in_budget) {
-    const Closeness* best = cheapest(all, /*of_those_in_time=*/false);
-    return {best->contender, "the budget: the cheapest " + dear_text(question, *best)};
-  }
-  const Closeness* in_budget = soonest(all, /*of_those_in_budget=*/true);
-  return {
-      in_time->contender,
-      fmt::format("deadline and budget contradict each other: what is in time {}; what is within the budget "
-                  "{}",
-                  dear_text(question, *in_time), late_text(question, *in_budget))};
-}
-
-// ---- The answer.
-
 constexpr std::size_t kLayoutsKept = 8;   // of further searches
 constexpr std::size_t kPlansKept = 32;    // of the search, to find fast ones with different replicas among
-constexpr std::size_t kMostRivals = 8;    // that sensitivity looks at, the best answer among them
+constexpr std::size_t kMostRivals = 10;   // that sensitivity looks at, the best answer among them
 constexpr std::size_t kRivalTrials = 16;  // the first of a contender, by which rivals are ranked
-constexpr double kPatience = 5;           // a job that takes so many times its ideal time never ends
+constexpr std::int64_t kMostProofTrials = 16'384;
+constexpr double kPatience = 5;  // a job that takes so many times its ideal time never ends
 constexpr double kLongestYears = 100;
 
 // What the search found instead of a plan that fits.
@@ -227,12 +78,12 @@ SimDuration patience(const PlanQuestion& question, const PlanSearch& search) {
   return from_seconds(std::min(kPatience * steps * longest, kLongestYears * 365 * 86400));
 }
 
-WithinLimits limits_of(const PlanQuestion& question, std::span<const TrialSummary> trials) {
-  return std::min(within_deadline(question, trials), within_budget(question, trials));
-}
-
-// What differs from the best answer in one way: the best of each such.
-std::vector<Rival> rivals_of(const Contenders& contenders, const PlanQuestion& question, std::size_t best) {
+// What sensitivity compares the best answer with: contenders that differ from each other in policy, family of
+// layouts, size of a replica, spares or nodes of the market, each at its best interval. The best answer
+// first, then the best of each other family of layouts, whose steps may be off by another factor, then by
+// mean.
+std::vector<std::size_t> rivals_of(const Contenders& contenders, const PlanQuestion& question,
+                                   std::size_t best, std::size_t most) {
   struct Candidate {
     double mean;
     std::size_t contender;
@@ -247,34 +98,25 @@ std::vector<Rival> rivals_of(const Contenders& contenders, const PlanQuestion& q
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) { return a.mean < b.mean; });
-  const auto rival = [&contenders](std::size_t i) {
-    return Rival{contenders.setting(i).choice, contenders[i].base, contenders[i].interval};
-  };
   const auto family_of_contender = [&](std::size_t i) {
     return family_of(question.plan, contenders.setting(i).choice.parallel);
   };
-  // A policy, or another plan, spares or nodes of the market with the same policy: once each.
-  std::set<std::string> seen;
   const auto key = [&](std::size_t i) {
     const PlannedNodes& choice = contenders.setting(i).choice;
-    const PlannedNodes& of_best = contenders.setting(best).choice;
-    if (contenders[i].base != contenders[best].base) return contenders[i].base;
-    return fmt::format("/{}/{}/{}/{}", to_string(family_of_contender(i)),
-                       gpus_of_replica(choice.parallel) == gpus_of_replica(of_best.parallel), choice.spares,
-                       choice.spot_nodes);
+    return fmt::format("{}/{}/{}/{}/{}", contenders[i].base, to_string(family_of_contender(i)),
+                       gpus_of_replica(choice.parallel), choice.spares, choice.spot_nodes);
   };
-  std::vector<Rival> rivals{rival(best)};
-  seen.insert(key(best));
-  // The best of each other family: how far off its steps may be differs.
+  std::set<std::string> seen{key(best)};
+  std::vector<std::size_t> rivals{best};
   std::set<StepFamily> families{family_of_contender(best)};
   for (const Candidate& candidate : all) {
     if (families.insert(family_of_contender(candidate.contender)).second &&
         seen.insert(key(candidate.contender)).second)
-      rivals.push_back(rival(candidate.contender));
+      rivals.push_back(candidate.contender);
   }
   for (const Candidate& candidate : all) {
-    if (rivals.size() == kMostRivals) break;
-    if (seen.insert(key(candidate.contender)).second) rivals.push_back(rival(candidate.contender));
+    if (rivals.size() >= most) break;
+    if (seen.insert(key(candidate.contender)).second) rivals.push_back(candidate.contender);
   }
   return rivals;
 }
@@ -291,6 +133,14 @@ std::vector<PlanOption> finishing_options(const Contenders& contenders, const Pl
     return a.cost_usd->mean < b.cost_usd->mean;
   });
   return options;
+}
+
+// Enough to show the probabilities that are asked for, with a few misses.
+std::int64_t proof_trials(const PlanQuestion& question) {
+  double probability = 0;
+  if (question.deadline) probability = question.deadline->probability;
+  if (question.budget) probability = std::max(probability, question.budget->probability);
+  return probability > 0 ? std::min(2 * trials_to_show(probability), kMostProofTrials) : 0;
 }
 
 class Answering {
@@ -367,31 +217,20 @@ class Answering {
     for (const PlannedNodes& choice : node_choices(question_, answer_.simulated))
       entries.push_back({choice, policies_, question_.intervals});
     answer_.choices = static_cast<std::int64_t>(entries.size());
-    GOODPUT_TRY(Contenders contenders,
-                Contenders::make(question_, entries, {options_.seed, options_.jobs, answer_.most}));
+    GOODPUT_TRY(Contenders contenders, Contenders::make(question_, entries, rules()));
     answer_.contenders = static_cast<std::int64_t>(contenders.size());
     answer_.refused = contenders.refused();
     return contenders;
   }
 
   Status decide(Contenders& contenders) {
-    const auto run = [&](std::span<const std::size_t> racing, std::int64_t trials) {
-      return contenders.run(racing, trials, [this] { ++answer_.runs; });
-    };
     if (contenders.size() == 0) {
       answer_.lacks = "no policy can run the job";
       return Ok{};
     }
-    const ContestTrials trials{
-        run, [&](std::size_t i) { return objective_values(question_.objective, contenders.trials(i)); },
-        [&](std::size_t i) { return limits_of(question_, contenders.trials(i)); }};
-    ContestRules rules;
-    rules.most_trials = question_.most_trials;
-    rules.least_trials = std::min(rules.least_trials, rules.most_trials);
-    GOODPUT_TRY(const ContestResult result, run_contest(contenders.size(), rules, trials));
+    GOODPUT_TRY(const ContestResult result, hold_contest(contenders));
     answer_.trials = result.trials;
-    GOODPUT_TRY(const std::vector<std::size_t> front, pareto_front(contenders, rules.least_trials, run));
-    for (const std::size_t i : front) answer_.pareto.push_back(plan_option(contenders, question_, i));
+    GOODPUT_TRY_STATUS(find_front(contenders, result));
     answer_.finishing = finishing_options(contenders, question_);
     if (!result.best) {
       const ClosestOption closest = closest_option(contenders, question_);
@@ -408,20 +247,71 @@ class Answering {
     answer_.curves = one_factor_curves(contenders, question_, *result.best);
     if (!options_.has_sensitivity) return Ok{};
     begin(PlanPhase::kSensitivity);
-    SensitivityOptions sensitivity;
-    sensitivity.seed = options_.seed;
-    sensitivity.jobs = options_.jobs;
-    sensitivity.tie = rules.tie;
-    sensitivity.most = answer_.most;
-    GOODPUT_TRY(answer_.sensitivity,
-                sensitivity_of(question_, rivals_of(contenders, question_, *result.best), sensitivity));
+    return look_at_inputs(contenders, *result.best);
+  }
+
+  [[nodiscard]] auto run_of(Contenders& contenders) {
+    return [this, &contenders](std::span<const std::size_t> racing, std::int64_t trials) {
+      return contenders.run(racing, trials, [this] { ++answer_.runs; });
+    };
+  }
+
+  Result<ContestResult> hold_contest(Contenders& contenders) {
+    const ContestTrials trials{
+        run_of(contenders),
+        [&](std::size_t i) { return objective_values(question_.objective, contenders.trials(i)); },
+        [&](std::size_t i) { return within_limits(question_, contenders.trials(i)); },
+        [&](std::size_t i) {
+          const auto by = values_of(TrialMetric::kJct, contenders.trials(i));
+          return TieRank{by ? estimate_quantile(*by, 0.95).mean : HUGE_VAL, contenders.nodes_held(i)};
+        }};
+    ContestRules rules;
+    rules.most_trials = question_.most_trials;
+    rules.least_trials = std::min(rules.least_trials, rules.most_trials);
+    rules.proof_trials = proof_trials(question_);
+    rules.is_out_of_time = options_.is_out_of_time;
+    return run_contest(contenders.size(), rules, trials);
+  }
+
+  Status find_front(Contenders& contenders, const ContestResult& result) {
+    const auto values = [&contenders](TrialMetric metric) {
+      return [&contenders, metric](std::size_t i) { return values_of(metric, contenders.trials(i)); };
+    };
+    FrontRules rules;
+    rules.trials = result.trials;
+    rules.is_out_of_time = options_.is_out_of_time;
+    const FrontTrials trials{run_of(contenders), values(TrialMetric::kCost), values(TrialMetric::kJct)};
+    GOODPUT_TRY(const ParetoFront front, find_pareto_front(contenders.size(), rules, trials, result.best));
+    for (const std::size_t i : front.rows)
+      answer_.pareto.push_back(plan_option(contenders, question_, i, front.trials));
     return Ok{};
   }
+
+  Status look_at_inputs(Contenders& contenders, std::size_t best) {
+    const std::vector<std::size_t> rivals = rivals_of(contenders, question_, best, kMostRivals);
+    SensitivityOptions options;
+    options.rules = rules();
+    options.trials = std::min(options.trials, question_.most_trials);
+    options.is_out_of_time = options_.is_out_of_time;
+    options.on_input = options_.on_input;
+    GOODPUT_TRY_STATUS(run_of(contenders)(rivals, options.trials));
+    std::vector<Rival> named;
+    std::vector<std::span<const TrialSummary>> trials;
+    for (const std::size_t i : rivals) {
+      named.push_back({contenders.setting(i).choice, contenders[i].base, contenders[i].interval});
+      trials.push_back(contenders.trials(i));
+    }
+    GOODPUT_TRY(answer_.sensitivity, sensitivity_of(question_, named, trials, options));
+    return Ok{};
+  }
+
+  [[nodiscard]] ContenderRules rules() const { return {options_.seed, options_.jobs, answer_.most, shared_}; }
 
   const PlanQuestion& question_;
   const PlanRunOptions& options_;
   std::vector<ScenarioPolicy> policies_{};
   std::vector<RankedPlan> layouts_{};  // of all searches
+  std::shared_ptr<SharedInputs> shared_ = std::make_shared<SharedInputs>();
   PlanAnswer answer_{};
 };
 

@@ -49,6 +49,9 @@ struct PlanRunOptions {
   unsigned jobs = 1;
   bool has_sensitivity = true;
   std::function<void(PlanPhase)> on_phase{};
+  // Before each input of the sensitivity.
+  std::function<void(const std::string& input, std::size_t number, std::size_t inputs)> on_input{};
+  std::function<bool()> is_out_of_time{};  // whether to stop with the trials there are; empty: never
 };
 
 Result<PlanAnswer> answer_question(const PlanQuestion& question, const PlanRunOptions& options);

@@ -26,11 +26,14 @@ OrderedJson interval_json(const std::optional<Estimate>& estimate) {
 }
 
 OrderedJson intervals_json(const PlanOption& option) {
-  return {{"cost_usd", interval_json(option.cost_usd)},
-          {"jct_s", interval_json(option.jct_s)},
-          {"jct_p95_s", interval_json(option.jct_p95_s)},
-          {"goodput", interval_json(option.goodput)},
-          {"p_deadline", interval_json(option.p_deadline)}};
+  return {{"cost_usd", interval_json(option.cost_usd)},     {"jct_s", interval_json(option.jct_s)},
+          {"jct_p95_s", interval_json(option.jct_p95_s)},   {"goodput", interval_json(option.goodput)},
+          {"p_deadline", interval_json(option.p_deadline)}, {"p_budget", interval_json(option.p_budget)}};
+}
+
+// Whether the interval of the share supports the probability.
+OrderedJson shown_json(const std::optional<Estimate>& share, double required) {
+  return share ? OrderedJson((*share->interval)[0] >= required) : OrderedJson(nullptr);
 }
 
 OrderedJson option_json(const PlanOption& option, const PlanQuestion& question) {
@@ -38,10 +41,13 @@ OrderedJson option_json(const PlanOption& option, const PlanQuestion& question) 
   json["parallel"] = parallel_json(option.choice.parallel);
   json["policy"] = option.policy;
   json["options"] = OrderedJson::parse(option.options.options);
+  json["nodes_held"] = option.nodes_held;
+  json["training_nodes"] = mean_json(option.training_nodes);
   json["spares"] = option.choice.spares;
   if (question.spot) json["spot_nodes"] = option.choice.spot_nodes;
   json["interval_steps"] =
       option.interval_steps > 0 ? OrderedJson(option.interval_steps) : OrderedJson(nullptr);
+  json["interval_s"] = option.interval_steps > 0 ? OrderedJson(option.interval_s) : OrderedJson(nullptr);
   json["cost_usd"] = mean_json(option.cost_usd);
   json["usd_per_million_tokens"] =
       option.cost_usd ? OrderedJson(option.cost_usd->mean / (static_cast<double>(question.tokens) * 1e-6))
@@ -50,7 +56,13 @@ OrderedJson option_json(const PlanOption& option, const PlanQuestion& question) 
   json["jct_p95_s"] = mean_json(option.jct_p95_s);
   json["goodput"] = mean_json(option.goodput);
   json["p_deadline"] = mean_json(option.p_deadline);
-  if (option.p_budget) json["p_budget"] = mean_json(option.p_budget);
+  if (option.p_deadline)
+    json["deadline_shown"] = shown_json(option.p_deadline, question.deadline->probability);
+  if (option.p_budget) {
+    json["p_budget"] = mean_json(option.p_budget);
+    json["budget_shown"] = shown_json(option.p_budget, question.budget->probability);
+  }
+  json["stored_bytes"] = mean_json(option.stored_bytes);
   json["ci"] = intervals_json(option);
   json["trials"] = option.trials;
   json["warnings"] = option.warnings;
@@ -104,16 +116,25 @@ OrderedJson contenders_json(const std::vector<PlanOption>& finishing) {
   const std::span<const PlanOption> shown =
       std::span(finishing).first(std::min(finishing.size(), kMostContenders));
   const auto column = [&shown](auto of) { return option_column(shown, of); };
-  return {{"left_out", finishing.size() - shown.size()},
-          {"policy", column([](const PlanOption& option) { return option.policy; })},
-          {"tp", column([](const PlanOption& option) { return option.choice.parallel.tp; })},
-          {"pp", column([](const PlanOption& option) { return option.choice.parallel.pp; })},
-          {"spares", column([](const PlanOption& option) { return option.choice.spares; })},
-          {"spot_nodes", column([](const PlanOption& option) { return option.choice.spot_nodes; })},
-          {"interval_steps", column([](const PlanOption& option) { return option.interval_steps; })},
-          {"cost_usd", column([](const PlanOption& option) { return option.cost_usd->mean; })},
-          {"jct_s", column([](const PlanOption& option) { return option.jct_s->mean; })},
-          {"trials", column([](const PlanOption& option) { return option.trials; })}};
+  return {
+      {"left_out", finishing.size() - shown.size()},
+      {"policy", column([](const PlanOption& option) { return option.policy; })},
+      {"parallel", column([](const PlanOption& option) { return parallel_json(option.choice.parallel); })},
+      {"nodes_held", column([](const PlanOption& option) { return option.nodes_held; })},
+      {"spares", column([](const PlanOption& option) { return option.choice.spares; })},
+      {"spot_nodes", column([](const PlanOption& option) { return option.choice.spot_nodes; })},
+      {"interval_steps", column([](const PlanOption& option) { return option.interval_steps; })},
+      {"cost_usd", column([](const PlanOption& option) { return option.cost_usd->mean; })},
+      {"jct_s", column([](const PlanOption& option) { return option.jct_s->mean; })},
+      {"trials", column([](const PlanOption& option) { return option.trials; })}};
+}
+
+OrderedJson rival_json(const Rival& rival) {
+  return {{"policy", rival.policy},
+          {"spares", rival.choice.spares},
+          {"spot_nodes", rival.choice.spot_nodes},
+          {"interval", rival.interval},
+          {"parallel", parallel_json(rival.choice.parallel)}};
 }
 
 OrderedJson shift_json(const Shift& shift, const Sensitivity& sensitivity) {
@@ -122,15 +143,16 @@ OrderedJson shift_json(const Shift& shift, const Sensitivity& sensitivity) {
                       {"objective", or_null(shift.objective)},
                       {"change", or_null(shift.change)}};
   if (shift.p_deadline) json["p_deadline"] = *shift.p_deadline;
-  json["instead"] = nullptr;
-  if (shift.instead) {
-    const Rival& rival = sensitivity.rivals[*shift.instead];
-    json["instead"] = {{"policy", rival.policy},
-                       {"spares", rival.choice.spares},
-                       {"spot_nodes", rival.choice.spot_nodes},
-                       {"parallel", parallel_json(rival.choice.parallel)}};
-  }
+  json["within_limits"] = or_null(shift.within_limits);
+  json["instead"] = shift.instead ? rival_json(sensitivity.rivals[*shift.instead]) : OrderedJson(nullptr);
   return json;
+}
+
+OrderedJson break_even_json(const BreakEven& even, const Sensitivity& sensitivity) {
+  return {{"factor", even.factor},
+          {"value", even.value},
+          {"interval", even.interval},
+          {"instead", rival_json(sensitivity.rivals[even.instead])}};
 }
 
 OrderedJson sensitivity_json(const Sensitivity& sensitivity) {
@@ -139,7 +161,7 @@ OrderedJson sensitivity_json(const Sensitivity& sensitivity) {
     OrderedJson shifts = OrderedJson::array();
     OrderedJson break_evens = OrderedJson::array();
     for (const Shift& shift : input.shifts) shifts.push_back(shift_json(shift, sensitivity));
-    for (const Shift& shift : input.break_evens) break_evens.push_back(shift_json(shift, sensitivity));
+    for (const BreakEven& even : input.break_evens) break_evens.push_back(break_even_json(even, sensitivity));
     inputs.push_back({{"input", input.input},
                       {"unit", input.unit},
                       {"tier", to_string(input.tier)},
@@ -189,6 +211,7 @@ void add_plan_json(const PlanReport& report, OrderedJson& json) {
   json["contenders"] = contenders_json(answer.finishing);
   json["one_factor"] = curves_json(answer.curves);
   json["sensitivity"] = sensitivity_json(answer.sensitivity);
+  json["not_examined"] = answer.sensitivity.left_out;
   json["rejected"] = answer.search.rejected;
   json["refused"] = OrderedJson::object();
   for (const auto& [policy, refusal] : answer.refused)

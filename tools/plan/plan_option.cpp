@@ -21,22 +21,33 @@ std::optional<Estimate> jct_quantile(std::span<const TrialSummary> trials) {
   return estimate_quantile(times, kSure);
 }
 
+// Of the first trial: it depends on the nodes that train.
+double step_seconds(const TrialSummary& trial) {
+  return trial.steps > 0 ? trial.productive_s() / trial.steps : 0;
+}
+
 }  // namespace
 
-PlanOption plan_option(const Contenders& contenders, const PlanQuestion& question, std::size_t contender) {
+PlanOption plan_option(const Contenders& contenders, const PlanQuestion& question, std::size_t contender,
+                       std::optional<std::int64_t> count) {
   const Setting& setting = contenders.setting(contender);
   const Contender& of = contenders[contender];
-  const auto trials = contenders.trials(contender);
+  auto trials = contenders.trials(contender);
+  if (count) trials = trials.first(static_cast<std::size_t>(*count));
   PlanOption option;
   option.choice = setting.choice;
   option.policy = of.base;
   option.options = setting.scenario.policies[of.policy];
   option.options.name = of.base;
   option.interval_steps = of.interval_steps;
+  option.interval_s = static_cast<double>(of.interval_steps) * step_seconds(trials.front());
+  option.nodes_held = contenders.nodes_held(contender);
   option.trials = static_cast<std::int64_t>(trials.size());
+  option.training_nodes = estimate_of(TrialMetric::kTrainingNodes, trials);
   option.cost_usd = estimate_of(TrialMetric::kCost, trials);
   option.jct_s = estimate_of(TrialMetric::kJct, trials);
   option.goodput = estimate_of(TrialMetric::kGoodput, trials);
+  option.stored_bytes = estimate_of(TrialMetric::kStoredBytes, trials);
   option.jct_p95_s = jct_quantile(trials);
   if (question.deadline) option.p_deadline = deadline_share(trials);
   if (question.budget && question.budget->probability > 0 && option.cost_usd)

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/scenario/sample_moments.h"
 #include "models/scenario/trial_metrics.h"
 
 namespace goodput {
 namespace {
 
-// Of standard deviations between the mean and the limit: where all trials are on one side of it and it is so
-// far off, a trial on the other side has not to be waited for.
+// Standard deviations between the mean and the limit. If all trials are on one side of a limit that is so far
+// away, there is no need to wait for a trial on the other side.
 constexpr double kFarOff = 5;
 
 bool all_finished(std::span<const TrialSummary> trials) {
@@ -28,8 +29,8 @@ WithinLimits within(std::span<const double> values, double limit, double probabi
   const double margin = kFarOff * deviation_of(values, mean);
   if ((*share.interval)[1] < probability || (share.mean == 0 && mean - margin > limit))
     return WithinLimits::kNo;
-  if ((*share.interval)[0] >= probability || (share.mean == 1 && mean + margin < limit))
-    return WithinLimits::kYes;
+  if ((*share.interval)[0] >= probability) return WithinLimits::kYes;
+  if (share.mean == 1 && mean + margin < limit) return WithinLimits::kLikely;
   return share.mean >= probability ? WithinLimits::kPerhaps : WithinLimits::kHardly;
 }
 
@@ -67,6 +68,27 @@ Estimate budget_share(std::span<const TrialSummary> trials, double usd) {
                   trials);
 }
 
+// n hits of n: the lower end of the interval is (0.05 / 2)^(1 / n).
+std::int64_t trials_to_show(double probability) {
+  return static_cast<std::int64_t>(std::ceil(std::log((1 - kConfidence) / 2) / std::log(probability)));
+}
+
+std::optional<std::int64_t> trials_to_show(double probability, double share) {
+  constexpr std::int64_t kMost = 10'000'000;
+  const auto shows = [&](std::int64_t trials) {
+    const auto hits = static_cast<std::int64_t>(std::floor(share * static_cast<double>(trials)));
+    return (*estimate_share(hits, trials).interval)[0] >= probability;
+  };
+  if (share <= probability || !shows(kMost)) return std::nullopt;
+  std::int64_t too_few = 0;
+  std::int64_t enough = kMost;
+  while (enough - too_few > 1) {
+    const std::int64_t middle = too_few + (enough - too_few) / 2;
+    (shows(middle) ? enough : too_few) = middle;
+  }
+  return enough;
+}
+
 WithinLimits within_deadline(const PlanQuestion& question, std::span<const TrialSummary> trials) {
   if (!question.deadline) return WithinLimits::kYes;
   std::vector<double> walls;
@@ -87,6 +109,10 @@ WithinLimits within_budget(const PlanQuestion& question, std::span<const TrialSu
   if (cost.mean - 2 * half > budget.value) return WithinLimits::kNo;
   if (cost.mean + 2 * half <= budget.value) return WithinLimits::kYes;
   return cost.mean <= budget.value ? WithinLimits::kPerhaps : WithinLimits::kHardly;
+}
+
+WithinLimits within_limits(const PlanQuestion& question, std::span<const TrialSummary> trials) {
+  return std::min(within_deadline(question, trials), within_budget(question, trials));
 }
 
 }  // namespace goodput
