@@ -18,6 +18,7 @@ inline constexpr NodeId kMostNodes = 1'000'000;  // of a failure model
 
 // For draws that belong to no node.
 inline constexpr NodeId kWholeCluster = -1;
+inline constexpr NodeId kReplayStart = -2;  // where in its recording a trial starts
 
 struct FailureKey {
   std::string_view model{};

@@ -16,6 +16,7 @@ class MergedFailures final : public FailureModel {
   explicit MergedFailures(std::vector<std::unique_ptr<FailureModel>> models);
 
   [[nodiscard]] NodeId nodes() const override { return static_cast<NodeId>(nodes_.size()); }
+  [[nodiscard]] NodeId most_held() const override;
   [[nodiscard]] std::optional<NodeEvent> next() override;
   [[nodiscard]] std::optional<SimTime> end() const override;
 
@@ -67,6 +68,14 @@ MergedFailures::MergedFailures(std::vector<std::unique_ptr<FailureModel>> models
     inputs_.push_back({std::move(model), head, std::vector<double>(known, 1.0), 0});
   }
   last_ = end().value_or(SimTime::max());
+}
+
+// Of the nodes that a model knows, no more than it says; of the others, all.
+NodeId MergedFailures::most_held() const {
+  NodeId most = nodes();
+  for (const Input& input : inputs_)
+    most = std::min(most, input.model->most_held() + nodes() - input.model->nodes());
+  return most;
 }
 
 std::optional<NodeEvent> MergedFailures::next() {

@@ -127,6 +127,13 @@ class FailureMaker {
     }};
   }
 
+  [[nodiscard]] RecordingReplays replays() const {
+    RecordingReplays replays;
+    for (std::size_t i = 0; i < configs_.size(); ++i)
+      replays.push_back(configs_[i].setup().replay(inputs_of(i)));
+    return replays;
+  }
+
  private:
   enum class Nodes : std::uint8_t { kOwn, kOfOthers };  // what a model is about
 
@@ -259,6 +266,12 @@ Result<std::unique_ptr<FailureModel>> make_failure_model(std::span<const Failure
                                                          std::string_view pool) {
   const FailureKey key{.model = {}, .seed = seed, .trial = trial, .index = 0, .pool = pool};
   return FailureMaker(configs, sources, key).make();
+}
+
+RecordingReplays replays_of(std::span<const FailureConfig> configs, std::span<const FailureSource> sources,
+                            std::uint64_t seed, std::uint64_t trial, std::string_view pool) {
+  const FailureKey key{.model = {}, .seed = seed, .trial = trial, .index = 0, .pool = pool};
+  return FailureMaker(configs, sources, key).replays();
 }
 
 Result<InterruptionRate> make_interruption_rate(std::span<const FailureConfig> configs,

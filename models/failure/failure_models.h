@@ -81,6 +81,13 @@ Result<std::unique_ptr<FailureModel>> make_failure_model(std::span<const Failure
                                                          std::uint64_t seed, std::uint64_t trial,
                                                          std::string_view pool = {});
 
+// How each of them replays its recording in that trial; none of a model without one. REQUIRES:
+// make_failure_model() of these succeeds.
+using RecordingReplays = std::vector<std::optional<RecordingReplay>>;
+[[nodiscard]] RecordingReplays replays_of(std::span<const FailureConfig> configs,
+                                          std::span<const FailureSource> sources, std::uint64_t seed,
+                                          std::uint64_t trial, std::string_view pool = {});
+
 // How often they take a node from a job: the rates of all add. Empty where one does not say. Where a
 // recording is thinned out at random, as in trial 0. Errors as above.
 Result<InterruptionRate> make_interruption_rate(std::span<const FailureConfig> configs,

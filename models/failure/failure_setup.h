@@ -37,16 +37,32 @@ struct FailureFile {
   std::string_view key{};  // of the options: what a message points at
   std::string path{};      // as seen from here
   std::string fallback{};  // read where there is no `path`; empty: none
-  // Of a recording: what its numbers mean, where the options say so, and where time 0 is.
+  // Of a recording: what its numbers mean, where the options say so.
   std::optional<SpotPolarity> polarity{};
   std::optional<SpotMeaning> meaning{};
-  SimDuration from{};
 };
 
 // What is in that file, empty where there is none. Must outlive the models made of it.
 struct FailureSource {
   const SpotTrace* trace = nullptr;
   std::span<const double> slowdowns{};  // above 1
+  SimDuration window{};                 // of a recording that a run of the job may take; 0: unknown
+};
+
+// A recording has to be this many times as long as the window for trials to start at random moments by
+// default.
+inline constexpr int kWindowsForRandomStarts = 4;
+
+// How a trial replays a recording.
+struct RecordingReplay {
+  enum class Starts : std::uint8_t {
+    kRandom,    // every trial but trial 0 starts at a random moment
+    kChosen,    // every trial starts at `from_s`, because the options say so
+    kTooShort,  // every trial starts at `from_s`, because the recording is short or the window is unknown
+  };
+  Starts starts = Starts::kTooShort;
+  SimDuration length{};  // from `from_s` to `to_s`
+  SimDuration start{};   // of this trial, since the beginning of the recording
 };
 
 // What a model is made of beside its options.
@@ -84,6 +100,11 @@ class FailureSetup {
   // which nodes there are.
   [[nodiscard]] virtual std::optional<NodeId> nodes_acted_on() const = 0;
 
+  // How it replays its recording. None: it does not replay one. REQUIRES: make() of these inputs succeeds.
+  [[nodiscard]] virtual std::optional<RecordingReplay> replay(const FailureInputs& inputs) const = 0;
+  // Caps a recording to the `nodes` that a job holds, if it is not capped to fewer. REQUIRES: nodes > 0.
+  virtual void cap_nodes(NodeId nodes) = 0;
+
   // The file that it needs, if it needs one; FailureInputs::source has what is in it.
   [[nodiscard]] virtual std::optional<FailureFile> file() const = 0;
   // Empties the options that name files: where a file lies moves no number.
@@ -102,6 +123,8 @@ class FailureSetup {
 //   InterruptionRate interruption_rate(const Options&, const FailureInputs&);
 //   NodeId& default_nodes(Options&);   // 0: left open
 //   NodeId nodes_of_others(const Options&);
+//   RecordingReplay replay_of(const Options&, const FailureInputs&);
+//   void set_cap(Options&, NodeId);
 //   std::optional<FailureFile> file_of(const Options&);
 //   void forget_paths(Options&);
 //   void note_source(Options&, const FailureSource&);
@@ -135,6 +158,16 @@ class FailureSetupOf final : public FailureSetup {
     } else {
       return std::nullopt;
     }
+  }
+  [[nodiscard]] std::optional<RecordingReplay> replay(const FailureInputs& inputs) const override {
+    if constexpr (requires { replay_of(options_, inputs); }) {
+      return replay_of(options_, inputs);
+    } else {
+      return std::nullopt;
+    }
+  }
+  void cap_nodes(NodeId nodes) override {
+    if constexpr (requires { set_cap(options_, nodes); }) set_cap(options_, nodes);
   }
   [[nodiscard]] std::optional<FailureFile> file() const override {
     if constexpr (requires { file_of(options_); }) {

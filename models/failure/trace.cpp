@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <queue>
@@ -161,6 +164,10 @@ InterruptionRate loss_rate(const std::vector<NodeEvent>& events, SimTime end) {
 
 // ---- The replay.
 
+// Where trials start: at a random moment, or all at the same one.
+enum class TraceStarts : std::uint8_t { kRandom, kFixed };
+constexpr std::array<std::string_view, 2> kTraceStartsNames = {"random", "fixed"};
+
 // The replay of a recording (sim/nodes/spot_trace.h).
 struct TraceFailures {
   enum class Holes : std::uint8_t { kRefuse, kHold };
@@ -172,6 +179,7 @@ struct TraceFailures {
   std::optional<SpotMeaning> meaning{};
   SimDuration from{};
   std::optional<SimDuration> to{};
+  std::optional<TraceStarts> starts{};  // none: random where the recording is long enough
   TraceVictims victims = TraceVictims::kRandom;
   Holes holes = Holes::kRefuse;
   Probe probe = Probe::kRefuse;
@@ -188,10 +196,11 @@ struct TraceFailures {
 
 class TraceReplay final : public FailureModel {
  public:
-  TraceReplay(std::vector<NodeEvent> events, NodeId nodes, SimTime end)
-      : events_(std::move(events)), nodes_(nodes), end_(end) {}
+  TraceReplay(std::vector<NodeEvent> events, NodeId nodes, NodeId most_held, SimTime end)
+      : events_(std::move(events)), nodes_(nodes), most_held_(most_held), end_(end) {}
 
   [[nodiscard]] NodeId nodes() const override { return nodes_; }
+  [[nodiscard]] NodeId most_held() const override { return most_held_; }
   [[nodiscard]] std::optional<SimTime> end() const override { return end_; }
   [[nodiscard]] std::optional<NodeEvent> next() override {
     if (next_ == events_.size()) return std::nullopt;
@@ -202,6 +211,7 @@ class TraceReplay final : public FailureModel {
   std::vector<NodeEvent> events_;
   std::size_t next_ = 0;
   NodeId nodes_;
+  NodeId most_held_;
   SimTime end_;
 };
 
@@ -267,6 +277,9 @@ config::Fields config_fields(TraceFailures& failures) {
            "where the replay starts; who is held there joins at time 0"},
           {"to_s", Need::kOptional, seconds_value(failures.to, any_time),
            "where it ends; left out: with the recording"},
+          {"starts", Need::kOptional, optional_choice(failures.starts, kTraceStartsNames),
+           "where trials after the first start: at a random moment, or all at from_s; left out: random if "
+           "the recording is at least 4 times as long as the job may take and from_s is 0"},
           {"victims", Need::kOptional, config::choice(failures.victims, kVictimNames),
            "who is lost when a count drops", has_nodes},
           {"holes", Need::kOptional, config::choice(failures.holes, kHolesNames),
@@ -295,8 +308,7 @@ std::optional<FailureFile> file_of(const TraceFailures& failures) {
                      .path = failures.file,
                      .fallback = failures.fallback,
                      .polarity = failures.polarity,
-                     .meaning = failures.meaning,
-                     .from = failures.from};
+                     .meaning = failures.meaning};
 }
 
 void note_source(TraceFailures& failures, const FailureSource& source) {
@@ -314,25 +326,82 @@ void forget_paths(TraceFailures& failures) {
   failures.file = failures.fallback = "";
 }
 
-// What is replayed, from time 0 to `end`.
+// ---- Where a trial starts.
+
+using Starts = RecordingReplay::Starts;
+
+Starts starts_of(const TraceFailures& failures, SimDuration length, SimDuration window) {
+  if (failures.starts == TraceStarts::kFixed) return Starts::kChosen;
+  if (failures.starts == TraceStarts::kRandom)
+    return window > SimDuration{} && window < length ? Starts::kRandom : Starts::kTooShort;
+  if (failures.from > SimDuration{}) return Starts::kChosen;
+  const bool is_long = window > SimDuration{} && window <= length / kWindowsForRandomStarts;
+  return is_long ? Starts::kRandom : Starts::kTooShort;
+}
+
+// A whole second that leaves a window to replay, each with the same chance. Whatever the window, it is the
+// first such moment of one sequence, so that jobs with windows of about the same length mostly start
+// together.
+SimDuration random_start(SimDuration length, SimDuration window, const FailureKey& key) {
+  constexpr int kMostDraws = 64;
+  RandomStream random = key.stream(kReplayStart);
+  const auto part_of = [&random](SimDuration whole) {
+    return std::chrono::floor<std::chrono::seconds>(from_seconds(random.uniform() * to_seconds(whole)));
+  };
+  for (int i = 0; i < kMostDraws; ++i) {
+    const SimDuration start = part_of(length);
+    if (start <= length - window) return start;
+  }
+  return part_of(length - window);
+}
+
+// REQUIRES: the recording has the segment.
+RecordingReplay replay_in(const TraceFailures& failures, const TraceSegment& segment,
+                          const FailureInputs& inputs) {
+  RecordingReplay replay{.length = segment.end - segment.begin, .start = segment.begin.time_since_epoch()};
+  replay.starts = starts_of(failures, replay.length, inputs.source.window);
+  if (replay.starts == Starts::kRandom && inputs.key.trial > 0)
+    replay.start += random_start(replay.length, inputs.source.window, inputs.key);
+  return replay;
+}
+
+// A recording that is too short for the random starts that were asked for.
+Status check_starts(const TraceFailures& failures, const SpotTrace& trace, const TraceSegment& segment,
+                    SimDuration window) {
+  const SimDuration length = segment.end - segment.begin;
+  if (failures.starts != TraceStarts::kRandom || window == SimDuration{} || window < length) return Ok{};
+  return Error{
+      fmt::format("is \"random\", but {} has {} s to replay and the job may take {} s; give a longer "
+                  "recording, or \"fixed\"",
+                  trace.file, to_seconds(length), std::ceil(to_seconds(window))),
+      {.pointer = "/starts"}};
+}
+
+// ---- What is replayed, from time 0 to `end`.
+
 struct TraceReplayed {
   std::vector<NodeEvent> events{};
+  NodeId most_held = 0;
   SimTime end{};
 };
 
 Result<TraceReplayed> replayed(const TraceFailures& failures, const FailureInputs& inputs) {
   GOODPUT_CHECK(inputs.source.trace != nullptr, "the recording was read");
   const SpotTrace& trace = *inputs.source.trace;
-  GOODPUT_TRY(const TraceSegment segment, segment_of(failures, trace));
+  GOODPUT_TRY(TraceSegment segment, segment_of(failures, trace));
   GOODPUT_TRY_STATUS(check_trace(failures, trace, segment));
+  GOODPUT_TRY_STATUS(check_starts(failures, trace, segment, inputs.source.window));
+  segment.begin = SimTime{replay_in(failures, segment, inputs).start};
   auto events = trace.counts.empty() ? events_of_nodes(trace, segment)
                                      : events_of_counts(trace, segment, failures.victims, inputs.key);
+  NodeId most_held = most_held_in(events);
   if (failures.cap) {
     auto some = capped(events, *failures.cap, trace, inputs.key);
     if (!some) return some.error().inside("/cap");
     events = *std::move(some);
+    most_held = std::min(most_held, failures.cap->most_nodes());
   }
-  return TraceReplayed{std::move(events), SimTime{segment.end - segment.begin}};
+  return TraceReplayed{std::move(events), most_held, SimTime{segment.end - segment.begin}};
 }
 
 InterruptionRate interruption_rate(const TraceFailures& failures, const FailureInputs& inputs) {
@@ -341,11 +410,24 @@ InterruptionRate interruption_rate(const TraceFailures& failures, const FailureI
   return loss_rate(replay->events, replay->end);
 }
 
+RecordingReplay replay_of(const TraceFailures& failures, const FailureInputs& inputs) {
+  GOODPUT_CHECK(inputs.source.trace != nullptr, "the recording was read");
+  const auto segment = segment_of(failures, *inputs.source.trace);
+  GOODPUT_CHECK(segment.has_value(), "the recording can be replayed");
+  return replay_in(failures, *segment, inputs);
+}
+
+// The job takes those that were there first; the others wait until it lacks one.
+void set_cap(TraceFailures& failures, NodeId nodes) {
+  if (failures.cap && failures.cap->most_nodes() <= nodes) return;
+  failures.cap = TraceCap{.rule = TraceCap::Rule::kSaturate, .nodes = nodes};
+}
+
 Result<std::unique_ptr<FailureModel>> make_failures(const TraceFailures& failures,
                                                     const FailureInputs& inputs) {
   GOODPUT_TRY(TraceReplayed replay, replayed(failures, inputs));
-  return std::unique_ptr<FailureModel>(
-      std::make_unique<TraceReplay>(std::move(replay.events), nodes_of(*inputs.source.trace), replay.end));
+  return std::unique_ptr<FailureModel>(std::make_unique<TraceReplay>(
+      std::move(replay.events), nodes_of(*inputs.source.trace), replay.most_held, replay.end));
 }
 
 }  // namespace

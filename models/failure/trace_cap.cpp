@@ -96,19 +96,9 @@ Result<Events> listed(const Events& events, const TraceCap& cap, const SpotTrace
   return only_of(chosen, events);
 }
 
-std::int32_t peak_of(const Events& events) {
-  std::int32_t held = 0;
-  std::int32_t peak = 0;
-  for (const NodeEvent& event : events) {
-    held += event.kind == Kind::kAdd ? 1 : -1;
-    peak = std::max(peak, held);
-  }
-  return peak;
-}
-
 // Each node with probability nodes / peak, so that the held ones rise and fall as the recorded ones do.
 Events thinned(const Events& events, NodeId nodes, const FailureKey& key) {
-  const double share = static_cast<double>(nodes) / std::max(1, peak_of(events));
+  const double share = static_cast<double>(nodes) / std::max(1, most_held_in(events));
   NodeFlags chosen(ids_of(events));
   for (std::size_t n = 0; n < chosen.size(); ++n) {
     chosen[n] = key.stream(static_cast<NodeId>(n)).uniform() < share;
@@ -205,6 +195,16 @@ Status config_finish(TraceCap& cap) {
   if (cap.names.empty() || cap.nodes == 0 || index(cap.nodes) == cap.names.size()) return Ok{};
   return Error{fmt::format("is {}, but there are {} names", cap.nodes, cap.names.size()),
                {.pointer = "/nodes"}};
+}
+
+NodeId most_held_in(const std::vector<NodeEvent>& events) {
+  NodeId held = 0;
+  NodeId peak = 0;
+  for (const NodeEvent& event : events) {
+    held += event.kind == Kind::kAdd ? 1 : -1;
+    peak = std::max(peak, held);
+  }
+  return peak;
 }
 
 Result<std::vector<NodeEvent>> capped(const std::vector<NodeEvent>& events, const TraceCap& cap,

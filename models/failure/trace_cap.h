@@ -26,10 +26,17 @@ struct TraceCap {
   Rule rule = Rule::kList;
   NodeId nodes = 0;  // 0: as many as `names`
   std::vector<std::string> names{};
+
+  [[nodiscard]] NodeId most_nodes() const {
+    return names.empty() ? nodes : static_cast<NodeId>(names.size());
+  }
 };
 inline constexpr std::array<std::string_view, 4> kTraceCapNames = {"list", "first_seen", "thin", "saturate"};
 [[nodiscard]] config::Fields config_fields(TraceCap& cap);
 [[nodiscard]] Status config_finish(TraceCap& cap);
+
+// The most nodes that are there at the same time. REQUIRES: events of kinds kAdd and kRemove only.
+[[nodiscard]] NodeId most_held_in(const std::vector<NodeEvent>& events);
 
 // The events of `events` that the job sees, and those that `cap` makes of them. Error::where is a pointer
 // from the cap: names that the trace does not have.

@@ -76,9 +76,7 @@ Result<std::vector<T>> of_every_pool(const Scenario& scenario, std::span<const F
   std::vector<T> made;
   std::size_t first = 0;
   for (const PoolView& pool : pools_of(scenario)) {
-    const std::size_t begin = std::min(first, sources.size());
-    const std::size_t count = std::min(pool.failures.size(), sources.size() - begin);
-    Result<T> one = make(pool.failures, sources.subspan(begin, count), pool.name);
+    Result<T> one = make(pool.failures, sources_of(sources, first, pool.failures.size()), pool.name);
     if (!one) return one.error().inside(pool.pointer + "/failures").in_file(scenario.file);
     made.push_back(*std::move(one));
     first += pool.failures.size();
@@ -159,6 +157,17 @@ Result<std::unique_ptr<FailureModel>> make_failures(const Scenario& scenario,
                                                     std::uint64_t seed, std::uint64_t trial) {
   GOODPUT_TRY(PoolFailures pools, make_pool_failures(scenario, sources, seed, trial));
   return join_pools(std::move(pools));
+}
+
+RecordingReplays replays_of(const Scenario& scenario, std::span<const FailureSource> sources,
+                            std::uint64_t seed, std::uint64_t trial) {
+  RecordingReplays all;
+  for (const PoolView& pool : pools_of(scenario)) {
+    const auto of_pool = sources_of(sources, all.size(), pool.failures.size());
+    const RecordingReplays replays = replays_of(pool.failures, of_pool, seed, trial, pool.name);
+    all.insert(all.end(), replays.begin(), replays.end());
+  }
+  return all;
 }
 
 Result<InterruptionRate> make_interruption_rate(const Scenario& scenario,

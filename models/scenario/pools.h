@@ -4,6 +4,7 @@
 // they may, so that the first pool is used first.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,13 @@ struct PlacedFailures {
 [[nodiscard]] std::vector<PlacedFailures<FailureConfig>> all_failures(Scenario& scenario);
 [[nodiscard]] std::vector<PlacedFailures<const FailureConfig>> all_failures(const Scenario& scenario);
 
+// Of all_failures(), those of `count` models from the `first` on; missing ones at the end are left out.
+[[nodiscard]] inline std::span<const FailureSource> sources_of(std::span<const FailureSource> sources,
+                                                               std::size_t first, std::size_t count) {
+  first = std::min(first, sources.size());
+  return sources.subspan(first, std::min(count, sources.size() - first));
+}
+
 // `sources`: of all_failures(). Errors name the scenario's file and a pointer.
 using PoolFailures = std::vector<std::unique_ptr<FailureModel>>;
 Result<PoolFailures> make_pool_failures(const Scenario& scenario, std::span<const FailureSource> sources,
@@ -63,6 +71,11 @@ Result<PoolFailures> make_pool_failures(const Scenario& scenario, std::span<cons
 Result<std::unique_ptr<FailureModel>> make_failures(const Scenario& scenario,
                                                     std::span<const FailureSource> sources,
                                                     std::uint64_t seed, std::uint64_t trial);
+
+// How each of all_failures() replays its recording in that trial. REQUIRES: make_failures() of these
+// succeeds.
+[[nodiscard]] RecordingReplays replays_of(const Scenario& scenario, std::span<const FailureSource> sources,
+                                          std::uint64_t seed, std::uint64_t trial);
 
 // How often a job loses a node that it uses, if it uses those of the first pools first: `nodes` by pool.
 // Empty where a failure model does not say.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/scenario/pool_prices.h"
 #include "sim/base/parallel.h"
 #include "sim/base/text.h"
 
@@ -38,6 +39,22 @@ TrialScale scale_of(const Scenario& scenario, const SimulationInputs& inputs) {
   return scale;
 }
 
+// With the prices of recordings from where this trial starts in them.
+std::vector<PricedNodes> pools_in_trial(const Scenario& scenario, const SimulationInputs& inputs,
+                                        std::uint64_t seed, std::uint64_t trial) {
+  std::vector<PricedNodes> pools = inputs.pools;
+  const RecordingReplays replays = replays_of(scenario, inputs.failures, seed, trial);
+  const std::vector<PoolView> views = pools_of(scenario);
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < std::min(views.size(), pools.size()); ++i) {
+    const auto sources = sources_of(inputs.failures, first, views[i].failures.size());
+    if (const auto recording = price_recording(views[i], sources))
+      pools[i].prices = recorded_prices(*sources[*recording].trace, replays[first + *recording]->start);
+    first += views[i].failures.size();
+  }
+  return pools;
+}
+
 }  // namespace
 
 bool SimulationInputs::is_free() const {
@@ -63,7 +80,9 @@ Result<JobResult> run_policy(const Scenario& scenario, const SimulationInputs& i
                              JobLog* log) {
   GOODPUT_TRY(const auto failures, make_failures(scenario, inputs.failures, seed, trial));
   const std::unique_ptr<RecoveryPolicy> policy = prepared.start_run({seed, trial});
-  return run_job(scenario.goal(), inputs.pools, *failures, *policy, log);
+  if (trial == 0) return run_job(scenario.goal(), inputs.pools, *failures, *policy, log);
+  const std::vector<PricedNodes> pools = pools_in_trial(scenario, inputs, seed, trial);
+  return run_job(scenario.goal(), pools, *failures, *policy, log);
 }
 
 TrialRuns::TrialRuns(const Scenario& scenario, SimulationInputs inputs, std::uint64_t seed,

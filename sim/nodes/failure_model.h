@@ -36,6 +36,9 @@ class FailureModel {
   // Ids are in [0, nodes()). A node that was lost may come back under its id.
   [[nodiscard]] virtual NodeId nodes() const = 0;
 
+  // A bound on how many of them are there at the same time.
+  [[nodiscard]] virtual NodeId most_held() const { return nodes(); }
+
   // The next event; times never decrease, and events of one time come by kind. Nodes that are there from the
   // start are added at time 0. Only absent nodes are added, only present ones removed or slowed. Nothing:
   // there will be no more events, ever.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ struct PricedNodes {
   NodeId nodes = 0;  // behind those of the pools before it; the last pool has all other ids, too
   PriceSchedule prices{};
   Billing billing = Billing::kHeld;
+  std::optional<NodeId> most_held{};  // of them at the same time, which is how many are reserved; none: all
+
+  [[nodiscard]] NodeId reserved() const { return most_held.value_or(nodes); }
 };
 
 class NodeBill {

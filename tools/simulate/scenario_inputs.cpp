@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "models/routing/job_routing.h"
 #include "models/routing/synthetic_routing.h"
 #include "models/routing/zipf_shares.h"
+#include "models/scenario/observations.h"
+#include "models/scenario/pool_prices.h"
 #include "sim/base/hash.h"
 #include "sim/base/json.h"
 #include "sim/config/config.h"
@@ -159,27 +160,14 @@ Result<std::vector<double>> read_slowdowns(const std::string& path) {
   return slowdowns;
 }
 
-// Where the replay starts is time 0.
-PriceSchedule shifted_prices(const SpotTrace& trace, SimDuration from) {
-  std::vector<SpotPrice> prices;
-  for (const SpotPrice& price : trace.prices) {
-    const SimTime time = price.time - std::min(from, price.time.time_since_epoch());
-    if (!prices.empty() && prices.back().time == time) prices.pop_back();
-    prices.push_back({time, price.usd_per_node_hour});
-  }
-  return PriceSchedule(prices);
-}
-
 using Traces = std::span<const SpotTrace* const>;
 
-// `traces`: of the pool's failure models.
-Result<PriceSchedule> prices_of(const PoolView& pool, Traces traces) {
+// `sources`, `replays`: of the pool's failure models.
+Result<PriceSchedule> prices_of(const PoolView& pool, std::span<const FailureSource> sources,
+                                std::span<const std::optional<RecordingReplay>> replays) {
   if (pool.usd_per_node_hour) return PriceSchedule(*pool.usd_per_node_hour);
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    const auto file = pool.failures[i].setup().file();
-    if (file && traces[i] != nullptr && !traces[i]->prices.empty())
-      return shifted_prices(*traces[i], file->from);
-  }
+  if (const auto recording = price_recording(pool, sources))
+    return recorded_prices(*sources[*recording].trace, replays[*recording]->start);
   if (pool.name.empty()) return PriceSchedule();
   return Error{"is not given, and no recording of the pool has prices; give it, 0 for nodes that are free",
                {.pointer = pool.pointer + "/usd_per_node_hour"}};
@@ -201,17 +189,19 @@ void add_names(const PoolView& pool, Traces traces, NodeId nodes, std::vector<st
 
 // Who is paid what for which nodes. The most nodes that can be there are the same in every trial.
 Status price_nodes(const Scenario& scenario, std::uint64_t seed, ScenarioInputs& inputs) {
-  GOODPUT_TRY(const PoolFailures failures,
-              make_pool_failures(scenario, inputs.view().failures, seed, /*trial=*/0));
-  Traces traces = inputs.traces;
+  const FailureSources sources = inputs.view().failures;
+  GOODPUT_TRY(const PoolFailures failures, make_pool_failures(scenario, sources, seed, /*trial=*/0));
+  const RecordingReplays replays = replays_of(scenario, sources, seed, /*trial=*/0);
+  std::size_t first = 0;
   for (const PoolView& pool : pools_of(scenario)) {
-    const Traces of_pool = traces.first(pool.failures.size());
-    traces = traces.subspan(pool.failures.size());
-    auto prices = prices_of(pool, of_pool);
+    const std::size_t count = pool.failures.size();
+    auto prices =
+        prices_of(pool, std::span(sources).subspan(first, count), std::span(replays).subspan(first, count));
     if (!prices) return prices.error().in_file(scenario.file);
-    const NodeId nodes = failures[inputs.pools.size()]->nodes();
-    inputs.pools.push_back({nodes, *std::move(prices), pool.billing});
-    add_names(pool, of_pool, nodes, inputs.node_names);
+    const FailureModel& model = *failures[inputs.pools.size()];
+    inputs.pools.push_back({model.nodes(), *std::move(prices), pool.billing, model.most_held()});
+    add_names(pool, Traces(inputs.traces).subspan(first, count), model.nodes(), inputs.node_names);
+    first += count;
   }
   return Ok{};
 }
@@ -275,8 +265,10 @@ std::string plan_name(const Scenario& scenario) {
 Result<JobTerms> terms_of(const Scenario& scenario, std::uint64_t seed, const ScenarioInputs& inputs) {
   JobTerms terms = scenario.terms();
   std::vector<NodeId> nodes;
-  for (const PricedNodes& pool : inputs.pools) nodes.push_back(pool.nodes);
-  terms.nodes_ever = std::accumulate(nodes.begin(), nodes.end(), NodeId{0});
+  for (const PricedNodes& pool : inputs.pools) {
+    nodes.push_back(pool.nodes);
+    terms.nodes_ever += pool.reserved();
+  }
   GOODPUT_TRY(terms.interruptions_per_s,
               make_interruption_rate(scenario, inputs.view().failures, seed, std::move(nodes)));
   return terms;
@@ -288,7 +280,8 @@ SimulationInputs ScenarioInputs::view() const {
   SimulationInputs inputs;
   inputs.job = job.get();
   inputs.pools = pools;
-  for (std::size_t i = 0; i < traces.size(); ++i) inputs.failures.push_back({traces[i], slowdowns[i]});
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    inputs.failures.push_back({traces[i], slowdowns[i], window});
   return inputs;
 }
 
@@ -331,6 +324,7 @@ Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint6
     plan = &shared.plans.add(name, std::move(made));
   }
   inputs.job = JobModel::make(terms, *plan->timed);
+  inputs.window = recording_window(scenario, *inputs.job);
   return inputs;
 }
 

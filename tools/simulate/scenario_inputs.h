@@ -26,6 +26,7 @@ struct ScenarioInputs {
   std::vector<const SpotTrace*> traces;            // of all_failures(), by model; null where it replays none
   std::vector<std::span<const double>> slowdowns;  // likewise; empty where it wants none
   std::vector<std::string> node_names;             // by id; empty: it has none of its own
+  SimDuration window{};                            // of recordings that a run may take: recording_window()
   std::vector<PricedNodes> pools;                  // of the scenario: pools_of()
   std::vector<ScenarioFile> files;                 // that were read, beside the scenario's own and the plan's
   std::optional<config::Source> routing_model;     // among them: the config that routing was synthesized from

@@ -115,7 +115,7 @@ std::string pool_text(const PoolView& pool, const PricedNodes& priced) {
         return file && file->content == FailureFile::Content::kRecording;
       });
   const bool is_counted = !is_recorded || pool.billing == Billing::kReserved;
-  const std::string nodes = is_counted ? fmt::format("{} nodes", priced.nodes) : "recorded nodes";
+  const std::string nodes = is_counted ? fmt::format("{} nodes", priced.reserved()) : "recorded nodes";
   const std::string price =
       pool.usd_per_node_hour ? usd_text(*pool.usd_per_node_hour) + " an hour" : "recorded prices";
   return fmt::format("{} at {}, {}", nodes, price, kBillingNames[static_cast<std::size_t>(pool.billing)]);

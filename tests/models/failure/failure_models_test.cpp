@@ -144,7 +144,6 @@ TEST_CASE("failures: a config is a value, whose paths can be left out") {
   CHECK(trace->path == "folder/p3.csv");
   CHECK(trace->content == FailureFile::Content::kRecording);
   CHECK(trace->key == "file");
-  CHECK(trace->from == from_seconds(60));
   CHECK(trace->meaning == SpotMeaning::kHeld);
   const auto whatif = (*configs)[1].setup().file();
   CHECK(whatif->path == "folder/w.json");

@@ -101,6 +101,13 @@ TEST_CASE("node bill: reserved nodes are paid for while they are repaired, and w
   CHECK(hours_of(repaired_node(three).missing_time()) == 1 + 2);
 }
 
+TEST_CASE("node bill: as many nodes are reserved as are there at once, whatever their ids") {
+  // Nodes 0 and 1 of ten that come one after the other: never more than two at once.
+  const std::vector<PricedNodes> pools = {{10, rising_price(), Billing::kReserved, 2}};
+  CHECK(repaired_node(pools).usd() == doctest::Approx(2 * 4).epsilon(1e-15));
+  CHECK(hours_of(repaired_node(pools).missing_time()) == 1);
+}
+
 TEST_CASE("node bill: every pool has its price and its billing, and pays for its own nodes") {
   const std::vector<PricedNodes> pools = {{1, PriceSchedule(10), Billing::kReserved},
                                           {1, rising_price(), Billing::kHeld}};

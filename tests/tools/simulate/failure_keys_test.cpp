@@ -93,10 +93,17 @@ constexpr const char* kNamed =
     "t_s,event,node\n0,add,a\n0,add,b\n0,add,c\n0,add,d\n0,add,e\n3000,remove,a\n3000,remove,b\n"
     "9000,add,a\n12000,remove,c\n40000,add,c\n";
 
+// Long enough for jobs that start at any moment of it.
+constexpr const char* kLong =
+    "t_s,event,node\n0,add,a\n0,add,b\n0,add,c\n30000,remove,a\n90000,add,a\n100000,remove,b\n110000,remove,"
+    "c\n"
+    "150000,add,c\n200000,add,b\n";
+
 struct TraceFiles {
   TemporaryFile named{"named.csv", kNamed};
   TemporaryFile counts{"counts.json", kCounts};
   TemporaryFile hole{"hole.csv", kHole};
+  TemporaryFile longer{"long.csv", kLong};
   TemporaryFile probe{"probe.csv", kProbe};
 };
 
@@ -114,6 +121,7 @@ std::vector<KeyWitness> trace_witnesses(const TraceFiles& files) {
       {"meaning", {"held", "probe"}, named},
       {"from_s", {0, 5000}, named},
       {"to_s", {5000, 30'000}, named},
+      {"starts", {"random", "fixed"}, {{"file", files.longer.path()}}},
       {"victims", {"newest", "oldest"}, drops, named},
       {"holes", {"refuse", "hold"}, hole, named},
       {"probe", {"refuse", "replay"}, {{"file", files.probe.path()}}, named},
