@@ -71,19 +71,20 @@ std::vector<ScenarioPolicy> all_policies(const PlanQuestion& question) {
   return policies;
 }
 
+// A job pays for no more nodes of a recording than it holds.
+std::vector<FailureConfig> with_cap(std::vector<FailureConfig> failures, std::int32_t nodes) {
+  for (FailureConfig& one : failures) one.setup().cap_nodes(nodes);
+  return failures;
+}
+
 // So many nodes of the market: a recording is capped, other models are told.
 Result<std::vector<FailureConfig>> spot_failures_of(const PlanQuestion& question, std::int32_t nodes) {
   Json model = Json::parse(question.spot->failures);
-  const bool is_recording = model.value("model", "") == "trace";
-  if (is_recording && !model.contains("cap")) {
-    model["cap"] = {{"rule", "saturate"}, {"nodes", nodes}};
-  } else if (!is_recording) {
-    model["nodes"] = nodes;
-  }
+  if (model.value("model", "") != "trace") model["nodes"] = nodes;
   std::vector<FailureConfig> failures;
   config::Place place{question.file, "/spot/failures", {}, &question.plan.library, nullptr, nullptr};
   GOODPUT_TRY_STATUS(failures_value(failures).read(model, place));
-  return failures;
+  return with_cap(std::move(failures), nodes);
 }
 
 Status set_nodes(const PlanQuestion& question, const PlannedNodes& choice, Scenario& scenario) {
@@ -93,14 +94,15 @@ Status set_nodes(const PlanQuestion& question, const PlannedNodes& choice, Scena
   scenario.plan.cluster.nodes =
       std::max(scenario.plan.cluster.nodes, question.train_nodes() + question.spares.back());
   if (choice.spot_nodes == 0) {
-    scenario.failures = question.failures;
+    scenario.failures = with_cap(question.failures, scenario.nodes);
     scenario.usd_per_node_hour = question.usd_per_node_hour;
     scenario.billing = question.billing;
     return Ok{};
   }
   const std::int32_t reserved = scenario.nodes - choice.spot_nodes;
   if (reserved > 0) {
-    PoolConfig pool{"reserved", question.failures, question.usd_per_node_hour, question.billing};
+    PoolConfig pool{"reserved", with_cap(question.failures, reserved), question.usd_per_node_hour,
+                    question.billing};
     for (FailureConfig& failures : pool.failures) failures.setup().set_default_nodes(reserved);
     scenario.pools.push_back(std::move(pool));
   }
