@@ -65,6 +65,16 @@ Result<Simulation> simulate(const Scenario& scenario, const SimulationInputs& in
   return simulation_of(std::move(runs));
 }
 
+void drop_intervals(Simulation& simulation) {
+  for (PolicyOutcome& outcome : simulation.policies) {
+    if (outcome.p_finished) outcome.p_finished->interval.reset();
+    for (std::optional<Estimate>& estimate : outcome.estimates) {
+      if (estimate) estimate->interval.reset();
+    }
+    outcome.quantiles.clear();
+  }
+}
+
 Result<JobLog> record_run(const Scenario& scenario, const SimulationInputs& inputs,
                           const ScenarioPolicy& policy, std::uint64_t seed, std::uint64_t trial) {
   GOODPUT_TRY(const std::unique_ptr<PreparedPolicy> prepared, prepare_policy(scenario, policy, *inputs.job));

@@ -98,6 +98,9 @@ struct Simulation {
 Result<Simulation> simulate(const Scenario& scenario, const SimulationInputs& inputs,
                             const SimulationOptions& options);
 
+// Of one run that stands for no others: without intervals and quantiles.
+void drop_intervals(Simulation& simulation);
+
 // One run of one policy, recorded: for timelines and curves.
 Result<JobLog> record_run(const Scenario& scenario, const SimulationInputs& inputs,
                           const ScenarioPolicy& policy, std::uint64_t seed, std::uint64_t trial);

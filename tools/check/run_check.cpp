@@ -61,6 +61,7 @@ class SuiteCheck {
       return Ok{};
     }
     run.ours = *std::move(ours);
+    if (run.ours.is_one_run) run.trials = 1;
     if (other_ == nullptr) return Ok{};
     auto other = other_->run(*run.run, {0, run.trials}, {});
     if (!other) {  // of a case that it does not know all figures are new

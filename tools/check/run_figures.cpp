@@ -85,6 +85,12 @@ RunFigure figure_at(const OrderedJson& result, const std::string& run, const Met
   return figure;
 }
 
+// Whether every trial would replay the same recording from the same moment, so that one was run.
+bool is_one_run(const OrderedJson& result) {
+  const JsonPointer one_run("/recordings/one_run");
+  return result.contains(one_run) && result.at(one_run) == true;
+}
+
 // A value a trial.
 void take_trials(const OrderedJson& column, RunFigure& figure) {
   std::size_t unknown = 0;
@@ -121,10 +127,17 @@ RunFigures read_figures(const SuiteRun& run, const OrderedJson& result) {
     if (rule.is_pointer()) figures.figures.push_back(figure_at(result, run.name, rule));
   }
   if (!run.has_trials()) return figures;
+  figures.is_one_run = is_one_run(result);
   for (const auto& [policy, outcome] : result.at("policies").items()) {
     for (const MetricRule& rule : run.metrics) {
       if (rule.is_pointer()) continue;
-      figures.figures.push_back(figure_of(run.name, policy, outcome, result.at("trials_by_policy"), rule));
+      RunFigure figure = figure_of(run.name, policy, outcome, result.at("trials_by_policy"), rule);
+      if (figures.is_one_run && figure.fault.empty() && rule.tolerance.is_statistical()) {
+        figure.fault =
+            "every trial would replay the same recording from the same moment, so there is one run and no "
+            "confidence; give a tolerance without one";
+      }
+      figures.figures.push_back(std::move(figure));
     }
   }
   return figures;

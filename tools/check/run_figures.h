@@ -41,6 +41,7 @@ struct RunFigures {
   RunOrigin origin{};
   std::vector<RunFigure> figures{};
   std::map<std::string, Parts> parts{};  // by policy; by "" where there are none
+  bool is_one_run = false;               // more trials would be the same
 };
 
 // Of the JSON that the command wrote. Fails where it is none of a result.

@@ -149,6 +149,16 @@ Result<Contenders> Contenders::make(const PlanQuestion& question, std::span<cons
   return contenders;
 }
 
+Observations Contenders::observations(std::int64_t trials) const {
+  Observations fewest{.trials = trials};
+  for (const auto& setting : settings_) {
+    Observations one = observations_of(setting->scenario, setting->inputs.view().failures, trials);
+    const bool says_more = one.repeats > fewest.repeats || fewest.note.empty();
+    if (one.trials < fewest.trials || (one.trials == fewest.trials && says_more)) fewest = std::move(one);
+  }
+  return fewest;
+}
+
 Status Contenders::run(std::span<const std::size_t> contenders, std::int64_t trials,
                        const TrialRuns::OnRun& on_run) {
   std::vector<std::vector<std::size_t>> of_setting(settings_.size());

@@ -12,6 +12,7 @@
 
 #include "models/planner/plan_question.h"
 #include "models/planner/question_scenario.h"
+#include "models/scenario/observations.h"
 #include "models/scenario/trial_runs.h"
 #include "sim/base/errors.h"
 #include "tools/simulate/scenario_inputs.h"
@@ -74,6 +75,8 @@ class Contenders {
   [[nodiscard]] std::span<const TrialSummary> trials(std::size_t i) const {
     return setting(i).runs->trials(contenders_[i].policy);
   }
+  // Of so many trials of each: what the setting that allows the fewest has to say.
+  [[nodiscard]] Observations observations(std::int64_t trials) const;
   // By policy.
   [[nodiscard]] const std::map<std::string, Refusal>& refused() const { return refused_; }
 

@@ -228,6 +228,9 @@ class Answering {
       answer_.lacks = "no policy can run the job";
       return Ok{};
     }
+    const Observations observations = contenders.observations(question_.most_trials);
+    if (!observations.note.empty()) answer_.notes.push_back(observations.note);
+    most_trials_ = observations.trials;
     GOODPUT_TRY(const ContestResult result, hold_contest(contenders));
     answer_.trials = result.trials;
     GOODPUT_TRY_STATUS(find_front(contenders, result));
@@ -266,9 +269,9 @@ class Answering {
           return TieRank{by ? estimate_quantile(*by, 0.95).mean : HUGE_VAL, contenders.nodes_held(i)};
         }};
     ContestRules rules;
-    rules.most_trials = question_.most_trials;
+    rules.most_trials = most_trials_;
     rules.least_trials = std::min(rules.least_trials, rules.most_trials);
-    rules.proof_trials = proof_trials(question_);
+    if (most_trials_ == question_.most_trials) rules.proof_trials = proof_trials(question_);
     rules.is_out_of_time = options_.is_out_of_time;
     return run_contest(contenders.size(), rules, trials);
   }
@@ -291,7 +294,7 @@ class Answering {
     const std::vector<std::size_t> rivals = rivals_of(contenders, question_, best, kMostRivals);
     SensitivityOptions options;
     options.rules = rules();
-    options.trials = std::min(options.trials, question_.most_trials);
+    options.trials = std::min(options.trials, most_trials_);
     options.is_out_of_time = options_.is_out_of_time;
     options.on_input = options_.on_input;
     GOODPUT_TRY_STATUS(run_of(contenders)(rivals, options.trials));
@@ -311,6 +314,7 @@ class Answering {
   const PlanRunOptions& options_;
   std::vector<ScenarioPolicy> policies_{};
   std::vector<RankedPlan> layouts_{};  // of all searches
+  std::int64_t most_trials_ = 0;  // that differ
   std::shared_ptr<SharedInputs> shared_ = std::make_shared<SharedInputs>();
   PlanAnswer answer_{};
 };

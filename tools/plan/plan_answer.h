@@ -37,6 +37,7 @@ struct PlanAnswer {
   // Without a best one: the nearest, and what it lacks.
   std::optional<PlanOption> closest{};
   std::string lacks{};
+  std::vector<std::string> notes{};  // sentences on what all of this rests on
   Sensitivity sensitivity{};
   SimDuration most{};  // after which a run was cut short
   Tier tier = Tier::kMeasured;

@@ -219,6 +219,7 @@ void add_plan_json(const PlanReport& report, OrderedJson& json) {
   json["closest"] = optional_json(answer.closest, question);
   json["lacks"] = answer.lacks.empty() ? OrderedJson(nullptr) : OrderedJson(answer.lacks);
   json["search"] = search_json(answer.search, question.plan);
+  json["notes"] = answer.notes;
   json["contest"] = {{"contenders", answer.contenders}, {"runs", answer.runs}, {"trials", answer.trials}};
 }
 

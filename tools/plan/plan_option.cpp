@@ -10,8 +10,9 @@ namespace {
 
 constexpr double kSure = 0.95;
 
-// Of how long jobs take; none where some did not finish.
+// Of how long jobs take; none of a single trial, or where some did not finish.
 std::optional<Estimate> jct_quantile(std::span<const TrialSummary> trials) {
+  if (trials.size() < 2) return std::nullopt;
   std::vector<double> times;
   for (const TrialSummary& trial : trials) {
     const auto time = value_of(TrialMetric::kJct, trial);

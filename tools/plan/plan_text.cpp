@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/base/text.h"
 #include "tools/cli/text_table.h"
 #include "tools/cli/unused_keys.h"
 #include "tools/plan/plan_report.h"
@@ -414,10 +415,12 @@ std::string plan_text(const PlanReport& report) {
   std::string text;
   if (answer.best) {
     text += fmt::format("Hold {}{}", answer_text(*answer.best, question), question_text(question));
+    for (const std::string& note : answer.notes) text += fmt::format("Note: {}\n", on_one_line(note));
     text += fmt::format("\nThe best choice, by {}\n{}{}\n", counted(answer.best->trials, "trial"),
                         details_text(*answer.best), prediction_text(answer, question.plan));
   } else {
     text += fmt::format("No answer: {}.\n{}", answer.lacks, question_text(question));
+    for (const std::string& note : answer.notes) text += fmt::format("Note: {}\n", on_one_line(note));
     if (answer.closest) {
       text += fmt::format("\nClosest: {}{}", answer_text(*answer.closest, question),
                           details_text(*answer.closest));

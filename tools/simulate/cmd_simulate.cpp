@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/scenario/observations.h"
 #include "models/scenario/scenario.h"
 #include "models/scenario/simulation.h"
 #include "sim/base/json.h"
@@ -101,12 +102,16 @@ class SimulateCommand final : public Command {
     note_sources(scenario, inputs.view().failures);
     GOODPUT_TRY_STATUS(check_files(scenario, inputs, context));
     for (const std::string& note : inputs.notes()) context.note(note);
-    GOODPUT_TRY(const Simulation simulation, simulate_trials(scenario, inputs, context));
+    Observations observations = observations_of(scenario, inputs.view().failures, scenario.trials);
+    scenario.trials = observations.trials;
+    GOODPUT_TRY(Simulation simulation, simulate_trials(scenario, inputs, context));
+    if (observations.is_one_run()) drop_intervals(simulation);
     GOODPUT_TRY(const Scenario echoed, resolved(scenario));
     GOODPUT_TRY(std::optional<PolicyComparison> comparison, compare(simulation, compared));
     GOODPUT_TRY(const std::vector<RecordedRun> recorded,
                 record_trials(without_refused(scenario, simulation), inputs, context));
-    const SimulateReport report{scenario, echoed, inputs, simulation, std::move(comparison), &recorded};
+    const SimulateReport report{
+        scenario, echoed, inputs, simulation, std::move(comparison), &recorded, std::move(observations)};
     GOODPUT_TRY_STATUS(write_recorded(recorded, scenario, inputs));
     if (!trials_csv_path_.empty()) GOODPUT_TRY_STATUS(write_trials(simulation, context));
     if (context.options.wants_result()) GOODPUT_TRY_STATUS(write_json(report, context));

@@ -177,6 +177,11 @@ OrderedJson batch_json(const Scenario& scenario) {
           {is_fixed ? "samples_per_step" : "samples_per_replica", batch.samples(1)}};
 }
 
+OrderedJson recordings_json(const Observations& observations) {
+  if (observations.note.empty()) return nullptr;
+  return {{"one_run", observations.is_one_run()}, {"note", observations.note}};
+}
+
 OrderedJson files_json(const std::vector<ScenarioFile>& files) {
   OrderedJson json = OrderedJson::array();
   for (const ScenarioFile& file : files) {
@@ -255,6 +260,7 @@ void add_simulate_json(const SimulateReport& report, OrderedJson& json) {
   json["ratios"] = OrderedJson::object();
   for (const PolicyRatio& ratio : report.simulation.ratios) json["ratios"][ratio.name] = ratio_json(ratio);
   if (report.comparison) json["comparison"] = comparison_json(*report.comparison);
+  json["recordings"] = recordings_json(report.observations);
   json["inputs"] = files_json(report.inputs.files);
   json["unused_keys"] = unused_keys_json(unused_keys(report.scenario));
   Scenario echoed = report.scenario;

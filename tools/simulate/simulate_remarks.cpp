@@ -181,6 +181,11 @@ std::string commands_text(const SimulateReport& report) {
   return text;
 }
 
+std::string recordings_text(const SimulateReport& report) {
+  const std::string& note = report.observations.note;
+  return note.empty() ? "" : fmt::format("note: {}\n", on_one_line(note));
+}
+
 std::string files_text(const SimulateReport& report) {
   std::string text;
   for (const ScenarioFile& file : report.inputs.files)
@@ -191,7 +196,7 @@ std::string files_text(const SimulateReport& report) {
 }  // namespace
 
 std::string simulate_remarks(const SimulateReport& report) {
-  const std::string text = endings_text(report) + warnings_text(report) +
+  const std::string text = endings_text(report) + recordings_text(report) + warnings_text(report) +
                            unused_keys_text(unused_keys(report.scenario), report.scenario.file) +
                            batches_text(report) + doubts_text(report) + checkpoint_intervals_text(report) +
                            commands_text(report) + files_text(report);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/scenario/observations.h"
 #include "models/scenario/policy_comparison.h"
 #include "models/scenario/scenario.h"
 #include "models/scenario/simulation.h"
@@ -23,6 +24,7 @@ struct SimulateReport {
   const Simulation& simulation;
   std::optional<PolicyComparison> comparison{};
   const std::vector<RecordedRun>* recorded = nullptr;  // of the policies that run; none: nobody recorded them
+  Observations observations{};                         // of its trials
 };
 
 // All config files that a scenario rests on: its own, those it and its plan name.

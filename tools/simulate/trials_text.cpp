@@ -35,8 +35,9 @@ std::string deadline_cell(const PolicyOutcome& outcome) {
   if (!share)
     return fmt::format("{} of {}, {} unknown", outcome.deadline->met, outcome.trials,
                        outcome.deadline->unknown);
+  if (!share->interval) return fmt::format("{} of {}", outcome.deadline->met, outcome.trials);
   const int digits = outcome.trials >= kManyTrials ? 1 : 0;
-  const auto [low, high] = share->interval.value();
+  const auto [low, high] = *share->interval;
   return fmt::format("{:.{}f} % ({:.{}f} to {:.{}f})", 100 * share->mean, digits, 100 * low, digits,
                      100 * high, digits);
 }

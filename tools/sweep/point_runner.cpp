@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "models/scenario/observations.h"
 #include "models/scenario/trial_metrics.h"
 #include "models/scenario/trial_runs.h"
 #include "sim/base/tier.h"
@@ -60,6 +61,14 @@ PolicyRows policy_rows(const TrialRuns& runs, std::size_t policy, const std::str
   return rows;
 }
 
+// Trials that replay the same recording from the same moment tell less than their number does.
+void note_repeats(const Observations& observations, PolicyRows& rows) {
+  if (!rows.refused.empty()) return;
+  rows.warnings.push_back(observations.note);
+  if (!observations.is_one_run()) return;
+  for (MetricEstimate& one : rows.estimates) one.estimate.interval.reset();
+}
+
 Result<std::string> config_hash_of(const Scenario& scenario, const ScenarioInputs& inputs) {
   GOODPUT_TRY(const Scenario resolved_scenario, resolved(scenario));
   GOODPUT_TRY(const Provenance provenance, scenario_provenance(resolved_scenario, inputs));
@@ -106,10 +115,15 @@ Status PointRunner::run_scenario(const Scenario& scenario, PointRows& rows) {
   GOODPUT_TRY(const ScenarioInputs inputs, read_scenario_inputs(scenario, request_.seed, shared_));
   GOODPUT_TRY(rows.config_hash, config_hash_of(scenario, inputs));
   GOODPUT_TRY(TrialRuns runs, TrialRuns::prepare(scenario, inputs.view(), request_.seed));
-  const Replication replication{scenario.trials, request_.sweep.until, request_.sweep.most_trials};
+  Replication replication{scenario.trials, request_.sweep.until, request_.sweep.most_trials};
+  const std::int64_t wanted = replication.until ? replication.most_trials : replication.trials;
+  const Observations observations = observations_of(scenario, inputs.view().failures, wanted);
+  if (observations.is_one_run()) replication = {};
   GOODPUT_TRY(const std::vector<std::string> not_reached, replicate(replication, runs));
-  for (std::size_t i = 0; i < runs.policies(); ++i)
+  for (std::size_t i = 0; i < runs.policies(); ++i) {
     rows.policies.push_back(policy_rows(runs, i, not_reached[i]));
+    if (observations.repeats) note_repeats(observations, rows.policies.back());
+  }
   return Ok{};
 }
 

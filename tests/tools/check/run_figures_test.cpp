@@ -48,6 +48,20 @@ TEST_CASE("run figures: trials without a value, and metrics that nobody has, are
   CHECK(read.figures[1].fault == "trials of ds have no \"own\"");
 }
 
+TEST_CASE("run figures: one run of a recording has values, but no confidence") {
+  std::string one_run = kSimulation;
+  one_run.insert(one_run.find("\"policies\""),
+                 R"("recordings": {"one_run": true, "note": "one run: ..."}, )");
+  const RunFigures read =
+      figures_of(simulation({rule("goodput", "1 % at 95 %"), rule("goodput", "1 %")}), one_run).value();
+  CHECK(read.is_one_run);
+  CHECK(read.figures[0].fault ==
+        "every trial would replay the same recording from the same moment, so there is one run and no "
+        "confidence; give a tolerance without one");
+  CHECK(read.figures[1].fault.empty());
+  CHECK(!figures_of(simulation({rule("goodput", "1 %")}), kSimulation).value().is_one_run);
+}
+
 TEST_CASE("run figures: a pointer names one number, or anything at all that is compared exactly") {
   const SuiteRun run{.name = "step",
                      .command = {"plan-step", "x"},

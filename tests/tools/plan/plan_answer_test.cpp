@@ -10,6 +10,7 @@
 
 #include "models/checkpoint/save_interval.h"
 #include "tests/tools/plan/small_question.h"
+#include "tests/traces/io/temporary_file.h"
 #include "tools/plan/contenders.h"
 #include "tools/plan/plan_values.h"
 
@@ -192,6 +193,36 @@ TEST_CASE("plan: policies whose plans would not fit are no contenders, and count
   REQUIRE(answer.refused.contains("elastic_dp"));
   CHECK(answer.refused.at("elastic_dp").reason == "does not fit into memory");
   CHECK(answer.refused.at("elastic_dp").choices == 3);  // of three numbers of spares
+}
+
+TEST_CASE("plan: a contest over a recording is one run, or starts at random moments, and a note says which") {
+  // Of ten nodes one is away for an hour in ten. The job takes a day or so: three days are too few, ten are
+  // enough.
+  std::string text = "t_s,event,node\n";
+  for (int node = 0; node < 10; ++node) text += "0,add,n" + std::to_string(node) + '\n';
+  for (int hour = 5; hour < 240; hour += 10) {
+    text += std::to_string(3600 * hour) + ",remove,n" + std::to_string(hour / 10 % 10) + '\n';
+    text += std::to_string(3600 * hour + 3600) + ",add,n" + std::to_string(hour / 10 % 10) + '\n';
+  }
+  const TemporaryFile file("spot.csv", text);
+  const auto answer_over = [&file](int seconds) {
+    return answer_to(small_question({{"/failures", R"({"model": "trace", "file": ")" + file.path() +
+                                                       R"(", "to_s": )" + std::to_string(seconds) + "}"},
+                                     {"/most_trials", "16"}}));
+  };
+  const PlanAnswer once = answer_over(259'200);
+  REQUIRE(once.notes.size() == 1);
+  CHECK(once.notes[0].starts_with("one run: every trial would replay "));
+  REQUIRE(once.best);
+  CHECK(once.trials == 1);
+  CHECK(once.best->trials == 1);
+  CHECK(!once.best->cost_usd->interval);
+  CHECK(!once.best->jct_p95_s);
+  const PlanAnswer random = answer_over(842'400);
+  REQUIRE(random.notes.size() == 1);
+  CHECK(random.notes[0].starts_with("each trial starts at another moment of "));
+  REQUIRE(random.best);
+  CHECK(random.best->trials == 16);
 }
 
 TEST_CASE("plan: spares of a spot market are among the choices") {

@@ -49,6 +49,27 @@ TEST_CASE("sweep: the result has the points as summary.csv has them, in six digi
   }
 }
 
+TEST_CASE("sweep: a point over a short recording is run once, without intervals, and a warning says why") {
+  Json scenario = swept_scenario();
+  scenario["failures"] = {{"model", "trace"}, {"file", GOODPUT_SAMPLES "/spot_events.csv"}};
+  scenario["duration_s"] = 14'400;  // a third of the recording
+  const SweepRun run(scenario);
+  int sweeps = 0;
+  for (const std::vector<std::string>& trials :
+       {std::vector<std::string>{"--trials", "8"}, {"--until", "goodput±1%", "--most-trials", "64"}}) {
+    const std::string out = "out" + std::to_string(sweeps++);
+    const auto said = run.run(with({"sweep", run.scenario(), "--out", run.path(out), "--vary",
+                                    "/failures/cap={\"rule\": \"saturate\", \"nodes\": 10}"},
+                                   trials));
+    REQUIRE_MESSAGE(said.code == ExitCode::kOk, said.err);
+    CHECK(said.out.find("one run: every trial would replay") != std::string::npos);
+    for (const auto& row : table_of(run.content(out + "/summary.csv"))) {
+      CHECK(row.at("trials") == "1");
+      CHECK(row.at("goodput_low").empty());
+    }
+  }
+}
+
 TEST_CASE("sweep: every point is what simulate says of it") {
   const SweepRun run(swept_scenario());
   run.sweep("out", with(kVaried, {"--seed", "7"}));
