@@ -131,6 +131,11 @@ class Run {
     std::erase_if(checkpoints_, [this](const Checkpoint& one) { return one.usable_from > now_; });
   }
 
+  void save_here() {
+    checkpoints_.push_back({1, steps(), now_});
+    stored_bytes_ += course_.saved_bytes.value;
+  }
+
   void go_back_to(std::int64_t step) {
     for (Entry& entry : journal_) {
       if (entry.bucket == TimeBucket::kProductive && entry.step >= step)
@@ -168,7 +173,7 @@ class Run {
     bool has_save = false;
     for (const Phase& phase : course_.phases.all())
       has_save = has_save || phase.bucket == TimeBucket::kCheckpointSave;
-    if (course_.saves && !has_save) checkpoints_.push_back({1, steps(), now_});
+    if (course_.saves && !has_save) save_here();
     if (course_.kind == Course::Kind::kGiveUp) return stop("the job " + course_.reason);
     if (course_.kind == Course::Kind::kWait) return begin(Doing::kNothing, kNoTime);
     phase_ = 0;
@@ -193,8 +198,7 @@ class Run {
 
   void end_activity() {
     if (doing_ == Doing::kPhase) {
-      if (course_.saves && course_.phases.all()[phase_].bucket == TimeBucket::kCheckpointSave)
-        checkpoints_.push_back({1, steps(), now_});
+      if (course_.saves && course_.phases.all()[phase_].bucket == TimeBucket::kCheckpointSave) save_here();
       ++phase_;
       return begin_phase();
     }
@@ -218,7 +222,9 @@ class Run {
   void add_checkpoints() {
     for (std::size_t level = 0; level < kCheckpointLevels; ++level) {
       const CheckpointRule& rule = course_.checkpoints[level];
-      if (is_due(rule)) checkpoints_.push_back({level, steps(), now_ + rule.lag});
+      if (!is_due(rule)) continue;
+      checkpoints_.push_back({level, steps(), now_ + rule.lag});
+      if (level == 1) stored_bytes_ += rule.bytes.value;
     }
   }
   void count_step() {
@@ -260,6 +266,7 @@ class Run {
     result.courses = courses_;
     result.steps_lost = steps_lost_;
     result.nodes_lost = nodes_lost_;
+    result.stored_bytes = static_cast<double>(stored_bytes_);
     result.metrics = policy_.metrics(steps());
     return result;
   }
@@ -289,6 +296,7 @@ class Run {
   std::array<std::int64_t, kCauses> courses_{};
   std::int64_t steps_lost_ = 0;
   std::int64_t nodes_lost_ = 0;
+  std::int64_t stored_bytes_ = 0;
   bool finished_ = false;
   std::string stopped_;
   bool over_ = false;

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/hand_job.h"
 #include "tests/support/random_job.h"
 
 namespace goodput::testing {
@@ -59,6 +60,17 @@ TEST_CASE("job engine: a log changes nothing, and its spans tile the time of 200
     REQUIRE(now == result.end);
     REQUIRE(saved == result.ledger.time[index(TimeBucket::kCheckpointSave)]);
   }
+}
+
+TEST_CASE("job engine: a checkpoint that is not written counts no bytes") {
+  PlainRestartTimes plan = saving_every(10, seconds{5});
+  plan.checkpoints[1].bytes = Bytes{7};
+  CHECK(run(plan, steps(11), held(1)).stored_bytes == 7);
+  // The job is done with the step, and the checkpoint after it is not begun.
+  CHECK(run(plan, steps(10), held(1)).stored_bytes == 0);
+  // The loss at 103 s cuts the checkpoint after step 10 short; all ten steps are trained again, and it is
+  // written.
+  CHECK(run(plan, steps(15), held(2, {lost(seconds{103}, 0)})).stored_bytes == 7);
 }
 
 }  // namespace goodput::testing

@@ -12,6 +12,7 @@ void check_same(const JobResult& got, const JobResult& want) {
   CHECK(got.samples == want.samples);
   CHECK(got.steps_lost == want.steps_lost);
   CHECK(got.nodes_lost == want.nodes_lost);
+  CHECK(got.stored_bytes == want.stored_bytes);
   CHECK(got.waited.count() == want.waited.count());
   CHECK(got.courses == want.courses);
   for (std::size_t i = 0; i < kTimeBucketCount; ++i) {
