@@ -41,13 +41,12 @@ Z = 1.959963984540054  # of a two-sided 95 % interval
 OBJECTIVES = {"cost": "cost", "usd_per_token": "cost", "jct": "jct_s", "goodput": "goodput"}
 NODES_OF_OTHERS = ("bursts", "fail_slow")  # failure models that act on the nodes of the others
 
-FAILURE_INPUTS = ("failures_per_1000_node_days", "repair_s")
-
 # Which options the inputs of a question set, by policy (docs/formats/plan-questions.md and scenarios.md).
 MIGRATES = ("lazarus", "ds_ft", "tutel_ft", "megatron", "elastic_dp", "oobleck")
 SWAPS = ("megatron", "gemini", "hot_spare")
 INPUT_OPTIONS = {
     "storage_gb_per_s": (("checkpoint/write_gb_per_s", None), ("checkpoint/read_gb_per_s", None)),
+    "storage_duty": (("checkpoint/storage_duty", None),),
     "detect_s": (("restart/detect_s", None), ("migration/detect_s", MIGRATES)),
     "startup_s": (("restart/startup_s", None), ("rejoin_s", ("elastic_dp",))),
     "swap_s": (("swap_s", SWAPS),),
@@ -81,12 +80,13 @@ def overlap(one, other):
 class Choice:
     """A parallel plan, a policy, spares, spot nodes and an interval, with the trials that were simulated."""
 
-    def __init__(self, row):
+    def __init__(self, row, saves_optimally=False):
         self.parallel = row["parallel"]
         self.policy = row["policy"]
         self.spares = row["spares"]
         self.spot_nodes = row.get("spot_nodes") or 0
         self.interval_steps = row.get("interval_steps") or 0
+        self.saves_optimally = saves_optimally  # by Daly's model, whatever interval_steps says
         self.trials = {"cost": [], "jct_s": [], "goodput": [], "in_time": []}
         self.finishes = True
 
@@ -105,6 +105,12 @@ class Choice:
         saves = f", a checkpoint every {self.interval_steps} steps" if self.interval_steps else ""
         return (f"{self.policy} with {self.spares} spares{spot}{saves}, {' x '.join(cut)}, "
                 f"ZeRO-{self.parallel.get('zero', 0)}, micro-batch {self.parallel['micro_batch']}")
+
+    def interval(self):
+        """As options of a policy."""
+        if self.saves_optimally:
+            return {"interval": "optimal"}
+        return {"interval": "fixed", "interval_steps": self.interval_steps}
 
     def add(self, row):
         self.finishes = self.finishes and row["finished"] == "1"
@@ -170,6 +176,26 @@ class Limits:
         return not choice.finishes or any(high < 0 for _, high in self.margins(choice))
 
 
+def with_input(question, name, value):
+    """The question with an input of the sensitivity changed; None if the input is not a key of the question."""
+    if not re.fullmatch(r"(spot/|failures/[0-9]+/)?[a-z0-9_]+", name):
+        return None
+    changed = json.loads(json.dumps(question))
+    *above, key = name.split("/")
+    if above == ["spot"]:
+        at = changed["spot"] if key in changed["spot"] else changed["spot"]["failures"]
+    elif above:
+        at = changed["failures"][int(above[1])]
+    elif key in changed:
+        at = changed
+    else:
+        at = changed["failures"][0] if isinstance(changed["failures"], list) else changed["failures"]
+    if key not in at:
+        return None
+    at[key] = value
+    return changed
+
+
 # ---- The command line.
 
 class Study:
@@ -184,7 +210,7 @@ class Study:
         self.result = json.loads(result.read_text())
         self.question = self.result["question"]
         if self.result["best"] is None:
-            sys.exit(f"{question}: the question has no answer")
+            return
         self.scenario = json.loads((self.folder / "answer/scenario.json").read_text())
         self.metric = OBJECTIVES[self.question["objective"]]
         self.limits = Limits(self.question)
@@ -195,10 +221,11 @@ class Study:
         models = failures if isinstance(failures, list) else [failures]
         return [model if model["model"] in NODES_OF_OTHERS else {**model, "nodes": nodes} for model in models]
 
-    def policy_options(self, policy, inputs):
-        options = json.loads(json.dumps((self.question.get("policies") or {}).get(policy, {})))
+    @staticmethod
+    def policy_options(policy, question):
+        options = json.loads(json.dumps((question.get("policies") or {}).get(policy, {})))
         for name, targets in INPUT_OPTIONS.items():
-            if inputs.get(name) is None:
+            if question.get(name) is None:
                 continue
             for path, policies in targets:
                 if policies and policy not in policies:
@@ -207,23 +234,22 @@ class Study:
                 at = options
                 for part in above:
                     at = at.setdefault(part, {})
-                at.setdefault(key, inputs[name])
+                at.setdefault(key, question[name])
         return options
 
-    def scenario_of(self, choices, inputs, optimal_interval=False):
+    def scenario_of(self, choices, question):
         """A scenario for choices with the same plan and nodes; its policies are named by position."""
         first = choices[0]
         nodes = self.train_nodes + first.spares
         scenario = json.loads(json.dumps(self.scenario))
         scenario["plan"]["parallel"] = first.parallel
         scenario["nodes"] = nodes
-        failures = [{**model, **{key: inputs[key] for key in FAILURE_INPUTS if key in model and key in inputs}}
-                    for model in self.failures_on(self.question["failures"], nodes - first.spot_nodes)]
-        price = {key: self.question[key] for key in ("usd_per_node_hour", "billing")}
+        failures = self.failures_on(question["failures"], nodes - first.spot_nodes)
+        price = {key: question[key] for key in ("usd_per_node_hour", "billing")}
         for key in ("failures", "pools", "usd_per_node_hour", "billing"):
             scenario.pop(key, None)
         if first.spot_nodes:
-            spot = self.question["spot"]
+            spot = question["spot"]
             pools = [{"name": "reserved", "failures": failures, **price}] if nodes > first.spot_nodes else []
             pools.append({"name": "spot", "usd_per_node_hour": spot["usd_per_node_hour"], "billing": "held",
                           "failures": self.failures_on(spot["failures"], first.spot_nodes)})
@@ -232,32 +258,35 @@ class Study:
             scenario.update(failures=failures, **price)
         scenario["policies"] = {}
         for index, choice in enumerate(choices):
-            options = self.policy_options(choice.policy, inputs)
-            saves = options.setdefault("checkpoint", {})
-            if optimal_interval:
-                saves["interval"] = "optimal"
-            else:
-                saves.update(interval="fixed", interval_steps=choice.interval_steps)
+            options = self.policy_options(choice.policy, question)
+            options.setdefault("checkpoint", {}).update(choice.interval())
             scenario["policies"][f"choice{index}"] = {"policy": choice.policy, **options}
         return scenario
 
-    def simulate(self, choices, inputs, first_trial, trials, seed, optimal_interval=False):
-        scenario = self.scenario_of(choices, inputs, optimal_interval)
+    def run_simulate(self, choices, question, *options):
         with tempfile.NamedTemporaryFile("w", suffix=".json", dir=self.folder) as file:
-            json.dump(scenario, file)
+            json.dump(self.scenario_of(choices, question), file)
             file.flush()
-            text = subprocess.run(
-                [self.goodput, "simulate", file.name, "--trials-csv", "-", "--jobs", "1", "--seed", str(seed),
-                 "--trials", str(trials), "--first-trial", str(first_trial)],
-                check=True, stdout=subprocess.PIPE, text=True).stdout
+            command = [self.goodput, "simulate", file.name, "--jobs", "1", "--seed", str(self.options.seed), *options]
+            return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def simulate(self, choices, question, first_trial, trials):
+        text = self.run_simulate(choices, question, "--trials-csv", "-", "--trials", str(trials), "--first-trial",
+                                 str(first_trial))
         for row in csv.DictReader(io.StringIO(text)):
             choices[int(row["policy"].removeprefix("choice"))].add(row)
+
+    def optimal_steps(self, row, question):
+        """Between checkpoints, by Daly's model."""
+        result = json.loads(self.run_simulate([Choice(row, saves_optimally=True)], question, "--json", "-",
+                                              "--trials", "1"))
+        return result["policies"]["choice0"]["checkpoint"]["interval_steps"]
 
     def simulate_all(self, pool, choices, first_trial, trials):
         groups = {}
         for choice in choices:
             groups.setdefault(choice.group(), []).append(choice)
-        runs = [pool.submit(self.simulate, group, self.question, first_trial, trials, self.options.seed)
+        runs = [pool.submit(self.simulate, group, self.question, first_trial, trials)
                 for group in groups.values()]
         for run in runs:
             run.result()
@@ -278,6 +307,8 @@ class Study:
         return [choice for choice in choices if not is_hopeless(choice)]
 
     def check(self, pool):
+        if self.result["best"] is None:
+            return "no answer", [self.result["lacks"]]
         problems = []
         front = [Choice(row) for row in self.result["pareto"]]
         by_key = {}
@@ -370,7 +401,7 @@ class Study:
         searches = []
         for entry in self.result["sensitivity"]:
             for at in entry["break_even"]:
-                if entry["input"] in INPUT_OPTIONS or entry["input"] in FAILURE_INPUTS:
+                if with_input(self.question, entry["input"], at["value"]):
                     searches.append((entry, at, pool.submit(self.break_even, entry, at)))
         agree = 0
         for entry, at, search in searches:
@@ -385,17 +416,27 @@ class Study:
         return f"{agree} of {len(searches)}"
 
     def break_even(self, entry, at):
-        """The input value at which the rival becomes 0.5 % better, and its 95 % interval; None if there is none."""
+        """The input value at which the rival becomes 0.5 % better within the limits, and its 95 % interval. None if
+        there is none."""
         now, planned = entry["value"], at["value"]
+        best = self.result["best"]
+        # How far checkpoints are apart, against what is optimal.
+        least = self.optimal_steps(best, self.question)
+        factors = [min(self.question["intervals"], key=lambda one: abs(one * least - (best["interval_steps"] or 0))),
+                   at["instead"].get("interval", 1)]
         memo = {}
 
         def gain(value):  # of the rival beyond 0.5 %: mean, low, high
             if value not in memo:
-                best, rival = Choice(self.result["best"]), Choice(at["instead"])
-                inputs = {**self.question, entry["input"]: value}
-                for one in (best, rival):
-                    self.simulate([one], inputs, 0, BREAK_EVEN_TRIALS, self.options.seed, optimal_interval=True)
-                memo[value] = [difference - SAME for difference in best.worse_than(rival, self.metric)]
+                question = with_input(self.question, entry["input"], value)
+                pair = []
+                for row, factor in zip((best, at["instead"]), factors):
+                    steps = max(1, round(factor * self.optimal_steps(row, question)))
+                    pair.append(Choice({**row, "interval_steps": steps}))
+                    self.simulate(pair[-1:], question, 0, BREAK_EVEN_TRIALS)
+                memo[value] = [difference - SAME for difference in pair[0].worse_than(pair[1], self.metric)]
+                if self.limits.surely_broken(pair[1]):
+                    memo[value] = [-math.inf] * 3
             return memo[value]
 
         def crossing(which):
