@@ -157,23 +157,28 @@ class Limits:
         self.p_budget = float(likely.rstrip("%")) / 100 if likely else None
 
     def margins(self, choice):
-        """The 95 % interval of what is measured beyond each limit: above 0 keeps it."""
+        """What is measured beyond each limit, and its 95 % interval: above 0 keeps it."""
         count = choice.count()
         if self.p_deadline is not None:
-            _, low, high = share_interval(sum(choice.trials["in_time"]), count)
-            yield low - self.p_deadline, high - self.p_deadline
+            shares = share_interval(sum(choice.trials["in_time"]), count)
+            yield [share - self.p_deadline for share in shares]
         if self.p_budget is not None:
-            _, low, high = share_interval(sum(cost <= self.budget for cost in choice.trials["cost"]), count)
-            yield low - self.p_budget, high - self.p_budget
+            shares = share_interval(sum(cost <= self.budget for cost in choice.trials["cost"]), count)
+            yield [share - self.p_budget for share in shares]
         elif self.budget is not None:
-            _, low, high = mean_interval(choice.trials["cost"])
-            yield self.budget - high, self.budget - low
+            mean, low, high = mean_interval(choice.trials["cost"])
+            yield [self.budget - mean, self.budget - high, self.budget - low]
+
+    def kept(self, choice):
+        """Whether all limits are kept: by the estimate, surely, and perhaps."""
+        margins = list(self.margins(choice))
+        return [choice.finishes and all(margin[which] >= 0 for margin in margins) for which in range(3)]
 
     def surely_kept(self, choice):
-        return choice.finishes and all(low >= 0 for low, _ in self.margins(choice))
+        return self.kept(choice)[1]
 
     def surely_broken(self, choice):
-        return not choice.finishes or any(high < 0 for _, high in self.margins(choice))
+        return not self.kept(choice)[2]
 
 
 def with_input(question, name, value):
@@ -434,9 +439,8 @@ class Study:
                     steps = max(1, round(factor * self.optimal_steps(row, question)))
                     pair.append(Choice({**row, "interval_steps": steps}))
                     self.simulate(pair[-1:], question, 0, BREAK_EVEN_TRIALS)
-                memo[value] = [difference - SAME for difference in pair[0].worse_than(pair[1], self.metric)]
-                if self.limits.surely_broken(pair[1]):
-                    memo[value] = [-math.inf] * 3
+                memo[value] = [difference - SAME if is_kept else -math.inf for difference, is_kept in
+                               zip(pair[0].worse_than(pair[1], self.metric), self.limits.kept(pair[1]))]
             return memo[value]
 
         def crossing(which):
