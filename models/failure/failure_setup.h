@@ -102,8 +102,9 @@ class FailureSetup {
 
   // How it replays its recording. None: it does not replay one. REQUIRES: make() of these inputs succeeds.
   [[nodiscard]] virtual std::optional<RecordingReplay> replay(const FailureInputs& inputs) const = 0;
-  // Caps a recording to the `nodes` that a job holds, if it is not capped to fewer. REQUIRES: nodes > 0.
-  virtual void cap_nodes(NodeId nodes) = 0;
+  // Caps a recording to the `nodes` that a job holds, if it is not capped to fewer. `others_wait`: further
+  // nodes step in when one leaves; else they are turned away. REQUIRES: nodes > 0.
+  virtual void cap_nodes(NodeId nodes, bool others_wait) = 0;
 
   // The file that it needs, if it needs one; FailureInputs::source has what is in it.
   [[nodiscard]] virtual std::optional<FailureFile> file() const = 0;
@@ -124,7 +125,7 @@ class FailureSetup {
 //   NodeId& default_nodes(Options&);   // 0: left open
 //   NodeId nodes_of_others(const Options&);
 //   RecordingReplay replay_of(const Options&, const FailureInputs&);
-//   void set_cap(Options&, NodeId);
+//   void set_cap(Options&, NodeId, bool others_wait);
 //   std::optional<FailureFile> file_of(const Options&);
 //   void forget_paths(Options&);
 //   void note_source(Options&, const FailureSource&);
@@ -166,8 +167,8 @@ class FailureSetupOf final : public FailureSetup {
       return std::nullopt;
     }
   }
-  void cap_nodes(NodeId nodes) override {
-    if constexpr (requires { set_cap(options_, nodes); }) set_cap(options_, nodes);
+  void cap_nodes(NodeId nodes, bool others_wait) override {
+    if constexpr (requires { set_cap(options_, nodes, others_wait); }) set_cap(options_, nodes, others_wait);
   }
   [[nodiscard]] std::optional<FailureFile> file() const override {
     if constexpr (requires { file_of(options_); }) {

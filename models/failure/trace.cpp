@@ -417,10 +417,10 @@ RecordingReplay replay_of(const TraceFailures& failures, const FailureInputs& in
   return replay_in(failures, *segment, inputs);
 }
 
-// The job takes those that were there first; the others wait until it lacks one.
-void set_cap(TraceFailures& failures, NodeId nodes) {
+void set_cap(TraceFailures& failures, NodeId nodes, bool others_wait) {
   if (failures.cap && failures.cap->most_nodes() <= nodes) return;
-  failures.cap = TraceCap{.rule = TraceCap::Rule::kSaturate, .nodes = nodes};
+  failures.cap =
+      TraceCap{.rule = others_wait ? TraceCap::Rule::kSaturate : TraceCap::Rule::kAdmit, .nodes = nodes};
 }
 
 Result<std::unique_ptr<FailureModel>> make_failures(const TraceFailures& failures,

@@ -117,10 +117,11 @@ Events thinned(const Events& events, NodeId nodes, const FailureKey& key) {
   return some;
 }
 
-// Nodes in the order in which they joined; the first ones are in, the others wait.
+// Nodes in the order in which they joined; the first ones are in, the others wait or are turned away.
 class Queueing {
  public:
-  Queueing(std::size_t ids, NodeId nodes) : is_in_(ids), nodes_(nodes) {}
+  Queueing(std::size_t ids, NodeId nodes, bool others_wait)
+      : is_in_(ids), nodes_(nodes), others_wait_(others_wait) {}
 
   void see(const NodeEvent& event) {
     if (event.kind == Kind::kAdd) {
@@ -130,7 +131,7 @@ class Queueing {
       --in_;
       events_.push_back(event);
     } else {
-      waiting_.erase(std::find(waiting_.begin(), waiting_.end(), event.node));
+      std::erase(waiting_, event.node);
     }
   }
 
@@ -142,6 +143,7 @@ class Queueing {
       ++in_;
     }
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(free));
+    if (!others_wait_) waiting_.clear();
   }
 
   [[nodiscard]] Events take_events() { return std::move(events_); }
@@ -149,13 +151,14 @@ class Queueing {
  private:
   NodeFlags is_in_;
   NodeId nodes_;
+  bool others_wait_;
   NodeId in_ = 0;
   std::vector<NodeId> waiting_;
   Events events_;
 };
 
-Events saturated(const Events& events, NodeId nodes) {
-  Queueing queueing(ids_of(events), nodes);
+Events queued(const Events& events, NodeId nodes, bool others_wait) {
+  Queueing queueing(ids_of(events), nodes, others_wait);
   for (std::size_t i = 0; i < events.size(); ++i) {
     queueing.see(events[i]);
     const bool is_last_of_moment = i + 1 == events.size() || events[i + 1].time > events[i].time;
@@ -171,7 +174,8 @@ config::Fields config_fields(TraceCap& cap) {
   return {
       {"rule", Need::kOptional, config::choice(cap.rule, kTraceCapNames),
        "list: `names`; first_seen: who came first; thin: each with probability nodes / peak; saturate: at "
-       "any time those held for longest, the others wait"},
+       "any time those held for longest, the others wait; admit: those that join while there is room, the "
+       "others are turned away"},
       {"nodes", Need::kOptional, config::integer(cap.nodes, 0, kMostNodes), "0: as many as `names`",
        [&cap] { return cap.names.empty() ? "" : "names are given"; }},
       {"names", Need::kOptional, config::texts(cap.names),
@@ -217,7 +221,9 @@ Result<std::vector<NodeEvent>> capped(const std::vector<NodeEvent>& events, cons
     case TraceCap::Rule::kThin:
       return thinned(events, cap.nodes, key);
     case TraceCap::Rule::kSaturate:
-      return saturated(events, cap.nodes);
+      return queued(events, cap.nodes, /*others_wait=*/true);
+    case TraceCap::Rule::kAdmit:
+      return queued(events, cap.nodes, /*others_wait=*/false);
   }
   GOODPUT_CHECK(false, "a rule of a cap");
 }

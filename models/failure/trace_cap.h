@@ -22,6 +22,7 @@ struct TraceCap {
     kFirstSeen,  // those that came first
     kThin,       // each with probability nodes / peak; who would be one too many stays out
     kSaturate,   // at any time those held for longest; the others wait and step in when one leaves
+    kAdmit,      // those that join while there is room; the others are turned away, until they join again
   };
   Rule rule = Rule::kList;
   NodeId nodes = 0;  // 0: as many as `names`
@@ -31,7 +32,8 @@ struct TraceCap {
     return names.empty() ? nodes : static_cast<NodeId>(names.size());
   }
 };
-inline constexpr std::array<std::string_view, 4> kTraceCapNames = {"list", "first_seen", "thin", "saturate"};
+inline constexpr std::array<std::string_view, 5> kTraceCapNames = {"list", "first_seen", "thin", "saturate",
+                                                                   "admit"};
 [[nodiscard]] config::Fields config_fields(TraceCap& cap);
 [[nodiscard]] Status config_finish(TraceCap& cap);
 

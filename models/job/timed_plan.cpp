@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "models/cost/cost_models.h"
+#include "sim/base/json.h"
+#include "sim/config/config.h"
 
 namespace goodput {
 
@@ -22,27 +24,34 @@ Result<std::unique_ptr<const TimedPlan>> TimedPlan::make(TrainingPlan plan, Batc
   return std::unique_ptr<const TimedPlan>(std::move(timed));
 }
 
-template <typename Compute>
-Result<StepTime> TimedPlan::known(const StepKey& key, const StepSettings& settings,
-                                  const Compute& compute) const {
+template <typename Key, typename Compute>
+Result<StepTime> TimedPlan::known(BoundedMemo<Key, Result<StepTime>>& memo, const Key& key,
+                                  const StepSettings& settings, const Compute& compute) {
   StepSettings without_overhead = settings;
   without_overhead.step_overhead = {};
-  GOODPUT_TRY(StepTime time, known_.at(key, [&] { return compute(without_overhead); }));
+  GOODPUT_TRY(StepTime time, memo.at(key, [&] { return compute(without_overhead); }));
   time.step += settings.step_overhead;
   return time;
 }
 
 Result<StepTime> TimedPlan::dense(std::int32_t nodes, const StepSettings& settings) const {
   const StepKey key{nodes, 0, 0, settings.moe_speedup, settings.slowest_speed, ExpertDispatch::kPadded};
-  return known(key, settings, [&](const StepSettings& of) { return steps_.dense(nodes, of); });
+  return known(known_, key, settings, [&](const StepSettings& of) { return steps_.dense(nodes, of); });
 }
 
 Result<StepTime> TimedPlan::expert_parallel(std::int32_t nodes, std::int32_t ep, std::size_t window,
                                             const StepSettings& settings) const {
   const StepKey key{nodes, ep, window, settings.moe_speedup, settings.slowest_speed, settings.dispatch};
-  return known(key, settings, [&](const StepSettings& of) {
+  return known(known_, key, settings, [&](const StepSettings& of) {
     return steps_.expert_parallel(nodes, {ep}, routing_.loads(window), of);
   });
+}
+
+Result<StepTime> TimedPlan::planned(const ParallelPlan& parallel, const StepSettings& settings) const {
+  ParallelPlan named = parallel;
+  const PlannedKey key{config::write(config_fields(named)).dump(), settings.moe_speedup,
+                       settings.slowest_speed};
+  return known(planned_, key, settings, [&](const StepSettings& of) { return steps_.planned(parallel, of); });
 }
 
 }  // namespace goodput

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <tuple>
 
 #include "models/checkpoint/checkpoint_modules.h"
@@ -38,15 +39,19 @@ class TimedPlan {
   [[nodiscard]] Result<StepTime> dense(std::int32_t nodes, const StepSettings& settings) const;
   [[nodiscard]] Result<StepTime> expert_parallel(std::int32_t nodes, std::int32_t ep, std::size_t window,
                                                  const StepSettings& settings) const;
+  // MoeStepModel::planned(), likewise.
+  [[nodiscard]] Result<StepTime> planned(const ParallelPlan& parallel, const StepSettings& settings) const;
 
  private:
   TimedPlan(TrainingPlan plan, BatchRule batch, JobRouting routing, std::unique_ptr<CostModel> cost);
 
   // Nodes, GPUs of a group (0: dense), window, and what of the settings is not just added.
   using StepKey = std::tuple<std::int32_t, std::int32_t, std::size_t, double, double, ExpertDispatch>;
-  template <typename Compute>
-  [[nodiscard]] Result<StepTime> known(const StepKey& key, const StepSettings& settings,
-                                       const Compute& compute) const;
+  // A parallel plan as text, and the same settings.
+  using PlannedKey = std::tuple<std::string, double, double>;
+  template <typename Key, typename Compute>
+  [[nodiscard]] static Result<StepTime> known(BoundedMemo<Key, Result<StepTime>>& memo, const Key& key,
+                                              const StepSettings& settings, const Compute& compute);
 
   TrainingPlan plan_;
   JobRouting routing_;
@@ -55,6 +60,7 @@ class TimedPlan {
   MoeStepModel steps_;
   StepTime own_step_{};
   mutable BoundedMemo<StepKey, Result<StepTime>> known_{10'000};
+  mutable BoundedMemo<PlannedKey, Result<StepTime>> planned_{10'000};
 };
 
 }  // namespace goodput

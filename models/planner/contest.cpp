@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "models/scenario/paired_comparison.h"
@@ -108,7 +109,8 @@ const Racer* preferred(const Racer& leader, const std::vector<Racer>& racers, do
   };
   std::erase_if(equals, is_late);
   const auto comes_first = [](const Ranked& a, const Ranked& b) {
-    return std::pair(a.rank.nodes_held, a.racer->mean) < std::pair(b.rank.nodes_held, b.racer->mean);
+    return std::tuple(a.rank.nodes_held, a.rank.stored_bytes, a.racer->mean) <
+           std::tuple(b.rank.nodes_held, b.rank.stored_bytes, b.racer->mean);
   };
   return std::min_element(equals.begin(), equals.end(), comes_first)->racer;
 }

@@ -32,6 +32,7 @@ enum class WithinLimits : std::uint8_t {
 struct TieRank {
   double done_by = 0;           // the 95 % date, or whatever is to be early
   std::int32_t nodes_held = 0;  // between equal dates
+  double stored_bytes = 0;      // between equal nodes: what checkpoints write
 };
 
 struct ContestRules {

@@ -36,7 +36,8 @@ std::optional<Runner> runner_of(std::size_t contender, std::int64_t trials, cons
   return Runner{contender, *std::move(cost), *std::move(time), means};
 }
 
-// Whether `values` are surely not below those of `row` by more than a tie.
+// Whether `values` are surely not below those of `row` by more than a tie; a negative tie: surely above them
+// by more than that.
 bool is_surely_no_less(std::span<const double> values, std::span<const double> row, double tie) {
   const Estimate difference = compare_paired(values, row).difference;
   const double half = difference.interval ? difference.mean - (*difference.interval)[0] : HUGE_VAL;
@@ -95,11 +96,18 @@ class FrontRace {
     std::vector<const Runner*> rows;
     std::vector<const Runner*> others;
     for (const Runner& runner : runners_) (is_row(runner) ? rows : others).push_back(&runner);
+    // Few trials may not have seen what tells two contenders apart: then one has to be worse to drop out.
+    const bool is_early = round < rules_.crowded_from;
+    const auto is_dominated = [&](const Runner* runner, const Runner* row) {
+      return is_surely_no_less(runner->cost, row->cost, rules_.tie) &&
+             is_surely_no_less(runner->time, row->time, rules_.tie) &&
+             (!is_early || is_surely_no_less(runner->cost, row->cost, -rules_.tie) ||
+              is_surely_no_less(runner->time, row->time, -rules_.tie));
+    };
     std::erase_if(others, [&](const Runner* runner) {
-      return std::any_of(rows.begin(), rows.end(), [&](const Runner* row) {
-        return is_surely_no_less(runner->cost, row->cost, rules_.tie) &&
-               is_surely_no_less(runner->time, row->time, rules_.tie);
-      });
+      return runner->contender != preferred_ && std::any_of(rows.begin(), rows.end(), [&](const Runner* row) {
+               return is_dominated(runner, row);
+             });
     });
     if (round >= rules_.crowded_from && others.size() > rules_.most_others) {
       std::stable_sort(others.begin(), others.end(), [&rows](const Runner* a, const Runner* b) {

@@ -20,9 +20,9 @@ struct FrontRules {
   double tie = 0.005;  // relative: a smaller difference in cost or time does not count
   std::int64_t first_trials = 16;
   std::int64_t trials = 128;  // that each row has in the end
-  // From crowded_from trials on, no more than so many beside the rows: those closest to the front.
-  std::size_t most_others = 24;
+  // From so many trials on contenders drop out that are no better than a row; before, those that are worse.
   std::int64_t crowded_from = 128;
+  std::size_t most_others = 24;            // that then remain beside the rows: those closest to the front
   std::function<bool()> is_out_of_time{};  // asked between rounds; empty: never
 };
 

@@ -94,7 +94,7 @@ TrialMetric metric_of(Objective objective) {
   return TrialMetric::kCost;
 }
 
-PlanQuestion::PlanQuestion() : spares{0, 1, 2, 3, 4, 6, 8}, intervals{0.5, 0.71, 1, 1.41, 2} {
+PlanQuestion::PlanQuestion() : spares{0, 1, 2, 3, 4, 6, 8}, intervals{0.5, 0.71, 1, 1.41, 2, 4, 8} {
   plan.parallel.zero = 1;
   plan.parallel.global_batch = 0;
   plan.parallel.sequence_length = 0;

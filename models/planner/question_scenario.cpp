@@ -71,9 +71,12 @@ std::vector<ScenarioPolicy> all_policies(const PlanQuestion& question) {
   return policies;
 }
 
-// A job pays for no more nodes of a recording than it holds.
-std::vector<FailureConfig> with_cap(std::vector<FailureConfig> failures, std::int32_t nodes) {
-  for (FailureConfig& one : failures) one.setup().cap_nodes(nodes);
+// A job pays for no more nodes of a recording than it holds. Further nodes of a spot market stand by; further
+// nodes of the job's own would be spares that nobody pays for.
+enum class OtherNodes : std::uint8_t { kStandBy, kAreNotThere };
+std::vector<FailureConfig> with_cap(std::vector<FailureConfig> failures, std::int32_t nodes,
+                                    OtherNodes others) {
+  for (FailureConfig& one : failures) one.setup().cap_nodes(nodes, others == OtherNodes::kStandBy);
   return failures;
 }
 
@@ -84,7 +87,7 @@ Result<std::vector<FailureConfig>> spot_failures_of(const PlanQuestion& question
   std::vector<FailureConfig> failures;
   config::Place place{question.file, "/spot/failures", {}, &question.plan.library, nullptr, nullptr};
   GOODPUT_TRY_STATUS(failures_value(failures).read(model, place));
-  return with_cap(std::move(failures), nodes);
+  return with_cap(std::move(failures), nodes, OtherNodes::kStandBy);
 }
 
 Status set_nodes(const PlanQuestion& question, const PlannedNodes& choice, Scenario& scenario) {
@@ -94,15 +97,15 @@ Status set_nodes(const PlanQuestion& question, const PlannedNodes& choice, Scena
   scenario.plan.cluster.nodes =
       std::max(scenario.plan.cluster.nodes, question.train_nodes() + question.spares.back());
   if (choice.spot_nodes == 0) {
-    scenario.failures = with_cap(question.failures, scenario.nodes);
+    scenario.failures = with_cap(question.failures, scenario.nodes, OtherNodes::kAreNotThere);
     scenario.usd_per_node_hour = question.usd_per_node_hour;
     scenario.billing = question.billing;
     return Ok{};
   }
   const std::int32_t reserved = scenario.nodes - choice.spot_nodes;
   if (reserved > 0) {
-    PoolConfig pool{"reserved", with_cap(question.failures, reserved), question.usd_per_node_hour,
-                    question.billing};
+    PoolConfig pool{"reserved", with_cap(question.failures, reserved, OtherNodes::kAreNotThere),
+                    question.usd_per_node_hour, question.billing};
     for (FailureConfig& failures : pool.failures) failures.setup().set_default_nodes(reserved);
     scenario.pools.push_back(std::move(pool));
   }

@@ -103,7 +103,7 @@ Result<StepTime> PipelineLayouts::time(const Kind& kind, double slowest) const {
   const auto compute = [&] {
     StepSettings settings = settings_;
     settings.slowest_speed = slowest;
-    return job_->steps().planned(plan_of(kind), settings);
+    return job_->timed().planned(plan_of(kind), settings);
   };
   if (slowest != 1) return compute();
   return of_kinds_.at({kind.stages, kind.micro_batches, kind.pipelines}, compute);

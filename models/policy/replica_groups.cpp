@@ -114,7 +114,7 @@ Result<StepTime> ReplicaGroupSpeed::compute(std::int32_t nodes, std::int64_t /*s
   StepSettings settings = settings_;
   settings.slowest_speed = slowest;
   const ParallelPlan plan = plan_of(used / group_.nodes);
-  GOODPUT_TRY(StepTime step, job_->steps().planned(plan, settings));
+  GOODPUT_TRY(StepTime step, job_->timed().planned(plan, settings));
   step.samples = job_->steps().batch().samples(plan.dp);
   return step;
 }
@@ -131,8 +131,8 @@ std::vector<std::string> sharding_warnings(const JobModel& job, const ReplicaGro
   if (shards(confined) == shards(shared)) return {};
   const auto memory = job.steps().planned_memory(confined);
   const auto memory_shared = job.steps().planned_memory(shared);
-  const auto step = job.steps().planned(confined);
-  const auto step_shared = job.steps().planned(shared);
+  const auto step = job.timed().planned(confined, {});
+  const auto step_shared = job.timed().planned(shared, {});
   if (!memory || !memory_shared || !step || !step_shared) return {};
   return {fmt::format("{}: {:.1f} GiB a GPU more, {}; {}", confinement(confined, shards(shared)),
                       in_gib(needed(*memory)) - in_gib(needed(*memory_shared)), memory_text(*memory),

@@ -18,6 +18,7 @@ struct MadeSetting {
   std::unique_ptr<Setting> setting{};  // none: no policy can run there
   std::vector<Contender> contenders{};
   std::vector<std::pair<std::string, std::string>> refused{};  // policy, reason
+  double losses = 0;                                           // of nodes, in a run
 };
 
 // The key of the policy's options that is wrong, if it is one.
@@ -71,13 +72,13 @@ class SettingMaker {
     }
     std::int64_t optimal = 0;
     if (saves) {
-      GOODPUT_TRY(optimal, first_interval(setting, **prepared));
+      GOODPUT_TRY(optimal, first_interval(setting, **prepared, made.losses));
     }
     if (optimal == 0) {
       add_contender(policy, {.base = policy.name}, made);
       return Ok{};
     }
-    GOODPUT_TRY(const std::int64_t shortest, shortest_interval(setting, policy));
+    GOODPUT_TRY(const std::int64_t shortest, shortest_interval(setting, policy, made.losses));
     std::int64_t last = 0;
     for (const double multiple : intervals) {
       const auto steps =
@@ -90,20 +91,21 @@ class SettingMaker {
   }
 
   // Steps between checkpoints when the job first trains; 0: there are none.
-  [[nodiscard]] Result<std::int64_t> first_interval(const Setting& setting,
-                                                    const PreparedPolicy& prepared) const {
+  [[nodiscard]] Result<std::int64_t> first_interval(const Setting& setting, const PreparedPolicy& prepared,
+                                                    double& losses) const {
     GOODPUT_TRY(const JobResult first, run_policy(setting.scenario, setting.inputs.view(), prepared,
                                                   rules_.seed, /*trial=*/0, nullptr));
+    losses = static_cast<double>(first.nodes_lost);
     return first.first_saving ? first.first_saving->interval : 0;
   }
 
   // That storage takes: what becomes of a checkpoint at every step.
-  [[nodiscard]] Result<std::int64_t> shortest_interval(const Setting& setting,
-                                                       const ScenarioPolicy& policy) const {
+  [[nodiscard]] Result<std::int64_t> shortest_interval(const Setting& setting, const ScenarioPolicy& policy,
+                                                       double& losses) const {
     const ScenarioPolicy often = with_interval(policy, 1, policy.name);
     GOODPUT_TRY(const std::unique_ptr<PolicySetup> setup, make_policy(setting.scenario, often));
     GOODPUT_TRY(const auto prepared, setup->prepare(*setting.inputs.job));
-    return first_interval(setting, *prepared);
+    return first_interval(setting, *prepared, losses);
   }
 
   static void add_contender(const ScenarioPolicy& policy, Contender contender, MadeSetting& made) {
@@ -138,6 +140,7 @@ Result<Contenders> Contenders::make(const PlanQuestion& question, std::span<cons
       Refusal& refusal = contenders.refused_[policy];
       if (refusal.choices++ == 0) refusal.reason = std::move(reason);
     }
+    contenders.losses_per_run_ = std::max(contenders.losses_per_run_, one.losses);
     if (!one.setting) continue;
     for (Contender& contender : one.contenders) {
       contender.entry = i;

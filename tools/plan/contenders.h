@@ -70,6 +70,8 @@ class Contenders {
   [[nodiscard]] std::size_t size() const { return contenders_.size(); }
   [[nodiscard]] const Contender& operator[](std::size_t i) const { return contenders_[i]; }
   [[nodiscard]] const Setting& setting(std::size_t i) const { return *settings_[contenders_[i].setting]; }
+  // Nodes that a trial of some contender lost.
+  [[nodiscard]] double losses_per_run() const { return losses_per_run_; }
   // Nodes that the job holds, whatever it does with them.
   [[nodiscard]] std::int32_t nodes_held(std::size_t i) const { return setting(i).scenario.nodes; }
   [[nodiscard]] std::span<const TrialSummary> trials(std::size_t i) const {
@@ -92,6 +94,7 @@ class Contenders {
   std::vector<std::unique_ptr<Setting>> settings_{};
   std::vector<Contender> contenders_{};
   std::map<std::string, Refusal> refused_{};
+  double losses_per_run_ = 0;
 };
 
 }  // namespace goodput

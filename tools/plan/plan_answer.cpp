@@ -21,10 +21,12 @@
 namespace goodput {
 namespace {
 
-constexpr std::size_t kLayoutsKept = 8;   // of further searches
-constexpr std::size_t kPlansKept = 32;    // of the search, to find fast ones with different replicas among
-constexpr std::size_t kMostRivals = 10;   // that sensitivity looks at, the best answer among them
-constexpr std::size_t kRivalTrials = 16;  // the first of a contender, by which rivals are ranked
+constexpr std::size_t kLayoutsKept = 8;  // of further searches
+constexpr std::size_t kPlansKept = 32;   // of the search, to find fast ones with different replicas among
+constexpr std::size_t kMostRivals = 10;  // that sensitivity looks at, the best answer among them
+// A run that loses so many nodes is long enough for few trials to tell the worst contenders from the best.
+constexpr double kManyLosses = 32;
+constexpr std::int64_t kFewTrials = 4;
 constexpr std::int64_t kMostProofTrials = 16'384;
 constexpr double kPatience = 5;  // a job that takes so many times its ideal time never ends
 constexpr double kLongestYears = 100;
@@ -83,7 +85,7 @@ SimDuration patience(const PlanQuestion& question, const PlanSearch& search) {
 // first, then the best of each other family of layouts, whose steps may be off by another factor, then by
 // mean.
 std::vector<std::size_t> rivals_of(const Contenders& contenders, const PlanQuestion& question,
-                                   std::size_t best, std::size_t most) {
+                                   std::size_t best, std::size_t most, std::size_t first_trials) {
   struct Candidate {
     double mean;
     std::size_t contender;
@@ -92,7 +94,7 @@ std::vector<std::size_t> rivals_of(const Contenders& contenders, const PlanQuest
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     const auto trials = contenders.trials(i);
     if (trials.empty() || i == best) continue;
-    const std::size_t common = std::min(trials.size(), kRivalTrials);
+    const std::size_t common = std::min(trials.size(), first_trials);
     if (const auto values = objective_values(question.objective, trials.first(common)))
       all.push_back({estimate_mean(*values).mean, i});
   }
@@ -231,6 +233,7 @@ class Answering {
     const Observations observations = contenders.observations(question_.most_trials);
     if (!observations.note.empty()) answer_.notes.push_back(observations.note);
     most_trials_ = observations.trials;
+    if (contenders.losses_per_run() >= kManyLosses) first_trials_ = kFewTrials;
     GOODPUT_TRY(const ContestResult result, hold_contest(contenders));
     answer_.trials = result.trials;
     GOODPUT_TRY_STATUS(find_front(contenders, result));
@@ -265,12 +268,15 @@ class Answering {
         [&](std::size_t i) { return objective_values(question_.objective, contenders.trials(i)); },
         [&](std::size_t i) { return within_limits(question_, contenders.trials(i)); },
         [&](std::size_t i) {
-          const auto by = values_of(TrialMetric::kJct, contenders.trials(i));
-          return TieRank{by ? estimate_quantile(*by, 0.95).mean : HUGE_VAL, contenders.nodes_held(i)};
+          const auto of = contenders.trials(i);
+          const auto by = values_of(TrialMetric::kJct, of);
+          return TieRank{by ? estimate_quantile(*by, 0.95).mean : HUGE_VAL, contenders.nodes_held(i),
+                         estimate_of(TrialMetric::kStoredBytes, of)->mean};
         }};
     ContestRules rules;
     rules.most_trials = most_trials_;
     rules.least_trials = std::min(rules.least_trials, rules.most_trials);
+    rules.first_trials = first_trials_;
     if (most_trials_ == question_.most_trials) rules.proof_trials = proof_trials(question_);
     rules.is_out_of_time = options_.is_out_of_time;
     return run_contest(contenders.size(), rules, trials);
@@ -281,6 +287,7 @@ class Answering {
       return [&contenders, metric](std::size_t i) { return values_of(metric, contenders.trials(i)); };
     };
     FrontRules rules;
+    rules.first_trials = first_trials_;
     rules.trials = result.trials;
     rules.is_out_of_time = options_.is_out_of_time;
     const FrontTrials trials{run_of(contenders), values(TrialMetric::kCost), values(TrialMetric::kJct)};
@@ -291,7 +298,8 @@ class Answering {
   }
 
   Status look_at_inputs(Contenders& contenders, std::size_t best) {
-    const std::vector<std::size_t> rivals = rivals_of(contenders, question_, best, kMostRivals);
+    const std::vector<std::size_t> rivals =
+        rivals_of(contenders, question_, best, kMostRivals, static_cast<std::size_t>(first_trials_));
     SensitivityOptions options;
     options.rules = rules();
     options.trials = std::min(options.trials, most_trials_);
@@ -314,7 +322,8 @@ class Answering {
   const PlanRunOptions& options_;
   std::vector<ScenarioPolicy> policies_{};
   std::vector<RankedPlan> layouts_{};  // of all searches
-  std::int64_t most_trials_ = 0;  // that differ
+  std::int64_t most_trials_ = 0;       // that differ
+  std::int64_t first_trials_ = 16;     // of every contender
   std::shared_ptr<SharedInputs> shared_ = std::make_shared<SharedInputs>();
   PlanAnswer answer_{};
 };

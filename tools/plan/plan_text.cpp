@@ -123,6 +123,9 @@ std::string cost_text(const PlanOption& option, const PlanQuestion& question) {
 // How sure it is that a limit holds with the probability that is required.
 std::string certainty_text(std::string_view limit, std::string_view kept, double required,
                            const Estimate& share, std::int64_t trials) {
+  if (trials == 1)
+    return fmt::format("{}: {}{} in this run; one run shows no probability.\n", limit,
+                       share.mean == 1 ? "" : "not ", kept);
   const double low = share.interval ? (*share.interval)[0] : 0;
   std::string text = fmt::format("{}: {} in {} of {} runs; {} is required", limit, kept,
                                  percent_text(share.mean), trials, percent_text(required));

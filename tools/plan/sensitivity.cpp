@@ -1,7 +1,9 @@
 #include "tools/plan/sensitivity.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
@@ -24,13 +26,24 @@ double mean(const std::vector<double>& values) {
   return estimate_mean(values).mean;
 }
 
-// By how much a rival is worse than the best answer less a tie: negative if it is better by more than a tie.
-struct Lead {
-  double mean = HUGE_VAL;  // infinite: one of them cannot run, or does not always finish
+// What a rival has to be to be better: better than the best answer by more than a tie, and within the limits.
+enum class Criterion : std::uint8_t { kObjective, kDeadline, kBudget };
+constexpr std::array kCriteria = {Criterion::kObjective, Criterion::kDeadline, Criterion::kBudget};
+
+// By how much a rival falls short of a criterion, in the unit of that: negative if it meets it.
+struct Shortfall {
+  double mean = HUGE_VAL;  // infinite: it cannot run, or does not always finish
   double half = 0;         // half of the 95 % interval
 
-  [[nodiscard]] bool is_better() const { return mean < 0; }
+  [[nodiscard]] bool is_met() const { return mean < 0; }
 };
+
+// How much less likely an event is than required, by its share of trials.
+Shortfall shortfall_of(const Estimate& share, double required) {
+  const auto [low, high] = *share.interval;
+  // A share that is just the required one is enough.
+  return {required - share.mean - 1e-12, (high - low) / 2};
+}
 
 // Looks at one input at values that are asked for.
 class InputProbe {
@@ -61,9 +74,11 @@ class InputProbe {
     }
     double least = 0;
     for (std::size_t rival = 1; rival < rivals_.size(); ++rival) {
-      GOODPUT_TRY(const Lead lead, lead_at(factor, rival, options_.trials));
-      if (lead.mean >= least) continue;
-      least = lead.mean;
+      GOODPUT_TRY(const bool is_better, is_better_at(factor, rival, options_.trials));
+      if (!is_better) continue;
+      GOODPUT_TRY(const Shortfall short_of, shortfall(Criterion::kObjective, factor, rival, options_.trials));
+      if (short_of.mean >= least) continue;
+      least = short_of.mean;
       shift.instead = rival;
     }
     return shift;
@@ -102,80 +117,115 @@ class InputProbe {
     return known->second.trials(rival, count);
   }
 
-  // A rival that breaks a limit is not better.
-  Result<Lead> lead_at(double factor, std::size_t rival, std::int64_t count) {
+  Result<Shortfall> shortfall(Criterion criterion, double factor, std::size_t rival, std::int64_t count) {
     GOODPUT_TRY(const auto of_rival, trials(factor, rival, count));
-    if (of_rival.empty() || within_limits(question_, of_rival) < WithinLimits::kPerhaps) return Lead{};
     const auto values = objective_values(question_.objective, of_rival);
-    if (!values) return Lead{};
-    GOODPUT_TRY(const auto of_best, trials(factor, 0, count));
-    auto least = objective_values(question_.objective, of_best);
-    if (!least) return Lead{-HUGE_VAL, 0};
-    for (double& value : *least) value -= options_.tie * std::abs(value);
-    const Estimate difference = compare_paired(*values, *least).difference;
-    const double half = difference.interval ? (*difference.interval)[1] - difference.mean : 0;
-    return Lead{difference.mean, half};
+    if (!values) return Shortfall{};
+    switch (criterion) {
+      case Criterion::kObjective:
+        return objective_shortfall(*values, factor);
+      case Criterion::kDeadline:
+        if (!question_.deadline) return Shortfall{-HUGE_VAL, 0};
+        return shortfall_of(deadline_share(of_rival), question_.deadline->probability);
+      case Criterion::kBudget:
+        break;
+    }
+    if (!question_.budget) return Shortfall{-HUGE_VAL, 0};
+    const Budget& budget = *question_.budget;
+    if (budget.probability > 0) return shortfall_of(budget_share(of_rival, budget.value), budget.probability);
+    const Estimate cost = estimate_of(TrialMetric::kCost, of_rival).value();
+    return Shortfall{cost.mean - budget.value, cost.interval ? (*cost.interval)[1] - cost.mean : 0};
   }
 
-  // Rivals that are better there, those that lead most first. Few trials tell who may be.
+  // Paired with the best answer's trials.
+  Result<Shortfall> objective_shortfall(const std::vector<double>& values, double factor) {
+    GOODPUT_TRY(const auto of_best, trials(factor, 0, std::ssize(values)));
+    auto wanted = objective_values(question_.objective, of_best);
+    if (!wanted) return Shortfall{-HUGE_VAL, 0};
+    for (double& value : *wanted) value -= options_.tie * std::abs(value);
+    const Estimate difference = compare_paired(values, *wanted).difference;
+    const double half = difference.interval ? (*difference.interval)[1] - difference.mean : 0;
+    return Shortfall{difference.mean, half};
+  }
+
+  Result<bool> is_better_at(double factor, std::size_t rival, std::int64_t count) {
+    for (const Criterion criterion : kCriteria) {
+      GOODPUT_TRY(const Shortfall short_of, shortfall(criterion, factor, rival, count));
+      if (!short_of.is_met()) return false;
+    }
+    return true;
+  }
+
+  // Rivals that are better there, those that lead most first. Few trials tell which may be.
   Result<std::vector<std::size_t>> better_at(double factor) {
     struct Candidate {
-      double lead;
+      double shortfall;
       std::size_t rival;
     };
     std::vector<Candidate> some;
     for (std::size_t rival = 1; rival < rivals_.size(); ++rival) {
-      GOODPUT_TRY(const Lead lead, lead_at(factor, rival, kScreenTrials));
-      if (lead.is_better()) some.push_back({lead.mean, rival});
+      const std::int64_t few = std::min(kScreenTrials, options_.trials);
+      GOODPUT_TRY(const Shortfall short_of, shortfall(Criterion::kObjective, factor, rival, few));
+      if (short_of.is_met()) some.push_back({short_of.mean, rival});
     }
     std::stable_sort(some.begin(), some.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.lead < b.lead; });
-    some.resize(std::min(some.size(), kMostCandidates));
+                     [](const Candidate& a, const Candidate& b) { return a.shortfall < b.shortfall; });
     std::vector<std::size_t> better;
     for (const Candidate& one : some) {
-      GOODPUT_TRY(const Lead lead, lead_at(factor, one.rival, options_.trials));
-      if (lead.is_better()) better.push_back(one.rival);
+      if (better.size() == kMostCandidates) break;
+      GOODPUT_TRY(const bool is_better, is_better_at(factor, one.rival, options_.trials));
+      if (is_better) better.push_back(one.rival);
     }
     return better;
   }
 
-  // Where the rival's lead changes its sign, up to the spread to that power. None if it is better already at
-  // the input's own value. REQUIRES: it is better at that power.
+  // From where on the rival is better, up to the spread to that power: where it meets the last of the
+  // criteria. None if it meets all of them at the input's own value. REQUIRES: it is better at that power.
   Result<std::optional<BreakEven>> crossing(std::size_t rival, double spread, int power) {
+    std::optional<BreakEven> farthest;
+    for (const Criterion criterion : kCriteria) {
+      GOODPUT_TRY(const std::optional<BreakEven> found, crossing_of(criterion, rival, spread, power));
+      if (found && (!farthest || std::abs(std::log(found->factor)) > std::abs(std::log(farthest->factor))))
+        farthest = found;
+    }
+    return farthest;
+  }
+
+  // Where the shortfall changes its sign.
+  Result<std::optional<BreakEven>> crossing_of(Criterion criterion, std::size_t rival, double spread,
+                                               int power) {
     struct Point {
       double log = 0;
-      Lead lead{};
+      Shortfall shortfall{};
     };
-    const auto point = [&](int at) -> Result<Point> {
-      const double factor = factor_of(spread, at);
-      GOODPUT_TRY(const Lead lead, lead_at(factor, rival, options_.trials));
-      return Point{std::log(factor), lead};
+    const auto point_at = [&](double factor) -> Result<Point> {
+      GOODPUT_TRY(const Shortfall short_of, shortfall(criterion, factor, rival, options_.trials));
+      return Point{std::log(factor), short_of};
     };
-    GOODPUT_TRY(Point better, point(power));
-    GOODPUT_TRY(Point worse, point(power - 1));
-    while (worse.lead.is_better()) {
+    GOODPUT_TRY(Point met, point_at(factor_of(spread, power)));
+    GOODPUT_TRY(Point missed, point_at(factor_of(spread, power - 1)));
+    while (missed.shortfall.is_met()) {
       if (--power == 0) return std::optional<BreakEven>{};
-      better = worse;
-      GOODPUT_TRY(worse, point(power - 1));
+      met = missed;
+      GOODPUT_TRY(missed, point_at(factor_of(spread, power - 1)));
     }
-    // How far along the way from `worse` to `better` a straight line is 0.
+    // How far along the way from one to the other a straight line is 0.
     const auto share = [&] {
-      const double way = worse.lead.mean - better.lead.mean;
-      return std::isfinite(way) ? worse.lead.mean / way : 0.5;
+      const double way = missed.shortfall.mean - met.shortfall.mean;
+      return std::isfinite(way) ? missed.shortfall.mean / way : 0.5;
     };
-    Point last = better;
+    Point last = met;
     for (int step = 0; step < kMostSteps; ++step) {
-      const double log = std::lerp(worse.log, better.log, std::clamp(share(), 0.1, 0.9));
-      GOODPUT_TRY(const Lead lead, lead_at(std::exp(log), rival, options_.trials));
-      last = {log, lead};
-      (lead.is_better() ? better : worse) = last;
-      if (std::abs(lead.mean) < lead.half / 4) break;
+      const double log = std::lerp(missed.log, met.log, std::clamp(share(), 0.1, 0.9));
+      GOODPUT_TRY(last, point_at(std::exp(log)));
+      (last.shortfall.is_met() ? met : missed) = last;
+      if (std::abs(last.shortfall.mean) < last.shortfall.half / 4) break;
     }
-    const double log = std::lerp(worse.log, better.log, share());
-    const double slope = (better.lead.mean - worse.lead.mean) / (better.log - worse.log);
-    std::array<double, 2> logs = {std::min(worse.log, better.log), std::max(worse.log, better.log)};
+    const double log = std::lerp(missed.log, met.log, share());
+    const double slope = (met.shortfall.mean - missed.shortfall.mean) / (met.log - missed.log);
+    std::array<double, 2> logs = {std::min(missed.log, met.log), std::max(missed.log, met.log)};
     if (std::isfinite(slope)) {
-      const double half = last.lead.half / std::abs(slope);
+      const double half = last.shortfall.half / std::abs(slope);
       logs = {log - half, log + half};
     }
     return std::optional(BreakEven{std::exp(log),

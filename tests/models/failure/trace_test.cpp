@@ -169,6 +169,14 @@ TEST_CASE("trace: a saturated cap lets those wait that came last") {
         "0 +0 +1 | 10 -0 +2 | 40 -1 +3 | 50 -2 -3 | 60 +0");
 }
 
+TEST_CASE("trace: a cap that admits turns away nodes that join when it is full") {
+  // Of a, b, c two are in; c is turned away, and a's place is empty until d joins. e is turned away; c, which
+  // joins again, takes b's place.
+  const SpotTrace trace = recorded("0 +a +b +c | 10 -a | 20 +d +e | 30 -e -c | 40 -b | 50 +c | 60 -c -d");
+  CHECK(shown(replay(trace, R"("cap": {"rule": "admit", "nodes": 2})")) ==
+        "0 +0 +1 | 10 -0 | 20 +3 | 40 -1 | 50 +2 | 60 -2 -3");
+}
+
 TEST_CASE("trace: a thinned cap keeps each node with the same chance, and never too many") {
   SpotTrace trace;
   trace.end = at_s(100);
