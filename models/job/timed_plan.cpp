@@ -24,23 +24,52 @@ Result<std::unique_ptr<const TimedPlan>> TimedPlan::make(TrainingPlan plan, Batc
   return std::unique_ptr<const TimedPlan>(std::move(timed));
 }
 
+Result<std::unique_ptr<const TimedPlan>> TimedPlan::with_error(TrainingPlan plan, BatchRule batch,
+                                                               JobRouting routing, const TimedPlan& right) {
+  GOODPUT_TRY(std::unique_ptr<CostModel> cost, make_cost_model(cost_inputs(plan)));
+  std::unique_ptr<TimedPlan> timed(
+      new TimedPlan(std::move(plan), batch, std::move(routing), std::move(cost)));
+  timed->right_ = &right;
+  GOODPUT_TRY(timed->own_step_, timed->in_error(right.own_step(), {}));
+  return std::unique_ptr<const TimedPlan>(std::move(timed));
+}
+
+namespace {
+
+StepSettings without_overhead(StepSettings settings) {
+  settings.step_overhead = {};
+  return settings;
+}
+
+}  // namespace
+
+// `time`: without the overhead of a step.
+Result<StepTime> TimedPlan::in_error(Result<StepTime> time, const StepSettings& settings) const {
+  if (!time) return time;
+  const double factor = price_factor(plan_);
+  time->step = from_seconds(to_seconds(time->step) * factor) + settings.step_overhead;
+  time->forward_backward = from_seconds(to_seconds(time->forward_backward) * factor);
+  return time;
+}
+
 template <typename Key, typename Compute>
 Result<StepTime> TimedPlan::known(BoundedMemo<Key, Result<StepTime>>& memo, const Key& key,
                                   const StepSettings& settings, const Compute& compute) {
-  StepSettings without_overhead = settings;
-  without_overhead.step_overhead = {};
-  GOODPUT_TRY(StepTime time, memo.at(key, [&] { return compute(without_overhead); }));
+  GOODPUT_TRY(StepTime time, memo.at(key, [&] { return compute(without_overhead(settings)); }));
   time.step += settings.step_overhead;
   return time;
 }
 
 Result<StepTime> TimedPlan::dense(std::int32_t nodes, const StepSettings& settings) const {
+  if (right_ != nullptr) return in_error(right_->dense(nodes, without_overhead(settings)), settings);
   const StepKey key{nodes, 0, 0, settings.moe_speedup, settings.slowest_speed, ExpertDispatch::kPadded};
   return known(known_, key, settings, [&](const StepSettings& of) { return steps_.dense(nodes, of); });
 }
 
 Result<StepTime> TimedPlan::expert_parallel(std::int32_t nodes, std::int32_t ep, std::size_t window,
                                             const StepSettings& settings) const {
+  if (right_ != nullptr)
+    return in_error(right_->expert_parallel(nodes, ep, window, without_overhead(settings)), settings);
   const StepKey key{nodes, ep, window, settings.moe_speedup, settings.slowest_speed, settings.dispatch};
   return known(known_, key, settings, [&](const StepSettings& of) {
     return steps_.expert_parallel(nodes, {ep}, routing_.loads(window), of);
@@ -48,6 +77,7 @@ Result<StepTime> TimedPlan::expert_parallel(std::int32_t nodes, std::int32_t ep,
 }
 
 Result<StepTime> TimedPlan::planned(const ParallelPlan& parallel, const StepSettings& settings) const {
+  if (right_ != nullptr) return in_error(right_->planned(parallel, without_overhead(settings)), settings);
   ParallelPlan named = parallel;
   const PlannedKey key{config::write(config_fields(named)).dump(), settings.moe_speedup,
                        settings.slowest_speed};

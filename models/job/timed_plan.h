@@ -24,6 +24,12 @@ class TimedPlan {
   static Result<std::unique_ptr<const TimedPlan>> make(TrainingPlan plan, BatchRule batch,
                                                        JobRouting routing);
 
+  // The same plan with other prices: plan.assumed_error. All ops take price_factor(plan) as long, and so do
+  // steps, which need not be timed again. Keeps a reference. REQUIRES: `right` is of the same plan without
+  // assumed_error. Errors: those of the cost model.
+  static Result<std::unique_ptr<const TimedPlan>> with_error(TrainingPlan plan, BatchRule batch,
+                                                             JobRouting routing, const TimedPlan& right);
+
   TimedPlan(const TimedPlan&) = delete;
   TimedPlan& operator=(const TimedPlan&) = delete;
 
@@ -53,7 +59,10 @@ class TimedPlan {
   [[nodiscard]] static Result<StepTime> known(BoundedMemo<Key, Result<StepTime>>& memo, const Key& key,
                                               const StepSettings& settings, const Compute& compute);
 
+  [[nodiscard]] Result<StepTime> in_error(Result<StepTime> time, const StepSettings& settings) const;
+
   TrainingPlan plan_;
+  const TimedPlan* right_ = nullptr;  // null: this one times steps itself
   JobRouting routing_;
   CheckpointModel modules_;
   std::unique_ptr<CostModel> cost_;

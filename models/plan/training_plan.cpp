@@ -163,13 +163,17 @@ void settle_efficiency(TrainingPlan& plan) {
   plan.roofline = replaced(in_stack(plan.lone_kernels, plan.stack, plan.cluster.gpu.name), plan.efficiency);
 }
 
-CostInputs cost_inputs(const TrainingPlan& plan) {
+double price_factor(const TrainingPlan& plan) {
   const bool is_off = plan.assumed_error && plan.assumed_error->family == family_of(plan, plan.parallel);
+  return is_off ? plan.assumed_error->factor : 1;
+}
+
+CostInputs cost_inputs(const TrainingPlan& plan) {
   ClusterSpec cluster = plan.cluster;
   if (plan.roofline.bulk_hop_us > 0)
     cluster.inter_node.bulk_hop_latency = from_seconds(1e-6 * plan.roofline.bulk_hop_us);
   return {plan.cost_model, std::move(cluster), plan.roofline, plan.calibration,
-          plan.file,       plan.pointer,       plan.library,  is_off ? plan.assumed_error->factor : 1};
+          plan.file,       plan.pointer,       plan.library,  price_factor(plan)};
 }
 
 Result<ClusterConfig> read_cluster(const std::string& path) {

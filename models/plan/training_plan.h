@@ -80,6 +80,9 @@ Status check_step_size(const TrainingPlan& plan);
 
 [[nodiscard]] StepFamily family_of(const TrainingPlan& plan, const ParallelPlan& parallel);
 
+// What the plan's prices are multiplied with, according to assumed_error; 1: they are right.
+[[nodiscard]] double price_factor(const TrainingPlan& plan);
+
 // Changes the plan's software: plan.roofline, and the stack's defaults for keys that the plan's "parallel"
 // does not give.
 void use_stack(TrainingPlan& plan, const SoftwareStack& stack);

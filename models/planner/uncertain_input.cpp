@@ -17,7 +17,7 @@ void add_member(const PlanQuestion& question, std::string name, std::string unit
   const std::optional<double>& value = question.*member;
   if (!value || *value == 0) return;
   const double spread = usual_spread(question.tier);
-  inputs.push_back({std::move(name), std::move(unit), question.tier, *value, 1 / spread, spread, true, false,
+  inputs.push_back({std::move(name), std::move(unit), question.tier, *value, 1 / spread, spread, true,
                     HUGE_VAL, [member](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
                       PlanQuestion scaled = of;
                       scaled.*member = *(of.*member) * factor;
@@ -107,7 +107,7 @@ void add_market(const PlanQuestion& question, std::vector<UncertainInput>& input
   if (question.spot->usd_per_node_hour == 0) return;
   const double spread = usual_spread(question.tier);
   inputs.push_back({"spot/usd_per_node_hour", "USD per hour", question.tier, question.spot->usd_per_node_hour,
-                    1 / spread, spread, true, false, HUGE_VAL,
+                    1 / spread, spread, true, HUGE_VAL,
                     [](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
                       PlanQuestion scaled = of;
                       scaled.spot->usd_per_node_hour *= factor;
@@ -121,7 +121,7 @@ void add_step_times(const PlanQuestion& question, std::span<const StepFamily> fa
   for (const StepFamily& family : families) {
     const StepRange range = range_for(question.plan.stack, family);
     inputs.push_back({"step time, " + to_string(family), "x predicted", question.plan.stack.tier, 1,
-                      range.low, range.high, true, true, HUGE_VAL,
+                      range.low, range.high, true, HUGE_VAL,
                       [family](const PlanQuestion& of, double factor) -> Result<PlanQuestion> {
                         PlanQuestion off = of;
                         off.plan.assumed_error = FamilyError{family, factor};
@@ -134,7 +134,7 @@ void add_cost_models(const PlanQuestion& question, std::vector<UncertainInput>& 
   for (const CostModelInfo& info : cost_models()) {
     if (info.name == question.plan.cost_model) continue;
     inputs.push_back(
-        {"cost model " + std::string(info.name), "", Tier::kModel, 0, 1, 1, false, true, HUGE_VAL,
+        {"cost model " + std::string(info.name), "", Tier::kModel, 0, 1, 1, false, HUGE_VAL,
          [name = std::string(info.name)](const PlanQuestion& of, double) -> Result<PlanQuestion> {
            PlanQuestion other = of;
            other.plan.cost_model = name;

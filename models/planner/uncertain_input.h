@@ -21,9 +21,8 @@ struct UncertainInput {
   double value = 0;  // 0: it is no number
   double least = 1;  // factors that its tier leaves open
   double most = 1;
-  bool is_continuous = true;   // else there is one other value, at `most`
-  bool changes_steps = false;  // other values have other step times
-  double highest = HUGE_VAL;   // factor that the value can have
+  bool is_continuous = true;  // else there is one other value, at `most`
+  double highest = HUGE_VAL;  // factor that the value can have
   // The question with so many times the value.
   std::function<Result<PlanQuestion>(const PlanQuestion&, double)> scaled{};
 };

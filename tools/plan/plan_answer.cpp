@@ -16,6 +16,7 @@
 #include "tools/plan/contenders.h"
 #include "tools/plan/plan_values.h"
 #include "tools/plan/prediction_error.h"
+#include "tools/plan/sensitivity_budget.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -23,7 +24,7 @@ namespace {
 
 constexpr std::size_t kLayoutsKept = 8;  // of further searches
 constexpr std::size_t kPlansKept = 32;   // of the search, to find fast ones with different replicas among
-constexpr std::size_t kMostRivals = 10;  // that sensitivity looks at, the best answer among them
+constexpr std::size_t kUsualInputs = 9;  // of a sensitivity
 // A run that loses so many nodes is long enough for few trials to tell the worst contenders from the best.
 constexpr double kManyLosses = 32;
 constexpr std::int64_t kFewTrials = 4;
@@ -297,12 +298,25 @@ class Answering {
     return Ok{};
   }
 
+  [[nodiscard]] static double contest_work(const Contenders& contenders) {
+    double work = 0;
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      const auto trials = contenders.trials(i);
+      if (!trials.empty())
+        work += static_cast<double>(trials.size()) * work_of(trials.front(), contenders.nodes_held(i));
+    }
+    return work;
+  }
+
   Status look_at_inputs(Contenders& contenders, std::size_t best) {
+    const SensitivitySize size =
+        sensitivity_size(kUsualInputs, contest_work(contenders),
+                         work_of(contenders.trials(best).front(), contenders.nodes_held(best)));
     const std::vector<std::size_t> rivals =
-        rivals_of(contenders, question_, best, kMostRivals, static_cast<std::size_t>(first_trials_));
+        rivals_of(contenders, question_, best, size.rivals, static_cast<std::size_t>(first_trials_));
     SensitivityOptions options;
     options.rules = rules();
-    options.trials = std::min(options.trials, most_trials_);
+    options.trials = std::min(size.trials, most_trials_);
     options.is_out_of_time = options_.is_out_of_time;
     options.on_input = options_.on_input;
     GOODPUT_TRY_STATUS(run_of(contenders)(rivals, options.trials));

@@ -110,9 +110,7 @@ class InputProbe {
     auto known = known_.find(factor);
     if (known == known_.end()) {
       GOODPUT_TRY(PlanQuestion scaled, input_.scaled(question_, factor));
-      ContenderRules rules = options_.rules;
-      if (input_.changes_steps) rules.shared = std::make_shared<SharedInputs>();
-      known = known_.emplace(factor, ScaledRuns(std::move(scaled), rivals_, std::move(rules))).first;
+      known = known_.emplace(factor, ScaledRuns(std::move(scaled), rivals_, options_.rules)).first;
     }
     return known->second.trials(rival, count);
   }

@@ -248,7 +248,7 @@ Result<std::uint64_t> hash_of(const std::vector<ScenarioFile>& files, SharedInpu
   return hash.value();
 }
 
-// What a timed plan follows from, but for the seed.
+// What a timed plan follows from, but for the seed and for errors that are assumed of its prices.
 std::string plan_name(const Scenario& scenario) {
   TrainingPlan plan = scenario.plan;
   OrderedJson routing;
@@ -320,10 +320,16 @@ Result<ScenarioInputs> read_scenario_inputs(const Scenario& scenario, std::uint6
   GOODPUT_TRY(inputs.content_hash, hash_of(inputs.files, shared));
   GOODPUT_TRY(const JobTerms terms, terms_of(scenario, seed, inputs));
   if (plan == nullptr) {
-    GOODPUT_TRY(made.timed, TimedPlan::make(terms.plan, terms.batch, *std::move(routing)));
+    TrainingPlan right = terms.plan;
+    right.assumed_error.reset();
+    GOODPUT_TRY(made.timed, TimedPlan::make(std::move(right), terms.batch, *std::move(routing)));
     plan = &shared.plans.add(name, std::move(made));
   }
-  inputs.job = JobModel::make(terms, *plan->timed);
+  if (price_factor(terms.plan) != 1) {
+    GOODPUT_TRY(inputs.in_error,
+                TimedPlan::with_error(terms.plan, terms.batch, plan->timed->routing(), *plan->timed));
+  }
+  inputs.job = JobModel::make(terms, inputs.in_error ? *inputs.in_error : *plan->timed);
   inputs.window = recording_window(scenario, *inputs.job);
   return inputs;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/job/job_model.h"
+#include "models/job/timed_plan.h"
 #include "models/scenario/scenario.h"
 #include "models/scenario/simulation.h"
 #include "sim/base/errors.h"
@@ -21,7 +22,8 @@
 namespace goodput {
 
 struct ScenarioInputs {
-  std::unique_ptr<SharedInputs> own;  // what the others refer to; none: it is shared
+  std::unique_ptr<SharedInputs> own;          // what the others refer to; none: it is shared
+  std::unique_ptr<const TimedPlan> in_error;  // what the job refers to if its plan assumes an error of prices
   std::unique_ptr<const JobModel> job;
   std::vector<const SpotTrace*> traces;            // of all_failures(), by model; null where it replays none
   std::vector<std::span<const double>> slowdowns;  // likewise; empty where it wants none
