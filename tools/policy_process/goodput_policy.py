@@ -21,6 +21,7 @@ object of its own, and all randomness comes from Policy.random(), which draws th
 every policy. print() goes to standard error, of which goodput shows the last line when something fails.
 """
 
+import copy
 import json
 import sys
 
@@ -135,7 +136,8 @@ class Policy:
         """The run is over, and so many steps count. Returns {name: value} of `metrics`."""
         return {}
 
-    # ---- What can be asked. The same question always has the same answer, so it is asked once.
+    # ---- What can be asked. The same question always has the same answer, so it is asked once. What is
+    # returned is a copy: a policy may change it.
 
     def usable_nodes(self, nodes):
         """How many of so many nodes the plan's replicas use; 0: they are too few."""
@@ -203,7 +205,8 @@ class Host:
 
     def known(self, question):
         key = json.dumps(question, sort_keys=True)
-        return self.answers[key] if key in self.answers else self.remember(key, self.ask(question))
+        answer = self.answers[key] if key in self.answers else self.remember(key, self.ask(question))
+        return copy.deepcopy(answer)
 
     def step_time(self, nodes, step, besides):
         key = (nodes, *besides.values())
@@ -211,7 +214,7 @@ class Host:
         if time is None or step < first or (time.until is not None and step >= time.until):
             time = StepTime(self.ask({"ask": "step_time", "nodes": nodes, "step": step, **besides}))
             self.remember(key, (step, time))
-        return time
+        return copy.copy(time)  # the policy may change what it gets
 
 
 class Calls:
