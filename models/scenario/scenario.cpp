@@ -122,13 +122,17 @@ JobGoal Scenario::goal() const {
   return goal;
 }
 
+std::int32_t Scenario::plan_nodes() const {
+  const std::int64_t each = plan.cluster.gpus_per_node;
+  return static_cast<std::int32_t>((plan.parallel.gpus() + each - 1) / each);
+}
+
 JobTerms Scenario::terms() const {
-  const Where of_plan{plan.file, {}, plan.pointer + "/cluster/nodes"};
   JobTerms terms;
   terms.plan = plan;
-  terms.most_nodes = nodes;
+  terms.most_nodes = most_nodes();
   terms.max_training_nodes = max_training_nodes;
-  terms.nodes_where = nodes > 0 ? Where{file, {}, "/nodes"} : of_plan;
+  terms.nodes_where = {file, {}, "/nodes"};
   terms.batch = batch;
   terms.start = start;
   return terms;
@@ -157,7 +161,8 @@ config::Fields config_fields(Scenario& scenario) {
        config::object_or_name(config::access(scenario.plan), kPlanFiles, scenario.sources),
        "model, machines, and how the one is cut up over the others"},
       {"nodes", Need::kOptional, config::integer(scenario.nodes, 0),
-       "the most the job uses, with fewer replicas where the plan has more; 0: as the plan's cluster"},
+       "the most the job uses, with fewer replicas where the plan has more; 0: those that the plan's GPUs "
+       "take"},
       {"max_training_nodes", Need::kOptional, config::integer(scenario.max_training_nodes, 0),
        "that train at the same time: further nodes are spares. It has no effect on lazarus, elastic_dp and "
        "oobleck, which can use any number; 0: all nodes may train"},

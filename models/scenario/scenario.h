@@ -49,7 +49,7 @@ struct Scenario {
   std::string file{};
   std::vector<config::Source> sources{};  // files that it was read from
   TrainingPlan plan{};                    // as it is written
-  std::int32_t nodes = 0;                 // the most the job uses; 0: those of the plan's cluster
+  std::int32_t nodes = 0;                 // the most the job uses; 0: those that the plan's GPUs take
   std::int32_t max_training_nodes = 0;    // at a time, by policies that do not grow; 0: as many as there are
   std::optional<RoutingSource> routing{};
   std::vector<FailureConfig> failures{};  // of all nodes; none: of its own in each of `pools`
@@ -75,7 +75,8 @@ struct Scenario {
   [[nodiscard]] bool has_goal() const { return samples > 0 || steps > 0 || tokens > 0; }
   // The fewest samples that cover `tokens`.
   [[nodiscard]] std::int64_t samples_of_tokens() const;
-  [[nodiscard]] std::int32_t most_nodes() const { return nodes > 0 ? nodes : plan.cluster.nodes; }
+  [[nodiscard]] std::int32_t most_nodes() const { return nodes > 0 ? nodes : plan_nodes(); }
+  [[nodiscard]] std::int32_t plan_nodes() const;  // that the plan's GPUs take
   // What the policies are to train.
   [[nodiscard]] JobTerms terms() const;
 };

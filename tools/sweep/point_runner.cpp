@@ -88,8 +88,7 @@ Result<std::int32_t> PointRunner::plan_nodes(const std::vector<config::Change>& 
   std::vector<config::Change> all = request_.set;
   all.insert(all.end(), changes.begin(), changes.end());
   GOODPUT_TRY(const Scenario scenario, read_scenario(request_.scenario, all, library_, request_.commands));
-  const std::int64_t per_node = scenario.plan.cluster.gpus_per_node;
-  const auto nodes = static_cast<std::int32_t>((scenario.plan.parallel.gpus() + per_node - 1) / per_node);
+  const std::int32_t nodes = scenario.plan_nodes();
   plan_nodes_.emplace(std::move(of_plan), nodes);
   return nodes;
 }

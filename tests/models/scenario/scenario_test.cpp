@@ -79,6 +79,20 @@ TEST_CASE("scenario: goals, nodes and prices are taken over") {
   CHECK(scenario.start == JobStart::kRunning);
 }
 
+TEST_CASE("scenario: a job that is told no number of nodes uses those that the GPUs of its plan take") {
+  Json text = good_scenario();
+  CHECK(read(text).terms().most_nodes == 10);
+  // 2 GPUs on nodes of 1, and 10 on nodes of 4, in a cluster of 10 nodes.
+  CHECK(read(text, {{"/plan/parallel/dp", "2"}}).terms().most_nodes == 2);
+  const std::vector<config::Change> big_nodes = {{"/plan/cluster/gpus_per_node", "4"}};
+  CHECK(read(text, big_nodes).terms().most_nodes == 3);
+  CHECK(read(text, big_nodes).plan.cluster.nodes == 10);
+  // So many fail where the failures do not say.
+  text["failures"].erase("nodes");
+  FailureConfig settled = read(text, big_nodes).failures.front();
+  CHECK(config::write(config_fields(settled)).at("nodes") == 3);
+}
+
 TEST_CASE("scenario: tokens are the first samples that cover them, and of two goals the nearer one counts") {
   Json text = good_scenario();  // sequences of 1024 tokens
   const auto goal_of = [&text](const Json& tokens, const Json& samples) {
