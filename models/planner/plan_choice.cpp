@@ -122,6 +122,7 @@ class ChoiceLister {
     if (is_full_ || !std::in_range<std::int32_t>(dp)) return;
     choice_.dp = static_cast<std::int32_t>(dp);
     const Sizes micro_batches = micro_batch_sizes();
+    if (micro_batches.empty()) result_.odd_dp.insert(choice_.dp);
     if (micro_batches.empty() && !(space_.pp.empty() && space_.dp.empty())) ++result_.of_other_batches;
     for (const std::int32_t ep : expert_sizes()) {
       choice_.ep = ep;

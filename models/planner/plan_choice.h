@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct PlanChoices {
   std::vector<PlanChoice> choices;  // the simplest first: few GPUs a replica, nothing recomputed, no sharding
   std::int64_t of_other_sizes = 0;  // dp x pp x tp x cp that `space` names and that are not `gpus`
   std::int64_t of_other_batches = 0;  // dp that `space` names and that do not divide the global batch
+  std::set<std::int32_t> odd_dp;      // dp of `gpus` that do not divide the global batch, named or not
 };
 
 // Every choice of plans for exactly `gpus` GPUs. Lists of `space` are taken as they are, in ascending order.

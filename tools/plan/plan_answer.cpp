@@ -11,6 +11,7 @@
 
 #include "models/planner/contest.h"
 #include "models/planner/pareto_front.h"
+#include "models/planner/no_plan.h"
 #include "models/scenario/trial_metrics.h"
 #include "tools/plan/closest_option.h"
 #include "tools/plan/contenders.h"
@@ -33,8 +34,8 @@ constexpr double kPatience = 5;  // a job that takes so many times its ideal tim
 constexpr double kLongestYears = 100;
 
 // What the search found instead of a plan that fits.
-std::string misfit_text(const PlanSearch& search) {
-  if (!search.closest) return "no parallel plan is possible";
+std::string misfit_text(const PlanQuestion& question, const PlanSearch& search) {
+  if (!search.closest) return no_plan_text(question.plan, question.gpus, question.space, search);
   return fmt::format(
       "no parallel plan fits into memory: the nearest, TP {} x PP {} x DP {}, needs {:.1f} of {:.1f} GiB",
       search.closest->parallel.tp, search.closest->parallel.pp, search.closest->parallel.dp,
@@ -158,7 +159,7 @@ class Answering {
     GOODPUT_TRY(policies_, competing_policies(question_));
     GOODPUT_TRY(answer_.search, search_in(question_.space, kPlansKept));
     if (answer_.search.best.empty()) {
-      answer_.lacks = misfit_text(answer_.search);
+      answer_.lacks = misfit_text(question_, answer_.search);
       return std::move(answer_);
     }
     layouts_ = answer_.search.best;
