@@ -60,8 +60,9 @@ struct CheckpointModel {
 // Fails on more modules than anybody can list.
 [[nodiscard]] Result<CheckpointModel> checkpoint_model(const AnyModel& model);
 
-// Bytes in a checkpoint. `bytes_per_parameter`: 12 for fp32 weights and both moments of Adam, 14 for fp16
-// weights beside their fp32 master copy and the moments.
+// Bytes in a checkpoint. `bytes_per_parameter`: of the weight and its optimizer state, which a plan knows
+// (ParallelPlan::saved_bytes()): 14 for 16-bit weights, their 32-bit master copy and both moments of Adam; 12
+// for 32-bit weights and the moments.
 struct ModuleBytes {
   std::vector<Bytes> dense;        // by module
   std::vector<Bytes> expert_each;  // one expert, by MoE layer

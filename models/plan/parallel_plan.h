@@ -90,6 +90,10 @@ struct ParallelPlan {
   [[nodiscard]] double state_bytes() const {
     return optimizer_bytes > 0 ? optimizer_bytes : has_32_bits() ? 8 : 12;
   }
+  // Bytes per parameter in a checkpoint: the weight and its optimizer state.
+  [[nodiscard]] std::int32_t saved_bytes() const {
+    return static_cast<std::int32_t>(number_bytes() + state_bytes());
+  }
   // ZeRO-3 that gathers parameters and reduces gradients once per step instead of in each pass.
   [[nodiscard]] bool stays_gathered() const {
     return zero == 3 && (reshard_after_forward == Reshard::kNever ||

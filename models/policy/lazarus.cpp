@@ -351,7 +351,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& op
   if (!job.has_experts()) return Error{"the model has no experts to place; name another policy"};
   if (const Status known = check_interval(options.checkpoint, job); !known)
     return known.error().inside("/checkpoint");
-  const ModuleBytes bytes = module_bytes(job.modules(), options.checkpoint.bytes_per_parameter);
+  const ModuleBytes bytes = checkpoint_modules(job, options.checkpoint);
   auto placements = std::make_unique<LazarusPlacements>(job, options.rules, options.step, options.migration,
                                                         bytes.expert_each.front());
   if (placements->least_nodes() > job.most_nodes()) {

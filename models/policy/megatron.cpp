@@ -120,8 +120,7 @@ struct MegatronJob {
 Result<MegatronJob> with_balance(const MegatronOptions& options, const JobModel& job, std::int32_t ep) {
   BalanceRules rules = options.rules;
   rules.gpus = ep;
-  rules.expert =
-      module_bytes(job.modules(), options.groups.restart.checkpoint.bytes_per_parameter).expert_each.front();
+  rules.expert = checkpoint_modules(job, options.groups.restart.checkpoint).expert_each.front();
   MegatronJob made;
   made.balance = std::make_unique<ExpertBalance>(job, rules);
   if (const Status placed = made.balance->check(); !placed) return placed.error().inside("/redundant_slots");

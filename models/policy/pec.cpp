@@ -61,9 +61,7 @@ Status check_experts(const PecOptions& options, std::int32_t experts) {
 class PartialSaves {
  public:
   PartialSaves(const JobModel& job, const PecOptions& options)
-      : job_(&job),
-        options_(options),
-        bytes_(module_bytes(job.modules(), options.groups.restart.checkpoint.bytes_per_parameter)) {}
+      : job_(&job), options_(options), bytes_(checkpoint_modules(job, options.groups.restart.checkpoint)) {}
 
   [[nodiscard]] Status check(std::int32_t nodes) const { return check_rotation(bytes_, partial(nodes)); }
 

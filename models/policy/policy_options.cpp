@@ -78,8 +78,8 @@ config::Fields config_fields(CheckpointSettings& settings, CheckpointUse use) {
           {"storage_duty", Need::kOptional, config::number(settings.storage_duty, config::between(1e-6, 1)),
            "the share of the time that checkpoints may keep storage busy; saves are further apart if needed",
            no_save},
-          {"bytes_per_parameter", Need::kOptional, config::integer(settings.bytes_per_parameter, 1, 64),
-           "14: 16-bit weights, 32-bit master weights and two moments"}};
+          {"bytes_per_parameter", Need::kOptional, config::integer(settings.bytes_per_parameter, 0, 64),
+           "0: by the plan, the weight in its dtype and optimizer_bytes: 14 with bf16, 12 with fp32"}};
 }
 
 bool follows_failures(const CheckpointSettings& settings) {
@@ -100,8 +100,16 @@ double mtbf_s(const CheckpointSettings& settings, const JobModel& job, std::int3
   return follows_failures(settings) ? job.mtbf_s(nodes).value() : settings.mtbf_hours * 3600;
 }
 
+std::int32_t bytes_per_parameter(const CheckpointSettings& settings, const ParallelPlan& plan) {
+  return settings.bytes_per_parameter > 0 ? settings.bytes_per_parameter : plan.saved_bytes();
+}
+
+ModuleBytes checkpoint_modules(const JobModel& job, const CheckpointSettings& settings) {
+  return module_bytes(job.modules(), bytes_per_parameter(settings, job.plan().parallel));
+}
+
 Bytes checkpoint_bytes(const JobModel& job, const CheckpointSettings& settings) {
-  return module_bytes(job.modules(), settings.bytes_per_parameter).total();
+  return checkpoint_modules(job, settings).total();
 }
 
 CheckpointRule checkpoint_rule(const CheckpointSettings& settings, const CheckpointWrite& write,

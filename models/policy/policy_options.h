@@ -7,10 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "models/checkpoint/checkpoint_modules.h"
 #include "models/checkpoint/save_cost.h"
 #include "models/checkpoint/save_interval.h"
 #include "models/job/job_model.h"
 #include "models/migration/expert_migration.h"
+#include "models/plan/parallel_plan.h"
 #include "sim/base/errors.h"
 #include "sim/base/units.h"
 #include "sim/config/config.h"
@@ -56,7 +58,7 @@ struct CheckpointSettings {
   BytesPerSecond read{1e9};       // likewise
   BytesPerSecond snapshot{10e9};  // of a node to its own memory; kAsync
   double storage_duty = 1;        // share of the time that checkpoints may keep storage busy, above 0 .. 1
-  std::int32_t bytes_per_parameter = 14;
+  std::int32_t bytes_per_parameter = 0;  // 0: by the plan (ParallelPlan::saved_bytes())
 };
 // What of a policy decides whether a setting moves anything.
 struct CheckpointUse {
@@ -76,6 +78,9 @@ struct CheckpointUse {
 // REQUIRES: check_interval().
 [[nodiscard]] double mtbf_s(const CheckpointSettings& settings, const JobModel& job, std::int32_t nodes);
 
+[[nodiscard]] std::int32_t bytes_per_parameter(const CheckpointSettings& settings, const ParallelPlan& plan);
+// Bytes of each module in a checkpoint.
+[[nodiscard]] ModuleBytes checkpoint_modules(const JobModel& job, const CheckpointSettings& settings);
 // Bytes of a whole checkpoint.
 [[nodiscard]] Bytes checkpoint_bytes(const JobModel& job, const CheckpointSettings& settings);
 

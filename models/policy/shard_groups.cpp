@@ -129,8 +129,7 @@ Result<std::unique_ptr<PreparedPolicy>> prepare_shard_groups(const ShardGroupsOp
                                                              const JobModel& job) {
   GOODPUT_TRY_STATUS(check_one_stage(job));
   GOODPUT_TRY(ExpertParallelJob groups, expert_parallel_job(job, options.groups));
-  const ModuleBytes bytes =
-      module_bytes(job.modules(), options.groups.restart.checkpoint.bytes_per_parameter);
+  const ModuleBytes bytes = checkpoint_modules(job, options.groups.restart.checkpoint);
   const Shards shards{groups.nodes_of_group,
                       Bytes{bytes.one_expert().value * bytes.experts / groups.nodes_of_group}};
   return restarting_policy(

@@ -21,7 +21,7 @@ struct CheckpointRunReport {
 struct CheckpointReport {
   const CheckpointModel& model;
   const ModuleBytes& bytes;
-  std::int32_t bytes_per_parameter = 12;
+  std::int32_t bytes_per_parameter = 0;
   PartialCheckpoint checkpoint;
   RankWrites full;     // every rank all it holds
   RankWrites partial;  // as `checkpoint` says

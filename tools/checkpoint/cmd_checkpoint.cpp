@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/checkpoint/checkpointed_run.h"
+#include "models/plan/parallel_plan.h"
 #include "models/shape/model_file.h"
 #include "sim/base/hash.h"
 #include "sim/base/json.h"
@@ -65,8 +66,11 @@ class CheckpointCommand final : public Command {
              "Who writes all else: \"none\" (default), every rank; \"edps\", dealt out once; \"adps\", for "
              "every checkpoint, around its experts")
         .one_of(kShardingNames);
-    options.add("--bytes-per-param", bytes_per_parameter_, "B",
-                "12 (default): fp32 weights and Adam; 14: with fp16 weights beside");
+    options.add(
+        "--bytes-per-param", bytes_per_parameter_, "B",
+        fmt::format("Of a weight and its optimizer state (default {}: bf16 weights, their fp32 copy and "
+                    "Adam's moments; 12: fp32 weights and the moments)",
+                    bytes_per_parameter_));
     options_.configure(options);
   }
 
@@ -188,7 +192,7 @@ class CheckpointCommand final : public Command {
   std::string selection_ = "sequential";
   std::optional<std::int64_t> ranks_;
   std::string sharding_ = "none";
-  std::int64_t bytes_per_parameter_ = 12;
+  std::int64_t bytes_per_parameter_ = ParallelPlan{}.saved_bytes();  // of a plan that says nothing else
   CheckpointRunOptions options_;
 };
 

@@ -157,6 +157,35 @@ TEST_CASE("checkpoint policy: a planned restart writes a checkpoint first, and r
   CHECK(result.steps == 10);
 }
 
+TEST_CASE(
+    "checkpoint policy: a checkpoint has the bytes of the plan's weights and optimizer, or those given") {
+  const auto bytes_of = [](Dtype dtype, std::int32_t optimizer_bytes, std::int32_t given) {
+    ParallelPlan plan;
+    plan.dtype = dtype;
+    plan.optimizer_bytes = optimizer_bytes;
+    CheckpointSettings settings;
+    settings.bytes_per_parameter = given;
+    return bytes_per_parameter(settings, plan);
+  };
+  CHECK(bytes_of(Dtype::kBf16, 0, 0) == 2 + 12);  // and a master copy beside two moments
+  CHECK(bytes_of(Dtype::kFp8, 0, 0) == 2 + 12);   // 8 bits only where they are multiplied
+  CHECK(bytes_of(Dtype::kFp32, 0, 0) == 4 + 8);
+  CHECK(bytes_of(Dtype::kTf32, 0, 0) == 4 + 8);
+  CHECK(bytes_of(Dtype::kBf16, 6, 0) == 2 + 6);
+  CHECK(bytes_of(Dtype::kBf16, 6, 10) == 10);
+
+  // What a planned restart writes is of that size.
+  TrainingPlan plan = gpt_s_plan(10);
+  plan.parallel.optimizer_bytes = 6;
+  PolicyCase job(
+      "checkpoint",
+      R"({"absorb": "gathered", "gather_s": 0, "checkpoint": {"interval_steps": 0, "write_gb_per_s": 2}})",
+      job_of(plan));
+  const JobResult result =
+      job.run(steps(10), held(8, {joined(job.step(8) / 2, 8), joined(job.step(8) / 2, 9)}));
+  CHECK(time_in(result, kSave) == module_bytes(job.job().modules(), 8).total() / BytesPerSecond{2e9});
+}
+
 TEST_CASE("checkpoint policy: a loss after a planned restart goes back to what that saved") {
   // No other checkpoint is ever written: without it all would be lost.
   const std::string options =
