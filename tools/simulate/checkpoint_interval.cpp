@@ -1,7 +1,12 @@
 #include "tools/simulate/checkpoint_interval.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <map>
+#include <vector>
+
+#include "models/policy/policy_options.h"
 #include "sim/base/json.h"
 
 namespace goodput {
@@ -16,6 +21,10 @@ std::optional<CheckpointInterval> checkpoint_interval(const SimulateReport& repo
   interval.rule = checkpoint.value("interval", "");
   interval.nodes = first->nodes;
   interval.steps = first->interval;
+  CheckpointSettings settings;
+  settings.bytes_per_parameter = checkpoint.value("bytes_per_parameter", settings.bytes_per_parameter);
+  interval.bytes = checkpoint_bytes(*report.inputs.job, settings);
+  interval.bytes_per_parameter = bytes_per_parameter(settings, report.scenario.plan.parallel);
   if (interval.rule == "fixed") return interval;
   const double given = checkpoint.value("mtbf_hours", 0.0);
   interval.is_of_failures = given == 0;
@@ -29,10 +38,9 @@ std::optional<CheckpointInterval> checkpoint_interval(const SimulateReport& repo
 
 OrderedJson checkpoint_interval_json(const std::optional<CheckpointInterval>& of) {
   if (!of) return nullptr;
-  return {{"interval", of->rule},
-          {"mtbf_hours", or_null(of->mtbf_hours)},
-          {"nodes", of->nodes},
-          {"interval_steps", of->steps}};
+  return {{"interval", of->rule},     {"mtbf_hours", or_null(of->mtbf_hours)},
+          {"nodes", of->nodes},       {"interval_steps", of->steps},
+          {"bytes", of->bytes.value}, {"bytes_per_parameter", of->bytes_per_parameter}};
 }
 
 std::string checkpoint_intervals_text(const SimulateReport& report) {
@@ -43,6 +51,29 @@ std::string checkpoint_intervals_text(const SimulateReport& report) {
     text += fmt::format("{}: a checkpoint every {} steps ({}), for {} between failures of {} nodes\n",
                         report.simulation.policies[i].name, interval->steps, interval->rule,
                         duration_text(*interval->mtbf_hours * 3600), interval->nodes);
+  }
+  return text;
+}
+
+std::string checkpoint_sizes_text(const SimulateReport& report) {
+  const ParallelPlan& plan = report.scenario.plan.parallel;
+  std::map<std::int32_t, std::vector<std::string>> policies;  // by bytes of a parameter
+  std::map<std::int32_t, Bytes> sizes;
+  for (std::size_t i = 0; i < report.simulation.policies.size(); ++i) {
+    const auto of = checkpoint_interval(report, i);
+    if (!of || of->steps == 0) continue;
+    policies[of->bytes_per_parameter].push_back(report.simulation.policies[i].name);
+    sizes[of->bytes_per_parameter] = of->bytes;
+  }
+  std::string text;
+  for (const auto& [each, names] : policies) {
+    const std::string parts =
+        each != plan.saved_bytes()
+            ? ""
+            : fmt::format(" ({} {} weight + {} master weight and moments)", plan.number_bytes(),
+                          kDtypeNames[static_cast<std::size_t>(plan.dtype)], plan.state_bytes());
+    text += fmt::format("{}: a checkpoint of {:.4g} GB: {} bytes per parameter{}\n", fmt::join(names, ", "),
+                        1e-9 * static_cast<double>(sizes.at(each).value), each, parts);
   }
   return text;
 }

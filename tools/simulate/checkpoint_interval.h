@@ -1,4 +1,4 @@
-// Which interval between checkpoints a policy came to, and from what.
+// Which checkpoints a policy came to: how often, from what, and of what size.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/base/json_fwd.h"
+#include "sim/base/units.h"
 #include "tools/simulate/simulate_report.h"
 
 namespace goodput {
@@ -17,6 +18,8 @@ struct CheckpointInterval {
   bool is_of_failures = false;         // nobody gave it: it follows from the failure models
   std::int32_t nodes = 0;
   std::int64_t steps = 0;  // 0: no checkpoints
+  Bytes bytes{};           // of a whole checkpoint
+  std::int32_t bytes_per_parameter = 0;
 };
 
 // None of a policy that never trained, or that does not write checkpoints.
@@ -26,5 +29,7 @@ struct CheckpointInterval {
 
 // A line for each policy whose interval follows from the failures of the scenario.
 [[nodiscard]] std::string checkpoint_intervals_text(const SimulateReport& report);
+// A line for each size, with the policies whose checkpoints have it.
+[[nodiscard]] std::string checkpoint_sizes_text(const SimulateReport& report);
 
 }  // namespace goodput

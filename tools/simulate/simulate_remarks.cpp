@@ -199,7 +199,7 @@ std::string simulate_remarks(const SimulateReport& report) {
   const std::string text = endings_text(report) + recordings_text(report) + warnings_text(report) +
                            unused_keys_text(unused_keys(report.scenario), report.scenario.file) +
                            batches_text(report) + doubts_text(report) + checkpoint_intervals_text(report) +
-                           commands_text(report) + files_text(report);
+                           checkpoint_sizes_text(report) + commands_text(report) + files_text(report);
   return text.empty() ? "" : "\n" + text;
 }
 

@@ -46,10 +46,26 @@ TEST_CASE("checkpoint interval: what follows from the failures is what their MTB
 TEST_CASE("checkpoint interval: a fixed one goes by no MTBF, and none is told where there are none") {
   const Json fixed = policies_of(failing(exponential(), {{"interval_steps", 33}}));
   CHECK(fixed["hot_spare"]["checkpoint"] ==
-        Json{{"interval", "fixed"}, {"mtbf_hours", nullptr}, {"nodes", 8}, {"interval_steps", 33}});
+        Json{{"interval", "fixed"},
+             {"mtbf_hours", nullptr},
+             {"nodes", 8},
+             {"interval_steps", 33},
+             {"bytes", std::int64_t{521'197'824} * 14},  // parameters of GPT-S, in 16 bits with Adam's state
+             {"bytes_per_parameter", 14}});
   Json too_few = failing(exponential(), {{"interval_steps", 33}});
   too_few["failures"]["nodes"] = 7;  // never trains
   CHECK(policies_of(too_few)["hot_spare"]["checkpoint"].is_null());
+}
+
+TEST_CASE("checkpoint interval: text says how large a checkpoint is, and of what") {
+  const auto says = [](const Json& checkpoint, const std::string& line) {
+    return simulate_run(failing(exponential(), checkpoint))
+               .out.find("\nhot_spare: a checkpoint of " + line + "\n") != std::string::npos;
+  };
+  CHECK(says({{"interval_steps", 33}},
+             "7.297 GB: 14 bytes per parameter (2 fp16 weight + 12 master weight and moments)"));
+  CHECK(says({{"interval_steps", 33}, {"bytes_per_parameter", 10}}, "5.212 GB: 10 bytes per parameter"));
+  CHECK_FALSE(says({{"interval_steps", 0}}, "7.297 GB: 14 bytes per parameter"));
 }
 
 TEST_CASE("checkpoint interval: elastic policies go by the nodes they train on") {
