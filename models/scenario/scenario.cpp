@@ -258,13 +258,16 @@ struct PolicyRead {
   config::UnusedKeys unused;
 };
 
-Result<PolicyRead> read_options(const Scenario& scenario, const ScenarioPolicy& policy) {
+// `changes`: of the scenario; none: they have been read before.
+Result<PolicyRead> read_options(const Scenario& scenario, const ScenarioPolicy& policy,
+                                config::Changes* changes) {
   if (policy.command) return PolicyRead{process_setup(*policy.command, policy.options), {}};
   GOODPUT_TRY(const PolicyInfo info, find_policy(policy.policy));
   std::unique_ptr<PolicySetup> setup = info.make();
   std::vector<config::GivenKey> given;
   config::Place place = config::Place{scenario.file, {}, {}}.at("policies").at(policy.name);
   place.given = &given;
+  place.changes = changes;
   const PolicyContext context = policy_context(scenario);
   const config::ObjectAccess access{[] { return true; }, [&] { return setup->fields(context); },
                                     []() -> Status { return Ok{}; }};
@@ -300,21 +303,21 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<config
   scenario.commands = commands;
   scenario.sources = {{path, {}}};
   scenario.plan.library = library;
-  GOODPUT_TRY(scenario.unused, config::read_file(path, config::access(scenario), library,
-                                                 {changes, kScenarioFiles.noun, "set"}));
+  config::Changes made(changes, kScenarioFiles.noun, "set");
+  GOODPUT_TRY(scenario.unused, config::read_changed_file(path, config::access(scenario), library, made));
   const bool is_inline = scenario.sources.size() == 1;
   scenario.plan.file = scenario.sources.back().file;
   if (is_inline) scenario.plan.pointer = "/plan";
   order_commands(scenario);
   for (ScenarioPolicy& policy : scenario.policies) {
-    GOODPUT_TRY(PolicyRead read, read_options(scenario, policy));
+    GOODPUT_TRY(PolicyRead read, read_options(scenario, policy, &made));
     policy.unused = std::move(read.unused);
   }
   return scenario;
 }
 
 Result<std::unique_ptr<PolicySetup>> make_policy(const Scenario& scenario, const ScenarioPolicy& policy) {
-  GOODPUT_TRY(PolicyRead read, read_options(scenario, policy));
+  GOODPUT_TRY(PolicyRead read, read_options(scenario, policy, nullptr));
   return std::move(read.setup);
 }
 

@@ -20,6 +20,7 @@ config::Value axis_values_value(SweepAxis& axis) {
   const auto read = [&axis, wanted](const Json& from, const config::Place& place) -> Status {
     axis.values_json = from.dump();
     if (from.is_string()) {
+    axis.file = place.file;
       auto values = AxisValues::parse(from.get_ref<const std::string&>());
       if (!values) return place.error(values.error().what);
       axis.values = *std::move(values);

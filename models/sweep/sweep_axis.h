@@ -31,6 +31,7 @@ struct SweepAxis {
   AxisValues values{};
   std::string values_json{};         // as they were given: text or an array
   std::vector<SweepSetting> sets{};  // by expressions of this variable and others
+  std::string file{};                // that has the values; empty: the command line (config::Change::file)
 
   // What varies, columns of the results.
   [[nodiscard]] std::vector<std::string> parameters() const;

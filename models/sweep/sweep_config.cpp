@@ -39,7 +39,8 @@ config::Value sweep_changes_value(std::vector<config::Change>& changes) {
   const auto read = [&changes, wanted](const Json& from, const config::Place& place) -> Status {
     if (!from.is_object()) return place.not_wanted(from, wanted);
     changes.clear();
-    for (const auto& [pointer, value] : from.items()) changes.push_back({pointer, value.dump()});
+    for (const auto& [pointer, value] : from.items())
+      changes.push_back({pointer, value.dump(), {}, place.file});
     return Ok{};
   };
   const auto write = [&changes](OrderedJson& into) {

@@ -49,7 +49,10 @@ Result<SweepPoints> SweepPoints::make(const SweepConfig& sweep, std::uint64_t se
   points.axes_ = sweep.vary;
   points.design_ = sweep.design;
   for (const SweepAxis& axis : points.axes_) {
-    for (std::string& parameter : axis.parameters()) points.parameters_.push_back(std::move(parameter));
+    for (std::string& parameter : axis.parameters()) {
+      points.parameters_.push_back(std::move(parameter));
+      points.files_.push_back(axis.file);
+    }
   }
   GOODPUT_TRY_STATUS(points.add_settings());
   GOODPUT_TRY_STATUS(points.check_names());
@@ -209,7 +212,7 @@ Result<std::vector<config::Change>> SweepPoints::changes(std::uint64_t point,
   const std::vector<std::string> values = this->values(point);
   std::vector<config::Change> changes;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (parameters_[i].starts_with('/')) changes.push_back({parameters_[i], values[i], "vary"});
+    if (parameters_[i].starts_with('/')) changes.push_back({parameters_[i], values[i], "vary", files_[i]});
   }
   std::string nodes_of_plan;
   if (follows_plan()) {
@@ -217,14 +220,14 @@ Result<std::vector<config::Change>> SweepPoints::changes(std::uint64_t point,
     nodes_of_plan = number_json(nodes);
   }
   const ValueOf value_of = [&](const std::string& name) {
-    if (name == kPlanNodes) return nodes_of_plan;
-    const auto at = std::find(parameters_.begin(), parameters_.end(), name);
-    return values[static_cast<std::size_t>(at - parameters_.begin())];
+    return name == kPlanNodes ? nodes_of_plan : values[position(name)];
   };
   std::vector<config::Change> following;
   for (const SweepSetting& setting : settings_) {
     GOODPUT_TRY(std::string value, follow(setting, value_of));
-    following.push_back({setting.pointer, std::move(value), "vary"});
+    const bool is_value = setting.value.is_name() && setting.value.names().front() != kPlanNodes;
+    following.push_back({setting.pointer, std::move(value), "vary",
+                         is_value ? files_[position(setting.value.names().front())] : std::string()});
   }
   changes.insert(changes.end(), following.begin(), following.end());
   return changes;

@@ -57,4 +57,5 @@ class SweepPoints {
   std::vector<std::vector<double>> shares_{};  // of a Latin hypercube: by axis, then point
 };
 
+  std::vector<std::string> files_{};           // by parameter: SweepAxis::file
 }  // namespace goodput

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -113,11 +114,14 @@ Status Changes::apply(Step step, Json& file) {
     if (there.is_array() && !file.contains(at) && at.back() != "-" &&
         at.back() != std::to_string(there.size()))
       return error(step, fmt::format("the array has {} entries", there.size()));
+    if (there.is_array() && at.back() == "-")
+      step.pointer = fmt::format("{}/{}", above.to_string(), there.size());
     file[at] = json_or_text(step.given.value);
     // A value that is set as a whole is what it was set to.
     std::erase_if(waiting_, [&](const Step& other) {
       return other.name_at == step.pointer || is_below(other.name_at, step.pointer);
     });
+    made_.push_back(std::move(step));
   } catch (const JsonError&) {
     return error(step, fmt::format("is no JSON pointer, or points nowhere in the {}", noun_));
   }
@@ -134,6 +138,13 @@ Changes Changes::take(std::string_view pointer) {
     }
   }
   return taken;
+}
+
+const Change* Changes::behind(std::string_view pointer) const {
+  const auto last = std::find_if(made_.rbegin(), made_.rend(), [pointer](const Step& step) {
+    return step.pointer == pointer || is_below(pointer, step.pointer);
+  });
+  return last == made_.rend() ? nullptr : &last->given;
 }
 
 Status Changes::check_none_waits() const {

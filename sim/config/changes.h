@@ -15,6 +15,8 @@ struct Change {
   std::string pointer{};
   std::string value{};   // JSON; what is no JSON is text
   std::string option{};  // that asks for it, where that is not the same for all
+  // The config that asks for it: relative paths in `value` start at its folder; empty: at the current one.
+  std::string file{};
 };
 [[nodiscard]] Json json_or_text(std::string_view text);
 
@@ -33,6 +35,8 @@ class Changes {
   [[nodiscard]] Status apply_to(Json& file);
   // Those that wait for the file that is named at `pointer`: they wait no longer.
   [[nodiscard]] Changes take(std::string_view pointer);
+  // What put the value at `pointer` there; none: the file itself has it.
+  [[nodiscard]] const Change* behind(std::string_view pointer) const;
   // Fails where one still waits: what it points into names no file.
   [[nodiscard]] Status check_none_waits() const;
 
@@ -53,6 +57,7 @@ class Changes {
   std::string option_{};
   std::vector<Step> steps_{};    // not made yet
   std::vector<Step> waiting_{};  // made in a file that is named
+  std::vector<Step> made_{};     // in the file itself, each where it was put
 };
 
 }  // namespace goodput::config

@@ -114,7 +114,7 @@ Status read_members(const Json& value, Place& place, const ObjectAccess& access)
 
 // `file`: where it stands; empty: nowhere.
 Result<std::optional<Tier>> read_changed(Json value, const std::string& file, const ObjectAccess& access,
-                                         const Library* library, Changes changes,
+                                         const Library* library, Changes& changes,
                                          std::vector<GivenKey>* given) {
   GOODPUT_TRY_STATUS(changes.apply_to(value));
   Place place{file, {}, {}, library, &changes, given};
@@ -124,10 +124,10 @@ Result<std::optional<Tier>> read_changed(Json value, const std::string& file, co
 }
 
 Result<std::optional<Tier>> read_whole_file(const std::string& file, const ObjectAccess& access,
-                                            const Library* library, Changes changes,
+                                            const Library* library, Changes& changes,
                                             std::vector<GivenKey>* given) {
   GOODPUT_TRY(Json value, parse_file(file, library ? library->parsed : nullptr));
-  return read_changed(std::move(value), file, access, library, std::move(changes), given);
+  return read_changed(std::move(value), file, access, library, changes, given);
 }
 
 void write_into(OrderedJson& into, const Fields& fields) {
@@ -147,13 +147,20 @@ Error Place::error(std::string what) const {
 }
 
 Error Place::not_wanted(const Json& value, std::string_view wanted) const {
-  return error(fmt::format("is {}, want {}", shown(value), wanted));
+  Error unwanted = error(fmt::format("is {}, want {}", shown(value), wanted));
+  const Change* change = changes != nullptr ? changes->behind(pointer) : nullptr;
+  return change != nullptr ? std::move(unwanted).of_option(change->option) : unwanted;
 }
 
 Place Place::at(std::string_view key) const {
   std::string below = pointer + '/';
   for (const char c : key) below += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
   return {file, std::move(below), {}, library, changes, given};
+}
+
+fs::path Place::folder() const {
+  const Change* change = changes != nullptr ? changes->behind(pointer) : nullptr;
+  return folder_of(change != nullptr ? change->file : file);
 }
 
 Field tier(Tier& value) {
@@ -198,7 +205,7 @@ Result<Source> source_named(const std::string& name, const Place& place, const K
     if (!found && found.error().where.file.empty()) return place.error(found.error().what);
     return found;
   }
-  const fs::path file = folder_of(place.file) / name;
+  const fs::path file = place.folder() / name;
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return place.error(fmt::format("no file {}", in_quotes(file.string())));
   return Source{file.string(), {}};
@@ -215,10 +222,10 @@ Value object_or_name(const ObjectAccess& access, const Kind& kind, std::vector<S
     sources.push_back(source);
     Changes changes = place.changes ? place.changes->take(place.pointer) : Changes{};
     const bool is_changed = !changes.empty();
-    auto tier = read_whole_file(source.file, access, place.library, std::move(changes), place.given);
+    auto tier = read_whole_file(source.file, access, place.library, changes, place.given);
     if (!tier) {
       Error error = std::move(tier).error();
-      if (is_changed && error.option.empty()) error.what += " (as it is changed)";
+      if (is_changed && !error.where.empty()) error.what += " (as it is changed)";
       return error;
     }
     place.tier = *tier;
@@ -241,15 +248,20 @@ Value path_or_name(std::string& value, const Kind& kind) {
 
 Result<UnusedKeys> read_file(const std::string& file, const ObjectAccess& access, const Library& library,
                              Changes changes) {
+  return read_changed_file(file, access, library, changes);
+}
+
+Result<UnusedKeys> read_changed_file(const std::string& file, const ObjectAccess& access,
+                                     const Library& library, Changes& changes) {
   std::vector<GivenKey> given;
-  GOODPUT_TRY_STATUS(read_whole_file(file, access, &library, std::move(changes), &given));
+  GOODPUT_TRY_STATUS(read_whole_file(file, access, &library, changes, &given));
   return unused_keys(given);
 }
 
 Result<UnusedKeys> read_object(const Json& object, const ObjectAccess& access, const Library& library,
                                Changes changes) {
   std::vector<GivenKey> given;
-  GOODPUT_TRY_STATUS(read_changed(object, "", access, &library, std::move(changes), &given));
+  GOODPUT_TRY_STATUS(read_changed(object, "", access, &library, changes, &given));
   return unused_keys(given);
 }
 

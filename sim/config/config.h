@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -54,9 +55,11 @@ struct Place {
   std::vector<GivenKey>* given = nullptr;  // gathers them; none: nobody wants to know
 
   [[nodiscard]] Error error(std::string what) const;
-  // "is VALUE, want WANTED"
+  // "is VALUE, want WANTED". Error::option is that of the change that put the value there, if one did.
   [[nodiscard]] Error not_wanted(const Json& value, std::string_view wanted) const;
   [[nodiscard]] Place at(std::string_view key) const;
+  // What relative paths here start at: the folder of the file, or of the config that changes the value.
+  [[nodiscard]] std::filesystem::path folder() const;
 };
 
 struct Field;
@@ -113,7 +116,8 @@ inline constexpr Range kFraction = {.least = 0, .most = 1, .is_least_excluded = 
 // Lists, written unless they are empty.
 [[nodiscard]] Value texts(std::vector<std::string>& values);
 [[nodiscard]] Value numbers(std::vector<double>& values, Range range);
-[[nodiscard]] Value path(std::string& value);  // of a file, relative to the one that names it
+[[nodiscard]] Value path(
+    std::string& value);  // of a file, relative to the config that names it (Place::folder())
 
 // A number in the file is `unit` of the variable's: number(gpu.bf16, above(0), 1e12) for TFLOP/s.
 [[nodiscard]] Value number(std::function<std::optional<double>()> get, std::function<void(double)> set,
@@ -185,15 +189,15 @@ template <typename T>
               std::move(wanted));
 }
 
-// An object, or the file that has it: "y/x.json" is seen from the file that says so, a name is looked up
+// An object, or the file that has it: "y/x.json" is seen from Place::folder(), a name is looked up
 // (find_from). The file that was read goes to `sources`.
 [[nodiscard]] Value object_or_name(const ObjectAccess& access, const Kind& kind,
                                    std::vector<Source>& sources);
 
-// The file that the value at `place` names: by its path, seen from the file that says so, or by a name.
+// The file that the value at `place` names: by its path, seen from Place::folder(), or by a name.
 [[nodiscard]] Result<Source> source_named(const std::string& name, const Place& place, const Kind& kind);
 
-// "y/x.json", seen from the file that says so, or a name, left as it is.
+// "y/x.json", seen from Place::folder(), or a name, left as it is.
 [[nodiscard]] Value path_or_name(std::string& value, const Kind& kind);
 
 // ---- Whole files.
@@ -202,6 +206,9 @@ template <typename T>
 // the keys that move nothing, of this file and those that it names.
 [[nodiscard]] Result<UnusedKeys> read_file(const std::string& file, const ObjectAccess& access,
                                            const Library& library = {}, Changes changes = {});
+// The same, where parts of the file are read later: `changes` then know what they put there (Place::changes).
+[[nodiscard]] Result<UnusedKeys> read_changed_file(const std::string& file, const ObjectAccess& access,
+                                                   const Library& library, Changes& changes);
 // The same of an object that is in no file: names are looked up here and in the library.
 [[nodiscard]] Result<UnusedKeys> read_object(const Json& object, const ObjectAccess& access,
                                              const Library& library, Changes changes);

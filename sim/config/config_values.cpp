@@ -75,7 +75,7 @@ Value text_value(std::string& value, bool is_path) {
   const auto read = [&value, is_path](const Json& from, const Place& place) -> Status {
     if (!from.is_string()) return place.not_wanted(from, is_path ? "the path of a file" : "text");
     value = from.get<std::string>();
-    if (is_path) value = (folder_of(place.file) / value).lexically_normal().string();
+    if (is_path) value = (place.folder() / value).lexically_normal().string();
     return Ok{};
   };
   const auto write = [&value, is_path](OrderedJson& into) {

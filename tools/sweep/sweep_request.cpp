@@ -61,6 +61,7 @@ void put_axis(SweepAxis axis, std::size_t of_file, std::vector<SweepAxis>& axes)
   } else {
     same->values = std::move(axis.values);
     same->values_json = std::move(axis.values_json);
+    same->file = std::move(axis.file);
   }
 }
 

@@ -172,9 +172,15 @@ TEST_CASE("scenario: a named plan may be changed as a whole, before and after wh
   CHECK(then_whole.plan.cluster.nodes == 10);
 }
 
-TEST_CASE("scenario: paths and names in a change are seen from the file it is made in") {
-  const Scenario scenario = read(good_scenario(), {{"/plan/model", "../models/gpt-m.json"}});
-  CHECK(scenario.plan.model.name == "GPT-M");
+TEST_CASE(
+    "scenario: paths in a change start at the config that asks for it, names are those of the file changed") {
+  const auto model_of = [](const config::Change& change) {
+    return read(good_scenario(), {change}).plan.model.name;
+  };
+  CHECK(model_of({"/plan/model", "../models/gpt-m.json", {}, kPlan}) == "GPT-M");
+  CHECK(model_of({"/plan/model", "gpt-m"}) == "GPT-M");  // in models/ beside the plan
+  CHECK(problem(good_scenario(), {{"/plan/model", "../models/gpt-m.json"}}) ==
+        kPlan + " /model: no file \"../models/gpt-m.json\" (as it is changed)");
 }
 
 TEST_CASE("scenario: a change that cannot be made in a named file is named as it was given") {
