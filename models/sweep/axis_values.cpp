@@ -248,6 +248,19 @@ std::string AxisValues::at_share(double share) const {
   return number_json(std::min(std::floor(range.at(share)), last));
 }
 
+std::optional<std::string> AxisValues::find_unlike(
+    const std::function<bool(const std::string&)>& is_fine) const {
+  constexpr double kBetween = 0.618;
+  std::vector<std::string> some;
+  const auto values = count();
+  if (!values) some = {at_share(0), at_share(kBetween)};
+  for (std::uint64_t i = 0; i < std::min(values.value_or(0), kMostSpaced); ++i) {
+    if (std::string value = at(i); !is_fine(value)) return value;
+  }
+  const auto unlike = std::find_if_not(some.begin(), some.end(), is_fine);
+  return unlike == some.end() ? std::nullopt : std::optional(*unlike);
+}
+
 AxisValues AxisValues::of(std::vector<std::string> values) {
   AxisValues all;
   for (std::string& value : values) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,10 @@ class AxisValues {
   [[nodiscard]] std::optional<std::uint64_t> count() const;
   // JSON. REQUIRES: index < count().
   [[nodiscard]] std::string at(std::uint64_t index) const;
+  // A value that `is_fine` does not hold for, JSON; of a range without a number of values only its low end
+  // and one between are asked for.
+  [[nodiscard]] std::optional<std::string> find_unlike(
+      const std::function<bool(const std::string&)>& is_fine) const;
   // JSON: where `share`, in [0, 1), of all lies below. All of a range and all of a list are as likely.
   [[nodiscard]] std::string at_share(double share) const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "models/failure/failure_fields.h"
@@ -19,8 +20,8 @@ config::Value axis_values_value(SweepAxis& axis) {
   const std::string wanted = "text as of the command line, or an array of values";
   const auto read = [&axis, wanted](const Json& from, const config::Place& place) -> Status {
     axis.values_json = from.dump();
-    if (from.is_string()) {
     axis.file = place.file;
+    if (from.is_string()) {
       auto values = AxisValues::parse(from.get_ref<const std::string&>());
       if (!values) return place.error(values.error().what);
       axis.values = *std::move(values);
@@ -79,6 +80,18 @@ Status check_tuples(const SweepAxis& axis) {
   return Ok{};
 }
 
+Status check_spares_values(const AxisValues& values) {
+  const auto wrong = values.find_unlike([](const std::string& value) {
+    const Json number = Json::parse(value);
+    return number.is_number() && number.get<double>() >= 0 &&
+           std::trunc(number.get<double>()) == number.get<double>();
+  });
+  if (!wrong) return Ok{};
+  return Error{
+      fmt::format("spares cannot be {}: want whole numbers of nodes, 0 or more", on_one_line(*wrong)),
+      {.pointer = "/values"}};
+}
+
 }  // namespace
 
 std::vector<std::string> SweepAxis::parameters() const {
@@ -120,6 +133,7 @@ Status config_finish(SweepAxis& axis) {
     if (axis.sets.empty()) return Ok{};
     return Error{"follows from variables: give the axis a name, not a pointer", {.pointer = "/sets"}};
   }
+  if (axis.is_spares()) GOODPUT_TRY_STATUS(check_spares_values(axis.values));
   if (is_variable_name(axis.name) && axis.name != kPlanNodes) return Ok{};
   if (axis.name.find('/') != std::string::npos) return check_sweep_pointer(axis.name, "/name");
   return Error{fmt::format("{} is no name for a variable: want letters, digits and underscores, not {}",

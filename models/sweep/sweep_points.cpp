@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -30,6 +31,12 @@ Error too_many_points(std::string_view how_many) {
       fmt::format("the sweep has {} points, more than {}: leave out values, or draw points by a latin design",
                   how_many, kMostSweepPoints),
       {.pointer = "/vary"}};
+}
+
+// The same text for JSON that says the same: 50, 50.0 and 5e1.
+std::string comparable(const std::string& value) {
+  const Json json = Json::parse(value);
+  return json.is_number() ? number_json(json.get<double>()) : json.dump();
 }
 
 // How many values, where the design takes them one by one.
@@ -58,6 +65,7 @@ Result<SweepPoints> SweepPoints::make(const SweepConfig& sweep, std::uint64_t se
   GOODPUT_TRY_STATUS(points.check_names());
   GOODPUT_TRY_STATUS(points.check_twice());
   GOODPUT_TRY_STATUS(points.count_points(sweep));
+  GOODPUT_TRY_STATUS(points.check_repeats());
   if (sweep.design == SweepDesign::kLatin) points.draw_latin(seed);
   return points;
 }
@@ -146,6 +154,34 @@ Status SweepPoints::count_points(const SweepConfig& sweep) {
   return Ok{};
 }
 
+// A grid with a value twice, and a list with a point twice, would run the same thing again.
+Status SweepPoints::check_repeats() const {
+  if (design_ == SweepDesign::kLatin) return Ok{};
+  const auto refuse = [](const std::string& name, const std::string& value) {
+    return Error{fmt::format("{} has the value {} twice; give it once", name, on_one_line(value)),
+                 {.pointer = "/vary"}};
+  };
+  if (design_ == SweepDesign::kList) {
+    std::set<std::vector<std::string>> seen;
+    for (std::uint64_t point = 0; point < size_; ++point) {
+      std::vector<std::string> all = values(point);
+      for (std::string& value : all) value = comparable(value);
+      if (!seen.insert(all).second)
+        return refuse(on_one_line(fmt::format("{}", fmt::join(parameters_, ","))),
+                      fmt::format("{}", fmt::join(values(point), ",")));
+    }
+    return Ok{};
+  }
+  for (const SweepAxis& axis : axes_) {
+    std::set<std::string> seen;
+    for (std::uint64_t i = 0; i < axis.values.count().value_or(0); ++i) {
+      const std::string value = axis.values.at(i);
+      if (!seen.insert(comparable(value)).second) return refuse(axis_name(axis), value);
+    }
+  }
+  return Ok{};
+}
+
 // One point in each of `size` equal parts of an axis, in an order of its own (McKay, Beckman and Conover,
 // Technometrics 21, 1979). What an axis draws depends on no other axis.
 void SweepPoints::draw_latin(std::uint64_t seed) {
@@ -180,6 +216,23 @@ std::vector<std::string> SweepPoints::values(std::uint64_t point) const {
     for (std::string& part : axes_[i].split(value)) values.push_back(std::move(part));
   }
   return values;
+}
+
+std::vector<std::uint64_t> SweepPoints::covering() const {
+  std::vector<std::uint64_t> points;
+  if (design_ != SweepDesign::kGrid) {
+    points.resize(size_);
+    std::iota(points.begin(), points.end(), std::uint64_t{0});
+    return points;
+  }
+  points.push_back(0);
+  std::uint64_t stride = 1;  // from a value of the axis to the next
+  for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
+    const std::uint64_t count = axis->values.count().value_or(1);
+    for (std::uint64_t i = 1; i < count; ++i) points.push_back(i * stride);
+    stride *= count;
+  }
+  return points;
 }
 
 bool SweepPoints::has_spares() const {
@@ -219,6 +272,10 @@ Result<std::vector<config::Change>> SweepPoints::changes(std::uint64_t point,
     GOODPUT_TRY(const std::int32_t nodes, plan_nodes(changes));
     nodes_of_plan = number_json(nodes);
   }
+  const auto position = [this](const std::string& name) {
+    return static_cast<std::size_t>(std::find(parameters_.begin(), parameters_.end(), name) -
+                                    parameters_.begin());
+  };
   const ValueOf value_of = [&](const std::string& name) {
     return name == kPlanNodes ? nodes_of_plan : values[position(name)];
   };

@@ -25,6 +25,9 @@ class SweepPoints {
   [[nodiscard]] const std::vector<std::string>& parameters() const { return parameters_; }
   // JSON by parameter. REQUIRES: point < size().
   [[nodiscard]] std::vector<std::string> values(std::uint64_t point) const;
+  // Points, ascending, that have every value of every axis between them: of a grid those that differ from the
+  // first point in one axis.
+  [[nodiscard]] std::vector<std::uint64_t> covering() const;
   // The nodes follow from the plan's (SweepAxis::is_spares()).
   [[nodiscard]] bool has_spares() const;
 
@@ -44,6 +47,7 @@ class SweepPoints {
   Status check_names() const;
   Status check_twice() const;
   Status count_points(const SweepConfig& sweep);
+  Status check_repeats() const;
   void draw_latin(std::uint64_t seed);
   [[nodiscard]] bool follows_plan() const;
   using ValueOf = std::function<std::string(const std::string&)>;  // of a variable, JSON
@@ -53,9 +57,9 @@ class SweepPoints {
   SweepDesign design_ = SweepDesign::kGrid;
   std::uint64_t size_ = 0;
   std::vector<std::string> parameters_{};
+  std::vector<std::string> files_{};           // by parameter: SweepAxis::file
   std::vector<SweepSetting> settings_{};       // of all axes
   std::vector<std::vector<double>> shares_{};  // of a Latin hypercube: by axis, then point
 };
 
-  std::vector<std::string> files_{};           // by parameter: SweepAxis::file
 }  // namespace goodput

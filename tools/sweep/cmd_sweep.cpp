@@ -97,6 +97,25 @@ Status check_rule(const SweepRequest& request, const Scenario& scenario) {
   return Error{"--until " + found.error().what};
 }
 
+// Fails on a value that its key never takes, whatever the others are: -1 for steps. What only some
+// combinations cannot have is left to the points that have it.
+Status check_each_value(const SweepRequest& request, PointRunner& runner) {
+  const std::vector<std::uint64_t> points = request.points.covering();
+  const std::uint64_t stride = 1 + (points.size() - 1) / kMostTried;
+  const std::vector<std::string>& varied = request.points.parameters();
+  for (std::uint64_t i = 0; i < points.size(); i += stride) {
+    const Result<Scenario> scenario = runner.scenario(points[i]);
+    if (scenario || scenario.error().option != "vary") continue;
+    const std::string& pointer = scenario.error().where.pointer;  // from the file that has the key
+    const bool is_varied =
+        std::any_of(varied.begin(), varied.end(), [&pointer](const std::string& parameter) {
+          return parameter.starts_with('/') && parameter.ends_with(pointer);
+        });
+    if (is_varied && !pointer.empty()) return scenario.error();
+  }
+  return Ok{};
+}
+
 // Fails where no point can be read, above all for a pointer that there is not; where spares would be none,
 // because the failures say themselves how many nodes there are; and where the policies of a stopping rule do
 // not run. The result is the first point that can be read.
@@ -232,6 +251,7 @@ class SweepCommand final : public Command {
     for (const std::string& note : request.notes) context.note(note);
     PointRunner runner(request, library);
     GOODPUT_TRY(const std::uint64_t point, check_sweep(request, runner));
+    GOODPUT_TRY_STATUS(check_each_value(request, runner));
     if (emits_sbatch_) return emit_sbatch(request, context);
     const SweepManifest manifest = make_sweep_manifest(request, point, runner);
     const bool resumes = is_resumed_ || is_requeued(context);

@@ -47,6 +47,24 @@ TEST_CASE("sweep axis: of a pointer, of several, of a variable") {
   CHECK(parse_sweep_axis("/policies/a,b/x=c=d").value().values.at(0) == "\"c=d\"");
 }
 
+TEST_CASE("sweep axis: spares are whole numbers of nodes, 0 or more") {
+  const std::string wanted = ": want whole numbers of nodes, 0 or more";
+  CHECK(axis_problem("spares=0..8:2,3").empty());
+  CHECK(axis_problem("spares=0..8").empty());
+  CHECK(axis_problem("spares=2..8:log").empty());
+  CHECK(axis_problem("spares=-1") == "/values: spares cannot be -1" + wanted);
+  CHECK(axis_problem("spares=0,-1,2") == "/values: spares cannot be -1" + wanted);
+  CHECK(axis_problem("spares=-2..2") == "/values: spares cannot be -2" + wanted);
+  CHECK(axis_problem("spares=0.5..3:0.5") == "/values: spares cannot be 0.5" + wanted);
+  CHECK(axis_problem("spares=few") == "/values: spares cannot be \"few\"" + wanted);
+  // A latin design draws from a range: not from one of all numbers.
+  CHECK(axis_problem("spares=-2..8:log") == "\"-2..8:log\" is no range: a log scale wants ends above 0");
+  CHECK(axis_problem("spares=0.0..10.0") == "/values: spares cannot be 6.18" + wanted);
+  // A variable of that name that the file says more of may be anything.
+  CHECK(
+      axis_file_problem({{"name", "spares"}, {"values", {-1, "few"}}, {"sets", {{"/x", "spares"}}}}).empty());
+}
+
 TEST_CASE("sweep axis: a file says the same") {
   const SweepAxis axis = axis_of({{"name", "spares"},
                                   {"values", {0, 4, "many"}},

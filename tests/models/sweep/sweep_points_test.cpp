@@ -68,6 +68,31 @@ TEST_CASE("sweep points: a grid has every value with every value, the last axis 
         std::vector<std::string>{"1 2 0", "1 2 1", "3 4 0", "3 4 1"});
 }
 
+TEST_CASE("sweep points: a value that an axis has twice is refused by name") {
+  CHECK(points_problem(sweep_of({"/b=x,y", "/a=50,100,50"})) ==
+        "/vary: /a has the value 50 twice; give it once");
+  CHECK(points_problem(sweep_of({"/a=1,2,1.0"})) == "/vary: /a has the value 1.0 twice; give it once");
+  CHECK(points_problem(sweep_of({"/a=1..3,2"})) == "/vary: /a has the value 2 twice; give it once");
+  CHECK(points_problem(sweep_of({"/a,/b=[1,2],[1,3],[1,2]"})) ==
+        "/vary: /a,/b has the value [1,2] twice; give it once");
+  // In a list a value may come again, a point may not.
+  const SweepDesign list = SweepDesign::kList;
+  CHECK(points_problem(sweep_of({"/a=1,1,2", "/b=x,y,x"}, list)).empty());
+  CHECK(points_problem(sweep_of({"/a=1,2,1", "/b=x,y,x"}, list)) ==
+        "/vary: /a,/b has the value 1,\"x\" twice; give it once");
+  // A hypercube draws from them: what is there twice comes twice as often.
+  CHECK(points_problem(sweep_of({"/a=1,1,2"}, SweepDesign::kLatin, 4)).empty());
+}
+
+TEST_CASE("sweep points: the points that cover a grid differ from the first in one axis") {
+  const SweepPoints points = SweepPoints::make(sweep_of({"/a=1,2", "/b=x,y,z"}), 0).value();
+  std::vector<std::string> rows;
+  for (const std::uint64_t point : points.covering()) rows.push_back(rows_of(points).at(point));
+  CHECK(rows == std::vector<std::string>{"1 \"x\"", "1 \"y\"", "1 \"z\"", "2 \"x\""});
+  const SweepPoints list = SweepPoints::make(sweep_of({"/a=1,2", "/b=x,y"}, SweepDesign::kList), 0).value();
+  CHECK(list.covering() == std::vector<std::uint64_t>{0, 1});
+}
+
 TEST_CASE("sweep points: a list has the first values, then the second ones") {
   CHECK(rows_of(sweep_of({"/a=1..3", "/b=x,y,z"}, SweepDesign::kList)) ==
         std::vector<std::string>{"1 \"x\"", "2 \"y\"", "3 \"z\""});

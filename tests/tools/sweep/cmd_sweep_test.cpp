@@ -148,12 +148,16 @@ TEST_CASE("sweep: plans of all kinds share what they share, and nothing else") {
 
 TEST_CASE("sweep: a point that cannot be is a row with the reason") {
   const SweepRun run(swept_scenario());
-  run.sweep("out", {"--vary", "/failures/mtbf_hours=-1,2", "--vary", "/policies/ds/ep=4,64"});
+  // Nothing is wrong with a deadline of 500 s, but that the job is stopped before.
+  run.sweep("out", {"--set", "/samples=1000000", "--set", "/duration_s=300", "--vary", "/deadline_s=500,300",
+                    "--vary", "/policies/ds/ep=4,64"});
   const auto rows = table_of(run.content("out/results.csv"));
   REQUIRE(rows.size() == 1 + 1 + 2 * 3 + 1 + 3);
   CHECK(rows[0].at("status") == "error");
   CHECK(rows[0].at("reason") ==
-        run.scenario() + " /failures/mtbf_hours: is -1, want a number above 0 and up to 1000000000");
+        run.scenario() +
+            " /deadline_s: is 500, but the job is stopped after duration_s 300: nobody would "
+            "know; stop it no earlier, or never (duration_s 0)");
   CHECK(rows[0].at("policy").empty());
   CHECK(rows[0].at("config_hash").empty());
   CHECK(rows[2].at("status") == "ok");
@@ -161,6 +165,17 @@ TEST_CASE("sweep: a point that cannot be is a row with the reason") {
   CHECK(rows[8].at("policy") == "ds");
   CHECK(rows[8].at("reason").find("64") != std::string::npos);
   CHECK_FALSE(rows[8].at("config_hash").empty());
+}
+
+TEST_CASE("sweep: a value that its key never takes is refused before anything runs") {
+  const SweepRun run(swept_scenario());
+  const auto said = run.run({"sweep", run.scenario(), "--vary", "/failures/mtbf_hours=2,4", "--vary",
+                             "/policies/ds/checkpoint/interval_steps=50,-1,100", "--out", run.path("out")});
+  CHECK(said.code == ExitCode::kBadInput);
+  CHECK(
+      said.err ==
+      "error: s.json /policies/ds/checkpoint/interval_steps: is -1, want an integer from 0 to 1000000000\n");
+  CHECK_FALSE(std::filesystem::exists(run.path("out")));
 }
 
 TEST_CASE("sweep: where no point can be the results say why, and the exit code says so") {
