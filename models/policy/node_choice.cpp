@@ -37,7 +37,7 @@ void take_others(const Membership& members, std::span<const NodeId> kept, std::s
   if (chosen.size() == wanted) return;
   const auto before = std::ssize(chosen);
   NodeSet others = members.nodes();
-  for (const NodeId node : kept) others.erase(node);
+  others.erase(kept);
   for (const NodeId node : others) {
     if (is_next(node)) chosen.push_back(node);
     if (chosen.size() == wanted) break;

@@ -251,11 +251,10 @@ void ReplicaGroups::start_groups(const JobView& job, SimTime from) {
 // Healthy ones first, where slow ones are not kept.
 std::vector<NodeId> ReplicaGroups::without_place(const Membership& members) const {
   NodeSet others = members.nodes();
-  const auto erase_all = [&others](const std::vector<NodeId>& nodes) {
-    for (const NodeId node : nodes) others.erase(node);
-  };
-  for (const Group& group : groups_) erase_all(group.nodes);
-  for (const Starting& group : starting_) erase_all(group.nodes);
+  std::vector<NodeId> placed;
+  for (const Group& group : groups_) placed.insert(placed.end(), group.nodes.begin(), group.nodes.end());
+  for (const Starting& group : starting_) placed.insert(placed.end(), group.nodes.begin(), group.nodes.end());
+  others.erase(placed);
   std::vector<NodeId> idle;
   std::copy_if(others.begin(), others.end(), std::back_inserter(idle),
                [&](NodeId node) { return choice_.may_use(members, node); });

@@ -1,5 +1,7 @@
 #include "sim/nodes/node_set.h"
 
+#include <bit>
+
 #include "sim/base/errors.h"
 
 namespace goodput {
@@ -26,6 +28,18 @@ bool NodeSet::erase(NodeId node) {
   if (words_[word] == 0) any_[word / 64] &= ~bit(word);
   --size_;
   return true;
+}
+
+void NodeSet::erase(std::span<const NodeId> nodes) {
+  for (const NodeId node : nodes) {
+    const std::size_t word = static_cast<std::size_t>(node) / 64;
+    if (word < words_.size()) words_[word] &= ~bit(static_cast<std::size_t>(node));
+  }
+  size_ = 0;
+  for (std::size_t word = 0; word < words_.size(); ++word) {
+    size_ += static_cast<std::size_t>(std::popcount(words_[word]));
+    if (words_[word] == 0) any_[word / 64] &= ~bit(word);
+  }
 }
 
 NodeSet::Iterator NodeSet::from_word(std::size_t word) const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <span>
 #include <vector>
 
 #include "sim/nodes/failure_model.h"
@@ -62,6 +63,8 @@ class NodeSet {
   // False where nothing changed. REQUIRES: node >= 0.
   bool insert(NodeId node);
   bool erase(NodeId node);
+  // Those of them that are in the set. REQUIRES: none is negative.
+  void erase(std::span<const NodeId> nodes);
 
  private:
   static std::uint64_t bit(std::size_t of) { return std::uint64_t{1} << of % 64; }

@@ -113,6 +113,16 @@ TEST_CASE("checkpoints are no closer than storage takes them") {
   CHECK(persist_lag(SaveMode::kSync, kTimes, 1s, 1s) == 0);
 }
 
+TEST_CASE("checkpoints keep storage busy for no more than the share of the time that they may") {
+  // 10 s of writing in 40 s of training are 25 %.
+  CHECK(least_interval(SaveMode::kAsync, kTimes, 1s, 0.25) == 40);
+  CHECK(least_interval(SaveMode::kAsync, kTimes, 3s, 0.25) == 14);
+  // Training stands still for 13 s: 10 of 27 + 13 s are 25 %.
+  CHECK(least_interval(SaveMode::kSync, kTimes, 1s, 0.25) == 27);
+  CHECK(least_interval(SaveMode::kSync, kTimes, 10s, 0.25) == 3);
+  CHECK(least_interval(SaveMode::kSync, kTimes, 1s, 0.9) == 1);  // 10 of 1 + 13 s are 71 %
+}
+
 TEST_CASE("checkpoint buffers: each takes every part in turn") {
   CheckpointBuffers buffers;
   CHECK(!buffers.recoverable());

@@ -172,7 +172,7 @@ TEST_CASE("trace: a recording is capped to the nodes that a job holds, unless it
   const FailureSource source{&trace, {}, {}};
   const auto most_held = [&](std::string_view options, NodeId cap) {
     auto configs = trace_model(options);
-    if (cap > 0) configs.front().setup().cap_nodes(cap);
+    if (cap > 0) configs.front().setup().cap_nodes(cap, /*others_wait=*/true);
     const auto model = make_failure_model(configs, {&source, 1}, 1, 0).value();
     CHECK(model->nodes() == 9);  // ids stay those of the recording
     const NodeId most = model->most_held();

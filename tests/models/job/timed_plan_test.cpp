@@ -49,10 +49,43 @@ std::vector<StepSettings> different_settings() {
 
 }  // namespace
 
-TEST_CASE("timed plan: its cluster has the nodes that the job uses") {
+TEST_CASE("timed plan: its own step is that of the plan as it is written") {
   const auto timed = timed_plan();
-  CHECK(timed->plan().cluster.nodes == 12);
   CHECK(timed->own_step() == timed->steps().planned(timed->plan().parallel).value());
+}
+
+TEST_CASE(
+    "timed plan: with an error of its prices steps take that much longer, as if they were timed again") {
+  const auto right = timed_plan();
+  TrainingPlan plan = right->plan();
+  plan.assumed_error = FamilyError{family_of(plan, plan.parallel), 1.3};
+  const auto again = TimedPlan::make(plan, BatchRule::kFixed, two_windows()).value();
+  const auto scaled = TimedPlan::with_error(plan, BatchRule::kFixed, two_windows(), *right).value();
+  // Each of some 1000 ops is rounded to a nanosecond.
+  const auto is_same = [](const StepTime& a, const StepTime& b) {
+    return std::abs((a.step - b.step).count()) <= 2000 && a.samples == b.samples && a.tier == b.tier &&
+           std::abs((a.forward_backward - b.forward_backward).count()) <= 2000;
+  };
+  CHECK(to_seconds(again->own_step().step) ==
+        doctest::Approx(1.3 * to_seconds(right->own_step().step)).epsilon(1e-5));
+  CHECK(is_same(scaled->own_step(), again->own_step()));
+  for (const StepSettings& settings : different_settings()) {
+    CHECK(is_same(scaled->dense(8, settings).value(), again->dense(8, settings).value()));
+    CHECK(is_same(scaled->expert_parallel(8, 8, 1, settings).value(),
+                  again->expert_parallel(8, 8, 1, settings).value()));
+    CHECK(is_same(scaled->planned(plan.parallel, settings).value(),
+                  again->planned(plan.parallel, settings).value()));
+  }
+}
+
+TEST_CASE("timed plan: an error of another family of plans changes nothing") {
+  const auto right = timed_plan();
+  TrainingPlan plan = right->plan();
+  StepFamily other = family_of(plan, plan.parallel);
+  plan.assumed_error = FamilyError{other, 1.3};
+  CHECK(price_factor(plan) == 1.3);
+  plan.parallel.zero = 3;
+  CHECK((family_of(plan, plan.parallel) == other || price_factor(plan) == 1));
 }
 
 TEST_CASE("timed plan: step times are those of the model, in any order and however often") {

@@ -20,6 +20,7 @@ struct DrawnContest {
   std::uint64_t seed = 0;
   std::vector<std::int64_t> run{};  // trials, by contender
   std::vector<WithinLimits> limits{};
+  std::vector<TieRank> ranks{};  // empty: all are equal
 
   explicit DrawnContest(std::vector<double> of, double common_deviation, double own_deviation,
                         std::uint64_t draws)
@@ -52,7 +53,8 @@ struct DrawnContest {
               for (std::int64_t i = 0; i < run[contender]; ++i) values.push_back(value(contender, i));
               return std::optional(std::move(values));
             },
-            [this](std::size_t contender) { return limits[contender]; }};
+            [this](std::size_t contender) { return limits[contender]; },
+            [this](std::size_t contender) { return ranks.empty() ? TieRank{} : ranks[contender]; }};
   }
 };
 
@@ -126,6 +128,58 @@ TEST_CASE("contest: where nobody keeps to the limits there is no best") {
   const ContestResult result = contest_of(drawn);
   CHECK_FALSE(result.best);
   CHECK(result.left.empty());
+}
+
+TEST_CASE(
+    "contest: of equally good contenders the one that finishes first wins, then the one with fewest nodes") {
+  // All are within 0.5 % of each other but the last, which is 2 % worse and would finish first.
+  DrawnContest drawn({100, 100.1, 100.2, 100.3, 102}, 5, 0.01, 7);
+  drawn.ranks = {{11, 1, 1}, {10, 9, 1}, {10.01, 8, 5}, {10.02, 8, 4}, {1, 1, 1}};
+  // 10 to 10.02 are the same date; of these two hold 8 nodes, and one of them writes less to storage.
+  const ContestResult result = contest_of(drawn);
+  CHECK(result.best == 3);
+  CHECK(result.ties == std::vector<std::size_t>{0, 1, 2});
+}
+
+TEST_CASE("contest: a limit that the trials do not show gets more of them, for the winner alone") {
+  DrawnContest drawn({100, 110}, 1, 0.1, 8);
+  ContestTrials trials = drawn.trials();
+  trials.limits = [&drawn](std::size_t contender) {
+    return drawn.run[contender] < 4000 ? WithinLimits::kLikely : WithinLimits::kYes;
+  };
+  ContestRules rules;
+  rules.proof_trials = 7376;  // what a probability of 99.9 % takes, twice
+  const auto result = run_contest(2, rules, trials);
+  REQUIRE(result);
+  CHECK(result->best == 0);
+  CHECK(result->is_shown);
+  CHECK(drawn.run[0] == 4096);  // 128, and doubled until it is shown
+  CHECK(drawn.run[1] < 128);
+}
+
+TEST_CASE("contest: a winner that cannot show its limits makes room for one that can") {
+  DrawnContest drawn({100, 102, 110}, 1, 0.1, 9);
+  drawn.limits = {WithinLimits::kPerhaps, WithinLimits::kYes, WithinLimits::kYes};
+  ContestRules rules;
+  rules.proof_trials = 2048;
+  const ContestResult result = contest_of(drawn, rules);
+  CHECK(result.best == 1);
+  CHECK(result.is_shown);
+  CHECK(drawn.run[0] == 2048);
+  drawn.limits = {WithinLimits::kPerhaps, WithinLimits::kHardly, WithinLimits::kNo};
+  const ContestResult unshown = contest_of(drawn, rules);
+  CHECK(unshown.best == 0);
+  CHECK_FALSE(unshown.is_shown);
+}
+
+TEST_CASE("contest: when the time is up the trials there are decide") {
+  DrawnContest drawn({100, 100.9, 101}, 0, 60, 10);
+  ContestRules rules;
+  int asked = 0;
+  rules.is_out_of_time = [&asked] { return ++asked == 2; };
+  const ContestResult result = contest_of(drawn, rules);
+  REQUIRE(result.best);
+  CHECK(result.trials == 32);  // after the second round
 }
 
 TEST_CASE("contest: the winner of random contests is within a tie of the truth, in few runs" *

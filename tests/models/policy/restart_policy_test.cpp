@@ -28,6 +28,7 @@ class ListeningStore final : public CheckpointStore {
     return {CheckpointRule{}, CheckpointRule{10, {}, {}}};
   }
   [[nodiscard]] SimDuration planned_save(std::int32_t /*nodes*/) const override { return {}; }
+  [[nodiscard]] Bytes planned_bytes() const override { return {}; }
 
   void note_trained() override { told_->push_back("trained"); }
   void note_loss(const NodeChange& change) override {

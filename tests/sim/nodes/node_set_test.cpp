@@ -37,6 +37,17 @@ TEST_CASE("node set: ids ascend, also across words and stretches that are empty"
   CHECK_THROWS_AS(set.insert(-1), InternalError);
 }
 
+TEST_CASE("node set: nodes that are erased together are those that would be erased one by one") {
+  NodeSet set;
+  for (const NodeId node : {0, 63, 64, 4095, 4096, 70'000}) set.insert(node);
+  set.erase(Ids{64, 1, 70'000, 4096, 100'000});  // 1 and 100,000 are not there
+  CHECK(ids_of(set) == Ids{0, 63, 4095});
+  CHECK(set.size() == 3);
+  set.erase(Ids{0, 63, 4095});
+  CHECK(set.begin() == set.end());
+  CHECK(set.size() == 0);
+}
+
 TEST_CASE("node set: agrees with a sorted set") {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);

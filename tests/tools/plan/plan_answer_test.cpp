@@ -1,6 +1,7 @@
 #include "tools/plan/plan_answer.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -154,8 +155,16 @@ TEST_CASE("plan: a deadline that nothing meets has the soonest as its closest an
   CHECK_FALSE(answer.best);
   REQUIRE(answer.closest);
   CHECK(
-      answer.lacks.starts_with("the deadline: the soonest is done by the deadline in 0.0 % of trials, 95 % "
-                               "are asked; it takes "));
+      answer.lacks.starts_with("no choice meets the deadline: the soonest meets the deadline in 0.0 % of "
+                               "runs (95 % required) and takes "));
+}
+
+TEST_CASE("plan: a budget with a probability that nothing keeps is missed by that probability") {
+  const PlanAnswer answer = answer_to(small_question({{"/budget", "1000@90%"}, {"/most_trials", "64"}}));
+  CHECK_FALSE(answer.best);
+  CHECK(answer.lacks.starts_with("no choice keeps to the budget: the cheapest costs $"));
+  CHECK(answer.lacks.ends_with(
+      " on average and stays within the budget of $1000 in 0.0 % of runs (90 % required)"));
 }
 
 TEST_CASE("plan: deadline and budget that can each be kept alone, but not both, are said to contradict" *
@@ -174,7 +183,7 @@ TEST_CASE("plan: deadline and budget that can each be kept alone, but not both, 
     CHECK(torn.best->cost_usd->mean <= usd);
     CHECK(torn.best->p_deadline->mean >= 0.95);
   } else {
-    CHECK(torn.lacks.starts_with("deadline and budget contradict each other: what is in time costs "));
+    CHECK(torn.lacks.starts_with("no choice keeps to both deadline and budget: the cheapest in time costs "));
   }
 }
 
@@ -234,6 +243,104 @@ TEST_CASE("plan: spares of a spot market are among the choices") {
   REQUIRE(answer.best);
   CHECK(answer.contenders == 3 * 3 * 3 * std::ssize(answer.simulated));  // spares x spot x intervals
   CHECK(answer.best->choice.spot_nodes > 0);  // a tenth of the price for a loss in 50 hours each
+}
+
+TEST_CASE("plan: what a policy adds to a plan has to leave the memory margin, too") {
+  // ZeRO-3 over 64 GPUs fits into 60 % of the memory. elastic_dp shards within a node, over 8: 8.03 billion x
+  // 18 bytes over 8 GPUs are 16.8 GiB a GPU, not 2.1.
+  const char* const search = R"({"tp": [1], "pp": [1], "cp": [1], "zero": [3]})";
+  const PlanAnswer wide = answer_to(small_question({{"/search", search}, {"/most_trials", "16"}}));
+  CHECK_FALSE(wide.refused.contains("elastic_dp"));
+  const PlanAnswer narrow =
+      answer_to(small_question({{"/search", search}, {"/most_trials", "16"}, {"/memory_margin", "0.4"}}));
+  REQUIRE(narrow.best);
+  REQUIRE(narrow.refused.contains("elastic_dp"));
+  CHECK(narrow.refused.at("elastic_dp").reason == "does not fit into memory");
+}
+
+TEST_CASE("plan: spares of policies that keep to the plan never train, those of elastic_dp do") {
+  // 8 GPUs, and one spare node: twice as many could train.
+  const std::vector<config::Change> small = {
+      {"/gpus", "8"},     {"/plans", "1"},        {"/spares", "[1]"},      {"/intervals", "[1]"},
+      {"/tokens", "2e9"}, {"/most_trials", "16"}, {"/memory_margin", "0"}, {"/deadline", "30d"}};
+  for (const char* policy : {"checkpoint", "hot_spare", "gemini", "megatron"}) {
+    INFO(policy);
+    std::vector<config::Change> changes = small;
+    changes.push_back({"/policies", fmt::format(R"({{"{}": {{}}}})", policy)});
+    const PlanAnswer answer = answer_to(small_question(changes));
+    REQUIRE(answer.best);
+    CHECK(answer.best->nodes_held == 2);
+    CHECK(answer.best->training_nodes->mean == 1);
+  }
+  std::vector<config::Change> changes = small;
+  changes.push_back({"/policies", R"({"elastic_dp": {}})"});
+  const PlanAnswer answer = answer_to(small_question(changes));
+  REQUIRE(answer.best);
+  CHECK(answer.best->training_nodes->mean > 1.5);
+  CHECK(answer.best->training_nodes->mean <= 2);
+}
+
+TEST_CASE("plan: rows of cost against time have the trials of the answer, and their probabilities") {
+  const PlanAnswer answer = answer_to(small_question({{"/deadline", "30h@95%"}}));
+  REQUIRE(answer.best);
+  REQUIRE(answer.pareto.size() >= 2);
+  for (const PlanOption& row : answer.pareto) {
+    CHECK(row.trials == answer.best->trials);
+    CHECK(row.cost_usd->interval);
+    CHECK(row.p_deadline);
+  }
+}
+
+TEST_CASE("plan: checkpoints keep storage busy for a quarter of the time at most") {
+  const PlanQuestion question = small_question({{"/policies", R"({"gemini": {}})"},
+                                                {"/storage_gb_per_s", "1"},
+                                                {"/plans", "1"},
+                                                {"/spares", "[1]"},
+                                                {"/most_trials", "16"}});
+  const PlanAnswer answer = answer_to(question);
+  REQUIRE(answer.best);
+  // 8.03 billion parameters x 14 bytes at 1 GB/s are 112 s.
+  const double write_s = 14 * 8.03e9 / 1e9;
+  for (const PlanOption& option : answer.finishing) CHECK(option.interval_s >= write_s / 0.25 * 0.99);
+  // Gemini's optimum is far below: intervals that would be equal are one choice.
+  CHECK(answer.contenders < 3 * std::ssize(answer.simulated));
+}
+
+TEST_CASE("plan: storage that nobody gives is assumed by the nodes that train") {
+  std::vector<config::Change> changes = {{"/gpus", "64"}};
+  const PlanQuestion given = small_question(changes);
+  CHECK_FALSE(given.assumes_storage);
+  CHECK(given.storage_gb_per_s == 5);
+  const auto assumed = read_plan_question("",
+                                          {{"/model", "llama3-8b"},
+                                           {"/cluster", "dgx-h100"},
+                                           {"/gpus", "64"},
+                                           {"/tokens", "40e9"},
+                                           {"/batch", "256"},
+                                           {"/sequence_length", "8192"},
+                                           {"/usd_per_node_hour", "20"},
+                                           {"/failures", "rsc-1"}},
+                                          config::Library{{GOODPUT_CONFIGS}});
+  REQUIRE(assumed);
+  CHECK(assumed->assumes_storage);
+  CHECK(assumed->storage_gb_per_s == 4);  // 0.5 for each of 8 nodes
+}
+
+TEST_CASE("plan: what checkpoints write to storage costs what a terabyte costs") {
+  const auto cost = [](const char* usd_per_tb) {
+    const PlanAnswer answer = answer_to(small_question({{"/policies", R"({"hot_spare": {}})"},
+                                                        {"/plans", "1"},
+                                                        {"/spares", "[1]"},
+                                                        {"/intervals", "[1]"},
+                                                        {"/most_trials", "16"},
+                                                        {"/usd_per_tb_written", usd_per_tb}}));
+    REQUIRE(answer.best);
+    return std::pair(answer.best->cost_usd->mean, answer.best->stored_bytes->mean);
+  };
+  const auto [free, bytes] = cost("0");
+  const auto [priced, same] = cost("3");
+  CHECK(bytes == same);
+  CHECK(priced == doctest::Approx(free + 3 * bytes / 1e12).epsilon(1e-9));
 }
 
 }  // namespace goodput

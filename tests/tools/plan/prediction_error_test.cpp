@@ -94,7 +94,7 @@ TEST_CASE("uncertain inputs: the step times of each family are varied by themsel
   const StepFamily pipelined = {Parallelism::kTpPp, GpuGeneration::kH100, StepPrecision::k16Bit};
   const std::vector<StepFamily> both = {fsdp, pipelined};
   std::vector<UncertainInput> of_steps;
-  for (UncertainInput& input : uncertain_inputs(question, both)) {
+  for (UncertainInput& input : uncertain_inputs(question, both, /*holds_spot=*/false)) {
     if (input.name.starts_with("step time")) of_steps.push_back(std::move(input));
   }
   REQUIRE(of_steps.size() == 2);
