@@ -18,7 +18,7 @@ import page_world
 import results
 from browser import Unavailable
 from page_world import NARROW, WIDE, World, point_at, press, text_of
-from planning_cases import Check, Checked, Older, Plan, Simulate, Sweep  # noqa: F401: unittest finds them here
+from planning_cases import Check, Checked, LatePlan, LimitedPlan, Older, Plan, Simulate, Sweep  # noqa: F401: unittest finds them here
 
 LARGEST_PAGE = 1_500_000  # of a job with 1024 GPUs
 FRAME_MS = 100

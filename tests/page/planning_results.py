@@ -23,6 +23,7 @@ QUESTION = {
 COMMANDS = {
     "simulate": ["simulate", "scenario.json"],
     "plan": ["plan", "question.json"],
+    "late": ["plan", "question.json", "--deadline", "1h@95%"],
     "sweep": ["sweep", "scenario.json", "--vary", "/failures/mtbf_hours=1,2,4", "--vary", "/policies/ds/checkpoint/interval_steps=50,200,800",
               "--policy", "ds", "--policy", "elastic_dp", "--trials", "4", "--out", "sweep"],
     "checked": ["check", "smoke", "--run", "trace"],
@@ -59,6 +60,31 @@ def check():
             "counts": counts, "cases": cases, "time": [time]}
 
 
+def limited(plan):
+    """The same plan with what only other questions have: limits, nodes from a spot market, notes, inputs that hardly matter."""
+    best = {**plan["best"], "nodes_held": 10, "training_nodes": 8.0, "spares": 2, "spot_nodes": 4, "interval_steps": 88,
+            "interval_s": 638.9, "p_deadline": 0.977, "deadline_shown": True, "p_budget": 0.9, "budget_shown": False, "trials": 128,
+            "ci": {**plan["best"]["ci"], "p_deadline": [0.95, 0.99], "p_budget": [0.85, 0.95]}}
+    rival = {"policy": "elastic_dp", "spares": 0, "spot_nodes": 2, "interval": 1, "parallel": best["parallel"]}
+
+    def shift(factor, change, within_limits=True, instead=None):
+        return {"factor": factor, "value": 100 * factor, "objective": 1.0, "change": change, "within_limits": within_limits,
+                "instead": instead}
+
+    def uncertain(name, unit, shifts, break_even=(), value=100.0):
+        return {"input": name, "unit": unit, "tier": "assumed", "value": value, "shifts": shifts, "break_even": list(break_even)}
+
+    even = {"factor": 0.5, "value": 50.0, "interval": [40.0, 62.5], "instead": rival}
+    inputs = [uncertain("failures_per_1000_node_days", "per 1000 node-days", [shift(0.5, -0.013), shift(2, 0.056, False)], [even]),
+              uncertain("detect_s", "s", [shift(0.5, -0.0006), shift(2, 0.0012)]),
+              uncertain("cost model calibrated", "", [{**shift(1, -0.194, instead=rival), "value": 0.0}], value=0.0)]
+    question = {**plan["question"], "deadline": "79200s@95%", "budget": "4000@90%"}
+    return {**plan, "question": question, "best": best, "ties": [{**best, "interval_steps": 11, "interval_s": 79.9},
+                                                                 {**best, "interval_steps": 44, "interval_s": 319.4}],
+            "sensitivity": inputs, "not_examined": ["swap_s", "spot/usd_per_node_hour"],
+            "notes": ["Every trial replays the same recording, so there is one run."]}
+
+
 def without_charts(simulate, plan, sweep):
     """The same results as programs wrote them before they held what charts are drawn of."""
     policies = {name: {key: value for key, value in policy.items() if key not in ("recorded_trial", "distribution")}
@@ -72,8 +98,10 @@ def make_pages(run, folder):
     (folder / "check.result.json").write_text(json.dumps(check()))
     run("report", "check.result.json", "--out", "check.html")
     results = [json.loads((folder / f"{name}.result.json").read_text()) for name in ("simulate", "plan", "sweep")]
+    (folder / "limited.result.json").write_text(json.dumps(limited(results[1])))
+    run("report", "limited.result.json", "--out", "limited.html")
     older = [f"older{at}.json" for at in range(len(results))]
     for name, result in zip(older, without_charts(*results)):
         (folder / name).write_text(json.dumps(result))
     run("report", *older, "--out", "older.html")
-    return {name: folder / f"{name}.html" for name in ("check", "older")}
+    return {name: folder / f"{name}.html" for name in ("check", "limited", "older")}

@@ -56,6 +56,9 @@ function compareValues(a, b) {
   return String(fmt.any(a)).localeCompare(String(fmt.any(b)), "en", {numeric: true});
 }
 
+// A cell that is not broken into lines.
+function oneLine(text) { return el("span", {class: "one-line"}, text); }
+
 // {title, columns: [{key, label, format, value}], rows, file}: `key` names the column in CSV and, without
 // `value` (a function of the row), the member that it shows; the rows are shown in their order until a
 // heading is pressed.

@@ -64,6 +64,12 @@ class Panel {
     return this.add(details);
   }
 
+  // A part that is closed until somebody opens it; draw into what it returns.
+  folded(title) {
+    const details = this.add(el("details", {class: "numbers"}, el("summary", {}, title)));
+    return new Panel(details, this.level, this.file);
+  }
+
   // A list of sentences.
   list(items) {
     if (items.length === 0) return null;

@@ -62,7 +62,8 @@ class Chart {
   }
 }
 
-// {label, format, from, log}: an axis of a chart.
+// {label, format, from, log, isTight}: an axis of a chart, from round number to round number unless it is
+// tight.
 function axisScale(axis, values, range) {
   const finite = values.filter(isNumber);
   let low = d3.min(finite) ?? 0;
@@ -70,7 +71,9 @@ function axisScale(axis, values, range) {
   if (isNumber(axis.from)) low = Math.min(low, axis.from);
   if (low === high) high = low === 0 ? 1 : low + Math.abs(low) * 0.1;
   if (axis.log && low > 0) return d3.scaleLog().domain([low, high]).range(range);
-  return d3.scaleLinear().domain([low, high]).nice(5).range(range);
+  const room = axis.isTight ? (high - low) * 0.04 : 0;
+  const scale = d3.scaleLinear().domain([low - room, high + room]).range(range);
+  return axis.isTight ? scale : scale.nice(5);
 }
 
 // Seconds as people count them, the largest unit of which an axis shows one or more.

@@ -1,9 +1,11 @@
 // What there is to choose between two costs: all that competes, and the front, of which none is better in
 // both.
 //
-// {title, x, y, points: [{x, y, label, category, xCi, yCi, isBest}], categories}: less is better on x; on y
-// too, unless `moreIsBetter`. `categories` gives the order of their colours. Left and right go along the
-// front, up and down through all points.
+// {title, x, y, points: [{x, y, label, category, xCi, yCi, isBest, isFront, remark}], categories}: less is
+// better on x; on y too, unless `moreIsBetter`. Points that say `isFront` make the front; if none does, it is
+// made of the numbers. `remark` says what a point is. `categories` gives the order of their colors. A chart
+// that `isWhole` shows all points, however far off. Left and right go along the front, up and down through
+// all points.
 
 function frontOf(points, moreIsBetter) {
   const sorted = [...points].sort((a, b) => a.x - b.x || (moreIsBetter ? b.y - a.y : a.y - b.y));
@@ -25,13 +27,16 @@ function frontFence(values, ofFront) {
   return Math.max(high + 1.5 * (high - low), d3.max(ofFront));
 }
 
-Panel.prototype.front = function front({title, x, y, points, categories: given = [], moreIsBetter = false}) {
+Panel.prototype.front = function front(
+    {title, x, y, points, categories: given = [], moreIsBetter = false, isWhole = false}) {
   const known =
       points.filter((point) => isNumber(point.x) && isNumber(point.y)).sort((a, b) => a.x - b.x || a.y - b.y);
   if (known.length === 0) return this.missing(`${title}: no numbers.`);
-  const best = frontOf(known, moreIsBetter);
-  const xMost = frontFence(known.map((one) => one.x), best.map((one) => one.x));
-  const yMost = moreIsBetter ? Infinity : frontFence(known.map((one) => one.y), best.map((one) => one.y));
+  const said = known.filter((one) => one.isFront);
+  const best = said.length > 0 ? said : frontOf(known, moreIsBetter);
+  const fence = (key) => frontFence(known.map((one) => one[key]), best.map((one) => one[key]));
+  const xMost = isWhole ? Infinity : fence("x");
+  const yMost = isWhole || moreIsBetter ? Infinity : fence("y");
   const shown = known.filter((one) => one.x <= xMost && one.y <= yMost);
   const categories = [...new Set([...given, ...known.map((point) => point.category ?? "")])];
   const chart =
@@ -49,7 +54,8 @@ Panel.prototype.front = function front({title, x, y, points, categories: given =
     frame.group.append("path")
         .attr("class", "front-line")
         .attr("d", d3.line().curve(d3.curveStepAfter)(best.map((one) => [xScale(one.x), yScale(one.y)])));
-    for (const one of shown)
+    const rank = (one) => (one.isBest ? 2 : best.includes(one) || one.remark ? 1 : 0);
+    for (const one of [...shown].sort((a, b) => rank(a) - rank(b)))  // what matters is drawn on top
       drawContender(
           frame.group, one,
           {xScale, yScale, at: categories.indexOf(one.category ?? ""), isFront: best.includes(one)});
@@ -94,10 +100,9 @@ function frontTable({title, x, y, known, best}) {
 function frontText(one, {x, y, isFront}) {
   const value = (axis, number, ci) =>
       `${axis.label} ${axis.format(number)}${ci ? ` (${axis.format(ci[0])} to ${axis.format(ci[1])})` : ""}`;
+  const remark = one.remark ?? (isFront ? "on the front" : "");
   return `${one.label}: ${value(x, one.x, one.xCi)}, ${value(y, one.y, one.yCi)}${
-      one.isBest  ? " \u00b7 the answer" :
-          isFront ? " \u00b7 on the front" :
-                    ""}`;
+      remark ? ` \u00b7 ${remark}` : ""}`;
 }
 
 function drawContender(group, one, {xScale, yScale, at, isFront}) {
@@ -114,8 +119,8 @@ function drawContender(group, one, {xScale, yScale, at, isFront}) {
         .attr("stroke", ink)
         .attr("d", `M${cx} ${yScale(one.yCi[0])}V${yScale(one.yCi[1])}`);
   group.append("path")
-      .attr("class", isFront ? "mark" : "mark dim")
-      .attr("d", frontShape(at, isFront || one.isBest ? 64 : 30))
+      .attr("class", isFront || one.remark ? "mark" : "mark dim")
+      .attr("d", frontShape(at, isFront || one.remark ? 64 : 30))
       .attr("fill", ink)
       .attr("transform", `translate(${cx},${cy})`);
   if (one.isBest) group.append("circle").attr("class", "answer").attr("cx", cx).attr("cy", cy).attr("r", 8);

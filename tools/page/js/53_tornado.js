@@ -1,21 +1,29 @@
 // How far an answer moves when an input is as low or as high as it may be: two bars a row from the middle
 // out.
 //
-// {title, label, rows: [{label, note, low: {change, text}, high: {change, text}}], format}: change is
-// relative, null where the answer does not hold any more. Up and down go from row to row.
+// {title, label, rows: [{label, note, low: {change, text, remark}, high: {change, text, remark}}]}:
+// change is relative, null where the answer does not hold any more. An input that is not a number has only
+// `low`, without a text. Ends with a `remark` have an outline. Up and down go from row to row.
 
-function tornadoText(row, format) {
-  const side = (end) => `${end.text} it is ${isNumber(end.change) ? format(end.change) : "no answer"}`;
-  return `${row.label}${row.note ? ` (${row.note})` : ""}: at ${side(row.low)}, at ${side(row.high)}`;
+function tornadoChange(value) { return `${value > 0 ? "+" : ""}${fmt.percent(value)}`; }
+
+function tornadoEnds(row) { return [row.low, row.high].filter(Boolean); }
+
+function tornadoText(row) {
+  const side = (end) => `${end.text ? `at ${end.text}: ` : ""}${
+      isNumber(end.change) ? tornadoChange(end.change) : "no answer"}${end.remark ? ` (${end.remark})` : ""}`;
+  return `${row.label}${row.note ? ` (${row.note})` : ""}: ${tornadoEnds(row).map(side).join(", ")}`;
 }
 
-Panel.prototype.tornado = function tornado({title, label: axisLabel, rows, format = fmt.percent}) {
+Panel.prototype.tornado = function tornado({title, label: axisLabel, rows}) {
   if (rows.length === 0) return this.missing(`${title}: no inputs.`);
   const chart = new Chart(this, title, "Up and down arrow keys go from row to row.");
+  const remarks = [...new Set(rows.flatMap(tornadoEnds).map((end) => end.remark).filter(Boolean))];
   chart.legend([
-    {label: "input at its lowest", ink: categoryInk(0)}, {label: "input at its highest", ink: categoryInk(1)}
+    {label: "input at its lowest", ink: categoryInk(0)}, {label: "input at its highest", ink: categoryInk(1)},
+    ...remarks.map((text) => ({label: text, ink: "var(--warning)", dash: ""}))
   ]);
-  const changes = rows.flatMap((row) => [row.low.change, row.high.change]).filter(isNumber).concat(0);
+  const changes = rows.flatMap(tornadoEnds).map((end) => end.change).filter(isNumber).concat(0);
   let pointed = -1;
   let point = () => {};
   chart.onResize((width) => {
@@ -28,14 +36,14 @@ Panel.prototype.tornado = function tornado({title, label: axisLabel, rows, forma
                      .attr("width", width)
                      .attr("height", bottom + 40)
                      .attr("aria-hidden", "true");
-    drawIntervalAxis(root, {scale, room, width, bottom, format, axisLabel});
+    drawIntervalAxis(root, {scale, room, width, bottom, format: fmt.percent, axisLabel});
     const lit = drawLitRow(root, width);
     rows.forEach((row, at) => drawTornadoRow(root, row, at * kBarHeight, {scale, room, letters}));
     drawHair(root, scale(0), bottom);
     point = (place) => {
       pointed = Math.max(0, Math.min(rows.length - 1, place));
       lit.attr("y", pointed * kBarHeight).attr("visibility", "visible");
-      chart.say(tornadoText(rows[pointed], format));
+      chart.say(tornadoText(rows[pointed]));
     };
     root.on("mousemove", () => point(Math.floor(d3.mouse(root.node())[1] / kBarHeight)));
     if (pointed >= 0) point(pointed);
@@ -46,25 +54,35 @@ Panel.prototype.tornado = function tornado({title, label: axisLabel, rows, forma
     columns: [
       {key: "input", value: (row) => row.label}, {key: "note", label: "now"},
       {key: "low", value: (row) => row.low.text},
-      {key: "low_change", label: "change", value: (row) => row.low.change, format},
-      {key: "high", value: (row) => row.high.text},
-      {key: "high_change", label: "change", value: (row) => row.high.change, format}
+      {key: "low_change", label: "change", value: (row) => row.low.change, format: tornadoChange},
+      {key: "high", value: (row) => row.high?.text},
+      {key: "high_change", label: "change", value: (row) => row.high?.change, format: tornadoChange},
+      ...(remarks.length > 0 ? [{key: "remark", value: tornadoRemarks}] : [])
     ],
     rows
   });
   return chart;
 };
 
+// "breaks a limit at 1.524"
+function tornadoRemarks(row) {
+  return tornadoEnds(row)
+      .filter((end) => end.remark)
+      .map((end) => (end.text ? `${end.remark} at ${end.text}` : end.remark))
+      .join(", ");
+}
+
 // Both ends may move it the same way: half the height each, so that neither hides the other.
 function drawTornadoRow(root, row, top, {scale, room, letters}) {
   drawRowLabel(root, row.label, room - 12, top + kBarHeight / 2, letters);
-  [row.low, row.high].forEach((end, at) => {
+  tornadoEnds(row).forEach((end, at) => {
     if (!isNumber(end.change)) return;
     root.append("rect")
+        .attr("class", end.remark ? "remarked" : null)
         .attr("x", Math.min(scale(0), scale(end.change)))
         .attr("width", Math.max(1.5, Math.abs(scale(end.change) - scale(0))))
         .attr("y", top + 3 + at * (kBarHeight / 2 - 3))
         .attr("height", kBarHeight / 2 - 4)
-        .attr("fill", categoryInk(at));
+        .attr("fill", row.high ? categoryInk(at) : "var(--ink-soft)");
   });
 }
