@@ -143,7 +143,7 @@ OrderedJson shift_json(const Shift& shift, const Sensitivity& sensitivity) {
                       {"objective", or_null(shift.objective)},
                       {"change", or_null(shift.change)}};
   if (shift.p_deadline) json["p_deadline"] = *shift.p_deadline;
-  json["within_limits"] = or_null(shift.within_limits);
+  json["within_limits"] = shift.within_limits ? OrderedJson(*shift.within_limits) : OrderedJson(nullptr);
   json["instead"] = shift.instead ? rival_json(sensitivity.rivals[*shift.instead]) : OrderedJson(nullptr);
   return json;
 }
