@@ -41,7 +41,7 @@ Error wrong_plan(const TrainingPlan& plan, std::string_view field, std::string w
 
 Status check_experts(const TrainingPlan& plan) {
   if (plan.model.moe) return Ok{};
-  return wrong_plan(plan, "/model", "has no experts to place");
+  return wrong_plan(plan, "/model", "has no experts");
 }
 
 // That any node can hold, of all layers.

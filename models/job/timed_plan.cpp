@@ -3,8 +3,6 @@
 #include <utility>
 
 #include "models/cost/cost_models.h"
-#include "sim/base/json.h"
-#include "sim/config/config.h"
 
 namespace goodput {
 
@@ -78,9 +76,7 @@ Result<StepTime> TimedPlan::expert_parallel(std::int32_t nodes, std::int32_t ep,
 
 Result<StepTime> TimedPlan::planned(const ParallelPlan& parallel, const StepSettings& settings) const {
   if (right_ != nullptr) return in_error(right_->planned(parallel, without_overhead(settings)), settings);
-  ParallelPlan named = parallel;
-  const PlannedKey key{config::write(config_fields(named)).dump(), settings.moe_speedup,
-                       settings.slowest_speed};
+  const PlannedKey key{written(parallel), settings.moe_speedup, settings.slowest_speed};
   return known(planned_, key, settings, [&](const StepSettings& of) { return steps_.planned(parallel, of); });
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/cost/stated_values.h"
+#include "sim/base/json.h"
 
 namespace goodput {
 namespace {
@@ -117,6 +118,10 @@ std::int32_t instances_for(const ParallelPlan& plan, std::int64_t replicas, std:
                                                     std::max<std::int64_t>(units, 1));
   while (units % instances != 0) --instances;
   return static_cast<std::int32_t>(instances);
+}
+
+std::string written(ParallelPlan plan) {
+  return config::write(config_fields(plan)).dump();
 }
 
 }  // namespace goodput

@@ -25,7 +25,7 @@ ExpertParallelOptions with_tutel_kernels(ExpertParallelOptions options) {
 }
 
 Result<std::int32_t> group_size(const JobModel& job, const ExpertParallelOptions& options) {
-  if (!job.has_experts()) return Error{"the model has no experts to share out; name another policy"};
+  if (!job.has_experts()) return Error{"the model has no experts; name another policy"};
   const std::int32_t ep = options.ep > 0 ? options.ep : job.plan().parallel.ep;
   const std::int32_t experts = job.plan().model.moe->experts;
   if (experts % ep == 0) return ep;

@@ -348,7 +348,7 @@ std::vector<std::string> idle_warnings(const JobModel& job, const LazarusPlaceme
 }
 
 Result<std::unique_ptr<PreparedPolicy>> prepare_lazarus(const LazarusOptions& options, const JobModel& job) {
-  if (!job.has_experts()) return Error{"the model has no experts to place; name another policy"};
+  if (!job.has_experts()) return Error{"the model has no experts; name another policy"};
   if (const Status known = check_interval(options.checkpoint, job); !known)
     return known.error().inside("/checkpoint");
   const ModuleBytes bytes = checkpoint_modules(job, options.checkpoint);

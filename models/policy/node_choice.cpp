@@ -22,11 +22,11 @@ void merge_from(std::ptrdiff_t begin, std::vector<NodeId>& chosen) {
 }
 
 template <typename IsNext>
-void take_kept(std::span<const NodeId> kept, std::size_t wanted, const IsNext& is_next,
-               std::vector<NodeId>& chosen) {
+void take_kept(const Membership& members, std::span<const NodeId> kept, std::size_t wanted,
+               const IsNext& is_next, std::vector<NodeId>& chosen) {
   const auto before = std::ssize(chosen);
   for (auto node = kept.begin(); node != kept.end() && chosen.size() < wanted; ++node) {
-    if (is_next(*node)) chosen.push_back(*node);
+    if (members.contains(*node) && is_next(*node)) chosen.push_back(*node);
   }
   merge_from(before, chosen);
 }
@@ -91,7 +91,7 @@ void NodeChoice::choose(const Membership& members, std::int32_t count, std::span
       rule_.action != SlowNodeAction::kKeep && members.count_slower(rule_.threshold) > 0;
   for (const bool slow : {false, true}) {
     const auto is_next = [&](NodeId node) { return !prefers_healthy || is_slow(members, node) == slow; };
-    take_kept(kept, wanted, is_next, chosen);
+    take_kept(members, kept, wanted, is_next, chosen);
     take_others(members, kept, wanted, is_next, chosen);
     if (!prefers_healthy) break;
   }

@@ -47,7 +47,7 @@ class NodeChoice {
   [[nodiscard]] std::int32_t available(const Membership& members) const;
 
   // `count` of them, ascending: with kSwap healthy ones first, then those of `kept`, which hold something,
-  // then by id. REQUIRES: count <= available(); `kept` are there, ascend and are not `chosen`.
+  // then by id. REQUIRES: count <= available(); `kept` ascends and is not `chosen`.
   void choose(const Membership& members, std::int32_t count, std::span<const NodeId> kept,
               std::vector<NodeId>& chosen) const;
 

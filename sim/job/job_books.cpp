@@ -27,13 +27,6 @@ void JobBooks::note_checkpoints(CheckpointLevel level, const TrainedStretch& str
   }
 }
 
-// The save after the last step may not have begun, or was cut short.
-double JobBooks::stored_bytes(const TrainedStretch& stretch) {
-  const SteadyTraining& training = stretch.training;
-  const bool all_saved = training.time_of(stretch.steps) <= stretch.ended - stretch.began;
-  return training.stored_bytes(all_saved ? stretch.steps : stretch.steps - 1);
-}
-
 std::int64_t JobBooks::go_back_to(ResumeFrom from) {
   if (from == ResumeFrom::kHere) return 0;
   const Progress& mark =

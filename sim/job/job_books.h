@@ -72,6 +72,7 @@ class SavedProgress {
 struct TrainedStretch {
   const SteadyTraining& training;  // from where the job stands on
   std::int64_t steps = 0;
+  std::int64_t saved_steps = 0;  // of these: after the others no checkpoint was written, even if one was due
   std::int64_t samples_per_step = 0;
   std::int32_t nodes = 0;  // that worked
   SimTime began{};
@@ -115,7 +116,6 @@ class JobBooks {
 
  private:
   [[nodiscard]] Progress after(const TrainedStretch& stretch, std::int64_t steps) const;
-  [[nodiscard]] static double stored_bytes(const TrainedStretch& stretch);
   void note_checkpoints(CheckpointLevel level, const TrainedStretch& stretch, std::int64_t last);
 
   Progress here_;
@@ -137,7 +137,7 @@ inline void JobBooks::count(const TrainedStretch& stretch) {
     if (last > 0) note_checkpoints(level, stretch, last);
   }
   saves_skipped_ += stretch.training.skipped(stretch.steps);
-  if (stretch.training.stored_bytes(stretch.steps) > 0) stored_bytes_ += stored_bytes(stretch);
+  stored_bytes_ += stretch.training.stored_bytes(stretch.saved_steps);
   saved_.arrive(stretch.ended);
   here_ = after(stretch, stretch.steps);
 }

@@ -257,7 +257,8 @@ class JobRun {
       ++phase_;
       return next_phase();
     }
-    count_steps(stretch_, now_ - began_ - stretch_ * training_.step);
+    const bool ends_job = books_.here().step + stretch_ == last_step();
+    count_steps(stretch_, ends_job ? stretch_ - 1 : stretch_, now_ - began_ - stretch_ * training_.step);
     if (is_goal_reached()) {
       result_.finished = true;
       is_over_ = true;
@@ -288,7 +289,7 @@ class JobRun {
     const SimDuration rest = now_ - began_ - training_.time_of(saved);
     const std::int64_t done = saved + (rest >= training_.step ? 1 : 0);
     const SimDuration of_step = rest >= training_.step ? SimDuration{} : rest;
-    count_steps(done, now_ - began_ - of_step - done * training_.step);
+    count_steps(done, saved, now_ - began_ - of_step - done * training_.step);
     books_.spend(TimeBucket::kWastedProgress, of_step, working_);
   }
 
@@ -299,8 +300,9 @@ class JobRun {
   }
 
   // The steps that are done of the activity, which was training.
-  void count_steps(std::int64_t steps, SimDuration saving) {
-    const TrainedStretch stretch{training_, steps, course_.samples_per_step, working_, began_, now_, saving};
+  void count_steps(std::int64_t steps, std::int64_t saved_steps, SimDuration saving) {
+    const TrainedStretch stretch{training_, steps,  saved_steps, course_.samples_per_step,
+                                 working_,  began_, now_,        saving};
     recorder_.trained(stretch, books_.here());
     books_.count(stretch);
     if (steps > 0) vain_events_ = 0;

@@ -5,15 +5,9 @@
 #include <utility>
 
 #include "sim/base/errors.h"
-#include "sim/base/json.h"
-#include "sim/config/config.h"
 
 namespace goodput {
 namespace {
-
-std::string written(ParallelPlan parallel) {
-  return config::write(config_fields(parallel)).dump();
-}
 
 // Whether two contenders are the same but for `factor`.
 bool differ_only_in(PlanFactor factor, const Contenders& contenders, std::size_t a, std::size_t b) {

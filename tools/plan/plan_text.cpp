@@ -89,7 +89,9 @@ std::string question_text(const PlanQuestion& question) {
 // "132 nodes: 128 train, 4 are spares".
 std::string nodes_text(const PlanOption& option, const PlanQuestion& question) {
   std::string text = counted(option.nodes_held, "node");
-  if (option.choice.spot_nodes > 0) {
+  if (option.choice.spot_nodes == option.nodes_held) {
+    text += " (all from the spot market)";
+  } else if (option.choice.spot_nodes > 0) {
     text += fmt::format(" ({} reserved, {} from the spot market)",
                         option.nodes_held - option.choice.spot_nodes, option.choice.spot_nodes);
   }

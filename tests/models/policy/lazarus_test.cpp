@@ -290,8 +290,7 @@ TEST_CASE("lazarus policy: bad options name their place") {
   TrainingPlan dense = gpt_s_plan(4);
   dense.model.moe.reset();
   dense.parallel.ep = 1;
-  CHECK(refusal("lazarus", "{}", *job_of(dense)) ==
-        ": the model has no experts to place; name another policy");
+  CHECK(refusal("lazarus", "{}", *job_of(dense)) == ": the model has no experts; name another policy");
   TrainingPlan wide = gpt_s_plan(8);
   wide.parallel.tp = 6;
   wide.parallel.sequence_length = 1020;

@@ -34,10 +34,12 @@ PlanQuestion market_question() {
   return small_question(
       {{"/spot",
         R"({"failures": {"model": "hourly", "loss_probability": 0.002, "return_probability": 0.9}, "usd_per_node_hour": 12, "nodes": [8]})"},
+       {"/failures", R"({"model": "exponential", "failures_per_1000_node_days": 5, "repair_s": 3600})"},
        {"/policies", R"({"hot_spare": {}})"},
        {"/spares", "[0]"},
        {"/intervals", "[1]"},
        {"/plans", "1"},
+       {"/search", R"({"tp": [1], "pp": [1], "cp": [1], "zero": [3]})"},
        {"/most_trials", "64"}});
 }
 

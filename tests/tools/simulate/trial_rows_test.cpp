@@ -92,14 +92,14 @@ TEST_CASE("trial rows: names are quoted, what a trial does not have is empty, re
   std::getline(lines, line);
   CHECK(line ==
         "policy,trial,seed,finished,stopped,steps,samples,jct_s,p_deadline,samples_per_hour,wall_s,goodput,"
-        "ettr,running_goodput,efficiency,cost,samples_per_usd,reconfigurations,restarts,scale_ups,"
-        "rebalancings,nodes_lost,steps_lost,saves_skipped,horizon_s,waited_s,node_s,ideal_node_s,"
+        "ettr,running_goodput,efficiency,cost,samples_per_usd,training_nodes,reconfigurations,restarts,scale_ups,"
+        "rebalancings,nodes_lost,steps_lost,saves_skipped,stored_bytes,horizon_s,waited_s,node_s,ideal_node_s,"
         "productive_s,program_startup_s,checkpoint_save_s,checkpoint_restore_s,"
         "wasted_progress_from_disruption_s,infrastructure_recovery_from_disruption_s,elastic_slice_down_s,"
         "elastic_scale_up_s,elastic_reinitialization_s,expert_rebalancing_s,idle_node_s,plt");
   std::getline(lines, line);
   CHECK(line ==
-        "\"a,\"\"b\"\"\",0,7,1,,3,12,0.1,,432000,0.1,0.5,0.5,0.5,0,,,0,0,0,0,0,0,0,0.1,0,0,0,"
+        "\"a,\"\"b\"\"\",0,7,1,,3,12,0.1,,432000,0.1,0.5,0.5,0.5,0,,,0,0,0,0,0,0,0,0,0,0.1,0,0,0,"
         "0.05,0,0,0,0,0,0,0,0,0,0,0.25");
   std::getline(lines, line);
   CHECK(line.starts_with("ds,0,7,0,\"the job needs 2, has 0\",0,0,,,,0,0,0,0,0,,"));
