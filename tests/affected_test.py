@@ -25,7 +25,7 @@ class Affected(unittest.TestCase):
                          ["unit.sim.engine", "unit.models.policy", "release-only.traces.op", "unit.traces.spot",
                           "unit.reference", "unit.gpu", "page", "monitor_page", "slurm"])
         self.assertEqual(excluded("sim/engine/timing.cpp"),
-                         ["unit.traces.spot", "unit.reference", "unit.gpu", "page", "monitor_page", "slurm"])
+                         ["unit.traces.spot", "unit.gpu", "page", "monitor_page", "slurm"])
 
     def test_a_change_of_sim_base_runs_all_unit_tests(self):
         self.assertEqual(excluded("sim/base/json.cpp"), ["page", "monitor_page", "slurm"])
@@ -33,7 +33,7 @@ class Affected(unittest.TestCase):
     def test_a_change_of_a_policy_leaves_out_what_does_not_use_it(self):
         self.assertEqual(excluded("models/policy/lazarus.cpp"),
                          ["unit.sim.causes", "unit.sim.engine", "release-only.traces.op", "unit.traces.spot",
-                          "unit.tools.monitor_store", "unit.reference", "unit.gpu", "page", "monitor_page", "monitor_chaos", "slurm"])
+                          "unit.tools.monitor_store", "unit.gpu", "page", "monitor_page", "monitor_chaos", "slurm"])
 
     def test_a_change_of_a_reader_runs_the_monitor_but_not_the_models(self):
         self.assertEqual(excluded("traces/op/csv.cpp"),

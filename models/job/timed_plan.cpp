@@ -76,7 +76,7 @@ Result<StepTime> TimedPlan::expert_parallel(std::int32_t nodes, std::int32_t ep,
 
 Result<StepTime> TimedPlan::planned(const ParallelPlan& parallel, const StepSettings& settings) const {
   if (right_ != nullptr) return in_error(right_->planned(parallel, without_overhead(settings)), settings);
-  const PlannedKey key{written(parallel), settings.moe_speedup, settings.slowest_speed};
+  const PlannedKey key{text_key(parallel), settings.moe_speedup, settings.slowest_speed};
   return known(planned_, key, settings, [&](const StepSettings& of) { return steps_.planned(parallel, of); });
 }
 

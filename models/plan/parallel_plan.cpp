@@ -120,7 +120,7 @@ std::int32_t instances_for(const ParallelPlan& plan, std::int64_t replicas, std:
   return static_cast<std::int32_t>(instances);
 }
 
-std::string written(ParallelPlan plan) {
+std::string text_key(ParallelPlan plan) {
   return config::write(config_fields(plan)).dump();
 }
 

@@ -102,7 +102,7 @@ struct ParallelPlan {
 };
 
 // All of its fields in one line: equal plans have equal texts.
-[[nodiscard]] std::string written(ParallelPlan plan);
+[[nodiscard]] std::string text_key(ParallelPlan plan);
 
 // With within_node applied where the plan's GPUs fit one node.
 [[nodiscard]] ParallelPlan settled(ParallelPlan plan, std::int32_t gpus_per_node);

@@ -17,7 +17,7 @@ bool differ_only_in(PlanFactor factor, const Contenders& contenders, std::size_t
          (factor == PlanFactor::kSpares || of_a.spares == of_b.spares) &&
          (factor == PlanFactor::kSpot || of_a.spot_nodes == of_b.spot_nodes) &&
          (factor == PlanFactor::kInterval || contenders[a].interval == contenders[b].interval) &&
-         written(of_a.parallel) == written(of_b.parallel);
+         text_key(of_a.parallel) == text_key(of_b.parallel);
 }
 
 OneFactorCurve curve_of(PlanFactor factor, const Contenders& contenders, const PlanQuestion& question,

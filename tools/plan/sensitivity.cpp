@@ -36,6 +36,8 @@ struct Shortfall {
   double half = 0;         // half of the 95 % interval
 
   [[nodiscard]] bool is_met() const { return mean < 0; }
+  // Whether these trials tell it from 0.
+  [[nodiscard]] bool is_sure() const { return std::abs(mean) > half; }
 };
 
 // How much less likely an event is than required, by its share of trials.
@@ -172,7 +174,9 @@ class InputProbe {
     for (const Candidate& one : some) {
       if (better.size() == kMostCandidates) break;
       GOODPUT_TRY(const bool is_better, is_better_at(factor, one.rival, options_.trials));
-      if (is_better) better.push_back(one.rival);
+      if (!is_better) continue;
+      GOODPUT_TRY(const Shortfall lead, shortfall(Criterion::kObjective, factor, one.rival, options_.trials));
+      if (lead.is_sure()) better.push_back(one.rival);
     }
     return better;
   }
@@ -200,6 +204,15 @@ class InputProbe {
       GOODPUT_TRY(const Shortfall short_of, shortfall(criterion, factor, rival, options_.trials));
       return Point{std::log(factor), short_of};
     };
+    // The nearest value at which the criterion is surely missed, seen from here.
+    const auto surely_missed = [&](int from) -> Result<double> {
+      while (from > 0) {
+        GOODPUT_TRY(const Point point, point_at(factor_of(spread, from)));
+        if (point.shortfall.is_sure()) return point.log;
+        --from;
+      }
+      return 0.0;  // the input's own value
+    };
     GOODPUT_TRY(Point met, point_at(factor_of(spread, power)));
     GOODPUT_TRY(Point missed, point_at(factor_of(spread, power - 1)));
     while (missed.shortfall.is_met()) {
@@ -212,6 +225,8 @@ class InputProbe {
       const double way = missed.shortfall.mean - met.shortfall.mean;
       return std::isfinite(way) ? missed.shortfall.mean / way : 0.5;
     };
+    const bool is_flat = !missed.shortfall.is_sure();
+    const double near = missed.log;
     Point last = met;
     for (int step = 0; step < kMostSteps; ++step) {
       const double log = std::lerp(missed.log, met.log, std::clamp(share(), 0.1, 0.9));
@@ -225,6 +240,11 @@ class InputProbe {
     if (std::isfinite(slope)) {
       const double half = last.shortfall.half / std::abs(slope);
       logs = {log - half, log + half};
+    }
+    // A curve that is close to 0 over a wide range crosses it anywhere there.
+    if (is_flat && near != 0) {
+      GOODPUT_TRY(const double from, surely_missed(power - 1));
+      logs = {std::min(logs[0], from), std::max(logs[1], from)};
     }
     return std::optional(BreakEven{std::exp(log),
                                    input_.value * std::exp(log),

@@ -77,8 +77,8 @@ TEST_CASE("suite: every mistake is named with its place and what mends it") {
   CHECK(of_run(R"({"command": ["simulate"], "metrics": {"gootput": {"tolerance": "exact"}}})") ==
         " /runs/a/metrics/gootput: no metric \"gootput\"; did you mean \"goodput\"?; known: steps, samples, "
         "jct_s, p_deadline, samples_per_hour, wall_s, goodput, ettr, running_goodput, efficiency, cost, "
-        "samples_per_usd, reconfigurations, restarts, scale_ups, rebalancings, nodes_lost, steps_lost, "
-        "saves_skipped; of a figure of the "
+        "samples_per_usd, training_nodes, reconfigurations, restarts, scale_ups, rebalancings, nodes_lost, "
+        "steps_lost, saves_skipped, stored_bytes; of a figure of the "
         "policy's "
         "own, say which way is \"better\"");
   CHECK(of_run(R"({"command": ["simulate"], "metrics": {"": {"tolerance": "exact"}}})") ==

@@ -114,6 +114,7 @@ std::vector<KeyWitness> witnesses_of(std::string_view policy) {
       {"checkpoint/write_gb_per_s", {0.5, 5}, kSaves, kNoSaves},
       {"checkpoint/read_gb_per_s", {0.5, 5}},
       {"checkpoint/snapshot_gb_per_s", {0.01, 10}, kAsync, kSync},
+      {"checkpoint/storage_duty", {1e-6, 1}, kSaves, kNoSaves},
       {"checkpoint/bytes_per_parameter", {2, 28}},
       {"slow_nodes/action", {"keep", "evict"}, {}, kNoneSlow},
       {"slow_nodes/threshold", {0.2, 0.9}, {{"slow_nodes/action", "evict"}}, {{"slow_nodes/action", "keep"}}},

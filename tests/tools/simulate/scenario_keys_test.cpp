@@ -59,6 +59,7 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
   const std::vector<KeyWitness> witnesses = {
       {"plan", {configs + "/plans/lazarus-gpt-s.json", configs + "/plans/lazarus-gpt-m.json"}},
       {"nodes", {8, 10}},
+      {"max_training_nodes", {6, 10}},
       {"batch", {"fixed", "per_replica"}},
       {"routing/file", {routing.path(), other.path()}},
       {"routing/model", {configs + "/routing/smartmoe-like.json", model.path()}},
@@ -76,6 +77,7 @@ TEST_CASE("scenario keys: each moves something, or is named where it does not" *
       {"usd_per_node_hour", {1, 2}},
       {"pools", {pool(310), pool(200)}, {{"failures", nullptr}}},
       {"billing", {"held", "reserved"}, {}, {{"failures", nullptr}, {"pools", pool(310)}}},
+      {"usd_per_tb_written", {1, 2}},
       {"policies", {{{"ds", Json::object()}}, {{"checkpoint", Json::object()}}}},
       {"tier", {"assumed", "measured"}, well_founded},
   };

@@ -90,13 +90,15 @@ TEST_CASE("trial rows: names are quoted, what a trial does not have is empty, re
   std::istringstream lines(csv);
   std::string line;
   std::getline(lines, line);
-  CHECK(line ==
-        "policy,trial,seed,finished,stopped,steps,samples,jct_s,p_deadline,samples_per_hour,wall_s,goodput,"
-        "ettr,running_goodput,efficiency,cost,samples_per_usd,training_nodes,reconfigurations,restarts,scale_ups,"
-        "rebalancings,nodes_lost,steps_lost,saves_skipped,stored_bytes,horizon_s,waited_s,node_s,ideal_node_s,"
-        "productive_s,program_startup_s,checkpoint_save_s,checkpoint_restore_s,"
-        "wasted_progress_from_disruption_s,infrastructure_recovery_from_disruption_s,elastic_slice_down_s,"
-        "elastic_scale_up_s,elastic_reinitialization_s,expert_rebalancing_s,idle_node_s,plt");
+  CHECK(
+      line ==
+      "policy,trial,seed,finished,stopped,steps,samples,jct_s,p_deadline,samples_per_hour,wall_s,goodput,"
+      "ettr,running_goodput,efficiency,cost,samples_per_usd,training_nodes,reconfigurations,restarts,scale_"
+      "ups,"
+      "rebalancings,nodes_lost,steps_lost,saves_skipped,stored_bytes,horizon_s,waited_s,node_s,ideal_node_s,"
+      "productive_s,program_startup_s,checkpoint_save_s,checkpoint_restore_s,"
+      "wasted_progress_from_disruption_s,infrastructure_recovery_from_disruption_s,elastic_slice_down_s,"
+      "elastic_scale_up_s,elastic_reinitialization_s,expert_rebalancing_s,idle_node_s,plt");
   std::getline(lines, line);
   CHECK(line ==
         "\"a,\"\"b\"\"\",0,7,1,,3,12,0.1,,432000,0.1,0.5,0.5,0.5,0,,,0,0,0,0,0,0,0,0,0,0.1,0,0,0,"
