@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "models/planner/contest.h"
-#include "models/planner/pareto_front.h"
 #include "models/planner/no_plan.h"
+#include "models/planner/pareto_front.h"
 #include "models/scenario/trial_metrics.h"
 #include "tools/plan/closest_option.h"
 #include "tools/plan/contenders.h"
