@@ -52,6 +52,20 @@ double share_of_messages(const AnalysedJob& job) {
 
 }  // namespace
 
+Result<ArrangedJob> repair(const ArrangedJob& job, const std::vector<std::string>& fix, unsigned threads) {
+  const WhatIfEngine engine(job.graph, job.recording, {.jobs = threads});
+  Result<WhatIf> result = engine.analyse();
+  if (!result) return std::move(result).error().in_file(job.file);
+  const AnalysedJob analysed{job.graph, job.recording, *result, threads};
+  const bool is_by_rank = job.recording.naming == WorkerGrid::Naming::kByRank;
+  std::optional<Patterns> patterns;
+  if (!is_by_rank) patterns = find_patterns(analysed);
+  GOODPUT_TRY(Remedy remedy, remedy_of(analysed, patterns ? &*patterns : nullptr, fix));
+  ArrangedJob fixed = job;
+  fixed.recording = repaired(analysed, std::move(remedy));
+  return fixed;
+}
+
 Result<Analysis> analyze(const ArrangedJob& job, const AnalysisOptions& options) {
   const WhatIfEngine engine(job.graph, job.recording, options.whatif);
   Result<WhatIf> result = engine.analyse();

@@ -23,4 +23,8 @@ struct AnalysisOptions {
 // names ArrangedJob::file), and on selectors that select nothing.
 Result<Analysis> analyze(const ArrangedJob& job, const AnalysisOptions& options);
 
+// The job as it would have run with everything fixed that the selectors of `fix` name (sim/causes/fix.h): its
+// causes are those that the fixed ones hide. Fails as analyze() does.
+Result<ArrangedJob> repair(const ArrangedJob& job, const std::vector<std::string>& fix, unsigned threads);
+
 }  // namespace goodput

@@ -150,6 +150,14 @@ std::optional<double> pace_of(const RootCause& cause, const WorkerGrid& grid) {
   return most;
 }
 
+std::optional<Verdict::Link> link_of(const RootCause& cause, const WorkerGrid& grid) {
+  if (!cause.peer_stage) return std::nullopt;
+  const auto [low, high] = std::minmax(*cause.stage, *cause.peer_stage);
+  const auto dp =
+      cause.workers.empty() ? std::nullopt : std::optional(grid.worker(cause.workers.front().worker).dp_rank);
+  return Verdict::Link{low, high, dp};
+}
+
 Verdict::Subject subject_of(const RootCause& cause, const Verdict& verdict, const WorkerGrid& grid) {
   if (verdict.link) {
     const std::string of_replica = verdict.link->dp ? std::to_string(*verdict.link->dp) : "all";
@@ -330,33 +338,27 @@ Verdict verdict_of(const RootCause& cause, const WhatIf& whatif, const WorkerGri
   verdict.kind = cause.name;
   for (const RootCause::SlowWorker& slow : cause.workers)
     verdict.workers.push_back(worker_of(grid, slow.worker));
-  if (cause.peer_stage) {
-    const auto [low, high] = std::minmax(*cause.stage, *cause.peer_stage);
-    verdict.link = {low, high,
-                    cause.workers.empty() ? std::nullopt
-                                          : std::optional(grid.worker(cause.workers.front().worker).dp_rank)};
-  }
+  verdict.link = link_of(cause, grid);
   verdict.subject = subject_of(cause, verdict, grid);
   verdict.pace = pace_of(cause, grid);
   if (const auto time = common_time(cause); time && time->kind != TimePattern::Kind::kSteady) {
     if (time->first > 0) verdict.since_step = whatif.steps[time->first];
     if (time->last + 1 < whatif.steps.size()) verdict.until_step = whatif.steps[time->last];
   }
-  verdict.step_s = mean(cause.name == "launch-delay" ? whatif.base_s : whatif.nodelay.span_s);
-  verdict.gain = cause.gain.value_or(1);
-  verdict.share = 1 - 1 / verdict.gain;
-  verdict.cost_s_per_step = verdict.step_s * verdict.share;
+  if (cause.gain)
+    verdict.cost =
+        cost_of_gain(mean(cause.name == "launch-delay" ? whatif.base_s : whatif.nodelay.span_s), *cause.gain);
   verdict.fix = cause.fix;
   verdict.next_check = next_check(cause, grid);
   return verdict;
 }
 
 std::string sentence_of(const Words& words, const Verdict& verdict) {
-  return fmt::format(
-      "{} cost{} this job {:.1f} % of its time: {}. Without {} a step would take {} instead of {}.",
-      words.cause, words.is_plural ? "" : "s", 100 * verdict.share, words.place,
-      words.is_plural ? "them" : "it", seconds(verdict.step_s - verdict.cost_s_per_step),
-      seconds(verdict.step_s));
+  if (!verdict.cost)
+    return fmt::format("{} slow{} this job down: {}.", words.cause, words.is_plural ? "" : "s", words.place);
+  return fmt::format("{} cost{} this job {:.1f} % of its time: {}. {}", words.cause,
+                     words.is_plural ? "" : "s", 100 * verdict.cost->share, words.place,
+                     step_without(*verdict.cost, words.is_plural ? "them" : "it"));
 }
 
 std::size_t worst_of(const Attribution& attribution) {
@@ -368,16 +370,13 @@ Verdict unexplained(const WhatIf& whatif, const std::optional<Doubt>& doubt) {
   Verdict verdict;
   verdict.kind = kUnexplained;
   verdict.subject = {"job", "job"};
-  verdict.step_s = mean(whatif.nodelay.span_s);
-  verdict.gain = whatif.slowdown;
-  verdict.share = whatif.waste();
-  verdict.cost_s_per_step = verdict.step_s * verdict.share;
+  verdict.cost = cost_of_gain(mean(whatif.nodelay.span_s), whatif.slowdown);
   if (doubt) {
     verdict.next_check = doubt->remedy;
     verdict.sentence = fmt::format(
         "This trace does not show who slows the job: {}. Its figures say that stragglers "
         "cost {:.1f} % of the time (S = {:.3f}).",
-        doubt->why, std::max(0.0, 100 * verdict.share), whatif.slowdown);
+        doubt->why, std::max(0.0, 100 * whatif.waste()), whatif.slowdown);
     return verdict;
   }
   verdict.next_check = "compare the slowest steps with their ideal timeline in Perfetto";
@@ -390,8 +389,71 @@ Verdict unexplained(const WhatIf& whatif, const std::optional<Doubt>& doubt) {
   verdict.sentence = fmt::format(
       "Stragglers cost this job {:.1f} % of its time, and no single cause was found: slow {} operations "
       "alone slow the job {:.2f}x{}.",
-      100 * verdict.share, by_type.labels[worst_of(by_type)], by_type.slowdown[worst_of(by_type)], stage);
+      100 * whatif.waste(), by_type.labels[worst_of(by_type)], by_type.slowdown[worst_of(by_type)], stage);
   return verdict;
+}
+
+// ---- Faults.
+
+std::vector<std::string> fix_of(const RootCause& part, const Verdict::Subject& subject,
+                                const WorkerGrid& grid) {
+  if (subject.type == "replica")
+    return {fmt::format("dp={}", grid.worker(part.workers.front().worker).dp_rank)};
+  std::vector<std::string> fix;
+  for (const RootCause::SlowWorker& slow : part.workers) {
+    const auto [dp, stage] = grid.worker(slow.worker);
+    fix.push_back(fmt::format("worker={}:{}", dp, stage));
+  }
+  return fix;
+}
+
+// Of a slow worker of a cause that is about workers one by one, replicas or places.
+Verdict::Subject subject_of_part(const RootCause& cause, const WorkerGrid& grid, std::size_t worker) {
+  const auto [dp, stage] = grid.worker(worker);
+  if (cause.name == "worker-fault") {
+    const std::string host = host_of(grid, worker);
+    const auto is_there = [&](const RootCause::SlowWorker& slow) {
+      return host_of(grid, slow.worker) == host;
+    };
+    if (!host.empty() && std::ranges::count_if(cause.workers, is_there) > 1) return {"host", "host:" + host};
+    return {"worker", fmt::format("worker:{}:{}", dp, stage)};
+  }
+  const std::string kind = group_kind(cause.name);
+  const std::string type = kind == "dp" ? "replica" : kind;
+  return {type, fmt::format("{}:{}", type, group_name(kind, grid, worker))};
+}
+
+std::vector<Fault> faults_of(const RootCause& cause, const WorkerGrid& grid) {
+  const bool has_parts = cause.name == "worker-fault" || !group_kind(cause.name).empty();
+  if (!has_parts || cause.workers.empty()) {
+    Verdict verdict;
+    for (const RootCause::SlowWorker& slow : cause.workers)
+      verdict.workers.push_back(worker_of(grid, slow.worker));
+    verdict.link = link_of(cause, grid);
+    return {{cause, subject_of(cause, verdict, grid)}};
+  }
+  std::vector<Fault> faults;
+  for (const RootCause::SlowWorker& slow : cause.workers) {
+    const Verdict::Subject subject = subject_of_part(cause, grid, slow.worker);
+    auto found = std::ranges::find(faults, subject, &Fault::subject);
+    if (found == faults.end()) {
+      faults.push_back({cause, subject});
+      found = faults.end() - 1;
+      found->cause.workers.clear();
+    }
+    found->cause.workers.push_back(slow);
+  }
+  if (faults.size() == 1) {
+    faults.front().cause = cause;
+  } else if (faults.size() > kMaxFaultsPerCause) {
+    return {{cause, {"job", "job"}}};
+  } else {
+    for (Fault& fault : faults) {
+      fault.cause.gain.reset();
+      fault.cause.fix = fix_of(fault.cause, fault.subject, grid);
+    }
+  }
+  return faults;
 }
 
 std::string check_of_network(const RootCause& cause, const std::vector<Verdict::Worker>& workers,
@@ -429,9 +491,9 @@ std::optional<Verdict> find_verdict(const WhatIf& whatif, const WorkerGrid& grid
   if (causes.size() > 1 && causes[1].likely) {
     const Verdict other = verdict_of(causes[1], whatif, grid);
     const Words words = Describer(causes[1], other, grid, whatif.steps).words();
-    if (other.gain - 1 >= kAsLarge * (verdict.gain - 1))
+    if (verdict.cost && other.cost && other.cost->gain - 1 >= kAsLarge * (verdict.cost->gain - 1))
       verdict.sentence += fmt::format(" {} cost{} {:.1f} %: {}.", words.cause, words.is_plural ? "" : "s",
-                                      100 * other.share, words.place);
+                                      100 * other.cost->share, words.place);
   }
   return verdict;
 }
@@ -448,6 +510,34 @@ std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif
   if (whatif.slowdown < kSlowdownWorthExplaining)
     return fmt::format("This job has no stragglers that matter: they cost {}.", cost);
   return fmt::format("Stragglers cost this job {}, and no single cause stands out.", cost);
+}
+
+std::vector<Fault> find_faults(const std::vector<RootCause>& causes, const WorkerGrid& grid) {
+  std::vector<Fault> all;
+  for (const RootCause& cause : causes) {
+    if (!cause.likely) continue;
+    for (Fault& fault : faults_of(cause, grid)) all.push_back(std::move(fault));
+  }
+  return all;
+}
+
+Verdict verdict_on(const Fault& fault, const WhatIf& whatif, const WorkerGrid& grid,
+                   std::optional<std::int64_t> since_step) {
+  Verdict verdict = verdict_of(fault.cause, whatif, grid);
+  verdict.subject = fault.subject;
+  if (!verdict.since_step && !verdict.until_step) verdict.since_step = since_step;
+  verdict.sentence = sentence_of(Describer(fault.cause, verdict, grid, whatif.steps).words(), verdict);
+  return verdict;
+}
+
+std::string step_without(const Verdict::Cost& cost, std::string_view it) {
+  return fmt::format("Without {} a step would take {} instead of {}.", it,
+                     seconds(cost.step_s - cost.s_per_step), seconds(cost.step_s));
+}
+
+Verdict::Cost cost_of_gain(double step_s, double gain) {
+  const double share = 1 - 1 / gain;
+  return {step_s, step_s * share, share, gain};
 }
 
 std::string next_check(const RootCause& cause, const WorkerGrid& grid) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/causes/doubt.h"
@@ -49,11 +50,16 @@ struct Verdict {
   std::optional<std::int64_t> since_step;  // numbers of steps; both absent: in all steps
   std::optional<std::int64_t> until_step;
   std::optional<double>
-      pace;           // time over that of peers, in these steps; the most if there are several workers
-  double step_s = 0;  // mean step: replayed without launch delays; as recorded for launch delays
-  double cost_s_per_step = 0;    // step_s less the step with the fix
-  double share = 0;              // of the time, that the fix gives back: 1 - 1 / gain
-  double gain = 1;               // the step over the step with the fix
+      pace;  // time over that of peers, in these steps; the most if there are several workers
+  struct Cost {
+    double step_s = 0;      // mean step: replayed without launch delays; as recorded for launch delays
+    double s_per_step = 0;  // step_s less the step with the fix
+    double share = 0;       // of the time, that the fix gives back: 1 - 1 / gain
+    double gain = 1;        // the step over the step with the fix
+
+    friend bool operator==(const Cost&, const Cost&) = default;
+  };
+  std::optional<Cost> cost;      // absent: the steps do not show it, as when none comes
   std::vector<std::string> fix;  // selectors of `goodput whatif --fix`
   std::string next_check;        // what to look at next; names hosts and ranks
   // The first line of every output: "One slow worker costs this job 27.9 % of its time: rank 40 (dp 1, stage
@@ -79,6 +85,28 @@ inline constexpr double kWorthAVerdict = 1.05;
 // Its sentence, or what to say without a verdict. `message_share`: as of Analysis.
 [[nodiscard]] std::string headline(const std::optional<Verdict>& verdict, const WhatIf& whatif,
                                    double message_share);
+
+// The part of a likely cause that concerns one subject: each slow worker, replica or place is a fault of its
+// own, and two or more slow workers of a host are one fault of the host. `cause` has only these workers, and
+// no gain if the cause has several parts: their common fix does not tell what each costs.
+struct Fault {
+  RootCause cause;
+  Verdict::Subject subject;
+};
+// A cause with more parts than this is one fault of the job.
+inline constexpr std::size_t kMaxFaultsPerCause = 8;
+// Of the likely causes, in their order; the parts of a cause by their slowest worker.
+[[nodiscard]] std::vector<Fault> find_faults(const std::vector<RootCause>& causes, const WorkerGrid& grid);
+
+// The verdict on this fault alone. `since_step`: its first step if the caller knows that it began before the
+// steps of `whatif`; used if these steps show no onset. Without a gain the verdict has no cost.
+[[nodiscard]] Verdict verdict_on(const Fault& fault, const WhatIf& whatif, const WorkerGrid& grid,
+                                 std::optional<std::int64_t> since_step = std::nullopt);
+
+// `Without it a step would take 17.5 s instead of 24.2 s.`; `it`: the word for what would be gone.
+[[nodiscard]] std::string step_without(const Verdict::Cost& cost, std::string_view it);
+// Of a step of `step_s` whose fix gains `gain`.
+[[nodiscard]] Verdict::Cost cost_of_gain(double step_s, double gain);
 
 // What to do about a likely cause, in one sentence that names the place.
 [[nodiscard]] std::string next_check(const RootCause& cause, const WorkerGrid& grid);

@@ -52,10 +52,10 @@ Verdict verdict_from(const Json& from) {
   verdict.since_step = optional_from<std::int64_t>(from.at("since_step"));
   verdict.until_step = optional_from<std::int64_t>(from.at("until_step"));
   verdict.pace = optional_from<double>(from.at("pace"));
-  verdict.step_s = number_from(from.at("step_s"));
-  verdict.cost_s_per_step = number_from(from.at("cost_s_per_step"));
-  verdict.share = number_from(from.at("share"));
-  verdict.gain = number_from(from.at("gain"));
+  if (!from.at("step_s").is_null()) {
+    verdict.cost = Verdict::Cost{from.at("step_s").get<double>(), number_from(from.at("cost_s_per_step")),
+                                 number_from(from.at("share")), number_from(from.at("gain"))};
+  }
   verdict.fix = from.at("fix").get<std::vector<std::string>>();
   verdict.sentence = from.at("sentence").get<std::string>();
   verdict.next_check = from.at("next_check").get<std::string>();
@@ -71,6 +71,9 @@ OrderedJson link_json(const std::optional<Verdict::Link>& link) {
 
 OrderedJson verdict_json(const std::optional<Verdict>& verdict) {
   if (!verdict) return nullptr;
+  const auto of_cost = [&verdict](double Verdict::Cost::*figure) {
+    return verdict->cost ? OrderedJson((*verdict->cost).*figure) : OrderedJson(nullptr);
+  };
   return {{"sentence", verdict->sentence},
           {"kind", verdict->kind},
           {"subject", {{"type", verdict->subject.type}, {"key", verdict->subject.key}}},
@@ -79,10 +82,10 @@ OrderedJson verdict_json(const std::optional<Verdict>& verdict) {
           {"since_step", or_null(verdict->since_step)},
           {"until_step", or_null(verdict->until_step)},
           {"pace", or_null(verdict->pace)},
-          {"step_s", verdict->step_s},
-          {"cost_s_per_step", verdict->cost_s_per_step},
-          {"share", verdict->share},
-          {"gain", verdict->gain},
+          {"step_s", of_cost(&Verdict::Cost::step_s)},
+          {"cost_s_per_step", of_cost(&Verdict::Cost::s_per_step)},
+          {"share", of_cost(&Verdict::Cost::share)},
+          {"gain", of_cost(&Verdict::Cost::gain)},
           {"fix", verdict->fix},
           {"next_check", verdict->next_check}};
 }

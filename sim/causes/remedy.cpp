@@ -106,6 +106,14 @@ bool changes_everywhere(const Remedy& remedy) {
          !remedy.workers.of_block.empty() || remedy.messages_take_no_time;
 }
 
+// Of one block. REQUIRES: they are sorted.
+std::span<const Patch> patches_of(const Remedy& remedy, std::size_t block) {
+  const auto [first, last] =
+      std::equal_range(remedy.patches.begin(), remedy.patches.end(), Patch{block, 0, 0, 0},
+                       [](const Patch& a, const Patch& b) { return a.block < b.block; });
+  return {first, last};
+}
+
 }  // namespace
 
 Remedy united(Remedy a, const Remedy& b) {
@@ -129,16 +137,38 @@ std::vector<double> replay_with(const AnalysedJob& job, Remedy remedy) {
   parallel_chunks(job.jobs, job.recording.blocks.size(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const StepBlock& block = job.recording.blocks[i];
-      const auto [first, last] =
-          std::equal_range(remedy.patches.begin(), remedy.patches.end(), Patch{i, 0, 0, 0},
-                           [](const Patch& a, const Patch& b) { return a.block < b.block; });
-      if (first == last && !changes_everywhere(remedy)) continue;
+      const std::span<const Patch> patches = patches_of(remedy, i);
+      if (patches.empty() && !changes_everywhere(remedy)) continue;
       TimingEngine engine(job.graph, block.shape, {}, TimingEngine::Keep::kStepTimes);
-      engine.propagate(RemedyReplay(job, remedy, i, {first, last}));
+      engine.propagate(RemedyReplay(job, remedy, i, patches));
       std::ranges::copy(engine.spans(), spans.begin() + static_cast<std::ptrdiff_t>(block.first_step));
     }
   });
   return spans;
+}
+
+Recording repaired(const AnalysedJob& job, Remedy remedy) {
+  merge(remedy.patches);
+  Recording recording = job.recording;
+  recording.float32_times = false;
+  parallel_chunks(job.jobs, recording.blocks.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      StepBlock& block = recording.blocks[i];
+      TimingEngine engine(job.graph, block.shape, {}, TimingEngine::Keep::kAllTimes);
+      engine.propagate(RemedyReplay(job, remedy, i, patches_of(remedy, i)));
+      const std::size_t stride = block.shape.stride();
+      for (OpId op = 0; op < recording.ops.size(); ++op) {
+        const auto starts = engine.starts(op);
+        const auto ends = engine.ends(op);
+        for (std::size_t lane = 0; lane < block.shape.lanes(); ++lane) {
+          block.start_s[op * stride + lane] = starts[lane];
+          block.value_s[op * stride + lane] = ends[lane] - starts[lane];
+        }
+      }
+    }
+  });
+  derive_times(recording, job.graph);
+  return recording;
 }
 
 Gain gain_of(const AnalysedJob& job, Remedy remedy) {

@@ -64,6 +64,9 @@ struct Remedy {
 // Step spans of the recording with a remedy, launches without delay, by step.
 [[nodiscard]] std::vector<double> replay_with(const AnalysedJob& job, Remedy remedy);
 
+// The recording as it would have been with a remedy, launches without delay: what other causes leave.
+[[nodiscard]] Recording repaired(const AnalysedJob& job, Remedy remedy);
+
 // The mean step over the mean step with the remedy: 1.25 = 1.25 times as fast. The step is that of the replay
 // without launch delays; as recorded when the remedy is about launches.
 struct Gain {

@@ -73,8 +73,8 @@ TEST_CASE("verdict: the sentence names the slow worker, its pace, its cost, and 
       "One slow worker costs this job 20.0 % of its time: rank 48 (dp 1, stage 2) takes 1.50x as long as its "
       "peers. Without it a step would take 16.0 s instead of 20.0 s.");
   CHECK(verdict.subject.key == "worker:1:2");
-  CHECK(verdict.cost_s_per_step == doctest::Approx(4));
-  CHECK(verdict.share == doctest::Approx(0.2));
+  CHECK(verdict.cost->s_per_step == doctest::Approx(4));
+  CHECK(verdict.cost->share == doctest::Approx(0.2));
   CHECK(verdict.next_check ==
         "check the host of rank 48: clocks, memory errors, links; drain what stays slow");
 }
