@@ -2,12 +2,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <set>
 
 #include "sim/base/append.h"
 #include "sim/base/statistics.h"
+#include "sim/causes/cause_names.h"
 #include "tools/chart/heatmap.h"
 #include "tools/trace/cleaning_report.h"
 #include "tools/whatif/clock_report.h"
@@ -196,24 +196,10 @@ void write_likely(Page& page, const Analysis& analysis) {
   page.blank();
 }
 
-// How an engineer would name a cause that was ruled out.
-std::string_view plain_name(std::string_view cause) {
-  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"worker-fault", "slow workers"},     {"slow-replica", "slow replicas"},
-      {"slow-host", "slow hosts"},          {"slow-rank", "slow ranks"},
-      {"slow-switch", "slow switches"},     {"slow-rack", "slow racks"},
-      {"stage-partition", "uneven stages"}, {"sequence-length", "sequence lengths"},
-      {"gc-pauses", "GC pauses"},           {"launch-delay", "late launches"},
-      {"slow-link", "slow links"},          {"communication-flap", "network"}};
-  const auto* const found =
-      std::ranges::find(kNames, cause, &std::pair<std::string_view, std::string_view>::first);
-  return found == std::end(kNames) ? cause : found->second;
-}
-
 void write_ruled_out(Page& page, const Analysis& analysis, bool explains_all) {
   std::vector<std::string_view> names;
   for (const RootCause& cause : analysis.causes) {
-    if (!cause.likely) names.push_back(plain_name(cause.name));
+    if (!cause.likely) names.push_back(plain_cause_name(cause.name));
   }
   if (names.empty()) return;
   if (!explains_all) {
