@@ -56,11 +56,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t bytes = head_bytes(input, 0);
     if (bytes == 0) break;
     RequestParser parser;
-    std::optional<RequestHead> head = parser.read_head(input.substr(0, bytes));
+    Result<RequestHead> head = parser.read_head(input.substr(0, bytes));
     input.remove_prefix(bytes);
     if (!head) break;
-    const JudgedRequest judged = judge_request(*std::move(head), {{"localhost"}, fuzz::kMostBody});
-    if (judged.refusal) break;
+    const JudgedRequest judged = judge_request(*std::move(head), {{"localhost"}, {}, fuzz::kMostBody});
+    if (judged.refusal || judged.body_refusal) break;
     fuzz::check_request(judged.request);
     if (judged.has_body) input.remove_prefix(fuzz::read_in_pieces(parser, input, piece));
   }

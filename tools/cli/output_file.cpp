@@ -88,8 +88,10 @@ class TemporaryFile {
 
 // Creates an empty file of a new name beside `target`, with the permissions a new `target` would get.
 Result<std::string> create_beside(const std::string& target) {
+  const std::filesystem::path whole(target);
+  const std::string hidden = (whole.parent_path() / ("." + whole.filename().string())).string();
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    const std::string path = fmt::format("{}.tmp{}.{}", target, getpid(), attempt);
+    const std::string path = fmt::format("{}.tmp{}.{}", hidden, getpid(), attempt);
     const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
     if (file >= 0) {
       close(file);
@@ -99,6 +101,17 @@ Result<std::string> create_beside(const std::string& target) {
       return Error{fmt::format("cannot write: {}", std::strerror(errno)), {.file = target}};
   }
   return Error{"cannot write: too many temporary files beside it", {.file = target}};
+}
+
+// EINVAL: the file system has no disk. EACCES: a folder that may be written but not read cannot be synced.
+Status sync_path(const std::string& path, int flags, const std::string& shown_path) {
+  const int file = open(path.c_str(), flags | O_CLOEXEC);
+  if (file < 0 && errno == EACCES) return Ok{};
+  const bool is_synced = file >= 0 && (fsync(file) == 0 || errno == EINVAL);
+  const int why = errno;
+  if (file >= 0) close(file);
+  if (!is_synced) return Error{fmt::format("cannot write: {}", std::strerror(why)), {.file = shown_path}};
+  return Ok{};
 }
 
 bool is_same_file(const std::string& a, const std::string& b) {
@@ -155,7 +168,14 @@ Status write_file_atomically(const std::string& path,
     if (error.where.file == temporary.path()) error.where.file = path;  // people know only this one
     return error;
   }
-  return temporary.rename_to(target);
+  GOODPUT_TRY_STATUS(sync_path(temporary.path(), O_RDONLY, path));
+  GOODPUT_TRY_STATUS(temporary.rename_to(target));
+  const std::string folder = std::filesystem::path(target).parent_path();
+  return sync_path(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, path);
+}
+
+Status sync_folder(const std::string& folder) {
+  return sync_path(folder, O_RDONLY | O_DIRECTORY, folder);
 }
 
 Status write_text_atomically(const std::string& path, std::string_view text) {

@@ -11,6 +11,8 @@
 
 #include "sim/base/text.h"
 #include "tools/web/ip_address.h"
+#include "tools/web/origin.h"
+#include "tools/web/url_encoding.h"
 #include "traces/io/byte_source.h"
 
 namespace goodput {
@@ -53,6 +55,20 @@ std::optional<std::string_view> credentials_of(std::string_view header, std::str
   return header;
 }
 
+struct BasicCredentials {
+  std::string user;
+  std::string password;
+};
+
+std::optional<BasicCredentials> basic_credentials(std::string_view header) {
+  const auto encoded = credentials_of(header, "basic");
+  if (!encoded) return std::nullopt;
+  const std::optional<std::string> text = decoded_base64(*encoded);
+  const std::size_t colon = text ? text->find(':') : std::string::npos;
+  if (colon == std::string::npos) return std::nullopt;
+  return BasicCredentials{text->substr(0, colon), text->substr(colon + 1)};
+}
+
 }  // namespace
 
 Result<AccessToken> AccessToken::read(const std::string& path) {
@@ -79,12 +95,8 @@ bool AccessToken::is(std::string_view text) const {
 bool AccessToken::is_in(const HttpRequest& request) const {
   const std::string_view header = request.header("authorization");
   if (const auto token = credentials_of(header, "bearer")) return is(*token);
-  const auto basic = credentials_of(header, "basic");
-  if (!basic) return false;
-  const std::optional<std::string> user_and_password = decoded_base64(*basic);
-  if (!user_and_password) return false;
-  const std::size_t colon = user_and_password->find(':');
-  return colon != std::string::npos && is(std::string_view(*user_and_password).substr(colon + 1));
+  const std::optional<BasicCredentials> basic = basic_credentials(header);
+  return basic && is(basic->password);
 }
 
 Result<std::optional<AccessToken>> read_access(const AccessOptions& options) {
@@ -118,6 +130,19 @@ std::optional<HttpResponse> refuse_stranger(const std::optional<AccessToken>& to
   HttpResponse refusal = plain_error(401, "the token is needed: as a bearer, or as the password of any user");
   refusal.headers.emplace_back("WWW-Authenticate", "Basic realm=\"goodput\", charset=\"UTF-8\"");
   return refusal;
+}
+
+std::optional<HttpResponse> refuse_action(const std::optional<AccessToken>& token, const HttpRequest& request,
+                                          const std::vector<std::string>& own_origins) {
+  if (!token) return plain_error(403, "start the monitor with --token-file to allow this");
+  if (auto refusal = refuse_stranger(token, request, {})) return refusal;
+  return refuse_other_site(request, own_origins);
+}
+
+std::string user_of(const HttpRequest& request) {
+  const std::optional<BasicCredentials> basic = basic_credentials(request.header("authorization"));
+  if (!basic || !is_plain_text(basic->user)) return {};
+  return basic->user;
 }
 
 }  // namespace goodput

@@ -30,6 +30,8 @@ class AccessToken {
   // Whether a request says it: `Authorization: Bearer TOKEN`, or as the password of any user (Basic), which a
   // browser asks for.
   [[nodiscard]] bool is_in(const HttpRequest& request) const;
+  // The value of Authorization that says it.
+  [[nodiscard]] std::string bearer() const { return "Bearer " + text_; }
 
  private:
   std::string text_;
@@ -45,5 +47,16 @@ Result<std::optional<AccessToken>> read_access(const AccessOptions& options);
 [[nodiscard]] std::optional<HttpResponse> refuse_stranger(const std::optional<AccessToken>& token,
                                                           const HttpRequest& request,
                                                           const std::vector<std::string>& open_paths);
+
+// Whether a request may change something ("actions" of pages and programs), whatever it asks for. 403 if the
+// server has no token, 401 without the token, 403 if the page of another site sent it (refuse_other_site()):
+// a browser says the token of Basic for that page, too. Nothing: it may.
+[[nodiscard]] std::optional<HttpResponse> refuse_action(const std::optional<AccessToken>& token,
+                                                        const HttpRequest& request,
+                                                        const std::vector<std::string>& own_origins);
+
+// "ann" if the request has Basic credentials of ann; empty for a bearer's token. It is what the client
+// claims: the token is the password of any user.
+[[nodiscard]] std::string user_of(const HttpRequest& request);
 
 }  // namespace goodput

@@ -130,7 +130,7 @@ void Connection::find_head() {
   skip_empty_lines();
   if (input_.empty() || input_ == "\r") return wait_to_read();
   const bool may_be_method = input_.front() >= 'A' && input_.front() <= 'Z';
-  if (!may_be_method) return refuse(plain_error(400, "this is no HTTP request"));
+  if (!may_be_method) return refuse(plain_error(400, kNoRequest));
   const std::size_t most = share_.options.header_bytes;
   const std::size_t bytes = head_bytes(input_, searched_);
   if (bytes > most || (bytes == 0 && input_.size() >= most)) {
@@ -147,8 +147,8 @@ void Connection::find_head() {
 
 void Connection::take_head(std::string_view text) {
   parser_ = RequestParser();
-  std::optional<RequestHead> head = parser_.read_head(text);
-  if (!head) return refuse(plain_error(400, "this is no HTTP request"));
+  const Result<RequestHead> head = parser_.read_head(text);
+  if (!head) return refuse(plain_error(400, head.error().what));
   const bool keeps_alive = head->keeps_alive;
   JudgedRequest judged = judge_request(*head, share_.rules);
   framing_.is_head = judged.is_head;
@@ -159,6 +159,7 @@ void Connection::take_head(std::string_view text) {
       return judged.has_body ? refuse(*refusal) : respond(*refusal);
     }
   }
+  if (judged.body_refusal) return refuse(*judged.body_refusal);
   request_ = std::move(judged.request);
   if (!judged.has_body) return submit();
   begin_body(*head, judged.awaits_continue);

@@ -22,6 +22,12 @@ std::string_view HttpRequest::parameter(std::string_view name) const {
   return value_of(query, name);
 }
 
+std::string_view media_type(std::string_view content_type) {
+  content_type = content_type.substr(0, content_type.find(';'));
+  const std::size_t last = content_type.find_last_not_of(" \t");
+  return content_type.substr(0, last == std::string_view::npos ? 0 : last + 1);
+}
+
 HttpResponse plain_error(int status, std::string_view what) {
   const Json error = {{"error", what}};
   // What is no UTF-8 is replaced: refusals may quote what they were sent.

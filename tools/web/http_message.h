@@ -30,6 +30,9 @@ struct HttpResponse {
   std::string topic;  // not empty: an event stream of this topic follows instead of `body`
 };
 
+// "text/csv" of "text/csv; charset=utf-8".
+[[nodiscard]] std::string_view media_type(std::string_view content_type);
+
 // `{"error": WHAT}` as JSON: for refusals of any kind.
 [[nodiscard]] HttpResponse plain_error(int status, std::string_view what);
 

@@ -13,6 +13,7 @@
 #include "tools/web/connection.h"
 #include "tools/web/event_loop.h"
 #include "tools/web/ip_address.h"
+#include "tools/web/origin.h"
 
 namespace goodput {
 namespace {
@@ -37,10 +38,13 @@ HttpOptions with_room(HttpOptions options) {
 }
 
 RequestRules rules_of(const HttpOptions& options) {
-  RequestRules rules{options.hosts, options.body_bytes};
+  RequestRules rules{options.hosts, options.origins, options.body_bytes};
   if (rules.hosts.empty() && address_kind(options.address) == AddressKind::kLoopback) {
     rules.hosts = {"localhost", "127.0.0.1", "[::1]", options.address};
   }
+  if (rules.hosts.empty()) return rules;
+  for (const std::string& origin : options.origins)
+    rules.hosts.push_back(host_name(std::string_view(origin).substr(origin.find("//") + 2)));
   return rules;
 }
 
@@ -149,16 +153,15 @@ class HandlerPool {
 
 class HttpServer::Impl {
  public:
-  Impl(const HttpOptions& options, HttpHandler handler, HttpGate gate)
+  explicit Impl(const HttpOptions& options)
       : tick_every_(tick_of(options)),
         share_{.options = with_room(options),
                .rules = rules_of(options),
-               .gate = std::move(gate),
+               .gate = {},
                .submit = [this](std::uint64_t id,
                                 HttpRequest request) { return pool_->submit(id, std::move(request)); },
                .forget = [this](std::uint64_t id) { loop_.post([this, id] { connections_.erase(id); }); },
-               .scratch = std::vector<char>(kScratchBytes)},
-        handler_(std::move(handler)) {}
+               .scratch = std::vector<char>(kScratchBytes)} {}
   ~Impl() { stop(); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -167,7 +170,7 @@ class HttpServer::Impl {
     GOODPUT_TRY(port_, loop_.listen(share_.options.address, share_.options.port));
     return Ok{};
   }
-  void run();
+  void run(HttpHandler handler, HttpGate gate);
   void stop();
   void publish(std::string_view topic, std::string_view event, std::string_view data);
   [[nodiscard]] HttpUse use() const {
@@ -190,7 +193,6 @@ class HttpServer::Impl {
   EventLoop loop_;
   const std::chrono::milliseconds tick_every_;
   ConnectionShare share_;
-  HttpHandler handler_;
   std::uint16_t port_ = 0;
   bool is_accepting_ = false;
   std::optional<ClientSocket> newcomer_;  // who waits for room
@@ -202,8 +204,9 @@ class HttpServer::Impl {
   std::thread thread_;
 };
 
-void HttpServer::Impl::run() {
-  pool_.emplace(share_.options.handler_threads, share_.options.queued_requests, handler_,
+void HttpServer::Impl::run(HttpHandler handler, HttpGate gate) {
+  share_.gate = std::move(gate);
+  pool_.emplace(share_.options.handler_threads, share_.options.queued_requests, std::move(handler),
                 [this](std::uint64_t id, HttpResponse response) {
                   loop_.post([this, id, response = std::move(response)] { answer(id, response); });
                 });
@@ -295,11 +298,20 @@ HttpServer::HttpServer(HttpServer&&) noexcept = default;
 HttpServer& HttpServer::operator=(HttpServer&&) noexcept = default;
 HttpServer::~HttpServer() = default;
 
-Result<HttpServer> HttpServer::start(const HttpOptions& options, HttpHandler handler, HttpGate gate) {
-  auto impl = std::make_unique<Impl>(options, std::move(handler), std::move(gate));
+Result<HttpServer> HttpServer::listen(const HttpOptions& options) {
+  auto impl = std::make_unique<Impl>(options);
   GOODPUT_TRY_STATUS(impl->listen());
-  impl->run();
   return HttpServer(std::move(impl));
+}
+
+void HttpServer::serve(HttpHandler handler, HttpGate gate) {
+  impl_->run(std::move(handler), std::move(gate));
+}
+
+Result<HttpServer> HttpServer::start(const HttpOptions& options, HttpHandler handler, HttpGate gate) {
+  GOODPUT_TRY(HttpServer server, listen(options));
+  server.serve(std::move(handler), std::move(gate));
+  return server;
 }
 
 std::uint16_t HttpServer::port() const {

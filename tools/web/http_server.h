@@ -26,6 +26,9 @@ struct HttpOptions {
   std::uint16_t port = 0;  // 0: any that is free
   // Names in Host that are taken. None: those of this machine where `address` is the loopback's, else any.
   std::vector<std::string> hosts{};
+  // By which people reach this server through a proxy (origin_of()): their names are taken in Host, too, and
+  // their pages may send something.
+  std::vector<std::string> origins{};
   std::size_t handler_threads = 2;
 
   // Limits.
@@ -60,7 +63,11 @@ struct HttpUse {
 
 class HttpServer {
  public:
-  // Fails when the address or port cannot be had.
+  // Takes the address and the port; clients wait until serve(). Fails when they cannot be had.
+  static Result<HttpServer> listen(const HttpOptions& options);
+  // REQUIRES: was not called before.
+  void serve(HttpHandler handler, HttpGate gate);
+  // Both.
   static Result<HttpServer> start(const HttpOptions& options, HttpHandler handler, HttpGate gate);
 
   HttpServer(HttpServer&&) noexcept;

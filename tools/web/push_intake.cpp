@@ -22,13 +22,6 @@ std::string_view job_of(std::string_view path) {
   return path;
 }
 
-// "text/csv" of "text/csv; charset=utf-8".
-std::string_view media_type(std::string_view content_type) {
-  content_type = content_type.substr(0, content_type.find(';'));
-  const std::size_t last = content_type.find_last_not_of(" \t");
-  return content_type.substr(0, last == std::string_view::npos ? 0 : last + 1);
-}
-
 bool is_csv(const HttpRequest& request) {
   return equals_lower("text/csv", media_type(request.header("content-type")));
 }
@@ -100,7 +93,7 @@ HttpResponse PushIntake::accept(const HttpRequest& request) const {
   if (request.body.empty()) return plain_error(400, "nothing was pushed");
   CheckedPush push{.job = std::string(job_of(request.path)),
                    .is_csv = is_csv(request),
-                   .idempotency_key = std::string(request.header("idempotency-key")),
+                   .key = push_key(request.header("idempotency-key")),
                    .lines = PushedLines(request.body, limits_)};
   for (bool has_more = true; has_more;) {
     const auto piece = push.lines.next();

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 
+#include "tools/web/push_keys.h"
 #include "tools/web/pushed_lines.h"
 
 namespace goodput {
@@ -20,8 +20,10 @@ namespace goodput {
 struct CheckedPush {
   std::string job;
   bool is_csv = false;
-  std::string idempotency_key{};  // empty: none
+  std::string key{};  // push_key(); empty: none
   PushedLines lines;
+
+  [[nodiscard]] PushedKey pushed_key() const { return {job, key}; }
 };
 
 struct PushCounts {
@@ -39,7 +41,9 @@ class PushQueue {
   // was taken in, on any thread.
   PushQueue(std::size_t most_bytes, std::function<void()> wake);
 
-  // Takes it in once for each key of a job, as far as the last kKeptKeys keys of the last kKeptJobs jobs go.
+  // Of pushes that a former process took in. Before the first put().
+  void know(PushKeys keys) { keys_ = std::move(keys); }
+  // Takes it in once for each key of a job, as far as PushKeys go.
   Outcome put(CheckedPush push);
   [[nodiscard]] bool has_room(std::size_t bytes) const { return bytes <= most_bytes_ - waiting_bytes_; }
   // Counts one that was refused before it was read.
@@ -53,13 +57,7 @@ class PushQueue {
 
   [[nodiscard]] PushCounts counts() const;
 
-  static constexpr std::size_t kKeptKeys = 256;
-  static constexpr std::size_t kKeptJobs = 256;
-
  private:
-  [[nodiscard]] bool is_known(const std::string& job, const std::string& key) const;
-  void remember(const std::string& job, const std::string& key);
-
   const std::size_t most_bytes_;
   const std::function<void()> wake_;
   std::atomic<std::size_t> waiting_bytes_ = 0;  // of those that were taken, too
@@ -68,8 +66,7 @@ class PushQueue {
   std::atomic<std::uint64_t> refused_ = 0;
   std::mutex mutex_;  // of what follows
   std::deque<CheckedPush> waiting_;
-  std::map<std::string, std::deque<std::string>> keys_;  // by job, the oldest first
-  std::deque<std::string> jobs_;                         // of keys_, the oldest first
+  PushKeys keys_;
 };
 
 }  // namespace goodput

@@ -7,7 +7,6 @@
 #include <cctype>
 #include <limits>
 
-#include "sim/base/errors.h"
 #include "sim/base/text.h"
 
 namespace goodput {
@@ -23,6 +22,11 @@ std::string to_lower(std::string_view text) {
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   }
   return lower;
+}
+
+// Beast joins such a line to the one before, or takes it for a header of its own; proxies read it otherwise.
+bool has_folded_line(std::string_view head) {
+  return head.find("\n ") != std::string_view::npos || head.find("\n\t") != std::string_view::npos;
 }
 
 }  // namespace
@@ -97,20 +101,25 @@ RequestParser::RequestParser(RequestParser&&) noexcept = default;
 RequestParser& RequestParser::operator=(RequestParser&&) noexcept = default;
 RequestParser::~RequestParser() = default;
 
-std::optional<RequestHead> RequestParser::read_head(std::string_view head) {
+Result<RequestHead> RequestParser::read_head(std::string_view head) {
+  if (has_folded_line(head)) {
+    return Error{
+        "a line of the head begins with a blank or a tab; a header that is continued on the next line is not "
+        "accepted: send each header on one line"};
+  }
   boost::beast::error_code code;
   const std::size_t used = beast_->put(boost::asio::buffer(head.data(), head.size()), code);
-  if (code || used != head.size() || !beast_->is_header_done()) return std::nullopt;
+  if (code || used != head.size() || !beast_->is_header_done()) return Error{std::string(kNoRequest)};
   RequestHead& found = beast_->head;
   std::size_t encodings = 0;
   for (const auto& [name, value] : found.fields) {
     // Beast takes "gzip, chunked" for chunked, and ignores encodings that it does not know.
     if (name == "transfer-encoding" && (++encodings > 1 || !equals_lower("chunked", value))) {
-      return std::nullopt;
+      return Error{std::string(kNoRequest)};
     }
   }
   found.is_chunked = encodings != 0;
-  if (found.is_chunked && (found.is_http_1_0 || !beast_->chunked())) return std::nullopt;
+  if (found.is_chunked && (found.is_http_1_0 || !beast_->chunked())) return Error{std::string(kNoRequest)};
   if (const auto length = beast_->content_length(); length.has_value()) found.content_length = *length;
   found.keeps_alive = beast_->keep_alive();
   beast_->eager(true);

@@ -11,7 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/errors.h"
+
 namespace goodput {
+
+inline constexpr std::string_view kNoRequest = "this is not an HTTP request";
 
 struct RequestHead {
   std::string method;
@@ -45,9 +49,10 @@ class RequestParser {
   RequestParser& operator=(RequestParser&&) noexcept;
   ~RequestParser();
 
-  // Nothing: malformed, or framed in a way that others may read otherwise (RFC 9112, 6.3).
-  // REQUIRES: a whole head; nothing was read before.
-  [[nodiscard]] std::optional<RequestHead> read_head(std::string_view head);
+  // Fails if it is malformed, or if others may read it in another way: framing (RFC 9112, 6.3), a header that
+  // is continued on the next line (5.2). The error says what a client is to be told. REQUIRES: a whole head;
+  // nothing was read before.
+  [[nodiscard]] Result<RequestHead> read_head(std::string_view head);
 
   // Takes from the front of `input` what belongs to the body; what is not used is to be given again, with
   // more behind it. A body of more than `most_bytes` is too large. REQUIRES: a head was read, and the last

@@ -6,13 +6,11 @@
 #include <utility>
 
 #include "sim/base/text.h"
+#include "tools/web/origin.h"
 #include "tools/web/request_target.h"
 
 namespace goodput {
 namespace {
-
-constexpr std::string_view kHostLetters = "abcdefghijklmnopqrstuvwxyz0123456789.-_";
-constexpr std::string_view kAddressLetters = "0123456789abcdef:.";
 
 using Refusal = std::optional<HttpResponse>;
 
@@ -38,7 +36,10 @@ Refusal refused_host(const HttpRequest& request, const RequestRules& rules) {
   const bool is_ours =
       rules.hosts.empty() || std::find(rules.hosts.begin(), rules.hosts.end(), name) != rules.hosts.end();
   if (is_ours) return std::nullopt;
-  return plain_error(421, "this server does not go by the name in the header Host or in an absolute target");
+  return plain_error(421,
+                     fmt::format("{0} is not a name of this server; if people reach it by that name, start "
+                                 "the monitor with --url https://{0} (or http)",
+                                 name));
 }
 
 // The target in origin form. The authority of one in absolute form stands for Host; a Host that is damaged
@@ -49,18 +50,6 @@ std::string take_authority(const std::string& target, HttpRequest& request) {
   const bool has_host = !host_name(request.header("host")).empty();
   if (has_host) request.headers.insert_or_assign("host", std::string(absolute->authority));
   return std::move(absolute->origin_form);
-}
-
-// What another site's page makes a browser send (CSRF). Others than browsers send none of the two headers.
-Refusal refused_origin(const HttpRequest& request) {
-  if (request.method != "POST") return std::nullopt;
-  const std::string_view origin = request.header("origin");
-  const std::string_view site = request.header("sec-fetch-site");
-  const bool is_ours = origin.empty() ||
-                       equals_lower(fmt::format("http://{}", request.header("host")), origin) ||
-                       equals_lower(fmt::format("https://{}", request.header("host")), origin);
-  if (is_ours && (site.empty() || site == "same-origin" || site == "none")) return std::nullopt;
-  return plain_error(403, "a page of another site sent this");
 }
 
 Refusal refused_body(const RequestHead& head, const HttpRequest& request, const RequestRules& rules) {
@@ -80,38 +69,15 @@ Refusal refused_expectation(const HttpRequest& request) {
   return plain_error(417, "only 100-continue can be expected");
 }
 
-Refusal first_refusal(const RequestHead& head, const HttpRequest& request, const RequestRules& rules) {
+Refusal first_refusal(const HttpRequest& request, const RequestRules& rules) {
   if (Refusal refusal = refused_method(request.method)) return refusal;
   if (Refusal refusal = refused_host(request, rules)) return refusal;
   if (request.path.empty()) return plain_error(400, "the target of the request is no plain path and query");
-  if (Refusal refusal = refused_origin(request)) return refusal;
-  if (Refusal refusal = refused_body(head, request, rules)) return refusal;
-  return refused_expectation(request);
+  if (request.method != "POST") return std::nullopt;
+  return refuse_other_site(request, rules.origins);
 }
 
 }  // namespace
-
-std::string host_name(std::string_view host) {
-  std::string name(host);
-  for (char& letter : name) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  const bool is_address = name.starts_with('[');
-  std::size_t end = is_address ? name.find(']') : name.find(':');
-  if (is_address) {
-    if (end == std::string::npos || end < 2) return {};
-    if (name.find_first_not_of(kAddressLetters, 1) != end) return {};
-    ++end;
-  }
-  end = std::min(end, name.size());
-  if (end == 0 || (!is_address && name.find_first_not_of(kHostLetters) < end)) return {};
-  if (end < name.size()) {
-    const std::string_view port = std::string_view(name).substr(end);
-    if (port.front() != ':' || port.find_first_not_of("0123456789", 1) != std::string_view::npos) return {};
-  }
-  name.resize(end);
-  return name;
-}
 
 JudgedRequest judge_request(const RequestHead& head, const RequestRules& rules) {
   JudgedRequest judged;
@@ -122,7 +88,9 @@ JudgedRequest judge_request(const RequestHead& head, const RequestRules& rules) 
     judged.request.path = std::move(target->path);
     judged.request.query = std::move(target->query);
   }
-  judged.refusal = first_refusal(head, judged.request, rules);
+  judged.refusal = first_refusal(judged.request, rules);
+  judged.body_refusal = refused_body(head, judged.request, rules);
+  if (!judged.body_refusal) judged.body_refusal = refused_expectation(judged.request);
   judged.is_head = head.method == "HEAD";
   if (judged.is_head) judged.request.method = "GET";
   judged.has_body = head.is_chunked || head.content_length.value_or(0) != 0;

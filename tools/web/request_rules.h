@@ -15,20 +15,21 @@ struct RequestRules {
   // Names that Host may have, in lower case, without the port; empty: any. A page of somebody else's whose
   // name is made to lead here (DNS rebinding) comes with its own.
   std::vector<std::string> hosts;
-  std::size_t body_bytes = 0;  // of a request; 0: no bodies
+  std::vector<std::string> origins{};  // of this server's own pages, besides http and the name in Host
+  std::size_t body_bytes = 0;          // of a request; 0: no bodies
 };
 
 struct JudgedRequest {
   HttpRequest request;  // without its body
   bool is_head = false;
   bool has_body = false;
-  bool awaits_continue = false;           // the client sends the body once it is told to
-  std::optional<HttpResponse> refusal{};  // the connection is to be closed with it
+  bool awaits_continue = false;  // the client sends the body once it is told to
+  // The connection is to be closed with them. What is wrong with the body comes last: first it is asked who
+  // sends it, and what for.
+  std::optional<HttpResponse> refusal{};
+  std::optional<HttpResponse> body_refusal{};
 };
 
 [[nodiscard]] JudgedRequest judge_request(const RequestHead& head, const RequestRules& rules);
-
-// "localhost" of "LOCALHOST:8080", "[::1]" of "[::1]:80". Empty: no host and port.
-[[nodiscard]] std::string host_name(std::string_view host);
 
 }  // namespace goodput

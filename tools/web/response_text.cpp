@@ -16,14 +16,15 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kSecurity
      "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"},
     {"X-Content-Type-Options", "nosniff"},
     {"X-Frame-Options", "DENY"},
-    {"Referrer-Policy", "no-referrer"},
+    // Not "no-referrer", with which browsers send the forms of our own pages with `Origin: null`.
+    {"Referrer-Policy", "same-origin"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cache-Control", "no-store"},
 }};
 
 std::string_view reason_of(int status) {
-  constexpr std::array<std::pair<int, std::string_view>, 22> kReasons = {{
+  constexpr std::array<std::pair<int, std::string_view>, 23> kReasons = {{
       {200, "OK"},
       {202, "Accepted"},
       {204, "No Content"},
@@ -37,6 +38,7 @@ std::string_view reason_of(int status) {
       {404, "Not Found"},
       {405, "Method Not Allowed"},
       {408, "Request Timeout"},
+      {411, "Length Required"},
       {413, "Content Too Large"},
       {415, "Unsupported Media Type"},
       {417, "Expectation Failed"},

@@ -32,6 +32,24 @@ TEST_CASE("output file: appears whole under its name and leaves nothing else") {
   CHECK(files_in(folder_of(target)) == 1);
 }
 
+TEST_CASE("output file: the temporary is hidden, so that a folder of logs may be watched meanwhile") {
+  const TemporaryFile target("rank0.log");
+  std::string name;
+  REQUIRE(write_file_atomically(target.path(), [&](const std::string& path) -> Status {
+    name = fs::path(path).filename();
+    CHECK(fs::path(path).parent_path() == folder_of(target));
+    return Ok{};
+  }));
+  CHECK(name.starts_with(".rank0.log.tmp"));
+}
+
+TEST_CASE("output file: a folder that is not there cannot be synced") {
+  const TemporaryFile file("out.txt");
+  CHECK(sync_folder(folder_of(file).string()));
+  const std::string nowhere = (folder_of(file) / "none").string();
+  CHECK(sync_folder(nowhere).error().message() == nowhere + ": cannot write: No such file or directory");
+}
+
 TEST_CASE("output file: a failed writer leaves the old file and no temporary") {
   const TemporaryFile target("out.txt", "old");
   const Status status = write_file_atomically(target.path(), [](const std::string& path) -> Status {

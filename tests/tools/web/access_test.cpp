@@ -47,6 +47,25 @@ int access_status(const std::string& authorization, const std::string& path = "/
   return refusal ? refusal->status : 200;
 }
 
+HttpRequest action_of(const std::string& authorization, const std::string& origin = {}) {
+  HttpRequest request;
+  request.method = "POST";
+  request.path = "/healthz";
+  request.headers["host"] = "localhost:8646";
+  if (!authorization.empty()) request.headers["authorization"] = authorization;
+  if (!origin.empty()) request.headers["origin"] = origin;
+  return request;
+}
+
+int action_status(const HttpRequest& request) {
+  const auto refusal = refuse_action(AccessToken(kToken), request, {"https://goodput.example.org"});
+  return refusal ? refusal->status : 200;
+}
+
+std::string user_in(const std::string& authorization) {
+  return user_of(action_of(authorization));
+}
+
 }  // namespace
 
 TEST_CASE("web access: this machine needs no token, others need one and a proxy") {
@@ -105,6 +124,41 @@ TEST_CASE("web access: whoever is refused is asked for the token; without one no
   CHECK(refusal->headers[0].first == "WWW-Authenticate");
   CHECK(refusal->headers[0].second == "Basic realm=\"goodput\", charset=\"UTF-8\"");
   CHECK_FALSE(refuse_stranger(std::nullopt, {}, {}));
+}
+
+TEST_CASE("web access: nobody may change anything on a server without a token") {
+  const auto refusal = refuse_action(std::nullopt, action_of("Bearer 0123456789abcdef"), {});
+  REQUIRE(refusal);
+  CHECK(refusal->status == 403);
+  CHECK(refusal->body == "{\"error\":\"start the monitor with --token-file to allow this\"}\n");
+}
+
+TEST_CASE("web access: whoever changes something says the token, from a page of this server if from any") {
+  const std::string bearer = "Bearer 0123456789abcdef";
+  const std::string basic = "Basic YTowMTIzNDU2Nzg5YWJjZGVm";  // a:0123456789abcdef
+  CHECK(action_status(action_of(bearer)) == 200);
+  CHECK(action_status(action_of(basic, "http://localhost:8646")) == 200);
+  CHECK(action_status(action_of(basic, "https://goodput.example.org")) == 200);
+  CHECK(action_status(action_of("")) == 401);  // whatever the path
+  CHECK(action_status(action_of("Bearer 0123456789abcdeF", "http://localhost:8646")) == 401);
+  CHECK(action_status(action_of(basic, "https://evil.example")) == 403);
+  CHECK(action_status(action_of(bearer, "null")) == 403);
+  HttpRequest elsewhere = action_of(basic);
+  elsewhere.headers["sec-fetch-site"] = "cross-site";
+  CHECK(action_status(elsewhere) == 403);
+  CHECK(refuse_action(AccessToken(kToken), action_of(""), {})->headers[0].first == "WWW-Authenticate");
+}
+
+TEST_CASE("web access: the user of a request is the one of its Basic credentials") {
+  CHECK(user_in("Basic YW5uOjAxMjM0NTY3ODlhYmNkZWY=") == "ann");  // ann:0123456789abcdef
+  CHECK(user_in("basic OjAxMjM0NTY3ODlhYmNkZWY=").empty());       // :0123456789abcdef
+  CHECK(user_in("Basic w6k6eDp5") == "\xc3\xa9");                 // U+00E9:x:y
+  CHECK(user_in("Basic CTp4").empty());                           // a tab
+  CHECK(user_in("Basic /zp4").empty());                           // not UTF-8
+  for (const char* authorization : {"", "Bearer 0123456789abcdef", "Basic MDEy", "Basic !!!!"}) {
+    CAPTURE(authorization);
+    CHECK(user_in(authorization).empty());
+  }
 }
 
 }  // namespace goodput::testing

@@ -71,7 +71,7 @@ TEST_CASE("web server: every response keeps browsers from putting the page to ot
     CHECK(answer->header("content-security-policy") ==
           "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
     CHECK(answer->header("x-content-type-options") == "nosniff");
-    CHECK(answer->header("referrer-policy") == "no-referrer");
+    CHECK(answer->header("referrer-policy") == "same-origin");
     CHECK(answer->header("cross-origin-opener-policy") == "same-origin");
     CHECK(answer->header("cross-origin-resource-policy") == "same-origin");
     CHECK(answer->header("cache-control") == "no-store");
@@ -118,6 +118,34 @@ TEST_CASE("web server: a request in absolute form is for the host that it names"
   REQUIRE(answer);
   CHECK(answer->body == "GET /jobs/a b q=1 body=");
   CHECK(status_of(server.port(), get("http://evil.example/")) == 421);
+}
+
+TEST_CASE("web server: the name and the pages of a public address are the server's own, others are not") {
+  HttpOptions options;
+  options.body_bytes = 1000;
+  options.origins = {"https://goodput.example.org:8443"};
+  const HttpServer server = started(options);
+  const auto host_status = [&](std::string_view host) {
+    return status_of(server.port(), fmt::format("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", host));
+  };
+  for (const std::string_view host : {"goodput.example.org", "Goodput.Example.ORG:443",
+                                      "goodput.example.org:8443", "localhost", "127.0.0.1:1"}) {
+    CAPTURE(host);
+    CHECK(host_status(host) == 200);
+  }
+  CHECK(host_status("example.org") == 421);
+  CHECK(host_status("evil.example") == 421);
+  CHECK(status_of(server.port(), post("/", "x", "Origin: https://goodput.example.org:8443\r\n")) == 200);
+  CHECK(status_of(server.port(), post("/", "x", "Origin: https://goodput.example.org\r\n")) == 403);
+}
+
+TEST_CASE("web server: a header that is continued on the next line is refused with a reason") {
+  const HttpServer server = started();
+  const auto answer = ask(server.port(), "GET / HTTP/1.1\r\n Host: localhost\r\n\r\n");
+  REQUIRE(answer);
+  CHECK(answer->status == 400);
+  CHECK(answer->body.find("send each header on one line") != std::string::npos);
+  CHECK(answer->header("connection") == "close");
 }
 
 TEST_CASE("web server: HEAD is GET without the body") {
@@ -192,8 +220,12 @@ TEST_CASE("web server: a body is read once the gate lets it, and only then") {
   const HttpServer server = started(options, echo, [](const HttpRequest& request) {
     return request.path == "/no" ? std::optional(plain_error(401, "no")) : std::nullopt;
   });
-  CHECK(status_of(server.port(), "POST /no HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999\r\n\r\n") ==
-        401);
+  // Whoever may not ask is not told what else is wrong.
+  for (const int bytes : {999, 1001}) {
+    CHECK(status_of(server.port(),
+                    fmt::format("POST /no HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n",
+                                bytes)) == 401);
+  }
   const auto answer = ask(server.port(), post("/yes", "abc"));
   REQUIRE(answer);
   CHECK(answer->body == "POST /yes q= body=abc");
@@ -222,6 +254,18 @@ TEST_CASE("web server: an address or a port that cannot be had is an error of it
   REQUIRE_FALSE(taken);
   CHECK(taken.error().message() ==
         fmt::format("port: cannot listen on port {} of 127.0.0.1: Address already in use", server.port()));
+}
+
+TEST_CASE("web server: a client that comes before anything is served is served then") {
+  Result<HttpServer> server = HttpServer::listen({});
+  REQUIRE(server);
+  WebClient early(server->port());
+  REQUIRE(early.send(get("/early")));
+  server->serve(echo, {});
+  const auto answer = early.receive();
+  REQUIRE(answer);
+  CHECK(answer->body == "GET /early q= body=");
+  REQUIRE(HttpServer::listen({}));  // gone without having served
 }
 
 TEST_CASE("web server: headers of a handler stand for the usual ones, and cannot be broken out of") {

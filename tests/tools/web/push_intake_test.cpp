@@ -134,11 +134,11 @@ TEST_CASE("push: a key is taken in once a job") {
   CHECK(answer_to(queue, other) == "202 {\"accepted_bytes\":2}");
   CHECK(taken(queue).size() == 2);
   CHECK(queue.counts().repeated == 1);
-  for (std::size_t i = 0; i < PushQueue::kKeptKeys; ++i) {
+  for (std::size_t i = 0; i < PushKeys::kKeptKeys; ++i) {
     answer_to(queue, push_of("b\n", "text/plain", fmt::format("later{}", i)));
   }
   CHECK(answer_to(queue, push_of("a\n", "text/plain", "k1")) == "202 {\"accepted_bytes\":2}");  // forgotten
-  for (std::size_t i = 0; i < 2 * PushQueue::kKeptJobs; ++i) {
+  for (std::size_t i = 0; i < 2 * PushKeys::kKeptJobs; ++i) {
     other.path = fmt::format("/v1/jobs/j{}/ops", i);
     answer_to(queue, other);
   }

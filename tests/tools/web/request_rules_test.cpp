@@ -16,14 +16,16 @@ int rules_status(const std::vector<std::string>& lines, const RequestRules& rule
   for (const std::string& line : lines) text += line + "\r\n";
   text += "\r\n";
   RequestParser parser;
-  std::optional<RequestHead> head = parser.read_head(text);
+  const Result<RequestHead> head = parser.read_head(text);
   if (!head) return 0;
-  const JudgedRequest judged = judge_request(*std::move(head), rules);
-  return judged.refusal ? judged.refusal->status : 200;
+  const JudgedRequest judged = judge_request(*head, rules);
+  if (judged.refusal) return judged.refusal->status;
+  return judged.body_refusal ? judged.body_refusal->status : 200;
 }
 
 const RequestRules& local_rules() {
-  static const RequestRules kRules{{"localhost", "127.0.0.1", "[::1]"}, 1000};
+  static const RequestRules kRules{
+      {"localhost", "127.0.0.1", "[::1]"}, {"https://goodput.example.org"}, 1000};
   return kRules;
 }
 
@@ -95,14 +97,37 @@ TEST_CASE("request rules: a POST to an absolute target is from that host's own p
 
 TEST_CASE("request rules: a POST that another site's page sends is refused") {
   CHECK(with("POST / HTTP/1.1", {"Origin: http://localhost:8080"}) == 200);
-  CHECK(with("POST / HTTP/1.1", {"Origin: https://localhost:8080", "Sec-Fetch-Site: same-origin"}) == 200);
-  for (const char* origin : {"null", "http://localhost", "http://localhost:8081", "http://evil.example",
-                             "http://localhost:8080.evil.example"}) {
+  CHECK(with("POST / HTTP/1.1", {"Origin: https://goodput.example.org", "Sec-Fetch-Site: same-origin"}) ==
+        200);
+  for (const char* origin : {"null", "http://localhost", "https://localhost:8080", "http://localhost:8081",
+                             "http://evil.example", "http://localhost:8080.evil.example"}) {
     CAPTURE(origin);
     CHECK(with("POST / HTTP/1.1", {fmt::format("Origin: {}", origin)}) == 403);
   }
   CHECK(with("POST / HTTP/1.1", {"Sec-Fetch-Site: cross-site"}) == 403);
   CHECK(with("GET / HTTP/1.1", {"Origin: http://evil.example"}) == 200);  // it may not read what comes
+}
+
+TEST_CASE("request rules: a body is judged after the rest, so that a gate is asked before") {
+  RequestParser parser;
+  const auto head = parser.read_head("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n");
+  REQUIRE(head);
+  const JudgedRequest judged = judge_request(*head, local_rules());
+  CHECK_FALSE(judged.refusal);
+  REQUIRE(judged.body_refusal);
+  CHECK(judged.body_refusal->status == 413);
+}
+
+TEST_CASE("request rules: a name that is not the server's is refused with what to do if it should be") {
+  RequestParser parser;
+  const auto head = parser.read_head("GET / HTTP/1.1\r\nHost: Goodput.example:8443\r\n\r\n");
+  REQUIRE(head);
+  const JudgedRequest judged = judge_request(*head, local_rules());
+  REQUIRE(judged.refusal);
+  CHECK(
+      judged.refusal->body ==
+      "{\"error\":\"goodput.example is not a name of this server; if people reach it by that name, start the "
+      "monitor with --url https://goodput.example (or http)\"}\n");
 }
 
 TEST_CASE("request rules: bodies are those of POST, of a size that is known to fit") {
@@ -143,6 +168,26 @@ TEST_CASE("request rules: requests whose end is a matter of opinion are malforme
     CAPTURE(line);
     CHECK(with(line, {}) == 0);
   }
+}
+
+TEST_CASE("request parser: a header that is continued on the next line is refused, wherever it is") {
+  const std::string folded =
+      "a line of the head begins with a blank or a tab; a header that is continued on the next line is not "
+      "accepted: "
+      "send each header on one line";
+  for (const char* head :
+       {"GET / HTTP/1.1\r\n Host: localhost\r\n\r\n", "GET / HTTP/1.1\r\n\tHost: localhost\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\n evil.example\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost:\r\n\tlocalhost\r\n\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\n \r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: a\r\n b\r\nX: y\r\n\r\n"}) {
+    CAPTURE(head);
+    const auto read = RequestParser().read_head(head);
+    REQUIRE_FALSE(read);
+    CHECK(read.error().what == folded);
+  }
+  const auto junk = RequestParser().read_head("GET\r\n\r\n");
+  REQUIRE_FALSE(junk);
+  CHECK(junk.error().what == "this is not an HTTP request");
 }
 
 // Byte by byte: the body, and what is behind it.
