@@ -17,7 +17,7 @@ from pathlib import Path
 import page_world
 import results
 from browser import Unavailable
-from page_world import NARROW, WIDE, World, point_at, press, text_of
+from page_world import NARROW, WIDE, World, point_at, press, read_off, text_of
 from planning_cases import Check, Checked, LatePlan, LimitedPlan, Older, Plan, Simulate, Sweep  # noqa: F401: unittest finds them here
 
 LARGEST_PAGE = 1_500_000  # of a job with 1024 GPUs
@@ -116,6 +116,33 @@ class Whatif(unittest.TestCase):
         world.open("broken")
         self.assertIn("something that this page needs", "".join(text_of(".missing")))
         self.assertIn("root causes", "".join(text_of("main")))
+
+
+class Fleet(unittest.TestCase):
+    def setUp(self):
+        world.open("fleet")
+
+    def test_the_headline_is_the_first_line_of_the_text(self):
+        self.assertEqual(text_of("h1"), [(world.folder / "fleet.text").read_text(encoding="utf-8").split("\n", 1)[0]])
+        self.assertRegex(text_of("h1")[0], r"^Stragglers cost these \d+ jobs [\d.]+ % of their GPU-hours \([\d,]+ of [\d,]+\); ")
+
+    def test_every_part_of_the_result_is_shown(self):
+        for title in ("What costs most?", "Which jobs lose most?", "Which operations waste time?", "Do larger jobs lose more?",
+                      "Which hosts are slow in several jobs?", "How does this compare with the paper?", "Which jobs were left out?"):
+            self.assertIn(title, text_of("h2"))
+        for title in ("Waste of the jobs", "Slow steps", "Slowest workers", "Last pipeline stage", "Sequence lengths"):
+            self.assertIn(title, text_of("h3"))
+            self.assertRegex(read_off(title, "\ue010"), r": \d+\.\d\u202f%$")  # End
+
+    def test_gpu_hours_are_never_durations(self):
+        text = "".join(text_of("main"))
+        self.assertIn("GPU-hours", text)
+        self.assertNotRegex(text, r"\d\u202f(days|h|min)\b")
+
+    def test_gpu_hours_of_any_result_are_never_durations(self):
+        world.open("rows")
+        figures = dict(zip(text_of("dl.figures dt"), text_of("dl.figures .value")))
+        self.assertEqual(figures, {"GPU-hours": "188\u202f924\u202fGPU-hours", "mtbf": "2\u202fdays"})
 
 
 class Tables(unittest.TestCase):

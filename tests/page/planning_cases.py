@@ -185,7 +185,7 @@ class Check(unittest.TestCase):
 class Checked(unittest.TestCase):
     def test_a_check_that_finds_nothing_says_so(self):
         open_page("checked")
-        self.assertRegex(text_of("h1")[0], r"^Suite smoke: no regression in \d+ cases, all the same\.$")
+        self.assertRegex(text_of("h1")[0], r"^Nothing is worse: all \d+ figures are the same\.$")
         self.assertIn("Nothing: every figure is what it was.", text_of(".note"))
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "trace": ["trace", "info", SAMPLES / "small.csv"],
     "spot": ["trace", "info", SAMPLES / "spot_counts.json"],
     "list": ["list", "models"],
+    "fleet": ["fleet", "made-fleet/results", "--about", "made-fleet/jobs.csv", "--min-steps", "1"],
     **planning_results.COMMANDS,
 }
 
@@ -55,21 +56,23 @@ def without(result, *members):
 def make_pages(goodput, folder):
     """The page of each result, by name."""
     def run(*arguments):
-        subprocess.run([goodput, *map(str, arguments)], cwd=folder, check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
+        return subprocess.run([goodput, *map(str, arguments)], cwd=folder, check=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, encoding="utf-8").stdout
 
     (folder / "slow.json").write_text(json.dumps(SLOW))
     planning_results.write_inputs(folder)
     pages = {}
+    run("synth", "--fleet", "12", "--out", "made-fleet")
     for name in sorted(COMMANDS, key=lambda one: one != "synth"):  # which makes a trace for others
-        run(*COMMANDS[name], "--json", f"{name}.result.json", "--report", f"{name}.html")
+        text = run(*COMMANDS[name], "--json", f"{name}.result.json", "--report", f"{name}.html")
+        (folder / f"{name}.text").write_text(text, encoding="utf-8")
         pages[name] = folder / f"{name}.html"
     whatif = json.loads((folder / "whatif.result.json").read_text())
     made = {"old": without(whatif, "workers", "worker_steps"), "cells": cells(400, 500, 3),
             # as many steps as whatif keeps of 1024 workers (kMostStepCells)
             "largest": cells(32, 32, 146), "hostile": hostile(),
             "broken": {"schema": "goodput.whatif/1", "trace": None, "slowdown_by_worker": {"0:0": 1.5}, "root_causes": 7},
-            "rows": {"schema": "goodput.x/1", "rows": [{"at": at, "name": "=1+1"} for at in range(2500)]}}
+            "rows": {"schema": "goodput.x/1", "gpu_hours": 188924.2, "mtbf_hours": 48, "rows": [{"at": at, "name": "=1+1"} for at in range(2500)]}}
     for name, result in made.items():
         (folder / f"{name}.result.json").write_text(json.dumps(result))
         run("report", f"{name}.result.json", "--out", f"{name}.html")

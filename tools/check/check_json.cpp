@@ -2,6 +2,7 @@
 
 #include "sim/base/json.h"
 #include "tools/check/check_report.h"
+#include "tools/check/check_summary.h"
 #include "tools/cli/json_result.h"
 
 namespace goodput {
@@ -44,6 +45,7 @@ OrderedJson figure_json(const CheckedFigure& figure, const Suite& suite) {
   json["looks"] = figure.looks;
   json["outcome"] = kOutcomeNames[static_cast<std::size_t>(figure.outcome)];
   json["reason"] = figure.reason;
+  json["trials_needed"] = figure.open ? or_null(figure.open->needed) : OrderedJson(nullptr);
   json["why"] = figure.why;
   return json;
 }
@@ -69,6 +71,8 @@ OrderedJson speed_json(const SpeedResult& speed) {
 void add_check_json(const CheckReport& report, OrderedJson& json) {
   json["suite"] = report.suite.name;
   json["verdict"] = report.verdict();
+  json["headline"] = check_headline(report);
+  json["undecided"] = undecided_text(report);
   json["baseline"] = report.baseline_file.empty() ? OrderedJson(nullptr) : OrderedJson(report.baseline_file);
   json["notes"] = report.notes;
   for (std::size_t i = 0; i < kOutcomes; ++i)

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "tools/check/check_report.h"
+#include "tools/check/check_summary.h"
 
 namespace goodput {
 namespace {
@@ -52,9 +53,7 @@ bool is_failure(const CheckReport& report, Outcome outcome) {
 
 std::string message_of(const CheckedFigure& figure) {
   std::string message(kOutcomeNames[static_cast<std::size_t>(figure.outcome)]);
-  if (figure.change) message += ": " + change_text(figure);
-  if (const std::string interval = interval_text(figure); !interval.empty())
-    message += fmt::format(" ({})", interval);
+  if (figure.change) message += ": " + moved_text(figure);
   if (!figure.reason.empty()) message += ": " + figure.reason;
   return message;
 }

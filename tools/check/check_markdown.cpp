@@ -5,6 +5,7 @@
 
 #include "sim/base/text.h"
 #include "tools/check/check_report.h"
+#include "tools/check/check_summary.h"
 
 namespace goodput {
 namespace {
@@ -24,7 +25,8 @@ std::string cell(std::string_view text) {
 
 std::string headline(const CheckReport& report) {
   const std::string_view verdict = report.verdict();
-  std::string text = fmt::format("### goodput check {}: {}\n\n", cell(report.suite.name), verdict);
+  std::string text = fmt::format("### goodput check {}: {}\n\n{}\n\n", cell(report.suite.name), verdict,
+                                 cell(check_headline(report)));
   const char* separator = "";
   for (std::size_t i = 0; i < kOutcomes; ++i) {
     const std::size_t count = report.count(static_cast<Outcome>(i));
@@ -41,8 +43,8 @@ std::string moved_table(const std::vector<const CheckedFigure*>& figures) {
     const CheckedFigure& figure = *figures[i];
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n",
                         kOutcomeNames[static_cast<std::size_t>(figure.outcome)], cell(figure.name),
-                        figure_text(figure.baseline), figure_text(figure.figure), change_text(figure),
-                        interval_text(figure));
+                        value_text(figure, figure.baseline), value_text(figure, figure.figure),
+                        change_text(figure), interval_text(figure));
   }
   if (figures.size() > kMostMarkdownRows)
     text += fmt::format("\n... and {} more\n", figures.size() - kMostMarkdownRows);
@@ -83,15 +85,18 @@ std::string check_markdown(const CheckReport& report) {
   std::string same;
   std::size_t listed = 0;
   for (const CheckedFigure& figure : report.figures) {
+    if (figure.outcome == Outcome::kUndecided) continue;
     if (figure.outcome != Outcome::kSame)
       moved.push_back(&figure);
     else if (++listed <= kMostSame)
-      same += fmt::format("- {}: {}\n", cell(figure.name), figure_text(figure.figure));
+      same += fmt::format("- {}: {}\n", cell(figure.name), value_text(figure, figure.figure));
   }
   if (listed > kMostSame) same += fmt::format("- and {} more\n", listed - kMostSame);
   std::string text = headline(report);
   for (const std::string& note : report.notes) text += fmt::format("\n> {}\n", cell(note));
   if (!moved.empty()) text += moved_table(moved);
+  if (const std::string undecided = undecided_text(report); !undecided.empty())
+    text += fmt::format("\n{}\n", cell(undecided));
   if (const std::string why = why_list(moved); !why.empty()) text += details("Why", why);
   if (!same.empty()) text += details(fmt::format("{} the same", report.count(Outcome::kSame)), same);
   if (!report.speeds.empty()) text += speed_table(report);

@@ -29,6 +29,21 @@ inline constexpr std::size_t kOutcomes = std::size(kOutcomeNames);
 // Why a figure is new, where no more is known.
 inline constexpr std::string_view kNotInBaseline = "the baseline does not have it";
 
+// Why a figure is undecided, and what would decide it.
+struct OpenQuestion {
+  enum class Cause : std::uint8_t {
+    kOutOfTime,
+    kBaselineEnds,  // it holds no more trials
+    kAllTrials,     // of two programs, that a check runs at most
+    kStopped,       // by a regression elsewhere
+    kNoTrials,
+  };
+  Cause cause = Cause::kOutOfTime;
+  std::int64_t trials = 0;               // that were looked at
+  std::int64_t most = 0;                 // that there can be
+  std::optional<std::int64_t> needed{};  // estimated; none: nothing is known, or more than can be run
+};
+
 struct CheckedFigure {
   std::string name{};
   std::string run{};
@@ -41,9 +56,10 @@ struct CheckedFigure {
   bool is_relative = false;
   std::optional<MeanChange> test{};  // of a statistical one
   std::int64_t looks = 0;
-  std::optional<double> p_value{};  // adjusted for all figures of the suite
-  std::string reason{};             // why it failed, or why nothing was decided
-  std::vector<std::string> why{};   // it moved, as far as the results know: a line each
+  std::optional<double> p_value{};     // adjusted for all figures of the suite
+  std::string reason{};                // why it failed, or why nothing was decided
+  std::optional<OpenQuestion> open{};  // of one that is undecided
+  std::vector<std::string> why{};      // it moved, as far as the results know: a line each
 };
 
 struct CheckReport {
@@ -53,6 +69,7 @@ struct CheckReport {
   std::vector<CheckedFigure> figures{};  // worst first, then by name
   std::vector<SpeedResult> speeds{};     // of --time
   bool is_strict = false;
+  double budget_s = 60;  // that the check had
 
   [[nodiscard]] std::size_t count(Outcome outcome) const;
   [[nodiscard]] bool has_regression() const;

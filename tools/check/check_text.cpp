@@ -6,6 +6,7 @@
 
 #include "sim/base/text.h"
 #include "tools/check/check_report.h"
+#include "tools/check/check_summary.h"
 #include "tools/cli/text_table.h"
 
 namespace goodput {
@@ -29,11 +30,11 @@ std::string title(const CheckReport& report) {
                      counts_text(report));
 }
 
-// All but those that are the same, worst first.
+// What moved, failed, came or went, worst first.
 std::vector<const CheckedFigure*> shown_figures(const CheckReport& report) {
   std::vector<const CheckedFigure*> shown;
   for (const CheckedFigure& figure : report.figures) {
-    if (figure.outcome != Outcome::kSame) shown.push_back(&figure);
+    if (figure.outcome != Outcome::kSame && figure.outcome != Outcome::kUndecided) shown.push_back(&figure);
   }
   return shown;
 }
@@ -44,8 +45,9 @@ std::string figures_text(const std::vector<const CheckedFigure*>& figures) {
   for (std::size_t i = 0; i < std::min(figures.size(), kMostTextRows); ++i) {
     const CheckedFigure& figure = *figures[i];
     const auto name = kOutcomeNames[static_cast<std::size_t>(figure.outcome)];
-    rows.push_back({fmt::format("{:<9}  {}", name, on_one_line(figure.name)), figure_text(figure.baseline),
-                    figure_text(figure.figure), change_text(figure), interval_text(figure),
+    rows.push_back({fmt::format("{:<9}  {}", name, on_one_line(figure.name)),
+                    value_text(figure, figure.baseline), value_text(figure, figure.figure),
+                    change_text(figure), interval_text(figure),
                     figure.test ? fmt::format("{}", figure.test->trials) : ""});
   }
   std::string text = "\n" + aligned(rows);
@@ -100,7 +102,10 @@ std::string speeds_text(const CheckReport& report) {
 
 std::string check_text(const CheckReport& report) {
   const std::vector<const CheckedFigure*> figures = shown_figures(report);
-  return title(report) + figures_text(figures) + reasons_text(figures) + speeds_text(report);
+  std::string text = check_headline(report) + "\n" + title(report) + figures_text(figures);
+  if (const std::string undecided = undecided_text(report); !undecided.empty())
+    text += "\n" + undecided + "\n";
+  return text + reasons_text(figures) + speeds_text(report);
 }
 
 }  // namespace goodput

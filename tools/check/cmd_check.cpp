@@ -204,6 +204,7 @@ class CheckCommand final : public Command {
     GOODPUT_TRY(CheckReport report, run_suite(suite, kept ? &*kept : nullptr, ours, other.get(), context));
     if (is_timed_) GOODPUT_TRY_STATUS(time_suite(suite, options, report));
     report.is_strict = is_strict_;
+    report.budget_s = budget_s_;
     report.baseline_file = baseline_path_;
     if (kept) note_versions(*kept, report);
     for (const std::string& note : report.notes) context.note(note);

@@ -15,7 +15,6 @@
 namespace goodput {
 namespace {
 
-constexpr std::int64_t kMostBaselineTrials = 100'000;
 // A run of these has no result to look into, or is a suite itself.
 constexpr std::array<std::string_view, 6> kNotRun = {"check",  "sweep", "merge",
                                                      "report", "help",  "completion"};

@@ -14,6 +14,7 @@
 namespace goodput {
 
 inline constexpr config::Kind kSuiteFiles{"suites", "suite"};
+inline constexpr std::int64_t kMostBaselineTrials = 100'000;
 
 // Which way a figure is better.
 enum class Direction : std::uint8_t { kMore, kLess, kSame };

@@ -119,14 +119,30 @@ void compare(const BaselineFigure& before, const BaselineFigure& now, CheckedFig
   if (!tolerance.allows(*before.value, *now.value)) checked.outcome = moved(checked.rule, difference);
 }
 
-std::string why_undecided(const RunProgress& run, const MeanChange& change, bool has_other) {
-  if (run.is_stopped)
-    return fmt::format("stopped after {} trials, for something is worse: --fail-fast", change.trials);
-  if (run.out_of_time)
-    return fmt::format("the time was over after {} trials; --budget-s gives more", change.trials);
-  std::string reason = fmt::format("{} trials leave it open", change.trials);
-  if (!has_other) reason += "; the baseline holds no more, --against another goodput runs more";
-  return reason;
+OpenQuestion::Cause why_open(const RunProgress& run, bool has_other) {
+  if (run.is_stopped) return OpenQuestion::Cause::kStopped;
+  if (run.out_of_time) return OpenQuestion::Cause::kOutOfTime;
+  return has_other ? OpenQuestion::Cause::kAllTrials : OpenQuestion::Cause::kBaselineEnds;
+}
+
+std::string why_undecided(const OpenQuestion& open) {
+  switch (open.cause) {
+    case OpenQuestion::Cause::kStopped:
+      return fmt::format("--fail-fast stopped it after {} trials because something else is worse",
+                         open.trials);
+    case OpenQuestion::Cause::kOutOfTime:
+      return fmt::format("the time was over after {} of {} trials; --budget-s gives more", open.trials,
+                         open.most);
+    case OpenQuestion::Cause::kBaselineEnds:
+      return fmt::format(
+          "{} trials leave it open; the baseline holds no more, --against another goodput runs more",
+          open.trials);
+    case OpenQuestion::Cause::kAllTrials:
+      return fmt::format("{} trials leave it open", open.trials);
+    case OpenQuestion::Cause::kNoTrials:
+      return "there were no trials to compare";
+  }
+  return "";
 }
 
 void take_test(const RunProgress& run, const FigureCheck& check, bool has_other, CheckedFigure& checked) {
@@ -134,7 +150,8 @@ void take_test(const RunProgress& run, const FigureCheck& check, bool has_other,
   checked.looks = test.looks();
   checked.outcome = Outcome::kUndecided;
   if (test.looks() == 0) {
-    checked.reason = "there were no trials to compare";
+    checked.open = {.cause = OpenQuestion::Cause::kNoTrials, .most = check.most()};
+    checked.reason = why_undecided(*checked.open);
     return;
   }
   const MeanChange& change = test.change();
@@ -146,7 +163,12 @@ void take_test(const RunProgress& run, const FigureCheck& check, bool has_other,
   checked.p_value = change.p_value;
   if (test.movement() == Movement::kSame) checked.outcome = Outcome::kSame;
   if (test.movement() == Movement::kMoved) checked.outcome = moved(checked.rule, change.change);
-  if (checked.outcome == Outcome::kUndecided) checked.reason = why_undecided(run, change, has_other);
+  if (checked.outcome != Outcome::kUndecided) return;
+  checked.open = {.cause = why_open(run, has_other),
+                  .trials = change.trials,
+                  .most = check.most(),
+                  .needed = trials_needed(change, checked.rule.tolerance, check.most())};
+  checked.reason = why_undecided(*checked.open);
 }
 
 CheckedFigure checked_figure(const RunProgress& run, const FigureCheck& check, bool has_other) {
@@ -171,8 +193,12 @@ CheckedFigure checked_figure(const RunProgress& run, const FigureCheck& check, b
     take_test(run, check, has_other, checked);
   } else if (figure.values.size() < check.before()->trials.size()) {
     checked.outcome = Outcome::kUndecided;
-    checked.reason = fmt::format("the time was over after {} of {} trials; --budget-s gives more",
-                                 figure.values.size(), check.before()->trials.size());
+    const std::int64_t all = size_of(check.before()->trials);
+    checked.open = {.cause = run.is_stopped ? OpenQuestion::Cause::kStopped : OpenQuestion::Cause::kOutOfTime,
+                    .trials = size_of(figure.values),
+                    .most = all,
+                    .needed = all};
+    checked.reason = why_undecided(*checked.open);
   } else {
     compare(*check.before(), now, checked);
   }
@@ -255,6 +281,7 @@ void adjust(CheckReport& report) {
     if (adjusted[i] > 1 - *figure.rule.tolerance.confidence) continue;
     figure.outcome = moved(figure.rule, *figure.change);
     figure.reason.clear();
+    figure.open.reset();
   }
 }
 
@@ -299,6 +326,22 @@ bool has_regression(const RunProgress& run) {
          std::any_of(run.checks.begin(), run.checks.end(), [&](const FigureCheck& check) {
            return is_regression(checked_figure(run, check, false).outcome);
          });
+}
+
+std::optional<std::int64_t> trials_needed(const MeanChange& change, const Tolerance& tolerance,
+                                          std::int64_t most) {
+  const double size = change.is_relative == tolerance.is_relative() ? tolerance.size : 0;
+  const double moved = std::abs(change.change);
+  const double half = (change.interval[1] - change.interval[0]) / 2;
+  // The interval has to exclude 0, or to lie inside the tolerance.
+  const double wanted = moved > size ? moved : std::max(moved, size - moved);
+  const double for_same = moved > size ? 0 : static_cast<double>(std::min(most, kLeastForSame));
+  const double needed =
+      std::max(for_same, static_cast<double>(change.trials) * (half / wanted) * (half / wanted));
+  if (!(needed <= static_cast<double>(kMostBaselineTrials))) return std::nullopt;
+  std::int64_t trials = kFirstLook;
+  while (static_cast<double>(trials) < needed || trials <= change.trials) trials *= 2;
+  return trials <= kMostBaselineTrials ? std::optional(trials) : std::nullopt;
 }
 
 CheckReport verdicts(const Suite& suite, const Baseline* baseline, bool has_other,

@@ -26,6 +26,7 @@ class FigureCheck {
   [[nodiscard]] const RunFigure& figure() const { return figure_; }
   [[nodiscard]] const std::optional<BaselineFigure>& before() const { return before_; }
   [[nodiscard]] bool is_new() const { return !before_; }
+  [[nodiscard]] std::int64_t most() const { return most_; }
 
   // How many trials it wants to see, of both; none: it has seen enough. Runs that have no trials have 0.
   [[nodiscard]] std::optional<std::int64_t> wanted() const;
@@ -59,6 +60,12 @@ struct RunProgress {
 
 // Whether the run has shown one by now, without regard to what others show.
 [[nodiscard]] bool has_regression(const RunProgress& run);
+
+// How many trials would show that a change as large as this one is one, or that it is within the tolerance: a
+// number of a look, estimated from the width of the interval, which shrinks with the root of the trials. None
+// if a baseline cannot hold so many. `most`: that there can be now.
+[[nodiscard]] std::optional<std::int64_t> trials_needed(const MeanChange& change, const Tolerance& tolerance,
+                                                        std::int64_t most);
 
 // All figures of the runs and of the baseline, worst first. `has_other`: more trials than the baseline holds
 // could be had.

@@ -115,7 +115,10 @@ std::vector<CauseRecord> likely_causes(const std::vector<const FleetJob*>& jobs,
     double slowdown = 0;
     double weight_of_gains = 0;
     double gain = 0;
+    double saved = 0;  // of the GPU-hours; without any, of jobs
   };
+  double all_hours = 0;
+  for (const FleetJob* job : jobs) all_hours += job->has_gpu_hours() ? *job->gpu_hours : 0;
   std::map<std::string, Sum> sums;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     std::map<std::string, std::optional<double>>
@@ -130,18 +133,32 @@ std::vector<CauseRecord> likely_causes(const std::vector<const FleetJob*>& jobs,
       if (!gain) continue;
       sum.weight_of_gains += weights[i];
       sum.gain += weights[i] * *gain;
+      const double cost = all_hours == 0 ? 1 : jobs[i]->has_gpu_hours() ? *jobs[i]->gpu_hours : 0;
+      if (*gain > 1) sum.saved += cost * (1 - 1 / *gain);
     }
   }
   std::vector<CauseRecord> causes;
   for (const auto& [name, sum] : sums) {
     if (sum.weight <= 0) continue;
-    CauseRecord cause{name, sum.jobs, sum.slowdown / sum.weight, {}};
+    CauseRecord cause{name, sum.jobs, sum.slowdown / sum.weight, {}, 0, {}};
+    cause.saved_share = sum.saved / (all_hours == 0 ? static_cast<double>(jobs.size()) : all_hours);
+    if (all_hours > 0) cause.saved_gpu_hours = sum.saved;
     if (sum.weight_of_gains > 0) cause.mean_gain = sum.gain / sum.weight_of_gains;
     causes.push_back(std::move(cause));
   }
-  std::stable_sort(causes.begin(), causes.end(),
-                   [](const CauseRecord& a, const CauseRecord& b) { return a.jobs > b.jobs; });
+  std::stable_sort(causes.begin(), causes.end(), [](const CauseRecord& a, const CauseRecord& b) {
+    return std::tuple(a.saved_share, a.jobs) > std::tuple(b.saved_share, b.jobs);
+  });
   return causes;
+}
+
+std::vector<const FleetJob*> jobs_by_cost(std::vector<const FleetJob*> jobs) {
+  const auto cost = [](const FleetJob* job) {
+    return std::tuple(job->has_gpu_hours() ? *job->gpu_hours * job->waste() : 0, job->waste());
+  };
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [&](const FleetJob* a, const FleetJob* b) { return cost(a) > cost(b); });
+  return jobs;
 }
 
 std::vector<HostRecord> slow_hosts(const std::vector<const FleetJob*>& jobs) {

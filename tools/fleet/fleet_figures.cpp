@@ -19,8 +19,9 @@ namespace {
 constexpr std::size_t kMostDrawnHosts = 30;
 constexpr std::size_t kMostDots = 20'000;
 
-std::string_view unit_of_weight(FleetWeight weight) {
-  return weight == FleetWeight::kJob ? "share of them" : "share of their GPU-hours";
+std::string_view cumulated(const FleetCurve& curve, FleetWeight weight) {
+  if (weight == FleetWeight::kGpuHours) return "share of the GPU-hours";
+  return curve.key == "steps" ? "share of the steps" : "share of the jobs";
 }
 
 // What the distributions are drawn from and to, and what stands at their mark.
@@ -34,21 +35,21 @@ struct CurveLook {
 };
 constexpr CurveLook kCurveLooks[] = {
     {"waste", "What stragglers waste", true, 0, {}, "S = 1.1"},
-    {"steps", "Steps against their job", false, {}, {}, ""},
+    {"steps", "Slowdown of steps over S of their job", false, {}, {}, ""},
     {"m_w", "Is it the slowest workers?", false, -0.25, 1.5, "half of the loss"},
     {"m_s", "Is it the last stage?", false, -0.25, 1.5, "half of the loss"},
-    {"correlation", "Is it the lengths of sequences?", false, -1, 1, "0.9"},
+    {"correlation", "Is it sequence lengths?", false, -1, 1, "0.9"},
 };
 
 LineChart curve_chart(const FleetCurve& curve, const CurveLook& look, FleetWeight weight) {
   LineChart chart;
   chart.title = look.title;
-  chart.note = fmt::format("{} {}", curve.sample.values().size(), curve.over);
+  chart.note = fmt::format("{} {}", curve.sample.jobs(), curve.over);
   chart.x.label = curve.what;
   chart.x.is_percent = look.is_percent;
   chart.x.least = look.least;
   chart.x.most = look.most;
-  chart.y = {std::string(unit_of_weight(weight)), 0, 1, true, false};
+  chart.y = {std::string(cumulated(curve, weight)), 0, 1, true, false};
   std::vector<LinePoint> points = cumulative(curve.sample);
   points.insert(points.begin(), {points.front().x, 0});
   chart.series = {{"", std::move(points), ChartSeries::Shape::kSteps, {}}};

@@ -53,7 +53,7 @@ FilteredFleet filter_fleet(const std::vector<FleetJob>& jobs, const FleetFilters
   for (const FleetJob& job : jobs) left.push_back(&job);
   if (weight == FleetWeight::kGpuHours) {
     fleet.filters.push_back(
-        run_filter(left, filter_named("gpu_hours", "GPU-hours are not known, and jobs are weighted by them"),
+        run_filter(left, filter_named("gpu_hours", "unknown GPU-hours, which are the weights"),
                    [](const FleetJob& job) { return goes_if(!job.gpu_hours || *job.gpu_hours <= 0); }));
   }
   fleet.filters.push_back(run_filter(
@@ -64,18 +64,18 @@ FilteredFleet filter_fleet(const std::vector<FleetJob>& jobs, const FleetFilters
         return job.restarts ? goes_if(*job.restarts > filters.most_restarts) : FilterVerdict::kUnknown;
       }));
   fleet.filters.push_back(run_filter(
-      left, filter_named("steps", fmt::format("fewer than {} analysed steps", filters.least_steps)),
+      left, filter_named("steps", fmt::format("fewer than {} analyzed steps", filters.least_steps)),
       [&](const FleetJob& job) { return goes_if(job.steps < filters.least_steps); }));
   fleet.with_discrepancy = left;
-  fleet.filters.push_back(run_filter(
-      left,
-      filter_named("discrepancy",
-                   fmt::format("the replay is {:g} % off, or more", 100 * filters.most_discrepancy), 0.112,
-                   0.077),
-      [&](const FleetJob& job) {
-        return job.discrepancy ? goes_if(*job.discrepancy >= filters.most_discrepancy)
-                               : FilterVerdict::kUnknown;
-      }));
+  fleet.filters.push_back(
+      run_filter(left,
+                 filter_named("discrepancy",
+                              fmt::format("replay error of {:g} % or more", 100 * filters.most_discrepancy),
+                              0.112, 0.077),
+                 [&](const FleetJob& job) {
+                   return job.discrepancy ? goes_if(*job.discrepancy >= filters.most_discrepancy)
+                                          : FilterVerdict::kUnknown;
+                 }));
   fleet.studied = std::move(left);
   return fleet;
 }

@@ -55,6 +55,7 @@ struct FleetJob {
   std::vector<SlowHost> slow_hosts;
 
   [[nodiscard]] double waste() const { return 1 - 1 / slowdown; }
+  [[nodiscard]] bool has_gpu_hours() const { return gpu_hours && *gpu_hours > 0; }
   [[nodiscard]] bool has_pipeline() const { return pp_size > 1; }
 };
 

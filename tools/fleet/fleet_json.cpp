@@ -1,5 +1,7 @@
+#include <algorithm>
 
 #include "sim/base/json.h"
+#include "sim/causes/cause_names.h"
 #include "tools/cli/json_result.h"
 #include "tools/fleet/fleet_report.h"
 
@@ -7,6 +9,7 @@ namespace goodput {
 namespace {
 
 constexpr int kQuantiles = 100;
+constexpr std::size_t kMostCostlyJobs = 20;
 
 OrderedJson interval_json(const std::optional<Estimate>& value) {
   if (!value || !value->interval) return nullptr;
@@ -35,6 +38,7 @@ OrderedJson figures_json(const std::vector<FleetFigure>& figures) {
     list.push_back({{"figure", figure.key},
                     {"what", figure.what},
                     {"over", figure.over},
+                    {"unit", kFigureUnits[static_cast<std::size_t>(figure.unit)]},
                     {"jobs", figure.jobs},
                     {"value", figure.value ? OrderedJson(figure.value->mean) : OrderedJson(nullptr)},
                     {"ci", interval_json(figure.value)},
@@ -57,6 +61,8 @@ OrderedJson curves_json(const std::vector<FleetCurve>& curves) {
     list.push_back({{"distribution", curve.key},
                     {"what", curve.what},
                     {"over", curve.over},
+                    {"unit", kFigureUnits[static_cast<std::size_t>(curve.unit)]},
+                    {"paper_mark", or_null(curve.paper_mark)},
                     {"jobs", curve.sample.jobs()},
                     {"values", curve.sample.values().size()},
                     {"percentiles", std::move(percentiles)}});
@@ -72,6 +78,38 @@ OrderedJson sizes_json(const std::vector<SizeClass>& sizes) {
                     {"jobs", size.jobs},
                     {"mean_slowdown", size.mean_slowdown},
                     {"slow_share", size.slow_share}});
+  }
+  return list;
+}
+
+OrderedJson causes_json(const std::vector<CauseRecord>& causes) {
+  OrderedJson list = OrderedJson::array();
+  for (const CauseRecord& cause : causes) {
+    list.push_back({{"cause", cause.cause},
+                    {"name", plain_cause_name(cause.cause)},
+                    {"jobs", cause.jobs},
+                    {"mean_slowdown", cause.mean_slowdown},
+                    {"mean_gain", or_null(cause.mean_gain)},
+                    {"saved_share", cause.saved_share},
+                    {"saved_gpu_hours", or_null(cause.saved_gpu_hours)}});
+  }
+  return list;
+}
+
+OrderedJson costly_jobs_json(const std::vector<const FleetJob*>& by_cost) {
+  OrderedJson list = OrderedJson::array();
+  for (std::size_t i = 0; i < std::min(kMostCostlyJobs, by_cost.size()); ++i) {
+    const FleetJob& job = *by_cost[i];
+    OrderedJson causes = OrderedJson::array();
+    for (const LikelyCause& cause : job.causes) causes.push_back(cause.name);
+    list.push_back(
+        {{"job", job.name},
+         {"gpus", or_null(job.gpus)},
+         {"gpu_hours", or_null(job.gpu_hours)},
+         {"slowdown", job.slowdown},
+         {"waste", job.waste()},
+         {"wasted_gpu_hours", job.gpu_hours ? OrderedJson(*job.gpu_hours * job.waste()) : OrderedJson()},
+         {"causes", std::move(causes)}});
   }
   return list;
 }
@@ -94,6 +132,7 @@ OrderedJson hosts_json(const std::vector<HostRecord>& hosts) {
 void add_fleet_json(const FleetReport& report, OrderedJson& json) {
   const FleetStudy& study = report.study;
   const FleetFilters& filters = report.options.filters;
+  json["headline"] = fleet_headline(study);
   json["weight"] = kFleetWeights[static_cast<std::size_t>(study.weight)];
   json["settings"] = {{"max_restarts", filters.most_restarts},
                       {"min_steps", filters.least_steps},
@@ -103,6 +142,9 @@ void add_fleet_json(const FleetReport& report, OrderedJson& json) {
   json["jobs_read"] = study.jobs_read;
   json["jobs_studied"] = study.fleet.studied.size();
   json["gpu_hours_studied"] = or_null(study.gpu_hours);
+  json["gpu_hours_wasted"] = or_null(study.wasted_gpu_hours);
+  json["jobs_wasting_over_10_percent"] = study.costly_jobs;
+  json["costliest_jobs"] = costly_jobs_json(study.by_cost);
   json["notes"] = report.reading.notes;
   json["filters"] = filters_json(study.fleet);
   json["figures"] = figures_json(study.figures);
@@ -112,13 +154,7 @@ void add_fleet_json(const FleetReport& report, OrderedJson& json) {
     json["optypes"].push_back({{"optype", type.optype}, {"jobs", type.jobs}, {"waste", type.waste}});
   json["sizes"] = sizes_json(study.sizes);
   json["size_correlation"] = or_null(study.size_correlation);
-  json["causes"] = OrderedJson::array();
-  for (const CauseRecord& cause : study.causes) {
-    json["causes"].push_back({{"cause", cause.cause},
-                              {"jobs", cause.jobs},
-                              {"mean_slowdown", cause.mean_slowdown},
-                              {"mean_gain", or_null(cause.mean_gain)}});
-  }
+  json["causes"] = causes_json(study.causes);
   json["jobs_with_hosts"] = study.jobs_with_hosts;
   json["hosts"] = hosts_json(study.hosts);
 }

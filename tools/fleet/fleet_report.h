@@ -18,6 +18,10 @@ struct FleetReport {
   const FleetStudyOptions& options;
 };
 
+// What stragglers cost these jobs, in one sentence.
+[[nodiscard]] std::string fleet_headline(const FleetStudy& study);
+
+// Begins with the headline.
 [[nodiscard]] std::string fleet_text(const FleetReport& report);
 
 // Adds the members of goodput.fleet/1 (docs/formats/fleet.md).
@@ -32,6 +36,9 @@ Status write_fleet_tables(const FleetReport& report, const std::string& folder);
 
 // An SVG a distribution, and optypes.svg, sizes.svg and, where hosts are known, hosts.svg. Makes the folder.
 Status write_fleet_figures(const FleetReport& report, const std::string& folder);
+
+// `188,924`, `12.3`, `0.0045`
+[[nodiscard]] std::string gpu_hours_text(double gpu_hours);
 
 // `42.5 %`, `1.280`
 [[nodiscard]] std::string figure_value(FigureUnit unit, double value);

@@ -10,12 +10,12 @@ namespace {
 using Jobs = std::vector<const FleetJob*>;
 
 constexpr std::string_view kAllStudied = "studied jobs";
-constexpr std::string_view kOfKnownHours = "studied jobs of known GPU-hours";
+constexpr std::string_view kOfKnownHours = "studied jobs with known GPU-hours";
 constexpr std::string_view kSlowJobs = "studied jobs with S >= 1.1";
-constexpr std::string_view kStepsOfSlowJobs = "steps of studied jobs with S >= 1.1";
+constexpr std::string_view kStepsOfSlowJobs = "studied jobs with S >= 1.1, all their steps";
 constexpr std::string_view kPipelined = "studied jobs with pipelines";
-constexpr std::string_view kSlowPipelined = "those of them with S >= 1.1";
-constexpr std::string_view kCorrelated = "studied jobs whose correlation is known";
+constexpr std::string_view kSlowPipelined = "studied jobs with pipelines and S >= 1.1";
+constexpr std::string_view kCorrelated = "studied jobs with known correlation";
 
 using ValueOfJob = std::function<std::optional<double>(const FleetJob&)>;
 
@@ -66,6 +66,9 @@ class StudyBuilder {
     study_.sizes = slowdown_by_size(jobs, weights());
     study_.size_correlation = rank_correlation_with_size(jobs);
     study_.causes = likely_causes(jobs, weights());
+    study_.by_cost = jobs_by_cost(jobs);
+    study_.costly_jobs = static_cast<std::size_t>(std::count_if(
+        jobs.begin(), jobs.end(), [](const FleetJob* job) { return job->waste() > kCostlyWaste; }));
     study_.hosts = slow_hosts(jobs);
     study_.jobs_with_hosts = static_cast<std::size_t>(
         std::count_if(jobs.begin(), jobs.end(), [](const FleetJob* job) { return !job->hosts.empty(); }));
@@ -108,9 +111,8 @@ class StudyBuilder {
   }
   static Estimate mean_of(const FleetSample& sample) { return sample.mean(); }
 
-  void add_curve(std::string_view key, std::string_view what, std::string_view over, FleetSample sample,
-                 std::optional<double> mark) {
-    if (!sample.empty()) study_.curves.push_back({key, what, over, std::move(sample), mark});
+  void add_curve(FleetCurve curve) {
+    if (!curve.sample.empty()) study_.curves.push_back(std::move(curve));
   }
 
   void add_sizes_of_loss() {
@@ -118,28 +120,34 @@ class StudyBuilder {
     const FleetSample waste = studied(waste_of);
     add({"slow_jobs", "jobs with S >= 1.1", kAllStudied, FigureUnit::kShare, 0, {}, 0.425}, slowdowns,
         share_of([](double slowdown) { return slowdown >= kSlowJob; }));
-    add({"waste_p90", "waste of the job at P90", kAllStudied, FigureUnit::kShare, 0, {}, 0.213}, waste,
+    add({"waste_p90", "waste (1 - 1/S) of a job, P90", kAllStudied, FigureUnit::kShare, 0, {}, 0.213}, waste,
         quantile_at(0.9));
-    add({"waste_p99", "waste of the job at P99", kAllStudied, FigureUnit::kShare, 0, {}, 0.45}, waste,
+    add({"waste_p99", "waste (1 - 1/S) of a job, P99", kAllStudied, FigureUnit::kShare, 0, {}, 0.45}, waste,
         quantile_at(0.99));
     add_gpu_hours();
-    add({"slow_jobs_slowdown", "their mean S", kSlowJobs, FigureUnit::kSlowdown, 0, {}, 1.28},
+    add({"slow_jobs_slowdown", "mean S of jobs with S >= 1.1", kSlowJobs, FigureUnit::kSlowdown, 0, {}, 1.28},
         studied([](const FleetJob& job) { return is_slow(job) ? slowdown_of(job) : std::nullopt; }), mean_of);
-    add_curve("waste", "GPU-hours wasted (1 - 1/S)", kAllStudied, waste, 1 - 1 / kSlowJob);
+    add_curve({"waste", "share of its GPU-hours that a job wastes (1 - 1/S)", kAllStudied, waste,
+               FigureUnit::kShare, 1 - 1 / kSlowJob});
   }
 
   // By GPU-hours whatever counts otherwise.
   void add_gpu_hours() {
     std::vector<SampleValue> values;
     double hours = 0;
+    double wasted = 0;
     for (std::size_t i = 0; i < study_.fleet.studied.size(); ++i) {
       const FleetJob& job = *study_.fleet.studied[i];
-      if (!job.gpu_hours || *job.gpu_hours <= 0) continue;
+      if (!job.has_gpu_hours()) continue;
       values.push_back({job.waste(), *job.gpu_hours, i});
       hours += *job.gpu_hours;
+      wasted += *job.gpu_hours * job.waste();
     }
-    if (!values.empty()) study_.gpu_hours = hours;
-    add({"gpu_hours_wasted", "of all GPU-hours wasted", kOfKnownHours, FigureUnit::kShare, 0, {}, 0.104},
+    if (!values.empty()) {
+      study_.gpu_hours = hours;
+      study_.wasted_gpu_hours = wasted;
+    }
+    add({"gpu_hours_wasted", "waste of all GPU-hours", kOfKnownHours, FigureUnit::kShare, 0, {}, 0.104},
         FleetSample(std::move(values), options_.seed), mean_of);
   }
 
@@ -154,57 +162,93 @@ class StudyBuilder {
       for (const double slowdown : job.step_slowdown) values.push_back({slowdown, weight, i});
     }
     const FleetSample steps(std::move(values), options_.seed);
-    add({"step_p50", "slowdown of a step over S, P50", kStepsOfSlowJobs, FigureUnit::kSlowdown, 0, {}, 1.0},
+    add({"step_p50",
+         "slowdown of a step over S of its job, P50",
+         kStepsOfSlowJobs,
+         FigureUnit::kSlowdown,
+         0,
+         {},
+         1.0},
         steps, quantile_at(0.5));
-    add({"step_p90", "slowdown of a step over S, P90", kStepsOfSlowJobs, FigureUnit::kSlowdown, 0, {}, 1.06},
+    add({"step_p90",
+         "slowdown of a step over S of its job, P90",
+         kStepsOfSlowJobs,
+         FigureUnit::kSlowdown,
+         0,
+         {},
+         1.06},
         steps, quantile_at(0.9));
-    add_curve("steps", "slowdown of a step over S of its job", kStepsOfSlowJobs, steps, std::nullopt);
+    add_curve({"steps",
+               "slowdown of a step over S of its job",
+               kStepsOfSlowJobs,
+               steps,
+               FigureUnit::kSlowdown,
+               {}});
   }
 
   void add_causes() {
     const FleetSample m_w = studied(m_w_of);
     const FleetSample m_s = studied(m_s_of);
     const FleetSample correlations = studied(correlation_of);
-    add({"m_w", "M_W > 0.5: the slowest workers' fault", kSlowJobs, FigureUnit::kShare, 0, {}, 0.017}, m_w,
+    add({"m_w", "jobs with M_W > 0.5 (slowest workers)", kSlowJobs, FigureUnit::kShare, 0, {}, 0.017}, m_w,
         share_of(is_more_than_half));
-    add({"m_w_slowdown", "their mean S", "of these", FigureUnit::kSlowdown, 0, {}, 3.04},
+    add({"m_w_slowdown",
+         "mean S of jobs with M_W > 0.5",
+         "studied jobs with M_W > 0.5",
+         FigureUnit::kSlowdown,
+         0,
+         {},
+         3.04},
         studied([](const FleetJob& job) {
           const auto share = m_w_of(job);
           return share && is_more_than_half(*share) ? slowdown_of(job) : std::nullopt;
         }),
         mean_of);
-    add({"m_s", "M_S >= 0.5: the last stage's", kPipelined, FigureUnit::kShare, 0, {}, 0.393}, m_s,
+    add({"m_s", "jobs with M_S >= 0.5 (last stage)", kPipelined, FigureUnit::kShare, 0, {}, 0.393}, m_s,
         share_of(is_most));
-    add({"m_s_slow", "M_S >= 0.5", kSlowPipelined, FigureUnit::kShare, 0, {}, {}},
+    add({"m_s_slow",
+         "jobs with M_S >= 0.5, of those with S >= 1.1",
+         kSlowPipelined,
+         FigureUnit::kShare,
+         0,
+         {},
+         {}},
         studied([](const FleetJob& job) { return is_slow(job) ? m_s_of(job) : std::nullopt; }),
         share_of(is_most));
     add({"correlation",
-         "correlation >= 0.9: sequence lengths",
+         "jobs with correlation >= 0.9 (sequence lengths)",
          kCorrelated,
          FigureUnit::kShare,
          0,
          {},
          0.214},
         correlations, share_of(is_high));
-    add({"correlation_slowdown", "their mean S", "of these", FigureUnit::kSlowdown, 0, {}, 1.34},
+    add({"correlation_slowdown",
+         "mean S of jobs with correlation >= 0.9",
+         "studied jobs with correlation >= 0.9",
+         FigureUnit::kSlowdown,
+         0,
+         {},
+         1.34},
         studied([](const FleetJob& job) {
           return job.correlation && is_high(*job.correlation) ? slowdown_of(job) : std::nullopt;
         }),
         mean_of);
-    add_curve("m_w", "M_W: share of the loss that the slowest 3 % of the workers explain", kSlowJobs, m_w,
-              kMostOfLoss);
-    add_curve("m_s", "M_S: share of the loss that the last stage explains", kPipelined, m_s, kMostOfLoss);
-    add_curve("correlation", "correlation of forward and backward passes", kCorrelated, correlations,
-              kHighCorrelation);
+    add_curve({"m_w", "M_W: share of the loss that the slowest 3 % of the workers explain", kSlowJobs, m_w,
+               FigureUnit::kShare, kMostOfLoss});
+    add_curve({"m_s", "M_S: share of the loss that the last stage explains", kPipelined, m_s,
+               FigureUnit::kShare, kMostOfLoss});
+    add_curve({"correlation", "correlation of forward and backward passes", kCorrelated, correlations,
+               FigureUnit::kCorrelation, kHighCorrelation});
   }
 
   void add_discrepancy() {
     const FleetSample discrepancies =
         sample(study_.fleet.with_discrepancy, [](const FleetJob& job) { return job.discrepancy; });
-    constexpr std::string_view kOver = "jobs that the other filters leave";
-    add({"discrepancy_p50", "replay off by, P50", kOver, FigureUnit::kShare, 0, {}, 0.013}, discrepancies,
+    constexpr std::string_view kOver = "jobs that the other filters keep";
+    add({"discrepancy_p50", "replay error, P50", kOver, FigureUnit::kShare, 0, {}, 0.013}, discrepancies,
         quantile_at(0.5));
-    add({"discrepancy_p90", "replay off by, P90", kOver, FigureUnit::kShare, 0, {}, 0.055}, discrepancies,
+    add({"discrepancy_p90", "replay error, P90", kOver, FigureUnit::kShare, 0, {}, 0.055}, discrepancies,
         quantile_at(0.9));
   }
 

@@ -21,7 +21,10 @@ inline constexpr double kSlowJob = 1.1;          // S from here on
 inline constexpr double kMostOfLoss = 0.5;       // of M_W and M_S
 inline constexpr double kHighCorrelation = 0.9;  // of forward and backward passes
 
-enum class FigureUnit : std::uint8_t { kShare, kSlowdown };
+inline constexpr double kCostlyWaste = 0.1;  // of a job's GPU-hours, for the headline
+
+enum class FigureUnit : std::uint8_t { kShare, kSlowdown, kCorrelation };
+inline constexpr std::string_view kFigureUnits[] = {"share", "slowdown", "correlation"};
 
 struct FleetFigure {
   std::string_view key;
@@ -64,6 +67,9 @@ struct CauseRecord {
   std::size_t jobs = 0;  // of which it is likely
   double mean_slowdown = 1;
   std::optional<double> mean_gain;
+  // What its fix saves: 1 - 1/gain of such a job. Causes of one job overlap, so these do not add up.
+  double saved_share = 0;                 // of FleetStudy::gpu_hours; without any, of the mean job's time
+  std::optional<double> saved_gpu_hours;  // absent as FleetStudy::gpu_hours is
 };
 
 // A distribution to be drawn.
@@ -72,20 +78,24 @@ struct FleetCurve {
   std::string_view what;  // the value
   std::string_view over;
   FleetSample sample;
-  std::optional<double> paper_mark;  // a value that the paper's text gives a share for
+  FigureUnit unit = FigureUnit::kShare;  // of the value
+  std::optional<double> paper_mark;      // a value that the paper's text gives a share for
 };
 
 struct FleetStudy {
   FleetWeight weight = FleetWeight::kJob;
   std::size_t jobs_read = 0;
   FilteredFleet fleet;
-  std::optional<double> gpu_hours;  // of the studied jobs of which they are known
+  std::optional<double> gpu_hours;         // of the studied jobs of which they are known
+  std::optional<double> wasted_gpu_hours;  // of these, by stragglers
+  std::size_t costly_jobs = 0;             // that waste more than kCostlyWaste
+  std::vector<const FleetJob*> by_cost;    // studied, those that waste most GPU-hours first
   std::vector<FleetFigure> figures;
   std::vector<FleetCurve> curves;
   std::vector<OptypeWaste> optypes;        // those that lose most first
   std::vector<SizeClass> sizes;            // ascending
   std::optional<double> size_correlation;  // rank correlation of S and GPUs (Spearman)
-  std::vector<CauseRecord> causes;         // the most frequent first
+  std::vector<CauseRecord> causes;         // those whose fix saves most first
   std::size_t jobs_with_hosts = 0;
   std::vector<HostRecord> hosts;  // slow in most jobs first
 };
@@ -107,6 +117,7 @@ struct FleetStudyOptions {
 [[nodiscard]] std::optional<double> rank_correlation_with_size(const std::vector<const FleetJob*>& jobs);
 [[nodiscard]] std::vector<CauseRecord> likely_causes(const std::vector<const FleetJob*>& jobs,
                                                      const std::vector<double>& weights);
+[[nodiscard]] std::vector<const FleetJob*> jobs_by_cost(std::vector<const FleetJob*> jobs);
 [[nodiscard]] std::vector<HostRecord> slow_hosts(const std::vector<const FleetJob*>& jobs);
 
 }  // namespace goodput

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/causes/cause_names.h"
 #include "tools/cli/text_table.h"
 #include "tools/fleet/fleet_report.h"
 
@@ -9,6 +10,7 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kMostHostsShown = 10;
+constexpr std::size_t kMostJobsShown = 5;
 constexpr std::size_t kMostOptypesShown = 6;
 
 std::string share_text(double share) {
@@ -21,17 +23,17 @@ std::string count_text(std::size_t count, std::string_view one) {
 
 std::string head_text(const FleetReport& report) {
   const FleetStudy& study = report.study;
-  std::string text = fmt::format("{} from {}", count_text(study.jobs_read, "job"),
-                                 fmt::format("{} of whatif", count_text(report.reading.results, "result")));
+  std::string text = fleet_headline(study) + "\n\n";
+  text += fmt::format("{} of {} studied ({}", study.fleet.studied.size(), count_text(study.jobs_read, "job"),
+                      count_text(report.reading.results, "whatif result"));
   if (report.reading.databases > 0)
-    text += fmt::format(" and {}", count_text(report.reading.databases, "monitor database"));
-  text += fmt::format("; {} studied", study.fleet.studied.size());
-  if (study.gpu_hours) text += fmt::format(", {:.4g} GPU-hours", *study.gpu_hours);
-  return text + fmt::format("; weighted by {}\n", kFleetWeights[static_cast<std::size_t>(study.weight)]);
+    text += fmt::format(", {}", count_text(report.reading.databases, "monitor database"));
+  return text + (study.weight == FleetWeight::kJob ? "); every job counts the same\n"
+                                                   : "); jobs count by their GPU-hours\n");
 }
 
 std::string filters_text(const FleetStudy& study) {
-  std::vector<TextRow> rows = {{"left out", "jobs", "of", "share", "GPU-hours", "paper"}};
+  std::vector<TextRow> rows = {{"left out", "jobs", "of", "of jobs", "of GPU-hours", "paper"}};
   for (const FilterCount& filter : study.fleet.filters) {
     const auto share = [](double part, double whole) {
       return whole > 0 ? share_text(part / whole) : std::string("-");
@@ -46,21 +48,21 @@ std::string filters_text(const FleetStudy& study) {
   std::string text = aligned(rows);
   for (const FilterCount& filter : study.fleet.filters) {
     if (filter.unknown_jobs > 0)
-      text += fmt::format("  ({}: not known of {}, which stay)\n", filter.key,
+      text += fmt::format("  (kept without a known value of {}: {})\n", filter.key,
                           count_text(filter.unknown_jobs, "job"));
   }
   return text;
 }
 
 std::string figures_text(const FleetStudy& study) {
-  std::vector<TextRow> rows = {{"figure", "here", "95 %", "paper", "over"}};
+  std::vector<TextRow> rows = {{"figure", "here", "95 % interval", "paper", "jobs"}};
   for (const FleetFigure& figure : study.figures) {
     std::string here = "-";
     std::string interval = "-";
     if (figure.value) {
       here = figure_value(figure.unit, figure.value->mean);
       if (const auto& bounds = figure.value->interval)
-        interval = fmt::format("{} - {}", figure_value(figure.unit, (*bounds)[0]),
+        interval = fmt::format("{} to {}", figure_value(figure.unit, (*bounds)[0]),
                                figure_value(figure.unit, (*bounds)[1]));
     }
     rows.push_back({std::string(figure.what), here, interval,
@@ -68,8 +70,7 @@ std::string figures_text(const FleetStudy& study) {
                     std::to_string(figure.jobs)});
   }
   std::string text = aligned(rows);
-  // Denominators in words: one a line of the table, in its order.
-  std::vector<std::string_view> said;
+  // What the jobs of each line are, in words.
   std::size_t line_end = text.find('\n');
   for (const FleetFigure& figure : study.figures) {
     line_end = text.find('\n', line_end + 1);
@@ -77,6 +78,32 @@ std::string figures_text(const FleetStudy& study) {
     line_end += figure.over.size() + 1;
   }
   return text;
+}
+
+std::string costly_jobs_text(const FleetStudy& study) {
+  std::vector<TextRow> rows = {{"job", "S", "waste", "wasted GPU-hours", "GPUs"}};
+  for (std::size_t i = 0; i < std::min(kMostJobsShown, study.by_cost.size()); ++i) {
+    const FleetJob& job = *study.by_cost[i];
+    if (job.waste() <= 0) break;
+    rows.push_back({job.name, fmt::format("{:.3f}", job.slowdown), share_text(job.waste()),
+                    job.gpu_hours ? gpu_hours_text(*job.gpu_hours * job.waste()) : "-",
+                    job.gpus ? std::to_string(*job.gpus) : "-"});
+  }
+  return rows.size() > 1 ? "\n" + aligned(rows) : "";
+}
+
+std::string causes_text(const FleetStudy& study) {
+  std::vector<TextRow> causes = {
+      {"likely cause", "jobs", "mean S", "mean gain", "saves GPU-hours", "of all"}};
+  for (const CauseRecord& cause : study.causes) {
+    causes.push_back({std::string(plain_cause_name(cause.cause)), std::to_string(cause.jobs),
+                      fmt::format("{:.3f}", cause.mean_slowdown),
+                      cause.mean_gain ? fmt::format("{:.3f}x", *cause.mean_gain) : "-",
+                      cause.saved_gpu_hours ? gpu_hours_text(*cause.saved_gpu_hours) : "-",
+                      share_text(cause.saved_share)});
+  }
+  if (causes.size() == 1) return "";
+  return "\n" + aligned(causes) + "(a job may have several causes, so they do not add up)\n";
 }
 
 std::string breakdown_text(const FleetStudy& study) {
@@ -88,28 +115,26 @@ std::string breakdown_text(const FleetStudy& study) {
     sizes.push_back({fmt::format("{} - {}", size.least_gpus, size.most_gpus), std::to_string(size.jobs),
                      fmt::format("{:.3f}", size.mean_slowdown), share_text(size.slow_share)});
   }
-  std::vector<TextRow> causes = {{"likely cause", "jobs", "mean S", "mean gain"}};
-  for (const CauseRecord& cause : study.causes) {
-    causes.push_back({cause.cause, std::to_string(cause.jobs), fmt::format("{:.3f}", cause.mean_slowdown),
-                      cause.mean_gain ? fmt::format("{:.3f}x", *cause.mean_gain) : "-"});
-  }
   std::string text;
   if (optypes.size() > 1) text += "\n" + aligned(optypes);
-  if (causes.size() > 1) text += "\n" + aligned(causes);
   if (sizes.size() > 1) text += "\n" + aligned(sizes);
   if (study.size_correlation)
-    text += fmt::format("rank correlation of S and GPUs: {:.2f} (the paper: none that is positive)\n",
+    text += fmt::format("rank correlation of S and GPUs: {:.2f} (the paper: not positive)\n",
                         *study.size_correlation);
   return text;
 }
 
 std::string hosts_text(const FleetStudy& study) {
-  if (study.jobs_with_hosts == 0) return "\nHosts: no job names any\n";
+  if (study.jobs_with_hosts == 0) return "\nNo job names its hosts.\n";
+  if (study.hosts.empty())
+    return fmt::format("\nNo host was slow; {} named {} hosts.\n", count_text(study.jobs_with_hosts, "job"),
+                       study.jobs_with_hosts == 1 ? "its" : "their");
   const auto several = std::count_if(study.hosts.begin(), study.hosts.end(),
                                      [](const HostRecord& host) { return host.slow_in > 1; });
-  std::string text = fmt::format("\nHosts of {}: {} slow in one or more, {} in several\n",
-                                 count_text(study.jobs_with_hosts, "job"), study.hosts.size(), several);
-  std::vector<TextRow> rows = {{"host", "slow in", "ran in", "mean S alone", "worst"}};
+  std::string text =
+      fmt::format("\n{} slow in one job or more, {} in several, of the hosts of {}\n",
+                  count_text(study.hosts.size(), "host"), several, count_text(study.jobs_with_hosts, "job"));
+  std::vector<TextRow> rows = {{"host", "slow in jobs", "ran in jobs", "mean S alone", "max S alone"}};
   for (std::size_t i = 0; i < std::min(kMostHostsShown, study.hosts.size()); ++i) {
     const HostRecord& host = study.hosts[i];
     rows.push_back({host.host, std::to_string(host.slow_in), std::to_string(host.ran_in),
@@ -126,8 +151,8 @@ std::string figure_value(FigureUnit unit, double value) {
 
 std::string fleet_text(const FleetReport& report) {
   const FleetStudy& study = report.study;
-  std::string text = head_text(report) + "\n" + filters_text(study) + "\n" + figures_text(study);
-  return text + breakdown_text(study) + hosts_text(study);
+  return head_text(report) + costly_jobs_text(study) + causes_text(study) + breakdown_text(study) +
+         hosts_text(study) + "\n" + figures_text(study) + "\n" + filters_text(study);
 }
 
 }  // namespace goodput

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/base/json.h"
+#include "tools/check/check_summary.h"
 
 namespace goodput {
 namespace {
@@ -42,13 +43,16 @@ CheckReport small_report() {
   worse.looks = 2;
   worse.p_value = 2e-6;
   worse.why = {"code: 1 (b), was 1 (a)", "productive: 81, was 90"};
-  CheckedFigure open{.name = "a/pec/goodput",
-                     .run = "a",
-                     .policy = "pec",
-                     .rule = rule_with("1 %"),
-                     .outcome = Outcome::kUndecided,
-                     .reason = "64 trials leave it open"};
-  CheckedFigure same{.name = "a/x/goodput",
+  CheckedFigure open{
+      .name = "a/pec/goodput",
+      .run = "a",
+      .policy = "pec",
+      .rule = rule_with("1 %"),
+      .outcome = Outcome::kUndecided,
+      .reason = "64 trials leave it open",
+      .open =
+          OpenQuestion{.cause = OpenQuestion::Cause::kBaselineEnds, .trials = 64, .most = 64, .needed = 256}};
+  CheckedFigure same{.name = "a/x/steps",
                      .run = "a",
                      .policy = "x",
                      .rule = rule_with("exact"),
@@ -63,13 +67,21 @@ CheckReport small_report() {
 TEST_CASE(
     "check report: as text the worst is first, with what it was, why, and no escape sequence of a name") {
   const std::string text = check_text(small_report());
-  CHECK(text.starts_with("mine against mine.baseline.json: 1 worse, 1 undecided, 1 same\n"));
+  CHECK(
+      text.starts_with("This change makes 1 of 3 figures worse: goodput of policy ds in scenario a: 50 % -> "
+                       "47.5 %, a relative "
+                       "change of -5 % (-6.12 % to -3.88 % at 95 % confidence, 32 trials).\n"
+                       "mine against mine.baseline.json: 1 worse, 1 undecided, 1 same\n"));
   CHECK(text.find("interval  trials\n") != std::string::npos);
-  CHECK(text.find("0.5  0.475    -5 %  -6.12 % to -3.88 %      32\n") != std::string::npos);
+  CHECK(text.find("50 %  47.5 %    -5 %  -6.12 % to -3.88 %      32\n") != std::string::npos);
   CHECK(text.find("  productive: 81, was 90\n") != std::string::npos);
-  CHECK(text.find("\na/pec/goodput\n  64 trials leave it open\n") != std::string::npos);
+  CHECK(
+      text.find("\n1 figure is undecided at 64 trials: the baseline holds no more; about 256 trials should "
+                "decide it (--against PATH of the program before the change, or \"trials\": 256 in the suite "
+                "and a new baseline from that program).\n") != std::string::npos);
+  CHECK(text.find("a/pec/goodput") == std::string::npos);  // --json has it
   CHECK(text.find('\x1b') == std::string::npos);
-  CHECK(text.find("a/x/goodput") == std::string::npos);  // the same
+  CHECK(text.find("a/x/steps") == std::string::npos);  // the same
 }
 
 TEST_CASE("check report: as JUnit a regression is a failure, what is open is skipped unless it is strict") {
@@ -77,7 +89,9 @@ TEST_CASE("check report: as JUnit a regression is a failure, what is open is ski
   const std::string xml = check_junit(report);
   CHECK(xml.find("<testsuite name=\"mine\" tests=\"3\" failures=\"1\" skipped=\"1\">") != std::string::npos);
   CHECK(xml.find("name=\"a/&lt;b&gt;&quot;&amp;|[x](http://y)[31m/goodput\">") != std::string::npos);
-  CHECK(xml.find("<failure message=\"worse: -5 % (-6.12 % to -3.88 %)\">code: 1 (b), was 1 "
+  CHECK(xml.find("<failure message=\"worse: goodput of policy ds in scenario a: 50 % -&gt; 47.5 %, a "
+                 "relative change "
+                 "of -5 % (-6.12 % to -3.88 % at 95 % confidence, 32 trials)\">code: 1 (b), was 1 "
                  "(a)&#10;productive: 81, was "
                  "90&#10;</failure>") != std::string::npos);
   CHECK(xml.find("<skipped message=\"undecided: 64 trials leave it open\"/>") != std::string::npos);
@@ -87,19 +101,28 @@ TEST_CASE("check report: as JUnit a regression is a failure, what is open is ski
 
 TEST_CASE("check report: as Markdown names make no columns, links or tags, and the details are folded") {
   const std::string text = check_markdown(small_report());
-  CHECK(text.starts_with("### goodput check mine: regression\n\n1 worse, 1 undecided, 1 same\n"));
+  CHECK(text.starts_with(
+      "### goodput check mine: regression\n\nThis change makes 1 of 3 figures worse: goodput of policy ds in "
+      "scenario a: 50 % -\\> 47.5 %, a relative change of -5 % \\(-6.12 % to -3.88 % at 95 % "
+      "confidence, 32 trials\\).\n\n1 worse, 1 undecided, 1 same\n"));
   CHECK(
       text.find(
-          R"(| worse | a/\<b\>"\&\|\[x\]\(http://y\)\\x1b\[31m/goodput | 0.5 | 0.475 | -5 % | -6.12 % to -3.88 % |)") !=
+          R"(| worse | a/\<b\>"\&\|\[x\]\(http://y\)\\x1b\[31m/goodput | 50 % | 47.5 % | -5 % | -6.12 % to -3.88 % |)") !=
       std::string::npos);
   CHECK(text.find("<details><summary>Why</summary>") != std::string::npos);
-  CHECK(text.find("<details><summary>1 the same</summary>\n\n- a/x/goodput: 1234567\n") != std::string::npos);
+  CHECK(text.find("<details><summary>1 the same</summary>\n\n- a/x/steps: 1234567\n") != std::string::npos);
+  CHECK(text.find("\n1 figure is undecided at 64 trials") != std::string::npos);
+  CHECK(text.find("| undecided |") == std::string::npos);
 }
 
 TEST_CASE("check report: as JSON every figure has all that is known of it") {
   OrderedJson json;
   add_check_json(small_report(), json);
   CHECK(json["suite"] == "mine");
+  CHECK(json["headline"] == check_headline(small_report()));
+  CHECK(json["undecided"] == undecided_text(small_report()));
+  CHECK(json["cases"][0]["trials_needed"].is_null());
+  CHECK(json["cases"][1]["trials_needed"] == 256);
   CHECK(json["verdict"] == "regression");
   CHECK(json["counts"]["worse"] == 1);
   CHECK(json["counts"]["failed"] == 0);

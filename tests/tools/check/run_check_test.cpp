@@ -7,6 +7,7 @@
 
 #include "sim/base/random.h"
 #include "tests/support/scripted_runner.h"
+#include "tools/check/check_summary.h"
 #include "tools/check/update_baseline.h"
 
 namespace goodput {
@@ -116,10 +117,13 @@ TEST_CASE("check: what is undecided, new or gone is an error only where it is st
   CHECK(figure(report, "a/ds/goodput").outcome == Outcome::kUndecided);
   CHECK(figure(report, "a/ds/goodput").reason ==
         "64 trials leave it open; the baseline holds no more, --against another goodput runs more");
+  CHECK(check_headline(report) == "Nothing is known to be worse, but 1 of 3 figures is undecided.");
   CHECK(report.verdict() == "undecided");
   CHECK(exit_code(report) == ExitCode::kOk);
   report.is_strict = true;
   CHECK(exit_code(report) == ExitCode::kRegression);
+  CHECK(check_headline(report) ==
+        "Nothing is worse, but --strict counts 1 undecided figure as a regression.");
 }
 
 TEST_CASE("check: a command that fails with more trials fails its figures, and others stand") {
@@ -138,7 +142,11 @@ TEST_CASE("check: when the time is over nothing more is run, and what is open sa
   const CheckReport report = checked(two_runs(), runner, options);
   CHECK(runner.asked() == std::vector<std::string>{"a 0+16", "b 0+0"});
   CHECK(figure(report, "a/ds/goodput").outcome == Outcome::kUndecided);
-  CHECK(figure(report, "a/ds/goodput").reason == "the time was over after 16 trials; --budget-s gives more");
+  CHECK(figure(report, "a/ds/goodput").reason ==
+        "the time was over after 16 of 64 trials; --budget-s gives more");
+  // Both of a's figures are what they were, which takes 64 trials to say: four times the 60 seconds.
+  CHECK(undecided_text(report) ==
+        "2 figures are undecided at 16 trials: --budget-s 240 (about 64 trials) should decide them.");
 }
 
 TEST_CASE(
@@ -228,7 +236,9 @@ TEST_CASE("check: --fail-fast begins no more trials once something is worse, and
   const CheckReport report = checked(two_runs(), runner, options);
   CHECK(runner.asked() == std::vector<std::string>{"a 0+16", "b 0+0"});
   CHECK(figure(report, "a/pec/goodput").reason ==
-        "stopped after 16 trials, for something is worse: --fail-fast");
+        "--fail-fast stopped it after 16 trials because something else is worse");
+  CHECK(undecided_text(report) ==
+        "1 figure is undecided at 16 trials: --fail-fast ended the check; leave it out to decide it.");
 }
 
 TEST_CASE("check: a baseline of fewer trials than a first look is compared trial by trial all the same") {

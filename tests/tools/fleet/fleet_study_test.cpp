@@ -196,7 +196,14 @@ TEST_CASE("a cause counts once a job, with its largest gain") {
   CHECK(causes[0].jobs == 2);
   CHECK(causes[0].mean_slowdown == doctest::Approx(1.4));
   CHECK(causes[0].mean_gain.value() == doctest::Approx(1.3));
+  // Both jobs have 100 GPU-hours, of which fixing their workers saves 1 - 1/1.4 and 1 - 1/1.2.
+  CHECK(causes[0].saved_gpu_hours.value() == doctest::Approx(200 - 100 / 1.4 - 100 / 1.2));
+  CHECK(causes[0].saved_share == doctest::Approx(1 - (1 / 1.4 + 1 / 1.2) / 2));
   CHECK_FALSE(causes[1].mean_gain);
+  CHECK(causes[1].saved_share == 0);
+  for (FleetJob& job : jobs) job.gpu_hours.reset();
+  CHECK(study_fleet(jobs, {}).causes[0].saved_share == doctest::Approx(1 - (1 / 1.4 + 1 / 1.2) / 2));
+  CHECK_FALSE(study_fleet(jobs, {}).causes[0].saved_gpu_hours);
 }
 
 TEST_CASE("by GPU-hours, those of a cause weigh its means, and jobs are still counted") {
@@ -215,7 +222,7 @@ TEST_CASE("by GPU-hours, those of a cause weigh its means, and jobs are still co
 
 TEST_CASE("GPU-hours are over the jobs of which they are known, and the words say so") {
   CHECK(figure_of(study_fleet({job_of("a", 2.0)}, {}), "gpu_hours_wasted").over ==
-        "studied jobs of known GPU-hours");
+        "studied jobs with known GPU-hours");
 }
 
 // Jobs of values 0 and 1 in turn, all of weight 1 but the first.

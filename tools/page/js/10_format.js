@@ -44,6 +44,12 @@ const fmt = {
     return `${fmt.number(value / 86400)}\u202fdays`;
   },
   hours(value) { return isNumber(value) ? fmt.seconds(value * 3600) : kNothing; },
+  // Hours of the clock times GPUs: never days or minutes.
+  gpuHours(value) {
+    if (!isNumber(value)) return kNothing;
+    const size = Math.abs(value);
+    return `${size < 100 ? fmt.number(value, size < 10 ? 2 : 3) : fmt.integer(value)}\u202fGPU-hours`;
+  },
   bytes(value) {
     if (!isNumber(value)) return kNothing;
     const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -73,7 +79,8 @@ const fmt = {
   // By the unit at the end of a key of a result.
   of(key) {
     const units = [
-      [/(^|_)bytes$/, fmt.bytes], [/_gib$/, (x) => (isNumber(x) ? `${fmt.number(x)}\u202fGiB` : kNothing)],
+      [/(^|_)share_of_/, fmt.percent], [/(^|_)gpu_hours$/, fmt.gpuHours], [/(^|_)bytes$/, fmt.bytes],
+      [/_gib$/, (x) => (isNumber(x) ? `${fmt.number(x)}\u202fGiB` : kNothing)],
       [/_us$/, (x) => (isNumber(x) ? fmt.seconds(x * 1e-6) : kNothing)],
       [/_ms$/, (x) => (isNumber(x) ? fmt.seconds(x * 1e-3) : kNothing)], [/_hours?$/, fmt.hours],
       [/_usd$/, fmt.usd], [/_s$/, fmt.seconds]
@@ -85,7 +92,10 @@ const fmt = {
 
 // What a key of a result means, without its unit: recorded_step_s is "recorded step".
 function label(key) {
-  return String(key).replace(/_(s|us|ms|bytes|gib|hours|usd)$/, "").replace(/[_-]+/g, " ");
+  return String(key)
+      .replace("gpu_hours", "GPU-hours")
+      .replace(/_(s|us|ms|bytes|gib|usd|hours)$/, "")
+      .replace(/_+|-(?!hours)/g, " ");
 }
 
 function sentence(text) { return `${text.charAt(0).toUpperCase()}${text.slice(1)}`; }

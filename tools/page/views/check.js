@@ -25,6 +25,7 @@ function checkCases(result) {
 function checkCountText(result, outcome) { return `${fmt.integer(result.counts?.[outcome])} ${outcome}`; }
 
 function checkHeadline(result) {
+  if (result.headline) return result.headline;
   const counted = kCheckOutcomes.filter((outcome) => outcome !== "same" && result.counts?.[outcome] > 0)
                       .map((outcome) => checkCountText(result, outcome));
   const rest = `${plural(result.cases?.length ?? 0, "case")}${
@@ -97,6 +98,7 @@ function checkForest(panel, result) {
                     .join(", ")
         }))
   });
+  if (result.undecided) section.note(result.undecided);
   const still = relative.length - known.length;
   if (still > 0) section.note(`${plural(still, "case")} did not move at all.`);
   const others = cases.length - relative.length;
@@ -149,7 +151,8 @@ function checkTable(panel, result) {
 // Each needs somebody: in words, the worst first.
 function checkWhy(panel, result) {
   const told = checkCases(result).filter(
-      (one) => one.outcome !== "same" && ((one.why ?? []).length > 0 || one.reason));
+      (one) => one.outcome !== "same" && one.outcome !== "undecided" &&
+          ((one.why ?? []).length > 0 || one.reason));
   if (told.length === 0) return;
   const section = panel.section("Why");
   for (const one of told.slice(0, 20)) {
